@@ -1,0 +1,159 @@
+//! `conclave account`: the privacy officer's calculator.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::str::FromStr;
+
+use clap::{ArgGroup, Args};
+use conclave_common::accounting::{Budget, advanced_composition, gaussian_dp, zcdp};
+use conclave_proto::error::{ErrorCode, Fault};
+use serde_json::json;
+
+use crate::output::say;
+
+/// Count privacy: what queries cost together, or what a budget buys
+///
+/// A release whose sensitivity is D and whose noise has standard deviation S costs mu = D/S; costs add as squares.
+/// Figures are those of the Gaussian mechanism, without the sliver that a party's ledger keeps back for its discrete
+/// noise.
+#[derive(Args)]
+#[command(after_help = "Examples:\n  conclave account --queries 0.01x4195 --delta 1e-6\n  \
+    conclave account --queries 0.05x100 --queries 0.1x50 --delta 1e-6 --json\n  \
+    conclave account --epsilon 3 --delta 1e-6")]
+#[command(group = ArgGroup::new("what").required(true).args(["queries", "epsilon"]))]
+pub(crate) struct AccountArgs {
+    /// COUNT releases that cost MU each, such as 0.01x4195; may be given several times
+    #[arg(long, value_name = "MUxCOUNT")]
+    queries: Vec<Queries>,
+    /// A budget's epsilon: prints the mu that it buys
+    #[arg(long, value_name = "E")]
+    epsilon: Option<f64>,
+    /// The budget's delta, such as 1e-6
+    #[arg(long, value_name = "D")]
+    delta: f64,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// `count` releases of `mu` each.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Queries {
+    mu: f64,
+    count: u64,
+}
+
+impl FromStr for Queries {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (mu, count) = text.split_once('x').ok_or("write it as MUxCOUNT, such as 0.01x4195")?;
+        let mu: f64 = mu.parse().map_err(|_| format!("{mu:?} is not a number"))?;
+        let count: u64 = count.parse().map_err(|_| format!("{count:?} is not a whole number"))?;
+        if !(mu.is_finite() && mu > 0.0) {
+            return Err(format!("mu is {mu}: it must be a number above 0"));
+        }
+        if count == 0 {
+            return Err("the count is 0: it must be at least 1".to_owned());
+        }
+        Ok(Self { mu, count })
+    }
+}
+
+/// What a list of queries costs together at one delta.
+#[derive(Debug, PartialEq)]
+struct Cost {
+    mu: f64,
+    gdp: f64,
+    zcdp: f64,
+    advanced: Option<f64>,
+}
+
+pub(crate) fn run(args: &AccountArgs) -> Result<ExitCode, Fault> {
+    if let Some(epsilon) = args.epsilon {
+        let budget = Budget::new(epsilon, args.delta).map_err(|e| input(e.to_string()))?;
+        let mu = gaussian_dp::mu(budget.epsilon, budget.delta);
+        if args.json {
+            say!("{}", json!({ "mu_budget": mu }));
+        } else {
+            say!("A budget of ({epsilon}, {}) buys mu = {mu}:", args.delta);
+            say!("any releases whose squared costs add up to at most {}.", mu * mu);
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    if !(args.delta > 0.0 && args.delta < 1.0) {
+        return Err(input(format!("--delta is {}: give a number above 0 and below 1", args.delta)));
+    }
+    let cost = cost(&args.queries, args.delta);
+    if args.json {
+        say!(
+            "{}",
+            json!({
+                "mu": cost.mu,
+                "epsilon_gdp": cost.gdp,
+                "epsilon_zcdp": cost.zcdp,
+                "epsilon_advanced": cost.advanced,
+            })
+        );
+    } else {
+        say!("Together these releases cost mu = {}. At delta = {}:", cost.mu, args.delta);
+        say!("  Gaussian differential privacy (what ledgers count)   epsilon = {}", cost.gdp);
+        say!("  zero-concentrated differential privacy               epsilon = {}", cost.zcdp);
+        match cost.advanced {
+            Some(epsilon) => {
+                say!("  advanced composition                                 epsilon = {epsilon}");
+            }
+            None => say!(
+                "  advanced composition                                 does not apply (queries of several sizes, or \
+                 too large)"
+            ),
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn cost(queries: &[Queries], delta: f64) -> Cost {
+    // Queries of one size, however they were written, are one row.
+    let mut rows: BTreeMap<u64, u64> = BTreeMap::new();
+    for q in queries {
+        let count = rows.entry(q.mu.to_bits()).or_default();
+        *count = count.saturating_add(q.count);
+    }
+    let squared: f64 = rows.iter().map(|(bits, count)| f64::from_bits(*bits).powi(2) * *count as f64).sum();
+    let mu = squared.sqrt();
+    let advanced = match rows.iter().next() {
+        Some((bits, count)) if rows.len() == 1 => advanced_composition::epsilon(f64::from_bits(*bits), *count, delta),
+        _ => None,
+    };
+    Cost { mu, gdp: gaussian_dp::epsilon(mu, delta), zcdp: zcdp::epsilon(squared / 2.0, delta), advanced }
+}
+
+fn input(message: String) -> Fault {
+    Fault::new(ErrorCode::InvalidInput, message)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn queries_parse() {
+        assert_eq!("0.01x4195".parse(), Ok(Queries { mu: 0.01, count: 4195 }));
+        assert_eq!("1e-3x1000000".parse(), Ok(Queries { mu: 1e-3, count: 1_000_000 }));
+        for bad in ["", "0.01", "x3", "0.01x", "0x3", "-1x3", "nanx3", "infx3", "1x0", "1x1.5", "1x-2"] {
+            assert!(bad.parse::<Queries>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn queries_of_one_size_are_one_row() {
+        let split = cost(&["0.01x40".parse().unwrap(), "0.01x60".parse().unwrap()], 1e-6);
+        let whole = cost(&["0.01x100".parse().unwrap()], 1e-6);
+        assert_eq!(split, whole);
+        assert!(whole.advanced.is_some());
+        assert!((whole.gdp / 0.396_857_377_644_083_6 - 1.0).abs() < 1e-9);
+        let mixed = cost(&["0.01x40".parse().unwrap(), "0.02x60".parse().unwrap()], 1e-6);
+        assert_eq!(mixed.advanced, None);
+    }
+}

@@ -1,0 +1,99 @@
+//! The commands and their options.
+
+use std::ffi::OsString;
+use std::future::Future;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use conclave_proto::error::{ErrorCode, Fault};
+
+use crate::{account, ca, demo, draws, jobs, submit};
+
+const ABOUT: &str = "One Bayesian posterior from several data owners who never show their records";
+
+const LONG_ABOUT: &str = "\
+Conclave draws from one Bayesian posterior over the records of several data owners. Each owner's daemon answers \
+every step of a Markov chain with one noised integer, charged beforehand to a durable privacy budget; records never \
+leave their owners. This is the analyst's command line.";
+
+const AFTER_HELP: &str = "\
+Try it:
+  conclave demo                                   three data owners on this machine, under a minute
+  conclave account --epsilon 3 --delta 1e-6       what a privacy budget buys
+
+A job of your own, against daemons that run already:
+  export CONCLAVE_COORDINATOR=https://coordinator.example CONCLAVE_IDENTITY=identity/
+  conclave submit job.toml --wait
+  conclave jobs
+  conclave draws JOB --format zarr --out draws/
+
+Exit codes: 0 done, 2 your input is wrong, 3 refused by policy or budget, 4 a party or the coordinator is \
+unreachable, 1 anything else.";
+
+#[derive(Parser)]
+#[command(name = "conclave", version, about = ABOUT, long_about = LONG_ABOUT, after_help = AFTER_HELP)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Demo(demo::DemoArgs),
+    Account(account::AccountArgs),
+    Submit(submit::SubmitArgs),
+    Jobs(jobs::JobsArgs),
+    Watch(jobs::WatchArgs),
+    Cancel(jobs::CancelArgs),
+    Summary(jobs::SummaryArgs),
+    Draws(draws::DrawsArgs),
+    Ca(ca::CaArgs),
+}
+
+/// Parses `args` and runs the command.
+pub(crate) fn run(args: Vec<OsString>) -> Result<ExitCode, Fault> {
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are "errors" with code 0; a closed pipe while printing them is nobody's concern.
+            let _ = error.print();
+            return Ok(if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS });
+        }
+    };
+    match cli.command {
+        Command::Demo(args) => block_on(demo::run(args)),
+        Command::Account(args) => account::run(&args),
+        Command::Submit(args) => block_on(submit::run(args)),
+        Command::Jobs(args) => block_on(jobs::list(args)),
+        Command::Watch(args) => block_on(jobs::watch(args)),
+        Command::Cancel(args) => block_on(jobs::cancel(args)),
+        Command::Summary(args) => block_on(jobs::summary(args)),
+        Command::Draws(args) => block_on(draws::run(args)),
+        Command::Ca(args) => ca::run(args),
+    }
+}
+
+fn block_on(future: impl Future<Output = Result<ExitCode, Fault>>) -> Result<ExitCode, Fault> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| Fault::new(ErrorCode::Internal, format!("could not start the runtime: {e}")))?
+        .block_on(future)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn daemons_stay_hidden() {
+        let help = Cli::command().render_long_help().to_string();
+        assert!(!help.contains("__"), "{help}");
+    }
+}

@@ -1,0 +1,44 @@
+//! Reaching the coordinator.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use conclave_proto::error::Fault;
+use conclave_proto::identity::Role;
+use conclave_proto::tls::{IdentityDir, connect};
+use conclave_proto::v1::jobs_client::JobsClient;
+use tonic::transport::Channel;
+
+/// Where the coordinator is and who asks.
+#[derive(Args, Clone)]
+pub(crate) struct Connection {
+    /// The coordinator's address, https://HOST or https://HOST:PORT
+    #[arg(long, value_name = "URL", env = "CONCLAVE_COORDINATOR")]
+    pub(crate) coordinator: String,
+    /// Your identity folder, with certificate.pem, key.pem and ca.pem (see `conclave ca --help`)
+    #[arg(long, value_name = "DIR", env = "CONCLAVE_IDENTITY")]
+    pub(crate) identity: PathBuf,
+}
+
+impl Connection {
+    /// Dials the coordinator as the analyst of the identity folder.
+    pub(crate) async fn open(&self) -> Result<JobsClient<Channel>, Fault> {
+        let identity = IdentityDir::load(&self.identity)?;
+        identity.require(Role::Analyst)?;
+        Ok(JobsClient::new(connect(&self.coordinator, &identity).await?))
+    }
+
+    /// The options to type for this connection, for messages that say what to type next; none where the environment
+    /// says them already.
+    pub(crate) fn options(&self) -> String {
+        let from_environment = |key: &str, value: &std::ffi::OsStr| std::env::var_os(key).is_some_and(|set| set == value);
+        let mut options = String::new();
+        if !from_environment("CONCLAVE_COORDINATOR", self.coordinator.as_ref()) {
+            options += &format!(" --coordinator {}", self.coordinator);
+        }
+        if !from_environment("CONCLAVE_IDENTITY", self.identity.as_os_str()) {
+            options += &format!(" --identity {}", self.identity.display());
+        }
+        options
+    }
+}

@@ -1,0 +1,158 @@
+//! The demo's daemons: child processes of this very executable, stopped with it whatever happens.
+//!
+//! A child stops when its standard input ends, so it goes when this process asks it to and also when this process is
+//! gone without a word.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use conclave_proto::error::{ErrorCode, Fault};
+use tokio::process::{Child, Command};
+use tokio::time::{Instant, sleep, timeout_at};
+
+use crate::files;
+
+/// A daemon that has not said that it is ready by then is given up.
+const READY_WITHIN: Duration = Duration::from_secs(60);
+/// A daemon that has not ended this long after it was asked to is killed.
+const STOP_WITHIN: Duration = Duration::from_secs(10);
+/// How often a daemon's ready file is looked for.
+const POLL: Duration = Duration::from_millis(20);
+/// How much of a failed daemon's log is shown, in lines.
+const TAIL: usize = 8;
+
+/// What to start.
+pub(super) struct Daemon<'a> {
+    /// Its name in messages and of its log.
+    pub(super) name: &'a str,
+    /// The hidden word that makes this executable that daemon.
+    pub(super) word: &'a str,
+    /// Its configuration file.
+    pub(super) config: &'a Path,
+    /// The folder of logs and ready files.
+    pub(super) logs: &'a Path,
+}
+
+/// The running daemons, in the order they were started.
+#[derive(Default)]
+pub(super) struct Children {
+    running: Vec<Running>,
+}
+
+struct Running {
+    name: String,
+    log: PathBuf,
+    ready: PathBuf,
+    child: Child,
+}
+
+impl Children {
+    /// Starts a daemon.
+    pub(super) fn start(&mut self, daemon: &Daemon<'_>) -> Result<(), Fault> {
+        let log = daemon.logs.join(format!("{}.log", daemon.name));
+        let ready = daemon.logs.join(format!("{}.ready", daemon.name));
+        let file = File::create(&log).map_err(|e| files::fault(&log, "be written", &e))?;
+        let copy = file.try_clone().map_err(|e| files::fault(&log, "be written", &e))?;
+        let executable = std::env::current_exe().map_err(|e| cannot_start(daemon.name, &e))?;
+        let mut command = Command::new(executable);
+        command
+            .arg(daemon.word)
+            .arg("run")
+            .arg("--config")
+            .arg(daemon.config)
+            .arg("--ready-file")
+            .arg(&ready)
+            .arg("--exit-with-stdin")
+            // Logs go to files; colours are for terminals.
+            .env("NO_COLOR", "1")
+            .stdin(Stdio::piped())
+            .stdout(copy)
+            .stderr(file)
+            .kill_on_drop(true);
+        // Ctrl-C is for this process to hear; it stops the daemons in order.
+        #[cfg(unix)]
+        command.process_group(0);
+        let child = command.spawn().map_err(|e| cannot_start(daemon.name, &e))?;
+        self.running.push(Running { name: daemon.name.to_owned(), log, ready, child });
+        Ok(())
+    }
+
+    /// Waits until every daemon has written its ready file, and gives what the last one started wrote into it.
+    pub(super) async fn ready(&mut self) -> Result<String, Fault> {
+        let deadline = Instant::now() + READY_WITHIN;
+        let mut last = String::new();
+        for running in &mut self.running {
+            loop {
+                if let Ok(text) = std::fs::read_to_string(&running.ready)
+                    && !text.trim().is_empty()
+                {
+                    last = text.trim().to_owned();
+                    break;
+                }
+                if let Ok(Some(status)) = running.child.try_wait() {
+                    return Err(running.ended(status));
+                }
+                if Instant::now() > deadline {
+                    return Err(
+                        running.fault(ErrorCode::Unreachable, &format!("is not ready after {} s", READY_WITHIN.as_secs()))
+                    );
+                }
+                sleep(POLL).await;
+            }
+        }
+        Ok(last)
+    }
+
+    /// Ends with a fault as soon as any daemon has ended by itself.
+    pub(super) async fn watch(&mut self) -> Fault {
+        loop {
+            for running in &mut self.running {
+                if let Ok(Some(status)) = running.child.try_wait() {
+                    return running.ended(status);
+                }
+            }
+            sleep(10 * POLL).await;
+        }
+    }
+
+    /// Asks every daemon to finish, the parties before the coordinator, and kills those that do not.
+    pub(super) async fn stop(mut self) {
+        for running in self.running.iter_mut().rev() {
+            drop(running.child.stdin.take());
+        }
+        let deadline = Instant::now() + STOP_WITHIN;
+        for running in self.running.iter_mut().rev() {
+            if timeout_at(deadline, running.child.wait()).await.is_err() {
+                eprintln!("{} did not stop by itself and is killed", running.name);
+                // It may have ended in between, which is what was wanted.
+                let _ = running.child.kill().await;
+            }
+            let _ = std::fs::remove_file(&running.ready);
+        }
+    }
+}
+
+impl Running {
+    fn ended(&self, status: ExitStatus) -> Fault {
+        let code = match status.code() {
+            Some(2) => ErrorCode::InvalidInput,
+            Some(3) => ErrorCode::Policy,
+            Some(4) => ErrorCode::Unreachable,
+            _ => ErrorCode::Internal,
+        };
+        self.fault(code, &format!("has ended ({status})"))
+    }
+
+    fn fault(&self, code: ErrorCode, what: &str) -> Fault {
+        let log = std::fs::read_to_string(&self.log).unwrap_or_default();
+        let lines: Vec<&str> = log.lines().collect();
+        let tail = lines[lines.len().saturating_sub(TAIL)..].join("\n  ");
+        Fault::new(code, format!("the daemon {} {what}; its log {} ends with\n  {tail}", self.name, self.log.display()))
+    }
+}
+
+fn cannot_start(name: &str, error: &std::io::Error) -> Fault {
+    Fault::new(ErrorCode::Internal, format!("the daemon {name} cannot be started: {error}"))
+}

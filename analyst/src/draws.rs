@@ -1,0 +1,197 @@
+//! `conclave draws`: a job's draws, fetched to this machine.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Component, Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use conclave_proto::error::{ErrorCode, Fault, from_status};
+use conclave_proto::v1::{FileChunk, JobRequest};
+use serde_json::json;
+
+use crate::client::Connection;
+use crate::files;
+use crate::output::say;
+use crate::table::thousands;
+
+/// Fetch a job's draws
+///
+/// The Zarr v3 store opens with xarray or zarr-python: arrays by chain and draw, on the scale of the priors. A job that
+/// still runs gives the draws made so far.
+#[derive(Args)]
+#[command(after_help = "Example:\n  conclave draws JOB --format zarr --out draws/")]
+pub(crate) struct DrawsArgs {
+    /// The job's id, as `conclave jobs` shows it
+    #[arg(value_name = "JOB")]
+    job: String,
+    /// The format
+    #[arg(long, value_enum)]
+    format: Format,
+    /// Where to put it; must not be there yet
+    #[arg(long, value_name = "PATH")]
+    out: PathBuf,
+    #[command(flatten)]
+    connection: Connection,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Zarr,
+    #[value(hide = true)]
+    Csv,
+    #[value(hide = true)]
+    Parquet,
+}
+
+pub(crate) async fn run(args: DrawsArgs) -> Result<ExitCode, Fault> {
+    if let Format::Csv | Format::Parquet = args.format {
+        return Err(input(format!(
+            "--format {} is not built yet: take --format zarr, which xarray and zarr-python read",
+            if args.format == Format::Csv { "csv" } else { "parquet" }
+        )));
+    }
+    if !files::is_vacant(&args.out)? {
+        return Err(input(format!("{} is not empty: name a folder that is not there yet", args.out.display())));
+    }
+    let mut client = args.connection.open().await?;
+    let request = JobRequest { job: args.job.clone() };
+    let fault = |status: tonic::Status| from_status(&status);
+    let mut chunks = client.draws(request).await.map_err(fault)?.into_inner();
+    // Under another name until it is whole, so that half a store is never taken for one.
+    let partial = partial_name(&args.out);
+    if !files::is_vacant(&partial)? {
+        return Err(input(format!("{} is left from a fetch that broke off: remove it and try again", partial.display())));
+    }
+    let mut store = Store::new(&partial)?;
+    while let Some(chunk) = chunks.message().await.map_err(fault)? {
+        store.accept(chunk)?;
+    }
+    let (count, bytes) = store.finish()?;
+    std::fs::rename(&partial, &args.out).map_err(|e| files::fault(&args.out, "be written", &e))?;
+    let out = args.out.display().to_string();
+    if args.json {
+        say!("{}", json!({ "job": args.job, "draws": out, "files": count, "bytes": bytes }));
+    } else {
+        say!("{out}: {count} files, {} bytes", thousands(bytes));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn partial_name(out: &Path) -> PathBuf {
+    let mut name = out.components().as_path().as_os_str().to_owned();
+    name.push(".partial");
+    PathBuf::from(name)
+}
+
+/// Files arriving one after the other, each in one or more chunks.
+struct Store {
+    root: PathBuf,
+    open: Option<(String, File)>,
+    files: u64,
+    bytes: u64,
+}
+
+impl Store {
+    fn new(root: &Path) -> Result<Self, Fault> {
+        files::make_folder(root)?;
+        Ok(Self { root: root.to_owned(), open: None, files: 0, bytes: 0 })
+    }
+
+    fn accept(&mut self, chunk: FileChunk) -> Result<(), Fault> {
+        let (name, mut file) = match self.open.take() {
+            Some((name, file)) if name == chunk.path => (name, file),
+            Some((name, _)) => return Err(broken(&format!("the file {name} broke off"))),
+            None => {
+                let path = self.root.join(relative(&chunk.path)?);
+                if let Some(folder) = path.parent() {
+                    files::make_folder(folder)?;
+                }
+                let file = File::create_new(&path).map_err(|e| files::fault(&path, "be written", &e))?;
+                self.files += 1;
+                (chunk.path, file)
+            }
+        };
+        file.write_all(&chunk.data).map_err(|e| files::fault(&self.root.join(&name), "be written", &e))?;
+        self.bytes += chunk.data.len() as u64;
+        if !chunk.last {
+            self.open = Some((name, file));
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<(u64, u64), Fault> {
+        match self.open {
+            Some((name, _)) => Err(broken(&format!("the file {name} broke off"))),
+            None if self.files == 0 => Err(Fault::new(ErrorCode::NotFound, "the job has no draws yet")),
+            None => Ok((self.files, self.bytes)),
+        }
+    }
+}
+
+/// A path that stays inside the store. The coordinator is not trusted with the rest of this machine.
+fn relative(path: &str) -> Result<&Path, Fault> {
+    let relative = Path::new(path);
+    let plain = relative.components().all(|part| matches!(part, Component::Normal(_)));
+    if plain && !path.is_empty() {
+        return Ok(relative);
+    }
+    Err(broken(&format!("the path {path:?} leads out of the store")))
+}
+
+fn broken(what: &str) -> Fault {
+    Fault::new(ErrorCode::Internal, format!("the coordinator's draws cannot be used: {what}"))
+}
+
+fn input(message: String) -> Fault {
+    Fault::new(ErrorCode::InvalidInput, message)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn chunk(path: &str, data: &[u8], last: bool) -> FileChunk {
+        FileChunk { path: path.to_owned(), data: data.to_vec(), last }
+    }
+
+    #[test]
+    fn files_are_put_together() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut store = Store::new(&folder.path().join("s")).unwrap();
+        store.accept(chunk("a/b/c", b"12", false)).unwrap();
+        store.accept(chunk("a/b/c", b"34", true)).unwrap();
+        store.accept(chunk("zarr.json", b"{}", true)).unwrap();
+        assert_eq!(store.finish().unwrap(), (2, 6));
+        assert_eq!(std::fs::read(folder.path().join("s/a/b/c")).unwrap(), b"1234");
+    }
+
+    #[test]
+    fn a_store_that_breaks_off_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut store = Store::new(folder.path()).unwrap();
+        store.accept(chunk("a", b"1", false)).unwrap();
+        assert!(store.accept(chunk("b", b"1", true)).is_err());
+        let mut store = Store::new(folder.path()).unwrap();
+        store.accept(chunk("c", b"1", false)).unwrap();
+        assert!(store.finish().is_err());
+    }
+
+    #[test]
+    fn no_path_leads_out() {
+        let folder = tempfile::tempdir().unwrap();
+        for path in ["", "/etc/x", "../x", "a/../../x", "./x", "a/./../x"] {
+            let mut store = Store::new(folder.path()).unwrap();
+            assert!(store.accept(chunk(path, b"", true)).is_err(), "{path}");
+        }
+    }
+
+    #[test]
+    fn partial_names() {
+        assert_eq!(partial_name(Path::new("x/draws/")), Path::new("x/draws.partial"));
+    }
+}

@@ -1,0 +1,177 @@
+//! `conclave jobs`, `watch`, `cancel` and `summary`.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use conclave_proto::error::{ErrorCode, Fault, from_status};
+use conclave_proto::v1::{JobRequest, JobStatus, ListRequest};
+use serde_json::json;
+use time::OffsetDateTime;
+use time::macros::format_description;
+
+use crate::client::Connection;
+use crate::output::say;
+use crate::submit::{tell, wait};
+use crate::table::{table, thousands};
+
+/// List the coordinator's jobs, newest first
+#[derive(Args)]
+pub(crate) struct JobsArgs {
+    #[command(flatten)]
+    connection: Connection,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Follow a job until it has ended, then print its result
+#[derive(Args)]
+pub(crate) struct WatchArgs {
+    /// The job's id, as `conclave jobs` shows it
+    #[arg(value_name = "JOB")]
+    job: String,
+    #[command(flatten)]
+    connection: Connection,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// End a job; the draws made so far are kept and summarised
+#[derive(Args)]
+pub(crate) struct CancelArgs {
+    /// The job's id, as `conclave jobs` shows it
+    #[arg(value_name = "JOB")]
+    job: String,
+    #[command(flatten)]
+    connection: Connection,
+    /// Print the job's state as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Print the result of a job that has ended: posterior, diagnostics, privacy spent
+#[derive(Args)]
+pub(crate) struct SummaryArgs {
+    /// The job's id, as `conclave jobs` shows it
+    #[arg(value_name = "JOB")]
+    job: String,
+    #[command(flatten)]
+    connection: Connection,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) async fn list(args: JobsArgs) -> Result<ExitCode, Fault> {
+    let mut client = args.connection.open().await?;
+    let reply = client.list(ListRequest {}).await.map_err(fault)?;
+    let mut jobs = reply.into_inner().jobs;
+    jobs.sort_by_key(|job| std::cmp::Reverse(job.submitted_unix_ms));
+    if args.json {
+        let jobs: Vec<_> = jobs.iter().map(as_json).collect();
+        say!("{}", json!({ "jobs": jobs }));
+    } else if jobs.is_empty() {
+        say!("No jobs yet. `conclave submit JOB.toml` sends one.");
+    } else {
+        let header = ["job", "name", "analyst", "state", "phase", "draws", "of", "submitted (UTC)"];
+        let rows: Vec<Vec<String>> = jobs
+            .iter()
+            .map(|job| {
+                vec![
+                    job.job.clone(),
+                    job.name.clone(),
+                    job.analyst.clone(),
+                    job.state.clone(),
+                    job.phase.clone(),
+                    thousands(job.draws),
+                    thousands(job.draws_asked),
+                    moment(job.submitted_unix_ms),
+                ]
+            })
+            .collect();
+        say!("{}", table(&header, &rows).trim_end());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) async fn watch(args: WatchArgs) -> Result<ExitCode, Fault> {
+    let mut client = args.connection.open().await?;
+    wait(&mut client, &args.job, &args.connection.options(), args.json).await
+}
+
+pub(crate) async fn cancel(args: CancelArgs) -> Result<ExitCode, Fault> {
+    let mut client = args.connection.open().await?;
+    let request = JobRequest { job: args.job.clone() };
+    let status = client.cancel(request).await.map_err(fault)?.into_inner();
+    if args.json {
+        say!("{}", as_json(&status));
+    } else {
+        say!("Job {} is {}.", args.job, status.state);
+        if !status.result_json.is_empty() {
+            say!("What was drawn is kept: conclave summary {}{}", args.job, args.connection.options());
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) async fn summary(args: SummaryArgs) -> Result<ExitCode, Fault> {
+    let mut client = args.connection.open().await?;
+    let request = JobRequest { job: args.job.clone() };
+    let status = client.get(request).await.map_err(fault)?.into_inner();
+    if status.result_json.is_empty() && status.state != "failed" {
+        return Err(Fault::new(
+            ErrorCode::NotFound,
+            format!(
+                "job {} is {} and has no result: follow it with `conclave watch {}{}`",
+                args.job,
+                status.state,
+                args.job,
+                args.connection.options()
+            ),
+        ));
+    }
+    tell(&status, args.json)
+}
+
+/// A job's state for programs; the keys are those of the wire's `JobStatus`.
+fn as_json(job: &JobStatus) -> serde_json::Value {
+    json!({
+        "job": job.job,
+        "name": job.name,
+        "analyst": job.analyst,
+        "state": job.state,
+        "phase": job.phase,
+        "iterations": job.iteration,
+        "chains": job.chains,
+        "draws": job.draws,
+        "draws_asked": job.draws_asked,
+        "acceptance_rate": job.acceptance_rate,
+        "seconds": job.seconds,
+        "waiting_for": job.waiting_for,
+        "error_code": job.error_code,
+        "error": job.error,
+        "submitted": moment(job.submitted_unix_ms),
+    })
+}
+
+fn moment(unix_ms: i64) -> String {
+    let format = format_description!("[year]-[month]-[day] [hour]:[minute]:[second]");
+    OffsetDateTime::from_unix_timestamp(unix_ms / 1000).ok().and_then(|time| time.format(format).ok()).unwrap_or_default()
+}
+
+fn fault(status: tonic::Status) -> Fault {
+    from_status(&status)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_utc() {
+        assert_eq!(moment(0), "1970-01-01 00:00:00");
+        assert_eq!(moment(1_700_000_000_123), "2023-11-14 22:13:20");
+        assert_eq!(moment(i64::MAX), "");
+    }
+}

@@ -1,0 +1,74 @@
+//! The analyst's command line: run the demo, submit jobs and follow them, read results, count privacy, keep the
+//! consortium's certificates.
+//!
+//! The same program carries both daemons behind hidden words, so that one binary is enough for the demo.
+#![forbid(unsafe_code)]
+
+mod account;
+mod ca;
+mod cli;
+mod client;
+mod demo;
+mod draws;
+mod files;
+mod follow;
+mod jobs;
+mod output;
+mod result;
+mod submit;
+mod table;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use conclave_proto::error::Fault;
+
+/// Runs the command line in `args`, the program's name first, and gives the exit code: 0 done, 2 the user's input is
+/// wrong, 3 refused by policy or budget, 4 a party or the coordinator is unreachable, 1 anything else.
+///
+/// A binary of another package may be built on this function; it must be that binary's `main`, since the demo starts
+/// its daemons as children of the running executable.
+pub fn main_from<I>(args: I) -> ExitCode
+where
+    I: IntoIterator<Item = OsString>,
+{
+    let args: Vec<OsString> = args.into_iter().collect();
+    let rest = || args.iter().skip(2).cloned();
+    match args.get(1).and_then(|word| word.to_str()) {
+        Some("__coordinator") => {
+            let name = OsString::from("conclave-coordinator");
+            conclave_coordinator::cli_main(std::iter::once(name).chain(rest()))
+        }
+        Some("__party") => conclave_party::cli_main(rest()),
+        _ => match cli::run(args) {
+            Ok(code) => code,
+            Err(fault) => report(&fault),
+        },
+    }
+}
+
+/// Says what went wrong on standard error and gives its exit code.
+fn report(fault: &Fault) -> ExitCode {
+    eprintln!("conclave: {fault}");
+    ExitCode::from(fault.code.exit_code())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(args: &[&str]) -> String {
+        format!("{:?}", main_from(args.iter().map(OsString::from)))
+    }
+
+    #[test]
+    fn the_hidden_words_reach_the_daemons() {
+        let (done, wrong) = (format!("{:?}", ExitCode::SUCCESS), format!("{:?}", ExitCode::from(2)));
+        for daemon in ["__coordinator", "__party"] {
+            assert_eq!(code(&["conclave", daemon, "run", "--help"]), done);
+            assert_eq!(code(&["conclave", daemon, "run", "--config", "/nowhere/x.toml"]), wrong);
+        }
+        assert_eq!(code(&["conclave", "--help"]), done);
+        assert_eq!(code(&["conclave", "nonsense"]), wrong);
+    }
+}

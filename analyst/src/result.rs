@@ -1,0 +1,170 @@
+//! A finished run, as the coordinator states it, for people.
+
+use conclave_proto::error::{ErrorCode, Fault};
+use serde::Deserialize;
+
+use crate::table::{number, table, thousands};
+
+/// The parts of a run's JSON object that are shown to a person. Programs get the object as it came.
+#[derive(Debug, Deserialize)]
+pub(crate) struct RunResult {
+    pub(crate) iterations: u64,
+    pub(crate) chains: u32,
+    pub(crate) seconds: f64,
+    pub(crate) acceptance_rate: Option<f64>,
+    pub(crate) stopped_by: Option<String>,
+    pub(crate) posterior: Vec<Row>,
+    pub(crate) parties: Vec<PartyRow>,
+    pub(crate) draws: Option<String>,
+}
+
+/// One parameter; figures that do not exist (no draws, one chain) are null.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Row {
+    pub(crate) name: String,
+    pub(crate) mean: Option<f64>,
+    pub(crate) sd: Option<f64>,
+    pub(crate) q5: Option<f64>,
+    pub(crate) median: Option<f64>,
+    pub(crate) q95: Option<f64>,
+    pub(crate) ess_bulk: Option<f64>,
+    pub(crate) ess_tail: Option<f64>,
+    pub(crate) rhat: Option<f64>,
+}
+
+/// One party's part in the run.
+#[derive(Debug, Deserialize)]
+pub(crate) struct PartyRow {
+    pub(crate) name: String,
+    pub(crate) records: u64,
+    pub(crate) queries: u64,
+    pub(crate) epsilon_spent: f64,
+    pub(crate) delta: f64,
+    pub(crate) epsilon_budget: f64,
+    pub(crate) mu_squared_spent: f64,
+    pub(crate) epsilon_zcdp: f64,
+}
+
+impl RunResult {
+    /// Reads a run's object.
+    pub(crate) fn parse(json: &str) -> Result<Self, Fault> {
+        serde_json::from_str(json).map_err(|e| {
+            Fault::new(ErrorCode::Internal, format!("the coordinator's result cannot be read ({e}): it may run another version"))
+        })
+    }
+
+    /// The posterior table; with `truth`, the true value beside each mean and how many posterior sds lie between.
+    pub(crate) fn posterior_table(&self, truth: Option<&[(&str, f64)]>) -> String {
+        let mut header = vec!["parameter"];
+        if truth.is_some() {
+            header.extend(["true", "off by"]);
+        }
+        header.extend(["mean", "sd", "5%", "median", "95%", "ESS bulk", "ESS tail", "R-hat"]);
+        let show = |x: Option<f64>| x.map_or_else(|| "-".to_owned(), number);
+        let whole = |x: Option<f64>| x.map_or_else(|| "-".to_owned(), |x| format!("{x:.0}"));
+        let rows: Vec<Vec<String>> = self
+            .posterior
+            .iter()
+            .map(|row| {
+                let mut cells = vec![row.name.clone()];
+                if let Some(truth) = truth {
+                    let value = truth.iter().find(|(name, _)| *name == row.name).map(|t| t.1);
+                    cells.push(show(value));
+                    cells.push(match (row.mean, row.sd, value) {
+                        (Some(mean), Some(sd), Some(value)) => format!("{:+.1} sd", (mean - value) / sd),
+                        _ => "-".to_owned(),
+                    });
+                }
+                cells.extend([row.mean, row.sd, row.q5, row.median, row.q95].map(show));
+                cells.extend([row.ess_bulk, row.ess_tail].map(whole));
+                cells.push(row.rhat.map_or_else(|| "-".to_owned(), |x| format!("{x:.3}")));
+                cells
+            })
+            .collect();
+        table(&header, &rows)
+    }
+
+    /// What each party has spent on this job.
+    pub(crate) fn spending_table(&self) -> String {
+        let header = ["party", "records", "releases", "epsilon spent", "of", "delta", "mu^2", "epsilon (zCDP)"];
+        let rows: Vec<Vec<String>> = self
+            .parties
+            .iter()
+            .map(|party| {
+                vec![
+                    party.name.clone(),
+                    thousands(party.records),
+                    thousands(party.queries),
+                    number(party.epsilon_spent),
+                    party.epsilon_budget.to_string(),
+                    format!("{:?}", party.delta),
+                    number(party.mu_squared_spent),
+                    number(party.epsilon_zcdp),
+                ]
+            })
+            .collect();
+        table(&header, &rows)
+    }
+
+    /// One line on how the run went.
+    pub(crate) fn headline(&self) -> String {
+        let ended = match self.stopped_by.as_deref() {
+            Some("budget") => "ended by the budget",
+            Some("draws") => "all draws made",
+            Some(other) => other,
+            None => "ended early",
+        };
+        let accepted =
+            self.acceptance_rate.map(|rate| format!(", {:.0}% of proposals accepted", 100.0 * rate)).unwrap_or_default();
+        format!("{} rounds of {} chains in {:.1} s{accepted}; {ended}.", thousands(self.iterations), self.chains, self.seconds)
+    }
+
+    /// The whole report for a terminal.
+    pub(crate) fn report(&self, truth: Option<&[(&str, f64)]>) -> String {
+        let mut text = format!(
+            "{}\n\nPosterior, on the scale of the priors (numeric columns coded to [-1, 1] by their bounds):\n{}\n\
+             Privacy spent on this job:\n{}",
+            self.headline(),
+            self.posterior_table(truth),
+            self.spending_table()
+        );
+        let worst = self.posterior.iter().filter_map(|row| row.rhat).fold(0.0, f64::max);
+        if worst > 1.1 {
+            text += &format!(
+                "\nR-hat reaches {worst:.2}: the chains have not mixed. Do not use these draws; ask for a larger \
+                 budget or a longer run.\n"
+            );
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    const RESULT: &str = r#"{"job":"j","algorithm":"penalty","iterations":1200,"chains":4,"seconds":3.5,
+        "acceptance_rate":0.37,"stopped_by":"budget",
+        "posterior":[{"name":"dose","mean":0.41,"sd":0.02,"q5":0.38,"median":0.41,"q95":0.44,"ess_bulk":812.3,
+        "ess_tail":700.0,"rhat":1.2,"mcse_mean":0.001},
+        {"name":"age","mean":null,"sd":null,"q5":null,"median":null,"q95":null,"ess_bulk":null,"ess_tail":null,
+        "rhat":null,"mcse_mean":null}],
+        "parties":[{"name":"hospital-a","records":100000,"queries":4800,"epsilon_spent":2.99,"delta":1e-6,
+        "epsilon_budget":3.0,"mu_squared_spent":0.41,"epsilon_zcdp":3.2}],"draws":"/x","later_key":1}"#;
+
+    #[test]
+    fn a_result_is_shown_with_its_warnings() {
+        let result = RunResult::parse(RESULT).unwrap();
+        let text = result.report(Some(&[("dose", 0.4)]));
+        for part in ["ended by the budget", "1,200 rounds", "+0.5 sd", "hospital-a", "100,000", "R-hat reaches 1.20"] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+        assert!(!result.report(None).contains("true"));
+    }
+
+    #[test]
+    fn another_shape_is_an_error() {
+        assert_eq!(RunResult::parse("{}").unwrap_err().code, ErrorCode::Internal);
+    }
+}

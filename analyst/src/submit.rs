@@ -1,0 +1,141 @@
+//! `conclave submit`, and how a job that was followed to its end is told.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use conclave_common::job::JobSpec;
+use conclave_proto::error::{ErrorCode, Fault, from_status};
+use conclave_proto::v1::jobs_client::JobsClient;
+use conclave_proto::v1::{JobStatus, SubmitRequest};
+use serde_json::json;
+use tonic::transport::Channel;
+
+use crate::client::Connection;
+use crate::files;
+use crate::follow::follow;
+use crate::output::say;
+use crate::result::RunResult;
+
+/// Submit a job, and wait for its result with --wait
+///
+/// The job is checked on this machine first: a mistake in it is named with its key before anything is sent, and
+/// nothing is spent.
+#[derive(Args)]
+#[command(after_help = "Example:\n  conclave submit job.toml --coordinator https://coordinator.example \
+    --identity identity/ --wait")]
+pub(crate) struct SubmitArgs {
+    /// The job file
+    #[arg(value_name = "JOB.toml")]
+    job: PathBuf,
+    #[command(flatten)]
+    connection: Connection,
+    /// Show progress until the job has ended, then its posterior and what each party has spent
+    #[arg(long)]
+    wait: bool,
+    /// Print one JSON object: the result with --wait, else the job's id
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) async fn run(args: SubmitArgs) -> Result<ExitCode, Fault> {
+    let text = read_job(&args.job)?;
+    let mut client = args.connection.open().await?;
+    let job = submit(&mut client, text).await?;
+    let options = args.connection.options();
+    if args.wait {
+        eprintln!("Job {job} is submitted.");
+        return wait(&mut client, &job, &options, args.json).await;
+    }
+    if args.json {
+        say!("{}", json!({ "job": job }));
+    } else {
+        say!("{job}");
+        eprintln!("Submitted. Next:\n  conclave watch {job}{options}\n  conclave cancel {job}{options}");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Reads a job file and checks it as coordinator and parties will.
+pub(crate) fn read_job(path: &Path) -> Result<String, Fault> {
+    let text = files::read(path)?;
+    JobSpec::parse(&text).map_err(|e| Fault::new(ErrorCode::InvalidInput, format!("{}: {e}", path.display())))?;
+    Ok(text)
+}
+
+/// Sends a job and gives its id.
+pub(crate) async fn submit(client: &mut JobsClient<Channel>, spec_toml: String) -> Result<String, Fault> {
+    let reply = client.submit(SubmitRequest { spec_toml }).await.map_err(|status| from_status(&status))?;
+    Ok(reply.into_inner().job)
+}
+
+/// Follows a job to its end and tells how it went. Ctrl-C ends the watching, not the job.
+pub(crate) async fn wait(client: &mut JobsClient<Channel>, job: &str, options: &str, json: bool) -> Result<ExitCode, Fault> {
+    let status = tokio::select! {
+        status = follow(client, job) => status?,
+        _ = tokio::signal::ctrl_c() => {
+            eprintln!(
+                "\nThe job goes on without us. To see it again or to end it:\n  conclave watch {job}{options}\n  \
+                 conclave cancel {job}{options}"
+            );
+            return Ok(ExitCode::from(1));
+        }
+    };
+    tell(&status, json)
+}
+
+/// Prints the result of a job that has ended, and gives the exit code.
+pub(crate) fn tell(status: &JobStatus, json: bool) -> Result<ExitCode, Fault> {
+    if !status.result_json.is_empty() {
+        if json {
+            say!("{}", status.result_json.trim());
+        } else {
+            let result = RunResult::parse(&status.result_json)?;
+            say!("{}", result.report(None).trim_end());
+            if let Some(draws) = &result.draws {
+                say!("\nDraws, at the coordinator: {draws}");
+            }
+        }
+    }
+    match status.state.as_str() {
+        "finished" => Ok(ExitCode::SUCCESS),
+        "cancelled" => {
+            eprintln!("The job was cancelled.");
+            Ok(ExitCode::from(1))
+        }
+        _ => Err(failure(status)),
+    }
+}
+
+/// Why a job failed, as the fault that it failed with.
+pub(crate) fn failure(status: &JobStatus) -> Fault {
+    let code = ErrorCode::parse(&status.error_code).unwrap_or(ErrorCode::Internal);
+    let reason = if status.error.is_empty() { "no reason was given" } else { &status.error };
+    Fault::new(code, format!("the job failed: {reason}"))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_bad_job_is_named_by_file_and_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("job.toml");
+        std::fs::write(&path, "nmae = \"x\"\n").unwrap();
+        let fault = read_job(&path).unwrap_err();
+        assert_eq!(fault.code, ErrorCode::InvalidInput);
+        assert!(fault.message.contains("job.toml") && fault.message.contains("nmae"), "{fault}");
+        let fault = read_job(&folder.path().join("none.toml")).unwrap_err();
+        assert!(fault.message.contains("none.toml"), "{fault}");
+    }
+
+    #[test]
+    fn a_failed_job_exits_by_its_code() {
+        for (code, exit) in [("invalid_input", 2), ("budget", 3), ("unreachable", 4), ("", 1)] {
+            let status = JobStatus { state: "failed".to_owned(), error_code: code.to_owned(), ..JobStatus::default() };
+            assert_eq!(tell(&status, true).unwrap_err().code.exit_code(), exit);
+        }
+    }
+}

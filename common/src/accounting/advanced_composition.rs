@@ -1,0 +1,21 @@
+//! Advanced composition as the penalty paper uses it (Yıldırım, Theorems 2 and 3): a row of the planner's comparison, nothing more.
+
+/// Epsilon of `count` queries of `mu0` each, half of `delta` spent on the queries and half on their composition.
+///
+/// `None` where it does not apply: the epsilon of one query reaches 1, outside Theorem 2.
+#[must_use]
+pub fn epsilon(mu0: f64, count: u64, delta: f64) -> Option<f64> {
+    if mu0 <= 0.0 || count == 0 {
+        return Some(0.0);
+    }
+    let k = count as f64;
+    let delta0 = delta / (2.0 * k);
+    let epsilon0 = mu0 * (2.0 * (1.25 / delta0).ln()).sqrt();
+    (epsilon0 < 1.0).then(|| (2.0 * k * (2.0 / delta).ln()).sqrt() * epsilon0 + k * epsilon0 * epsilon0.exp_m1())
+}
+
+/// How many queries of `mu0` each stay within `(epsilon, delta)`.
+#[must_use]
+pub fn queries_allowed(mu0: f64, epsilon: f64, delta: f64) -> u64 {
+    super::largest_count(|count| self::epsilon(mu0, count, delta).is_some_and(|spent| spent <= epsilon))
+}

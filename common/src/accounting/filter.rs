@@ -1,0 +1,144 @@
+//! The privacy filter: grants a query or refuses it, before any record is read.
+
+use super::slack::{self, Limits, MAX_DRAWS};
+use super::{AccountingError, Budget, charge_units};
+use crate::mechanism::{NoiseScale, Sensitivity};
+
+/// What a ledger has granted. Add-only; the ledger stores it and [`PrivacyFilter::resume`] takes it back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Spent {
+    /// mu^2 in units of 2^-48.
+    pub units: u64,
+    /// The sum over noise draws of `6 / s^2`, in units of 2^-80.
+    pub slack_units: u64,
+    /// Noise draws.
+    pub draws: u64,
+}
+
+impl Spent {
+    /// mu^2 as a float.
+    #[must_use]
+    pub fn mu_squared(&self) -> f64 {
+        super::mu_squared(self.units)
+    }
+
+    /// A running epsilon at `delta`, for the owner to watch. What is promised is the budget, not this.
+    #[must_use]
+    pub fn epsilon(&self, delta: f64) -> f64 {
+        super::gaussian_dp::epsilon(self.mu_squared().sqrt(), delta)
+    }
+
+    /// The same by zCDP (`rho = mu^2 / 2`).
+    #[must_use]
+    pub fn epsilon_zcdp(&self, delta: f64) -> f64 {
+        super::zcdp::epsilon(0.5 * self.mu_squared(), delta)
+    }
+}
+
+/// Why a filter refused. Nothing is charged by a refusal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum FilterRefusal {
+    /// The privacy budget does not hold the charge.
+    #[error("the privacy budget is spent")]
+    Budget,
+    /// The allowance for the discrete Gaussian's departure from the Gaussian is spent (only noise far below ordinary use gets here).
+    #[error("the allowance for discrete noise is spent")]
+    Slack,
+    /// The number of noise draws that one ledger grants is reached.
+    #[error("the number of releases that one ledger grants is reached")]
+    Draws,
+    /// The charge does not fit the ledger's integers.
+    #[error("the charge is too large for a ledger")]
+    Overflow,
+}
+
+/// Grants queries while their total mu^2 stays within a budget's.
+///
+/// Valid for queries chosen from earlier answers, without loss (Smith & Thakurta 2022). Integers throughout, so that the order of
+/// charges, a restart or another machine give the same total.
+#[derive(Debug, Clone)]
+pub struct PrivacyFilter {
+    limit_units: u64,
+    limit_slack_units: u64,
+    spent: Spent,
+}
+
+impl PrivacyFilter {
+    /// An unspent filter for a budget.
+    ///
+    /// # Errors
+    /// [`AccountingError`] for a budget that is not valid, or too small or too large to keep a ledger for.
+    pub fn new(budget: &Budget) -> Result<Self, AccountingError> {
+        Self::resume(budget, Spent::default())
+    }
+
+    /// A filter that goes on from what was spent before, which may exceed a budget that has been lowered since.
+    ///
+    /// # Errors
+    /// As [`PrivacyFilter::new`].
+    pub fn resume(budget: &Budget, spent: Spent) -> Result<Self, AccountingError> {
+        let Limits { units, slack_units } = slack::limits(budget)?;
+        Ok(Self { limit_units: units, limit_slack_units: slack_units, spent })
+    }
+
+    /// What has been granted.
+    #[must_use]
+    pub fn spent(&self) -> Spent {
+        self.spent
+    }
+
+    /// The budget's mu^2 in units of 2^-48, after the slack.
+    #[must_use]
+    pub fn limit_units(&self) -> u64 {
+        self.limit_units
+    }
+
+    /// The ledger-exact mu of the budget, after the slack.
+    #[must_use]
+    pub fn limit_mu(&self) -> f64 {
+        super::mu_squared(self.limit_units).sqrt()
+    }
+
+    /// What the budget still holds, in units of 2^-48.
+    #[must_use]
+    pub fn remaining_units(&self) -> u64 {
+        self.limit_units.saturating_sub(self.spent.units)
+    }
+
+    /// Charges all of `releases` (one noise draw each) or none, and returns each one's charge in units of 2^-48.
+    ///
+    /// # Errors
+    /// [`FilterRefusal`]; nothing is charged then.
+    pub fn try_charge(&mut self, releases: &[(Sensitivity, NoiseScale)]) -> Result<Vec<u64>, FilterRefusal> {
+        let (charges, after) = self.price(releases)?;
+        self.spent = after;
+        Ok(charges)
+    }
+
+    /// Whether [`PrivacyFilter::try_charge`] would grant `releases`.
+    #[must_use]
+    pub fn admits(&self, releases: &[(Sensitivity, NoiseScale)]) -> bool {
+        self.price(releases).is_ok()
+    }
+
+    fn price(&self, releases: &[(Sensitivity, NoiseScale)]) -> Result<(Vec<u64>, Spent), FilterRefusal> {
+        let mut after = self.spent;
+        let mut charges = Vec::with_capacity(releases.len());
+        for &(k_t, s) in releases {
+            let charge = charge_units(k_t, s).map_err(|_| FilterRefusal::Overflow)?;
+            after.units = after.units.checked_add(charge).ok_or(FilterRefusal::Overflow)?;
+            after.slack_units = after.slack_units.checked_add(slack::of_draw(s)).ok_or(FilterRefusal::Overflow)?;
+            after.draws = after.draws.checked_add(1).ok_or(FilterRefusal::Overflow)?;
+            charges.push(charge);
+        }
+        if after.units > self.limit_units {
+            Err(FilterRefusal::Budget)
+        } else if after.slack_units > self.limit_slack_units {
+            Err(FilterRefusal::Slack)
+        } else if after.draws > MAX_DRAWS {
+            Err(FilterRefusal::Draws)
+        } else {
+            Ok((charges, after))
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! A job: what an analyst asks of the data owners, parsed and validated in one place.
+//!
+//! Coordinator and parties derive every public constant (bounds, noise scale, box) from the same bytes with this code,
+//! so they can't disagree about what a release means.
+
+pub mod columns;
+pub mod keys;
+pub mod model_spec;
+mod parse;
+mod raw;
+
+use std::collections::BTreeMap;
+
+use crate::accounting::Budget;
+use crate::mechanism::NoiseScale;
+use crate::prior::Prior;
+
+pub use columns::ColumnSpec;
+pub use model_spec::ModelSpec;
+
+/// The most chains a job may run: they share every message.
+pub const MAX_CHAINS: u32 = 256;
+/// Half width of the default parameter box, on the scale that priors are declared on.
+pub const DEFAULT_BOX: f64 = 1e3;
+
+/// What is wrong with a job file, with the dotted key at fault.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{key}: {message}")]
+pub struct JobError {
+    /// Dotted path of the key, `job` for the file as a whole.
+    pub key: String,
+    /// What is wrong and what would mend it.
+    pub message: String,
+}
+
+impl JobError {
+    pub(crate) fn new(key: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { key: key.into(), message: message.into() }
+    }
+}
+
+/// A valid job; every `"auto"` that is a public constant is resolved.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JobSpec {
+    /// The analyst's name for the job.
+    pub name: String,
+    /// Which algorithm of the penalty paper runs.
+    pub algorithm: Algorithm,
+    /// Names of the parties, at least one, each once.
+    pub parties: Vec<String>,
+    /// The statistical model.
+    pub model: ModelSpec,
+    /// Public bounds by column name.
+    pub columns: BTreeMap<String, ColumnSpec>,
+    /// One prior per parameter, in the model's order.
+    pub priors: Vec<Prior>,
+    /// The parameter box, part of the prior; one interval per parameter.
+    pub support: Vec<Interval>,
+    /// How the chains run.
+    pub sampler: SamplerSpec,
+    /// What the job may spend at each party, and how it is noised.
+    pub privacy: PrivacySpec,
+}
+
+/// Which algorithm of Yıldırım, *On the use of penalty MCMC for differential privacy*, a job runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Algorithm {
+    /// Algorithm 2 (Algorithm 1 is its case of one owner).
+    Penalty,
+}
+
+impl Algorithm {
+    /// The name in job files and results.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Algorithm::Penalty => "penalty",
+        }
+    }
+}
+
+/// A closed interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Interval {
+    /// Least value.
+    pub min: f64,
+    /// Greatest value.
+    pub max: f64,
+}
+
+impl Interval {
+    /// Whether `x` lies inside; never for NaN.
+    pub fn contains(&self, x: f64) -> bool {
+        self.min <= x && x <= self.max
+    }
+}
+
+/// `[sampler]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SamplerSpec {
+    /// Number of chains, 1 to [`MAX_CHAINS`].
+    pub chains: u32,
+    /// Draws per chain after warm-up, at most: a budget may end the run first.
+    pub draws: u64,
+    /// How long the warm-up runs.
+    pub warmup: Warmup,
+    /// Which proposal.
+    pub proposal: ProposalKind,
+    /// Proposal radii.
+    pub radius: Radius,
+    /// Seed of proposals and decisions; never of noise.
+    pub seed: u64,
+    /// Share of the job's budget (as mu²) for finding the mode, in [0, 1).
+    pub locate_share: f64,
+    /// Starting values, one per parameter, where the analyst gave them.
+    pub start: Option<Vec<f64>>,
+}
+
+/// Length of the warm-up, in sweeps of one proposal per coordinate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Warmup {
+    /// This many sweeps.
+    Sweeps(u64),
+    /// Until split R-hat of the warm-up's later half is below `rhat` for every parameter, at most `max` sweeps.
+    UntilRhat {
+        /// Threshold above 1.
+        rhat: f64,
+        /// Most sweeps.
+        max: u64,
+    },
+}
+
+/// The proposal of the chains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProposalKind {
+    /// One coordinate, fixed radius; keeps that coordinate's sign after an acceptance, flips it after a rejection (Gustafson 1998).
+    Guided,
+    /// One coordinate, fixed radius, random sign.
+    Componentwise,
+    /// All coordinates, Gaussian.
+    RandomWalk,
+}
+
+impl ProposalKind {
+    /// The name in job files.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ProposalKind::Guided => "guided",
+            ProposalKind::Componentwise => "componentwise",
+            ProposalKind::RandomWalk => "random_walk",
+        }
+    }
+
+    /// Total noise standard deviation, over all parties, at which this proposal makes the most of a budget.
+    pub fn total_noise_sd(self) -> f64 {
+        match self {
+            ProposalKind::Guided => 1.75,
+            ProposalKind::Componentwise | ProposalKind::RandomWalk => 2.4,
+        }
+    }
+}
+
+/// Proposal radii, on the scale that priors are declared on.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Radius {
+    /// From the posterior's curvature, measured on released values during `locate` or at the start of the warm-up.
+    Auto,
+    /// One per parameter, set by hand.
+    Fixed(Vec<f64>),
+}
+
+/// `[privacy]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PrivacySpec {
+    /// The most that the job may spend at each party.
+    pub budget: Budget,
+    /// Noise of one release at one party, while the chains run.
+    pub noise: NoiseScale,
+    /// Clip of one record's log ratio; `None` stands for the model's public bound.
+    pub clip: Option<f64>,
+}
+
+impl JobSpec {
+    /// Reads and validates a job file.
+    ///
+    /// # Errors
+    /// The first fault found, with the key it is at.
+    pub fn parse(text: &str) -> Result<Self, JobError> {
+        parse::parse(text)
+    }
+
+    /// Number of parameters.
+    pub fn dimension(&self) -> usize {
+        self.priors.len()
+    }
+
+    /// Whether `theta` lies inside the parameter box.
+    pub fn in_support(&self, theta: &[f64]) -> bool {
+        theta.len() == self.support.len() && theta.iter().zip(&self.support).all(|(x, s)| s.contains(*x))
+    }
+
+    /// Log prior density up to a constant.
+    pub fn log_prior(&self, theta: &[f64]) -> f64 {
+        theta.iter().zip(&self.priors).map(|(x, p)| p.log_density(*x)).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,78 @@
+//! Which model a job asks for, and the columns it needs.
+
+/// `[model]`.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ModelSpec {
+    /// Logistic regression of a 0/1 outcome.
+    Logistic {
+        /// Binary column.
+        outcome: String,
+        /// Predictor columns, in order.
+        predictors: Vec<String>,
+        /// Whether there is an intercept, the first parameter then.
+        intercept: bool,
+    },
+    /// Mean of a normal outcome whose standard deviation is known.
+    GaussianMean {
+        /// Numeric column.
+        outcome: String,
+        /// Known standard deviation, in the data's units.
+        sd: f64,
+    },
+}
+
+/// Kinds that can be run.
+pub(super) const BUILT: &[&str] = &["logistic", "gaussian_mean"];
+/// Kinds that are known by name and can't be run yet.
+pub(super) const NOT_BUILT: &[&str] = &[
+    "bernoulli",
+    "poisson_mean",
+    "multinomial",
+    "linear",
+    "poisson",
+    "negative_binomial",
+    "student_t",
+    "gaussian_mixture",
+    "weibull",
+];
+
+impl ModelSpec {
+    /// The name in job files and policies.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            ModelSpec::Logistic { .. } => "logistic",
+            ModelSpec::GaussianMean { .. } => "gaussian_mean",
+        }
+    }
+
+    /// The outcome column.
+    pub fn outcome(&self) -> &str {
+        match self {
+            ModelSpec::Logistic { outcome, .. } | ModelSpec::GaussianMean { outcome, .. } => outcome,
+        }
+    }
+
+    /// The predictor columns, in order.
+    pub fn predictors(&self) -> &[String] {
+        match self {
+            ModelSpec::Logistic { predictors, .. } => predictors,
+            ModelSpec::GaussianMean { .. } => &[],
+        }
+    }
+
+    /// Every column that the model reads, the outcome first.
+    pub fn columns(&self) -> Vec<&str> {
+        std::iter::once(self.outcome()).chain(self.predictors().iter().map(String::as_str)).collect()
+    }
+
+    /// Parameter names, in the order of every theta.
+    pub fn parameter_names(&self) -> Vec<String> {
+        match self {
+            ModelSpec::Logistic { predictors, intercept, .. } => {
+                let first = intercept.then(|| "intercept".to_owned());
+                first.into_iter().chain(predictors.iter().cloned()).collect()
+            }
+            ModelSpec::GaussianMean { .. } => vec!["mean".to_owned()],
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! The job file as written, before validation.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::keys::Keys;
+
+pub(super) const KEYS: Keys = Keys::Table(&[
+    ("name", Keys::Any),
+    ("algorithm", Keys::Any),
+    ("parties", Keys::Any),
+    (
+        "model",
+        Keys::Table(&[
+            ("kind", Keys::Any),
+            ("outcome", Keys::Any),
+            ("predictors", Keys::Any),
+            ("intercept", Keys::Any),
+            ("sd", Keys::Any),
+        ]),
+    ),
+    (
+        "columns",
+        Keys::Named(&Keys::Table(&[("min", Keys::Any), ("max", Keys::Any), ("binary", Keys::Any), ("levels", Keys::Any)])),
+    ),
+    ("prior", Keys::Any),
+    ("parameters", Keys::Named(&Keys::Table(&[("min", Keys::Any), ("max", Keys::Any)]))),
+    (
+        "sampler",
+        Keys::Table(&[
+            ("chains", Keys::Any),
+            ("draws", Keys::Any),
+            ("warmup", Keys::Table(&[("until_rhat", Keys::Any), ("max", Keys::Any)])),
+            ("proposal", Keys::Table(&[("kind", Keys::Any), ("radius", Keys::Any)])),
+            ("seed", Keys::Any),
+            ("locate_share", Keys::Any),
+            ("start", Keys::Any),
+        ]),
+    ),
+    ("privacy", Keys::Table(&[("epsilon", Keys::Any), ("delta", Keys::Any), ("noise_sd", Keys::Any), ("clip", Keys::Any)])),
+]);
+
+#[derive(Deserialize)]
+pub(super) struct RawJob {
+    pub name: String,
+    #[serde(default = "penalty")]
+    pub algorithm: String,
+    pub parties: Vec<String>,
+    pub model: RawModel,
+    pub columns: BTreeMap<String, RawColumn>,
+    #[serde(default)]
+    pub prior: BTreeMap<String, String>,
+    #[serde(default)]
+    pub parameters: BTreeMap<String, RawInterval>,
+    #[serde(default)]
+    pub sampler: RawSampler,
+    pub privacy: RawPrivacy,
+}
+
+fn penalty() -> String {
+    "penalty".to_owned()
+}
+
+#[derive(Deserialize)]
+pub(super) struct RawModel {
+    pub kind: String,
+    pub outcome: Option<String>,
+    pub predictors: Option<Vec<String>>,
+    pub intercept: Option<bool>,
+    pub sd: Option<f64>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct RawColumn {
+    pub min: Option<f64>,
+    pub max: Option<f64>,
+    pub binary: Option<bool>,
+    pub levels: Option<Vec<String>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct RawInterval {
+    pub min: Option<f64>,
+    pub max: Option<f64>,
+}
+
+#[derive(Deserialize)]
+#[serde(default)]
+pub(super) struct RawSampler {
+    pub chains: i64,
+    pub draws: i64,
+    pub warmup: RawWarmup,
+    pub proposal: RawProposal,
+    pub seed: u64,
+    pub locate_share: Option<f64>,
+    pub start: Option<BTreeMap<String, f64>>,
+}
+
+impl Default for RawSampler {
+    fn default() -> Self {
+        Self {
+            chains: 4,
+            draws: 5000,
+            warmup: RawWarmup::Sweeps(100),
+            proposal: RawProposal::default(),
+            seed: 1,
+            locate_share: None,
+            start: None,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub(super) enum RawWarmup {
+    Sweeps(i64),
+    Until { until_rhat: f64, max: i64 },
+}
+
+#[derive(Deserialize)]
+#[serde(default)]
+pub(super) struct RawProposal {
+    pub kind: String,
+    pub radius: RawRadius,
+}
+
+impl Default for RawProposal {
+    fn default() -> Self {
+        Self { kind: "guided".to_owned(), radius: RawRadius::Word("auto".to_owned()) }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub(super) enum RawRadius {
+    Word(String),
+    One(f64),
+    Each(BTreeMap<String, f64>),
+}
+
+#[derive(Deserialize)]
+pub(super) struct RawPrivacy {
+    pub epsilon: f64,
+    pub delta: f64,
+    pub noise_sd: Option<AutoOr>,
+    pub clip: Option<AutoOr>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub(super) enum AutoOr {
+    Word(String),
+    Value(f64),
+}

@@ -1,0 +1,121 @@
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+
+const JOB: &str = r#"
+name = "readmission"
+parties = ["hospital-a", "hospital-b", "hospital-c"]
+
+[model]
+kind = "logistic"
+outcome = "readmitted"
+predictors = ["age", "bmi"]
+
+[columns]
+age = { min = 0, max = 100 }
+bmi = { min = 10, max = 60 }
+readmitted = { binary = true }
+
+[sampler]
+chains = 4
+
+[privacy]
+epsilon = 3.0
+delta = 1e-6
+"#;
+
+#[test]
+fn defaults_are_those_of_the_documentation() {
+    let job = JobSpec::parse(JOB).unwrap();
+    assert_eq!(job.algorithm, Algorithm::Penalty);
+    assert_eq!(job.model.parameter_names(), ["intercept", "age", "bmi"]);
+    assert_eq!(job.priors, vec![Prior::Normal { mean: 0.0, sd: 2.5 }; 3]);
+    assert_eq!(job.support, vec![Interval { min: -1e3, max: 1e3 }; 3]);
+    assert_eq!((job.sampler.chains, job.sampler.draws, job.sampler.warmup), (4, 5000, Warmup::Sweeps(100)));
+    assert_eq!((job.sampler.proposal, &job.sampler.radius), (ProposalKind::Guided, &Radius::Auto));
+    assert_eq!((job.sampler.seed, job.sampler.locate_share), (1, 0.2));
+    let sd = 1.75 / 3f64.sqrt();
+    assert!(job.privacy.noise.sd() >= sd && job.privacy.noise.sd() < sd + 2f64.powi(-16));
+    assert_eq!(job.privacy.clip, None);
+}
+
+#[test]
+fn the_written_order_of_keys_does_not_matter() {
+    let moved = JOB.replace("name = \"readmission\"\n", "").replace("parties = [", "name = \"readmission\"\nparties = [");
+    assert_eq!(JobSpec::parse(&moved).unwrap(), JobSpec::parse(JOB).unwrap());
+}
+
+/// Each fault is reported at its key, with a word of the remedy.
+#[test]
+fn every_fault_names_its_key() {
+    let cases: &[(&str, &str, &str, &str)] = &[
+        ("chains = 4", "chanis = 4", "sampler.chanis", "did you mean `chains`"),
+        ("chains = 4", "chains = 0", "sampler.chains", "between 1 and 256"),
+        ("chains = 4", "chains = 4\ndraws = -1", "sampler.draws", "between 1"),
+        ("chains = 4", "locate_share = 0.0", "sampler.locate_share", "starting values"),
+        ("chains = 4", "locate_share = 1.0", "sampler.locate_share", "below 1"),
+        ("chains = 4", "start = { intercept = 0, age = 0 }", "sampler.start", "`bmi`"),
+        ("chains = 4", "start = { intercept = 0, age = 0, bmi = 2000 }", "sampler.start.bmi", "outside"),
+        ("chains = 4", "start = { intercept = 0, age = 0, bmy = 0 }", "sampler.start.bmy", "did you mean `bmi`"),
+        ("chains = 4", "warmup = { until_rhat = 1.0, max = 5 }", "sampler.warmup.until_rhat", "above 1"),
+        ("chains = 4", "proposal = { kind = \"truncated_walk\" }", "sampler.proposal.kind", "not built yet"),
+        ("chains = 4", "proposal = { kind = \"guided\", radius = -1 }", "sampler.proposal.radius", "positive"),
+        ("chains = 4", "proposal = { kind = \"guided\", radius = { age = 1.0 } }", "sampler.proposal.radius", "`intercept`"),
+        ("epsilon = 3.0", "epsilon = 0", "privacy.epsilon", "positive"),
+        ("epsilon = 3.0", "epsilon = -1.0", "privacy.epsilon", "positive"),
+        ("epsilon = 3.0", "epsilon = nan", "privacy.epsilon", "positive"),
+        ("delta = 1e-6", "delta = 1.0", "privacy.delta", "strictly between"),
+        ("delta = 1e-6", "delta = 0.0", "privacy.delta", "strictly between"),
+        ("delta = 1e-6", "delta = 1e-6\nnoise_sd = 0", "privacy.noise_sd", ""),
+        ("delta = 1e-6", "delta = 1e-6\nclip = 0", "privacy.clip", "positive"),
+        ("bmi = { min = 10, max = 60 }", "", "columns.bmi", "no public bounds"),
+        ("bmi = { min = 10, max = 60 }", "bmi = { min = 60, max = 10 }", "columns.bmi", "min < max"),
+        ("bmi = { min = 10, max = 60 }", "bmi = { min = 10 }", "columns.bmi", "declare either"),
+        ("bmi = { min = 10, max = 60 }", "bmi = { levels = [\"a\"] }", "columns.bmi", "not built yet"),
+        ("bmi = { min = 10, max = 60 }", "bmi = { mim = 10, max = 60 }", "columns.bmi.mim", "did you mean `min`"),
+        ("readmitted = { binary = true }", "readmitted = { min = 0, max = 1 }", "columns.readmitted", "binary = true"),
+        ("[\"age\", \"bmi\"]", "[\"age\", \"age\"]", "model.predictors", "twice"),
+        ("[\"age\", \"bmi\"]", "[\"age\", \"readmitted\"]", "model.predictors", "twice"),
+        ("\"logistic\"", "\"logistik\"", "model.kind", "did you mean `logistic`"),
+        ("\"logistic\"", "\"weibull\"", "model.kind", "not built yet"),
+        ("\"hospital-b\"", "\"hospital-a\"", "parties", "twice"),
+        ("[\"hospital-a\", \"hospital-b\", \"hospital-c\"]", "[]", "parties", "at least one"),
+        ("[privacy]", "[prior]\ndefault = \"cauchy(0, 1)\"\n[privacy]", "prior.default", "not built yet"),
+        ("[privacy]", "[prior]\nagee = \"normal(0, 1)\"\n[privacy]", "prior.agee", "did you mean `age`"),
+        ("[privacy]", "[parameters]\nage = { min = 1, max = 0 }\n[privacy]", "parameters.age", "min < max"),
+        ("name = \"readmission\"", "name = \"readmission\"\nalgorithm = \"penalty-exp-family\"", "algorithm", "not built yet"),
+    ];
+    for (from, to, key, word) in cases {
+        let text = JOB.replacen(from, to, 1);
+        assert_ne!(text, JOB, "{from}");
+        let error = JobSpec::parse(&text).expect_err(to);
+        assert_eq!(error.key, *key, "{error}");
+        assert!(error.message.contains(word), "{error}");
+    }
+    assert!(JobSpec::parse("name = ").unwrap_err().message.contains("1"));
+}
+
+#[test]
+fn gaussian_mean_wants_its_own_keys() {
+    let text = r#"
+name = "m"
+parties = ["a"]
+[model]
+kind = "gaussian_mean"
+outcome = "y"
+sd = 2.0
+[columns]
+y = { min = -5, max = 5 }
+[privacy]
+epsilon = 1
+delta = 1e-6
+noise_sd = 2
+clip = 0.5
+"#;
+    let job = JobSpec::parse(text).unwrap();
+    assert_eq!(job.model.parameter_names(), ["mean"]);
+    assert_eq!((job.privacy.noise.sd(), job.privacy.clip), (2.0, Some(0.5)));
+    assert_eq!(JobSpec::parse(&text.replace("sd = 2.0", "")).unwrap_err().key, "model.sd");
+    assert_eq!(JobSpec::parse(&text.replace("sd = 2.0", "sd = 2.0\npredictors = []")).unwrap_err().key, "model.predictors");
+    assert_eq!(JobSpec::parse(&text.replace("min = -5, max = 5", "binary = true")).unwrap_err().key, "columns.y");
+}

@@ -1,0 +1,169 @@
+//! The lattice: rounding, clamping, sensitivity and the sum that has no way out but through noise.
+
+use serde::{Deserialize, Serialize};
+
+use super::MechanismError;
+
+/// The lattice step: log likelihood ratios are counted in multiples of 2^-32.
+pub const STEP: f64 = 1.0 / STEPS_PER_UNIT;
+
+/// Lattice steps in one log-likelihood unit, 2^32. A power of two, so that multiplying by it is exact.
+const STEPS_PER_UNIT: f64 = 4_294_967_296.0;
+
+/// The largest clip or sensitivity, 2^50 lattice units (262,144 log-likelihood units).
+///
+/// Below it an integer in an `f64` is exact, and [`quantise`] may round by adding a constant.
+pub const MAX_SENSITIVITY: u64 = 1 << 50;
+
+/// Adding this to a number of magnitude at most 2^51 leaves a float whose unit in the last place is 1, so the addition itself rounds
+/// to an integer, ties to even; the integer then stands in the low bits. 1.5 * 2^52.
+const ROUNDER: f64 = 6_755_399_441_055_744.0;
+
+/// The owner's or the job's clip per record, in lattice units: 1 to 2^50.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Clip(u64);
+
+impl Clip {
+    /// The clip `B`, in log-likelihood units per record, rounded down to the lattice.
+    ///
+    /// # Errors
+    /// [`MechanismError::Clip`] unless `2^-32 <= B <= 2^18`.
+    pub fn new(log_units: f64) -> Result<Self, MechanismError> {
+        let units = (log_units * STEPS_PER_UNIT).floor();
+        if units >= 1.0 && units <= MAX_SENSITIVITY as f64 {
+            Ok(Self(units as u64))
+        } else {
+            Err(MechanismError::Clip(log_units))
+        }
+    }
+
+    /// The clip in lattice units.
+    #[must_use]
+    pub fn units(self) -> u64 {
+        self.0
+    }
+}
+
+/// The most that one record can contribute to a lattice sum, `K_t`, in lattice units: 1 to 2^50.
+///
+/// Replacing one record moves the sum by at most twice this.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "u64", into = "u64")]
+pub struct Sensitivity(u64);
+
+impl Sensitivity {
+    /// A sensitivity from lattice units.
+    ///
+    /// # Errors
+    /// [`MechanismError::TooWide`] unless `1 <= units <= 2^50`.
+    pub fn from_units(units: u64) -> Result<Self, MechanismError> {
+        if (1..=MAX_SENSITIVITY).contains(&units) { Ok(Self(units)) } else { Err(MechanismError::TooWide(units as f64 * STEP)) }
+    }
+
+    /// Lattice units.
+    #[must_use]
+    pub fn units(self) -> u64 {
+        self.0
+    }
+
+    /// Log-likelihood units.
+    #[must_use]
+    pub fn log_units(self) -> f64 {
+        self.0 as f64 * STEP
+    }
+}
+
+impl TryFrom<u64> for Sensitivity {
+    type Error = MechanismError;
+    fn try_from(units: u64) -> Result<Self, MechanismError> {
+        Self::from_units(units)
+    }
+}
+
+impl From<Sensitivity> for u64 {
+    fn from(value: Sensitivity) -> u64 {
+        value.0
+    }
+}
+
+/// The sensitivity of one query: the smaller of the clip and the model's public bound, in lattice units and at least 1.
+///
+/// `bound` is the model's bound on one record's absolute log ratio, already rounded outward, `+inf` where the model has none; `clip`
+/// is in log-likelihood units per record. Both are public, so the result is too.
+///
+/// # Errors
+/// [`MechanismError::Clip`] for an unusable clip, [`MechanismError::Unbounded`] for a bound that is infinite (without a clip), negative
+/// or not a number, [`MechanismError::TooWide`] for one above 2^50 lattice units (without a clip).
+pub fn sensitivity(bound: f64, clip: Option<f64>) -> Result<Sensitivity, MechanismError> {
+    if bound.is_nan() || bound < 0.0 {
+        return Err(MechanismError::Unbounded(bound));
+    }
+    let bound_units = (bound * STEPS_PER_UNIT).ceil().max(1.0);
+    let limit = match clip {
+        Some(log_units) => Clip::new(log_units)?.units() as f64,
+        None if bound.is_infinite() => return Err(MechanismError::Unbounded(bound)),
+        None if bound_units > MAX_SENSITIVITY as f64 => return Err(MechanismError::TooWide(bound)),
+        None => MAX_SENSITIVITY as f64,
+    };
+    Ok(Sensitivity(bound_units.min(limit) as u64))
+}
+
+/// Whether a shard of `records` records can be summed at sensitivity `k_t`: `records * K_t < 2^62`.
+///
+/// Both are public. A party refuses a query that does not fit.
+#[must_use]
+pub fn sum_fits(records: u64, k_t: Sensitivity) -> bool {
+    u128::from(records) * u128::from(k_t.units()) < 1 << 62
+}
+
+/// One record's contribution: `ratio / STEP` rounded half to even and clamped to `[-k_t, k_t]`; not-a-number gives 0.
+///
+/// `ratio` is in log-likelihood units, `k_t` in lattice units and an integer from 1 to 2^50. The function is odd, free of branches, and
+/// depends on this record and on public values alone. The clamp is what privacy rests on: whatever a kernel computes, the result is
+/// an integer within the sensitivity.
+#[inline(always)]
+#[must_use]
+pub fn quantise(ratio: f64, k_t: f64) -> f64 {
+    (clamp(ratio, k_t) + ROUNDER) - ROUNDER
+}
+
+/// [`quantise`] as an integer, in a form that every vector unit can add: the rounded integer is read off the low bits.
+#[inline(always)]
+#[must_use]
+pub fn quantise_units(ratio: f64, k_t: f64) -> i64 {
+    // No overflow: both bit patterns belong to numbers of one binade, and their difference is the rounded integer.
+    ((clamp(ratio, k_t) + ROUNDER).to_bits() as i64).wrapping_sub(ROUNDER.to_bits() as i64)
+}
+
+/// Scales to lattice units and clamps. Clamping before rounding is the same as after it, since `k_t` is an integer.
+#[inline(always)]
+fn clamp(ratio: f64, k_t: f64) -> f64 {
+    let x = ratio * STEPS_PER_UNIT;
+    let x = if x > k_t { k_t } else { x };
+    let x = if x < -k_t { -k_t } else { x };
+    if x.is_nan() { 0.0 } else { x }
+}
+
+/// The un-noised sum of a shard, in lattice units.
+///
+/// It cannot be printed, compared, copied or serialised: the only way out is to add noise to it.
+pub struct LatticeSum(i64);
+
+impl LatticeSum {
+    /// Wraps a sum. Only kernels make one.
+    pub(crate) fn new(units: i64) -> Self {
+        Self(units)
+    }
+
+    /// The sum of two parts of a shard (saturating, and exact wherever [`sum_fits`] holds for the whole).
+    #[must_use]
+    pub fn merge(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+
+    /// The release: the sum plus noise, saturating at the ends of `i64` (post-processing of the exact sum).
+    #[must_use]
+    pub fn add_noise(self, noise: i64) -> i64 {
+        self.0.saturating_add(noise)
+    }
+}

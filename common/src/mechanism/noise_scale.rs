@@ -1,0 +1,80 @@
+//! The noise scale of a query, on the grid that keeps the chain exact.
+
+use serde::{Deserialize, Serialize};
+
+use super::{MechanismError, STEP};
+
+/// The scale `s` of the discrete Gaussian noise, in lattice units: a multiple of 2^16 from 2^20 to 2^50.
+///
+/// The noise standard deviation is `sigma = s * STEP` log-likelihood units. Multiples of 2^16 make `sigma^2 / STEP` an integer, which is
+/// what detailed balance on the lattice needs; the lower end keeps the discrete Gaussian within 1e-12 of a rounded continuous one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "u64", into = "u64")]
+pub struct NoiseScale(u64);
+
+impl NoiseScale {
+    /// Every scale is a multiple of this many lattice units.
+    pub const MULTIPLE: u64 = 1 << 16;
+    /// The smallest scale, in lattice units.
+    pub const MIN_UNITS: u64 = 1 << 20;
+    /// The largest scale, in lattice units.
+    pub const MAX_UNITS: u64 = 1 << 50;
+
+    /// The scale for a noise standard deviation `sigma` in log-likelihood units, rounded up to the grid of 2^-16.
+    ///
+    /// # Errors
+    /// [`MechanismError::NoiseSd`] unless the rounded value lies from 2^-12 to 2^18.
+    pub fn from_sd(sigma: f64) -> Result<Self, MechanismError> {
+        let multiples = (sigma / (STEP * Self::MULTIPLE as f64)).ceil();
+        let range = (Self::MIN_UNITS / Self::MULTIPLE) as f64..=(Self::MAX_UNITS / Self::MULTIPLE) as f64;
+        if range.contains(&multiples) { Ok(Self(multiples as u64 * Self::MULTIPLE)) } else { Err(MechanismError::NoiseSd(sigma)) }
+    }
+
+    /// A scale from lattice units.
+    ///
+    /// # Errors
+    /// [`MechanismError::NoiseUnits`] unless `units` is a multiple of 2^16 from 2^20 to 2^50.
+    pub fn from_units(units: u64) -> Result<Self, MechanismError> {
+        if units.is_multiple_of(Self::MULTIPLE) && (Self::MIN_UNITS..=Self::MAX_UNITS).contains(&units) {
+            Ok(Self(units))
+        } else {
+            Err(MechanismError::NoiseUnits(units))
+        }
+    }
+
+    /// Lattice units.
+    #[must_use]
+    pub fn units(self) -> u64 {
+        self.0
+    }
+
+    /// The scale in multiples of 2^16 lattice units, 16 to 2^34: its square fits 69 bits.
+    pub(crate) fn multiples(self) -> u64 {
+        self.0 / Self::MULTIPLE
+    }
+
+    /// The noise standard deviation in log-likelihood units. Exact.
+    #[must_use]
+    pub fn sd(self) -> f64 {
+        self.0 as f64 * STEP
+    }
+
+    /// The noise variance that the penalty subtracts half of, in squared log-likelihood units.
+    #[must_use]
+    pub fn variance(self) -> f64 {
+        self.sd() * self.sd()
+    }
+}
+
+impl TryFrom<u64> for NoiseScale {
+    type Error = MechanismError;
+    fn try_from(units: u64) -> Result<Self, MechanismError> {
+        Self::from_units(units)
+    }
+}
+
+impl From<NoiseScale> for u64 {
+    fn from(value: NoiseScale) -> u64 {
+        value.0
+    }
+}

@@ -1,0 +1,78 @@
+//! How a kernel walks over a shard: in blocks that fit the first-level cache, all steps of a message on each block.
+//!
+//! Everything here is integer addition, so the sum of a shard does not depend on the order of blocks; a caller may split a shard by
+//! blocks over threads and merge the parts.
+
+use std::ops::Range;
+
+use pulp::{Arch, Simd, WithSimd};
+
+use super::{ModelData, Step};
+use crate::mechanism::{LatticeSum, quantise_units, sum_fits};
+
+/// Records per block.
+const BLOCK: usize = 512;
+
+/// One model's arithmetic on a block of records.
+pub(super) trait Kernel: Sync {
+    /// Writes `log p(record | to) - log p(record | from)` of each record of `rows` to `out`; `scratch` and `out` are as long as `rows`.
+    ///
+    /// A record's value depends on that record and the step alone, and is odd in the step bit for bit. Inlined into code built for
+    /// wider vectors: mark it `#[inline(always)]`.
+    fn log_ratios(&self, data: &ModelData, rows: Range<usize>, step: (&[f64], &[f64]), scratch: &mut [f64], out: &mut [f64]);
+}
+
+/// The lattice sums of all steps over a whole shard.
+///
+/// # Panics
+/// When a shard of this size does not fit the sum at some step's sensitivity; see [`sum_fits`].
+pub(super) fn lattice_sums<K: Kernel>(kernel: &K, data: &ModelData, steps: &[Step<'_>]) -> Vec<LatticeSum> {
+    for (_, _, k_t) in steps {
+        assert!(
+            sum_fits(data.records(), *k_t),
+            "{} records at sensitivity {} overflow a lattice sum",
+            data.records(),
+            k_t.units()
+        );
+    }
+    let totals = Arch::new().dispatch(Sums { kernel, data, steps });
+    totals.into_iter().map(LatticeSum::new).collect()
+}
+
+struct Sums<'a, K> {
+    kernel: &'a K,
+    data: &'a ModelData,
+    steps: &'a [Step<'a>],
+}
+
+impl<K: Kernel> WithSimd for Sums<'_, K> {
+    type Output = Vec<i64>;
+
+    // The arithmetic is scalar code that the compiler vectorises for the instruction set at hand; inlining carries it there.
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) -> Vec<i64> {
+        self.total()
+    }
+}
+
+impl<K: Kernel> Sums<'_, K> {
+    #[inline(always)]
+    fn total(&self) -> Vec<i64> {
+        let mut totals = vec![0_i64; self.steps.len()];
+        let (mut scratch, mut ratios) = ([0.0; BLOCK], [0.0; BLOCK]);
+        let records = self.data.outcome.len();
+        for start in (0..records).step_by(BLOCK) {
+            let rows = start..records.min(start + BLOCK);
+            let (scratch, ratios) = (&mut scratch[..rows.len()], &mut ratios[..rows.len()]);
+            for ((from, to, k_t), total) in self.steps.iter().zip(&mut totals) {
+                self.kernel.log_ratios(self.data, rows.clone(), (from, to), scratch, ratios);
+                // At most 2^50, so exact.
+                let clamp = k_t.units() as f64;
+                // No partial sum overflows: sum_fits.
+                let sum = ratios.iter().fold(0_i64, |sum, ratio| sum.wrapping_add(quantise_units(*ratio, clamp)));
+                *total = total.wrapping_add(sum);
+            }
+        }
+        totals
+    }
+}

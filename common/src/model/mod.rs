@@ -1,0 +1,92 @@
+//! Statistical models: the kernels that turn a shard into a lattice sum, and the public bounds that their privacy needs.
+//!
+//! One file per model. A model sees values on the scale that priors are declared on: numeric columns scaled to `[-1, 1]` by their
+//! public bounds, binary columns 0 or 1.
+
+mod blocks;
+mod gaussian_mean;
+mod logistic;
+mod softplus;
+#[cfg(test)]
+mod tests;
+
+use crate::job::{ColumnSpec, JobSpec, ModelSpec};
+use crate::mechanism::{LatticeSum, Sensitivity};
+
+/// The rows of one shard as a model needs them: one `Vec` per column, clamped and scaled to the declared bounds.
+#[derive(Default)]
+pub struct ModelData {
+    /// The outcome, one value per record.
+    pub outcome: Vec<f64>,
+    /// One `Vec` per predictor, in the job's order, each as long as `outcome`. The intercept is not stored.
+    pub predictors: Vec<Vec<f64>>,
+}
+
+impl ModelData {
+    /// The number of records.
+    #[must_use]
+    pub fn records(&self) -> u64 {
+        self.outcome.len() as u64
+    }
+}
+
+/// A step of one chain: from, to (one value per parameter each) and the sensitivity that clamps a record's ratio.
+pub type Step<'a> = (&'a [f64], &'a [f64], Sensitivity);
+
+/// A statistical model whose log likelihood ratios can be summed on the lattice.
+pub trait Model: Send + Sync {
+    /// Parameter names in the order of every `theta`.
+    fn parameter_names(&self) -> &[String];
+
+    /// The public bound on one record's `|log p(y | to) - log p(y | from)|` over the declared column bounds, in log-likelihood units.
+    ///
+    /// Rounded outward, and symmetric in its arguments bit for bit. `+inf` where there is none.
+    fn bound(&self, from: &[f64], to: &[f64]) -> f64;
+
+    /// Per parameter, the largest Fisher information that one record can carry within the declared column bounds.
+    fn information_bound(&self) -> Vec<f64>;
+
+    /// The lattice sums of several steps, in one pass over the shard.
+    ///
+    /// Each record's contribution is odd in the step: swapping `from` and `to` negates it exactly.
+    ///
+    /// # Panics
+    /// When the data do not have the model's columns, or [`crate::mechanism::sum_fits`] does not hold. Both are checked by callers and
+    /// depend on public values only.
+    fn lattice_sums(&self, data: &ModelData, steps: &[Step<'_>]) -> Vec<LatticeSum>;
+
+    /// The lattice sum of one step; see [`Model::lattice_sums`].
+    fn lattice_sum(&self, data: &ModelData, from: &[f64], to: &[f64], k_t: Sensitivity) -> LatticeSum {
+        let mut sums = self.lattice_sums(data, &[(from, to, k_t)]);
+        sums.pop().unwrap_or_else(|| unreachable!("one step gives one sum"))
+    }
+
+    /// The log likelihood of a shard in plain floating point, for references that need no privacy.
+    fn log_likelihood(&self, data: &ModelData, theta: &[f64]) -> f64;
+
+    /// A draw mapped from the scale of the priors to the data's own units.
+    fn to_original(&self, theta: &[f64]) -> Vec<f64>;
+}
+
+/// The model of a job.
+///
+#[must_use]
+pub fn build(spec: &JobSpec) -> Box<dyn Model> {
+    let column = |name: &str| spec.columns.get(name).copied().unwrap_or(UNDECLARED);
+    let names = spec.model.parameter_names();
+    match &spec.model {
+        ModelSpec::Logistic { outcome, predictors, intercept } => {
+            let predictors: Vec<ColumnSpec> = predictors.iter().map(|name| column(name)).collect();
+            Box::new(logistic::Logistic::new(names, &column(outcome), *intercept, &predictors))
+        }
+        ModelSpec::GaussianMean { outcome, sd } => Box::new(gaussian_mean::GaussianMean::new(names, &column(outcome), *sd)),
+    }
+}
+
+/// What an undeclared column is read as. Only a job that was built by hand gets here, and its ratios are clamped all the same.
+const UNDECLARED: ColumnSpec = ColumnSpec::Numeric { min: -1.0, max: 1.0 };
+
+/// Rounds a bound outward by more than the error of computing it, the same for a step and its reverse.
+fn outward(bound: f64) -> f64 {
+    bound * (1.0 + 1e-12)
+}

@@ -1,0 +1,184 @@
+//! Finding the mode before the chains start, from released ratios alone.
+//!
+//! Chains that each walk from a distant start spend the budget on the way, and end it far from the mode with an R-hat
+//! that can look good. So one shared search goes first. Coordinate by coordinate it asks two paired questions,
+//! (theta, theta ± δ e_j); a parabola through the two answers gives slope and curvature, a damped Newton step follows, and
+//! δ shrinks from the prior's scale to a few posterior standard deviations. Each question has a noise scale of its own,
+//! sized so that it costs a planned share of the budget, whatever δ is.
+
+use super::{Query, SamplerError};
+use crate::job::{Interval, JobSpec};
+use crate::mechanism::{self, NoiseScale, STEP};
+use crate::model::Model;
+
+/// Sweeps over all coordinates of a search for the mode; early ones are cheap and coarse.
+const MODE_SWEEPS: u32 = 10;
+/// Sweeps that only measure curvature.
+const CURVATURE_SWEEPS: u32 = 3;
+/// Each sweep may spend this many times what the one before it did.
+const GROWTH: f64 = 1.6;
+/// δ is at least halved, at most divided by this, from sweep to sweep.
+const SHRINK: f64 = 5.0;
+/// δ ends between these many posterior standard deviations: below, the curvature drowns in noise; above, the parabola bends.
+const LEAST_DELTA: f64 = 4.0;
+const MOST_DELTA: f64 = 12.0;
+/// Relative error at which a curvature is good enough.
+const CURVATURE_ERROR: f64 = 0.1;
+/// Relative process noise of a curvature from one sweep to the next while δ still shrinks: theta moves, and a long
+/// parabola measures another curvature than a short one.
+const DRIFT: f64 = 0.3;
+/// The same once δ has settled.
+const SETTLED_DRIFT: f64 = 0.05;
+/// Least curvature, as a share of the greatest possible one.
+const LEAST_CURVATURE: f64 = 1e-5;
+
+/// What a search is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// Move to the mode and measure the curvature there.
+    Mode,
+    /// Stay at the given start and measure the curvature.
+    Curvature,
+}
+
+/// What a search found.
+pub(super) struct Found {
+    pub purpose: Purpose,
+    pub theta: Vec<f64>,
+    /// Posterior sd of each coordinate given the others.
+    pub sd: Vec<f64>,
+    /// Standard error of each coordinate of `theta` that the noise of the last step leaves.
+    pub error_sd: Vec<f64>,
+}
+
+/// One coordinate's state.
+struct Axis {
+    delta: f64,
+    curvature: f64,
+    /// Variance of `curvature`.
+    variance: f64,
+    error_sd: f64,
+    /// Greatest possible curvature: all records' Fisher information at its bound, plus the prior's.
+    most: f64,
+    least: f64,
+}
+
+/// The search as a state machine.
+pub(super) struct Locate {
+    purpose: Purpose,
+    theta: Vec<f64>,
+    axes: Vec<Axis>,
+    /// mu² of one question, by sweep.
+    price: Vec<f64>,
+    sweep: usize,
+    coordinate: usize,
+}
+
+impl Locate {
+    /// A search that may spend `mu_squared` at each party.
+    pub(super) fn new(spec: &JobSpec, model: &dyn Model, records: &[u64], purpose: Purpose, mu_squared: f64) -> Self {
+        let total: f64 = records.iter().map(|n| *n as f64).sum();
+        let theta = spec.sampler.start.clone().unwrap_or_else(|| {
+            let inside = |(p, s): (&crate::prior::Prior, &crate::job::Interval)| p.location().clamp(s.min, s.max);
+            spec.priors.iter().zip(&spec.support).map(inside).collect()
+        });
+        let information = model.information_bound();
+        let axes = information.iter().zip(spec.priors.iter().zip(&spec.support)).map(|(info, (prior, box_))| {
+            let most = total * info + prior.precision();
+            let least = (LEAST_CURVATURE * most).max(prior.precision()).min(most);
+            let delta = match purpose {
+                Purpose::Mode => prior.scale().min((box_.max - box_.min) / 4.0),
+                Purpose::Curvature => 2.0 * LEAST_DELTA / most.sqrt(),
+            };
+            Axis { delta, curvature: most / 2.0, variance: most * most / 4.0, error_sd: f64::INFINITY, most, least }
+        });
+        let sweeps = if purpose == Purpose::Mode { MODE_SWEEPS } else { CURVATURE_SWEEPS };
+        let weights: Vec<f64> = (0..sweeps).map(|s| GROWTH.powi(s as i32)).collect();
+        let questions = 2.0 * theta.len() as f64;
+        let sum: f64 = weights.iter().sum();
+        let price = weights.iter().map(|w| mu_squared * w / (sum * questions)).collect();
+        Self { purpose, axes: axes.collect(), theta, price, sweep: 0, coordinate: 0 }
+    }
+
+    /// The two paired questions of the present coordinate.
+    pub(super) fn queries(&mut self, spec: &JobSpec, model: &dyn Model) -> Result<Vec<Query>, SamplerError> {
+        let j = self.coordinate;
+        let room = (spec.support[j].max - self.theta[j]).min(self.theta[j] - spec.support[j].min);
+        if room <= 0.0 {
+            // On the edge of the box there is no pair: step inside by a small part of it.
+            let Interval { min, max } = spec.support[j];
+            self.theta[j] = self.theta[j].clamp(min + 1e-3 * (max - min), max - 1e-3 * (max - min));
+            return self.queries(spec, model);
+        }
+        self.axes[j].delta = self.axes[j].delta.min(room);
+        let delta = self.axes[j].delta;
+        let side = |sign: f64| {
+            let mut to = self.theta.clone();
+            to[j] = (to[j] + sign * delta).clamp(spec.support[j].min, spec.support[j].max);
+            to
+        };
+        let (up, down) = (side(1.0), side(-1.0));
+        let bound = model.bound(&self.theta, &up).max(model.bound(&self.theta, &down));
+        let sensitivity = mechanism::sensitivity(bound, spec.privacy.clip)?;
+        let sd = 2.0 * sensitivity.units() as f64 * STEP / self.price[self.sweep].sqrt();
+        let noise = NoiseScale::from_sd(sd.max(spec.privacy.noise.sd()))?;
+        let query = |chain, to| Query { chain, from: self.theta.clone(), to, noise };
+        Ok(vec![query(0, up), query(1, down)])
+    }
+
+    /// Takes the two answers: fits the parabola, steps, shrinks δ.
+    pub(super) fn absorb(&mut self, spec: &JobSpec, queries: &[Query], totals: &[i128]) {
+        let ([up, down], [a_up, a_down]) = (queries, totals) else { return };
+        let j = self.coordinate;
+        let ratio = |q: &Query, total: i128| total as f64 * STEP + spec.log_prior(&q.to) - spec.log_prior(&q.from);
+        let (rise, fall) = (ratio(up, *a_up), ratio(down, *a_down));
+        let variance = spec.parties.len() as f64 * up.noise.variance();
+        let axis = &mut self.axes[j];
+        let delta = axis.delta;
+        axis.learn_curvature(-(rise + fall) / (delta * delta), 2.0 * variance / delta.powi(4));
+        let slope = (rise - fall) / (2.0 * delta);
+        let step = (slope / axis.curvature).clamp(-delta, delta);
+        axis.error_sd = (variance / 2.0).sqrt() / delta / axis.curvature;
+        if self.purpose == Purpose::Mode {
+            self.theta[j] = (self.theta[j] + step).clamp(spec.support[j].min, spec.support[j].max);
+        }
+        let growth = self.price.get(self.sweep + 1).map_or(1.0, |next| next / self.price[self.sweep]);
+        axis.resize(step.abs(), variance / growth);
+        self.coordinate += 1;
+        if self.coordinate == self.theta.len() {
+            self.coordinate = 0;
+            self.sweep += 1;
+        }
+    }
+
+    /// The outcome, once the last sweep is answered.
+    pub(super) fn found(&self) -> Option<Found> {
+        (self.sweep == self.price.len()).then(|| Found {
+            purpose: self.purpose,
+            theta: self.theta.clone(),
+            sd: self.axes.iter().map(|a| a.curvature.sqrt().recip()).collect(),
+            error_sd: self.axes.iter().map(|a| a.error_sd).collect(),
+        })
+    }
+}
+
+impl Axis {
+    /// Weighs a measured curvature of this variance against what is known (a scalar Kalman step), within its limits.
+    fn learn_curvature(&mut self, measured: f64, variance: f64) {
+        let gain = self.variance / (self.variance + variance);
+        self.curvature = (self.curvature + gain * (measured - self.curvature)).clamp(self.least, self.most);
+        self.variance *= 1.0 - gain;
+    }
+
+    /// Chooses the next δ; `variance` is what one answer's noise would have next time at the present δ.
+    fn resize(&mut self, step: f64, variance: f64) {
+        let sd = self.curvature.sqrt().recip();
+        // An answer's noise sd is proportional to δ, a curvature's therefore to 1/δ.
+        let wanted = (2.0 * variance).sqrt() / (self.delta * self.curvature * CURVATURE_ERROR);
+        let target = wanted.clamp(LEAST_DELTA * sd, MOST_DELTA * sd);
+        let old = self.delta;
+        self.delta = if step >= old { 2.0 * old } else { target.max(2.0 * step).max(old / SHRINK).min(old.max(target)) };
+        let drift = if self.delta < old / 1.5 || self.delta > old * 1.5 { DRIFT } else { SETTLED_DRIFT };
+        self.variance += (drift * self.curvature).powi(2);
+    }
+}

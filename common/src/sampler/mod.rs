@@ -1,0 +1,319 @@
+//! The sampler as a state machine without input or output: it says what to ask, is told what the parties released, and
+//! yields draws.
+//!
+//! It is a deterministic function of the job, the record counts and the releases. A coordinator that was killed replays
+//! the logged releases through a fresh [`Sampler`] and goes on with the same chain.
+
+mod chain;
+mod locate;
+mod proposal;
+mod warmup;
+
+use crate::accounting::{AccountingError, PrivacyFilter};
+use crate::job::{JobSpec, Radius};
+use crate::mechanism::{MechanismError, NoiseScale};
+use crate::model::{self, Model};
+
+use chain::Chain;
+use locate::{Locate, Purpose};
+use warmup::WarmupWatch;
+
+/// Share of the job's budget (as mu²) that measures curvature when starting values are given and radii are not.
+pub const CALIBRATE_SHARE: f64 = 0.02;
+/// Squared ratio of the starting values' spread to the posterior's.
+const START_VARIANCE: f64 = 2.0;
+
+/// What a round is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Finding the mode and the posterior's curvature, one search for all chains.
+    Locate,
+    /// Chains run; draws are set apart.
+    Warmup,
+    /// Chains run; draws are kept.
+    Sampling,
+}
+
+impl Phase {
+    /// The name in statuses.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Phase::Locate => "locate",
+            Phase::Warmup => "warmup",
+            Phase::Sampling => "sampling",
+        }
+    }
+}
+
+/// One question to every party: the log-likelihood ratio of `to` against `from`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Query {
+    /// The chain, or the slot of a paired query during [`Phase::Locate`]; part of the query's identity.
+    pub chain: u32,
+    /// theta.
+    pub from: Vec<f64>,
+    /// theta'.
+    pub to: Vec<f64>,
+    /// Noise scale of each party's release.
+    pub noise: NoiseScale,
+}
+
+/// One message to every party.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Round {
+    /// Number of the message, from 0; part of each query's identity.
+    pub iteration: u64,
+    /// What it is for.
+    pub phase: Phase,
+    /// At least one query; fewer than there are chains when a proposal fell outside the parameter box.
+    pub queries: Vec<Query>,
+}
+
+/// One state of one chain.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Draw {
+    /// The chain, from 0.
+    pub chain: u32,
+    /// Whether it belongs to the warm-up.
+    pub warmup: bool,
+    /// The chain's state after the decision.
+    pub theta: Vec<f64>,
+    /// Whether the proposal was accepted.
+    pub accepted: bool,
+    /// Noisy log acceptance ratio, penalty and prior included; −∞ for a proposal outside the box.
+    pub log_alpha: f64,
+    /// The round's number.
+    pub iteration: u64,
+}
+
+/// What the sampler refuses.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum SamplerError {
+    /// As many record counts as parties are needed.
+    #[error("{got} record counts for {expected} parties")]
+    Records {
+        /// Number of parties.
+        expected: usize,
+        /// Number of counts.
+        got: usize,
+    },
+    /// Releases that do not fit the round that was asked.
+    #[error("the releases do not fit the round: {0}")]
+    Shape(&'static str),
+    /// No round is being asked.
+    #[error("no round is waiting for releases")]
+    NoRound,
+    /// A noise scale or sensitivity out of range.
+    #[error(transparent)]
+    Mechanism(#[from] MechanismError),
+    /// The budget is not a budget.
+    #[error(transparent)]
+    Accounting(#[from] AccountingError),
+}
+
+enum Stage {
+    Locate(Locate),
+    Chains,
+}
+
+/// Algorithm 2 of Yıldırım, *On the use of penalty MCMC for differential privacy*, several chains in step.
+pub struct Sampler {
+    spec: JobSpec,
+    model: Box<dyn Model>,
+    stage: Stage,
+    chains: Vec<Chain>,
+    radii: Vec<f64>,
+    warmup: WarmupWatch,
+    phase: Phase,
+    /// Steps made by every chain in the present phase.
+    steps: u64,
+    accepted: u64,
+    iteration: u64,
+    pending: Option<Round>,
+    draws: Vec<Draw>,
+}
+
+impl Sampler {
+    /// A sampler at its start.
+    ///
+    /// `records` holds one public record count per party, in the job's order.
+    ///
+    /// # Errors
+    /// Counts that do not match the job's parties; a budget or scale out of range.
+    pub fn new(spec: &JobSpec, records: &[u64]) -> Result<Self, SamplerError> {
+        if records.len() != spec.parties.len() {
+            return Err(SamplerError::Records { expected: spec.parties.len(), got: records.len() });
+        }
+        let model = model::build(spec);
+        let start = spec.sampler.start.clone();
+        let share = spec.sampler.locate_share;
+        let budget = crate::accounting::mu_squared(PrivacyFilter::new(&spec.privacy.budget)?.limit_units());
+        let purpose = if share > 0.0 {
+            Some((Purpose::Mode, share))
+        } else if spec.sampler.radius == Radius::Auto {
+            Some((Purpose::Curvature, CALIBRATE_SHARE))
+        } else {
+            None
+        };
+        let stage = match purpose {
+            Some((purpose, share)) => Stage::Locate(Locate::new(spec, model.as_ref(), records, purpose, share * budget)),
+            None => Stage::Chains,
+        };
+        let mut sampler = Self {
+            warmup: WarmupWatch::new(spec),
+            spec: spec.clone(),
+            model,
+            stage,
+            chains: Vec::new(),
+            radii: Vec::new(),
+            phase: Phase::Locate,
+            steps: 0,
+            accepted: 0,
+            iteration: 0,
+            pending: None,
+            draws: Vec::new(),
+        };
+        if purpose.is_none() {
+            // Without a search the analyst gave both: `JobSpec` has checked it.
+            let radii = if let Radius::Fixed(r) = &spec.sampler.radius { r.clone() } else { Vec::new() };
+            sampler.start_chains(start.unwrap_or_default(), None, radii);
+        }
+        Ok(sampler)
+    }
+
+    /// The round to ask now; the same one until [`Sampler::absorb`]. `None` when all draws are made.
+    ///
+    /// # Errors
+    /// A query whose noise scale or sensitivity can't be represented.
+    pub fn next_round(&mut self) -> Result<Option<Round>, SamplerError> {
+        while self.pending.is_none() {
+            if self.finished() {
+                return Ok(None);
+            }
+            let queries = match &mut self.stage {
+                Stage::Locate(search) => search.queries(&self.spec, self.model.as_ref())?,
+                Stage::Chains => self.propose(),
+            };
+            if queries.is_empty() {
+                self.step_done(); // every proposal fell outside the box: decided without a question
+            } else {
+                self.pending = Some(Round { iteration: self.iteration, phase: self.phase, queries });
+            }
+        }
+        Ok(self.pending.clone())
+    }
+
+    /// Takes what every party released for the pending round: `releases[party][query]`, in lattice units.
+    ///
+    /// # Errors
+    /// No pending round, or another number of parties or queries; nothing is changed then.
+    pub fn absorb(&mut self, releases: &[Vec<i64>]) -> Result<(), SamplerError> {
+        let round = self.pending.as_ref().ok_or(SamplerError::NoRound)?;
+        if releases.len() != self.spec.parties.len() {
+            return Err(SamplerError::Shape("another number of parties"));
+        }
+        if releases.iter().any(|r| r.len() != round.queries.len()) {
+            return Err(SamplerError::Shape("another number of releases than queries"));
+        }
+        let totals: Vec<i128> =
+            (0..round.queries.len()).map(|q| releases.iter().map(|party| i128::from(party[q])).sum()).collect();
+        let round = self.pending.take().ok_or(SamplerError::NoRound)?;
+        self.iteration += 1;
+        match &mut self.stage {
+            Stage::Locate(search) => {
+                search.absorb(&self.spec, &round.queries, &totals);
+                if let Some(found) = search.found() {
+                    let radii = match &self.spec.sampler.radius {
+                        Radius::Fixed(r) => r.clone(),
+                        Radius::Auto => proposal::radii(self.spec.sampler.proposal, &found.sd),
+                    };
+                    let spread = (found.purpose == Purpose::Mode).then_some((found.sd, found.error_sd));
+                    self.start_chains(found.theta, spread, radii);
+                }
+            }
+            Stage::Chains => {
+                let variance = self.spec.parties.len() as f64 * self.spec.privacy.noise.variance();
+                for (query, total) in round.queries.iter().zip(totals) {
+                    self.chains[query.chain as usize].decide(&self.spec, total, variance);
+                }
+                self.step_done();
+            }
+        }
+        Ok(())
+    }
+
+    /// Draws made since the last call, chain by chain within each round.
+    pub fn take_draws(&mut self) -> Vec<Draw> {
+        std::mem::take(&mut self.draws)
+    }
+
+    /// What the present round is for.
+    pub fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// Share of proposals accepted in the present phase; 0 before the first decision.
+    pub fn acceptance_rate(&self) -> f64 {
+        let decisions = self.steps * self.chains.len() as u64;
+        if decisions == 0 { 0.0 } else { self.accepted as f64 / decisions as f64 }
+    }
+
+    /// Proposal radii, one per parameter; empty before the chains start.
+    pub fn radii(&self) -> &[f64] {
+        &self.radii
+    }
+
+    fn finished(&self) -> bool {
+        self.phase == Phase::Sampling && self.steps >= self.spec.sampler.draws
+    }
+
+    fn propose(&mut self) -> Vec<Query> {
+        let (spec, radii) = (&self.spec, &self.radii);
+        self.chains.iter_mut().filter_map(|chain| chain.propose(spec, radii)).collect()
+    }
+
+    /// Books the step that every chain has just made and moves to the next phase where it is due.
+    fn step_done(&mut self) {
+        self.steps += 1;
+        let warmup = self.phase == Phase::Warmup;
+        for chain in &mut self.chains {
+            let draw = chain.draw(warmup, self.iteration.saturating_sub(1));
+            self.accepted += u64::from(draw.accepted);
+            if warmup {
+                self.warmup.push(&draw);
+            }
+            self.draws.push(draw);
+        }
+        if warmup && self.warmup.over(self.steps) {
+            self.enter(Phase::Sampling);
+        }
+    }
+
+    fn start_chains(&mut self, centre: Vec<f64>, spread: Option<(Vec<f64>, Vec<f64>)>, radii: Vec<f64>) {
+        self.chains = (0..self.spec.sampler.chains)
+            .map(|id| {
+                let mut chain = Chain::new(&self.spec, id, centre.clone());
+                if let Some((sd, error_sd)) = &spread {
+                    // The search's own error widens the starts, so that R-hat can show a search that ended far away.
+                    let widths: Vec<f64> =
+                        sd.iter().zip(error_sd).map(|(s, e)| (START_VARIANCE * s * s + e * e).sqrt()).collect();
+                    chain.disperse(&self.spec, &widths);
+                }
+                chain
+            })
+            .collect();
+        self.radii = radii;
+        self.stage = Stage::Chains;
+        let phase = if self.warmup.over(0) { Phase::Sampling } else { Phase::Warmup };
+        self.enter(phase);
+    }
+
+    fn enter(&mut self, phase: Phase) {
+        self.phase = phase;
+        self.steps = 0;
+        self.accepted = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,175 @@
+#![allow(clippy::unwrap_used)]
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::diagnostics;
+
+fn spec(sampler: &str) -> JobSpec {
+    JobSpec::parse(&format!(
+        r#"
+        name = "t"
+        parties = ["a", "b"]
+        [model]
+        kind = "logistic"
+        outcome = "y"
+        predictors = ["x"]
+        [columns]
+        y = {{ binary = true }}
+        x = {{ min = 0, max = 2 }}
+        [parameters]
+        x = {{ min = -1, max = 1.5 }}
+        [sampler]
+        chains = 3
+        draws = 40
+        {sampler}
+        [privacy]
+        epsilon = 3.0
+        delta = 1e-6
+        "#
+    ))
+    .unwrap()
+}
+
+/// Answers as if both parties held nothing and added nothing.
+fn run_to_end(spec: &JobSpec) -> (Vec<Round>, Vec<Draw>) {
+    let mut sampler = Sampler::new(spec, &[100, 100]).unwrap();
+    let (mut rounds, mut draws) = (Vec::new(), Vec::new());
+    while let Some(round) = sampler.next_round().unwrap() {
+        assert_eq!(sampler.next_round().unwrap().as_ref(), Some(&round), "asking again gives the same round");
+        sampler.absorb(&[vec![1 << 30; round.queries.len()], vec![-5; round.queries.len()]]).unwrap();
+        rounds.push(round);
+        draws.extend(sampler.take_draws());
+    }
+    (rounds, draws)
+}
+
+#[test]
+fn every_chain_makes_the_draws_asked_for() {
+    for kind in ["guided", "componentwise", "random_walk"] {
+        let spec =
+            spec(&format!("warmup = 7\nproposal = {{ kind = \"{kind}\", radius = 0.9 }}\nstart = {{ intercept = 0, x = 1 }}"));
+        let (rounds, draws) = run_to_end(&spec);
+        for chain in 0..3 {
+            assert_eq!(draws.iter().filter(|d| d.chain == chain && !d.warmup).count(), 40);
+            assert_eq!(draws.iter().filter(|d| d.chain == chain && d.warmup).count(), 14, "two coordinates, seven sweeps");
+        }
+        assert!(rounds.iter().zip(0..).all(|(r, i)| r.iteration == i), "iterations number the messages without gaps");
+        assert!(rounds.iter().all(|r| !r.queries.is_empty() && r.queries.iter().all(|q| spec.in_support(&q.to))));
+        assert!(draws.iter().all(|d| spec.in_support(&d.theta)));
+        assert!(draws.iter().any(|d| d.log_alpha == f64::NEG_INFINITY), "some proposals fell outside the box of x");
+    }
+}
+
+#[test]
+fn the_same_releases_give_the_same_run() {
+    for sampler in ["", "warmup = { until_rhat = 1.05, max = 60 }", "start = { intercept = 0.1, x = 0.2 }"] {
+        let spec = spec(sampler);
+        assert_eq!(run_to_end(&spec), run_to_end(&spec));
+    }
+}
+
+#[test]
+fn releases_of_another_shape_change_nothing() {
+    let spec = spec("");
+    let mut sampler = Sampler::new(&spec, &[5, 5]).unwrap();
+    assert_eq!(sampler.absorb(&[vec![0], vec![0]]), Err(SamplerError::NoRound));
+    let round = sampler.next_round().unwrap().unwrap();
+    assert!(matches!(sampler.absorb(&[vec![0; 2]]), Err(SamplerError::Shape(_))));
+    assert!(matches!(sampler.absorb(&[vec![0; 2], vec![0]]), Err(SamplerError::Shape(_))));
+    assert_eq!(sampler.next_round().unwrap(), Some(round));
+    assert!(matches!(Sampler::new(&spec, &[5]), Err(SamplerError::Records { .. })));
+}
+
+#[test]
+fn locate_asks_in_pairs_and_keeps_to_its_share() {
+    let spec = spec("locate_share = 0.3");
+    let model = model::build(&spec);
+    let (rounds, _) = run_to_end(&spec);
+    let mut spent = 0.0;
+    for q in rounds.iter().filter(|r| r.phase == Phase::Locate).flat_map(|r| &r.queries) {
+        let k_t = crate::mechanism::sensitivity(model.bound(&q.from, &q.to), None).unwrap();
+        spent += (2.0 * k_t.units() as f64 / q.noise.units() as f64).powi(2);
+        assert!(q.noise >= spec.privacy.noise, "never quieter than the job's own noise");
+    }
+    let budget = crate::accounting::mu_squared(PrivacyFilter::new(&spec.privacy.budget).unwrap().limit_units());
+    assert!(spent > 0.0 && spent <= 0.3 * budget, "{spent} of {budget}");
+    assert!(rounds.iter().filter(|r| r.phase == Phase::Locate).all(|r| r.queries.len() == 2));
+}
+
+#[test]
+fn a_guided_walk_turns_only_the_refused_coordinate() {
+    use rand::SeedableRng;
+    let mut rng = rand_chacha::ChaCha20Rng::seed_from_u64(3);
+    let mut walk = proposal::Walk::new(crate::job::ProposalKind::Guided, 3, &mut rng);
+    let direction = |walk: &proposal::Walk, rng: &mut _, j: usize| walk.propose(&[0.0; 3], &[1.0; 3], rng)[j].signum();
+    let first: Vec<f64> = (0..3)
+        .map(|j| {
+            let sign = direction(&walk, &mut rng, j);
+            walk.decided(j != 1);
+            sign
+        })
+        .collect();
+    for (j, sign) in first.iter().enumerate() {
+        assert_eq!(direction(&walk, &mut rng, j), if j == 1 { -sign } else { *sign });
+        walk.decided(true);
+    }
+}
+
+/// With no data, the chains must sample the prior truncated to the box: mean and sd of a normal(0, 2.5) on [−1, 1.5].
+#[test]
+fn without_data_the_prior_is_sampled() {
+    let spec = spec("warmup = 100\nproposal = { kind = \"guided\", radius = 0.7 }\nstart = { intercept = 0, x = 0 }");
+    let spec = JobSpec { sampler: crate::job::SamplerSpec { draws: 40_000, ..spec.sampler }, ..spec };
+    let mut sampler = Sampler::new(&spec, &[0, 0]).unwrap();
+    let mut x = vec![Vec::new(); 3];
+    let half_penalty = (spec.privacy.noise.variance() / 2.0 / crate::mechanism::STEP) as i64;
+    while let Some(round) = sampler.next_round().unwrap() {
+        // Each party "releases" its half of the penalty: a noiseless answer under an undone penalty is plain Metropolis–Hastings.
+        sampler.absorb(&[vec![half_penalty; round.queries.len()], vec![half_penalty; round.queries.len()]]).unwrap();
+        for d in sampler.take_draws().iter().filter(|d| !d.warmup) {
+            x[d.chain as usize].push(d.theta[1]);
+        }
+    }
+    let chains: Vec<&[f64]> = x.iter().map(Vec::as_slice).collect();
+    let s = diagnostics::summarise(&chains);
+    // Moments of the truncated normal by Simpson's rule.
+    let moment = |k: i32| {
+        let n = 2000;
+        (0..=n)
+            .map(|i| {
+                let t = -1.0 + 2.5 * f64::from(i) / f64::from(n);
+                let w = if i == 0 || i == n {
+                    1.0
+                } else if i % 2 == 1 {
+                    4.0
+                } else {
+                    2.0
+                };
+                w * t.powi(k) * (-0.5 * (t / 2.5_f64).powi(2)).exp()
+            })
+            .sum::<f64>()
+    };
+    let mean = moment(1) / moment(0);
+    let sd = (moment(2) / moment(0) - mean * mean).sqrt();
+    assert!((s.mean - mean).abs() < 5.0 * s.mcse_mean, "{} against {mean}", s.mean);
+    assert!((s.sd / sd - 1.0).abs() < 0.03, "{} against {sd}", s.sd);
+}
+
+proptest! {
+    #[test]
+    fn any_releases_keep_the_chain_inside_its_box(values in prop::collection::vec(any::<i64>(), 200), seed in any::<u32>()) {
+        let base = spec("warmup = 5");
+        let spec = JobSpec { sampler: crate::job::SamplerSpec { seed: u64::from(seed), ..base.sampler }, ..base };
+        let mut sampler = Sampler::new(&spec, &[10, 10]).unwrap();
+        let mut values = values.into_iter().cycle();
+        while let Some(round) = sampler.next_round().unwrap() {
+            for q in &round.queries {
+                prop_assert!(spec.in_support(&q.from) && spec.in_support(&q.to));
+            }
+            let releases: Vec<Vec<i64>> = (0..2).map(|_| (0..round.queries.len()).map(|_| values.next().unwrap()).collect()).collect();
+            sampler.absorb(&releases).unwrap();
+            prop_assert!(sampler.take_draws().iter().all(|d| spec.in_support(&d.theta)));
+        }
+    }
+}

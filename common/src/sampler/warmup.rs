@@ -1,0 +1,62 @@
+//! When the warm-up is over.
+
+use super::Draw;
+use crate::diagnostics::split_rhat;
+use crate::job::{JobSpec, Warmup};
+
+/// First sweep at which convergence is looked at.
+const FIRST_LOOK: u64 = 50;
+/// Looks grow by a quarter each, so that all of them together cost little more than the last.
+const GROWTH: u64 = 4;
+
+/// Watches a warm-up that may end by split R-hat.
+pub(super) struct WarmupWatch {
+    rule: Warmup,
+    dimension: u64,
+    next_look: u64,
+    /// `history[parameter][chain]`, kept only when the rule needs it.
+    history: Vec<Vec<Vec<f64>>>,
+}
+
+impl WarmupWatch {
+    pub(super) fn new(spec: &JobSpec) -> Self {
+        let chains = spec.sampler.chains as usize;
+        Self {
+            rule: spec.sampler.warmup,
+            dimension: spec.dimension() as u64,
+            next_look: FIRST_LOOK,
+            history: vec![vec![Vec::new(); chains]; spec.dimension()],
+        }
+    }
+
+    pub(super) fn push(&mut self, draw: &Draw) {
+        if let Warmup::UntilRhat { .. } = self.rule {
+            for (parameter, value) in self.history.iter_mut().zip(&draw.theta) {
+                parameter[draw.chain as usize].push(*value);
+            }
+        }
+    }
+
+    /// Whether the warm-up is over after this many steps of every chain.
+    pub(super) fn over(&mut self, steps: u64) -> bool {
+        let sweeps = steps / self.dimension;
+        let over = match self.rule {
+            Warmup::Sweeps(n) => sweeps >= n,
+            Warmup::UntilRhat { max, .. } if sweeps >= max => true,
+            Warmup::UntilRhat { rhat, .. } if sweeps >= self.next_look => {
+                self.next_look = sweeps + (sweeps / GROWTH).max(1);
+                self.history.iter().all(|p| later_half_rhat(p) < rhat)
+            }
+            Warmup::UntilRhat { .. } => false,
+        };
+        if over {
+            self.history = Vec::new();
+        }
+        over
+    }
+}
+
+fn later_half_rhat(chains: &[Vec<f64>]) -> f64 {
+    let halves: Vec<&[f64]> = chains.iter().map(|c| &c[c.len() / 2..]).collect();
+    split_rhat(&halves)
+}

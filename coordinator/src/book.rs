@@ -1,0 +1,239 @@
+//! All jobs of this coordinator: taken in, run, shown.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use conclave_common::job::JobSpec;
+use conclave_common::sampler::Phase;
+use conclave_proto::error::{ErrorCode, Fault};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use uuid::Uuid;
+
+use crate::driver::{self, Driver, Job, Stop, Surroundings};
+use crate::spending::Spent;
+use crate::status::{State, Status};
+use crate::store::{JobRow, NewJob};
+
+/// Every job, and the tasks of those that run. Jobs run side by side, each at its own pace.
+#[derive(Debug)]
+pub(crate) struct Book {
+    surroundings: Surroundings,
+    /// Folder of all draws.
+    draws: PathBuf,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    entries: BTreeMap<String, Entry>,
+    /// Ids in the order of submission.
+    order: Vec<String>,
+    drivers: JoinSet<()>,
+    closed: bool,
+}
+
+#[derive(Debug)]
+struct Entry {
+    status: watch::Receiver<Status>,
+    stop: watch::Sender<Option<Stop>>,
+}
+
+impl Book {
+    /// A book of the jobs in the store; those that have not ended are taken up again.
+    pub(crate) fn open(surroundings: Surroundings, draws: PathBuf, rows: Vec<JobRow>) -> Self {
+        let book = Self { surroundings, draws, inner: Mutex::default() };
+        for row in rows {
+            book.restore(row);
+        }
+        book
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // Entries are added whole, so the book is readable even if a holder panicked.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes in a job and starts it.
+    ///
+    /// # Errors
+    /// A job file that is wrong, parties that are not enrolled: nothing is spent and nothing kept then.
+    pub(crate) async fn submit(&self, spec_toml: String, analyst: &str) -> Result<String, Fault> {
+        let spec = JobSpec::parse(&spec_toml).map_err(|e| Fault::new(ErrorCode::InvalidInput, e.to_string()))?;
+        self.require_known(&spec.parties)?;
+        let id = Uuid::new_v4().to_string();
+        let job = Job {
+            id: id.as_str().into(),
+            analyst: analyst.to_owned(),
+            draws: Job::draws_folder(&self.draws, &id),
+            submitted_ms: driver::now_ms(),
+            spec,
+            spec_toml,
+        };
+        let store = &self.surroundings.store;
+        store.insert_job(NewJob {
+            id: id.clone(),
+            name: job.spec.name.clone(),
+            analyst: job.analyst.clone(),
+            spec: job.spec_toml.clone(),
+            submitted_ms: job.submitted_ms,
+            parties: job.spec.parties.clone(),
+        });
+        store.barrier().await.map_err(|e| Fault::new(ErrorCode::Internal, e.to_string()))?;
+        let records = vec![None; job.spec.parties.len()];
+        self.start(Arc::new(job), &records);
+        Ok(id)
+    }
+
+    fn require_known(&self, parties: &[String]) -> Result<(), Fault> {
+        let (unknown, known) = self.surroundings.hub.unknown(parties);
+        let Some(first) = unknown.first() else { return Ok(()) };
+        let known = match known.is_empty() {
+            true => "none has attached yet".to_owned(),
+            false => format!("known are {}", known.join(", ")),
+        };
+        let message = format!(
+            "parties: `{first}` has never attached to this coordinator ({known}): correct the name, or have its owner \
+             start conclave-party once"
+        );
+        Err(Fault::new(ErrorCode::InvalidInput, message).at_party(first.clone()))
+    }
+
+    fn start(&self, job: Arc<Job>, records: &[Option<u64>]) {
+        let id = job.id.to_string();
+        let (status, shown) = watch::channel(driver::queued(&job));
+        let (stop, stopping) = watch::channel(None);
+        let mut inner = self.lock();
+        inner.add(id, Entry { status: shown, stop });
+        if inner.closed {
+            return; // in the store already: taken up at the next start
+        }
+        let driver = Driver::new(job, records, self.surroundings.clone(), status, stopping);
+        while inner.drivers.try_join_next().is_some() {}
+        inner.drivers.spawn(driver.run());
+    }
+
+    /// Puts a stored job back: shown if it has ended, else taken up where its log ends.
+    fn restore(&self, row: JobRow) {
+        let ended = State::parse_ended(&row.state);
+        match (JobSpec::parse(&row.spec), ended) {
+            (Ok(spec), None) => {
+                let records: Vec<Option<u64>> = row.parties.iter().map(|p| p.records).collect();
+                let job = Job {
+                    id: row.id.as_str().into(),
+                    draws: Job::draws_folder(&self.draws, &row.id),
+                    analyst: row.analyst,
+                    submitted_ms: row.submitted_ms,
+                    spec,
+                    spec_toml: row.spec,
+                };
+                self.start(Arc::new(job), &records);
+            }
+            (spec, ended) => {
+                let status = restored(row, spec.ok().as_ref(), ended);
+                let (_, shown) = watch::channel(status);
+                self.lock().add(shown.borrow().id.clone(), Entry { status: shown.clone(), stop: watch::channel(None).0 });
+            }
+        }
+    }
+
+    /// A job's status, followed as it changes. Analysts see their own jobs.
+    ///
+    /// # Errors
+    /// [`ErrorCode::NotFound`], also for another analyst's job.
+    pub(crate) fn watch(&self, id: &str, analyst: &str) -> Result<watch::Receiver<Status>, Fault> {
+        let inner = self.lock();
+        let entry = inner.entries.get(id).filter(|entry| entry.status.borrow().analyst == analyst);
+        entry
+            .map(|entry| entry.status.clone())
+            .ok_or_else(|| Fault::new(ErrorCode::NotFound, format!("{analyst} has no job {id} here: `conclave jobs` lists them")))
+    }
+
+    /// An analyst's jobs, in the order of submission.
+    pub(crate) fn list(&self, analyst: &str) -> Vec<Status> {
+        let inner = self.lock();
+        let all = inner.order.iter().filter_map(|id| inner.entries.get(id)).map(|entry| entry.status.borrow().clone());
+        all.filter(|status| status.analyst == analyst).collect()
+    }
+
+    /// Ends a job and waits until it has ended; one that has ended already is left as it is.
+    ///
+    /// # Errors
+    /// As [`Self::watch`].
+    pub(crate) async fn cancel(&self, id: &str, analyst: &str) -> Result<Status, Fault> {
+        let mut status = self.watch(id, analyst)?;
+        if let Some(entry) = self.lock().entries.get(id) {
+            // A coordinator that is stopping goes on stopping.
+            entry.stop.send_if_modified(|stop| stop.is_none() && stop.replace(Stop::Cancel).is_none());
+        }
+        // The driver's end of the channel closes after the last status.
+        let ended = status.wait_for(|status| status.state.ended()).await.map(|status| status.clone());
+        Ok(ended.unwrap_or_else(|_| status.borrow().clone()))
+    }
+
+    /// Folder of a job's Zarr store.
+    pub(crate) fn draws_of(&self, id: &str) -> PathBuf {
+        Job::draws_folder(&self.draws, id)
+    }
+
+    /// Stops every driver, with its job unfinished in the store.
+    pub(crate) async fn close(&self) {
+        let mut drivers = {
+            let mut inner = self.lock();
+            inner.closed = true;
+            for entry in inner.entries.values() {
+                entry.stop.send_if_modified(|stop| stop.is_none() && stop.replace(Stop::Shutdown).is_none());
+            }
+            std::mem::take(&mut inner.drivers)
+        };
+        while let Some(joined) = drivers.join_next().await {
+            if let Err(error) = joined {
+                tracing::error!(%error, "a driver failed");
+            }
+        }
+    }
+}
+
+impl Inner {
+    fn add(&mut self, id: String, entry: Entry) {
+        self.order.push(id.clone());
+        self.entries.insert(id, entry);
+    }
+}
+
+/// The status of a stored job that is not taken up: it has ended, or its file no longer parses.
+fn restored(row: JobRow, spec: Option<&JobSpec>, ended: Option<State>) -> Status {
+    let budget = spec.map(|spec| spec.privacy.budget);
+    let unreadable =
+        || Fault::new(ErrorCode::Internal, "this version of the coordinator can't read the job's file: submit it anew");
+    let parties = row.parties.into_iter().map(|party| {
+        let spent = Spent { queries: party.queries, units: party.charge_units };
+        crate::status::PartyStatus {
+            name: party.name,
+            records: party.records,
+            spent,
+            epsilon_spent: budget.map(|b| spent.epsilon(&b)).unwrap_or_default(),
+            epsilon_budget: budget.map(|b| b.epsilon).unwrap_or_default(),
+        }
+    });
+    Status {
+        parties: parties.collect(),
+        id: row.id,
+        name: row.name,
+        analyst: row.analyst,
+        phase: (row.draws > 0).then_some(Phase::Sampling),
+        iteration: row.iterations,
+        chains: spec.map(|s| s.sampler.chains).unwrap_or_default(),
+        draws: row.draws,
+        draws_asked: spec.map(|s| s.sampler.draws).unwrap_or_default(),
+        acceptance_rate: row.acceptance_rate,
+        seconds: row.seconds,
+        waiting_for: Vec::new(),
+        waiting_since_ms: 0,
+        fault: row.fault.or_else(|| ended.is_none().then(unreadable)),
+        state: ended.unwrap_or(State::Failed),
+        result: row.result,
+        submitted_ms: row.submitted_ms,
+    }
+}

@@ -1,0 +1,111 @@
+//! `coordinator.toml`.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use conclave_common::job::keys::{self, Keys};
+use serde::Deserialize;
+
+use crate::error::RunError;
+
+/// The daemon's configuration, with paths resolved against the configuration file's folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// Address and port to listen on; port 0 takes any free one.
+    pub listen: SocketAddr,
+    /// Folder with `certificate.pem`, `key.pem` and `ca.pem`.
+    pub identity: PathBuf,
+    /// SQLite file of jobs and of the iteration log; made when missing.
+    pub store: PathBuf,
+    /// Folder in which each job's Zarr store is written; made when missing.
+    pub draws: PathBuf,
+}
+
+const KEYS: Keys = Keys::Table(&[
+    ("listen", Keys::Any),
+    ("identity", Keys::Any),
+    ("store", Keys::Any),
+    ("draws", Keys::Any),
+    ("dashboard", Keys::Any),
+    ("revoked", Keys::Any),
+]);
+
+/// Keys that a configuration may name one day, and that must not be taken for working today: a `revoked` file that
+/// nobody reads would be a lock that does not close.
+const NOT_BUILT: [&str; 2] = ["dashboard", "revoked"];
+
+#[derive(Deserialize)]
+struct Raw {
+    listen: String,
+    identity: PathBuf,
+    store: PathBuf,
+    draws: PathBuf,
+}
+
+impl Config {
+    /// Reads a configuration file. Relative paths in it are relative to the file's folder.
+    ///
+    /// # Errors
+    /// [`RunError::Input`] that names the file, and the key at fault.
+    pub fn load(path: &Path) -> Result<Self, RunError> {
+        let named = |message: String| RunError::Input(format!("{}: {message}", path.display()));
+        let text = std::fs::read_to_string(path)
+            .map_err(|e| named(format!("can't be read ({e}); name the configuration with --config FILE")))?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        Self::parse(&text, folder).map_err(named)
+    }
+
+    /// Parses a configuration's text; `folder` is what its relative paths are relative to.
+    ///
+    /// # Errors
+    /// A sentence that names the key at fault.
+    pub fn parse(text: &str, folder: &Path) -> Result<Self, String> {
+        let table: toml::Table = toml::from_str(text).map_err(|e| e.to_string())?;
+        keys::check(&table, &KEYS).map_err(|e| e.to_string())?;
+        if let Some(key) = NOT_BUILT.into_iter().find(|key| table.contains_key(*key)) {
+            return Err(format!("`{key}` is not built yet: remove the line"));
+        }
+        let raw: Raw = toml::from_str(text).map_err(|e| e.to_string())?;
+        let listen = raw
+            .listen
+            .parse()
+            .map_err(|_| format!("`listen` = \"{}\" is not an address with a port, such as \"0.0.0.0:443\"", raw.listen))?;
+        Ok(Self { listen, identity: folder.join(raw.identity), store: folder.join(raw.store), draws: folder.join(raw.draws) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    const GOOD: &str = "listen = \"127.0.0.1:0\"\nidentity = \"identity/\"\nstore = \"c.sqlite\"\ndraws = \"/var/draws\"\n";
+
+    fn parse(text: &str) -> Result<Config, String> {
+        Config::parse(text, Path::new("/etc/conclave"))
+    }
+
+    #[test]
+    fn paths_are_relative_to_the_file() {
+        let config = parse(GOOD).unwrap();
+        assert_eq!(config.store, Path::new("/etc/conclave/c.sqlite"));
+        assert_eq!(config.draws, Path::new("/var/draws"));
+        assert_eq!(config.listen.port(), 0);
+    }
+
+    #[test]
+    fn faults_name_the_key() {
+        for (from, to, expect) in [
+            ("store =", "stroe =", "did you mean `store`"),
+            ("127.0.0.1:0", "localhost", "`listen`"),
+            ("draws = \"/var/draws\"\n", "", "missing field `draws`"),
+            ("draws =", "revoked = \"r.txt\"\ndraws =", "`revoked` is not built yet"),
+            ("draws =", "dashboard = \"x\"\ndraws =", "`dashboard` is not built yet"),
+        ] {
+            let message = parse(&GOOD.replace(from, to)).unwrap_err();
+            assert!(message.contains(expect), "{message}");
+        }
+        let missing = Config::load(Path::new("/nowhere/coordinator.toml")).unwrap_err();
+        assert!(missing.to_string().contains("/nowhere/coordinator.toml"));
+    }
+}

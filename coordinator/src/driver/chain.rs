@@ -1,0 +1,238 @@
+//! The chains of one job: sampler, iteration log, spending and draws, kept in step.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use conclave_common::job::JobSpec;
+use conclave_common::model::{self, Model};
+use conclave_common::sampler::{Draw, Phase, Round, Sampler};
+use conclave_proto::error::{ErrorCode, Fault};
+
+use super::draws::{self, DrawWriter};
+use super::{Ending, Job, attributes};
+use crate::spending::Spent;
+use crate::store::{LoggedRound, Store, StoreError};
+use crate::zarr::DrawStore;
+
+/// The running chains.
+pub(super) struct Chain {
+    job: Arc<Job>,
+    store: Store,
+    model: Box<dyn Model>,
+    sampler: Sampler,
+    /// The round being asked; `None` when all draws are made.
+    round: Option<Round>,
+    writer: DrawWriter,
+    /// What every party has been charged for rounds absorbed.
+    spent: Spent,
+    rounds: u64,
+    /// Kept draws of all chains.
+    kept: u64,
+    clock: Clock,
+}
+
+/// Sampling time: from the first query to the last draw, going on after a restart where the log ends.
+#[derive(Debug, Default)]
+struct Clock {
+    before: Duration,
+    started: Option<Instant>,
+}
+
+impl Clock {
+    fn start(&mut self) {
+        self.started.get_or_insert_with(Instant::now);
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.before + self.started.map(|s| s.elapsed()).unwrap_or_default()
+    }
+}
+
+/// A sampler brought to where the log ends; made on a thread that may block.
+struct Replayed {
+    model: Box<dyn Model>,
+    sampler: Sampler,
+    round: Option<Round>,
+    draws: DrawStore,
+    spent: Spent,
+    rounds: u64,
+    kept: u64,
+    before: Duration,
+}
+
+impl Chain {
+    /// Starts the chains, or continues them from the log.
+    ///
+    /// # Errors
+    /// A log that does not fit the job, a draws folder that can't be written.
+    pub(super) async fn start(job: Arc<Job>, store: Store, records: Vec<u64>) -> Result<Self, Ending> {
+        let (for_replay, its_store) = (Arc::clone(&job), store.clone());
+        let replayed = tokio::task::spawn_blocking(move || replay(&for_replay, &its_store, &records))
+            .await
+            .map_err(|e| stopped(format!("the replay of the iteration log failed: {e}")))??;
+        if replayed.rounds > 0 {
+            tracing::info!(job = %job.id, rounds = replayed.rounds, "continued from the iteration log");
+        }
+        Ok(Self {
+            writer: DrawWriter::start(replayed.draws, store.clone()),
+            job,
+            store,
+            model: replayed.model,
+            sampler: replayed.sampler,
+            round: replayed.round,
+            spent: replayed.spent,
+            rounds: replayed.rounds,
+            kept: replayed.kept,
+            clock: Clock { before: replayed.before, started: None },
+        })
+    }
+
+    /// The round to ask; `None` when all draws are made.
+    pub(super) fn round(&self) -> Option<&Round> {
+        self.round.as_ref()
+    }
+
+    /// Starts the clock of sampling time, if it does not run yet.
+    pub(super) fn start_clock(&mut self) {
+        self.clock.start();
+    }
+
+    /// Logs and absorbs a complete round, and makes the next one ready to ask. What can wait until the next queries
+    /// are on the wire is left to [`Self::settle`].
+    ///
+    /// # Errors
+    /// A store that can't be written, or a round that the sampler can't make.
+    pub(super) fn absorb(&mut self, iteration: u64, releases: &[Vec<i64>]) -> Result<Unsettled, Ending> {
+        let elapsed = self.clock.elapsed().as_micros() as u64;
+        self.store.log_round(&self.job.id, iteration, elapsed, releases).map_err(store_stopped)?;
+        let asked = self.round.take();
+        self.sampler.absorb(releases).map_err(|e| stopped(e.to_string()))?;
+        self.round = self.sampler.next_round().map_err(|e| stopped(e.to_string()))?;
+        self.rounds += 1;
+        Ok(Unsettled(asked))
+    }
+
+    /// Books the spending of an absorbed round and passes its draws on.
+    ///
+    /// # Errors
+    /// A draws folder that can't be written; a charge that can't be computed.
+    pub(super) fn settle(&mut self, unsettled: Unsettled) -> Result<(), Ending> {
+        if let Some(round) = unsettled.0 {
+            let cost = Spent::of_round(&round, self.model.as_ref(), &self.job.spec).map_err(stopped)?;
+            self.spent = self.spent.plus(cost);
+        }
+        let draws = self.sampler.take_draws();
+        self.kept += count_kept(&draws);
+        self.writer.push(draws);
+        match self.writer.failed() {
+            true => Err(stopped("the draws can't be written")),
+            false => Ok(()),
+        }
+    }
+
+    /// What the round being asked costs a party that has answered it.
+    pub(super) fn unfinished_cost(&self) -> Spent {
+        let cost = self.round.as_ref().map(|round| Spent::of_round(round, self.model.as_ref(), &self.job.spec));
+        cost.and_then(Result::ok).unwrap_or_default()
+    }
+
+    pub(super) fn spent(&self) -> Spent {
+        self.spent
+    }
+
+    pub(super) fn rounds(&self) -> u64 {
+        self.rounds
+    }
+
+    pub(super) fn kept(&self) -> u64 {
+        self.kept / u64::from(self.job.spec.sampler.chains)
+    }
+
+    pub(super) fn phase(&self) -> Phase {
+        self.sampler.phase()
+    }
+
+    pub(super) fn acceptance_rate(&self) -> f64 {
+        self.sampler.acceptance_rate()
+    }
+
+    pub(super) fn seconds(&self) -> f64 {
+        self.clock.elapsed().as_secs_f64()
+    }
+
+    /// Writes what is left of the draws.
+    ///
+    /// # Errors
+    /// A draws folder that can't be written.
+    pub(super) async fn finish(self) -> Result<DrawStore, Fault> {
+        self.writer.close().await.map_err(|e| self.job.draws_fault(&e))
+    }
+}
+
+/// The round just absorbed, whose books are not done yet.
+#[must_use]
+pub(super) struct Unsettled(Option<Round>);
+
+fn count_kept(draws: &[Draw]) -> u64 {
+    draws.iter().filter(|d| !d.warmup).count() as u64
+}
+
+fn replay(job: &Job, store: &Store, records: &[u64]) -> Result<Replayed, Ending> {
+    let spec: &JobSpec = &job.spec;
+    let model = model::build(spec);
+    let chains = spec.sampler.chains as usize;
+    let draws = DrawStore::create(&job.draws, chains, model.parameter_names(), &attributes::at_start(job))
+        .map_err(|e| Ending::Stopped(job.draws_fault(&e)))?;
+    let mut sampler =
+        Sampler::new(spec, records).map_err(|e| Ending::Failed(Fault::new(ErrorCode::InvalidInput, e.to_string())))?;
+    let round = sampler.next_round().map_err(|e| stopped(e.to_string()))?;
+    let mut replayed =
+        Replayed { model, sampler, round, draws, spent: Spent::default(), rounds: 0, kept: 0, before: Duration::ZERO };
+    store.replay(&job.id, spec.parties.len(), |logged| replayed.step(job, &logged))?;
+    replayed.take_draws();
+    replayed.draws.flush().map_err(|e| Ending::Stopped(job.draws_fault(&e)))?;
+    Ok(replayed)
+}
+
+impl Replayed {
+    fn step(&mut self, job: &Job, logged: &LoggedRound) -> Result<(), Ending> {
+        let odd = |what: String| {
+            stopped(format!(
+                "the iteration log of job {} does not fit the job ({what}): was it written by another version?",
+                job.id
+            ))
+        };
+        let Some(round) = self.round.take().filter(|round| round.iteration == logged.iteration) else {
+            return Err(odd(format!("round {}", logged.iteration)));
+        };
+        let cost = Spent::of_round(&round, self.model.as_ref(), &job.spec).map_err(stopped)?;
+        self.sampler.absorb(&logged.releases).map_err(|e| odd(e.to_string()))?;
+        self.round = self.sampler.next_round().map_err(|e| stopped(e.to_string()))?;
+        self.spent = self.spent.plus(cost);
+        self.rounds += 1;
+        self.before = Duration::from_micros(logged.elapsed_us);
+        self.take_draws();
+        Ok(())
+    }
+
+    fn take_draws(&mut self) {
+        let draws = self.sampler.take_draws();
+        self.kept += count_kept(&draws);
+        draws.into_iter().for_each(|draw| self.draws.push(&draws::row(draw)));
+    }
+}
+
+impl From<StoreError> for Ending {
+    fn from(error: StoreError) -> Self {
+        store_stopped(error)
+    }
+}
+
+fn store_stopped(error: StoreError) -> Ending {
+    stopped(error.to_string())
+}
+
+/// A fault of this machine or this software, not of the job: the job goes on after a restart.
+fn stopped(message: impl Into<String>) -> Ending {
+    Ending::Stopped(Fault::new(ErrorCode::Internal, message))
+}

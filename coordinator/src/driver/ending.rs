@@ -1,0 +1,198 @@
+//! The end of a run: the last answers, the result, the word to everyone.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use conclave_proto::error::{ErrorCode, Fault};
+use conclave_proto::v1;
+use conclave_proto::v1::coordinator_frame::Body;
+
+use super::{Driver, Ending, attributes};
+use crate::hub::Event;
+use crate::result::{self, Outcome, PartyOutcome, RunResult, StoppedBy};
+use crate::spending::Spent;
+use crate::status::State;
+use crate::store::Ended;
+
+/// How long answers on their way are waited for when a job ends in the middle of a round. They are discarded, but
+/// what they cost is part of what the job has spent.
+const LAST_ANSWERS: Duration = Duration::from_secs(3);
+
+/// How a job ended, as the analyst sees it.
+struct Verdict {
+    state: State,
+    stopped_by: Option<StoppedBy>,
+    fault: Option<Fault>,
+    /// The party whose budget ended the run.
+    budget_party: Option<String>,
+}
+
+impl Driver {
+    pub(super) async fn end(mut self, ending: Ending) {
+        if matches!(ending, Ending::Budget { .. } | Ending::Cancelled) {
+            self.await_last_answers(&ending).await;
+        }
+        match ending {
+            Ending::Shutdown => {
+                self.leave().await;
+            }
+            Ending::Stopped(fault) => {
+                let message = format!("{fault}; the job is not lost: mend this and restart the coordinator");
+                tracing::error!(job = %self.job.id, "{message}");
+                let mut status = self.snapshot();
+                (status.state, status.fault) = (State::Failed, Some(Fault { message, ..fault }));
+                self.leave().await.send_replace(status);
+            }
+            ending => self.conclude(ending).await,
+        }
+    }
+
+    /// Puts the draws on disk and goes, with the job unfinished in the store.
+    async fn leave(self) -> tokio::sync::watch::Sender<crate::status::Status> {
+        if let Some(chain) = self.chain
+            && let Err(fault) = chain.finish().await
+        {
+            // They are made again from the log.
+            tracing::warn!(job = %self.job.id, %fault, "the last draws were not written");
+        }
+        self.hub.unsubscribe(&self.job.id);
+        self.status
+    }
+
+    async fn conclude(mut self, ending: Ending) {
+        let kept = self.chain.as_ref().map(super::Chain::kept).unwrap_or_default();
+        let verdict = self.verdict(ending, kept);
+        let mut status = self.snapshot();
+        for (party, shown) in status.parties.iter_mut().enumerate() {
+            shown.spent = self.spent_at(party);
+            shown.epsilon_spent = shown.spent.epsilon(&self.job.spec.privacy.budget);
+        }
+        (status.state, status.fault) = (verdict.state, verdict.fault.clone());
+        status.result = self.write_result(&verdict, &status).await;
+        self.store.end_job(Ended {
+            id: self.job.id.to_string(),
+            state: status.state.as_str(),
+            iterations: status.iteration,
+            draws: status.draws,
+            acceptance_rate: status.acceptance_rate,
+            seconds: status.seconds,
+            fault: status.fault.clone(),
+            result: status.result.clone(),
+            spent: status.parties.iter().map(|p| (p.spent.queries, p.spent.units)).collect(),
+        });
+        if let Err(error) = self.store.barrier().await {
+            tracing::error!(job = %self.job.id, %error, "the job's end was not stored");
+        }
+        let reason = verdict.fault.map_or_else(|| status.state.as_str().to_owned(), |fault| fault.to_string());
+        tracing::info!(job = %self.job.id, state = status.state.as_str(), reason, draws = status.draws, "job ended");
+        for member in &self.members.list {
+            if let Some(outbox) = &member.outbox {
+                outbox.send(Body::CloseJob(v1::CloseJob { job: self.job.id.to_string(), reason: reason.clone() }));
+            }
+        }
+        self.hub.unsubscribe(&self.job.id);
+        self.status.send_replace(status);
+    }
+
+    fn verdict(&self, ending: Ending, kept: u64) -> Verdict {
+        let plain = |state, stopped_by| Verdict { state, stopped_by: Some(stopped_by), fault: None, budget_party: None };
+        match ending {
+            Ending::Finished => plain(State::Finished, StoppedBy::Draws),
+            Ending::Cancelled => plain(State::Cancelled, StoppedBy::Cancelled),
+            Ending::Budget { party, .. } if kept > 0 => {
+                let party = self.members.list[party].name.clone();
+                Verdict { budget_party: Some(party), ..plain(State::Finished, StoppedBy::Budget) }
+            }
+            Ending::Budget { party, message } => {
+                let message = format!(
+                    "{message}, and not one draw was kept by then: raise the job's epsilon, or shorten its warm-up, or \
+                     ask the owner what is left"
+                );
+                let fault = Fault::new(ErrorCode::Budget, message).at_party(self.members.list[party].name.clone());
+                Verdict { state: State::Failed, stopped_by: None, fault: Some(fault), budget_party: None }
+            }
+            Ending::Failed(fault) | Ending::Stopped(fault) => {
+                Verdict { state: State::Failed, stopped_by: None, fault: Some(fault), budget_party: None }
+            }
+            Ending::Shutdown => plain(State::Queued, StoppedBy::Cancelled),
+        }
+    }
+
+    /// What the job has spent at a party: every complete round, and the last one if the party answered it.
+    fn spent_at(&self, party: usize) -> Spent {
+        let Some(chain) = &self.chain else { return Spent::default() };
+        match self.members.answered(party) {
+            true => chain.spent().plus(chain.unfinished_cost()),
+            false => chain.spent(),
+        }
+    }
+
+    /// Completes the draws and summarises them. `None` when there is nothing to summarise.
+    async fn write_result(&mut self, verdict: &Verdict, status: &crate::status::Status) -> Option<String> {
+        let draws = self.chain.take()?.finish().await;
+        let job = Arc::clone(&self.job);
+        let mut draws = draws.map_err(|fault| tracing::error!(job = %job.id, %fault, "draws lost")).ok()?;
+        let stopped_by = verdict.stopped_by?;
+        if draws.kept() == 0 {
+            return None;
+        }
+        let outcome = Outcome {
+            stopped_by,
+            budget_party: verdict.budget_party.clone(),
+            iterations: status.iteration,
+            seconds: status.seconds,
+            parties: status
+                .parties
+                .iter()
+                .map(|p| PartyOutcome { name: p.name.clone(), records: p.records.unwrap_or(0), spent: p.spent })
+                .collect(),
+        };
+        let summarised = tokio::task::spawn_blocking(move || {
+            let result = result::build(&job, &draws, &outcome);
+            if let Err(error) = draws.finish(&attributes::at_end(&job, &result)) {
+                tracing::error!(job = %job.id, %error, "the draws' attributes were not written");
+            }
+            result
+        });
+        match summarised.await {
+            Ok(result) => Some(RunResult::to_json(&result)),
+            Err(error) => {
+                tracing::error!(job = %self.job.id, %error, "the summary failed");
+                None
+            }
+        }
+    }
+
+    async fn await_last_answers(&mut self, ending: &Ending) {
+        let parties = 0..self.members.list.len();
+        let mut due: Vec<bool> =
+            parties.map(|party| self.query.is_some() && self.members.list[party].open && !self.members.answered(party)).collect();
+        if let Ending::Budget { party, .. } = ending {
+            due[*party] = false;
+        }
+        let all = async {
+            while due.contains(&true) {
+                let Some(event) = self.events.recv().await else { return };
+                match event.event {
+                    Event::Attached(outbox) => {
+                        self.members.attach(event.party, outbox, super::now_ms());
+                        due[event.party] = false;
+                    }
+                    Event::Detached => {
+                        self.members.detach(event.party, super::now_ms());
+                        due[event.party] = false;
+                    }
+                    Event::Said(message) => {
+                        let heard = self.members.hear(event.party, message);
+                        if heard.is_err() || self.members.answered(event.party) {
+                            due[event.party] = false;
+                        }
+                    }
+                }
+            }
+        };
+        if tokio::time::timeout(LAST_ANSWERS, all).await.is_err() {
+            tracing::debug!(job = %self.job.id, "ended without the last answers of every party");
+        }
+    }
+}

@@ -1,0 +1,356 @@
+//! The parties of one job: who is here, who has opened it, who has answered. No input or output.
+
+use conclave_proto::convert::AnswerStatus;
+use conclave_proto::error::{ErrorCode, Fault};
+
+use super::Ending;
+use crate::hub::{Message, Outbox};
+
+/// One party's part in the job.
+#[derive(Debug)]
+pub(super) struct Member {
+    pub(super) name: String,
+    /// Its stream, while it is attached.
+    pub(super) outbox: Option<Outbox>,
+    /// Whether it has opened the job on this stream.
+    pub(super) open: bool,
+    /// Its record count, from the first opening on.
+    pub(super) records: Option<u64>,
+    /// Its answer to the round being asked.
+    answer: Option<Vec<i64>>,
+    /// Unix time in milliseconds since when the job could be waiting for it.
+    pub(super) since_ms: i64,
+}
+
+/// The round that the parties are being asked.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asked {
+    pub(super) iteration: u64,
+    pub(super) queries: usize,
+}
+
+/// All parties of a job, in the job file's order.
+#[derive(Debug)]
+pub(super) struct Members {
+    pub(super) list: Vec<Member>,
+    asked: Option<Asked>,
+    /// The round before, to tell an answer sent twice from an answer that changed.
+    previous: Option<(u64, Vec<Vec<i64>>)>,
+}
+
+/// What the driver has to do about something that a party said.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Told {
+    /// Nothing.
+    Nothing,
+    /// The party has opened the job, with this record count for the first time.
+    FirstOpening(u64),
+    /// The party has opened the job again.
+    Opening,
+    /// The round now has this party's answer.
+    Answered,
+}
+
+impl Members {
+    pub(super) fn new(parties: &[String], records: &[Option<u64>], now_ms: i64) -> Self {
+        let list = parties.iter().zip(records).map(|(name, records)| Member {
+            name: name.clone(),
+            outbox: None,
+            open: false,
+            records: *records,
+            answer: None,
+            since_ms: now_ms,
+        });
+        Self { list: list.collect(), asked: None, previous: None }
+    }
+
+    /// A stream in place of whatever was before; the job has to be opened on it.
+    pub(super) fn attach(&mut self, party: usize, outbox: Outbox, now_ms: i64) {
+        let member = &mut self.list[party];
+        member.outbox = Some(outbox);
+        member.open = false;
+        member.since_ms = now_ms;
+    }
+
+    pub(super) fn detach(&mut self, party: usize, now_ms: i64) {
+        let member = &mut self.list[party];
+        member.outbox = None;
+        member.open = false;
+        member.since_ms = now_ms;
+    }
+
+    /// Begins a round: nobody has answered it yet.
+    pub(super) fn ask(&mut self, iteration: u64, queries: usize, now_ms: i64) {
+        self.asked = Some(Asked { iteration, queries });
+        for member in &mut self.list {
+            member.answer = None;
+            if member.open {
+                member.since_ms = now_ms;
+            }
+        }
+    }
+
+    /// Record counts, once every party has opened the job at least once.
+    pub(super) fn records(&self) -> Option<Vec<u64>> {
+        self.list.iter().map(|m| m.records).collect()
+    }
+
+    pub(super) fn all_open(&self) -> bool {
+        self.list.iter().all(|m| m.open)
+    }
+
+    pub(super) fn all_answered(&self) -> bool {
+        self.asked.is_some() && self.list.iter().all(|m| m.answer.is_some())
+    }
+
+    pub(super) fn answered(&self, party: usize) -> bool {
+        self.list[party].answer.is_some()
+    }
+
+    /// The answers of a complete round, `[party][query]`; the round is over then.
+    pub(super) fn take_answers(&mut self) -> Option<(u64, &[Vec<i64>])> {
+        if !self.all_answered() {
+            return None;
+        }
+        let asked = self.asked.take()?;
+        let answers = self.list.iter_mut().filter_map(|m| m.answer.take()).collect();
+        let (iteration, answers) = self.previous.insert((asked.iteration, answers));
+        Some((*iteration, answers))
+    }
+
+    /// Takes in what a party said.
+    ///
+    /// # Errors
+    /// How the job ends of it.
+    pub(super) fn hear(&mut self, party: usize, message: Message) -> Result<Told, Ending> {
+        match message {
+            Message::Opened { records } => self.opened(party, records),
+            Message::Refused(fault) if fault.code == ErrorCode::Budget => Err(Ending::Budget { party, message: fault.message }),
+            Message::Refused(fault) => Err(Ending::Failed(self.lay_at(party, fault))),
+            Message::Malformed(what) => Err(self.broke(party, &what)),
+            Message::Answer { iteration, outcome: Ok(releases) } => self.released(party, iteration, releases),
+            Message::Answer { iteration, outcome: Err(status) } => self.refused(party, iteration, status),
+        }
+    }
+
+    fn opened(&mut self, party: usize, records: u64) -> Result<Told, Ending> {
+        let member = &mut self.list[party];
+        if member.outbox.is_none() || member.open {
+            return Ok(Told::Nothing);
+        }
+        match member.records {
+            None => {
+                member.records = Some(records);
+                member.open = true;
+                Ok(Told::FirstOpening(records))
+            }
+            Some(before) if before == records => {
+                member.open = true;
+                Ok(Told::Opening)
+            }
+            Some(before) => {
+                let fault = Fault::new(
+                    ErrorCode::Conflict,
+                    format!(
+                        "{} now holds {records} records where this job began with {before}: one job must see the same \
+                         data throughout; put the data back as they were, or submit the job anew",
+                        member.name
+                    ),
+                );
+                Err(Ending::Failed(self.lay_at(party, fault)))
+            }
+        }
+    }
+
+    fn released(&mut self, party: usize, iteration: u64, releases: Vec<i64>) -> Result<Told, Ending> {
+        let changed = format!("two different answers to round {iteration}");
+        match (self.asked, &self.previous) {
+            (Some(asked), _) if asked.iteration == iteration => {
+                if releases.len() != asked.queries {
+                    let what = format!("{} numbers for the {} queries of round {iteration}", releases.len(), asked.queries);
+                    return Err(self.broke(party, &what));
+                }
+                let answer = &mut self.list[party].answer;
+                match answer {
+                    None => {
+                        *answer = Some(releases);
+                        Ok(Told::Answered)
+                    }
+                    Some(before) if *before == releases => Ok(Told::Nothing),
+                    Some(_) => Err(self.broke(party, &changed)),
+                }
+            }
+            (_, Some((before, answers))) if *before == iteration => match answers[party] == releases {
+                true => Ok(Told::Nothing),
+                false => Err(self.broke(party, &changed)),
+            },
+            _ if self.is_ahead(iteration) => Err(self.broke(party, &format!("an answer to round {iteration}, not asked yet"))),
+            _ => Ok(Told::Nothing),
+        }
+    }
+
+    fn refused(&mut self, party: usize, iteration: u64, status: AnswerStatus) -> Result<Told, Ending> {
+        let name = &self.list[party].name;
+        if self.asked.is_none_or(|asked| asked.iteration != iteration) {
+            return match self.is_ahead(iteration) {
+                true => Err(self.broke(party, &format!("an answer to round {iteration}, not asked yet"))),
+                false => Ok(Told::Nothing),
+            };
+        }
+        if self.list[party].answer.is_some() {
+            return Err(self.broke(party, &format!("two different answers to round {iteration}")));
+        }
+        let (code, message) = match status {
+            AnswerStatus::Budget => {
+                let message = format!("the budget at {name} does not admit round {iteration}");
+                return Err(Ending::Budget { party, message });
+            }
+            AnswerStatus::Invalid => (
+                ErrorCode::Internal,
+                format!(
+                    "{name} holds the queries of round {iteration} for malformed: do coordinator and party run the same version?"
+                ),
+            ),
+            AnswerStatus::Conflict => (
+                ErrorCode::Conflict,
+                format!(
+                    "{name} has answered other queries under the ids of round {iteration}: the coordinator's store is not the one that this job began with"
+                ),
+            ),
+            AnswerStatus::Halted => (
+                ErrorCode::Internal,
+                format!(
+                    "{name} has stopped answering because its ledger could not be written: its owner has to mend the disk and start it again, then submit the job anew"
+                ),
+            ),
+            AnswerStatus::UnknownJob => (ErrorCode::NotFound, format!("{name} does not know this job any more: submit it anew")),
+            AnswerStatus::Policy => (
+                ErrorCode::Policy,
+                format!(
+                    "the owner's policy at {name} does not admit the queries of round {iteration}: its noise floor may lie above the job's `noise_sd`, or its consent was withdrawn"
+                ),
+            ),
+            AnswerStatus::Released => (ErrorCode::Internal, format!("{name} refused round {iteration} without a reason")),
+        };
+        Err(Ending::Failed(Fault::new(code, message).at_party(self.list[party].name.clone())))
+    }
+
+    fn is_ahead(&self, iteration: u64) -> bool {
+        match (self.asked, &self.previous) {
+            (Some(asked), _) => iteration > asked.iteration,
+            (None, Some((before, _))) => iteration > *before,
+            (None, None) => true,
+        }
+    }
+
+    fn broke(&self, party: usize, what: &str) -> Ending {
+        let name = &self.list[party].name;
+        let message = format!("{name} sent {what}: nothing that it sends can be used until its software is mended");
+        Ending::Failed(Fault::new(ErrorCode::Internal, message).at_party(name.clone()))
+    }
+
+    fn lay_at(&self, party: usize, fault: Fault) -> Fault {
+        match fault.party {
+            Some(_) => fault,
+            None => fault.at_party(self.list[party].name.clone()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use tokio::sync::mpsc;
+
+    fn members() -> Members {
+        let mut members = Members::new(&["a".to_owned(), "b".to_owned()], &[None, None], 0);
+        for party in 0..2 {
+            members.attach(party, Outbox::new(mpsc::unbounded_channel().0), 0);
+            assert_eq!(members.hear(party, Message::Opened { records: 10 }), Ok(Told::FirstOpening(10)));
+        }
+        members
+    }
+
+    fn answer(iteration: u64, releases: &[i64]) -> Message {
+        Message::Answer { iteration, outcome: Ok(releases.to_vec()) }
+    }
+
+    fn named(ending: Result<Told, Ending>) -> (Option<String>, String) {
+        let Err(Ending::Failed(fault)) = ending else { panic!("{ending:?}") };
+        (fault.party, fault.message)
+    }
+
+    #[test]
+    fn a_round_is_complete_when_all_have_answered() {
+        let mut members = members();
+        members.ask(5, 2, 0);
+        assert_eq!(members.hear(1, answer(5, &[3, 4])), Ok(Told::Answered));
+        assert!(members.take_answers().is_none());
+        assert_eq!(members.hear(0, answer(5, &[1, 2])), Ok(Told::Answered));
+        assert_eq!(members.take_answers(), Some((5, &[vec![1, 2], vec![3, 4]][..])));
+    }
+
+    #[test]
+    fn the_same_answer_twice_is_one_answer() {
+        let mut members = members();
+        members.ask(5, 1, 0);
+        members.hear(0, answer(5, &[1])).unwrap();
+        assert_eq!(members.hear(0, answer(5, &[1])), Ok(Told::Nothing));
+        members.hear(1, answer(5, &[2])).unwrap();
+        members.take_answers().unwrap();
+        assert_eq!(members.hear(0, answer(5, &[1])), Ok(Told::Nothing));
+        members.ask(6, 1, 0);
+        assert_eq!(members.hear(0, answer(5, &[1])), Ok(Told::Nothing));
+        assert_eq!(members.hear(0, answer(4, &[7])), Ok(Told::Nothing), "too old to compare");
+    }
+
+    #[test]
+    fn bad_answers_end_the_job_and_name_the_party() {
+        type Act = fn(&mut Members) -> Result<Told, Ending>;
+        let broken: [Act; 5] = [
+            |m| {
+                m.hear(1, answer(5, &[1])).unwrap();
+                m.hear(1, answer(5, &[2]))
+            },
+            |m| m.hear(1, answer(5, &[1, 2])),
+            |m| m.hear(1, answer(6, &[1])),
+            |m| m.hear(1, Message::Malformed("an answer without a status".to_owned())),
+            |m| {
+                m.hear(0, answer(5, &[1])).unwrap();
+                m.hear(1, answer(5, &[1])).unwrap();
+                m.take_answers().unwrap();
+                m.hear(1, answer(5, &[9]))
+            },
+        ];
+        for act in broken {
+            let mut members = members();
+            members.ask(5, 1, 0);
+            let (party, message) = named(act(&mut members));
+            assert_eq!(party.as_deref(), Some("b"), "{message}");
+        }
+    }
+
+    #[test]
+    fn refusals() {
+        for status in AnswerStatus::ALL {
+            let mut members = members();
+            members.ask(5, 1, 0);
+            let ending = members.hear(1, Message::Answer { iteration: 5, outcome: Err(status) });
+            match status {
+                AnswerStatus::Budget => assert!(matches!(ending, Err(Ending::Budget { party: 1, .. }))),
+                _ => assert_eq!(named(ending).0.as_deref(), Some("b")),
+            }
+        }
+    }
+
+    #[test]
+    fn another_record_count_is_named() {
+        let mut members = members();
+        members.detach(1, 3);
+        members.attach(1, Outbox::new(mpsc::unbounded_channel().0), 4);
+        let (party, message) = named(members.hear(1, Message::Opened { records: 11 }));
+        assert_eq!(party.as_deref(), Some("b"));
+        assert!(message.contains("11") && message.contains("10"), "{message}");
+    }
+}

@@ -1,0 +1,261 @@
+//! One task per running job: ask every party, wait for all, absorb, go on.
+//!
+//! A party that can't answer pauses the chains and is asked the same round again: going on without it, or with another
+//! proposal, would change the posterior.
+
+pub(crate) mod attributes;
+mod chain;
+mod draws;
+mod ending;
+mod members;
+mod report;
+
+use std::convert::Infallible;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use conclave_common::job::JobSpec;
+use conclave_proto::convert::query_to_wire;
+use conclave_proto::error::{ErrorCode, Fault};
+use conclave_proto::v1;
+use conclave_proto::v1::coordinator_frame::Body;
+use sha2::{Digest, Sha256};
+use tokio::sync::{mpsc, watch};
+
+use crate::hub::{Event, Hub, PartyEvent};
+use crate::status::Status;
+use crate::store::Store;
+use chain::Chain;
+use members::{Members, Told};
+pub(crate) use report::queued;
+
+/// A party that is attached and has not answered for this long is shown as what the job waits for.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What a driver needs to know of its job.
+#[derive(Debug)]
+pub(crate) struct Job {
+    /// UUID.
+    pub id: Arc<str>,
+    /// Who submitted it.
+    pub analyst: String,
+    /// The job, parsed.
+    pub spec: JobSpec,
+    /// The job file, byte for byte.
+    pub spec_toml: String,
+    /// Unix time in milliseconds.
+    pub submitted_ms: i64,
+    /// Where its Zarr store is.
+    pub draws: PathBuf,
+}
+
+impl Job {
+    /// The folder of a job's draws below the folder of all draws.
+    pub(crate) fn draws_folder(all: &Path, id: &str) -> PathBuf {
+        draws::folder(all, id)
+    }
+
+    fn draws_fault(&self, error: &std::io::Error) -> Fault {
+        Fault::new(ErrorCode::Internal, format!("the draws in {} can't be written: {error}", self.draws.display()))
+    }
+}
+
+/// Why a driver is to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// The analyst ends the job; its draws are kept.
+    Cancel,
+    /// The coordinator ends; the job goes on when it is back.
+    Shutdown,
+}
+
+/// How a run ends.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Ending {
+    /// All draws are made.
+    Finished,
+    /// A party's budget does not admit the next round.
+    Budget { party: usize, message: String },
+    /// The analyst's wish.
+    Cancelled,
+    /// It can't go on.
+    Failed(Fault),
+    /// It can't go on here and now; a restarted coordinator takes it up.
+    Stopped(Fault),
+    /// The coordinator ends.
+    Shutdown,
+}
+
+/// What a driver works with.
+#[derive(Debug, Clone)]
+pub(crate) struct Surroundings {
+    /// Who is attached.
+    pub hub: Arc<Hub>,
+    /// The iteration log.
+    pub store: Store,
+}
+
+/// The driver of one job.
+pub(crate) struct Driver {
+    job: Arc<Job>,
+    hub: Arc<Hub>,
+    store: Store,
+    events: mpsc::UnboundedReceiver<PartyEvent>,
+    members: Members,
+    chain: Option<Chain>,
+    /// The round being asked, ready to send.
+    query: Option<v1::Query>,
+    status: watch::Sender<Status>,
+    stop: watch::Receiver<Option<Stop>>,
+    published: Instant,
+}
+
+impl Driver {
+    /// A driver ready to [`Self::run`]. `records` holds what parties reported when the job was opened before.
+    pub(crate) fn new(
+        job: Arc<Job>,
+        records: &[Option<u64>],
+        surroundings: Surroundings,
+        status: watch::Sender<Status>,
+        stop: watch::Receiver<Option<Stop>>,
+    ) -> Self {
+        let Surroundings { hub, store } = surroundings;
+        let events = hub.subscribe(Arc::clone(&job.id), &job.spec.parties);
+        let members = Members::new(&job.spec.parties, records, now_ms());
+        Self { job, hub, store, events, members, chain: None, query: None, status, stop, published: Instant::now() }
+    }
+
+    /// Runs the job to its end, or until the coordinator stops.
+    pub(crate) async fn run(mut self) {
+        tracing::info!(job = %self.job.id, name = self.job.spec.name, analyst = self.job.analyst, "job taken up");
+        // `steps` returns by its error alone.
+        let Err(ending) = self.steps().await;
+        self.end(ending).await;
+    }
+
+    async fn steps(&mut self) -> Result<Infallible, Ending> {
+        if let Some(records) = self.members.records() {
+            self.start(records).await?;
+        }
+        let patience = tokio::time::sleep(PATIENCE);
+        tokio::pin!(patience);
+        loop {
+            self.publish();
+            tokio::select! {
+                event = self.events.recv() => match event {
+                    Some(event) => self.handle(event).await?,
+                    None => return Err(Ending::Shutdown),
+                },
+                ending = told_to_stop(&mut self.stop) => return Err(ending),
+                () = &mut patience => patience.as_mut().reset(tokio::time::Instant::now() + PATIENCE),
+            }
+        }
+    }
+
+    async fn handle(&mut self, event: PartyEvent) -> Result<(), Ending> {
+        let party = event.party;
+        match event.event {
+            Event::Attached(outbox) => {
+                outbox.send(self.open_job());
+                self.members.attach(party, outbox, now_ms());
+            }
+            Event::Detached => {
+                tracing::warn!(job = %self.job.id, party = self.members.list[party].name, "job paused: the party is away");
+                self.members.detach(party, now_ms());
+            }
+            Event::Said(message) => match self.members.hear(party, message)? {
+                Told::Nothing => {}
+                Told::FirstOpening(records) => {
+                    self.store.set_records(&self.job.id, party, records);
+                    self.opened(party).await?;
+                }
+                Told::Opening => self.opened(party).await?,
+                Told::Answered if self.members.all_answered() => self.advance()?,
+                Told::Answered => {}
+            },
+        }
+        Ok(())
+    }
+
+    async fn opened(&mut self, party: usize) -> Result<(), Ending> {
+        tracing::info!(job = %self.job.id, party = self.members.list[party].name, "job opened by the party");
+        match self.members.records() {
+            Some(records) if self.chain.is_none() => self.start(records).await,
+            _ => {
+                self.ask(party);
+                Ok(())
+            }
+        }
+    }
+
+    /// Starts the chains, or continues them from the log.
+    async fn start(&mut self, records: Vec<u64>) -> Result<(), Ending> {
+        let chain = Chain::start(Arc::clone(&self.job), self.store.clone(), records).await?;
+        self.chain = Some(chain);
+        self.ask_all()
+    }
+
+    /// Takes in a complete round and asks the next.
+    fn advance(&mut self) -> Result<(), Ending> {
+        let (Some(chain), Some((iteration, answers))) = (&mut self.chain, self.members.take_answers()) else {
+            return Ok(());
+        };
+        let unsettled = chain.absorb(iteration, answers)?;
+        // The next queries leave first; the books of the last round are done while the parties work.
+        let asked = self.ask_all();
+        if let Some(chain) = &mut self.chain {
+            chain.settle(unsettled)?;
+        }
+        asked
+    }
+
+    fn ask_all(&mut self) -> Result<(), Ending> {
+        let Some(chain) = &mut self.chain else { return Ok(()) };
+        let Some(round) = chain.round() else {
+            self.query = None;
+            return Err(Ending::Finished);
+        };
+        self.members.ask(round.iteration, round.queries.len(), now_ms());
+        self.query = Some(query_to_wire(&self.job.id, round.iteration, &round.queries));
+        (0..self.members.list.len()).for_each(|party| self.ask(party));
+        Ok(())
+    }
+
+    /// Sends the round being asked to a party that is here, has opened the job and has not answered.
+    fn ask(&mut self, party: usize) {
+        let member = &self.members.list[party];
+        if let (Some(query), Some(outbox), Some(chain)) = (&self.query, &member.outbox, &mut self.chain)
+            && member.open
+            && !self.members.answered(party)
+        {
+            chain.start_clock();
+            outbox.send(Body::Query(query.clone()));
+        }
+    }
+
+    fn open_job(&self) -> Body {
+        Body::OpenJob(v1::OpenJob {
+            job: self.job.id.to_string(),
+            analyst: self.job.analyst.clone(),
+            spec_toml: self.job.spec_toml.clone(),
+            spec_digest: Sha256::digest(self.job.spec_toml.as_bytes()).to_vec(),
+        })
+    }
+}
+
+async fn told_to_stop(stop: &mut watch::Receiver<Option<Stop>>) -> Ending {
+    match stop.wait_for(Option::is_some).await.as_deref() {
+        Ok(Some(Stop::Cancel)) => Ending::Cancelled,
+        _ => Ending::Shutdown,
+    }
+}
+
+/// Unix time in milliseconds.
+pub(crate) fn now_ms() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map(|d| d.as_millis() as i64).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,112 @@
+//! What a driver shows of its job.
+
+use std::time::{Duration, Instant};
+
+use super::chain::Chain;
+use super::{Driver, Job, PATIENCE, now_ms};
+use crate::spending::Spent;
+use crate::status::{PartyStatus, State, Status};
+
+/// At most one status in this time while nothing but numbers changes.
+const PUBLISH: Duration = Duration::from_millis(200);
+
+impl Driver {
+    /// State, and the parties waited for with the earliest moment since when.
+    fn state(&self) -> (State, Vec<String>, i64) {
+        let patience_ends = now_ms() - PATIENCE.as_millis() as i64;
+        let mut waiting = Vec::new();
+        let mut since = 0;
+        for (party, member) in self.members.list.iter().enumerate() {
+            let owes = !member.open || (self.query.is_some() && !self.members.answered(party));
+            if member.outbox.is_none() || (owes && member.since_ms <= patience_ends) {
+                since = if waiting.is_empty() { member.since_ms } else { member.since_ms.min(since) };
+                waiting.push(member.name.clone());
+            }
+        }
+        let state = match (&self.chain, waiting.is_empty()) {
+            (_, false) => State::Paused,
+            (Some(_), true) if self.members.all_open() => State::Running,
+            _ => State::Opening,
+        };
+        (state, waiting, since)
+    }
+
+    /// Tells watchers, at once when the state has changed and at most every [`PUBLISH`] else.
+    pub(super) fn publish(&mut self) {
+        let (state, waiting, since) = self.state();
+        {
+            let shown = self.status.borrow();
+            let same = shown.state == state && shown.waiting_for == waiting;
+            if same && self.published.elapsed() < PUBLISH {
+                return;
+            }
+        }
+        self.published = Instant::now();
+        let mut status = self.snapshot();
+        (status.state, status.waiting_for, status.waiting_since_ms) = (state, waiting, since);
+        self.status.send_replace(status);
+    }
+
+    /// The numbers of this moment; state and waiting are for the caller to set.
+    pub(super) fn snapshot(&self) -> Status {
+        let spec = &self.job.spec;
+        let budget = &spec.privacy.budget;
+        let chain = self.chain.as_ref();
+        let spent = chain.map(Chain::spent).unwrap_or_default();
+        let epsilon_spent = spent.epsilon(budget);
+        Status {
+            phase: chain.map(Chain::phase),
+            iteration: chain.map(Chain::rounds).unwrap_or_default(),
+            draws: chain.map(Chain::kept).unwrap_or_default(),
+            acceptance_rate: chain.map(Chain::acceptance_rate).unwrap_or_default(),
+            seconds: chain.map(Chain::seconds).unwrap_or_default(),
+            parties: self
+                .members
+                .list
+                .iter()
+                .map(|member| PartyStatus {
+                    name: member.name.clone(),
+                    records: member.records,
+                    spent,
+                    epsilon_spent,
+                    epsilon_budget: budget.epsilon,
+                })
+                .collect(),
+            ..queued(&self.job)
+        }
+    }
+}
+
+/// The status of a job that has not begun.
+pub(crate) fn queued(job: &Job) -> Status {
+    let spec = &job.spec;
+    Status {
+        id: job.id.to_string(),
+        name: spec.name.clone(),
+        analyst: job.analyst.clone(),
+        state: State::Queued,
+        phase: None,
+        iteration: 0,
+        chains: spec.sampler.chains,
+        draws: 0,
+        draws_asked: spec.sampler.draws,
+        acceptance_rate: 0.0,
+        seconds: 0.0,
+        waiting_for: Vec::new(),
+        waiting_since_ms: 0,
+        fault: None,
+        result: None,
+        parties: spec
+            .parties
+            .iter()
+            .map(|name| PartyStatus {
+                name: name.clone(),
+                records: None,
+                spent: Spent::default(),
+                epsilon_spent: 0.0,
+                epsilon_budget: spec.privacy.budget.epsilon,
+            })
+            .collect(),
+        submitted_ms: job.submitted_ms,
+    }
+}

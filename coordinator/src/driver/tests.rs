@@ -1,0 +1,476 @@
+//! The driver against parties of memory: honest ones, and ones that are late, repeat themselves, go away, refuse or lie.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::Path;
+use std::sync::Mutex;
+
+use conclave_proto::convert::AnswerStatus;
+use tokio::task::JoinHandle;
+
+use super::*;
+use crate::book::Book;
+use crate::hub::{Message, Outbox, Outgoing};
+use crate::status::State;
+
+const RECORDS: u64 = 500;
+
+fn spec(draws: u64) -> String {
+    format!(
+        r#"
+name = "mean"
+parties = ["a", "b"]
+model = {{ kind = "gaussian_mean", outcome = "x", sd = 1.0 }}
+columns = {{ x = {{ min = -4, max = 4 }} }}
+[sampler]
+chains = 2
+draws = {draws}
+warmup = 10
+proposal = {{ kind = "guided", radius = 0.05 }}
+start = {{ mean = 0.1 }}
+seed = 7
+[privacy]
+epsilon = 20.0
+delta = 1e-6
+"#
+    )
+}
+
+/// A noised sum that depends on nothing but the query and the party: what a ledger in strict mode gives.
+fn honest(party: &str, query: &v1::Query) -> Vec<i64> {
+    let one = |p: &v1::Proposal| {
+        let mut hash = DefaultHasher::new();
+        (party, query.iteration, p.chain, p.to[0].to_bits()).hash(&mut hash);
+        let noise = (hash.finish() % 1_000_001) as f64 / 1_000_001.0 - 0.5;
+        let ratio = |x: f64| -8.0 * RECORDS as f64 * (x - 0.1).powi(2);
+        ((ratio(p.to[0]) - ratio(p.from[0]) + 3.0 * noise) * 2f64.powi(32)) as i64
+    };
+    query.proposals.iter().map(one).collect()
+}
+
+/// What a party answers to a query: any number of messages, in order.
+type Reply = Box<dyn FnMut(&v1::Query) -> Vec<Message> + Send>;
+
+fn answer(iteration: u64, releases: Vec<i64>) -> Message {
+    Message::Answer { iteration, outcome: Ok(releases) }
+}
+
+fn honestly(party: &'static str) -> Reply {
+    Box::new(move |query| vec![answer(query.iteration, honest(party, query))])
+}
+
+/// Answers up to a round, and takes that one to the grave.
+fn until(party: &'static str, round: u64) -> Reply {
+    Box::new(move |query| match query.iteration < round {
+        true => vec![answer(query.iteration, honest(party, query))],
+        false => Vec::new(),
+    })
+}
+
+/// What has gone to and fro, for the test to look at.
+#[derive(Default)]
+struct Seen {
+    /// Queries by party and iteration; each with the bits that were asked.
+    asked: BTreeMap<(String, u64), BTreeSet<Vec<u64>>>,
+    closed: Vec<(String, String)>,
+}
+
+struct Rig {
+    folder: tempfile::TempDir,
+    surroundings: Surroundings,
+    book: Book,
+    seen: Arc<Mutex<Seen>>,
+}
+
+impl Rig {
+    fn new() -> Self {
+        Self::at(tempfile::tempdir().unwrap())
+    }
+
+    fn at(folder: tempfile::TempDir) -> Self {
+        let (store, loaded) = Store::open(&folder.path().join("c.sqlite")).unwrap();
+        let surroundings = Surroundings { hub: Arc::new(Hub::new(loaded.parties)), store };
+        let book = Book::open(surroundings.clone(), folder.path().join("draws"), loaded.jobs);
+        Self { folder, surroundings, book, seen: Arc::default() }
+    }
+
+    /// Attaches a party whose replies are `reply`'s.
+    fn attach(&self, name: &'static str, reply: Reply) -> Party {
+        self.attach_with(name, RECORDS, reply)
+    }
+
+    fn attach_with(&self, name: &'static str, records: u64, reply: Reply) -> Party {
+        let (sender, outgoing) = mpsc::unbounded_channel();
+        self.surroundings.store.seen(name, "test", 0);
+        let place = self.surroundings.hub.attach(name, Outbox::new(sender));
+        let hub = Arc::clone(&self.surroundings.hub);
+        let seen = Arc::clone(&self.seen);
+        let task = tokio::spawn(serve(name, records, outgoing, hub, seen, reply));
+        Party { name, generation: place.generation, hub: Arc::clone(&self.surroundings.hub), task, _place: place }
+    }
+
+    async fn until(&self, job: &str, what: impl FnMut(&Status) -> bool) -> Status {
+        let mut status = self.book.watch(job, "alice").unwrap();
+        let waited = tokio::time::timeout(Duration::from_secs(30), status.wait_for(what)).await;
+        match waited {
+            Ok(found) => found.unwrap().clone(),
+            Err(_) => panic!("waited in vain: {:?}", self.book.watch(job, "alice").unwrap().borrow()),
+        }
+    }
+
+    /// Waits until a party has been asked a round.
+    async fn asked(&self, party: &str, round: u64) {
+        let key = (party.to_owned(), round);
+        while !self.seen.lock().unwrap().asked.contains_key(&key) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    async fn ended(&self, job: &str) -> Status {
+        self.until(job, |status| status.state.ended()).await
+    }
+
+    fn draws(&self, job: &str) -> BTreeMap<String, Vec<u8>> {
+        let mut files = BTreeMap::new();
+        collect(&self.book.draws_of(job), &self.book.draws_of(job), &mut files);
+        files
+    }
+
+    /// Stops as on SIGTERM and starts again, after `meddle` with the store.
+    async fn restart(self, meddle: impl FnOnce(&rusqlite::Connection)) -> Self {
+        self.book.close().await;
+        self.surroundings.store.close();
+        let Self { folder, surroundings, book, .. } = self;
+        drop((surroundings, book));
+        meddle(&rusqlite::Connection::open(folder.path().join("c.sqlite")).unwrap());
+        Self::at(folder)
+    }
+}
+
+struct Party {
+    name: &'static str,
+    generation: u64,
+    hub: Arc<Hub>,
+    task: JoinHandle<()>,
+    _place: crate::hub::Place,
+}
+
+impl Party {
+    fn leave(self) {
+        self.task.abort();
+        self.hub.detach(self.name, self.generation);
+    }
+}
+
+async fn serve(
+    name: &'static str,
+    records: u64,
+    mut outgoing: mpsc::UnboundedReceiver<Outgoing>,
+    hub: Arc<Hub>,
+    seen: Arc<Mutex<Seen>>,
+    mut reply: Reply,
+) {
+    while let Some(frame) = outgoing.recv().await {
+        match frame.unwrap().body.unwrap() {
+            Body::OpenJob(open) => {
+                assert_eq!(open.spec_digest, Sha256::digest(open.spec_toml.as_bytes()).to_vec());
+                hub.deliver(name, &open.job, Message::Opened { records });
+            }
+            Body::Query(query) => {
+                let bits = query.proposals.iter().flat_map(|p| p.from.iter().chain(&p.to)).map(|x| x.to_bits());
+                let key = (name.to_owned(), query.iteration);
+                seen.lock().unwrap().asked.entry(key).or_default().insert(bits.collect());
+                for message in reply(&query) {
+                    hub.deliver(name, &query.job, message);
+                }
+            }
+            Body::CloseJob(close) => seen.lock().unwrap().closed.push((name.to_owned(), close.reason)),
+            _ => {}
+        }
+    }
+}
+
+/// Arrays of a store by path; not the root's attributes, which hold times.
+fn collect(root: &Path, folder: &Path, into: &mut BTreeMap<String, Vec<u8>>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            collect(root, &path, into);
+        } else if path != root.join("zarr.json") {
+            into.insert(path.strip_prefix(root).unwrap().display().to_string(), std::fs::read(path).unwrap());
+        }
+    }
+}
+
+fn result(status: &Status) -> serde_json::Value {
+    serde_json::from_str(status.result.as_deref().unwrap()).unwrap()
+}
+
+/// The draws of an undisturbed run of [`spec`].
+async fn undisturbed(draws: u64) -> BTreeMap<String, Vec<u8>> {
+    let rig = Rig::new();
+    let (_a, _b) = (rig.attach("a", honestly("a")), rig.attach("b", honestly("b")));
+    let job = rig.book.submit(spec(draws), "alice").await.unwrap();
+    assert_eq!(rig.ended(&job).await.state, State::Finished);
+    rig.draws(&job)
+}
+
+#[tokio::test]
+async fn a_job_runs_to_its_end() {
+    let rig = Rig::new();
+    let (_a, _b) = (rig.attach("a", honestly("a")), rig.attach("b", honestly("b")));
+    let job = rig.book.submit(spec(300), "alice").await.unwrap();
+    let status = rig.ended(&job).await;
+    assert_eq!((status.state, status.draws, status.iteration), (State::Finished, 300, 310));
+    let result = result(&status);
+    assert_eq!(result["stopped_by"], "draws");
+    assert_eq!(result["job"], job.as_str());
+    assert_eq!((result["iterations"].as_u64(), result["chains"].as_u64()), (Some(310), Some(2)));
+    assert_eq!(result["posterior"][0]["name"], "mean");
+    // x in [-4, 4] is scaled to [-1, 1], so a unit of the prior's scale is 4 of the data's.
+    let mean = |key: &str| result[key][0]["mean"].as_f64().unwrap();
+    assert!((mean("posterior_original") - 4.0 * mean("posterior")).abs() < 1e-9);
+    for party in result["parties"].as_array().unwrap() {
+        assert_eq!((party["records"].as_u64(), party["queries"].as_u64()), (Some(RECORDS), Some(620)));
+        let epsilon = party["epsilon_spent"].as_f64().unwrap();
+        assert!(epsilon > 0.0 && party["epsilon_zcdp"].as_f64().unwrap() > epsilon);
+    }
+    assert!(Path::new(result["draws"].as_str().unwrap()).join("posterior/mean/c/1/0").exists());
+    assert_eq!(rig.book.list("alice").len(), 1);
+    assert!(rig.book.list("mallory").is_empty());
+    assert_eq!(rig.book.watch(&job, "mallory").unwrap_err().code, ErrorCode::NotFound);
+}
+
+#[tokio::test]
+async fn a_job_of_few_draws_has_a_result_with_nulls() {
+    for draws in 1..6 {
+        let rig = Rig::new();
+        let (_a, _b) = (rig.attach("a", honestly("a")), rig.attach("b", honestly("b")));
+        let job = rig.book.submit(spec(draws), "alice").await.unwrap();
+        let status = rig.ended(&job).await;
+        assert_eq!(status.state, State::Finished);
+        let result = result(&status);
+        assert!(result["posterior"][0]["mean"].is_number());
+        assert!(!result["warnings"].as_array().unwrap().is_empty());
+        assert!(draws > 1 || result["posterior"][0]["rhat"].is_null());
+    }
+}
+
+#[tokio::test]
+async fn a_job_that_searches_for_its_mode_runs() {
+    let rig = Rig::new();
+    let (_a, _b) = (rig.attach("a", honestly("a")), rig.attach("b", honestly("b")));
+    let text = spec(50).replace("start = { mean = 0.1 }", "").replace("radius = 0.05", "radius = \"auto\"");
+    let job = rig.book.submit(text, "alice").await.unwrap();
+    let status = rig.ended(&job).await;
+    assert_eq!(status.state, State::Finished, "{:?}", status.fault);
+    assert!(status.iteration > 60, "rounds of the search count");
+}
+
+#[tokio::test]
+async fn parties_that_never_attached_are_refused_at_submission() {
+    let rig = Rig::new();
+    let _a = rig.attach("a", honestly("a"));
+    let fault = rig.book.submit(spec(5), "alice").await.unwrap_err();
+    assert_eq!((fault.code, fault.party.as_deref()), (ErrorCode::InvalidInput, Some("b")));
+    assert!(fault.message.contains("known are a"), "{fault}");
+    let fault = rig.book.submit(spec(5).replace("chains", "chanis"), "alice").await.unwrap_err();
+    assert!(fault.code == ErrorCode::InvalidInput && fault.message.contains("chains"), "{fault}");
+    assert!(rig.book.list("alice").is_empty());
+    assert!(rig.seen.lock().unwrap().asked.is_empty());
+}
+
+#[tokio::test]
+async fn an_absent_party_pauses_the_job_and_changes_nothing() {
+    let expected = undisturbed(2000).await;
+    let rig = Rig::new();
+    let (_a, b) = (rig.attach("a", honestly("a")), rig.attach("b", honestly("b")));
+    b.leave();
+    let job = rig.book.submit(spec(2000), "alice").await.unwrap();
+    let status = rig.until(&job, |s| s.state == State::Paused).await;
+    assert_eq!(status.waiting_for, ["b"]);
+    assert!(status.waiting_since_ms > 0);
+    for rounds in [0, 3, 700, 1200] {
+        let b = rig.attach("b", until("b", rounds));
+        rig.asked("b", rounds).await;
+        b.leave();
+        let status = rig.until(&job, |s| s.state == State::Paused).await;
+        assert_eq!(status.waiting_for, ["b"]);
+    }
+    let _b = rig.attach("b", honestly("b"));
+    assert_eq!(rig.ended(&job).await.state, State::Finished);
+    assert_eq!(rig.draws(&job), expected);
+    assert!(rig.seen.lock().unwrap().asked.values().all(|asked| asked.len() == 1), "asked again means the same again");
+}
+
+#[tokio::test]
+async fn answers_may_repeat_themselves_and_come_late() {
+    let expected = undisturbed(200).await;
+    let rig = Rig::new();
+    let _a = rig.attach("a", honestly("a"));
+    let mut before: Vec<Message> = Vec::new();
+    let repeating: Reply = Box::new(move |query| {
+        let now = answer(query.iteration, honest("b", query));
+        let mut all = std::mem::replace(&mut before, vec![now.clone()]);
+        all.extend([now.clone(), now]);
+        all
+    });
+    let _b = rig.attach("b", repeating);
+    let job = rig.book.submit(spec(200), "alice").await.unwrap();
+    let status = rig.ended(&job).await;
+    assert_eq!(status.state, State::Finished, "{:?}", status.fault);
+    assert_eq!(rig.draws(&job), expected);
+}
+
+#[tokio::test]
+async fn a_party_that_breaks_the_protocol_ends_the_job_by_name() {
+    let broken: [fn(&v1::Query) -> Vec<Message>; 4] = [
+        |query| vec![answer(query.iteration, vec![1; query.proposals.len() + 1])],
+        |query| vec![answer(query.iteration + 1, vec![1; query.proposals.len()])],
+        |query| vec![answer(query.iteration, vec![1, 2]), answer(query.iteration, vec![1, 3])],
+        |_| vec![Message::Malformed("an answer without a status".to_owned())],
+    ];
+    for act in broken {
+        let rig = Rig::new();
+        let _a = rig.attach("a", honestly("a"));
+        let reply: Reply = Box::new(move |query| match query.iteration {
+            20 => act(query),
+            _ => vec![answer(query.iteration, honest("b", query))],
+        });
+        let _b = rig.attach("b", reply);
+        let job = rig.book.submit(spec(100), "alice").await.unwrap();
+        let status = rig.ended(&job).await;
+        assert_eq!(status.state, State::Failed);
+        assert_eq!(status.fault.unwrap().party.as_deref(), Some("b"));
+    }
+}
+
+fn refusing_at(party: &'static str, round: u64, status: AnswerStatus) -> Reply {
+    Box::new(move |query| match query.iteration < round {
+        true => vec![answer(query.iteration, honest(party, query))],
+        false => vec![Message::Answer { iteration: query.iteration, outcome: Err(status) }],
+    })
+}
+
+#[tokio::test]
+async fn a_budget_that_ends_keeps_the_draws() {
+    let rig = Rig::new();
+    let _a = rig.attach("a", honestly("a"));
+    let _b = rig.attach("b", refusing_at("b", 110, AnswerStatus::Budget));
+    let job = rig.book.submit(spec(1000), "alice").await.unwrap();
+    let status = rig.ended(&job).await;
+    assert_eq!((status.state, status.draws, status.iteration), (State::Finished, 100, 110));
+    let result = result(&status);
+    assert_eq!((&result["stopped_by"], &result["budget_party"]), (&"budget".into(), &"b".into()));
+    // The discarded round was answered, and charged, by one of the two.
+    assert_eq!(result["parties"][0]["queries"], 222);
+    assert_eq!(result["parties"][1]["queries"], 220);
+    assert_eq!(result["draws_per_chain"], 100);
+}
+
+#[tokio::test]
+async fn a_budget_that_ends_before_the_first_draw_fails_the_job() {
+    let rig = Rig::new();
+    let _a = rig.attach("a", refusing_at("a", 3, AnswerStatus::Budget));
+    let _b = rig.attach("b", honestly("b"));
+    let job = rig.book.submit(spec(1000), "alice").await.unwrap();
+    let status = rig.ended(&job).await;
+    let fault = status.fault.unwrap();
+    assert_eq!((status.state, fault.code, fault.party.as_deref()), (State::Failed, ErrorCode::Budget, Some("a")));
+}
+
+#[tokio::test]
+async fn a_refusal_ends_the_job_and_the_others_hear_of_it() {
+    let rig = Rig::new();
+    let _a = rig.attach("a", honestly("a"));
+    let _b = rig.attach("b", refusing_at("b", 12, AnswerStatus::Policy));
+    let job = rig.book.submit(spec(1000), "alice").await.unwrap();
+    let fault = rig.ended(&job).await.fault.unwrap();
+    assert_eq!((fault.code, fault.party.as_deref()), (ErrorCode::Policy, Some("b")));
+    let told = async {
+        while !rig.seen.lock().unwrap().closed.iter().any(|(party, reason)| party == "a" && reason.contains('b')) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(5), told).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_cancelled_job_keeps_its_draws() {
+    let rig = Rig::new();
+    let (_a, _b) = (rig.attach("a", honestly("a")), rig.attach("b", honestly("b")));
+    let job = rig.book.submit(spec(10_000_000), "alice").await.unwrap();
+    rig.until(&job, |s| s.draws > 50).await;
+    assert_eq!(rig.book.cancel(&job, "mallory").await.unwrap_err().code, ErrorCode::NotFound);
+    let status = rig.book.cancel(&job, "alice").await.unwrap();
+    assert_eq!(status.state, State::Cancelled);
+    assert_eq!(result(&status)["stopped_by"], "cancelled");
+    let again = rig.book.cancel(&job, "alice").await.unwrap();
+    assert_eq!(again.draws, status.draws);
+}
+
+#[tokio::test]
+async fn a_job_that_waits_can_be_cancelled() {
+    let rig = Rig::new();
+    let (_a, b) = (rig.attach("a", honestly("a")), rig.attach("b", honestly("b")));
+    b.leave();
+    let job = rig.book.submit(spec(10), "alice").await.unwrap();
+    let status = rig.book.cancel(&job, "alice").await.unwrap();
+    assert_eq!((status.state, status.result), (State::Cancelled, None));
+}
+
+#[tokio::test]
+async fn a_restarted_coordinator_continues_the_same_chain() {
+    let expected = undisturbed(1500).await;
+    let mut rig = Rig::new();
+    let mut parties = [rig.attach("a", honestly("a")), rig.attach("b", until("b", 100))];
+    let job = rig.book.submit(spec(1500), "alice").await.unwrap();
+    for (rounds, lost, next) in [(100, 0, 400), (400, 60, 900), (900, 900, u64::MAX)] {
+        rig.asked("b", rounds).await;
+        parties.into_iter().for_each(Party::leave);
+        // A power loss may take the log's tail; the draws on disk may then be ahead of it.
+        rig = rig
+            .restart(|store| {
+                let sql = "DELETE FROM rounds WHERE iteration >= (SELECT count(*) FROM rounds) - ?1";
+                store.execute(sql, [lost]).unwrap();
+            })
+            .await;
+        parties = [rig.attach("a", honestly("a")), rig.attach("b", until("b", next))];
+    }
+    let status = rig.ended(&job).await;
+    assert_eq!(status.state, State::Finished, "{:?}", status.fault);
+    assert_eq!(rig.draws(&job), expected);
+    assert_eq!(result(&status)["parties"][0]["queries"], 2 * 1510);
+    // And an ended job is still shown after another restart.
+    let rig = rig.restart(|_| ()).await;
+    let shown = rig.book.watch(&job, "alice").unwrap().borrow().clone();
+    assert_eq!((shown.state, shown.draws, shown.result), (State::Finished, 1500, status.result));
+}
+
+#[tokio::test]
+async fn a_job_begins_and_ends_with_the_same_record_counts() {
+    let rig = Rig::new();
+    let (_a, b) = (rig.attach("a", honestly("a")), rig.attach("b", until("b", 20)));
+    let job = rig.book.submit(spec(100_000), "alice").await.unwrap();
+    rig.asked("b", 20).await;
+    b.leave();
+    let _b = rig.attach_with("b", RECORDS + 1, honestly("b"));
+    let fault = rig.ended(&job).await.fault.unwrap();
+    assert_eq!((fault.code, fault.party.as_deref()), (ErrorCode::Conflict, Some("b")));
+}
+
+#[tokio::test]
+async fn several_jobs_run_side_by_side() {
+    let expected = undisturbed(300).await;
+    let rig = Rig::new();
+    let (_a, _b) = (rig.attach("a", honestly("a")), rig.attach("b", honestly("b")));
+    let mut jobs = Vec::new();
+    for _ in 0..5 {
+        jobs.push(rig.book.submit(spec(300), "alice").await.unwrap());
+    }
+    for job in &jobs {
+        assert_eq!(rig.ended(job).await.state, State::Finished);
+        assert_eq!(rig.draws(job), expected);
+    }
+}

@@ -1,0 +1,245 @@
+//! Who is attached, and which job's driver hears whom.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use conclave_proto::convert::AnswerStatus;
+use conclave_proto::error::Fault;
+use conclave_proto::v1::CoordinatorFrame;
+use conclave_proto::v1::coordinator_frame::Body;
+use tokio::sync::{mpsc, oneshot};
+use tonic::Status;
+
+/// What flows to a party.
+pub(crate) type Outgoing = Result<CoordinatorFrame, Status>;
+
+/// The sending half of a party's stream. Unbounded, yet never long: a job has one unanswered query at a party, and a
+/// party that does not read is silent and detached before many heartbeats gather.
+#[derive(Debug, Clone)]
+pub(crate) struct Outbox(mpsc::UnboundedSender<Outgoing>);
+
+impl Outbox {
+    /// An outbox that feeds `sender`.
+    pub(crate) fn new(sender: mpsc::UnboundedSender<Outgoing>) -> Self {
+        Self(sender)
+    }
+
+    /// Sends a frame. A stream that has just died takes it in silence: its end is told as [`Event::Detached`].
+    pub(crate) fn send(&self, body: Body) {
+        let _ = self.0.send(Ok(CoordinatorFrame { body: Some(body) }));
+    }
+
+    /// Ends the stream with a status.
+    pub(crate) fn refuse(&self, fault: &Fault) {
+        let _ = self.0.send(Err(conclave_proto::error::to_status(fault)));
+    }
+}
+
+/// What a job's driver hears about the party at `party` in its list.
+#[derive(Debug)]
+pub(crate) struct PartyEvent {
+    /// Position in the job's list of parties.
+    pub party: usize,
+    /// What happened.
+    pub event: Event,
+}
+
+/// What can happen at a party.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// It attached, or attached anew; what was sent on an older stream may be lost.
+    Attached(Outbox),
+    /// Its stream ended.
+    Detached,
+    /// It said something about this job.
+    Said(Message),
+}
+
+/// A party's word on one job, parsed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Message {
+    /// The job is open.
+    Opened {
+        /// Cleaned record count.
+        records: u64,
+    },
+    /// The party won't take part.
+    Refused(Fault),
+    /// An answer to a round's queries: releases in lattice units, one per query, or the refusal.
+    Answer {
+        /// The round.
+        iteration: u64,
+        /// Releases or refusal.
+        outcome: Result<Vec<i64>, AnswerStatus>,
+    },
+    /// Something that no party of this protocol sends.
+    Malformed(String),
+}
+
+/// The switchboard between streams and drivers.
+#[derive(Debug, Default)]
+pub(crate) struct Hub {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    attached: HashMap<String, Attachment>,
+    seen: BTreeSet<String>,
+    jobs: HashMap<Arc<str>, Subscription>,
+    generations: u64,
+}
+
+#[derive(Debug)]
+struct Attachment {
+    generation: u64,
+    outbox: Outbox,
+    /// Dropped to tell an older stream that a newer one took its place.
+    _replaced: oneshot::Sender<()>,
+}
+
+#[derive(Debug)]
+struct Subscription {
+    parties: Vec<String>,
+    events: mpsc::UnboundedSender<PartyEvent>,
+}
+
+/// A stream's hold on its party's place.
+#[derive(Debug)]
+pub(crate) struct Place {
+    /// Which attachment this is.
+    pub generation: u64,
+    /// Whether it took the place of an older stream.
+    pub replaced_another: bool,
+    /// Resolves when a newer stream takes this one's place.
+    pub replaced: oneshot::Receiver<()>,
+}
+
+impl Hub {
+    /// A hub that knows the parties of earlier runs.
+    pub(crate) fn new(seen: BTreeSet<String>) -> Self {
+        Self { inner: Mutex::new(Inner { seen, ..Inner::default() }) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // Every change below is a single map operation, so the state is whole even if a holder panicked.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Attaches a party, in place of its older stream if it has one, and tells its jobs.
+    pub(crate) fn attach(&self, party: &str, outbox: Outbox) -> Place {
+        let mut inner = self.lock();
+        inner.generations += 1;
+        let generation = inner.generations;
+        let (guard, replaced) = oneshot::channel();
+        let attachment = Attachment { generation, outbox: outbox.clone(), _replaced: guard };
+        let replaced_another = inner.attached.insert(party.to_owned(), attachment).is_some();
+        inner.seen.insert(party.to_owned());
+        inner.tell(party, || Event::Attached(outbox.clone()));
+        Place { generation, replaced_another, replaced }
+    }
+
+    /// Detaches a party, unless a newer stream has its place already.
+    pub(crate) fn detach(&self, party: &str, generation: u64) {
+        let mut inner = self.lock();
+        if inner.attached.get(party).is_some_and(|a| a.generation == generation) {
+            inner.attached.remove(party);
+            inner.tell(party, || Event::Detached);
+        }
+    }
+
+    /// Passes a party's word on to the driver of the job; false when this coordinator runs no such job with it.
+    pub(crate) fn deliver(&self, party: &str, job: &str, message: Message) -> bool {
+        let inner = self.lock();
+        let Some(subscription) = inner.jobs.get(job) else { return false };
+        let Some(position) = subscription.parties.iter().position(|p| p == party) else { return false };
+        subscription.events.send(PartyEvent { party: position, event: Event::Said(message) }).is_ok()
+    }
+
+    /// Registers a job's driver. Parties attached already come as [`Event::Attached`] first.
+    pub(crate) fn subscribe(&self, job: Arc<str>, parties: &[String]) -> mpsc::UnboundedReceiver<PartyEvent> {
+        let (events, receiver) = mpsc::unbounded_channel();
+        let mut inner = self.lock();
+        for (position, party) in parties.iter().enumerate() {
+            if let Some(attachment) = inner.attached.get(party) {
+                let event = Event::Attached(attachment.outbox.clone());
+                let _ = events.send(PartyEvent { party: position, event });
+            }
+        }
+        inner.jobs.insert(job, Subscription { parties: parties.to_vec(), events });
+        receiver
+    }
+
+    /// Forgets a job's driver.
+    pub(crate) fn unsubscribe(&self, job: &str) {
+        self.lock().jobs.remove(job);
+    }
+
+    /// Whether the party is attached now.
+    pub(crate) fn is_attached(&self, party: &str) -> bool {
+        self.lock().attached.contains_key(party)
+    }
+
+    /// Parties among `parties` that never attached to this coordinator, and all that did.
+    pub(crate) fn unknown(&self, parties: &[String]) -> (Vec<String>, Vec<String>) {
+        let inner = self.lock();
+        let unknown = parties.iter().filter(|p| !inner.seen.contains(*p)).cloned().collect();
+        (unknown, inner.seen.iter().cloned().collect())
+    }
+}
+
+impl Inner {
+    fn tell(&self, party: &str, event: impl Fn() -> Event) {
+        for subscription in self.jobs.values() {
+            if let Some(position) = subscription.parties.iter().position(|p| p == party) {
+                // A driver that has ended hears nothing more.
+                let _ = subscription.events.send(PartyEvent { party: position, event: event() });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn outbox() -> (Outbox, mpsc::UnboundedReceiver<Outgoing>) {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        (Outbox::new(sender), receiver)
+    }
+
+    #[test]
+    fn the_newer_stream_has_the_place() {
+        let hub = Hub::default();
+        let (first, _f) = outbox();
+        let mut old = hub.attach("a", first);
+        assert!(!old.replaced_another);
+        let mut events = hub.subscribe("j".into(), &["b".to_owned(), "a".to_owned()]);
+        assert!(matches!(events.try_recv().unwrap(), PartyEvent { party: 1, event: Event::Attached(_) }));
+        let (second, _s) = outbox();
+        let new = hub.attach("a", second);
+        assert!(new.replaced_another);
+        assert!(old.replaced.try_recv().is_err_and(|e| e == oneshot::error::TryRecvError::Closed));
+        assert!(matches!(events.try_recv().unwrap().event, Event::Attached(_)));
+        hub.detach("a", old.generation);
+        assert!(hub.is_attached("a") && events.try_recv().is_err());
+        hub.detach("a", new.generation);
+        assert!(matches!(events.try_recv().unwrap().event, Event::Detached));
+        assert!(!hub.is_attached("a"));
+    }
+
+    #[test]
+    fn words_reach_the_job_they_are_about() {
+        let hub = Hub::new(BTreeSet::from(["z".to_owned()]));
+        let mut events = hub.subscribe("j".into(), &["a".to_owned()]);
+        assert!(hub.deliver("a", "j", Message::Opened { records: 3 }));
+        assert!(!hub.deliver("a", "other", Message::Opened { records: 3 }));
+        assert!(!hub.deliver("stranger", "j", Message::Opened { records: 3 }));
+        assert!(matches!(events.try_recv().unwrap().event, Event::Said(Message::Opened { records: 3 })));
+        hub.unsubscribe("j");
+        assert!(!hub.deliver("a", "j", Message::Opened { records: 3 }));
+        let (unknown, known) = hub.unknown(&["z".to_owned(), "a".to_owned()]);
+        assert_eq!((unknown, known), (vec!["a".to_owned()], vec!["z".to_owned()]));
+    }
+}

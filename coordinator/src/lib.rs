@@ -1,0 +1,130 @@
+//! The coordinator: takes in analysts' jobs, asks the parties, runs the chains, keeps the draws.
+//!
+//! Nothing here ever sees a record. What it holds (proposals, noised integers, decisions) is what every outsider of a
+//! party is taken to see, and is worth protecting from loss, not from reading.
+//!
+//! - [`server`]: gRPC over mutual TLS. [`hub`]: who is attached, and whose words go to which job.
+//! - [`book`]: all jobs. [`driver`]: one job's task. [`store`]: jobs and the iteration log, in SQLite.
+//! - [`zarr`]: draws as they come. [`result`]: the finished run's object.
+#![forbid(unsafe_code)]
+
+mod book;
+mod cli;
+mod config;
+mod driver;
+mod error;
+mod hub;
+mod result;
+mod server;
+mod spending;
+mod status;
+mod store;
+mod zarr;
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use conclave_proto::identity::Role;
+use conclave_proto::tls::IdentityDir;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tonic::transport::ServerTlsConfig;
+
+pub use cli::cli_main;
+pub use config::Config;
+pub use error::RunError;
+
+use book::Book;
+use driver::Surroundings;
+use hub::Hub;
+use store::{Store, StoreError};
+
+/// How long connections may take to end once the coordinator stops.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// A coordinator that listens and has taken up its unfinished jobs, but does not serve yet.
+pub struct Coordinator {
+    listener: TcpListener,
+    address: SocketAddr,
+    tls: ServerTlsConfig,
+    book: Arc<Book>,
+    surroundings: Surroundings,
+}
+
+impl Coordinator {
+    /// Loads the identity, locks and reads the store, binds the address.
+    ///
+    /// # Errors
+    /// [`RunError`], naming the file or the address.
+    pub async fn open(config: &Config) -> Result<Self, RunError> {
+        let tls = load_identity(config)?;
+        let (store, loaded) = Store::open(&config.store).map_err(|e| match e {
+            StoreError::Foreign { .. } => RunError::Input(e.to_string()),
+            e => RunError::System(e.to_string()),
+        })?;
+        std::fs::create_dir_all(&config.draws)
+            .map_err(|e| RunError::Input(format!("`draws` = {}: {e}", config.draws.display())))?;
+        // Absolute, so that the path in a result means something wherever it is read.
+        let draws = std::path::absolute(&config.draws).unwrap_or_else(|_| config.draws.clone());
+        let unusable = |e: std::io::Error| RunError::System(format!("can't listen on {}: {e}", config.listen));
+        let listener = TcpListener::bind(config.listen).await.map_err(unusable)?;
+        let address = listener.local_addr().map_err(unusable)?;
+        let surroundings = Surroundings { hub: Arc::new(Hub::new(loaded.parties)), store };
+        let book = Arc::new(Book::open(surroundings.clone(), draws, loaded.jobs));
+        Ok(Self { listener, address, tls, book, surroundings })
+    }
+
+    /// The address that it listens on, with the actual port.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until `shutdown` resolves; then parties and watchers are told, draws are put on disk and the store is
+    /// closed. Unfinished jobs go on at the next start.
+    ///
+    /// # Errors
+    /// A server that can't be set up or fails.
+    pub async fn serve(self, shutdown: impl Future<Output = ()>) -> Result<(), RunError> {
+        let (stop, stopping) = watch::channel(false);
+        let Self { listener, tls, book, surroundings, .. } = self;
+        let store = surroundings.store.clone();
+        let mut stopped = stopping.clone();
+        let until_stopped = async move { server::stopped(&mut stopped).await };
+        let server = server::serve(listener, tls, Arc::clone(&book), surroundings, stopping, until_stopped);
+        tokio::pin!(server);
+        let outcome = tokio::select! {
+            outcome = &mut server => outcome,
+            () = shutdown => {
+                tracing::info!("stopping");
+                book.close().await;
+                stop.send_replace(true);
+                // Whoever holds a connection open longer is cut off.
+                tokio::time::timeout(GRACE, &mut server).await.unwrap_or(Ok(()))
+            }
+        };
+        book.close().await;
+        let closed = tokio::task::spawn_blocking(move || store.close()).await;
+        closed.map_err(|e| RunError::System(format!("the store was not closed: {e}")))?;
+        outcome
+    }
+}
+
+/// Opens a coordinator and serves until `shutdown` resolves. `ready` hears the address once it listens.
+///
+/// # Errors
+/// [`RunError`].
+pub async fn run(config: &Config, ready: impl FnOnce(SocketAddr), shutdown: impl Future<Output = ()>) -> Result<(), RunError> {
+    let coordinator = Coordinator::open(config).await?;
+    ready(coordinator.address());
+    coordinator.serve(shutdown).await
+}
+
+fn load_identity(config: &Config) -> Result<ServerTlsConfig, RunError> {
+    let input = |e: conclave_proto::error::Fault| RunError::Input(format!("`identity`: {e}"));
+    let identity = IdentityDir::load(&config.identity).map_err(input)?;
+    identity.require(Role::Coordinator).map_err(input)?;
+    identity.check_at(std::time::SystemTime::now()).map_err(input)?;
+    identity.server_config().map_err(input)
+}

@@ -1,0 +1,265 @@
+//! The finished run's object: posterior, spending, warnings.
+
+use conclave_common::diagnostics::{self, Summary};
+use conclave_common::model;
+use serde::Serialize;
+
+use crate::driver::Job;
+use crate::spending::Spent;
+use crate::zarr::DrawStore;
+
+/// Split R-hat above this earns a warning.
+const RHAT_WARNING: f64 = 1.05;
+/// Bulk or tail effective sample size below this earns a warning (Vehtari et al. 2021 ask for 100 per chain of four).
+const ESS_WARNING: f64 = 400.0;
+
+/// What ended a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum StoppedBy {
+    /// All draws are made.
+    Draws,
+    /// A party's budget.
+    Budget,
+    /// The analyst.
+    Cancelled,
+}
+
+/// What the driver knows at the end, besides the draws.
+#[derive(Debug, Clone)]
+pub(crate) struct Outcome {
+    /// What ended the run.
+    pub stopped_by: StoppedBy,
+    /// The party whose budget did.
+    pub budget_party: Option<String>,
+    /// Rounds over all chains together.
+    pub iterations: u64,
+    /// From the first query to the last draw.
+    pub seconds: f64,
+    /// Parties in the job's order.
+    pub parties: Vec<PartyOutcome>,
+}
+
+/// A party's share in the outcome.
+#[derive(Debug, Clone)]
+pub(crate) struct PartyOutcome {
+    /// Name.
+    pub name: String,
+    /// Cleaned record count.
+    pub records: u64,
+    /// What the job has spent there.
+    pub spent: Spent,
+}
+
+/// The JSON object of a finished run.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct RunResult {
+    /// UUID.
+    pub job: String,
+    /// The analyst's name for it.
+    pub name: String,
+    /// Algorithm.
+    pub algorithm: &'static str,
+    /// Rounds over all chains together.
+    pub iterations: u64,
+    /// Chains.
+    pub chains: u32,
+    /// Kept draws per chain.
+    pub draws_per_chain: u64,
+    /// From the first query to the last draw.
+    pub seconds: f64,
+    /// Of the kept draws.
+    pub acceptance_rate: f64,
+    /// What ended the run.
+    pub stopped_by: StoppedBy,
+    /// The party whose budget did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget_party: Option<String>,
+    /// On the scale that priors are declared on.
+    pub posterior: Vec<PosteriorRow>,
+    /// In the data's own units.
+    pub posterior_original: Vec<PosteriorRow>,
+    /// Spending.
+    pub parties: Vec<PartyRow>,
+    /// The coordinator's Zarr store.
+    pub draws: String,
+    /// What to beware of, in sentences; empty when there is nothing.
+    pub warnings: Vec<String>,
+}
+
+/// One parameter's summary. Numbers that don't exist (R-hat of too few draws) are `null`.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct PosteriorRow {
+    pub name: String,
+    pub mean: f64,
+    pub sd: f64,
+    pub q5: f64,
+    pub median: f64,
+    pub q95: f64,
+    pub ess_bulk: f64,
+    pub ess_tail: f64,
+    pub rhat: f64,
+    pub mcse_mean: f64,
+}
+
+/// One party's spending.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct PartyRow {
+    /// Name.
+    pub name: String,
+    /// Cleaned record count.
+    pub records: u64,
+    /// Releases of this job: one per chain and round, `locate` and warm-up included.
+    pub queries: u64,
+    /// Of this job, by Gaussian differential privacy.
+    pub epsilon_spent: f64,
+    /// The job's delta.
+    pub delta: f64,
+    /// The most that the job may spend.
+    pub epsilon_budget: f64,
+    /// Mu squared of this job.
+    pub mu_squared_spent: f64,
+    /// `epsilon_spent` by zero-concentrated differential privacy.
+    pub epsilon_zcdp: f64,
+}
+
+impl RunResult {
+    /// The object as JSON on one line.
+    pub(crate) fn to_json(&self) -> String {
+        // Plain structs of numbers and strings: serialising them can't fail.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+/// Summarises a run. Takes a moment: not for a thread that has to answer.
+pub(crate) fn build(job: &Job, draws: &DrawStore, outcome: &Outcome) -> RunResult {
+    let spec = &job.spec;
+    let model = model::build(spec);
+    let names = model.parameter_names();
+    let posterior: Vec<PosteriorRow> =
+        names.iter().enumerate().map(|(i, name)| PosteriorRow::new(name, &draws.samples(i))).collect();
+    let original = in_original_units(draws, names.len(), |theta| model.to_original(theta));
+    let posterior_original = names.iter().zip(&original).map(|(name, chains)| {
+        let chains: Vec<&[f64]> = chains.iter().map(Vec::as_slice).collect();
+        PosteriorRow::new(name, &chains)
+    });
+    let budget = &spec.privacy.budget;
+    let parties = outcome.parties.iter().map(|party| PartyRow {
+        name: party.name.clone(),
+        records: party.records,
+        queries: party.spent.queries,
+        epsilon_spent: party.spent.epsilon(budget),
+        delta: budget.delta,
+        epsilon_budget: budget.epsilon,
+        mu_squared_spent: party.spent.mu_squared(),
+        epsilon_zcdp: party.spent.epsilon_zcdp(budget),
+    });
+    RunResult {
+        job: job.id.to_string(),
+        name: spec.name.clone(),
+        algorithm: spec.algorithm.as_str(),
+        iterations: outcome.iterations,
+        chains: spec.sampler.chains,
+        draws_per_chain: draws.kept() as u64,
+        seconds: outcome.seconds,
+        acceptance_rate: draws.acceptance_rate(),
+        stopped_by: outcome.stopped_by,
+        budget_party: outcome.budget_party.clone(),
+        warnings: warnings(&posterior),
+        posterior,
+        posterior_original: posterior_original.collect(),
+        parties: parties.collect(),
+        draws: job.draws.display().to_string(),
+    }
+}
+
+/// Every kept draw mapped, as `[parameter][chain][draw]`.
+fn in_original_units(draws: &DrawStore, parameters: usize, map: impl Fn(&[f64]) -> Vec<f64>) -> Vec<Vec<Vec<f64>>> {
+    let samples: Vec<Vec<&[f64]>> = (0..parameters).map(|i| draws.samples(i)).collect();
+    let chains = samples.first().map_or(0, Vec::len);
+    let mut mapped = vec![vec![Vec::with_capacity(draws.kept()); chains]; parameters];
+    let mut theta = vec![0.0; parameters];
+    for chain in 0..chains {
+        for draw in 0..draws.kept() {
+            theta.iter_mut().zip(&samples).for_each(|(t, parameter)| *t = parameter[chain][draw]);
+            for (values, value) in mapped.iter_mut().zip(map(&theta)) {
+                values[chain].push(value);
+            }
+        }
+    }
+    mapped
+}
+
+impl PosteriorRow {
+    fn new(name: &str, chains: &[&[f64]]) -> Self {
+        let Summary { mean, sd, q5, median, q95, ess_bulk, ess_tail, rhat, mcse_mean } = diagnostics::summarise(chains);
+        Self { name: name.to_owned(), mean, sd, q5, median, q95, ess_bulk, ess_tail, rhat, mcse_mean }
+    }
+}
+
+fn warnings(posterior: &[PosteriorRow]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let worst = posterior.iter().filter(|row| row.rhat > RHAT_WARNING).max_by(|a, b| a.rhat.total_cmp(&b.rhat));
+    if let Some(row) = worst {
+        warnings.push(format!(
+            "the chains disagree: split R-hat of {} is {:.3}, above {RHAT_WARNING}. Ask for more draws or a longer \
+             warm-up; where the budget ended the run, for a larger epsilon or fewer parameters.",
+            row.name, row.rhat
+        ));
+    }
+    if let Some(row) = posterior.iter().find(|row| row.rhat.is_nan()) {
+        warnings.push(format!(
+            "split R-hat of {} can't be computed: there are too few draws, or a chain never moved. Nothing here can be \
+             relied on.",
+            row.name
+        ));
+    }
+    let ess = |row: &PosteriorRow| row.ess_bulk.min(row.ess_tail);
+    let least = posterior.iter().filter(|row| ess(row) < ESS_WARNING).min_by(|a, b| ess(a).total_cmp(&ess(b)));
+    if let Some(row) = least {
+        warnings.push(format!(
+            "few independent draws: the effective sample size of {} is {:.0}, below {ESS_WARNING}, so its tails are \
+             uncertain. Ask for more draws or a larger epsilon.",
+            row.name,
+            ess(row)
+        ));
+    }
+    warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(rhat: f64, ess: f64) -> PosteriorRow {
+        PosteriorRow {
+            name: "age".to_owned(),
+            mean: 1.0,
+            sd: 1.0,
+            q5: 0.0,
+            median: 1.0,
+            q95: 2.0,
+            ess_bulk: ess,
+            ess_tail: ess,
+            rhat,
+            mcse_mean: f64::NAN,
+        }
+    }
+
+    #[test]
+    fn warnings_name_the_parameter() {
+        assert!(warnings(&[row(1.01, 900.0)]).is_empty());
+        for (rhat, ess) in [(1.2, 900.0), (f64::NAN, 900.0), (1.0, 20.0)] {
+            let all = warnings(&[row(rhat, ess)]);
+            assert_eq!(all.len(), 1);
+            assert!(all[0].contains("age"), "{all:?}");
+        }
+    }
+
+    #[test]
+    fn a_number_that_does_not_exist_is_null() {
+        let json = serde_json::to_value(row(f64::NAN, 1.0)).unwrap_or_default();
+        assert!(json["rhat"].is_null() && json["mcse_mean"].is_null());
+        assert_eq!(json["mean"], 1.0);
+    }
+}

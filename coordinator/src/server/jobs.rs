@@ -1,0 +1,119 @@
+//! `Jobs`: what analysts call. Each sees and ends their own jobs.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use conclave_proto::error;
+use conclave_proto::identity::{self, Role};
+use conclave_proto::v1::jobs_server::Jobs;
+use conclave_proto::v1::{FileChunk, JobRequest, JobStatus, ListReply, ListRequest, SubmitReply, SubmitRequest};
+use tokio::sync::{mpsc, watch};
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Request, Response, Status};
+
+use super::files;
+use crate::book::Book;
+use crate::driver::Surroundings;
+
+/// Least time between two statuses of one `Watch`.
+const SPACING: Duration = Duration::from_millis(200);
+
+/// The analysts' service.
+#[derive(Debug)]
+pub(crate) struct JobsService {
+    book: Arc<Book>,
+    surroundings: Surroundings,
+    stopping: watch::Receiver<bool>,
+}
+
+impl JobsService {
+    pub(crate) fn new(book: Arc<Book>, surroundings: Surroundings, stopping: watch::Receiver<bool>) -> Self {
+        Self { book, surroundings, stopping }
+    }
+}
+
+fn analyst_of<T>(request: &Request<T>) -> Result<String, Status> {
+    let peer = identity::of_request(request).and_then(|peer| peer.require(Role::Analyst));
+    peer.map(|peer| peer.name).map_err(|fault| error::to_status(&fault))
+}
+
+#[tonic::async_trait]
+impl Jobs for JobsService {
+    type WatchStream = ReceiverStream<Result<JobStatus, Status>>;
+    type DrawsStream = ReceiverStream<Result<FileChunk, Status>>;
+
+    async fn submit(&self, request: Request<SubmitRequest>) -> Result<Response<SubmitReply>, Status> {
+        let analyst = analyst_of(&request)?;
+        let job = self.book.submit(request.into_inner().spec_toml, &analyst).await.map_err(|fault| {
+            tracing::info!(analyst, reason = %fault, "job refused");
+            error::to_status(&fault)
+        })?;
+        Ok(Response::new(SubmitReply { job }))
+    }
+
+    async fn get(&self, request: Request<JobRequest>) -> Result<Response<JobStatus>, Status> {
+        let status = self.watched(&request)?.borrow().clone();
+        Ok(Response::new(status.to_wire(&self.surroundings.hub)))
+    }
+
+    async fn list(&self, request: Request<ListRequest>) -> Result<Response<ListReply>, Status> {
+        let jobs = self.book.list(&analyst_of(&request)?);
+        let jobs = jobs.iter().map(|status| status.to_wire(&self.surroundings.hub)).collect();
+        Ok(Response::new(ListReply { jobs }))
+    }
+
+    async fn watch(&self, request: Request<JobRequest>) -> Result<Response<Self::WatchStream>, Status> {
+        let mut status = self.watched(&request)?;
+        let hub = Arc::clone(&self.surroundings.hub);
+        let mut stopping = self.stopping.clone();
+        let (sender, stream) = mpsc::channel(4);
+        tokio::spawn(async move {
+            loop {
+                let shown = status.borrow_and_update().clone();
+                let ended = shown.state.ended();
+                if sender.send(Ok(shown.to_wire(&hub))).await.is_err() || ended {
+                    return;
+                }
+                let next = async {
+                    tokio::time::sleep(SPACING).await;
+                    status.changed().await
+                };
+                tokio::select! {
+                    changed = next => if changed.is_err() { return },
+                    () = sender.closed() => return,
+                    () = super::stopped(&mut stopping) => {
+                        let fault = error::Fault::new(
+                            error::ErrorCode::Unreachable,
+                            "the coordinator is stopping; the job goes on when it is back",
+                        );
+                        let _ = sender.send(Err(error::to_status(&fault))).await;
+                        return;
+                    }
+                }
+            }
+        });
+        Ok(Response::new(ReceiverStream::new(stream)))
+    }
+
+    async fn cancel(&self, request: Request<JobRequest>) -> Result<Response<JobStatus>, Status> {
+        let analyst = analyst_of(&request)?;
+        let status = self.book.cancel(&request.into_inner().job, &analyst).await;
+        let status = status.map_err(|fault| error::to_status(&fault))?;
+        Ok(Response::new(status.to_wire(&self.surroundings.hub)))
+    }
+
+    async fn draws(&self, request: Request<JobRequest>) -> Result<Response<Self::DrawsStream>, Status> {
+        let job = self.watched(&request)?.borrow().id.clone();
+        let root = self.book.draws_of(&job);
+        let (sender, stream) = mpsc::channel(8);
+        tokio::task::spawn_blocking(move || files::send(&root, &sender));
+        Ok(Response::new(ReceiverStream::new(stream)))
+    }
+}
+
+impl JobsService {
+    fn watched(&self, request: &Request<JobRequest>) -> Result<watch::Receiver<crate::status::Status>, Status> {
+        let analyst = analyst_of(request)?;
+        self.book.watch(&request.get_ref().job, &analyst).map_err(|fault| error::to_status(&fault))
+    }
+}

@@ -1,0 +1,181 @@
+//! `Link.Attach`: one stream per party, from its hello to its silence.
+
+use std::time::Duration;
+
+use conclave_proto::convert::answer_from_wire;
+use conclave_proto::error::{ErrorCode, Fault};
+use conclave_proto::identity::{self, Role};
+use conclave_proto::v1::coordinator_frame::Body;
+use conclave_proto::v1::link_server::Link;
+use conclave_proto::v1::party_frame::Body as Said;
+use conclave_proto::v1::{Heartbeat, Hello, PartyFrame, Welcome};
+use conclave_proto::{PROTOCOL, error};
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, MissedTickBehavior};
+use tokio_stream::wrappers::UnboundedReceiverStream;
+use tonic::{Request, Response, Status, Streaming};
+
+use crate::driver::{Surroundings, now_ms};
+use crate::hub::{Message, Outbox, Outgoing};
+
+/// Both ends send a heartbeat this often, whatever else they send: proxies cut connections that are idle.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+/// A stream that is silent this long counts as detached.
+const SILENCE: Duration = Duration::from_secs(45);
+/// How long a new stream may take to say hello.
+const HELLO: Duration = Duration::from_secs(10);
+const SOFTWARE: &str = concat!("conclave-coordinator ", env!("CARGO_PKG_VERSION"));
+
+/// The parties' service.
+#[derive(Debug)]
+pub(crate) struct LinkService {
+    surroundings: Surroundings,
+    stopping: watch::Receiver<bool>,
+}
+
+impl LinkService {
+    pub(crate) fn new(surroundings: Surroundings, stopping: watch::Receiver<bool>) -> Self {
+        Self { surroundings, stopping }
+    }
+}
+
+#[tonic::async_trait]
+impl Link for LinkService {
+    type AttachStream = UnboundedReceiverStream<Outgoing>;
+
+    async fn attach(&self, request: Request<Streaming<PartyFrame>>) -> Result<Response<Self::AttachStream>, Status> {
+        let peer = identity::of_request(&request).and_then(|peer| peer.require(Role::Party));
+        let peer = peer.map_err(|fault| error::to_status(&fault))?;
+        let (sender, outgoing) = mpsc::unbounded_channel();
+        let session = Session {
+            party: peer.name,
+            outbox: Outbox::new(sender),
+            incoming: request.into_inner(),
+            surroundings: self.surroundings.clone(),
+            stopping: self.stopping.clone(),
+        };
+        tokio::spawn(session.run());
+        Ok(Response::new(UnboundedReceiverStream::new(outgoing)))
+    }
+}
+
+struct Session {
+    party: String,
+    outbox: Outbox,
+    incoming: Streaming<PartyFrame>,
+    surroundings: Surroundings,
+    stopping: watch::Receiver<bool>,
+}
+
+impl Session {
+    async fn run(mut self) {
+        let hello = match self.hello().await {
+            Ok(hello) => hello,
+            Err(fault) => {
+                tracing::warn!(party = self.party, reason = %fault, "stream refused");
+                self.outbox.refuse(&fault);
+                return;
+            }
+        };
+        self.surroundings.store.seen(&self.party, &hello.software, now_ms());
+        self.outbox.send(Body::Welcome(Welcome { protocol: PROTOCOL, software: SOFTWARE.to_owned() }));
+        let hub = std::sync::Arc::clone(&self.surroundings.hub);
+        let mut place = hub.attach(&self.party, self.outbox.clone());
+        tracing::info!(party = self.party, software = hello.software, "attached");
+        if place.replaced_another {
+            tracing::warn!(party = self.party, "attached a second time: the newer stream takes the older one's place");
+        }
+        let why = tokio::select! {
+            why = self.converse() => why,
+            _ = &mut place.replaced => {
+                let message = "another stream with this party's certificate has taken this one's place";
+                self.outbox.refuse(&Fault::new(ErrorCode::Conflict, message).at_party(self.party.clone()));
+                "replaced".to_owned()
+            }
+        };
+        hub.detach(&self.party, place.generation);
+        tracing::info!(party = self.party, why, "detached");
+    }
+
+    async fn hello(&mut self) -> Result<Hello, Fault> {
+        let at_party = |code, message: String| Fault::new(code, message).at_party(self.party.clone());
+        let first = tokio::time::timeout(HELLO, self.incoming.message()).await;
+        let frame = match first {
+            Ok(Ok(Some(frame))) => frame,
+            Ok(Ok(None)) => return Err(at_party(ErrorCode::InvalidInput, "the stream ended before a hello".to_owned())),
+            Ok(Err(status)) => return Err(error::from_status(&status)),
+            Err(_) => return Err(at_party(ErrorCode::Unreachable, format!("no hello within {} s", HELLO.as_secs()))),
+        };
+        match frame.body {
+            Some(Said::Hello(hello)) if hello.protocol == PROTOCOL => Ok(hello),
+            Some(Said::Hello(hello)) => Err(at_party(
+                ErrorCode::InvalidInput,
+                format!(
+                    "this coordinator ({SOFTWARE}) speaks protocol {PROTOCOL} and the party ({}) speaks {}: upgrade the \
+                     older of the two",
+                    hello.software, hello.protocol
+                ),
+            )),
+            _ => Err(at_party(ErrorCode::InvalidInput, "the first frame of a stream must be a hello".to_owned())),
+        }
+    }
+
+    /// Passes frames on until the stream ends, and says why it did.
+    async fn converse(&mut self) -> String {
+        let mut beat = tokio::time::interval(HEARTBEAT);
+        beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut heard = Instant::now();
+        let silence = tokio::time::sleep(SILENCE);
+        tokio::pin!(silence);
+        let mut sequence = 0;
+        loop {
+            tokio::select! {
+                frame = self.incoming.message() => match frame {
+                    Ok(Some(frame)) => {
+                        heard = Instant::now();
+                        self.pass_on(frame);
+                    }
+                    Ok(None) => return "the party closed the stream".to_owned(),
+                    Err(status) => return format!("the connection broke: {}", error::from_status(&status)),
+                },
+                _ = beat.tick() => {
+                    sequence += 1;
+                    self.outbox.send(Body::Heartbeat(Heartbeat { sequence }));
+                }
+                // Not moved with every frame: when it fires, it looks how long the silence really is.
+                () = &mut silence => match heard + SILENCE {
+                    due if due <= Instant::now() => return format!("silent for {} s", SILENCE.as_secs()),
+                    due => silence.as_mut().reset(due),
+                },
+                () = super::stopped(&mut self.stopping) => {
+                    let fault = Fault::new(ErrorCode::Unreachable, "the coordinator is stopping: attach again later");
+                    self.outbox.refuse(&fault);
+                    return "the coordinator is stopping".to_owned();
+                }
+            }
+        }
+    }
+
+    fn pass_on(&self, frame: PartyFrame) {
+        let (job, message) = match frame.body {
+            Some(Said::Answer(answer)) => {
+                let job = answer.job.clone();
+                let message = match answer_from_wire(answer) {
+                    Ok(answer) => Message::Answer { iteration: answer.iteration, outcome: answer.outcome },
+                    Err(fault) => Message::Malformed(fault.message),
+                };
+                (job, message)
+            }
+            Some(Said::JobOpened(opened)) => (opened.job, Message::Opened { records: opened.records }),
+            Some(Said::JobRefused(refused)) => {
+                let code = ErrorCode::parse(&refused.code).unwrap_or(ErrorCode::Internal);
+                let fault = Fault::new(code, refused.reason).at_party(self.party.clone());
+                (refused.job, Message::Refused(fault))
+            }
+            Some(Said::Heartbeat(_) | Said::Hello(_)) | None => return,
+        };
+        if !self.surroundings.hub.deliver(&self.party, &job, message) {
+            tracing::debug!(party = self.party, job, "a word on a job that does not run here");
+        }
+    }
+}

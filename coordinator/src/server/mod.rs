@@ -1,0 +1,72 @@
+//! The gRPC server: the link to parties and the analysts' calls, over mutual TLS alone.
+
+mod files;
+mod jobs;
+mod link;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use conclave_proto::FILE_DESCRIPTOR_SET;
+use conclave_proto::v1::jobs_server::JobsServer;
+use conclave_proto::v1::link_server::LinkServer;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tonic::transport::{Server, ServerTlsConfig, server::TcpIncoming};
+
+use crate::book::Book;
+use crate::driver::Surroundings;
+use crate::error::RunError;
+
+/// A party's frame holds one number per chain; an analyst's request holds a job file.
+const MAX_REQUEST_BYTES: usize = 1 << 20;
+const MAX_STREAMS_PER_CONNECTION: u32 = 64;
+const MAX_HEADER_BYTES: u32 = 16 << 10;
+const KEEPALIVE: Duration = Duration::from_secs(20);
+const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Serves until `shutdown` resolves and every stream has ended. `stopping` tells long streams to end.
+///
+/// # Errors
+/// TLS or reflection that can't be set up, a listener that fails.
+pub(crate) async fn serve(
+    listener: TcpListener,
+    tls: ServerTlsConfig,
+    book: Arc<Book>,
+    surroundings: Surroundings,
+    stopping: watch::Receiver<bool>,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), RunError> {
+    let system = |e: &dyn std::fmt::Display| RunError::System(format!("the server could not be set up: {e}"));
+    let link = LinkServer::new(link::LinkService::new(surroundings.clone(), stopping.clone()))
+        .max_decoding_message_size(MAX_REQUEST_BYTES);
+    let jobs = JobsServer::new(jobs::JobsService::new(book, surroundings, stopping)).max_decoding_message_size(MAX_REQUEST_BYTES);
+    let (health_reporter, health) = tonic_health::server::health_reporter();
+    health_reporter.set_serving::<LinkServer<link::LinkService>>().await;
+    health_reporter.set_serving::<JobsServer<jobs::JobsService>>().await;
+    let reflection = tonic_reflection::server::Builder::configure()
+        .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
+        .build_v1()
+        .map_err(|e| system(&e))?;
+    Server::builder()
+        .tls_config(tls)
+        .map_err(|e| system(&e))?
+        .max_concurrent_streams(MAX_STREAMS_PER_CONNECTION)
+        .http2_max_header_list_size(MAX_HEADER_BYTES)
+        .http2_keepalive_interval(Some(KEEPALIVE))
+        .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
+        .add_service(link)
+        .add_service(jobs)
+        .add_service(health)
+        .add_service(reflection)
+        .serve_with_incoming_shutdown(TcpIncoming::from(listener).with_nodelay(Some(true)), shutdown)
+        .await
+        .map_err(|e| RunError::System(format!("the server failed: {e}")))
+}
+
+/// Resolves when the coordinator stops.
+pub(crate) async fn stopped(stopping: &mut watch::Receiver<bool>) {
+    // An error means that the sender is gone, and with it whoever could stop anything.
+    let _ = stopping.wait_for(|stopping| *stopping).await;
+}

@@ -1,0 +1,60 @@
+//! What a job has spent at a party, computed from public values with the code that the party's ledger uses.
+
+use conclave_common::accounting::{self, Budget, gaussian_dp, zcdp};
+use conclave_common::job::JobSpec;
+use conclave_common::mechanism;
+use conclave_common::model::Model;
+use conclave_common::sampler::Round;
+
+/// Releases and their cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Spent {
+    /// Releases: one per chain and round.
+    pub queries: u64,
+    /// Sum of charges, in units of 2^-48 of mu squared.
+    pub units: u64,
+}
+
+impl Spent {
+    /// The cost of one round at one party.
+    ///
+    /// # Errors
+    /// A sentence, where the model gives no bound and the job no clip, or a charge overflows.
+    pub(crate) fn of_round(round: &Round, model: &dyn Model, spec: &JobSpec) -> Result<Self, String> {
+        let mut spent = Self::default();
+        for query in &round.queries {
+            let bound = model.bound(&query.from, &query.to);
+            let sensitivity = mechanism::sensitivity(bound, spec.privacy.clip).map_err(|e| e.to_string())?;
+            let units = accounting::charge_units(sensitivity, query.noise).map_err(|e| e.to_string())?;
+            spent = spent.plus(Self { queries: 1, units });
+        }
+        Ok(spent)
+    }
+
+    /// The sum; a total beyond 64 bits, which no party would have granted, stays at the top.
+    #[must_use]
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self { queries: self.queries.saturating_add(other.queries), units: self.units.saturating_add(other.units) }
+    }
+
+    /// Mu squared.
+    pub(crate) fn mu_squared(self) -> f64 {
+        accounting::mu_squared(self.units)
+    }
+
+    /// Epsilon at the budget's delta, by Gaussian differential privacy.
+    pub(crate) fn epsilon(self, budget: &Budget) -> f64 {
+        match self.units {
+            0 => 0.0,
+            _ => gaussian_dp::epsilon(self.mu_squared().sqrt(), budget.delta),
+        }
+    }
+
+    /// Epsilon at the budget's delta by zero-concentrated differential privacy: looser, and rigorous by another road.
+    pub(crate) fn epsilon_zcdp(self, budget: &Budget) -> f64 {
+        match self.units {
+            0 => 0.0,
+            _ => zcdp::epsilon(self.mu_squared() / 2.0, budget.delta),
+        }
+    }
+}

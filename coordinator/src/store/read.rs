@@ -1,0 +1,161 @@
+//! Reading the store: at start, and the log of a job to be continued.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use conclave_proto::error::{ErrorCode, Fault};
+use rusqlite::{Connection, OpenFlags, params};
+
+use super::StoreError;
+
+/// What a starting coordinator needs to know.
+#[derive(Debug, Default)]
+pub(crate) struct Loaded {
+    /// Every job, in the order of submission.
+    pub jobs: Vec<JobRow>,
+    /// Every party that ever attached.
+    pub parties: BTreeSet<String>,
+}
+
+/// A job as stored.
+#[derive(Debug, Clone)]
+pub(crate) struct JobRow {
+    /// UUID.
+    pub id: String,
+    /// The analyst's name for it.
+    pub name: String,
+    /// Who submitted it.
+    pub analyst: String,
+    /// The job file.
+    pub spec: String,
+    /// Unix time in milliseconds.
+    pub submitted_ms: i64,
+    /// `queued` until it has ended.
+    pub state: String,
+    /// Rounds; of an ended job, as all below.
+    pub iterations: u64,
+    /// Kept draws per chain.
+    pub draws: u64,
+    /// Acceptance rate.
+    pub acceptance_rate: f64,
+    /// Sampling time.
+    pub seconds: f64,
+    /// Why it failed.
+    pub fault: Option<Fault>,
+    /// The finished run's object.
+    pub result: Option<String>,
+    /// Parties, in the job's order.
+    pub parties: Vec<PartyRow>,
+}
+
+/// A party of a job as stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PartyRow {
+    /// Name.
+    pub name: String,
+    /// Record count at the first opening.
+    pub records: Option<u64>,
+    /// Releases; of an ended job.
+    pub queries: u64,
+    /// What they cost, in units of 2^-48 of mu squared; of an ended job.
+    pub charge_units: u64,
+}
+
+/// One row of the iteration log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LoggedRound {
+    /// The sampler's number of the round.
+    pub iteration: u64,
+    /// Sampling time after it.
+    pub elapsed_us: u64,
+    /// `[party][query]`.
+    pub releases: Vec<Vec<i64>>,
+}
+
+pub(super) fn load(connection: &Connection) -> rusqlite::Result<Loaded> {
+    let mut jobs = connection.prepare(
+        "SELECT key, id, name, analyst, spec, submitted_ms, state, iterations, draws, acceptance_rate, seconds,
+                error_code, error_party, error, result FROM jobs ORDER BY key",
+    )?;
+    let mut rows = jobs.query([])?;
+    let mut loaded = Loaded::default();
+    while let Some(row) = rows.next()? {
+        let fault = row.get::<_, Option<String>>(13)?.map(|message| {
+            let code = row.get::<_, Option<String>>(11).ok().flatten();
+            Fault {
+                code: code.and_then(|c| ErrorCode::parse(&c)).unwrap_or(ErrorCode::Internal),
+                party: row.get(12).ok().flatten(),
+                message,
+            }
+        });
+        loaded.jobs.push(JobRow {
+            id: row.get(1)?,
+            name: row.get(2)?,
+            analyst: row.get(3)?,
+            spec: row.get(4)?,
+            submitted_ms: row.get(5)?,
+            state: row.get(6)?,
+            iterations: row.get::<_, i64>(7)? as u64,
+            draws: row.get::<_, i64>(8)? as u64,
+            acceptance_rate: row.get(9)?,
+            seconds: row.get(10)?,
+            fault,
+            result: row.get(14)?,
+            parties: load_parties(connection, row.get(0)?)?,
+        });
+    }
+    let mut parties = connection.prepare("SELECT name FROM parties")?;
+    loaded.parties = parties.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    Ok(loaded)
+}
+
+fn load_parties(connection: &Connection, job: i64) -> rusqlite::Result<Vec<PartyRow>> {
+    let mut statement = connection
+        .prepare_cached("SELECT party, records, queries, charge_units FROM job_parties WHERE job = ?1 ORDER BY position")?;
+    let rows = statement.query_map([job], |row| {
+        Ok(PartyRow {
+            name: row.get(0)?,
+            records: row.get::<_, Option<i64>>(1)?.map(|r| r as u64),
+            queries: row.get::<_, i64>(2)? as u64,
+            charge_units: row.get::<_, i64>(3)? as u64,
+        })
+    })?;
+    rows.collect()
+}
+
+pub(super) fn replay<E: From<StoreError>>(
+    path: &Path,
+    job: &str,
+    parties: usize,
+    mut each: impl FnMut(LoggedRound) -> Result<(), E>,
+) -> Result<(), E> {
+    let failed = |e: rusqlite::Error| StoreError::Failed { path: path.to_owned(), message: e.to_string() };
+    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(failed)?;
+    let mut statement = connection
+        .prepare(
+            "SELECT iteration, elapsed_us, releases FROM rounds
+             WHERE job = (SELECT key FROM jobs WHERE id = ?1) ORDER BY iteration",
+        )
+        .map_err(failed)?;
+    let mut rows = statement.query(params![job]).map_err(failed)?;
+    while let Some(row) = rows.next().map_err(failed)? {
+        let (iteration, elapsed, blob) =
+            (|| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get_ref(2)?.as_blob()?)))().map_err(failed)?;
+        let releases = decode(blob, parties).ok_or_else(|| StoreError::Failed {
+            path: path.to_owned(),
+            message: format!("round {iteration} of job {job} is damaged"),
+        })?;
+        each(LoggedRound { iteration: iteration as u64, elapsed_us: elapsed as u64, releases })?;
+    }
+    Ok(())
+}
+
+/// Splits a blob of little-endian integers into equal parts, one per party.
+fn decode(blob: &[u8], parties: usize) -> Option<Vec<Vec<i64>>> {
+    let (numbers, rest) = blob.as_chunks::<8>();
+    if !rest.is_empty() || numbers.is_empty() || !numbers.len().is_multiple_of(parties) {
+        return None;
+    }
+    let each = numbers.len() / parties;
+    Some(numbers.chunks(each).map(|part| part.iter().map(|b| i64::from_le_bytes(*b)).collect()).collect())
+}

@@ -1,0 +1,42 @@
+CREATE TABLE jobs (
+  key             INTEGER PRIMARY KEY,
+  id              TEXT NOT NULL UNIQUE,
+  name            TEXT NOT NULL,
+  analyst         TEXT NOT NULL,
+  spec            TEXT NOT NULL,              -- the job file, byte for byte
+  submitted_ms    INTEGER NOT NULL,           -- Unix time
+  state           TEXT NOT NULL,              -- queued until the job has ended; then finished, cancelled or failed
+  iterations      INTEGER NOT NULL DEFAULT 0, -- from here on: written when the job ends
+  draws           INTEGER NOT NULL DEFAULT 0,
+  acceptance_rate REAL NOT NULL DEFAULT 0,
+  seconds         REAL NOT NULL DEFAULT 0,
+  error_code      TEXT,
+  error_party     TEXT,
+  error           TEXT,
+  result          TEXT                        -- JSON
+) STRICT;
+
+CREATE TABLE job_parties (
+  job          INTEGER NOT NULL REFERENCES jobs (key),
+  position     INTEGER NOT NULL,              -- in the job file's order, which is the order of releases
+  party        TEXT NOT NULL,
+  records      INTEGER,                       -- at opening; the same at every opening after it
+  queries      INTEGER NOT NULL DEFAULT 0,    -- written when the job ends
+  charge_units INTEGER NOT NULL DEFAULT 0,    -- mu squared, in units of 2^-48; written when the job ends
+  PRIMARY KEY (job, position)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE rounds (
+  job        INTEGER NOT NULL REFERENCES jobs (key),
+  iteration  INTEGER NOT NULL,
+  elapsed_us INTEGER NOT NULL,                -- sampling time so far
+  releases   BLOB NOT NULL,                   -- little-endian 64-bit integers, party by party, query by query
+  PRIMARY KEY (job, iteration)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE parties (
+  name          TEXT PRIMARY KEY,
+  first_seen_ms INTEGER NOT NULL,
+  last_seen_ms  INTEGER NOT NULL,
+  software      TEXT NOT NULL
+) STRICT, WITHOUT ROWID;

@@ -1,0 +1,194 @@
+//! The writing thread: group commit of whatever has gathered.
+
+use std::path::Path;
+use std::sync::mpsc::{Receiver, TryRecvError};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use conclave_proto::error::Fault;
+use rusqlite::{Connection, params};
+use tokio::sync::oneshot;
+
+use super::StoreError;
+
+/// How long rounds gather before they are committed together. The thread sleeps meanwhile, so that a fast chain on a
+/// small machine is not preempted by its own log at every round.
+const GATHER: Duration = Duration::from_millis(20);
+/// Commands in one transaction at most.
+const GROUP: usize = 4096;
+
+/// A job as submitted.
+#[derive(Debug, Clone)]
+pub(crate) struct NewJob {
+    /// UUID.
+    pub id: String,
+    /// The analyst's name for it.
+    pub name: String,
+    /// Who submitted it.
+    pub analyst: String,
+    /// The job file.
+    pub spec: String,
+    /// Unix time in milliseconds.
+    pub submitted_ms: i64,
+    /// Parties in the job file's order.
+    pub parties: Vec<String>,
+}
+
+/// How a job ended.
+#[derive(Debug, Clone)]
+pub(crate) struct Ended {
+    /// UUID.
+    pub id: String,
+    /// `finished`, `cancelled` or `failed`.
+    pub state: &'static str,
+    /// Rounds.
+    pub iterations: u64,
+    /// Kept draws per chain.
+    pub draws: u64,
+    /// Acceptance rate of the last phase.
+    pub acceptance_rate: f64,
+    /// Sampling time.
+    pub seconds: f64,
+    /// Why it failed.
+    pub fault: Option<Fault>,
+    /// The finished run's object.
+    pub result: Option<String>,
+    /// Releases and charge units of each party, in the job's order.
+    pub spent: Vec<(u64, u64)>,
+}
+
+#[derive(Debug)]
+pub(super) enum Command {
+    Job(Box<NewJob>),
+    Records { job: String, position: usize, records: u64 },
+    Round { job: Arc<str>, iteration: u64, elapsed_us: u64, releases: Vec<u8> },
+    Ended(Box<Ended>),
+    Seen { party: String, software: String, at_ms: i64 },
+    Barrier(oneshot::Sender<Result<(), StoreError>>),
+    Close,
+}
+
+/// Commits commands until told to close or until every handle is gone.
+pub(super) fn serve(mut connection: Connection, queue: &Receiver<Command>, path: &Path, failure: &OnceLock<StoreError>) {
+    let mut open = true;
+    while open {
+        let Ok(first) = queue.recv() else { return };
+        let mut group = vec![first];
+        open = gather(queue, &mut group);
+        let mut barriers = Vec::new();
+        let outcome = match failure.get() {
+            Some(error) => Err(error.clone()),
+            None => {
+                commit(&mut connection, &group).map_err(|e| StoreError::Failed { path: path.to_owned(), message: e.to_string() })
+            }
+        };
+        for command in group {
+            if let Command::Barrier(done) = command {
+                barriers.push(done);
+            }
+        }
+        if let Err(error) = &outcome
+            && failure.set(error.clone()).is_ok()
+        {
+            tracing::error!(%error, "the store failed: running jobs stop; free the disk and restart the coordinator");
+        }
+        for done in barriers {
+            // Whoever asked may have stopped waiting.
+            let _ = done.send(outcome.clone());
+        }
+    }
+}
+
+/// Adds to `group` what is queued, after a pause when nothing but rounds is waiting. False when told to close.
+fn gather(queue: &Receiver<Command>, group: &mut Vec<Command>) -> bool {
+    if matches!(group[0], Command::Round { .. }) {
+        std::thread::sleep(GATHER);
+    }
+    while !matches!(group.last(), Some(Command::Close)) {
+        if group.len() >= GROUP {
+            return true;
+        }
+        match queue.try_recv() {
+            Ok(command) => group.push(command),
+            Err(TryRecvError::Empty) => return true,
+            Err(TryRecvError::Disconnected) => return false,
+        }
+    }
+    false
+}
+
+fn commit(connection: &mut Connection, group: &[Command]) -> rusqlite::Result<()> {
+    let transaction = connection.transaction()?;
+    for command in group {
+        match command {
+            Command::Job(job) => insert_job(&transaction, job)?,
+            Command::Records { job, position, records } => {
+                transaction
+                    .prepare_cached(
+                        "UPDATE job_parties SET records = ?3
+                         WHERE job = (SELECT key FROM jobs WHERE id = ?1) AND position = ?2",
+                    )?
+                    .execute(params![job, *position as i64, *records as i64])?;
+            }
+            Command::Round { job, iteration, elapsed_us, releases } => {
+                transaction
+                    .prepare_cached("INSERT INTO rounds SELECT key, ?2, ?3, ?4 FROM jobs WHERE id = ?1")?
+                    .execute(params![&**job, *iteration as i64, *elapsed_us as i64, releases])?;
+            }
+            Command::Ended(ended) => end_job(&transaction, ended)?,
+            Command::Seen { party, software, at_ms } => {
+                transaction
+                    .prepare_cached(
+                        "INSERT INTO parties VALUES (?1, ?3, ?3, ?2)
+                         ON CONFLICT (name) DO UPDATE SET last_seen_ms = ?3, software = ?2",
+                    )?
+                    .execute(params![party, software, at_ms])?;
+            }
+            Command::Barrier(_) | Command::Close => {}
+        }
+    }
+    transaction.commit()
+}
+
+fn insert_job(connection: &Connection, job: &NewJob) -> rusqlite::Result<()> {
+    connection.execute(
+        "INSERT INTO jobs (id, name, analyst, spec, submitted_ms, state) VALUES (?1, ?2, ?3, ?4, ?5, 'queued')",
+        params![job.id, job.name, job.analyst, job.spec, job.submitted_ms],
+    )?;
+    let key = connection.last_insert_rowid();
+    for (position, party) in job.parties.iter().enumerate() {
+        connection.execute(
+            "INSERT INTO job_parties (job, position, party) VALUES (?1, ?2, ?3)",
+            params![key, position as i64, party],
+        )?;
+    }
+    Ok(())
+}
+
+fn end_job(connection: &Connection, ended: &Ended) -> rusqlite::Result<()> {
+    let fault = ended.fault.as_ref();
+    connection.execute(
+        "UPDATE jobs SET state = ?2, iterations = ?3, draws = ?4, acceptance_rate = ?5, seconds = ?6,
+                error_code = ?7, error_party = ?8, error = ?9, result = ?10 WHERE id = ?1",
+        params![
+            ended.id,
+            ended.state,
+            ended.iterations as i64,
+            ended.draws as i64,
+            ended.acceptance_rate,
+            ended.seconds,
+            fault.map(|f| f.code.as_str()),
+            fault.and_then(|f| f.party.as_deref()),
+            fault.map(|f| f.message.as_str()),
+            ended.result,
+        ],
+    )?;
+    for (position, (queries, units)) in ended.spent.iter().enumerate() {
+        connection.execute(
+            "UPDATE job_parties SET queries = ?3, charge_units = ?4
+             WHERE job = (SELECT key FROM jobs WHERE id = ?1) AND position = ?2",
+            params![ended.id, position as i64, *queries as i64, *units as i64],
+        )?;
+    }
+    Ok(())
+}

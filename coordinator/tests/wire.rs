@@ -1,0 +1,220 @@
+//! The coordinator over real TLS: who may call what, and a job from submission to its draws.
+#![allow(clippy::unwrap_used)]
+
+mod consortium;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use conclave_coordinator::{Config, Coordinator, RunError};
+use conclave_proto::PROTOCOL;
+use conclave_proto::ca::KeyedPem;
+use conclave_proto::error::{ErrorCode, from_status};
+use conclave_proto::identity::Role;
+use conclave_proto::tls::{IdentityDir, connect};
+use conclave_proto::v1;
+use conclave_proto::v1::coordinator_frame::Body as Heard;
+use conclave_proto::v1::jobs_client::JobsClient;
+use conclave_proto::v1::link_client::LinkClient;
+use conclave_proto::v1::party_frame::Body;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+use tokio_stream::wrappers::UnboundedReceiverStream;
+use tonic::transport::Channel;
+use tonic::{Status, Streaming};
+
+const JOB: &str = r#"
+name = "mean"
+parties = ["a", "b"]
+model = { kind = "gaussian_mean", outcome = "x", sd = 1.0 }
+columns = { x = { min = -4, max = 4 } }
+[sampler]
+chains = 4
+draws = 1200
+warmup = 10
+proposal = { kind = "guided", radius = 0.05 }
+start = { mean = 0.1 }
+[privacy]
+epsilon = 20.0
+delta = 1e-6
+"#;
+
+struct Consortium {
+    folder: tempfile::TempDir,
+    ca: KeyedPem,
+    address: SocketAddr,
+    stop: Option<oneshot::Sender<()>>,
+    served: Option<JoinHandle<Result<(), RunError>>>,
+}
+
+impl Consortium {
+    async fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let ca = consortium::new_ca();
+        let config = Config::load(&consortium::coordinator(&ca, folder.path())).unwrap();
+        let coordinator = Coordinator::open(&config).await.unwrap();
+        let address = coordinator.address();
+        let (stop, stopped) = oneshot::channel();
+        let served = tokio::spawn(coordinator.serve(async {
+            let _ = stopped.await;
+        }));
+        Self { folder, ca, address, stop: Some(stop), served: Some(served) }
+    }
+
+    async fn dial(&self, role: Role, name: &str) -> Channel {
+        let folder = self.folder.path().join(name);
+        consortium::identity(&self.ca, &folder, role, name);
+        connect(&format!("https://{}", self.address), &IdentityDir::load(&folder).unwrap()).await.unwrap()
+    }
+
+    async fn analyst(&self) -> JobsClient<Channel> {
+        JobsClient::new(self.dial(Role::Analyst, "alice").await)
+    }
+
+    async fn party(&self, name: &'static str) -> Party {
+        Party::attach(LinkClient::new(self.dial(Role::Party, name).await), PROTOCOL).await
+    }
+
+    async fn stop(mut self) {
+        self.stop.take().unwrap().send(()).unwrap();
+        tokio::time::timeout(Duration::from_secs(4), self.served.take().unwrap()).await.unwrap().unwrap().unwrap();
+    }
+}
+
+struct Party {
+    out: mpsc::UnboundedSender<v1::PartyFrame>,
+    heard: Streaming<v1::CoordinatorFrame>,
+}
+
+impl Party {
+    async fn attach(mut link: LinkClient<Channel>, protocol: u32) -> Self {
+        let (out, frames) = mpsc::unbounded_channel();
+        let hello = v1::Hello { protocol, software: "test party".to_owned() };
+        out.send(v1::PartyFrame { body: Some(Body::Hello(hello)) }).unwrap();
+        let heard = link.attach(UnboundedReceiverStream::new(frames)).await.unwrap().into_inner();
+        Self { out, heard }
+    }
+
+    async fn next(&mut self) -> Result<Heard, Status> {
+        let frame = tokio::time::timeout(Duration::from_secs(5), self.heard.message()).await.unwrap()?;
+        Ok(frame.expect("the stream goes on").body.unwrap())
+    }
+
+    /// Opens and answers whatever comes, with zeros for releases, until the stream ends.
+    async fn serve(mut self) -> u64 {
+        let mut answered = 0;
+        while let Ok(Some(frame)) = self.heard.message().await {
+            let reply = match frame.body.unwrap() {
+                Heard::OpenJob(open) => Body::JobOpened(v1::JobOpened { job: open.job, records: 100 }),
+                Heard::Query(query) => {
+                    answered += 1;
+                    let releases = vec![0; query.proposals.len()];
+                    Body::Answer(v1::Answer { job: query.job, iteration: query.iteration, status: Some(0), releases })
+                }
+                _ => continue,
+            };
+            self.out.send(v1::PartyFrame { body: Some(reply) }).unwrap();
+        }
+        answered
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_job_from_submission_to_its_draws() {
+    let consortium = Consortium::start().await;
+    let mut analyst = consortium.analyst().await;
+    let refused = analyst.submit(v1::SubmitRequest { spec_toml: JOB.to_owned() }).await.unwrap_err();
+    assert_eq!(from_status(&refused).code, ErrorCode::InvalidInput);
+
+    let mut parties = Vec::new();
+    for name in ["a", "b"] {
+        let mut party = consortium.party(name).await;
+        assert!(matches!(party.next().await.unwrap(), Heard::Welcome(_)));
+        parties.push(tokio::spawn(party.serve()));
+    }
+    let begun = Instant::now();
+    let job = analyst.submit(v1::SubmitRequest { spec_toml: JOB.to_owned() }).await.unwrap().into_inner().job;
+    let request = || v1::JobRequest { job: job.clone() };
+    let mut watch = analyst.watch(request()).await.unwrap().into_inner();
+    let mut last = None;
+    while let Some(status) = watch.message().await.unwrap() {
+        last = Some(status);
+    }
+    let last = last.unwrap();
+    assert_eq!(last.state, "finished", "{}", last.error);
+    assert!(last.parties.iter().all(|p| p.attached && p.records == 100 && p.queries == 4 * 1210));
+    let result: serde_json::Value = serde_json::from_str(&last.result_json).unwrap();
+    println!("{} rounds in {:.3} s of sampling, {:?} in all", last.iteration, last.seconds, begun.elapsed());
+
+    let mut files: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+    let mut draws = analyst.draws(request()).await.unwrap().into_inner();
+    while let Some(chunk) = draws.message().await.unwrap() {
+        files.entry(chunk.path).or_default().extend(chunk.data);
+    }
+    let root = Path::new(result["draws"].as_str().unwrap());
+    for (path, bytes) in &files {
+        assert_eq!(bytes, &std::fs::read(root.join(path)).unwrap(), "{path}");
+    }
+    assert_eq!(files["posterior/mean/c/3/1"].len(), 8000);
+
+    assert_eq!(analyst.list(v1::ListRequest {}).await.unwrap().into_inner().jobs.len(), 1);
+    assert_eq!(analyst.cancel(request()).await.unwrap().into_inner().state, "finished");
+    let missing = analyst.get(v1::JobRequest { job: "x".to_owned() }).await.unwrap_err();
+    assert_eq!(from_status(&missing).code, ErrorCode::NotFound);
+    consortium.stop().await;
+    for party in parties {
+        assert_eq!(party.await.unwrap(), 1210);
+    }
+}
+
+#[tokio::test]
+async fn roles_come_from_certificates() {
+    let consortium = Consortium::start().await;
+    let mut party_as_analyst = JobsClient::new(consortium.dial(Role::Party, "p").await);
+    let refused = party_as_analyst.list(v1::ListRequest {}).await.unwrap_err();
+    assert_eq!(from_status(&refused).code, ErrorCode::Unauthenticated);
+    let mut analyst_as_party = LinkClient::new(consortium.dial(Role::Analyst, "alice").await);
+    let refused = analyst_as_party.attach(tokio_stream::empty()).await.unwrap_err();
+    assert_eq!(from_status(&refused).code, ErrorCode::Unauthenticated);
+    consortium.stop().await;
+}
+
+#[tokio::test]
+async fn another_protocol_is_refused_with_a_sentence() {
+    let consortium = Consortium::start().await;
+    let link = LinkClient::new(consortium.dial(Role::Party, "a").await);
+    let mut party = Party::attach(link, PROTOCOL + 1).await;
+    let fault = from_status(&party.next().await.unwrap_err());
+    assert_eq!(fault.party.as_deref(), Some("a"));
+    assert!(fault.message.contains("upgrade the older"), "{fault}");
+    consortium.stop().await;
+}
+
+#[tokio::test]
+async fn the_newer_stream_of_a_party_replaces_the_older() {
+    let consortium = Consortium::start().await;
+    let mut first = consortium.party("a").await;
+    assert!(matches!(first.next().await.unwrap(), Heard::Welcome(_)));
+    let mut second = consortium.party("a").await;
+    assert!(matches!(second.next().await.unwrap(), Heard::Welcome(_)));
+    let closed = loop {
+        match first.next().await {
+            Ok(_) => {}
+            Err(status) => break from_status(&status),
+        }
+    };
+    assert_eq!(closed.code, ErrorCode::Conflict, "{closed}");
+    assert!(matches!(second.next().await.unwrap(), Heard::Heartbeat(_)));
+    consortium.stop().await;
+}
+
+#[tokio::test]
+async fn a_store_has_one_coordinator() {
+    let consortium = Consortium::start().await;
+    let config = Config::load(&consortium.folder.path().join("coordinator.toml")).unwrap();
+    let Err(RunError::System(message)) = Coordinator::open(&config).await else { panic!("opened twice") };
+    assert!(message.contains("in use by another coordinator"), "{message}");
+    consortium.stop().await;
+}

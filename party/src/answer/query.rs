@@ -1,0 +1,135 @@
+//! Answering one message: all of its chains, or none.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use conclave_common::mechanism::{LatticeSum, Sensitivity, sensitivity, sum_fits};
+use conclave_common::model::ModelData;
+use conclave_common::sampler::Query;
+use conclave_proto::convert::{Answer, AnswerStatus, answer_to_wire, query_from_wire};
+use conclave_proto::v1;
+
+use super::{ActiveJob, Answerer};
+use crate::ledger::{ChargeOutcome, ChargeReceipt, Grant, LedgerError, QueryContent, QueryKey, Recorded, Refusal};
+use crate::release::{Release, release};
+
+impl Answerer {
+    /// Answers a message; the reply has one length, whatever the outcome.
+    pub fn answer(&mut self, request: v1::Query) -> v1::Answer {
+        let (job, iteration, asked) = (request.job.clone(), request.iteration, request.proposals.len());
+        let outcome = self.try_answer(request).map(|recorded| recorded.into_iter().map(Recorded::value).collect());
+        if let Err(status) = &outcome {
+            tracing::warn!("job {job:?}, iteration {iteration}: refused ({status:?})");
+        }
+        answer_to_wire(&Answer { job, iteration, outcome }, asked)
+    }
+
+    fn try_answer(&mut self, request: v1::Query) -> Result<Vec<Recorded>, AnswerStatus> {
+        let (job, iteration) = (request.job.clone(), request.iteration);
+        let active = self.jobs.get(&job).ok_or(AnswerStatus::UnknownJob)?;
+        let queries = query_from_wire(request).map_err(|fault| {
+            tracing::warn!("job {job}, iteration {iteration}: {fault}");
+            AnswerStatus::Invalid
+        })?;
+        let keys = check(active, &queries, &job, iteration)?;
+        if queries.iter().any(|q| q.noise.sd() < self.policy.min_noise_sd) {
+            return Err(AnswerStatus::Policy);
+        }
+        let grants = match self.ledger.charge(&job, iteration, &keys).map_err(halted)? {
+            ChargeOutcome::Granted(grants) => grants,
+            ChargeOutcome::Refused(refusal) => return Err(refused(&job, iteration, refusal)),
+        };
+        // The charges are on disk: now, and not before, the records may be read.
+        let (releases, order) = self.compute(&job, &queries, grants)?;
+        if releases.is_empty() {
+            return Ok(order.into_iter().flatten().collect());
+        }
+        let mut fresh = self.ledger.record(releases).map_err(halted)?.into_iter();
+        // One recorded value per release, so the iterator lasts; were it short, nothing unrecorded could take its place.
+        order.into_iter().map(|answer| answer.or_else(|| fresh.next()).ok_or(AnswerStatus::Halted)).collect()
+    }
+
+    /// The releases of the charged queries, and per query its earlier answer, where it has one.
+    #[allow(clippy::type_complexity)]
+    fn compute(
+        &mut self,
+        job: &str,
+        queries: &[Query],
+        grants: Vec<Grant>,
+    ) -> Result<(Vec<Release>, Vec<Option<Recorded>>), AnswerStatus> {
+        let active = self.jobs.get(job).ok_or(AnswerStatus::UnknownJob)?;
+        let mut charged: Vec<(&Query, ChargeReceipt)> = Vec::new();
+        let mut order = Vec::with_capacity(grants.len());
+        for (query, grant) in queries.iter().zip(grants) {
+            match grant {
+                Grant::Answered(recorded) => order.push(Some(recorded)),
+                Grant::Charged(receipt) => {
+                    charged.push((query, receipt));
+                    order.push(None);
+                }
+            }
+        }
+        if charged.is_empty() {
+            return Ok((Vec::new(), order));
+        }
+        let steps: Vec<_> = charged.iter().map(|(q, r)| (q.from.as_slice(), q.to.as_slice(), r.sensitivity())).collect();
+        let sums = sums(active, &steps)?;
+        let noise = &mut self.noise;
+        let releases = charged.into_iter().zip(sums).map(|((_, receipt), sum)| release(receipt, sum, noise)).collect();
+        Ok((releases, order))
+    }
+}
+
+/// What needs the job: dimension, box, bound. Nothing here reads a record.
+fn check(active: &ActiveJob, queries: &[Query], job: &str, iteration: u64) -> Result<Vec<QueryKey>, AnswerStatus> {
+    let spec = &active.spec;
+    // Rounds are counted from 0; the ledger's integers are signed.
+    if iteration > i64::MAX as u64 {
+        return Err(AnswerStatus::Invalid);
+    }
+    queries
+        .iter()
+        .map(|query| {
+            let Query { chain, from, to, noise } = query;
+            if !spec.in_support(from) || !spec.in_support(to) {
+                tracing::warn!("job {job}, iteration {iteration}, chain {chain}: outside the job's parameter box");
+                return Err(AnswerStatus::Invalid);
+            }
+            let k_t = sensitivity(active.model.bound(from, to), spec.privacy.clip).map_err(|e| {
+                tracing::warn!("job {job}, iteration {iteration}, chain {chain}: {e}");
+                AnswerStatus::Invalid
+            })?;
+            if !sum_fits(active.data.records(), k_t) {
+                return Err(AnswerStatus::Invalid);
+            }
+            let (chain, s) = (*chain, *noise);
+            let content = QueryContent { job, spec_digest: &active.digest, iteration, chain, from, to, k_t, s };
+            Ok(QueryKey { chain, digest: content.digest(), k_t, s })
+        })
+        .collect()
+}
+
+/// The sums over the shard. A query that is charged gets a number, whatever happens: an error here would tell of a
+/// record. Kernels don't panic; should one, it is as if the shard were empty, and the owner's log says so.
+fn sums(active: &ActiveJob, steps: &[(&[f64], &[f64], Sensitivity)]) -> Result<Vec<LatticeSum>, AnswerStatus> {
+    let over = |data: &ModelData| catch_unwind(AssertUnwindSafe(|| active.model.lattice_sums(data, steps)));
+    over(&active.data).or_else(|_| {
+        tracing::error!("the model's kernel failed on these data; the answer holds noise alone. Please report this");
+        let empty = ModelData { outcome: Vec::new(), predictors: vec![Vec::new(); active.spec.model.predictors().len()] };
+        over(&empty).map_err(|_| AnswerStatus::Halted)
+    })
+}
+
+fn refused(job: &str, iteration: u64, refusal: Refusal) -> AnswerStatus {
+    tracing::warn!("job {job}, iteration {iteration}: {refusal}");
+    match refusal {
+        Refusal::DataBudget(_) | Refusal::JobBudget(_) => AnswerStatus::Budget,
+        Refusal::Conflict { .. } => AnswerStatus::Conflict,
+        Refusal::UnknownJob => AnswerStatus::UnknownJob,
+        // Messages are answered one at a time, so this is a receipt that got lost: stop rather than guess.
+        Refusal::InFlight { .. } => AnswerStatus::Halted,
+    }
+}
+
+fn halted(_: LedgerError) -> AnswerStatus {
+    AnswerStatus::Halted
+}

@@ -1,0 +1,99 @@
+//! `conclave-party`: the owner's commands.
+
+mod budget;
+mod init;
+mod run;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::config::PartyConfig;
+use crate::daemon::StartError;
+
+/// A data owner's daemon: answers a coordinator's queries about the records beside it, within a privacy budget.
+#[derive(Debug, Parser)]
+#[command(name = "conclave-party", version, no_binary_name = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Make the ledger, and where there is no key yet, a key and a signing request. Refuses where a ledger is.
+    Init(Common),
+    /// Attach to the coordinator and answer until told to stop.
+    Run(RunArgs),
+    /// Show what the data has spent of its budget. May be used while the party runs.
+    Budget(Common),
+}
+
+/// What every command takes.
+#[derive(Debug, Args)]
+struct Common {
+    /// The party's configuration file.
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+    /// Print one JSON object on standard output; `run` writes its log as JSON lines instead.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct RunArgs {
+    #[command(flatten)]
+    common: Common,
+    /// Check configuration, identity, data and ledger, say what was found, and exit.
+    #[arg(long)]
+    check: bool,
+    /// Write this file when the party is attached for the first time.
+    #[arg(long, value_name = "FILE", hide = true)]
+    ready_file: Option<PathBuf>,
+    /// Stop when standard input ends, as when the process that started this one is gone.
+    #[arg(long, hide = true)]
+    exit_with_stdin: bool,
+}
+
+/// Runs the command line. `args` are the arguments without the program's name.
+///
+/// Exit codes: 0 done, 2 the owner's input is wrong, 1 anything else.
+pub fn cli_main<I: IntoIterator<Item = OsString>>(args: I) -> ExitCode {
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version end here too; a closed terminal is no reason to fail.
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+        }
+    };
+    let done = match cli.command {
+        Command::Init(common) => init::init(&common),
+        Command::Run(args) => run::run(args),
+        Command::Budget(common) => budget::budget(&common),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("conclave-party: {error}");
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+fn load(common: &Common) -> Result<PartyConfig, StartError> {
+    Ok(PartyConfig::load(&common.config)?)
+}
+
+fn print_json(value: &impl serde::Serialize) -> Result<(), StartError> {
+    let text = serde_json::to_string(value).map_err(|e| StartError::System(e.to_string()))?;
+    print(&text)
+}
+
+/// Prints a line on standard output; a reader that hangs up is no panic.
+fn print(text: &str) -> Result<(), StartError> {
+    use std::io::Write;
+    writeln!(std::io::stdout(), "{text}").map_err(|e| StartError::System(format!("standard output: {e}")))
+}

@@ -1,0 +1,105 @@
+//! `party.toml`: what one data owner's daemon reads at start, checked in full before anything else happens.
+//!
+//! Every key is known or refused; what this version does not build yet is refused by name with the remedy, so that no
+//! owner believes in a protection that is not there. Relative paths are relative to the configuration file's folder.
+//!
+//! Built so far: `durability = "strict"`, `adjacency = "replace"` with one row as the unit of privacy, `approve =
+//! "automatic"` (to be written down: without it the key means "manual"), and `reply_delay_ms = 0`, which is also what its
+//! absence means: replies leave as soon as they are ready, so how long one takes can be told from outside.
+
+mod raw;
+
+use std::path::{Path, PathBuf};
+
+use conclave_common::accounting::Budget;
+use conclave_common::job::keys;
+
+/// One party's configuration, with absolute or caller-relative paths.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PartyConfig {
+    /// The party's name; its certificate must carry the same one.
+    pub name: String,
+    /// The coordinator's address, `https://host[:port]`.
+    pub coordinator: String,
+    /// Folder with `certificate.pem`, `key.pem` and `ca.pem`.
+    pub identity: PathBuf,
+    /// The ledger file.
+    pub ledger: PathBuf,
+    /// The records and how they are read.
+    pub data: DataConfig,
+    /// The budget of the data, over all jobs and for ever.
+    pub budget: Budget,
+    /// What a job must keep within.
+    pub policy: Policy,
+}
+
+/// Where the records are and what becomes of bad rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DataConfig {
+    /// A `.csv` or `.parquet` file.
+    pub path: PathBuf,
+    /// What a missing, non-numeric or non-finite value in a needed column does.
+    pub bad_rows: BadRows,
+}
+
+/// What a row with a missing, non-numeric or non-finite value in a needed column does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BadRows {
+    /// It stops the start, named by file, line and column.
+    Stop,
+    /// It is left out; the count is the owner's alone.
+    Drop,
+}
+
+/// The owner's limits. A limit that is not set does not limit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Policy {
+    /// Analysts whose jobs are admitted; `None` admits every analyst whom the consortium's CA signed.
+    pub analysts: Option<Vec<String>>,
+    /// Kinds of models admitted; `None` admits all.
+    pub models: Option<Vec<String>>,
+    /// The largest epsilon that a job may ask for, at the delta of the data's budget.
+    pub max_epsilon_per_job: Option<f64>,
+    /// The least noise standard deviation of a release, in log-likelihood units; zero when not set.
+    pub min_noise_sd: f64,
+    /// Columns that jobs may use; they are also the only ones that are read. `None` reads and admits all.
+    pub columns: Option<Vec<String>>,
+}
+
+/// A configuration that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}: {message}", .file.display())]
+pub struct ConfigError {
+    /// The configuration file.
+    pub file: PathBuf,
+    /// What is wrong, with the key and the remedy.
+    pub message: String,
+}
+
+impl PartyConfig {
+    /// Reads and checks a configuration file.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, by key, with the remedy.
+    pub fn load(path: &Path) -> Result<Self, ConfigError> {
+        let fail = |message: String| ConfigError { file: path.to_owned(), message };
+        let text = std::fs::read_to_string(path)
+            .map_err(|e| fail(format!("cannot be read: {e}; --config names the party's configuration file")))?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        Self::parse(&text, folder).map_err(fail)
+    }
+
+    /// Checks a configuration's text; relative paths are taken from `folder`.
+    ///
+    /// # Errors
+    /// A sentence that names the key and the remedy.
+    pub fn parse(text: &str, folder: &Path) -> Result<Self, String> {
+        let table: toml::Table = text.parse().map_err(|e: toml::de::Error| e.to_string().trim_end().to_owned())?;
+        keys::check(&table, &raw::KEYS).map_err(|e| e.to_string())?;
+        let raw: raw::Config = table.try_into().map_err(|e: toml::de::Error| e.to_string().trim_end().to_owned())?;
+        raw.check(folder)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,155 @@
+//! The daemon: everything checked, then the answering thread and the link.
+
+use std::future::Future;
+use std::path::{Path, PathBuf};
+
+use conclave_proto::ca;
+use conclave_proto::error::Fault;
+use conclave_proto::identity::{PeerIdentity, Role};
+
+use crate::answer::{Answerer, thread};
+use crate::config::{ConfigError, PartyConfig};
+use crate::data::{DataError, Shard};
+use crate::ledger::{Ledger, LedgerError};
+use crate::link::{Link, load_identity};
+use crate::noise::Noise;
+
+/// Why a party can't start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The configuration.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The data file.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// The ledger.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// The identity folder.
+    #[error(transparent)]
+    Identity(#[from] Fault),
+    /// The operating system.
+    #[error("{0}")]
+    System(String),
+}
+
+impl StartError {
+    /// The exit code: 2 where the owner's files are wrong, 1 where the machine is.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Config(_) | Self::Data(_) => 2,
+            Self::Ledger(
+                LedgerError::Exists(_)
+                | LedgerError::Missing(_)
+                | LedgerError::Foreign { .. }
+                | LedgerError::Party { .. }
+                | LedgerError::Budget { .. }
+                | LedgerError::Accounting(_),
+            ) => 2,
+            Self::Identity(fault) => fault.code.exit_code(),
+            Self::Ledger(_) | Self::System(_) => 1,
+        }
+    }
+}
+
+/// Makes the ledger of a party's data: an explicit act, once.
+///
+/// # Errors
+/// [`LedgerError::Exists`] where there is one; see [`Ledger::init`].
+pub fn init_ledger(config: &PartyConfig) -> Result<(), StartError> {
+    Ok(Ledger::init(&config.ledger, &config.name, &config.budget)?)
+}
+
+/// Makes a private key and a signing request in the identity folder, unless there is a key; gives the request's path.
+pub(crate) fn init_identity(config: &PartyConfig) -> Result<Option<PathBuf>, StartError> {
+    let folder = &config.identity;
+    let (key, request) = (folder.join("key.pem"), folder.join("request.pem"));
+    if key.exists() {
+        return Ok(None);
+    }
+    let system = |path: &Path, e: std::io::Error| StartError::System(format!("{}: {e}", path.display()));
+    std::fs::create_dir_all(folder).map_err(|e| system(folder, e))?;
+    let made = ca::make_request(&PeerIdentity::new(Role::Party, &config.name)?, &[])?;
+    std::fs::write(&request, made.pem).map_err(|e| system(&request, e))?;
+    write_private(&key, &made.key_pem).map_err(|e| system(&key, e))?;
+    Ok(Some(request))
+}
+
+fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
+    use std::io::Write;
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+/// Everything a party needs before it dials: identity, records, ledger, noise.
+///
+/// # Errors
+/// The first thing that is wrong, with the remedy.
+pub(crate) fn prepare(config: &PartyConfig) -> Result<Answerer, StartError> {
+    load_identity(&config.identity, &config.name)?;
+    let shard = Shard::load(&config.data, config.policy.columns.as_deref())?;
+    tracing::info!("{}: {} records read, {} rows left out", shard.file().display(), shard.records(), shard.dropped());
+    for (limit, set) in [
+        ("analysts", config.policy.analysts.is_some()),
+        ("models", config.policy.models.is_some()),
+        ("max_epsilon_per_job", config.policy.max_epsilon_per_job.is_some()),
+        ("columns", config.policy.columns.is_some()),
+    ] {
+        if !set {
+            tracing::warn!("[policy] sets no {limit}: jobs are not limited in it");
+        }
+    }
+    let ledger = Ledger::open(&config.ledger, &config.name, &config.budget)?;
+    let (spent, limit) = ledger.units();
+    tracing::info!("ledger {}: {:.2}% of the budget spent", config.ledger.display(), 100.0 * spent as f64 / limit as f64);
+    let noise = Noise::from_os().map_err(|e| StartError::System(format!("the operating system gives no random numbers: {e}")))?;
+    let (name, policy) = (config.name.clone(), config.policy.clone());
+    Ok(Answerer::new(name, policy, config.budget, shard, ledger, noise))
+}
+
+/// Runs a party until `shutdown` completes: then the answer in hand is finished, sent, and the ledger closed.
+///
+/// # Errors
+/// [`StartError`] before anything is dialled. Once started, a lost connection is dialled again for ever.
+pub async fn run(config: PartyConfig, shutdown: impl Future<Output = ()>) -> Result<(), StartError> {
+    run_with(config, None, shutdown).await
+}
+
+/// As [`run`], and writes `ready_file` when the party is attached for the first time.
+///
+/// # Errors
+/// As [`run`].
+pub async fn run_with(
+    config: PartyConfig,
+    ready_file: Option<PathBuf>,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), StartError> {
+    let answerer = prepare(&config)?;
+    let (desk, thread) = thread::start(answerer).map_err(|e| StartError::System(format!("no thread: {e}")))?;
+    let mut link = Link { party: config.name, coordinator: config.coordinator, identity: config.identity, desk, ready_file };
+    let (stop, mut stopping) = tokio::sync::watch::channel(false);
+    let kept = {
+        let keep = link.keep(&mut stopping);
+        tokio::pin!(keep, shutdown);
+        tokio::select! {
+            () = &mut shutdown => {
+                tracing::info!("stopping");
+                stop.send_replace(true);
+                keep.await
+            }
+            kept = &mut keep => kept,
+        }
+    };
+    drop(link);
+    let joined = tokio::task::spawn_blocking(move || thread.join()).await;
+    match joined {
+        Ok(Ok(())) if kept.is_ok() => Ok(()),
+        _ => Err(StartError::System("the answering thread ended; see the log above".into())),
+    }
+}

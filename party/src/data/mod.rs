@@ -1,0 +1,196 @@
+//! The shard: the owner's records, read once at start into columns of numbers.
+//!
+//! Only needed columns are read: those that `policy.columns` names, or all. What this module says (counts of dropped
+//! rows, places of bad values) goes to the owner's own log and nowhere else, and never holds a value.
+
+mod bind;
+mod csv;
+mod parquet;
+mod rows;
+
+use std::path::{Path, PathBuf};
+
+pub use bind::{BindError, bind};
+
+use crate::config::{BadRows, DataConfig};
+
+/// Why a value can't be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flaw {
+    /// Empty, null or not there.
+    Missing,
+    /// Not a number.
+    NotNumeric,
+    /// An infinity or NaN.
+    NotFinite,
+}
+
+impl std::fmt::Display for Flaw {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Flaw::Missing => "is missing",
+            Flaw::NotNumeric => "is not a number",
+            Flaw::NotFinite => "is not finite",
+        })
+    }
+}
+
+/// A data file that can't be used. Names file, place and column, never a value.
+#[derive(Debug, thiserror::Error)]
+pub enum DataError {
+    /// The file can't be opened, or isn't what its name says.
+    #[error("{}: {reason}", .file.display())]
+    Unreadable {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong, with the remedy.
+        reason: String,
+    },
+    /// A needed column isn't there.
+    #[error("{}: has no column {column:?}{hint}; its columns are {}", .file.display(), .known.join(", "))]
+    UnknownColumn {
+        /// The file.
+        file: PathBuf,
+        /// The column asked for.
+        column: String,
+        /// A near name, as a half sentence; empty where none is near.
+        hint: String,
+        /// The file's columns.
+        known: Vec<String>,
+    },
+    /// A header names a column twice.
+    #[error("{}: names column {column:?} twice; every column needs a name of its own", .file.display())]
+    DuplicateColumn {
+        /// The file.
+        file: PathBuf,
+        /// The name.
+        column: String,
+    },
+    /// A bad value in a needed column, where the owner asked to stop.
+    #[error(
+        "{}, {place}, column {column:?}: the value {flaw}; mend the file, or write bad_rows = \"drop\" under [data] to \
+         leave such rows out{more}", .file.display()
+    )]
+    BadValue {
+        /// The file.
+        file: PathBuf,
+        /// `line N` of a CSV file (the header is line 1), `row N` of a Parquet file (from 1).
+        place: String,
+        /// The column.
+        column: String,
+        /// What is wrong with the value.
+        flaw: Flaw,
+        /// A further remedy, as a half sentence, where `policy.columns` isn't set.
+        more: &'static str,
+    },
+    /// No record to speak of.
+    #[error("{}: {reason}", .file.display())]
+    Empty {
+        /// The file.
+        file: PathBuf,
+        /// What was found instead.
+        reason: String,
+    },
+}
+
+/// The cleaned records of one party, by column.
+#[derive(Clone, PartialEq)]
+pub struct Shard {
+    file: PathBuf,
+    header: Vec<String>,
+    names: Vec<String>,
+    columns: Vec<Vec<f64>>,
+    dropped: u64,
+}
+
+impl Shard {
+    /// Reads the file that `config` names; `needed` are the columns to read, `None` all of them.
+    ///
+    /// # Errors
+    /// [`DataError`]: an unreadable or empty file, an unknown or repeated column, or a bad value where the owner asked
+    /// to stop at one.
+    pub fn load(config: &DataConfig, needed: Option<&[String]>) -> Result<Self, DataError> {
+        let extension = config.path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase);
+        let shard = match extension.as_deref() {
+            Some("csv") => csv::read(&config.path, needed, config.bad_rows),
+            Some("parquet") => parquet::read(&config.path, needed, config.bad_rows),
+            _ => Err(DataError::Unreadable {
+                file: config.path.clone(),
+                reason: "`data.path` must name a .csv or a .parquet file".into(),
+            }),
+        }?;
+        if shard.records() == 0 {
+            let reason = match shard.dropped {
+                0 => "has no rows".to_owned(),
+                n => format!("has no usable row: all {n} hold a missing, non-numeric or non-finite value"),
+            };
+            return Err(DataError::Empty { file: shard.file, reason });
+        }
+        Ok(shard)
+    }
+
+    /// Number of records after cleaning; public under replacement adjacency.
+    pub fn records(&self) -> u64 {
+        self.columns.first().map_or(0, |c| c.len() as u64)
+    }
+
+    /// Number of rows left out for bad values; for the owner alone.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// The file the records came from.
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// Names of all of the file's columns.
+    pub fn header(&self) -> &[String] {
+        &self.header
+    }
+
+    /// Names of the columns that were read.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// A column's values, one per record.
+    pub fn column(&self, name: &str) -> Option<&[f64]> {
+        let at = self.names.iter().position(|n| n == name)?;
+        self.columns.get(at).map(Vec::as_slice)
+    }
+}
+
+/// Shows the shape and no value, so that no log line can hold a record.
+impl std::fmt::Debug for Shard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shard").field("names", &self.names).finish_non_exhaustive()
+    }
+}
+
+/// The needed columns' places in the file's header: all of it where `needed` is `None`.
+fn select(file: &Path, header: &[String], needed: Option<&[String]>) -> Result<Vec<(String, usize)>, DataError> {
+    if let Some(twice) = header.iter().enumerate().find_map(|(i, h)| header[..i].contains(h).then_some(h)) {
+        return Err(DataError::DuplicateColumn { file: file.to_owned(), column: twice.clone() });
+    }
+    let Some(needed) = needed else {
+        return Ok(header.iter().cloned().zip(0..).collect());
+    };
+    needed
+        .iter()
+        .map(|name| match header.iter().position(|h| h == name) {
+            Some(at) => Ok((name.clone(), at)),
+            None => Err(DataError::UnknownColumn {
+                file: file.to_owned(),
+                column: name.clone(),
+                hint: conclave_common::job::keys::nearest(name, header.iter().map(String::as_str))
+                    .map(|n| format!(" (did you mean {n:?}?)"))
+                    .unwrap_or_default(),
+                known: header.to_vec(),
+            }),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

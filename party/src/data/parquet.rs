@@ -1,0 +1,137 @@
+//! Parquet files: every flat column of a numeric physical type; nulls are missing values.
+
+use std::fs::File;
+use std::panic::catch_unwind;
+use std::path::Path;
+
+use parquet::basic::{ConvertedType, LogicalType};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::data_type::DataType;
+use parquet::errors::ParquetError;
+use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use parquet::schema::types::ColumnDescriptor;
+
+use super::rows::{Rows, finite};
+use super::{BadRows, DataError, Flaw, Shard, select};
+
+type Values = Vec<Result<f64, Flaw>>;
+
+pub(super) fn read(path: &Path, needed: Option<&[String]>, bad_rows: BadRows) -> Result<Shard, DataError> {
+    // The reader asserts what a damaged file may break.
+    catch_unwind(|| decode(path, needed, bad_rows)).unwrap_or_else(|_| {
+        let reason = "cannot be read as Parquet: the file is damaged".into();
+        Err(DataError::Unreadable { file: path.to_owned(), reason })
+    })
+}
+
+fn decode(path: &Path, needed: Option<&[String]>, bad_rows: BadRows) -> Result<Shard, DataError> {
+    let unreadable = |reason: String| DataError::Unreadable { file: path.to_owned(), reason };
+    let broken = |e: ParquetError| unreadable(format!("cannot be read as Parquet: {e}"));
+    let file = File::open(path).map_err(|e| unreadable(format!("cannot be read: {e}; `data.path` names the records")))?;
+    let reader = SerializedFileReader::new(file).map_err(broken)?;
+    let schema = reader.metadata().file_metadata().schema_descr_ptr();
+    let header: Vec<String> = schema.columns().iter().map(|c| c.path().string()).collect();
+    if header.is_empty() {
+        return Err(DataError::Empty { file: path.to_owned(), reason: "has no columns".into() });
+    }
+    let chosen = select(path, &header, needed)?;
+    for (name, at) in &chosen {
+        check_kind(&schema.column(*at)).map_err(|why| unreadable(format!("column {name:?} {why}")))?;
+    }
+    let mut rows = Rows::new(path, header.clone(), chosen.iter().map(|c| c.0.clone()).collect(), bad_rows);
+    let mut row = 0u64;
+    for group in 0..reader.num_row_groups() {
+        let group = reader.get_row_group(group).map_err(broken)?;
+        let count = usize::try_from(group.metadata().num_rows())
+            .map_err(|_| unreadable("a row group has a negative number of rows: the file is damaged".into()))?;
+        let columns: Vec<Values> = chosen
+            .iter()
+            .map(|(name, at)| {
+                read_column(&*group, *at, count).map_err(|e| unreadable(format!("column {name:?} cannot be read: {e}")))
+            })
+            .collect::<Result<_, _>>()?;
+        let mut values = Values::with_capacity(columns.len());
+        for at in 0..count {
+            row += 1;
+            values.clear();
+            values.extend(columns.iter().map(|c| c[at]));
+            rows.push(&values, || format!("row {row}"))?;
+        }
+    }
+    Ok(rows.finish())
+}
+
+fn check_kind(column: &ColumnDescriptor) -> Result<(), String> {
+    use parquet::basic::Type;
+    if column.path().parts().len() > 1 || column.max_rep_level() > 0 {
+        return Err("is nested; only flat columns can be used: name others in [policy] columns".into());
+    }
+    match column.physical_type() {
+        Type::BOOLEAN | Type::INT32 | Type::INT64 | Type::FLOAT | Type::DOUBLE => Ok(()),
+        other => {
+            Err(format!("is of type {other}, which is not numeric; convert it to a number, or leave it out of [policy] columns"))
+        }
+    }
+}
+
+/// One column of a row group, one entry per row.
+fn read_column(group: &dyn RowGroupReader, at: usize, count: usize) -> Result<Values, ParquetError> {
+    let descriptor = group.metadata().schema_descr_ptr().column(at);
+    let divisor = 10f64.powi(decimal_places(&descriptor));
+    let unsigned = is_unsigned(&descriptor);
+    match group.get_column_reader(at)? {
+        ColumnReader::BoolColumnReader(r) => drain(r, &descriptor, count, |v| f64::from(u8::from(*v))),
+        ColumnReader::Int32ColumnReader(r) if unsigned => drain(r, &descriptor, count, |v| f64::from(v.cast_unsigned())),
+        ColumnReader::Int32ColumnReader(r) => drain(r, &descriptor, count, |v| f64::from(*v) / divisor),
+        ColumnReader::Int64ColumnReader(r) if unsigned => drain(r, &descriptor, count, |v| v.cast_unsigned() as f64),
+        ColumnReader::Int64ColumnReader(r) => drain(r, &descriptor, count, |v| *v as f64 / divisor),
+        ColumnReader::FloatColumnReader(r) => drain(r, &descriptor, count, |v| f64::from(*v)),
+        ColumnReader::DoubleColumnReader(r) => drain(r, &descriptor, count, |v| *v),
+        _ => Err(ParquetError::General("its type is not numeric".into())),
+    }
+}
+
+fn drain<T: DataType>(
+    mut reader: ColumnReaderImpl<T>,
+    descriptor: &ColumnDescriptor,
+    count: usize,
+    to_f64: impl Fn(&T::T) -> f64,
+) -> Result<Values, ParquetError> {
+    let present = descriptor.max_def_level();
+    let (mut levels, mut raw) = (Vec::new(), Vec::new());
+    let mut rows = 0;
+    while rows < count {
+        let (records, _, _) = reader.read_records(count - rows, Some(&mut levels), None, &mut raw)?;
+        if records == 0 {
+            return Err(ParquetError::EOF(format!("{rows} rows instead of {count}: the file is damaged")));
+        }
+        rows += records;
+    }
+    let mut found = raw.iter().map(|v| finite(to_f64(v)));
+    let mut next = || found.next().ok_or_else(|| ParquetError::EOF("values are missing: the file is damaged".into()));
+    if present == 0 {
+        return (0..count).map(|_| next()).collect();
+    }
+    if levels.len() != count {
+        return Err(ParquetError::EOF(format!("{} levels instead of {count}: the file is damaged", levels.len())));
+    }
+    levels.iter().map(|level| if *level == present { next() } else { Ok(Err(Flaw::Missing)) }).collect()
+}
+
+fn decimal_places(column: &ColumnDescriptor) -> i32 {
+    match column.logical_type_ref() {
+        Some(LogicalType::Decimal(d)) => d.scale,
+        _ if column.converted_type() == ConvertedType::DECIMAL => column.type_scale(),
+        _ => 0,
+    }
+}
+
+fn is_unsigned(column: &ColumnDescriptor) -> bool {
+    match column.logical_type_ref() {
+        Some(LogicalType::Integer(i)) => !i.is_signed,
+        _ => matches!(
+            column.converted_type(),
+            ConvertedType::UINT_8 | ConvertedType::UINT_16 | ConvertedType::UINT_32 | ConvertedType::UINT_64
+        ),
+    }
+}

@@ -1,0 +1,182 @@
+#![allow(clippy::unwrap_used)]
+use std::fs::File;
+use std::sync::Arc;
+
+use ::parquet::data_type::{BoolType, ByteArrayType, DoubleType, FloatType, Int32Type, Int64Type};
+use ::parquet::file::properties::WriterProperties;
+use ::parquet::file::writer::SerializedFileWriter;
+use ::parquet::schema::parser::parse_message_type;
+use tempfile::TempDir;
+
+use super::*;
+use crate::testing::{data, write};
+
+fn csv(text: &str, needed: Option<&[&str]>, bad_rows: BadRows) -> Result<Shard, DataError> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(folder.path(), "a.csv", text);
+    load(path, needed, bad_rows)
+}
+
+fn load(path: PathBuf, needed: Option<&[&str]>, bad_rows: BadRows) -> Result<Shard, DataError> {
+    let needed: Option<Vec<String>> = needed.map(|n| n.iter().map(|c| (*c).to_owned()).collect());
+    Shard::load(&data(path, bad_rows), needed.as_deref())
+}
+
+#[test]
+fn reads_needed_columns_in_any_order() {
+    let text = "\u{feff}age , name,\"bmi\"\r\n30,\"Ann, \"\"A\"\"\", 22.5 \r\n4e1,Bob,-1\r\n";
+    let shard = csv(text, Some(&["bmi", "age"]), BadRows::Stop).unwrap();
+    assert_eq!(shard.column("age").unwrap(), [30.0, 40.0]);
+    assert_eq!(shard.column("bmi").unwrap(), [22.5, -1.0]);
+    assert_eq!(shard.column("name"), None);
+    assert_eq!(shard.header(), ["age", "name", "bmi"]);
+    assert_eq!((shard.records(), shard.dropped()), (2, 0));
+}
+
+#[test]
+fn a_bad_value_is_named_by_file_line_and_column() {
+    for (cell, flaw) in [
+        ("", "is missing"),
+        ("  ", "is missing"),
+        ("high", "is not a number"),
+        ("1,5", "is not a number"),
+        ("NaN", "is not finite"),
+        ("-inf", "is not finite"),
+        ("1e999", "is not finite"),
+    ] {
+        // The quoted newline makes lines and rows differ.
+        let text = format!("name,age\n\"A\nnn\",30\nSecretName,\"{cell}\"\n");
+        let error = csv(&text, Some(&["age"]), BadRows::Stop).unwrap_err().to_string();
+        assert!(error.contains("a.csv, line 4, column \"age\"") && error.contains(flaw), "{error}");
+        assert!(error.contains("bad_rows = \"drop\""), "{error}");
+        assert!(!error.contains("SecretName") && (cell.trim().is_empty() || cell == "inf" || !error.contains(cell)));
+        // In a column that nobody needs it does no harm.
+        assert_eq!(csv(&format!("name,age\n\"{cell}\",30\n"), Some(&["age"]), BadRows::Stop).unwrap().records(), 1);
+    }
+}
+
+#[test]
+fn bad_rows_can_be_left_out_whole() {
+    let text = "a,b\n1,2\n3\n5,6,7\n,8\n9,x\n10,11\n";
+    let shard = csv(text, None, BadRows::Drop).unwrap();
+    assert_eq!((shard.column("a").unwrap(), shard.column("b").unwrap()), (&[1.0, 10.0][..], &[2.0, 11.0][..]));
+    assert_eq!((shard.records(), shard.dropped()), (2, 4));
+    let error = csv(text, None, BadRows::Stop).unwrap_err().to_string();
+    assert!(error.contains("line 3, column \"b\""), "{error}");
+    let error = csv("a,b\n5,6,7\n", None, BadRows::Stop).unwrap_err().to_string();
+    assert!(error.contains("line 2 with 3 fields under a header of 2"), "{error}");
+    let error = csv("a,name\n1,x\n2,y\n", None, BadRows::Drop).unwrap_err().to_string();
+    assert!(error.contains("no usable row: all 2"), "{error}");
+    let error = csv("a,name\n1,x\n", None, BadRows::Stop).unwrap_err().to_string();
+    assert!(error.contains("[policy] columns"), "{error}");
+}
+
+#[test]
+fn unknown_and_repeated_columns_and_empty_files_are_named() {
+    let error = csv("age,bmi\n1,2\n", Some(&["agee"]), BadRows::Stop).unwrap_err().to_string();
+    assert!(error.contains("\"agee\"") && error.contains("did you mean \"age\"") && error.contains("age, bmi"), "{error}");
+    let error = csv("age,bmi,age\n1,2,3\n", Some(&["bmi"]), BadRows::Stop).unwrap_err().to_string();
+    assert!(error.contains("\"age\" twice"), "{error}");
+    for (text, said) in [("", "is empty"), ("\n", "is empty"), ("age\n", "no rows")] {
+        let error = csv(text, Some(&["age"]), BadRows::Stop).unwrap_err().to_string();
+        assert!(error.contains(said), "{text:?}: {error}");
+    }
+    let error = load("/nowhere/a.csv".into(), None, BadRows::Stop).unwrap_err().to_string();
+    assert!(error.contains("/nowhere/a.csv") && error.contains("data.path"), "{error}");
+    let error = load("/nowhere/a.xlsx".into(), None, BadRows::Stop).unwrap_err().to_string();
+    assert!(error.contains(".parquet"), "{error}");
+}
+
+#[test]
+fn text_that_is_not_utf8_is_a_bad_value() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.csv");
+    std::fs::write(&path, b"age,name\n1,\xff\n\xff,x\n").unwrap();
+    let error = load(path, Some(&["age"]), BadRows::Stop).unwrap_err().to_string();
+    assert!(error.contains("line 3") && error.contains("is not a number"), "{error}");
+}
+
+/// Two row groups of every type; the nullable column lacks its second value.
+fn parquet_file(folder: &TempDir) -> PathBuf {
+    let schema = "message m { required boolean flag; required int32 small (UINT_32); required int64 money (DECIMAL(9,2));
+        required float f; optional double d; optional binary name (UTF8); repeated int32 many; }";
+    let path = folder.path().join("a.parquet");
+    let properties = Arc::new(WriterProperties::builder().build());
+    let schema = Arc::new(parse_message_type(schema).unwrap());
+    let mut writer = SerializedFileWriter::new(File::create(&path).unwrap(), schema, properties).unwrap();
+    for _ in 0..2 {
+        let mut group = writer.next_row_group().unwrap();
+        let levels = [1, 0, 1];
+        macro_rules! column {
+            ($kind:ty, $values:expr, $levels:expr, $repeats:expr) => {{
+                let mut column = group.next_column().unwrap().unwrap();
+                column.typed::<$kind>().write_batch($values, $levels, $repeats).unwrap();
+                column.close().unwrap();
+            }};
+        }
+        column!(BoolType, &[true, false, true], None, None);
+        column!(Int32Type, &[1, -1, 3], None, None);
+        column!(Int64Type, &[150, -25, 0], None, None);
+        column!(FloatType, &[0.5, 1.5, f32::NAN], None, None);
+        column!(DoubleType, &[2.5, 3.5], Some(&levels), None);
+        column!(ByteArrayType, &["x".into(), "y".into()], Some(&levels), None);
+        column!(Int32Type, &[1, 2, 3], Some(&[1, 1, 1]), Some(&[0, 0, 0]));
+        group.close().unwrap();
+    }
+    writer.close().unwrap();
+    path
+}
+
+#[test]
+fn parquet_reads_every_numeric_type() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = parquet_file(&folder);
+    let shard = load(path.clone(), Some(&["money", "flag", "small"]), BadRows::Stop).unwrap();
+    assert_eq!(shard.column("flag").unwrap(), [1.0, 0.0, 1.0, 1.0, 0.0, 1.0]);
+    assert_eq!(shard.column("small").unwrap()[..3], [1.0, f64::from(u32::MAX), 3.0]);
+    assert_eq!(shard.column("money").unwrap()[3..], [1.5, -0.25, 0.0]);
+    let shard = load(path, Some(&["f", "d"]), BadRows::Drop).unwrap();
+    assert_eq!((shard.column("f").unwrap(), shard.column("d").unwrap()), (&[0.5, 0.5][..], &[2.5, 2.5][..]));
+    assert_eq!((shard.records(), shard.dropped()), (2, 4));
+}
+
+#[test]
+fn parquet_errors_name_row_and_column() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = parquet_file(&folder);
+    for (column, said) in [
+        ("d", "row 2, column \"d\": the value is missing"),
+        ("f", "row 3, column \"f\": the value is not finite"),
+        ("name", "column \"name\" is of type BYTE_ARRAY"),
+        ("many", "column \"many\" is nested"),
+        ("smal", "did you mean \"small\""),
+    ] {
+        let error = load(path.clone(), Some(&[column]), BadRows::Stop).unwrap_err().to_string();
+        assert!(error.contains("a.parquet") && error.contains(said), "{error}");
+    }
+}
+
+#[test]
+fn a_damaged_parquet_file_is_an_error_and_no_panic() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = std::fs::read(parquet_file(&folder)).unwrap();
+    let path = folder.path().join("b.parquet");
+    for length in [0, 4, whole.len() / 2, whole.len() - 1] {
+        std::fs::write(&path, &whole[..length]).unwrap();
+        let error = load(path.clone(), Some(&["money"]), BadRows::Stop).unwrap_err().to_string();
+        assert!(error.contains("b.parquet"), "{error}");
+    }
+    // Whatever a flipped byte gives, it gives an answer.
+    for at in 0..whole.len() {
+        let mut flipped = whole.clone();
+        flipped[at] ^= 0x55;
+        std::fs::write(&path, &flipped).unwrap();
+        let _ = load(path.clone(), Some(&["money", "d"]), BadRows::Stop);
+    }
+}
+
+#[test]
+fn a_shard_shows_no_value() {
+    let shard = csv("age\n123456\n", None, BadRows::Stop).unwrap();
+    assert!(!format!("{shard:?}").contains("123456"));
+}

@@ -1,0 +1,98 @@
+//! What can go wrong with a ledger.
+
+use std::path::{Path, PathBuf};
+
+use conclave_common::accounting::AccountingError;
+
+/// A ledger that can't be made, opened or used.
+#[derive(Debug, thiserror::Error)]
+pub enum LedgerError {
+    /// `init` where a ledger is.
+    #[error("{}: a ledger is here already; it holds what the data has spent and is never replaced", .0.display())]
+    Exists(PathBuf),
+    /// No ledger where the configuration says there is one.
+    #[error(
+        "{}: there is no ledger here. If it has been moved, restore it; only if this data has never answered a job, \
+         make one with `conclave-party init --config …`", .0.display()
+    )]
+    Missing(PathBuf),
+    /// Another process holds it.
+    #[error("{}: another process holds this ledger; stop that one first", .0.display())]
+    Locked(PathBuf),
+    /// The file is no ledger, or not one that this version reads.
+    #[error("{}: {reason}", .file.display())]
+    Foreign {
+        /// The file.
+        file: PathBuf,
+        /// What it is instead.
+        reason: String,
+    },
+    /// Made for another party.
+    #[error(
+        "{}: this is the ledger of party {found:?}, and the configuration's name is {expected:?}; point `ledger` at the \
+         right file", .file.display()
+    )]
+    Party {
+        /// The file.
+        file: PathBuf,
+        /// The ledger's party.
+        found: String,
+        /// The configuration's.
+        expected: String,
+    },
+    /// Made for another budget.
+    #[error(
+        "{}: this ledger was made for epsilon = {}, delta = {}, and [budget] says epsilon = {}, delta = {}; write the \
+         ledger's budget into [budget]: what the data may spend is fixed when its ledger is made",
+        .file.display(), .found.0, .found.1, .expected.0, .expected.1
+    )]
+    Budget {
+        /// The file.
+        file: PathBuf,
+        /// The ledger's epsilon and delta, as it holds them.
+        found: (String, String),
+        /// The configuration's.
+        expected: (String, String),
+    },
+    /// Its sums don't hold.
+    #[error("{}: the ledger is damaged: {reason}; restore it from a copy that is not older than it", .file.display())]
+    Corrupt {
+        /// The file.
+        file: PathBuf,
+        /// What doesn't hold.
+        reason: String,
+    },
+    /// A job id that stands for something else.
+    #[error("{0}")]
+    Job(String),
+    /// A release of another ledger, or of an earlier opening.
+    #[error("a release that this ledger has not charged")]
+    NotCharged,
+    /// The budget is none that can be accounted for.
+    #[error("{0}")]
+    Accounting(#[from] AccountingError),
+    /// The database failed.
+    #[error("the database failed: {0}")]
+    Database(#[from] rusqlite::Error),
+    /// The file system failed.
+    #[error("{}: {reason}", .file.display())]
+    Io {
+        /// The file.
+        file: PathBuf,
+        /// What failed.
+        reason: String,
+    },
+    /// An earlier failure was final.
+    #[error("the ledger failed earlier and answers no more until the party is restarted: {0}")]
+    Halted(String),
+}
+
+impl LedgerError {
+    pub(super) fn io(file: &Path, error: &std::io::Error) -> Self {
+        Self::Io { file: file.to_owned(), reason: error.to_string() }
+    }
+
+    pub(super) fn corrupt(file: &Path, reason: impl Into<String>) -> Self {
+        Self::Corrupt { file: file.to_owned(), reason: reason.into() }
+    }
+}

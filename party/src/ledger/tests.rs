@@ -1,0 +1,305 @@
+#![allow(clippy::unwrap_used)]
+use std::path::PathBuf;
+
+use conclave_common::accounting::charge_units;
+use tempfile::TempDir;
+
+use super::*;
+use crate::noise::Noise;
+use crate::release::release;
+use crate::testing::{JOB, budget, entry, key, no_sum};
+
+struct Desk {
+    folder: TempDir,
+    noise: Noise,
+}
+
+impl Desk {
+    fn new() -> (Self, Ledger) {
+        let desk = Self { folder: tempfile::tempdir().unwrap(), noise: Noise::from_os().unwrap() };
+        Ledger::init(&desk.path(), "hospital-a", &budget()).unwrap();
+        let ledger = desk.reopen();
+        (desk, ledger)
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("ledger.sqlite")
+    }
+
+    /// Opens the ledger and the job.
+    fn reopen(&self) -> Ledger {
+        let mut ledger = Ledger::open(&self.path(), "hospital-a", &budget()).unwrap();
+        ledger.open_job(&entry(JOB, budget())).unwrap();
+        ledger
+    }
+
+    fn sql(&self, statement: &str) {
+        Connection::open(self.path()).unwrap().execute_batch(statement).unwrap();
+    }
+
+    /// Charges, releases and records one message; gives the numbers that may leave.
+    fn answer(&mut self, ledger: &mut Ledger, iteration: u64, keys: &[QueryKey]) -> Vec<i64> {
+        let grants = granted(ledger.charge(JOB, iteration, keys).unwrap());
+        let mut values = Vec::new();
+        for grant in grants {
+            match grant {
+                Grant::Answered(recorded) => values.push(recorded.value()),
+                Grant::Charged(receipt) => {
+                    let one = release(receipt, no_sum(), &mut self.noise);
+                    values.extend(ledger.record(vec![one]).unwrap().into_iter().map(Recorded::value));
+                }
+            }
+        }
+        values
+    }
+}
+
+fn granted(outcome: ChargeOutcome) -> Vec<Grant> {
+    match outcome {
+        ChargeOutcome::Granted(grants) => grants,
+        ChargeOutcome::Refused(refusal) => panic!("{refusal}"),
+    }
+}
+
+fn refused(outcome: ChargeOutcome) -> Refusal {
+    match outcome {
+        ChargeOutcome::Refused(refusal) => refusal,
+        ChargeOutcome::Granted(_) => panic!("granted"),
+    }
+}
+
+#[test]
+fn a_ledger_is_made_once_and_never_by_accident() {
+    let (desk, ledger) = Desk::new();
+    drop(ledger);
+    assert!(matches!(Ledger::init(&desk.path(), "hospital-a", &budget()), Err(LedgerError::Exists(_))));
+    let elsewhere = desk.folder.path().join("other.sqlite");
+    let error = Ledger::open(&elsewhere, "hospital-a", &budget()).unwrap_err();
+    assert!(matches!(error, LedgerError::Missing(_)));
+    assert!(error.to_string().contains("init"), "{error}");
+    assert!(!elsewhere.exists());
+    // Half of a ledger that was moved: its log would be played into a new one.
+    std::fs::write(desk.folder.path().join("other.sqlite-wal"), "x").unwrap();
+    assert!(matches!(Ledger::init(&elsewhere, "hospital-a", &budget()), Err(LedgerError::Foreign { .. })));
+}
+
+#[test]
+fn one_process_holds_it_under_any_name() {
+    let (desk, ledger) = Desk::new();
+    assert!(matches!(Ledger::open(&desk.path(), "hospital-a", &budget()), Err(LedgerError::Locked(_))));
+    #[cfg(unix)]
+    {
+        let link = desk.folder.path().join("link.sqlite");
+        std::os::unix::fs::symlink(desk.path(), &link).unwrap();
+        assert!(matches!(Ledger::open(&link, "hospital-a", &budget()), Err(LedgerError::Locked(_))));
+    }
+    // Readers are welcome all the while.
+    assert_eq!(report(&desk.path(), "hospital-a", &budget()).unwrap().queries, 0);
+    drop(ledger);
+    desk.reopen();
+}
+
+#[test]
+fn budget_party_and_file_must_match() {
+    let (desk, ledger) = Desk::new();
+    drop(ledger);
+    let other = Budget::new(f64::from_bits(8f64.to_bits() + 1), 1e-6).unwrap();
+    let error = Ledger::open(&desk.path(), "hospital-a", &other).unwrap_err();
+    assert!(matches!(error, LedgerError::Budget { .. }));
+    assert!(error.to_string().contains("[budget]"), "{error}");
+    assert!(matches!(Ledger::open(&desk.path(), "hospital-b", &budget()), Err(LedgerError::Party { .. })));
+    let text = desk.folder.path().join("text.sqlite");
+    std::fs::write(&text, "a text that is long enough to be no empty database at all").unwrap();
+    assert!(matches!(Ledger::open(&text, "hospital-a", &budget()), Err(LedgerError::Foreign { .. })));
+    let empty = desk.folder.path().join("empty.sqlite");
+    std::fs::write(&empty, "").unwrap();
+    assert!(matches!(Ledger::open(&empty, "hospital-a", &budget()), Err(LedgerError::Foreign { .. })));
+}
+
+#[test]
+fn the_same_query_gets_the_same_bytes_at_no_charge() {
+    let (mut desk, mut ledger) = Desk::new();
+    let keys = [key(0, 1, 1000), key(1, 2, 1000)];
+    let first = desk.answer(&mut ledger, 7, &keys);
+    let spent = ledger.units();
+    assert_eq!(desk.answer(&mut ledger, 7, &keys), first);
+    assert_eq!(desk.answer(&mut ledger, 7, &keys[1..]), first[1..]);
+    drop(ledger);
+    let mut ledger = desk.reopen();
+    assert_eq!(desk.answer(&mut ledger, 7, &keys), first);
+    assert_eq!(ledger.units(), spent);
+    assert_eq!(spent.0, 2 * charge_units(keys[0].k_t, keys[0].s).unwrap());
+}
+
+#[test]
+fn an_altered_query_under_the_same_id_is_refused() {
+    let (mut desk, mut ledger) = Desk::new();
+    desk.answer(&mut ledger, 7, &[key(0, 1, 1000)]);
+    let spent = ledger.units();
+    // The fresh second query of the message is not charged either.
+    let outcome = ledger.charge(JOB, 7, &[key(1, 5, 1000), key(0, 2, 1000)]).unwrap();
+    assert_eq!(refused(outcome), Refusal::Conflict { chain: 0 });
+    // Even a digest that agrees does not carry other noise or another sensitivity.
+    let outcome = ledger.charge(JOB, 7, &[key(0, 1, 999)]).unwrap();
+    assert_eq!(refused(outcome), Refusal::Conflict { chain: 0 });
+    let outcome = ledger.charge(JOB, 8, &[key(3, 1, 1000), key(3, 1, 1000)]).unwrap();
+    assert_eq!(refused(outcome), Refusal::Conflict { chain: 3 });
+    assert_eq!(ledger.units(), spent);
+}
+
+#[test]
+fn a_charged_query_in_flight_is_not_charged_or_answered_twice() {
+    let (mut desk, mut ledger) = Desk::new();
+    let mut receipts = granted(ledger.charge(JOB, 1, &[key(0, 1, 1000)]).unwrap());
+    let outcome = ledger.charge(JOB, 1, &[key(0, 1, 1000)]).unwrap();
+    assert_eq!(refused(outcome), Refusal::InFlight { chain: 0 });
+    let Some(Grant::Charged(receipt)) = receipts.pop() else { panic!("not charged") };
+    let one = release(receipt, no_sum(), &mut desk.noise);
+    let recorded = ledger.record(vec![one]).unwrap();
+    assert_eq!(desk.answer(&mut ledger, 1, &[key(0, 1, 1000)]), [recorded[0].value()]);
+}
+
+#[test]
+fn after_a_crash_a_charged_query_is_answered_under_its_charge_once() {
+    let (mut desk, mut ledger) = Desk::new();
+    let answered = desk.answer(&mut ledger, 1, &[key(0, 1, 1000)]);
+    // Charged, then the process dies: the receipt is lost with it.
+    let lost = granted(ledger.charge(JOB, 1, &[key(1, 2, 1000)]).unwrap());
+    let spent = ledger.units();
+    drop(ledger);
+    let mut ledger = desk.reopen();
+    // Three queries of one message: answered, charged, fresh.
+    let keys = [key(0, 1, 1000), key(1, 2, 1000), key(2, 3, 1000)];
+    let all = desk.answer(&mut ledger, 1, &keys);
+    assert_eq!(all[..1], answered);
+    assert_eq!(ledger.units().0 - spent.0, charge_units(keys[2].k_t, keys[2].s).unwrap());
+    assert_eq!(desk.answer(&mut ledger, 1, &keys), all);
+    // What the dead process held is worth nothing here, and showing it is final.
+    let Some(Grant::Charged(receipt)) = lost.into_iter().next() else { panic!("not charged") };
+    let ghost = release(receipt, no_sum(), &mut desk.noise);
+    assert!(matches!(ledger.record(vec![ghost]), Err(LedgerError::Halted(_))));
+    assert!(matches!(ledger.charge(JOB, 1, &keys), Err(LedgerError::Halted(_))));
+    drop(ledger);
+    let mut ledger = desk.reopen();
+    assert_eq!(desk.answer(&mut ledger, 1, &keys), all);
+}
+
+#[test]
+fn over_budget_is_refused_and_a_message_is_all_or_none() {
+    let (mut desk, mut ledger) = Desk::new();
+    // One charge takes mu² = (2 k)² g² = a quarter of the budget and a little.
+    let limit = ledger.units().1;
+    let k_t = ((limit as f64 / 4.0 / (1u64 << 48) as f64).sqrt() / 2.0 * (1u64 << 32) as f64).ceil() as u64;
+    desk.answer(&mut ledger, 0, &[key(0, 1, k_t), key(1, 1, k_t)]);
+    let spent = ledger.units();
+    let outcome = ledger.charge(JOB, 1, &[key(0, 2, k_t), key(1, 2, k_t)]).unwrap();
+    assert!(matches!(refused(outcome), Refusal::DataBudget(_)));
+    assert_eq!(ledger.units(), spent);
+    desk.answer(&mut ledger, 1, &[key(0, 2, k_t)]);
+    drop(ledger);
+    let mut ledger = desk.reopen();
+    let outcome = ledger.charge(JOB, 1, &[key(1, 2, k_t)]).unwrap();
+    assert!(matches!(refused(outcome), Refusal::DataBudget(_)));
+    // What is in the ledger can still be asked for.
+    desk.answer(&mut ledger, 1, &[key(0, 2, k_t)]);
+}
+
+#[test]
+fn a_jobs_cap_lies_within_the_datas_budget_and_outlives_a_restart() {
+    let (mut desk, mut ledger) = Desk::new();
+    const SMALL: &str = "job-small";
+    let cap = Budget::new(0.5, 1e-6).unwrap();
+    ledger.open_job(&entry(SMALL, cap)).unwrap();
+    let k_t = 1 << 27;
+    let mut granted = 0u8;
+    loop {
+        match ledger.charge(SMALL, u64::from(granted), &[key(0, granted, k_t)]).unwrap() {
+            ChargeOutcome::Granted(_) => granted += 1,
+            ChargeOutcome::Refused(refusal) => {
+                assert!(matches!(refusal, Refusal::JobBudget(_)), "{refusal}");
+                break;
+            }
+        }
+    }
+    let cap_units = PrivacyFilter::new(&cap).unwrap().limit_units();
+    assert_eq!(u64::from(granted), cap_units / charge_units(key(0, 0, k_t).k_t, key(0, 0, k_t).s).unwrap());
+    drop(ledger);
+    let mut ledger = desk.reopen();
+    assert_eq!(refused(ledger.charge(SMALL, 99, &[key(0, 0, k_t)]).unwrap()), Refusal::UnknownJob);
+    ledger.open_job(&entry(SMALL, cap)).unwrap();
+    assert!(matches!(refused(ledger.charge(SMALL, 99, &[key(0, 0, k_t)]).unwrap()), Refusal::JobBudget(_)));
+    // Another job goes on.
+    desk.answer(&mut ledger, 0, &[key(0, 1, k_t)]);
+}
+
+#[test]
+fn a_job_id_stands_for_one_job() {
+    let (desk, mut ledger) = Desk::new();
+    let base = entry(JOB, budget());
+    for changed in
+        [JobEntry { spec_digest: &[2; 32], ..base }, JobEntry { analyst: "bob", ..base }, JobEntry { records: 6, ..base }]
+    {
+        assert!(matches!(ledger.open_job(&changed), Err(LedgerError::Job(_))));
+    }
+    assert_eq!(ledger.halted(), None);
+    ledger.close_job(JOB, "finished").unwrap();
+    assert_eq!(refused(ledger.charge(JOB, 0, &[key(0, 1, 1)]).unwrap()), Refusal::UnknownJob);
+    ledger.open_job(&base).unwrap();
+    granted(ledger.charge(JOB, 0, &[key(0, 1, 1)]).unwrap());
+    drop(desk);
+}
+
+#[test]
+fn sums_are_added_up_again_at_every_start() {
+    for damage in [
+        "UPDATE charges SET charge = charge + 1 WHERE seq = 2",
+        "UPDATE charges SET k_t = 1 WHERE seq = 2",
+        "UPDATE charges SET running_total = running_total + 1 WHERE seq = 3",
+        "PRAGMA foreign_keys = OFF; DELETE FROM charges WHERE seq = 2",
+        "PRAGMA foreign_keys = OFF; DELETE FROM charges WHERE seq = 3",
+        "DELETE FROM meta WHERE key = 'delta'",
+    ] {
+        let (mut desk, mut ledger) = Desk::new();
+        desk.answer(&mut ledger, 0, &[key(0, 1, 1000), key(1, 1, 1000), key(2, 1, 1000)]);
+        drop(ledger);
+        desk.sql(damage);
+        let error = Ledger::open(&desk.path(), "hospital-a", &budget()).unwrap_err();
+        assert!(matches!(error, LedgerError::Corrupt { .. }), "{damage}: {error}");
+    }
+}
+
+#[test]
+fn a_failed_write_is_final() {
+    let (mut desk, mut ledger) = Desk::new();
+    desk.answer(&mut ledger, 0, &[key(0, 1, 1000)]);
+    // Someone else wrote the next row: this process's view of the ledger is void.
+    desk.sql("INSERT INTO charges SELECT 2, time, job, 5, 0, digest, k_t, s, charge, running_total * 2, slack FROM charges");
+    assert!(matches!(ledger.charge(JOB, 1, &[key(0, 2, 1000)]), Err(LedgerError::Halted(_))));
+    assert!(matches!(ledger.charge(JOB, 0, &[key(0, 1, 1000)]), Err(LedgerError::Halted(_))));
+    assert!(matches!(ledger.record(Vec::new()), Err(LedgerError::Halted(_))));
+    assert!(matches!(ledger.open_job(&entry("other", budget())), Err(LedgerError::Halted(_))));
+    assert!(ledger.halted().is_some());
+}
+
+#[test]
+fn an_auditor_reads_what_has_left() {
+    let (mut desk, mut ledger) = Desk::new();
+    let values = desk.answer(&mut ledger, 3, &[key(0, 1, 1 << 29), key(1, 2, 1 << 30)]);
+    let reader = schema::connect_read_only(&desk.path()).unwrap();
+    type Row = (i64, String, String, i64, u32, String, u64, f64, u64, i64);
+    let columns = "seq, job, analyst, iteration, chain, digest, k_t, noise_sd, running_total, released";
+    let mut select = reader.prepare(&format!("SELECT {columns} FROM releases")).unwrap();
+    let rows: Vec<Row> = select.query_map([], |r| r.try_into()).unwrap().map(Result::unwrap).collect();
+    drop(select);
+    assert_eq!(rows.len(), 2);
+    assert_eq!((rows[0].0, rows[0].1.as_str(), rows[0].2.as_str(), rows[0].3, rows[0].4), (1, JOB, "alice", 3, 0));
+    assert_eq!((rows[1].5.as_str(), rows[1].6, rows[1].7), ("02".repeat(32).as_str(), 1 << 30, 1.0));
+    assert_eq!(rows[1].8, ledger.units().0);
+    assert_eq!([rows[0].9, rows[1].9], values[..]);
+    let report = report(&desk.path(), "hospital-a", &budget()).unwrap();
+    assert_eq!((report.queries, report.jobs), (2, 1));
+    assert!(report.epsilon_spent > 0.0 && report.epsilon_spent < report.epsilon_zcdp);
+    drop((reader, ledger));
+    // After a clean end no log lies beside it, and it reads all the same.
+    assert_eq!(super::report(&desk.path(), "hospital-a", &budget()).unwrap(), report);
+}

@@ -1,0 +1,23 @@
+//! The data owner's side of Conclave: a daemon beside the records, and the owner's commands.
+//!
+//! What leaves this process about a record is one integer per query, and every such integer goes through
+//! [`ledger`] (charged durably, then recorded durably) and [`release`] (exact noise) in [`answer`].
+#![forbid(unsafe_code)]
+
+pub mod answer;
+mod cli;
+pub mod config;
+mod daemon;
+pub mod data;
+pub mod ledger;
+mod link;
+pub mod noise;
+pub mod policy;
+pub mod release;
+
+pub use cli::cli_main;
+pub use config::PartyConfig;
+pub use daemon::{StartError, init_ledger, run, run_with};
+
+#[cfg(test)]
+mod testing;

@@ -1,0 +1,77 @@
+//! The owner's limits, applied to a job before anything is entered for it.
+//!
+//! Each refusal names the limit and the value that is beyond it. None depends on a record.
+
+use conclave_common::accounting::{Budget, gaussian_dp};
+use conclave_common::job::JobSpec;
+use conclave_common::job::keys::nearest;
+use conclave_proto::error::{ErrorCode, Fault};
+
+use crate::config::Policy;
+use crate::data::Shard;
+
+/// Admits a job or says which limit it is beyond.
+///
+/// # Errors
+/// [`ErrorCode::Policy`] for a limit of the owner's, [`ErrorCode::InvalidInput`] for a column that the data don't have.
+pub fn admit(policy: &Policy, budget: &Budget, shard: &Shard, analyst: &str, spec: &JobSpec) -> Result<(), Fault> {
+    if let Some(analysts) = &policy.analysts
+        && !analysts.iter().any(|a| a == analyst)
+    {
+        return refuse(format!("analyst {analyst:?} is not among those whom the owner's policy admits"));
+    }
+    let model = spec.model.kind();
+    if let Some(models) = &policy.models
+        && !models.iter().any(|m| m == model)
+    {
+        return refuse(format!("the owner's policy admits the models {}, not {model}", models.join(", ")));
+    }
+    admit_columns(policy, shard, spec)?;
+    if let Some(limit) = policy.max_epsilon_per_job {
+        admit_cap(limit, budget, &spec.privacy.budget)?;
+    }
+    let sd = spec.privacy.noise.sd();
+    if sd < policy.min_noise_sd {
+        return refuse(format!("privacy.noise_sd comes to {sd}, below the owner's min_noise_sd of {}", policy.min_noise_sd));
+    }
+    Ok(())
+}
+
+fn admit_columns(policy: &Policy, shard: &Shard, spec: &JobSpec) -> Result<(), Fault> {
+    for column in spec.model.columns() {
+        if !shard.header().iter().any(|h| h == column) {
+            // Only names that the policy shows anyway are suggested.
+            let near = nearest(column, shard.names().iter().map(String::as_str));
+            let hint = near.map(|n| format!(" (did you mean {n:?}?)")).unwrap_or_default();
+            return Err(Fault::new(ErrorCode::InvalidInput, format!("the data have no column {column:?}{hint}")));
+        }
+        if policy.columns.as_ref().is_some_and(|columns| !columns.iter().any(|c| c == column)) {
+            return refuse(format!("the owner's policy does not admit column {column:?}"));
+        }
+    }
+    Ok(())
+}
+
+/// A job's cap is a cap on mu²: a smaller epsilon at a larger delta may be more. So the limit, which the owner sets at the
+/// data's delta, is compared as mu too.
+fn admit_cap(limit: f64, budget: &Budget, cap: &Budget) -> Result<(), Fault> {
+    if cap.epsilon > limit {
+        return refuse(format!("privacy.epsilon is {}, above the owner's max_epsilon_per_job of {limit}", cap.epsilon));
+    }
+    if gaussian_dp::mu(cap.epsilon, cap.delta) > gaussian_dp::mu(limit, budget.delta) {
+        return refuse(format!(
+            "privacy.epsilon of {} at delta {} amounts to epsilon {:.3} at the owner's delta of {}, above the owner's \
+             max_epsilon_per_job of {limit}; lower privacy.delta to {} or privacy.epsilon",
+            cap.epsilon,
+            cap.delta,
+            gaussian_dp::epsilon(gaussian_dp::mu(cap.epsilon, cap.delta), budget.delta),
+            budget.delta,
+            budget.delta,
+        ));
+    }
+    Ok(())
+}
+
+fn refuse(message: String) -> Result<(), Fault> {
+    Err(Fault::new(ErrorCode::Policy, message))
+}

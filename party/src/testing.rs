@@ -1,0 +1,92 @@
+//! What the tests of this crate share.
+#![allow(clippy::unwrap_used)]
+
+use std::path::{Path, PathBuf};
+
+use conclave_common::accounting::Budget;
+use conclave_common::job::JobSpec;
+use conclave_common::mechanism::{LatticeSum, NoiseScale, Sensitivity};
+use conclave_common::model::{self, ModelData};
+use conclave_proto::v1;
+use sha2::{Digest as _, Sha256};
+
+use crate::config::{BadRows, DataConfig, Policy};
+use crate::ledger::{Digest, JobEntry, QueryKey};
+
+pub(crate) const JOB: &str = "6f1c1a52-6d0e-4b1e-9d55-0d8f0f2b7a01";
+
+pub(crate) const MEAN_TOML: &str = r#"
+name = "mean"
+algorithm = "penalty"
+parties = ["hospital-a"]
+[model]
+kind = "gaussian_mean"
+outcome = "height"
+sd = 10.0
+[columns]
+height = { min = 100, max = 200 }
+[prior]
+default = "normal(0, 1)"
+[sampler]
+chains = 2
+draws = 10
+[privacy]
+epsilon = 3.0
+delta = 1e-6
+noise_sd = 1.0
+"#;
+
+pub(crate) fn budget() -> Budget {
+    Budget::new(8.0, 1e-6).unwrap()
+}
+
+pub(crate) fn entry(job: &str, cap: Budget) -> JobEntry<'_> {
+    JobEntry { job, analyst: "alice", spec_digest: &[1; 32], spec_toml: "text", cap, records: 5 }
+}
+
+pub(crate) fn key(chain: u32, content: u8, k_t: u64) -> QueryKey {
+    QueryKey {
+        chain,
+        digest: Digest([content; 32]),
+        k_t: Sensitivity::from_units(k_t).unwrap(),
+        s: NoiseScale::from_sd(1.0).unwrap(),
+    }
+}
+
+/// A sum over no records.
+pub(crate) fn no_sum() -> LatticeSum {
+    let spec = JobSpec::parse(MEAN_TOML).unwrap();
+    model::build(&spec).lattice_sum(&ModelData::default(), &[0.0], &[0.1], Sensitivity::from_units(5).unwrap())
+}
+
+pub(crate) fn write(folder: &Path, name: &str, text: &str) -> PathBuf {
+    let path = folder.join(name);
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+pub(crate) fn data(path: PathBuf, bad_rows: BadRows) -> DataConfig {
+    DataConfig { path, bad_rows }
+}
+
+pub(crate) fn open_policy() -> Policy {
+    Policy { analysts: None, models: None, max_epsilon_per_job: None, min_noise_sd: 0.0, columns: None }
+}
+
+pub(crate) fn open_request(toml: &str) -> v1::OpenJob {
+    v1::OpenJob {
+        job: JOB.into(),
+        analyst: "alice".into(),
+        spec_toml: toml.into(),
+        spec_digest: Sha256::digest(toml.as_bytes()).to_vec(),
+    }
+}
+
+pub(crate) fn query(iteration: u64, steps: &[(u32, f64, f64)]) -> v1::Query {
+    let noise_scale = NoiseScale::from_sd(1.0).unwrap().units();
+    let proposals = steps
+        .iter()
+        .map(|(chain, from, to)| v1::Proposal { chain: *chain, from: vec![*from], to: vec![*to], noise_scale })
+        .collect();
+    v1::Query { job: JOB.into(), iteration, proposals }
+}

@@ -1,0 +1,76 @@
+//! The command line: what it prints, what it refuses, how it ends.
+
+use std::process::{Command, Output};
+
+use crate::town::Town;
+
+fn run(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_conclave-party")).args(args).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn help_names_the_commands() {
+    let help = run(&["--help"]);
+    assert_eq!(help.status.code(), Some(0));
+    for command in ["init", "run", "budget"] {
+        assert!(text(&help.stdout).contains(command));
+    }
+    let run_help = run(&["run", "--help"]);
+    assert!(text(&run_help.stdout).contains("--config") && !text(&run_help.stdout).contains("ready-file"));
+    assert_eq!(run(&["frobnicate"]).status.code(), Some(2));
+}
+
+#[test]
+fn an_owner_sets_up_checks_and_looks() {
+    let town = Town::new();
+    town.config(1);
+    let config = town.path("party.toml").display().to_string();
+    // A new owner has no key yet.
+    std::fs::remove_dir_all(town.path("hospital-a")).unwrap();
+    let missing = run(&["run", "--check", "--config", &config]);
+    assert_eq!(missing.status.code(), Some(2));
+    let made = run(&["init", "--config", &config]);
+    assert_eq!(made.status.code(), Some(0), "{}", text(&made.stderr));
+    assert!(text(&made.stdout).contains("conclave ca sign"));
+    for file in ["key.pem", "request.pem"] {
+        assert!(town.path("hospital-a").join(file).exists());
+    }
+    assert!(town.path("ledger.sqlite").exists());
+    let again = run(&["init", "--config", &config]);
+    assert_eq!(again.status.code(), Some(2));
+    assert!(text(&again.stderr).contains("already"), "{}", text(&again.stderr));
+
+    town.sign_request();
+    let checked = run(&["run", "--check", "--json", "--config", &config]);
+    assert_eq!(checked.status.code(), Some(0), "{}", text(&checked.stderr));
+    let json: serde_json::Value = serde_json::from_slice(&checked.stdout).unwrap();
+    assert_eq!(json["records"], 2);
+    let budget = run(&["budget", "--json", "--config", &config]);
+    let json: serde_json::Value = serde_json::from_slice(&budget.stdout).unwrap();
+    assert_eq!((json["epsilon_spent"].as_f64(), json["queries"].as_u64()), (Some(0.0), Some(0)));
+    assert!(text(&run(&["budget", "--config", &config]).stdout).contains("0.00% of the budget spent"));
+
+    std::fs::write(town.path("a.csv"), "height\n170\n\"\"\n").unwrap();
+    let bad = run(&["run", "--check", "--config", &config]);
+    assert_eq!(bad.status.code(), Some(2));
+    assert!(text(&bad.stderr).contains("a.csv, line 3, column \"height\""), "{}", text(&bad.stderr));
+    let nowhere = run(&["run", "--config", "/nowhere/party.toml"]);
+    assert_eq!(nowhere.status.code(), Some(2));
+    assert!(text(&nowhere.stderr).contains("/nowhere/party.toml"));
+}
+
+#[cfg(unix)]
+#[test]
+fn the_private_key_is_the_owners_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let town = Town::new();
+    town.config(1);
+    std::fs::remove_dir_all(town.path("hospital-a")).unwrap();
+    run(&["init", "--config", &town.path("party.toml").display().to_string()]);
+    let mode = std::fs::metadata(town.path("hospital-a/key.pem")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}

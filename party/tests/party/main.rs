@@ -1,0 +1,8 @@
+//! A party as a whole: its link, its command line, its death.
+#![allow(clippy::unwrap_used)]
+#![forbid(unsafe_code)]
+
+mod cli;
+mod kill;
+mod link;
+mod town;

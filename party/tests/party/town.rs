@@ -1,0 +1,175 @@
+//! A consortium in a folder, and a coordinator of a few lines: real TLS, one party.
+
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use conclave_common::mechanism::NoiseScale;
+use conclave_party::PartyConfig;
+use conclave_proto::ca::{self, KeyedPem, Validity};
+use conclave_proto::identity::{PeerIdentity, Role, of_request};
+use conclave_proto::tls::IdentityDir;
+use conclave_proto::v1::link_server::{Link, LinkServer};
+use conclave_proto::v1::{self, coordinator_frame, party_frame};
+use sha2::{Digest, Sha256};
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
+use tonic::{Request, Response, Status, Streaming};
+
+pub(crate) const JOB: &str = "6f1c1a52-6d0e-4b1e-9d55-0d8f0f2b7a01";
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const SPEC: &str = r#"
+name = "mean"
+algorithm = "penalty"
+parties = ["hospital-a"]
+[model]
+kind = "gaussian_mean"
+outcome = "height"
+sd = 10.0
+[columns]
+height = { min = 100, max = 200 }
+[prior]
+default = "normal(0, 1)"
+[sampler]
+chains = 2
+draws = 10
+[privacy]
+epsilon = 3.0
+delta = 1e-6
+noise_sd = 1.0
+"#;
+
+/// One attached party, as its coordinator sees it.
+pub(crate) struct Session {
+    pub(crate) name: String,
+    pub(crate) to: mpsc::Sender<Result<v1::CoordinatorFrame, Status>>,
+    pub(crate) from: Streaming<v1::PartyFrame>,
+}
+
+impl Session {
+    pub(crate) async fn send(&self, body: coordinator_frame::Body) {
+        self.to.send(Ok(v1::CoordinatorFrame { body: Some(body) })).await.unwrap();
+    }
+
+    pub(crate) async fn receive(&mut self) -> party_frame::Body {
+        timeout(PATIENCE, self.from.message()).await.unwrap().unwrap().unwrap().body.unwrap()
+    }
+
+    /// Greets, and opens the job.
+    pub(crate) async fn open(&mut self) -> party_frame::Body {
+        assert!(matches!(self.receive().await, party_frame::Body::Hello(h) if h.protocol == 1));
+        self.send(coordinator_frame::Body::Welcome(v1::Welcome { protocol: 1, software: "test".into() })).await;
+        self.send(coordinator_frame::Body::OpenJob(v1::OpenJob {
+            job: JOB.into(),
+            analyst: "alice".into(),
+            spec_toml: SPEC.into(),
+            spec_digest: Sha256::digest(SPEC.as_bytes()).to_vec(),
+        }))
+        .await;
+        self.receive().await
+    }
+
+    pub(crate) async fn ask(&mut self, iteration: u64) -> v1::Answer {
+        self.send(query(iteration)).await;
+        match self.receive().await {
+            party_frame::Body::Answer(answer) => answer,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+pub(crate) fn query(iteration: u64) -> coordinator_frame::Body {
+    let noise_scale = NoiseScale::from_sd(1.0).unwrap().units();
+    let proposal = |chain, to| v1::Proposal { chain, from: vec![0.0], to: vec![to], noise_scale };
+    coordinator_frame::Body::Query(v1::Query {
+        job: JOB.into(),
+        iteration,
+        proposals: vec![proposal(0, 1e-4), proposal(1, -1e-4)],
+    })
+}
+
+struct Door(mpsc::Sender<Session>);
+
+#[tonic::async_trait]
+impl Link for Door {
+    type AttachStream = ReceiverStream<Result<v1::CoordinatorFrame, Status>>;
+
+    async fn attach(&self, request: Request<Streaming<v1::PartyFrame>>) -> Result<Response<Self::AttachStream>, Status> {
+        let name = of_request(&request).unwrap().name;
+        let (to, frames) = mpsc::channel(16);
+        self.0.send(Session { name, to, from: request.into_inner() }).await.unwrap();
+        Ok(Response::new(ReceiverStream::new(frames)))
+    }
+}
+
+/// A consortium in a folder.
+pub(crate) struct Town {
+    folder: tempfile::TempDir,
+    ca: KeyedPem,
+}
+
+impl Town {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let ca = ca::create_ca("town", validity()).unwrap();
+        let town = Self { folder, ca };
+        town.enrol(Role::Party, "hospital-a", &[]);
+        town.enrol(Role::Coordinator, "hall", &["127.0.0.1".into()]);
+        std::fs::write(town.path("a.csv"), "height\n170\n180\n").unwrap();
+        town
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn enrol(&self, role: Role, name: &str, hosts: &[String]) {
+        let issued = ca::issue(&self.ca, &PeerIdentity::new(role, name).unwrap(), hosts, validity()).unwrap();
+        let folder = self.path(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("certificate.pem"), issued.pem).unwrap();
+        std::fs::write(folder.join("key.pem"), issued.key_pem).unwrap();
+        std::fs::write(folder.join("ca.pem"), &self.ca.pem).unwrap();
+    }
+
+    /// What the consortium does with a new owner's signing request.
+    pub(crate) fn sign_request(&self) {
+        let folder = self.path("hospital-a");
+        let request = std::fs::read_to_string(folder.join("request.pem")).unwrap();
+        std::fs::write(folder.join("certificate.pem"), ca::sign(&self.ca, &request, false, validity()).unwrap()).unwrap();
+        std::fs::write(folder.join("ca.pem"), &self.ca.pem).unwrap();
+    }
+
+    pub(crate) fn config(&self, port: u16) -> PartyConfig {
+        let text = format!(
+            "name = \"hospital-a\"\ncoordinator = \"https://127.0.0.1:{port}\"\nidentity = \"hospital-a\"\n\
+             ledger = \"ledger.sqlite\"\n[data]\npath = \"a.csv\"\n[budget]\nepsilon = 8\ndelta = 1e-6\n[policy]\n\
+             approve = \"automatic\"\n"
+        );
+        let path = self.path("party.toml");
+        std::fs::write(&path, text).unwrap();
+        PartyConfig::load(&path).unwrap()
+    }
+
+    /// Opens the coordinator's door; sessions come out of the channel, and dropping the task shuts it.
+    pub(crate) async fn door(&self, listener: TcpListener) -> (mpsc::Receiver<Session>, JoinHandle<()>) {
+        let (door, sessions) = mpsc::channel(4);
+        let tls = IdentityDir::load(&self.path("hall")).unwrap().server_config().unwrap();
+        let server = tonic::transport::Server::builder()
+            .tls_config(tls)
+            .unwrap()
+            .add_service(LinkServer::new(Door(door)))
+            .serve_with_incoming(TcpListenerStream::new(listener));
+        (sessions, tokio::spawn(async move { server.await.unwrap() }))
+    }
+}
+
+fn validity() -> Validity {
+    Validity { now: SystemTime::now(), days: 2 }
+}
+
+pub(crate) async fn next(sessions: &mut mpsc::Receiver<Session>) -> Session {
+    timeout(PATIENCE, sessions.recv()).await.unwrap().unwrap()
+}

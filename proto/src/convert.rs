@@ -1,0 +1,248 @@
+//! Wire messages to domain types and back. Beyond this file nothing reads a wire message's numbers.
+//!
+//! What is checked here is what can be said without knowing the job: counts, finiteness, the noise scale's grid. What
+//! needs the job (dimension, box, policy) is checked by the party against the job that it opened itself.
+
+use conclave_common::mechanism::NoiseScale;
+use conclave_common::sampler::Query;
+
+use crate::error::{ErrorCode, Fault};
+use crate::v1;
+
+/// The most proposals in one query: as many as a job may have chains, or as `locate` asks side by side.
+pub const MAX_PROPOSALS: usize = 256;
+/// The most parameters in one proposal.
+pub const MAX_PARAMETERS: usize = 4096;
+
+/// The outcome of a party's answer, as the number in `Answer.status`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AnswerStatus {
+    /// The releases are real.
+    Released,
+    /// The data's budget or the job's cap does not admit the query.
+    Budget,
+    /// The request is malformed: wrong dimension, outside the box, not finite.
+    Invalid,
+    /// The same query id was answered before for another content.
+    Conflict,
+    /// The ledger could not be written: the party has stopped answering.
+    Halted,
+    /// The party has not opened this job.
+    UnknownJob,
+    /// The owner's policy does not admit the query, for instance its noise floor.
+    Policy,
+}
+
+impl AnswerStatus {
+    /// Every status, in the order of their numbers.
+    pub const ALL: [Self; 7] =
+        [Self::Released, Self::Budget, Self::Invalid, Self::Conflict, Self::Halted, Self::UnknownJob, Self::Policy];
+
+    /// The number on the wire.
+    pub fn to_wire(self) -> u32 {
+        self as u32
+    }
+
+    /// The status of that number.
+    pub fn from_wire(number: u32) -> Option<Self> {
+        Self::ALL.into_iter().find(|s| s.to_wire() == number)
+    }
+}
+
+/// The message that asks every party for one round.
+pub fn query_to_wire(job: &str, iteration: u64, queries: &[Query]) -> v1::Query {
+    v1::Query {
+        job: job.to_owned(),
+        iteration,
+        proposals: queries
+            .iter()
+            .map(|query| v1::Proposal {
+                chain: query.chain,
+                from: query.from.clone(),
+                to: query.to.clone(),
+                noise_scale: query.noise.units(),
+            })
+            .collect(),
+    }
+}
+
+/// The queries of a round, in the order in which they are to be answered.
+///
+/// # Errors
+/// [`ErrorCode::InvalidInput`] for no proposals or more than [`MAX_PROPOSALS`], a chain named twice, vectors that are
+/// empty, longer than [`MAX_PARAMETERS`] or of different lengths, values that are not finite or are subnormal, and noise scales off the
+/// grid of [`NoiseScale`].
+pub fn query_from_wire(wire: v1::Query) -> Result<Vec<Query>, Fault> {
+    let count = wire.proposals.len();
+    if !(1..=MAX_PROPOSALS).contains(&count) {
+        return Err(invalid(format!("a query of {count} proposals: 1 to {MAX_PROPOSALS} are allowed")));
+    }
+    let mut chains: Vec<u32> = wire.proposals.iter().map(|p| p.chain).collect();
+    chains.sort_unstable();
+    if let Some(twice) = chains.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(invalid(format!("chain {} is asked twice in one query", twice[0])));
+    }
+    wire.proposals.into_iter().map(proposal_from_wire).collect()
+}
+
+fn proposal_from_wire(wire: v1::Proposal) -> Result<Query, Fault> {
+    let chain = wire.chain;
+    if wire.from.len() != wire.to.len() || !(1..=MAX_PARAMETERS).contains(&wire.from.len()) {
+        return Err(invalid(format!(
+            "the proposal of chain {chain} has {} and {} parameters: it must have the same number twice, 1 to \
+             {MAX_PARAMETERS}",
+            wire.from.len(),
+            wire.to.len()
+        )));
+    }
+    // Subnormals are refused with the rest: arithmetic on them takes a time that can be told from outside.
+    if wire.from.iter().chain(&wire.to).any(|x| !(x.is_normal() || *x == 0.0)) {
+        return Err(invalid(format!("the proposal of chain {chain} holds a value that is not a finite, normal number")));
+    }
+    let noise =
+        NoiseScale::from_units(wire.noise_scale).map_err(|e| invalid(format!("the noise scale of chain {chain}: {e}")))?;
+    Ok(Query { chain, from: wire.from, to: wire.to, noise })
+}
+
+/// A party's answer to one round.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The job.
+    pub job: String,
+    /// The round.
+    pub iteration: u64,
+    /// The releases in lattice units, one per query in the order asked; or why there are none.
+    pub outcome: Result<Vec<i64>, AnswerStatus>,
+}
+
+/// The message for an answer to a query of `asked` proposals: of one length whatever the outcome.
+pub fn answer_to_wire(answer: &Answer, asked: usize) -> v1::Answer {
+    let (status, releases) = match &answer.outcome {
+        Ok(releases) => (AnswerStatus::Released, releases.clone()),
+        Err(status) => (*status, vec![0; asked]),
+    };
+    v1::Answer { job: answer.job.clone(), iteration: answer.iteration, status: Some(status.to_wire()), releases }
+}
+
+/// The answer in a message.
+///
+/// # Errors
+/// [`ErrorCode::Internal`] for a status that is missing or unknown: the party runs another software.
+pub fn answer_from_wire(wire: v1::Answer) -> Result<Answer, Fault> {
+    let status = wire
+        .status
+        .and_then(AnswerStatus::from_wire)
+        .ok_or_else(|| Fault::new(ErrorCode::Internal, format!("an answer with the unknown status {:?}", wire.status)))?;
+    Ok(Answer {
+        job: wire.job,
+        iteration: wire.iteration,
+        outcome: match status {
+            AnswerStatus::Released => Ok(wire.releases),
+            refusal => Err(refusal),
+        },
+    })
+}
+
+fn invalid(message: String) -> Fault {
+    Fault::new(ErrorCode::InvalidInput, message)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use proptest::prelude::*;
+    use prost::Message;
+
+    fn query(chain: u32, from: Vec<f64>, to: Vec<f64>) -> Query {
+        Query { chain, from, to, noise: NoiseScale::from_sd(1.0).unwrap() }
+    }
+
+    #[test]
+    fn statuses_round_trip() {
+        for (number, status) in AnswerStatus::ALL.into_iter().enumerate() {
+            assert_eq!(status.to_wire() as usize, number);
+            assert_eq!(AnswerStatus::from_wire(status.to_wire()), Some(status));
+        }
+        assert_eq!(AnswerStatus::from_wire(7), None);
+    }
+
+    proptest! {
+        #[test]
+        fn queries_round_trip_bit_for_bit(
+            iteration: u64,
+            pairs in proptest::collection::vec(
+                proptest::collection::vec((proptest::num::f64::NORMAL | proptest::num::f64::ZERO, proptest::num::f64::NORMAL), 1..5), 1..9),
+            multiples in 16_u64..1 << 34,
+        ) {
+            let noise = NoiseScale::from_units(multiples << 16).unwrap();
+            let queries: Vec<Query> = pairs
+                .into_iter()
+                .enumerate()
+                .map(|(chain, values)| {
+                    let (from, to) = values.into_iter().unzip();
+                    Query { noise, ..query(chain as u32, from, to) }
+                })
+                .collect();
+            let bytes = query_to_wire("job", iteration, &queries).encode_to_vec();
+            let wire = v1::Query::decode(bytes.as_slice()).unwrap();
+            prop_assert_eq!(wire.iteration, iteration);
+            let read = query_from_wire(wire).unwrap();
+            let bits = |list: &[Query]| -> Vec<u64> {
+                list.iter().flat_map(|q| q.from.iter().chain(&q.to)).map(|x| x.to_bits()).collect()
+            };
+            prop_assert_eq!(bits(&read), bits(&queries));
+            prop_assert_eq!(read, queries);
+        }
+    }
+
+    #[test]
+    fn malformed_queries_are_refused() {
+        let wire = |queries: &[Query]| query_to_wire("job", 0, queries);
+        let good = query(0, vec![0.0], vec![1.0]);
+        let mut cases = vec![
+            wire(&[]),
+            wire(&[good.clone(), good.clone()]),
+            wire(&[query(0, vec![], vec![])]),
+            wire(&[query(0, vec![0.0], vec![1.0, 2.0])]),
+            wire(&[query(0, vec![f64::NAN], vec![1.0])]),
+            wire(&[query(0, vec![0.0], vec![f64::INFINITY])]),
+            wire(&[query(0, vec![0.0], vec![f64::MIN_POSITIVE / 2.0])]),
+            wire(&(0..257).map(|c| query(c, vec![0.0], vec![1.0])).collect::<Vec<_>>()),
+        ];
+        for units in [0, 1, (1 << 20) + 1, 1 << 19, (1 << 50) + (1 << 16), u64::MAX] {
+            let mut off_grid = wire(std::slice::from_ref(&good));
+            off_grid.proposals[0].noise_scale = units;
+            cases.push(off_grid);
+        }
+        for case in cases {
+            let fault = query_from_wire(case.clone()).unwrap_err();
+            assert_eq!(fault.code, ErrorCode::InvalidInput, "{case:?}");
+        }
+    }
+
+    #[test]
+    fn answers_round_trip_and_all_have_one_length() {
+        let mut lengths = Vec::new();
+        let outcomes = AnswerStatus::ALL.into_iter().map(|status| match status {
+            AnswerStatus::Released => Ok(vec![i64::MIN, 0, -1, i64::MAX]),
+            refusal => Err(refusal),
+        });
+        for outcome in outcomes {
+            let answer = Answer { job: "job".to_owned(), iteration: 7, outcome };
+            let bytes = answer_to_wire(&answer, 4).encode_to_vec();
+            lengths.push(bytes.len());
+            let wire = v1::Answer::decode(bytes.as_slice()).unwrap();
+            assert_eq!(answer_from_wire(wire).unwrap(), answer);
+        }
+        assert!(lengths.windows(2).all(|pair| pair[0] == pair[1]), "{lengths:?}");
+    }
+
+    #[test]
+    fn an_unknown_status_is_not_a_release() {
+        for status in [None, Some(7), Some(u32::MAX)] {
+            let wire = v1::Answer { status, ..v1::Answer::default() };
+            assert!(answer_from_wire(wire).is_err());
+        }
+    }
+}

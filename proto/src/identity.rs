@@ -1,0 +1,251 @@
+//! Who a peer is: the role and the name in the one `conclave://ROLE/NAME` URI of its certificate.
+//!
+//! No header, no field of a message and no common name is ever asked.
+
+use std::fmt;
+
+use rustls_pki_types::CertificateDer;
+use x509_parser::extensions::GeneralName;
+use x509_parser::prelude::{FromDer, X509Certificate};
+
+use crate::error::{ErrorCode, Fault};
+
+/// The scheme of the URI that names a peer.
+const SCHEME: &str = "conclave://";
+
+/// What a certificate lets its holder do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// A data owner's daemon: may attach to the link.
+    Party,
+    /// A person who submits and reads jobs.
+    Analyst,
+    /// The server that everyone dials.
+    Coordinator,
+}
+
+impl Role {
+    /// Every role, in the order of the documentation.
+    pub const ALL: [Self; 3] = [Self::Party, Self::Analyst, Self::Coordinator];
+
+    /// The role as it stands in a certificate's URI.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Party => "party",
+            Self::Analyst => "analyst",
+            Self::Coordinator => "coordinator",
+        }
+    }
+
+    /// The role named `text`, if there is one.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|role| role.as_str() == text)
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A peer's role and name.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PeerIdentity {
+    /// What the peer may do.
+    pub role: Role,
+    /// Its name within the consortium, see [`valid_name`].
+    pub name: String,
+}
+
+impl PeerIdentity {
+    /// An identity of this role and name.
+    ///
+    /// # Errors
+    /// [`ErrorCode::InvalidInput`] where the name is not a [`valid_name`].
+    pub fn new(role: Role, name: &str) -> Result<Self, Fault> {
+        if valid_name(name) {
+            return Ok(Self { role, name: name.to_owned() });
+        }
+        Err(Fault::new(
+            ErrorCode::InvalidInput,
+            format!(
+                "the name {name:?} cannot be used: take 1 to 63 of the characters a-z, 0-9 and -, not starting or \
+                 ending with -"
+            ),
+        ))
+    }
+
+    /// Reads `conclave://ROLE/NAME`; nothing may follow the name.
+    ///
+    /// # Errors
+    /// [`ErrorCode::Unauthenticated`] for anything else.
+    pub fn parse_uri(uri: &str) -> Result<Self, Fault> {
+        uri.strip_prefix(SCHEME)
+            .and_then(|rest| rest.split_once('/'))
+            .and_then(|(role, name)| Self::new(Role::parse(role)?, name).ok())
+            .ok_or_else(|| {
+                Fault::new(
+                    ErrorCode::Unauthenticated,
+                    format!(
+                        "the certificate's URI {uri:?} is not of the form conclave://party/NAME, \
+                         conclave://analyst/NAME or conclave://coordinator/NAME"
+                    ),
+                )
+            })
+    }
+
+    /// The URI that stands in this peer's certificate.
+    pub fn uri(&self) -> String {
+        format!("{SCHEME}{}/{}", self.role, self.name)
+    }
+
+    /// The identity in a certificate (DER). The certificate must have been verified by TLS already: this reads, it
+    /// does not verify.
+    ///
+    /// # Errors
+    /// [`ErrorCode::Unauthenticated`] where the certificate does not parse, or carries no `conclave://` URI, or more
+    /// than one: a certificate with two names could act under either.
+    pub fn of_certificate(der: &CertificateDer<'_>) -> Result<Self, Fault> {
+        let (_, certificate) = X509Certificate::from_der(der)
+            .map_err(|_| Fault::new(ErrorCode::Unauthenticated, "the peer's certificate cannot be read".to_owned()))?;
+        let names = certificate
+            .subject_alternative_name()
+            .map_err(|_| Fault::new(ErrorCode::Unauthenticated, "the certificate's alternative names cannot be read".to_owned()))?
+            .map(|extension| extension.value.general_names.as_slice())
+            .unwrap_or_default();
+        Self::from_uris(names.iter().filter_map(|name| match name {
+            GeneralName::URI(uri) => Some(*uri),
+            _ => None,
+        }))
+    }
+
+    /// The identity in a list of URIs: exactly one of them must be ours.
+    pub(crate) fn from_uris<'a>(uris: impl Iterator<Item = &'a str>) -> Result<Self, Fault> {
+        // Schemes are compared without regard to case so that "Conclave://" cannot hide a second name from us.
+        let ours: Vec<&str> =
+            uris.filter(|uri| uri.get(..SCHEME.len()).is_some_and(|head| head.eq_ignore_ascii_case(SCHEME))).collect();
+        match ours.as_slice() {
+            [uri] => Self::parse_uri(uri),
+            [] => Err(Fault::new(
+                ErrorCode::Unauthenticated,
+                "the certificate carries no conclave:// URI: have it issued again with `conclave ca sign`".to_owned(),
+            )),
+            several => Err(Fault::new(
+                ErrorCode::Unauthenticated,
+                format!(
+                    "the certificate carries {} conclave:// URIs where exactly one is allowed: have it issued again \
+                     with `conclave ca sign`",
+                    several.len()
+                ),
+            )),
+        }
+    }
+
+    /// This identity, if it has the role that a call asks for.
+    ///
+    /// # Errors
+    /// [`ErrorCode::Unauthenticated`] naming both roles.
+    pub fn require(self, role: Role) -> Result<Self, Fault> {
+        if self.role == role {
+            return Ok(self);
+        }
+        Err(Fault::new(
+            ErrorCode::Unauthenticated,
+            format!("this needs the certificate of role {role}; the one presented is {}", self.uri()),
+        ))
+    }
+}
+
+impl fmt::Display for PeerIdentity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.role, self.name)
+    }
+}
+
+/// Whether `name` may name a party, an analyst or a coordinator: 1 to 63 of a–z, 0–9 and hyphen, with no hyphen at
+/// either end. Names stand in file names, URIs and log lines, so nothing in them ever needs quoting.
+pub fn valid_name(name: &str) -> bool {
+    (1..=63).contains(&name.len())
+        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+        && !name.starts_with('-')
+        && !name.ends_with('-')
+}
+
+/// The identity behind a gRPC request, from the certificate of its TLS connection.
+///
+/// # Errors
+/// [`ErrorCode::Unauthenticated`] where the connection carries no client certificate or one without a usable name.
+pub fn of_request<T>(request: &tonic::Request<T>) -> Result<PeerIdentity, Fault> {
+    let certificates = request.peer_certs();
+    let leaf = certificates
+        .as_ref()
+        .and_then(|chain| chain.first())
+        .ok_or_else(|| Fault::new(ErrorCode::Unauthenticated, "the connection carries no client certificate".to_owned()))?;
+    PeerIdentity::of_certificate(leaf)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn uris_round_trip() {
+        for role in Role::ALL {
+            let identity = PeerIdentity::new(role, "hospital-a").unwrap();
+            assert_eq!(PeerIdentity::parse_uri(&identity.uri()).unwrap(), identity);
+        }
+    }
+
+    #[test]
+    fn other_uris_are_refused() {
+        for uri in [
+            "",
+            "conclave://",
+            "conclave://party",
+            "conclave://party/",
+            "conclave://Party/a",
+            "conclave://party/A",
+            "conclave://party/a/b",
+            "conclave://party/a?x=1",
+            "conclave://party/a b",
+            "conclave://root/a",
+            "https://party/a",
+            "Conclave://party/a",
+        ] {
+            let fault = PeerIdentity::parse_uri(uri).unwrap_err();
+            assert_eq!(fault.code, ErrorCode::Unauthenticated, "{uri}");
+        }
+    }
+
+    #[test]
+    fn exactly_one_uri_is_taken() {
+        let one = ["https://elsewhere/x", "conclave://party/a"];
+        assert_eq!(PeerIdentity::from_uris(one.into_iter()).unwrap().name, "a");
+        for bad in [
+            vec!["https://elsewhere/x"],
+            vec!["conclave://party/a", "conclave://analyst/b"],
+            vec!["conclave://party/a", "conclave://party/a"],
+            vec!["conclave://party/a", "CONCLAVE://analyst/b"],
+        ] {
+            assert!(PeerIdentity::from_uris(bad.into_iter()).is_err());
+        }
+    }
+
+    #[test]
+    fn names() {
+        for good in ["a", "hospital-a", "0", "x1-y2", &"a".repeat(63)] {
+            assert!(valid_name(good), "{good}");
+        }
+        for bad in ["", "A", "a_b", "a.b", "-a", "a-", "a/b", "é", &"a".repeat(64)] {
+            assert!(!valid_name(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_request_without_tls_is_refused() {
+        let fault = of_request(&tonic::Request::new(())).unwrap_err();
+        assert_eq!(fault.code, ErrorCode::Unauthenticated);
+    }
+}

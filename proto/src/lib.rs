@@ -1,0 +1,27 @@
+//! The wire between analysts, the coordinator and the parties.
+//!
+//! - [`v1`]: the messages and services, generated from `proto/conclave/v1/conclave.proto`.
+//! - [`convert`]: wire messages to domain types and back. Nothing else looks inside a wire message's numbers.
+//! - [`error`]: the one table between our error codes, gRPC status codes and exit codes.
+//! - [`identity`]: who a peer is, read from its certificate and from nothing else.
+//! - [`tls`]: mutual TLS for both ends of a connection.
+//! - [`ca`]: the consortium's small certificate authority, as pure functions from PEM to PEM.
+#![forbid(unsafe_code)]
+
+pub mod ca;
+pub mod convert;
+pub mod error;
+pub mod identity;
+pub mod tls;
+
+/// Generated messages, clients and servers of the package `conclave.v1`.
+pub mod v1 {
+    #![allow(missing_docs, unreachable_pub, clippy::all)]
+    tonic::include_proto!("conclave.v1");
+}
+
+/// The encoded file descriptor set of [`v1`], for gRPC reflection.
+pub const FILE_DESCRIPTOR_SET: &[u8] = tonic::include_file_descriptor_set!("conclave_descriptor");
+
+/// The protocol version that both ends state in their first frame. Ends that differ part at once.
+pub const PROTOCOL: u32 = 1;

@@ -1,0 +1,110 @@
+//! TLS errors as sentences that say what to do.
+
+use std::error::Error as StdError;
+use std::io;
+
+use rustls::{AlertDescription, CertificateError, Error};
+
+use crate::error::{ErrorCode, Fault};
+
+/// Looks through an error and its sources for a fault of ours or a TLS error, and gives the sentence for it.
+pub fn explain_in_chain(error: &(dyn StdError + 'static)) -> Option<Fault> {
+    let mut next = Some(error);
+    while let Some(here) = next {
+        if let Some(fault) = here.downcast_ref::<Fault>() {
+            return Some(fault.clone());
+        }
+        if let Some(tls) = here.downcast_ref::<Error>() {
+            return Some(explain(tls));
+        }
+        // An io::Error's source() skips the error that it wraps.
+        if let Some(inner) = here.downcast_ref::<io::Error>().and_then(io::Error::get_ref)
+            && let Some(found) = explain_in_chain(inner)
+        {
+            return Some(found);
+        }
+        next = here.source();
+    }
+    None
+}
+
+/// The sentence for a TLS error, seen from the client's side.
+pub(crate) fn explain(error: &Error) -> Fault {
+    match error {
+        Error::InvalidCertificate(CertificateError::Other(other)) => {
+            let reason = other.0.downcast_ref::<Fault>().map_or_else(|| other.to_string(), |fault| fault.message.clone());
+            refused(format!("The server's certificate is refused: {reason}."))
+        }
+        Error::InvalidCertificate(why) => refused(format!("The server's certificate {}.", describe(why))),
+        Error::AlertReceived(alert) => explain_alert(*alert),
+        Error::NoCertificatesPresented => refused("The server presented no certificate.".to_owned()),
+        Error::InvalidMessage(_) => {
+            Fault::new(ErrorCode::Unreachable, "What answers at this address does not speak TLS: check the URL and the port.")
+        }
+        other => Fault::new(ErrorCode::Unreachable, format!("The TLS connection failed: {other}.")),
+    }
+}
+
+/// What is wrong with a certificate and what to do about it, as a phrase to follow the certificate's name.
+pub(crate) fn describe(why: &CertificateError) -> String {
+    match why {
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => {
+            "was not signed by the CA in ca.pem: check with `conclave ca show` that both ends hold the same \
+             consortium's ca.pem"
+                .to_owned()
+        }
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+            "has expired: have a new one signed with `conclave ca sign` (and check this machine's clock)".to_owned()
+        }
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            "is not valid yet: check the clocks of both machines".to_owned()
+        }
+        CertificateError::NotValidForNameContext { expected, presented } => format!(
+            "is not for the host {:?} that was dialled but for {}: use one of those in the URL, or have the \
+             coordinator's certificate issued for this host",
+            expected.to_str(),
+            presented.join(", ")
+        ),
+        CertificateError::NotValidForName => {
+            "is not for the host that was dialled: use the coordinator's own host name in the URL".to_owned()
+        }
+        CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
+            "is not one for this end of a connection: servers need a coordinator's certificate, clients a party's or \
+             an analyst's"
+                .to_owned()
+        }
+        CertificateError::Revoked => "has been revoked".to_owned(),
+        other => format!("is not accepted ({other})"),
+    }
+}
+
+fn explain_alert(alert: AlertDescription) -> Fault {
+    let reason = match alert {
+        AlertDescription::CertificateRequired | AlertDescription::NoCertificate => {
+            "it demands a certificate and was shown none: check certificate.pem and key.pem of the identity folder"
+        }
+        AlertDescription::UnknownCA | AlertDescription::DecryptError => {
+            "this identity's certificate was not signed by the coordinator's CA: check with `conclave ca show` that \
+             both ends hold the same consortium's ca.pem"
+        }
+        AlertDescription::CertificateExpired => {
+            "this identity's certificate has expired: have a new one signed with `conclave ca sign`"
+        }
+        AlertDescription::CertificateRevoked => "this identity's certificate has been revoked",
+        AlertDescription::BadCertificate
+        | AlertDescription::UnsupportedCertificate
+        | AlertDescription::CertificateUnknown
+        | AlertDescription::AccessDenied => {
+            "it does not accept this identity's certificate: have one issued with `conclave ca sign` by the \
+             coordinator's CA"
+        }
+        other => {
+            return Fault::new(ErrorCode::Unreachable, format!("The coordinator broke off the TLS connection ({other:?})."));
+        }
+    };
+    refused(format!("The coordinator refused the connection: {reason}."))
+}
+
+fn refused(message: String) -> Fault {
+    Fault::new(ErrorCode::Unauthenticated, message)
+}

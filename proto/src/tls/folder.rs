@@ -1,0 +1,169 @@
+//! An identity folder: `certificate.pem`, `key.pem` and `ca.pem`.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::client::danger::ServerCertVerifier;
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::sign::CertifiedKey;
+use rustls::{ClientConfig, RootCertStore};
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
+use tonic::transport::{Certificate, Identity, ServerTlsConfig};
+
+use super::verifier::CoordinatorVerifier;
+use crate::error::{ErrorCode, Fault};
+use crate::identity::{PeerIdentity, Role};
+
+/// The member's certificate chain, leaf first.
+pub(crate) const CERTIFICATE: &str = "certificate.pem";
+/// The member's private key.
+pub(crate) const KEY: &str = "key.pem";
+/// The consortium's CA certificate, or several of them while one replaces another.
+pub(crate) const CA: &str = "ca.pem";
+/// A client that has not finished the TLS handshake by then is dropped.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A loaded identity folder, checked: the files parse, key and certificate belong together, and the certificate names
+/// exactly one role and name.
+#[derive(Clone)]
+pub struct IdentityDir {
+    folder: PathBuf,
+    identity: PeerIdentity,
+    certificate_pem: String,
+    key_pem: String,
+    ca_pem: String,
+    chain: Vec<CertificateDer<'static>>,
+    roots: Arc<RootCertStore>,
+}
+
+impl IdentityDir {
+    /// Loads and checks the folder.
+    ///
+    /// # Errors
+    /// [`ErrorCode::InvalidInput`] naming the file and what to do.
+    pub fn load(folder: &Path) -> Result<Self, Fault> {
+        let certificate_pem = read(folder, CERTIFICATE)?;
+        let key_pem = read(folder, KEY)?;
+        let ca_pem = read(folder, CA)?;
+        let chain = certificates(folder, CERTIFICATE, &certificate_pem)?;
+        let key = private_key(folder, &key_pem)?;
+        CertifiedKey::from_der(chain.clone(), key, &provider()).map_err(|e| {
+            fault(
+                folder,
+                KEY,
+                &format!("does not belong to {CERTIFICATE} ({e}): put back the key that the signing request was made with"),
+            )
+        })?;
+        let mut roots = RootCertStore::empty();
+        for root in certificates(folder, CA, &ca_pem)? {
+            roots
+                .add(root)
+                .map_err(|e| fault(folder, CA, &format!("cannot serve as a CA ({e}): ask the consortium for its ca.pem")))?;
+        }
+        let identity = chain.first().ok_or_else(|| fault(folder, CERTIFICATE, "holds no certificate")).and_then(|leaf| {
+            PeerIdentity::of_certificate(leaf).map_err(|e| fault(folder, CERTIFICATE, &format!("cannot be used: {e}")))
+        })?;
+        Ok(Self { folder: folder.to_owned(), identity, certificate_pem, key_pem, ca_pem, chain, roots: Arc::new(roots) })
+    }
+
+    /// The role and name in the certificate.
+    pub fn identity(&self) -> &PeerIdentity {
+        &self.identity
+    }
+
+    /// The folder it was loaded from.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Checks that the certificate has the role that the program needs.
+    ///
+    /// # Errors
+    /// [`ErrorCode::InvalidInput`] naming the folder and both roles.
+    pub fn require(&self, role: Role) -> Result<(), Fault> {
+        if self.identity.role == role {
+            return Ok(());
+        }
+        Err(fault(
+            &self.folder,
+            CERTIFICATE,
+            &format!("is the certificate of {}, and this needs one of role {role}", self.identity.uri()),
+        ))
+    }
+
+    /// The coordinator's side: this certificate, and a client certificate of the consortium's CA demanded of everyone.
+    ///
+    /// # Errors
+    /// As [`require`](Self::require) for the role of coordinator.
+    pub fn server_config(&self) -> Result<ServerTlsConfig, Fault> {
+        self.require(Role::Coordinator)?;
+        Ok(ServerTlsConfig::new()
+            .identity(Identity::from_pem(&self.certificate_pem, &self.key_pem))
+            .client_ca_root(Certificate::from_pem(&self.ca_pem))
+            .client_auth_optional(false)
+            .timeout(HANDSHAKE_TIMEOUT))
+    }
+
+    /// The member's side: this certificate, a server certificate of the consortium's CA demanded, and a coordinator's.
+    ///
+    /// # Errors
+    /// [`ErrorCode::InvalidInput`] where key or CA cannot be used; [`ErrorCode::Internal`] where TLS cannot be set up.
+    pub(crate) fn client_config(&self) -> Result<ClientConfig, Fault> {
+        let verifier = CoordinatorVerifier::new(Arc::clone(&self.roots), provider())
+            .map_err(|e| fault(&self.folder, CA, &format!("cannot serve as a CA: {e}")))?;
+        let mut config = ClientConfig::builder_with_provider(provider())
+            .with_safe_default_protocol_versions()
+            .map_err(|e| Fault::new(ErrorCode::Internal, format!("could not set up TLS: {e}")))?
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(verifier) as Arc<dyn ServerCertVerifier>)
+            .with_client_auth_cert(self.chain.clone(), private_key(&self.folder, &self.key_pem)?)
+            .map_err(|e| fault(&self.folder, KEY, &format!("cannot be used: {e}")))?;
+        config.alpn_protocols.push(b"h2".to_vec());
+        Ok(config)
+    }
+
+    /// Checks at `now` that the certificate is within its validity and was signed by this folder's CA, so that a
+    /// member hears it in its own words before it dials.
+    ///
+    /// # Errors
+    /// [`ErrorCode::InvalidInput`] naming the file and what to do.
+    pub fn check_at(&self, now: std::time::SystemTime) -> Result<(), Fault> {
+        let since = now.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        super::verifier::check_own(&self.chain, &self.roots, self.identity.role, UnixTime::since_unix_epoch(since))
+            .map_err(|reason| fault(&self.folder, CERTIFICATE, &reason))
+    }
+}
+
+/// The one cryptographic provider of this crate.
+pub(crate) fn provider() -> Arc<CryptoProvider> {
+    Arc::new(ring::default_provider())
+}
+
+fn read(folder: &Path, name: &str) -> Result<String, Fault> {
+    std::fs::read_to_string(folder.join(name)).map_err(|e| {
+        fault(
+            folder,
+            name,
+            &format!("cannot be read ({e}): an identity folder holds {CERTIFICATE}, {KEY} and {CA}, see `conclave ca --help`"),
+        )
+    })
+}
+
+fn certificates(folder: &Path, name: &str, pem: &str) -> Result<Vec<CertificateDer<'static>>, Fault> {
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem.as_bytes()).collect();
+    match found {
+        Ok(list) if !list.is_empty() => Ok(list),
+        Ok(_) => Err(fault(folder, name, "holds no PEM certificate")),
+        Err(e) => Err(fault(folder, name, &format!("is not readable PEM ({e})"))),
+    }
+}
+
+fn private_key(folder: &Path, pem: &str) -> Result<PrivateKeyDer<'static>, Fault> {
+    PrivateKeyDer::from_pem_slice(pem.as_bytes()).map_err(|e| fault(folder, KEY, &format!("holds no PEM private key ({e})")))
+}
+
+fn fault(folder: &Path, name: &str, what: &str) -> Fault {
+    Fault::new(ErrorCode::InvalidInput, format!("{} {what}", folder.join(name).display()))
+}

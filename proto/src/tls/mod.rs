@@ -1,0 +1,15 @@
+//! Mutual TLS for both ends of a connection, with *ring* as the provider, named explicitly and never the process's
+//! default.
+//!
+//! The server asks every client for a certificate of the consortium's CA. The client checks the server's chain, the
+//! host name, and that the certificate belongs to a coordinator: a member's certificate must not be able to pose as
+//! the server.
+
+mod connect;
+mod explain;
+mod folder;
+mod verifier;
+
+pub use connect::connect;
+pub use explain::explain_in_chain;
+pub use folder::IdentityDir;

@@ -1,0 +1,104 @@
+//! What a member demands of the server's certificate.
+
+use std::sync::Arc;
+
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::CryptoProvider;
+use rustls::server::WebPkiClientVerifier;
+use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, RootCertStore, SignatureScheme};
+use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+
+use super::explain::describe;
+use super::folder::provider;
+use crate::identity::{PeerIdentity, Role};
+
+/// rustls' own verification of chain, validity, purpose and host name, and then the role: without it, a party's or an
+/// analyst's certificate that was ever issued for serving could stand in for the coordinator.
+#[derive(Debug)]
+pub(crate) struct CoordinatorVerifier {
+    inner: Arc<WebPkiServerVerifier>,
+}
+
+impl CoordinatorVerifier {
+    pub(crate) fn new(
+        roots: Arc<RootCertStore>,
+        provider: Arc<CryptoProvider>,
+    ) -> Result<Self, rustls::client::VerifierBuilderError> {
+        let inner = WebPkiServerVerifier::builder_with_provider(roots, provider).build()?;
+        Ok(Self { inner })
+    }
+}
+
+impl ServerCertVerifier for CoordinatorVerifier {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let verified = self.inner.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)?;
+        PeerIdentity::of_certificate(end_entity)
+            .and_then(|identity| identity.require(Role::Coordinator))
+            .map_err(|fault| Error::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(fault)))))?;
+        Ok(verified)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.inner.verify_tls12_signature(message, cert, dss)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.inner.verify_tls13_signature(message, cert, dss)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.inner.supported_verify_schemes()
+    }
+}
+
+/// Verifies a member's own certificate against its own CA file, as the other end will. For a coordinator the host name
+/// is left to its clients, who know it.
+pub(crate) fn check_own(
+    chain: &[CertificateDer<'static>],
+    roots: &Arc<RootCertStore>,
+    role: Role,
+    now: UnixTime,
+) -> Result<(), String> {
+    let Some((leaf, intermediates)) = chain.split_first() else {
+        return Err("holds no certificate".to_owned());
+    };
+    let result = if role == Role::Coordinator {
+        rustls::server::ParsedCertificate::try_from(leaf).and_then(|parsed| {
+            rustls::client::verify_server_cert_signed_by_trust_anchor(
+                &parsed,
+                roots,
+                intermediates,
+                now,
+                provider().signature_verification_algorithms.all,
+            )
+        })
+    } else {
+        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::clone(roots), provider()).build();
+        match verifier {
+            Ok(verifier) => verifier.verify_client_cert(leaf, intermediates, now).map(|_| ()),
+            Err(e) => return Err(format!("cannot be checked: {e}")),
+        }
+    };
+    result.map_err(|error| match &error {
+        Error::InvalidCertificate(why) => describe(why),
+        other => format!("is not accepted: {other}"),
+    })
+}

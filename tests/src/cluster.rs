@@ -1,0 +1,262 @@
+//! A consortium of real processes on loopback, set up through the command line as its members would.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+const READY_WITHIN: Duration = Duration::from_secs(30);
+const POLL: Duration = Duration::from_millis(5);
+
+/// One party's set-up.
+pub struct PartySetup<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its data file.
+    pub data: &'a Path,
+    /// Its columns.
+    pub columns: &'a [&'a str],
+    /// The data's epsilon, at delta = 1e-6.
+    pub epsilon: f64,
+    /// Lines added to `[data]`.
+    pub data_extra: &'a str,
+    /// Lines added to `[policy]`.
+    pub policy_extra: &'a str,
+}
+
+/// A coordinator, parties and an analyst called alice in a folder of their own.
+pub struct Cluster {
+    folder: TempDir,
+    exe: PathBuf,
+    /// The coordinator's URL.
+    pub url: String,
+    coordinator: Option<Child>,
+    parties: Vec<(String, Option<Child>)>,
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        let children = self.parties.iter_mut().map(|(_, c)| c).chain([&mut self.coordinator]);
+        for mut child in children.filter_map(Option::take) {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        if std::thread::panicking() {
+            self.print_logs();
+        }
+    }
+}
+
+impl Cluster {
+    /// Certificates, a running coordinator, no party yet. `exe` is the whole command line's binary.
+    pub fn new(exe: &str) -> Self {
+        let folder = TempDir::new().expect("a temporary folder");
+        let mut cluster = Self { folder, exe: exe.into(), url: String::new(), coordinator: None, parties: Vec::new() };
+        cluster.must(&["ca", "init", "--out", "ca"]);
+        cluster.must(&["ca", "request", "coordinator", "main", "--host", "127.0.0.1", "--out", "coordinator/identity"]);
+        cluster.must(&["ca", "sign", "coordinator/identity/request.pem", "--ca", "ca", "--coordinator"]);
+        cluster.must(&["ca", "request", "analyst", "alice", "--out", "alice"]);
+        cluster.must(&["ca", "sign", "alice/request.pem", "--ca", "ca"]);
+        cluster.write_coordinator("127.0.0.1:0");
+        cluster.start_coordinator();
+        cluster
+    }
+
+    /// The cluster's folder.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn write_coordinator(&self, listen: &str) {
+        let text =
+            format!("listen = \"{listen}\"\nidentity = \"identity/\"\nstore = \"coordinator.sqlite\"\ndraws = \"draws/\"\n");
+        fs::write(self.path("coordinator/coordinator.toml"), text).expect("a configuration");
+    }
+
+    /// Starts the coordinator and waits until it listens; the first time on a port of the system's choice, then on the same.
+    pub fn start_coordinator(&mut self) {
+        let mut child = self.spawn("__coordinator", "coordinator/coordinator.toml", "coordinator");
+        let address = self.wait_ready("coordinator", &mut child);
+        self.coordinator = Some(child);
+        self.url = format!("https://{address}");
+        self.write_coordinator(&address);
+    }
+
+    /// kill -9 of the coordinator.
+    pub fn kill_coordinator(&mut self) {
+        kill(self.coordinator.take());
+    }
+
+    /// Writes a party's configuration and enrols it; gives its index. It is not started.
+    pub fn enrol(&mut self, setup: &PartySetup<'_>) -> usize {
+        let name = setup.name;
+        let columns: Vec<String> = setup.columns.iter().map(|c| format!("\"{c}\"")).collect();
+        let text = format!(
+            "name = \"{name}\"\ncoordinator = \"{}\"\nidentity = \"identity/\"\nledger = \"ledger.sqlite\"\n\
+             [data]\npath = {:?}\n{}\n[budget]\nepsilon = {:?}\ndelta = 1e-6\n[policy]\napprove = \"automatic\"\ncolumns = [{}]\n{}\n",
+            self.url,
+            setup.data,
+            setup.data_extra,
+            setup.epsilon,
+            columns.join(", "),
+            setup.policy_extra,
+        );
+        fs::create_dir_all(self.path(name)).expect("a party's folder");
+        fs::write(self.path(name).join("party.toml"), text).expect("a party's configuration");
+        let config = format!("{name}/party.toml");
+        self.must(&["__party", "init", "--config", &config]);
+        self.must(&["ca", "sign", &format!("{name}/identity/request.pem"), "--ca", "ca"]);
+        self.parties.push((name.to_owned(), None));
+        self.parties.len() - 1
+    }
+
+    /// Starts a party and waits until it is attached.
+    pub fn start_party(&mut self, party: usize) {
+        let name = self.parties[party].0.clone();
+        let mut child = self.spawn("__party", &format!("{name}/party.toml"), &name);
+        self.wait_ready(&name, &mut child);
+        self.parties[party].1 = Some(child);
+    }
+
+    /// The names of the parties, in the order of their enrolment.
+    pub fn names(&self) -> Vec<&str> {
+        self.parties.iter().map(|(name, _)| name.as_str()).collect()
+    }
+
+    /// kill -9 of a party.
+    pub fn kill_party(&mut self, party: usize) {
+        kill(self.parties[party].1.take());
+    }
+
+    /// Runs the command line in the cluster's folder as alice.
+    pub fn run(&self, args: &[&str]) -> Output {
+        self.command(args).output().expect("the binary starts")
+    }
+
+    /// The same in the background, output kept.
+    pub fn start(&self, args: &[&str]) -> Child {
+        self.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts")
+    }
+
+    /// The same, which must succeed; gives standard output.
+    pub fn must(&self, args: &[&str]) -> String {
+        let output = self.run(args);
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("UTF-8")
+    }
+
+    /// Submits a job and waits for its result.
+    pub fn submit(&self, job: &str) -> Value {
+        let path = self.write_job(job);
+        json(&self.must(&["submit", &path, "--wait", "--json"]))
+    }
+
+    /// Submits a job and gives its id at once.
+    pub fn submit_only(&self, job: &str) -> String {
+        let path = self.write_job(job);
+        json(&self.must(&["submit", &path, "--json"]))["job"].as_str().expect("a job id").to_owned()
+    }
+
+    /// The job's status as `jobs --json` has it.
+    pub fn status(&self, job: &str) -> Value {
+        let list = json(&self.must(&["jobs", "--json"]));
+        let jobs = list["jobs"].as_array().cloned().unwrap_or_default();
+        jobs.into_iter().find(|j| j["job"] == job).unwrap_or_else(|| panic!("no job {job} in {list}"))
+    }
+
+    /// Waits until `test` holds of the job's status.
+    pub fn wait_status(&self, job: &str, within: Duration, what: &str, test: impl Fn(&Value) -> bool) -> Value {
+        let end = Instant::now() + within;
+        loop {
+            let status = self.status(job);
+            if test(&status) {
+                return status;
+            }
+            assert!(Instant::now() < end, "waited in vain for {what}: {status}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Writes a job file and gives its path.
+    pub fn write_job(&self, job: &str) -> String {
+        let path = self.path("job.toml");
+        fs::write(&path, job).expect("a job file");
+        path.to_str().expect("a plain path").to_owned()
+    }
+
+    /// The party's ledger, read as an auditor would.
+    pub fn ledger(&self, party: usize) -> rusqlite::Connection {
+        let path = self.path(&self.parties[party].0).join("ledger.sqlite");
+        rusqlite::Connection::open_with_flags(path, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY).expect("a ledger")
+    }
+
+    /// The coordinator's store.
+    pub fn store(&self) -> rusqlite::Connection {
+        let path = self.path("coordinator/coordinator.sqlite");
+        rusqlite::Connection::open_with_flags(path, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY).expect("a store")
+    }
+
+    /// A daemon's log so far.
+    pub fn log(&self, name: &str) -> String {
+        fs::read_to_string(self.path(&format!("{name}.log"))).unwrap_or_default()
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(&self.exe);
+        command.args(args).current_dir(self.folder.path());
+        command.env("CONCLAVE_COORDINATOR", &self.url).env("CONCLAVE_IDENTITY", self.path("alice"));
+        command
+    }
+
+    fn spawn(&self, word: &str, config: &str, name: &str) -> Child {
+        let ready = self.path(&format!("{name}.ready"));
+        let _ = fs::remove_file(&ready);
+        let log = fs::OpenOptions::new().create(true).append(true).open(self.path(&format!("{name}.log"))).expect("a log");
+        let ready = ready.to_str().expect("a plain path");
+        // Without this process's end of the pipe a daemon stops: none outlives a test that is killed.
+        self.command(&[word, "run", "--config", config, "--ready-file", ready, "--exit-with-stdin"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .expect("the binary starts")
+    }
+
+    fn wait_ready(&self, name: &str, child: &mut Child) -> String {
+        let end = Instant::now() + READY_WITHIN;
+        loop {
+            let text = fs::read_to_string(self.path(&format!("{name}.ready"))).unwrap_or_default();
+            if !text.trim().is_empty() {
+                return text.trim().to_owned();
+            }
+            let gone = child.try_wait().expect("a child");
+            if gone.is_some() || Instant::now() > end {
+                let _ = child.kill();
+                panic!("{name} is not ready ({gone:?}): {}", self.log(name));
+            }
+            std::thread::sleep(POLL);
+        }
+    }
+
+    fn print_logs(&self) {
+        for name in self.parties.iter().map(|(n, _)| n.as_str()).chain(["coordinator"]) {
+            let log = self.log(name);
+            let lines: Vec<&str> = log.lines().collect();
+            eprintln!("--- {name}\n{}", lines[lines.len().saturating_sub(30)..].join("\n"));
+        }
+    }
+}
+
+fn kill(child: Option<Child>) {
+    let mut child = child.expect("a running process");
+    child.kill().expect("SIGKILL");
+    child.wait().expect("its end");
+}
+
+/// Reads one JSON object.
+pub fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|e| panic!("not one JSON object ({e}): {text}"))
+}

@@ -1,0 +1,198 @@
+//! Parties in one process: the real kernels, the real lattice and the real noise sampler, with a seed.
+//!
+//! A real party's noise comes from the operating system and can't be seeded; a statistical test wants fixed seeds. So
+//! these parties share every line of the release but the ledger and the generator's seed. The end-to-end tests cover those.
+
+use conclave_common::diagnostics::{self, Summary};
+use conclave_common::job::JobSpec;
+use conclave_common::mechanism::{self, DiscreteGaussian, NoiseScale, STEP};
+use conclave_common::model::{self, Model, ModelData};
+use conclave_common::sampler::{Draw, Phase, Query, Round, Sampler};
+use rand::SeedableRng;
+use rand_chacha::ChaCha20Rng;
+
+/// A shard as distinct records with how often each occurs: identical records have identical lattice values, so the sum is
+/// exact and a large shard of few distinct records costs little.
+pub struct Shard {
+    /// `(record, count)`; each record is a data set of one row.
+    cells: Vec<(ModelData, i64)>,
+}
+
+impl Shard {
+    /// A shard of these rows, `(outcome, predictors)` on the model's scale, with multiplicities.
+    pub fn weighted(rows: impl IntoIterator<Item = (f64, Vec<f64>, u64)>) -> Self {
+        let cell = |(y, x, n): (f64, Vec<f64>, u64)| {
+            let data = ModelData { outcome: vec![y], predictors: x.into_iter().map(|v| vec![v]).collect() };
+            (data, i64::try_from(n).expect("a count fits"))
+        };
+        Self { cells: rows.into_iter().map(cell).collect() }
+    }
+
+    /// A shard held as columns.
+    pub fn columns(data: ModelData) -> Self {
+        Self { cells: vec![(data, 1)] }
+    }
+
+    /// Number of records.
+    pub fn records(&self) -> u64 {
+        self.cells.iter().map(|(d, n)| d.records() * n.unsigned_abs()).sum()
+    }
+
+    /// Log likelihood in plain floating point.
+    pub fn log_likelihood(&self, model: &dyn Model, theta: &[f64]) -> f64 {
+        self.cells.iter().map(|(d, n)| *n as f64 * model.log_likelihood(d, theta)).sum()
+    }
+
+    fn sum(&self, model: &dyn Model, spec: &JobSpec, query: &Query) -> i64 {
+        let bound = model.bound(&query.from, &query.to);
+        let k_t = mechanism::sensitivity(bound, spec.privacy.clip).expect("a sensitivity");
+        // Noise 0 opens the sum: these are test data.
+        let one = |d: &ModelData| model.lattice_sum(d, &query.from, &query.to, k_t).add_noise(0);
+        self.cells.iter().map(|(d, n)| n * one(d)).sum()
+    }
+}
+
+/// What a planted fault does to a run.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Noise {
+    /// Discrete Gaussian at the query's scale.
+    Exact,
+    /// The same, and the releases carry an extra offset that undoes this share of the penalty term.
+    PenaltyScaled(f64),
+}
+
+/// All parties of one job.
+pub struct Federation {
+    /// The job.
+    pub spec: JobSpec,
+    model: Box<dyn Model>,
+    shards: Vec<Shard>,
+    rng: ChaCha20Rng,
+    sampler_cache: Option<(NoiseScale, DiscreteGaussian)>,
+    fault: Noise,
+    /// mu² that one party has spent so far.
+    pub mu_squared: f64,
+    /// mu² that one party may spend.
+    pub budget: f64,
+}
+
+/// A finished run.
+pub struct Run {
+    /// `draws[parameter][chain][draw]`, warm-up left out.
+    pub draws: Vec<Vec<Vec<f64>>>,
+    /// Messages per phase: locate, warm-up, sampling.
+    pub rounds: [u64; 3],
+    /// Share of proposals accepted while sampling.
+    pub acceptance: f64,
+    /// Whether the budget ended it.
+    pub stopped_by_budget: bool,
+}
+
+impl Run {
+    /// Summary of one parameter.
+    pub fn summary(&self, parameter: usize) -> Summary {
+        let chains: Vec<&[f64]> = self.draws[parameter].iter().map(Vec::as_slice).collect();
+        diagnostics::summarise(&chains)
+    }
+}
+
+impl Federation {
+    /// A federation of these shards; `seed` is the noise's alone.
+    pub fn new(spec: JobSpec, shards: Vec<Shard>, seed: u64) -> Self {
+        let budget = conclave_common::accounting::PrivacyFilter::new(&spec.privacy.budget).expect("a budget");
+        Self {
+            model: model::build(&spec),
+            budget: conclave_common::accounting::mu_squared(budget.limit_units()),
+            spec,
+            shards,
+            rng: ChaCha20Rng::seed_from_u64(seed),
+            sampler_cache: None,
+            fault: Noise::Exact,
+            mu_squared: 0.0,
+        }
+    }
+
+    /// The same with a planted fault.
+    pub fn with_fault(mut self, fault: Noise) -> Self {
+        self.fault = fault;
+        self
+    }
+
+    /// The model.
+    pub fn model(&self) -> &dyn Model {
+        self.model.as_ref()
+    }
+
+    /// Record counts.
+    pub fn records(&self) -> Vec<u64> {
+        self.shards.iter().map(Shard::records).collect()
+    }
+
+    /// Log posterior density of all data together, up to a constant, without privacy.
+    pub fn log_posterior(&self, theta: &[f64]) -> f64 {
+        let likelihood: f64 = self.shards.iter().map(|s| s.log_likelihood(self.model(), theta)).sum();
+        self.spec.log_prior(theta) + likelihood
+    }
+
+    /// All releases of a round, or `None` when it would overspend.
+    pub fn answer(&mut self, round: &Round) -> Option<Vec<Vec<i64>>> {
+        let price: f64 = round.queries.iter().map(|q| self.price(q)).sum();
+        if self.mu_squared + price > self.budget {
+            return None;
+        }
+        self.mu_squared += price;
+        Some((0..self.shards.len()).map(|party| round.queries.iter().map(|q| self.release(party, q)).collect()).collect())
+    }
+
+    fn price(&self, query: &Query) -> f64 {
+        let bound = self.model.bound(&query.from, &query.to);
+        let k_t = mechanism::sensitivity(bound, self.spec.privacy.clip).expect("a sensitivity");
+        (2.0 * k_t.units() as f64 / query.noise.units() as f64).powi(2)
+    }
+
+    fn release(&mut self, party: usize, query: &Query) -> i64 {
+        let sum = self.shards[party].sum(self.model.as_ref(), &self.spec, query);
+        if self.sampler_cache.as_ref().is_none_or(|(scale, _)| *scale != query.noise) {
+            self.sampler_cache = Some((query.noise, DiscreteGaussian::new(query.noise)));
+        }
+        let (_, gaussian) = self.sampler_cache.as_ref().expect("just set");
+        let noise = gaussian.sample(&mut self.rng);
+        let offset = match self.fault {
+            Noise::Exact => 0.0,
+            Noise::PenaltyScaled(share) => (1.0 - share) * query.noise.variance() / 2.0 / STEP,
+        };
+        sum + noise + offset as i64
+    }
+
+    /// Runs the job to its end.
+    pub fn run(&mut self) -> Run {
+        let spec = &self.spec;
+        let mut sampler = Sampler::new(spec, &self.records()).expect("a sampler");
+        let chains = spec.sampler.chains as usize;
+        let mut run = Run {
+            draws: vec![vec![Vec::new(); chains]; spec.dimension()],
+            rounds: [0; 3],
+            acceptance: 0.0,
+            stopped_by_budget: false,
+        };
+        while let Some(round) = sampler.next_round().expect("a round") {
+            let Some(releases) = self.answer(&round) else {
+                run.stopped_by_budget = true;
+                break;
+            };
+            run.rounds[match round.phase {
+                Phase::Locate => 0,
+                Phase::Warmup => 1,
+                Phase::Sampling => 2,
+            }] += 1;
+            sampler.absorb(&releases).expect("releases that fit");
+            for Draw { chain, warmup, theta, .. } in sampler.take_draws() {
+                if !warmup {
+                    theta.iter().enumerate().for_each(|(j, x)| run.draws[j][chain as usize].push(*x));
+                }
+            }
+        }
+        run.acceptance = sampler.acceptance_rate();
+        run
+    }
+}

@@ -1,0 +1,11 @@
+//! What the end-to-end and statistical tests share.
+//!
+//! A helper here panics with what went wrong: in a test that is the report.
+#![forbid(unsafe_code)]
+
+pub mod books;
+pub mod cluster;
+pub mod federation;
+pub mod logistic_reference;
+pub mod study;
+pub mod zarr;

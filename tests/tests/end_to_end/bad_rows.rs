@@ -1,0 +1,90 @@
+//! Rows with missing values: they stop the start, or fall out where the owner says so, in private.
+
+use std::fs;
+use std::path::Path;
+
+use conclave_tests::cluster::{Cluster, PartySetup};
+use conclave_tests::study;
+
+use crate::{EXE, setup, stderr};
+
+/// Rows that fall out: a number that nothing else in the run could show by chance.
+const DROPPED: usize = 7919;
+const KEPT: usize = 300;
+
+#[test]
+fn dropped_rows_are_the_owners_secret() {
+    let mut cluster = Cluster::new(EXE);
+    let mut text = study::csv(&study::records(KEPT, 9));
+    let first_bad_line = text.lines().count() + 1;
+    for row in 0..DROPPED {
+        text += ["1,,33\n", "0,1,NaN\n", "1,0,inf\n", ",1,41\n"][row % 4];
+    }
+    let data = study::write(&cluster.path("gaps.csv"), &text);
+
+    cluster.enrol(&setup("stops", &data, 100.0));
+    let output = cluster.run(&["__party", "run", "--config", "stops/party.toml"]);
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    for part in ["gaps.csv", &format!("line {first_bad_line}"), "\"treated\"", "bad_rows = \"drop\""] {
+        assert!(said.contains(part), "{part} in {said}");
+    }
+
+    let data_extra = "bad_rows = \"drop\"";
+    let columns = &study::COLUMNS;
+    let party = cluster.enrol(&PartySetup { name: "drops", data: &data, columns, epsilon: 100.0, data_extra, policy_extra: "" });
+    cluster.start_party(party);
+    let job = cluster.write_job(&study::job(&["drops"], "chains = 2\ndraws = 60\nwarmup = 5", "epsilon = 90.0\ndelta = 1e-6"));
+    let run = cluster.run(&["submit", &job, "--wait", "--json"]);
+    assert!(run.status.success(), "{}", stderr(&run));
+    let result = conclave_tests::cluster::json(std::str::from_utf8(&run.stdout).expect("UTF-8"));
+    assert_eq!(result["parties"][0]["records"], KEPT);
+
+    // The count, and the count before cleaning, are known to the owner and to nobody else.
+    let secrets = [DROPPED.to_string(), (DROPPED + KEPT).to_string()];
+    assert!(cluster.log("drops").contains(&secrets[0]), "the owner's log tells the owner: {}", cluster.log("drops"));
+    let id = result["job"].as_str().expect("an id");
+    let mut public = vec![("the coordinator's log", cluster.log("coordinator"))];
+    public.push(("the analyst's output", format!("{}{}", String::from_utf8_lossy(&run.stdout), stderr(&run))));
+    for args in [&["summary", id][..], &["jobs"], &["jobs", "--json"]] {
+        public.push(("what an analyst can ask for", cluster.must(args)));
+    }
+    public.push(("the coordinator's store", dump(&cluster)));
+    for (whose, text) in &public {
+        // Numbers as words: digits inside a longer number are not the count.
+        let words: Vec<&str> = text.split(|c: char| !c.is_ascii_digit() && c != '.').collect();
+        assert!(secrets.iter().all(|secret| !words.contains(&secret.as_str())), "{whose}: {text}");
+        assert!(!text.contains("rows left out") && !text.contains("dropped"), "{whose}: {text}");
+    }
+    let draws = cluster.path("coordinator/draws");
+    assert!(draws.is_dir());
+    each_metadata(&draws, &mut |text| assert!(!text.contains(&secrets[0]), "{text}"));
+}
+
+/// Every value of every table of the coordinator's store but the releases, which are noise.
+fn dump(cluster: &Cluster) -> String {
+    let store = cluster.store();
+    let mut out = String::new();
+    for table in ["jobs", "job_parties", "parties"] {
+        let mut statement = store.prepare(&format!("SELECT * FROM {table}")).expect("SQL");
+        let columns = statement.column_count();
+        let mut rows = statement.query([]).expect("rows");
+        while let Some(row) = rows.next().expect("a row") {
+            for column in 0..columns {
+                out += &format!("{table} {:?}\n", row.get_ref(column).expect("a value"));
+            }
+        }
+    }
+    out
+}
+
+fn each_metadata(folder: &Path, check: &mut dyn FnMut(&str)) {
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            each_metadata(&path, check);
+        } else if path.file_name().is_some_and(|name| name == "zarr.json") {
+            check(&fs::read_to_string(&path).expect("text"));
+        }
+    }
+}

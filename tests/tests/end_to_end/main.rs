@@ -1,0 +1,35 @@
+//! The whole service as its users meet it: real processes, real files, mutual TLS.
+
+mod bad_input;
+mod bad_rows;
+mod budget;
+mod files;
+mod identities;
+mod whole_run;
+
+use conclave_tests::cluster::{Cluster, PartySetup};
+use conclave_tests::study;
+
+const EXE: &str = env!("CARGO_BIN_EXE_conclave-e2e");
+
+/// A set-up with the study's columns; the data file lies in the cluster's folder under this name.
+fn setup<'a>(name: &'a str, data: &'a std::path::Path, epsilon: f64) -> PartySetup<'a> {
+    PartySetup { name, data, columns: &study::COLUMNS, epsilon, data_extra: "", policy_extra: "" }
+}
+
+/// Parties of these names, each with `rows` records of the study and this epsilon, attached.
+fn cluster(names: &[&str], rows: usize, epsilon: f64) -> Cluster {
+    let mut cluster = Cluster::new(EXE);
+    for (seed, name) in names.iter().enumerate() {
+        let data = study::csv(&study::records(rows, seed as u64));
+        let data = study::write(&cluster.path(&format!("{name}.csv")), &data);
+        let party = cluster.enrol(&setup(name, &data, epsilon));
+        cluster.start_party(party);
+    }
+    cluster
+}
+
+/// What a command printed on standard error.
+fn stderr(output: &std::process::Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
