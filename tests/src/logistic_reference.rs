@@ -16,13 +16,8 @@ pub fn laplace(log_posterior: &dyn Fn(&[f64]) -> f64, start: &[f64]) -> (Vec<f64
             log_posterior(&t)
         };
         let gradient: Vec<f64> = (0..d).map(|i| (at(i, h, i, 0.0) - at(i, -h, i, 0.0)) / (2.0 * h)).collect();
-        let mut hessian = vec![vec![0.0; d]; d];
-        for i in 0..d {
-            for j in 0..d {
-                let second = at(i, h, j, h) - at(i, h, j, -h) - at(i, -h, j, h) + at(i, -h, j, -h);
-                hessian[i][j] = -second / (4.0 * h * h);
-            }
-        }
+        let second = |i, j| at(i, h, j, h) - at(i, h, j, -h) - at(i, -h, j, h) + at(i, -h, j, -h);
+        let hessian: Vec<Vec<f64>> = (0..d).map(|i| (0..d).map(|j| -second(i, j) / (4.0 * h * h)).collect()).collect();
         covariance = invert(&hessian);
         let step: Vec<f64> = covariance.iter().map(|row| row.iter().zip(&gradient).map(|(c, g)| c * g).sum()).collect();
         theta.iter_mut().zip(&step).for_each(|(t, s)| *t += s.clamp(-1.0, 1.0));
