@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use conclave_proto::error::{ErrorCode, Fault};
 
-use crate::{account, ca, demo, draws, jobs, submit};
+use crate::{account, ca, demo, draws, jobs, submit, verify_ledger};
 
 const ABOUT: &str = "One Bayesian posterior from several data owners who never show their records";
 
@@ -47,6 +47,7 @@ enum Command {
     Cancel(jobs::CancelArgs),
     Summary(jobs::SummaryArgs),
     Draws(draws::DrawsArgs),
+    VerifyLedger(verify_ledger::VerifyLedgerArgs),
     Ca(ca::CaArgs),
 }
 
@@ -69,6 +70,7 @@ pub(crate) fn run(args: Vec<OsString>) -> Result<ExitCode, Fault> {
         Command::Cancel(args) => block_on(jobs::cancel(args)),
         Command::Summary(args) => block_on(jobs::summary(args)),
         Command::Draws(args) => block_on(draws::run(args)),
+        Command::VerifyLedger(args) => verify_ledger::run(&args),
         Command::Ca(args) => ca::run(args),
     }
 }

@@ -151,6 +151,13 @@ fn heading(status: &JobStatus) -> &str {
 
 /// What there is to say about a job that goes on.
 fn describe(status: &JobStatus, now: SystemTime) -> String {
+    let undecided = &status.awaiting_consent;
+    if !undecided.is_empty() && status.waiting_for.iter().all(|party| undecided.contains(party)) {
+        return format!(
+            "waiting for the consent of the owner of {}; the job starts by itself once it is given",
+            undecided.join(", ")
+        );
+    }
     if !status.waiting_for.is_empty() {
         return format!(
             "waiting for {}{}; the chain goes on by itself when {} back",
@@ -206,6 +213,22 @@ mod tests {
         let text = describe(&status, now);
         assert!(text.contains("waiting for hospital-b since 00:16:40 UTC (40 s)"), "{text}");
         assert_eq!(heading(&status), "paused");
+    }
+
+    #[test]
+    fn an_owner_who_has_yet_to_decide_is_named() {
+        let both = vec!["hospital-a".to_owned(), "hospital-b".to_owned()];
+        let status = JobStatus {
+            state: "opening".to_owned(),
+            waiting_for: both.clone(),
+            awaiting_consent: both.clone(),
+            ..JobStatus::default()
+        };
+        let text = describe(&status, UNIX_EPOCH);
+        assert!(text.contains("consent of the owner of hospital-a, hospital-b"), "{text}");
+        // Where another party is away, that is what holds the job up.
+        let text = describe(&JobStatus { awaiting_consent: both[..1].to_vec(), ..status }, UNIX_EPOCH);
+        assert!(text.contains("waiting for hospital-a, hospital-b"), "{text}");
     }
 
     #[test]

@@ -149,6 +149,7 @@ fn as_json(job: &JobStatus) -> serde_json::Value {
         "acceptance_rate": job.acceptance_rate,
         "seconds": job.seconds,
         "waiting_for": job.waiting_for,
+        "awaiting_consent": job.awaiting_consent,
         "error_code": job.error_code,
         "error": job.error,
         "submitted": moment(job.submitted_unix_ms),

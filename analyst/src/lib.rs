@@ -17,6 +17,7 @@ mod output;
 mod result;
 mod submit;
 mod table;
+mod verify_ledger;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

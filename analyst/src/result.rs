@@ -36,7 +36,7 @@ pub(crate) struct Row {
 #[derive(Debug, Deserialize)]
 pub(crate) struct PartyRow {
     pub(crate) name: String,
-    pub(crate) records: u64,
+    pub(crate) records: Option<u64>,
     pub(crate) queries: u64,
     pub(crate) epsilon_spent: f64,
     pub(crate) delta: f64,
@@ -93,7 +93,7 @@ impl RunResult {
             .map(|party| {
                 vec![
                     party.name.clone(),
-                    thousands(party.records),
+                    party.records.map_or_else(|| "-".to_owned(), thousands),
                     thousands(party.queries),
                     number(party.epsilon_spent),
                     party.epsilon_budget.to_string(),
@@ -111,6 +111,7 @@ impl RunResult {
         let ended = match self.stopped_by.as_deref() {
             Some("budget") => "ended by the budget",
             Some("draws") => "all draws made",
+            Some("policy") => "ended by a data owner",
             Some(other) => other,
             None => "ended early",
         };

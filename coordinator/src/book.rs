@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use conclave_common::job::JobSpec;
-use conclave_common::sampler::Phase;
+use conclave_common::sampler::{Holding, Phase};
 use conclave_proto::error::{ErrorCode, Fault};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -81,8 +81,8 @@ impl Book {
             parties: job.spec.parties.clone(),
         });
         store.barrier().await.map_err(|e| Fault::new(ErrorCode::Internal, e.to_string()))?;
-        let records = vec![None; job.spec.parties.len()];
-        self.start(Arc::new(job), &records);
+        let holdings = vec![None; job.spec.parties.len()];
+        self.start(Arc::new(job), &holdings);
         Ok(id)
     }
 
@@ -100,7 +100,7 @@ impl Book {
         Err(Fault::new(ErrorCode::InvalidInput, message).at_party(first.clone()))
     }
 
-    fn start(&self, job: Arc<Job>, records: &[Option<u64>]) {
+    fn start(&self, job: Arc<Job>, holdings: &[Option<Holding>]) {
         let id = job.id.to_string();
         let (status, shown) = watch::channel(driver::queued(&job));
         let (stop, stopping) = watch::channel(None);
@@ -109,7 +109,7 @@ impl Book {
         if inner.closed {
             return; // in the store already: taken up at the next start
         }
-        let driver = Driver::new(job, records, self.surroundings.clone(), status, stopping);
+        let driver = Driver::new(job, holdings, self.surroundings.clone(), status, stopping);
         while inner.drivers.try_join_next().is_some() {}
         inner.drivers.spawn(driver.run());
     }
@@ -119,7 +119,7 @@ impl Book {
         let ended = State::parse_ended(&row.state);
         match (JobSpec::parse(&row.spec), ended) {
             (Ok(spec), None) => {
-                let records: Vec<Option<u64>> = row.parties.iter().map(|p| p.records).collect();
+                let holdings: Vec<Option<Holding>> = row.parties.iter().map(|p| p.holding).collect();
                 let job = Job {
                     id: row.id.as_str().into(),
                     draws: Job::draws_folder(&self.draws, &row.id),
@@ -128,7 +128,7 @@ impl Book {
                     spec,
                     spec_toml: row.spec,
                 };
-                self.start(Arc::new(job), &records);
+                self.start(Arc::new(job), &holdings);
             }
             (spec, ended) => {
                 let status = restored(row, spec.ok().as_ref(), ended);
@@ -211,7 +211,7 @@ fn restored(row: JobRow, spec: Option<&JobSpec>, ended: Option<State>) -> Status
         let spent = Spent { queries: party.queries, units: party.charge_units };
         crate::status::PartyStatus {
             name: party.name,
-            records: party.records,
+            holding: party.holding,
             spent,
             epsilon_spent: budget.map(|b| spent.epsilon(&b)).unwrap_or_default(),
             epsilon_budget: budget.map(|b| b.epsilon).unwrap_or_default(),
@@ -231,6 +231,8 @@ fn restored(row: JobRow, spec: Option<&JobSpec>, ended: Option<State>) -> Status
         seconds: row.seconds,
         waiting_for: Vec::new(),
         waiting_since_ms: 0,
+        awaiting_consent: Vec::new(),
+        waiting_reason: String::new(),
         fault: row.fault.or_else(|| ended.is_none().then(unreadable)),
         state: ended.unwrap_or(State::Failed),
         result: row.result,

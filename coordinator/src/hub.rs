@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use conclave_common::sampler::Holding;
 use conclave_proto::convert::AnswerStatus;
 use conclave_proto::error::Fault;
 use conclave_proto::v1::CoordinatorFrame;
@@ -12,6 +13,9 @@ use tonic::Status;
 
 /// What flows to a party.
 pub(crate) type Outgoing = Result<CoordinatorFrame, Status>;
+
+/// Length of a ledger head: number, hash, MAC.
+const HEAD_BYTES: usize = 72;
 
 /// The sending half of a party's stream. Unbounded, yet never long: a job has one unanswered query at a party, and a
 /// party that does not read is silent and detached before many heartbeats gather.
@@ -59,10 +63,11 @@ pub(crate) enum Event {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Message {
     /// The job is open.
-    Opened {
-        /// Cleaned record count.
-        records: u64,
-    },
+    Opened(Holding),
+    /// The party's owner has yet to decide.
+    Pending,
+    /// The party can't answer until its owner has mended something.
+    HeldUp(String),
     /// The party won't take part.
     Refused(Fault),
     /// An answer to a round's queries: releases in lattice units, one per query, or the refusal.
@@ -88,6 +93,8 @@ struct Inner {
     seen: BTreeSet<String>,
     jobs: HashMap<Arc<str>, Subscription>,
     generations: u64,
+    /// The newest ledger head that each party has given away.
+    heads: HashMap<String, Vec<u8>>,
 }
 
 #[derive(Debug)]
@@ -117,8 +124,14 @@ pub(crate) struct Place {
 
 impl Hub {
     /// A hub that knows the parties of earlier runs.
+    #[cfg(test)]
     pub(crate) fn new(seen: BTreeSet<String>) -> Self {
-        Self { inner: Mutex::new(Inner { seen, ..Inner::default() }) }
+        Self::with_heads(seen, HashMap::new())
+    }
+
+    /// A hub that knows the parties of earlier runs, and their ledgers' heads.
+    pub(crate) fn with_heads(seen: BTreeSet<String>, heads: HashMap<String, Vec<u8>>) -> Self {
+        Self { inner: Mutex::new(Inner { seen, heads, ..Inner::default() }) }
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -175,6 +188,22 @@ impl Hub {
         self.lock().jobs.remove(job);
     }
 
+    /// Notes a party's ledger head; true where it is newer than the one known.
+    pub(crate) fn note_head(&self, party: &str, head: &[u8]) -> bool {
+        let Some(number) = head_number(head) else { return false };
+        let mut inner = self.lock();
+        if inner.heads.get(party).and_then(|known| head_number(known)).is_some_and(|known| known >= number) {
+            return false;
+        }
+        inner.heads.insert(party.to_owned(), head.to_vec());
+        true
+    }
+
+    /// The newest head that the party has given away; empty where none is known.
+    pub(crate) fn head(&self, party: &str) -> Vec<u8> {
+        self.lock().heads.get(party).cloned().unwrap_or_default()
+    }
+
     /// Whether the party is attached now.
     pub(crate) fn is_attached(&self, party: &str) -> bool {
         self.lock().attached.contains_key(party)
@@ -186,6 +215,12 @@ impl Hub {
         let unknown = parties.iter().filter(|p| !inner.seen.contains(*p)).cloned().collect();
         (unknown, inner.seen.iter().cloned().collect())
     }
+}
+
+/// The number in a head. What else it holds is for the party that made it.
+fn head_number(head: &[u8]) -> Option<u64> {
+    let number = (head.len() == HEAD_BYTES).then(|| head.first_chunk::<8>())??;
+    Some(u64::from_le_bytes(*number))
 }
 
 impl Inner {
@@ -230,15 +265,27 @@ mod tests {
     }
 
     #[test]
+    fn the_newest_head_is_kept() {
+        let head = |number: u64, fill: u8| [number.to_le_bytes().as_slice(), &[fill; 64]].concat();
+        let hub = Hub::with_heads(BTreeSet::new(), HashMap::from([("a".to_owned(), head(5, 0))]));
+        assert_eq!((hub.head("a"), hub.head("b")), (head(5, 0), Vec::new()));
+        for (shown, newer) in [(head(4, 1), false), (head(5, 1), false), (head(300, 1), true), (vec![9; 71], false), (vec![], false)] {
+            assert_eq!(hub.note_head("a", &shown), newer);
+        }
+        assert_eq!(hub.head("a"), head(300, 1));
+        assert!(hub.note_head("b", &head(0, 0)));
+    }
+
+    #[test]
     fn words_reach_the_job_they_are_about() {
         let hub = Hub::new(BTreeSet::from(["z".to_owned()]));
         let mut events = hub.subscribe("j".into(), &["a".to_owned()]);
-        assert!(hub.deliver("a", "j", Message::Opened { records: 3 }));
-        assert!(!hub.deliver("a", "other", Message::Opened { records: 3 }));
-        assert!(!hub.deliver("stranger", "j", Message::Opened { records: 3 }));
-        assert!(matches!(events.try_recv().unwrap().event, Event::Said(Message::Opened { records: 3 })));
+        assert!(hub.deliver("a", "j", Message::Opened(Holding::rows(3))));
+        assert!(!hub.deliver("a", "other", Message::Opened(Holding::rows(3))));
+        assert!(!hub.deliver("stranger", "j", Message::Opened(Holding::rows(3))));
+        assert!(matches!(events.try_recv().unwrap().event, Event::Said(Message::Opened(h)) if h == Holding::rows(3)));
         hub.unsubscribe("j");
-        assert!(!hub.deliver("a", "j", Message::Opened { records: 3 }));
+        assert!(!hub.deliver("a", "j", Message::Opened(Holding::rows(3))));
         let (unknown, known) = hub.unknown(&["z".to_owned(), "a".to_owned()]);
         assert_eq!((unknown, known), (vec!["a".to_owned()], vec!["z".to_owned()]));
     }

@@ -71,7 +71,7 @@ impl Coordinator {
         let unusable = |e: std::io::Error| RunError::System(format!("can't listen on {}: {e}", config.listen));
         let listener = TcpListener::bind(config.listen).await.map_err(unusable)?;
         let address = listener.local_addr().map_err(unusable)?;
-        let surroundings = Surroundings { hub: Arc::new(Hub::new(loaded.parties)), store };
+        let surroundings = Surroundings { hub: Arc::new(Hub::with_heads(loaded.parties, loaded.heads)), store };
         let book = Arc::new(Book::open(surroundings.clone(), draws, loaded.jobs));
         Ok(Self { listener, address, tls, book, surroundings })
     }

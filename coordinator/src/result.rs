@@ -2,6 +2,7 @@
 
 use conclave_common::diagnostics::{self, Summary};
 use conclave_common::model;
+use conclave_common::sampler::Holding;
 use serde::Serialize;
 
 use crate::driver::Job;
@@ -23,6 +24,8 @@ pub(crate) enum StoppedBy {
     Budget,
     /// The analyst.
     Cancelled,
+    /// A party's owner, by withdrawing the consent or by a limit.
+    Policy,
 }
 
 /// What the driver knows at the end, besides the draws.
@@ -45,8 +48,8 @@ pub(crate) struct Outcome {
 pub(crate) struct PartyOutcome {
     /// Name.
     pub name: String,
-    /// Cleaned record count.
-    pub records: u64,
+    /// What it holds; `None` where it never opened the job.
+    pub holding: Option<Holding>,
     /// What the job has spent there.
     pub spent: Spent,
 }
@@ -107,8 +110,13 @@ pub(crate) struct PosteriorRow {
 pub(crate) struct PartyRow {
     /// Name.
     pub name: String,
-    /// Cleaned record count.
-    pub records: u64,
+    /// Cleaned record count; `null` where it is not public.
+    pub records: Option<u64>,
+    /// Number of persons, where persons are protected and it is public.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub persons: Option<u64>,
+    /// What the party's guarantee protects.
+    pub protects: String,
     /// Releases of this job: one per chain and round, `locate` and warm-up included.
     pub queries: u64,
     /// Of this job, by Gaussian differential privacy.
@@ -146,7 +154,9 @@ pub(crate) fn build(job: &Job, draws: &DrawStore, outcome: &Outcome) -> RunResul
     let budget = &spec.privacy.budget;
     let parties = outcome.parties.iter().map(|party| PartyRow {
         name: party.name.clone(),
-        records: party.records,
+        records: party.holding.and_then(|h| h.records()),
+        persons: party.holding.and_then(|h| h.persons()),
+        protects: party.holding.map(|h| h.unit()).unwrap_or_default().to_string(),
         queries: party.spent.queries,
         epsilon_spent: party.spent.epsilon(budget),
         delta: budget.delta,

@@ -1,6 +1,6 @@
 //! What a job has spent at a party, computed from public values with the code that the party's ledger uses.
 
-use conclave_common::accounting::{self, Budget, gaussian_dp, zcdp};
+use conclave_common::accounting::{self, Budget, PrivacyUnit, gaussian_dp, zcdp};
 use conclave_common::job::JobSpec;
 use conclave_common::mechanism;
 use conclave_common::model::Model;
@@ -16,16 +16,17 @@ pub(crate) struct Spent {
 }
 
 impl Spent {
-    /// The cost of one round at one party.
+    /// The cost of one round at a party that protects `unit`.
     ///
     /// # Errors
     /// A sentence, where the model gives no bound and the job no clip, or a charge overflows.
-    pub(crate) fn of_round(round: &Round, model: &dyn Model, spec: &JobSpec) -> Result<Self, String> {
+    pub(crate) fn of_round(round: &Round, model: &dyn Model, spec: &JobSpec, unit: PrivacyUnit) -> Result<Self, String> {
         let mut spent = Self::default();
         for query in &round.queries {
             let bound = model.bound(&query.from, &query.to);
-            let sensitivity = mechanism::sensitivity(bound, spec.privacy.clip).map_err(|e| e.to_string())?;
-            let units = accounting::charge_units(sensitivity, query.noise).map_err(|e| e.to_string())?;
+            let per_record = mechanism::sensitivity(bound, spec.privacy.clip).map_err(|e| e.to_string())?;
+            let sensitivity = unit.sensitivity(per_record).map_err(|e| e.to_string())?;
+            let units = unit.charge_units(sensitivity, query.noise).map_err(|e| e.to_string())?;
             spent = spent.plus(Self { queries: 1, units });
         }
         Ok(spent)

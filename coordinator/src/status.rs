@@ -1,6 +1,6 @@
 //! What is known of a job at a moment: what `Get`, `List` and `Watch` show.
 
-use conclave_common::sampler::Phase;
+use conclave_common::sampler::{Holding, Phase};
 use conclave_proto::error::Fault;
 use conclave_proto::v1;
 
@@ -80,6 +80,10 @@ pub(crate) struct Status {
     pub waiting_for: Vec<String>,
     /// Since when, Unix time in milliseconds; 0 when it does not wait.
     pub waiting_since_ms: i64,
+    /// Parties among them whose owners have yet to decide.
+    pub awaiting_consent: Vec<String>,
+    /// What the parties waited for have said of it.
+    pub waiting_reason: String,
     /// Why it failed.
     pub fault: Option<Fault>,
     /// The finished run's object.
@@ -95,8 +99,8 @@ pub(crate) struct Status {
 pub(crate) struct PartyStatus {
     /// Name.
     pub name: String,
-    /// Cleaned record count; `None` until the party has opened the job.
-    pub records: Option<u64>,
+    /// What it holds; `None` until the party has opened the job.
+    pub holding: Option<Holding>,
     /// What the job has spent there.
     pub spent: Spent,
     /// Epsilon of `spent` at the job's delta.
@@ -111,7 +115,7 @@ impl Status {
         let parties = self.parties.iter().map(|party| v1::PartyStatus {
             name: party.name.clone(),
             attached: hub.is_attached(&party.name),
-            records: party.records.unwrap_or(0),
+            records: party.holding.and_then(|h| h.records()).unwrap_or(0),
             queries: party.spent.queries,
             epsilon_spent: party.epsilon_spent,
             epsilon_budget: party.epsilon_budget,
@@ -130,6 +134,8 @@ impl Status {
             seconds: self.seconds,
             waiting_for: self.waiting_for.clone(),
             waiting_since_unix_ms: self.waiting_since_ms,
+            awaiting_consent: self.awaiting_consent.clone(),
+            waiting_reason: self.waiting_reason.clone(),
             error_code: self.fault.as_ref().map(|f| f.code.as_str().to_owned()).unwrap_or_default(),
             error: self.fault.as_ref().map(Fault::to_string).unwrap_or_default(),
             result_json: self.result.clone().unwrap_or_default(),

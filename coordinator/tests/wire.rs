@@ -107,11 +107,17 @@ impl Party {
         let mut answered = 0;
         while let Ok(Some(frame)) = self.heard.message().await {
             let reply = match frame.body.unwrap() {
-                Heard::OpenJob(open) => Body::JobOpened(v1::JobOpened { job: open.job, records: 100 }),
+                Heard::OpenJob(open) => Body::JobOpened(v1::JobOpened { job: open.job, records: 100, ..Default::default() }),
                 Heard::Query(query) => {
                     answered += 1;
                     let releases = vec![0; query.proposals.len()];
-                    Body::Answer(v1::Answer { job: query.job, iteration: query.iteration, status: Some(0), releases })
+                    Body::Answer(v1::Answer {
+                        job: query.job,
+                        iteration: query.iteration,
+                        status: Some(0),
+                        releases,
+                        ..Default::default()
+                    })
                 }
                 _ => continue,
             };

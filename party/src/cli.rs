@@ -1,14 +1,23 @@
 //! `conclave-party`: the owner's commands.
 
+mod audit;
 mod budget;
+mod decide;
 mod init;
+mod jobs;
+mod ledger;
 mod run;
+mod statement;
+mod status;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
+
+use self::decide::{ApproveArgs, RefuseArgs};
+use self::statement::StatementArgs;
 
 use crate::config::PartyConfig;
 use crate::daemon::StartError;
@@ -29,6 +38,28 @@ enum Command {
     Run(RunArgs),
     /// Show what the data has spent of its budget. May be used while the party runs.
     Budget(Common),
+    /// List every release: when, for whom, under which charge, and the number that left. May be used while the party runs.
+    Ledger(ledger::LedgerArgs),
+    /// Write the ledger as signed JSON lines, which `conclave verify-ledger` checks. May be used while the party runs.
+    Export(ledger::ExportArgs),
+    /// Go on with a ledger that is behind a head that it gave away: an act that is entered with its reason. Stop the party first.
+    Unlock(ledger::ActArgs),
+    /// Say that the data have been refreshed: an act that is entered with its reason. Stop the party first.
+    Refresh(ledger::ActArgs),
+    /// Try the claimed privacy on made-up records: a lower bound on what is given, beside what is claimed.
+    Audit(audit::AuditArgs),
+    /// Show whether the party runs and is attached, its jobs, its budget, and what to beware of.
+    Status(Common),
+    /// List the jobs that were asked of this party, and where they stand.
+    Jobs(Common),
+    /// Show what a job asks and its worst case, and let it run.
+    Approve(ApproveArgs),
+    /// Refuse a job that awaits a decision.
+    Reject(RefuseArgs),
+    /// Withdraw the consent to a job, also while it runs.
+    Revoke(RefuseArgs),
+    /// Print a statement on a job: what was asked, what left, what is guaranteed and what is not.
+    Statement(StatementArgs),
 }
 
 /// What every command takes.
@@ -73,6 +104,17 @@ pub fn cli_main<I: IntoIterator<Item = OsString>>(args: I) -> ExitCode {
         Command::Init(common) => init::init(&common),
         Command::Run(args) => run::run(args),
         Command::Budget(common) => budget::budget(&common),
+        Command::Ledger(args) => ledger::ledger(&args),
+        Command::Export(args) => ledger::export(&args),
+        Command::Unlock(args) => ledger::unlock(&args),
+        Command::Refresh(args) => ledger::refresh(&args),
+        Command::Audit(args) => audit::audit(&args),
+        Command::Status(common) => status::status(&common),
+        Command::Jobs(common) => jobs::jobs(&common),
+        Command::Approve(args) => decide::approve(&args),
+        Command::Reject(args) => decide::reject(&args),
+        Command::Revoke(args) => decide::revoke(&args),
+        Command::Statement(args) => statement::statement(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

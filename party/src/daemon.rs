@@ -2,17 +2,22 @@
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use conclave_proto::ca;
 use conclave_proto::error::Fault;
 use conclave_proto::identity::{PeerIdentity, Role};
+use tokio::time::MissedTickBehavior;
 
+use crate::answer::thread::Desk;
 use crate::answer::{Answerer, thread};
-use crate::config::{ConfigError, PartyConfig};
+use crate::config::{Approve, ConfigError, PartyConfig, ReplyDelay};
+use crate::consent::{ConsentError, ConsentStore};
 use crate::data::{DataError, Shard};
 use crate::ledger::{Ledger, LedgerError};
 use crate::link::{Link, load_identity};
 use crate::noise::Noise;
+use crate::presence::Announcement;
 
 /// Why a party can't start.
 #[derive(Debug, thiserror::Error)]
@@ -26,9 +31,15 @@ pub enum StartError {
     /// The ledger.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
+    /// The owner's decisions.
+    #[error(transparent)]
+    Consent(#[from] ConsentError),
     /// The identity folder.
     #[error(transparent)]
     Identity(#[from] Fault),
+    /// What the owner asked for on the command line.
+    #[error("{0}")]
+    Input(String),
     /// The operating system.
     #[error("{0}")]
     System(String),
@@ -38,15 +49,26 @@ impl StartError {
     /// The exit code: 2 where the owner's files are wrong, 1 where the machine is.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Config(_) | Self::Data(_) => 2,
+            Self::Config(_) | Self::Data(_) | Self::Input(_) => 2,
             Self::Ledger(
                 LedgerError::Exists(_)
                 | LedgerError::Missing(_)
                 | LedgerError::Foreign { .. }
                 | LedgerError::Party { .. }
                 | LedgerError::Budget { .. }
+                | LedgerError::Unit { .. }
+                | LedgerError::Secret { .. }
+                | LedgerError::NotBehind
+                | LedgerError::NoReason
                 | LedgerError::Accounting(_),
             ) => 2,
+            Self::Consent(e) => {
+                if e.is_input() {
+                    2
+                } else {
+                    1
+                }
+            }
             Self::Identity(fault) => fault.code.exit_code(),
             Self::Ledger(_) | Self::System(_) => 1,
         }
@@ -56,9 +78,9 @@ impl StartError {
 /// Makes the ledger of a party's data: an explicit act, once.
 ///
 /// # Errors
-/// [`LedgerError::Exists`] where there is one; see [`Ledger::init`].
+/// [`LedgerError::Exists`] where there is one; see [`crate::ledger::Keeping::init`].
 pub fn init_ledger(config: &PartyConfig) -> Result<(), StartError> {
-    Ok(Ledger::init(&config.ledger, &config.name, &config.budget)?)
+    Ok(config.keeping().init()?)
 }
 
 /// Makes a private key and a signing request in the identity folder, unless there is a key; gives the request's path.
@@ -95,6 +117,20 @@ pub(crate) fn prepare(config: &PartyConfig) -> Result<Answerer, StartError> {
     load_identity(&config.identity, &config.name)?;
     let shard = Shard::load(&config.data, config.policy.columns.as_deref())?;
     tracing::info!("{}: {} records read, {} rows left out", shard.file().display(), shard.records(), shard.dropped());
+    match config.budget.unit.records_per_person() {
+        Some(limit) => tracing::info!(
+            "protects one person: {} persons with at most {limit} rows each; {} rows beyond that left out",
+            shard.units(),
+            shard.beyond_limit()
+        ),
+        None => tracing::info!("protects one row, not one person; [data] person names a column of persons"),
+    }
+    if config.policy.reply_delay == ReplyDelay::Off {
+        tracing::warn!("[policy] reply_delay_ms is 0: how long an answer took can be told from outside");
+    }
+    if config.policy.approve == Approve::Manual {
+        tracing::info!("every job awaits your decision: conclave-party jobs, approve, reject");
+    }
     for (limit, set) in [
         ("analysts", config.policy.analysts.is_some()),
         ("models", config.policy.models.is_some()),
@@ -105,12 +141,14 @@ pub(crate) fn prepare(config: &PartyConfig) -> Result<Answerer, StartError> {
             tracing::warn!("[policy] sets no {limit}: jobs are not limited in it");
         }
     }
-    let ledger = Ledger::open(&config.ledger, &config.name, &config.budget)?;
+    let mut ledger = Ledger::open_kept(&config.keeping())?;
+    ledger.present_data(&shard.fingerprints(ledger.secret()))?;
     let (spent, limit) = ledger.units();
     tracing::info!("ledger {}: {:.2}% of the budget spent", config.ledger.display(), 100.0 * spent as f64 / limit as f64);
     let noise = Noise::from_os().map_err(|e| StartError::System(format!("the operating system gives no random numbers: {e}")))?;
     let (name, policy) = (config.name.clone(), config.policy.clone());
-    Ok(Answerer::new(name, policy, config.budget, shard, ledger, noise))
+    let consent = ConsentStore::open(&config.ledger)?;
+    Ok(Answerer::new(name, policy, config.budget, shard, ledger, noise).with_consent(consent))
 }
 
 /// Runs a party until `shutdown` completes: then the answer in hand is finished, sent, and the ledger closed.
@@ -131,8 +169,14 @@ pub async fn run_with(
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), StartError> {
     let answerer = prepare(&config)?;
+    // Only after the ledger's lock is held: one daemon announces itself, and one watches for decisions.
+    let presence = Announcement::new(&config.ledger);
+    let answerer = answerer.announced_by(presence.clone());
+    let decisions = ConsentStore::open(&config.ledger)?;
     let (desk, thread) = thread::start(answerer).map_err(|e| StartError::System(format!("no thread: {e}")))?;
-    let mut link = Link { party: config.name, coordinator: config.coordinator, identity: config.identity, desk, ready_file };
+    let watcher = tokio::spawn(watch_decisions(decisions, desk.clone()));
+    let mut link =
+        Link { presence, party: config.name, coordinator: config.coordinator, identity: config.identity, desk, ready_file };
     let (stop, mut stopping) = tokio::sync::watch::channel(false);
     let kept = {
         let keep = link.keep(&mut stopping);
@@ -147,9 +191,30 @@ pub async fn run_with(
         }
     };
     drop(link);
+    // It holds a desk, without which the answering thread ends.
+    watcher.abort();
+    let _ = watcher.await;
     let joined = tokio::task::spawn_blocking(move || thread.join()).await;
     match joined {
         Ok(Ok(())) if kept.is_ok() => Ok(()),
         _ => Err(StartError::System("the answering thread ended; see the log above".into())),
+    }
+}
+
+/// How often the owner's decisions are looked at.
+const DECISIONS: Duration = Duration::from_millis(500);
+
+/// Tells the answering thread whenever the owner has decided something, or when that can't be told.
+async fn watch_decisions(store: ConsentStore, desk: Desk) {
+    let mut seen = None;
+    let mut tick = tokio::time::interval(DECISIONS);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tick.tick().await;
+        let version = store.version().ok();
+        if (version.is_none() || version != seen) && desk.consent_changed().await.is_err() {
+            return;
+        }
+        seen = version;
     }
 }

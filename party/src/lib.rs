@@ -5,14 +5,18 @@
 #![forbid(unsafe_code)]
 
 pub mod answer;
+mod audit;
 mod cli;
 pub mod config;
+pub mod consent;
 mod daemon;
 pub mod data;
 pub mod ledger;
 mod link;
 pub mod noise;
+mod owner;
 pub mod policy;
+mod presence;
 pub mod release;
 
 pub use cli::cli_main;

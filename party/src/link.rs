@@ -16,6 +16,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::Streaming;
 
 use crate::answer::thread::{Desk, Gone, Outbox};
+use crate::presence::Announcement;
 
 /// Both ends beat this often.
 const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -40,6 +41,8 @@ pub(crate) struct Link {
     pub(crate) desk: Desk,
     /// Written when the party is attached for the first time.
     pub(crate) ready_file: Option<PathBuf>,
+    /// Says whether this party is attached.
+    pub(crate) presence: Announcement,
 }
 
 impl Link {
@@ -54,6 +57,7 @@ impl Link {
                 Ended::Stopped => return Ok(()),
                 Ended::Fault(fault) => fault,
                 Ended::Lost(fault) => {
+                    self.presence.set_attached(false);
                     // It was attached: begin again with short pauses.
                     pause = FIRST_PAUSE;
                     said.clear();
@@ -102,6 +106,7 @@ impl Link {
                 }
                 _ = beat.tick() => {
                     sequence += 1;
+                    self.presence.set_replies(self.desk.reply_counts());
                     // A full outbox holds frames enough to show that this party lives.
                     let _ = outbox.try_send(frame(Body::Heartbeat(v1::Heartbeat { sequence })));
                     continue;
@@ -116,7 +121,7 @@ impl Link {
             let step = match next {
                 Ok(frame) => {
                     heard = Instant::now();
-                    self.take(frame, &outbox, &mut attached).await
+                    self.take(frame, heard.into_std(), &outbox, &mut attached).await
                 }
                 Err(fault) => Ok(Err(fault)),
             };
@@ -158,6 +163,7 @@ impl Link {
     async fn take(
         &mut self,
         frame: v1::CoordinatorFrame,
+        received: std::time::Instant,
         outbox: &Outbox,
         attached: &mut bool,
     ) -> Result<Result<(), Fault>, Gone> {
@@ -172,16 +178,19 @@ impl Link {
                     ),
                 )));
             }
-            Some(Body::Welcome(_)) => {
+            Some(Body::Welcome(welcome)) => {
+                // Before any job: the ledger may have to be locked.
+                self.desk.show_head(welcome.head).await?;
                 if !*attached {
                     *attached = true;
                     tracing::info!("attached to {}", self.coordinator);
+                    self.presence.set_attached(true);
                     self.ready();
                 }
             }
             Some(_) if !*attached => return Ok(Err(lost("it spoke before it said welcome".into()))),
-            Some(Body::Query(query)) => self.desk.query(query, outbox).await?,
-            Some(Body::OpenJob(open)) => self.desk.open(open, outbox).await?,
+            Some(Body::Query(query)) => self.desk.query(query, received, outbox).await?,
+            Some(Body::OpenJob(open)) => self.desk.open(open, received, outbox).await?,
             Some(Body::CloseJob(close)) => self.desk.close(close).await?,
             Some(Body::Heartbeat(_)) | None => {}
         }

@@ -30,6 +30,14 @@ pub fn admit(policy: &Policy, budget: &Budget, shard: &Shard, analyst: &str, spe
     if let Some(limit) = policy.max_epsilon_per_job {
         admit_cap(limit, budget, &spec.privacy.budget)?;
     }
+    if let Some(limit) = policy.max_iterations_per_job
+        && spec.sampler.draws > limit
+    {
+        return refuse(format!(
+            "sampler.draws is {}, and every draw takes a round: above the owner's max_iterations_per_job of {limit}",
+            spec.sampler.draws
+        ));
+    }
     let sd = spec.privacy.noise.sd();
     if sd < policy.min_noise_sd {
         return refuse(format!("privacy.noise_sd comes to {sd}, below the owner's min_noise_sd of {}", policy.min_noise_sd));
@@ -39,6 +47,9 @@ pub fn admit(policy: &Policy, budget: &Budget, shard: &Shard, analyst: &str, spe
 
 fn admit_columns(policy: &Policy, shard: &Shard, spec: &JobSpec) -> Result<(), Fault> {
     for column in spec.model.columns() {
+        if shard.person_column() == Some(column) {
+            return refuse(format!("column {column:?} names persons at this party and is never a column of a model"));
+        }
         if !shard.header().iter().any(|h| h == column) {
             // Only names that the policy shows anyway are suggested.
             let near = nearest(column, shard.names().iter().map(String::as_str));

@@ -47,7 +47,10 @@ pub(crate) fn entry(job: &str, cap: Budget) -> JobEntry<'_> {
 pub(crate) fn key(chain: u32, content: u8, k_t: u64) -> QueryKey {
     QueryKey {
         chain,
+        attempt: 0,
         digest: Digest([content; 32]),
+        theta: [content; 16],
+        theta_next: [content; 16],
         k_t: Sensitivity::from_units(k_t).unwrap(),
         s: NoiseScale::from_sd(1.0).unwrap(),
     }
@@ -66,11 +69,11 @@ pub(crate) fn write(folder: &Path, name: &str, text: &str) -> PathBuf {
 }
 
 pub(crate) fn data(path: PathBuf, bad_rows: BadRows) -> DataConfig {
-    DataConfig { path, bad_rows }
+    DataConfig { path, bad_rows, person: None, unit: conclave_common::accounting::PrivacyUnit::default() }
 }
 
 pub(crate) fn open_policy() -> Policy {
-    Policy { analysts: None, models: None, max_epsilon_per_job: None, min_noise_sd: 0.0, columns: None }
+    Policy { approve: crate::config::Approve::Automatic, reply_delay: crate::config::ReplyDelay::Off, ..Policy::default() }
 }
 
 pub(crate) fn open_request(toml: &str) -> v1::OpenJob {
@@ -88,5 +91,5 @@ pub(crate) fn query(iteration: u64, steps: &[(u32, f64, f64)]) -> v1::Query {
         .iter()
         .map(|(chain, from, to)| v1::Proposal { chain: *chain, from: vec![*from], to: vec![*to], noise_scale })
         .collect();
-    v1::Query { job: JOB.into(), iteration, proposals }
+    v1::Query { job: JOB.into(), iteration, proposals, attempt: 0 }
 }

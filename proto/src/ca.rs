@@ -182,6 +182,17 @@ pub fn summarise(certificate_pem: &str) -> Result<CertificateSummary, Fault> {
     })
 }
 
+/// The last moment at which a certificate is valid.
+///
+/// # Errors
+/// [`ErrorCode::InvalidInput`] where it does not parse.
+pub fn not_after(certificate_pem: &str) -> Result<SystemTime, Fault> {
+    let der = certificate_der(certificate_pem)?;
+    let (_, parsed) = X509Certificate::from_der(&der).map_err(|e| input("the certificate cannot be read", &e))?;
+    let seconds = u64::try_from(parsed.validity().not_after.timestamp()).unwrap_or_default();
+    Ok(SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(seconds))
+}
+
 /// SHA-256 of a certificate's DER, in lower-case hex: what two people read to each other over the telephone.
 ///
 /// # Errors

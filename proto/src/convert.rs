@@ -3,8 +3,10 @@
 //! What is checked here is what can be said without knowing the job: counts, finiteness, the noise scale's grid. What
 //! needs the job (dimension, box, policy) is checked by the party against the job that it opened itself.
 
+use conclave_common::accounting::{Adjacency, PrivacyUnit};
+use conclave_common::job::LEAST_MAGNITUDE;
 use conclave_common::mechanism::NoiseScale;
-use conclave_common::sampler::Query;
+use conclave_common::sampler::{Holding, Query};
 
 use crate::error::{ErrorCode, Fault};
 use crate::v1;
@@ -31,12 +33,25 @@ pub enum AnswerStatus {
     UnknownJob,
     /// The owner's policy does not admit the query, for instance its noise floor.
     Policy,
+    /// A crash may have lost the answer: it is given afresh, under a new charge, to the same query as the next attempt.
+    Attempt,
+    /// The party's ledger is behind a head that it gave away, and answers nothing until its owner unlocks it.
+    Behind,
 }
 
 impl AnswerStatus {
     /// Every status, in the order of their numbers.
-    pub const ALL: [Self; 7] =
-        [Self::Released, Self::Budget, Self::Invalid, Self::Conflict, Self::Halted, Self::UnknownJob, Self::Policy];
+    pub const ALL: [Self; 9] = [
+        Self::Released,
+        Self::Budget,
+        Self::Invalid,
+        Self::Conflict,
+        Self::Halted,
+        Self::UnknownJob,
+        Self::Policy,
+        Self::Attempt,
+        Self::Behind,
+    ];
 
     /// The number on the wire.
     pub fn to_wire(self) -> u32 {
@@ -63,6 +78,7 @@ pub fn query_to_wire(job: &str, iteration: u64, queries: &[Query]) -> v1::Query 
                 noise_scale: query.noise.units(),
             })
             .collect(),
+        attempt: 0,
     }
 }
 
@@ -70,7 +86,8 @@ pub fn query_to_wire(job: &str, iteration: u64, queries: &[Query]) -> v1::Query 
 ///
 /// # Errors
 /// [`ErrorCode::InvalidInput`] for no proposals or more than [`MAX_PROPOSALS`], a chain named twice, vectors that are
-/// empty, longer than [`MAX_PARAMETERS`] or of different lengths, values that are not finite or are subnormal, and noise scales off the
+/// empty, longer than [`MAX_PARAMETERS`] or of different lengths, values that are not finite or lie below
+/// [`LEAST_MAGNITUDE`] without being 0, and noise scales off the
 /// grid of [`NoiseScale`].
 pub fn query_from_wire(wire: v1::Query) -> Result<Vec<Query>, Fault> {
     let count = wire.proposals.len();
@@ -95,9 +112,11 @@ fn proposal_from_wire(wire: v1::Proposal) -> Result<Query, Fault> {
             wire.to.len()
         )));
     }
-    // Subnormals are refused with the rest: arithmetic on them takes a time that can be told from outside.
-    if wire.from.iter().chain(&wire.to).any(|x| !(x.is_normal() || *x == 0.0)) {
-        return Err(invalid(format!("the proposal of chain {chain} holds a value that is not a finite, normal number")));
+    // Products of tiny numbers with records' values would be subnormal, and arithmetic on those takes a time that can be
+    // told from outside.
+    let sound = |x: &f64| *x == 0.0 || (x.is_finite() && x.abs() >= LEAST_MAGNITUDE);
+    if !wire.from.iter().chain(&wire.to).all(sound) {
+        return Err(invalid(format!("the proposal of chain {chain} holds a value that is not finite, or is tiny and not 0")));
     }
     let noise =
         NoiseScale::from_units(wire.noise_scale).map_err(|e| invalid(format!("the noise scale of chain {chain}: {e}")))?;
@@ -121,7 +140,13 @@ pub fn answer_to_wire(answer: &Answer, asked: usize) -> v1::Answer {
         Ok(releases) => (AnswerStatus::Released, releases.clone()),
         Err(status) => (*status, vec![0; asked]),
     };
-    v1::Answer { job: answer.job.clone(), iteration: answer.iteration, status: Some(status.to_wire()), releases }
+    v1::Answer {
+        job: answer.job.clone(),
+        iteration: answer.iteration,
+        status: Some(status.to_wire()),
+        releases,
+        head: Vec::new(),
+    }
 }
 
 /// The answer in a message.
@@ -141,6 +166,33 @@ pub fn answer_from_wire(wire: v1::Answer) -> Result<Answer, Fault> {
             refusal => Err(refusal),
         },
     })
+}
+
+/// The message that a party has opened a job on what it holds.
+pub fn opened_to_wire(job: &str, holding: &Holding) -> v1::JobOpened {
+    v1::JobOpened {
+        job: job.to_owned(),
+        records: holding.records().unwrap_or(0),
+        persons: holding.persons().unwrap_or(0),
+        records_per_person: holding.unit().records_per_person().unwrap_or(0),
+        add_remove: holding.unit().adjacency == Adjacency::AddRemove,
+        head: Vec::new(),
+    }
+}
+
+/// What the party that sent the message holds.
+///
+/// # Errors
+/// [`ErrorCode::Internal`] for a limit of records per person that no party can have.
+pub fn opened_from_wire(wire: &v1::JobOpened) -> Result<Holding, Fault> {
+    let adjacency = if wire.add_remove { Adjacency::AddRemove } else { Adjacency::Replace };
+    if wire.records_per_person == 0 {
+        return Ok(Holding::new(PrivacyUnit::row(adjacency), wire.records));
+    }
+    let unit = PrivacyUnit::person(adjacency, wire.records_per_person).ok_or_else(|| {
+        Fault::new(ErrorCode::Internal, format!("an opening with {} records per person", wire.records_per_person))
+    })?;
+    Ok(Holding::new(unit, wire.persons))
 }
 
 fn invalid(message: String) -> Fault {
@@ -164,7 +216,7 @@ mod tests {
             assert_eq!(status.to_wire() as usize, number);
             assert_eq!(AnswerStatus::from_wire(status.to_wire()), Some(status));
         }
-        assert_eq!(AnswerStatus::from_wire(7), None);
+        assert_eq!(AnswerStatus::from_wire(9), None);
     }
 
     proptest! {
@@ -207,7 +259,7 @@ mod tests {
             wire(&[query(0, vec![0.0], vec![1.0, 2.0])]),
             wire(&[query(0, vec![f64::NAN], vec![1.0])]),
             wire(&[query(0, vec![0.0], vec![f64::INFINITY])]),
-            wire(&[query(0, vec![0.0], vec![f64::MIN_POSITIVE / 2.0])]),
+            wire(&[query(0, vec![0.0], vec![LEAST_MAGNITUDE / 2.0])]),
             wire(&(0..257).map(|c| query(c, vec![0.0], vec![1.0])).collect::<Vec<_>>()),
         ];
         for units in [0, 1, (1 << 20) + 1, 1 << 19, (1 << 50) + (1 << 16), u64::MAX] {
@@ -239,8 +291,24 @@ mod tests {
     }
 
     #[test]
+    fn openings_round_trip_and_hide_what_is_not_public() {
+        for adjacency in [Adjacency::Replace, Adjacency::AddRemove] {
+            for unit in [PrivacyUnit::row(adjacency), PrivacyUnit::person(adjacency, 5).unwrap()] {
+                let holding = Holding::new(unit, 1000);
+                let wire = opened_to_wire("job", &holding);
+                assert_eq!(opened_from_wire(&wire).unwrap(), holding);
+                assert_eq!(wire.records, if unit == PrivacyUnit::default() { 1000 } else { 0 });
+                // Another count is another message only where the count is public.
+                let other = opened_to_wire("job", &Holding::new(unit, 1001));
+                assert_eq!(wire == other, adjacency == Adjacency::AddRemove);
+            }
+        }
+        assert!(opened_from_wire(&v1::JobOpened { records_per_person: u32::MAX, ..Default::default() }).is_err());
+    }
+
+    #[test]
     fn an_unknown_status_is_not_a_release() {
-        for status in [None, Some(7), Some(u32::MAX)] {
+        for status in [None, Some(9), Some(u32::MAX)] {
             let wire = v1::Answer { status, ..v1::Answer::default() };
             assert!(answer_from_wire(wire).is_err());
         }

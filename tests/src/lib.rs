@@ -7,5 +7,6 @@ pub mod books;
 pub mod cluster;
 pub mod federation;
 pub mod logistic_reference;
+pub mod recorder;
 pub mod study;
 pub mod zarr;

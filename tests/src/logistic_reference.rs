@@ -1,9 +1,115 @@
-//! Non-private references for logistic regression on pooled data.
+//! Non-private references for logistic regression on pooled data. Nothing here is shared with the service: the records are
+//! read, scaled and weighed by this file alone.
 
-/// Mode and marginal standard deviations of a posterior by Newton's method on a numerical Hessian of `log_posterior`.
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha20Rng;
+use rand_distr::{Distribution, StandardNormal};
+
+/// Records of all parties together: equal ones are counted, since they weigh the same.
+pub struct Pooled {
+    /// Predictors on the model's scale (intercept first), number of records, number of ones among their outcomes.
+    cells: Vec<(Vec<f64>, f64, f64)>,
+    records: u64,
+}
+
+impl Pooled {
+    /// Reads CSV files. A predictor is its name and its bounds, scaled by them to [-1, 1]; without bounds it is 0/1 and
+    /// stays as it is.
+    pub fn read<P: AsRef<Path>>(files: &[P], outcome: &str, predictors: &[(&str, Option<(f64, f64)>)]) -> Self {
+        let mut counts = BTreeMap::<Vec<u64>, (f64, f64)>::new();
+        let mut records = 0;
+        for file in files {
+            let text = std::fs::read_to_string(file).expect("a CSV file");
+            let mut lines = text.lines();
+            let header: Vec<&str> = lines.next().expect("a header").split(',').collect();
+            let at = |name: &str| header.iter().position(|h| *h == name).unwrap_or_else(|| panic!("no column {name}"));
+            let columns: Vec<usize> = predictors.iter().map(|p| at(p.0)).collect();
+            let outcome = at(outcome);
+            for line in lines {
+                let values: Vec<f64> = line.split(',').map(|v| v.parse().expect("a number")).collect();
+                let scaled = predictors.iter().zip(&columns).map(|((_, bounds), column)| match *bounds {
+                    Some((min, max)) => 2.0 * (values[*column].clamp(min, max) - min) / (max - min) - 1.0,
+                    None => values[*column],
+                });
+                let cell = counts.entry(scaled.map(f64::to_bits).collect()).or_default();
+                cell.0 += 1.0;
+                cell.1 += values[outcome];
+                records += 1;
+            }
+        }
+        let cell = |(bits, (n, ones)): (Vec<u64>, (f64, f64))| {
+            (std::iter::once(1.0).chain(bits.into_iter().map(f64::from_bits)).collect(), n, ones)
+        };
+        Self { cells: counts.into_iter().map(cell).collect(), records }
+    }
+
+    /// Number of records.
+    pub fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// Log posterior density up to a constant, under independent normal(0, `prior_sd`) priors.
+    pub fn log_posterior(&self, theta: &[f64], prior_sd: f64) -> f64 {
+        let prior: f64 = theta.iter().map(|t| -0.5 * (t / prior_sd).powi(2)).sum();
+        let likelihood = self.cells.iter().map(|(x, n, ones)| {
+            let eta: f64 = x.iter().zip(theta).map(|(x, t)| x * t).sum();
+            let softplus = eta.max(0.0) + (-eta.abs()).exp().ln_1p();
+            ones * eta - n * softplus
+        });
+        prior + likelihood.sum::<f64>()
+    }
+}
+
+/// Plain random-walk Metropolis with a joint normal step of this covariance, scaled by 2.38²/d (Roberts, Gelman & Gilks
+/// 1997), from the mode: `[parameter][chain][draw]`, the first tenth left out.
+pub fn metropolis(
+    log_posterior: &(dyn Fn(&[f64]) -> f64 + Sync),
+    mode: &[f64],
+    covariance: &[Vec<f64>],
+    (chains, draws): (u64, usize),
+    seed: u64,
+) -> Vec<Vec<Vec<f64>>> {
+    let d = mode.len();
+    let root = cholesky(covariance);
+    let one = |chain: u64| -> Vec<Vec<f64>> {
+        let mut rng = ChaCha20Rng::seed_from_u64(seed);
+        rng.set_stream(chain);
+        let mut step = |theta: &[f64]| -> Vec<f64> {
+            let z: Vec<f64> = (0..d).map(|_| StandardNormal.sample(&mut rng)).collect();
+            let scale = 2.38 / (d as f64).sqrt();
+            theta.iter().zip(&root).map(|(t, row)| t + scale * row.iter().zip(&z).map(|(r, z)| r * z).sum::<f64>()).collect()
+        };
+        let mut theta = step(mode);
+        let mut here = log_posterior(&theta);
+        let mut decisions = ChaCha20Rng::seed_from_u64(seed.wrapping_add(1));
+        decisions.set_stream(chain);
+        let mut kept = vec![Vec::with_capacity(draws); d];
+        for i in 0..draws + draws / 10 {
+            let to = step(&theta);
+            let there = log_posterior(&to);
+            if (1.0 - decisions.random::<f64>()).ln() < there - here {
+                (theta, here) = (to, there);
+            }
+            if i >= draws / 10 {
+                kept.iter_mut().zip(&theta).for_each(|(k, t)| k.push(*t));
+            }
+        }
+        kept
+    };
+    let runs: Vec<Vec<Vec<f64>>> = std::thread::scope(|scope| {
+        let handles: Vec<_> = (0..chains).map(|chain| scope.spawn(move || one(chain))).collect();
+        handles.into_iter().map(|h| h.join().expect("a chain")).collect()
+    });
+    (0..d).map(|j| runs.iter().map(|run| run[j].clone()).collect()).collect()
+}
+
+/// Mode and covariance of a posterior by Newton's method on a numerical Hessian of `log_posterior`.
 ///
 /// Good to O(1/n): for large pooled data the posterior mean and sd equal these to far less than what is asserted.
-pub fn laplace(log_posterior: &dyn Fn(&[f64]) -> f64, start: &[f64]) -> (Vec<f64>, Vec<f64>) {
+pub fn laplace_covariance(log_posterior: &dyn Fn(&[f64]) -> f64, start: &[f64]) -> (Vec<f64>, Vec<Vec<f64>>) {
     let d = start.len();
     let mut theta = start.to_vec();
     let mut covariance = vec![vec![0.0; d]; d];
@@ -27,8 +133,27 @@ pub fn laplace(log_posterior: &dyn Fn(&[f64]) -> f64, start: &[f64]) -> (Vec<f64
             break;
         }
     }
-    let sd = (0..d).map(|i| covariance[i][i].sqrt()).collect();
-    (theta, sd)
+    (theta, covariance)
+}
+
+/// Mode and marginal standard deviations; see [`laplace_covariance`].
+pub fn laplace(log_posterior: &dyn Fn(&[f64]) -> f64, start: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    let (mode, covariance) = laplace_covariance(log_posterior, start);
+    let sd = (0..mode.len()).map(|i| covariance[i][i].sqrt()).collect();
+    (mode, sd)
+}
+
+/// Lower triangular root of a small symmetric positive definite matrix.
+fn cholesky(matrix: &[Vec<f64>]) -> Vec<Vec<f64>> {
+    let d = matrix.len();
+    let mut root = vec![vec![0.0; d]; d];
+    for i in 0..d {
+        for j in 0..=i {
+            let sum: f64 = (0..j).map(|k| root[i][k] * root[j][k]).sum();
+            root[i][j] = if i == j { (matrix[i][i] - sum).sqrt() } else { (matrix[i][j] - sum) / root[j][j] };
+        }
+    }
+    root
 }
 
 /// Inverse of a small symmetric positive definite matrix by Gauss–Jordan elimination.

@@ -45,7 +45,11 @@ fn shards(parties: usize, rows: usize, mean: f64, sd: f64, rng: &mut ChaCha20Rng
     let one = |rng: &mut ChaCha20Rng| normal.sample(rng).clamp(-1.0, 1.0);
     let data: Vec<Vec<f64>> = (0..parties).map(|_| (0..rows).map(|_| one(rng)).collect()).collect();
     let sum = data.iter().flatten().sum();
-    (data.into_iter().map(|y| Shard::columns(ModelData { outcome: y, predictors: vec![] })).collect(), sum, parties * rows)
+    (
+        data.into_iter().map(|y| Shard::columns(ModelData { outcome: y, predictors: vec![], persons: None })).collect(),
+        sum,
+        parties * rows,
+    )
 }
 
 /// Exact posterior mean and sd under a normal(0, prior_sd) prior.
@@ -63,7 +67,7 @@ fn twenty_seeds_match_the_exact_posterior() {
     const PRIOR_SD: f64 = 1.0;
     let (mut misses, mut ratios) = (0, Vec::new());
     for seed in 0..20 {
-        let mut rng = ChaCha20Rng::seed_from_u64(seed);
+        let mut rng = ChaCha20Rng::seed_from_u64(10_000 + seed); // apart from the chains' seeds
         let (shards, sum, n) = shards(3, 20_000, 0.2, 0.25, &mut rng);
         let job = job(3, 4.0, PRIOR_SD, &format!("seed = {seed}\nchains = 4\ndraws = 20000\nwarmup = 300"), "\"auto\"");
         let run = Federation::new(job, shards, 100 + seed).run();
@@ -94,7 +98,7 @@ fn calibration(fault: Noise) -> f64 {
     let draws = (RANKS - 1) * THIN;
     let mut bins = [0u32; BINS];
     for seed in 0..RUNS {
-        let mut rng = ChaCha20Rng::seed_from_u64(seed);
+        let mut rng = ChaCha20Rng::seed_from_u64(10_000 + seed); // apart from the chains' seeds
         let theta = Normal::new(0.0, PRIOR_SD).expect("a prior").sample(&mut rng);
         // At ten sd no record is ever clamped, which would make the model another one than the data's.
         let (shards, sum, n) = shards(1, 20, theta, 0.1, &mut rng);

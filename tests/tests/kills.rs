@@ -5,12 +5,17 @@
 
 use std::time::{Duration, Instant};
 
+use conclave_common::mechanism::NoiseScale;
+use conclave_common::sampler::Query;
+use conclave_proto::v1::OpenJob;
 use conclave_tests::books::{LedgerCopy, Replay};
 use conclave_tests::cluster::{Cluster, PartySetup};
+use conclave_tests::recorder::{Questions, Recorder};
 use conclave_tests::study;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 const EXE: &str = env!("CARGO_BIN_EXE_conclave-e2e");
 const NAMES: [&str; 3] = ["hospital-a", "hospital-b", "hospital-c"];
@@ -26,7 +31,14 @@ fn consortium() -> (Cluster, String) {
     for (seed, name) in NAMES.iter().enumerate() {
         let text = study::csv(&study::records(400, seed as u64));
         let data = study::write(&cluster.path(&format!("{name}.csv")), &text);
-        let setup = PartySetup { name, data: &data, columns: &study::COLUMNS, epsilon: 990.0, data_extra: "", policy_extra: "" };
+        let setup = PartySetup {
+            name,
+            data: &data,
+            columns: &study::COLUMNS,
+            epsilon: 990.0,
+            data_extra: "",
+            policy_extra: "reply_delay_ms = 0",
+        };
         let party = cluster.enrol(&setup);
         cluster.start_party(party);
     }
@@ -41,13 +53,17 @@ fn rounds(cluster: &Cluster) -> u64 {
     cluster.store().query_row("SELECT count(*) FROM rounds", [], |row| row.get(0)).expect("a count")
 }
 
-/// Waits until the log holds more rounds than `before`.
-fn wait_for_progress(cluster: &Cluster, before: u64) {
+fn wait_until(what: &str, holds: impl Fn() -> bool) {
     let end = Instant::now() + SOON;
-    while rounds(cluster) <= before {
-        assert!(Instant::now() < end, "the chain stands still after {before} rounds");
+    while !holds() {
+        assert!(Instant::now() < end, "waited in vain for {what}");
         std::thread::sleep(Duration::from_millis(2));
     }
+}
+
+/// Waits until the log holds more rounds than `before`.
+fn wait_for_progress(cluster: &Cluster, before: u64) {
+    wait_until("the next round", || rounds(cluster) > before);
 }
 
 fn still_runs(cluster: &Cluster) {
@@ -149,4 +165,83 @@ fn parties_are_killed_twenty_times() {
     println!("parties killed after rounds {met:?}");
     check_the_end(&cluster, &job, &snapshots);
     println!("{:.1} s", started.elapsed().as_secs_f64());
+}
+
+/// A stand-in for the coordinator hears every answer that leaves a party, asks for it again after each kill, and in the end
+/// for all of them: no query has two answers, and the ledger holds a charge and the same answer for each number heard.
+#[test]
+#[ignore = "heavy: run by .ci/run"]
+fn what_left_a_killed_party_never_changes() {
+    let started = Instant::now();
+    let mut cluster = Cluster::new(EXE);
+    let data = study::write(&cluster.path("a.csv"), &study::csv(&study::records(400, 1)));
+    let party = cluster.enrol(&PartySetup {
+        name: "a",
+        data: &data,
+        columns: &study::COLUMNS,
+        epsilon: 990.0,
+        data_extra: "",
+        policy_extra: "reply_delay_ms = 0",
+    });
+    cluster.kill_coordinator();
+    let address = cluster.url.trim_start_matches("https://").parse().expect("an address");
+    let recorder = Recorder::serve(address, &cluster.path("coordinator/identity"), questions());
+    cluster.start_party(party);
+
+    let mut moments = ChaCha8Rng::seed_from_u64(22);
+    for kill in 0..KILLS {
+        let known = recorder.answers().len();
+        wait_until("an answer to a new question", || recorder.answers().len() > known);
+        std::thread::sleep(Duration::from_millis(moments.random_range(0..=250)));
+        if kill == KILLS - 1 {
+            recorder.ask_everything_again();
+        }
+        cluster.kill_party(party);
+        cluster.start_party(party);
+    }
+    // The last stream began anew: this many answers later it has been through all that was heard before.
+    let before = recorder.answers();
+    let through = recorder.count() + before.len() as u64 + 100;
+    wait_until("every answer once more", || recorder.count() >= through);
+    cluster.kill_party(party);
+
+    assert_eq!(recorder.refusals(), []);
+    let heard = recorder.answers();
+    let ledger = LedgerCopy::of(&cluster.ledger(party), JOB_ID);
+    for (id, values) in &heard {
+        assert_eq!(values.len(), 1, "{id:?} has more than one answer: {values:?}");
+        let row = ledger.rows.get(id).unwrap_or_else(|| panic!("{id:?} left without a charge"));
+        assert_eq!(row.released.as_ref(), values.first(), "{id:?} left otherwise than it is recorded");
+    }
+    println!(
+        "{} answers heard, {} of them different queries, {} charged; {:.1} s",
+        recorder.count(),
+        heard.len(),
+        ledger.rows.len(),
+        started.elapsed().as_secs_f64()
+    );
+    assert!(recorder.count() > heard.len() as u64 + before.len() as u64 / 2, "too few were asked again");
+}
+
+const JOB_ID: &str = "00000000-0000-4000-8000-000000000000";
+
+/// Two chains that walk in a small circle.
+fn questions() -> Questions {
+    let spec_toml = study::job(&["a"], "chains = 2\ndraws = 1000000", "epsilon = 980\ndelta = 1e-6\nnoise_sd = 1.0");
+    let noise = NoiseScale::from_sd(1.0).expect("a noise scale");
+    let at = |round: u64, chain: u32| {
+        let angle = round as f64 * 0.01 + f64::from(chain);
+        vec![angle.cos(), angle.sin(), 0.25]
+    };
+    let round = move |round| {
+        let query = |chain| Query { chain, from: at(round, chain), to: at(round + 1, chain), noise };
+        vec![query(0), query(1)]
+    };
+    let job = OpenJob {
+        job: JOB_ID.to_owned(),
+        analyst: "alice".to_owned(),
+        spec_digest: Sha256::digest(spec_toml.as_bytes()).to_vec(),
+        spec_toml,
+    };
+    Questions { job, round: Box::new(round) }
 }

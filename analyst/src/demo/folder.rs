@@ -10,7 +10,7 @@ use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::identity::{PeerIdentity, Role};
 
 use super::truth::{ANALYST, COORDINATOR, DATA_BUDGET_FACTOR, OUTCOME, PREDICTORS, WARMUP_SWEEPS, party_name};
-use super::{DemoArgs, shards};
+use super::{DemoArgs, Durability, shards};
 use crate::ca::{create_ca, create_identity};
 use crate::files;
 
@@ -156,7 +156,8 @@ fn party_toml(party: &str, url: &str, args: &DemoArgs) -> String {
         "name = \"{party}\"\n\
          coordinator = \"{url}\"\n\
          identity = \"identity/\"\n\
-         ledger = \"ledger.sqlite\"\n\n\
+         ledger = \"ledger.sqlite\"\n\
+         durability = \"{}\"\n\n\
          [data]\n\
          path = \"admissions.csv\"\n\n\
          # Of the data, over all jobs and for ever.\n\
@@ -168,7 +169,14 @@ fn party_toml(party: &str, url: &str, args: &DemoArgs) -> String {
          analysts = [\"{ANALYST}\"]\n\
          models = [\"logistic\"]\n\
          max_epsilon_per_job = {:?}\n\
-         columns = [{}]\n",
+         columns = [{}]\n\
+         # Replies leave at once: this demo's parties share one machine and would wait for one another. How long an answer\n\
+         # takes can then be told from outside; a party of your own leaves this line out, which means \"auto\".\n\
+         reply_delay_ms = 0\n",
+        match args.durability {
+            Durability::Strict => "strict",
+            Durability::Reserve => "reserve",
+        },
         DATA_BUDGET_FACTOR * args.epsilon,
         args.delta,
         args.epsilon,

@@ -75,7 +75,7 @@ fn parties(text: &str) -> Result<usize, String> {
 enum Durability {
     /// Every answer is on disk before it leaves
     Strict,
-    #[value(hide = true)]
+    /// A block of charge is on disk ahead, answers follow: faster; a crash forfeits the block
     Reserve,
 }
 
@@ -100,9 +100,6 @@ pub(crate) async fn run(args: DemoArgs) -> Result<ExitCode, Fault> {
 /// Everything that can be refused before anything is made.
 fn check(args: &DemoArgs) -> Result<(), Fault> {
     let input = |message: String| Fault::new(ErrorCode::InvalidInput, message);
-    if args.durability == Durability::Reserve {
-        return Err(input("--durability reserve is not built yet: use strict".to_owned()));
-    }
     for epsilon in [args.epsilon, DATA_BUDGET_FACTOR * args.epsilon] {
         let budget = Budget::new(epsilon, args.delta).map_err(|e| input(e.to_string()))?;
         conclave_common::accounting::PrivacyFilter::new(&budget).map_err(|e| input(e.to_string()))?;

@@ -1,7 +1,7 @@
 //! The privacy filter: grants a query or refuses it, before any record is read.
 
 use super::slack::{self, Limits, MAX_DRAWS};
-use super::{AccountingError, Budget, charge_units};
+use super::{AccountingError, Budget, PrivacyUnit};
 use crate::mechanism::{NoiseScale, Sensitivity};
 
 /// What a ledger has granted. Add-only; the ledger stores it and [`PrivacyFilter::resume`] takes it back.
@@ -61,6 +61,7 @@ pub struct PrivacyFilter {
     limit_units: u64,
     limit_slack_units: u64,
     spent: Spent,
+    unit: PrivacyUnit,
 }
 
 impl PrivacyFilter {
@@ -78,7 +79,13 @@ impl PrivacyFilter {
     /// As [`PrivacyFilter::new`].
     pub fn resume(budget: &Budget, spent: Spent) -> Result<Self, AccountingError> {
         let Limits { units, slack_units } = slack::limits(budget)?;
-        Ok(Self { limit_units: units, limit_slack_units: slack_units, spent })
+        Ok(Self { limit_units: units, limit_slack_units: slack_units, spent, unit: budget.unit })
+    }
+
+    /// This filter's budget with another sum spent; [`PrivacyFilter::resume`] without computing the limits again.
+    #[must_use]
+    pub fn with_spent(self, spent: Spent) -> Self {
+        Self { spent, ..self }
     }
 
     /// What has been granted.
@@ -105,7 +112,8 @@ impl PrivacyFilter {
         self.limit_units.saturating_sub(self.spent.units)
     }
 
-    /// Charges all of `releases` (one noise draw each) or none, and returns each one's charge in units of 2^-48.
+    /// Charges all of `releases` (one noise draw each) or none, and returns each one's charge in units of 2^-48. A sensitivity bounds
+    /// one unit's part, see [`PrivacyUnit::sensitivity`].
     ///
     /// # Errors
     /// [`FilterRefusal`]; nothing is charged then.
@@ -125,7 +133,7 @@ impl PrivacyFilter {
         let mut after = self.spent;
         let mut charges = Vec::with_capacity(releases.len());
         for &(k_t, s) in releases {
-            let charge = charge_units(k_t, s).map_err(|_| FilterRefusal::Overflow)?;
+            let charge = self.unit.charge_units(k_t, s).map_err(|_| FilterRefusal::Overflow)?;
             after.units = after.units.checked_add(charge).ok_or(FilterRefusal::Overflow)?;
             after.slack_units = after.slack_units.checked_add(slack::of_draw(s)).ok_or(FilterRefusal::Overflow)?;
             after.draws = after.draws.checked_add(1).ok_or(FilterRefusal::Overflow)?;

@@ -14,10 +14,12 @@ mod normal;
 mod slack;
 #[cfg(test)]
 mod tests;
+mod unit;
 mod units;
 pub mod zcdp;
 
 pub use filter::{FilterRefusal, PrivacyFilter, Spent};
+pub use unit::{Adjacency, MAX_RECORDS_PER_PERSON, PrivacyUnit};
 pub use units::{UNIT_LOG2, charge_units, mu_squared};
 
 /// Why a budget or a charge could not be computed.
@@ -57,17 +59,20 @@ pub enum AccountingError {
     },
 }
 
-/// A privacy budget: `(epsilon, delta)` differential privacy, replacing one record.
+/// A privacy budget: `(epsilon, delta)` differential privacy of one unit.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct Budget {
     /// Epsilon, positive and finite.
     pub epsilon: f64,
     /// Delta, strictly between 0 and 1.
     pub delta: f64,
+    /// What is protected.
+    #[serde(skip)]
+    pub unit: PrivacyUnit,
 }
 
 impl Budget {
-    /// A checked budget.
+    /// A checked budget that protects one row against replacement; see [`Budget::of`].
     ///
     /// # Errors
     /// [`AccountingError::Epsilon`] unless epsilon is positive and finite, [`AccountingError::Delta`] unless delta is between 0 and 1.
@@ -78,7 +83,13 @@ impl Budget {
         if !(delta > 0.0 && delta < 1.0) {
             return Err(AccountingError::Delta(delta));
         }
-        Ok(Self { epsilon, delta })
+        Ok(Self { epsilon, delta, unit: PrivacyUnit::default() })
+    }
+
+    /// The same figures for another unit of privacy.
+    #[must_use]
+    pub fn of(self, unit: PrivacyUnit) -> Self {
+        Self { unit, ..self }
     }
 
     /// The Gaussian-DP parameter that this budget buys, without the ledger's slack; see [`gaussian_dp::mu`].

@@ -42,7 +42,7 @@ pub(super) struct Limits {
 
 /// The limits for a budget.
 pub(super) fn limits(budget: &Budget) -> Result<Limits, AccountingError> {
-    let Budget { epsilon, delta } = Budget::new(budget.epsilon, budget.delta)?;
+    let Budget { epsilon, delta, .. } = Budget::new(budget.epsilon, budget.delta)?;
     let too_small = AccountingError::TooSmall { epsilon, delta };
     let too_large = AccountingError::TooLarge { epsilon, delta };
     let reduced_epsilon = epsilon - 2.0 * TOTAL_LOG_DIFFERENCE;
@@ -132,9 +132,18 @@ mod tests {
             let full = gaussian_dp::mu(epsilon, delta).powi(2);
             assert!((super::super::mu_squared(limits.units) / full - 1.0).abs() < 1e-5, "{epsilon}");
         }
-        assert!(matches!(limits(&Budget { epsilon: 1e-6, delta: 1e-6 }), Err(AccountingError::TooSmall { .. })));
-        assert!(matches!(limits(&Budget { epsilon: 2000.0, delta: 1e-6 }), Err(AccountingError::TooLarge { .. })));
-        assert!(matches!(limits(&Budget { epsilon: 1.0, delta: 1.0 }), Err(AccountingError::Delta(_))));
-        assert!(matches!(limits(&Budget { epsilon: f64::NAN, delta: 0.5 }), Err(AccountingError::Epsilon(_))));
+        assert!(matches!(
+            limits(&Budget { epsilon: 1e-6, delta: 1e-6, unit: Default::default() }),
+            Err(AccountingError::TooSmall { .. })
+        ));
+        assert!(matches!(
+            limits(&Budget { epsilon: 2000.0, delta: 1e-6, unit: Default::default() }),
+            Err(AccountingError::TooLarge { .. })
+        ));
+        assert!(matches!(limits(&Budget { epsilon: 1.0, delta: 1.0, unit: Default::default() }), Err(AccountingError::Delta(_))));
+        assert!(matches!(
+            limits(&Budget { epsilon: f64::NAN, delta: 0.5, unit: Default::default() }),
+            Err(AccountingError::Epsilon(_))
+        ));
     }
 }

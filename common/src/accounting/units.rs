@@ -1,6 +1,6 @@
 //! The ledger's fixed point: mu^2 in units of 2^-48.
 
-use super::AccountingError;
+use super::{AccountingError, Adjacency};
 use crate::mechanism::{NoiseScale, Sensitivity};
 
 /// One unit of a ledger is `2^-UNIT_LOG2` of mu^2. A budget of mu^2 = 4 is then 2^50 units, and 64 bits hold mu^2 up to 65,536.
@@ -13,9 +13,14 @@ pub const UNIT_LOG2: u32 = 48;
 /// # Errors
 /// [`AccountingError::ChargeOverflow`] when it exceeds 64 bits.
 pub fn charge_units(k_t: Sensitivity, s: NoiseScale) -> Result<u64, AccountingError> {
-    // s = j 2^16, so (2 K)^2 2^48 / s^2 = K^2 2^18 / j^2: at most 2^118 over at most 2^68, exact in 128 bits.
-    const SHIFT: u32 = 2 + UNIT_LOG2 - 2 * NoiseScale::MULTIPLE.ilog2();
-    let sensitivity = u128::from(k_t.units());
+    charge_of(Adjacency::Replace.factor(), k_t, s)
+}
+
+/// `(factor K_t)^2 / s^2` in units of 2^-48, rounded up; `factor` is 1 or 2, see [`Adjacency::factor`].
+pub(super) fn charge_of(factor: u64, k_t: Sensitivity, s: NoiseScale) -> Result<u64, AccountingError> {
+    // s = j 2^16, so (2 K)^2 2^48 / s^2 = (2 K)^2 2^16 / j^2: at most 2^118 over at most 2^68, exact in 128 bits.
+    const SHIFT: u32 = UNIT_LOG2 - 2 * NoiseScale::MULTIPLE.ilog2();
+    let sensitivity = u128::from(factor) * u128::from(k_t.units());
     let noise = u128::from(s.multiples());
     let charge = ((sensitivity * sensitivity) << SHIFT).div_ceil(noise * noise);
     u64::try_from(charge).map_err(|_| AccountingError::ChargeOverflow { sensitivity: k_t.units(), noise: s.units() })

@@ -15,11 +15,21 @@ use crate::accounting::Budget;
 use crate::mechanism::NoiseScale;
 use crate::prior::Prior;
 
-pub use columns::ColumnSpec;
+pub use columns::{ColumnSpec, LEAST_MAGNITUDE};
 pub use model_spec::ModelSpec;
 
 /// The most chains a job may run: they share every message.
 pub const MAX_CHAINS: u32 = 256;
+/// Longest job file, in bytes: coordinator and parties read what strangers wrote.
+pub const MAX_BYTES: usize = 65_536;
+/// Longest name of a job, party, column or parameter, in bytes.
+pub const MAX_NAME: usize = 128;
+/// Most columns a job may declare.
+pub const MAX_COLUMNS: usize = 1024;
+/// Greatest magnitude of a column's bounds and of their distance, and the reciprocal of the least distance.
+pub const MAX_BOUND: f64 = 1e30;
+/// Greatest magnitude of the parameter box.
+pub const MAX_BOX: f64 = 1e6;
 /// Half width of the default parameter box, on the scale that priors are declared on.
 pub const DEFAULT_BOX: f64 = 1e3;
 
@@ -113,6 +123,8 @@ pub struct SamplerSpec {
     pub locate_share: f64,
     /// Starting values, one per parameter, where the analyst gave them.
     pub start: Option<Vec<f64>>,
+    /// A guess of one party's number of records, used for parties that don't publish theirs.
+    pub records_guess: Option<u64>,
 }
 
 /// Length of the warm-up, in sweeps of one proposal per coordinate.

@@ -36,6 +36,7 @@ pub(super) const KEYS: Keys = Keys::Table(&[
             ("seed", Keys::Any),
             ("locate_share", Keys::Any),
             ("start", Keys::Any),
+            ("records_guess", Keys::Any),
         ]),
     ),
     ("privacy", Keys::Table(&[("epsilon", Keys::Any), ("delta", Keys::Any), ("noise_sd", Keys::Any), ("clip", Keys::Any)])),
@@ -95,6 +96,7 @@ pub(super) struct RawSampler {
     pub seed: u64,
     pub locate_share: Option<f64>,
     pub start: Option<BTreeMap<String, f64>>,
+    pub records_guess: Option<i64>,
 }
 
 impl Default for RawSampler {
@@ -107,6 +109,7 @@ impl Default for RawSampler {
             seed: 1,
             locate_share: None,
             start: None,
+            records_guess: None,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::MechanismError;
+use super::{MechanismError, NoiseDraw};
 
 /// The lattice step: log likelihood ratios are counted in multiples of 2^-32.
 pub const STEP: f64 = 1.0 / STEPS_PER_UNIT;
@@ -162,8 +162,24 @@ impl LatticeSum {
     }
 
     /// The release: the sum plus noise, saturating at the ends of `i64` (post-processing of the exact sum).
+    ///
+    /// The draw is used up. Its scale must be the one that was charged: the caller draws for a charge, never for a sum.
     #[must_use]
-    pub fn add_noise(self, noise: i64) -> i64 {
-        self.0.saturating_add(noise)
+    pub fn add_noise(self, noise: NoiseDraw) -> i64 {
+        self.0.saturating_add(noise.into_units())
+    }
+
+    /// The sum without noise, for tests on made-up records alone: no shipped crate enables `test-util`.
+    #[cfg(any(test, feature = "test-util"))]
+    #[must_use]
+    pub fn open_for_test(self) -> i64 {
+        self.0
+    }
+
+    /// Any number as a sum, for tests that plant a broken kernel.
+    #[cfg(any(test, feature = "test-util"))]
+    #[must_use]
+    pub fn from_units_for_test(units: i64) -> Self {
+        Self(units)
     }
 }

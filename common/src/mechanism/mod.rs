@@ -9,11 +9,13 @@
 
 mod discrete_gaussian;
 mod lattice;
+mod noise_draw;
 mod noise_scale;
 pub mod penalty;
 
 pub use discrete_gaussian::DiscreteGaussian;
 pub use lattice::{Clip, LatticeSum, MAX_SENSITIVITY, STEP, Sensitivity, quantise, quantise_units, sensitivity, sum_fits};
+pub use noise_draw::{NoiseDraw, NoiseStock};
 pub use noise_scale::NoiseScale;
 
 /// Why a constant of the mechanism was refused.

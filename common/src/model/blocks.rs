@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use pulp::{Arch, Simd, WithSimd};
 
+use super::persons::{PersonSum, Persons};
 use super::{ModelData, Step};
 use crate::mechanism::{LatticeSum, quantise_units, sum_fits};
 
@@ -29,11 +30,14 @@ pub(super) trait Kernel: Sync {
 pub(super) fn lattice_sums<K: Kernel>(kernel: &K, data: &ModelData, steps: &[Step<'_>]) -> Vec<LatticeSum> {
     for (_, _, k_t) in steps {
         assert!(
-            sum_fits(data.records(), *k_t),
-            "{} records at sensitivity {} overflow a lattice sum",
-            data.records(),
+            sum_fits(data.units(), *k_t),
+            "{} units of privacy at sensitivity {} overflow a lattice sum",
+            data.units(),
             k_t.units()
         );
+    }
+    if let Some(persons) = &data.persons {
+        assert_eq!(persons.records(), data.outcome.len(), "every record is some person's");
     }
     let totals = Arch::new().dispatch(Sums { kernel, data, steps });
     totals.into_iter().map(LatticeSum::new).collect()
@@ -51,7 +55,10 @@ impl<K: Kernel> WithSimd for Sums<'_, K> {
     // The arithmetic is scalar code that the compiler vectorises for the instruction set at hand; inlining carries it there.
     #[inline(always)]
     fn with_simd<S: Simd>(self, _simd: S) -> Vec<i64> {
-        self.total()
+        match &self.data.persons {
+            None => self.total(),
+            Some(persons) => self.total_by_person(persons),
+        }
     }
 }
 
@@ -74,5 +81,26 @@ impl<K: Kernel> Sums<'_, K> {
             }
         }
         totals
+    }
+
+    #[inline(always)]
+    fn total_by_person(&self, persons: &Persons) -> Vec<i64> {
+        let mut sums = vec![PersonSum::default(); self.steps.len()];
+        let (mut scratch, mut ratios, mut values) = ([0.0; BLOCK], [0.0; BLOCK], [0_i64; BLOCK]);
+        let records = self.data.outcome.len();
+        for start in (0..records).step_by(BLOCK) {
+            let rows = start..records.min(start + BLOCK);
+            let (scratch, ratios) = (&mut scratch[..rows.len()], &mut ratios[..rows.len()]);
+            for ((from, to, k_t), sum) in self.steps.iter().zip(&mut sums) {
+                self.kernel.log_ratios(self.data, rows.clone(), (from, to), scratch, ratios);
+                let clamp = (k_t.units() / u64::from(persons.limit())) as f64;
+                for (value, ratio) in values.iter_mut().zip(ratios.iter()) {
+                    *value = quantise_units(*ratio, clamp);
+                }
+                // At most 2^50.
+                sum.add(persons, rows.clone(), &values[..rows.len()], k_t.units() as i64);
+            }
+        }
+        sums.iter().map(PersonSum::total).collect()
     }
 }

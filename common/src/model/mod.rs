@@ -6,9 +6,12 @@
 mod blocks;
 mod gaussian_mean;
 mod logistic;
+mod persons;
 mod softplus;
 #[cfg(test)]
 mod tests;
+
+pub use persons::Persons;
 
 use crate::job::{ColumnSpec, JobSpec, ModelSpec};
 use crate::mechanism::{LatticeSum, Sensitivity};
@@ -20,6 +23,8 @@ pub struct ModelData {
     pub outcome: Vec<f64>,
     /// One `Vec` per predictor, in the job's order, each as long as `outcome`. The intercept is not stored.
     pub predictors: Vec<Vec<f64>>,
+    /// Who the records belong to, where a person is the unit of privacy.
+    pub persons: Option<Persons>,
 }
 
 impl ModelData {
@@ -28,9 +33,15 @@ impl ModelData {
     pub fn records(&self) -> u64 {
         self.outcome.len() as u64
     }
+
+    /// The number of units of privacy: persons, or records.
+    #[must_use]
+    pub fn units(&self) -> u64 {
+        self.persons.as_ref().map_or(self.records(), Persons::count)
+    }
 }
 
-/// A step of one chain: from, to (one value per parameter each) and the sensitivity that clamps a record's ratio.
+/// A step of one chain: from, to (one value per parameter each) and the sensitivity, the most that one unit of privacy contributes.
 pub type Step<'a> = (&'a [f64], &'a [f64], Sensitivity);
 
 /// A statistical model whose log likelihood ratios can be summed on the lattice.
@@ -48,7 +59,10 @@ pub trait Model: Send + Sync {
 
     /// The lattice sums of several steps, in one pass over the shard.
     ///
-    /// Each record's contribution is odd in the step: swapping `from` and `to` negates it exactly.
+    /// A step's sensitivity clamps each record's lattice value. Where the data have persons, it clamps each person's sum instead, and a
+    /// record's value is clamped to its share of it, the sensitivity over the most records of a person.
+    ///
+    /// Each unit's contribution is odd in the step: swapping `from` and `to` negates it exactly.
     ///
     /// # Panics
     /// When the data do not have the model's columns, or [`crate::mechanism::sum_fits`] does not hold. Both are checked by callers and

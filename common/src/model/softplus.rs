@@ -61,10 +61,15 @@ fn positive_part(x: f64) -> f64 {
     if x < 0.0 { 0.0 } else { x }
 }
 
-/// `e^x` for `x <= 0`; at least `e^-700`.
+/// Least exponent: `e^-40` is 4e-18, far below what the result resolves. With a smaller one the products of small
+/// exponentials would become subnormal, which takes processors some hundred times as long, and the time of a pass over the
+/// records would tell how many of them lie where.
+const LEAST_EXPONENT: f64 = -40.0;
+
+/// `e^x` for `x <= 0`; at least `e^-40`.
 #[inline(always)]
 fn exp(x: f64) -> f64 {
-    let x = if x < -700.0 { -700.0 } else { x };
+    let x = if x < LEAST_EXPONENT { LEAST_EXPONENT } else { x };
     let shifted = x * std::f64::consts::LOG2_E + ROUNDER;
     let exponent = shifted - ROUNDER;
     let r = (x - exponent * LN_2_HIGH) - exponent * LN_2_LOW;
@@ -72,7 +77,7 @@ fn exp(x: f64) -> f64 {
     let r2 = r * r;
     let even = ((((EXP[10] * r2 + EXP[8]) * r2 + EXP[6]) * r2 + EXP[4]) * r2 + EXP[2]) * r2 + EXP[0];
     let odd = (((EXP[9] * r2 + EXP[7]) * r2 + EXP[5]) * r2 + EXP[3]) * r2 + EXP[1];
-    // The exponent field: the rounder's low bits hold the integer, from -1010 to 0 here, and adding the bias of 1023 makes it positive.
+    // The exponent field: the rounder's low bits hold the integer, from -58 to 0 here, and adding the bias of 1023 makes it positive.
     let power = f64::from_bits((shifted.to_bits().wrapping_add(1023)) << 52);
     (even + odd * r) * power
 }
@@ -106,7 +111,7 @@ mod tests {
         }
         assert!(softplus(f64::NAN).is_nan());
         assert_eq!(softplus(f64::INFINITY), f64::INFINITY);
-        assert!(softplus(f64::NEG_INFINITY) < 1e-300);
+        assert!(softplus(f64::NEG_INFINITY) < 1e-17);
     }
 
     #[test]
@@ -123,10 +128,11 @@ mod tests {
 
     #[test]
     fn the_exponential_is_accurate_in_relative_terms() {
-        for i in 0..=700_000 {
+        for i in 0..40_000 {
             let x = -f64::from(i) * 1e-3;
-            assert!((exp(x) / x.exp() - 1.0).abs() < 2e-15 || x < -699.0, "{x}");
+            assert!((exp(x) / x.exp() - 1.0).abs() < 2e-15, "{x}");
         }
+        assert_eq!(exp(-1e6), exp(LEAST_EXPONENT));
         assert_eq!(exp(0.0), 1.0);
     }
 }

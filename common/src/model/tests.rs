@@ -32,11 +32,12 @@ fn shard(records: &[Record], model: &dyn Model) -> ModelData {
     ModelData {
         outcome: records.iter().map(|r| r[0]).collect(),
         predictors: (1..=predictors).map(|j| records.iter().map(|r| r[j]).collect()).collect(),
+        persons: None,
     }
 }
 
 fn reveal(sum: LatticeSum) -> i64 {
-    sum.add_noise(0)
+    sum.open_for_test()
 }
 
 /// The log likelihood of one record, as the models' documents define it and by the standard library.
@@ -204,7 +205,7 @@ fn vector_code_gives_the_bits_of_scalar_code() {
 #[should_panic(expected = "overflow a lattice sum")]
 fn a_sum_that_could_overflow_is_not_started() {
     let model = gaussian();
-    let data = ModelData { outcome: vec![0.0; 4_096], predictors: vec![] };
+    let data = ModelData { outcome: vec![0.0; 4_096], predictors: vec![], persons: None };
     let _ = model.lattice_sum(&data, &[0.0], &[1.0], Sensitivity::from_units(1 << 50).unwrap());
 }
 
@@ -283,16 +284,89 @@ fn kernel_speed() {
     let mut rng = ChaCha20Rng::seed_from_u64(16);
     for model in models() {
         let rows: Vec<Record> = (0..100_000).map(|_| valid_record(&mut rng, &*model)).collect();
-        let data = shard(&rows, &*model);
+        let persons: Vec<Vec<Record>> = rows.chunks(3).map(<[Record]>::to_vec).collect();
+        let shards = [("rows", shard(&rows, &*model)), ("persons of 3", by_person(&persons, 3, &*model))];
         let pairs: Vec<_> = (0..4).map(|_| step(&mut rng, &*model)).collect();
         let k_t = Sensitivity::from_units(1 << 30).unwrap();
         let steps: Vec<Step<'_>> = pairs.iter().map(|(from, to)| (from.as_slice(), to.as_slice(), k_t)).collect();
         let repeats = 50;
-        let start = std::time::Instant::now();
-        for _ in 0..repeats {
-            std::hint::black_box(model.lattice_sums(&data, &steps));
+        for (name, data) in &shards {
+            let start = std::time::Instant::now();
+            for _ in 0..repeats {
+                std::hint::black_box(model.lattice_sums(data, &steps));
+            }
+            let per = start.elapsed().as_secs_f64() * 1e9 / (f64::from(repeats) * 4.0 * rows.len() as f64);
+            println!("{}, {name}: {per:.2} ns per record and step", model.parameter_names().join(" "));
         }
-        let per = start.elapsed().as_secs_f64() * 1e9 / (f64::from(repeats) * 4.0 * rows.len() as f64);
-        println!("{}: {per:.2} ns per record and step", model.parameter_names().join(" "));
+    }
+}
+
+/// Replaces every record of one person: the same public shape, another person.
+fn with_person(records: &[Vec<Record>], at: usize, other: Vec<Record>) -> Vec<Vec<Record>> {
+    let mut changed = records.to_vec();
+    changed[at] = other;
+    changed
+}
+
+fn by_person(records: &[Vec<Record>], limit: u32, model: &dyn Model) -> ModelData {
+    let ends = records
+        .iter()
+        .scan(0, |end, person| {
+            *end += person.len();
+            Some(*end)
+        })
+        .collect();
+    ModelData { persons: Some(Persons::new(ends, limit).unwrap()), ..shard(&records.concat(), model) }
+}
+
+/// Any record at all, bounds or not: the clamp must hold without them.
+fn any_record(rng: &mut ChaCha20Rng) -> Record {
+    [0; 4].map(|_| [f64::NAN, f64::INFINITY, -1e300, 1e9, -3.0, 0.5, 1.0][rng.random_range(0..7)])
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+    #[test]
+    fn replacing_a_person_moves_the_sum_by_at_most_twice_the_sensitivity(seed in any::<u64>(), limit in 1_u32..8, persons in 1_usize..300) {
+        let mut rng = ChaCha20Rng::seed_from_u64(seed);
+        for model in models() {
+            let (from, to) = step(&mut rng, &*model);
+            let per_record = sensitivity(model.bound(&from, &to) * [1.0, 0.1][rng.random_range(0..2)], None).unwrap();
+            let unit = crate::accounting::PrivacyUnit::person(crate::accounting::Adjacency::Replace, limit).unwrap();
+            let k_t = unit.sensitivity(per_record).unwrap();
+            let person = |rng: &mut ChaCha20Rng| -> Vec<Record> {
+                let wild = rng.random_bool(0.2);
+                (0..rng.random_range(1..=limit)).map(|_| if wild { any_record(rng) } else { valid_record(rng, &*model) }).collect()
+            };
+            let records: Vec<Vec<Record>> = (0..persons).map(|_| person(&mut rng)).collect();
+            let (at, other) = (rng.random_range(0..persons), person(&mut rng));
+            let sum = |records: &[Vec<Record>], from: &[f64], to: &[f64]| {
+                reveal(model.lattice_sum(&by_person(records, limit, &*model), from, to, k_t))
+            };
+            let changed = with_person(&records, at, other);
+            let moved = sum(&changed, &from, &to).abs_diff(sum(&records, &from, &to));
+            prop_assert!(moved <= 2 * k_t.units(), "{} beyond {}", moved, 2 * k_t.units());
+            // Removing the person moves it by at most the sensitivity.
+            let mut fewer = records.clone();
+            fewer.remove(at);
+            prop_assert!(sum(&fewer, &from, &to).abs_diff(sum(&records, &from, &to)) <= k_t.units());
+            // Odd, and the same every time.
+            prop_assert_eq!(sum(&records, &to, &from), -sum(&records, &from, &to));
+        }
+    }
+
+    #[test]
+    fn persons_of_one_record_are_rows(seed in any::<u64>(), count in 1_usize..1500) {
+        let mut rng = ChaCha20Rng::seed_from_u64(seed);
+        for model in models() {
+            let (from, to) = step(&mut rng, &*model);
+            let k_t = sensitivity(model.bound(&from, &to), None).unwrap();
+            let rows: Vec<Record> = (0..count).map(|_| valid_record(&mut rng, &*model)).collect();
+            let persons: Vec<Vec<Record>> = rows.iter().map(|r| vec![*r]).collect();
+            prop_assert_eq!(
+                reveal(model.lattice_sum(&by_person(&persons, 1, &*model), &from, &to, k_t)),
+                reveal(model.lattice_sum(&shard(&rows, &*model), &from, &to, k_t))
+            );
+        }
     }
 }

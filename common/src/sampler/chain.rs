@@ -65,7 +65,8 @@ impl Chain {
         let log_prior_ratio = spec.log_prior(&to) - spec.log_prior(&self.theta);
         let log_alpha = penalty::log_alpha(total, variance, log_prior_ratio);
         let u: f64 = 1.0 - self.rng.random::<f64>(); // in (0, 1]
-        let accepted = u.ln() < log_alpha;
+        // `libm`, so that a replay on another machine decides alike.
+        let accepted = libm::log(u) < log_alpha;
         if accepted {
             self.theta = to;
         }

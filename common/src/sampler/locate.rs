@@ -2,11 +2,12 @@
 //!
 //! Chains that each walk from a distant start spend the budget on the way, and end it far from the mode with an R-hat
 //! that can look good. So one shared search goes first. Coordinate by coordinate it asks two paired questions,
-//! (theta, theta ± δ e_j); a parabola through the two answers gives slope and curvature, a damped Newton step follows, and
-//! δ shrinks from the prior's scale to a few posterior standard deviations. Each question has a noise scale of its own,
+//! (theta, theta ± δ e_j); a parabola through the two answers gives slope and curvature, a Newton step follows, damped by how
+//! well theta is known already against how noisy the answer is (a scalar Kalman filter), and δ shrinks from the prior's scale to a few posterior standard deviations. Each question has a noise scale of its own,
 //! sized so that it costs a planned share of the budget, whatever δ is.
 
 use super::{Query, SamplerError};
+use crate::accounting::PrivacyUnit;
 use crate::job::{Interval, JobSpec};
 use crate::mechanism::{self, NoiseScale, STEP};
 use crate::model::Model;
@@ -17,7 +18,7 @@ const MODE_SWEEPS: u32 = 10;
 const CURVATURE_SWEEPS: u32 = 3;
 /// Each sweep may spend this many times what the one before it did.
 const GROWTH: f64 = 1.6;
-/// δ is at least halved, at most divided by this, from sweep to sweep.
+/// δ is at most divided by this from sweep to sweep.
 const SHRINK: f64 = 5.0;
 /// δ ends between these many posterior standard deviations: below, the curvature drowns in noise; above, the parabola bends.
 const LEAST_DELTA: f64 = 4.0;
@@ -31,6 +32,11 @@ const DRIFT: f64 = 0.3;
 const SETTLED_DRIFT: f64 = 0.05;
 /// Least curvature, as a share of the greatest possible one.
 const LEAST_CURVATURE: f64 = 1e-5;
+/// What theta still moved over the last so many sweeps counts as its error: with correlated coordinates a search by
+/// coordinates creeps, and its last step alone would look small.
+const CREEP_SWEEPS: usize = 3;
+/// How often δ is halved to bring a question's noise into range.
+const HALVINGS: u32 = 64;
 
 /// What a search is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,20 +53,26 @@ pub(super) struct Found {
     pub theta: Vec<f64>,
     /// Posterior sd of each coordinate given the others.
     pub sd: Vec<f64>,
-    /// Standard error of each coordinate of `theta` that the noise of the last step leaves.
+    /// Standard error of each coordinate of `theta`: noise, and how far it was from standing still.
     pub error_sd: Vec<f64>,
 }
 
 /// One coordinate's state.
 struct Axis {
     delta: f64,
+    /// Greatest δ: a pair of questions fits into the box around a point near its edge.
+    most_delta: f64,
     curvature: f64,
     /// Variance of `curvature`.
     variance: f64,
-    error_sd: f64,
+    /// Variance of the coordinate's distance from where the search is going; never above the prior's scale.
+    location: f64,
+    most_location: f64,
     /// Greatest possible curvature: all records' Fisher information at its bound, plus the prior's.
     most: f64,
     least: f64,
+    /// The coordinate after each sweep, from the start on.
+    path: Vec<f64>,
 }
 
 /// The search as a state machine.
@@ -70,6 +82,8 @@ pub(super) struct Locate {
     axes: Vec<Axis>,
     /// mu² of one question, by sweep.
     price: Vec<f64>,
+    /// How many times one record's part a release moves between neighbours, at the party where that is most.
+    factor: f64,
     sweep: usize,
     coordinate: usize,
 }
@@ -86,47 +100,78 @@ impl Locate {
         let axes = information.iter().zip(spec.priors.iter().zip(&spec.support)).map(|(info, (prior, box_))| {
             let most = total * info + prior.precision();
             let least = (LEAST_CURVATURE * most).max(prior.precision()).min(most);
+            let most_delta = (box_.max - box_.min) / 4.0;
             let delta = match purpose {
-                Purpose::Mode => prior.scale().min((box_.max - box_.min) / 4.0),
+                Purpose::Mode => prior.scale(),
                 Purpose::Curvature => 2.0 * LEAST_DELTA / most.sqrt(),
             };
-            Axis { delta, curvature: most / 2.0, variance: most * most / 4.0, error_sd: f64::INFINITY, most, least }
+            let most_location = prior.scale().min(box_.max - box_.min).powi(2);
+            Axis {
+                delta: delta.min(most_delta),
+                most_delta,
+                curvature: most / 2.0,
+                variance: most * most / 4.0,
+                location: most_location,
+                most_location,
+                most,
+                least,
+                path: Vec::new(),
+            }
         });
         let sweeps = if purpose == Purpose::Mode { MODE_SWEEPS } else { CURVATURE_SWEEPS };
         let weights: Vec<f64> = (0..sweeps).map(|s| GROWTH.powi(s as i32)).collect();
         let questions = 2.0 * theta.len() as f64;
         let sum: f64 = weights.iter().sum();
         let price = weights.iter().map(|w| mu_squared * w / (sum * questions)).collect();
-        Self { purpose, axes: axes.collect(), theta, price, sweep: 0, coordinate: 0 }
+        Self { purpose, axes: axes.collect(), theta, price, factor: 2.0, sweep: 0, coordinate: 0 }
+    }
+
+    /// The search for parties that protect these units: its noise is sized for the one at which a question costs most.
+    pub(super) fn priced_for(self, units: impl Iterator<Item = PrivacyUnit>) -> Self {
+        Self { factor: units.map(|unit| unit.factor() as f64).fold(0.0, f64::max), ..self }
     }
 
     /// The two paired questions of the present coordinate.
+    ///
+    /// Near the box's edge they are centred as far inside as δ asks; theta itself stays.
     pub(super) fn queries(&mut self, spec: &JobSpec, model: &dyn Model) -> Result<Vec<Query>, SamplerError> {
         let j = self.coordinate;
-        let room = (spec.support[j].max - self.theta[j]).min(self.theta[j] - spec.support[j].min);
-        if room <= 0.0 {
-            // On the edge of the box there is no pair: step inside by a small part of it.
+        let mut halvings = 0;
+        loop {
+            let delta = self.axes[j].delta;
             let Interval { min, max } = spec.support[j];
-            self.theta[j] = self.theta[j].clamp(min + 1e-3 * (max - min), max - 1e-3 * (max - min));
-            return self.queries(spec, model);
+            let mut base = self.theta.clone();
+            base[j] = base[j].clamp(min + delta, max - delta);
+            let side = |sign: f64| {
+                let mut to = base.clone();
+                to[j] = (to[j] + sign * delta).clamp(min, max);
+                to
+            };
+            let (up, down) = (side(1.0), side(-1.0));
+            match self.noise(spec, model, &base, [&up, &down]) {
+                // A long step's bound, and with it the noise, may be beyond what the lattice holds; both shrink with δ.
+                Err(_) if halvings < HALVINGS => {
+                    self.axes[j].delta /= 2.0;
+                    halvings += 1;
+                }
+                noise => {
+                    let noise = noise?;
+                    let query = |chain, to| Query { chain, from: base.clone(), to, noise };
+                    return Ok(vec![query(0, up), query(1, down)]);
+                }
+            }
         }
-        self.axes[j].delta = self.axes[j].delta.min(room);
-        let delta = self.axes[j].delta;
-        let side = |sign: f64| {
-            let mut to = self.theta.clone();
-            to[j] = (to[j] + sign * delta).clamp(spec.support[j].min, spec.support[j].max);
-            to
-        };
-        let (up, down) = (side(1.0), side(-1.0));
-        let bound = model.bound(&self.theta, &up).max(model.bound(&self.theta, &down));
-        let sensitivity = mechanism::sensitivity(bound, spec.privacy.clip)?;
-        let sd = 2.0 * sensitivity.units() as f64 * STEP / self.price[self.sweep].sqrt();
-        let noise = NoiseScale::from_sd(sd.max(spec.privacy.noise.sd()))?;
-        let query = |chain, to| Query { chain, from: self.theta.clone(), to, noise };
-        Ok(vec![query(0, up), query(1, down)])
     }
 
-    /// Takes the two answers: fits the parabola, steps, shrinks δ.
+    /// The noise at which a question of the present sweep costs what was planned; never below the job's own.
+    fn noise(&self, spec: &JobSpec, model: &dyn Model, from: &[f64], to: [&[f64]; 2]) -> Result<NoiseScale, SamplerError> {
+        let bound = model.bound(from, to[0]).max(model.bound(from, to[1]));
+        let sensitivity = mechanism::sensitivity(bound, spec.privacy.clip)?;
+        let sd = self.factor * sensitivity.units() as f64 * STEP / self.price[self.sweep].sqrt();
+        Ok(NoiseScale::from_sd(sd.max(spec.privacy.noise.sd()))?)
+    }
+
+    /// Takes the two answers: fits the parabola, steps, resizes δ.
     pub(super) fn absorb(&mut self, spec: &JobSpec, queries: &[Query], totals: &[i128]) {
         let ([up, down], [a_up, a_down]) = (queries, totals) else { return };
         let j = self.coordinate;
@@ -136,12 +181,17 @@ impl Locate {
         let axis = &mut self.axes[j];
         let delta = axis.delta;
         axis.learn_curvature(-(rise + fall) / (delta * delta), 2.0 * variance / delta.powi(4));
-        let slope = (rise - fall) / (2.0 * delta);
-        let step = (slope / axis.curvature).clamp(-delta, delta);
-        axis.error_sd = (variance / 2.0).sqrt() / delta / axis.curvature;
+        let mut step = 0.0;
         if self.purpose == Purpose::Mode {
-            self.theta[j] = (self.theta[j] + step).clamp(spec.support[j].min, spec.support[j].max);
+            let newton = (rise - fall) / (2.0 * delta) / axis.curvature;
+            let gain = axis.location / (axis.location + variance / 2.0 / (delta * axis.curvature).powi(2));
+            let target = up.from[j] + newton;
+            let before = self.theta[j];
+            step = (gain * (target - before)).clamp(-delta, delta);
+            self.theta[j] = (before + step).clamp(spec.support[j].min, spec.support[j].max);
+            axis.location = ((1.0 - gain) * axis.location + step * step).min(axis.most_location);
         }
+        axis.path.push(self.theta[j]);
         let growth = self.price.get(self.sweep + 1).map_or(1.0, |next| next / self.price[self.sweep]);
         axis.resize(step.abs(), variance / growth);
         self.coordinate += 1;
@@ -156,8 +206,8 @@ impl Locate {
         (self.sweep == self.price.len()).then(|| Found {
             purpose: self.purpose,
             theta: self.theta.clone(),
-            sd: self.axes.iter().map(|a| a.curvature.sqrt().recip()).collect(),
-            error_sd: self.axes.iter().map(|a| a.error_sd).collect(),
+            sd: self.axes.iter().map(Axis::sd).collect(),
+            error_sd: self.axes.iter().map(Axis::error_sd).collect(),
         })
     }
 }
@@ -177,8 +227,23 @@ impl Axis {
         let wanted = (2.0 * variance).sqrt() / (self.delta * self.curvature * CURVATURE_ERROR);
         let target = wanted.clamp(LEAST_DELTA * sd, MOST_DELTA * sd);
         let old = self.delta;
-        self.delta = if step >= old { 2.0 * old } else { target.max(2.0 * step).max(old / SHRINK).min(old.max(target)) };
+        let new = if step >= old { 2.0 * old } else { target.max(2.0 * step).max(old / SHRINK).min(old.max(target)) };
+        self.delta = new.min(self.most_delta);
         let drift = if self.delta < old / 1.5 || self.delta > old * 1.5 { DRIFT } else { SETTLED_DRIFT };
         self.variance += (drift * self.curvature).powi(2);
+    }
+
+    /// Posterior sd given the other coordinates, on the small side of what is known: a radius that is too small costs
+    /// rounds, one that is too large costs budget.
+    fn sd(&self) -> f64 {
+        (self.curvature + self.variance.sqrt()).sqrt().recip()
+    }
+
+    fn error_sd(&self) -> f64 {
+        let creep = match self.path.as_slice() {
+            [.., last] => last - self.path[self.path.len().saturating_sub(CREEP_SWEEPS + 1)],
+            [] => 0.0,
+        };
+        (self.location + creep * creep).min(self.most_location).sqrt()
     }
 }

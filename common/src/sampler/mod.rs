@@ -5,6 +5,7 @@
 //! the logged releases through a fresh [`Sampler`] and goes on with the same chain.
 
 mod chain;
+mod holding;
 mod locate;
 mod proposal;
 mod warmup;
@@ -15,6 +16,7 @@ use crate::mechanism::{MechanismError, NoiseScale};
 use crate::model::{self, Model};
 
 use chain::Chain;
+pub use holding::Holding;
 use locate::{Locate, Purpose};
 use warmup::WarmupWatch;
 
@@ -97,6 +99,12 @@ pub enum SamplerError {
         /// Number of counts.
         got: usize,
     },
+    /// A party's record count isn't public and the job makes no guess.
+    #[error("{party} does not publish its record count: give [sampler] records_guess, a guess of one party's number of records")]
+    UnknownCount {
+        /// The party.
+        party: String,
+    },
     /// Releases that do not fit the round that was asked.
     #[error("the releases do not fit the round: {0}")]
     Shape(&'static str),
@@ -134,15 +142,26 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// A sampler at its start.
+    /// A sampler at its start, for parties that protect rows against replacement.
     ///
     /// `records` holds one public record count per party, in the job's order.
     ///
     /// # Errors
-    /// Counts that do not match the job's parties; a budget or scale out of range.
+    /// As [`Sampler::with_holdings`].
     pub fn new(spec: &JobSpec, records: &[u64]) -> Result<Self, SamplerError> {
-        if records.len() != spec.parties.len() {
-            return Err(SamplerError::Records { expected: spec.parties.len(), got: records.len() });
+        let holdings: Vec<Holding> = records.iter().map(|count| Holding::rows(*count)).collect();
+        Self::with_holdings(spec, &holdings)
+    }
+
+    /// A sampler at its start; one holding per party, in the job's order.
+    ///
+    /// Counts bound the curvature that a search meets, and units price its questions. Nothing else uses them.
+    ///
+    /// # Errors
+    /// Holdings that do not match the job's parties; a count that a search needs and nobody gives; a budget or scale out of range.
+    pub fn with_holdings(spec: &JobSpec, holdings: &[Holding]) -> Result<Self, SamplerError> {
+        if holdings.len() != spec.parties.len() {
+            return Err(SamplerError::Records { expected: spec.parties.len(), got: holdings.len() });
         }
         let model = model::build(spec);
         let start = spec.sampler.start.clone();
@@ -156,8 +175,18 @@ impl Sampler {
             None
         };
         let stage = match purpose {
-            Some((purpose, share)) => Stage::Locate(Locate::new(spec, model.as_ref(), records, purpose, share * budget)),
+            Some((purpose, share)) => Stage::Locate(Locate::new(
+                spec,
+                model.as_ref(),
+                &holding::record_bounds(spec, holdings)?,
+                purpose,
+                share * budget,
+            )),
             None => Stage::Chains,
+        };
+        let stage = match stage {
+            Stage::Locate(search) => Stage::Locate(search.priced_for(holdings.iter().map(Holding::unit))),
+            Stage::Chains => stage,
         };
         let mut sampler = Self {
             warmup: WarmupWatch::new(spec),
@@ -225,7 +254,7 @@ impl Sampler {
                 if let Some(found) = search.found() {
                     let radii = match &self.spec.sampler.radius {
                         Radius::Fixed(r) => r.clone(),
-                        Radius::Auto => proposal::radii(self.spec.sampler.proposal, &found.sd),
+                        Radius::Auto => proposal::radii(self.spec.sampler.proposal, &found.sd, &self.spec.support),
                     };
                     let spread = (found.purpose == Purpose::Mode).then_some((found.sd, found.error_sd));
                     self.start_chains(found.theta, spread, radii);

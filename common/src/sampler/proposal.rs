@@ -6,22 +6,22 @@
 use rand::{Rng, RngExt};
 use rand_distr::{Distribution, StandardNormal};
 
-use crate::job::ProposalKind;
+use crate::job::{Interval, ProposalKind};
 
 /// Radius in units of the posterior sd of a coordinate given the others.
 const ONE_COORDINATE: f64 = 0.44;
 /// The same for a joint Gaussian step, before division by √d.
 const JOINT: f64 = 0.6;
-/// Half width of the factor on the guided radius: a walk of one fixed length would only reach a lattice of points.
+/// Half width of the factor on a one-coordinate radius: a walk of one fixed length would only reach a lattice of points.
 const JITTER: f64 = 0.1;
 
-/// Radii for a posterior whose conditional standard deviations are `sd`.
-pub(super) fn radii(kind: ProposalKind, sd: &[f64]) -> Vec<f64> {
+/// Radii for a posterior whose conditional standard deviations are `sd`, at most half of the box.
+pub(super) fn radii(kind: ProposalKind, sd: &[f64], support: &[Interval]) -> Vec<f64> {
     let factor = match kind {
         ProposalKind::Guided | ProposalKind::Componentwise => ONE_COORDINATE,
         ProposalKind::RandomWalk => JOINT / (sd.len() as f64).sqrt(),
     };
-    sd.iter().map(|s| factor * s).collect()
+    sd.iter().zip(support).map(|(s, i)| (factor * s).min((i.max - i.min) / 2.0)).collect()
 }
 
 /// One chain's proposal state.
@@ -44,11 +44,8 @@ impl Walk {
         let mut to = theta.to_vec();
         let j = self.coordinate;
         match self.kind {
-            ProposalKind::Guided => {
-                let factor = rng.random_range(1.0 - JITTER..1.0 + JITTER);
-                to[j] += self.signs[j] * radii[j] * factor;
-            }
-            ProposalKind::Componentwise => to[j] += random_sign(rng) * radii[j],
+            ProposalKind::Guided => to[j] += self.signs[j] * jittered(radii[j], rng),
+            ProposalKind::Componentwise => to[j] += random_sign(rng) * jittered(radii[j], rng),
             ProposalKind::RandomWalk => {
                 for (x, r) in to.iter_mut().zip(radii) {
                     let z: f64 = StandardNormal.sample(rng);
@@ -66,6 +63,10 @@ impl Walk {
         }
         self.coordinate = (self.coordinate + 1) % self.signs.len();
     }
+}
+
+fn jittered<R: Rng>(radius: f64, rng: &mut R) -> f64 {
+    radius * rng.random_range(1.0 - JITTER..1.0 + JITTER)
 }
 
 fn random_sign<R: Rng>(rng: &mut R) -> f64 {

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use conclave_common::accounting::PrivacyUnit;
 use conclave_common::job::JobSpec;
 use conclave_common::model::{self, Model};
-use conclave_common::sampler::{Draw, Phase, Round, Sampler};
+use conclave_common::sampler::{Draw, Holding, Phase, Round, Sampler, SamplerError};
 use conclave_proto::error::{ErrorCode, Fault};
 
 use super::draws::{self, DrawWriter};
@@ -23,8 +24,10 @@ pub(super) struct Chain {
     /// The round being asked; `None` when all draws are made.
     round: Option<Round>,
     writer: DrawWriter,
-    /// What every party has been charged for rounds absorbed.
-    spent: Spent,
+    /// What each party protects, in the job's order.
+    units: Vec<PrivacyUnit>,
+    /// What each party has been charged for rounds absorbed.
+    spent: Vec<Spent>,
     rounds: u64,
     /// Kept draws of all chains.
     kept: u64,
@@ -54,7 +57,8 @@ struct Replayed {
     sampler: Sampler,
     round: Option<Round>,
     draws: DrawStore,
-    spent: Spent,
+    units: Vec<PrivacyUnit>,
+    spent: Vec<Spent>,
     rounds: u64,
     kept: u64,
     before: Duration,
@@ -65,9 +69,9 @@ impl Chain {
     ///
     /// # Errors
     /// A log that does not fit the job, a draws folder that can't be written.
-    pub(super) async fn start(job: Arc<Job>, store: Store, records: Vec<u64>) -> Result<Self, Ending> {
+    pub(super) async fn start(job: Arc<Job>, store: Store, holdings: Vec<Holding>) -> Result<Self, Ending> {
         let (for_replay, its_store) = (Arc::clone(&job), store.clone());
-        let replayed = tokio::task::spawn_blocking(move || replay(&for_replay, &its_store, &records))
+        let replayed = tokio::task::spawn_blocking(move || replay(&for_replay, &its_store, &holdings))
             .await
             .map_err(|e| stopped(format!("the replay of the iteration log failed: {e}")))??;
         if replayed.rounds > 0 {
@@ -80,6 +84,7 @@ impl Chain {
             model: replayed.model,
             sampler: replayed.sampler,
             round: replayed.round,
+            units: replayed.units,
             spent: replayed.spent,
             rounds: replayed.rounds,
             kept: replayed.kept,
@@ -107,7 +112,7 @@ impl Chain {
         self.store.log_round(&self.job.id, iteration, elapsed, releases).map_err(store_stopped)?;
         let asked = self.round.take();
         self.sampler.absorb(releases).map_err(|e| stopped(e.to_string()))?;
-        self.round = self.sampler.next_round().map_err(|e| stopped(e.to_string()))?;
+        self.round = self.sampler.next_round().map_err(unfit)?;
         self.rounds += 1;
         Ok(Unsettled(asked))
     }
@@ -118,8 +123,7 @@ impl Chain {
     /// A draws folder that can't be written; a charge that can't be computed.
     pub(super) fn settle(&mut self, unsettled: Unsettled) -> Result<(), Ending> {
         if let Some(round) = unsettled.0 {
-            let cost = Spent::of_round(&round, self.model.as_ref(), &self.job.spec).map_err(stopped)?;
-            self.spent = self.spent.plus(cost);
+            add_cost(&mut self.spent, &self.units, &round, self.model.as_ref(), &self.job.spec)?;
         }
         let draws = self.sampler.take_draws();
         self.kept += count_kept(&draws);
@@ -131,13 +135,14 @@ impl Chain {
     }
 
     /// What the round being asked costs a party that has answered it.
-    pub(super) fn unfinished_cost(&self) -> Spent {
-        let cost = self.round.as_ref().map(|round| Spent::of_round(round, self.model.as_ref(), &self.job.spec));
-        cost.and_then(Result::ok).unwrap_or_default()
+    pub(super) fn unfinished_cost(&self, party: usize) -> Spent {
+        let cost = |round| Spent::of_round(round, self.model.as_ref(), &self.job.spec, self.units[party]);
+        self.round.as_ref().map(cost).and_then(Result::ok).unwrap_or_default()
     }
 
-    pub(super) fn spent(&self) -> Spent {
-        self.spent
+    /// What a party has been charged for rounds absorbed.
+    pub(super) fn spent(&self, party: usize) -> Spent {
+        self.spent[party]
     }
 
     pub(super) fn rounds(&self) -> u64 {
@@ -177,17 +182,17 @@ fn count_kept(draws: &[Draw]) -> u64 {
     draws.iter().filter(|d| !d.warmup).count() as u64
 }
 
-fn replay(job: &Job, store: &Store, records: &[u64]) -> Result<Replayed, Ending> {
+fn replay(job: &Job, store: &Store, holdings: &[Holding]) -> Result<Replayed, Ending> {
     let spec: &JobSpec = &job.spec;
     let model = model::build(spec);
     let chains = spec.sampler.chains as usize;
     let draws = DrawStore::create(&job.draws, chains, model.parameter_names(), &attributes::at_start(job))
         .map_err(|e| Ending::Stopped(job.draws_fault(&e)))?;
-    let mut sampler =
-        Sampler::new(spec, records).map_err(|e| Ending::Failed(Fault::new(ErrorCode::InvalidInput, e.to_string())))?;
-    let round = sampler.next_round().map_err(|e| stopped(e.to_string()))?;
-    let mut replayed =
-        Replayed { model, sampler, round, draws, spent: Spent::default(), rounds: 0, kept: 0, before: Duration::ZERO };
+    let mut sampler = Sampler::with_holdings(spec, holdings).map_err(unfit)?;
+    let round = sampler.next_round().map_err(unfit)?;
+    let units: Vec<PrivacyUnit> = holdings.iter().map(Holding::unit).collect();
+    let spent = vec![Spent::default(); units.len()];
+    let mut replayed = Replayed { model, sampler, round, draws, units, spent, rounds: 0, kept: 0, before: Duration::ZERO };
     store.replay(&job.id, spec.parties.len(), |logged| replayed.step(job, &logged))?;
     replayed.take_draws();
     replayed.draws.flush().map_err(|e| Ending::Stopped(job.draws_fault(&e)))?;
@@ -205,10 +210,9 @@ impl Replayed {
         let Some(round) = self.round.take().filter(|round| round.iteration == logged.iteration) else {
             return Err(odd(format!("round {}", logged.iteration)));
         };
-        let cost = Spent::of_round(&round, self.model.as_ref(), &job.spec).map_err(stopped)?;
+        add_cost(&mut self.spent, &self.units, &round, self.model.as_ref(), &job.spec)?;
         self.sampler.absorb(&logged.releases).map_err(|e| odd(e.to_string()))?;
-        self.round = self.sampler.next_round().map_err(|e| stopped(e.to_string()))?;
-        self.spent = self.spent.plus(cost);
+        self.round = self.sampler.next_round().map_err(unfit)?;
         self.rounds += 1;
         self.before = Duration::from_micros(logged.elapsed_us);
         self.take_draws();
@@ -220,6 +224,22 @@ impl Replayed {
         self.kept += count_kept(&draws);
         draws.into_iter().for_each(|draw| self.draws.push(&draws::row(draw)));
     }
+}
+
+/// A job that can't run, or go on, on what the parties hold: asking again would end the same way.
+fn unfit(error: SamplerError) -> Ending {
+    let fault = Fault::new(ErrorCode::InvalidInput, error.to_string());
+    Ending::Failed(match error {
+        SamplerError::UnknownCount { party } => fault.at_party(party),
+        _ => fault,
+    })
+}
+
+fn add_cost(spent: &mut [Spent], units: &[PrivacyUnit], round: &Round, model: &dyn Model, spec: &JobSpec) -> Result<(), Ending> {
+    for (spent, unit) in spent.iter_mut().zip(units) {
+        *spent = spent.plus(Spent::of_round(round, model, spec, *unit).map_err(stopped)?);
+    }
+    Ok(())
 }
 
 impl From<StoreError> for Ending {

@@ -29,7 +29,7 @@ struct Verdict {
 
 impl Driver {
     pub(super) async fn end(mut self, ending: Ending) {
-        if matches!(ending, Ending::Budget { .. } | Ending::Cancelled) {
+        if matches!(ending, Ending::Budget { .. } | Ending::Cancelled | Ending::Refused(_)) {
             self.await_last_answers(&ending).await;
         }
         match ending {
@@ -111,6 +111,10 @@ impl Driver {
                 let fault = Fault::new(ErrorCode::Budget, message).at_party(self.members.list[party].name.clone());
                 Verdict { state: State::Failed, stopped_by: None, fault: Some(fault), budget_party: None }
             }
+            // What the parties consented to before is not undone: the draws stay, and the state says that the run did not end well.
+            Ending::Refused(fault) => {
+                Verdict { state: State::Failed, stopped_by: Some(StoppedBy::Policy), fault: Some(fault), budget_party: None }
+            }
             Ending::Failed(fault) | Ending::Stopped(fault) => {
                 Verdict { state: State::Failed, stopped_by: None, fault: Some(fault), budget_party: None }
             }
@@ -122,8 +126,8 @@ impl Driver {
     fn spent_at(&self, party: usize) -> Spent {
         let Some(chain) = &self.chain else { return Spent::default() };
         match self.members.answered(party) {
-            true => chain.spent().plus(chain.unfinished_cost()),
-            false => chain.spent(),
+            true => chain.spent(party).plus(chain.unfinished_cost(party)),
+            false => chain.spent(party),
         }
     }
 
@@ -144,7 +148,7 @@ impl Driver {
             parties: status
                 .parties
                 .iter()
-                .map(|p| PartyOutcome { name: p.name.clone(), records: p.records.unwrap_or(0), spent: p.spent })
+                .map(|p| PartyOutcome { name: p.name.clone(), holding: p.holding, spent: p.spent })
                 .collect(),
         };
         let summarised = tokio::task::spawn_blocking(move || {
@@ -167,8 +171,13 @@ impl Driver {
         let parties = 0..self.members.list.len();
         let mut due: Vec<bool> =
             parties.map(|party| self.query.is_some() && self.members.list[party].open && !self.members.answered(party)).collect();
-        if let Ending::Budget { party, .. } = ending {
-            due[*party] = false;
+        match ending {
+            Ending::Budget { party, .. } => due[*party] = false,
+            Ending::Refused(fault) => {
+                let refusing = self.members.list.iter().position(|m| Some(&m.name) == fault.party.as_ref());
+                refusing.into_iter().for_each(|party| due[party] = false);
+            }
+            _ => {}
         }
         let all = async {
             while due.contains(&true) {

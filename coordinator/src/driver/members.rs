@@ -1,10 +1,14 @@
 //! The parties of one job: who is here, who has opened it, who has answered. No input or output.
 
+use conclave_common::sampler::Holding;
 use conclave_proto::convert::AnswerStatus;
 use conclave_proto::error::{ErrorCode, Fault};
 
 use super::Ending;
 use crate::hub::{Message, Outbox};
+
+/// A party that crashes in every round is not asked for ever.
+const MOST_ATTEMPTS: u32 = 1000;
 
 /// One party's part in the job.
 #[derive(Debug)]
@@ -14,8 +18,14 @@ pub(super) struct Member {
     pub(super) outbox: Option<Outbox>,
     /// Whether it has opened the job on this stream.
     pub(super) open: bool,
-    /// Its record count, from the first opening on.
-    pub(super) records: Option<u64>,
+    /// Whether its owner has yet to decide, as it has said on this stream.
+    pub(super) pending: bool,
+    /// Why it can't answer until its owner has mended something, as it has said on this stream.
+    pub(super) held_up: Option<String>,
+    /// How often it has said of this round that a crash may have lost its answer.
+    pub(super) attempt: u32,
+    /// What it holds, from the first opening on.
+    pub(super) holding: Option<Holding>,
     /// Its answer to the round being asked.
     answer: Option<Vec<i64>>,
     /// Unix time in milliseconds since when the job could be waiting for it.
@@ -43,21 +53,26 @@ pub(super) struct Members {
 pub(super) enum Told {
     /// Nothing.
     Nothing,
-    /// The party has opened the job, with this record count for the first time.
-    FirstOpening(u64),
+    /// The party has opened the job, holding this, for the first time.
+    FirstOpening(Holding),
     /// The party has opened the job again.
     Opening,
     /// The round now has this party's answer.
     Answered,
+    /// A crash may have lost the party's answer, and nobody has it: it is to be asked as the next attempt.
+    AskAgain,
 }
 
 impl Members {
-    pub(super) fn new(parties: &[String], records: &[Option<u64>], now_ms: i64) -> Self {
-        let list = parties.iter().zip(records).map(|(name, records)| Member {
+    pub(super) fn new(parties: &[String], holdings: &[Option<Holding>], now_ms: i64) -> Self {
+        let list = parties.iter().zip(holdings).map(|(name, holding)| Member {
             name: name.clone(),
             outbox: None,
             open: false,
-            records: *records,
+            pending: false,
+            held_up: None,
+            attempt: 0,
+            holding: *holding,
             answer: None,
             since_ms: now_ms,
         });
@@ -69,6 +84,8 @@ impl Members {
         let member = &mut self.list[party];
         member.outbox = Some(outbox);
         member.open = false;
+        member.pending = false;
+        member.held_up = None;
         member.since_ms = now_ms;
     }
 
@@ -76,6 +93,8 @@ impl Members {
         let member = &mut self.list[party];
         member.outbox = None;
         member.open = false;
+        member.pending = false;
+        member.held_up = None;
         member.since_ms = now_ms;
     }
 
@@ -84,15 +103,16 @@ impl Members {
         self.asked = Some(Asked { iteration, queries });
         for member in &mut self.list {
             member.answer = None;
+            member.attempt = 0;
             if member.open {
                 member.since_ms = now_ms;
             }
         }
     }
 
-    /// Record counts, once every party has opened the job at least once.
-    pub(super) fn records(&self) -> Option<Vec<u64>> {
-        self.list.iter().map(|m| m.records).collect()
+    /// What the parties hold, once every one has opened the job at least once.
+    pub(super) fn holdings(&self) -> Option<Vec<Holding>> {
+        self.list.iter().map(|m| m.holding).collect()
     }
 
     pub(super) fn all_open(&self) -> bool {
@@ -124,8 +144,18 @@ impl Members {
     /// How the job ends of it.
     pub(super) fn hear(&mut self, party: usize, message: Message) -> Result<Told, Ending> {
         match message {
-            Message::Opened { records } => self.opened(party, records),
+            Message::Opened(holding) => self.opened(party, holding),
+            Message::Pending => {
+                let member = &mut self.list[party];
+                member.pending = member.outbox.is_some() && !member.open;
+                Ok(Told::Nothing)
+            }
+            Message::HeldUp(reason) => {
+                self.hold_up(party, reason);
+                Ok(Told::Nothing)
+            }
             Message::Refused(fault) if fault.code == ErrorCode::Budget => Err(Ending::Budget { party, message: fault.message }),
+            Message::Refused(fault) if fault.code == ErrorCode::Policy => Err(Ending::Refused(self.lay_at(party, fault))),
             Message::Refused(fault) => Err(Ending::Failed(self.lay_at(party, fault))),
             Message::Malformed(what) => Err(self.broke(party, &what)),
             Message::Answer { iteration, outcome: Ok(releases) } => self.released(party, iteration, releases),
@@ -133,18 +163,20 @@ impl Members {
         }
     }
 
-    fn opened(&mut self, party: usize, records: u64) -> Result<Told, Ending> {
+    fn opened(&mut self, party: usize, holding: Holding) -> Result<Told, Ending> {
         let member = &mut self.list[party];
         if member.outbox.is_none() || member.open {
             return Ok(Told::Nothing);
         }
-        match member.records {
+        member.pending = false;
+        member.held_up = None;
+        match member.holding {
             None => {
-                member.records = Some(records);
+                member.holding = Some(holding);
                 member.open = true;
-                Ok(Told::FirstOpening(records))
+                Ok(Told::FirstOpening(holding))
             }
-            Some(before) if before == records => {
+            Some(before) if before == holding => {
                 member.open = true;
                 Ok(Told::Opening)
             }
@@ -152,9 +184,11 @@ impl Members {
                 let fault = Fault::new(
                     ErrorCode::Conflict,
                     format!(
-                        "{} now holds {records} records where this job began with {before}: one job must see the same \
-                         data throughout; put the data back as they were, or submit the job anew",
-                        member.name
+                        "{} now holds {} where this job began with {}: one job must see the same data throughout; put \
+                         the data back as they were, or submit the job anew",
+                        member.name,
+                        in_words(&holding),
+                        in_words(&before)
                     ),
                 );
                 Err(Ending::Failed(self.lay_at(party, fault)))
@@ -189,6 +223,12 @@ impl Members {
         }
     }
 
+    fn hold_up(&mut self, party: usize, reason: String) {
+        let member = &mut self.list[party];
+        tracing::warn!(party = member.name, reason, "job paused");
+        (member.pending, member.held_up) = (false, Some(reason));
+    }
+
     fn refused(&mut self, party: usize, iteration: u64, status: AnswerStatus) -> Result<Told, Ending> {
         let name = &self.list[party].name;
         if self.asked.is_none_or(|asked| asked.iteration != iteration) {
@@ -197,8 +237,20 @@ impl Members {
                 false => Ok(Told::Nothing),
             };
         }
-        if self.list[party].answer.is_some() {
+        if self.list[party].answer.is_some() && status != AnswerStatus::Attempt {
             return Err(self.broke(party, &format!("two different answers to round {iteration}")));
+        }
+        match status {
+            AnswerStatus::Attempt if self.list[party].answer.is_some() => return Ok(Told::Nothing),
+            AnswerStatus::Attempt if self.list[party].attempt < MOST_ATTEMPTS => {
+                self.list[party].attempt += 1;
+                return Ok(Told::AskAgain);
+            }
+            AnswerStatus::Behind => {
+                self.hold_up(party, "its ledger is behind what it has answered: its owner has to restore or unlock it".into());
+                return Ok(Told::Nothing);
+            }
+            _ => {}
         }
         let (code, message) = match status {
             AnswerStatus::Budget => {
@@ -227,12 +279,16 @@ impl Members {
             AnswerStatus::Policy => (
                 ErrorCode::Policy,
                 format!(
-                    "the owner's policy at {name} does not admit the queries of round {iteration}: its noise floor may lie above the job's `noise_sd`, or its consent was withdrawn"
+                    "the owner's policy at {name} does not admit the queries of round {iteration}: its owner has withdrawn the consent, or the noise lies below the owner's floor, or the job has made as many rounds as it may"
                 ),
             ),
+            AnswerStatus::Attempt | AnswerStatus::Behind => {
+                (ErrorCode::Internal, format!("{name} can't answer round {iteration}"))
+            }
             AnswerStatus::Released => (ErrorCode::Internal, format!("{name} refused round {iteration} without a reason")),
         };
-        Err(Ending::Failed(Fault::new(code, message).at_party(self.list[party].name.clone())))
+        let fault = Fault::new(code, message).at_party(self.list[party].name.clone());
+        Err(if status == AnswerStatus::Policy { Ending::Refused(fault) } else { Ending::Failed(fault) })
     }
 
     fn is_ahead(&self, iteration: u64) -> bool {
@@ -257,6 +313,16 @@ impl Members {
     }
 }
 
+/// What a party holds, as far as it is public.
+fn in_words(holding: &Holding) -> String {
+    let unit = holding.unit();
+    match (holding.records(), holding.persons()) {
+        (Some(records), _) => format!("{records} records"),
+        (_, Some(persons)) => format!("{persons} persons ({unit})"),
+        _ => format!("an unpublished number of records ({unit})"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -267,7 +333,8 @@ mod tests {
         let mut members = Members::new(&["a".to_owned(), "b".to_owned()], &[None, None], 0);
         for party in 0..2 {
             members.attach(party, Outbox::new(mpsc::unbounded_channel().0), 0);
-            assert_eq!(members.hear(party, Message::Opened { records: 10 }), Ok(Told::FirstOpening(10)));
+            let holding = Holding::rows(10);
+            assert_eq!(members.hear(party, Message::Opened(holding)), Ok(Told::FirstOpening(holding)));
         }
         members
     }
@@ -339,6 +406,15 @@ mod tests {
             let ending = members.hear(1, Message::Answer { iteration: 5, outcome: Err(status) });
             match status {
                 AnswerStatus::Budget => assert!(matches!(ending, Err(Ending::Budget { party: 1, .. }))),
+                AnswerStatus::Attempt => assert_eq!((ending, members.list[1].attempt), (Ok(Told::AskAgain), 1)),
+                AnswerStatus::Behind => {
+                    assert_eq!(ending, Ok(Told::Nothing));
+                    assert!(members.list[1].held_up.as_ref().is_some_and(|why| why.contains("unlock")));
+                }
+                AnswerStatus::Policy => {
+                    let Err(Ending::Refused(fault)) = ending else { panic!("{ending:?}") };
+                    assert_eq!((fault.code, fault.party.as_deref()), (ErrorCode::Policy, Some("b")));
+                }
                 _ => assert_eq!(named(ending).0.as_deref(), Some("b")),
             }
         }
@@ -349,7 +425,7 @@ mod tests {
         let mut members = members();
         members.detach(1, 3);
         members.attach(1, Outbox::new(mpsc::unbounded_channel().0), 4);
-        let (party, message) = named(members.hear(1, Message::Opened { records: 11 }));
+        let (party, message) = named(members.hear(1, Message::Opened(Holding::rows(11))));
         assert_eq!(party.as_deref(), Some("b"));
         assert!(message.contains("11") && message.contains("10"), "{message}");
     }

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use conclave_common::job::JobSpec;
+use conclave_common::sampler::Holding;
 use conclave_proto::convert::query_to_wire;
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::v1;
@@ -79,6 +80,8 @@ pub(crate) enum Ending {
     Budget { party: usize, message: String },
     /// The analyst's wish.
     Cancelled,
+    /// A party's owner refuses it, or refuses that it goes on: what was drawn before is kept.
+    Refused(Fault),
     /// It can't go on.
     Failed(Fault),
     /// It can't go on here and now; a restarted coordinator takes it up.
@@ -112,17 +115,17 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    /// A driver ready to [`Self::run`]. `records` holds what parties reported when the job was opened before.
+    /// A driver ready to [`Self::run`]. `holdings` are what parties reported when the job was opened before.
     pub(crate) fn new(
         job: Arc<Job>,
-        records: &[Option<u64>],
+        holdings: &[Option<Holding>],
         surroundings: Surroundings,
         status: watch::Sender<Status>,
         stop: watch::Receiver<Option<Stop>>,
     ) -> Self {
         let Surroundings { hub, store } = surroundings;
         let events = hub.subscribe(Arc::clone(&job.id), &job.spec.parties);
-        let members = Members::new(&job.spec.parties, records, now_ms());
+        let members = Members::new(&job.spec.parties, holdings, now_ms());
         Self { job, hub, store, events, members, chain: None, query: None, status, stop, published: Instant::now() }
     }
 
@@ -135,8 +138,8 @@ impl Driver {
     }
 
     async fn steps(&mut self) -> Result<Infallible, Ending> {
-        if let Some(records) = self.members.records() {
-            self.start(records).await?;
+        if let Some(holdings) = self.members.holdings() {
+            self.start(holdings).await?;
         }
         let patience = tokio::time::sleep(PATIENCE);
         tokio::pin!(patience);
@@ -166,13 +169,14 @@ impl Driver {
             }
             Event::Said(message) => match self.members.hear(party, message)? {
                 Told::Nothing => {}
-                Told::FirstOpening(records) => {
-                    self.store.set_records(&self.job.id, party, records);
+                Told::FirstOpening(holding) => {
+                    self.store.set_holding(&self.job.id, party, holding);
                     self.opened(party).await?;
                 }
                 Told::Opening => self.opened(party).await?,
                 Told::Answered if self.members.all_answered() => self.advance()?,
                 Told::Answered => {}
+                Told::AskAgain => self.ask(party),
             },
         }
         Ok(())
@@ -180,8 +184,8 @@ impl Driver {
 
     async fn opened(&mut self, party: usize) -> Result<(), Ending> {
         tracing::info!(job = %self.job.id, party = self.members.list[party].name, "job opened by the party");
-        match self.members.records() {
-            Some(records) if self.chain.is_none() => self.start(records).await,
+        match self.members.holdings() {
+            Some(holdings) if self.chain.is_none() => self.start(holdings).await,
             _ => {
                 self.ask(party);
                 Ok(())
@@ -190,8 +194,8 @@ impl Driver {
     }
 
     /// Starts the chains, or continues them from the log.
-    async fn start(&mut self, records: Vec<u64>) -> Result<(), Ending> {
-        let chain = Chain::start(Arc::clone(&self.job), self.store.clone(), records).await?;
+    async fn start(&mut self, holdings: Vec<Holding>) -> Result<(), Ending> {
+        let chain = Chain::start(Arc::clone(&self.job), self.store.clone(), holdings).await?;
         self.chain = Some(chain);
         self.ask_all()
     }
@@ -230,7 +234,8 @@ impl Driver {
             && !self.members.answered(party)
         {
             chain.start_clock();
-            outbox.send(Body::Query(query.clone()));
+            // Only a party that has not answered is asked, and what was answered and logged is never asked again.
+            outbox.send(Body::Query(v1::Query { attempt: member.attempt, ..query.clone() }));
         }
     }
 

@@ -18,12 +18,15 @@ impl Driver {
         let mut since = 0;
         for (party, member) in self.members.list.iter().enumerate() {
             let owes = !member.open || (self.query.is_some() && !self.members.answered(party));
-            if member.outbox.is_none() || (owes && member.since_ms <= patience_ends) {
+            if member.outbox.is_none() || member.pending || member.held_up.is_some() || (owes && member.since_ms <= patience_ends)
+            {
                 since = if waiting.is_empty() { member.since_ms } else { member.since_ms.min(since) };
                 waiting.push(member.name.clone());
             }
         }
         let state = match (&self.chain, waiting.is_empty()) {
+            // Nobody is away, and some owners have yet to decide.
+            (None, false) if self.members.list.iter().all(|m| m.outbox.is_some() && (m.open || m.pending)) => State::Opening,
             (_, false) => State::Paused,
             (Some(_), true) if self.members.all_open() => State::Running,
             _ => State::Opening,
@@ -44,6 +47,9 @@ impl Driver {
         self.published = Instant::now();
         let mut status = self.snapshot();
         (status.state, status.waiting_for, status.waiting_since_ms) = (state, waiting, since);
+        status.awaiting_consent = self.members.list.iter().filter(|m| m.pending).map(|m| m.name.clone()).collect();
+        let reasons = self.members.list.iter().filter_map(|m| Some(format!("{}: {}", m.name, m.held_up.as_ref()?)));
+        status.waiting_reason = reasons.collect::<Vec<_>>().join("; ");
         self.status.send_replace(status);
     }
 
@@ -52,8 +58,6 @@ impl Driver {
         let spec = &self.job.spec;
         let budget = &spec.privacy.budget;
         let chain = self.chain.as_ref();
-        let spent = chain.map(Chain::spent).unwrap_or_default();
-        let epsilon_spent = spent.epsilon(budget);
         Status {
             phase: chain.map(Chain::phase),
             iteration: chain.map(Chain::rounds).unwrap_or_default(),
@@ -64,12 +68,16 @@ impl Driver {
                 .members
                 .list
                 .iter()
-                .map(|member| PartyStatus {
-                    name: member.name.clone(),
-                    records: member.records,
-                    spent,
-                    epsilon_spent,
-                    epsilon_budget: budget.epsilon,
+                .enumerate()
+                .map(|(party, member)| {
+                    let spent = chain.map(|chain| chain.spent(party)).unwrap_or_default();
+                    PartyStatus {
+                        name: member.name.clone(),
+                        holding: member.holding,
+                        spent,
+                        epsilon_spent: spent.epsilon(budget),
+                        epsilon_budget: budget.epsilon,
+                    }
                 })
                 .collect(),
             ..queued(&self.job)
@@ -94,6 +102,8 @@ pub(crate) fn queued(job: &Job) -> Status {
         seconds: 0.0,
         waiting_for: Vec::new(),
         waiting_since_ms: 0,
+        awaiting_consent: Vec::new(),
+        waiting_reason: String::new(),
         fault: None,
         result: None,
         parties: spec
@@ -101,7 +111,7 @@ pub(crate) fn queued(job: &Job) -> Status {
             .iter()
             .map(|name| PartyStatus {
                 name: name.clone(),
-                records: None,
+                holding: None,
                 spent: Spent::default(),
                 epsilon_spent: 0.0,
                 epsilon_budget: spec.privacy.budget.epsilon,

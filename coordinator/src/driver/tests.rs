@@ -175,7 +175,7 @@ async fn serve(
         match frame.unwrap().body.unwrap() {
             Body::OpenJob(open) => {
                 assert_eq!(open.spec_digest, Sha256::digest(open.spec_toml.as_bytes()).to_vec());
-                hub.deliver(name, &open.job, Message::Opened { records });
+                hub.deliver(name, &open.job, Message::Opened(Holding::rows(records)));
             }
             Body::Query(query) => {
                 let bits = query.proposals.iter().flat_map(|p| p.from.iter().chain(&p.to)).map(|x| x.to_bits());
@@ -394,6 +394,38 @@ async fn a_refusal_ends_the_job_and_the_others_hear_of_it() {
         }
     };
     tokio::time::timeout(Duration::from_secs(5), told).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_consent_withdrawn_keeps_the_draws_and_names_the_party() {
+    let rig = Rig::new();
+    let _a = rig.attach("a", honestly("a"));
+    let _b = rig.attach("b", refusing_at("b", 110, AnswerStatus::Policy));
+    let job = rig.book.submit(spec(1000), "alice").await.unwrap();
+    let status = rig.ended(&job).await;
+    let fault = status.fault.clone().unwrap();
+    assert_eq!((status.state, status.draws, fault.code), (State::Failed, 100, ErrorCode::Policy));
+    assert_eq!(fault.party.as_deref(), Some("b"));
+    let result = result(&status);
+    assert_eq!((&result["stopped_by"], &result["draws_per_chain"]), (&"policy".into(), &100.into()));
+    assert_eq!((&result["parties"][0]["queries"], &result["parties"][1]["queries"]), (&222.into(), &220.into()));
+}
+
+#[tokio::test]
+async fn an_owner_who_has_yet_to_decide_is_waited_for() {
+    let rig = Rig::new();
+    let _a = rig.attach("a", honestly("a"));
+    let (sender, mut outgoing) = mpsc::unbounded_channel();
+    rig.surroundings.store.seen("b", "test", 0);
+    let _place = rig.surroundings.hub.attach("b", Outbox::new(sender));
+    let job = rig.book.submit(spec(10), "alice").await.unwrap();
+    assert!(matches!(outgoing.recv().await.unwrap().unwrap().body, Some(Body::OpenJob(_))));
+    rig.surroundings.hub.deliver("b", &job, Message::Pending);
+    let status = rig.until(&job, |s| !s.awaiting_consent.is_empty()).await;
+    assert_eq!((status.state, status.awaiting_consent, status.waiting_for), (State::Opening, vec!["b".into()], vec!["b".into()]));
+    rig.surroundings.hub.deliver("b", &job, Message::Opened(Holding::rows(RECORDS)));
+    let status = rig.until(&job, |s| s.state == State::Running).await;
+    assert!(status.awaiting_consent.is_empty() && status.waiting_for.is_empty());
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use conclave_proto::convert::answer_from_wire;
+use conclave_proto::convert::{answer_from_wire, opened_from_wire};
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::identity::{self, Role};
 use conclave_proto::v1::coordinator_frame::Body;
@@ -78,7 +78,7 @@ impl Session {
             }
         };
         self.surroundings.store.seen(&self.party, &hello.software, now_ms());
-        self.outbox.send(Body::Welcome(Welcome { protocol: PROTOCOL, software: SOFTWARE.to_owned() }));
+        self.outbox.send(Body::Welcome(Welcome { protocol: PROTOCOL, software: SOFTWARE.to_owned(), head: self.surroundings.hub.head(&self.party) }));
         let hub = std::sync::Arc::clone(&self.surroundings.hub);
         let mut place = hub.attach(&self.party, self.outbox.clone());
         tracing::info!(party = self.party, software = hello.software, "attached");
@@ -156,17 +156,35 @@ impl Session {
         }
     }
 
+    fn keep_head(&self, head: &[u8]) {
+        if self.surroundings.hub.note_head(&self.party, head) {
+            self.surroundings.store.keep_head(&self.party, head.to_vec());
+        }
+    }
+
     fn pass_on(&self, frame: PartyFrame) {
         let (job, message) = match frame.body {
             Some(Said::Answer(answer)) => {
                 let job = answer.job.clone();
+                self.keep_head(&answer.head);
                 let message = match answer_from_wire(answer) {
                     Ok(answer) => Message::Answer { iteration: answer.iteration, outcome: answer.outcome },
                     Err(fault) => Message::Malformed(fault.message),
                 };
                 (job, message)
             }
-            Some(Said::JobOpened(opened)) => (opened.job, Message::Opened { records: opened.records }),
+            Some(Said::JobOpened(opened)) => {
+                self.keep_head(&opened.head);
+                let message = match opened_from_wire(&opened) {
+                    Ok(holding) => Message::Opened(holding),
+                    Err(fault) => Message::Malformed(fault.message),
+                };
+                (opened.job, message)
+            }
+            Some(Said::JobPending(pending)) => {
+                let held_up = !pending.reason.is_empty();
+                (pending.job, if held_up { Message::HeldUp(pending.reason) } else { Message::Pending })
+            }
             Some(Said::JobRefused(refused)) => {
                 let code = ErrorCode::parse(&refused.code).unwrap_or(ErrorCode::Internal);
                 let fault = Fault::new(code, refused.reason).at_party(self.party.clone());

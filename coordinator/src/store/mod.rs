@@ -1,6 +1,6 @@
 //! The coordinator's durable state: jobs, the iteration log, the parties seen.
 //!
-//! SQLite in WAL mode with `synchronous = NORMAL`. That survives a killed process whole, and a power loss up to a lost
+//! SQLite in WAL mode with `synchronous = FULL`. That survives a killed process, and a power loss, up to a lost
 //! tail of the log. A lost tail is harmless: the sampler is deterministic, so the same queries are asked again, and a
 //! party in strict mode answers a query that it has answered with the same bytes, at no charge.
 //!
@@ -15,6 +15,7 @@ use std::sync::mpsc;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
 
+use conclave_common::sampler::Holding;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
@@ -23,7 +24,7 @@ use write::Command;
 pub(crate) use write::{Ended, NewJob};
 
 const SCHEMA: &str = include_str!("schema.sql");
-const SCHEMA_VERSION: i64 = 1;
+const SCHEMA_VERSION: i64 = 3;
 /// "Conc", so that `file` and a careful operator can tell the store from other SQLite files.
 const APPLICATION_ID: i64 = 0x436f_6e63;
 
@@ -99,9 +100,9 @@ impl Store {
         self.send(Command::Job(Box::new(job)));
     }
 
-    /// Records a party's record count at the first opening of a job.
-    pub(crate) fn set_records(&self, job: &str, position: usize, records: u64) {
-        self.send(Command::Records { job: job.to_owned(), position, records });
+    /// Records what a party holds at the first opening of a job.
+    pub(crate) fn set_holding(&self, job: &str, position: usize, holding: Holding) {
+        self.send(Command::Holding { job: job.to_owned(), position, holding });
     }
 
     /// Logs a round's releases, `[party][query]`, after `elapsed_us` microseconds of sampling.
@@ -131,6 +132,11 @@ impl Store {
     /// Records that a party attached.
     pub(crate) fn seen(&self, party: &str, software: &str, at_ms: i64) {
         self.send(Command::Seen { party: party.to_owned(), software: software.to_owned(), at_ms });
+    }
+
+    /// Keeps a party's newest ledger head.
+    pub(crate) fn keep_head(&self, party: &str, head: Vec<u8>) {
+        self.send(Command::Head { party: party.to_owned(), head });
     }
 
     /// Waits until everything handed over before has been committed.
@@ -212,7 +218,7 @@ fn connect(path: &Path) -> Result<Connection, StoreError> {
     };
     let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(failed)?;
     connection.pragma_update(None, "journal_mode", "WAL").map_err(failed)?;
-    connection.pragma_update(None, "synchronous", "NORMAL").map_err(failed)?;
+    connection.pragma_update(None, "synchronous", "FULL").map_err(failed)?;
     connection.pragma_update(None, "foreign_keys", "ON").map_err(failed)?;
     if tables == 0 {
         let script =

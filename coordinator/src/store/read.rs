@@ -1,8 +1,10 @@
 //! Reading the store: at start, and the log of a job to be continued.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
+use conclave_common::accounting::{Adjacency, PrivacyUnit};
+use conclave_common::sampler::Holding;
 use conclave_proto::error::{ErrorCode, Fault};
 use rusqlite::{Connection, OpenFlags, params};
 
@@ -13,6 +15,8 @@ use super::StoreError;
 pub(crate) struct Loaded {
     /// Every job, in the order of submission.
     pub jobs: Vec<JobRow>,
+    /// The newest head of each party's ledger.
+    pub heads: HashMap<String, Vec<u8>>,
     /// Every party that ever attached.
     pub parties: BTreeSet<String>,
 }
@@ -53,8 +57,8 @@ pub(crate) struct JobRow {
 pub(crate) struct PartyRow {
     /// Name.
     pub name: String,
-    /// Record count at the first opening.
-    pub records: Option<u64>,
+    /// What it held at the first opening.
+    pub holding: Option<Holding>,
     /// Releases; of an ended job.
     pub queries: u64,
     /// What they cost, in units of 2^-48 of mu squared; of an ended job.
@@ -105,19 +109,26 @@ pub(super) fn load(connection: &Connection) -> rusqlite::Result<Loaded> {
         });
     }
     let mut parties = connection.prepare("SELECT name FROM parties")?;
+    let mut heads = connection.prepare("SELECT party, head FROM heads")?;
+    loaded.heads = heads.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?;
     loaded.parties = parties.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
     Ok(loaded)
 }
 
 fn load_parties(connection: &Connection, job: i64) -> rusqlite::Result<Vec<PartyRow>> {
-    let mut statement = connection
-        .prepare_cached("SELECT party, records, queries, charge_units FROM job_parties WHERE job = ?1 ORDER BY position")?;
+    let mut statement = connection.prepare_cached(
+        "SELECT party, queries, charge_units, opened, coalesce(records, persons, 0), records_per_person, add_remove
+         FROM job_parties WHERE job = ?1 ORDER BY position",
+    )?;
     let rows = statement.query_map([job], |row| {
+        let (opened, count, limit, add_remove): (bool, i64, u32, bool) = (row.get(3)?, row.get(4)?, row.get(5)?, row.get(6)?);
+        let adjacency = if add_remove { Adjacency::AddRemove } else { Adjacency::Replace };
+        let unit = PrivacyUnit::person(adjacency, limit).unwrap_or(PrivacyUnit::row(adjacency));
         Ok(PartyRow {
             name: row.get(0)?,
-            records: row.get::<_, Option<i64>>(1)?.map(|r| r as u64),
-            queries: row.get::<_, i64>(2)? as u64,
-            charge_units: row.get::<_, i64>(3)? as u64,
+            holding: opened.then(|| Holding::new(unit, count as u64)),
+            queries: row.get::<_, i64>(1)? as u64,
+            charge_units: row.get::<_, i64>(2)? as u64,
         })
     })?;
     rows.collect()

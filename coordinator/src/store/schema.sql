@@ -20,7 +20,11 @@ CREATE TABLE job_parties (
   job          INTEGER NOT NULL REFERENCES jobs (key),
   position     INTEGER NOT NULL,              -- in the job file's order, which is the order of releases
   party        TEXT NOT NULL,
-  records      INTEGER,                       -- at opening; the same at every opening after it
+  opened       INTEGER NOT NULL DEFAULT 0,    -- 1 from the first opening on; what follows is the same at every one after it
+  records      INTEGER,                       -- where it is public
+  persons      INTEGER,                       -- where persons are protected and their number is public
+  records_per_person INTEGER NOT NULL DEFAULT 0, -- 0 where rows are protected
+  add_remove   INTEGER NOT NULL DEFAULT 0,    -- 1 where neighbours differ by addition or removal
   queries      INTEGER NOT NULL DEFAULT 0,    -- written when the job ends
   charge_units INTEGER NOT NULL DEFAULT 0,    -- mu squared, in units of 2^-48; written when the job ends
   PRIMARY KEY (job, position)
@@ -32,6 +36,12 @@ CREATE TABLE rounds (
   elapsed_us INTEGER NOT NULL,                -- sampling time so far
   releases   BLOB NOT NULL,                   -- little-endian 64-bit integers, party by party, query by query
   PRIMARY KEY (job, iteration)
+) STRICT, WITHOUT ROWID;
+
+-- The newest head that each party's ledger has given away: shown back when it attaches.
+CREATE TABLE heads (
+  party TEXT PRIMARY KEY,
+  head  BLOB NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE parties (

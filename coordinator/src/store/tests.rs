@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used)]
 use super::*;
+use conclave_common::accounting::{Adjacency, PrivacyUnit};
 use conclave_proto::error::{ErrorCode, Fault};
 
 fn new_job(id: &str) -> NewJob {
@@ -36,8 +37,9 @@ fn a_job_and_its_log_survive() {
     assert!(loaded.jobs.is_empty() && loaded.parties.is_empty());
     store.insert_job(new_job("j1"));
     store.insert_job(new_job("j2"));
-    store.set_records("j1", 0, 100);
-    store.set_records("j1", 1, u64::from(u32::MAX));
+    let person = PrivacyUnit::person(Adjacency::AddRemove, 3).unwrap();
+    store.set_holding("j1", 0, Holding::rows(100));
+    store.set_holding("j1", 1, Holding::new(person, 7));
     store.seen("a", "x 1", 5);
     store.seen("a", "x 2", 6);
     let id: Arc<str> = "j1".into();
@@ -59,8 +61,9 @@ fn a_job_and_its_log_survive() {
     assert_eq!(rounds(&store, "j1"), logged);
     assert_eq!(loaded.jobs.len(), 2);
     assert_eq!(loaded.jobs[0].state, "queued");
-    assert_eq!(loaded.jobs[0].parties[0].records, Some(100));
-    assert_eq!(loaded.jobs[1].parties[1].records, None);
+    assert_eq!(loaded.jobs[0].parties[0].holding, Some(Holding::rows(100)));
+    assert_eq!(loaded.jobs[0].parties[1].holding, Some(Holding::new(person, 7)));
+    assert_eq!(loaded.jobs[1].parties[1].holding, None);
     assert_eq!(loaded.parties.into_iter().collect::<Vec<_>>(), ["a"]);
 }
 

@@ -5,6 +5,8 @@ use std::sync::mpsc::{Receiver, TryRecvError};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use conclave_common::accounting::Adjacency;
+use conclave_common::sampler::Holding;
 use conclave_proto::error::Fault;
 use rusqlite::{Connection, params};
 use tokio::sync::oneshot;
@@ -60,10 +62,11 @@ pub(crate) struct Ended {
 #[derive(Debug)]
 pub(super) enum Command {
     Job(Box<NewJob>),
-    Records { job: String, position: usize, records: u64 },
+    Holding { job: String, position: usize, holding: Holding },
     Round { job: Arc<str>, iteration: u64, elapsed_us: u64, releases: Vec<u8> },
     Ended(Box<Ended>),
     Seen { party: String, software: String, at_ms: i64 },
+    Head { party: String, head: Vec<u8> },
     Barrier(oneshot::Sender<Result<(), StoreError>>),
     Close,
 }
@@ -101,7 +104,7 @@ pub(super) fn serve(mut connection: Connection, queue: &Receiver<Command>, path:
 
 /// Adds to `group` what is queued, after a pause when nothing but rounds is waiting. False when told to close.
 fn gather(queue: &Receiver<Command>, group: &mut Vec<Command>) -> bool {
-    if matches!(group[0], Command::Round { .. }) {
+    if matches!(group[0], Command::Round { .. } | Command::Head { .. }) {
         std::thread::sleep(GATHER);
     }
     while !matches!(group.last(), Some(Command::Close)) {
@@ -122,14 +125,7 @@ fn commit(connection: &mut Connection, group: &[Command]) -> rusqlite::Result<()
     for command in group {
         match command {
             Command::Job(job) => insert_job(&transaction, job)?,
-            Command::Records { job, position, records } => {
-                transaction
-                    .prepare_cached(
-                        "UPDATE job_parties SET records = ?3
-                         WHERE job = (SELECT key FROM jobs WHERE id = ?1) AND position = ?2",
-                    )?
-                    .execute(params![job, *position as i64, *records as i64])?;
-            }
+            Command::Holding { job, position, holding } => set_holding(&transaction, job, *position, holding)?,
             Command::Round { job, iteration, elapsed_us, releases } => {
                 transaction
                     .prepare_cached("INSERT INTO rounds SELECT key, ?2, ?3, ?4 FROM jobs WHERE id = ?1")?
@@ -144,10 +140,31 @@ fn commit(connection: &mut Connection, group: &[Command]) -> rusqlite::Result<()
                     )?
                     .execute(params![party, software, at_ms])?;
             }
+            Command::Head { party, head } => {
+                transaction.prepare_cached("INSERT OR REPLACE INTO heads VALUES (?1, ?2)")?.execute(params![party, head])?;
+            }
             Command::Barrier(_) | Command::Close => {}
         }
     }
     transaction.commit()
+}
+
+fn set_holding(connection: &Connection, job: &str, position: usize, holding: &Holding) -> rusqlite::Result<()> {
+    let count = |count: Option<u64>| count.map(|c| c as i64);
+    let unit = holding.unit();
+    connection.execute(
+        "UPDATE job_parties SET opened = 1, records = ?3, persons = ?4, records_per_person = ?5, add_remove = ?6
+         WHERE job = (SELECT key FROM jobs WHERE id = ?1) AND position = ?2",
+        params![
+            job,
+            position as i64,
+            count(holding.records()),
+            count(holding.persons()),
+            unit.records_per_person().unwrap_or(0),
+            unit.adjacency == Adjacency::AddRemove,
+        ],
+    )?;
+    Ok(())
 }
 
 fn insert_job(connection: &Connection, job: &NewJob) -> rusqlite::Result<()> {

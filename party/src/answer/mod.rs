@@ -3,11 +3,18 @@
 //! Everything runs on one thread, one message at a time: the ledger, the records and the noise have one owner, and two
 //! messages can't race. Neither a refusal nor an answer's length depends on a record.
 
+mod consent;
+mod delay;
+#[cfg(test)]
+pub(crate) mod fault;
+mod measure;
 mod open;
 mod query;
+pub(crate) mod stage;
 pub(crate) mod thread;
 
 use std::collections::HashMap;
+use std::time::{Duration, Instant};
 
 use conclave_common::accounting::Budget;
 use conclave_common::job::JobSpec;
@@ -18,6 +25,12 @@ use crate::data::Shard;
 use crate::ledger::{Ledger, LedgerError};
 use crate::noise::Noise;
 
+pub use consent::Opening;
+pub use delay::ReplyCounts;
+
+use delay::Pacer;
+use measure::JobDelay;
+
 /// Everything that answers: the records, the ledger, the noise, and the jobs that are open.
 pub struct Answerer {
     party: String,
@@ -27,6 +40,12 @@ pub struct Answerer {
     ledger: Ledger,
     noise: Noise,
     jobs: HashMap<String, ActiveJob>,
+    pacer: Pacer,
+    #[cfg(test)]
+    pub(crate) fault: Option<fault::Fault>,
+    /// When the shard began to be read for the job that is being opened, and how long that may take.
+    reading: Option<(Instant, Duration)>,
+    consent: consent::Consent,
 }
 
 /// A job that is open: its public constants, and the shard as its model reads it.
@@ -35,12 +54,27 @@ struct ActiveJob {
     digest: [u8; 32],
     model: Box<dyn Model>,
     data: ModelData,
+    /// How long after its service began a reply leaves; `None` for at once.
+    delay: Option<JobDelay>,
 }
 
 impl Answerer {
     /// Brings together what answers. No job is open yet.
     pub fn new(party: String, policy: Policy, budget: Budget, shard: Shard, ledger: Ledger, noise: Noise) -> Self {
-        Self { party, policy, budget, shard, ledger, noise, jobs: HashMap::new() }
+        Self {
+            party,
+            policy,
+            budget,
+            shard,
+            ledger,
+            noise,
+            jobs: HashMap::new(),
+            pacer: Pacer::default(),
+            #[cfg(test)]
+            fault: None,
+            reading: None,
+            consent: consent::Consent::default(),
+        }
     }
 
     /// Cleaned record count; public under replacement adjacency.
@@ -53,6 +87,18 @@ impl Answerer {
         &self.ledger
     }
 
+    /// How often replies have left late; for the owner alone.
+    pub fn reply_counts(&self) -> ReplyCounts {
+        self.pacer.counter().counts()
+    }
+
+    /// Ends the answering: the ledger is settled, synced and closed.
+    pub(crate) fn end(self) {
+        if let Err(e) = self.ledger.close() {
+            tracing::error!("the ledger did not end well: {e}");
+        }
+    }
+
     /// Ends a job at the coordinator's word; a job that isn't open is no error.
     ///
     /// # Errors
@@ -60,10 +106,16 @@ impl Answerer {
     pub fn close(&mut self, job: &str, reason: &str) -> Result<(), LedgerError> {
         if self.jobs.remove(job).is_some() {
             tracing::info!("job {job} closed: {reason:?}");
+            self.noise.keep(self.jobs.values().map(|job| job.spec.privacy.noise));
         }
+        self.forget_consent(job);
         self.ledger.close_job(job, reason)
     }
 }
 
 #[cfg(test)]
+mod quiet;
+#[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod timing;

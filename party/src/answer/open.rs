@@ -1,5 +1,9 @@
 //! Opening a job: every public constant is derived here, from the bytes that the job's digest covers.
 
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use conclave_common::accounting::Adjacency;
 use conclave_common::job::JobSpec;
 use conclave_common::model;
 use conclave_proto::error::{ErrorCode, Fault};
@@ -7,31 +11,36 @@ use conclave_proto::identity::valid_name;
 use conclave_proto::v1;
 use sha2::{Digest, Sha256};
 
-use super::{ActiveJob, Answerer};
+use super::measure::{JobDelay, Rehearsal, measure};
+use super::{ActiveJob, Answerer, Opening};
+use crate::config::ReplyDelay;
+use crate::consent::Standing;
 use crate::data::bind;
 use crate::ledger::{JobEntry, LedgerError};
 use crate::policy::admit;
 
 /// Each open job holds its own scaled copy of the shard.
 const MAX_OPEN_JOBS: usize = 64;
+/// Delay of opening a job where the number of records is not public: enough for the largest shard that is admitted then.
+const UNPUBLISHED_OPENING: Duration = Duration::from_secs(1);
 /// Longer ids are nobody's; a UUID has 36 characters.
 const MAX_JOB_ID: usize = 64;
 
 impl Answerer {
-    /// Opens a job, or opens it again, and gives the cleaned record count.
+    /// Opens a job, or opens it again, unless its owner has yet to decide.
     ///
     /// # Errors
     /// A fault that names this party: [`ErrorCode::InvalidInput`], [`ErrorCode::Policy`], [`ErrorCode::Conflict`] where
     /// the id stands for another job, [`ErrorCode::Budget`] for a cap that can't be accounted for,
     /// [`ErrorCode::Internal`] once the ledger has failed.
-    pub fn open(&mut self, request: &v1::OpenJob) -> Result<u64, Fault> {
+    pub fn open(&mut self, request: &v1::OpenJob) -> Result<Opening, Fault> {
         self.try_open(request).map_err(|fault| {
             tracing::warn!("job {:?} of analyst {:?} refused: {fault}", request.job, request.analyst);
             fault.at_party(self.party.clone())
         })
     }
 
-    fn try_open(&mut self, request: &v1::OpenJob) -> Result<u64, Fault> {
+    fn try_open(&mut self, request: &v1::OpenJob) -> Result<Opening, Fault> {
         let digest = check_identity(request)?;
         let known = self.jobs.get(&request.job).is_some_and(|job| job.digest == digest);
         if !known && self.jobs.len() >= MAX_OPEN_JOBS {
@@ -42,23 +51,83 @@ impl Answerer {
             return Err(invalid(format!("the job's `parties` do not name {:?}", self.party)));
         }
         admit(&self.policy, &self.budget, &self.shard, &request.analyst, &spec)?;
+        match self.consented(request, &digest)? {
+            Standing::Approved => {}
+            Standing::Awaiting => return Ok(Opening::Pending),
+            decided => return Err(self.decided_against(&request.job, decided)),
+        }
+        let holding = self.shard.holding();
         let entry = JobEntry {
             job: &request.job,
             analyst: &request.analyst,
             spec_digest: &digest,
             spec_toml: &request.spec_toml,
-            cap: spec.privacy.budget,
-            records: self.shard.records(),
+            cap: spec.privacy.budget.of(self.budget.unit),
+            records: holding.records().or(holding.persons()).unwrap_or(0),
         };
+        let entered = self.ledger.books().job(&request.job).is_some();
         self.ledger.open_job(&entry).map_err(ledger_fault)?;
+        if !entered {
+            self.enter_decision(&request.job, "approve").map_err(ledger_fault)?;
+        }
         if !known {
+            // Public constants first, from made-up records; then the real ones are read.
+            let delay = self.delay_of_job(&spec)?;
+            self.noise.keep(self.jobs.values().map(|job| job.spec.privacy.noise).chain([spec.privacy.noise]));
+            self.reading = delay.map(|delay| (Instant::now(), delay.open));
             let data = bind(&self.shard, &spec).map_err(|e| invalid(format!("the party {e}")))?;
             let model = model::build(&spec);
             tracing::info!("job {} ({:?}) of analyst {} is open", request.job, spec.name, request.analyst);
-            self.jobs.insert(request.job.clone(), ActiveJob { spec, digest, model, data });
+            self.jobs.insert(request.job.clone(), ActiveJob { spec, digest, model, data, delay });
         }
-        Ok(self.shard.records())
+        Ok(Opening::Opened(holding))
     }
+}
+
+impl Answerer {
+    /// The delay of a job's replies: the owner's, or measured.
+    fn delay_of_job(&self, spec: &JobSpec) -> Result<Option<JobDelay>, Fault> {
+        if self.policy.reply_delay == ReplyDelay::Off {
+            return Ok(None);
+        }
+        if let (Adjacency::AddRemove, ReplyDelay::Fixed(answer)) = (self.budget.unit.adjacency, self.policy.reply_delay) {
+            // Nothing may be measured on as many records as there are.
+            let chains = spec.sampler.chains as usize;
+            return Ok(Some(JobDelay { answer, open: answer.max(UNPUBLISHED_OPENING), chains }));
+        }
+        let rehearsal = Rehearsal { spec, unit: self.budget.unit, units: self.shard.units() };
+        let folder = self.ledger.path().parent().unwrap_or(Path::new("."));
+        let measured = measure(&rehearsal, folder).map_err(|why| {
+            tracing::error!("the reply delay can't be measured: {why}");
+            Fault::new(ErrorCode::Internal, "the party can't measure its reply delay; its owner's log says why")
+        })?;
+        let delay = match self.policy.reply_delay {
+            ReplyDelay::Fixed(answer) => {
+                if measured.answer > answer {
+                    tracing::warn!(
+                        "reply_delay_ms is {} and answers on made-up records call for {}: some replies will leave at a later \
+                         multiple",
+                        millis(answer),
+                        millis(measured.answer)
+                    );
+                }
+                JobDelay { answer, ..measured }
+            }
+            _ => measured,
+        };
+        tracing::info!(
+            "replies leave {} ms after their service begins, or that times the length of a message over {} chains; the job \
+             is opened in {} ms",
+            millis(delay.answer),
+            delay.chains,
+            millis(delay.open)
+        );
+        Ok(Some(delay))
+    }
+}
+
+fn millis(delay: Duration) -> f64 {
+    delay.as_secs_f64() * 1e3
 }
 
 fn check_identity(request: &v1::OpenJob) -> Result<[u8; 32], Fault> {
@@ -79,6 +148,14 @@ fn check_identity(request: &v1::OpenJob) -> Result<[u8; 32], Fault> {
 fn ledger_fault(error: LedgerError) -> Fault {
     match error {
         LedgerError::Job(message) => Fault::new(ErrorCode::Conflict, message),
+        // Nothing is wrong with the job: it waits until the owner has mended this.
+        LedgerError::Behind { .. } => {
+            let message = "its ledger is behind what it has answered: its owner has to restore or unlock it";
+            Fault::new(ErrorCode::Unreachable, message)
+        }
+        LedgerError::Data(_) => {
+            Fault::new(ErrorCode::Unreachable, "its data have changed: its owner has to put them back or confirm the refresh")
+        }
         LedgerError::Accounting(e) => Fault::new(ErrorCode::InvalidInput, format!("[privacy]: {e}")),
         // What failed is the owner's to know; the log has it.
         _ => Fault::new(ErrorCode::Internal, "the ledger has failed; the data owner must restart the party"),

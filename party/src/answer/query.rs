@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use conclave_common::accounting::{Adjacency, PrivacyUnit};
 use conclave_common::mechanism::{LatticeSum, Sensitivity, sensitivity, sum_fits};
 use conclave_common::model::ModelData;
 use conclave_common::sampler::Query;
@@ -9,28 +10,46 @@ use conclave_proto::convert::{Answer, AnswerStatus, answer_to_wire, query_from_w
 use conclave_proto::v1;
 
 use super::{ActiveJob, Answerer};
-use crate::ledger::{ChargeOutcome, ChargeReceipt, Grant, LedgerError, QueryContent, QueryKey, Recorded, Refusal};
-use crate::release::{Release, release};
+use crate::data::MAX_UNPUBLISHED_UNITS;
+use crate::ledger::{ChargeOutcome, Grant, LedgerError, QueryContent, QueryKey, Recorded, Refusal};
+use crate::release::{Armed, Release, arm};
 
 impl Answerer {
     /// Answers a message; the reply has one length, whatever the outcome.
     pub fn answer(&mut self, request: v1::Query) -> v1::Answer {
         let (job, iteration, asked) = (request.job.clone(), request.iteration, request.proposals.len());
-        let outcome = self.try_answer(request).map(|recorded| recorded.into_iter().map(Recorded::value).collect());
+        let outcome = self.outcome(request);
         if let Err(status) = &outcome {
             tracing::warn!("job {job:?}, iteration {iteration}: refused ({status:?})");
         }
-        answer_to_wire(&Answer { job, iteration, outcome }, asked)
+        let head = self.ledger.head().to_bytes();
+        v1::Answer { head, ..answer_to_wire(&Answer { job, iteration, outcome }, asked) }
+    }
+
+    #[cfg(not(test))]
+    fn outcome(&mut self, request: v1::Query) -> Result<Vec<i64>, AnswerStatus> {
+        self.honest(request)
+    }
+
+    /// The numbers to send, each of them recorded.
+    pub(super) fn honest(&mut self, request: v1::Query) -> Result<Vec<i64>, AnswerStatus> {
+        self.try_answer(request).map(|recorded| recorded.into_iter().map(Recorded::value).collect())
     }
 
     fn try_answer(&mut self, request: v1::Query) -> Result<Vec<Recorded>, AnswerStatus> {
-        let (job, iteration) = (request.job.clone(), request.iteration);
-        let active = self.jobs.get(&job).ok_or(AnswerStatus::UnknownJob)?;
+        let (job, iteration, attempt) = (request.job.clone(), request.iteration, request.attempt);
+        let Some(active) = self.jobs.get(&job) else {
+            return Err(if self.is_withdrawn(&job) { AnswerStatus::Policy } else { AnswerStatus::UnknownJob });
+        };
         let queries = query_from_wire(request).map_err(|fault| {
             tracing::warn!("job {job}, iteration {iteration}: {fault}");
             AnswerStatus::Invalid
         })?;
-        let keys = check(active, &queries, &job, iteration)?;
+        let keys = check(active, self.budget.unit, &queries, &job, (iteration, attempt))?;
+        if self.policy.max_iterations_per_job.is_some_and(|most| iteration >= most) {
+            tracing::warn!("job {job}: has made the {iteration} rounds that max_iterations_per_job allows");
+            return Err(AnswerStatus::Policy);
+        }
         if queries.iter().any(|q| q.noise.sd() < self.policy.min_noise_sd) {
             return Err(AnswerStatus::Policy);
         }
@@ -57,13 +76,13 @@ impl Answerer {
         grants: Vec<Grant>,
     ) -> Result<(Vec<Release>, Vec<Option<Recorded>>), AnswerStatus> {
         let active = self.jobs.get(job).ok_or(AnswerStatus::UnknownJob)?;
-        let mut charged: Vec<(&Query, ChargeReceipt)> = Vec::new();
+        let mut charged: Vec<(&Query, Armed)> = Vec::new();
         let mut order = Vec::with_capacity(grants.len());
         for (query, grant) in queries.iter().zip(grants) {
             match grant {
                 Grant::Answered(recorded) => order.push(Some(recorded)),
                 Grant::Charged(receipt) => {
-                    charged.push((query, receipt));
+                    charged.push((query, arm(receipt, &mut self.noise)));
                     order.push(None);
                 }
             }
@@ -71,16 +90,21 @@ impl Answerer {
         if charged.is_empty() {
             return Ok((Vec::new(), order));
         }
-        let steps: Vec<_> = charged.iter().map(|(q, r)| (q.from.as_slice(), q.to.as_slice(), r.sensitivity())).collect();
+        let steps: Vec<_> = charged.iter().map(|(q, a)| (q.from.as_slice(), q.to.as_slice(), a.sensitivity())).collect();
         let sums = sums(active, &steps)?;
-        let noise = &mut self.noise;
-        let releases = charged.into_iter().zip(sums).map(|((_, receipt), sum)| release(receipt, sum, noise)).collect();
+        let releases = charged.into_iter().zip(sums).map(|((_, armed), sum)| armed.release(sum)).collect();
         Ok((releases, order))
     }
 }
 
 /// What needs the job: dimension, box, bound. Nothing here reads a record.
-fn check(active: &ActiveJob, queries: &[Query], job: &str, iteration: u64) -> Result<Vec<QueryKey>, AnswerStatus> {
+fn check(
+    active: &ActiveJob,
+    unit: PrivacyUnit,
+    queries: &[Query],
+    job: &str,
+    (iteration, attempt): (u64, u32),
+) -> Result<Vec<QueryKey>, AnswerStatus> {
     let spec = &active.spec;
     // Rounds are counted from 0; the ledger's integers are signed.
     if iteration > i64::MAX as u64 {
@@ -94,27 +118,31 @@ fn check(active: &ActiveJob, queries: &[Query], job: &str, iteration: u64) -> Re
                 tracing::warn!("job {job}, iteration {iteration}, chain {chain}: outside the job's parameter box");
                 return Err(AnswerStatus::Invalid);
             }
-            let k_t = sensitivity(active.model.bound(from, to), spec.privacy.clip).map_err(|e| {
+            let per_record = sensitivity(active.model.bound(from, to), spec.privacy.clip);
+            let k_t = per_record.and_then(|k_t| unit.sensitivity(k_t)).map_err(|e| {
                 tracing::warn!("job {job}, iteration {iteration}, chain {chain}: {e}");
                 AnswerStatus::Invalid
             })?;
-            if !sum_fits(active.data.records(), k_t) {
+            // Where the number of units isn't public, nothing may depend on it: a refusal least of all.
+            let units = if unit.adjacency == Adjacency::AddRemove { MAX_UNPUBLISHED_UNITS } else { active.data.units() };
+            if !sum_fits(units, k_t) {
+                tracing::warn!("job {job}, iteration {iteration}, chain {chain}: the step is too wide for a sum over the shard");
                 return Err(AnswerStatus::Invalid);
             }
             let (chain, s) = (*chain, *noise);
             let content = QueryContent { job, spec_digest: &active.digest, iteration, chain, from, to, k_t, s };
-            Ok(QueryKey { chain, digest: content.digest(), k_t, s })
+            Ok(content.key(attempt))
         })
         .collect()
 }
 
-/// The sums over the shard. A query that is charged gets a number, whatever happens: an error here would tell of a
-/// record. Kernels don't panic; should one, it is as if the shard were empty, and the owner's log says so.
+/// The sums over the shard. A query that is charged gets a number, whatever happens: an error here, or a line in the log, would
+/// tell of a record. Kernels don't panic; should one, it is as if the shard were empty.
 fn sums(active: &ActiveJob, steps: &[(&[f64], &[f64], Sensitivity)]) -> Result<Vec<LatticeSum>, AnswerStatus> {
     let over = |data: &ModelData| catch_unwind(AssertUnwindSafe(|| active.model.lattice_sums(data, steps)));
     over(&active.data).or_else(|_| {
-        tracing::error!("the model's kernel failed on these data; the answer holds noise alone. Please report this");
-        let empty = ModelData { outcome: Vec::new(), predictors: vec![Vec::new(); active.spec.model.predictors().len()] };
+        let empty =
+            ModelData { outcome: Vec::new(), predictors: vec![Vec::new(); active.spec.model.predictors().len()], persons: None };
         over(&empty).map_err(|_| AnswerStatus::Halted)
     })
 }
@@ -122,7 +150,9 @@ fn sums(active: &ActiveJob, steps: &[(&[f64], &[f64], Sensitivity)]) -> Result<V
 fn refused(job: &str, iteration: u64, refusal: Refusal) -> AnswerStatus {
     tracing::warn!("job {job}, iteration {iteration}: {refusal}");
     match refusal {
-        Refusal::DataBudget(_) | Refusal::JobBudget(_) => AnswerStatus::Budget,
+        Refusal::DataBudget(_) | Refusal::AnalystBudget(_) | Refusal::JobBudget(_) => AnswerStatus::Budget,
+        Refusal::Attempt { .. } => AnswerStatus::Attempt,
+        Refusal::Behind => AnswerStatus::Behind,
         Refusal::Conflict { .. } => AnswerStatus::Conflict,
         Refusal::UnknownJob => AnswerStatus::UnknownJob,
         // Messages are answered one at a time, so this is a receipt that got lost: stop rather than guess.

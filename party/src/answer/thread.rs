@@ -3,23 +3,33 @@
 //! The thread ends when every [`Desk`] is dropped and what was in the channel is answered.
 
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
+use conclave_proto::error::Fault;
 use conclave_proto::v1::{self, party_frame::Body};
 use tokio::sync::mpsc::{self, error::TrySendError};
 use tokio::sync::oneshot;
 
-use super::Answerer;
+use super::delay::Counter;
+use super::{Answerer, Opening, ReplyCounts};
+use crate::config::ReplyDelay;
 
 /// Messages that may wait for the one in hand; beyond, the link stops reading and the coordinator feels it.
 const WAITING: usize = 64;
+
+/// Delay of a refusal while no job is open.
+const NO_JOB: Duration = Duration::from_millis(1);
 
 /// Where a session's replies go.
 pub(crate) type Outbox = mpsc::Sender<v1::PartyFrame>;
 
 enum Command {
-    Open(v1::OpenJob, Outbox),
-    Query(v1::Query, Outbox),
+    Open(v1::OpenJob, Instant, Outbox),
+    Query(v1::Query, Instant, Outbox),
     Close(v1::CloseJob),
+    Consent,
+    /// A head of the ledger that the coordinator shows.
+    Head(Vec<u8>),
     Flush(oneshot::Sender<()>),
 }
 
@@ -27,6 +37,7 @@ enum Command {
 #[derive(Clone)]
 pub(crate) struct Desk {
     commands: mpsc::Sender<Command>,
+    counter: Counter,
 }
 
 /// Starts the answering thread.
@@ -35,12 +46,16 @@ pub(crate) struct Desk {
 /// Where the operating system gives no thread.
 pub(crate) fn start(mut answerer: Answerer) -> std::io::Result<(Desk, JoinHandle<()>)> {
     let (commands, mut inbox) = mpsc::channel(WAITING);
+    let counter = answerer.pacer.counter().clone();
     let thread = std::thread::Builder::new().name("answers".into()).spawn(move || {
         while let Some(command) = inbox.blocking_recv() {
             answerer.handle(command);
+            answerer.note_health();
         }
+        answerer.log_counts();
+        answerer.end();
     })?;
-    Ok((Desk { commands }, thread))
+    Ok((Desk { commands, counter }, thread))
 }
 
 /// The answering thread has ended; nothing will be answered any more.
@@ -48,16 +63,33 @@ pub(crate) fn start(mut answerer: Answerer) -> std::io::Result<(Desk, JoinHandle
 pub(crate) struct Gone;
 
 impl Desk {
-    pub(crate) async fn open(&self, request: v1::OpenJob, outbox: &Outbox) -> Result<(), Gone> {
-        self.send(Command::Open(request, outbox.clone())).await
+    /// Hands in a message that arrived at `received`.
+    pub(crate) async fn open(&self, request: v1::OpenJob, received: Instant, outbox: &Outbox) -> Result<(), Gone> {
+        self.send(Command::Open(request, received, outbox.clone())).await
     }
 
-    pub(crate) async fn query(&self, request: v1::Query, outbox: &Outbox) -> Result<(), Gone> {
-        self.send(Command::Query(request, outbox.clone())).await
+    /// Hands in a message that arrived at `received`.
+    pub(crate) async fn query(&self, request: v1::Query, received: Instant, outbox: &Outbox) -> Result<(), Gone> {
+        self.send(Command::Query(request, received, outbox.clone())).await
     }
 
     pub(crate) async fn close(&self, request: v1::CloseJob) -> Result<(), Gone> {
         self.send(Command::Close(request)).await
+    }
+
+    /// The coordinator shows the newest head that it has.
+    pub(crate) async fn show_head(&self, head: Vec<u8>) -> Result<(), Gone> {
+        self.send(Command::Head(head)).await
+    }
+
+    /// The owner has decided something.
+    pub(crate) async fn consent_changed(&self) -> Result<(), Gone> {
+        self.send(Command::Consent).await
+    }
+
+    /// How many replies have left, and how many of them late.
+    pub(crate) fn reply_counts(&self) -> ReplyCounts {
+        self.counter.counts()
     }
 
     /// Waits until everything taken in before is answered.
@@ -76,28 +108,64 @@ impl Desk {
 impl Answerer {
     fn handle(&mut self, command: Command) {
         match command {
-            Command::Query(request, outbox) => reply(&outbox, Body::Answer(self.answer(request))),
-            Command::Open(request, outbox) => {
-                let job = request.job.clone();
-                reply(
-                    &outbox,
-                    match self.open(&request) {
-                        Ok(records) => Body::JobOpened(v1::JobOpened { job, records }),
-                        Err(fault) => {
-                            Body::JobRefused(v1::JobRefused { job, code: fault.code.as_str().into(), reason: fault.to_string() })
-                        }
-                    },
-                );
+            Command::Query(request, received, outbox) => {
+                let answer = self.answer_held(request, received);
+                return reply(&outbox, Body::Answer(answer));
             }
+            Command::Open(request, received, outbox) => return self.open_or_wait(request, received, outbox),
+            Command::Consent => self.consent_changed(),
+            // A failure has been logged, and the ledger answers no more.
+            Command::Head(head) => drop(self.ledger.meet_head(&head)),
             // A failure has been logged, and the ledger answers no more.
             Command::Close(request) => drop(self.close(&request.job, &request.reason)),
             Command::Flush(done) => drop(done.send(())),
+        }
+        self.pacer.passed();
+    }
+}
+
+impl Answerer {
+    /// Answers, and gives the answer back at the moment at which it is to leave. Nothing but sending follows.
+    pub(super) fn answer_held(&mut self, request: v1::Query, received: Instant) -> v1::Answer {
+        let began = self.pacer.begin(received);
+        let delay = self.delay_of(&request);
+        let answer = self.answer(request);
+        self.pacer.hold(began, delay);
+        answer
+    }
+
+    pub(super) fn open_held(&mut self, request: &v1::OpenJob, received: Instant) -> Result<Opening, Fault> {
+        let opened = self.open(request);
+        // What was not opened, or was open already, has read no record.
+        let (began, delay) = self.reading.take().map_or((received, None), |(began, delay)| (began, Some(delay)));
+        self.pacer.hold(began, delay);
+        opened
+    }
+
+    /// Public: it depends on the job and on the message's length.
+    fn delay_of(&self, request: &v1::Query) -> Option<Duration> {
+        if let Some(job) = self.jobs.get(&request.job) {
+            return job.delay.map(|delay| delay.of(request.proposals.len()));
+        }
+        // A job that is not open: the slowest open one's.
+        match self.policy.reply_delay {
+            ReplyDelay::Off => None,
+            ReplyDelay::Fixed(delay) => Some(delay),
+            ReplyDelay::Auto => Some(self.jobs.values().filter_map(|job| Some(job.delay?.answer)).max().unwrap_or(NO_JOB)),
+        }
+    }
+
+    /// Tells the owner, at the end, how often the delay was too short.
+    fn log_counts(&self) {
+        let ReplyCounts { held, overruns } = self.reply_counts();
+        if held > 0 {
+            tracing::info!("{held} replies were held to the reply delay; {overruns} took longer and left at a later multiple");
         }
     }
 }
 
 /// A reply that can't go is dropped: it is in the ledger, and the coordinator asks again.
-fn reply(outbox: &Outbox, body: Body) {
+pub(super) fn reply(outbox: &Outbox, body: Body) {
     if let Err(TrySendError::Full(_)) = outbox.try_send(v1::PartyFrame { body: Some(body) }) {
         tracing::warn!("the coordinator does not take replies; one was dropped and can be asked for again");
     }

@@ -1,67 +1,112 @@
 //! `conclave-party budget`.
 
+use std::fmt::Write;
+
 use super::{Common, load, print, print_json};
 use crate::daemon::StartError;
-use crate::ledger::{Report, report};
+use crate::ledger::{Report, report_kept};
 
 const BAR: usize = 40;
 
 pub(super) fn budget(common: &Common) -> Result<(), StartError> {
     let config = load(common)?;
-    let report = report(&config.ledger, &config.name, &config.budget)?;
-    if common.json { print_json(&report) } else { print(&text(&report)) }
+    let report = report_kept(&config.keeping())?;
+    if common.json { print_json(&report) } else { print(text(&report).trim_end()) }
 }
 
 fn text(r: &Report) -> String {
     let full = ((r.share_spent * BAR as f64).ceil() as usize).min(BAR);
     let bar = format!("{}{}", "#".repeat(full), ".".repeat(BAR - full));
-    format!(
+    let mut text = format!(
         "{} [{bar}] {:.2}% of the budget spent\n\
-         epsilon   {:>12.6} spent, {:.6} left of {} at delta = {}\n\
-         mu^2      {:>12.6} spent, {:.6} left of {:.6}\n\
-         by zCDP   {:>12.6} epsilon spent\n\
-         numbers   {:>12} released or charged, in {} jobs, since {}\n\
-         protects one row, not one person: where a person has several rows, the guarantee is weaker for that person",
+         epsilon   {:>12.6} spent of {} at delta = {} (by zCDP {:.6})\n\
+         mu^2      {:>12.6} spent of {:.6}, {:.6} left\n\
+         a new job {:>12.6} is the largest epsilon that one could still be given; epsilons do not add, mu^2 does\n\
+         numbers   {:>12} released or charged, in {} jobs, since {}\n",
         r.party,
         100.0 * r.share_spent,
         r.epsilon_spent,
-        r.epsilon_remaining,
         r.epsilon_budget,
         r.delta,
-        r.mu_squared_spent,
-        r.mu_squared_remaining,
-        r.mu_squared_budget,
         r.epsilon_zcdp,
+        r.mu_squared_spent,
+        r.mu_squared_budget,
+        r.mu_squared_remaining,
+        r.epsilon_new_job,
         r.queries,
         r.jobs,
         r.created
-    )
+    );
+    // Writing to a String can't fail.
+    if r.mu_squared_reserved > 0.0 {
+        let _ = writeln!(text, "reserved  {:>12.6} of the mu^2 spent is written ahead for jobs that run", r.mu_squared_reserved);
+    }
+    let _ = writeln!(text, "protects one {}{}", r.unit, if r.unit.starts_with("row") { ROWS } else { "" });
+    for job in &r.open_jobs {
+        let left = match job.iterations_left {
+            Some(n) => format!("about {n} iterations left at its present step"),
+            None => "not begun".to_owned(),
+        };
+        let (spent, cap) = (job.mu_squared_spent, job.mu_squared_cap);
+        let _ = writeln!(text, "open      {} of {}: mu^2 {spent:.6} of its {cap:.6}, {left}", job.job, job.analyst);
+    }
+    for a in &r.analysts {
+        let cap = a.mu_squared_cap.map(|cap| format!(" of {cap:.6}")).unwrap_or_default();
+        let _ = writeln!(
+            text,
+            "analyst   {}: mu^2 {:.6}{cap} (epsilon {:.6}), {} numbers in {} jobs",
+            a.analyst, a.mu_squared_spent, a.epsilon_spent, a.queries, a.jobs
+        );
+    }
+    text
 }
+
+const ROWS: &str = ": where a person has several rows, the guarantee is weaker for that person";
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ledger::{AnalystReport, JobReport};
 
     #[test]
     fn the_bar_is_full_only_at_the_end() {
         let mut report = Report {
             party: "a".into(),
+            unit: "row, replace".into(),
             epsilon_budget: 8.0,
             delta: 1e-6,
             epsilon_spent: 1.5,
-            epsilon_remaining: 6.5,
+            epsilon_new_job: 7.25,
             epsilon_zcdp: 1.6,
             mu_squared_budget: 2.0,
             mu_squared_spent: 0.5,
+            mu_squared_reserved: 0.0,
             mu_squared_remaining: 1.5,
             share_spent: 0.25,
             queries: 17,
             jobs: 2,
             created: "2026-01-01T00:00:00.000Z".into(),
+            open_jobs: vec![JobReport {
+                job: "j".into(),
+                analyst: "alice".into(),
+                queries: 17,
+                mu_squared_spent: 0.5,
+                mu_squared_cap: 1.0,
+                mu_squared_per_iteration: 0.01,
+                iterations_left: Some(50),
+            }],
+            analysts: vec![AnalystReport {
+                analyst: "alice".into(),
+                jobs: 2,
+                queries: 17,
+                mu_squared_spent: 0.5,
+                epsilon_spent: 1.5,
+                mu_squared_cap: None,
+            }],
         };
         let shown = text(&report);
         assert!(shown.contains("[##########..............................] 25.00%"), "{shown}");
-        assert!(shown.contains("1.500000 spent, 6.500000 left of 8 at delta = 0.000001"), "{shown}");
+        assert!(shown.contains("7.250000 is the largest epsilon") && shown.contains("about 50 iterations left"), "{shown}");
         report.share_spent = 1.0;
         assert!(text(&report).contains(&format!("[{}]", "#".repeat(BAR))));
     }

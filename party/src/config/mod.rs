@@ -3,16 +3,17 @@
 //! Every key is known or refused; what this version does not build yet is refused by name with the remedy, so that no
 //! owner believes in a protection that is not there. Relative paths are relative to the configuration file's folder.
 //!
-//! Built so far: `durability = "strict"`, `adjacency = "replace"` with one row as the unit of privacy, `approve =
-//! "automatic"` (to be written down: without it the key means "manual"), and `reply_delay_ms = 0`, which is also what its
-//! absence means: replies leave as soon as they are ready, so how long one takes can be told from outside.
+//! Jobs are default-deny: `approve` is "manual" where it is not written down, and every job then waits for its owner's word.
 
+mod keeping;
 mod raw;
 
 use std::path::{Path, PathBuf};
 
-use conclave_common::accounting::Budget;
+use conclave_common::accounting::{Budget, PrivacyUnit};
 use conclave_common::job::keys;
+
+use crate::ledger::Durability;
 
 /// One party's configuration, with absolute or caller-relative paths.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,9 +26,13 @@ pub struct PartyConfig {
     pub identity: PathBuf,
     /// The ledger file.
     pub ledger: PathBuf,
+    /// The file of the ledger's last head; better not in the ledger's folder, so that a backup of one is not one of both.
+    pub head_file: PathBuf,
+    /// What is synced before a number leaves.
+    pub durability: Durability,
     /// The records and how they are read.
     pub data: DataConfig,
-    /// The budget of the data, over all jobs and for ever.
+    /// The budget of the data, over all jobs and for ever, and the unit of privacy that it protects.
     pub budget: Budget,
     /// What a job must keep within.
     pub policy: Policy,
@@ -40,6 +45,10 @@ pub struct DataConfig {
     pub path: PathBuf,
     /// What a missing, non-numeric or non-finite value in a needed column does.
     pub bad_rows: BadRows,
+    /// The column that names persons, where a person is the unit of privacy; never a column of a model.
+    pub person: Option<String>,
+    /// What the data's guarantee protects.
+    pub unit: PrivacyUnit,
 }
 
 /// What a row with a missing, non-numeric or non-finite value in a needed column does.
@@ -52,18 +61,48 @@ pub enum BadRows {
 }
 
 /// The owner's limits. A limit that is not set does not limit.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Policy {
+    /// Who admits a job that keeps within the limits.
+    pub approve: Approve,
     /// Analysts whose jobs are admitted; `None` admits every analyst whom the consortium's CA signed.
     pub analysts: Option<Vec<String>>,
     /// Kinds of models admitted; `None` admits all.
     pub models: Option<Vec<String>>,
     /// The largest epsilon that a job may ask for, at the delta of the data's budget.
     pub max_epsilon_per_job: Option<f64>,
+    /// The most that all jobs of one analyst may spend together: an epsilon at the delta of the data's budget, kept as mu².
+    pub max_epsilon_per_analyst: Option<f64>,
     /// The least noise standard deviation of a release, in log-likelihood units; zero when not set.
     pub min_noise_sd: f64,
     /// Columns that jobs may use; they are also the only ones that are read. `None` reads and admits all.
     pub columns: Option<Vec<String>>,
+    /// Rounds that one job may make.
+    pub max_iterations_per_job: Option<u64>,
+    /// When replies leave.
+    pub reply_delay: ReplyDelay,
+}
+
+/// Who admits a job that keeps within the owner's limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Approve {
+    /// The owner, job by job.
+    #[default]
+    Manual,
+    /// The limits themselves.
+    Automatic,
+}
+
+/// How long after a message's service began its reply leaves. Public, and no matter of the records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ReplyDelay {
+    /// Measured per job, before its first query, on made-up records of the shard's shape.
+    #[default]
+    Auto,
+    /// The owner's own.
+    Fixed(std::time::Duration),
+    /// At once: how long an answer took can be told from outside.
+    Off,
 }
 
 /// A configuration that cannot be used.

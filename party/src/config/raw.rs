@@ -1,20 +1,25 @@
 //! The file's own shape, and the checks that turn it into a [`PartyConfig`].
 
 use std::path::Path;
+use std::time::Duration;
 
-use conclave_common::accounting::Budget;
+use conclave_common::accounting::{Adjacency, Budget, MAX_RECORDS_PER_PERSON, PrivacyUnit};
 use conclave_common::job::keys::{Keys, nearest};
 use conclave_proto::identity::valid_name;
 use serde::Deserialize;
 
-use super::{BadRows, DataConfig, PartyConfig, Policy};
+use super::keeping::HEAD_FILE;
+use super::{Approve, BadRows, DataConfig, PartyConfig, Policy, ReplyDelay};
+use crate::ledger::{Durability, RESERVE_BLOCK};
 
 pub(super) const KEYS: Keys = Keys::Table(&[
     ("name", Keys::Any),
     ("coordinator", Keys::Any),
     ("identity", Keys::Any),
     ("ledger", Keys::Any),
+    ("head_file", Keys::Any),
     ("durability", Keys::Any),
+    ("reserve_block", Keys::Any),
     (
         "data",
         Keys::Table(&[
@@ -33,7 +38,9 @@ pub(super) const KEYS: Keys = Keys::Table(&[
             ("analysts", Keys::Any),
             ("models", Keys::Any),
             ("max_epsilon_per_job", Keys::Any),
+            ("max_epsilon_per_analyst", Keys::Any),
             ("min_noise_sd", Keys::Any),
+            ("max_iterations_per_job", Keys::Any),
             ("columns", Keys::Any),
             ("reply_delay_ms", Keys::Any),
         ]),
@@ -61,7 +68,9 @@ pub(super) struct Config {
     coordinator: String,
     identity: String,
     ledger: String,
+    head_file: Option<String>,
     durability: Option<String>,
+    reserve_block: Option<u32>,
     data: Data,
     budget: RawBudget,
     #[serde(default)]
@@ -73,8 +82,8 @@ struct Data {
     path: String,
     bad_rows: Option<String>,
     adjacency: Option<String>,
-    person: Option<toml::Value>,
-    max_records_per_person: Option<toml::Value>,
+    person: Option<String>,
+    max_records_per_person: Option<i64>,
 }
 
 #[derive(Deserialize)]
@@ -89,12 +98,28 @@ struct RawPolicy {
     analysts: Option<Vec<String>>,
     models: Option<Vec<String>>,
     max_epsilon_per_job: Option<f64>,
+    max_epsilon_per_analyst: Option<f64>,
     min_noise_sd: Option<f64>,
+    max_iterations_per_job: Option<i64>,
     columns: Option<Vec<String>>,
     reply_delay_ms: Option<toml::Value>,
 }
 
 impl Config {
+    fn durability(&self) -> Result<Durability, String> {
+        match (self.durability.as_deref(), self.reserve_block) {
+            (None | Some("strict"), None) => Ok(Durability::Strict),
+            (None | Some("strict"), Some(_)) => {
+                Err("`reserve_block` needs durability = \"reserve\": write that too, or remove it".into())
+            }
+            (Some("reserve"), block) => match block.unwrap_or(RESERVE_BLOCK) {
+                block @ 1..=65_536 => Ok(Durability::Reserve { block }),
+                block => Err(format!("`reserve_block` is {block}: it must be 1 to 65536 queries")),
+            },
+            (Some(other), _) => Err(unknown("durability", other, &["strict", "reserve"])),
+        }
+    }
+
     pub(super) fn check(self, folder: &Path) -> Result<PartyConfig, String> {
         if !valid_name(&self.name) {
             return Err(format!("`name` is {:?}: a party's name is 1 to 63 of a-z, 0-9 and -, as in its certificate", self.name));
@@ -102,78 +127,82 @@ impl Config {
         if !self.coordinator.starts_with("https://") || self.coordinator.len() <= "https://".len() {
             return Err(format!("`coordinator` is {:?}: write it as https://host or https://host:port", self.coordinator));
         }
-        match self.durability.as_deref() {
-            None | Some("strict") => {}
-            Some("reserve") => return Err(not_built("durability = \"reserve\"", "write durability = \"strict\"")),
-            Some(other) => return Err(unknown("durability", other, &["strict", "reserve"])),
-        }
+        let durability = self.durability()?;
         let budget = Budget::new(self.budget.epsilon, self.budget.delta).map_err(|e| format!("[budget]: {e}"))?;
+        let (data, policy) = (self.data.check(folder)?, self.policy.check()?);
+        if data.unit.adjacency == Adjacency::AddRemove && policy.reply_delay == ReplyDelay::Auto {
+            return Err("`policy.reply_delay_ms` must be a number with adjacency = \"add-remove\": \"auto\" is measured on as \
+                        many records as there are, and their number is not public"
+                .into());
+        }
+        if let Some(person) = &data.person
+            && policy.columns.iter().flatten().any(|column| column == person)
+        {
+            return Err(format!("`policy.columns` names {person:?}, which is data.person: it is never a column of a model"));
+        }
         Ok(PartyConfig {
             name: self.name,
             coordinator: self.coordinator,
+            head_file: folder.join(self.head_file.unwrap_or_else(|| format!("{}/{HEAD_FILE}", self.identity))),
             identity: folder.join(self.identity),
             ledger: folder.join(self.ledger),
-            data: self.data.check(folder)?,
-            budget,
-            policy: self.policy.check()?,
+            durability,
+            budget: budget.of(data.unit),
+            data,
+            policy,
         })
     }
 }
 
 impl Data {
     fn check(self, folder: &Path) -> Result<DataConfig, String> {
-        match self.adjacency.as_deref() {
-            None | Some("replace") => {}
-            Some("add-remove") => {
-                return Err(not_built("data.adjacency = \"add-remove\"", "write adjacency = \"replace\""));
-            }
+        let adjacency = match self.adjacency.as_deref() {
+            None | Some("replace") => Adjacency::Replace,
+            Some("add-remove") => Adjacency::AddRemove,
             Some(other) => return Err(unknown("data.adjacency", other, &["replace", "add-remove"])),
-        }
-        for (key, value) in [("person", &self.person), ("max_records_per_person", &self.max_records_per_person)] {
-            if value.is_some() {
-                return Err(not_built(
-                    &format!("data.{key}"),
-                    "remove it; until then one row is protected, not one person: give the party one row per person",
-                ));
+        };
+        let unit = match (&self.person, self.max_records_per_person) {
+            (None, None) => PrivacyUnit::row(adjacency),
+            (Some(_), Some(limit)) => {
+                let unit = u32::try_from(limit).ok().and_then(|limit| PrivacyUnit::person(adjacency, limit));
+                unit.ok_or_else(|| {
+                    format!("`data.max_records_per_person` is {limit}: it must be from 1 to {MAX_RECORDS_PER_PERSON}")
+                })?
             }
-        }
+            (Some(_), None) => {
+                return Err("`data.person` needs `data.max_records_per_person` beside it: the most rows of one person that \
+                            are used; every charge grows with its square"
+                    .into());
+            }
+            (None, Some(_)) => {
+                return Err("`data.max_records_per_person` needs `data.person` beside it: the column that names persons".into());
+            }
+        };
         let bad_rows = match self.bad_rows.as_deref() {
             None | Some("stop") => BadRows::Stop,
             Some("drop") => BadRows::Drop,
             Some(other) => return Err(unknown("data.bad_rows", other, &["stop", "drop"])),
         };
-        Ok(DataConfig { path: folder.join(self.path), bad_rows })
+        Ok(DataConfig { path: folder.join(self.path), bad_rows, person: self.person, unit })
     }
 }
 
 impl RawPolicy {
     fn check(self) -> Result<Policy, String> {
-        match self.approve.as_deref() {
-            Some("automatic") => {}
-            None => {
-                return Err("`policy.approve` is not set, which means \"manual\": every job waits for its owner's word. \
-                            Approval by hand is not built yet; write approve = \"automatic\" under [policy], and the \
-                            limits there that jobs must keep within"
-                    .into());
-            }
-            Some("manual") => {
-                return Err(not_built(
-                    "policy.approve = \"manual\"",
-                    "write approve = \"automatic\", and the limits under [policy] that jobs must keep within",
-                ));
-            }
+        let approve = match self.approve.as_deref() {
+            None | Some("manual") => Approve::Manual,
+            Some("automatic") => Approve::Automatic,
             Some(other) => return Err(unknown("policy.approve", other, &["manual", "automatic"])),
-        }
-        match &self.reply_delay_ms {
-            None | Some(toml::Value::Integer(0)) => {}
-            Some(_) => {
-                return Err(not_built(
-                    "policy.reply_delay_ms other than 0",
-                    "remove it or write 0: replies then leave as soon as they are ready",
-                ));
-            }
-        }
+        };
+        let max_iterations_per_job = match self.max_iterations_per_job {
+            None => None,
+            Some(rounds) => Some(u64::try_from(rounds).ok().filter(|rounds| *rounds > 0).ok_or_else(|| {
+                format!("`policy.max_iterations_per_job` is {rounds}: it must be a number of rounds, 1 or more")
+            })?),
+        };
+        let reply_delay = reply_delay(self.reply_delay_ms.as_ref())?;
         positive("policy.max_epsilon_per_job", self.max_epsilon_per_job)?;
+        positive("policy.max_epsilon_per_analyst", self.max_epsilon_per_analyst)?;
         if let Some(sd) = self.min_noise_sd
             && !(sd.is_finite() && sd >= 0.0)
         {
@@ -198,13 +227,37 @@ impl RawPolicy {
             }
         }
         Ok(Policy {
+            approve,
+            max_iterations_per_job,
             analysts: self.analysts,
             models: self.models,
             max_epsilon_per_job: self.max_epsilon_per_job,
+            max_epsilon_per_analyst: self.max_epsilon_per_analyst,
             min_noise_sd: self.min_noise_sd.unwrap_or(0.0),
             columns: self.columns,
+            reply_delay,
         })
     }
+}
+
+/// A delay of more than a minute is a slip of the pen: the coordinator would take the party for gone.
+const MAX_REPLY_DELAY_MS: f64 = 60_000.0;
+
+fn reply_delay(value: Option<&toml::Value>) -> Result<ReplyDelay, String> {
+    let millis = match value {
+        None => return Ok(ReplyDelay::Auto),
+        Some(toml::Value::String(word)) if word == "auto" => return Ok(ReplyDelay::Auto),
+        Some(toml::Value::Integer(0)) => return Ok(ReplyDelay::Off),
+        Some(toml::Value::Integer(millis)) => *millis as f64,
+        Some(toml::Value::Float(millis)) => *millis,
+        Some(_) => f64::NAN,
+    };
+    if !(millis > 0.0 && millis <= MAX_REPLY_DELAY_MS) {
+        return Err(format!(
+            "`policy.reply_delay_ms` must be \"auto\", or a number of milliseconds up to {MAX_REPLY_DELAY_MS}, 0 for no delay"
+        ));
+    }
+    Ok(ReplyDelay::Fixed(Duration::from_secs_f64(millis * 1e-3)))
 }
 
 fn positive(key: &str, value: Option<f64>) -> Result<(), String> {
@@ -212,10 +265,6 @@ fn positive(key: &str, value: Option<f64>) -> Result<(), String> {
         Some(v) if !(v.is_finite() && v > 0.0) => Err(format!("`{key}` is {v}: it must be a finite number above 0")),
         _ => Ok(()),
     }
-}
-
-fn not_built(what: &str, remedy: &str) -> String {
-    format!("`{what}` is not built yet; {remedy}")
 }
 
 fn unknown(key: &str, value: &str, known: &[&str]) -> String {

@@ -48,26 +48,83 @@ fn unknown_keys_name_the_nearest() {
 }
 
 #[test]
-fn what_is_not_built_is_refused_by_name() {
-    for (from, to, named) in [
-        ("ledger = \"ledger.sqlite\"", "ledger = \"l\"\ndurability = \"reserve\"", "strict"),
-        ("path = \"admissions.csv\"", "path = \"a.csv\"\nadjacency = \"add-remove\"", "replace"),
-        ("path = \"admissions.csv\"", "path = \"a.csv\"\nperson = \"patient_id\"", "data.person"),
-        ("path = \"admissions.csv\"", "path = \"a.csv\"\nmax_records_per_person = 3", "max_records_per_person"),
-        ("\"automatic\"", "\"manual\"", "automatic"),
-        ("min_noise_sd = 0.5", "reply_delay_ms = \"auto\"", "reply_delay_ms"),
-        ("min_noise_sd = 0.5", "reply_delay_ms = 5", "reply_delay_ms"),
+fn durability_and_where_the_head_is() {
+    let c = parse(GOOD).unwrap();
+    assert_eq!((c.durability, c.head_file), (Durability::Strict, "/etc/conclave/identity/ledger-head".into()));
+    let with = |text: &str| {
+        parse(&GOOD.replace(
+            "ledger = \"ledger.sqlite\"",
+            &format!(
+                "ledger = \"l\"
+{text}"
+            ),
+        ))
+    };
+    let reserve = with(
+        "durability = \"reserve\"
+head_file = \"/var/head\"",
+    )
+    .unwrap();
+    assert_eq!((reserve.durability, reserve.head_file), (Durability::Reserve { block: 64 }, "/var/head".into()));
+    let named = with(
+        "durability = \"reserve\"
+reserve_block = 7",
+    )
+    .unwrap();
+    assert_eq!(named.durability, Durability::Reserve { block: 7 });
+    for (text, named) in [
+        ("durability = \"reserved\"", "did you mean \"reserve\""),
+        ("reserve_block = 7", "durability = \"reserve\""),
+        (
+            "durability = \"reserve\"
+reserve_block = 0",
+            "reserve_block",
+        ),
     ] {
-        let e = refusal(from, to);
-        assert!(e.contains("not built yet") && e.contains(named), "{e}");
+        let e = with(text).unwrap_err();
+        assert!(e.contains(named), "{e}");
     }
-    parse(&GOOD.replace("min_noise_sd = 0.5", "reply_delay_ms = 0")).unwrap();
+    let e = refusal(
+        "min_noise_sd",
+        "max_epsilon_per_analyst = -1
+min_noise_sd",
+    );
+    assert!(e.contains("max_epsilon_per_analyst"), "{e}");
 }
 
 #[test]
-fn approval_must_be_written_down() {
-    let e = refusal("approve = \"automatic\"", "");
-    assert!(e.contains("manual") && e.contains("approve = \"automatic\""), "{e}");
+fn approval_is_by_hand_unless_written_down() {
+    let approve = |to: &str| parse(&GOOD.replace("approve = \"automatic\"", to)).map(|c| c.policy.approve);
+    assert_eq!(approve(""), Ok(Approve::Manual));
+    assert_eq!(approve("approve = \"manual\""), Ok(Approve::Manual));
+    assert_eq!(approve("approve = \"automatic\""), Ok(Approve::Automatic));
+    assert!(approve("approve = \"auto\"").unwrap_err().contains("manual, automatic"));
+}
+
+#[test]
+fn the_unit_of_privacy() {
+    let with = |data: &str, policy: &str| {
+        let text = GOOD.replace("path = \"admissions.csv\"", &format!("path = \"a.csv\"\n{data}"));
+        parse(&text.replace("min_noise_sd = 0.5", policy))
+    };
+    let unit = |data: &str| with(data, "reply_delay_ms = 5").map(|c| c.budget.unit.to_string());
+    assert_eq!(unit("").unwrap(), "row, replace");
+    assert_eq!(unit("adjacency = \"add-remove\"").unwrap(), "row, add-remove");
+    let person = "person = \"patient_id\"\nmax_records_per_person = 5";
+    assert_eq!(unit(person).unwrap(), "person of at most 5 records, replace");
+    assert_eq!(with(person, "").unwrap().data.person.as_deref(), Some("patient_id"));
+    for (data, named) in [
+        ("person = \"patient_id\"", "max_records_per_person"),
+        ("max_records_per_person = 5", "data.person"),
+        ("person = \"patient_id\"\nmax_records_per_person = 0", "max_records_per_person"),
+        ("person = \"patient_id\"\nmax_records_per_person = 70000", "65536"),
+        ("person = \"age\"\nmax_records_per_person = 5", "policy.columns"),
+        ("adjacency = \"both\"", "replace, add-remove"),
+    ] {
+        assert!(unit(data).unwrap_err().contains(named), "{data}");
+    }
+    let e = with("adjacency = \"add-remove\"", "").unwrap_err();
+    assert!(e.contains("reply_delay_ms") && e.contains("number"), "{e}");
 }
 
 #[test]
@@ -79,6 +136,7 @@ fn bad_values_name_their_key() {
         ("max_epsilon_per_job = 3.0", "max_epsilon_per_job = inf", "max_epsilon_per_job"),
         ("min_noise_sd = 0.5", "min_noise_sd = -1", "min_noise_sd"),
         ("\"logistic\"", "\"logistics\"", "did you mean \"logistic\""),
+        ("min_noise_sd = 0.5", "max_iterations_per_job = 0", "max_iterations_per_job"),
         ("hospital-a", "Hospital A", "name"),
         ("https://", "http://", "coordinator"),
         ("\"age\", ", "\"readmitted\", ", "twice"),
@@ -88,5 +146,20 @@ fn bad_values_name_their_key() {
     ] {
         let e = refusal(from, to);
         assert!(e.contains(named), "{e} should name {named}");
+    }
+}
+
+#[test]
+fn reply_delays() {
+    let delay = |value: &str| parse(&GOOD.replace("min_noise_sd = 0.5", value)).map(|c| c.policy.reply_delay);
+    assert_eq!(delay(""), Ok(ReplyDelay::Auto));
+    assert_eq!(delay("reply_delay_ms = \"auto\""), Ok(ReplyDelay::Auto));
+    assert_eq!(delay("reply_delay_ms = 0"), Ok(ReplyDelay::Off));
+    for (text, micros) in [("5", 5000), ("0.25", 250)] {
+        let fixed = ReplyDelay::Fixed(std::time::Duration::from_micros(micros));
+        assert_eq!(delay(&format!("reply_delay_ms = {text}")), Ok(fixed));
+    }
+    for bad in ["-1", "0.0", "nan", "inf", "1e9", "\"fast\"", "true"] {
+        assert!(delay(&format!("reply_delay_ms = {bad}")).unwrap_err().contains("reply_delay_ms"), "{bad}");
     }
 }

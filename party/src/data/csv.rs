@@ -1,13 +1,13 @@
 //! Comma-separated values with a header line; a byte order mark is tolerated, blanks around values are not counted.
 
-use std::path::Path;
-
 use csv::{ByteRecord, ReaderBuilder, Trim};
 
 use super::rows::{Rows, finite};
-use super::{BadRows, DataError, Flaw, Shard, select};
+use super::{DataError, Flaw, Shard, select};
+use crate::config::DataConfig;
 
-pub(super) fn read(path: &Path, needed: Option<&[String]>, bad_rows: BadRows) -> Result<Shard, DataError> {
+pub(super) fn read(config: &DataConfig, needed: Option<&[String]>) -> Result<Shard, DataError> {
+    let path = config.path.as_path();
     let unreadable = |e: csv::Error| DataError::Unreadable { file: path.to_owned(), reason: reason(&e) };
     let mut reader = ReaderBuilder::new().flexible(true).trim(Trim::All).from_path(path).map_err(unreadable)?;
     let header: Vec<String> = reader
@@ -21,19 +21,19 @@ pub(super) fn read(path: &Path, needed: Option<&[String]>, bad_rows: BadRows) ->
         let reason = "is empty: the first line must name the columns".to_owned();
         return Err(DataError::Empty { file: path.to_owned(), reason });
     }
-    let chosen = select(path, &header, needed)?;
-    let mut rows = Rows::new(path, header.clone(), chosen.iter().map(|c| c.0.clone()).collect(), bad_rows);
-    let mut values = Vec::with_capacity(chosen.len());
+    let chosen = select(config, &header, needed)?;
+    let mut rows = Rows::new(config, header.clone(), &chosen);
+    let mut values = Vec::with_capacity(chosen.columns.len());
     let mut record = ByteRecord::new();
     while reader.read_byte_record(&mut record).map_err(unreadable)? {
         let line = record.position().map_or(0, csv::Position::line);
         values.clear();
-        values.extend(chosen.iter().map(|(_, at)| number(record.get(*at))));
+        values.extend(chosen.columns.iter().map(|(_, at)| number(record.get(*at))));
         // A row that is too long is torn: which of its fields is which can't be known.
         if record.len() > header.len() {
             values.fill(Err(Flaw::NotNumeric));
         }
-        rows.push(&values, || match record.len() > header.len() {
+        rows.push(&values, chosen.person.and_then(|at| record.get(at)), || match record.len() > header.len() {
             true => format!("line {line} with {} fields under a header of {}", record.len(), header.len()),
             false => format!("line {line}"),
         })?;

@@ -5,14 +5,23 @@
 
 mod bind;
 mod csv;
+mod fingerprint;
 mod parquet;
+mod persons;
 mod rows;
 
 use std::path::{Path, PathBuf};
 
 pub use bind::{BindError, bind};
 
+use conclave_common::accounting::{Adjacency, PrivacyUnit};
+use conclave_common::model::Persons;
+use conclave_common::sampler::Holding;
+
 use crate::config::{BadRows, DataConfig};
+
+/// The most units of privacy of a shard whose number of units is not public: what is refused must not depend on the number.
+pub const MAX_UNPUBLISHED_UNITS: u64 = 1 << 24;
 
 /// Why a value can't be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,6 +110,11 @@ pub struct Shard {
     names: Vec<String>,
     columns: Vec<Vec<f64>>,
     dropped: u64,
+    unit: PrivacyUnit,
+    person: Option<String>,
+    persons: Option<Persons>,
+    /// Rows left out because their person has as many already.
+    beyond_limit: u64,
 }
 
 impl Shard {
@@ -112,8 +126,8 @@ impl Shard {
     pub fn load(config: &DataConfig, needed: Option<&[String]>) -> Result<Self, DataError> {
         let extension = config.path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase);
         let shard = match extension.as_deref() {
-            Some("csv") => csv::read(&config.path, needed, config.bad_rows),
-            Some("parquet") => parquet::read(&config.path, needed, config.bad_rows),
+            Some("csv") => csv::read(config, needed),
+            Some("parquet") => parquet::read(config, needed),
             _ => Err(DataError::Unreadable {
                 file: config.path.clone(),
                 reason: "`data.path` must name a .csv or a .parquet file".into(),
@@ -126,10 +140,40 @@ impl Shard {
             };
             return Err(DataError::Empty { file: shard.file, reason });
         }
+        if shard.unit.adjacency == Adjacency::AddRemove && shard.units() > MAX_UNPUBLISHED_UNITS {
+            let reason =
+                format!("holds more than the {MAX_UNPUBLISHED_UNITS} units that adjacency = \"add-remove\" is built for");
+            return Err(DataError::Unreadable { file: shard.file, reason });
+        }
         Ok(shard)
     }
 
-    /// Number of records after cleaning; public under replacement adjacency.
+    /// Number of units of privacy: persons, or records.
+    pub fn units(&self) -> u64 {
+        self.persons.as_ref().map_or(self.records(), Persons::count)
+    }
+
+    /// What is public about the shard.
+    pub fn holding(&self) -> Holding {
+        Holding::new(self.unit, self.units())
+    }
+
+    /// Whose the records are, where a person is the unit of privacy.
+    pub fn persons(&self) -> Option<&Persons> {
+        self.persons.as_ref()
+    }
+
+    /// The column that names persons, where a person is the unit of privacy.
+    pub fn person_column(&self) -> Option<&str> {
+        self.person.as_deref()
+    }
+
+    /// Number of rows left out because their person has as many as it may; for the owner alone.
+    pub fn beyond_limit(&self) -> u64 {
+        self.beyond_limit
+    }
+
+    /// Number of records after cleaning; public where rows are protected against replacement.
     pub fn records(&self) -> u64 {
         self.columns.first().map_or(0, |c| c.len() as u64)
     }
@@ -168,8 +212,24 @@ impl std::fmt::Debug for Shard {
     }
 }
 
-/// The needed columns' places in the file's header: all of it where `needed` is `None`.
-fn select(file: &Path, header: &[String], needed: Option<&[String]>) -> Result<Vec<(String, usize)>, DataError> {
+/// What is read of a file.
+struct Chosen {
+    /// Names and places of the columns of numbers.
+    columns: Vec<(String, usize)>,
+    /// Place of the column that names persons.
+    person: Option<usize>,
+}
+
+/// The needed columns' places in the file's header: all of it where `needed` is `None`, but the one that names persons.
+fn select(config: &DataConfig, header: &[String], needed: Option<&[String]>) -> Result<Chosen, DataError> {
+    let person = config.person.as_ref().map(std::slice::from_ref);
+    let person = person.map(|person| places(&config.path, header, Some(person))).transpose()?;
+    let mut columns = places(&config.path, header, needed)?;
+    columns.retain(|(name, _)| Some(name) != config.person.as_ref());
+    Ok(Chosen { columns, person: person.and_then(|found| found.first().map(|(_, at)| *at)) })
+}
+
+fn places(file: &Path, header: &[String], needed: Option<&[String]>) -> Result<Vec<(String, usize)>, DataError> {
     if let Some(twice) = header.iter().enumerate().find_map(|(i, h)| header[..i].contains(h).then_some(h)) {
         return Err(DataError::DuplicateColumn { file: file.to_owned(), column: twice.clone() });
     }

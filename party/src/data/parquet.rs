@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::panic::catch_unwind;
-use std::path::Path;
 
 use parquet::basic::{ConvertedType, LogicalType};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
@@ -12,19 +11,21 @@ use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::schema::types::ColumnDescriptor;
 
 use super::rows::{Rows, finite};
-use super::{BadRows, DataError, Flaw, Shard, select};
+use super::{DataError, Flaw, Shard, select};
+use crate::config::DataConfig;
 
 type Values = Vec<Result<f64, Flaw>>;
 
-pub(super) fn read(path: &Path, needed: Option<&[String]>, bad_rows: BadRows) -> Result<Shard, DataError> {
+pub(super) fn read(config: &DataConfig, needed: Option<&[String]>) -> Result<Shard, DataError> {
     // The reader asserts what a damaged file may break.
-    catch_unwind(|| decode(path, needed, bad_rows)).unwrap_or_else(|_| {
+    catch_unwind(|| decode(config, needed)).unwrap_or_else(|_| {
         let reason = "cannot be read as Parquet: the file is damaged".into();
-        Err(DataError::Unreadable { file: path.to_owned(), reason })
+        Err(DataError::Unreadable { file: config.path.clone(), reason })
     })
 }
 
-fn decode(path: &Path, needed: Option<&[String]>, bad_rows: BadRows) -> Result<Shard, DataError> {
+fn decode(config: &DataConfig, needed: Option<&[String]>) -> Result<Shard, DataError> {
+    let path = config.path.as_path();
     let unreadable = |reason: String| DataError::Unreadable { file: path.to_owned(), reason };
     let broken = |e: ParquetError| unreadable(format!("cannot be read as Parquet: {e}"));
     let file = File::open(path).map_err(|e| unreadable(format!("cannot be read: {e}; `data.path` names the records")))?;
@@ -34,28 +35,34 @@ fn decode(path: &Path, needed: Option<&[String]>, bad_rows: BadRows) -> Result<S
     if header.is_empty() {
         return Err(DataError::Empty { file: path.to_owned(), reason: "has no columns".into() });
     }
-    let chosen = select(path, &header, needed)?;
-    for (name, at) in &chosen {
+    let chosen = select(config, &header, needed)?;
+    for (name, at) in &chosen.columns {
         check_kind(&schema.column(*at)).map_err(|why| unreadable(format!("column {name:?} {why}")))?;
     }
-    let mut rows = Rows::new(path, header.clone(), chosen.iter().map(|c| c.0.clone()).collect(), bad_rows);
+    if let Some(at) = chosen.person {
+        check_person(&schema.column(at)).map_err(|why| unreadable(format!("column {:?} {why}", header[at])))?;
+    }
+    let mut rows = Rows::new(config, header.clone(), &chosen);
     let mut row = 0u64;
     for group in 0..reader.num_row_groups() {
         let group = reader.get_row_group(group).map_err(broken)?;
         let count = usize::try_from(group.metadata().num_rows())
             .map_err(|_| unreadable("a row group has a negative number of rows: the file is damaged".into()))?;
         let columns: Vec<Values> = chosen
+            .columns
             .iter()
             .map(|(name, at)| {
                 read_column(&*group, *at, count).map_err(|e| unreadable(format!("column {name:?} cannot be read: {e}")))
             })
             .collect::<Result<_, _>>()?;
+        let persons = chosen.person.map(|at| read_persons(&*group, at, count)).transpose().map_err(broken)?;
         let mut values = Values::with_capacity(columns.len());
         for at in 0..count {
             row += 1;
             values.clear();
             values.extend(columns.iter().map(|c| c[at]));
-            rows.push(&values, || format!("row {row}"))?;
+            let person = persons.as_ref().and_then(|persons| persons[at].as_deref());
+            rows.push(&values, person, || format!("row {row}"))?;
         }
     }
     Ok(rows.finish())
@@ -74,29 +81,62 @@ fn check_kind(column: &ColumnDescriptor) -> Result<(), String> {
     }
 }
 
+fn check_person(column: &ColumnDescriptor) -> Result<(), String> {
+    use parquet::basic::Type;
+    match column.physical_type() {
+        Type::INT32 | Type::INT64 | Type::BYTE_ARRAY | Type::FIXED_LEN_BYTE_ARRAY
+            if column.path().parts().len() == 1 && column.max_rep_level() == 0 =>
+        {
+            Ok(())
+        }
+        other => Err(format!("is of type {other}; data.person must name a flat column of text or whole numbers")),
+    }
+}
+
+/// The names of a row group's persons, one per row; `None` for a null.
+fn read_persons(group: &dyn RowGroupReader, at: usize, count: usize) -> Result<Vec<Option<Box<[u8]>>>, ParquetError> {
+    let descriptor = group.metadata().schema_descr_ptr().column(at);
+    fn whole(value: i64) -> Box<[u8]> {
+        value.to_le_bytes().into()
+    }
+    match group.get_column_reader(at)? {
+        ColumnReader::Int32ColumnReader(r) => drain(r, &descriptor, count, |v| Some(whole(i64::from(*v))), None),
+        ColumnReader::Int64ColumnReader(r) => drain(r, &descriptor, count, |v| Some(whole(*v)), None),
+        ColumnReader::ByteArrayColumnReader(r) => drain(r, &descriptor, count, |v| Some(v.data().into()), None),
+        ColumnReader::FixedLenByteArrayColumnReader(r) => drain(r, &descriptor, count, |v| Some(v.data().into()), None),
+        _ => Err(ParquetError::General("its type can't name persons".into())),
+    }
+}
+
 /// One column of a row group, one entry per row.
 fn read_column(group: &dyn RowGroupReader, at: usize, count: usize) -> Result<Values, ParquetError> {
     let descriptor = group.metadata().schema_descr_ptr().column(at);
     let divisor = 10f64.powi(decimal_places(&descriptor));
     let unsigned = is_unsigned(&descriptor);
+    let missing = Err(Flaw::Missing);
     match group.get_column_reader(at)? {
-        ColumnReader::BoolColumnReader(r) => drain(r, &descriptor, count, |v| f64::from(u8::from(*v))),
-        ColumnReader::Int32ColumnReader(r) if unsigned => drain(r, &descriptor, count, |v| f64::from(v.cast_unsigned())),
-        ColumnReader::Int32ColumnReader(r) => drain(r, &descriptor, count, |v| f64::from(*v) / divisor),
-        ColumnReader::Int64ColumnReader(r) if unsigned => drain(r, &descriptor, count, |v| v.cast_unsigned() as f64),
-        ColumnReader::Int64ColumnReader(r) => drain(r, &descriptor, count, |v| *v as f64 / divisor),
-        ColumnReader::FloatColumnReader(r) => drain(r, &descriptor, count, |v| f64::from(*v)),
-        ColumnReader::DoubleColumnReader(r) => drain(r, &descriptor, count, |v| *v),
+        ColumnReader::BoolColumnReader(r) => drain(r, &descriptor, count, |v| finite(f64::from(u8::from(*v))), missing),
+        ColumnReader::Int32ColumnReader(r) if unsigned => {
+            drain(r, &descriptor, count, |v| finite(f64::from(v.cast_unsigned())), missing)
+        }
+        ColumnReader::Int32ColumnReader(r) => drain(r, &descriptor, count, |v| finite(f64::from(*v) / divisor), missing),
+        ColumnReader::Int64ColumnReader(r) if unsigned => {
+            drain(r, &descriptor, count, |v| finite(v.cast_unsigned() as f64), missing)
+        }
+        ColumnReader::Int64ColumnReader(r) => drain(r, &descriptor, count, |v| finite(*v as f64 / divisor), missing),
+        ColumnReader::FloatColumnReader(r) => drain(r, &descriptor, count, |v| finite(f64::from(*v)), missing),
+        ColumnReader::DoubleColumnReader(r) => drain(r, &descriptor, count, |v| finite(*v), missing),
         _ => Err(ParquetError::General("its type is not numeric".into())),
     }
 }
 
-fn drain<T: DataType>(
+fn drain<T: DataType, V: Clone>(
     mut reader: ColumnReaderImpl<T>,
     descriptor: &ColumnDescriptor,
     count: usize,
-    to_f64: impl Fn(&T::T) -> f64,
-) -> Result<Values, ParquetError> {
+    read: impl Fn(&T::T) -> V,
+    missing: V,
+) -> Result<Vec<V>, ParquetError> {
     let present = descriptor.max_def_level();
     let (mut levels, mut raw) = (Vec::new(), Vec::new());
     let mut rows = 0;
@@ -107,7 +147,7 @@ fn drain<T: DataType>(
         }
         rows += records;
     }
-    let mut found = raw.iter().map(|v| finite(to_f64(v)));
+    let mut found = raw.iter().map(read);
     let mut next = || found.next().ok_or_else(|| ParquetError::EOF("values are missing: the file is damaged".into()));
     if present == 0 {
         return (0..count).map(|_| next()).collect();
@@ -115,7 +155,7 @@ fn drain<T: DataType>(
     if levels.len() != count {
         return Err(ParquetError::EOF(format!("{} levels instead of {count}: the file is damaged", levels.len())));
     }
-    levels.iter().map(|level| if *level == present { next() } else { Ok(Err(Flaw::Missing)) }).collect()
+    levels.iter().map(|level| if *level == present { next() } else { Ok(missing.clone()) }).collect()
 }
 
 fn decimal_places(column: &ColumnDescriptor) -> i32 {

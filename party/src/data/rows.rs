@@ -1,29 +1,59 @@
 //! Rows become columns here, and bad rows stop or fall out; the same rule for every file format.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use super::{BadRows, DataError, Flaw, Shard};
+use super::persons::Gathering;
+use super::{BadRows, Chosen, DataError, Flaw, Shard};
+use crate::config::DataConfig;
 
 /// Collects a shard row by row.
 pub(super) struct Rows {
     shard: Shard,
+    persons: Option<Gathering>,
     bad_rows: BadRows,
     more: &'static str,
 }
 
 impl Rows {
-    /// `names` are the columns to be read, some or all of `header`.
-    pub(super) fn new(file: &Path, header: Vec<String>, names: Vec<String>, bad_rows: BadRows) -> Self {
+    /// `chosen` is what is read of a file with this header.
+    pub(super) fn new(config: &DataConfig, header: Vec<String>, chosen: &Chosen) -> Self {
+        let names: Vec<String> = chosen.columns.iter().map(|(name, _)| name.clone()).collect();
         let columns = names.iter().map(|_| Vec::new()).collect();
-        let all = names.len() == header.len();
+        let all = names.len() + usize::from(chosen.person.is_some()) == header.len();
         let more = if all { ", or name only the columns that jobs may use in [policy] columns" } else { "" };
-        Self { shard: Shard { file: PathBuf::from(file), header, names, columns, dropped: 0 }, bad_rows, more }
+        let shard = Shard {
+            file: PathBuf::from(&config.path),
+            header,
+            names,
+            columns,
+            dropped: 0,
+            unit: config.unit,
+            person: config.person.clone(),
+            persons: None,
+            beyond_limit: 0,
+        };
+        let persons = config.unit.records_per_person().map(Gathering::new);
+        Self { shard, persons, bad_rows: config.bad_rows, more }
     }
 
-    /// Takes one row; `place` tells where it stands, should it be bad.
-    pub(super) fn push(&mut self, values: &[Result<f64, Flaw>], place: impl FnOnce() -> String) -> Result<(), DataError> {
+    /// Takes one row; `person` is whose it is, where a column says so, and `place` tells where it stands, should it be bad.
+    pub(super) fn push(
+        &mut self,
+        values: &[Result<f64, Flaw>],
+        person: Option<&[u8]>,
+        place: impl FnOnce() -> String,
+    ) -> Result<(), DataError> {
         if let Some((at, flaw)) = values.iter().enumerate().find_map(|(i, v)| v.err().map(|f| (i, f))) {
             return self.bad(place, self.shard.names[at].clone(), flaw);
+        }
+        if let Some(persons) = &mut self.persons {
+            let Some(person) = person.filter(|name| !name.is_empty()) else {
+                return self.bad(place, self.shard.person.clone().unwrap_or_default(), Flaw::Missing);
+            };
+            if !persons.keep(person) {
+                self.shard.beyond_limit += 1;
+                return Ok(());
+            }
         }
         for (column, value) in self.shard.columns.iter_mut().zip(values.iter().flatten()) {
             column.push(*value);
@@ -43,7 +73,8 @@ impl Rows {
         }
     }
 
-    pub(super) fn finish(self) -> Shard {
+    pub(super) fn finish(mut self) -> Shard {
+        self.shard.persons = self.persons.and_then(|persons| persons.group(&mut self.shard.columns));
         self.shard
     }
 }

@@ -180,3 +180,68 @@ fn a_shard_shows_no_value() {
     let shard = csv("age\n123456\n", None, BadRows::Stop).unwrap();
     assert!(!format!("{shard:?}").contains("123456"));
 }
+
+fn by_person(text: &str, limit: u32, bad_rows: BadRows) -> Result<Shard, DataError> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(folder.path(), "a.csv", text);
+    let unit = PrivacyUnit::person(Adjacency::Replace, limit).unwrap();
+    Shard::load(&DataConfig { person: Some("who".into()), unit, ..data(path, bad_rows) }, None)
+}
+
+#[test]
+fn rows_are_gathered_by_person_and_those_beyond_the_limit_left_out() {
+    let text = "who,x\nann,1\nbob,2\nann,3\n007,4\nann,5\nbob,6\n7,7\n";
+    let shard = by_person(text, 2, BadRows::Stop).unwrap();
+    // In the order in which persons appear, and in the file's order within a person; `7` and `007` are two.
+    assert_eq!(shard.column("x").unwrap(), [1.0, 3.0, 2.0, 6.0, 4.0, 7.0]);
+    assert_eq!((shard.records(), shard.units(), shard.beyond_limit(), shard.dropped()), (6, 4, 1, 0));
+    assert_eq!(shard.names(), ["x"], "the person is no number");
+    assert!(shard.persons().unwrap() == &Persons::new(vec![2, 4, 5, 6], 2).unwrap());
+    assert_eq!((shard.holding().persons(), shard.holding().records()), (Some(4), None));
+    // A bad row takes nobody's place.
+    let shard = by_person("who,x\nann,\nann,1\nann,2\n", 2, BadRows::Drop).unwrap();
+    assert_eq!((shard.column("x").unwrap(), shard.dropped()), (&[1.0, 2.0][..], 1));
+}
+
+#[test]
+fn a_row_without_a_person_is_a_bad_row() {
+    let e = by_person("who,x\nann,1\n ,2\n", 2, BadRows::Stop).unwrap_err().to_string();
+    assert!(e.contains("line 3") && e.contains("\"who\"") && e.contains("is missing"), "{e}");
+    assert_eq!(by_person("who,x\nann,1\n,2\n", 2, BadRows::Drop).unwrap().dropped(), 1);
+    let e = by_person("name,x\nann,1\n", 2, BadRows::Stop).unwrap_err().to_string();
+    assert!(e.contains("no column \"who\""), "{e}");
+}
+
+#[test]
+fn parquet_persons_are_text_or_whole_numbers() {
+    let folder = tempfile::tempdir().unwrap();
+    let schema = "message m { optional binary who (UTF8); required int64 id; required double x; }";
+    let path = folder.path().join("p.parquet");
+    let schema = Arc::new(parse_message_type(schema).unwrap());
+    let file = File::create(&path).unwrap();
+    let mut writer = SerializedFileWriter::new(file, schema, Arc::new(WriterProperties::default())).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    let mut column = group.next_column().unwrap().unwrap();
+    let names = ["ann".into(), "bob".into(), "ann".into()];
+    column.typed::<ByteArrayType>().write_batch(&names, Some(&[1, 1, 1, 0]), None).unwrap();
+    column.close().unwrap();
+    let mut column = group.next_column().unwrap().unwrap();
+    column.typed::<Int64Type>().write_batch(&[7, 7, -7, 7], None, None).unwrap();
+    column.close().unwrap();
+    let mut column = group.next_column().unwrap().unwrap();
+    column.typed::<DoubleType>().write_batch(&[1.0, 2.0, 3.0, 4.0], None, None).unwrap();
+    column.close().unwrap();
+    group.close().unwrap();
+    writer.close().unwrap();
+    let load = |person: &str, bad_rows| {
+        let unit = PrivacyUnit::person(Adjacency::Replace, 2).unwrap();
+        let config = DataConfig { person: Some(person.into()), unit, ..data(path.clone(), bad_rows) };
+        Shard::load(&config, Some(&["x".to_owned()]))
+    };
+    let shard = load("who", BadRows::Drop).unwrap();
+    assert_eq!((shard.column("x").unwrap(), shard.dropped()), (&[1.0, 3.0, 2.0][..], 1));
+    assert!(load("who", BadRows::Stop).unwrap_err().to_string().contains("row 4"));
+    let shard = load("id", BadRows::Stop).unwrap();
+    assert_eq!((shard.column("x").unwrap(), shard.beyond_limit()), (&[1.0, 2.0, 3.0][..], 1));
+    assert!(load("x", BadRows::Stop).unwrap_err().to_string().contains("text or whole numbers"));
+}

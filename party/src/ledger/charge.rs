@@ -4,10 +4,12 @@ use std::collections::HashSet;
 
 use conclave_common::accounting::{FilterRefusal, PrivacyFilter, Spent};
 use conclave_common::mechanism::{NoiseScale, Sensitivity};
-use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
+use rusqlite::{Connection, OptionalExtension};
 
-use super::schema::now;
-use super::{ChargeReceipt, Digest, Ledger, LedgerError, Recorded};
+use super::books::minus;
+use super::entry::{AnswerEntry, ChargeEntry, Entry};
+use super::pen::Pen;
+use super::{ChargeReceipt, Digest, Durability, Ledger, LedgerError, Recorded};
 use crate::release::Release;
 
 /// One chain's query of a message.
@@ -15,9 +17,15 @@ use crate::release::Release;
 pub struct QueryKey {
     /// Chain within the round.
     pub chain: u32,
+    /// How often the coordinator has heard that the answer may be lost; 0 the first time.
+    pub attempt: u32,
     /// Digest of the query's content.
     pub digest: Digest,
-    /// Public bound of one record's part, lattice units.
+    /// Digest of theta, see [`super::point_digest`].
+    pub theta: [u8; 16],
+    /// Digest of theta'.
+    pub theta_next: [u8; 16],
+    /// Public bound of one unit's part, lattice units.
     pub k_t: Sensitivity,
     /// Noise scale, lattice units.
     pub s: NoiseScale,
@@ -47,6 +55,9 @@ pub enum Refusal {
     /// The data's budget doesn't hold the charge.
     #[error("the data's budget: {0}")]
     DataBudget(FilterRefusal),
+    /// What the owner allows one analyst doesn't hold it.
+    #[error("the owner's max_epsilon_per_analyst: {0}")]
+    AnalystBudget(FilterRefusal),
     /// The job's own cap doesn't hold it.
     #[error("the job's own budget: {0}")]
     JobBudget(FilterRefusal),
@@ -62,25 +73,60 @@ pub enum Refusal {
         /// The chain.
         chain: u32,
     },
+    /// A crash may have lost the answer: it is answered afresh, under a new charge, when it is asked as the next attempt.
+    #[error("chain {chain} of this iteration may have been answered before a crash; ask it as attempt {least}")]
+    Attempt {
+        /// The chain.
+        chain: u32,
+        /// The least attempt under which it is answered.
+        least: u32,
+    },
     /// No such job is open.
     #[error("the job is not open")]
     UnknownJob,
+    /// The ledger is behind a head that it gave away.
+    #[error("the ledger is behind a head that it gave away")]
+    Behind,
 }
 
 /// How a query stands before the message is charged.
 enum Standing {
     Fresh,
     Answered(i64),
-    Recoverable(i64),
+    Recoverable(u64),
 }
 
-/// A fresh query's row, priced.
-struct Priced {
-    seq: i64,
+/// Paid from a block and not yet written.
+#[derive(Debug)]
+pub(super) struct Pending {
+    pub(super) job: u64,
+    pub(super) block: u64,
+    iteration: u64,
     key: QueryKey,
-    charge: i64,
-    running_total: i64,
-    slack: i64,
+    cost: Spent,
+}
+
+/// The filters that a charge must pass, innermost last.
+#[derive(Debug, Clone)]
+pub(super) struct Filters {
+    pub(super) data: PrivacyFilter,
+    pub(super) analyst: Option<PrivacyFilter>,
+    pub(super) job: PrivacyFilter,
+}
+
+impl Filters {
+    /// Charges all three or none and gives the cost.
+    pub(super) fn try_charge(&mut self, releases: &[(Sensitivity, NoiseScale)]) -> Result<Spent, Refusal> {
+        let mut after = self.clone();
+        after.data.try_charge(releases).map_err(Refusal::DataBudget)?;
+        if let Some(analyst) = &mut after.analyst {
+            analyst.try_charge(releases).map_err(Refusal::AnalystBudget)?;
+        }
+        after.job.try_charge(releases).map_err(Refusal::JobBudget)?;
+        let cost = minus(after.data.spent(), self.data.spent());
+        *self = after;
+        Ok(cost)
+    }
 }
 
 impl Ledger {
@@ -93,59 +139,108 @@ impl Ledger {
     /// [`LedgerError::Halted`] after any failure of the database: final for this process.
     pub fn charge(&mut self, job: &str, iteration: u64, queries: &[QueryKey]) -> Result<ChargeOutcome, LedgerError> {
         self.alive()?;
+        if self.lost.is_some() {
+            return Ok(ChargeOutcome::Refused(Refusal::Behind));
+        }
         let result = self.try_charge(job, iteration, queries);
         self.fail_stop(result)
     }
 
     fn try_charge(&mut self, job: &str, iteration: u64, queries: &[QueryKey]) -> Result<ChargeOutcome, LedgerError> {
-        let Some(open) = self.jobs.get(job) else { return Ok(ChargeOutcome::Refused(Refusal::UnknownJob)) };
-        let Ok(iteration) = i64::try_from(iteration) else {
+        if !self.jobs.contains_key(job) {
+            return Ok(ChargeOutcome::Refused(Refusal::UnknownJob));
+        }
+        if i64::try_from(iteration).is_err() {
             return Ok(ChargeOutcome::Refused(Refusal::DataBudget(FilterRefusal::Overflow)));
-        };
+        }
         let mut chains = HashSet::new();
         if let Some(twice) = queries.iter().find(|q| !chains.insert(q.chain)) {
             return Ok(ChargeOutcome::Refused(Refusal::Conflict { chain: twice.chain }));
         }
         let mut standings = Vec::with_capacity(queries.len());
         for query in queries {
-            match standing(&self.connection, &self.recoverable, open.id, iteration, query)? {
+            match self.standing(job, iteration, query)? {
                 Ok(standing) => standings.push(standing),
                 Err(refusal) => return Ok(ChargeOutcome::Refused(refusal)),
             }
         }
         let fresh: Vec<QueryKey> =
             queries.iter().zip(&standings).filter(|(_, s)| matches!(s, Standing::Fresh)).map(|(q, _)| *q).collect();
-        let mut filters = (self.filter.clone(), open.filter.clone());
-        let rows = match price(&mut filters, self.last_seq, &fresh) {
-            Ok(rows) => rows,
+        let paid = match self.durability {
+            _ if fresh.is_empty() => Ok(Vec::new()),
+            Durability::Strict => self.pay(job, iteration, &fresh)?,
+            Durability::Reserve { block } => self.draw(job, iteration, &fresh, block)?,
+        };
+        let mut paid = match paid {
+            Ok(rows) => rows.into_iter(),
             Err(refusal) => return Ok(ChargeOutcome::Refused(refusal)),
         };
-        let id = open.id;
-        if let Some(last) = rows.last() {
-            write_charges(&mut self.connection, id, iteration, &rows)?;
-            self.last_seq = last.seq;
-            self.filter = filters.0;
-            if let Some(open) = self.jobs.get_mut(job) {
-                open.filter = filters.1;
-            }
-        }
-        // From here on the charges are durable.
-        let mut charged = rows.iter();
+        // From here on what was charged is durable.
         let grants = queries.iter().zip(standings).filter_map(|(query, standing)| {
-            let seq = match standing {
+            let row = match standing {
                 Standing::Answered(released) => return Some(Grant::Answered(Recorded::new(released))),
                 Standing::Recoverable(seq) => {
                     self.recoverable.remove(&seq);
-                    seq
+                    i64::try_from(seq).ok()?
                 }
-                Standing::Fresh => charged.next()?.seq,
+                Standing::Fresh => paid.next()?,
             };
-            Some(Grant::Charged(ChargeReceipt::mint(seq, self.session, query.k_t, query.s)))
+            Some(Grant::Charged(ChargeReceipt::mint(row, self.session, query.k_t, query.s)))
         });
         Ok(ChargeOutcome::Granted(grants.collect()))
     }
 
-    /// Makes answers durable; only then may they be sent. In the order given.
+    pub(super) fn filters(&self, job: &str) -> Option<Filters> {
+        let open = self.jobs.get(job)?;
+        let analyst = self.analysts.get(&open.analyst).cloned();
+        Some(Filters { data: self.filter.clone(), analyst, job: open.filter.clone() })
+    }
+
+    pub(super) fn keep_filters(&mut self, job: &str, filters: Filters) {
+        self.filter = filters.data;
+        if let Some(open) = self.jobs.get_mut(job) {
+            if let Some(analyst) = filters.analyst {
+                self.analysts.insert(open.analyst.clone(), analyst);
+            }
+            open.filter = filters.job;
+        }
+    }
+
+    /// Charges fresh queries one by one, in one synced transaction.
+    fn pay(&mut self, job: &str, iteration: u64, fresh: &[QueryKey]) -> Result<Result<Vec<i64>, Refusal>, LedgerError> {
+        let Some(mut filters) = self.filters(job) else { return Ok(Err(Refusal::UnknownJob)) };
+        let Some(seq) = self.jobs.get(job).map(|open| open.seq) else { return Ok(Err(Refusal::UnknownJob)) };
+        let mut costs = Vec::with_capacity(fresh.len());
+        for key in fresh {
+            match filters.try_charge(&[(key.k_t, key.s)]) {
+                Ok(cost) => costs.push(cost),
+                Err(refusal) => return Ok(Err(refusal)),
+            }
+        }
+        let mut rows = Vec::with_capacity(fresh.len());
+        self.write(true, |pen| {
+            for (key, cost) in fresh.iter().zip(costs) {
+                rows.push(write_charge(pen, &Pending { job: seq, block: 0, iteration, key: *key, cost })? as i64);
+            }
+            Ok(())
+        })?;
+        self.keep_filters(job, filters);
+        Ok(Ok(rows))
+    }
+
+    /// Notes queries that a block has paid for; they are written with their answers. Their rows are below zero.
+    pub(super) fn note(&mut self, job: u64, block: u64, iteration: u64, fresh: &[(QueryKey, Spent)]) -> Vec<i64> {
+        let mut rows = Vec::with_capacity(fresh.len());
+        for (key, cost) in fresh {
+            self.last_pending -= 1;
+            self.pending.insert(self.last_pending, Pending { job, block, iteration, key: *key, cost: *cost });
+            rows.push(self.last_pending);
+        }
+        rows
+    }
+
+    /// Makes answers durable; only then may they be sent. In the order given. In reserve mode what a block has paid for is
+    /// written here, charge and answer in one, and synced with the next block.
     ///
     /// # Errors
     /// [`LedgerError::Halted`] after any failure, a release that this opening has not charged or that has its answer
@@ -157,97 +252,89 @@ impl Ledger {
     }
 
     fn try_record(&mut self, releases: Vec<Release>) -> Result<Vec<Recorded>, LedgerError> {
-        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let mut recorded = Vec::with_capacity(releases.len());
-        {
-            let mut insert = transaction.prepare_cached("INSERT INTO answers (seq, released) VALUES (?1, ?2)")?;
-            for release in releases {
-                let ((seq, session), released) = release.into_parts();
-                if session != self.session {
-                    return Err(LedgerError::NotCharged);
-                }
-                insert.execute((seq, released))?;
-                recorded.push(Recorded::new(released));
+        let mut rows = Vec::with_capacity(releases.len());
+        for release in releases {
+            let ((row, session), released) = release.into_parts();
+            if session != self.session {
+                return Err(LedgerError::NotCharged);
             }
+            let pending = self.pending.remove(&row);
+            if row < 0 && pending.is_none() {
+                return Err(LedgerError::NotCharged);
+            }
+            rows.push((row as u64, pending, released));
         }
-        transaction.commit()?;
-        Ok(recorded)
+        // Whose charge has a row of its own must have its answer on disk before it leaves: after a crash it would be answered
+        // afresh under the same charge.
+        let sync = rows.iter().any(|(_, pending, _)| pending.is_none());
+        self.write(sync, |pen| {
+            for (row, pending, released) in &rows {
+                let charge = match pending {
+                    Some(pending) => write_charge(pen, pending)?,
+                    None => *row,
+                };
+                pen.write(&Entry::Answer(AnswerEntry { seq: pen.next(), charge, released: *released }))?;
+            }
+            Ok(())
+        })?;
+        Ok(rows.into_iter().map(|(_, _, released)| Recorded::new(released)).collect())
+    }
+
+    fn standing(&self, job: &str, iteration: u64, query: &QueryKey) -> Result<Result<Standing, Refusal>, LedgerError> {
+        let chain = query.chain;
+        let Some(books) = self.books.job(job) else { return Ok(Err(Refusal::UnknownJob)) };
+        let Some(seq) = books.ids.find(iteration, chain) else {
+            let same = |p: &Pending| p.job == books.seq && p.iteration == iteration && p.key.chain == chain;
+            if self.pending.values().any(same) {
+                return Ok(Err(Refusal::InFlight { chain }));
+            }
+            let least = books.least_attempt(iteration);
+            return Ok(if query.attempt < least { Err(Refusal::Attempt { chain, least }) } else { Ok(Standing::Fresh) });
+        };
+        let (content, released) = read_row(&self.connection, seq)?;
+        if content != (query.digest.0, query.k_t.units(), query.s.units()) {
+            return Ok(Err(Refusal::Conflict { chain }));
+        }
+        match (released, self.books.unanswered().contains(&seq)) {
+            (Some(released), false) => Ok(Ok(Standing::Answered(released))),
+            (None, true) if self.recoverable.contains(&seq) => Ok(Ok(Standing::Recoverable(seq))),
+            (None, true) => Ok(Err(Refusal::InFlight { chain })),
+            _ => Err(LedgerError::Wrong(format!("the answer to entry {seq} is not what it was at start"))),
+        }
     }
 }
 
-fn standing(
-    connection: &Connection,
-    recoverable: &HashSet<i64>,
-    job: i64,
-    iteration: i64,
-    query: &QueryKey,
-) -> Result<Result<Standing, Refusal>, LedgerError> {
+type Content = ([u8; 32], u64, u64);
+
+/// A charge's content and its answer.
+fn read_row(connection: &Connection, seq: u64) -> Result<(Content, Option<i64>), LedgerError> {
     let mut select = connection.prepare_cached(
-        "SELECT c.seq, c.digest, c.k_t, c.s, a.released FROM charges c LEFT JOIN answers a ON a.seq = c.seq
-         WHERE c.job = ?1 AND c.iteration = ?2 AND c.chain = ?3",
+        "SELECT c.digest, c.k_t, c.s, a.released FROM charges c LEFT JOIN answers a ON a.charge = c.seq WHERE c.seq = ?1",
     )?;
-    let row = select
-        .query_row((job, iteration, query.chain), |row| {
-            let content: ([u8; 32], u64, u64) = (row.get(1)?, row.get(2)?, row.get(3)?);
-            Ok((row.get::<_, i64>(0)?, content, row.get::<_, Option<i64>>(4)?))
-        })
-        .optional()?;
-    let Some((seq, content, released)) = row else { return Ok(Ok(Standing::Fresh)) };
-    let same = content == (query.digest.0, query.k_t.units(), query.s.units());
-    Ok(match released {
-        _ if !same => Err(Refusal::Conflict { chain: query.chain }),
-        Some(released) => Ok(Standing::Answered(released)),
-        None if recoverable.contains(&seq) => Ok(Standing::Recoverable(seq)),
-        None => Err(Refusal::InFlight { chain: query.chain }),
-    })
+    let row = select.query_row([seq], |row| Ok(((row.get(0)?, row.get(1)?, row.get(2)?), row.get(3)?))).optional()?;
+    row.ok_or_else(|| LedgerError::Wrong(format!("entry {seq} is gone")))
 }
 
-/// Prices fresh queries against the data's filter and the job's; the caller keeps the filters once the rows are durable.
-fn price((data, job): &mut (PrivacyFilter, PrivacyFilter), last_seq: i64, fresh: &[QueryKey]) -> Result<Vec<Priced>, Refusal> {
-    let overflow = |_| Refusal::DataBudget(FilterRefusal::Overflow);
-    let mut rows = Vec::with_capacity(fresh.len());
-    for (key, seq) in fresh.iter().zip(last_seq + 1..) {
-        let before = data.spent();
-        data.try_charge(&[(key.k_t, key.s)]).map_err(Refusal::DataBudget)?;
-        job.try_charge(&[(key.k_t, key.s)]).map_err(Refusal::JobBudget)?;
-        let after: Spent = data.spent();
-        rows.push(Priced {
-            seq,
-            key: *key,
-            charge: i64::try_from(after.units - before.units).map_err(overflow)?,
-            running_total: i64::try_from(after.units).map_err(overflow)?,
-            slack: i64::try_from(after.slack_units - before.slack_units).map_err(overflow)?,
-        });
-    }
-    Ok(rows)
-}
-
-/// One transaction, synced by its commit. A second writer, should there ever be one, collides on `seq`.
-fn write_charges(connection: &mut Connection, job: i64, iteration: i64, rows: &[Priced]) -> Result<(), LedgerError> {
-    let time = now();
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    {
-        let mut insert = transaction.prepare_cached(
-            "INSERT INTO charges (seq, time, job, iteration, chain, digest, k_t, s, charge, running_total, slack)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
-        )?;
-        for row in rows {
-            let QueryKey { chain, digest, k_t, s } = &row.key;
-            insert.execute((
-                row.seq,
-                &time,
-                job,
-                iteration,
-                chain,
-                digest.0,
-                k_t.units(),
-                s.units(),
-                row.charge,
-                row.running_total,
-                row.slack,
-            ))?;
-        }
-    }
-    transaction.commit()?;
-    Ok(())
+/// Writes a charge and gives its number.
+fn write_charge(pen: &mut Pen<'_>, paid: &Pending) -> Result<u64, LedgerError> {
+    let (seq, key) = (pen.next(), &paid.key);
+    let total = pen.books().spent().units.checked_add(paid.cost.units);
+    pen.write(&Entry::Charge(ChargeEntry {
+        seq,
+        time_ms: pen.time_ms(),
+        job: paid.job,
+        iteration: paid.iteration,
+        chain: key.chain,
+        attempt: key.attempt,
+        block: paid.block,
+        digest: key.digest.0,
+        theta: key.theta,
+        theta_next: key.theta_next,
+        k_t: key.k_t.units(),
+        s: key.s.units(),
+        charge: paid.cost.units,
+        running_total: total.ok_or_else(|| LedgerError::Wrong("the total is too large".into()))?,
+        slack: paid.cost.slack_units,
+    }))?;
+    Ok(seq)
 }

@@ -3,6 +3,8 @@
 use conclave_common::mechanism::{NoiseScale, STEP, Sensitivity};
 use sha2::{Digest as _, Sha256};
 
+use super::QueryKey;
+
 const DOMAIN: &[u8] = b"conclave query 1";
 
 /// SHA-256 of a query's content.
@@ -59,6 +61,27 @@ impl QueryContent<'_> {
         field(&self.s.units().to_le_bytes());
         Digest(hash.finalize().into())
     }
+
+    /// What the ledger charges the query by, asked for the `attempt`-th time after the first.
+    pub fn key(&self, attempt: u32) -> QueryKey {
+        QueryKey {
+            chain: self.chain,
+            attempt,
+            digest: self.digest(),
+            theta: point_digest(self.from),
+            theta_next: point_digest(self.to),
+            k_t: self.k_t,
+            s: self.s,
+        }
+    }
+}
+
+/// First half of the SHA-256 of a point's exact bits, little endian: enough to tell points apart in a table.
+pub fn point_digest(point: &[f64]) -> [u8; 16] {
+    let hash: [u8; 32] = Sha256::digest(bits(point)).into();
+    let mut half = [0; 16];
+    half.copy_from_slice(&hash[..16]);
+    half
 }
 
 fn bits(values: &[f64]) -> Vec<u8> {

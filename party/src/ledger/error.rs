@@ -54,6 +54,57 @@ pub enum LedgerError {
         /// The configuration's.
         expected: (String, String),
     },
+    /// Made to protect something else.
+    #[error(
+        "{}: this ledger was made to protect one {found}, and [data] says one {expected}; charges of the one are no charges of \
+         the other: put [data] back, or begin a ledger for new data", .file.display()
+    )]
+    Unit {
+        /// The file.
+        file: PathBuf,
+        /// The ledger's unit of privacy.
+        found: String,
+        /// The configuration's.
+        expected: String,
+    },
+    /// Its secret key is missing, or another's.
+    #[error("{}: the ledger's secret key {reason}", .file.display())]
+    Secret {
+        /// The key's file.
+        file: PathBuf,
+        /// What is wrong, with the remedy.
+        reason: String,
+    },
+    /// The party gave away a head that the ledger does not hold.
+    #[error(
+        "{}: the ledger ends at entry {last} and this party has given away the head of entry {lost}, which it does not hold: it \
+         was restored from an older copy, or its end is torn. Nothing is answered from it. Stop the party and put the newest \
+         ledger back; only if that is lost, `conclave-party unlock --reason \"...\"`", .file.display()
+    )]
+    Behind {
+        /// The file.
+        file: PathBuf,
+        /// Number of the head given away.
+        lost: u64,
+        /// Number of the ledger's last entry.
+        last: u64,
+    },
+    /// `unlock` where nothing is locked.
+    #[error("the ledger holds every head that this party is known to have given away; there is nothing to unlock")]
+    NotBehind,
+    /// An act of the owner's without a word.
+    #[error("--reason is empty: say why in a few words; it is entered in the ledger for good")]
+    NoReason,
+    /// The data are not those that the ledger has met.
+    #[error(
+        "the data have changed (columns {0}): no job is answered from them. Put the data back as they were, or, if they were \
+         refreshed on purpose, stop the party and say so with `conclave-party refresh --reason \"...\"`; jobs that are open then \
+         have to be submitted anew"
+    )]
+    Data(String),
+    /// Something that does not follow from the entries before it.
+    #[error("{0}")]
+    Wrong(String),
     /// Its sums don't hold.
     #[error("{}: the ledger is damaged: {reason}; restore it from a copy that is not older than it", .file.display())]
     Corrupt {

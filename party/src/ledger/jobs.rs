@@ -1,10 +1,11 @@
 //! The ledger's jobs: who asked for what, under which cap.
 
 use conclave_common::accounting::{Budget, PrivacyFilter, Spent};
-use rusqlite::{Connection, OptionalExtension};
 
-use super::schema::{exact, now};
-use super::{Ledger, LedgerError};
+use super::books::{JobBooks, plus};
+use super::entry::{Entry, JobEntered};
+use super::events::{Settle, exact};
+use super::{DataStanding, Ledger, LedgerError};
 
 /// A job as the ledger enters it. Job id and spec digest together name a job: no part of it may change later.
 #[derive(Debug, Clone, Copy)]
@@ -19,23 +20,19 @@ pub struct JobEntry<'a> {
     pub spec_toml: &'a str,
     /// The most that this job may spend.
     pub cap: Budget,
-    /// Cleaned record count of the shard.
+    /// Number of units of privacy in the shard where it is public, else 0.
     pub records: u64,
 }
 
 /// A job that may be charged.
 #[derive(Debug)]
 pub(super) struct OpenJob {
-    pub(super) id: i64,
+    pub(super) seq: u64,
+    pub(super) analyst: String,
+    pub(super) cap: Budget,
     pub(super) filter: PrivacyFilter,
-}
-
-struct Row {
-    id: i64,
-    analyst: String,
-    spec_digest: [u8; 32],
-    records: u64,
-    closed: bool,
+    /// What has been drawn on the open block, whether or not it is recorded yet.
+    pub(super) drawn: Spent,
 }
 
 impl Ledger {
@@ -43,35 +40,83 @@ impl Ledger {
     /// stays spent.
     ///
     /// # Errors
-    /// [`LedgerError::Job`] where the id stands for another job, or the shard's record count has changed since the job
-    /// first opened; the ledger stays in use. [`LedgerError::Halted`] after any failure of the database.
+    /// [`LedgerError::Behind`] while the ledger is behind a head. [`LedgerError::Data`] where the data have changed and the
+    /// owner has not said so. [`LedgerError::Job`] where the id stands for another job, or the data have changed since
+    /// the job first opened; the ledger stays in use. [`LedgerError::Halted`] after any failure of the database.
     pub fn open_job(&mut self, entry: &JobEntry<'_>) -> Result<(), LedgerError> {
         self.alive()?;
+        if let Some(behind) = self.behind() {
+            return Err(behind);
+        }
         match self.try_open(entry) {
-            // These two are about the job and leave the ledger sound.
-            Err(e @ (LedgerError::Job(_) | LedgerError::Accounting(_))) => Err(e),
+            // These are about the job and leave the ledger sound.
+            Err(e @ (LedgerError::Job(_) | LedgerError::Accounting(_) | LedgerError::Data(_))) => Err(e),
             result => self.fail_stop(result),
         }
     }
 
     fn try_open(&mut self, entry: &JobEntry<'_>) -> Result<(), LedgerError> {
+        let cap = entry.cap.of(self.budget.unit);
         // A cap that can't be accounted for is refused before it is entered.
-        PrivacyFilter::new(&entry.cap)?;
-        let (id, spent) = match find(&self.connection, entry.job)? {
-            None => (enter(&self.connection, entry)?, Spent::default()),
-            Some(row) => {
-                row.must_be(entry)?;
-                if row.closed {
-                    self.connection.execute("UPDATE jobs SET closed = NULL, reason = NULL WHERE id = ?1", [row.id])?;
+        let filter = PrivacyFilter::new(&cap)?;
+        if let DataStanding::Changed(columns) = &self.data {
+            return Err(LedgerError::Data(columns.clone()));
+        }
+        match self.books.job(entry.job) {
+            None => self.enter(entry)?,
+            Some(job) => {
+                must_be(job, entry)?;
+                if job.era != self.books.era() {
+                    return Err(LedgerError::Job(format!(
+                        "the data have been refreshed since job {} opened; submit a new job",
+                        entry.job
+                    )));
+                }
+                let (seq, open) = (job.seq, job.open);
+                if !open {
+                    self.write(true, |pen| pen.event("open", seq, "{}"))?;
                 }
                 if self.jobs.contains_key(entry.job) {
                     return Ok(());
                 }
-                (row.id, spent(&self.connection, row.id)?)
             }
-        };
-        let filter = PrivacyFilter::resume(&entry.cap, spent)?;
-        self.jobs.insert(entry.job.to_owned(), OpenJob { id, filter });
+        }
+        let Some(job) = self.books.job(entry.job) else { return Ok(()) };
+        let (seq, spent) = (job.seq, job.committed());
+        let filter = filter.with_spent(spent);
+        let analyst = entry.analyst.to_owned();
+        self.resume_analyst(&analyst)?;
+        self.jobs.insert(entry.job.to_owned(), OpenJob { seq, analyst, cap, filter, drawn: Spent::default() });
+        Ok(())
+    }
+
+    fn enter(&mut self, entry: &JobEntry<'_>) -> Result<(), LedgerError> {
+        let (epsilon, delta) = (exact(entry.cap.epsilon), exact(entry.cap.delta));
+        let fingerprint = self.data_fingerprint();
+        self.write(true, |pen| {
+            pen.write(&Entry::Job(JobEntered {
+                seq: pen.next(),
+                time_ms: pen.time_ms(),
+                job: entry.job,
+                analyst: entry.analyst,
+                spec_digest: entry.spec_digest,
+                spec_toml: entry.spec_toml,
+                cap_epsilon: &epsilon,
+                cap_delta: &delta,
+                records: entry.records,
+                fingerprint: &fingerprint,
+            }))
+        })
+    }
+
+    /// The filter of an analyst's cap, from what all of the analyst's jobs have spent.
+    fn resume_analyst(&mut self, analyst: &str) -> Result<(), LedgerError> {
+        let Some(cap) = &self.analyst_cap else { return Ok(()) };
+        if !self.analysts.contains_key(analyst) {
+            let theirs = self.books.jobs().iter().filter(|job| job.analyst == analyst);
+            let spent = theirs.map(JobBooks::committed).fold(Spent::default(), |a, b| plus(a, b).unwrap_or(a));
+            self.analysts.insert(analyst.to_owned(), PrivacyFilter::resume(cap, spent)?);
+        }
         Ok(())
     }
 
@@ -81,63 +126,32 @@ impl Ledger {
     /// [`LedgerError::Halted`] after any failure of the database.
     pub fn close_job(&mut self, job: &str, reason: &str) -> Result<(), LedgerError> {
         self.alive()?;
-        let Some(open) = self.jobs.remove(job) else { return Ok(()) };
-        let result = self
-            .connection
-            .execute("UPDATE jobs SET closed = ?2, reason = ?3 WHERE id = ?1", (open.id, now(), reason))
-            .map(|_| ())
-            .map_err(LedgerError::from);
+        let result = self.try_close_job(job, reason);
         self.fail_stop(result)
     }
-}
 
-impl Row {
-    fn must_be(&self, entry: &JobEntry<'_>) -> Result<(), LedgerError> {
-        if self.spec_digest != *entry.spec_digest || self.analyst != entry.analyst {
-            return Err(LedgerError::Job(format!("job id {} stands for another job in this ledger", entry.job)));
-        }
-        if self.records != entry.records {
-            return Err(LedgerError::Job(format!(
-                "the data have changed since the job opened: {} records then, {} now; submit a new job",
-                self.records, entry.records
-            )));
-        }
-        Ok(())
+    fn try_close_job(&mut self, job: &str, reason: &str) -> Result<(), LedgerError> {
+        let settle = self.settle(job, "closed")?;
+        let Some(open) = self.jobs.remove(job) else { return Ok(()) };
+        let body = serde_json::json!({ "reason": reason }).to_string();
+        self.write(true, |pen| {
+            if let Some(settle) = &settle {
+                pen.event(Settle::KIND, open.seq, &settle.body())?;
+            }
+            pen.event("close", open.seq, &body)
+        })
     }
 }
 
-fn find(connection: &Connection, job: &str) -> Result<Option<Row>, LedgerError> {
-    let row = connection
-        .query_row("SELECT id, analyst, spec_digest, records, closed IS NOT NULL FROM jobs WHERE job = ?1", [job], |row| {
-            Ok(Row { id: row.get(0)?, analyst: row.get(1)?, spec_digest: row.get(2)?, records: row.get(3)?, closed: row.get(4)? })
-        })
-        .optional()?;
-    Ok(row)
-}
-
-fn enter(connection: &Connection, entry: &JobEntry<'_>) -> Result<i64, LedgerError> {
-    connection.execute(
-        "INSERT INTO jobs (job, analyst, spec_digest, spec_toml, cap_epsilon, cap_delta, records, opened)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-        (
-            entry.job,
-            entry.analyst,
-            entry.spec_digest,
-            entry.spec_toml,
-            exact(entry.cap.epsilon),
-            exact(entry.cap.delta),
-            entry.records,
-            now(),
-        ),
-    )?;
-    Ok(connection.last_insert_rowid())
-}
-
-fn spent(connection: &Connection, job: i64) -> Result<Spent, LedgerError> {
-    let spent = connection.query_row(
-        "SELECT coalesce(sum(charge), 0), coalesce(sum(slack), 0), count(*) FROM charges WHERE job = ?1",
-        [job],
-        |row| Ok(Spent { units: row.get(0)?, slack_units: row.get(1)?, draws: row.get(2)? }),
-    )?;
-    Ok(spent)
+fn must_be(job: &JobBooks, entry: &JobEntry<'_>) -> Result<(), LedgerError> {
+    if job.spec_digest != *entry.spec_digest || job.analyst != entry.analyst {
+        return Err(LedgerError::Job(format!("job id {} stands for another job in this ledger", entry.job)));
+    }
+    if job.records != entry.records {
+        return Err(LedgerError::Job(format!(
+            "the data have changed since the job opened: {} records then, {} now; submit a new job",
+            job.records, entry.records
+        )));
+    }
+    Ok(())
 }

@@ -1,10 +1,10 @@
 //! The ledger: what has left the building, and what may still leave.
 //!
-//! One ledger per data set, held by one process under an exclusive lock of the operating system. It does two things and
+//! One ledger per data set, held by one process under an exclusive lock of the operating system. It does three things and
 //! everything in this crate leans on them:
 //!
 //! * **Spend, then look.** [`Ledger::charge`] makes a charge durable before any record is read, and hands out the
-//!   [`ChargeReceipt`] without which [`crate::release::release`] can't be called. No receipt can be had elsewhere:
+//!   [`ChargeReceipt`] without which [`crate::release::arm`] can't be called. No receipt can be had elsewhere:
 //!
 //! ```compile_fail
 //! # use {conclave_common::mechanism::{NoiseScale, Sensitivity}, conclave_party::ledger::ChargeReceipt};
@@ -25,104 +25,129 @@
 //!   determines its answer. [`Ledger::record`] makes an answer durable before it may be sent: only a
 //!   [`Recorded`] value goes into a reply. Asked again, the same query gets the same integer at no charge; another
 //!   query under the same id is refused.
+//! * **Nothing is forgotten.** Every entry carries the hash of the one before it ([`entry`]); a start reads and hashes them
+//!   all. The last synced entry's hash, under a key of the party's own, goes with every reply ([`Head`]): a ledger that does
+//!   not reach a head that the party once gave away is locked until its owner unlocks it.
 //!
 //! The budget is a Gaussian-DP filter in integer units (Smith & Thakurta 2022), see
-//! [`conclave_common::accounting::PrivacyFilter`]; a job's own cap lies inside the data's budget. There are no refunds.
+//! [`conclave_common::accounting::PrivacyFilter`]; an analyst's cap and a job's own lie inside the data's budget. There are
+//! no refunds.
+//!
+//! [`Durability::Strict`] syncs every charge before its answer is computed and every answer before it is sent.
+//! [`Durability::Reserve`] syncs a block of charge ahead and its answers later: after a crash the block counts as spent to
+//! its last unit.
 //!
 //! A failed write or sync is final: the ledger is [halted](LedgerError::Halted) for the rest of the process, because
 //! after a failed sync nobody can know what the disk holds. The tables are described in `party/docs/ledger-schema.md`.
 
+mod acts;
+pub mod books;
 mod charge;
 mod digest;
+pub mod entry;
 mod error;
+pub mod events;
+pub mod export;
+mod head;
+mod ids;
 mod jobs;
+mod listing;
 mod lock;
+mod open;
+mod pen;
 mod receipt;
 mod report;
+mod reserve;
 mod schema;
+mod secret;
 mod verify;
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use conclave_common::accounting::{Budget, PrivacyFilter};
 use rusqlite::Connection;
 
+pub use acts::DataStanding;
 pub use charge::{ChargeOutcome, Grant, QueryKey, Refusal};
-pub use digest::{Digest, QueryContent};
+pub use digest::{Digest, QueryContent, point_digest};
 pub use error::LedgerError;
+pub use head::{HEAD_BYTES, Head};
 pub use jobs::JobEntry;
+pub use listing::{Listed, Listing, list};
+pub use open::{Durability, Keeping, RESERVE_BLOCK};
 pub use receipt::{ChargeReceipt, Recorded};
-pub use report::{Report, report};
+pub use report::{AnalystReport, JobReport, JobTotals, Report, job_totals, report, report_kept};
+pub use secret::{SECRET_FILE, Secret};
 
+use books::Books;
+use charge::Pending;
+use head::HeadFile;
 use jobs::OpenJob;
 use lock::LedgerLock;
-
-/// Receipts of one opening of a ledger are worthless at another.
-static SESSIONS: AtomicU64 = AtomicU64::new(1);
 
 /// An open ledger, held exclusively.
 #[derive(Debug)]
 pub struct Ledger {
     path: PathBuf,
     connection: Connection,
+    /// Whether commits are synced at present.
+    syncing: bool,
+    /// Changes when another connection writes.
+    data_version: Option<i64>,
+    books: Books,
+    party: String,
+    budget: Budget,
+    durability: Durability,
+    secret: Secret,
+    head: Head,
+    head_file: HeadFile,
+    /// A genuine head that this ledger does not hold.
+    lost: Option<Head>,
+    data: DataStanding,
     filter: PrivacyFilter,
+    /// The budget's filter with nothing spent: it prices queries.
+    meter: PrivacyFilter,
+    analyst_cap: Option<Budget>,
+    analysts: HashMap<String, PrivacyFilter>,
     jobs: HashMap<String, OpenJob>,
     /// Charged rows that had no answer when this process opened the ledger: nothing of them had left, so they may be
     /// answered under their old charge. Every other unanswered row is in flight.
-    recoverable: HashSet<i64>,
-    last_seq: i64,
+    recoverable: HashSet<u64>,
+    /// Paid from a block, and not yet written.
+    pending: HashMap<i64, Pending>,
+    last_pending: i64,
     session: u64,
+    /// For the owner's eyes: nothing is decided on it.
+    clock: fn() -> i64,
     halted: Option<String>,
     _lock: LedgerLock,
 }
 
 impl Ledger {
-    /// Creates the ledger of a data set: an explicit act of the owner.
-    ///
-    /// # Errors
-    /// [`LedgerError::Exists`] where there is one already: a ledger is never replaced. [`LedgerError::Locked`] or an
-    /// input or output error.
-    pub fn init(path: &Path, party: &str, budget: &Budget) -> Result<(), LedgerError> {
-        // A budget that the filter can't hold is found before the file exists.
-        PrivacyFilter::new(budget)?;
-        let _lock = LedgerLock::for_new(path)?;
-        schema::create(path, party, budget)
-    }
-
-    /// Opens the ledger and verifies every sum in it.
-    ///
-    /// # Errors
-    /// [`LedgerError::Missing`] where there is none: a missing ledger is not an empty one. [`LedgerError::Locked`] where
-    /// another process holds it. [`LedgerError::Budget`] or [`LedgerError::Party`] where it was made for another budget
-    /// or party. [`LedgerError::Corrupt`] where its sums don't hold.
-    pub fn open(path: &Path, party: &str, budget: &Budget) -> Result<Self, LedgerError> {
-        if !path.try_exists().map_err(|e| LedgerError::io(path, &e))? {
-            return Err(LedgerError::Missing(path.to_owned()));
-        }
-        let path = path.canonicalize().map_err(|e| LedgerError::io(path, &e))?;
-        let lock = LedgerLock::for_existing(&path)?;
-        let connection = schema::connect(&path)?;
-        schema::check_meta(&connection, &path, party, budget)?;
-        let sums = verify::verify(&connection, &path)?;
-        schema::settle(&connection)?;
-        Ok(Self {
-            filter: PrivacyFilter::resume(budget, sums.spent)?,
-            path,
-            connection,
-            jobs: HashMap::new(),
-            recoverable: sums.unanswered,
-            last_seq: sums.last_seq,
-            session: SESSIONS.fetch_add(1, Ordering::Relaxed),
-            halted: None,
-            _lock: lock,
-        })
-    }
-
-    /// What the data has spent and may spend: charge units of 2^-48 mu².
+    /// What the data has spent, blocks that are open included, and may spend: charge units of 2^-48 mu².
     pub fn units(&self) -> (u64, u64) {
         (self.filter.spent().units, self.filter.limit_units())
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What its entries add up to.
+    pub fn books(&self) -> &Books {
+        &self.books
+    }
+
+    /// Its last synced entry, for a reply.
+    pub fn head(&self) -> Head {
+        self.head
+    }
+
+    /// The party's keyed hash function.
+    pub fn secret(&self) -> &Secret {
+        &self.secret
     }
 
     /// Why the ledger answers no more, if it doesn't.
@@ -149,6 +174,10 @@ impl Ledger {
 }
 
 #[cfg(test)]
+mod chain_tests;
+#[cfg(test)]
 mod model_tests;
+#[cfg(test)]
+mod reserve_tests;
 #[cfg(test)]
 mod tests;

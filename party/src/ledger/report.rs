@@ -1,32 +1,43 @@
-//! What the owner is told: read without the lock, so also while the party runs.
+//! What the owner is told: read without the lock, so also while the party runs, and without reading every entry.
+//!
+//! The figures come from the table of totals, which every start checks against the entries.
 
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
-use conclave_common::accounting::{Budget, PrivacyFilter, Spent};
-use rusqlite::OptionalExtension;
+use conclave_common::accounting::{self, Budget, PrivacyFilter, Spent, gaussian_dp};
+use rusqlite::Connection;
 use serde::Serialize;
+use time::OffsetDateTime;
+use time::macros::format_description;
 
-use super::{LedgerError, schema};
+use super::events::Genesis;
+use super::{Keeping, LedgerError, schema};
 
 /// The state of the data's budget.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
     /// The party.
     pub party: String,
+    /// What the budget protects.
+    pub unit: String,
     /// The budget's epsilon.
     pub epsilon_budget: f64,
     /// The budget's delta.
     pub delta: f64,
     /// Gaussian-DP epsilon of what is spent, at the budget's delta: a running total to watch, not a guarantee of its own.
     pub epsilon_spent: f64,
-    /// The budget's epsilon less the spent one. Epsilons of single jobs do not add; `mu_squared_remaining` does.
-    pub epsilon_remaining: f64,
+    /// The largest epsilon that one new job could still be given, at the budget's delta. Epsilons of several jobs do not add;
+    /// mu² does.
+    pub epsilon_new_job: f64,
     /// The same spending by zCDP accounting, about 7% looser.
     pub epsilon_zcdp: f64,
     /// mu² that the budget admits, after the slack for discrete noise.
     pub mu_squared_budget: f64,
-    /// mu² spent.
+    /// mu² spent, blocks that are open included.
     pub mu_squared_spent: f64,
+    /// Part of `mu_squared_spent` that is written ahead and not used yet.
+    pub mu_squared_reserved: f64,
     /// mu² left.
     pub mu_squared_remaining: f64,
     /// Share of mu² spent, 0 to 1.
@@ -37,40 +48,271 @@ pub struct Report {
     pub jobs: u64,
     /// When the ledger was made, UTC.
     pub created: String,
+    /// Jobs that are open, by id.
+    pub open_jobs: Vec<JobReport>,
+    /// Every analyst, by name.
+    pub analysts: Vec<AnalystReport>,
+}
+
+/// An open job's part.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct JobReport {
+    /// The job's id.
+    pub job: String,
+    /// Who asked.
+    pub analyst: String,
+    /// Numbers charged.
+    pub queries: u64,
+    /// mu² spent, its block included.
+    pub mu_squared_spent: f64,
+    /// mu² that its own cap admits.
+    pub mu_squared_cap: f64,
+    /// mu² of one iteration of all its chains, the mean of its latest; 0 before the first.
+    pub mu_squared_per_iteration: f64,
+    /// Iterations that the caps and the budget still hold at that price; `None` before the first.
+    pub iterations_left: Option<u64>,
+}
+
+/// What one analyst's jobs have spent together.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AnalystReport {
+    /// The analyst.
+    pub analyst: String,
+    /// Jobs entered.
+    pub jobs: u64,
+    /// Numbers charged.
+    pub queries: u64,
+    /// mu² spent.
+    pub mu_squared_spent: f64,
+    /// Gaussian-DP epsilon of that, at the budget's delta.
+    pub epsilon_spent: f64,
+    /// mu² that the owner allows one analyst, if limited.
+    pub mu_squared_cap: Option<f64>,
+}
+
+/// Latest charges that make the price of an iteration; as many sequence numbers back at most.
+const LATEST: u64 = 512;
+
+/// A job as the tables have it.
+struct Row {
+    seq: u64,
+    job: String,
+    analyst: String,
+    cap: (String, String),
+    queries: u64,
+    charge: u64,
+    reserved: u64,
+    last_charge: u64,
+}
+
+/// Reads the totals of a ledger with key and head beside it; takes no lock and writes nothing.
+///
+/// # Errors
+/// As [`report_kept`].
+pub fn report(path: &Path, party: &str, budget: &Budget) -> Result<Report, LedgerError> {
+    report_kept(&Keeping::beside(path, party, budget))
 }
 
 /// Reads a ledger's totals; takes no lock and writes nothing.
 ///
 /// # Errors
 /// [`LedgerError::Missing`], [`LedgerError::Party`], [`LedgerError::Budget`], or a failure of the database.
-pub fn report(path: &Path, party: &str, budget: &Budget) -> Result<Report, LedgerError> {
-    if !path.try_exists().map_err(|e| LedgerError::io(path, &e))? {
-        return Err(LedgerError::Missing(path.to_owned()));
-    }
-    let connection = schema::connect_read_only(path)?;
-    schema::check_meta(&connection, path, party, budget)?;
-    // The running total of the last row is the sum; opening for writing verifies it.
-    let (units, queries): (u64, u64) = connection
-        .query_row("SELECT running_total, seq FROM charges ORDER BY seq DESC LIMIT 1", [], |row| Ok((row.get(0)?, row.get(1)?)))
-        .optional()?
-        .unwrap_or_default();
-    let jobs = connection.query_row("SELECT count(*) FROM jobs", [], |row| row.get(0))?;
-    let spent = Spent { units, slack_units: 0, draws: queries };
+pub fn report_kept(keeping: &Keeping) -> Result<Report, LedgerError> {
+    let (path, budget) = (&keeping.ledger, &keeping.budget);
+    let mut connection = schema::connect_read_only(path)?;
+    // One moment's state, whatever the party writes meanwhile.
+    let connection = connection.transaction()?;
+    let (created, genesis) = genesis(&connection, path)?;
+    keeping.check_genesis(path, Some(&genesis))?;
+    let rows = rows(&connection)?;
+    let total = |field: fn(&Row) -> u64| rows.iter().map(field).fold(0, u64::saturating_add);
+    let reserved = total(|row| row.reserved);
+    let spent = Spent { units: total(|row| row.charge).saturating_add(reserved), ..Spent::default() };
     let filter = PrivacyFilter::resume(budget, spent)?;
-    let epsilon_spent = if units == 0 { 0.0 } else { spent.epsilon(budget.delta) };
+    let remaining = filter.remaining_units();
     Ok(Report {
-        party: party.to_owned(),
+        party: keeping.party.clone(),
+        unit: budget.unit.to_string(),
         epsilon_budget: budget.epsilon,
         delta: budget.delta,
-        epsilon_spent,
-        epsilon_remaining: (budget.epsilon - epsilon_spent).max(0.0),
-        epsilon_zcdp: if units == 0 { 0.0 } else { spent.epsilon_zcdp(budget.delta) },
-        mu_squared_budget: conclave_common::accounting::mu_squared(filter.limit_units()),
+        epsilon_spent: epsilon(spent.units, budget.delta),
+        epsilon_new_job: epsilon(remaining, budget.delta),
+        epsilon_zcdp: if spent.units == 0 { 0.0 } else { spent.epsilon_zcdp(budget.delta) },
+        mu_squared_budget: accounting::mu_squared(filter.limit_units()),
         mu_squared_spent: spent.mu_squared(),
-        mu_squared_remaining: conclave_common::accounting::mu_squared(filter.remaining_units()),
-        share_spent: units as f64 / filter.limit_units() as f64,
-        queries,
-        jobs,
-        created: schema::meta(&connection, path, "created")?,
+        mu_squared_reserved: accounting::mu_squared(reserved),
+        mu_squared_remaining: accounting::mu_squared(remaining),
+        share_spent: spent.units as f64 / filter.limit_units() as f64,
+        queries: total(|row| row.queries),
+        jobs: rows.len() as u64,
+        created: utc(created),
+        open_jobs: open_jobs(&connection, keeping, &rows, remaining)?,
+        analysts: analysts(keeping, &rows)?,
     })
+}
+
+fn epsilon(units: u64, delta: f64) -> f64 {
+    if units == 0 { 0.0 } else { gaussian_dp::epsilon(accounting::mu_squared(units).sqrt(), delta) }
+}
+
+/// Time of day and calendar of a Unix time in milliseconds, UTC.
+pub(super) fn utc(time_ms: i64) -> String {
+    let format = format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]Z");
+    let moment = OffsetDateTime::from_unix_timestamp_nanos(i128::from(time_ms) * 1_000_000);
+    moment.ok().and_then(|moment| moment.format(&format).ok()).unwrap_or_else(|| format!("{time_ms} ms"))
+}
+
+pub(super) fn genesis(connection: &Connection, path: &Path) -> Result<(i64, Genesis), LedgerError> {
+    let (time, body): (i64, String) =
+        connection.query_row("SELECT time_ms, body FROM events WHERE seq = 1", [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let genesis = Genesis::parse(&body).map_err(|why| LedgerError::corrupt(path, format!("its first entry {why}")))?;
+    Ok((time, genesis))
+}
+
+fn rows(connection: &Connection) -> Result<Vec<Row>, LedgerError> {
+    let mut select = connection.prepare(
+        "SELECT j.seq, j.job, j.analyst, j.cap_epsilon, j.cap_delta, t.queries, t.charge, t.reserved, t.last_charge
+         FROM jobs j JOIN totals t ON t.job = j.seq ORDER BY j.seq",
+    )?;
+    let rows = select.query_map([], |row| {
+        Ok(Row {
+            seq: row.get(0)?,
+            job: row.get(1)?,
+            analyst: row.get(2)?,
+            cap: (row.get(3)?, row.get(4)?),
+            queries: row.get(5)?,
+            charge: row.get(6)?,
+            reserved: row.get(7)?,
+            last_charge: row.get(8)?,
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn analysts(keeping: &Keeping, rows: &[Row]) -> Result<Vec<AnalystReport>, LedgerError> {
+    let mut sums: BTreeMap<&str, (u64, u64, u64)> = BTreeMap::new();
+    for row in rows {
+        let sum = sums.entry(&row.analyst).or_default();
+        *sum = (sum.0 + 1, sum.1 + row.queries, sum.2.saturating_add(row.charge).saturating_add(row.reserved));
+    }
+    let cap = match &keeping.analyst_cap {
+        Some(cap) => Some(accounting::mu_squared(PrivacyFilter::new(cap)?.limit_units())),
+        None => None,
+    };
+    let report = |(analyst, (jobs, queries, units)): (&str, (u64, u64, u64))| AnalystReport {
+        analyst: analyst.to_owned(),
+        jobs,
+        queries,
+        mu_squared_spent: accounting::mu_squared(units),
+        epsilon_spent: epsilon(units, keeping.budget.delta),
+        mu_squared_cap: cap,
+    };
+    Ok(sums.into_iter().map(report).collect())
+}
+
+fn open_jobs(connection: &Connection, keeping: &Keeping, rows: &[Row], remaining: u64) -> Result<Vec<JobReport>, LedgerError> {
+    let mut closed = HashSet::new();
+    let mut select = connection.prepare("SELECT job, kind FROM events WHERE kind IN ('open', 'close') ORDER BY seq")?;
+    let mut events = select.query([])?;
+    while let Some(event) = events.next()? {
+        let job: u64 = event.get(0)?;
+        if event.get_ref(1)?.as_str().is_ok_and(|kind| kind == "close") {
+            closed.insert(job)
+        } else {
+            closed.remove(&job)
+        };
+    }
+    let limits = match &keeping.analyst_cap {
+        Some(cap) => Some(PrivacyFilter::new(cap)?.limit_units()),
+        None => None,
+    };
+    let mut reports = Vec::new();
+    for row in rows.iter().filter(|row| !closed.contains(&row.seq)) {
+        let number = |text: &str| text.parse().unwrap_or(f64::NAN);
+        let cap = Budget::new(number(&row.cap.0), number(&row.cap.1))?.of(keeping.budget.unit);
+        let cap = PrivacyFilter::new(&cap)?.limit_units();
+        let spent = row.charge.saturating_add(row.reserved);
+        // What its block holds is its own to use.
+        let mut left = cap.saturating_sub(spent).min(remaining);
+        if let Some(limit) = limits {
+            let theirs = rows.iter().filter(|other| other.analyst == row.analyst);
+            left = left.min(limit.saturating_sub(theirs.map(|other| other.charge + other.reserved).sum()));
+        }
+        let price = price(connection, row)?;
+        reports.push(JobReport {
+            job: row.job.clone(),
+            analyst: row.analyst.clone(),
+            queries: row.queries,
+            mu_squared_spent: accounting::mu_squared(spent),
+            mu_squared_cap: accounting::mu_squared(cap),
+            mu_squared_per_iteration: price.map_or(0.0, |units| units * accounting::mu_squared(1)),
+            iterations_left: price.map(|units| ((left + row.reserved) as f64 / units) as u64),
+        });
+    }
+    Ok(reports)
+}
+
+/// Units that one iteration of the job costs, the mean of its latest.
+fn price(connection: &Connection, row: &Row) -> Result<Option<f64>, LedgerError> {
+    let mut select =
+        connection.prepare_cached("SELECT iteration, charge FROM charges WHERE seq BETWEEN ?1 AND ?2 AND job = ?3")?;
+    let mut charges = select.query((row.last_charge.saturating_sub(LATEST), row.last_charge, row.seq))?;
+    let (mut iterations, mut units) = (HashSet::new(), 0.0);
+    while let Some(charge) = charges.next()? {
+        iterations.insert(charge.get::<_, u64>(0)?);
+        units += charge.get::<_, u64>(1)? as f64;
+    }
+    Ok((!iterations.is_empty()).then(|| units / iterations.len() as f64))
+}
+
+/// What the ledger has of one job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobTotals {
+    /// The job's id.
+    pub job: String,
+    /// Who asked.
+    pub analyst: String,
+    /// When it was entered, UTC.
+    pub opened: String,
+    /// When it was last closed, UTC, and why; `None` while it is open.
+    pub closed: Option<(String, String)>,
+    /// Numbers charged.
+    pub queries: u64,
+    /// What is spent, its block included; of the slack nothing is said.
+    pub spent: Spent,
+}
+
+/// Every job's totals, in the order in which they were entered; takes no lock and writes nothing.
+///
+/// # Errors
+/// [`LedgerError::Missing`], or a failure of the database.
+pub fn job_totals(path: &Path) -> Result<Vec<JobTotals>, LedgerError> {
+    let mut connection = schema::connect_read_only(path)?;
+    let connection = connection.transaction()?;
+    let mut closed = std::collections::HashMap::new();
+    let mut select =
+        connection.prepare("SELECT job, kind, time_ms, body FROM events WHERE kind IN ('open', 'close') ORDER BY seq")?;
+    let mut events = select.query([])?;
+    while let Some(event) = events.next()? {
+        let (job, kind): (u64, String) = (event.get(0)?, event.get(1)?);
+        if kind == "open" {
+            closed.remove(&job);
+            continue;
+        }
+        let body: serde_json::Value = serde_json::from_str(event.get_ref(3)?.as_str().unwrap_or_default()).unwrap_or_default();
+        closed.insert(job, (utc(event.get(2)?), body["reason"].as_str().unwrap_or_default().to_owned()));
+    }
+    let mut opened = connection.prepare("SELECT time_ms FROM jobs WHERE seq = ?1")?;
+    let mut totals = Vec::new();
+    for row in rows(&connection)? {
+        totals.push(JobTotals {
+            opened: utc(opened.query_row([row.seq], |time| time.get(0))?),
+            closed: closed.remove(&row.seq),
+            queries: row.queries,
+            spent: Spent { units: row.charge.saturating_add(row.reserved), slack_units: 0, draws: row.queries },
+            job: row.job,
+            analyst: row.analyst,
+        });
+    }
+    Ok(totals)
 }

@@ -5,76 +5,89 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use conclave_common::accounting::Budget;
-use rusqlite::{Connection, OpenFlags, OptionalExtension};
-use time::OffsetDateTime;
-use time::macros::format_description;
+use rusqlite::{Connection, OpenFlags};
 
 use super::LedgerError;
+use super::books::Books;
+use super::entry::{Entry, EventEntry};
+use super::events::Genesis;
+use super::pen::insert;
 
-/// Version of the tables; in `meta` and in SQLite's `user_version`.
-const FORMAT: i32 = 1;
+/// Version of the tables; in the first entry and in SQLite's `user_version`.
+pub(super) const FORMAT: i32 = 2;
 /// SQLite's `application_id`: "CLGR".
 const APPLICATION: i32 = 0x434c_4752;
 
 const TABLES: &str = "
-CREATE TABLE meta (
-  key   TEXT PRIMARY KEY,
-  value TEXT NOT NULL
-) STRICT, WITHOUT ROWID;
+CREATE TABLE events (
+  seq     INTEGER PRIMARY KEY,
+  time_ms INTEGER NOT NULL,
+  kind    TEXT NOT NULL,
+  job     INTEGER NOT NULL,
+  body    TEXT NOT NULL,
+  hash    BLOB NOT NULL
+) STRICT;
 CREATE TABLE jobs (
-  id          INTEGER PRIMARY KEY,
-  job         TEXT NOT NULL UNIQUE,
+  seq         INTEGER PRIMARY KEY,
+  time_ms     INTEGER NOT NULL,
+  job         TEXT NOT NULL,
   analyst     TEXT NOT NULL,
-  spec_digest BLOB NOT NULL CHECK (length(spec_digest) = 32),
+  spec_digest BLOB NOT NULL,
   spec_toml   TEXT NOT NULL,
   cap_epsilon TEXT NOT NULL,
   cap_delta   TEXT NOT NULL,
-  records     INTEGER NOT NULL CHECK (records > 0),
-  opened      TEXT NOT NULL,
-  closed      TEXT,
-  reason      TEXT
+  records     INTEGER NOT NULL,
+  fingerprint BLOB NOT NULL,
+  hash        BLOB NOT NULL
 ) STRICT;
 CREATE TABLE charges (
   seq           INTEGER PRIMARY KEY,
-  time          TEXT NOT NULL,
-  job           INTEGER NOT NULL REFERENCES jobs (id),
-  iteration     INTEGER NOT NULL CHECK (iteration >= 0),
-  chain         INTEGER NOT NULL CHECK (chain >= 0),
-  digest        BLOB NOT NULL CHECK (length(digest) = 32),
-  k_t           INTEGER NOT NULL CHECK (k_t >= 1),
-  s             INTEGER NOT NULL CHECK (s >= 1),
-  charge        INTEGER NOT NULL CHECK (charge >= 1),
-  running_total INTEGER NOT NULL CHECK (running_total >= charge),
-  slack         INTEGER NOT NULL CHECK (slack >= 0),
-  UNIQUE (job, iteration, chain)
+  time_ms       INTEGER NOT NULL,
+  job           INTEGER NOT NULL,
+  iteration     INTEGER NOT NULL,
+  chain         INTEGER NOT NULL,
+  attempt       INTEGER NOT NULL,
+  block         INTEGER NOT NULL,
+  digest        BLOB NOT NULL,
+  theta         BLOB NOT NULL,
+  theta_next    BLOB NOT NULL,
+  k_t           INTEGER NOT NULL,
+  s             INTEGER NOT NULL,
+  charge        INTEGER NOT NULL,
+  running_total INTEGER NOT NULL,
+  slack         INTEGER NOT NULL,
+  hash          BLOB NOT NULL
 ) STRICT;
 CREATE TABLE answers (
-  seq      INTEGER PRIMARY KEY REFERENCES charges (seq),
-  released INTEGER NOT NULL
+  charge   INTEGER PRIMARY KEY,
+  seq      INTEGER NOT NULL,
+  released INTEGER NOT NULL,
+  hash     BLOB NOT NULL
+) STRICT;
+CREATE TABLE totals (
+  job         INTEGER PRIMARY KEY,
+  queries     INTEGER NOT NULL,
+  charge      INTEGER NOT NULL,
+  reserved    INTEGER NOT NULL,
+  last_charge INTEGER NOT NULL
 ) STRICT;
 CREATE VIEW releases AS
-  SELECT c.seq, c.time, j.job, j.analyst, c.iteration, c.chain, hex(c.digest) AS digest, c.k_t, c.s,
+  SELECT c.seq, strftime('%Y-%m-%dT%H:%M:%fZ', c.time_ms / 1000.0, 'unixepoch') AS time, j.job, j.analyst, c.iteration,
+         c.chain, c.attempt, hex(c.digest) AS digest, hex(c.theta) AS theta, hex(c.theta_next) AS theta_next, c.k_t, c.s,
          c.s / 4294967296.0 AS noise_sd, c.charge, c.running_total, c.running_total / 281474976710656.0 AS mu_squared,
          a.released
-  FROM charges c JOIN jobs j ON j.id = c.job LEFT JOIN answers a ON a.seq = c.seq;
+  FROM charges c JOIN jobs j ON j.seq = c.job LEFT JOIN answers a ON a.charge = c.seq;
 ";
 
-/// Text of a float that reads back as the same bits.
-pub(super) fn exact(value: f64) -> String {
-    format!("{value:?}")
-}
-
-/// The time now, UTC, to the millisecond. For people: nothing is decided on it.
-pub(super) fn now() -> String {
-    let format = format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]Z");
-    // The format holds no part that a UTC time lacks, so an error can't occur.
-    OffsetDateTime::now_utc().format(&format).unwrap_or_default()
+/// Unix time in milliseconds. For people: nothing is decided on it.
+pub(super) fn now_ms() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map(|d| i64::try_from(d.as_millis()).unwrap_or(i64::MAX)).unwrap_or_default()
 }
 
 /// Builds the whole ledger under another name, makes it durable, and only then gives it its own: a crash in between
 /// leaves no half-made ledger. The caller holds the lock.
-pub(super) fn create(path: &Path, party: &str, budget: &Budget) -> Result<(), LedgerError> {
+pub(super) fn create(path: &Path, genesis: &Genesis) -> Result<(), LedgerError> {
     let log = with_suffix(path, "-wal");
     if log.exists() {
         return Err(LedgerError::Foreign {
@@ -92,15 +105,10 @@ pub(super) fn create(path: &Path, party: &str, budget: &Budget) -> Result<(), Le
     transaction.execute_batch(TABLES)?;
     transaction.pragma_update(None, "application_id", APPLICATION)?;
     transaction.pragma_update(None, "user_version", FORMAT)?;
-    for (key, value) in [
-        ("format", FORMAT.to_string()),
-        ("party", party.to_owned()),
-        ("epsilon", exact(budget.epsilon)),
-        ("delta", exact(budget.delta)),
-        ("created", now()),
-    ] {
-        transaction.execute("INSERT INTO meta (key, value) VALUES (?1, ?2)", (key, value))?;
-    }
+    let body = genesis.body();
+    let first = Entry::Event(EventEntry { seq: 1, time_ms: now_ms(), kind: Genesis::KIND, job: 0, body: &body });
+    let hash = Books::default().append(&first).map_err(|why| LedgerError::corrupt(path, format!("the first entry {why}")))?;
+    insert(&transaction, &first, &hash)?;
     transaction.commit()?;
     connection.close().map_err(|(_, e)| e)?;
     File::open(&draft).and_then(|f| f.sync_all()).map_err(|e| LedgerError::io(&draft, &e))?;
@@ -111,7 +119,7 @@ pub(super) fn create(path: &Path, party: &str, budget: &Budget) -> Result<(), Le
     sync_folder(path)
 }
 
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(suffix);
     PathBuf::from(name)
@@ -145,27 +153,26 @@ pub(super) fn connect(path: &Path) -> Result<Connection, LedgerError> {
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "fullfsync", true)?;
     connection.pragma_update(None, "checkpoint_fullfsync", true)?;
-    connection.pragma_update(None, "foreign_keys", true)?;
+    check_schema(&connection, path)?;
     Ok(connection)
 }
 
-/// Makes everything that was read at this start durable, before anything is answered from it. A process that was killed
-/// between a write and its sync leaves rows that are read back from the system's cache and may not be on the disk: an
-/// answer sent from such a row could be forgotten by a power cut, and answered afresh.
-pub(super) fn settle(connection: &Connection) -> Result<(), LedgerError> {
-    // Copies the log into the database and syncs both, unless a reader is in the way;
-    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
-    // and the sync of this commit covers what the log still holds.
-    connection.execute("INSERT OR REPLACE INTO meta (key, value) VALUES ('started', ?1)", [now()])?;
-    Ok(())
+/// Copies the log into the database and syncs both, unless a reader is in the way; the sync of the next commit covers
+/// what the log still holds then.
+pub(super) fn checkpoint(connection: &Connection) -> Result<(), LedgerError> {
+    Ok(connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?)
 }
 
 /// Opens an existing ledger for reading; another process may be writing it.
 pub(super) fn connect_read_only(path: &Path) -> Result<Connection, LedgerError> {
+    if !path.try_exists().map_err(|e| LedgerError::io(path, &e))? {
+        return Err(LedgerError::Missing(path.to_owned()));
+    }
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(Duration::from_secs(5))?;
     check_application(&connection, path)?;
+    check_schema(&connection, path)?;
     Ok(connection)
 }
 
@@ -183,24 +190,18 @@ fn check_application(connection: &Connection, path: &Path) -> Result<(), LedgerE
     }
 }
 
-/// One value of `meta`.
-pub(super) fn meta(connection: &Connection, path: &Path, key: &str) -> Result<String, LedgerError> {
-    connection
-        .query_row("SELECT value FROM meta WHERE key = ?1", [key], |row| row.get(0))
-        .optional()?
-        .ok_or_else(|| LedgerError::corrupt(path, format!("its meta table has no {key}")))
-}
-
-/// The ledger must be this party's, made for this very budget.
-pub(super) fn check_meta(connection: &Connection, path: &Path, party: &str, budget: &Budget) -> Result<(), LedgerError> {
-    let found = meta(connection, path, "party")?;
-    if found != party {
-        return Err(LedgerError::Party { file: path.to_owned(), found, expected: party.to_owned() });
-    }
-    let found = (meta(connection, path, "epsilon")?, meta(connection, path, "delta")?);
-    let expected = (exact(budget.epsilon), exact(budget.delta));
-    if found != expected {
-        return Err(LedgerError::Budget { file: path.to_owned(), found, expected });
+/// Tables, columns, views: exactly those of this version. A trigger, say, could rewrite what is written.
+fn check_schema(connection: &Connection, path: &Path) -> Result<(), LedgerError> {
+    type Part = (String, String, Option<String>);
+    let parts = |connection: &Connection| -> rusqlite::Result<Vec<Part>> {
+        let mut select = connection.prepare("SELECT type, name, sql FROM sqlite_schema ORDER BY type, name")?;
+        select.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?.collect()
+    };
+    let expected = Connection::open_in_memory()?;
+    expected.execute_batch(TABLES)?;
+    let found = parts(connection).map_err(|e| LedgerError::corrupt(path, format!("its list of tables can't be read ({e})")))?;
+    if found != parts(&expected)? {
+        return Err(LedgerError::corrupt(path, "its tables are not those of a ledger of this version"));
     }
     Ok(())
 }

@@ -1,66 +1,368 @@
-//! What is checked whenever a ledger is opened: every row's charge and every running total, added up again.
+//! Reading a ledger from its first entry to its last: done at every start, and for every export.
+//!
+//! One pass over each table in the order of its rows, merged by sequence number; a million charges are hashed and added
+//! up again in about a second, so nothing here allocates per row.
 
-use std::collections::HashSet;
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::mpsc::{Receiver, SyncSender};
 
-use conclave_common::accounting::{Spent, charge_units};
-use conclave_common::mechanism::{NoiseScale, Sensitivity};
-use rusqlite::{Connection, Row};
+use rusqlite::{Connection, OpenFlags, Row, Rows};
 
 use super::LedgerError;
+use super::books::Books;
+use super::entry::{AnswerEntry, ChargeEntry, Entry, EventEntry, Hash, JobEntered};
 
-/// A verified ledger's sums.
-pub(super) struct Sums {
-    pub(super) spent: Spent,
-    pub(super) last_seq: i64,
-    pub(super) unanswered: HashSet<i64>,
+/// Charges that the reading thread hands over at a time.
+const BATCH: usize = 1024;
+/// Batches that may wait.
+const WAITING: usize = 16;
+
+/// Reads every entry in order, adds it to the books and gives it to `each`.
+///
+/// # Errors
+/// [`LedgerError::Corrupt`] at the first entry that is missing, damaged or does not follow.
+pub(super) fn read(
+    connection: &Connection,
+    path: &Path,
+    each: impl FnMut(&Entry<'_>, &Hash) -> Result<(), LedgerError>,
+) -> Result<Books, LedgerError> {
+    let mut select = connection.prepare(CHARGES).map_err(|e| unread(path, &e))?;
+    let charges = Charges::Rows(select.query([]).map_err(|e| unread(path, &e))?);
+    merge(connection, path, charges, each)
 }
 
-/// Adds the ledger up. Rows are numbered from 1 without a gap, so that a missing one shows.
-pub(super) fn verify(connection: &Connection, path: &Path) -> Result<Sums, LedgerError> {
-    let mut sums = Sums { spent: Spent::default(), last_seq: 0, unanswered: HashSet::new() };
-    let mut select = connection.prepare(
-        "SELECT c.seq, c.k_t, c.s, c.charge, c.running_total, c.slack, a.seq IS NULL
-         FROM charges c LEFT JOIN answers a ON a.seq = c.seq ORDER BY c.seq",
-    )?;
+/// As [`read`], with a second thread and connection that read the charges: what a start waits for. Nobody else may be
+/// writing.
+///
+/// # Errors
+/// As [`read`].
+pub(super) fn add_up(connection: &Connection, path: &Path) -> Result<Books, LedgerError> {
+    std::thread::scope(|scope| {
+        let (batches, waiting) = std::sync::mpsc::sync_channel(WAITING);
+        scope.spawn(move || {
+            if let Err(e) = hand_over(path, &batches) {
+                // Where nobody listens any more, something else is wrong already.
+                let _ = batches.send(Err(e));
+            }
+        });
+        merge(connection, path, Charges::Thread { waiting, batch: Vec::new().into_iter() }, |_, _| Ok(()))
+    })
+}
+
+fn hand_over(path: &Path, to: &SyncSender<rusqlite::Result<Vec<(ChargeEntry, Hash)>>>) -> rusqlite::Result<()> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    let mut select = connection.prepare(CHARGES)?;
     let mut rows = select.query([])?;
-    while let Some(row) = rows.next()? {
-        let seq = sums.last_seq + 1;
-        add(&mut sums, row, seq)?.map_err(|why| LedgerError::corrupt(path, format!("row {seq} {why}")))?;
-    }
-    let orphans: u64 = connection.query_row(
-        "SELECT count(*) FROM answers a LEFT JOIN charges c ON c.seq = a.seq WHERE c.seq IS NULL",
-        [],
-        |row| row.get(0),
-    )?;
-    match orphans {
-        0 => Ok(sums),
-        n => Err(LedgerError::corrupt(path, format!("{n} answers have no charge"))),
+    loop {
+        let mut batch = Vec::with_capacity(BATCH);
+        while batch.len() < BATCH {
+            match rows.next() {
+                Ok(Some(row)) => batch.push(charge(row)?),
+                Ok(None) => break,
+                Err(e) => {
+                    // What was read before may be wrong already.
+                    let _ = to.send(Ok(batch));
+                    return Err(e);
+                }
+            }
+        }
+        if batch.is_empty() || to.send(Ok(batch)).is_err() {
+            return Ok(());
+        }
     }
 }
 
-fn add(sums: &mut Sums, row: &Row<'_>, seq: i64) -> Result<Result<(), &'static str>, rusqlite::Error> {
-    if row.get::<_, i64>(0)? != seq {
-        return Ok(Err("is missing"));
+fn merge(
+    connection: &Connection,
+    path: &Path,
+    charges: Charges<'_>,
+    mut each: impl FnMut(&Entry<'_>, &Hash) -> Result<(), LedgerError>,
+) -> Result<Books, LedgerError> {
+    let mut books = Books::default();
+    let mut select = Selects::prepare(connection).map_err(|e| unread(path, &e))?;
+    let mut tables = select.open(charges).map_err(|e| unread(path, &e))?;
+    while let Some(found) = tables.next(books.seq() + 1).map_err(|e| unread(path, &e))? {
+        let entry = found.entry();
+        let checked = books.check(&entry, found.hash());
+        checked.map_err(|why| LedgerError::corrupt(path, format!("entry {} {why}", entry.seq())))?;
+        each(&entry, found.hash())?;
     }
-    let (k_t, s, charge): (u64, u64, u64) = (row.get(1)?, row.get(2)?, row.get(3)?);
-    let expected = match (Sensitivity::from_units(k_t), NoiseScale::from_units(s)) {
-        (Ok(k_t), Ok(s)) => charge_units(k_t, s).ok(),
-        _ => None,
+    finish(connection, path, &books, tables.rest())?;
+    Ok(books)
+}
+
+/// A database that can't be read is a damaged one.
+fn unread(path: &Path, error: &rusqlite::Error) -> LedgerError {
+    LedgerError::corrupt(path, format!("it can't be read whole ({error})"))
+}
+
+/// What is checked once every entry is in.
+fn finish(connection: &Connection, path: &Path, books: &Books, more: bool) -> Result<(), LedgerError> {
+    if more {
+        return Err(LedgerError::corrupt(path, format!("entry {} is missing", books.seq() + 1)));
+    }
+    books.finish().map_err(|why| LedgerError::corrupt(path, why))?;
+    check_totals(connection, books).map_err(|e| unread(path, &e))?.map_err(|why| LedgerError::corrupt(path, why))
+}
+
+/// The table of totals is there for quick answers; the entries decide.
+fn check_totals(connection: &Connection, books: &Books) -> rusqlite::Result<Result<(), String>> {
+    let mut select = connection.prepare("SELECT job, queries, charge, reserved, last_charge FROM totals ORDER BY job")?;
+    let mut rows = select.query([])?;
+    for job in books.jobs() {
+        let expected = (job.seq, job.queries, job.spent.units, job.committed().units - job.spent.units, job.last_charge);
+        let found = match rows.next()? {
+            Some(row) => Some((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?)),
+            None => None,
+        };
+        if found != Some(expected) {
+            return Ok(Err(format!("the totals of job {} are not those of its entries", job.id)));
+        }
+    }
+    Ok(rows.next()?.map_or(Ok(()), |_| Err("it has totals of a job that is not entered".into())))
+}
+
+/// An entry as read, with the hash stored beside it.
+enum Found {
+    Charge(ChargeEntry, Hash),
+    Answer(AnswerEntry, Hash),
+    Job(Box<JobRow>),
+    Event(Box<EventRow>),
+}
+
+struct JobRow {
+    seq: u64,
+    time_ms: i64,
+    texts: [String; 5],
+    spec_digest: Hash,
+    records: u64,
+    fingerprint: Vec<u8>,
+    hash: Hash,
+}
+
+struct EventRow {
+    seq: u64,
+    time_ms: i64,
+    kind: String,
+    job: u64,
+    body: String,
+    hash: Hash,
+}
+
+impl Found {
+    fn hash(&self) -> &Hash {
+        match self {
+            Found::Charge(_, hash) | Found::Answer(_, hash) => hash,
+            Found::Job(row) => &row.hash,
+            Found::Event(row) => &row.hash,
+        }
+    }
+
+    fn entry(&self) -> Entry<'_> {
+        match self {
+            Found::Charge(entry, _) => Entry::Charge(*entry),
+            Found::Answer(entry, _) => Entry::Answer(*entry),
+            Found::Job(row) => {
+                let [job, analyst, spec_toml, cap_epsilon, cap_delta] = row.texts.each_ref().map(String::as_str);
+                Entry::Job(JobEntered {
+                    seq: row.seq,
+                    time_ms: row.time_ms,
+                    job,
+                    analyst,
+                    spec_digest: &row.spec_digest,
+                    spec_toml,
+                    cap_epsilon,
+                    cap_delta,
+                    records: row.records,
+                    fingerprint: &row.fingerprint,
+                })
+            }
+            Found::Event(row) => {
+                let EventRow { seq, time_ms, ref kind, job, ref body, .. } = **row;
+                Entry::Event(EventEntry { seq, time_ms, kind, job, body })
+            }
+        }
+    }
+}
+
+const CHARGES: &str = "SELECT seq, time_ms, job, iteration, chain, attempt, block, digest, theta, theta_next, k_t, s, charge,
+                              running_total, slack, hash FROM charges ORDER BY seq";
+
+/// Where charges come from.
+enum Charges<'s> {
+    Rows(Rows<'s>),
+    Thread { waiting: Receiver<rusqlite::Result<Vec<(ChargeEntry, Hash)>>>, batch: std::vec::IntoIter<(ChargeEntry, Hash)> },
+}
+
+impl Charges<'_> {
+    fn pull(&mut self) -> rusqlite::Result<Option<(ChargeEntry, Hash)>> {
+        match self {
+            Self::Rows(rows) => rows.next()?.map(charge).transpose(),
+            Self::Thread { waiting, batch } => loop {
+                if let Some(next) = batch.next() {
+                    return Ok(Some(next));
+                }
+                match waiting.recv() {
+                    Ok(more) => *batch = more?.into_iter(),
+                    Err(_) => return Ok(None),
+                }
+            },
+        }
+    }
+}
+
+struct Selects<'c> {
+    answers: rusqlite::Statement<'c>,
+    jobs: rusqlite::Statement<'c>,
+    events: rusqlite::Statement<'c>,
+}
+
+impl<'c> Selects<'c> {
+    fn prepare(connection: &'c Connection) -> rusqlite::Result<Self> {
+        Ok(Self {
+            answers: connection.prepare("SELECT charge, seq, released, hash FROM answers ORDER BY charge")?,
+            jobs: connection.prepare(
+                "SELECT seq, time_ms, job, analyst, spec_toml, cap_epsilon, cap_delta, spec_digest, records, fingerprint, hash
+                 FROM jobs ORDER BY seq",
+            )?,
+            events: connection.prepare("SELECT seq, time_ms, kind, job, body, hash FROM events ORDER BY seq")?,
+        })
+    }
+
+    fn open<'s>(&'s mut self, charges: Charges<'s>) -> rusqlite::Result<Tables<'s>> {
+        let mut tables = Tables {
+            charges,
+            charge: None,
+            answers: Table::new(self.answers.query([])?, answer),
+            jobs: Table::new(self.jobs.query([])?, job),
+            events: Table::new(self.events.query([])?, event),
+            later: BTreeMap::new(),
+        };
+        tables.charge = tables.charges.pull()?;
+        tables.answers.step()?;
+        tables.jobs.step()?;
+        tables.events.step()?;
+        Ok(tables)
+    }
+}
+
+/// A table being read, one row ahead.
+struct Table<'s, T> {
+    rows: Rows<'s>,
+    ahead: Option<T>,
+    read: fn(&Row<'_>) -> rusqlite::Result<T>,
+}
+
+impl<'s, T> Table<'s, T> {
+    fn new(rows: Rows<'s>, read: fn(&Row<'_>) -> rusqlite::Result<T>) -> Self {
+        Self { rows, ahead: None, read }
+    }
+
+    /// Gives the row ahead and reads the next.
+    fn step(&mut self) -> rusqlite::Result<Option<T>> {
+        let next = match self.rows.next()? {
+            Some(row) => Some((self.read)(row)?),
+            None => None,
+        };
+        Ok(std::mem::replace(&mut self.ahead, next))
+    }
+}
+
+struct Tables<'s> {
+    charges: Charges<'s>,
+    /// The charge ahead.
+    charge: Option<(ChargeEntry, Hash)>,
+    answers: Table<'s, (AnswerEntry, Hash)>,
+    jobs: Table<'s, JobRow>,
+    events: Table<'s, EventRow>,
+    /// Answers stand in the order of their charges; those given after a restart come later in the ledger.
+    later: BTreeMap<u64, (AnswerEntry, Hash)>,
+}
+
+impl Tables<'_> {
+    /// The entry of number `seq`; or the next event, should `seq` be left out by an unlock. `None` where there is neither.
+    fn next(&mut self, seq: u64) -> rusqlite::Result<Option<Found>> {
+        if self.charge.as_ref().is_some_and(|(e, _)| e.seq == seq) {
+            let next = self.charges.pull()?;
+            return Ok(std::mem::replace(&mut self.charge, next).map(|(entry, hash)| Found::Charge(entry, hash)));
+        }
+        if self.answers.ahead.as_ref().is_some_and(|(e, _)| e.seq == seq) {
+            return Ok(self.answers.step()?.map(|(entry, hash)| Found::Answer(entry, hash)));
+        }
+        if self.events.ahead.as_ref().is_some_and(|e| e.seq == seq) {
+            return Ok(self.events.step()?.map(|row| Found::Event(Box::new(row))));
+        }
+        if self.jobs.ahead.as_ref().is_some_and(|e| e.seq == seq) {
+            return Ok(self.jobs.step()?.map(|row| Found::Job(Box::new(row))));
+        }
+        while !self.later.contains_key(&seq) {
+            match self.answers.step()? {
+                Some((entry, hash)) => self.later.insert(entry.seq, (entry, hash)),
+                None => break,
+            };
+        }
+        if let Some((entry, hash)) = self.later.remove(&seq) {
+            return Ok(Some(Found::Answer(entry, hash)));
+        }
+        // The books say whether an entry with another number may stand here.
+        Ok(self.events.step()?.map(|row| Found::Event(Box::new(row))))
+    }
+
+    fn rest(&self) -> bool {
+        self.charge.is_some()
+            || self.answers.ahead.is_some()
+            || self.jobs.ahead.is_some()
+            || self.events.ahead.is_some()
+            || !self.later.is_empty()
+    }
+}
+
+fn charge(row: &Row<'_>) -> rusqlite::Result<(ChargeEntry, Hash)> {
+    let entry = ChargeEntry {
+        seq: row.get(0)?,
+        time_ms: row.get(1)?,
+        job: row.get(2)?,
+        iteration: row.get(3)?,
+        chain: row.get(4)?,
+        attempt: row.get(5)?,
+        block: row.get(6)?,
+        digest: row.get(7)?,
+        theta: row.get(8)?,
+        theta_next: row.get(9)?,
+        k_t: row.get(10)?,
+        s: row.get(11)?,
+        charge: row.get(12)?,
+        running_total: row.get(13)?,
+        slack: row.get(14)?,
     };
-    if expected != Some(charge) {
-        return Ok(Err("has a charge that its sensitivity and noise don't give"));
-    }
-    let (total, slack): (u64, u64) = (row.get(4)?, row.get(5)?);
-    let sum = sums.spent.units.checked_add(charge);
-    if sum != Some(total) {
-        return Ok(Err("has a running total that is not the sum of the charges"));
-    }
-    let Some(slack) = sums.spent.slack_units.checked_add(slack) else { return Ok(Err("has an impossible slack")) };
-    sums.spent = Spent { units: total, slack_units: slack, draws: sums.spent.draws + 1 };
-    sums.last_seq = seq;
-    if row.get(6)? {
-        sums.unanswered.insert(seq);
-    }
-    Ok(Ok(()))
+    Ok((entry, row.get(15)?))
+}
+
+fn answer(row: &Row<'_>) -> rusqlite::Result<(AnswerEntry, Hash)> {
+    Ok((AnswerEntry { charge: row.get(0)?, seq: row.get(1)?, released: row.get(2)? }, row.get(3)?))
+}
+
+fn job(row: &Row<'_>) -> rusqlite::Result<JobRow> {
+    Ok(JobRow {
+        seq: row.get(0)?,
+        time_ms: row.get(1)?,
+        texts: [row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?, row.get(6)?],
+        spec_digest: row.get(7)?,
+        records: row.get(8)?,
+        fingerprint: row.get(9)?,
+        hash: row.get(10)?,
+    })
+}
+
+fn event(row: &Row<'_>) -> rusqlite::Result<EventRow> {
+    Ok(EventRow {
+        seq: row.get(0)?,
+        time_ms: row.get(1)?,
+        kind: row.get(2)?,
+        job: row.get(3)?,
+        body: row.get(4)?,
+        hash: row.get(5)?,
+    })
 }

@@ -60,7 +60,7 @@ impl Session {
     /// Greets, and opens the job.
     pub(crate) async fn open(&mut self) -> party_frame::Body {
         assert!(matches!(self.receive().await, party_frame::Body::Hello(h) if h.protocol == 1));
-        self.send(coordinator_frame::Body::Welcome(v1::Welcome { protocol: 1, software: "test".into() })).await;
+        self.send(coordinator_frame::Body::Welcome(v1::Welcome { protocol: 1, software: "test".into(), head: Vec::new() })).await;
         self.send(coordinator_frame::Body::OpenJob(v1::OpenJob {
             job: JOB.into(),
             analyst: "alice".into(),
@@ -87,6 +87,7 @@ pub(crate) fn query(iteration: u64) -> coordinator_frame::Body {
         job: JOB.into(),
         iteration,
         proposals: vec![proposal(0, 1e-4), proposal(1, -1e-4)],
+        attempt: 0,
     })
 }
 

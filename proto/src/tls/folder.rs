@@ -78,6 +78,16 @@ impl IdentityDir {
         &self.folder
     }
 
+    /// The certificate chain, PEM, leaf first.
+    pub(super) fn certificate_pem(&self) -> &str {
+        &self.certificate_pem
+    }
+
+    pub(super) fn signing_key(&self) -> Result<Arc<dyn rustls::sign::SigningKey>, Fault> {
+        super::sign::load_key(private_key(&self.folder, &self.key_pem)?)
+            .map_err(|e| fault(&self.folder, KEY, &format!("cannot be used: {e}")))
+    }
+
     /// Checks that the certificate has the role that the program needs.
     ///
     /// # Errors

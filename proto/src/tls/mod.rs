@@ -8,8 +8,10 @@
 mod connect;
 mod explain;
 mod folder;
+mod sign;
 mod verifier;
 
 pub use connect::connect;
 pub use explain::explain_in_chain;
 pub use folder::IdentityDir;
+pub use sign::{Signature, check_certificate, verify};

@@ -12,9 +12,9 @@ use conclave_tests::study;
 
 const EXE: &str = env!("CARGO_BIN_EXE_conclave-e2e");
 
-/// A set-up with the study's columns; the data file lies in the cluster's folder under this name.
+/// A set-up with the study's columns, without a reply delay: it costs time here, and has tests of its own.
 fn setup<'a>(name: &'a str, data: &'a std::path::Path, epsilon: f64) -> PartySetup<'a> {
-    PartySetup { name, data, columns: &study::COLUMNS, epsilon, data_extra: "", policy_extra: "" }
+    PartySetup { name, data, columns: &study::COLUMNS, epsilon, data_extra: "", policy_extra: "reply_delay_ms = 0" }
 }
 
 /// Parties of these names, each with `rows` records of the study and this epsilon, attached.

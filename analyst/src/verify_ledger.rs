@@ -1,0 +1,106 @@
+//! `conclave verify-ledger`: an auditor's check of an exported ledger, without the party's machine.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, SystemTime};
+
+use clap::Args;
+use conclave_common::accounting::gaussian_dp;
+use conclave_party::ledger::events::hex;
+use conclave_party::ledger::export::{Checked, check};
+use conclave_proto::error::{ErrorCode, Fault};
+use conclave_proto::identity::Role;
+use conclave_proto::tls::{Signature, check_certificate, verify};
+use serde_json::json;
+
+use crate::files;
+use crate::output::say;
+
+/// Check a ledger that a data owner has exported: every entry, every sum, and the owner's signature
+///
+/// The file is what `conclave-party export` writes. Checked are: that no entry is missing, changed or out of order (each
+/// carries the hash of the one before), that every charge follows from its sensitivity and noise, that the running totals
+/// add up and stay within the budget, that no number was released without a charge of its own, and that the party's key
+/// has signed the whole. With --ca, also that the consortium's CA had signed the party's certificate at the time.
+#[derive(Args)]
+pub(crate) struct VerifyLedgerArgs {
+    /// The exported ledger
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// The consortium's CA certificate, to check the signer's certificate with
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &VerifyLedgerArgs) -> Result<ExitCode, Fault> {
+    let file = File::open(&args.file).map_err(|e| files::fault(&args.file, "be read", &e))?;
+    let refused = |why: String| Fault::new(ErrorCode::Unauthenticated, format!("{}: {why}", args.file.display()));
+    let checked = check(BufReader::with_capacity(1 << 16, file)).map_err(refused)?;
+    let signature = Signature {
+        bytes: checked.seal.signature_bytes().ok_or_else(|| refused("the signature is not hexadecimal".to_owned()))?,
+        scheme: checked.seal.scheme.clone(),
+        certificate: checked.seal.certificate.clone(),
+    };
+    let signer = verify(&checked.signed, &signature).map_err(|fault| refused(fault.message))?;
+    if signer.role != Role::Party || signer.name != checked.header.party {
+        return Err(refused(format!("the ledger is party {}'s and was signed by {signer}", checked.header.party)));
+    }
+    if let Some(ca) = &args.ca {
+        let exported = SystemTime::UNIX_EPOCH + Duration::from_millis(u64::try_from(checked.header.exported_ms).unwrap_or(0));
+        check_certificate(&signature.certificate, &files::read(ca)?, exported).map_err(|fault| refused(fault.message))?;
+    }
+    tell(&checked, args)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn tell(checked: &Checked, args: &VerifyLedgerArgs) -> Result<(), Fault> {
+    let books = &checked.books;
+    let budget = books.budget().ok_or_else(|| Fault::new(ErrorCode::Internal, "the ledger has no budget"))?;
+    let mu_squared = books.spent().mu_squared();
+    let epsilon = if mu_squared > 0.0 { gaussian_dp::epsilon(mu_squared.sqrt(), budget.delta) } else { 0.0 };
+    let queries: u64 = books.jobs().iter().map(|job| job.queries).sum();
+    if args.json {
+        let jobs: Vec<_> = books
+            .jobs()
+            .iter()
+            .map(|job| json!({ "job": job.id, "analyst": job.analyst, "queries": job.queries, "mu_squared": job.spent.mu_squared() }))
+            .collect();
+        say!(
+            "{}",
+            json!({
+                "party": checked.header.party, "entries": books.seq(), "head": hex(&books.hash()), "jobs": jobs,
+                "queries": queries, "released": books.answers(), "mu_squared_spent": mu_squared, "epsilon_spent": epsilon,
+                "epsilon_budget": budget.epsilon, "delta": budget.delta, "unit": budget.unit.to_string(),
+                "certificate_checked": args.ca.is_some(),
+            })
+        );
+        return Ok(());
+    }
+    say!(
+        "The ledger of party {} holds: {} entries, {} numbers charged and {} released, in {} jobs.\n\
+         Spent: epsilon = {epsilon:.6} of {} at delta = {}, mu^2 = {mu_squared:.6}; protects one {}.\n\
+         Head: entry {}, {}\n\
+         Signed by {}; {}.",
+        checked.header.party,
+        books.seq(),
+        queries,
+        books.answers(),
+        books.jobs().len(),
+        budget.epsilon,
+        budget.delta,
+        budget.unit,
+        books.seq(),
+        hex(&books.hash()),
+        checked.header.party,
+        match args.ca {
+            Some(_) => "the CA had signed its certificate",
+            None => "its certificate was not checked against a CA (--ca ca.pem)",
+        }
+    );
+    Ok(())
+}

@@ -1,0 +1,204 @@
+//! The owner's word, on the answering thread: jobs that wait for it, and jobs that lose it while they run.
+
+use std::collections::HashMap;
+use std::time::Instant;
+
+use conclave_common::sampler::Holding;
+use conclave_proto::error::{ErrorCode, Fault};
+use conclave_proto::v1::{self, party_frame::Body};
+
+use super::Answerer;
+use super::thread::{Outbox, reply};
+use crate::config::Approve;
+use crate::consent::{ConsentError, ConsentStore, Decider, Standing};
+use crate::ledger::LedgerError;
+use crate::presence::Announcement;
+
+/// What becomes of a coordinator's wish to open a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Opening {
+    /// It is open, on this.
+    Opened(Holding),
+    /// Its owner has yet to decide.
+    Pending,
+}
+
+/// The owner's decisions, and who waits for them.
+#[derive(Default)]
+pub(super) struct Consent {
+    store: Option<ConsentStore>,
+    /// Jobs without a decision, as asked on the newest stream.
+    waiting: HashMap<String, (v1::OpenJob, Outbox)>,
+    /// Where the word about an open job goes.
+    outboxes: HashMap<String, Outbox>,
+    /// Tells the owner's `status` how the ledger is.
+    presence: Option<Announcement>,
+    problem: Option<String>,
+}
+
+impl Answerer {
+    /// Lets the owner's decisions count. Without them only `approve = "automatic"` admits a job.
+    #[must_use]
+    pub fn with_consent(mut self, store: ConsentStore) -> Self {
+        self.consent.store = Some(store);
+        self
+    }
+
+    /// Lets the owner's `status` know how the ledger is.
+    pub(crate) fn announced_by(mut self, presence: Announcement) -> Self {
+        self.consent.presence = Some(presence);
+        self.note_health();
+        self
+    }
+
+    /// Announces a change in whether the ledger answers.
+    pub(super) fn note_health(&mut self) {
+        let problem = self.ledger.halted().map(str::to_owned).or_else(|| self.ledger.behind().map(|e| e.to_string()));
+        if problem != self.consent.problem {
+            if let Some(presence) = &self.consent.presence {
+                presence.set_ledger(problem.clone());
+            }
+            self.consent.problem = problem;
+        }
+    }
+
+    /// Enters a decision on a job into the ledger, whose chain of hashes keeps it.
+    pub(super) fn enter_decision(&mut self, job: &str, act: &str) -> Result<(), LedgerError> {
+        let Some(store) = &self.consent.store else { return Ok(()) };
+        let decided = store.request(job).ok().and_then(|request| request.decided);
+        let particulars = match decided {
+            Some(d) => serde_json::json!({ "by": d.decider, "decided": d.time, "reason": d.reason }),
+            None => serde_json::json!({}),
+        };
+        self.ledger.enter_act(act, Some(job), &particulars)
+    }
+
+    /// Where the job stands with its owner, whom the policy may speak for; enters it where it is new.
+    pub(super) fn consented(&mut self, request: &v1::OpenJob, digest: &[u8; 32]) -> Result<Standing, Fault> {
+        let automatic = self.policy.approve == Approve::Automatic;
+        let Some(store) = &mut self.consent.store else {
+            return if automatic { Ok(Standing::Approved) } else { Ok(Standing::Awaiting) };
+        };
+        let standing = store.ask(request, digest).map_err(fault)?;
+        if standing == Standing::Awaiting && automatic {
+            store.decide(&request.job, Standing::Approved, Decider::Policy, "within the limits of [policy]").map_err(fault)?;
+            return Ok(Standing::Approved);
+        }
+        Ok(standing)
+    }
+
+    /// Opens a job, or notes who waits for the owner's word on it, and replies.
+    pub(super) fn open_or_wait(&mut self, request: v1::OpenJob, received: Instant, outbox: Outbox) {
+        let job = request.job.clone();
+        self.consent.waiting.remove(&job);
+        let body = match self.open_held(&request, received) {
+            Ok(Opening::Opened(holding)) => {
+                self.consent.outboxes.insert(job.clone(), outbox.clone());
+                let head = self.ledger.head().to_bytes();
+                Body::JobOpened(v1::JobOpened { head, ..conclave_proto::convert::opened_to_wire(&job, &holding) })
+            }
+            Ok(Opening::Pending) => {
+                tracing::info!("job {job} of analyst {} awaits your decision: conclave-party approve {job}", request.analyst);
+                self.consent.waiting.insert(job.clone(), (request, outbox.clone()));
+                Body::JobPending(v1::JobPending { job, reason: String::new() })
+            }
+            // Not for good: the owner can mend it.
+            Err(fault) if fault.code == ErrorCode::Unreachable => Body::JobPending(v1::JobPending { job, reason: fault.message }),
+            Err(fault) => refusal(job, &fault),
+        };
+        reply(&outbox, body);
+    }
+
+    /// Acts on what the owner has decided: opens what is approved, refuses what is rejected, and stops what is revoked.
+    pub fn consent_changed(&mut self) {
+        let waiting = std::mem::take(&mut self.consent.waiting);
+        for (job, (request, outbox)) in waiting {
+            match self.stands(&job) {
+                Ok(Standing::Awaiting) => drop(self.consent.waiting.insert(job, (request, outbox))),
+                _ => self.open_or_wait(request, Instant::now(), outbox),
+            }
+        }
+        for job in self.jobs.keys().cloned().collect::<Vec<_>>() {
+            match self.stands(&job) {
+                Ok(Standing::Approved) => {}
+                Ok(_) => self.withdraw(&job),
+                // Whether there is consent can't be told, so there is none.
+                Err(_) => self.withdraw(&job),
+            }
+        }
+    }
+
+    /// Whether a query of a job that isn't open is refused by its owner's word.
+    pub(super) fn is_withdrawn(&self, job: &str) -> bool {
+        matches!(self.stands(job), Ok(Standing::Revoked | Standing::Rejected) | Err(_))
+    }
+
+    /// Forgets a job that has ended.
+    pub(super) fn forget_consent(&mut self, job: &str) {
+        self.consent.waiting.remove(job);
+        self.consent.outboxes.remove(job);
+    }
+
+    fn stands(&self, job: &str) -> Result<Standing, ()> {
+        let Some(store) = &self.consent.store else { return Ok(Standing::Approved) };
+        match store.standing(job) {
+            Ok(standing) => Ok(standing.unwrap_or(Standing::Awaiting)),
+            Err(e) => {
+                tracing::error!("your decisions can't be read, so no job has your consent: {e}");
+                Err(())
+            }
+        }
+    }
+
+    fn withdraw(&mut self, job: &str) {
+        let reason = self.reason(job);
+        tracing::warn!("job {job}: consent withdrawn, it is answered no more{reason}");
+        let outbox = self.consent.outboxes.remove(job);
+        // A failure has been logged, and the ledger answers no more.
+        drop(self.enter_decision(job, "revoke"));
+        drop(self.close(job, "consent withdrawn"));
+        if let Some(outbox) = outbox {
+            reply(&outbox, refusal(job.to_owned(), &withdrawn(reason).at_party(self.party.clone())));
+        }
+    }
+
+    /// The owner's reason as the rest of a sentence; empty where none was given.
+    fn reason(&self, job: &str) -> String {
+        let request = self.consent.store.as_ref().and_then(|store| store.request(job).ok());
+        let decided = request.and_then(|request| request.decided);
+        decided.map(|d| d.reason).filter(|r| !r.is_empty()).map(|r| format!(": {r}")).unwrap_or_default()
+    }
+
+    /// The refusal of a job that its owner has decided against.
+    pub(super) fn decided_against(&self, job: &str, standing: Standing) -> Fault {
+        let reason = self.reason(job);
+        match standing {
+            Standing::Revoked => withdrawn(reason),
+            _ => Fault::new(ErrorCode::Policy, format!("the data owner has rejected this job{reason}")),
+        }
+    }
+}
+
+fn withdrawn(reason: String) -> Fault {
+    Fault::new(ErrorCode::Policy, format!("the data owner has withdrawn the consent to this job{reason}"))
+}
+
+fn refusal(job: String, fault: &Fault) -> Body {
+    Body::JobRefused(v1::JobRefused { job, code: fault.code.as_str().into(), reason: fault.to_string() })
+}
+
+fn fault(error: ConsentError) -> Fault {
+    match error {
+        ConsentError::Changed(_) => Fault::new(ErrorCode::Conflict, error.to_string()),
+        ConsentError::Crowded(_) => Fault::new(ErrorCode::Policy, error.to_string()),
+        ConsentError::TooLong => Fault::new(ErrorCode::InvalidInput, error.to_string()),
+        // What failed is the owner's to know; the log has it.
+        _ => {
+            tracing::error!("your decisions can't be read: {error}");
+            Fault::new(ErrorCode::Internal, "the party can't read its owner's decisions")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

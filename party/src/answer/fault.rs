@@ -1,0 +1,159 @@
+//! Faults that tests plant in the answer path, to see that the audit finds them. None of this is in a shipped build.
+
+use std::collections::HashMap;
+
+use conclave_common::job::JobSpec;
+use conclave_common::mechanism::{LatticeSum, STEP, Sensitivity};
+use conclave_common::model::{Model, ModelData, Step};
+use conclave_proto::convert::{AnswerStatus, query_from_wire};
+use conclave_proto::v1;
+
+use super::Answerer;
+
+/// A fault in how a message is answered.
+#[derive(Clone)]
+pub(crate) enum Fault {
+    /// Another question under an answered id is answered, with the noise of the first.
+    ReusedNoise(HashMap<(String, u64), (v1::Query, Vec<i64>)>),
+    /// The sum in log-likelihood units, noise and all, as a float's bits.
+    FloatOnTheWire,
+    /// Records that are no numbers are an error, found before anything is charged.
+    UnchargedError,
+    /// The message is charged when the next one comes.
+    ChargeAfterAnswer(Option<v1::Query>),
+}
+
+impl Answerer {
+    /// The outcome of a message, with the planted fault, if any.
+    pub(super) fn outcome(&mut self, request: v1::Query) -> Result<Vec<i64>, AnswerStatus> {
+        match self.fault.take() {
+            None => self.honest(request),
+            Some(Fault::FloatOnTheWire) => {
+                self.fault = Some(Fault::FloatOnTheWire);
+                let float = |units: i64| (units as f64 * STEP).to_bits() as i64;
+                self.honest(request).map(|values| values.into_iter().map(float).collect())
+            }
+            Some(Fault::UnchargedError) => {
+                self.fault = Some(Fault::UnchargedError);
+                if self.jobs[&request.job].data.outcome.iter().any(|y| y.is_nan()) {
+                    return Err(AnswerStatus::Invalid);
+                }
+                self.honest(request)
+            }
+            Some(Fault::ChargeAfterAnswer(pending)) => {
+                if let Some(message) = pending
+                    && self.jobs.contains_key(&message.job)
+                {
+                    let _ = self.honest(message);
+                }
+                let values = self.sums_in_the_clear(&request);
+                let noise = self.jobs[&request.job].spec.privacy.noise;
+                self.fault = Some(Fault::ChargeAfterAnswer(Some(request)));
+                let release = |sum: i64| LatticeSum::from_units_for_test(sum).add_noise(self.noise.draw(noise));
+                Ok(values.into_iter().map(release).collect())
+            }
+            Some(Fault::ReusedNoise(mut seen)) => {
+                let id = (request.job.clone(), request.iteration);
+                let outcome = match (self.honest(request.clone()), seen.get(&id)) {
+                    (Err(AnswerStatus::Conflict), Some((first, released))) => {
+                        let (before, now) = (self.sums_in_the_clear(first), self.sums_in_the_clear(&request));
+                        Ok(released.iter().zip(before).zip(now).map(|((r, before), now)| r - before + now).collect())
+                    }
+                    (Ok(values), _) => {
+                        seen.insert(id, (request, values.clone()));
+                        Ok(values)
+                    }
+                    (refusal, _) => refusal,
+                };
+                self.fault = Some(Fault::ReusedNoise(seen));
+                outcome
+            }
+        }
+    }
+
+    fn sums_in_the_clear(&self, request: &v1::Query) -> Vec<i64> {
+        let active = &self.jobs[&request.job];
+        let queries = query_from_wire(request.clone()).expect("a query of the audit");
+        let one = |from: &[f64], to: &[f64]| {
+            let per_record = conclave_common::mechanism::sensitivity(active.model.bound(from, to), None).expect("a bound");
+            let k_t = self.budget.unit.sensitivity(per_record).expect("a sensitivity");
+            active.model.lattice_sum(&active.data, from, to, k_t).open_for_test()
+        };
+        queries.iter().map(|q| one(&q.from, &q.to)).collect()
+    }
+
+    /// Ids of the open jobs.
+    pub(crate) fn open_jobs(&self) -> Vec<String> {
+        self.jobs.keys().cloned().collect()
+    }
+
+    /// Puts a faulty model in the place of a job's own.
+    pub(crate) fn plant_model(&mut self, job: &str, plant: impl FnOnce(Box<dyn Model>, &JobSpec) -> Box<dyn Model>) {
+        let mut active = self.jobs.remove(job).expect("an open job");
+        active.model = plant(active.model, &active.spec);
+        self.jobs.insert(job.to_owned(), active);
+    }
+}
+
+/// A model that charges a sensitivity too small by a factor and clamps at the full one.
+pub(crate) struct TooSmall(pub(crate) Box<dyn Model>, pub(crate) f64);
+
+/// A model that does not clamp what is not a number: it comes out of the rounding as some integer.
+pub(crate) struct NanNotClamped(pub(crate) Box<dyn Model>);
+
+/// A model that reports to a test when it reads the records.
+pub(crate) struct Watched(pub(crate) Box<dyn Model>, pub(crate) Box<dyn Fn() + Send + Sync>);
+
+macro_rules! as_inner {
+    () => {
+        fn parameter_names(&self) -> &[String] {
+            self.0.parameter_names()
+        }
+        fn information_bound(&self) -> Vec<f64> {
+            self.0.information_bound()
+        }
+        fn log_likelihood(&self, data: &ModelData, theta: &[f64]) -> f64 {
+            self.0.log_likelihood(data, theta)
+        }
+        fn to_original(&self, theta: &[f64]) -> Vec<f64> {
+            self.0.to_original(theta)
+        }
+    };
+}
+
+impl Model for TooSmall {
+    as_inner!();
+    fn bound(&self, from: &[f64], to: &[f64]) -> f64 {
+        self.0.bound(from, to) / self.1
+    }
+    fn lattice_sums(&self, data: &ModelData, steps: &[Step<'_>]) -> Vec<LatticeSum> {
+        let wide = |k_t: Sensitivity| Sensitivity::from_units((k_t.units() as f64 * self.1) as u64).expect("a sensitivity");
+        let steps: Vec<_> = steps.iter().map(|(from, to, k_t)| (*from, *to, wide(*k_t))).collect();
+        self.0.lattice_sums(data, &steps)
+    }
+}
+
+impl Model for NanNotClamped {
+    as_inner!();
+    fn bound(&self, from: &[f64], to: &[f64]) -> f64 {
+        self.0.bound(from, to)
+    }
+    fn lattice_sums(&self, data: &ModelData, steps: &[Step<'_>]) -> Vec<LatticeSum> {
+        const ROUNDER: f64 = 6_755_399_441_055_744.0;
+        let garbage: i64 = (f64::NAN + ROUNDER).to_bits().cast_signed().wrapping_sub(ROUNDER.to_bits().cast_signed());
+        let bad = data.outcome.iter().filter(|y| y.is_nan()).count() as i64;
+        let sums = self.0.lattice_sums(data, steps);
+        sums.into_iter().map(|sum| sum.merge(LatticeSum::from_units_for_test(bad * garbage))).collect()
+    }
+}
+
+impl Model for Watched {
+    as_inner!();
+    fn bound(&self, from: &[f64], to: &[f64]) -> f64 {
+        self.0.bound(from, to)
+    }
+    fn lattice_sums(&self, data: &ModelData, steps: &[Step<'_>]) -> Vec<LatticeSum> {
+        self.1();
+        self.0.lattice_sums(data, steps)
+    }
+}

@@ -1,0 +1,191 @@
+//! How long an answer takes at worst: measured on made-up records, before a job's first query.
+//!
+//! The delay of replies is public, so nothing about the records may enter it. What is measured is the whole answer path with
+//! a ledger of its own in the same folder (the disk's syncs are most of it) on made-up records of the shard's shape, at
+//! parameter values that are ordinary and at ones that are at the ends of what arithmetic can do.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use conclave_common::accounting::PrivacyUnit;
+use conclave_common::job::{ColumnSpec, JobSpec, LEAST_MAGNITUDE};
+use conclave_common::model::{ModelData, Persons};
+use conclave_proto::v1;
+
+use super::stage::Stage;
+
+/// Passes that are measured, at least and at most.
+const PASSES: std::ops::RangeInclusive<u64> = 24..=200;
+/// After this long the least number of passes will do.
+const LONG_ENOUGH: Duration = Duration::from_millis(400);
+/// On top of what nearly every pass takes: a quarter, and this.
+const MARGIN: Duration = Duration::from_micros(200);
+
+/// The delays of one job's replies. Public.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct JobDelay {
+    /// Of an answer to as many proposals as the job has chains; a longer message waits for as many times more.
+    pub(crate) answer: Duration,
+    /// Of opening the job, counted from when the shard begins to be read for it.
+    pub(crate) open: Duration,
+    /// The job's chains.
+    pub(crate) chains: usize,
+}
+
+impl JobDelay {
+    /// The delay of an answer to `asked` proposals.
+    pub(crate) fn of(&self, asked: usize) -> Duration {
+        self.answer.saturating_mul(u32::try_from(asked.div_ceil(self.chains.max(1)).max(1)).unwrap_or(u32::MAX))
+    }
+}
+
+/// A delay above `worst`: a quarter more and a margin, rounded up to a step of 0.25 ms or, beyond 10 ms, about 5%.
+pub(super) fn above(worst: Duration) -> Duration {
+    let millis = (worst.mul_f64(1.25) + MARGIN).as_secs_f64() * 1e3;
+    let mut step = 0.25;
+    for next in [0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0] {
+        if millis > 40.0 * step {
+            step = next;
+        }
+    }
+    Duration::from_secs_f64((millis / step).ceil() * step * 1e-3)
+}
+
+/// Measures a job on made-up records of a public number. `folder` is the ledger's.
+///
+/// # Errors
+/// A sentence where the measurement can't be made, as on a full disk.
+pub(super) fn measure(job: &Rehearsal<'_>, folder: &Path) -> Result<JobDelay, String> {
+    let scratch = Scratch::new(folder).map_err(|e| format!("cannot make {SCRATCH} in {}: {e}", folder.display()))?;
+    let began = Instant::now();
+    let data = job.made_up();
+    let binding = began.elapsed();
+    // No noise is kept in stock: every draw is made on demand, as the slowest answer's are.
+    let mut stage = Stage::new(&scratch.0, job.spec.privacy.budget.of(job.unit))?;
+    stage.put_on(JOB, job.spec, data)?;
+    let mut times = Vec::new();
+    let began = Instant::now();
+    for pass in 0..*PASSES.end() {
+        if pass >= *PASSES.start() && began.elapsed() > LONG_ENOUGH {
+            break;
+        }
+        let request = job.request(pass);
+        let asked = Instant::now();
+        let answer = stage.answerer.answer(request);
+        times.push(asked.elapsed());
+        if answer.status != Some(0) {
+            return Err(format!("a made-up query was refused with status {:?}", answer.status));
+        }
+    }
+    times.sort();
+    // What takes longer than nearly all passes was held up by the disk or the system, whatever the records are: such a reply
+    // leaves at the next multiple, and one in twenty of those at a job's opening need not slow every reply down.
+    let worst = times[times.len() - 1 - times.len() / 20];
+    tracing::debug!("made-up answers took {:?} in the median, {worst:?} nearly always", times[times.len() / 2]);
+    Ok(JobDelay { answer: above(worst), open: above(binding), chains: job.chains() })
+}
+
+/// A folder beside the ledger, on the same disk; gone when the measurement is done.
+struct Scratch(PathBuf);
+
+const SCRATCH: &str = "reply-delay.tmp";
+
+impl Scratch {
+    fn new(folder: &Path) -> std::io::Result<Self> {
+        let path = folder.join(SCRATCH);
+        if path.exists() {
+            // Left by a party that was killed while it measured; the ledger's lock says that it is nobody else's.
+            std::fs::remove_dir_all(&path)?;
+        }
+        std::fs::create_dir(&path)?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What remains is removed by the next measurement.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A job with made-up records.
+pub(super) struct Rehearsal<'a> {
+    pub(super) spec: &'a JobSpec,
+    pub(super) unit: PrivacyUnit,
+    /// Records, or persons where persons are protected.
+    pub(super) units: u64,
+}
+
+impl Rehearsal<'_> {
+    /// As many proposals as the job's chains ask in a round.
+    fn chains(&self) -> usize {
+        self.spec.sampler.chains as usize
+    }
+
+    /// Records all over the columns' bounds, on the model's scale.
+    fn made_up(&self) -> ModelData {
+        let limit = self.unit.records_per_person().unwrap_or(1) as usize;
+        let persons = usize::try_from(self.units).unwrap_or(usize::MAX);
+        let records = persons.saturating_mul(limit);
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut column = |name: &str| {
+            let bounds = self.spec.columns.get(name).copied().unwrap_or(ColumnSpec::Binary);
+            let value = |state: &mut u64| {
+                // Marsaglia's xorshift: these are no secrets.
+                *state ^= *state << 13;
+                *state ^= *state >> 7;
+                *state ^= *state << 17;
+                *state as f64 / u64::MAX as f64
+            };
+            (0..records)
+                .map(|_| {
+                    let (from, to) = (bounds.centre() - bounds.half_width(), bounds.centre() + bounds.half_width());
+                    bounds.scale(from + (to - from) * value(&mut state))
+                })
+                .collect::<Vec<f64>>()
+        };
+        let mut columns = self.spec.model.columns().into_iter().map(&mut column);
+        let outcome = columns.next().unwrap_or_default();
+        let ends = || (1..=persons).map(|person| person * limit).collect();
+        let persons = self.unit.records_per_person().and_then(|limit| Persons::new(ends(), limit));
+        ModelData { outcome, predictors: columns.collect(), persons }
+    }
+
+    /// Every parameter at an ordinary value, at the least one that may be asked, and at either end of its box. A step of no
+    /// length costs least.
+    fn request(&self, pass: u64) -> v1::Query {
+        let theta: Vec<f64> = self
+            .spec
+            .support
+            .iter()
+            .map(|box_| match pass % 4 {
+                0 => 0.3_f64.clamp(box_.min, box_.max),
+                1 => LEAST_MAGNITUDE.clamp(box_.min, box_.max),
+                2 => box_.max,
+                _ => box_.min,
+            })
+            .collect();
+        let noise_scale = self.spec.privacy.noise.units();
+        let proposals = (0..self.chains() as u32)
+            .map(|chain| v1::Proposal { chain, from: theta.clone(), to: theta.clone(), noise_scale })
+            .collect();
+        v1::Query { job: JOB.into(), iteration: pass, proposals, attempt: 0 }
+    }
+}
+
+const JOB: &str = "rehearsal";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delays_are_rounded_up_and_grow_with_the_message() {
+        for (worst, delay) in [(0.01, 0.25), (0.5, 1.0), (3.0, 4.0), (7.0, 9.0), (30.0, 38.0), (200.0, 260.0)] {
+            assert_eq!(above(Duration::from_secs_f64(worst * 1e-3)), Duration::from_secs_f64(delay * 1e-3), "{worst}");
+        }
+        let delay = JobDelay { answer: Duration::from_millis(2), open: Duration::ZERO, chains: 4 };
+        assert_eq!([1, 4, 5, 8, 9].map(|asked| delay.of(asked).as_millis()), [2, 2, 4, 4, 6]);
+    }
+}

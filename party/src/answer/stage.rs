@@ -1,0 +1,71 @@
+//! The answer path over made-up records, with a ledger of its own: what the reply delay is measured on, and the audit.
+//!
+//! Charge, records, noise, release and reply are the daemon's, line for line. What differs is where the records come from.
+
+use std::path::Path;
+
+use conclave_common::accounting::Budget;
+use conclave_common::job::JobSpec;
+use conclave_common::model::{self, ModelData};
+use sha2::{Digest, Sha256};
+
+use super::{ActiveJob, Answerer};
+use crate::config::{BadRows, DataConfig, Policy, ReplyDelay};
+use crate::data::Shard;
+use crate::ledger::{JobEntry, Ledger};
+use crate::noise::Noise;
+
+/// The party and analyst of a stage.
+pub(crate) const NOBODY: &str = "rehearsal";
+/// An answerer in a folder of its own.
+pub(crate) struct Stage {
+    pub(crate) answerer: Answerer,
+    pub(crate) budget: Budget,
+}
+
+impl Stage {
+    /// Makes the ledger in `folder`, which must be there.
+    ///
+    /// # Errors
+    /// A sentence: what the folder, the budget or the operating system did not allow.
+    pub(crate) fn new(folder: &Path, budget: Budget) -> Result<Self, String> {
+        let text = |e: &dyn std::fmt::Display| e.to_string();
+        let rows = folder.join("rows.csv");
+        // The jobs bring their own records; the answerer wants a shard nevertheless.
+        std::fs::write(&rows, "none\n0\n").map_err(|e| text(&e))?;
+        let config = DataConfig { path: rows, bad_rows: BadRows::Stop, person: None, unit: budget.unit };
+        let shard = Shard::load(&config, None).map_err(|e| text(&e))?;
+        let path = folder.join("ledger.sqlite");
+        Ledger::init(&path, NOBODY, &budget).map_err(|e| text(&e))?;
+        let ledger = Ledger::open(&path, NOBODY, &budget).map_err(|e| text(&e))?;
+        let noise = Noise::from_os().map_err(|e| text(&e))?;
+        let policy = Policy { reply_delay: ReplyDelay::Off, ..Policy::default() };
+        Ok(Self { answerer: Answerer::new(NOBODY.into(), policy, budget, shard, ledger, noise), budget })
+    }
+
+    /// Opens a job over made-up records, which are on the model's scale.
+    ///
+    /// # Errors
+    /// A sentence: the ledger does not take the job.
+    pub(crate) fn put_on(&mut self, job: &str, spec: &JobSpec, data: ModelData) -> Result<(), String> {
+        let cap = spec.privacy.budget.of(self.answerer.budget.unit);
+        // No one sent this job: its name stands for its text.
+        let digest: [u8; 32] = Sha256::digest(spec.name.as_bytes()).into();
+        let entry =
+            JobEntry { job, analyst: NOBODY, spec_digest: &digest, spec_toml: &spec.name, cap, records: data.records().max(1) };
+        self.answerer.ledger.open_job(&entry).map_err(|e| e.to_string())?;
+        let active = ActiveJob { spec: spec.clone(), digest, model: model::build(spec), data, delay: None };
+        self.answerer.jobs.insert(job.to_owned(), active);
+        Ok(())
+    }
+
+    /// Keeps the noise of this job's scale in stock.
+    pub(crate) fn keep_noise(&mut self, spec: &JobSpec) {
+        self.answerer.noise.keep([spec.privacy.noise]);
+    }
+
+    /// Takes a job off and gives its records back.
+    pub(crate) fn take_off(&mut self, job: &str) -> Option<ModelData> {
+        self.answerer.jobs.remove(job).map(|job| job.data)
+    }
+}

@@ -1,0 +1,151 @@
+//! What must hold of every single answer, tried on the answer path once per audit.
+//!
+//! The experiment bounds what the released numbers tell; these find what no number of replicates would: an answer that
+//! was not paid for, a second answer to one question, a length, a status or a charge that tells of a record.
+
+use std::path::Path;
+
+use conclave_common::accounting::Budget;
+use conclave_common::model::ModelData;
+use conclave_proto::convert::AnswerStatus;
+use conclave_proto::v1;
+
+use super::world::{Design, World};
+use crate::answer::stage::Stage;
+use crate::ledger::Ledger;
+
+/// Bytes of a reply of `n` numbers, as they are encoded: every field has a fixed width.
+fn wire_length(answer: &v1::Answer) -> usize {
+    prost::Message::encoded_len(answer)
+}
+
+/// Runs every check in `folder` and gives what failed, as sentences.
+///
+/// # Errors
+/// A sentence where the stage can't be set.
+pub(super) fn run(design: &Design, folder: &Path, prepare: &(dyn Fn(&mut Stage) + Sync)) -> Result<Vec<String>, String> {
+    let mut findings = Vec::new();
+    let folders = ["one-answer", "records"].map(|name| folder.join(name));
+    for folder in &folders {
+        std::fs::create_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    }
+    one_paid_answer(design, &folders[0], prepare, &mut findings)?;
+    no_matter_what_the_records_are(design, &folders[1], prepare, &mut findings)?;
+    Ok(findings)
+}
+
+/// A stage whose data's budget holds many questions of the design.
+fn stage(design: &Design, folder: &Path) -> Result<Stage, String> {
+    let budget = Budget::new(200.0, 1e-6).map_err(|e| e.to_string())?;
+    Stage::new(folder, budget.of(design.unit))
+}
+
+/// Each answer is charged on disk before it is had, the same question gets the same bytes at no charge, and another question
+/// under its name gets nothing.
+fn one_paid_answer(
+    design: &Design,
+    folder: &Path,
+    prepare: &(dyn Fn(&mut Stage) + Sync),
+    findings: &mut Vec<String>,
+) -> Result<(), String> {
+    let mut stage = stage(design, folder)?;
+    stage.put_on(JOB, &design.spec, design.shard(World::With))?;
+    prepare(&mut stage);
+    let ask = design.message(JOB, 0);
+    let answer = stage.answerer.answer(ask.clone());
+    let on_disk = stage.charges_on_disk()?;
+    if answer.status != RELEASED {
+        findings.push("a query within the budget was refused".into());
+    }
+    if on_disk != u64::from(design.questions) {
+        findings.push(format!("an answer of {} numbers was had with {on_disk} charges on disk", design.questions));
+    }
+    let spent = stage.answerer.ledger().units();
+    if stage.answerer.answer(ask.clone()) != answer || stage.answerer.ledger().units() != spent {
+        findings.push("the same question got another answer, or was charged again".into());
+    }
+    let mut altered = ask;
+    for proposal in &mut altered.proposals {
+        proposal.to.iter_mut().for_each(|x| *x *= 0.5);
+    }
+    let second = stage.answerer.answer(altered);
+    if second.status != Some(AnswerStatus::Conflict.to_wire()) || second.releases.iter().any(|r| *r != 0) {
+        findings.push("another question under the same id was answered".into());
+    }
+    if wire_length(&second) != wire_length(&answer) {
+        findings.push("a refusal and an answer have different lengths".into());
+    }
+    Ok(())
+}
+
+/// Ordinary, extreme and impossible records: the same statuses, lengths and charges, and numbers within range.
+fn no_matter_what_the_records_are(
+    design: &Design,
+    folder: &Path,
+    prepare: &(dyn Fn(&mut Stage) + Sync),
+    findings: &mut Vec<String>,
+) -> Result<(), String> {
+    let mut stage = stage(design, folder)?;
+    let mut seen: Option<(v1::Answer, usize, u64)> = None;
+    let far = design.farthest();
+    for (number, (name, shard)) in shards(design).into_iter().enumerate() {
+        let job = format!("{JOB}-{number}");
+        stage.put_on(&job, &design.spec, shard)?;
+        prepare(&mut stage);
+        let before = stage.answerer.ledger().units().0;
+        let answer = stage.answerer.answer(design.message(&job, 0));
+        let charged = stage.answerer.ledger().units().0 - before;
+        let length = wire_length(&answer);
+        if answer.releases.iter().any(|a| !(-far..=far).contains(a)) {
+            findings.push(format!("with {name}, a released number is beyond what clamped records and noise can add up to"));
+        }
+        match &seen {
+            None => seen = Some((answer, length, charged)),
+            Some((first, first_length, first_charged)) => {
+                if answer.status != first.status {
+                    findings.push(format!("with {name}, the status is another than with ordinary records"));
+                }
+                if length != *first_length {
+                    findings.push(format!("with {name}, the reply's length is another than with ordinary records"));
+                }
+                if charged != *first_charged {
+                    findings.push(format!("with {name}, the charge is another than with ordinary records"));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What no loader lets through, too: a record may hold anything.
+pub(crate) fn shards(design: &Design) -> Vec<(&'static str, ModelData)> {
+    let with = |value: f64| {
+        let mut shard = design.shard(World::With);
+        if let Some(last) = shard.outcome.last_mut() {
+            *last = value;
+        }
+        shard
+    };
+    vec![
+        ("ordinary records", with(0.25)),
+        ("a record at the end of its range", with(1.0)),
+        ("a record far beyond its range", with(1e300)),
+        ("an infinite record", with(f64::INFINITY)),
+        ("a negative infinite record", with(f64::NEG_INFINITY)),
+        ("a record that is not a number", with(f64::NAN)),
+        ("a subnormal record", with(1e-310)),
+    ]
+}
+
+const JOB: &str = "check";
+const RELEASED: Option<u32> = Some(0);
+
+impl Stage {
+    /// Charges that another process reads in the ledger's file.
+    fn charges_on_disk(&self) -> Result<u64, String> {
+        let ledger: &Ledger = self.answerer.ledger();
+        crate::ledger::report(ledger.path(), crate::answer::stage::NOBODY, &self.budget)
+            .map(|r| r.queries)
+            .map_err(|e| e.to_string())
+    }
+}

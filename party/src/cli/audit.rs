@@ -1,0 +1,121 @@
+//! `conclave-party audit`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use conclave_common::accounting::{Budget, gaussian_dp};
+
+use super::{print, print_json};
+use crate::audit::{Audit, LEAST, Report, svg};
+use crate::config::PartyConfig;
+use crate::daemon::StartError;
+
+/// Delta of an audit without a configuration.
+const DELTA: f64 = 1e-6;
+
+#[derive(Debug, Args)]
+pub(super) struct AuditArgs {
+    /// Audit the budget, the unit of privacy and the noise floor of this configuration. Its records and its ledger are not
+    /// touched: the records are made up.
+    #[arg(long, value_name = "FILE", required_unless_present = "synthetic", conflicts_with = "synthetic")]
+    config: Option<PathBuf>,
+    /// Audit without a configuration.
+    #[arg(long)]
+    synthetic: bool,
+    /// Replicates in each of the two worlds; more bring the bound closer.
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    replicates: u64,
+    /// The mu that each replicate spends, instead of the configuration's budget.
+    #[arg(long, value_name = "MU")]
+    mu_b: Option<f64>,
+    /// Queries of a replicate.
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=64))]
+    queries: u32,
+    /// Print one JSON object on standard output.
+    #[arg(long)]
+    json: bool,
+    /// Write a plot (SVG).
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+pub(super) fn audit(args: &AuditArgs) -> Result<(), StartError> {
+    if args.replicates < LEAST {
+        return Err(StartError::System(format!(
+            "--replicates is {}: {LEAST} are the least that bound anything",
+            args.replicates
+        )));
+    }
+    let config = args.config.as_deref().map(PartyConfig::load).transpose()?;
+    let given = config.as_ref().map(|config| config.budget);
+    let noise_sd = config.as_ref().map_or(1.0, |config| config.policy.min_noise_sd.max(1.0));
+    let audit = Audit { budget: budget(given, args.mu_b)?, replicates: args.replicates, questions: args.queries, noise_sd };
+    let report = audit.run().map_err(StartError::System)?;
+    if let Some(path) = &args.out {
+        std::fs::write(path, svg(&report)).map_err(|e| StartError::System(format!("{}: {e}", path.display())))?;
+    }
+    if args.json {
+        print_json(&report)?
+    } else {
+        print(&text(&report))?
+    }
+    if report.holds { Ok(()) } else { Err(StartError::System("the audit speaks against the claim; see above".into())) }
+}
+
+fn budget(given: Option<Budget>, mu: Option<f64>) -> Result<Budget, StartError> {
+    let wrong = |e: &dyn std::fmt::Display| StartError::System(format!("--mu-b: {e}"));
+    match (mu, given) {
+        (None, Some(budget)) => Ok(budget),
+        (mu, given) => {
+            let (mu, delta) = (mu.unwrap_or(1.0), given.map_or(DELTA, |b| b.delta));
+            if !(mu > 0.0 && mu <= 10.0) {
+                return Err(wrong(&"give a number above 0 and up to 10"));
+            }
+            let budget = Budget::new(gaussian_dp::epsilon(mu, delta), delta).map_err(|e| wrong(&e))?;
+            Ok(budget.of(given.unwrap_or(budget).unit))
+        }
+    }
+}
+
+fn text(r: &Report) -> String {
+    let mut text = format!(
+        "Two made-up shards that differ in one extreme record; {} replicates of a whole budget on each, {} queries a \
+         replicate, through the answer path that `run` uses ({:.0} s).\n\
+         \n\
+         {:<28}{:>12}{:>16}\n\
+         {:<28}{:>12.4}{:>16.4}\n\
+         {:<28}{:>12.4}{:>16.4}\n\
+         {:<28}{:>12}{:>16.4}\n\
+         \n\
+         The best test takes {} of {} replicates without the record for ones with it, and {} of {} the other way round.\n",
+        r.replicates,
+        r.queries,
+        r.seconds,
+        "",
+        "claimed",
+        "at least (95%)",
+        "mu",
+        r.mu_claimed,
+        r.mu_lower,
+        format!("epsilon at delta {:e}", r.delta),
+        r.epsilon_claimed,
+        r.epsilon_at_mu_lower,
+        "  from error rates alone",
+        "",
+        r.epsilon_lower,
+        r.false_positives.0,
+        r.false_positives.1,
+        r.false_negatives.0,
+        r.false_negatives.1,
+    );
+    if r.holds {
+        text.push_str("Nothing speaks against the claim.");
+    } else {
+        text.push_str("FINDINGS:");
+        for finding in &r.findings {
+            text.push_str("\n- ");
+            text.push_str(finding);
+        }
+    }
+    text
+}

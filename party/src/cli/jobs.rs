@@ -1,0 +1,68 @@
+//! `conclave-party jobs`.
+
+use serde_json::{Value, json};
+
+use super::{Common, load, print, print_json};
+use crate::config::PartyConfig;
+use crate::daemon::StartError;
+use crate::owner::{JobView, State, figure, jobs as all};
+
+pub(super) fn jobs(common: &Common) -> Result<(), StartError> {
+    let config = load(common)?;
+    let jobs = all(&config.ledger)?;
+    if common.json {
+        return print_json(&json!({ "jobs": jobs.iter().map(|job| value(job, &config)).collect::<Vec<_>>() }));
+    }
+    if jobs.is_empty() {
+        return print("no job was asked of this party yet");
+    }
+    for job in &jobs {
+        print(&line(job, &config))?;
+    }
+    let waiting = jobs.iter().filter(|job| job.state() == State::Awaiting).count();
+    if waiting > 0 {
+        print(&format!("\n{waiting} await your decision: conclave-party approve JOB --config {}", common.config.display()))?;
+    }
+    Ok(())
+}
+
+fn line(job: &JobView, config: &PartyConfig) -> String {
+    let request = &job.request;
+    let reason = request.decided.as_ref().map(|d| d.reason.as_str()).filter(|r| !r.is_empty());
+    let reason = match job.state() {
+        State::Rejected | State::Revoked => reason.map(|r| format!(" ({r})")).unwrap_or_default(),
+        _ => String::new(),
+    };
+    format!(
+        "{}  {:<8}  {:?} of {}, asked {}; {} numbers, epsilon {}{reason}",
+        request.job,
+        job.state().as_str(),
+        job.name(),
+        request.analyst,
+        request.asked,
+        job.spent().draws,
+        figure(job.epsilon_spent(&config.budget)),
+    )
+}
+
+/// One job as JSON.
+pub(super) fn value(job: &JobView, config: &PartyConfig) -> Value {
+    let request = &job.request;
+    json!({
+        "job": request.job,
+        "name": job.name(),
+        "state": job.state(),
+        "analyst": request.analyst,
+        "asked": request.asked,
+        "digest": request.digest_hex(),
+        "decision": request.decided.as_ref().map(|d| json!({
+            "decision": d.standing.as_str(), "time": d.time, "by": d.decider, "reason": d.reason,
+        })),
+        "opened": job.totals.as_ref().map(|t| &t.opened),
+        "closed": job.totals.as_ref().and_then(|t| t.closed.as_ref()),
+        "queries": job.spent().draws,
+        "mu_squared_spent": job.spent().mu_squared(),
+        "epsilon_spent": job.epsilon_spent(&config.budget),
+        "epsilon_budget": job.spec.as_ref().map(|spec| spec.privacy.budget.epsilon),
+    })
+}

@@ -1,0 +1,162 @@
+//! `conclave-party ledger`, `export`, `unlock` and `refresh`.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{Common, load, print, print_json};
+use crate::daemon::StartError;
+use crate::ledger::events::hex;
+use crate::ledger::export::{self, Seal};
+use crate::ledger::{Ledger, LedgerError, Listed, Listing, list};
+use crate::link::load_identity;
+
+#[derive(Debug, Args)]
+pub(super) struct LedgerArgs {
+    #[command(flatten)]
+    common: Common,
+    /// Releases of this job alone: its id, or how the id begins.
+    #[arg(long, value_name = "ID")]
+    job: Option<String>,
+    /// The last N releases alone.
+    #[arg(long, value_name = "N")]
+    last: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ExportArgs {
+    #[command(flatten)]
+    common: Common,
+    /// Where to write; standard output without.
+    #[arg(long, short, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ActArgs {
+    #[command(flatten)]
+    common: Common,
+    /// Why, in your words: entered in the ledger for good.
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+}
+
+/// A table of every release.
+pub(super) fn ledger(args: &LedgerArgs) -> Result<(), StartError> {
+    let keeping = load(&args.common)?.keeping();
+    let listing = Listing { job: args.job.clone(), last: args.last };
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    let written = if args.common.json {
+        // One object, written as it is read: a ledger may hold millions of releases.
+        let party = serde_json::to_string(&keeping.party).unwrap_or_default();
+        write!(out, "{{\"party\":{party},\"releases\":[").map_err(stdout)?;
+        let mut first = true;
+        list(&keeping, &listing, |row| {
+            let comma = if std::mem::take(&mut first) { "" } else { "," };
+            let row = serde_json::to_string(&row).map_err(|e| StartError::System(e.to_string()))?;
+            write!(out, "{comma}{row}").map_err(stdout)
+        })?;
+        writeln!(out, "]}}")
+    } else {
+        writeln!(out, "{HEADINGS}").map_err(stdout)?;
+        list(&keeping, &listing, |row| writeln!(out, "{}", line(&row)).map_err(stdout))?;
+        Ok(())
+    };
+    written.and_then(|()| out.flush()).map_err(stdout)
+}
+
+const HEADINGS: &str = "    seq time                     job      analyst    iteration chain theta    theta'           K_t     sigma \
+                        charge (mu^2) running total             released";
+
+fn line(r: &Listed) -> String {
+    let short = |text: &str| text.chars().take(8).collect::<String>();
+    let released = r.released.map_or_else(|| "-".to_owned(), |n| n.to_string());
+    let attempt = if r.attempt > 0 { format!("  attempt {}", r.attempt) } else { String::new() };
+    format!(
+        "{:>7} {} {:8} {:10} {:>9} {:>5} {:8} {:8} {:>11} {:>9.5} {:>13.6e} {:>13.6e} {:>20}{attempt}",
+        r.seq,
+        r.time,
+        short(&r.job),
+        r.analyst,
+        r.iteration,
+        r.chain,
+        short(&r.theta),
+        short(&r.theta_next),
+        r.k_t,
+        r.sigma,
+        r.mu_squared,
+        r.running_total,
+        released
+    )
+}
+
+/// The ledger as signed JSON lines, for an auditor.
+pub(super) fn export(args: &ExportArgs) -> Result<(), StartError> {
+    let config = load(&args.common)?;
+    let identity = load_identity(&config.identity, &config.name)?;
+    let keeping = config.keeping();
+    let mut out: Box<dyn Write> = match &args.out {
+        Some(path) => {
+            let file = File::options().write(true).create_new(true).open(path);
+            Box::new(file.map_err(|e| StartError::System(format!("{}: {e}", path.display())))?)
+        }
+        None => Box::new(std::io::stdout().lock()),
+    };
+    let mut out = BufWriter::with_capacity(1 << 16, &mut out);
+    let (signed, books) = export::write(&keeping, &mut out)?;
+    let signature = identity.sign(&signed)?;
+    let seal = Seal { signature: hex(&signature.bytes), scheme: signature.scheme, certificate: signature.certificate };
+    export::write_line(&mut out, &seal).and_then(|()| out.flush()).map_err(stdout)?;
+    let Some(path) = &args.out else { return Ok(()) };
+    if args.common.json {
+        return print_json(&serde_json::json!({ "file": path, "entries": books.seq(), "head": hex(&books.hash()) }));
+    }
+    print(&format!(
+        "{}: {} entries, signed. An auditor checks it with\n    conclave verify-ledger {} --ca ca.pem",
+        path.display(),
+        books.seq(),
+        path.display()
+    ))
+}
+
+/// The owner's word that a ledger may go on although it is behind.
+pub(super) fn unlock(args: &ActArgs) -> Result<(), StartError> {
+    let config = load(&args.common)?;
+    let act = Ledger::unlock(&config.keeping(), reason(args)?)?;
+    if args.common.json {
+        return print_json(&act);
+    }
+    print(&format!(
+        "{}: goes on after entry {}; entries up to {} are given up for lost, and the act is entered with its reason.\nWhat the \
+         lost entries had spent is not in this ledger's sums: the data have given away more than it shows.",
+        config.ledger.display(),
+        act.from.seq,
+        act.lost.seq
+    ))
+}
+
+/// The owner's word that the data have been refreshed.
+pub(super) fn refresh(args: &ActArgs) -> Result<(), StartError> {
+    let config = load(&args.common)?;
+    Ledger::refresh(&config.keeping(), reason(args)?)?;
+    if args.common.json {
+        return print_json(&serde_json::json!({ "refreshed": config.ledger }));
+    }
+    print(&format!(
+        "{}: the data are entered as refreshed. Jobs opened before stay refused; new jobs go on under the same budget.",
+        config.ledger.display()
+    ))
+}
+
+fn reason(args: &ActArgs) -> Result<&str, StartError> {
+    match args.reason.trim() {
+        "" => Err(LedgerError::NoReason.into()),
+        reason => Ok(reason),
+    }
+}
+
+fn stdout(e: std::io::Error) -> StartError {
+    StartError::System(format!("the output can't be written: {e}"))
+}

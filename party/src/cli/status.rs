@@ -1,0 +1,162 @@
+//! `conclave-party status`.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use conclave_proto::ca;
+use serde_json::json;
+
+use super::{Common, jobs, load, print, print_json};
+use crate::answer::ReplyCounts;
+use crate::config::{Approve, PartyConfig};
+use crate::daemon::StartError;
+use crate::data::Shard;
+use crate::ledger::{Report, report_kept};
+use crate::owner::{JobView, State, figure, jobs as all, read_off, unit_of_privacy};
+use crate::presence::{Presence, running};
+
+/// A certificate that ends within this time earns a warning.
+const SOON: Duration = Duration::from_secs(30 * 86_400);
+/// A budget of which this share is spent earns a warning.
+const NEARLY_SPENT: f64 = 0.9;
+
+pub(super) fn status(common: &Common) -> Result<(), StartError> {
+    let config = load(common)?;
+    let ledger = report_kept(&config.keeping());
+    let jobs = if ledger.is_ok() { all(&config.ledger)? } else { Vec::new() };
+    let daemon = running(&config.ledger);
+    let (expires, mut warnings) = certificate(&config);
+    match &ledger {
+        Ok(report) if report.share_spent >= NEARLY_SPENT => {
+            warnings.push(format!("{:.1}% of the data's budget is spent; what remains is for ever", 100.0 * report.share_spent));
+        }
+        Ok(_) => {}
+        Err(e) => warnings.push(format!("the ledger: {e}")),
+    }
+    if let Some(problem) = daemon.as_ref().and_then(Option::as_ref).and_then(|p| p.ledger.as_ref()) {
+        warnings.push(format!("the ledger answers nothing: {problem}"));
+    }
+    warnings.extend(bounds(&config, &jobs));
+    let waiting = jobs.iter().filter(|job| job.state() == State::Awaiting).count();
+    if common.json {
+        return print_json(&json!({
+            "party": config.name,
+            "running": daemon.is_some(),
+            "daemon": daemon.flatten(),
+            "approve": if config.policy.approve == Approve::Manual { "manual" } else { "automatic" },
+            "protects": config.budget.unit.to_string(),
+            "unit_of_privacy": unit_of_privacy(config.budget.unit),
+            "budget": ledger.as_ref().ok(),
+            "ledger_error": ledger.as_ref().err().map(ToString::to_string),
+            "jobs": jobs.iter().map(|job| jobs::value(job, &config)).collect::<Vec<_>>(),
+            "awaiting": waiting,
+            "certificate_expires": expires,
+            "warnings": warnings,
+        }));
+    }
+    print(&format!("{}: {}", config.name, attached(daemon.as_ref(), &config)))?;
+    if let Ok(report) = &ledger {
+        print(&budget_line(report))?;
+    }
+    let count = |state| jobs.iter().filter(|job| job.state() == state).count();
+    print(&format!(
+        "jobs      {waiting} awaiting your decision, {} approved, {} running, {} closed, {} rejected, {} revoked",
+        count(State::Approved),
+        count(State::Running),
+        count(State::Closed),
+        count(State::Rejected),
+        count(State::Revoked)
+    ))?;
+    if let Some(ReplyCounts { held, overruns }) = daemon.iter().flatten().map(|p| p.replies).next()
+        && held > 0
+    {
+        print(&format!("replies   {held} held to the reply delay, {overruns} of them late"))?;
+    }
+    print(&format!("privacy   {}", unit_of_privacy(config.budget.unit)))?;
+    if let Some(expires) = expires {
+        print(&format!("identity  certificate valid until {expires}"))?;
+    }
+    for warning in warnings {
+        print(&format!("warning: {warning}"))?;
+    }
+    Ok(())
+}
+
+fn attached(daemon: Option<&Option<Presence>>, config: &PartyConfig) -> String {
+    match daemon {
+        None => "not running".into(),
+        Some(None) => "running".into(),
+        Some(Some(p)) if p.attached => {
+            format!("running since {} (process {}), attached to {} since {}", p.started, p.pid, config.coordinator, p.since)
+        }
+        Some(Some(p)) => {
+            format!("running since {} (process {}), not attached to {} since {}", p.started, p.pid, config.coordinator, p.since)
+        }
+    }
+}
+
+fn budget_line(r: &Report) -> String {
+    format!(
+        "budget    epsilon {} of {} at delta {}; {:.2}% spent, {} numbers in {} jobs",
+        figure(r.epsilon_spent),
+        figure(r.epsilon_budget),
+        figure(r.delta),
+        100.0 * r.share_spent,
+        r.queries,
+        r.jobs
+    )
+}
+
+/// When the certificate ends, as `YYYY-MM-DD`, and what is wrong with it.
+fn certificate(config: &PartyConfig) -> (Option<String>, Vec<String>) {
+    let path = config.identity.join("certificate.pem");
+    let pem = match std::fs::read_to_string(&path) {
+        Ok(pem) => pem,
+        Err(e) => {
+            return (None, vec![format!("{}: {e}; the consortium's CA returns it for the signing request", path.display())]);
+        }
+    };
+    let end = match ca::not_after(&pem) {
+        Ok(end) => end,
+        Err(fault) => return (None, vec![format!("{}: {fault}", path.display())]),
+    };
+    let now = SystemTime::now();
+    let day = day(end);
+    let warnings = if end <= now {
+        vec![format!("the certificate ended on {day}: the party can't attach; have the request signed again")]
+    } else if end < now + SOON {
+        vec![format!("the certificate ends on {day}: have the request signed again before then")]
+    } else {
+        Vec::new()
+    };
+    (Some(day), warnings)
+}
+
+fn day(time: SystemTime) -> String {
+    let seconds = time.duration_since(UNIX_EPOCH).map(|d| d.as_secs()).unwrap_or_default();
+    let time = i64::try_from(seconds).ok().and_then(|s| time::OffsetDateTime::from_unix_timestamp(s).ok());
+    time.map(|t| t.date().to_string()).unwrap_or_default()
+}
+
+/// Jobs whose bounds look as if read off these very data. Loads the data, so only where a job is about to use them.
+pub(super) fn bounds(config: &PartyConfig, jobs: &[JobView]) -> Vec<String> {
+    let live = |job: &&JobView| matches!(job.state(), State::Awaiting | State::Approved | State::Running);
+    let live: Vec<&JobView> = jobs.iter().filter(live).collect();
+    if live.is_empty() {
+        return Vec::new();
+    }
+    let shard = match Shard::load(&config.data, config.policy.columns.as_deref()) {
+        Ok(shard) => shard,
+        Err(e) => return vec![format!("the data can't be read: {e}")],
+    };
+    let mut warnings = Vec::new();
+    for job in live {
+        for column in job.spec.iter().flat_map(|spec| read_off(&shard, spec)) {
+            warnings.push(format!(
+                "job {}: the bounds of {column} are your data's own least and greatest value. Bounds are public: if they were \
+                 read off the data, they tell the values of records, whatever the noise. Ask the analyst where they come from",
+                job.request.job
+            ));
+        }
+    }
+    warnings
+}

@@ -1,0 +1,25 @@
+//! Where a party's ledger is kept, and under which limits: what its configuration says of it.
+
+use conclave_common::accounting::Budget;
+
+use super::PartyConfig;
+use crate::ledger::{Keeping, SECRET_FILE};
+
+/// Name of the last head's file in the identity folder, unless `head_file` says otherwise.
+pub(super) const HEAD_FILE: &str = "ledger-head";
+
+impl PartyConfig {
+    /// The ledger's keeping. Its secret key lies in the identity folder.
+    pub fn keeping(&self) -> Keeping {
+        let analyst = self.policy.max_epsilon_per_analyst;
+        Keeping {
+            ledger: self.ledger.clone(),
+            secret: self.identity.join(SECRET_FILE),
+            head_file: self.head_file.clone(),
+            party: self.name.clone(),
+            budget: self.budget,
+            durability: self.durability,
+            analyst_cap: analyst.map(|epsilon| Budget { epsilon, ..self.budget }),
+        }
+    }
+}

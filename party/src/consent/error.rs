@@ -1,0 +1,66 @@
+//! What can go wrong with the owner's decisions.
+
+use std::path::{Path, PathBuf};
+
+use super::Standing;
+
+/// A decision that can't be read, entered or acted on.
+#[derive(Debug, thiserror::Error)]
+pub enum ConsentError {
+    /// The file is of another kind.
+    #[error("{}: is not a file of the owner's decisions; move it away", .0.display())]
+    Foreign(PathBuf),
+    /// The database failed.
+    #[error("{}: {reason}", .file.display())]
+    Failed {
+        /// The file.
+        file: PathBuf,
+        /// What failed.
+        reason: String,
+    },
+    /// The id stands for another job.
+    #[error("job id {0} stands for another job here: what the owner was shown can't be changed; submit a new job")]
+    Changed(String),
+    /// Too many jobs wait.
+    #[error("{0} jobs await the owner's decision already; ask the owner to decide on them")]
+    Crowded(u64),
+    /// The job's text is too long.
+    #[error("the job's text is longer than 256 KiB")]
+    TooLong,
+    /// No such job.
+    #[error("no job {0} was asked of this party; `conclave-party jobs` lists those that were")]
+    Unknown(String),
+    /// Several jobs begin so.
+    #[error("{0} is the beginning of several job ids; write more of it")]
+    Ambiguous(String),
+    /// The decision doesn't fit where the job stands.
+    #[error("job {job} is {} and can't be {}{}", .standing.as_str(), .decision.as_str(), hint(*.standing, *.decision))]
+    Stands {
+        /// The job.
+        job: String,
+        /// Where it stands.
+        standing: Standing,
+        /// What was to be decided.
+        decision: Standing,
+    },
+}
+
+impl ConsentError {
+    pub(super) fn failed(file: &Path, error: &rusqlite::Error) -> Self {
+        Self::Failed { file: file.to_owned(), reason: error.to_string() }
+    }
+
+    /// Whether the owner's input is wrong, and not the machine.
+    pub fn is_input(&self) -> bool {
+        !matches!(self, Self::Failed { .. })
+    }
+}
+
+fn hint(standing: Standing, decision: Standing) -> &'static str {
+    match (standing, decision) {
+        (Standing::Approved, Standing::Rejected) => "; `conclave-party revoke` withdraws a consent",
+        (Standing::Awaiting, Standing::Revoked) => "; `conclave-party reject` refuses what was never approved",
+        (Standing::Rejected | Standing::Revoked, Standing::Approved) => "; the analyst can submit it anew",
+        _ => "",
+    }
+}

@@ -1,0 +1,104 @@
+//! Reading requests and decisions, for the owner's commands.
+
+use rusqlite::Row;
+
+use super::{ConsentError, ConsentStore, Standing};
+
+/// A job as it was asked for, with the last decision on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// Job id.
+    pub job: String,
+    /// Who asks, by the coordinator's word.
+    pub analyst: String,
+    /// SHA-256 of the text.
+    pub digest: [u8; 32],
+    /// The job as the analyst wrote it.
+    pub spec_toml: String,
+    /// When it was first asked for, UTC.
+    pub asked: String,
+    /// The last decision.
+    pub decided: Option<Decided>,
+}
+
+/// A decision.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decided {
+    /// What was decided.
+    pub standing: Standing,
+    /// When, UTC.
+    pub time: String,
+    /// `owner` or `policy`.
+    pub decider: String,
+    /// Why; empty where nothing was said.
+    pub reason: String,
+}
+
+impl Request {
+    /// Where the job stands.
+    pub fn standing(&self) -> Standing {
+        self.decided.as_ref().map_or(Standing::Awaiting, |d| d.standing)
+    }
+
+    /// The digest in hexadecimal.
+    pub fn digest_hex(&self) -> String {
+        self.digest.iter().map(|b| format!("{b:02x}")).collect()
+    }
+}
+
+const SELECT: &str = "
+SELECT r.job, r.analyst, r.spec_digest, r.spec_toml, r.asked, d.decision, d.time, d.decider, d.reason
+FROM requests r LEFT JOIN decisions d ON d.number = (SELECT max(number) FROM decisions WHERE job = r.job)";
+
+impl ConsentStore {
+    /// Every job that was asked for, in the order of asking.
+    ///
+    /// # Errors
+    /// A failure of the database.
+    pub fn requests(&self) -> Result<Vec<Request>, ConsentError> {
+        self.select(&format!("{SELECT} ORDER BY r.rowid"), [])
+    }
+
+    /// The job of this id, or the only one whose id begins so.
+    ///
+    /// # Errors
+    /// [`ConsentError::Unknown`], [`ConsentError::Ambiguous`]; a failure of the database.
+    pub fn request(&self, id: &str) -> Result<Request, ConsentError> {
+        let mut found = self.select(&format!("{SELECT} WHERE substr(r.job, 1, length(?1)) = ?1"), [id])?;
+        if let Some(exact) = found.iter().position(|r| r.job == id) {
+            return Ok(found.swap_remove(exact));
+        }
+        match (found.pop(), found.len()) {
+            (Some(only), 0) if !id.is_empty() => Ok(only),
+            (Some(_), _) => Err(ConsentError::Ambiguous(id.to_owned())),
+            (None, _) => Err(ConsentError::Unknown(id.to_owned())),
+        }
+    }
+
+    fn select<P: rusqlite::Params>(&self, sql: &str, parameters: P) -> Result<Vec<Request>, ConsentError> {
+        let read =
+            || -> rusqlite::Result<Vec<Request>> { self.connection.prepare(sql)?.query_map(parameters, read_request)?.collect() };
+        read().map_err(|e| ConsentError::failed(&self.path, &e))
+    }
+}
+
+fn read_request(row: &Row<'_>) -> rusqlite::Result<Request> {
+    let decision: Option<String> = row.get(5)?;
+    let decided = match decision {
+        None => None,
+        Some(text) => Some(Decided {
+            standing: Standing::parse(&text).unwrap_or(Standing::Rejected),
+            time: row.get(6)?,
+            decider: row.get(7)?,
+            reason: row.get(8)?,
+        }),
+    };
+    Ok(Request {
+        job: row.get(0)?,
+        analyst: row.get(1)?,
+        digest: row.get(2)?,
+        spec_toml: row.get(3)?,
+        asked: row.get(4)?,
+        decided,
+    })
+}

@@ -1,0 +1,106 @@
+#![allow(clippy::unwrap_used)]
+use tempfile::TempDir;
+
+use super::*;
+use crate::testing::{JOB, MEAN_TOML, open_request};
+
+fn digest(request: &v1::OpenJob) -> [u8; 32] {
+    request.spec_digest.as_slice().try_into().unwrap()
+}
+
+fn store() -> (TempDir, ConsentStore) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = ConsentStore::open(&folder.path().join("ledger.sqlite")).unwrap();
+    (folder, store)
+}
+
+#[test]
+fn a_job_awaits_until_its_owner_decides_and_decisions_last() {
+    let (folder, mut store) = store();
+    let request = open_request(MEAN_TOML);
+    assert_eq!(store.standing(JOB).unwrap(), None);
+    assert!(matches!(store.decide(JOB, Standing::Approved, Decider::Owner, ""), Err(ConsentError::Unknown(_))));
+    assert_eq!(store.ask(&request, &digest(&request)).unwrap(), Standing::Awaiting);
+    assert_eq!(store.ask(&request, &digest(&request)).unwrap(), Standing::Awaiting);
+    store.decide(JOB, Standing::Approved, Decider::Owner, "").unwrap();
+    drop(store);
+    let mut store = ConsentStore::open(&folder.path().join("ledger.sqlite")).unwrap();
+    assert_eq!(store.ask(&request, &digest(&request)).unwrap(), Standing::Approved);
+    store.decide(JOB, Standing::Revoked, Decider::Owner, "the study ended").unwrap();
+    assert_eq!(store.ask(&request, &digest(&request)).unwrap(), Standing::Revoked);
+    let shown = store.request(&JOB[..4]).unwrap();
+    assert_eq!((shown.standing(), shown.digest_hex().len()), (Standing::Revoked, 64));
+    assert_eq!(shown.decided.unwrap().reason, "the study ended");
+}
+
+#[test]
+fn decisions_go_one_way() {
+    let (_folder, mut store) = store();
+    let request = open_request(MEAN_TOML);
+    store.ask(&request, &digest(&request)).unwrap();
+    let mut refused = |decision, hint: &str| {
+        let e = store.decide(JOB, decision, Decider::Owner, "").unwrap_err();
+        assert!(e.to_string().contains(hint) && e.is_input(), "{e}");
+    };
+    refused(Standing::Revoked, "reject");
+    store.decide(JOB, Standing::Approved, Decider::Policy, "").unwrap();
+    let mut refused = |decision, hint: &str| {
+        let e = store.decide(JOB, decision, Decider::Owner, "").unwrap_err();
+        assert!(e.to_string().contains(hint), "{e}");
+    };
+    refused(Standing::Rejected, "revoke");
+    refused(Standing::Approved, "is approved");
+    store.decide(JOB, Standing::Revoked, Decider::Owner, "").unwrap();
+    assert!(store.decide(JOB, Standing::Approved, Decider::Owner, "").is_err());
+}
+
+#[test]
+fn another_text_under_the_same_id_is_refused_even_once_approved() {
+    let (_folder, mut store) = store();
+    let request = open_request(MEAN_TOML);
+    store.ask(&request, &digest(&request)).unwrap();
+    store.decide(JOB, Standing::Approved, Decider::Owner, "").unwrap();
+    let changed = open_request(&MEAN_TOML.replace("noise_sd = 1.0", "noise_sd = 0.9"));
+    assert!(matches!(store.ask(&changed, &digest(&changed)), Err(ConsentError::Changed(_))));
+    let other = v1::OpenJob { analyst: "mallory".into(), ..request };
+    assert!(matches!(store.ask(&other, &digest(&other)), Err(ConsentError::Changed(_))));
+}
+
+#[test]
+fn waiting_jobs_are_bounded_and_ids_may_be_shortened() {
+    let (_folder, mut store) = store();
+    let request = open_request(MEAN_TOML);
+    for n in 0..MOST_AWAITING {
+        let one = v1::OpenJob { job: format!("job-{n:03}"), ..request.clone() };
+        store.ask(&one, &digest(&one)).unwrap();
+    }
+    assert!(matches!(store.ask(&request, &digest(&request)), Err(ConsentError::Crowded(_))));
+    assert!(matches!(store.request("job-00"), Err(ConsentError::Ambiguous(_))));
+    assert!(matches!(store.request(""), Err(ConsentError::Ambiguous(_))));
+    assert!(matches!(store.request("jab"), Err(ConsentError::Unknown(_))));
+    assert_eq!(store.request("job-007").unwrap().job, "job-007");
+    assert_eq!(store.requests().unwrap().len() as u64, MOST_AWAITING);
+    store.decide("job-007", Standing::Rejected, Decider::Owner, "no").unwrap();
+    assert_eq!(store.ask(&request, &digest(&request)).unwrap(), Standing::Awaiting);
+    let long = v1::OpenJob { spec_toml: " ".repeat(LONGEST_JOB + 1), ..request };
+    assert!(matches!(store.ask(&long, &[0; 32]), Err(ConsentError::TooLong)));
+}
+
+#[test]
+fn another_process_sees_that_something_changed() {
+    let (folder, mut store) = store();
+    let watcher = ConsentStore::open(&folder.path().join("ledger.sqlite")).unwrap();
+    let before = watcher.version().unwrap();
+    assert_eq!(watcher.version().unwrap(), before);
+    let request = open_request(MEAN_TOML);
+    store.ask(&request, &digest(&request)).unwrap();
+    assert_ne!(watcher.version().unwrap(), before);
+}
+
+#[test]
+fn a_file_of_another_kind_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = folder.path().join("ledger.sqlite");
+    Connection::open(ConsentStore::path_of(&ledger)).unwrap().execute_batch("CREATE TABLE x (y)").unwrap();
+    assert!(matches!(ConsentStore::open(&ledger), Err(ConsentError::Foreign(_))));
+}

@@ -1,0 +1,172 @@
+//! The particulars of the events that the books depend on, as they stand in `events.body`.
+
+use std::collections::BTreeMap;
+
+use conclave_common::accounting::{Adjacency, Budget, PrivacyUnit, Spent};
+use serde::{Deserialize, Serialize};
+
+use super::books::Wrong;
+
+/// Text of a float that reads back as the same bits.
+pub(super) fn exact(value: f64) -> String {
+    format!("{value:?}")
+}
+
+/// Lower-case hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    bytes.iter().flat_map(|b| [DIGITS[usize::from(b >> 4)], DIGITS[usize::from(b & 15)]]).map(char::from).collect()
+}
+
+/// The bytes of lower-case hexadecimal of exactly `2 N` digits.
+pub fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let digit = |b: u8| match b {
+        b'0'..=b'9' => Some(b - b'0'),
+        b'a'..=b'f' => Some(b - b'a' + 10),
+        _ => None,
+    };
+    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+    if pairs.len() != N || !rest.is_empty() {
+        return None;
+    }
+    let mut bytes = [0; N];
+    for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
+        *byte = digit(*high)? << 4 | digit(*low)?;
+    }
+    Some(bytes)
+}
+
+macro_rules! event {
+    ($name:ident, $kind:literal) => {
+        impl $name {
+            /// The event's kind.
+            pub const KIND: &'static str = $kind;
+
+            /// Reads an event's body.
+            pub fn parse(body: &str) -> Result<Self, Wrong> {
+                serde_json::from_str(body).map_err(|e| format!("is no {} that this version reads: {e}", $kind))
+            }
+
+            /// The event's body.
+            pub fn body(&self) -> String {
+                // Strings and integers alone, under names: this can't fail.
+                serde_json::to_string(self).unwrap_or_default()
+            }
+        }
+    };
+}
+
+/// The first entry: whose ledger, for which budget, protecting what.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Genesis {
+    /// Format of the ledger.
+    pub format: i32,
+    /// The party.
+    pub party: String,
+    /// The budget's epsilon, as text that reads back to the same bits.
+    pub epsilon: String,
+    /// The budget's delta, likewise.
+    pub delta: String,
+    /// `replace` or `add-remove`.
+    pub adjacency: String,
+    /// The most records of one person; 0 where rows are protected.
+    pub records_per_person: u32,
+    /// What the secret key says to a fixed text: another key shows.
+    pub key_check: String,
+    /// 256 random bits, so that hashes of the chain can't be guessed from small ledgers.
+    pub nonce: String,
+}
+event!(Genesis, "init");
+
+impl Genesis {
+    /// What the ledger protects.
+    pub fn unit(&self) -> Result<PrivacyUnit, Wrong> {
+        let adjacency = [Adjacency::Replace, Adjacency::AddRemove].into_iter().find(|a| a.as_str() == self.adjacency);
+        let unit = adjacency.and_then(|adjacency| match self.records_per_person {
+            0 => Some(PrivacyUnit::row(adjacency)),
+            k => PrivacyUnit::person(adjacency, k),
+        });
+        unit.ok_or_else(|| "names no unit of privacy that this version knows".into())
+    }
+
+    /// The budget, with its unit.
+    pub fn budget(&self) -> Result<Budget, Wrong> {
+        let number = |text: &str| text.parse().map_err(|_| format!("has {text:?} for a number"));
+        let budget = Budget::new(number(&self.epsilon)?, number(&self.delta)?).map_err(|e| e.to_string())?;
+        Ok(budget.of(self.unit()?))
+    }
+}
+
+/// A block of charge is written ahead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reserve {
+    /// The first round that it may pay for.
+    pub iteration: u64,
+    /// Units of 2^-48 of mu².
+    pub units: u64,
+    /// Units of 2^-80 of the allowance for discrete noise.
+    pub slack: u64,
+    /// The most numbers that it may pay for.
+    pub draws: u64,
+}
+event!(Reserve, "reserve");
+
+/// A block is done with; what of it is lost for good.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settle {
+    /// `seq` of the block.
+    pub block: u64,
+    /// Forfeited units of 2^-48 of mu².
+    pub units: u64,
+    /// Forfeited units of 2^-80 of slack.
+    pub slack: u64,
+    /// Forfeited numbers.
+    pub draws: u64,
+    /// `crash` where all that was not recorded is forfeited; else `full`, `closed` or `stopped`.
+    pub why: String,
+}
+event!(Settle, "settle");
+
+impl Settle {
+    /// After a crash all that is left is forfeited.
+    pub const CRASH: &'static str = "crash";
+
+    pub(super) fn spent(&self) -> Spent {
+        Spent { units: self.units, slack_units: self.slack, draws: self.draws }
+    }
+}
+
+/// A place in a chain.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Place {
+    /// Sequence number.
+    pub seq: u64,
+    /// Hash of the entry there, in hexadecimal.
+    pub hash: String,
+}
+
+/// The owner goes on with a ledger that is behind a head it has acknowledged.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Unlock {
+    /// The owner's words.
+    pub reason: String,
+    /// The head that the ledger does not reach.
+    pub lost: Place,
+    /// Where the ledger went on from.
+    pub from: Place,
+}
+event!(Unlock, "unlock");
+
+/// Columns whose data the ledger has not met since the last refresh, by keyed hash.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Data {
+    /// Keyed hash of each column's cleaned values, in hexadecimal.
+    pub columns: BTreeMap<String, String>,
+}
+event!(Data, "data");

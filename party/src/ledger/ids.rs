@@ -1,0 +1,43 @@
+//! Which queries of a job have been charged: a sorted list, since ids come nearly in order.
+
+/// One charged query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Id {
+    pub(super) iteration: u64,
+    pub(super) chain: u32,
+    /// `seq` of the charge.
+    pub(super) charge: u64,
+}
+
+impl Id {
+    fn key(&self) -> (u64, u32) {
+        (self.iteration, self.chain)
+    }
+}
+
+/// A job's charged queries.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Ids(Vec<Id>);
+
+impl Ids {
+    /// `seq` of the query's charge.
+    pub(super) fn find(&self, iteration: u64, chain: u32) -> Option<u64> {
+        let place = self.0.binary_search_by_key(&(iteration, chain), Id::key).ok()?;
+        self.0.get(place).map(|id| id.charge)
+    }
+
+    /// False where the id is there already.
+    pub(super) fn insert(&mut self, id: Id) -> bool {
+        if self.0.last().is_none_or(|last| last.key() < id.key()) {
+            self.0.push(id);
+            return true;
+        }
+        match self.0.binary_search_by_key(&id.key(), Id::key) {
+            Ok(_) => false,
+            Err(place) => {
+                self.0.insert(place, id);
+                true
+            }
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Every release, line by line: what `conclave-party ledger` shows.
+
+use conclave_common::accounting;
+use conclave_common::mechanism::STEP;
+use serde::Serialize;
+
+use super::events::hex;
+use super::report::{genesis, utc};
+use super::{Keeping, LedgerError, schema};
+
+/// Which releases to list.
+#[derive(Debug, Clone, Default)]
+pub struct Listing {
+    /// Of this job alone: its id, or how the id begins.
+    pub job: Option<String>,
+    /// The last so many alone.
+    pub last: Option<u64>,
+}
+
+/// One release.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Listed {
+    /// Number of its charge in the ledger.
+    pub seq: u64,
+    /// When it was charged, UTC.
+    pub time: String,
+    /// The job's id.
+    pub job: String,
+    /// Who asked.
+    pub analyst: String,
+    /// Round of the job.
+    pub iteration: u64,
+    /// Chain within the round.
+    pub chain: u32,
+    /// Above 0 where a crash in reserve mode may have lost an earlier answer.
+    pub attempt: u32,
+    /// First half of theta's SHA-256.
+    pub theta: String,
+    /// First half of the SHA-256 of theta'.
+    pub theta_next: String,
+    /// The most that one unit of privacy contributes, lattice units.
+    pub k_t: u64,
+    /// Noise standard deviation, in log-likelihood units.
+    pub sigma: f64,
+    /// The cost, in units of 2^-48 of mu².
+    pub charge: u64,
+    /// The same as mu².
+    pub mu_squared: f64,
+    /// mu² spent up to and with this one.
+    pub running_total: f64,
+    /// The number that left, lattice units; `None` where none has.
+    pub released: Option<i64>,
+}
+
+/// Reads releases in the order of their charges; takes no lock and writes nothing.
+///
+/// # Errors
+/// [`LedgerError`], and what `each` returns.
+pub fn list<E: From<LedgerError>>(
+    keeping: &Keeping,
+    listing: &Listing,
+    mut each: impl FnMut(Listed) -> Result<(), E>,
+) -> Result<(), E> {
+    let database = |e: rusqlite::Error| E::from(LedgerError::from(e));
+    let mut connection = schema::connect_read_only(&keeping.ledger)?;
+    let connection = connection.transaction().map_err(database)?;
+    let (_, made_for) = genesis(&connection, &keeping.ledger)?;
+    keeping.check_genesis(&keeping.ledger, Some(&made_for))?;
+    let mut select = connection
+        .prepare(
+            "SELECT * FROM (
+               SELECT c.seq, c.time_ms, j.job, j.analyst, c.iteration, c.chain, c.attempt, c.theta, c.theta_next, c.k_t, c.s,
+                      c.charge, c.running_total, a.released
+               FROM charges c JOIN jobs j ON j.seq = c.job LEFT JOIN answers a ON a.charge = c.seq
+               WHERE substr(j.job, 1, length(?1)) = ?1 ORDER BY c.seq DESC LIMIT ?2
+             ) ORDER BY seq",
+        )
+        .map_err(database)?;
+    let last = listing.last.map_or(-1, |n| i64::try_from(n).unwrap_or(-1));
+    let mut rows = select.query((listing.job.as_deref().unwrap_or(""), last)).map_err(database)?;
+    while let Some(row) = rows.next().map_err(database)? {
+        each(listed(row).map_err(database)?)?;
+    }
+    Ok(())
+}
+
+fn listed(row: &rusqlite::Row<'_>) -> rusqlite::Result<Listed> {
+    let (s, charge): (u64, u64) = (row.get(10)?, row.get(11)?);
+    Ok(Listed {
+        seq: row.get(0)?,
+        time: utc(row.get(1)?),
+        job: row.get(2)?,
+        analyst: row.get(3)?,
+        iteration: row.get(4)?,
+        chain: row.get(5)?,
+        attempt: row.get(6)?,
+        theta: hex(row.get_ref(7)?.as_blob()?),
+        theta_next: hex(row.get_ref(8)?.as_blob()?),
+        k_t: row.get(9)?,
+        sigma: s as f64 * STEP,
+        charge,
+        mu_squared: accounting::mu_squared(charge),
+        running_total: accounting::mu_squared(row.get(12)?),
+        released: row.get(13)?,
+    })
+}

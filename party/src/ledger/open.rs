@@ -1,0 +1,351 @@
+//! Making a ledger, opening it, closing it, and knowing its head again.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use conclave_common::accounting::{Budget, PrivacyFilter, Spent};
+use ring::rand::{SecureRandom, SystemRandom};
+
+use super::books::{Books, plus};
+use super::events::{Genesis, Settle, Unlock, exact, hex};
+use super::head::{Head, HeadFile};
+use super::lock::LedgerLock;
+use super::schema::{FORMAT, checkpoint, connect, create, now_ms, with_suffix};
+use super::secret::Secret;
+use super::{DataStanding, Ledger, LedgerError, verify};
+
+/// Receipts of one opening of a ledger are worthless at another.
+static SESSIONS: AtomicU64 = AtomicU64::new(1);
+
+/// What must be on the disk before a number leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// The charge before the answer is computed, the answer before it is sent.
+    Strict,
+    /// A block of charge, for about so many queries, before the first of them is computed. After a crash the whole block
+    /// counts as spent.
+    Reserve {
+        /// Queries that a block pays for, at the price of the first.
+        block: u32,
+    },
+}
+
+/// Queries that a block pays for unless the owner says otherwise: a crash forfeits at most their charge.
+pub const RESERVE_BLOCK: u32 = 64;
+
+/// Where a ledger is kept, and under which limits.
+#[derive(Debug, Clone)]
+pub struct Keeping {
+    /// The ledger's file.
+    pub ledger: PathBuf,
+    /// The secret key's file; not in the ledger's folder.
+    pub secret: PathBuf,
+    /// The file of the last head; not in the ledger's folder.
+    pub head_file: PathBuf,
+    /// The party.
+    pub party: String,
+    /// The data's budget and what it protects.
+    pub budget: Budget,
+    /// What is synced when.
+    pub durability: Durability,
+    /// The most that all jobs of one analyst may spend together.
+    pub analyst_cap: Option<Budget>,
+}
+
+impl Keeping {
+    /// Strict, with key and head beside the ledger: for ledgers that are not meant to last.
+    pub fn beside(path: &Path, party: &str, budget: &Budget) -> Self {
+        Self {
+            ledger: path.to_owned(),
+            secret: with_suffix(path, ".key"),
+            head_file: with_suffix(path, ".head"),
+            party: party.to_owned(),
+            budget: *budget,
+            durability: Durability::Strict,
+            analyst_cap: None,
+        }
+    }
+
+    /// Creates the ledger of a data set, and its secret key unless there is one: an explicit act of the owner.
+    ///
+    /// # Errors
+    /// [`LedgerError::Exists`] where there is a ledger already: it is never replaced. [`LedgerError::Locked`] or an
+    /// input or output error.
+    pub fn init(&self) -> Result<(), LedgerError> {
+        // A budget that the filter can't hold is found before the file exists.
+        PrivacyFilter::new(&self.budget)?;
+        let _lock = LedgerLock::for_new(&self.ledger)?;
+        let secret = Secret::load_or_make(&self.secret)?;
+        let mut nonce = [0; 32];
+        SystemRandom::new()
+            .fill(&mut nonce)
+            .map_err(|_| LedgerError::io(&self.ledger, &std::io::Error::other("the system gives no random numbers")))?;
+        let genesis =
+            Genesis { key_check: hex(&secret.mac(KEY_CHECK, [nonce.as_slice()])), nonce: hex(&nonce), ..self.genesis() };
+        create(&self.ledger, &genesis)
+    }
+
+    fn genesis(&self) -> Genesis {
+        Genesis {
+            format: FORMAT,
+            party: self.party.clone(),
+            epsilon: exact(self.budget.epsilon),
+            delta: exact(self.budget.delta),
+            adjacency: self.budget.unit.adjacency.as_str().to_owned(),
+            records_per_person: self.budget.unit.records_per_person().unwrap_or(0),
+            key_check: String::new(),
+            nonce: String::new(),
+        }
+    }
+
+    /// The ledger must be this party's, made for this very budget, and know this key.
+    fn check(&self, path: &Path, books: &Books, secret: &Secret) -> Result<(), LedgerError> {
+        self.check_genesis(path, books.genesis())?;
+        let found = books.genesis().map(|g| (g.nonce.as_str(), g.key_check.as_str())).unwrap_or_default();
+        let nonce = super::events::unhex::<32>(found.0).unwrap_or_default();
+        if hex(&secret.mac(KEY_CHECK, [nonce.as_slice()])) != found.1 {
+            let reason = "is another ledger's key; restore the one that was made with this ledger".into();
+            return Err(LedgerError::Secret { file: self.secret.clone(), reason });
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_genesis(&self, path: &Path, genesis: Option<&Genesis>) -> Result<(), LedgerError> {
+        let (expected, file) = (self.genesis(), path.to_owned());
+        let found = genesis.ok_or_else(|| LedgerError::corrupt(path, "it has no first entry"))?;
+        if found.party != expected.party {
+            return Err(LedgerError::Party { file, found: found.party.clone(), expected: expected.party });
+        }
+        if (&found.epsilon, &found.delta) != (&expected.epsilon, &expected.delta) {
+            let figures = |g: &Genesis| (g.epsilon.clone(), g.delta.clone());
+            return Err(LedgerError::Budget { file, found: figures(found), expected: figures(&expected) });
+        }
+        if (&found.adjacency, found.records_per_person) != (&expected.adjacency, expected.records_per_person) {
+            let found = found.unit().map_err(|why| LedgerError::corrupt(path, format!("its first entry {why}")))?.to_string();
+            return Err(LedgerError::Unit { file, found, expected: self.budget.unit.to_string() });
+        }
+        Ok(())
+    }
+}
+
+const KEY_CHECK: &str = "conclave ledger key check";
+
+impl Ledger {
+    /// [`Keeping::init`] with key and head beside the ledger, for ledgers that are not meant to last.
+    ///
+    /// # Errors
+    /// As [`Keeping::init`].
+    pub fn init(path: &Path, party: &str, budget: &Budget) -> Result<(), LedgerError> {
+        Keeping::beside(path, party, budget).init()
+    }
+
+    /// [`Ledger::open_kept`] with key and head beside the ledger, for ledgers that are not meant to last.
+    ///
+    /// # Errors
+    /// As [`Ledger::open_kept`].
+    pub fn open(path: &Path, party: &str, budget: &Budget) -> Result<Self, LedgerError> {
+        Self::open_kept(&Keeping::beside(path, party, budget))
+    }
+
+    /// Opens the ledger and verifies every entry in it.
+    ///
+    /// A ledger that does not reach a head that the party gave away is opened too, but answers nothing:
+    /// see [`Ledger::behind`].
+    ///
+    /// # Errors
+    /// [`LedgerError::Missing`] where there is none: a missing ledger is not an empty one. [`LedgerError::Locked`] where
+    /// another process holds it. [`LedgerError::Budget`], [`LedgerError::Unit`] or [`LedgerError::Party`] where it was made
+    /// for something else, [`LedgerError::Secret`] where its key is missing. [`LedgerError::Corrupt`] where an entry is
+    /// damaged, missing or does not follow from those before it.
+    pub fn open_kept(keeping: &Keeping) -> Result<Self, LedgerError> {
+        let mut ledger = Self::read(keeping)?;
+        if ledger.lost.is_none() {
+            ledger.begin()?;
+        }
+        Ok(ledger)
+    }
+
+    /// The owner's word that the ledger may go on although it is behind a head that it gave away. The act is entered with
+    /// its reason; sequence numbers go on above the lost head's, so that no head of the lost entries counts any more.
+    ///
+    /// # Errors
+    /// As [`Ledger::open_kept`]; [`LedgerError::NotBehind`] where there is nothing to unlock.
+    pub fn unlock(keeping: &Keeping, reason: &str) -> Result<Unlock, LedgerError> {
+        let mut ledger = Self::read(keeping)?;
+        let Some(lost) = ledger.lost.take() else { return Err(LedgerError::NotBehind) };
+        let place = |seq, hash: &[u8; 32]| super::events::Place { seq, hash: hex(hash) };
+        let act = Unlock {
+            reason: reason.to_owned(),
+            lost: place(lost.seq, &lost.hash),
+            from: place(ledger.books.seq(), &ledger.books.hash()),
+        };
+        let (body, seq) = (act.body(), lost.seq.max(ledger.books.seq()) + 1);
+        ledger.write(true, |pen| pen.event_at(seq, Unlock::KIND, 0, &body))?;
+        ledger.begin()?;
+        ledger.close()?;
+        Ok(act)
+    }
+
+    fn read(keeping: &Keeping) -> Result<Self, LedgerError> {
+        let path = &keeping.ledger;
+        if !path.try_exists().map_err(|e| LedgerError::io(path, &e))? {
+            return Err(LedgerError::Missing(path.clone()));
+        }
+        let path = path.canonicalize().map_err(|e| LedgerError::io(path, &e))?;
+        let lock = LedgerLock::for_existing(&path)?;
+        let connection = connect(&path)?;
+        let (party, budget) = (keeping.party.clone(), keeping.budget);
+        let books = verify::add_up(&connection, &path)?;
+        keeping.check_genesis(&path, books.genesis())?;
+        let secret = Secret::load(&keeping.secret)?;
+        keeping.check(&path, &books, &secret)?;
+        let (head_file, heads) = HeadFile::open(&keeping.head_file, &secret, &party)?;
+        let spent = plus(books.spent(), books.held()).unwrap_or(books.spent());
+        let mut ledger = Self {
+            head: Head::new(&secret, &party, books.seq(), books.hash()),
+            filter: PrivacyFilter::resume(&budget, spent)?,
+            meter: PrivacyFilter::new(&budget)?,
+            analyst_cap: keeping.analyst_cap.map(|cap| cap.of(budget.unit)),
+            analysts: HashMap::new(),
+            recoverable: books.unanswered().clone(),
+            durability: keeping.durability,
+            syncing: true,
+            data_version: None,
+            data: DataStanding::Unknown,
+            lost: None,
+            jobs: HashMap::new(),
+            pending: HashMap::new(),
+            last_pending: 0,
+            session: SESSIONS.fetch_add(1, Ordering::Relaxed),
+            halted: None,
+            clock: now_ms,
+            _lock: lock,
+            path,
+            connection,
+            books,
+            party,
+            budget,
+            secret,
+            head_file,
+        };
+        for head in heads {
+            if ledger.lost.is_none_or(|lost| lost.seq < head.seq) && !ledger.holds(&head)? {
+                ledger.lock_behind(head, "its head file");
+            }
+        }
+        Ok(ledger)
+    }
+
+    /// Makes everything that was read at this start durable, before anything is answered from it, and takes blocks that a
+    /// crash left open for spent.
+    ///
+    /// A process that was killed between a write and its sync leaves rows that are read back from the system's cache and may
+    /// not be on the disk: an answer sent from such a row could be forgotten by a power cut, and answered afresh.
+    fn begin(&mut self) -> Result<(), LedgerError> {
+        checkpoint(&self.connection)?;
+        let open: Vec<_> = self.books.jobs().iter().filter_map(|job| Some((job.seq, job.block?))).collect();
+        let body = format!("{{\"software\":\"conclave-party {}\"}}", env!("CARGO_PKG_VERSION"));
+        self.write(true, |pen| {
+            for (job, block) in &open {
+                let Spent { units, slack_units: slack, draws } = block.rest();
+                let settle = Settle { block: block.seq, units, slack, draws, why: Settle::CRASH.into() };
+                tracing::warn!("a crash has forfeited {draws} queries' worth of charge written ahead");
+                pen.event(Settle::KIND, *job, &settle.body())?;
+            }
+            pen.event("start", 0, &body)
+        })?;
+        self.head_file.sync()
+    }
+
+    /// Ends an open ledger: blocks are settled, the log is copied in, the head file synced. Nothing is refunded that could
+    /// have paid for a number: what is given back was never drawn on, and all that was is recorded and synced by then.
+    ///
+    /// # Errors
+    /// [`LedgerError::Halted`] where any of it fails; the next start treats it as a crash.
+    pub fn close(mut self) -> Result<(), LedgerError> {
+        self.alive()?;
+        if self.lost.is_some() {
+            return Ok(());
+        }
+        let result = self.try_close();
+        self.fail_stop(result)
+    }
+
+    fn try_close(&mut self) -> Result<(), LedgerError> {
+        let settles = self.settle_all("stopped")?;
+        self.write(true, |pen| {
+            for (job, settle) in &settles {
+                pen.event(Settle::KIND, *job, &settle.body())?;
+            }
+            pen.event("stop", 0, "{}")
+        })?;
+        checkpoint(&self.connection)?;
+        self.head_file.sync()
+    }
+
+    /// Called after every synced commit: the last entry is the head now.
+    pub(super) fn move_head(&mut self) -> Result<(), LedgerError> {
+        self.head = Head::new(&self.secret, &self.party, self.books.seq(), self.books.hash());
+        self.head_file.write(self.head)
+    }
+
+    /// Why the ledger answers nothing until its owner unlocks it, if it doesn't.
+    pub fn behind(&self) -> Option<LedgerError> {
+        let lost = self.lost?;
+        Some(LedgerError::Behind { file: self.path.clone(), lost: lost.seq, last: self.books.seq() })
+    }
+
+    /// Takes in a head that the coordinator shows. One that this party did not make is ignored; a genuine one that the ledger
+    /// does not hold locks it, and is kept in the head file for the owner to unlock.
+    ///
+    /// # Errors
+    /// [`LedgerError::Halted`] where ledger or head file fail.
+    pub fn meet_head(&mut self, shown: &[u8]) -> Result<(), LedgerError> {
+        self.alive()?;
+        if shown.is_empty() {
+            return Ok(());
+        }
+        let Some(head) = Head::from_bytes(shown).filter(|head| head.is_genuine(&self.secret, &self.party)) else {
+            tracing::warn!("the coordinator shows a head that this party's ledger never had; ignored");
+            return Ok(());
+        };
+        let met = self.try_meet(head);
+        self.fail_stop(met)
+    }
+
+    fn try_meet(&mut self, head: Head) -> Result<(), LedgerError> {
+        if self.lost.is_some_and(|lost| lost.seq >= head.seq) || self.holds(&head)? {
+            return Ok(());
+        }
+        self.lock_behind(head, "the coordinator");
+        self.head_file.write(head)?;
+        self.head_file.sync()
+    }
+
+    fn lock_behind(&mut self, head: Head, shown_by: &str) {
+        self.lost = Some(head);
+        if let Some(why) = self.behind() {
+            tracing::error!("{shown_by} shows a head of this party's that its ledger does not hold: {why}");
+        }
+    }
+
+    /// Whether a genuine head is of this chain, or of one that its owner has given up for lost.
+    pub(super) fn holds(&self, head: &Head) -> Result<bool, LedgerError> {
+        if head.seq <= self.books.given_up() {
+            return Ok(true);
+        }
+        if head.seq >= self.books.seq() {
+            return Ok(head.seq == self.books.seq() && head.hash == self.books.hash());
+        }
+        let mut held = false;
+        for table in ["charges", "answers", "jobs", "events"] {
+            let mut select = self.connection.prepare(&format!("SELECT hash FROM {table} WHERE seq = ?1"))?;
+            let mut rows = select.query([head.seq])?;
+            while let Some(row) = rows.next()? {
+                held |= row.get::<_, [u8; 32]>(0)? == head.hash;
+            }
+        }
+        Ok(held)
+    }
+}

@@ -1,0 +1,147 @@
+//! Writing entries: each is added to the books first, which refuse what does not follow, and carries their hash.
+
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+
+use super::books::Books;
+use super::entry::{AnswerEntry, ChargeEntry, Entry, EventEntry, Hash, JobEntered};
+use super::{Ledger, LedgerError};
+
+/// One transaction's worth of entries.
+pub(super) struct Pen<'a> {
+    transaction: &'a Transaction<'a>,
+    books: &'a mut Books,
+    time_ms: i64,
+    touched: Vec<u64>,
+}
+
+impl Pen<'_> {
+    /// The number of the next entry.
+    pub(super) fn next(&self) -> u64 {
+        self.books.seq() + 1
+    }
+
+    pub(super) fn books(&self) -> &Books {
+        self.books
+    }
+
+    pub(super) fn time_ms(&self) -> i64 {
+        self.time_ms
+    }
+
+    /// Writes an entry; the transaction's failure is the ledger's end, so the books need no way back.
+    pub(super) fn write(&mut self, entry: &Entry<'_>) -> Result<(), LedgerError> {
+        let hash = self.books.append(entry).map_err(|why| LedgerError::Wrong(format!("the entry to be written {why}")))?;
+        match entry {
+            Entry::Charge(charge) => self.touch(charge.job),
+            Entry::Job(job) => self.touch(job.seq),
+            Entry::Event(event) if event.job != 0 => self.touch(event.job),
+            _ => {}
+        }
+        Ok(insert(self.transaction, entry, &hash)?)
+    }
+
+    /// Writes an event that is about the job of that number, or about none.
+    pub(super) fn event(&mut self, kind: &str, job: u64, body: &str) -> Result<(), LedgerError> {
+        self.event_at(self.next(), kind, job, body)
+    }
+
+    /// As [`Pen::event`], under a number that need not be the next: an unlock's.
+    pub(super) fn event_at(&mut self, seq: u64, kind: &str, job: u64, body: &str) -> Result<(), LedgerError> {
+        self.write(&Entry::Event(EventEntry { seq, time_ms: self.time_ms, kind, job, body }))
+    }
+
+    fn touch(&mut self, job: u64) {
+        if self.touched.last() != Some(&job) && !self.touched.contains(&job) {
+            self.touched.push(job);
+        }
+    }
+
+    /// Brings the table of totals in line.
+    fn finish(self) -> Result<(), LedgerError> {
+        let mut upsert = self.transaction.prepare_cached("INSERT OR REPLACE INTO totals VALUES (?1, ?2, ?3, ?4, ?5)")?;
+        for job in self.touched.iter().filter_map(|seq| self.books.job_at(*seq)) {
+            let reserved = job.committed().units - job.spent.units;
+            upsert.execute((job.seq, job.queries, job.spent.units, reserved, job.last_charge))?;
+        }
+        Ok(())
+    }
+}
+
+impl Ledger {
+    /// Writes entries in one transaction; `sync` makes them durable before this returns, and moves the head.
+    pub(super) fn write(
+        &mut self,
+        sync: bool,
+        entries: impl FnOnce(&mut Pen<'_>) -> Result<(), LedgerError>,
+    ) -> Result<(), LedgerError> {
+        if self.syncing != sync {
+            self.connection.pragma_update(None, "synchronous", if sync { "FULL" } else { "NORMAL" })?;
+            self.syncing = sync;
+        }
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let version: i64 = transaction.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
+        if *self.data_version.get_or_insert(version) != version {
+            return Err(LedgerError::Wrong("something else has written into it".into()));
+        }
+        let mut pen = Pen { transaction: &transaction, books: &mut self.books, time_ms: (self.clock)(), touched: Vec::new() };
+        entries(&mut pen)?;
+        pen.finish()?;
+        transaction.commit()?;
+        if sync { self.move_head() } else { Ok(()) }
+    }
+}
+
+/// Stores an entry under its hash.
+pub(super) fn insert(connection: &Connection, entry: &Entry<'_>, hash: &Hash) -> rusqlite::Result<()> {
+    match entry {
+        Entry::Charge(e) => insert_charge(connection, e, hash),
+        Entry::Answer(AnswerEntry { seq, charge, released }) => connection
+            .prepare_cached("INSERT INTO answers (charge, seq, released, hash) VALUES (?1, ?2, ?3, ?4)")?
+            .execute((charge, seq, released, hash))
+            .map(drop),
+        Entry::Job(e) => insert_job(connection, e, hash),
+        Entry::Event(EventEntry { seq, time_ms, kind, job, body }) => connection
+            .prepare_cached("INSERT INTO events (seq, time_ms, kind, job, body, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?
+            .execute((seq, time_ms, kind, job, body, hash))
+            .map(drop),
+    }
+}
+
+fn insert_charge(connection: &Connection, e: &ChargeEntry, hash: &Hash) -> rusqlite::Result<()> {
+    let mut insert = connection.prepare_cached(
+        "INSERT INTO charges (seq, time_ms, job, iteration, chain, attempt, block, digest, theta, theta_next, k_t, s, charge,
+                              running_total, slack, hash)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+    )?;
+    insert
+        .execute((
+            e.seq,
+            e.time_ms,
+            e.job,
+            e.iteration,
+            e.chain,
+            e.attempt,
+            e.block,
+            e.digest,
+            e.theta,
+            e.theta_next,
+            e.k_t,
+            e.s,
+            e.charge,
+            e.running_total,
+            e.slack,
+            hash,
+        ))
+        .map(drop)
+}
+
+fn insert_job(connection: &Connection, e: &JobEntered<'_>, hash: &Hash) -> rusqlite::Result<()> {
+    let mut insert = connection.prepare_cached(
+        "INSERT INTO jobs (seq, time_ms, job, analyst, spec_digest, spec_toml, cap_epsilon, cap_delta, records, fingerprint,
+                           hash)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+    )?;
+    let (caps, rest) = ((e.cap_epsilon, e.cap_delta), (e.records, e.fingerprint, hash));
+    let params = (e.seq, e.time_ms, e.job, e.analyst, e.spec_digest, e.spec_toml, caps.0, caps.1, rest.0, rest.1, rest.2);
+    insert.execute(params).map(drop)
+}

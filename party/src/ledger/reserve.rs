@@ -1,0 +1,145 @@
+//! Reserve mode: charge written ahead in blocks.
+//!
+//! A block is for one job. It is synced before the first number that it pays for is computed; charges and answers that it
+//! paid for are written without a sync and become durable with the next block, with the job's close, or when the party
+//! stops. A crash forfeits all of a block that is not recorded. What a settled block has left goes back: it was never drawn
+//! on, and everything that was is in the same or an earlier synced commit.
+
+use conclave_common::accounting::{PrivacyFilter, Spent};
+use conclave_common::mechanism::{NoiseScale, Sensitivity};
+
+use super::books::{Block, minus, plus};
+use super::charge::Filters;
+use super::events::{Reserve, Settle};
+use super::{Ledger, LedgerError, QueryKey, Refusal};
+
+impl Ledger {
+    /// Pays fresh queries from the job's block, or from a new one.
+    pub(super) fn draw(
+        &mut self,
+        job: &str,
+        iteration: u64,
+        fresh: &[QueryKey],
+        block: u32,
+    ) -> Result<Result<Vec<i64>, Refusal>, LedgerError> {
+        let costs = match self.price(fresh) {
+            Ok(costs) => costs,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        let Some(need) = costs.iter().try_fold(Spent::default(), |sum, cost| plus(sum, *cost)) else {
+            return Ok(Err(Refusal::DataBudget(conclave_common::accounting::FilterRefusal::Overflow)));
+        };
+        let Some(seq) = self.jobs.get(job).map(|open| open.seq) else { return Ok(Err(Refusal::UnknownJob)) };
+        if !self.block_holds(job, iteration, need)
+            && let Err(refusal) = self.next_block(job, iteration, fresh, block)?
+        {
+            return Ok(Err(refusal));
+        }
+        let Some(paying) = self.books.job(job).and_then(|job| job.block) else { return Ok(Err(Refusal::UnknownJob)) };
+        if let Some(open) = self.jobs.get_mut(job) {
+            open.drawn = plus(open.drawn, need).unwrap_or(paying.held);
+        }
+        let paid: Vec<_> = fresh.iter().copied().zip(costs).collect();
+        Ok(Ok(self.note(seq, paying.seq, iteration, &paid)))
+    }
+
+    /// What each query costs, whatever is left.
+    fn price(&self, fresh: &[QueryKey]) -> Result<Vec<Spent>, Refusal> {
+        let mut meter = self.meter.clone();
+        let mut costs = Vec::with_capacity(fresh.len());
+        for key in fresh {
+            let before = meter.spent();
+            meter.try_charge(&[(key.k_t, key.s)]).map_err(Refusal::DataBudget)?;
+            costs.push(minus(meter.spent(), before));
+        }
+        Ok(costs)
+    }
+
+    /// Whether the job's block pays for this too. A block covers the rounds from its first on, as many as it has numbers:
+    /// after a crash these are the rounds whose answers may be lost.
+    fn block_holds(&self, job: &str, iteration: u64, need: Spent) -> bool {
+        let (Some(open), Some(books)) = (self.jobs.get(job), self.books.job(job)) else { return false };
+        let Some(block) = books.block else { return false };
+        let covered = iteration >= block.iteration && iteration - block.iteration < block.held.draws;
+        let left = minus(block.held, open.drawn);
+        covered && need.units <= left.units && need.slack_units <= left.slack_units && need.draws <= left.draws
+    }
+
+    /// Settles the job's block and reserves the next, in one synced commit: as many times this message as the owner's block
+    /// has queries, or fewer where the budget holds no more.
+    fn next_block(
+        &mut self,
+        job: &str,
+        iteration: u64,
+        fresh: &[QueryKey],
+        queries: u32,
+    ) -> Result<Result<(), Refusal>, LedgerError> {
+        let Some(seq) = self.jobs.get(job).map(|open| open.seq) else { return Ok(Err(Refusal::UnknownJob)) };
+        let Some(mut filters) = self.filters_after_settling(job)? else { return Ok(Err(Refusal::UnknownJob)) };
+        let one: Vec<(Sensitivity, NoiseScale)> = fresh.iter().map(|key| (key.k_t, key.s)).collect();
+        let mut times = (queries as usize / one.len()).max(1);
+        let held = loop {
+            match filters.try_charge(&one.repeat(times)) {
+                Ok(held) => break held,
+                Err(refusal) if times == 1 => return Ok(Err(refusal)),
+                Err(_) => times /= 2,
+            }
+        };
+        let settle = self.settle(job, "full")?;
+        let reserve = Reserve { iteration, units: held.units, slack: held.slack_units, draws: held.draws };
+        self.write(true, |pen| {
+            if let Some(settle) = &settle {
+                pen.event(Settle::KIND, seq, &settle.body())?;
+            }
+            pen.event(Reserve::KIND, seq, &reserve.body())
+        })?;
+        self.keep_filters(job, filters);
+        if let Some(open) = self.jobs.get_mut(job) {
+            open.drawn = Spent::default();
+        }
+        Ok(Ok(()))
+    }
+
+    /// The filters as they will be once the job's block has given back what was never drawn on.
+    fn filters_after_settling(&self, job: &str) -> Result<Option<Filters>, LedgerError> {
+        let (Some(filters), Some(open)) = (self.filters(job), self.jobs.get(job)) else { return Ok(None) };
+        let Some(block) = self.books.job(job).and_then(|job| job.block) else { return Ok(Some(filters)) };
+        let back = minus(block.held, open.drawn);
+        let less = |filter: &PrivacyFilter, budget| PrivacyFilter::resume(budget, minus(filter.spent(), back));
+        let analyst = match (&filters.analyst, &self.analyst_cap) {
+            (Some(filter), Some(cap)) => Some(less(filter, cap)?),
+            _ => None,
+        };
+        Ok(Some(Filters { data: less(&filters.data, &self.budget)?, analyst, job: less(&filters.job, &open.cap)? }))
+    }
+
+    /// The entry that settles the job's block, if it has one; the filters are brought in line. What was drawn and never
+    /// recorded is forfeited: it may have been computed.
+    pub(super) fn settle(&mut self, job: &str, why: &str) -> Result<Option<Settle>, LedgerError> {
+        let Some(block) = self.books.job(job).and_then(|job| job.block) else { return Ok(None) };
+        let Some(filters) = self.filters_after_settling(job)? else { return Ok(None) };
+        let Some(open) = self.jobs.get(job) else { return Ok(None) };
+        let settle = settled(&block, open.drawn, why);
+        // Their receipts are worth nothing from here on.
+        self.pending.retain(|_, pending| pending.block != block.seq);
+        self.keep_filters(job, filters);
+        Ok(Some(settle))
+    }
+
+    /// The entries that settle every open block.
+    pub(super) fn settle_all(&mut self, why: &str) -> Result<Vec<(u64, Settle)>, LedgerError> {
+        let jobs: Vec<(String, u64)> = self.jobs.iter().map(|(id, open)| (id.clone(), open.seq)).collect();
+        let mut settles = Vec::new();
+        for (job, seq) in jobs {
+            if let Some(settle) = self.settle(&job, why)? {
+                settles.push((seq, settle));
+            }
+        }
+        Ok(settles)
+    }
+}
+
+fn settled(block: &Block, drawn: Spent, why: &str) -> Settle {
+    let Spent { units, slack_units: slack, draws } = minus(drawn, block.used);
+    Settle { block: block.seq, units, slack, draws, why: why.to_owned() }
+}

@@ -1,0 +1,100 @@
+//! The ledger's secret key: 256 bits that never leave the owner's machine and are not in the ledger's file.
+//!
+//! With it the party knows its own heads again when others show them, and fingerprints its data so that the hashes tell
+//! nobody anything. It lies in the identity folder, so that whoever restores an old ledger does not restore it too.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use ring::hmac;
+use ring::rand::{SecureRandom, SystemRandom};
+use zeroize::Zeroizing;
+
+use super::LedgerError;
+use super::events::{hex, unhex};
+
+/// Name of the key's file in the identity folder.
+pub const SECRET_FILE: &str = "ledger-secret.key";
+
+/// A keyed hash function.
+#[derive(Clone)]
+pub struct Secret {
+    key: hmac::Key,
+}
+
+/// Shows nothing of the key.
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+impl Secret {
+    /// Reads the key's file.
+    ///
+    /// # Errors
+    /// [`LedgerError::Secret`] where it is not there or no key.
+    pub fn load(path: &Path) -> Result<Self, LedgerError> {
+        let bad = |reason: String| LedgerError::Secret { file: path.to_owned(), reason };
+        let text = Zeroizing::new(std::fs::read_to_string(path).map_err(|e| {
+            bad(format!("cannot be read ({e}): it was made with the ledger by `init`; restore it from where you keep your keys"))
+        })?);
+        let bytes = unhex::<32>(text.trim_end()).map(Zeroizing::new);
+        let bytes = bytes.ok_or_else(|| bad("is not the key that `init` made: 64 hexadecimal digits on one line".into()))?;
+        Ok(Self { key: hmac::Key::new(hmac::HMAC_SHA256, bytes.as_slice()) })
+    }
+
+    /// Reads the key's file, or makes a key where there is none: durable before anything depends on it.
+    ///
+    /// # Errors
+    /// As [`Secret::load`], and where the file can't be written.
+    pub fn load_or_make(path: &Path) -> Result<Self, LedgerError> {
+        if !path.try_exists().map_err(|e| LedgerError::io(path, &e))? {
+            let mut bytes = Zeroizing::new([0; 32]);
+            let filled = SystemRandom::new().fill(bytes.as_mut_slice());
+            filled.map_err(|_| LedgerError::io(path, &std::io::Error::other("the system gives no random numbers")))?;
+            let text = Zeroizing::new(hex(bytes.as_slice()) + "\n");
+            write_private(path, text.as_bytes()).map_err(|e| LedgerError::io(path, &e))?;
+        }
+        Self::load(path)
+    }
+
+    /// HMAC-SHA256 of the parts, each preceded by its length, under a domain of its own.
+    pub fn mac<'a>(&self, domain: &'a str, parts: impl IntoIterator<Item = &'a [u8]>) -> [u8; 32] {
+        let tag = self.context(domain, parts).sign();
+        let mut mac = [0; 32];
+        mac.copy_from_slice(tag.as_ref());
+        mac
+    }
+
+    /// Whether `mac` is that of the parts; takes the same time for all that are not.
+    pub(super) fn verifies(&self, domain: &str, parts: &[&[u8]], mac: &[u8; 32]) -> bool {
+        let expected = self.mac(domain, parts.iter().copied());
+        expected.iter().zip(mac).fold(0, |odd, (a, b)| odd | (a ^ b)) == 0
+    }
+
+    fn context<'a>(&self, domain: &'a str, parts: impl IntoIterator<Item = &'a [u8]>) -> hmac::Context {
+        let mut context = hmac::Context::with_key(&self.key);
+        for part in std::iter::once(domain.as_bytes()).chain(parts) {
+            context.update(&(part.len() as u64).to_le_bytes());
+            context.update(part);
+        }
+        context
+    }
+}
+
+/// Writes a file that nobody else may read, and syncs it and its folder.
+fn write_private(path: &Path, text: &[u8]) -> std::io::Result<()> {
+    let folder = path.parent().filter(|f| !f.as_os_str().is_empty()).map_or_else(|| PathBuf::from("."), Path::to_owned);
+    std::fs::create_dir_all(&folder)?;
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(path)?;
+    file.write_all(text)?;
+    file.sync_all()?;
+    #[cfg(unix)]
+    std::fs::File::open(&folder)?.sync_all()?;
+    Ok(())
+}

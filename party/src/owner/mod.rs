@@ -1,0 +1,17 @@
+//! What the owner's commands show: jobs with their standing and spending, worst cases, warnings, statements.
+//!
+//! Everything is read without the ledger's lock, so also while the party runs. None of it leaves the building by itself.
+
+mod extremes;
+mod jobs;
+mod statement;
+mod totals;
+mod words;
+mod worst;
+
+pub(crate) use extremes::read_off;
+pub(crate) use jobs::{JobView, State, find, jobs};
+pub(crate) use statement::{Facts, markdown, page, statement};
+pub(crate) use totals::releases;
+pub(crate) use words::{describe, figure, unit_of_privacy};
+pub(crate) use worst::{WorstCase, analyst_left, worst_case};

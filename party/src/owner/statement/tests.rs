@@ -1,0 +1,101 @@
+#![allow(clippy::unwrap_used)]
+use std::path::Path;
+
+use conclave_common::accounting::Spent;
+
+use super::*;
+use crate::consent::{Decided, Request, Standing};
+use crate::ledger::{Ledger, report};
+use crate::owner::totals::JobTotals;
+use crate::owner::worst::worst_case;
+use crate::testing::{JOB, MEAN_TOML};
+
+fn config(data: &str) -> PartyConfig {
+    let text = format!(
+        "name = \"hospital-a\"\ncoordinator = \"https://x\"\nidentity = \"i\"\nledger = \"ledger.sqlite\"\n[data]\n\
+         path = \"a.csv\"\n{data}\n[budget]\nepsilon = 8\ndelta = 1e-6\n[policy]\nreply_delay_ms = 5\n"
+    );
+    PartyConfig::parse(&text, Path::new("/srv")).unwrap()
+}
+
+fn job(spec_toml: &str) -> JobView {
+    let decided =
+        Decided { standing: Standing::Approved, time: "2026-03-02".into(), decider: "owner".into(), reason: String::new() };
+    let request = Request {
+        job: JOB.into(),
+        analyst: "alice".into(),
+        digest: [7; 32],
+        spec_toml: spec_toml.into(),
+        asked: "2026-03-01".into(),
+        decided: Some(decided),
+    };
+    let totals = JobTotals {
+        job: JOB.into(),
+        analyst: "alice".into(),
+        digest: [7; 32],
+        spec_toml: spec_toml.into(),
+        opened: "2026-03-02".into(),
+        closed: None,
+        spent: Spent { units: 1 << 48, slack_units: 0, draws: 1234 },
+    };
+    JobView { request, spec: JobSpec::parse(spec_toml).ok(), totals: Some(totals) }
+}
+
+fn blocks(data: &str, job: &JobView) -> Vec<Block> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger.sqlite");
+    let config = config(data);
+    Ledger::init(&path, "hospital-a", &config.budget).unwrap();
+    let report = report(&path, "hospital-a", &config.budget).unwrap();
+    let worst = job.spec.as_ref().map(|spec| worst_case(spec, job.spent().units, &report, None).unwrap());
+    let releases = Releases { noise: (1 << 32, 1 << 33), charged: ("2026-03-02".into(), "2026-03-03".into()) };
+    let releases = job.totals.as_ref().map(|_| &releases);
+    statement(&config, job, &Facts { report: &report, worst: worst.as_ref(), releases }, "2026-03-04")
+}
+
+#[test]
+fn a_statement_says_what_an_owner_must_know() {
+    let text = markdown(&blocks("", &job(MEAN_TOML)));
+    for part in [
+        "mean of height",
+        "analyst alice",
+        "1234 whole numbers",
+        "standard deviation 1 to 2",
+        "one row, not one person",
+        "at delta 1e-6",
+        "by zCDP",
+        "epsilon 8 at delta 1e-6",
+        "Who could collude",
+        "What is not protected",
+        "0707070707",
+        "    kind = \"gaussian_mean\"",
+    ] {
+        assert!(text.contains(part), "{part} is not in {text}");
+    }
+    // mu = 1 at delta 1e-6, as the accountant has it.
+    assert!(text.contains(&figure(gaussian_dp::epsilon(1.0, 1e-6))), "{text}");
+}
+
+#[test]
+fn a_statement_on_persons_says_so() {
+    let text = markdown(&blocks("person = \"id\"\nmax_records_per_person = 5\nadjacency = \"add-remove\"", &job(MEAN_TOML)));
+    assert!(text.contains("protects one person") && text.contains("had one person been added or left out"), "{text}");
+    assert!(!text.contains("not one person") && !text.contains("it is public"), "{text}");
+}
+
+#[test]
+fn nothing_that_an_analyst_writes_becomes_markup() {
+    let wicked = MEAN_TOML.replace("name = \"mean\"", "name = \"<script>x</script> | [a](b)\\n# x\"");
+    let blocks = blocks("", &job(&wicked));
+    let (md, html) = (markdown(&blocks), page(&blocks));
+    assert!(!html.contains("<script>") && html.contains("&lt;script&gt;"));
+    let line = md.lines().find(|l| l.starts_with("| name")).unwrap();
+    assert!(line.contains("\\<script\\>") && line.contains("\\| \\[a\\]"), "{line}");
+    assert!(html.starts_with("<!doctype html>") && !html.contains("http"), "it needs nothing from outside");
+}
+
+#[test]
+fn a_job_that_never_ran_let_nothing_leave() {
+    let silent = JobView { totals: None, ..job(MEAN_TOML) };
+    assert!(markdown(&blocks("", &silent)).contains("Nothing: no number was released"));
+}

@@ -1,0 +1,126 @@
+//! The worst case of a job: what it comes to if it uses all that it may.
+
+use conclave_common::accounting::{AccountingError, Budget, PrivacyFilter, gaussian_dp, mu_squared, zcdp};
+use conclave_common::job::JobSpec;
+use serde::Serialize;
+
+use crate::ledger::{Keeping, Report};
+
+/// What a job may come to, in Gaussian differential privacy unless said otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub(crate) struct WorstCase {
+    /// mu² of this job, what it has spent included.
+    pub(crate) job_mu_squared: f64,
+    /// Epsilon of this job at `job_delta`.
+    pub(crate) job_epsilon: f64,
+    /// The same by zCDP.
+    pub(crate) job_epsilon_zcdp: f64,
+    /// The delta that the job names.
+    pub(crate) job_delta: f64,
+    /// Epsilon of the data as it stands, at `data_delta`.
+    pub(crate) data_epsilon_now: f64,
+    /// Epsilon of the data after this job, at `data_delta`.
+    pub(crate) data_epsilon_after: f64,
+    /// The data's budget.
+    pub(crate) data_epsilon_budget: f64,
+    /// Its delta.
+    pub(crate) data_delta: f64,
+    /// Share of the budget, as mu², spent after this job.
+    pub(crate) share_after: f64,
+    /// Whether the data's budget or the analyst's cap, and not the job's own, is what would end it.
+    pub(crate) ended_early: bool,
+}
+
+/// What the owner's cap on one analyst still holds, as mu²; `None` where there is no cap.
+///
+/// # Errors
+/// A cap that can't be accounted for.
+pub(crate) fn analyst_left(keeping: &Keeping, report: &Report, analyst: &str) -> Result<Option<f64>, AccountingError> {
+    let Some(cap) = &keeping.analyst_cap else { return Ok(None) };
+    let limit = mu_squared(PrivacyFilter::new(cap)?.limit_units());
+    let spent = report.analysts.iter().find(|a| a.analyst == analyst).map_or(0.0, |a| a.mu_squared_spent);
+    Ok(Some((limit - spent).max(0.0)))
+}
+
+/// The worst case of a job that has spent `spent` units of 2^-48 mu², on data that stand as `report` says; `analyst_left` is what its
+/// analyst's cap still holds.
+///
+/// # Errors
+/// A cap that can't be accounted for.
+pub(crate) fn worst_case(
+    spec: &JobSpec,
+    spent: u64,
+    report: &Report,
+    analyst_left: Option<f64>,
+) -> Result<WorstCase, AccountingError> {
+    let cap = spec.privacy.budget;
+    let limit = PrivacyFilter::new(&cap)?.limit_units();
+    let spent = mu_squared(spent);
+    let left = (mu_squared(limit) - spent).max(0.0);
+    let more = left.min(report.mu_squared_remaining).min(analyst_left.unwrap_or(f64::INFINITY));
+    let (job, data) = (spent + more, report.mu_squared_spent + more);
+    let epsilon = |mu_squared: f64, delta| if mu_squared > 0.0 { gaussian_dp::epsilon(mu_squared.sqrt(), delta) } else { 0.0 };
+    let whole = Budget { epsilon: report.epsilon_budget, delta: report.delta, ..cap };
+    Ok(WorstCase {
+        job_mu_squared: job,
+        job_epsilon: epsilon(job, cap.delta),
+        job_epsilon_zcdp: if job > 0.0 { zcdp::epsilon(job / 2.0, cap.delta) } else { 0.0 },
+        job_delta: cap.delta,
+        data_epsilon_now: report.epsilon_spent,
+        data_epsilon_after: epsilon(data, report.delta),
+        data_epsilon_budget: whole.epsilon,
+        data_delta: whole.delta,
+        share_after: (data / report.mu_squared_budget).min(1.0),
+        ended_early: more < left,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::ledger::{Ledger, report};
+    use crate::testing::{MEAN_TOML, budget};
+
+    #[test]
+    fn a_fresh_ledger_admits_the_whole_cap_and_no_more() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ledger.sqlite");
+        let spec = JobSpec::parse(MEAN_TOML).unwrap();
+        Ledger::init(&path, "a", &budget()).unwrap();
+        let report = report(&path, "a", &budget()).unwrap();
+        let worst = worst_case(&spec, 0, &report, None).unwrap();
+        // The ledger's allowance for discrete noise takes about a millionth.
+        assert!(worst.job_epsilon <= 3.0 && worst.job_epsilon > 3.0 - 1e-4, "{worst:?}");
+        assert_eq!((worst.data_epsilon_now, worst.ended_early), (0.0, false));
+        assert!((worst.data_epsilon_after - worst.job_epsilon).abs() < 1e-9 && worst.share_after < 0.25);
+        assert!(worst.job_epsilon_zcdp > worst.job_epsilon);
+        // What it has spent is part of its own worst case, not of the rest's.
+        let begun = worst_case(&spec, (0.01 * 2_f64.powi(48)) as u64, &report, None).unwrap();
+        assert!((begun.job_epsilon - worst.job_epsilon).abs() < 1e-9 && begun.data_epsilon_after < worst.data_epsilon_after);
+    }
+
+    #[test]
+    fn the_datas_budget_may_end_it_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ledger.sqlite");
+        let small = Budget::new(1.0, 1e-6).unwrap();
+        Ledger::init(&path, "a", &small).unwrap();
+        let worst = worst_case(&JobSpec::parse(MEAN_TOML).unwrap(), 0, &report(&path, "a", &small).unwrap(), None).unwrap();
+        assert!(worst.ended_early && worst.data_epsilon_after <= 1.0 && worst.job_epsilon <= 1.0, "{worst:?}");
+        assert_eq!(worst.share_after, 1.0);
+    }
+
+    #[test]
+    fn an_analysts_cap_may_end_it_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ledger.sqlite");
+        let keeping = Keeping { analyst_cap: Some(Budget::new(0.5, 1e-6).unwrap()), ..Keeping::beside(&path, "a", &budget()) };
+        keeping.init().unwrap();
+        let report = report(&path, "a", &budget()).unwrap();
+        let left = analyst_left(&keeping, &report, "alice").unwrap();
+        let worst = worst_case(&JobSpec::parse(MEAN_TOML).unwrap(), 0, &report, left).unwrap();
+        assert!(worst.ended_early && worst.job_epsilon <= 0.5 && worst.job_epsilon > 0.499, "{worst:?}");
+        assert_eq!(analyst_left(&Keeping::beside(&path, "a", &budget()), &report, "alice").unwrap(), None);
+    }
+}

@@ -1,0 +1,177 @@
+//! A stand-in for the coordinator that asks one party the same questions again and again and keeps every answer that it
+//! hears: what has left a party can only be seen from outside.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use conclave_common::sampler::Query;
+use conclave_proto::convert::query_to_wire;
+use conclave_proto::tls::IdentityDir;
+use conclave_proto::v1::coordinator_frame::Body;
+use conclave_proto::v1::link_server::{Link, LinkServer};
+use conclave_proto::v1::party_frame::Body as Said;
+use conclave_proto::{PROTOCOL, v1};
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::{TcpListenerStream, UnboundedReceiverStream};
+use tonic::{Request, Response, Status, Streaming};
+
+use crate::books::QueryId;
+
+/// Questions asked ahead of the first missing answer, so that a kill meets many in flight.
+const AHEAD: u64 = 24;
+/// Every new stream begins this far behind, so that answers are asked for again.
+const BEHIND: u64 = 40;
+
+/// What was asked and heard.
+#[derive(Default)]
+struct Heard {
+    /// Every value ever heard for a query; one, if the party keeps its word.
+    answers: BTreeMap<QueryId, BTreeSet<i64>>,
+    /// Answers heard, repetitions included.
+    count: u64,
+    /// Refusals heard, with their status.
+    refusals: Vec<(u64, u32)>,
+    /// Where the next stream begins, where that was set.
+    restart_at: Option<u64>,
+}
+
+/// The stand-in, serving until it is dropped.
+pub struct Recorder {
+    heard: Arc<Mutex<Heard>>,
+    _runtime: tokio::runtime::Runtime,
+}
+
+/// What a recorder asks about: one job, and the queries of a round by its number.
+pub struct Questions {
+    /// The job as parties are told of it.
+    pub job: v1::OpenJob,
+    /// The queries of a round.
+    pub round: Box<dyn Fn(u64) -> Vec<Query> + Send + Sync>,
+}
+
+impl Recorder {
+    /// Serves at `address` with the coordinator's identity.
+    pub fn serve(address: SocketAddr, identity: &Path, questions: Questions) -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
+        let heard = Arc::new(Mutex::new(Heard::default()));
+        let service = Service { questions: Arc::new(questions), heard: Arc::clone(&heard) };
+        let tls = IdentityDir::load(identity).and_then(|i| i.server_config()).expect("the coordinator's identity");
+        let listener = runtime.block_on(TcpListener::bind(address)).expect("the coordinator's address");
+        let server = tonic::transport::Server::builder().tls_config(tls).expect("TLS").add_service(LinkServer::new(service));
+        runtime.spawn(server.serve_with_incoming(TcpListenerStream::new(listener)));
+        Self { heard, _runtime: runtime }
+    }
+
+    fn heard(&self) -> MutexGuard<'_, Heard> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Every answer heard so far.
+    pub fn answers(&self) -> BTreeMap<QueryId, BTreeSet<i64>> {
+        self.heard().answers.clone()
+    }
+
+    /// Refusals heard so far: round and status.
+    pub fn refusals(&self) -> Vec<(u64, u32)> {
+        self.heard().refusals.clone()
+    }
+
+    /// Number of answers heard, repetitions included.
+    pub fn count(&self) -> u64 {
+        self.heard().count
+    }
+
+    /// Makes the next stream begin at the first round.
+    pub fn ask_everything_again(&self) {
+        self.heard().restart_at = Some(0);
+    }
+}
+
+struct Service {
+    questions: Arc<Questions>,
+    heard: Arc<Mutex<Heard>>,
+}
+
+type Frame = Result<v1::CoordinatorFrame, Status>;
+
+#[tonic::async_trait]
+impl Link for Service {
+    type AttachStream = UnboundedReceiverStream<Frame>;
+
+    async fn attach(&self, request: Request<Streaming<v1::PartyFrame>>) -> Result<Response<Self::AttachStream>, Status> {
+        let (sender, outgoing) = mpsc::unbounded_channel();
+        let session = Session { questions: Arc::clone(&self.questions), heard: Arc::clone(&self.heard), sender, next: 0 };
+        tokio::spawn(session.run(request.into_inner()));
+        Ok(Response::new(UnboundedReceiverStream::new(outgoing)))
+    }
+}
+
+struct Session {
+    questions: Arc<Questions>,
+    heard: Arc<Mutex<Heard>>,
+    sender: mpsc::UnboundedSender<Frame>,
+    next: u64,
+}
+
+impl Session {
+    async fn run(mut self, mut incoming: Streaming<v1::PartyFrame>) {
+        while let Ok(Some(frame)) = incoming.message().await {
+            match frame.body {
+                Some(Said::Hello(_)) => {
+                    // The message may grow fields that this stand-in has no use for.
+                    #[allow(clippy::needless_update)]
+                    let welcome = v1::Welcome { protocol: PROTOCOL, software: "recorder".to_owned(), ..v1::Welcome::default() };
+                    self.send(Body::Welcome(welcome));
+                    self.send(Body::OpenJob(self.questions.job.clone()));
+                }
+                Some(Said::JobOpened(_)) => {
+                    self.next = self.first();
+                    (0..AHEAD).for_each(|_| self.ask());
+                }
+                Some(Said::JobRefused(refused)) => panic!("{}: {}", refused.code, refused.reason),
+                Some(Said::Answer(answer)) => {
+                    self.take(&answer);
+                    self.ask();
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn first(&self) -> u64 {
+        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        let newest = heard.answers.keys().next_back().map_or(0, |id| id.0);
+        heard.restart_at.take().unwrap_or(newest.saturating_sub(BEHIND))
+    }
+
+    fn ask(&mut self) {
+        let queries = (self.questions.round)(self.next);
+        let query = query_to_wire(&self.questions.job.job, self.next, &queries);
+        self.next += 1;
+        self.send(Body::Query(query));
+    }
+
+    fn take(&self, answer: &v1::Answer) {
+        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        match answer.status {
+            Some(0) => {}
+            status => heard.refusals.push((answer.iteration, status.unwrap_or(u32::MAX))),
+        }
+        if answer.status == Some(0) {
+            let queries = (self.questions.round)(answer.iteration);
+            assert_eq!(answer.releases.len(), queries.len());
+            for (query, released) in queries.iter().zip(&answer.releases) {
+                heard.answers.entry((answer.iteration, query.chain)).or_default().insert(*released);
+                heard.count += 1;
+            }
+        }
+    }
+
+    fn send(&self, body: Body) {
+        // A party that was just killed hears no more.
+        let _ = self.sender.send(Ok(v1::CoordinatorFrame { body: Some(body) }));
+    }
+}
