@@ -269,7 +269,9 @@ mod tests {
         let head = |number: u64, fill: u8| [number.to_le_bytes().as_slice(), &[fill; 64]].concat();
         let hub = Hub::with_heads(BTreeSet::new(), HashMap::from([("a".to_owned(), head(5, 0))]));
         assert_eq!((hub.head("a"), hub.head("b")), (head(5, 0), Vec::new()));
-        for (shown, newer) in [(head(4, 1), false), (head(5, 1), false), (head(300, 1), true), (vec![9; 71], false), (vec![], false)] {
+        for (shown, newer) in
+            [(head(4, 1), false), (head(5, 1), false), (head(300, 1), true), (vec![9; 71], false), (vec![], false)]
+        {
             assert_eq!(hub.note_head("a", &shown), newer);
         }
         assert_eq!(hub.head("a"), head(300, 1));

@@ -232,7 +232,9 @@ mod tests {
                 .into_iter()
                 .enumerate()
                 .map(|(chain, values)| {
-                    let (from, to) = values.into_iter().unzip();
+                    // What is tiny is refused, so something else stands in.
+                    let large = |x: f64| if x != 0.0 && x.abs() < LEAST_MAGNITUDE { x.signum() * (1.0 + x.abs()) } else { x };
+                    let (from, to) = values.into_iter().map(|(a, b)| (large(a), large(b))).unzip();
                     Query { noise, ..query(chain as u32, from, to) }
                 })
                 .collect();

@@ -73,6 +73,11 @@ impl Chain {
         self.book(accepted, log_alpha);
     }
 
+    /// The current state.
+    pub(super) fn theta(&self) -> &[f64] {
+        &self.theta
+    }
+
     /// The state after the last decision.
     pub(super) fn draw(&self, warmup: bool, iteration: u64) -> Draw {
         Draw { chain: self.id, warmup, theta: self.theta.clone(), accepted: self.accepted, log_alpha: self.log_alpha, iteration }

@@ -89,7 +89,7 @@ pub(super) struct Locate {
 }
 
 impl Locate {
-    /// A search that may spend `mu_squared` at each party.
+    /// A search that may spend `mu_squared` at each party, from the job's start or the prior's centre.
     pub(super) fn new(spec: &JobSpec, model: &dyn Model, records: &[u64], purpose: Purpose, mu_squared: f64) -> Self {
         let total: f64 = records.iter().map(|n| *n as f64).sum();
         let theta = spec.sampler.start.clone().unwrap_or_else(|| {
@@ -124,6 +124,11 @@ impl Locate {
         let sum: f64 = weights.iter().sum();
         let price = weights.iter().map(|w| mu_squared * w / (sum * questions)).collect();
         Self { purpose, axes: axes.collect(), theta, price, factor: 2.0, sweep: 0, coordinate: 0 }
+    }
+
+    /// The search from another point.
+    pub(super) fn at(self, theta: Vec<f64>) -> Self {
+        Self { theta, ..self }
     }
 
     /// The search for parties that protect these units: its noise is sized for the one at which a question costs most.

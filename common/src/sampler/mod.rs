@@ -10,7 +10,7 @@ mod locate;
 mod proposal;
 mod warmup;
 
-use crate::accounting::{AccountingError, PrivacyFilter};
+use crate::accounting::{AccountingError, PrivacyFilter, PrivacyUnit};
 use crate::job::{JobSpec, Radius};
 use crate::mechanism::{MechanismError, NoiseScale};
 use crate::model::{self, Model};
@@ -20,7 +20,8 @@ pub use holding::Holding;
 use locate::{Locate, Purpose};
 use warmup::WarmupWatch;
 
-/// Share of the job's budget (as mu²) that measures curvature when starting values are given and radii are not.
+/// Share of the job's budget (as mu²) that each measurement of curvature takes when starting values are given and radii are
+/// not: one at the start, up to three more in the warm-up.
 pub const CALIBRATE_SHARE: f64 = 0.02;
 /// Squared ratio of the starting values' spread to the posterior's.
 const START_VARIANCE: f64 = 2.0;
@@ -124,11 +125,26 @@ enum Stage {
     Chains,
 }
 
+/// What a search needs besides the job.
+struct SearchPlan {
+    records: Vec<u64>,
+    units: Vec<PrivacyUnit>,
+    purpose: Purpose,
+    mu_squared: f64,
+}
+
+impl SearchPlan {
+    fn search(&self, spec: &JobSpec, model: &dyn Model) -> Locate {
+        Locate::new(spec, model, &self.records, self.purpose, self.mu_squared).priced_for(self.units.iter().copied())
+    }
+}
+
 /// Algorithm 2 of Yıldırım, *On the use of penalty MCMC for differential privacy*, several chains in step.
 pub struct Sampler {
     spec: JobSpec,
     model: Box<dyn Model>,
     stage: Stage,
+    plan: Option<SearchPlan>,
     chains: Vec<Chain>,
     radii: Vec<f64>,
     warmup: WarmupWatch,
@@ -174,25 +190,22 @@ impl Sampler {
         } else {
             None
         };
-        let stage = match purpose {
-            Some((purpose, share)) => Stage::Locate(Locate::new(
-                spec,
-                model.as_ref(),
-                &holding::record_bounds(spec, holdings)?,
+        let plan = match purpose {
+            None => None,
+            Some((purpose, share)) => Some(SearchPlan {
+                records: holding::record_bounds(spec, holdings)?,
+                units: holdings.iter().map(Holding::unit).collect(),
                 purpose,
-                share * budget,
-            )),
-            None => Stage::Chains,
+                mu_squared: share * budget,
+            }),
         };
-        let stage = match stage {
-            Stage::Locate(search) => Stage::Locate(search.priced_for(holdings.iter().map(Holding::unit))),
-            Stage::Chains => stage,
-        };
+        let stage = plan.as_ref().map_or(Stage::Chains, |plan| Stage::Locate(plan.search(spec, model.as_ref())));
         let mut sampler = Self {
             warmup: WarmupWatch::new(spec),
             spec: spec.clone(),
             model,
             stage,
+            plan,
             chains: Vec::new(),
             radii: Vec::new(),
             phase: Phase::Locate,
@@ -256,8 +269,13 @@ impl Sampler {
                         Radius::Fixed(r) => r.clone(),
                         Radius::Auto => proposal::radii(self.spec.sampler.proposal, &found.sd, &self.spec.support),
                     };
-                    let spread = (found.purpose == Purpose::Mode).then_some((found.sd, found.error_sd));
-                    self.start_chains(found.theta, spread, radii);
+                    if self.chains.is_empty() {
+                        let spread = (found.purpose == Purpose::Mode).then_some((found.sd, found.error_sd));
+                        self.start_chains(found.theta, spread, radii);
+                    } else {
+                        self.radii = radii;
+                        self.stage = Stage::Chains;
+                    }
                 }
             }
             Stage::Chains => {
@@ -315,7 +333,23 @@ impl Sampler {
         }
         if warmup && self.warmup.over(self.steps) {
             self.enter(Phase::Sampling);
+        } else if warmup {
+            self.measure_anew();
         }
+    }
+
+    /// Measures the radii again around where the chains are now, when that is due: a given start may have been far away.
+    fn measure_anew(&mut self) {
+        let dimension = self.spec.dimension();
+        let Some(plan) = self.plan.as_ref().filter(|plan| plan.purpose == Purpose::Curvature) else { return };
+        if !warmup::remeasures(self.spec.sampler.warmup, dimension, self.steps) {
+            return;
+        }
+        let mut mean = vec![0.0; dimension];
+        for chain in &self.chains {
+            mean.iter_mut().zip(chain.theta()).for_each(|(m, x)| *m += x / self.chains.len() as f64);
+        }
+        self.stage = Stage::Locate(plan.search(&self.spec, self.model.as_ref()).at(mean));
     }
 
     fn start_chains(&mut self, centre: Vec<f64>, spread: Option<(Vec<f64>, Vec<f64>)>, radii: Vec<f64>) {

@@ -154,6 +154,18 @@ fn a_guided_walk_turns_only_the_refused_coordinate() {
     }
 }
 
+/// Radii measured at a given start are measured again in the warm-up, around the chains, and never while sampling.
+#[test]
+fn radii_at_a_given_start_are_measured_anew() {
+    let spec = spec("warmup = 40\nstart = { intercept = 0.1, x = 0.2 }");
+    let (rounds, draws) = run_to_end(&spec);
+    let paired = |r: &&Round| r.queries.len() == 2 && r.queries[0].from == r.queries[1].from;
+    let searches = |phase| rounds.iter().filter(|r| r.phase == phase).filter(paired).count();
+    // Three sweeps over two coordinates each: at the start, at a quarter and at half of the warm-up.
+    assert_eq!((searches(Phase::Locate), searches(Phase::Warmup), searches(Phase::Sampling)), (6, 12, 0));
+    assert_eq!(draws.iter().filter(|d| d.warmup).count(), 3 * 80);
+}
+
 /// With no data, the chains must sample the prior truncated to the box, a normal(0, 2.5) on [−1, 1.5], whose mean and sd
 /// Simpson's rule gives. The releases are noise alone, of the real scale, and steps run into both edges all the time.
 ///

@@ -9,6 +9,22 @@ const FIRST_LOOK: u64 = 50;
 /// Looks grow by a quarter each, so that all of them together cost little more than the last.
 const GROWTH: u64 = 4;
 
+/// Sweeps after which radii are measured anew where the first measurement was at a given start, which may lie far from the
+/// posterior: in a warm-up of unknown length, and as shares of a known one.
+const REMEASURE_AFTER: [u64; 3] = [50, 200, 800];
+const REMEASURE_SHARES: [u64; 2] = [4, 2];
+/// A known warm-up shorter than this is not interrupted.
+const LEAST_SWEEPS: u64 = 20;
+
+/// Whether radii are measured anew after this many steps of a warm-up.
+pub(super) fn remeasures(rule: Warmup, dimension: usize, steps: u64) -> bool {
+    let due = |sweeps: u64| steps == sweeps * dimension as u64;
+    match rule {
+        Warmup::Sweeps(n) => n >= LEAST_SWEEPS && REMEASURE_SHARES.iter().any(|share| due(n / share)),
+        Warmup::UntilRhat { max, .. } => REMEASURE_AFTER.iter().any(|after| *after < max && due(*after)),
+    }
+}
+
 /// Watches a warm-up that may end by split R-hat.
 pub(super) struct WarmupWatch {
     rule: Warmup,

@@ -78,7 +78,11 @@ impl Session {
             }
         };
         self.surroundings.store.seen(&self.party, &hello.software, now_ms());
-        self.outbox.send(Body::Welcome(Welcome { protocol: PROTOCOL, software: SOFTWARE.to_owned(), head: self.surroundings.hub.head(&self.party) }));
+        self.outbox.send(Body::Welcome(Welcome {
+            protocol: PROTOCOL,
+            software: SOFTWARE.to_owned(),
+            head: self.surroundings.hub.head(&self.party),
+        }));
         let hub = std::sync::Arc::clone(&self.surroundings.hub);
         let mut place = hub.attach(&self.party, self.outbox.clone());
         tracing::info!(party = self.party, software = hello.software, "attached");

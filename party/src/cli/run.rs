@@ -12,6 +12,9 @@ pub(super) fn run(args: RunArgs) -> Result<(), StartError> {
     let config = load(&args.common)?;
     if args.check {
         let answerer = prepare(&config)?;
+        if let Some(behind) = answerer.ledger().behind() {
+            return Err(behind.into());
+        }
         let (spent, limit) = answerer.ledger().units();
         return if args.common.json {
             print_json(&serde_json::json!({

@@ -147,7 +147,7 @@ impl Town {
         let text = format!(
             "name = \"hospital-a\"\ncoordinator = \"https://127.0.0.1:{port}\"\nidentity = \"hospital-a\"\n\
              ledger = \"ledger.sqlite\"\n[data]\npath = \"a.csv\"\n[budget]\nepsilon = 8\ndelta = 1e-6\n[policy]\n\
-             approve = \"automatic\"\n"
+             approve = \"automatic\"\nreply_delay_ms = 0\n"
         );
         let path = self.path("party.toml");
         std::fs::write(&path, text).unwrap();
