@@ -18,6 +18,8 @@ use tonic::Streaming;
 use crate::answer::thread::{Desk, Gone, Outbox};
 use crate::presence::Announcement;
 
+/// Longest frame taken from a coordinator, in bytes: a job file has at most 64 KiB, a query of 256 chains far less.
+const MAX_FRAME: usize = 1 << 20;
 /// Both ends beat this often.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 /// After this long without any frame the coordinator is taken for gone.
@@ -144,7 +146,8 @@ impl Link {
         let channel = tls::connect(&self.coordinator, &identity).await?;
         let hello = v1::Hello { protocol: PROTOCOL, software: SOFTWARE.into() };
         outbox.try_send(frame(Body::Hello(hello))).map_err(|_| lost("the connection broke at once".into()))?;
-        let attach = async { LinkClient::new(channel).attach(ReceiverStream::new(frames)).await };
+        let mut client = LinkClient::new(channel).max_decoding_message_size(MAX_FRAME);
+        let attach = async { client.attach(ReceiverStream::new(frames)).await };
         match timeout(HEARTBEAT, attach).await {
             Ok(Ok(response)) => Ok(response.into_inner()),
             Ok(Err(status)) => Err(from_status(&status)),

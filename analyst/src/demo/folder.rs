@@ -9,7 +9,7 @@ use conclave_proto::ca::KeyedPem;
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::identity::{PeerIdentity, Role};
 
-use super::truth::{ANALYST, COORDINATOR, DATA_BUDGET_FACTOR, OUTCOME, PREDICTORS, WARMUP_SWEEPS, party_name};
+use super::truth::{ANALYST, COORDINATOR, DATA_BUDGET_FACTOR, OUTCOME, PREDICTORS, TOTAL_NOISE_SD, WARMUP_SWEEPS, party_name};
 use super::{DemoArgs, Durability, shards};
 use crate::ca::{create_ca, create_identity};
 use crate::files;
@@ -115,6 +115,7 @@ fn job_toml(args: &DemoArgs, parties: &[String]) -> String {
         // Writing to a String cannot fail.
         let _ = writeln!(columns, "{} = {{ min = {}, max = {} }}", p.name, p.min, p.max);
     }
+    let noise_sd = TOTAL_NOISE_SD / (parties.len() as f64).sqrt();
     format!(
         "# The demo's job. Send it again with `conclave submit`; every run spends more of the parties' budgets.\n\
          name = \"readmission\"\n\
@@ -137,7 +138,8 @@ fn job_toml(args: &DemoArgs, parties: &[String]) -> String {
          seed = {}\n\n\
          [privacy]\n\
          epsilon = {:?}\n\
-         delta = {:?}\n",
+         delta = {:?}\n\
+         noise_sd = {noise_sd:.4}                        # quieter than \"auto\": fewer rounds use the budget, and the demo is over sooner\n",
         quoted(&mut parties.iter().map(String::as_str)),
         quoted(&mut PREDICTORS.iter().map(|p| p.name)),
         args.chains,

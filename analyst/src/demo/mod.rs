@@ -250,7 +250,6 @@ pub(super) mod tests {
         let good = args(std::path::Path::new("x"));
         check(&good).unwrap();
         for bad in [
-            DemoArgs { durability: Durability::Reserve, ..good.clone() },
             DemoArgs { epsilon: 0.0, ..good.clone() },
             DemoArgs { epsilon: -1.0, ..good.clone() },
             DemoArgs { epsilon: f64::NAN, ..good.clone() },

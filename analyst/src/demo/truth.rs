@@ -35,6 +35,9 @@ pub(super) const PREDICTORS: [Predictor; 3] = [
 
 /// Warm-up of the demo's job, in sweeps.
 pub(super) const WARMUP_SWEEPS: u64 = 25;
+/// Noise of all parties together in the demo's job. Below the 1.75 at which a budget buys most: each round costs and tells
+/// more, and so many rounds as half a minute has room for make the most of the budget.
+pub(super) const TOTAL_NOISE_SD: f64 = 1.5;
 /// The data's budget is this many times the job's epsilon: about three such jobs.
 pub(super) const DATA_BUDGET_FACTOR: f64 = 2.0;
 /// The analyst.

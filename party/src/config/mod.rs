@@ -73,7 +73,7 @@ pub struct Policy {
     pub max_epsilon_per_job: Option<f64>,
     /// The most that all jobs of one analyst may spend together: an epsilon at the delta of the data's budget, kept as mu².
     pub max_epsilon_per_analyst: Option<f64>,
-    /// The least noise standard deviation of a release, in log-likelihood units; zero when not set.
+    /// The least noise standard deviation of a release, in log-likelihood units; 0.01 when not set.
     pub min_noise_sd: f64,
     /// Columns that jobs may use; they are also the only ones that are read. `None` reads and admits all.
     pub columns: Option<Vec<String>>,

@@ -48,6 +48,9 @@ pub(super) const KEYS: Keys = Keys::Table(&[
 ]);
 
 /// Model kinds that a policy may name, the ones still to come included.
+/// Least noise where the policy names none. It keeps what the discrete noise takes off the whole ledger negligible, so that
+/// quiet questions that cost next to nothing can't use up the ledger itself.
+const LEAST_NOISE_SD: f64 = 0.01;
 const MODELS: [&str; 11] = [
     "logistic",
     "gaussian_mean",
@@ -233,7 +236,7 @@ impl RawPolicy {
             models: self.models,
             max_epsilon_per_job: self.max_epsilon_per_job,
             max_epsilon_per_analyst: self.max_epsilon_per_analyst,
-            min_noise_sd: self.min_noise_sd.unwrap_or(0.0),
+            min_noise_sd: self.min_noise_sd.unwrap_or(LEAST_NOISE_SD),
             columns: self.columns,
             reply_delay,
         })
