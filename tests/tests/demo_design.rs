@@ -47,7 +47,7 @@ fn job(seed: u64) -> JobSpec {
         readmitted = {{ binary = true }}
         [sampler]
         chains = 4
-        draws = 4500
+        draws = 5000
         warmup = 25
         seed = {seed}
         [privacy]
