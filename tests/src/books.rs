@@ -4,10 +4,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use conclave_common::accounting::{self, charge_units};
+use conclave_common::accounting::{self, PrivacyUnit};
 use conclave_common::job::JobSpec;
-use conclave_common::mechanism;
-use conclave_common::model;
+use conclave_common::model::{self, contribution};
 use conclave_common::sampler::{Draw, Sampler};
 use rusqlite::Connection;
 
@@ -46,9 +45,9 @@ impl Replay {
             assert_eq!(round.iteration, iteration, "the log has no gaps and begins at 0");
             let answers = split(&blob, records.len(), round.queries.len());
             for (at, query) in round.queries.iter().enumerate() {
-                let bound = model.bound(&query.from, &query.to);
-                let sensitivity = mechanism::sensitivity(bound, spec.privacy.clip).expect("a sensitivity");
-                let cost = charge_units(sensitivity, query.noise).expect("a charge");
+                let unit = PrivacyUnit::default();
+                let part = contribution(model.as_ref(), &spec.privacy, unit, &query.from, &query.to).expect("a sensitivity");
+                let cost = unit.charge_units(part.sensitivity, query.noise).expect("a charge");
                 releases.insert((iteration, query.chain), (answers.iter().map(|party| party[at]).collect(), cost));
             }
             sampler.absorb(&answers).expect("answers that fit");

@@ -3,10 +3,11 @@
 //! A real party's noise comes from the operating system and can't be seeded; a statistical test wants fixed seeds. So
 //! these parties share every line of the release but the ledger and the generator's seed. The end-to-end tests cover those.
 
+use conclave_common::accounting::PrivacyUnit;
 use conclave_common::diagnostics::{self, Summary};
 use conclave_common::job::JobSpec;
-use conclave_common::mechanism::{self, DiscreteGaussian, NoiseScale, STEP};
-use conclave_common::model::{self, Model, ModelData};
+use conclave_common::mechanism::{DiscreteGaussian, NoiseScale, STEP};
+use conclave_common::model::{self, Model, ModelData, Step, contribution};
 use conclave_common::sampler::{Draw, Phase, Query, Round, Sampler};
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
@@ -22,7 +23,8 @@ impl Shard {
     /// A shard of these rows, `(outcome, predictors)` on the model's scale, with multiplicities.
     pub fn weighted(rows: impl IntoIterator<Item = (f64, Vec<f64>, u64)>) -> Self {
         let cell = |(y, x, n): (f64, Vec<f64>, u64)| {
-            let data = ModelData { outcome: vec![y], predictors: x.into_iter().map(|v| vec![v]).collect(), persons: None };
+            let data =
+                ModelData { outcome: vec![y], predictors: x.into_iter().map(|v| vec![v]).collect(), ..ModelData::default() };
             (data, i64::try_from(n).expect("a count fits"))
         };
         Self { cells: rows.into_iter().map(cell).collect() }
@@ -44,10 +46,11 @@ impl Shard {
     }
 
     fn sum(&self, model: &dyn Model, spec: &JobSpec, query: &Query) -> i64 {
-        let bound = model.bound(&query.from, &query.to);
-        let k_t = mechanism::sensitivity(bound, spec.privacy.clip).expect("a sensitivity");
+        let (from, to) = (query.from.as_slice(), query.to.as_slice());
+        let part = contribution(model, &spec.privacy, PrivacyUnit::default(), from, to).expect("a sensitivity");
+        let step = Step { from, to, sensitivity: part.sensitivity, centre: part.centre };
         // These are test data.
-        let one = |d: &ModelData| model.lattice_sum(d, &query.from, &query.to, k_t).open_for_test();
+        let one = |d: &ModelData| model.lattice_sums(d, &[step]).remove(0).open_for_test();
         self.cells.iter().map(|(d, n)| n * one(d)).sum()
     }
 }
@@ -145,9 +148,9 @@ impl Federation {
     }
 
     fn price(&self, query: &Query) -> f64 {
-        let bound = self.model.bound(&query.from, &query.to);
-        let k_t = mechanism::sensitivity(bound, self.spec.privacy.clip).expect("a sensitivity");
-        (2.0 * k_t.units() as f64 / query.noise.units() as f64).powi(2)
+        let unit = PrivacyUnit::default();
+        let part = contribution(self.model(), &self.spec.privacy, unit, &query.from, &query.to).expect("a sensitivity");
+        (2.0 * part.sensitivity.units() as f64 / query.noise.units() as f64).powi(2)
     }
 
     fn release(&mut self, party: usize, query: &Query) -> i64 {

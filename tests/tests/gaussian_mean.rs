@@ -45,11 +45,7 @@ fn shards(parties: usize, rows: usize, mean: f64, sd: f64, rng: &mut ChaCha20Rng
     let one = |rng: &mut ChaCha20Rng| normal.sample(rng).clamp(-1.0, 1.0);
     let data: Vec<Vec<f64>> = (0..parties).map(|_| (0..rows).map(|_| one(rng)).collect()).collect();
     let sum = data.iter().flatten().sum();
-    (
-        data.into_iter().map(|y| Shard::columns(ModelData { outcome: y, predictors: vec![], persons: None })).collect(),
-        sum,
-        parties * rows,
-    )
+    (data.into_iter().map(|y| Shard::columns(ModelData { outcome: y, ..ModelData::default() })).collect(), sum, parties * rows)
 }
 
 /// Exact posterior mean and sd under a normal(0, prior_sd) prior.

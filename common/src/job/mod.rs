@@ -188,7 +188,16 @@ pub struct PrivacySpec {
     /// Noise of one release at one party, while the chains run.
     pub noise: NoiseScale,
     /// Clip of one record's log ratio; `None` stands for the model's public bound.
-    pub clip: Option<f64>,
+    pub clip: Option<ClipRule>,
+}
+
+/// An explicit clip of one record's log ratio, in log-likelihood units.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ClipRule {
+    /// The same for every step.
+    PerRecord(f64),
+    /// Per unit of Euclidean length of the step.
+    Slope(f64),
 }
 
 impl JobSpec {

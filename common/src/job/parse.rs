@@ -6,10 +6,10 @@ mod sampler;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::keys::{self, nearest};
-use super::raw::{AutoOr, KEYS, RawColumn, RawInterval, RawJob, RawPrivacy};
+use super::raw::{AutoOr, KEYS, RawClip, RawColumn, RawInterval, RawJob, RawPrivacy};
 use super::{
-    Algorithm, ColumnSpec, DEFAULT_BOX, Interval, JobError, JobSpec, MAX_BOUND, MAX_BOX, MAX_BYTES, MAX_COLUMNS, MAX_NAME,
-    PrivacySpec, ProposalKind,
+    Algorithm, ClipRule, ColumnSpec, DEFAULT_BOX, Interval, JobError, JobSpec, MAX_BOUND, MAX_BOX, MAX_BYTES, MAX_COLUMNS,
+    MAX_NAME, PrivacySpec, ProposalKind,
 };
 use crate::accounting::Budget;
 use crate::mechanism::NoiseScale;
@@ -145,14 +145,23 @@ fn privacy(raw: &RawPrivacy, proposal: ProposalKind, parties: usize) -> Result<P
         }
     };
     let noise = NoiseScale::from_sd(sd).map_err(|e| JobError::new("privacy.noise_sd", e.to_string()))?;
-    let clip = match &raw.clip {
-        None => None,
-        Some(AutoOr::Word(w)) if w == "auto" => None,
-        Some(AutoOr::Value(v)) if v.is_finite() && *v > 0.0 => Some(*v),
-        Some(AutoOr::Value(v)) => return Err(JobError::new("privacy.clip", format!("must be positive, not {v}"))),
-        Some(AutoOr::Word(w)) => return Err(JobError::new("privacy.clip", format!("must be \"auto\" or a number, not \"{w}\""))),
+    Ok(PrivacySpec { budget, noise, clip: clip(raw.clip.as_ref())? })
+}
+
+fn clip(raw: Option<&RawClip>) -> Result<Option<ClipRule>, JobError> {
+    let positive = |v: f64| {
+        if v.is_finite() && v > 0.0 { Ok(v) } else { Err(JobError::new("privacy.clip", format!("must be positive, not {v}"))) }
     };
-    Ok(PrivacySpec { budget, noise, clip })
+    match raw {
+        None => Ok(None),
+        Some(RawClip::Word(w)) if w == "auto" => Ok(None),
+        Some(RawClip::Value(v)) => positive(*v).map(|v| Some(ClipRule::PerRecord(v))),
+        Some(RawClip::Slope { slope }) => positive(*slope).map(|v| Some(ClipRule::Slope(v))),
+        Some(RawClip::Word(w)) => {
+            let message = format!("must be \"auto\", a number or {{ slope = a number }}, not \"{w}\"");
+            Err(JobError::new("privacy.clip", message))
+        }
+    }
 }
 
 fn known_parameters<'a>(

@@ -39,7 +39,15 @@ pub(super) const KEYS: Keys = Keys::Table(&[
             ("records_guess", Keys::Any),
         ]),
     ),
-    ("privacy", Keys::Table(&[("epsilon", Keys::Any), ("delta", Keys::Any), ("noise_sd", Keys::Any), ("clip", Keys::Any)])),
+    (
+        "privacy",
+        Keys::Table(&[
+            ("epsilon", Keys::Any),
+            ("delta", Keys::Any),
+            ("noise_sd", Keys::Any),
+            ("clip", Keys::Table(&[("slope", Keys::Any)])),
+        ]),
+    ),
 ]);
 
 #[derive(Deserialize)]
@@ -147,7 +155,15 @@ pub(super) struct RawPrivacy {
     pub epsilon: f64,
     pub delta: f64,
     pub noise_sd: Option<AutoOr>,
-    pub clip: Option<AutoOr>,
+    pub clip: Option<RawClip>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub(super) enum RawClip {
+    Word(String),
+    Value(f64),
+    Slope { slope: f64 },
 }
 
 #[derive(Deserialize)]

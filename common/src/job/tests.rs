@@ -114,7 +114,7 @@ clip = 0.5
 "#;
     let job = JobSpec::parse(text).unwrap();
     assert_eq!(job.model.parameter_names(), ["mean"]);
-    assert_eq!((job.privacy.noise.sd(), job.privacy.clip), (2.0, Some(0.5)));
+    assert_eq!((job.privacy.noise.sd(), job.privacy.clip), (2.0, Some(ClipRule::PerRecord(0.5))));
     assert_eq!(JobSpec::parse(&text.replace("sd = 2.0", "")).unwrap_err().key, "model.sd");
     assert_eq!(JobSpec::parse(&text.replace("sd = 2.0", "sd = 2.0\npredictors = []")).unwrap_err().key, "model.predictors");
     assert_eq!(JobSpec::parse(&text.replace("min = -5, max = 5", "binary = true")).unwrap_err().key, "columns.y");

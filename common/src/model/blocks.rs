@@ -28,12 +28,12 @@ pub(super) trait Kernel: Sync {
 /// # Panics
 /// When a shard of this size does not fit the sum at some step's sensitivity; see [`sum_fits`].
 pub(super) fn lattice_sums<K: Kernel>(kernel: &K, data: &ModelData, steps: &[Step<'_>]) -> Vec<LatticeSum> {
-    for (_, _, k_t) in steps {
+    for step in steps {
         assert!(
-            sum_fits(data.units(), *k_t),
+            sum_fits(data.units(), step.sensitivity),
             "{} units of privacy at sensitivity {} overflow a lattice sum",
             data.units(),
-            k_t.units()
+            step.sensitivity.units()
         );
     }
     if let Some(persons) = &data.persons {
@@ -71,12 +71,12 @@ impl<K: Kernel> Sums<'_, K> {
         for start in (0..records).step_by(BLOCK) {
             let rows = start..records.min(start + BLOCK);
             let (scratch, ratios) = (&mut scratch[..rows.len()], &mut ratios[..rows.len()]);
-            for ((from, to, k_t), total) in self.steps.iter().zip(&mut totals) {
-                self.kernel.log_ratios(self.data, rows.clone(), (from, to), scratch, ratios);
+            for (step, total) in self.steps.iter().zip(&mut totals) {
+                self.kernel.log_ratios(self.data, rows.clone(), (step.from, step.to), scratch, ratios);
                 // At most 2^50, so exact.
-                let clamp = k_t.units() as f64;
+                let (clamp, centre) = (step.sensitivity.units() as f64, step.centre);
                 // No partial sum overflows: sum_fits.
-                let sum = ratios.iter().fold(0_i64, |sum, ratio| sum.wrapping_add(quantise_units(*ratio, clamp)));
+                let sum = ratios.iter().fold(0_i64, |sum, ratio| sum.wrapping_add(quantise_units(*ratio - centre, clamp)));
                 *total = total.wrapping_add(sum);
             }
         }
@@ -91,14 +91,14 @@ impl<K: Kernel> Sums<'_, K> {
         for start in (0..records).step_by(BLOCK) {
             let rows = start..records.min(start + BLOCK);
             let (scratch, ratios) = (&mut scratch[..rows.len()], &mut ratios[..rows.len()]);
-            for ((from, to, k_t), sum) in self.steps.iter().zip(&mut sums) {
-                self.kernel.log_ratios(self.data, rows.clone(), (from, to), scratch, ratios);
-                let clamp = (k_t.units() / u64::from(persons.limit())) as f64;
+            for (step, sum) in self.steps.iter().zip(&mut sums) {
+                self.kernel.log_ratios(self.data, rows.clone(), (step.from, step.to), scratch, ratios);
+                let clamp = (step.sensitivity.units() / u64::from(persons.limit())) as f64;
                 for (value, ratio) in values.iter_mut().zip(ratios.iter()) {
-                    *value = quantise_units(*ratio, clamp);
+                    *value = quantise_units(*ratio - step.centre, clamp);
                 }
                 // At most 2^50.
-                sum.add(persons, rows.clone(), &values[..rows.len()], k_t.units() as i64);
+                sum.add(persons, rows.clone(), &values[..rows.len()], step.sensitivity.units() as i64);
             }
         }
         sums.iter().map(PersonSum::total).collect()

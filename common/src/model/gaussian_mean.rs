@@ -59,7 +59,7 @@ impl Model for GaussianMean {
     }
 
     fn lattice_sums(&self, data: &ModelData, steps: &[Step<'_>]) -> Vec<LatticeSum> {
-        assert!(steps.iter().all(|step| step.0.len() == 1 && step.1.len() == 1), "one value per parameter");
+        assert!(steps.iter().all(|step| step.from.len() == 1 && step.to.len() == 1), "one value per parameter");
         blocks::lattice_sums(self, data, steps)
     }
 

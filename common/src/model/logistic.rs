@@ -105,7 +105,7 @@ impl Model for Logistic {
     }
 
     fn lattice_sums(&self, data: &ModelData, steps: &[Step<'_>]) -> Vec<LatticeSum> {
-        self.check(data, steps.iter().flat_map(|step| [step.0, step.1]));
+        self.check(data, steps.iter().flat_map(|step| [step.from, step.to]));
         blocks::lattice_sums(self, data, steps)
     }
 

@@ -4,6 +4,8 @@
 //! public bounds, binary columns 0 or 1.
 
 mod blocks;
+mod contribution;
+mod exponential_family;
 mod gaussian_mean;
 mod logistic;
 mod persons;
@@ -11,6 +13,8 @@ mod softplus;
 #[cfg(test)]
 mod tests;
 
+pub use contribution::{Contribution, contribution};
+pub use exponential_family::ExponentialFamily;
 pub use persons::Persons;
 
 use crate::job::{ColumnSpec, JobSpec, ModelSpec};
@@ -23,6 +27,8 @@ pub struct ModelData {
     pub outcome: Vec<f64>,
     /// One `Vec` per predictor, in the job's order, each as long as `outcome`. The intercept is not stored.
     pub predictors: Vec<Vec<f64>>,
+    /// Columns of another part in the model, in the order that the model's document gives: an offset, a censoring indicator.
+    pub auxiliary: Vec<Vec<f64>>,
     /// Who the records belong to, where a person is the unit of privacy.
     pub persons: Option<Persons>,
 }
@@ -41,8 +47,26 @@ impl ModelData {
     }
 }
 
-/// A step of one chain: from, to (one value per parameter each) and the sensitivity, the most that one unit of privacy contributes.
-pub type Step<'a> = (&'a [f64], &'a [f64], Sensitivity);
+/// A step of one chain, and the public constants of what a unit of privacy contributes to its sum.
+#[derive(Debug, Clone, Copy)]
+pub struct Step<'a> {
+    /// theta, one value per parameter.
+    pub from: &'a [f64],
+    /// theta'.
+    pub to: &'a [f64],
+    /// The most that one unit of privacy contributes.
+    pub sensitivity: Sensitivity,
+    /// What is taken off each record's log ratio before it is rounded and clamped; 0 where the model gives no centre.
+    pub centre: f64,
+}
+
+impl<'a> Step<'a> {
+    /// A step whose ratios are not centred.
+    #[must_use]
+    pub fn new(from: &'a [f64], to: &'a [f64], sensitivity: Sensitivity) -> Self {
+        Self { from, to, sensitivity, centre: 0.0 }
+    }
+}
 
 /// A statistical model whose log likelihood ratios can be summed on the lattice.
 pub trait Model: Send + Sync {
@@ -53,6 +77,23 @@ pub trait Model: Send + Sync {
     ///
     /// Rounded outward, and symmetric in its arguments bit for bit. `+inf` where there is none.
     fn bound(&self, from: &[f64], to: &[f64]) -> f64;
+
+    /// The public centre of one record's log ratio, in log-likelihood units; 0 where the model has none.
+    ///
+    /// Antisymmetric bit for bit: swapping the arguments negates it.
+    fn centre(&self, _from: &[f64], _to: &[f64]) -> f64 {
+        0.0
+    }
+
+    /// The public bound on one record's `|log p(y | to) - log p(y | from) - centre|`; as [`Model::bound`].
+    fn half_range(&self, from: &[f64], to: &[f64]) -> f64 {
+        self.bound(from, to)
+    }
+
+    /// The model as an exponential family, where it is one (Algorithm 3).
+    fn exponential_family(&self) -> Option<&dyn ExponentialFamily> {
+        None
+    }
 
     /// Per parameter, the largest Fisher information that one record can carry within the declared column bounds.
     fn information_bound(&self) -> Vec<f64>;
@@ -71,7 +112,7 @@ pub trait Model: Send + Sync {
 
     /// The lattice sum of one step; see [`Model::lattice_sums`].
     fn lattice_sum(&self, data: &ModelData, from: &[f64], to: &[f64], k_t: Sensitivity) -> LatticeSum {
-        let mut sums = self.lattice_sums(data, &[(from, to, k_t)]);
+        let mut sums = self.lattice_sums(data, &[Step::new(from, to, k_t)]);
         sums.pop().unwrap_or_else(|| unreachable!("one step gives one sum"))
     }
 

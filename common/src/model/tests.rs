@@ -32,7 +32,7 @@ fn shard(records: &[Record], model: &dyn Model) -> ModelData {
     ModelData {
         outcome: records.iter().map(|r| r[0]).collect(),
         predictors: (1..=predictors).map(|j| records.iter().map(|r| r[j]).collect()).collect(),
-        persons: None,
+        ..ModelData::default()
     }
 }
 
@@ -173,14 +173,14 @@ fn steps_together_equal_steps_alone_and_parts_add_up() {
         let rows: Vec<Record> = (0..1_500).map(|_| valid_record(&mut rng, &*model)).collect();
         let pairs: Vec<_> = (0..4).map(|_| step(&mut rng, &*model)).collect();
         let k_t = Sensitivity::from_units(1 << 30).unwrap();
-        let steps: Vec<Step<'_>> = pairs.iter().map(|(from, to)| (from.as_slice(), to.as_slice(), k_t)).collect();
+        let steps: Vec<Step<'_>> = pairs.iter().map(|(from, to)| Step::new(from, to, k_t)).collect();
         let data = shard(&rows, &*model);
         let together: Vec<i64> = model.lattice_sums(&data, &steps).into_iter().map(reveal).collect();
         for (step, sum) in steps.iter().zip(together) {
-            assert_eq!(sum, reveal(model.lattice_sum(&data, step.0, step.1, k_t)));
-            let parts = rows.chunks(700).map(|part| model.lattice_sum(&shard(part, &*model), step.0, step.1, k_t));
+            assert_eq!(sum, reveal(model.lattice_sum(&data, step.from, step.to, k_t)));
+            let parts = rows.chunks(700).map(|part| model.lattice_sum(&shard(part, &*model), step.from, step.to, k_t));
             assert_eq!(sum, reveal(parts.reduce(LatticeSum::merge).unwrap()));
-            assert_eq!(sum, reveal(model.lattice_sum(&shard(&rows, &*model), step.0, step.1, k_t)));
+            assert_eq!(sum, reveal(model.lattice_sum(&shard(&rows, &*model), step.from, step.to, k_t)));
         }
     }
 }
@@ -205,7 +205,7 @@ fn vector_code_gives_the_bits_of_scalar_code() {
 #[should_panic(expected = "overflow a lattice sum")]
 fn a_sum_that_could_overflow_is_not_started() {
     let model = gaussian();
-    let data = ModelData { outcome: vec![0.0; 4_096], predictors: vec![], persons: None };
+    let data = ModelData { outcome: vec![0.0; 4_096], ..ModelData::default() };
     let _ = model.lattice_sum(&data, &[0.0], &[1.0], Sensitivity::from_units(1 << 50).unwrap());
 }
 
@@ -288,7 +288,7 @@ fn kernel_speed() {
         let shards = [("rows", shard(&rows, &*model)), ("persons of 3", by_person(&persons, 3, &*model))];
         let pairs: Vec<_> = (0..4).map(|_| step(&mut rng, &*model)).collect();
         let k_t = Sensitivity::from_units(1 << 30).unwrap();
-        let steps: Vec<Step<'_>> = pairs.iter().map(|(from, to)| (from.as_slice(), to.as_slice(), k_t)).collect();
+        let steps: Vec<Step<'_>> = pairs.iter().map(|(from, to)| Step::new(from, to, k_t)).collect();
         let repeats = 50;
         for (name, data) in &shards {
             let start = std::time::Instant::now();

@@ -9,8 +9,8 @@
 use super::{Query, SamplerError};
 use crate::accounting::PrivacyUnit;
 use crate::job::{Interval, JobSpec};
-use crate::mechanism::{self, NoiseScale, STEP};
-use crate::model::Model;
+use crate::mechanism::{NoiseScale, STEP};
+use crate::model::{Model, contribution};
 
 /// Sweeps over all coordinates of a search for the mode; early ones are cheap and coarse.
 const MODE_SWEEPS: u32 = 10;
@@ -82,8 +82,8 @@ pub(super) struct Locate {
     axes: Vec<Axis>,
     /// mu² of one question, by sweep.
     price: Vec<f64>,
-    /// How many times one record's part a release moves between neighbours, at the party where that is most.
-    factor: f64,
+    /// What the parties protect: the noise is sized for the one at which a question costs most.
+    units: Vec<PrivacyUnit>,
     sweep: usize,
     coordinate: usize,
 }
@@ -123,7 +123,7 @@ impl Locate {
         let questions = 2.0 * theta.len() as f64;
         let sum: f64 = weights.iter().sum();
         let price = weights.iter().map(|w| mu_squared * w / (sum * questions)).collect();
-        Self { purpose, axes: axes.collect(), theta, price, factor: 2.0, sweep: 0, coordinate: 0 }
+        Self { purpose, axes: axes.collect(), theta, price, units: vec![PrivacyUnit::default()], sweep: 0, coordinate: 0 }
     }
 
     /// The search from another point.
@@ -133,7 +133,7 @@ impl Locate {
 
     /// The search for parties that protect these units: its noise is sized for the one at which a question costs most.
     pub(super) fn priced_for(self, units: impl Iterator<Item = PrivacyUnit>) -> Self {
-        Self { factor: units.map(|unit| unit.factor() as f64).fold(0.0, f64::max), ..self }
+        Self { units: units.collect(), ..self }
     }
 
     /// The two paired questions of the present coordinate.
@@ -170,9 +170,14 @@ impl Locate {
 
     /// The noise at which a question of the present sweep costs what was planned; never below the job's own.
     fn noise(&self, spec: &JobSpec, model: &dyn Model, from: &[f64], to: [&[f64]; 2]) -> Result<NoiseScale, SamplerError> {
-        let bound = model.bound(from, to[0]).max(model.bound(from, to[1]));
-        let sensitivity = mechanism::sensitivity(bound, spec.privacy.clip)?;
-        let sd = self.factor * sensitivity.units() as f64 * STEP / self.price[self.sweep].sqrt();
+        let mut dearest = 0.0_f64;
+        for unit in &self.units {
+            for to in to {
+                let part = contribution(model, &spec.privacy, *unit, from, to)?;
+                dearest = dearest.max(unit.adjacency.factor() as f64 * part.sensitivity.units() as f64);
+            }
+        }
+        let sd = dearest * STEP / self.price[self.sweep].sqrt();
         Ok(NoiseScale::from_sd(sd.max(spec.privacy.noise.sd()))?)
     }
 

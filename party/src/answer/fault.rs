@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use conclave_common::job::JobSpec;
 use conclave_common::mechanism::{LatticeSum, STEP, Sensitivity};
-use conclave_common::model::{Model, ModelData, Step};
+use conclave_common::model::{Model, ModelData, Step, contribution};
 use conclave_proto::convert::{AnswerStatus, query_from_wire};
 use conclave_proto::v1;
 
@@ -75,9 +75,9 @@ impl Answerer {
         let active = &self.jobs[&request.job];
         let queries = query_from_wire(request.clone()).expect("a query of the audit");
         let one = |from: &[f64], to: &[f64]| {
-            let per_record = conclave_common::mechanism::sensitivity(active.model.bound(from, to), None).expect("a bound");
-            let k_t = self.budget.unit.sensitivity(per_record).expect("a sensitivity");
-            active.model.lattice_sum(&active.data, from, to, k_t).open_for_test()
+            let part = contribution(active.model.as_ref(), &active.spec.privacy, self.budget.unit, from, to).expect("a bound");
+            let step = Step { from, to, sensitivity: part.sensitivity, centre: part.centre };
+            active.model.lattice_sums(&active.data, &[step]).remove(0).open_for_test()
         };
         queries.iter().map(|q| one(&q.from, &q.to)).collect()
     }
@@ -109,6 +109,9 @@ macro_rules! as_inner {
         fn parameter_names(&self) -> &[String] {
             self.0.parameter_names()
         }
+        fn centre(&self, from: &[f64], to: &[f64]) -> f64 {
+            self.0.centre(from, to)
+        }
         fn information_bound(&self) -> Vec<f64> {
             self.0.information_bound()
         }
@@ -126,9 +129,12 @@ impl Model for TooSmall {
     fn bound(&self, from: &[f64], to: &[f64]) -> f64 {
         self.0.bound(from, to) / self.1
     }
+    fn half_range(&self, from: &[f64], to: &[f64]) -> f64 {
+        self.0.half_range(from, to) / self.1
+    }
     fn lattice_sums(&self, data: &ModelData, steps: &[Step<'_>]) -> Vec<LatticeSum> {
         let wide = |k_t: Sensitivity| Sensitivity::from_units((k_t.units() as f64 * self.1) as u64).expect("a sensitivity");
-        let steps: Vec<_> = steps.iter().map(|(from, to, k_t)| (*from, *to, wide(*k_t))).collect();
+        let steps: Vec<_> = steps.iter().map(|step| Step { sensitivity: wide(step.sensitivity), ..*step }).collect();
         self.0.lattice_sums(data, &steps)
     }
 }
@@ -137,6 +143,9 @@ impl Model for NanNotClamped {
     as_inner!();
     fn bound(&self, from: &[f64], to: &[f64]) -> f64 {
         self.0.bound(from, to)
+    }
+    fn half_range(&self, from: &[f64], to: &[f64]) -> f64 {
+        self.0.half_range(from, to)
     }
     fn lattice_sums(&self, data: &ModelData, steps: &[Step<'_>]) -> Vec<LatticeSum> {
         const ROUNDER: f64 = 6_755_399_441_055_744.0;
@@ -151,6 +160,9 @@ impl Model for Watched {
     as_inner!();
     fn bound(&self, from: &[f64], to: &[f64]) -> f64 {
         self.0.bound(from, to)
+    }
+    fn half_range(&self, from: &[f64], to: &[f64]) -> f64 {
+        self.0.half_range(from, to)
     }
     fn lattice_sums(&self, data: &ModelData, steps: &[Step<'_>]) -> Vec<LatticeSum> {
         self.1();

@@ -149,7 +149,7 @@ impl Rehearsal<'_> {
         let outcome = columns.next().unwrap_or_default();
         let ends = || (1..=persons).map(|person| person * limit).collect();
         let persons = self.unit.records_per_person().and_then(|limit| Persons::new(ends(), limit));
-        ModelData { outcome, predictors: columns.collect(), persons }
+        ModelData { outcome, predictors: columns.collect(), auxiliary: Vec::new(), persons }
     }
 
     /// Every parameter at an ordinary value, at the least one that may be asked, and at either end of its box. A step of no

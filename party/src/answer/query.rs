@@ -3,8 +3,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use conclave_common::accounting::{Adjacency, PrivacyUnit};
-use conclave_common::mechanism::{LatticeSum, Sensitivity, sensitivity, sum_fits};
-use conclave_common::model::ModelData;
+use conclave_common::mechanism::{LatticeSum, sum_fits};
+use conclave_common::model::{ModelData, Step, contribution};
 use conclave_common::sampler::Query;
 use conclave_proto::convert::{Answer, AnswerStatus, answer_to_wire, query_from_wire};
 use conclave_proto::v1;
@@ -90,7 +90,7 @@ impl Answerer {
         if charged.is_empty() {
             return Ok((Vec::new(), order));
         }
-        let steps: Vec<_> = charged.iter().map(|(q, a)| (q.from.as_slice(), q.to.as_slice(), a.sensitivity())).collect();
+        let steps: Vec<Step<'_>> = charged.iter().map(|(query, armed)| step(active, self.budget.unit, query, armed)).collect();
         let sums = sums(active, &steps)?;
         let releases = charged.into_iter().zip(sums).map(|((_, armed), sum)| armed.release(sum)).collect();
         Ok((releases, order))
@@ -118,11 +118,11 @@ fn check(
                 tracing::warn!("job {job}, iteration {iteration}, chain {chain}: outside the job's parameter box");
                 return Err(AnswerStatus::Invalid);
             }
-            let per_record = sensitivity(active.model.bound(from, to), spec.privacy.clip);
-            let k_t = per_record.and_then(|k_t| unit.sensitivity(k_t)).map_err(|e| {
+            let part = contribution(active.model.as_ref(), &spec.privacy, unit, from, to).map_err(|e| {
                 tracing::warn!("job {job}, iteration {iteration}, chain {chain}: {e}");
                 AnswerStatus::Invalid
             })?;
+            let k_t = part.sensitivity;
             // Where the number of units isn't public, nothing may depend on it: a refusal least of all.
             let units = if unit.adjacency == Adjacency::AddRemove { MAX_UNPUBLISHED_UNITS } else { active.data.units() };
             if !sum_fits(units, k_t) {
@@ -136,13 +136,21 @@ fn check(
         .collect()
 }
 
+/// A charged query as a kernel takes it: clamped at what was charged.
+fn step<'a>(active: &ActiveJob, unit: PrivacyUnit, query: &'a Query, armed: &Armed) -> Step<'a> {
+    let (from, to) = (query.from.as_slice(), query.to.as_slice());
+    // A query that has no contribution is refused before it is charged.
+    let centre = contribution(active.model.as_ref(), &active.spec.privacy, unit, from, to).map_or(0.0, |part| part.centre);
+    Step { from, to, sensitivity: armed.sensitivity(), centre }
+}
+
 /// The sums over the shard. A query that is charged gets a number, whatever happens: an error here, or a line in the log, would
 /// tell of a record. Kernels don't panic; should one, it is as if the shard were empty.
-fn sums(active: &ActiveJob, steps: &[(&[f64], &[f64], Sensitivity)]) -> Result<Vec<LatticeSum>, AnswerStatus> {
+fn sums(active: &ActiveJob, steps: &[Step<'_>]) -> Result<Vec<LatticeSum>, AnswerStatus> {
     let over = |data: &ModelData| catch_unwind(AssertUnwindSafe(|| active.model.lattice_sums(data, steps)));
     over(&active.data).or_else(|_| {
-        let empty =
-            ModelData { outcome: Vec::new(), predictors: vec![Vec::new(); active.spec.model.predictors().len()], persons: None };
+        let predictors = vec![Vec::new(); active.spec.model.predictors().len()];
+        let empty = ModelData { predictors, ..ModelData::default() };
         over(&empty).map_err(|_| AnswerStatus::Halted)
     })
 }

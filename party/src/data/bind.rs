@@ -26,5 +26,6 @@ pub fn bind(shard: &Shard, spec: &JobSpec) -> Result<ModelData, BindError> {
         Ok(values.iter().map(|v| bounds.scale(*v)).collect::<Vec<f64>>())
     });
     let outcome = columns.next().unwrap_or_else(|| Ok(Vec::new()))?;
-    Ok(ModelData { outcome, predictors: columns.collect::<Result<_, _>>()?, persons: shard.persons().cloned() })
+    let predictors = columns.collect::<Result<_, _>>()?;
+    Ok(ModelData { outcome, predictors, auxiliary: Vec::new(), persons: shard.persons().cloned() })
 }

@@ -1,7 +1,7 @@
 //! The same things in the same words wherever the owner reads them.
 
 use conclave_common::accounting::{Adjacency, PrivacyUnit};
-use conclave_common::job::{ColumnSpec, JobSpec, ModelSpec, Warmup};
+use conclave_common::job::{ClipRule, ColumnSpec, JobSpec, ModelSpec, Warmup};
 
 /// What a guarantee protects, as a sentence without its full stop.
 pub(crate) fn unit_of_privacy(unit: PrivacyUnit) -> String {
@@ -53,7 +53,10 @@ pub(crate) fn describe(spec: &JobSpec) -> Vec<(&'static str, String)> {
         Warmup::UntilRhat { max, .. } => format!("at most {max} sweeps of warm-up"),
     };
     let clip = match spec.privacy.clip {
-        Some(clip) => format!("{} log-likelihood units a record, set by the job", figure(clip)),
+        Some(ClipRule::PerRecord(clip)) => format!("{} log-likelihood units a record, set by the job", figure(clip)),
+        Some(ClipRule::Slope(slope)) => {
+            format!("{} log-likelihood units a record for each unit of a step's length, set by the job", figure(slope))
+        }
         None => "the model's own public bound".into(),
     };
     let budget = spec.privacy.budget;

@@ -1,0 +1,22 @@
+//! Models that are exponential families: `log p(y | theta) = log h(y) + log g(theta) + phi(theta) . S(y)`.
+//!
+//! Algorithm 3 of Yıldırım, *On the use of penalty MCMC for differential privacy*, releases noisy sums of `S` instead of log ratios.
+
+use super::ModelData;
+use crate::mechanism::LatticeSum;
+
+/// A model's form as an exponential family with a bounded sufficient statistic.
+pub trait ExponentialFamily {
+    /// Public range of each component of one record's statistic, least and greatest value over the declared bounds of the columns.
+    fn ranges(&self) -> Vec<(f64, f64)>;
+
+    /// `phi(theta)`, one value per component.
+    fn natural(&self, theta: &[f64]) -> Vec<f64>;
+
+    /// `log g(theta)`, the part of one record's log density that does not depend on the record.
+    fn log_normaliser(&self, theta: &[f64]) -> f64;
+
+    /// The sum over all records of one component, each record's value divided by `step`, rounded half to even and clamped to
+    /// `limits` (lattice units of that component, `[floor(lo / step), ceil(hi / step)]`). Not-a-number counts as the limit nearest to 0.
+    fn statistic_sum(&self, data: &ModelData, component: usize, step: f64, limits: (i64, i64)) -> LatticeSum;
+}
