@@ -16,7 +16,7 @@ use crate::mechanism::NoiseScale;
 use crate::prior::Prior;
 
 pub use columns::{ColumnSpec, LEAST_MAGNITUDE};
-pub use model_spec::ModelSpec;
+pub use model_spec::{Constraint, ModelSpec};
 
 /// The most chains a job may run: they share every message.
 pub const MAX_CHAINS: u32 = 256;

@@ -21,6 +21,22 @@ pub enum ModelSpec {
     },
 }
 
+/// What values a parameter may take at all, before any box.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Constraint {
+    /// Any real number.
+    Real,
+    /// Above 0.
+    Positive,
+    /// Strictly between 0 and 1.
+    UnitInterval,
+    /// One of `size` consecutive parameters that are positive and add up to 1.
+    Simplex {
+        /// Number of parameters that add up to 1, at least 2.
+        size: usize,
+    },
+}
+
 /// Kinds that can be run.
 pub(super) const BUILT: &[&str] = &["logistic", "gaussian_mean"];
 /// Kinds that are known by name and can't be run yet.
@@ -73,6 +89,13 @@ impl ModelSpec {
                 first.into_iter().chain(predictors.iter().cloned()).collect()
             }
             ModelSpec::GaussianMean { .. } => vec!["mean".to_owned()],
+        }
+    }
+
+    /// The constraint of each parameter, in the order of every theta. A simplex takes as many consecutive entries as it has parameters.
+    pub fn constraints(&self) -> Vec<Constraint> {
+        match self {
+            ModelSpec::Logistic { .. } | ModelSpec::GaussianMean { .. } => vec![Constraint::Real; self.parameter_names().len()],
         }
     }
 }
