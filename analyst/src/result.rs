@@ -16,6 +16,10 @@ pub(crate) struct RunResult {
     pub(crate) posterior: Vec<Row>,
     pub(crate) parties: Vec<PartyRow>,
     pub(crate) draws: Option<String>,
+    #[serde(default)]
+    pub(crate) warnings: Vec<String>,
+    #[serde(default)]
+    pub(crate) budget_error: Option<String>,
 }
 
 /// One parameter; figures that do not exist (no draws, one chain) are null.
@@ -129,12 +133,11 @@ impl RunResult {
             self.posterior_table(truth),
             self.spending_table()
         );
-        let worst = self.posterior.iter().filter_map(|row| row.rhat).fold(0.0, f64::max);
-        if worst > 1.1 {
-            text += &format!(
-                "\nR-hat reaches {worst:.2}: the chains have not mixed. Do not use these draws; ask for a larger \
-                 budget or a longer run.\n"
-            );
+        for warning in &self.warnings {
+            text += &format!("\nWarning: {warning}\n");
+        }
+        if let Some(sentence) = &self.budget_error {
+            text += &format!("\n{sentence}\n");
         }
         text
     }
@@ -152,13 +155,22 @@ mod tests {
         {"name":"age","mean":null,"sd":null,"q5":null,"median":null,"q95":null,"ess_bulk":null,"ess_tail":null,
         "rhat":null,"mcse_mean":null}],
         "parties":[{"name":"hospital-a","records":100000,"queries":4800,"epsilon_spent":2.99,"delta":1e-6,
-        "epsilon_budget":3.0,"mu_squared_spent":0.41,"epsilon_zcdp":3.2}],"draws":"/x","later_key":1}"#;
+        "epsilon_budget":3.0,"mu_squared_spent":0.41,"epsilon_zcdp":3.2}],"draws":"/x","later_key":1,
+        "warnings":["the chains disagree: split R-hat of dose is 1.200, above 1.01: ask for more."],"budget_error":"Of the spread."}"#;
 
     #[test]
     fn a_result_is_shown_with_its_warnings() {
         let result = RunResult::parse(RESULT).unwrap();
         let text = result.report(Some(&[("dose", 0.4)]));
-        for part in ["ended by the budget", "1,200 rounds", "+0.5 sd", "hospital-a", "100,000", "R-hat reaches 1.20"] {
+        for part in [
+            "ended by the budget",
+            "1,200 rounds",
+            "+0.5 sd",
+            "hospital-a",
+            "100,000",
+            "Warning: the chains disagree",
+            "Of the spread.",
+        ] {
             assert!(text.contains(part), "{part} in {text}");
         }
         assert!(!result.report(None).contains("true"));

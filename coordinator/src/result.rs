@@ -1,6 +1,6 @@
 //! The finished run's object: posterior, spending, warnings.
 
-use conclave_common::diagnostics::{self, Summary};
+use conclave_common::diagnostics::{self, Summary, Verdict};
 use conclave_common::model;
 use conclave_common::sampler::Holding;
 use serde::Serialize;
@@ -8,11 +8,6 @@ use serde::Serialize;
 use crate::driver::Job;
 use crate::spending::Spent;
 use crate::zarr::DrawStore;
-
-/// Split R-hat above this earns a warning.
-const RHAT_WARNING: f64 = 1.05;
-/// Bulk or tail effective sample size below this earns a warning (Vehtari et al. 2021 ask for 100 per chain of four).
-const ESS_WARNING: f64 = 400.0;
 
 /// What ended a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -86,23 +81,17 @@ pub(crate) struct RunResult {
     pub parties: Vec<PartyRow>,
     /// The coordinator's Zarr store.
     pub draws: String,
-    /// What to beware of, in sentences; empty when there is nothing.
-    pub warnings: Vec<String>,
+    /// `warnings`, what to beware of in sentences; `mcse_to_sd` and `budget_error`, what too little budget adds to the spread.
+    #[serde(flatten)]
+    pub verdict: Verdict,
 }
 
 /// One parameter's summary. Numbers that don't exist (R-hat of too few draws) are `null`.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct PosteriorRow {
     pub name: String,
-    pub mean: f64,
-    pub sd: f64,
-    pub q5: f64,
-    pub median: f64,
-    pub q95: f64,
-    pub ess_bulk: f64,
-    pub ess_tail: f64,
-    pub rhat: f64,
-    pub mcse_mean: f64,
+    #[serde(flatten)]
+    pub summary: Summary,
 }
 
 /// One party's spending.
@@ -151,6 +140,8 @@ pub(crate) fn build(job: &Job, draws: &DrawStore, outcome: &Outcome) -> RunResul
         let chains: Vec<&[f64]> = chains.iter().map(Vec::as_slice).collect();
         PosteriorRow::new(name, &chains)
     });
+    let rows: Vec<(&str, Summary)> = posterior.iter().map(|row| (row.name.as_str(), row.summary)).collect();
+    let verdict = diagnostics::verdict(&rows, spec.sampler.chains, outcome.stopped_by == StoppedBy::Budget);
     let budget = &spec.privacy.budget;
     let parties = outcome.parties.iter().map(|party| PartyRow {
         name: party.name.clone(),
@@ -175,7 +166,7 @@ pub(crate) fn build(job: &Job, draws: &DrawStore, outcome: &Outcome) -> RunResul
         acceptance_rate: draws.acceptance_rate(),
         stopped_by: outcome.stopped_by,
         budget_party: outcome.budget_party.clone(),
-        warnings: warnings(&posterior),
+        verdict,
         posterior,
         posterior_original: posterior_original.collect(),
         parties: parties.collect(),
@@ -202,74 +193,18 @@ fn in_original_units(draws: &DrawStore, parameters: usize, map: impl Fn(&[f64]) 
 
 impl PosteriorRow {
     fn new(name: &str, chains: &[&[f64]]) -> Self {
-        let Summary { mean, sd, q5, median, q95, ess_bulk, ess_tail, rhat, mcse_mean } = diagnostics::summarise(chains);
-        Self { name: name.to_owned(), mean, sd, q5, median, q95, ess_bulk, ess_tail, rhat, mcse_mean }
+        Self { name: name.to_owned(), summary: diagnostics::summarise(chains) }
     }
-}
-
-fn warnings(posterior: &[PosteriorRow]) -> Vec<String> {
-    let mut warnings = Vec::new();
-    let worst = posterior.iter().filter(|row| row.rhat > RHAT_WARNING).max_by(|a, b| a.rhat.total_cmp(&b.rhat));
-    if let Some(row) = worst {
-        warnings.push(format!(
-            "the chains disagree: split R-hat of {} is {:.3}, above {RHAT_WARNING}. Ask for more draws or a longer \
-             warm-up; where the budget ended the run, for a larger epsilon or fewer parameters.",
-            row.name, row.rhat
-        ));
-    }
-    if let Some(row) = posterior.iter().find(|row| row.rhat.is_nan()) {
-        warnings.push(format!(
-            "split R-hat of {} can't be computed: there are too few draws, or a chain never moved. Nothing here can be \
-             relied on.",
-            row.name
-        ));
-    }
-    let ess = |row: &PosteriorRow| row.ess_bulk.min(row.ess_tail);
-    let least = posterior.iter().filter(|row| ess(row) < ESS_WARNING).min_by(|a, b| ess(a).total_cmp(&ess(b)));
-    if let Some(row) = least {
-        warnings.push(format!(
-            "few independent draws: the effective sample size of {} is {:.0}, below {ESS_WARNING}, so its tails are \
-             uncertain. Ask for more draws or a larger epsilon.",
-            row.name,
-            ess(row)
-        ));
-    }
-    warnings
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn row(rhat: f64, ess: f64) -> PosteriorRow {
-        PosteriorRow {
-            name: "age".to_owned(),
-            mean: 1.0,
-            sd: 1.0,
-            q5: 0.0,
-            median: 1.0,
-            q95: 2.0,
-            ess_bulk: ess,
-            ess_tail: ess,
-            rhat,
-            mcse_mean: f64::NAN,
-        }
-    }
-
-    #[test]
-    fn warnings_name_the_parameter() {
-        assert!(warnings(&[row(1.01, 900.0)]).is_empty());
-        for (rhat, ess) in [(1.2, 900.0), (f64::NAN, 900.0), (1.0, 20.0)] {
-            let all = warnings(&[row(rhat, ess)]);
-            assert_eq!(all.len(), 1);
-            assert!(all[0].contains("age"), "{all:?}");
-        }
-    }
-
     #[test]
     fn a_number_that_does_not_exist_is_null() {
-        let json = serde_json::to_value(row(f64::NAN, 1.0)).unwrap_or_default();
-        assert!(json["rhat"].is_null() && json["mcse_mean"].is_null());
-        assert_eq!(json["mean"], 1.0);
+        let json = serde_json::to_value(PosteriorRow::new("age", &[&[1.0, 1.0], &[1.0, 1.0]])).unwrap_or_default();
+        assert!(json["rhat"].is_null() && json["mcse_mean"].is_null() && json["ess_q5"].is_null());
+        assert_eq!((&json["name"], &json["mean"]), (&"age".into(), &1.0.into()));
     }
 }

@@ -1,4 +1,5 @@
-//! Convergence diagnostics of Markov chains: rank-normalised split R-hat, bulk and tail effective sample size, Monte Carlo error.
+//! Convergence diagnostics of Markov chains: rank-normalised split R-hat, bulk and tail effective sample size, Monte Carlo error, and
+//! [what they mean](Verdict) in sentences.
 //!
 //! After Vehtari, Gelman, Simpson, Carpenter & Bürkner (2021), "Rank-normalization, folding, and localization: an improved R-hat for
 //! assessing convergence of MCMC", in the form that ArviZ 0.23 computes. Chains are slices of draws of one parameter, in order.
@@ -7,10 +8,13 @@
 //! chain, R-hat for a single chain or for chains that never moved. Chains of unequal length are cut to the shortest.
 
 mod ess;
+mod mcse;
 mod ranks;
+mod verdict;
 
 use ess::of_split_chains;
 use ranks::z_scale;
+pub use verdict::{Verdict, verdict};
 
 /// Posterior summary of one parameter.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
@@ -33,7 +37,41 @@ pub struct Summary {
     pub rhat: f64,
     /// Monte Carlo standard error of the mean, `sd / sqrt(ess)`.
     pub mcse_mean: f64,
+    /// Monte Carlo standard error of the sd.
+    pub mcse_sd: f64,
+    /// Monte Carlo standard error of the 5% quantile, and of the other two below.
+    pub mcse_q5: f64,
+    /// Of the median.
+    pub mcse_median: f64,
+    /// Of the 95% quantile.
+    pub mcse_q95: f64,
+    /// Effective sample size of the 5% quantile: that of the indicator of draws at or below it. The same for the other two below.
+    pub ess_q5: f64,
+    /// Of the median.
+    pub ess_median: f64,
+    /// Of the 95% quantile.
+    pub ess_q95: f64,
 }
+
+/// A summary with nothing in it.
+const NOTHING: Summary = Summary {
+    mean: f64::NAN,
+    sd: f64::NAN,
+    q5: f64::NAN,
+    median: f64::NAN,
+    q95: f64::NAN,
+    ess_bulk: f64::NAN,
+    ess_tail: f64::NAN,
+    rhat: f64::NAN,
+    mcse_mean: f64::NAN,
+    mcse_sd: f64::NAN,
+    mcse_q5: f64::NAN,
+    mcse_median: f64::NAN,
+    mcse_q95: f64::NAN,
+    ess_q5: f64::NAN,
+    ess_median: f64::NAN,
+    ess_q95: f64::NAN,
+};
 
 /// Summarises the chains of one parameter.
 #[must_use]
@@ -41,33 +79,35 @@ pub fn summarise(chains: &[&[f64]]) -> Summary {
     let chains = equal_lengths(chains);
     let mut sorted = pooled(&chains);
     if sorted.is_empty() || sorted.iter().any(|x| !x.is_finite()) {
-        let nan = f64::NAN;
-        return Summary {
-            mean: nan,
-            sd: nan,
-            q5: nan,
-            median: nan,
-            q95: nan,
-            ess_bulk: nan,
-            ess_tail: nan,
-            rhat: nan,
-            mcse_mean: nan,
-        };
+        return NOTHING;
     }
     let (mean, sd) = mean_and_sd(&sorted);
     sorted.sort_unstable_by(f64::total_cmp);
+    let [q5, median, q95] = PROBABILITIES.map(|p| quantile(&sorted, p));
+    let ess_at = [q5, median, q95].map(|threshold| ess_below(&chains, threshold));
+    let mcse_at = |i: usize| mcse::of_quantile(&sorted, PROBABILITIES[i], ess_at[i]);
     Summary {
         mean,
         sd,
-        q5: quantile(&sorted, 0.05),
-        median: quantile(&sorted, 0.5),
-        q95: quantile(&sorted, 0.95),
+        q5,
+        median,
+        q95,
         ess_bulk: ess_bulk(&chains),
-        ess_tail: ess_tail(&chains),
+        ess_tail: ess_at[0].min(ess_at[2]),
         rhat: split_rhat(&chains),
         mcse_mean: sd / ess(&chains).sqrt(),
+        mcse_sd: mcse::of_sd(&chains, mean),
+        mcse_q5: mcse_at(0),
+        mcse_median: mcse_at(1),
+        mcse_q95: mcse_at(2),
+        ess_q5: ess_at[0],
+        ess_median: ess_at[1],
+        ess_q95: ess_at[2],
     }
 }
+
+/// Of the quantiles that a summary holds.
+const PROBABILITIES: [f64; 3] = [0.05, 0.5, 0.95];
 
 /// Rank-normalised split R-hat: the larger of the bulk's and the folded draws'. Dimensionless, near 1 for chains that agree.
 #[must_use]
@@ -105,18 +145,19 @@ pub fn ess_bulk(chains: &[&[f64]]) -> f64 {
 #[must_use]
 pub fn ess_tail(chains: &[&[f64]]) -> f64 {
     let chains = equal_lengths(chains);
-    if !usable(&chains) {
-        return f64::NAN;
-    }
     let mut sorted = pooled(&chains);
     sorted.sort_unstable_by(f64::total_cmp);
-    let at = |probability: f64| {
-        let threshold = quantile(&sorted, probability);
-        let below: Vec<Vec<f64>> =
-            chains.iter().map(|chain| chain.iter().map(|&x| f64::from(u8::from(x <= threshold))).collect()).collect();
-        of_split_chains(&split(&slices(&below)))
-    };
-    at(0.05).min(at(0.95))
+    ess_below(&chains, quantile(&sorted, 0.05)).min(ess_below(&chains, quantile(&sorted, 0.95)))
+}
+
+/// Effective sample size of the indicator of draws at or below `threshold`, of chains of one length.
+fn ess_below(chains: &[&[f64]], threshold: f64) -> f64 {
+    if !usable(chains) {
+        return f64::NAN;
+    }
+    let below: Vec<Vec<f64>> =
+        chains.iter().map(|chain| chain.iter().map(|&x| f64::from(u8::from(x <= threshold))).collect()).collect();
+    of_split_chains(&split(&slices(&below)))
 }
 
 /// A quantile of sorted values, linearly interpolated. `NaN` when there are none.

@@ -8,21 +8,30 @@ use super::*;
 fn chains(case: &Value) -> Vec<Vec<f64>> {
     let number = |key: &str| case[key].as_f64().unwrap();
     let mut state = case["seed"].as_u64().unwrap();
-    (0..case["chains"].as_u64().unwrap())
+    let count = |key: &str| case[key].as_u64().unwrap();
+    (0..count("chains"))
         .map(|chain| {
             let mut x = 0.0;
-            let mut next = || {
+            let mut draws = Vec::new();
+            for draw in 0..count("draws") {
                 let mut total = 0.0;
                 for _ in 0..4 {
                     state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                     total += (state >> 11) as f64 / 9_007_199_254_740_992.0;
                 }
                 x = number("rho") * x + (total - 2.0);
-                let value = x * (1.0 + chain as f64 * number("spread")) + chain as f64 * number("shift");
+                let mut value = x * (1.0 + chain as f64 * number("spread")) + chain as f64 * number("shift");
+                value += draw as f64 * number("trend");
+                if number("tail") > 0.0 {
+                    value *= 1.0 + number("tail") * value * value;
+                }
+                if count("stuck") > 0 && chain + 1 == count("chains") && draw >= count("stuck") {
+                    value = draws[count("stuck") as usize - 1];
+                }
                 let grid = number("grid");
-                if grid > 0.0 { (value / grid).floor() * grid } else { value }
-            };
-            (0..case["draws"].as_u64().unwrap()).map(|_| next()).collect()
+                draws.push(if grid > 0.0 { (value / grid).floor() * grid } else { value });
+            }
+            draws
         })
         .collect()
 }
@@ -45,14 +54,21 @@ fn agrees_with_arviz() {
             ("rhat", s.rhat),
             ("mcse_mean", s.mcse_mean),
             ("ess_mean", ess(&chains)),
+            ("mcse_sd", s.mcse_sd),
+            ("mcse_q5", s.mcse_q5),
+            ("mcse_median", s.mcse_median),
+            ("mcse_q95", s.mcse_q95),
+            ("ess_q5", s.ess_q5),
+            ("ess_median", s.ess_median),
+            ("ess_q95", s.ess_q95),
         ];
         for (key, got) in figures {
             let Some(expected) = case[key].as_f64() else {
-                assert!(got.is_nan(), "seed {}: {key} is {got}", case["seed"]);
+                assert!(got.is_nan(), "{}: {key} is {got}", case["kind"]);
                 continue;
             };
             let tolerance = 1e-9 * expected.abs().max(1e-3);
-            assert!((got - expected).abs() <= tolerance, "seed {}: {key} is {got}, expected {expected}", case["seed"]);
+            assert!((got - expected).abs() <= tolerance, "{}: {key} is {got}, expected {expected}", case["kind"]);
         }
     }
 }
@@ -80,8 +96,8 @@ fn degenerate_chains() {
 
 #[test]
 fn long_chains_that_do_not_mix_are_summarised_in_reasonable_time() {
-    let case =
-        serde_json::json!({"seed": 3, "chains": 4, "draws": 20_000, "rho": 0.9999, "spread": 0.0, "shift": 0.0, "grid": 0.0});
+    let case = serde_json::json!({"seed": 3, "chains": 4, "draws": 20_000, "rho": 0.9999, "spread": 0.0, "shift": 0.0, "grid": 0.0,
+        "trend": 0.0, "tail": 0.0, "stuck": 0});
     let chains = chains(&case);
     let start = std::time::Instant::now();
     let summary = summarise(&slices(&chains));
