@@ -86,15 +86,17 @@ pub fn init_ledger(config: &PartyConfig) -> Result<(), StartError> {
 /// Makes a private key and a signing request in the identity folder, unless there is a key; gives the request's path.
 pub(crate) fn init_identity(config: &PartyConfig) -> Result<Option<PathBuf>, StartError> {
     let folder = &config.identity;
-    let (key, request) = (folder.join("key.pem"), folder.join("request.pem"));
+    let (key, request) = (&config.key, folder.join("request.pem"));
     if key.exists() {
         return Ok(None);
     }
     let system = |path: &Path, e: std::io::Error| StartError::System(format!("{}: {e}", path.display()));
-    std::fs::create_dir_all(folder).map_err(|e| system(folder, e))?;
+    for folder in [Some(folder.as_path()), key.parent()].into_iter().flatten() {
+        std::fs::create_dir_all(folder).map_err(|e| system(folder, e))?;
+    }
     let made = ca::make_request(&PeerIdentity::new(Role::Party, &config.name)?, &[])?;
     std::fs::write(&request, made.pem).map_err(|e| system(&request, e))?;
-    write_private(&key, &made.key_pem).map_err(|e| system(&key, e))?;
+    write_private(key, &made.key_pem).map_err(|e| system(key, e))?;
     Ok(Some(request))
 }
 
@@ -114,7 +116,7 @@ fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
 /// # Errors
 /// The first thing that is wrong, with the remedy.
 pub(crate) fn prepare(config: &PartyConfig) -> Result<Answerer, StartError> {
-    load_identity(&config.identity, &config.name)?;
+    load_identity(&config.identity, &config.key, &config.name)?;
     let shard = Shard::load(&config.data, config.policy.columns.as_deref())?;
     tracing::info!("{}: {} records read, {} rows left out", shard.file().display(), shard.records(), shard.dropped());
     match config.budget.unit.records_per_person() {
@@ -175,8 +177,15 @@ pub async fn run_with(
     let decisions = ConsentStore::open(&config.ledger)?;
     let (desk, thread) = thread::start(answerer).map_err(|e| StartError::System(format!("no thread: {e}")))?;
     let watcher = tokio::spawn(watch_decisions(decisions, desk.clone()));
-    let mut link =
-        Link { presence, party: config.name, coordinator: config.coordinator, identity: config.identity, desk, ready_file };
+    let mut link = Link {
+        presence,
+        party: config.name,
+        coordinator: config.coordinator,
+        identity: config.identity,
+        key: config.key,
+        desk,
+        ready_file,
+    };
     let (stop, mut stopping) = tokio::sync::watch::channel(false);
     let kept = {
         let keep = link.keep(&mut stopping);

@@ -40,6 +40,7 @@ pub(crate) struct Link {
     pub(crate) party: String,
     pub(crate) coordinator: String,
     pub(crate) identity: PathBuf,
+    pub(crate) key: PathBuf,
     pub(crate) desk: Desk,
     /// Written when the party is attached for the first time.
     pub(crate) ready_file: Option<PathBuf>,
@@ -142,7 +143,7 @@ impl Link {
         frames: mpsc::Receiver<v1::PartyFrame>,
     ) -> Result<Streaming<v1::CoordinatorFrame>, Fault> {
         // Read again at every attempt: a renewed certificate needs no restart.
-        let identity = load_identity(&self.identity, &self.party)?;
+        let identity = load_identity(&self.identity, &self.key, &self.party)?;
         let channel = tls::connect(&self.coordinator, &identity).await?;
         let hello = v1::Hello { protocol: PROTOCOL, software: SOFTWARE.into() };
         outbox.try_send(frame(Body::Hello(hello))).map_err(|_| lost("the connection broke at once".into()))?;
@@ -222,8 +223,8 @@ enum Ended {
 }
 
 /// Loads the identity folder and checks that it is this party's.
-pub(crate) fn load_identity(folder: &std::path::Path, party: &str) -> Result<IdentityDir, Fault> {
-    let identity = IdentityDir::load(folder)?;
+pub(crate) fn load_identity(folder: &std::path::Path, key: &std::path::Path, party: &str) -> Result<IdentityDir, Fault> {
+    let identity = IdentityDir::load_with_key(folder, key)?;
     identity.require(Role::Party)?;
     let name = &identity.identity().name;
     if name != party {

@@ -27,10 +27,10 @@ pub(super) fn init(common: &Common) -> Result<(), StartError> {
     let folder = config.identity.display();
     match request {
         Some(request) => print(&format!(
-            "{}: private key made, it never leaves this folder\n{}: signing request made\n\nNext: send the request to \
+            "{}: private key made, it never leaves its folder\n{}: signing request made\n\nNext: send the request to \
              whoever keeps the consortium's CA, who runs\n    conclave ca sign {} --ca ca/\nand returns certificate.pem and \
              ca.pem. Put both into {folder}, then\n    conclave-party run --config {}",
-            config.identity.join("key.pem").display(),
+            config.key.display(),
             request.display(),
             request.file_name().unwrap_or_default().display(),
             common.config.display()

@@ -95,7 +95,7 @@ fn line(r: &Listed) -> String {
 /// The ledger as signed JSON lines, for an auditor.
 pub(super) fn export(args: &ExportArgs) -> Result<(), StartError> {
     let config = load(&args.common)?;
-    let identity = load_identity(&config.identity, &config.name)?;
+    let identity = load_identity(&config.identity, &config.key, &config.name)?;
     let keeping = config.keeping();
     let mut out: Box<dyn Write> = match &args.out {
         Some(path) => {

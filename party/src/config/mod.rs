@@ -22,8 +22,10 @@ pub struct PartyConfig {
     pub name: String,
     /// The coordinator's address, `https://host[:port]`.
     pub coordinator: String,
-    /// Folder with `certificate.pem`, `key.pem` and `ca.pem`.
+    /// Folder with `certificate.pem`, `ca.pem` and, unless `key` says otherwise, `key.pem`.
     pub identity: PathBuf,
+    /// The private key; in the identity folder unless the file says otherwise.
+    pub key: PathBuf,
     /// The ledger file.
     pub ledger: PathBuf,
     /// The file of the ledger's last head; better not in the ledger's folder, so that a backup of one is not one of both.

@@ -8,7 +8,7 @@ use conclave_common::job::keys::{Keys, nearest};
 use conclave_proto::identity::valid_name;
 use serde::Deserialize;
 
-use super::keeping::HEAD_FILE;
+use super::keeping::{HEAD_FILE, KEY_FILE};
 use super::{Approve, BadRows, DataConfig, PartyConfig, Policy, ReplyDelay};
 use crate::ledger::{Durability, RESERVE_BLOCK};
 
@@ -16,6 +16,7 @@ pub(super) const KEYS: Keys = Keys::Table(&[
     ("name", Keys::Any),
     ("coordinator", Keys::Any),
     ("identity", Keys::Any),
+    ("key", Keys::Any),
     ("ledger", Keys::Any),
     ("head_file", Keys::Any),
     ("durability", Keys::Any),
@@ -70,6 +71,7 @@ pub(super) struct Config {
     name: String,
     coordinator: String,
     identity: String,
+    key: Option<String>,
     ledger: String,
     head_file: Option<String>,
     durability: Option<String>,
@@ -147,6 +149,7 @@ impl Config {
             name: self.name,
             coordinator: self.coordinator,
             head_file: folder.join(self.head_file.unwrap_or_else(|| format!("{}/{HEAD_FILE}", self.identity))),
+            key: folder.join(self.key.unwrap_or_else(|| format!("{}/{KEY_FILE}", self.identity))),
             identity: folder.join(self.identity),
             ledger: folder.join(self.ledger),
             durability,

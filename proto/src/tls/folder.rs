@@ -30,6 +30,7 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub struct IdentityDir {
     folder: PathBuf,
+    key_file: PathBuf,
     identity: PeerIdentity,
     certificate_pem: String,
     key_pem: String,
@@ -44,15 +45,23 @@ impl IdentityDir {
     /// # Errors
     /// [`ErrorCode::InvalidInput`] naming the file and what to do.
     pub fn load(folder: &Path) -> Result<Self, Fault> {
+        Self::load_with_key(folder, &folder.join(KEY))
+    }
+
+    /// As [`IdentityDir::load`], with the private key in a file elsewhere: a folder that others may write certificates into
+    /// need not hold it.
+    ///
+    /// # Errors
+    /// As [`IdentityDir::load`].
+    pub fn load_with_key(folder: &Path, key_file: &Path) -> Result<Self, Fault> {
         let certificate_pem = read(folder, CERTIFICATE)?;
-        let key_pem = read(folder, KEY)?;
+        let key_pem = read_file(key_file)?;
         let ca_pem = read(folder, CA)?;
         let chain = certificates(folder, CERTIFICATE, &certificate_pem)?;
-        let key = private_key(folder, &key_pem)?;
+        let key = private_key(key_file, &key_pem)?;
         CertifiedKey::from_der(chain.clone(), key, &provider()).map_err(|e| {
-            fault(
-                folder,
-                KEY,
+            file_fault(
+                key_file,
                 &format!("does not belong to {CERTIFICATE} ({e}): put back the key that the signing request was made with"),
             )
         })?;
@@ -65,7 +74,16 @@ impl IdentityDir {
         let identity = chain.first().ok_or_else(|| fault(folder, CERTIFICATE, "holds no certificate")).and_then(|leaf| {
             PeerIdentity::of_certificate(leaf).map_err(|e| fault(folder, CERTIFICATE, &format!("cannot be used: {e}")))
         })?;
-        Ok(Self { folder: folder.to_owned(), identity, certificate_pem, key_pem, ca_pem, chain, roots: Arc::new(roots) })
+        Ok(Self {
+            folder: folder.to_owned(),
+            key_file: key_file.to_owned(),
+            identity,
+            certificate_pem,
+            key_pem,
+            ca_pem,
+            chain,
+            roots: Arc::new(roots),
+        })
     }
 
     /// The role and name in the certificate.
@@ -84,8 +102,8 @@ impl IdentityDir {
     }
 
     pub(super) fn signing_key(&self) -> Result<Arc<dyn rustls::sign::SigningKey>, Fault> {
-        super::sign::load_key(private_key(&self.folder, &self.key_pem)?)
-            .map_err(|e| fault(&self.folder, KEY, &format!("cannot be used: {e}")))
+        super::sign::load_key(private_key(&self.key_file, &self.key_pem)?)
+            .map_err(|e| file_fault(&self.key_file, &format!("cannot be used: {e}")))
     }
 
     /// Checks that the certificate has the role that the program needs.
@@ -128,8 +146,8 @@ impl IdentityDir {
             .map_err(|e| Fault::new(ErrorCode::Internal, format!("could not set up TLS: {e}")))?
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(verifier) as Arc<dyn ServerCertVerifier>)
-            .with_client_auth_cert(self.chain.clone(), private_key(&self.folder, &self.key_pem)?)
-            .map_err(|e| fault(&self.folder, KEY, &format!("cannot be used: {e}")))?;
+            .with_client_auth_cert(self.chain.clone(), private_key(&self.key_file, &self.key_pem)?)
+            .map_err(|e| file_fault(&self.key_file, &format!("cannot be used: {e}")))?;
         config.alpn_protocols.push(b"h2".to_vec());
         Ok(config)
     }
@@ -152,10 +170,13 @@ pub(crate) fn provider() -> Arc<CryptoProvider> {
 }
 
 fn read(folder: &Path, name: &str) -> Result<String, Fault> {
-    std::fs::read_to_string(folder.join(name)).map_err(|e| {
-        fault(
-            folder,
-            name,
+    read_file(&folder.join(name))
+}
+
+fn read_file(file: &Path) -> Result<String, Fault> {
+    std::fs::read_to_string(file).map_err(|e| {
+        file_fault(
+            file,
             &format!("cannot be read ({e}): an identity folder holds {CERTIFICATE}, {KEY} and {CA}, see `conclave ca --help`"),
         )
     })
@@ -170,10 +191,14 @@ fn certificates(folder: &Path, name: &str, pem: &str) -> Result<Vec<CertificateD
     }
 }
 
-fn private_key(folder: &Path, pem: &str) -> Result<PrivateKeyDer<'static>, Fault> {
-    PrivateKeyDer::from_pem_slice(pem.as_bytes()).map_err(|e| fault(folder, KEY, &format!("holds no PEM private key ({e})")))
+fn private_key(file: &Path, pem: &str) -> Result<PrivateKeyDer<'static>, Fault> {
+    PrivateKeyDer::from_pem_slice(pem.as_bytes()).map_err(|e| file_fault(file, &format!("holds no PEM private key ({e})")))
 }
 
 fn fault(folder: &Path, name: &str, what: &str) -> Fault {
-    Fault::new(ErrorCode::InvalidInput, format!("{} {what}", folder.join(name).display()))
+    file_fault(&folder.join(name), what)
+}
+
+fn file_fault(file: &Path, what: &str) -> Fault {
+    Fault::new(ErrorCode::InvalidInput, format!("{} {what}", file.display()))
 }
