@@ -1,6 +1,6 @@
 //! The privacy filter: grants a query or refuses it, before any record is read.
 
-use super::slack::{self, Limits, MAX_DRAWS};
+use super::slack::{self, Limits};
 use super::{AccountingError, Budget, PrivacyUnit};
 use crate::mechanism::{NoiseScale, Sensitivity};
 
@@ -41,10 +41,10 @@ pub enum FilterRefusal {
     /// The privacy budget does not hold the charge.
     #[error("the privacy budget is spent")]
     Budget,
-    /// The allowance for the discrete Gaussian's departure from the Gaussian is spent (only noise far below ordinary use gets here).
+    /// The allowance for the discrete Gaussian's departure from the Gaussian is spent. Unreachable at the prices of this version.
     #[error("the allowance for discrete noise is spent")]
     Slack,
-    /// The number of noise draws that one ledger grants is reached.
+    /// The number of noise draws that one ledger grants is reached. Unreachable at the prices of this version.
     #[error("the number of releases that one ledger grants is reached")]
     Draws,
     /// The charge does not fit the ledger's integers.
@@ -60,6 +60,7 @@ pub enum FilterRefusal {
 pub struct PrivacyFilter {
     limit_units: u64,
     limit_slack_units: u64,
+    limit_draws: u64,
     spent: Spent,
     unit: PrivacyUnit,
 }
@@ -78,8 +79,8 @@ impl PrivacyFilter {
     /// # Errors
     /// As [`PrivacyFilter::new`].
     pub fn resume(budget: &Budget, spent: Spent) -> Result<Self, AccountingError> {
-        let Limits { units, slack_units } = slack::limits(budget)?;
-        Ok(Self { limit_units: units, limit_slack_units: slack_units, spent, unit: budget.unit })
+        let Limits { units, slack_units, draws } = slack::limits(budget)?;
+        Ok(Self { limit_units: units, limit_slack_units: slack_units, limit_draws: draws, spent, unit: budget.unit })
     }
 
     /// This filter's budget with another sum spent; [`PrivacyFilter::resume`] without computing the limits again.
@@ -104,6 +105,12 @@ impl PrivacyFilter {
     #[must_use]
     pub fn limit_mu(&self) -> f64 {
         super::mu_squared(self.limit_units).sqrt()
+    }
+
+    /// The most that a ledger of this budget grants: charges, slack and draws. Charges are priced so that they end first.
+    #[must_use]
+    pub fn limit(&self) -> Spent {
+        Spent { units: self.limit_units, slack_units: self.limit_slack_units, draws: self.limit_draws }
     }
 
     /// What the budget still holds, in units of 2^-48.
@@ -135,7 +142,7 @@ impl PrivacyFilter {
         for &(k_t, s) in releases {
             let charge = self.unit.charge_units(k_t, s).map_err(|_| FilterRefusal::Overflow)?;
             after.units = after.units.checked_add(charge).ok_or(FilterRefusal::Overflow)?;
-            after.slack_units = after.slack_units.checked_add(slack::of_draw(s)).ok_or(FilterRefusal::Overflow)?;
+            after.slack_units = after.slack_units.checked_add(slack::units_of_draw(s)).ok_or(FilterRefusal::Overflow)?;
             after.draws = after.draws.checked_add(1).ok_or(FilterRefusal::Overflow)?;
             charges.push(charge);
         }
@@ -143,7 +150,7 @@ impl PrivacyFilter {
             Err(FilterRefusal::Budget)
         } else if after.slack_units > self.limit_slack_units {
             Err(FilterRefusal::Slack)
-        } else if after.draws > MAX_DRAWS {
+        } else if after.draws > self.limit_draws {
             Err(FilterRefusal::Draws)
         } else {
             Ok((charges, after))

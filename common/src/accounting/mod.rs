@@ -5,7 +5,8 @@
 //! `(epsilon, delta)` is therefore one number, the largest `mu` that it allows (Balle & Wang 2018), and the ledger is a sum of integers.
 //!
 //! [`gaussian_dp`], [`zcdp`] and [`advanced_composition`] give figures without slack, for planning and reports. [`PrivacyFilter`] is what
-//! a ledger enforces: it takes a sliver off the budget (about 1e-6 of it) because the discrete Gaussian is not exactly Gaussian.
+//! a ledger enforces: it takes a sliver off the budget (about 1e-6 of it) because the discrete Gaussian is not exactly Gaussian. A release
+//! has a least price, [`LEAST_CHARGE_UNITS`], so that nobody can use up a ledger's noise draws without using up its budget.
 
 pub mod advanced_composition;
 mod filter;
@@ -19,8 +20,9 @@ mod units;
 pub mod zcdp;
 
 pub use filter::{FilterRefusal, PrivacyFilter, Spent};
+pub use slack::units_of_draw as slack_units_of_draw;
 pub use unit::{Adjacency, MAX_RECORDS_PER_PERSON, PrivacyUnit};
-pub use units::{UNIT_LOG2, charge_units, mu_squared};
+pub use units::{LEAST_CHARGE_UNITS, UNIT_LOG2, charge_units, mu_squared};
 
 /// Why a budget or a charge could not be computed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -40,7 +42,9 @@ pub enum AccountingError {
         delta: f64,
     },
     /// The budget's mu^2 does not fit the ledger's 64-bit fixed point, or epsilon exceeds what the slack is derived for.
-    #[error("the budget (epsilon {epsilon}, delta {delta}) is too large to keep a ledger for: give epsilon of at most 1000")]
+    #[error(
+        "the budget (epsilon {epsilon}, delta {delta}) is too large to keep a ledger for: give epsilon of at most 1000 and delta of at most 0.5"
+    )]
     TooLarge {
         /// The budget's epsilon.
         epsilon: f64,

@@ -5,14 +5,21 @@
 //! `z^2 / (24 s^2)`; beyond, both have probability at most `q`. Passing from the one to the other and back again on neighbouring shards, with
 //! total log difference `H` over all draws, turns `(epsilon', delta')` into
 //! `(epsilon' + 2 H, e^H (delta' + (1 + e^epsilon) T q))` for `T` draws. Hence what is left of a budget, below.
+//!
+//! Neither `H` nor `T` may run out before the budget, or whoever asks many questions that cost next to nothing could end a ledger for all
+//! others. So each draw has a least price ([`super::LEAST_CHARGE_UNITS`] and [`price`]): as charges sum to at most `Q_B`, draws sum to at
+//! most `Q_B / 2^24 <= T` and slack to at most `Q_B / 8`, which is within the limit for every budget that [`limits`] accepts.
 
 use super::{AccountingError, Budget, gaussian_dp};
 
 /// `H`: the total log difference allowed over all draws of a ledger, 2^-20.
 const TOTAL_LOG_DIFFERENCE: f64 = 1.0 / (1_u64 << 20) as f64;
 
-/// `T`: the most noise draws that one ledger grants.
-pub(super) const MAX_DRAWS: u64 = 1 << 24;
+/// `T` for a budget of `mu_B^2 <= 1`: the most noise draws that one ledger grants. In proportion to the budget beyond.
+pub(super) const DRAWS: u64 = 1 << 24;
+
+/// Charge units that one unit of slack costs at least.
+const PRICE_OF_SLACK: u64 = 8;
 
 /// `H` in the unit of [`super::Spent::slack_units`], 2^-80.
 const TOTAL_SLACK_UNITS: u64 = 1 << 60;
@@ -38,6 +45,8 @@ pub(super) struct Limits {
     pub(super) units: u64,
     /// The sum over draws of `6 / s^2`, in units of 2^-80.
     pub(super) slack_units: u64,
+    /// Noise draws.
+    pub(super) draws: u64,
 }
 
 /// The limits for a budget.
@@ -49,8 +58,10 @@ pub(super) fn limits(budget: &Budget) -> Result<Limits, AccountingError> {
     if reduced_epsilon <= 0.0 {
         return Err(too_small);
     }
+    // Without the slack, hence never below what the ledger's mu^2 asks for.
+    let draws = DRAWS * (gaussian_dp::mu(epsilon, delta).powi(2).ceil().clamp(1.0, 65_536.0) as u64);
     // The nearest reach whose tail takes at most a millionth of delta; if none does, the furthest.
-    let takes = |reach: &Reach| tail(epsilon, reach.tail_log2);
+    let takes = |reach: &Reach| tail(epsilon, draws, reach.tail_log2);
     let reach = REACHES.iter().find(|reach| takes(reach) <= delta * TOTAL_LOG_DIFFERENCE).ok_or(if epsilon > 1.0 {
         too_large.clone()
     } else {
@@ -66,17 +77,29 @@ pub(super) fn limits(budget: &Budget) -> Result<Limits, AccountingError> {
     if units < 1.0 {
         return Err(too_small);
     }
-    Ok(Limits { units: units as u64, slack_units: reach.slack_limit })
+    let limits = Limits { units: units as u64, slack_units: reach.slack_limit, draws };
+    // The budget must end before slack and draws do; only epsilons near 1000 at a delta near 1 get here.
+    if limits.units / PRICE_OF_SLACK > limits.slack_units || limits.units / super::LEAST_CHARGE_UNITS > limits.draws {
+        return Err(too_large);
+    }
+    Ok(limits)
 }
 
 /// `(1 + e^epsilon) T q`, in log space: the two factors alone may overflow and underflow. `epsilon > 0`.
-fn tail(epsilon: f64, tail_log2: f64) -> f64 {
-    let ln_draws_q = ((MAX_DRAWS.ilog2() as f64) - tail_log2) * std::f64::consts::LN_2;
+fn tail(epsilon: f64, draws: u64, tail_log2: f64) -> f64 {
+    let ln_draws_q = ((draws as f64).log2() - tail_log2) * std::f64::consts::LN_2;
     (epsilon + (-epsilon).exp().ln_1p() + ln_draws_q).exp()
 }
 
+/// The least that a release with a draw at scale `s` costs for its slack, in units of 2^-48 of mu^2.
+pub(super) fn price(s: crate::mechanism::NoiseScale) -> u64 {
+    // Below 2^43 units of slack, so this fits.
+    PRICE_OF_SLACK * units_of_draw(s)
+}
+
 /// The slack of one draw, `6 / s^2` in units of 2^-80 rounded up, for `s` a multiple of 2^16 lattice units.
-pub(super) fn of_draw(s: crate::mechanism::NoiseScale) -> u64 {
+#[must_use]
+pub fn units_of_draw(s: crate::mechanism::NoiseScale) -> u64 {
     // s = j 2^16: 6 * 2^80 / s^2 = 6 * 2^48 / j^2, and j >= 16, so the result is below 2^43.
     let multiples = u128::from(s.multiples());
     (6_u128 << (80 - 2 * crate::mechanism::NoiseScale::MULTIPLE.ilog2())).div_ceil(multiples * multiples) as u64

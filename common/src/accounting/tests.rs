@@ -4,7 +4,7 @@ use num_bigint::BigUint;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::slack::MAX_DRAWS;
+use super::slack::DRAWS;
 use super::*;
 use crate::mechanism::{NoiseScale, Sensitivity};
 
@@ -113,7 +113,7 @@ fn every_limit_refuses_by_name() {
     assert_eq!(filter.try_charge(&[fine]), Err(FilterRefusal::Slack));
     assert!(filter.admits(&[coarse]));
 
-    let mut filter = PrivacyFilter::resume(&budget, Spent { draws: MAX_DRAWS - 1, ..Spent::default() }).unwrap();
+    let mut filter = PrivacyFilter::resume(&budget, Spent { draws: DRAWS - 1, ..Spent::default() }).unwrap();
     assert!(filter.try_charge(&[coarse]).is_ok());
     assert_eq!(filter.try_charge(&[coarse]), Err(FilterRefusal::Draws));
 
@@ -136,8 +136,64 @@ fn a_charge_in_figures() {
     let charge = |k: u64| charge_units(Sensitivity::from_units(k).unwrap(), s).unwrap();
     assert_eq!(charge(s.units() / 2), 1 << UNIT_LOG2);
     assert_eq!(charge(s.units() / 6), (1_u64 << UNIT_LOG2).div_ceil(9));
-    assert_eq!(charge(1), 1);
+    // The least price of a draw: 2^-24 of mu^2.
+    assert_eq!((charge(1), mu_squared(charge(1))), (LEAST_CHARGE_UNITS, 1.0 / f64::from(1 << 24)));
+    // At quiet noise the share of the slack is dearer: eight units for each of its 6 / s^2 2^80.
+    let quiet = NoiseScale::from_units(1 << 20).unwrap();
+    assert_eq!(charge_units(Sensitivity::from_units(1).unwrap(), quiet).unwrap(), 8 * (6 << 40));
     assert_eq!(mu_squared(1 << UNIT_LOG2), 1.0);
+}
+
+#[test]
+fn ordinary_queries_cost_what_they_did() {
+    // 4,195 queries at mu_t = 0.01 for (3, 1e-6): K = s / 200, far above the least price.
+    let s = NoiseScale::from_sd(1.0).unwrap();
+    let k = Sensitivity::from_units(s.units() / 200).unwrap();
+    let exact = ((4 * u128::from(k.units()).pow(2)) << UNIT_LOG2).div_ceil(u128::from(s.units()).pow(2));
+    assert_eq!(u128::from(charge_units(k, s).unwrap()), exact);
+    let mut filter = PrivacyFilter::new(&Budget::new(3.0, 1e-6).unwrap()).unwrap();
+    assert_eq!((0..5000).take_while(|_| filter.try_charge(&[(k, s)]).is_ok()).count(), 4195);
+    // A million queries in that budget cost more than the least price each.
+    assert!(filter.limit_units() / 1_000_000 > 6 * LEAST_CHARGE_UNITS);
+}
+
+/// Draws and slack are the budget's to spend: whoever asks the cheapest questions that there are, at any noise, meets the budget first.
+#[test]
+fn neither_draws_nor_slack_end_before_the_budget() {
+    for (epsilon, delta) in
+        [(1e-3, 1e-9), (0.1, 1e-6), (3.0, 1e-6), (8.0, 1e-5), (30.0, 1e-6), (50.0, 1e-2), (300.0, 1e-6), (1000.0, 0.5)]
+    {
+        let filter = PrivacyFilter::new(&Budget::new(epsilon, delta).unwrap()).unwrap();
+        let limit = filter.limit();
+        for j in [16, 17, 1 << 10, 655, 1 << 16, 1 << 20, 1 << 33] {
+            let s = NoiseScale::from_units(j << 16).unwrap();
+            let charge = charge_units(Sensitivity::from_units(1).unwrap(), s).unwrap();
+            let most = limit.units / charge;
+            assert!(most <= limit.draws, "{epsilon} {delta} {j}: {most} draws of {}", limit.draws);
+            let slack = u128::from(most) * u128::from(slack::units_of_draw(s));
+            assert!(slack <= u128::from(limit.slack_units), "{epsilon} {delta} {j}: {slack} of {}", limit.slack_units);
+        }
+    }
+}
+
+/// The attack: messages of 256 questions with theta = theta' and K_t = 1 from a job with a small cap. It must meet its own cap with no
+/// larger part of the ledger's draws used than its cap is of the budget.
+#[test]
+fn a_small_job_can_t_use_up_the_ledger() {
+    let data = PrivacyFilter::new(&Budget::new(8.0, 1e-6).unwrap()).unwrap();
+    let mut job = PrivacyFilter::new(&Budget::new(0.05, 1e-6).unwrap()).unwrap();
+    let message = vec![(Sensitivity::from_units(1).unwrap(), NoiseScale::from_sd(1.0).unwrap()); 256];
+    let refusal = loop {
+        if let Err(refusal) = job.try_charge(&message) {
+            break refusal;
+        }
+    };
+    assert_eq!(refusal, FilterRefusal::Budget);
+    let share = |a: u64, b: u64| a as f64 / b as f64;
+    let cap = share(job.limit_units(), data.limit_units());
+    assert!(
+        share(job.spent().draws, data.limit().draws) <= cap && share(job.spent().slack_units, data.limit().slack_units) <= cap
+    );
 }
 
 fn release() -> impl Strategy<Value = (Sensitivity, NoiseScale)> {
@@ -159,12 +215,13 @@ proptest! {
         let exact = BigUint::from(2 * k_t.units()).pow(2) << UNIT_LOG2;
         let noise = BigUint::from(s.units()).pow(2);
         let ceiling = (exact + &noise - 1_u32) / &noise;
+        let least = LEAST_CHARGE_UNITS.max(8 * slack::units_of_draw(s));
         match charge_units(k_t, s) {
-            Ok(charge) => prop_assert_eq!(BigUint::from(charge), ceiling),
+            Ok(charge) => prop_assert_eq!(BigUint::from(charge), ceiling.max(BigUint::from(least))),
             Err(_) => prop_assert!(ceiling > BigUint::from(u64::MAX)),
         }
         let slack = ((BigUint::from(6_u32) << 80) + &noise - 1_u32) / &noise;
-        prop_assert_eq!(BigUint::from(slack::of_draw(s)), slack);
+        prop_assert_eq!(BigUint::from(slack::units_of_draw(s)), slack);
     }
 
     #[test]

@@ -22,7 +22,8 @@ fn text(r: &Report) -> String {
          epsilon   {:>12.6} spent of {} at delta = {} (by zCDP {:.6})\n\
          mu^2      {:>12.6} spent of {:.6}, {:.6} left\n\
          a new job {:>12.6} is the largest epsilon that one could still be given; epsilons do not add, mu^2 does\n\
-         numbers   {:>12} released or charged, in {} jobs, since {}\n",
+         numbers   {:>12} released or charged, in {} jobs, since {}\n\
+         noise     {:>12} draws spent, {} left, and {:.4}% of the allowance for discrete noise; the budget ends first\n",
         r.party,
         100.0 * r.share_spent,
         r.epsilon_spent,
@@ -35,7 +36,10 @@ fn text(r: &Report) -> String {
         r.epsilon_new_job,
         r.queries,
         r.jobs,
-        r.created
+        r.created,
+        r.draws_spent,
+        r.draws_remaining,
+        100.0 * r.slack_share_spent
     );
     // Writing to a String can't fail.
     if r.mu_squared_reserved > 0.0 {
@@ -84,6 +88,9 @@ mod tests {
             mu_squared_remaining: 1.5,
             share_spent: 0.25,
             queries: 17,
+            draws_spent: 17,
+            draws_remaining: 1 << 24,
+            slack_share_spent: 0.0,
             jobs: 2,
             created: "2026-01-01T00:00:00.000Z".into(),
             open_jobs: vec![JobReport {

@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use conclave_common::accounting::{Budget, PrivacyFilter, PrivacyUnit, Spent};
+use conclave_common::accounting::{self, Budget, PrivacyFilter, PrivacyUnit, Spent};
 use conclave_common::mechanism::{NoiseScale, Sensitivity};
 
 use super::entry::{AnswerEntry, ChargeEntry, Entry, EventEntry, Hash, JobEntered, NO_HASH};
@@ -227,9 +227,7 @@ impl Books {
 
     fn slack_of(&mut self, s: NoiseScale) -> u64 {
         if self.slack.0 != s.units() {
-            let multiples = u128::from(s.units() / (1 << 16));
-            // 6 / s² in units of 2^-80, with s = 2^16 j lattice units of which j >= 16; below 2^43.
-            self.slack = (s.units(), (6u128 << 48).div_ceil(multiples * multiples) as u64);
+            self.slack = (s.units(), accounting::slack_units_of_draw(s));
         }
         self.slack.1
     }
@@ -346,8 +344,12 @@ impl Books {
         let genesis = self.genesis.as_ref().ok_or("the ledger has no first entry")?;
         let filter = PrivacyFilter::new(&genesis.budget()?).map_err(|e| e.to_string())?;
         let all = plus(self.spent, self.held()).ok_or("the total is too large")?;
-        if all.units > filter.limit_units() {
-            return Err(format!("more is spent than the budget holds: {} units of {}", all.units, filter.limit_units()));
+        let limit = filter.limit();
+        if all.units > limit.units {
+            return Err(format!("more is spent than the budget holds: {} units of {}", all.units, limit.units));
+        }
+        if all.slack_units > limit.slack_units || all.draws > limit.draws {
+            return Err(format!("more noise is drawn than the budget holds: {} draws of {}", all.draws, limit.draws));
         }
         Ok(())
     }
@@ -372,7 +374,11 @@ impl JobBooks {
         let block = self.block.take().filter(|block| block.seq == settle.block).ok_or("settles a block that is not open")?;
         let (rest, forfeit) = (block.rest(), settle.spent());
         let whole = settle.why == Settle::CRASH;
-        if (whole && forfeit != rest) || forfeit.units > rest.units || forfeit.draws > rest.draws {
+        if (whole && forfeit != rest)
+            || forfeit.units > rest.units
+            || forfeit.slack_units > rest.slack_units
+            || forfeit.draws > rest.draws
+        {
             return Err("forfeits another amount than its block has left".into());
         }
         if whole {

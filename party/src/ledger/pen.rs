@@ -58,10 +58,11 @@ impl Pen<'_> {
 
     /// Brings the table of totals in line.
     fn finish(self) -> Result<(), LedgerError> {
-        let mut upsert = self.transaction.prepare_cached("INSERT OR REPLACE INTO totals VALUES (?1, ?2, ?3, ?4, ?5)")?;
+        let mut upsert = self.transaction.prepare_cached("INSERT OR REPLACE INTO totals VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?;
         for job in self.touched.iter().filter_map(|seq| self.books.job_at(*seq)) {
-            let reserved = job.committed().units - job.spent.units;
-            upsert.execute((job.seq, job.queries, job.spent.units, reserved, job.last_charge))?;
+            let all = job.committed();
+            let reserved = all.units - job.spent.units;
+            upsert.execute((job.seq, job.queries, job.spent.units, reserved, job.last_charge, all.slack_units, all.draws))?;
         }
         Ok(())
     }

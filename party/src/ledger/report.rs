@@ -44,6 +44,12 @@ pub struct Report {
     pub share_spent: f64,
     /// Numbers charged, over all jobs.
     pub queries: u64,
+    /// Noise draws that are spent, forfeits and open blocks included.
+    pub draws_spent: u64,
+    /// Noise draws that the ledger still grants. They are priced so that the budget ends first.
+    pub draws_remaining: u64,
+    /// Share of the allowance for discrete noise that is spent, 0 to 1; priced so that the budget ends first.
+    pub slack_share_spent: f64,
     /// Jobs entered.
     pub jobs: u64,
     /// When the ledger was made, UTC.
@@ -103,6 +109,8 @@ struct Row {
     charge: u64,
     reserved: u64,
     last_charge: u64,
+    slack: u64,
+    draws: u64,
 }
 
 /// Reads the totals of a ledger with key and head beside it; takes no lock and writes nothing.
@@ -127,7 +135,11 @@ pub fn report_kept(keeping: &Keeping) -> Result<Report, LedgerError> {
     let rows = rows(&connection)?;
     let total = |field: fn(&Row) -> u64| rows.iter().map(field).fold(0, u64::saturating_add);
     let reserved = total(|row| row.reserved);
-    let spent = Spent { units: total(|row| row.charge).saturating_add(reserved), ..Spent::default() };
+    let spent = Spent {
+        units: total(|row| row.charge).saturating_add(reserved),
+        slack_units: total(|row| row.slack),
+        draws: total(|row| row.draws),
+    };
     let filter = PrivacyFilter::resume(budget, spent)?;
     let remaining = filter.remaining_units();
     Ok(Report {
@@ -144,6 +156,9 @@ pub fn report_kept(keeping: &Keeping) -> Result<Report, LedgerError> {
         mu_squared_remaining: accounting::mu_squared(remaining),
         share_spent: spent.units as f64 / filter.limit_units() as f64,
         queries: total(|row| row.queries),
+        draws_spent: spent.draws,
+        draws_remaining: filter.limit().draws.saturating_sub(spent.draws),
+        slack_share_spent: spent.slack_units as f64 / filter.limit().slack_units as f64,
         jobs: rows.len() as u64,
         created: utc(created),
         open_jobs: open_jobs(&connection, keeping, &rows, remaining)?,
@@ -171,7 +186,7 @@ pub(super) fn genesis(connection: &Connection, path: &Path) -> Result<(i64, Gene
 
 fn rows(connection: &Connection) -> Result<Vec<Row>, LedgerError> {
     let mut select = connection.prepare(
-        "SELECT j.seq, j.job, j.analyst, j.cap_epsilon, j.cap_delta, t.queries, t.charge, t.reserved, t.last_charge
+        "SELECT j.seq, j.job, j.analyst, j.cap_epsilon, j.cap_delta, t.queries, t.charge, t.reserved, t.last_charge, t.slack, t.draws
          FROM jobs j JOIN totals t ON t.job = j.seq ORDER BY j.seq",
     )?;
     let rows = select.query_map([], |row| {
@@ -184,6 +199,8 @@ fn rows(connection: &Connection) -> Result<Vec<Row>, LedgerError> {
             charge: row.get(6)?,
             reserved: row.get(7)?,
             last_charge: row.get(8)?,
+            slack: row.get(9)?,
+            draws: row.get(10)?,
         })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)

@@ -14,7 +14,7 @@ use super::events::Genesis;
 use super::pen::insert;
 
 /// Version of the tables; in the first entry and in SQLite's `user_version`.
-pub(super) const FORMAT: i32 = 2;
+pub(super) const FORMAT: i32 = 3;
 /// SQLite's `application_id`: "CLGR".
 const APPLICATION: i32 = 0x434c_4752;
 
@@ -69,7 +69,9 @@ CREATE TABLE totals (
   queries     INTEGER NOT NULL,
   charge      INTEGER NOT NULL,
   reserved    INTEGER NOT NULL,
-  last_charge INTEGER NOT NULL
+  last_charge INTEGER NOT NULL,
+  slack       INTEGER NOT NULL,
+  draws       INTEGER NOT NULL
 ) STRICT;
 CREATE VIEW releases AS
   SELECT c.seq, strftime('%Y-%m-%dT%H:%M:%fZ', c.time_ms / 1000.0, 'unixepoch') AS time, j.job, j.analyst, c.iteration,

@@ -232,6 +232,25 @@ fn a_jobs_cap_lies_within_the_datas_budget_and_outlives_a_restart() {
     desk.answer(&mut ledger, 0, &[key(0, 1, k_t)]);
 }
 
+/// The attack: messages of 256 questions at K_t = 1, next to free, until nothing is left for anybody.
+#[test]
+fn the_cheapest_questions_use_up_their_own_job_and_no_ledger() {
+    let (mut desk, mut ledger) = Desk::new();
+    const SMALL: &str = "job-small";
+    ledger.open_job(&entry(SMALL, Budget::new(0.02, 1e-6).unwrap())).unwrap();
+    let message: Vec<QueryKey> = (0..256).map(|chain| key(chain, 1, 1)).collect();
+    let refusal = (0..100).find_map(|round| match ledger.charge(SMALL, round, &message).unwrap() {
+        ChargeOutcome::Granted(_) => None,
+        ChargeOutcome::Refused(refusal) => Some(refusal),
+    });
+    assert!(matches!(refusal, Some(Refusal::JobBudget(_))), "{refusal:?}");
+    // In the ledger's report draws and slack are used no further than the budget is.
+    let told = report(&desk.path(), "hospital-a", &budget()).unwrap();
+    let draws = told.draws_spent as f64 / (told.draws_spent + told.draws_remaining) as f64;
+    assert!(told.draws_spent > 0 && draws <= told.share_spent && told.slack_share_spent <= told.share_spent, "{told:?}");
+    desk.answer(&mut ledger, 0, &[key(0, 1, 1 << 27)]);
+}
+
 #[test]
 fn a_job_id_stands_for_one_job() {
     let (desk, mut ledger) = Desk::new();

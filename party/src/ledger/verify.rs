@@ -109,12 +109,15 @@ fn finish(connection: &Connection, path: &Path, books: &Books, more: bool) -> Re
 
 /// The table of totals is there for quick answers; the entries decide.
 fn check_totals(connection: &Connection, books: &Books) -> rusqlite::Result<Result<(), String>> {
-    let mut select = connection.prepare("SELECT job, queries, charge, reserved, last_charge FROM totals ORDER BY job")?;
+    let mut select =
+        connection.prepare("SELECT job, queries, charge, reserved, last_charge, slack, draws FROM totals ORDER BY job")?;
     let mut rows = select.query([])?;
     for job in books.jobs() {
-        let expected = (job.seq, job.queries, job.spent.units, job.committed().units - job.spent.units, job.last_charge);
+        let all = job.committed();
+        let reserved = all.units - job.spent.units;
+        let expected = (job.seq, job.queries, job.spent.units, reserved, job.last_charge, all.slack_units, all.draws);
         let found = match rows.next()? {
-            Some(row) => Some((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?)),
+            Some(row) => Some((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?, row.get(6)?)),
             None => None,
         };
         if found != Some(expected) {
