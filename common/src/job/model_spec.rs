@@ -12,6 +12,16 @@ pub enum ModelSpec {
         /// Whether there is an intercept, the first parameter then.
         intercept: bool,
     },
+    /// Probability of a binary outcome.
+    Bernoulli {
+        /// Binary column.
+        outcome: String,
+    },
+    /// Mean of a count.
+    PoissonMean {
+        /// Numeric column that is nowhere negative.
+        outcome: String,
+    },
     /// Mean of a normal outcome whose standard deviation is known.
     GaussianMean {
         /// Numeric column.
@@ -38,25 +48,18 @@ pub enum Constraint {
 }
 
 /// Kinds that can be run.
-pub(super) const BUILT: &[&str] = &["logistic", "gaussian_mean"];
+pub(super) const BUILT: &[&str] = &["logistic", "gaussian_mean", "bernoulli", "poisson_mean"];
 /// Kinds that are known by name and can't be run yet.
-pub(super) const NOT_BUILT: &[&str] = &[
-    "bernoulli",
-    "poisson_mean",
-    "multinomial",
-    "linear",
-    "poisson",
-    "negative_binomial",
-    "student_t",
-    "gaussian_mixture",
-    "weibull",
-];
+pub(super) const NOT_BUILT: &[&str] =
+    &["multinomial", "linear", "poisson", "negative_binomial", "student_t", "gaussian_mixture", "weibull"];
 
 impl ModelSpec {
     /// The name in job files and policies.
     pub fn kind(&self) -> &'static str {
         match self {
             ModelSpec::Logistic { .. } => "logistic",
+            ModelSpec::Bernoulli { .. } => "bernoulli",
+            ModelSpec::PoissonMean { .. } => "poisson_mean",
             ModelSpec::GaussianMean { .. } => "gaussian_mean",
         }
     }
@@ -64,7 +67,10 @@ impl ModelSpec {
     /// The outcome column.
     pub fn outcome(&self) -> &str {
         match self {
-            ModelSpec::Logistic { outcome, .. } | ModelSpec::GaussianMean { outcome, .. } => outcome,
+            ModelSpec::Logistic { outcome, .. }
+            | ModelSpec::Bernoulli { outcome }
+            | ModelSpec::PoissonMean { outcome }
+            | ModelSpec::GaussianMean { outcome, .. } => outcome,
         }
     }
 
@@ -72,7 +78,7 @@ impl ModelSpec {
     pub fn predictors(&self) -> &[String] {
         match self {
             ModelSpec::Logistic { predictors, .. } => predictors,
-            ModelSpec::GaussianMean { .. } => &[],
+            ModelSpec::Bernoulli { .. } | ModelSpec::PoissonMean { .. } | ModelSpec::GaussianMean { .. } => &[],
         }
     }
 
@@ -88,6 +94,8 @@ impl ModelSpec {
                 let first = intercept.then(|| "intercept".to_owned());
                 first.into_iter().chain(predictors.iter().cloned()).collect()
             }
+            ModelSpec::Bernoulli { .. } => vec!["p".to_owned()],
+            ModelSpec::PoissonMean { .. } => vec!["rate".to_owned()],
             ModelSpec::GaussianMean { .. } => vec!["mean".to_owned()],
         }
     }
@@ -96,6 +104,21 @@ impl ModelSpec {
     pub fn constraints(&self) -> Vec<Constraint> {
         match self {
             ModelSpec::Logistic { .. } | ModelSpec::GaussianMean { .. } => vec![Constraint::Real; self.parameter_names().len()],
+            ModelSpec::Bernoulli { .. } => vec![Constraint::UnitInterval],
+            ModelSpec::PoissonMean { .. } => vec![Constraint::Positive],
+        }
+    }
+
+    /// The model in a few words, for those who decide on it.
+    pub fn describe(&self) -> String {
+        match self {
+            ModelSpec::Logistic { outcome, predictors, intercept } => {
+                let with = if *intercept { ", with an intercept" } else { "" };
+                format!("logistic regression of {outcome} on {}{with}", predictors.join(", "))
+            }
+            ModelSpec::Bernoulli { outcome } => format!("probability of {outcome}"),
+            ModelSpec::PoissonMean { outcome } => format!("mean of the count {outcome} (Poisson)"),
+            ModelSpec::GaussianMean { outcome, sd } => format!("mean of {outcome}, standard deviation known to be {sd}"),
         }
     }
 }

@@ -184,7 +184,3 @@ fn known_parameters<'a>(
 fn required<T>(key: &str, value: Option<T>) -> Result<T, JobError> {
     value.ok_or_else(|| JobError::new(key, "missing; the model needs it"))
 }
-
-fn absent(key: &str, kind: &str, present: bool) -> Result<(), JobError> {
-    if present { Err(JobError::new(key, format!("the model `{kind}` does not take it"))) } else { Ok(()) }
-}

@@ -80,6 +80,19 @@ pub(super) struct RawModel {
     pub sd: Option<f64>,
 }
 
+impl RawModel {
+    /// The keys that were written, besides `kind`.
+    pub(super) fn written(&self) -> Vec<&'static str> {
+        let all = [
+            ("outcome", self.outcome.is_some()),
+            ("predictors", self.predictors.is_some()),
+            ("intercept", self.intercept.is_some()),
+            ("sd", self.sd.is_some()),
+        ];
+        all.into_iter().filter_map(|(key, written)| written.then_some(key)).collect()
+    }
+}
+
 #[derive(Deserialize)]
 pub(super) struct RawColumn {
     pub min: Option<f64>,

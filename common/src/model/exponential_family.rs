@@ -20,3 +20,34 @@ pub trait ExponentialFamily {
     /// `limits` (lattice units of that component, `[floor(lo / step), ceil(hi / step)]`). Not-a-number counts as the limit nearest to 0.
     fn statistic_sum(&self, data: &ModelData, component: usize, step: f64, limits: (i64, i64)) -> LatticeSum;
 }
+
+/// Adding this to a number of magnitude at most 2^51 rounds it to an integer, ties to even, which then stands in the low bits: 1.5 * 2^52.
+const ROUNDER: f64 = 6_755_399_441_055_744.0;
+/// Greatest magnitude of a component's limits, lattice units.
+const MAX_LIMIT: i64 = 1 << 50;
+
+/// Sums values on a component's lattice, as [`ExponentialFamily::statistic_sum`] says. Free of branches on a value.
+///
+/// # Panics
+/// When the limits are out of order or beyond 2^50, or a sum of that many values within them could overflow: public, and checked by callers.
+pub(super) fn sum_on_lattice(values: impl ExactSizeIterator<Item = f64>, step: f64, limits: (i64, i64)) -> LatticeSum {
+    let (least, greatest) = limits;
+    assert!(
+        -MAX_LIMIT <= least && least <= greatest && greatest <= MAX_LIMIT,
+        "a statistic's limits are in order and within 2^50"
+    );
+    let furthest = least.unsigned_abs().max(greatest.unsigned_abs());
+    assert!((values.len() as u128) * u128::from(furthest) < 1 << 62, "a statistic's sum overflows");
+    // At most 2^50, so exact.
+    let (low, high) = (least as f64, greatest as f64);
+    let missing = 0_i64.clamp(least, greatest) as f64;
+    let units = values.map(|value| {
+        let x = value / step;
+        let x = if x.is_nan() { missing } else { x };
+        let x = if x > high { high } else { x };
+        let x = if x < low { low } else { x };
+        // Both bit patterns belong to numbers of one binade, and their difference is the rounded integer.
+        ((x + ROUNDER).to_bits() as i64).wrapping_sub(ROUNDER.to_bits() as i64)
+    });
+    LatticeSum::new(units.fold(0, i64::wrapping_add))
+}

@@ -5,12 +5,14 @@
 //!
 //! Parameter: `mean`, in scaled units. The posterior under a normal prior is known exactly, which makes this model the yardstick of tests.
 //!
-//! Public bound: the log ratio is `Delta (2 y - theta - theta') / (2 v)`, largest in magnitude at an end of the outcome's range.
+//! Log ratio: `Delta y / v - Delta (theta + theta') / (2 v)`, a line in `y`. Its public bound is its greatest magnitude, at an end of the
+//! outcome's range; its public centre is the second term, and `|Delta| / v` is left around it.
+//!
+//! Exponential family: `S = y`, `phi = theta / v`, `log g = -theta^2 / (2 v)`.
 
-use std::ops::Range;
-
-use super::blocks::{self, Kernel};
-use super::{Model, ModelData, Step, outward};
+use super::exponential_family::{ExponentialFamily, sum_on_lattice};
+use super::line::{Line, LineModel};
+use super::{Model, ModelData, Step};
 use crate::job::ColumnSpec;
 use crate::mechanism::LatticeSum;
 
@@ -32,14 +34,15 @@ impl GaussianMean {
     }
 }
 
-impl Kernel for GaussianMean {
+impl LineModel for GaussianMean {
     #[inline(always)]
-    fn log_ratios(&self, data: &ModelData, rows: Range<usize>, step: (&[f64], &[f64]), _scratch: &mut [f64], out: &mut [f64]) {
-        let (from, to, factor) = (step.0[0], step.1[0], -0.5 / self.variance);
-        for (out, y) in out.iter_mut().zip(&data.outcome[rows]) {
-            let (before, after) = (y - from, y - to);
-            *out = factor * (after * after - before * before);
-        }
+    fn line(&self, from: f64, to: f64) -> Line {
+        let slope = (to - from) / self.variance;
+        Line { offset: -0.5 * slope * (from + to), slope }
+    }
+
+    fn outcome(&self) -> (f64, f64) {
+        self.range
     }
 }
 
@@ -49,9 +52,19 @@ impl Model for GaussianMean {
     }
 
     fn bound(&self, from: &[f64], to: &[f64]) -> f64 {
-        let sum = from[0] + to[0];
-        let furthest = (2.0 * self.range.1 - sum).abs().max((2.0 * self.range.0 - sum).abs());
-        outward((to[0] - from[0]).abs() * furthest / (2.0 * self.variance))
+        self.ratios(from, to).bound()
+    }
+
+    fn centre(&self, from: &[f64], to: &[f64]) -> f64 {
+        self.ratios(from, to).centre()
+    }
+
+    fn half_range(&self, from: &[f64], to: &[f64]) -> f64 {
+        self.ratios(from, to).half_range()
+    }
+
+    fn exponential_family(&self) -> Option<&dyn ExponentialFamily> {
+        Some(self)
     }
 
     fn information_bound(&self) -> Vec<f64> {
@@ -59,8 +72,7 @@ impl Model for GaussianMean {
     }
 
     fn lattice_sums(&self, data: &ModelData, steps: &[Step<'_>]) -> Vec<LatticeSum> {
-        assert!(steps.iter().all(|step| step.from.len() == 1 && step.to.len() == 1), "one value per parameter");
-        blocks::lattice_sums(self, data, steps)
+        self.line_sums(data, steps)
     }
 
     /// Up to the constant `-n ln(2 pi v) / 2`.
@@ -71,5 +83,23 @@ impl Model for GaussianMean {
 
     fn to_original(&self, theta: &[f64]) -> Vec<f64> {
         vec![self.centre + self.half_width * theta[0]]
+    }
+}
+
+impl ExponentialFamily for GaussianMean {
+    fn ranges(&self) -> Vec<(f64, f64)> {
+        vec![self.range]
+    }
+
+    fn natural(&self, theta: &[f64]) -> Vec<f64> {
+        vec![theta[0] / self.variance]
+    }
+
+    fn log_normaliser(&self, theta: &[f64]) -> f64 {
+        -0.5 / self.variance * theta[0] * theta[0]
+    }
+
+    fn statistic_sum(&self, data: &ModelData, _component: usize, step: f64, limits: (i64, i64)) -> LatticeSum {
+        sum_on_lattice(data.outcome.iter().copied(), step, limits)
     }
 }

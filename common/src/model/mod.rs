@@ -3,12 +3,16 @@
 //! One file per model. A model sees values on the scale that priors are declared on: numeric columns scaled to `[-1, 1]` by their
 //! public bounds, binary columns 0 or 1.
 
+mod bernoulli;
 mod blocks;
 mod contribution;
 mod exponential_family;
 mod gaussian_mean;
+mod line;
 mod logistic;
 mod persons;
+mod poisson_mean;
+mod ratio_range;
 mod softplus;
 #[cfg(test)]
 mod tests;
@@ -95,7 +99,11 @@ pub trait Model: Send + Sync {
         None
     }
 
-    /// Per parameter, the largest Fisher information that one record can carry within the declared column bounds.
+    /// Per parameter, the largest Fisher information that one record can carry within the declared column bounds about the parameter on
+    /// its unconstrained scale: the parameter itself where it is real, its log where it is positive, its log odds where it is a
+    /// probability, a log ratio where it is part of a simplex (see [`crate::job::Constraint`]).
+    ///
+    /// It sizes the search for the mode. Where there is no supremum it is a generous figure, which the model's document gives.
     fn information_bound(&self) -> Vec<f64>;
 
     /// The lattice sums of several steps, in one pass over the shard.
@@ -124,7 +132,6 @@ pub trait Model: Send + Sync {
 }
 
 /// The model of a job.
-///
 #[must_use]
 pub fn build(spec: &JobSpec) -> Box<dyn Model> {
     let column = |name: &str| spec.columns.get(name).copied().unwrap_or(UNDECLARED);
@@ -134,6 +141,8 @@ pub fn build(spec: &JobSpec) -> Box<dyn Model> {
             let predictors: Vec<ColumnSpec> = predictors.iter().map(|name| column(name)).collect();
             Box::new(logistic::Logistic::new(names, &column(outcome), *intercept, &predictors))
         }
+        ModelSpec::Bernoulli { .. } => Box::new(bernoulli::Bernoulli::new(names)),
+        ModelSpec::PoissonMean { outcome } => Box::new(poisson_mean::PoissonMean::new(names, &column(outcome))),
         ModelSpec::GaussianMean { outcome, sd } => Box::new(gaussian_mean::GaussianMean::new(names, &column(outcome), *sd)),
     }
 }

@@ -1,7 +1,7 @@
 //! The same things in the same words wherever the owner reads them.
 
 use conclave_common::accounting::{Adjacency, PrivacyUnit};
-use conclave_common::job::{ClipRule, ColumnSpec, JobSpec, ModelSpec, Warmup};
+use conclave_common::job::{ClipRule, ColumnSpec, JobSpec, Warmup};
 
 /// What a guarantee protects, as a sentence without its full stop.
 pub(crate) fn unit_of_privacy(unit: PrivacyUnit) -> String {
@@ -39,14 +39,6 @@ pub(crate) fn column(name: &str, spec: Option<&ColumnSpec>) -> String {
 
 /// What is asked, as lines of a name and its words.
 pub(crate) fn describe(spec: &JobSpec) -> Vec<(&'static str, String)> {
-    let model = match &spec.model {
-        ModelSpec::Logistic { outcome, predictors, intercept } => format!(
-            "logistic regression of {outcome} on {}{}",
-            predictors.join(", "),
-            if *intercept { ", with an intercept" } else { "" }
-        ),
-        ModelSpec::GaussianMean { outcome, sd } => format!("mean of {outcome}, standard deviation known to be {}", figure(*sd)),
-    };
     let columns: Vec<String> = spec.model.columns().into_iter().map(|name| column(name, spec.columns.get(name))).collect();
     let warmup = match spec.sampler.warmup {
         Warmup::Sweeps(sweeps) => format!("{sweeps} sweeps of warm-up"),
@@ -61,7 +53,7 @@ pub(crate) fn describe(spec: &JobSpec) -> Vec<(&'static str, String)> {
     };
     let budget = spec.privacy.budget;
     vec![
-        ("model", model),
+        ("model", spec.model.describe()),
         ("columns", columns.join("; ")),
         ("parties", spec.parties.join(", ")),
         ("chains", format!("{} chains of at most {} draws after {warmup}", spec.sampler.chains, spec.sampler.draws)),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{absent, required};
+use super::required;
 use crate::job::keys::nearest;
 use crate::job::raw::RawModel;
 use crate::job::{ColumnSpec, JobError, ModelSpec, model_spec};
@@ -10,54 +10,75 @@ use crate::job::{ColumnSpec, JobError, ModelSpec, model_spec};
 /// A known standard deviation, in half widths of the outcome's bounds.
 const SCALED_SD: (f64, f64) = (1e-6, 1e6);
 
+/// The keys that each kind takes.
+const TAKES: &[(&str, &[&str])] = &[
+    ("logistic", &["outcome", "predictors", "intercept"]),
+    ("gaussian_mean", &["outcome", "sd"]),
+    ("bernoulli", &["outcome"]),
+    ("poisson_mean", &["outcome"]),
+];
+
 pub(super) fn model(raw: RawModel, columns: &BTreeMap<String, ColumnSpec>) -> Result<ModelSpec, JobError> {
+    check_keys(&raw)?;
+    let outcome = required("model.outcome", raw.outcome)?;
     let spec = match raw.kind.as_str() {
-        "logistic" => {
-            absent("model.sd", &raw.kind, raw.sd.is_some())?;
-            ModelSpec::Logistic {
-                outcome: required("model.outcome", raw.outcome)?,
-                predictors: required("model.predictors", raw.predictors)?,
-                intercept: raw.intercept.unwrap_or(true),
-            }
-        }
+        "logistic" => ModelSpec::Logistic {
+            outcome,
+            predictors: required("model.predictors", raw.predictors)?,
+            intercept: raw.intercept.unwrap_or(true),
+        },
+        "bernoulli" => ModelSpec::Bernoulli { outcome },
+        "poisson_mean" => ModelSpec::PoissonMean { outcome },
         "gaussian_mean" => {
-            absent("model.predictors", &raw.kind, raw.predictors.is_some())?;
-            absent("model.intercept", &raw.kind, raw.intercept.is_some())?;
             let sd = required("model.sd", raw.sd)?;
             if !(sd.is_finite() && sd > 0.0) {
                 return Err(JobError::new("model.sd", format!("the known standard deviation must be positive, not {sd}")));
             }
-            ModelSpec::GaussianMean { outcome: required("model.outcome", raw.outcome)?, sd }
+            ModelSpec::GaussianMean { outcome, sd }
         }
-        kind if model_spec::NOT_BUILT.contains(&kind) => {
-            let built = model_spec::BUILT.join(", ");
-            return Err(JobError::new("model.kind", format!("the model `{kind}` is not built yet; built are {built}")));
-        }
-        kind => {
-            let known = model_spec::BUILT;
-            let hint = nearest(kind, known.iter().copied()).map(|n| format!(" (did you mean `{n}`?)")).unwrap_or_default();
-            return Err(JobError::new("model.kind", format!("unknown model `{kind}`{hint}; known are {}", known.join(", "))));
-        }
+        kind => return Err(unknown(kind)),
     };
     check_columns(&spec, columns)?;
     if let (ModelSpec::GaussianMean { sd, .. }, Some(column)) = (&spec, columns.get(spec.outcome())) {
-        let scaled = sd / column.half_width();
-        if !(SCALED_SD.0..=SCALED_SD.1).contains(&scaled) {
-            let message = format!(
-                "{sd} is {scaled:e} of the half width of the bounds of `{}`; between {:e} and {:e} can be computed",
-                spec.outcome(),
-                SCALED_SD.0,
-                SCALED_SD.1
-            );
-            return Err(JobError::new("model.sd", message));
-        }
+        check_sd("model.sd", *sd, spec.outcome(), column)?;
     }
     Ok(spec)
 }
 
+fn unknown(kind: &str) -> JobError {
+    let known = model_spec::BUILT.join(", ");
+    if model_spec::NOT_BUILT.contains(&kind) {
+        return JobError::new("model.kind", format!("the model `{kind}` is not built yet; built are {known}"));
+    }
+    let hint = nearest(kind, model_spec::BUILT.iter().copied()).map(|n| format!(" (did you mean `{n}`?)")).unwrap_or_default();
+    JobError::new("model.kind", format!("unknown model `{kind}`{hint}; known are {known}"))
+}
+
+/// A kind takes its own keys and no other's: a key that is not read would leave its writer believing that it was.
+fn check_keys(raw: &RawModel) -> Result<(), JobError> {
+    let (_, takes) = TAKES.iter().find(|(kind, _)| *kind == raw.kind).ok_or_else(|| unknown(&raw.kind))?;
+    match raw.written().into_iter().find(|key| !takes.contains(key)) {
+        None => Ok(()),
+        Some(key) => Err(JobError::new(format!("model.{key}"), format!("the model `{}` does not take it", raw.kind))),
+    }
+}
+
+/// Beyond these, the arithmetic on scaled values loses its digits.
+fn check_sd(key: &str, sd: f64, outcome: &str, column: &ColumnSpec) -> Result<(), JobError> {
+    let scaled = sd / column.half_width();
+    if (SCALED_SD.0..=SCALED_SD.1).contains(&scaled) {
+        return Ok(());
+    }
+    let message = format!(
+        "{sd} is {scaled:e} of the half width of the bounds of `{outcome}`; between {:e} and {:e} can be computed",
+        SCALED_SD.0, SCALED_SD.1
+    );
+    Err(JobError::new(key, message))
+}
+
 fn check_columns(spec: &ModelSpec, columns: &BTreeMap<String, ColumnSpec>) -> Result<(), JobError> {
     let bounds = |role: &str, name: &str| {
-        columns.get(name).copied().ok_or_else(|| {
+        columns.get(name).ok_or_else(|| {
             let hint =
                 nearest(name, columns.keys().map(String::as_str)).map(|n| format!(" (`{n}` has; a slip?)")).unwrap_or_default();
             let remedy = format!("add `{name} = {{ min = …, max = … }}` or `{name} = {{ binary = true }}` under [columns]");
@@ -72,21 +93,30 @@ fn check_columns(spec: &ModelSpec, columns: &BTreeMap<String, ColumnSpec>) -> Re
             return Err(JobError::new("model.predictors", format!("column `{name}` is used twice in the model")));
         }
     }
-    match (spec, outcome) {
-        (ModelSpec::Logistic { .. }, ColumnSpec::Numeric { .. }) => Err(JobError::new(
-            format!("columns.{}", spec.outcome()),
-            "the outcome of a logistic model must be declared { binary = true }",
-        )),
-        (ModelSpec::GaussianMean { .. }, ColumnSpec::Binary) => Err(JobError::new(
-            format!("columns.{}", spec.outcome()),
-            "the outcome of gaussian_mean must be declared { min = …, max = … }",
-        )),
-        (ModelSpec::Logistic { intercept, predictors, .. }, _) if *intercept && predictors.iter().any(|p| p == "intercept") => {
+    if let Some(needs) = outcome_fault(spec, outcome) {
+        let message = format!("the outcome of {} must be declared {needs}", spec.kind());
+        return Err(JobError::new(format!("columns.{}", spec.outcome()), message));
+    }
+    match spec {
+        ModelSpec::Logistic { intercept: true, predictors, .. } if predictors.iter().any(|p| p == "intercept") => {
             Err(JobError::new("model.predictors", "a predictor named `intercept` collides with the intercept; rename the column"))
         }
-        (ModelSpec::Logistic { intercept: false, predictors, .. }, _) if predictors.is_empty() => {
+        ModelSpec::Logistic { intercept: false, predictors, .. } if predictors.is_empty() => {
             Err(JobError::new("model.predictors", "a model without intercept needs at least one predictor"))
         }
         _ => Ok(()),
     }
+}
+
+/// What the outcome must be declared as, where it is declared otherwise.
+fn outcome_fault(spec: &ModelSpec, outcome: &ColumnSpec) -> Option<&'static str> {
+    let numeric = matches!(outcome, ColumnSpec::Numeric { .. });
+    let (needs, met) = match spec {
+        ModelSpec::Logistic { .. } | ModelSpec::Bernoulli { .. } => ("{ binary = true }", matches!(outcome, ColumnSpec::Binary)),
+        ModelSpec::GaussianMean { .. } => ("{ min = …, max = … }", numeric),
+        ModelSpec::PoissonMean { .. } => {
+            ("{ min = …, max = … } with min at least 0", matches!(outcome, ColumnSpec::Numeric { min, .. } if *min >= 0.0))
+        }
+    };
+    (!met).then_some(needs)
 }

@@ -1,0 +1,54 @@
+//! Models of one parameter whose log ratio is a line in the outcome: exponential families with the outcome as their statistic.
+
+use std::ops::Range;
+
+use super::blocks::{self, Kernel};
+use super::ratio_range::RatioRange;
+use super::{ModelData, Step};
+use crate::mechanism::LatticeSum;
+
+/// `log p(y | to) - log p(y | from) = offset + slope y`, with the outcome `y` on the model's scale.
+///
+/// Both are odd in the step, bit for bit: each is a difference between its ends, or such a difference times what is symmetric in them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Line {
+    pub offset: f64,
+    pub slope: f64,
+}
+
+/// A model whose log ratio is a [`Line`].
+pub(super) trait LineModel: Sync {
+    /// The line of the step `from` to `to`.
+    fn line(&self, from: f64, to: f64) -> Line;
+
+    /// Least and greatest outcome, on the model's scale.
+    fn outcome(&self) -> (f64, f64);
+
+    /// The range of the ratio: a line is extreme at the ends.
+    fn ratios(&self, from: &[f64], to: &[f64]) -> RatioRange {
+        let Line { offset, slope } = self.line(from[0], to[0]);
+        let (least, greatest) = self.outcome();
+        RatioRange::of([offset + slope * least, offset + slope * greatest])
+    }
+
+    /// See [`super::Model::lattice_sums`].
+    fn line_sums(&self, data: &ModelData, steps: &[Step<'_>]) -> Vec<LatticeSum>
+    where
+        Self: Sized,
+    {
+        assert!(steps.iter().all(|step| step.from.len() == 1 && step.to.len() == 1), "one value per parameter");
+        blocks::lattice_sums(&LineKernel(self), data, steps)
+    }
+}
+
+struct LineKernel<'m, M>(&'m M);
+
+impl<M: LineModel> Kernel for LineKernel<'_, M> {
+    #[inline(always)]
+    fn log_ratios(&self, data: &ModelData, rows: Range<usize>, step: (&[f64], &[f64]), _scratch: &mut [f64], out: &mut [f64]) {
+        let Line { offset, slope } = self.0.line(step.0[0], step.1[0]);
+        for (out, y) in out.iter_mut().zip(&data.outcome[rows]) {
+            *out = offset + slope * y;
+        }
+    }
+}

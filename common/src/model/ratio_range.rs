@@ -1,0 +1,78 @@
+//! What one record's log ratio can be over the declared columns, and the public constants that follow from it.
+
+use super::outward;
+
+/// Least and greatest log ratio of one record over the declared column bounds, in log-likelihood units.
+///
+/// A model computes it from differences between the two ends of a step, so that the reverse step gives exactly the negatives, swapped.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct RatioRange {
+    low: f64,
+    high: f64,
+}
+
+impl RatioRange {
+    /// The range of these values: those of the records at which the ratio is extreme.
+    pub(super) fn of(values: impl IntoIterator<Item = f64>) -> Self {
+        let mut range = Self { low: f64::INFINITY, high: f64::NEG_INFINITY };
+        for value in values {
+            if value.is_nan() {
+                // The bound is not a number then, and a query without a clip is refused.
+                return Self { low: f64::NAN, high: f64::NAN };
+            }
+            range = Self { low: range.low.min(value), high: range.high.max(value) };
+        }
+        range
+    }
+
+    /// The greatest magnitude, rounded outward.
+    pub(super) fn bound(self) -> f64 {
+        outward(self.low.abs().max(self.high.abs()))
+    }
+
+    /// The middle; 0 where it is not finite.
+    pub(super) fn centre(self) -> f64 {
+        let middle = 0.5 * (self.low + self.high);
+        if self.finite() { middle } else { 0.0 }
+    }
+
+    /// The greatest distance from the middle, rounded outward.
+    pub(super) fn half_range(self) -> f64 {
+        if !self.finite() {
+            return self.bound();
+        }
+        // The second term covers the rounding of the middle, which may be far from 0.
+        outward(0.5 * (self.high - self.low)) + f64::EPSILON * (self.low.abs() + self.high.abs())
+    }
+
+    /// Whether the middle and the distance from it are numbers.
+    fn finite(self) -> bool {
+        (self.high - self.low).is_finite() && (self.high + self.low).is_finite()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn centred_and_not() {
+        let range = RatioRange::of([1.0, 5.0, 2.0]);
+        assert_eq!((range.centre(), range.bound()), (3.0, outward(5.0)));
+        assert!(range.half_range() >= 2.0 && range.half_range() < 2.0 + 1e-11);
+        let back = RatioRange::of([-1.0, -5.0, -2.0]);
+        assert_eq!((back.centre(), back.bound(), back.half_range()), (-3.0, range.bound(), range.half_range()));
+    }
+
+    #[test]
+    fn what_is_not_finite_has_no_centre() {
+        for values in [[f64::NEG_INFINITY, 1.0], [f64::NEG_INFINITY, f64::INFINITY]] {
+            let range = RatioRange::of(values);
+            assert_eq!((range.centre(), range.bound(), range.half_range()), (0.0, f64::INFINITY, f64::INFINITY));
+        }
+        for values in [[f64::NAN, 1.0], [1.0, f64::NAN]] {
+            let range = RatioRange::of(values);
+            assert!(range.centre() == 0.0 && range.bound().is_nan() && range.half_range().is_nan());
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! The public bound and the public centre: valid, close to the supremum, symmetric.
+
+use super::*;
+
+fn check_bounds(triples: usize) {
+    for (seed, case) in cases().iter().enumerate() {
+        let mut rng = ChaCha20Rng::seed_from_u64(seed as u64);
+        // Several records share a step: some models' bounds take longer than their ratios.
+        for _ in 0..triples / 10 {
+            let (from, to) = case.step(&mut rng);
+            let (bound, half) = (case.model.bound(&from, &to), case.model.half_range(&from, &to));
+            let centre = case.model.centre(&from, &to);
+            assert!(half <= bound * (1.0 + 1e-9), "{}: a centre that widens the range", case.name);
+            for _ in 0..10 {
+                let record = case.record(&mut rng);
+                let ratio = case.ratio(&record, &from, &to);
+                let slack = case.rounding(&record, &from, &to);
+                assert!(ratio.abs() <= bound + slack, "{}: {record:?} {from:?} {to:?}: {ratio} beyond {bound}", case.name);
+                let off = (ratio - centre).abs();
+                assert!(off <= half + slack, "{}: {record:?} {from:?} {to:?}: {off} beyond {half}", case.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn no_record_exceeds_the_public_bound() {
+    check_bounds(100_000);
+}
+
+#[test]
+#[ignore = "heavy: run by .ci/run"]
+fn no_record_exceeds_the_public_bound_in_a_million_triples() {
+    check_bounds(1_000_000);
+}
+
+#[test]
+fn the_bound_is_near_the_supremum() {
+    let mut rng = ChaCha20Rng::seed_from_u64(11);
+    for case in cases() {
+        let corners = case.corners();
+        for _ in 0..100_000 / corners.len() {
+            // One coordinate at a time, as the default proposal moves.
+            let from = case.point(&mut rng, 2.0);
+            let mut to = from.clone();
+            let coordinate = rng.random_range(case.tight.clone());
+            to[coordinate] += rng.random_range(-0.3..0.3);
+            let (from, to) = (case.constrain(&from), case.constrain(&to));
+            let (bound, half) = (case.model.bound(&from, &to), case.model.half_range(&from, &to));
+            let centre = case.model.centre(&from, &to);
+            let ratios: Vec<f64> = corners.iter().map(|record| case.ratio(record, &from, &to)).collect();
+            let greatest = ratios.iter().fold(0.0_f64, |most, ratio| most.max(ratio.abs()));
+            assert!(bound.is_infinite() || bound <= 1.5 * greatest, "{}: {from:?} {to:?} {bound} {greatest}", case.name);
+            let off = ratios.iter().fold(0.0_f64, |most, ratio| most.max((ratio - centre).abs()));
+            assert!(half.is_infinite() || half <= 1.5 * off, "{}: {from:?} {to:?} {half} {off}", case.name);
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn constants_are_symmetric_bit_for_bit(seed in any::<u64>()) {
+        let mut rng = ChaCha20Rng::seed_from_u64(seed);
+        for case in cases() {
+            for _ in 0..20 {
+                let (from, to) = case.step(&mut rng);
+                let model = &case.model;
+                prop_assert_eq!(model.bound(&from, &to).to_bits(), model.bound(&to, &from).to_bits());
+                prop_assert_eq!(model.half_range(&from, &to).to_bits(), model.half_range(&to, &from).to_bits());
+                // Equal as numbers; only the sign of a zero may differ, which adds nothing.
+                prop_assert_eq!(model.centre(&from, &to), -model.centre(&to, &from));
+            }
+        }
+    }
+}
+
+#[test]
+fn standing_still_costs_nothing() {
+    for case in cases() {
+        let still = case.constrain(&vec![0.3; case.model.parameter_names().len()]);
+        let bound = case.model.bound(&still, &still);
+        assert!(bound == 0.0 || bound.is_infinite(), "{}: {bound}", case.name);
+        assert_eq!(case.model.centre(&still, &still), 0.0);
+    }
+}

@@ -1,0 +1,38 @@
+use super::*;
+
+const AGE: ColumnSpec = ColumnSpec::Numeric { min: 20.0, max: 80.0 };
+
+pub(super) fn case() -> Case {
+    let case = Case::new(
+        "logistic",
+        "kind = \"logistic\"\noutcome = \"y\"\npredictors = [\"a\", \"b\", \"c\"]",
+        "y = { binary = true }\na = { min = 20, max = 80 }\nb = { min = 20, max = 80 }\nc = { binary = true }",
+        |r, theta| {
+            let eta = theta[0] + theta[1] * r.predictors[0] + theta[2] * r.predictors[1] + theta[3] * r.predictors[2];
+            r.outcome * eta - (eta.max(0.0) + (-eta.abs()).exp().ln_1p())
+        },
+    );
+    // A numeric coordinate leaves the signs of all others free.
+    Case { tight: 0..3, ..case }
+}
+
+#[test]
+fn the_information_bound_is_the_supremum() {
+    assert_eq!(case().model.information_bound(), [0.25; 4]);
+}
+
+#[test]
+fn original_units() {
+    let model = case().model;
+    let theta = [0.5, -1.2, 2.0, 0.7];
+    let original = model.to_original(&theta);
+    let (a, b, c) = (33.0, 71.0, 1.0);
+    let scaled = theta[0] + theta[1] * AGE.scale(a) + theta[2] * AGE.scale(b) + theta[3] * c;
+    let raw = original[0] + original[1] * a + original[2] * b + original[3] * c;
+    assert!((scaled - raw).abs() < 1e-12);
+    assert_eq!(original[3], 0.7);
+
+    let text = "kind = \"logistic\"\noutcome = \"y\"\npredictors = [\"a\"]\nintercept = false";
+    let slopes = build(&job(text, "y = { binary = true }\na = { min = 20, max = 80 }"));
+    assert_eq!(slopes.to_original(&[3.0]), [0.1]);
+}

@@ -1,0 +1,200 @@
+//! What every model must satisfy, and one file per model with its density written down plainly.
+//!
+//! A model joins by a [`Case`] in [`cases`]: the tests of bounds, sums, persons and exponential families then run on it.
+
+#![allow(clippy::unwrap_used)]
+
+mod bernoulli;
+mod bounds;
+mod exponential_family;
+mod gaussian_mean;
+mod kernels;
+mod logistic;
+mod persons;
+mod poisson_mean;
+mod privacy;
+mod ratios;
+mod speed;
+
+use proptest::prelude::*;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha20Rng;
+
+use super::*;
+use crate::job::Constraint;
+
+/// One record on the model's scale, as a shard holds it.
+#[derive(Debug, Clone, Default)]
+struct Record {
+    outcome: f64,
+    predictors: Vec<f64>,
+    auxiliary: Vec<f64>,
+}
+
+/// A model under test.
+struct Case {
+    name: &'static str,
+    spec: JobSpec,
+    model: Box<dyn Model>,
+    /// The log density of one record, up to a constant in theta, as the model's document defines it and by the standard library.
+    density: fn(&Record, &[f64]) -> f64,
+    /// Half widths of the thetas that tests draw, on the unconstrained scale.
+    scales: [f64; 4],
+    /// Parameters along which the bound is close to the supremum; the others' bound is only valid.
+    tight: std::ops::Range<usize>,
+}
+
+/// All models under test.
+fn cases() -> Vec<Case> {
+    vec![gaussian_mean::case(), bernoulli::case(), poisson_mean::case(), logistic::case()]
+}
+
+impl Case {
+    /// `model` and `columns` are the lines of those tables of a job file.
+    fn new(name: &'static str, model: &str, columns: &str, density: fn(&Record, &[f64]) -> f64) -> Self {
+        let spec = job(model, columns);
+        let built = build(&spec);
+        let tight = 0..built.parameter_names().len();
+        Self { name, spec, model: built, density, scales: [0.1, 1.0, 3.0, 20.0], tight }
+    }
+
+    /// The log ratio of one record, by the plain density.
+    fn ratio(&self, record: &Record, from: &[f64], to: &[f64]) -> f64 {
+        (self.density)(record, to) - (self.density)(record, from)
+    }
+
+    /// What rounding may move the plain ratio by.
+    fn rounding(&self, record: &Record, from: &[f64], to: &[f64]) -> f64 {
+        1e-13 * (1.0 + (self.density)(record, to).abs() + (self.density)(record, from).abs())
+    }
+
+    /// A record within the declared bounds, at their ends half of the time.
+    fn record(&self, rng: &mut ChaCha20Rng) -> Record {
+        self.each_field(&mut |field| match field {
+            ColumnSpec::Numeric { .. } => match rng.random_range(0..4) {
+                0 => -1.0,
+                1 => 1.0,
+                _ => rng.random_range(-1.0..=1.0),
+            },
+            whole => rng.random_range(whole.range().0 as u32..=whole.range().1 as u32).into(),
+        })
+    }
+
+    /// Records among which the extreme ratios are: every corner of the columns, and a grid of the outcome where it is numeric.
+    fn corners(&self) -> Vec<Record> {
+        let mut records = vec![self.each_field(&mut |field| field.range().0)];
+        let outcome = self.column(self.spec.model.outcome());
+        let points = if matches!(outcome, ColumnSpec::Numeric { .. }) { 401 } else { outcome.range().1 as usize + 1 };
+        let (low, high) = outcome.range();
+        records = (0..points)
+            .map(|i| Record { outcome: low + (high - low) * i as f64 / (points - 1) as f64, ..records[0].clone() })
+            .collect();
+        let wide =
+            [false, true].map(|auxiliary| if auxiliary { records[0].auxiliary.len() } else { records[0].predictors.len() });
+        for (auxiliary, j) in (0..wide[0]).map(|j| (false, j)).chain((0..wide[1]).map(|j| (true, j))) {
+            let mut other = records.clone();
+            let mut greatest = self.each_field(&mut |field| field.range().1);
+            for record in &mut other {
+                let (into, ends) = if auxiliary {
+                    (&mut record.auxiliary, &mut greatest.auxiliary)
+                } else {
+                    (&mut record.predictors, &mut greatest.predictors)
+                };
+                into[j] = ends[j];
+            }
+            records.extend(other);
+        }
+        records
+    }
+
+    fn column(&self, name: &str) -> &ColumnSpec {
+        &self.spec.columns[name]
+    }
+
+    fn each_field(&self, value: &mut dyn FnMut(&ColumnSpec) -> f64) -> Record {
+        let mut all = |names: &[&str]| names.iter().map(|name| value(self.column(name))).collect::<Vec<_>>();
+        let columns = self.spec.model.columns();
+        let (outcome, predictors) = (all(&columns[..1])[0], self.spec.model.predictors().len());
+        Record { outcome, predictors: all(&columns[1..=predictors]), auxiliary: all(&columns[predictors + 1..]) }
+    }
+
+    /// A parameter value from a point on the unconstrained scale.
+    fn constrain(&self, z: &[f64]) -> Vec<f64> {
+        let constraints = self.spec.model.constraints();
+        let total: f64 = z.iter().map(|z| z.exp()).sum();
+        let one = |(z, constraint): (&f64, &Constraint)| match constraint {
+            Constraint::Real => *z,
+            Constraint::Positive => z.exp(),
+            Constraint::UnitInterval => 1.0 / (1.0 + (-z).exp()),
+            Constraint::Simplex { size } => {
+                assert_eq!(*size, constraints.len(), "a simplex is all that a model has, so far");
+                z.exp() / total
+            }
+        };
+        z.iter().zip(&constraints).map(one).collect()
+    }
+
+    /// A point on the unconstrained scale.
+    fn point(&self, rng: &mut ChaCha20Rng, scale: f64) -> Vec<f64> {
+        self.model.parameter_names().iter().map(|_| rng.random_range(-scale..scale)).collect()
+    }
+
+    fn theta(&self, rng: &mut ChaCha20Rng, scale: f64) -> Vec<f64> {
+        self.constrain(&self.point(rng, scale))
+    }
+
+    /// A step of a random size, in one coordinate half of the time.
+    fn step(&self, rng: &mut ChaCha20Rng) -> (Vec<f64>, Vec<f64>) {
+        let scale = self.scales[rng.random_range(0..4)];
+        let size = [1e-7, 1e-3, 0.1, 2.0][rng.random_range(0..4)];
+        let from = self.point(rng, scale);
+        let mut to = from.clone();
+        let coordinate = rng.random_bool(0.5).then(|| rng.random_range(0..to.len()));
+        for (j, t) in to.iter_mut().enumerate() {
+            if coordinate.is_none_or(|c| c == j) {
+                *t += rng.random_range(-size..size);
+            }
+        }
+        (self.constrain(&from), self.constrain(&to))
+    }
+
+    /// Any record at all, bounds or not: the clamp must hold without them.
+    fn any_record(&self, rng: &mut ChaCha20Rng) -> Record {
+        self.each_field(&mut |_| {
+            let values = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1e300, 1e300, 1e9, -3.0, -0.0, 5e-324, 0.5, 1.0, 7.0];
+            values[rng.random_range(0..values.len())]
+        })
+    }
+}
+
+/// A job with this model, all else by default.
+fn job(model: &str, columns: &str) -> JobSpec {
+    let text = format!(
+        "name = \"case\"\nparties = [\"a\"]\n[model]\n{model}\n[columns]\n{columns}\n[privacy]\nepsilon = 1.0\ndelta = 1e-6\n"
+    );
+    JobSpec::parse(&text).unwrap_or_else(|e| panic!("{e} in {text}"))
+}
+
+fn shard(records: &[Record]) -> ModelData {
+    let columns = |of: fn(&Record) -> &Vec<f64>| -> Vec<Vec<f64>> {
+        let width = records.first().map_or(0, |r| of(r).len());
+        (0..width).map(|j| records.iter().map(|r| of(r)[j]).collect()).collect()
+    };
+    ModelData {
+        outcome: records.iter().map(|r| r.outcome).collect(),
+        predictors: columns(|r| &r.predictors),
+        auxiliary: columns(|r| &r.auxiliary),
+        persons: None,
+    }
+}
+
+/// A shard without records, with the columns of a case.
+fn empty(case: &Case) -> ModelData {
+    let columns = |n: usize| vec![Vec::new(); n];
+    let shape = case.each_field(&mut |_| 0.0);
+    ModelData { predictors: columns(shape.predictors.len()), auxiliary: columns(shape.auxiliary.len()), ..ModelData::default() }
+}
+
+fn reveal(sum: LatticeSum) -> i64 {
+    sum.open_for_test()
+}
