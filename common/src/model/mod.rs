@@ -6,6 +6,8 @@
 mod bernoulli;
 mod blocks;
 mod contribution;
+#[allow(dead_code)] // Its first users follow.
+mod elementary;
 mod exponential_family;
 mod gaussian_mean;
 mod line;
