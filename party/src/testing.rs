@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use conclave_common::accounting::Budget;
 use conclave_common::job::JobSpec;
-use conclave_common::mechanism::{LatticeSum, NoiseScale, Sensitivity};
+use conclave_common::mechanism::{LatticeSum, NoiseScale, QueryKind, Sensitivity};
 use conclave_common::model::{self, ModelData};
 use conclave_proto::v1;
 use sha2::{Digest as _, Sha256};
@@ -51,6 +51,7 @@ pub(crate) fn key(chain: u32, content: u8, k_t: u64) -> QueryKey {
         digest: Digest([content; 32]),
         theta: [content; 16],
         theta_next: [content; 16],
+        kind: QueryKind::Ratio,
         k_t: Sensitivity::from_units(k_t).unwrap(),
         s: NoiseScale::from_sd(1.0).unwrap(),
     }
@@ -89,7 +90,7 @@ pub(crate) fn query(iteration: u64, steps: &[(u32, f64, f64)]) -> v1::Query {
     let noise_scale = NoiseScale::from_sd(1.0).unwrap().units();
     let proposals = steps
         .iter()
-        .map(|(chain, from, to)| v1::Proposal { chain: *chain, from: vec![*from], to: vec![*to], noise_scale })
+        .map(|(chain, from, to)| v1::Proposal { chain: *chain, from: vec![*from], to: vec![*to], noise_scale, kind: 0 })
         .collect();
     v1::Query { job: JOB.into(), iteration, proposals, attempt: 0 }
 }

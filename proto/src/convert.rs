@@ -5,7 +5,7 @@
 
 use conclave_common::accounting::{Adjacency, PrivacyUnit};
 use conclave_common::job::LEAST_MAGNITUDE;
-use conclave_common::mechanism::NoiseScale;
+use conclave_common::mechanism::{NoiseScale, QueryKind};
 use conclave_common::sampler::{Holding, Query};
 
 use crate::error::{ErrorCode, Fault};
@@ -76,6 +76,7 @@ pub fn query_to_wire(job: &str, iteration: u64, queries: &[Query]) -> v1::Query 
                 from: query.from.clone(),
                 to: query.to.clone(),
                 noise_scale: query.noise.units(),
+                kind: query.kind.code(),
             })
             .collect(),
         attempt: 0,
@@ -104,12 +105,17 @@ pub fn query_from_wire(wire: v1::Query) -> Result<Vec<Query>, Fault> {
 
 fn proposal_from_wire(wire: v1::Proposal) -> Result<Query, Fault> {
     let chain = wire.chain;
-    if wire.from.len() != wire.to.len() || !(1..=MAX_PARAMETERS).contains(&wire.from.len()) {
+    let kind = QueryKind::from_code(wire.kind)
+        .ok_or_else(|| invalid(format!("the proposal of chain {chain} is of kind {}, which there is not", wire.kind)))?;
+    // A statistic is asked of no point.
+    let lengths = if matches!(kind, QueryKind::Statistic { .. }) { 0..=0 } else { 1..=MAX_PARAMETERS };
+    if wire.from.len() != wire.to.len() || !lengths.contains(&wire.from.len()) {
         return Err(invalid(format!(
-            "the proposal of chain {chain} has {} and {} parameters: it must have the same number twice, 1 to \
-             {MAX_PARAMETERS}",
+            "the proposal of chain {chain} has {} and {} parameters: it must have the same number twice, {} to {}",
             wire.from.len(),
-            wire.to.len()
+            wire.to.len(),
+            lengths.start(),
+            lengths.end()
         )));
     }
     // Products of tiny numbers with records' values would be subnormal, and arithmetic on those takes a time that can be
@@ -120,7 +126,7 @@ fn proposal_from_wire(wire: v1::Proposal) -> Result<Query, Fault> {
     }
     let noise =
         NoiseScale::from_units(wire.noise_scale).map_err(|e| invalid(format!("the noise scale of chain {chain}: {e}")))?;
-    Ok(Query { chain, from: wire.from, to: wire.to, noise })
+    Ok(Query { chain, kind, from: wire.from, to: wire.to, noise })
 }
 
 /// A party's answer to one round.
@@ -207,7 +213,7 @@ mod tests {
     use prost::Message;
 
     fn query(chain: u32, from: Vec<f64>, to: Vec<f64>) -> Query {
-        Query { chain, from, to, noise: NoiseScale::from_sd(1.0).unwrap() }
+        Query { chain, kind: QueryKind::Ratio, from, to, noise: NoiseScale::from_sd(1.0).unwrap() }
     }
 
     #[test]
@@ -226,6 +232,8 @@ mod tests {
             pairs in proptest::collection::vec(
                 proptest::collection::vec((proptest::num::f64::NORMAL | proptest::num::f64::ZERO, proptest::num::f64::NORMAL), 1..5), 1..9),
             multiples in 16_u64..1 << 34,
+            kind in 0..3,
+            component in 0_u32..1000,
         ) {
             let noise = NoiseScale::from_units(multiples << 16).unwrap();
             let queries: Vec<Query> = pairs
@@ -235,7 +243,12 @@ mod tests {
                     // What is tiny is refused, so something else stands in.
                     let large = |x: f64| if x != 0.0 && x.abs() < LEAST_MAGNITUDE { x.signum() * (1.0 + x.abs()) } else { x };
                     let (from, to) = values.into_iter().map(|(a, b)| (large(a), large(b))).unzip();
-                    Query { noise, ..query(chain as u32, from, to) }
+                    let component = chain as u32 + component;
+                    match kind {
+                        0 => Query { noise, ..query(chain as u32, from, to) },
+                        1 => Query { noise, kind: QueryKind::ClipCount, ..query(chain as u32, from, to) },
+                        _ => Query { noise, kind: QueryKind::Statistic { component }, ..query(chain as u32, vec![], vec![]) },
+                    }
                 })
                 .collect();
             let bytes = query_to_wire("job", iteration, &queries).encode_to_vec();
@@ -264,6 +277,13 @@ mod tests {
             wire(&[query(0, vec![0.0], vec![LEAST_MAGNITUDE / 2.0])]),
             wire(&(0..257).map(|c| query(c, vec![0.0], vec![1.0])).collect::<Vec<_>>()),
         ];
+        let mut unknown = wire(std::slice::from_ref(&good));
+        unknown.proposals[0].kind = u32::MAX;
+        let statistic = QueryKind::Statistic { component: 0 };
+        cases.push(unknown);
+        cases.push(wire(&[Query { kind: statistic, ..good.clone() }]));
+        cases.push(wire(&[Query { kind: QueryKind::ClipCount, ..query(0, vec![], vec![]) }]));
+        assert!(query_from_wire(wire(&[Query { kind: statistic, ..query(0, vec![], vec![]) }])).is_ok());
         for units in [0, 1, (1 << 20) + 1, 1 << 19, (1 << 50) + (1 << 16), u64::MAX] {
             let mut off_grid = wire(std::slice::from_ref(&good));
             off_grid.proposals[0].noise_scale = units;

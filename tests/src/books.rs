@@ -6,7 +6,7 @@ use std::path::Path;
 
 use conclave_common::accounting::{self, PrivacyUnit};
 use conclave_common::job::JobSpec;
-use conclave_common::model::{self, contribution};
+use conclave_common::model::{self, Question};
 use conclave_common::sampler::{Draw, Sampler};
 use rusqlite::Connection;
 
@@ -46,8 +46,9 @@ impl Replay {
             let answers = split(&blob, records.len(), round.queries.len());
             for (at, query) in round.queries.iter().enumerate() {
                 let unit = PrivacyUnit::default();
-                let part = contribution(model.as_ref(), &spec.privacy, unit, &query.from, &query.to).expect("a sensitivity");
-                let cost = unit.charge_units(part.sensitivity, query.noise).expect("a charge");
+                let points = (query.from.as_slice(), query.to.as_slice());
+                let question = Question::new(model.as_ref(), &spec, unit, query.kind, points).expect("a price");
+                let cost = unit.charge_of_kind(query.kind, question.sensitivity, query.noise).expect("a charge");
                 releases.insert((iteration, query.chain), (answers.iter().map(|party| party[at]).collect(), cost));
             }
             sampler.absorb(&answers).expect("answers that fit");

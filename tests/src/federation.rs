@@ -3,11 +3,13 @@
 //! A real party's noise comes from the operating system and can't be seeded; a statistical test wants fixed seeds. So
 //! these parties share every line of the release but the ledger and the generator's seed. The end-to-end tests cover those.
 
-use conclave_common::accounting::PrivacyUnit;
+use std::collections::HashMap;
+
+use conclave_common::accounting::{self, PrivacyUnit};
 use conclave_common::diagnostics::{self, Summary};
 use conclave_common::job::JobSpec;
-use conclave_common::mechanism::{DiscreteGaussian, NoiseScale, STEP};
-use conclave_common::model::{self, Model, ModelData, Step, contribution};
+use conclave_common::mechanism::{DiscreteGaussian, NoiseScale, QueryKind, STEP};
+use conclave_common::model::{self, Model, ModelData, Question, Step};
 use conclave_common::sampler::{Draw, Phase, Query, Round, Sampler};
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
@@ -45,12 +47,22 @@ impl Shard {
         self.cells.iter().map(|(d, n)| *n as f64 * model.log_likelihood(d, theta)).sum()
     }
 
-    fn sum(&self, model: &dyn Model, spec: &JobSpec, query: &Query) -> i64 {
-        let (from, to) = (query.from.as_slice(), query.to.as_slice());
-        let part = contribution(model, &spec.privacy, PrivacyUnit::default(), from, to).expect("a sensitivity");
-        let step = Step { from, to, sensitivity: part.sensitivity, centre: part.centre };
+    fn sum(&self, model: &dyn Model, query: &Query, question: &Question) -> i64 {
+        let step = Step {
+            from: &query.from,
+            to: &query.to,
+            sensitivity: question.clamp,
+            centre: question.centre,
+            count_clipped: query.kind == QueryKind::ClipCount,
+        };
         // These are test data.
-        let one = |d: &ModelData| model.lattice_sums(d, &[step]).remove(0).open_for_test();
+        let one = |data: &ModelData| match (query.kind, question.grid()) {
+            (QueryKind::Statistic { component }, Some(grid)) => {
+                let family = model.exponential_family().expect("an exponential family");
+                family.statistic_sum(data, component as usize, grid.step, grid.limits).open_for_test()
+            }
+            _ => model.lattice_sums(data, &[step]).remove(0).open_for_test(),
+        };
         self.cells.iter().map(|(d, n)| n * one(d)).sum()
     }
 }
@@ -73,6 +85,10 @@ pub struct Federation {
     rng: ChaCha20Rng,
     sampler_cache: Option<(NoiseScale, DiscreteGaussian)>,
     fault: Noise,
+    /// Sums of statistics by party and component, each computed once, as a party does.
+    statistics: HashMap<(usize, u32), i64>,
+    /// Passes over one party's records so far.
+    pub passes: u64,
     /// mu² that one party has spent so far.
     pub mu_squared: f64,
     /// mu² that one party may spend.
@@ -111,6 +127,8 @@ impl Federation {
             rng: ChaCha20Rng::seed_from_u64(seed),
             sampler_cache: None,
             fault: Noise::Exact,
+            statistics: HashMap::new(),
+            passes: 0,
             mu_squared: 0.0,
         }
     }
@@ -147,14 +165,32 @@ impl Federation {
         Some((0..self.shards.len()).map(|party| round.queries.iter().map(|q| self.release(party, q)).collect()).collect())
     }
 
+    fn question(&self, query: &Query) -> Question {
+        let points = (query.from.as_slice(), query.to.as_slice());
+        Question::new(self.model(), &self.spec, PrivacyUnit::default(), query.kind, points).expect("a price")
+    }
+
     fn price(&self, query: &Query) -> f64 {
-        let unit = PrivacyUnit::default();
-        let part = contribution(self.model(), &self.spec.privacy, unit, &query.from, &query.to).expect("a sensitivity");
-        (2.0 * part.sensitivity.units() as f64 / query.noise.units() as f64).powi(2)
+        let (unit, sensitivity) = (PrivacyUnit::default(), self.question(query).sensitivity);
+        accounting::mu_squared(unit.charge_of_kind(query.kind, sensitivity, query.noise).expect("a charge"))
+    }
+
+    fn sum(&mut self, party: usize, query: &Query) -> i64 {
+        if let QueryKind::Statistic { component } = query.kind
+            && let Some(sum) = self.statistics.get(&(party, component))
+        {
+            return *sum;
+        }
+        let sum = self.shards[party].sum(self.model.as_ref(), query, &self.question(query));
+        self.passes += 1;
+        if let QueryKind::Statistic { component } = query.kind {
+            self.statistics.insert((party, component), sum);
+        }
+        sum
     }
 
     fn release(&mut self, party: usize, query: &Query) -> i64 {
-        let sum = self.shards[party].sum(self.model.as_ref(), &self.spec, query);
+        let sum = self.sum(party, query);
         if self.sampler_cache.as_ref().is_none_or(|(scale, _)| *scale != query.noise) {
             self.sampler_cache = Some((query.noise, DiscreteGaussian::new(query.noise)));
         }

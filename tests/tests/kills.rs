@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use conclave_common::mechanism::NoiseScale;
+use conclave_common::mechanism::{NoiseScale, QueryKind};
 use conclave_common::sampler::Query;
 use conclave_proto::v1::OpenJob;
 use conclave_tests::books::{LedgerCopy, Replay};
@@ -234,7 +234,7 @@ fn questions() -> Questions {
         vec![angle.cos(), angle.sin(), 0.25]
     };
     let round = move |round| {
-        let query = |chain| Query { chain, from: at(round, chain), to: at(round + 1, chain), noise };
+        let query = |chain| Query { chain, kind: QueryKind::Ratio, from: at(round, chain), to: at(round + 1, chain), noise };
         vec![query(0), query(1)]
     };
     let job = OpenJob {

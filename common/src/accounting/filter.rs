@@ -2,7 +2,7 @@
 
 use super::slack::{self, Limits};
 use super::{AccountingError, Budget, PrivacyUnit};
-use crate::mechanism::{NoiseScale, Sensitivity};
+use crate::mechanism::{NoiseScale, QueryKind, Sensitivity};
 
 /// What a ledger has granted. Add-only; the ledger stores it and [`PrivacyFilter::resume`] takes it back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -50,6 +50,23 @@ pub enum FilterRefusal {
     /// The charge does not fit the ledger's integers.
     #[error("the charge is too large for a ledger")]
     Overflow,
+}
+
+/// One release as it is priced; a pair of sensitivity and noise is a ratio's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Priced {
+    /// What is released.
+    pub kind: QueryKind,
+    /// See [`PrivacyUnit::charge_of_kind`].
+    pub sensitivity: Sensitivity,
+    /// Scale of its noise.
+    pub noise: NoiseScale,
+}
+
+impl From<(Sensitivity, NoiseScale)> for Priced {
+    fn from((sensitivity, noise): (Sensitivity, NoiseScale)) -> Self {
+        Self { kind: QueryKind::Ratio, sensitivity, noise }
+    }
 }
 
 /// Grants queries while their total mu^2 stays within a budget's.
@@ -119,12 +136,11 @@ impl PrivacyFilter {
         self.limit_units.saturating_sub(self.spent.units)
     }
 
-    /// Charges all of `releases` (one noise draw each) or none, and returns each one's charge in units of 2^-48. A sensitivity bounds
-    /// one unit's part, see [`PrivacyUnit::sensitivity`].
+    /// Charges all of `releases` (one noise draw each) or none, and returns each one's charge in units of 2^-48.
     ///
     /// # Errors
     /// [`FilterRefusal`]; nothing is charged then.
-    pub fn try_charge(&mut self, releases: &[(Sensitivity, NoiseScale)]) -> Result<Vec<u64>, FilterRefusal> {
+    pub fn try_charge<R: Copy + Into<Priced>>(&mut self, releases: &[R]) -> Result<Vec<u64>, FilterRefusal> {
         let (charges, after) = self.price(releases)?;
         self.spent = after;
         Ok(charges)
@@ -132,15 +148,16 @@ impl PrivacyFilter {
 
     /// Whether [`PrivacyFilter::try_charge`] would grant `releases`.
     #[must_use]
-    pub fn admits(&self, releases: &[(Sensitivity, NoiseScale)]) -> bool {
+    pub fn admits<R: Copy + Into<Priced>>(&self, releases: &[R]) -> bool {
         self.price(releases).is_ok()
     }
 
-    fn price(&self, releases: &[(Sensitivity, NoiseScale)]) -> Result<(Vec<u64>, Spent), FilterRefusal> {
+    fn price<R: Copy + Into<Priced>>(&self, releases: &[R]) -> Result<(Vec<u64>, Spent), FilterRefusal> {
         let mut after = self.spent;
         let mut charges = Vec::with_capacity(releases.len());
-        for &(k_t, s) in releases {
-            let charge = self.unit.charge_units(k_t, s).map_err(|_| FilterRefusal::Overflow)?;
+        for release in releases {
+            let Priced { kind, sensitivity, noise: s } = (*release).into();
+            let charge = self.unit.charge_of_kind(kind, sensitivity, s).map_err(|_| FilterRefusal::Overflow)?;
             after.units = after.units.checked_add(charge).ok_or(FilterRefusal::Overflow)?;
             after.slack_units = after.slack_units.checked_add(slack::units_of_draw(s)).ok_or(FilterRefusal::Overflow)?;
             after.draws = after.draws.checked_add(1).ok_or(FilterRefusal::Overflow)?;

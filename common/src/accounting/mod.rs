@@ -19,7 +19,7 @@ mod unit;
 mod units;
 pub mod zcdp;
 
-pub use filter::{FilterRefusal, PrivacyFilter, Spent};
+pub use filter::{FilterRefusal, Priced, PrivacyFilter, Spent};
 pub use slack::units_of_draw as slack_units_of_draw;
 pub use unit::{Adjacency, MAX_RECORDS_PER_PERSON, PrivacyUnit};
 pub use units::{LEAST_CHARGE_UNITS, UNIT_LOG2, charge_units, mu_squared};

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::AccountingError;
 use super::units::charge_of;
-use crate::mechanism::{MechanismError, NoiseScale, Sensitivity};
+use crate::mechanism::{MechanismError, NoiseScale, QueryKind, Sensitivity};
 
 /// The most records that one person may be given.
 pub const MAX_RECORDS_PER_PERSON: u32 = 1 << 16;
@@ -83,6 +83,20 @@ impl PrivacyUnit {
         charge_of(self.adjacency.factor(), k_t, s)
     }
 
+    /// What a release of any kind costs; as [`PrivacyUnit::charge_units`].
+    ///
+    /// Of a ratio `sensitivity` bounds one unit's part, which is counted twice where units are replaced. Of a clip count and of a
+    /// statistic it is already the most that the sum moves between neighbours.
+    ///
+    /// # Errors
+    /// [`AccountingError::ChargeOverflow`] when it exceeds 64 bits.
+    pub fn charge_of_kind(self, kind: QueryKind, sensitivity: Sensitivity, s: NoiseScale) -> Result<u64, AccountingError> {
+        match kind {
+            QueryKind::Ratio => self.charge_units(sensitivity, s),
+            QueryKind::ClipCount | QueryKind::Statistic { .. } => charge_of(1, sensitivity, s),
+        }
+    }
+
     /// How many times one record's part the sum moves between neighbours.
     #[must_use]
     pub fn factor(self) -> u64 {
@@ -138,6 +152,21 @@ mod tests {
                 if let (Some(needed), Some(paid)) = (needed, charge.checked_mul(j * j)) {
                     prop_assert!(paid >= needed);
                     prop_assert!(paid - needed < j * j || charge == u128::from(least(s)));
+                }
+            }
+        }
+
+        #[test]
+        fn a_kind_decides_what_moves(k in 1_u64..1 << 30, j in 16_u64..1 << 30, persons in 1_u32..40) {
+            let (k_t, s) = (Sensitivity::from_units(k).unwrap(), NoiseScale::from_units(j << 16).unwrap());
+            let doubled = Sensitivity::from_units(2 * k).unwrap();
+            for adjacency in [Adjacency::Replace, Adjacency::AddRemove] {
+                let unit = PrivacyUnit::person(adjacency, persons).unwrap();
+                prop_assert_eq!(unit.charge_of_kind(QueryKind::Ratio, k_t, s), unit.charge_units(k_t, s));
+                for kind in [QueryKind::ClipCount, QueryKind::Statistic { component: 1 }] {
+                    let (once, twice) = (unit.charge_of_kind(kind, k_t, s), unit.charge_of_kind(kind, doubled, s));
+                    prop_assert_eq!(once, PrivacyUnit::row(Adjacency::AddRemove).charge_units(k_t, s));
+                    prop_assert_eq!(twice, PrivacyUnit::row(Adjacency::Replace).charge_units(k_t, s));
                 }
             }
         }

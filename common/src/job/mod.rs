@@ -77,6 +77,8 @@ pub struct JobSpec {
 pub enum Algorithm {
     /// Algorithm 2 (Algorithm 1 is its case of one owner).
     Penalty,
+    /// Algorithm 3: noisy sufficient statistics of an exponential family, any number of owners.
+    PenaltyExpFamily,
 }
 
 impl Algorithm {
@@ -84,6 +86,7 @@ impl Algorithm {
     pub fn as_str(self) -> &'static str {
         match self {
             Algorithm::Penalty => "penalty",
+            Algorithm::PenaltyExpFamily => "penalty-exp-family",
         }
     }
 }

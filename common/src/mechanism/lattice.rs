@@ -135,6 +135,14 @@ pub fn quantise_units(ratio: f64, k_t: f64) -> i64 {
     ((clamp(ratio, k_t) + ROUNDER).to_bits() as i64).wrapping_sub(ROUNDER.to_bits() as i64)
 }
 
+/// Whether [`quantise`] changes the ratio by more than rounding it: it lies beyond the clamp or is not a number. Free of branches.
+#[inline(always)]
+#[must_use]
+pub fn beyond(ratio: f64, k_t: f64) -> bool {
+    let x = (ratio * STEPS_PER_UNIT).abs();
+    (x > k_t) | x.is_nan()
+}
+
 /// Scales to lattice units and clamps. Clamping before rounding is the same as after it, since `k_t` is an integer.
 #[inline(always)]
 fn clamp(ratio: f64, k_t: f64) -> f64 {
@@ -142,6 +150,25 @@ fn clamp(ratio: f64, k_t: f64) -> f64 {
     let x = if x > k_t { k_t } else { x };
     let x = if x < -k_t { -k_t } else { x };
     if x.is_nan() { 0.0 } else { x }
+}
+
+/// Un-noised sums that are asked for again and again, as Algorithm 3 does: computed once, and released under fresh noise and a charge
+/// each time. As closed as [`LatticeSum`] is.
+#[derive(Default)]
+pub struct SumCache(Vec<i64>);
+
+impl SumCache {
+    /// Keeps these sums.
+    #[must_use]
+    pub fn new(sums: Vec<LatticeSum>) -> Self {
+        Self(sums.into_iter().map(|sum| sum.0).collect())
+    }
+
+    /// One of them, to be noised; `None` beyond the last.
+    #[must_use]
+    pub fn sum(&self, at: usize) -> Option<LatticeSum> {
+        self.0.get(at).copied().map(LatticeSum)
+    }
 }
 
 /// The un-noised sum of a shard, in lattice units.

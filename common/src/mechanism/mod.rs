@@ -8,13 +8,17 @@
 //! lattice: that needs `sigma^2 / STEP` to be an integer, hence noise scales that are multiples of 2^16 units of 2^-32.
 
 mod discrete_gaussian;
+mod kind;
 mod lattice;
 mod noise_draw;
 mod noise_scale;
 pub mod penalty;
 
 pub use discrete_gaussian::DiscreteGaussian;
-pub use lattice::{Clip, LatticeSum, MAX_SENSITIVITY, STEP, Sensitivity, quantise, quantise_units, sensitivity, sum_fits};
+pub use kind::QueryKind;
+pub use lattice::{
+    Clip, LatticeSum, MAX_SENSITIVITY, STEP, Sensitivity, SumCache, beyond, quantise, quantise_units, sensitivity, sum_fits,
+};
 pub use noise_draw::{NoiseDraw, NoiseStock};
 pub use noise_scale::NoiseScale;
 
@@ -38,6 +42,9 @@ pub enum MechanismError {
     /// The public bound exceeds 2^50 lattice units.
     #[error("the public bound {0} on one record's log ratio exceeds 262144: set privacy.clip, or narrow the parameters' box")]
     TooWide(f64),
+    /// A component of a sufficient statistic has no usable range.
+    #[error("a statistic from {0} to {1} can't be put on a lattice: its range must be finite, and not far from 0 for its width")]
+    Range(f64, f64),
 }
 
 #[cfg(test)]

@@ -1,15 +1,13 @@
 //! The penalty acceptance (Yıldırım, Algorithm 2; Ceperley & Dewing 1999) and its expected value.
 
-use super::STEP;
-
 /// The log acceptance ratio of one proposal from the parties' releases.
 ///
-/// `lattice_total` is the sum of all released integers, `total_variance` the sum of the parties' noise variances in squared
-/// log-likelihood units, `log_prior_ratio` the log prior (and proposal) ratio. Half the variance is the penalty that keeps the
+/// `log_ratio` is the noisy log likelihood ratio, for Algorithm 2 the lattice step times the sum of all released integers and the
+/// records' centres; `total_variance` the sum of the parties' noise variances in squared log-likelihood units, `log_prior_ratio` the log prior (and proposal) ratio. Half the variance is the penalty that keeps the
 /// chain's target exact although the ratio is noisy. Accept when `log u` is below the result.
 #[must_use]
-pub fn log_alpha(lattice_total: i128, total_variance: f64, log_prior_ratio: f64) -> f64 {
-    STEP * lattice_total as f64 - 0.5 * total_variance + log_prior_ratio
+pub fn log_alpha(log_ratio: f64, total_variance: f64, log_prior_ratio: f64) -> f64 {
+    log_ratio - 0.5 * total_variance + log_prior_ratio
 }
 
 /// The probability that a proposal of true log ratio `log_ratio` is accepted under noise of standard deviation `sigma`

@@ -9,7 +9,7 @@ use pulp::{Arch, Simd, WithSimd};
 
 use super::persons::{PersonSum, Persons};
 use super::{ModelData, Step};
-use crate::mechanism::{LatticeSum, quantise_units, sum_fits};
+use crate::mechanism::{LatticeSum, QueryKind, beyond, quantise_units, sum_fits};
 
 /// Records per block.
 const BLOCK: usize = 512;
@@ -40,7 +40,10 @@ pub(super) fn lattice_sums<K: Kernel>(kernel: &K, data: &ModelData, steps: &[Ste
         assert_eq!(persons.records(), data.outcome.len(), "every record is some person's");
     }
     let totals = Arch::new().dispatch(Sums { kernel, data, steps });
-    totals.into_iter().map(LatticeSum::new).collect()
+    let scaled = |(total, step): (i64, &Step<'_>)| {
+        if step.count_clipped { total.saturating_mul(QueryKind::COUNT_UNIT as i64) } else { total }
+    };
+    totals.into_iter().zip(steps).map(scaled).map(LatticeSum::new).collect()
 }
 
 struct Sums<'a, K> {
@@ -76,7 +79,12 @@ impl<K: Kernel> Sums<'_, K> {
                 // At most 2^50, so exact.
                 let (clamp, centre) = (step.sensitivity.units() as f64, step.centre);
                 // No partial sum overflows: sum_fits.
-                let sum = ratios.iter().fold(0_i64, |sum, ratio| sum.wrapping_add(quantise_units(*ratio - centre, clamp)));
+                let sum = if step.count_clipped {
+                    // Public: which of the two is asked.
+                    ratios.iter().fold(0_i64, |sum, ratio| sum.wrapping_add(i64::from(beyond(*ratio - centre, clamp))))
+                } else {
+                    ratios.iter().fold(0_i64, |sum, ratio| sum.wrapping_add(quantise_units(*ratio - centre, clamp)))
+                };
                 *total = total.wrapping_add(sum);
             }
         }
@@ -95,10 +103,13 @@ impl<K: Kernel> Sums<'_, K> {
                 self.kernel.log_ratios(self.data, rows.clone(), (step.from, step.to), scratch, ratios);
                 let clamp = (step.sensitivity.units() / u64::from(persons.limit())) as f64;
                 for (value, ratio) in values.iter_mut().zip(ratios.iter()) {
-                    *value = quantise_units(*ratio - step.centre, clamp);
+                    let ratio = *ratio - step.centre;
+                    *value = if step.count_clipped { i64::from(beyond(ratio, clamp)) } else { quantise_units(ratio, clamp) };
                 }
-                // At most 2^50.
-                sum.add(persons, rows.clone(), &values[..rows.len()], step.sensitivity.units() as i64);
+                // At most 2^50. A person counts once, however many of the records are clamped; where none is, their sum is within its
+                // own clamp.
+                let most = if step.count_clipped { 1 } else { step.sensitivity.units() as i64 };
+                sum.add(persons, rows.clone(), &values[..rows.len()], most);
             }
         }
         sums.iter().map(PersonSum::total).collect()

@@ -28,15 +28,20 @@ pub fn contribution(
     from: &[f64],
     to: &[f64],
 ) -> Result<Contribution, MechanismError> {
-    let centred = unit == PrivacyUnit::row(Adjacency::Replace);
     let (bound, centre) =
-        if centred { (model.half_range(from, to), model.centre(from, to)) } else { (model.bound(from, to), 0.0) };
+        if is_centred(unit) { (model.half_range(from, to), model.centre(from, to)) } else { (model.bound(from, to), 0.0) };
     let clip = privacy.clip.map(|clip| match clip {
         ClipRule::PerRecord(log_units) => log_units,
         ClipRule::Slope(slope) => slope * distance(from, to),
     });
     let per_record = sensitivity(bound, clip)?;
     Ok(Contribution { sensitivity: unit.sensitivity(per_record)?, centre })
+}
+
+/// Whether a party that protects `unit` takes the model's centre off each record's log ratio: where the number of records is public.
+#[must_use]
+pub fn is_centred(unit: PrivacyUnit) -> bool {
+    unit == PrivacyUnit::row(Adjacency::Replace)
 }
 
 /// Euclidean length of the step, the same both ways.

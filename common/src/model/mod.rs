@@ -14,14 +14,18 @@ mod line;
 mod logistic;
 mod persons;
 mod poisson_mean;
+mod question;
 mod ratio_range;
 mod softplus;
+mod statistic_grid;
 #[cfg(test)]
 mod tests;
 
-pub use contribution::{Contribution, contribution};
+pub use contribution::{Contribution, contribution, is_centred};
 pub use exponential_family::ExponentialFamily;
 pub use persons::Persons;
+pub use question::{Question, QuestionError};
+pub use statistic_grid::StatisticGrid;
 
 use crate::job::{ColumnSpec, JobSpec, ModelSpec};
 use crate::mechanism::{LatticeSum, Sensitivity};
@@ -64,13 +68,16 @@ pub struct Step<'a> {
     pub sensitivity: Sensitivity,
     /// What is taken off each record's log ratio before it is rounded and clamped; 0 where the model gives no centre.
     pub centre: f64,
+    /// Instead of the ratios, count the units of privacy at which the clamp bites, each as 2^20 lattice units
+    /// ([`crate::mechanism::QueryKind::COUNT_UNIT`]).
+    pub count_clipped: bool,
 }
 
 impl<'a> Step<'a> {
     /// A step whose ratios are not centred.
     #[must_use]
     pub fn new(from: &'a [f64], to: &'a [f64], sensitivity: Sensitivity) -> Self {
-        Self { from, to, sensitivity, centre: 0.0 }
+        Self { from, to, sensitivity, centre: 0.0, count_clipped: false }
     }
 }
 

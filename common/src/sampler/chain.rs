@@ -7,7 +7,7 @@ use rand_distr::{Distribution, StandardNormal};
 use super::proposal::Walk;
 use super::{Draw, Query};
 use crate::job::JobSpec;
-use crate::mechanism::penalty;
+use crate::mechanism::{QueryKind, penalty};
 
 /// How often a starting value is drawn anew when it falls outside the box, before the centre is taken.
 const START_TRIES: usize = 100;
@@ -55,15 +55,15 @@ impl Chain {
             return None;
         }
         self.proposed = Some(to.clone());
-        Some(Query { chain: self.id, from: self.theta.clone(), to, noise: spec.privacy.noise })
+        Some(Query { chain: self.id, kind: QueryKind::Ratio, from: self.theta.clone(), to, noise: spec.privacy.noise })
     }
 
-    /// Accepts or rejects the pending proposal (Algorithm 2, step 2): `total` is the sum of all parties' releases in
-    /// lattice units, `variance` the sum of their noise variances.
-    pub(super) fn decide(&mut self, spec: &JobSpec, total: i128, variance: f64) {
+    /// Accepts or rejects the pending proposal (Algorithm 2, step 2; Algorithm 3 alike): `log_ratio` is the noisy log likelihood
+    /// ratio from all parties, `variance` that of its noise.
+    pub(super) fn decide(&mut self, spec: &JobSpec, log_ratio: f64, variance: f64) {
         let Some(to) = self.proposed.take() else { return };
         let log_prior_ratio = spec.log_prior(&to) - spec.log_prior(&self.theta);
-        let log_alpha = penalty::log_alpha(total, variance, log_prior_ratio);
+        let log_alpha = penalty::log_alpha(log_ratio, variance, log_prior_ratio);
         let u: f64 = 1.0 - self.rng.random::<f64>(); // in (0, 1]
         // `libm`, so that a replay on another machine decides alike.
         let accepted = libm::log(u) < log_alpha;

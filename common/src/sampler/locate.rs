@@ -9,7 +9,7 @@
 use super::{Query, SamplerError};
 use crate::accounting::PrivacyUnit;
 use crate::job::{Interval, JobSpec};
-use crate::mechanism::{NoiseScale, STEP};
+use crate::mechanism::{NoiseScale, QueryKind, STEP};
 use crate::model::{Model, contribution};
 
 /// Sweeps over all coordinates of a search for the mode; early ones are cheap and coarse.
@@ -161,7 +161,7 @@ impl Locate {
                 }
                 noise => {
                     let noise = noise?;
-                    let query = |chain, to| Query { chain, from: base.clone(), to, noise };
+                    let query = |chain, to| Query { chain, kind: QueryKind::Ratio, from: base.clone(), to, noise };
                     return Ok(vec![query(0, up), query(1, down)]);
                 }
             }
@@ -182,11 +182,11 @@ impl Locate {
     }
 
     /// Takes the two answers: fits the parabola, steps, resizes δ.
-    pub(super) fn absorb(&mut self, spec: &JobSpec, queries: &[Query], totals: &[i128]) {
-        let ([up, down], [a_up, a_down]) = (queries, totals) else { return };
+    pub(super) fn absorb(&mut self, spec: &JobSpec, queries: &[Query], ratios: &[f64]) {
+        let ([up, down], [r_up, r_down]) = (queries, ratios) else { return };
         let j = self.coordinate;
-        let ratio = |q: &Query, total: i128| total as f64 * STEP + spec.log_prior(&q.to) - spec.log_prior(&q.from);
-        let (rise, fall) = (ratio(up, *a_up), ratio(down, *a_down));
+        let ratio = |q: &Query, likelihood: f64| likelihood + spec.log_prior(&q.to) - spec.log_prior(&q.from);
+        let (rise, fall) = (ratio(up, *r_up), ratio(down, *r_down));
         let variance = spec.parties.len() as f64 * up.noise.variance();
         let axis = &mut self.axes[j];
         let delta = axis.delta;

@@ -12,8 +12,8 @@ mod warmup;
 
 use crate::accounting::{AccountingError, PrivacyFilter, PrivacyUnit};
 use crate::job::{JobSpec, Radius};
-use crate::mechanism::{MechanismError, NoiseScale};
-use crate::model::{self, Model};
+use crate::mechanism::{MechanismError, NoiseScale, QueryKind, STEP};
+use crate::model::{self, Model, is_centred};
 
 use chain::Chain;
 pub use holding::Holding;
@@ -48,14 +48,16 @@ impl Phase {
     }
 }
 
-/// One question to every party: the log-likelihood ratio of `to` against `from`.
+/// One question to every party.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Query {
-    /// The chain, or the slot of a paired query during [`Phase::Locate`]; part of the query's identity.
+    /// The chain, or the slot of another question of the round; part of the query's identity.
     pub chain: u32,
-    /// theta.
+    /// What is asked; a ratio is the log-likelihood ratio of `to` against `from`.
+    pub kind: QueryKind,
+    /// theta; empty where a statistic is asked.
     pub from: Vec<f64>,
-    /// theta'.
+    /// theta'; empty where a statistic is asked.
     pub to: Vec<f64>,
     /// Noise scale of each party's release.
     pub noise: NoiseScale,
@@ -145,6 +147,8 @@ pub struct Sampler {
     model: Box<dyn Model>,
     stage: Stage,
     plan: Option<SearchPlan>,
+    /// Records of the parties that take the model's centre off each log ratio.
+    centred: u64,
     chains: Vec<Chain>,
     radii: Vec<f64>,
     warmup: WarmupWatch,
@@ -206,6 +210,7 @@ impl Sampler {
             model,
             stage,
             plan,
+            centred: holdings.iter().filter(|h| is_centred(h.unit())).filter_map(Holding::records).sum(),
             chains: Vec::new(),
             radii: Vec::new(),
             phase: Phase::Locate,
@@ -259,11 +264,12 @@ impl Sampler {
         }
         let totals: Vec<i128> =
             (0..round.queries.len()).map(|q| releases.iter().map(|party| i128::from(party[q])).sum()).collect();
+        let ratios: Vec<f64> = round.queries.iter().zip(&totals).map(|(query, total)| self.log_ratio(query, *total)).collect();
         let round = self.pending.take().ok_or(SamplerError::NoRound)?;
         self.iteration += 1;
         match &mut self.stage {
             Stage::Locate(search) => {
-                search.absorb(&self.spec, &round.queries, &totals);
+                search.absorb(&self.spec, &round.queries, &ratios);
                 if let Some(found) = search.found() {
                     let radii = match &self.spec.sampler.radius {
                         Radius::Fixed(r) => r.clone(),
@@ -280,8 +286,8 @@ impl Sampler {
             }
             Stage::Chains => {
                 let variance = self.spec.parties.len() as f64 * self.spec.privacy.noise.variance();
-                for (query, total) in round.queries.iter().zip(totals) {
-                    self.chains[query.chain as usize].decide(&self.spec, total, variance);
+                for (query, ratio) in round.queries.iter().zip(ratios) {
+                    self.chains[query.chain as usize].decide(&self.spec, ratio, variance);
                 }
                 self.step_done();
             }
@@ -308,6 +314,13 @@ impl Sampler {
     /// Proposal radii, one per parameter; empty before the chains start.
     pub fn radii(&self) -> &[f64] {
         &self.radii
+    }
+
+    /// The noisy log likelihood ratio of a step: the released integers, and what the parties took off each record's ratio before they
+    /// summed. Both change sign with the step, bit for bit.
+    fn log_ratio(&self, query: &Query, total: i128) -> f64 {
+        let centre = if self.centred > 0 { self.model.centre(&query.from, &query.to) } else { 0.0 };
+        STEP * total as f64 + self.centred as f64 * centre
     }
 
     fn finished(&self) -> bool {

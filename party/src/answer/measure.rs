@@ -168,7 +168,7 @@ impl Rehearsal<'_> {
             .collect();
         let noise_scale = self.spec.privacy.noise.units();
         let proposals = (0..self.chains() as u32)
-            .map(|chain| v1::Proposal { chain, from: theta.clone(), to: theta.clone(), noise_scale })
+            .map(|chain| v1::Proposal { chain, from: theta.clone(), to: theta.clone(), noise_scale, kind: 0 })
             .collect();
         v1::Query { job: JOB.into(), iteration: pass, proposals, attempt: 0 }
     }

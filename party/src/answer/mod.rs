@@ -16,9 +16,10 @@ pub(crate) mod thread;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use conclave_common::accounting::Budget;
+use conclave_common::accounting::{Budget, PrivacyUnit};
 use conclave_common::job::JobSpec;
-use conclave_common::model::{Model, ModelData};
+use conclave_common::mechanism::SumCache;
+use conclave_common::model::{self, Model, ModelData};
 
 use crate::config::Policy;
 use crate::data::Shard;
@@ -54,8 +55,20 @@ struct ActiveJob {
     digest: [u8; 32],
     model: Box<dyn Model>,
     data: ModelData,
+    /// The un-noised sums that Algorithm 3 releases under fresh noise again and again: computed once, when the job opens, so that an
+    /// answer's cost does not grow with the shard.
+    statistics: SumCache,
     /// How long after its service began a reply leaves; `None` for at once.
     delay: Option<JobDelay>,
+}
+
+impl ActiveJob {
+    /// A job as it opens at a party that protects `unit`.
+    fn new(spec: JobSpec, digest: [u8; 32], data: ModelData, unit: PrivacyUnit, delay: Option<JobDelay>) -> Self {
+        let model = model::build(&spec);
+        let statistics = query::statistics(model.as_ref(), &spec, unit, &data);
+        Self { spec, digest, model, data, statistics, delay }
+    }
 }
 
 impl Answerer {

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use conclave_common::accounting::Adjacency;
 use conclave_common::job::JobSpec;
-use conclave_common::model;
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::identity::valid_name;
 use conclave_proto::v1;
@@ -76,9 +75,8 @@ impl Answerer {
             self.noise.keep(self.jobs.values().map(|job| job.spec.privacy.noise).chain([spec.privacy.noise]));
             self.reading = delay.map(|delay| (Instant::now(), delay.open));
             let data = bind(&self.shard, &spec).map_err(|e| invalid(format!("the party {e}")))?;
-            let model = model::build(&spec);
             tracing::info!("job {} ({:?}) of analyst {} is open", request.job, spec.name, request.analyst);
-            self.jobs.insert(request.job.clone(), ActiveJob { spec, digest, model, data, delay });
+            self.jobs.insert(request.job.clone(), ActiveJob::new(spec, digest, data, self.budget.unit, delay));
         }
         Ok(Opening::Opened(holding))
     }

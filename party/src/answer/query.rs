@@ -3,8 +3,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use conclave_common::accounting::{Adjacency, PrivacyUnit};
-use conclave_common::mechanism::{LatticeSum, sum_fits};
-use conclave_common::model::{ModelData, Step, contribution};
+use conclave_common::job::JobSpec;
+use conclave_common::mechanism::{LatticeSum, QueryKind, SumCache};
+use conclave_common::model::{Model, ModelData, Question, Step};
 use conclave_common::sampler::Query;
 use conclave_proto::convert::{Answer, AnswerStatus, answer_to_wire, query_from_wire};
 use conclave_proto::v1;
@@ -50,7 +51,7 @@ impl Answerer {
             tracing::warn!("job {job}: has made the {iteration} rounds that max_iterations_per_job allows");
             return Err(AnswerStatus::Policy);
         }
-        if queries.iter().any(|q| q.noise.sd() < self.policy.min_noise_sd) {
+        if queries.iter().any(|q| noise_sd(q) < self.policy.min_noise_sd) {
             return Err(AnswerStatus::Policy);
         }
         let grants = match self.ledger.charge(&job, iteration, &keys).map_err(halted)? {
@@ -90,10 +91,32 @@ impl Answerer {
         if charged.is_empty() {
             return Ok((Vec::new(), order));
         }
-        let steps: Vec<Step<'_>> = charged.iter().map(|(query, armed)| step(active, self.budget.unit, query, armed)).collect();
-        let sums = sums(active, &steps)?;
-        let releases = charged.into_iter().zip(sums).map(|((_, armed), sum)| armed.release(sum)).collect();
+        let asks_step = |query: &Query| !matches!(query.kind, QueryKind::Statistic { .. });
+        let steps: Vec<Step<'_>> = charged
+            .iter()
+            .filter(|(query, _)| asks_step(query))
+            .map(|(query, armed)| step(active, self.budget.unit, query, armed))
+            .collect();
+        let mut sums = sums(active, &steps)?.into_iter();
+        let mut releases = Vec::with_capacity(charged.len());
+        for (query, armed) in charged {
+            let sum = match query.kind {
+                QueryKind::Statistic { component } => active.statistics.sum(component as usize),
+                QueryKind::Ratio | QueryKind::ClipCount => sums.next(),
+            };
+            // One sum per step, and every component that was admitted has one.
+            releases.push(armed.release(sum.ok_or(AnswerStatus::Halted)?));
+        }
         Ok((releases, order))
+    }
+}
+
+/// A query's noise as the owner's floor sees it: of a ratio in log-likelihood units, of a statistic in widths of its range, of a clip
+/// count in units of privacy.
+fn noise_sd(query: &Query) -> f64 {
+    match query.kind {
+        QueryKind::Ratio | QueryKind::Statistic { .. } => query.noise.sd(),
+        QueryKind::ClipCount => query.noise.units() as f64 / QueryKind::COUNT_UNIT as f64,
     }
 }
 
@@ -113,46 +136,68 @@ fn check(
     queries
         .iter()
         .map(|query| {
-            let Query { chain, from, to, noise } = query;
-            if !spec.in_support(from) || !spec.in_support(to) {
+            let Query { chain, kind, from, to, noise } = query;
+            let stepless = matches!(kind, QueryKind::Statistic { .. });
+            if !stepless && !(spec.in_support(from) && spec.in_support(to)) {
                 tracing::warn!("job {job}, iteration {iteration}, chain {chain}: outside the job's parameter box");
                 return Err(AnswerStatus::Invalid);
             }
-            let part = contribution(active.model.as_ref(), &spec.privacy, unit, from, to).map_err(|e| {
+            let question = Question::new(active.model.as_ref(), spec, unit, *kind, (from, to)).map_err(|e| {
                 tracing::warn!("job {job}, iteration {iteration}, chain {chain}: {e}");
                 AnswerStatus::Invalid
             })?;
-            let k_t = part.sensitivity;
             // Where the number of units isn't public, nothing may depend on it: a refusal least of all.
             let units = if unit.adjacency == Adjacency::AddRemove { MAX_UNPUBLISHED_UNITS } else { active.data.units() };
-            if !sum_fits(units, k_t) {
+            if !question.sum_fits(units) {
                 tracing::warn!("job {job}, iteration {iteration}, chain {chain}: the step is too wide for a sum over the shard");
                 return Err(AnswerStatus::Invalid);
             }
-            let (chain, s) = (*chain, *noise);
-            let content = QueryContent { job, spec_digest: &active.digest, iteration, chain, from, to, k_t, s };
+            let (chain, kind, k_t, s) = (*chain, *kind, question.sensitivity, *noise);
+            let content = QueryContent { job, spec_digest: &active.digest, iteration, chain, from, to, kind, k_t, s };
             Ok(content.key(attempt))
         })
         .collect()
 }
 
-/// A charged query as a kernel takes it: clamped at what was charged.
+/// A charged query as a kernel takes it: a ratio clamped at what was charged. Counts are of what the ratio's clamp cuts.
 fn step<'a>(active: &ActiveJob, unit: PrivacyUnit, query: &'a Query, armed: &Armed) -> Step<'a> {
     let (from, to) = (query.from.as_slice(), query.to.as_slice());
-    // A query that has no contribution is refused before it is charged.
-    let centre = contribution(active.model.as_ref(), &active.spec.privacy, unit, from, to).map_or(0.0, |part| part.centre);
-    Step { from, to, sensitivity: armed.sensitivity(), centre }
+    // A query that has no price is refused before it is charged.
+    let question = Question::new(active.model.as_ref(), &active.spec, unit, query.kind, (from, to)).ok();
+    let centre = question.map_or(0.0, |question| question.centre);
+    let count_clipped = query.kind == QueryKind::ClipCount;
+    let sensitivity = question.filter(|_| count_clipped).map_or(armed.sensitivity(), |question| question.clamp);
+    Step { from, to, sensitivity, centre, count_clipped }
+}
+
+/// The sums that Algorithm 3 asks for; none for another algorithm or where they would not be released. Should a kernel panic, it is as
+/// if the shard were empty.
+pub(super) fn statistics(model: &dyn Model, spec: &JobSpec, unit: PrivacyUnit, data: &ModelData) -> SumCache {
+    let sum = |data: &ModelData, component: u32| {
+        let question = Question::new(model, spec, unit, QueryKind::Statistic { component }, (&[], &[])).ok()?;
+        let (grid, family) = (question.grid()?, model.exponential_family()?);
+        question.sum_fits(data.units()).then(|| family.statistic_sum(data, component as usize, grid.step, grid.limits))
+    };
+    let all = |data: &ModelData| (0..QueryKind::MAX_COMPONENTS).map_while(|component| sum(data, component)).collect();
+    let sums: Vec<LatticeSum> = catch_unwind(AssertUnwindSafe(|| all(data)))
+        .or_else(|_| catch_unwind(AssertUnwindSafe(|| all(&empty(spec)))))
+        .unwrap_or_default();
+    SumCache::new(sums)
+}
+
+/// A shard without a record, of the model's shape.
+fn empty(spec: &JobSpec) -> ModelData {
+    ModelData { predictors: vec![Vec::new(); spec.model.predictors().len()], ..ModelData::default() }
 }
 
 /// The sums over the shard. A query that is charged gets a number, whatever happens: an error here, or a line in the log, would
 /// tell of a record. Kernels don't panic; should one, it is as if the shard were empty.
 fn sums(active: &ActiveJob, steps: &[Step<'_>]) -> Result<Vec<LatticeSum>, AnswerStatus> {
     let over = |data: &ModelData| catch_unwind(AssertUnwindSafe(|| active.model.lattice_sums(data, steps)));
-    over(&active.data).or_else(|_| {
-        let predictors = vec![Vec::new(); active.spec.model.predictors().len()];
-        let empty = ModelData { predictors, ..ModelData::default() };
-        over(&empty).map_err(|_| AnswerStatus::Halted)
-    })
+    if steps.is_empty() {
+        return Ok(Vec::new());
+    }
+    over(&active.data).or_else(|_| over(&empty(&active.spec)).map_err(|_| AnswerStatus::Halted))
 }
 
 fn refused(job: &str, iteration: u64, refusal: Refusal) -> AnswerStatus {

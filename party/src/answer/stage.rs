@@ -6,7 +6,7 @@ use std::path::Path;
 
 use conclave_common::accounting::Budget;
 use conclave_common::job::JobSpec;
-use conclave_common::model::{self, ModelData};
+use conclave_common::model::ModelData;
 use sha2::{Digest, Sha256};
 
 use super::{ActiveJob, Answerer};
@@ -54,7 +54,7 @@ impl Stage {
         let entry =
             JobEntry { job, analyst: NOBODY, spec_digest: &digest, spec_toml: &spec.name, cap, records: data.records().max(1) };
         self.answerer.ledger.open_job(&entry).map_err(|e| e.to_string())?;
-        let active = ActiveJob { spec: spec.clone(), digest, model: model::build(spec), data, delay: None };
+        let active = ActiveJob::new(spec.clone(), digest, data, self.budget.unit, None);
         self.answerer.jobs.insert(job.to_owned(), active);
         Ok(())
     }

@@ -41,7 +41,8 @@ impl Asked {
     fn request(&mut self) -> v1::Query {
         self.iteration += 1;
         let noise_scale = NoiseScale::from_sd(self.noise_sd).unwrap().units();
-        let proposals = (0..2).map(|chain| v1::Proposal { chain, from: vec![0.0], to: vec![1e-9], noise_scale }).collect();
+        let proposals =
+            (0..2).map(|chain| v1::Proposal { chain, from: vec![0.0], to: vec![1e-9], noise_scale, kind: 0 }).collect();
         v1::Query { job: self.job.into(), iteration: self.iteration, proposals, ..v1::Query::default() }
     }
 }

@@ -103,7 +103,7 @@ impl Design {
         let proposals = (0..self.questions)
             .map(|chain| {
                 let to = if chain % 2 == 0 { self.half_step } else { -self.half_step };
-                v1::Proposal { chain, from: vec![-to], to: vec![to], noise_scale: self.noise().units() }
+                v1::Proposal { chain, from: vec![-to], to: vec![to], noise_scale: self.noise().units(), kind: 0 }
             })
             .collect();
         v1::Query { job: job.to_owned(), iteration, proposals, attempt: 0 }

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use conclave_common::accounting::{self, Budget, PrivacyFilter, PrivacyUnit, Spent};
-use conclave_common::mechanism::{NoiseScale, Sensitivity};
+use conclave_common::mechanism::{NoiseScale, QueryKind, Sensitivity};
 
 use super::entry::{AnswerEntry, ChargeEntry, Entry, EventEntry, Hash, JobEntered, NO_HASH};
 use super::events::{Data, Genesis, Reserve, Settle, Unlock};
@@ -237,8 +237,9 @@ impl Books {
         self.last_job = place;
         let (k_t, s) = (Sensitivity::from_units(e.k_t), NoiseScale::from_units(e.s));
         let (Ok(k_t), Ok(s)) = (k_t, s) else { return Err("has no usable sensitivity or noise".into()) };
-        if self.unit.charge_units(k_t, s).ok() != Some(e.charge) {
-            return Err("has a charge that its sensitivity and noise don't give".into());
+        let kind = QueryKind::from_code(e.kind).ok_or("is of a kind that there is not")?;
+        if self.unit.charge_of_kind(kind, k_t, s).ok() != Some(e.charge) {
+            return Err("has a charge that its kind, sensitivity and noise don't give".into());
         }
         if e.slack != self.slack_of(s) {
             return Err("has a slack that its noise doesn't give".into());

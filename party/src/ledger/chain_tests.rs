@@ -430,6 +430,7 @@ fn a_million_releases_in_figures() {
                             digest: [seq as u8; 32],
                             theta: [1; 16],
                             theta_next: [2; 16],
+                            kind: 0,
                             k_t,
                             s,
                             charge,

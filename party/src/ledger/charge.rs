@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use conclave_common::accounting::{FilterRefusal, PrivacyFilter, Spent};
-use conclave_common::mechanism::{NoiseScale, Sensitivity};
+use conclave_common::accounting::{FilterRefusal, Priced, PrivacyFilter, Spent};
+use conclave_common::mechanism::{NoiseScale, QueryKind, Sensitivity};
 use rusqlite::{Connection, OptionalExtension};
 
 use super::books::minus;
@@ -25,10 +25,19 @@ pub struct QueryKey {
     pub theta: [u8; 16],
     /// Digest of theta'.
     pub theta_next: [u8; 16],
-    /// Public bound of one unit's part, lattice units.
+    /// What is asked.
+    pub kind: QueryKind,
+    /// Public: of a ratio the most that one unit contributes, of other kinds the most that the sum moves; lattice units.
     pub k_t: Sensitivity,
     /// Noise scale, lattice units.
     pub s: NoiseScale,
+}
+
+impl QueryKey {
+    /// The query as the filters price it.
+    pub(super) fn priced(&self) -> Priced {
+        Priced { kind: self.kind, sensitivity: self.k_t, noise: self.s }
+    }
 }
 
 /// What the ledger says to a message.
@@ -116,7 +125,7 @@ pub(super) struct Filters {
 
 impl Filters {
     /// Charges all three or none and gives the cost.
-    pub(super) fn try_charge(&mut self, releases: &[(Sensitivity, NoiseScale)]) -> Result<Spent, Refusal> {
+    pub(super) fn try_charge(&mut self, releases: &[Priced]) -> Result<Spent, Refusal> {
         let mut after = self.clone();
         after.data.try_charge(releases).map_err(Refusal::DataBudget)?;
         if let Some(analyst) = &mut after.analyst {
@@ -212,7 +221,7 @@ impl Ledger {
         let Some(seq) = self.jobs.get(job).map(|open| open.seq) else { return Ok(Err(Refusal::UnknownJob)) };
         let mut costs = Vec::with_capacity(fresh.len());
         for key in fresh {
-            match filters.try_charge(&[(key.k_t, key.s)]) {
+            match filters.try_charge(&[key.priced()]) {
                 Ok(cost) => costs.push(cost),
                 Err(refusal) => return Ok(Err(refusal)),
             }
@@ -330,6 +339,7 @@ fn write_charge(pen: &mut Pen<'_>, paid: &Pending) -> Result<u64, LedgerError> {
         digest: key.digest.0,
         theta: key.theta,
         theta_next: key.theta_next,
+        kind: key.kind.code(),
         k_t: key.k_t.units(),
         s: key.s.units(),
         charge: paid.cost.units,

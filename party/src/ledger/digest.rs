@@ -1,11 +1,11 @@
 //! What a query is, in 32 bytes: SHA-256 over everything that determines the distribution of its answer.
 
-use conclave_common::mechanism::{NoiseScale, STEP, Sensitivity};
+use conclave_common::mechanism::{NoiseScale, QueryKind, STEP, Sensitivity};
 use sha2::{Digest as _, Sha256};
 
 use super::QueryKey;
 
-const DOMAIN: &[u8] = b"conclave query 1";
+const DOMAIN: &[u8] = b"conclave query 2";
 
 /// SHA-256 of a query's content.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -35,7 +35,9 @@ pub struct QueryContent<'a> {
     pub from: &'a [f64],
     /// theta'.
     pub to: &'a [f64],
-    /// Public bound of one record's part, lattice units.
+    /// What is asked.
+    pub kind: QueryKind,
+    /// What it is charged by, see [`super::QueryKey`].
     pub k_t: Sensitivity,
     /// Noise scale, lattice units.
     pub s: NoiseScale,
@@ -57,6 +59,7 @@ impl QueryContent<'_> {
         field(&self.chain.to_le_bytes());
         field(&bits(self.from));
         field(&bits(self.to));
+        field(&self.kind.code().to_le_bytes());
         field(&self.k_t.units().to_le_bytes());
         field(&self.s.units().to_le_bytes());
         Digest(hash.finalize().into())
@@ -70,6 +73,7 @@ impl QueryContent<'_> {
             digest: self.digest(),
             theta: point_digest(self.from),
             theta_next: point_digest(self.to),
+            kind: self.kind,
             k_t: self.k_t,
             s: self.s,
         }
@@ -99,8 +103,9 @@ mod tests {
     fn every_field_and_every_bit_counts() {
         let spec = [7; 32];
         let (k, s) = (Sensitivity::from_units(5).unwrap(), NoiseScale::from_units(1 << 20).unwrap());
+        let kind = QueryKind::Ratio;
         let base =
-            QueryContent { job: "j", spec_digest: &spec, iteration: 1, chain: 2, from: &[0.0, 1.0], to: &[1.0], k_t: k, s };
+            QueryContent { job: "j", spec_digest: &spec, iteration: 1, chain: 2, from: &[0.0, 1.0], to: &[1.0], kind, k_t: k, s };
         let ulp = f64::from_bits(1f64.to_bits() + 1);
         let all = [
             base,
@@ -111,6 +116,9 @@ mod tests {
             QueryContent { from: &[-0.0, 1.0], ..base },
             QueryContent { from: &[0.0], to: &[1.0, 1.0], ..base },
             QueryContent { to: &[ulp], ..base },
+            QueryContent { kind: QueryKind::ClipCount, ..base },
+            QueryContent { kind: QueryKind::Statistic { component: 0 }, ..base },
+            QueryContent { kind: QueryKind::Statistic { component: 1 }, ..base },
             QueryContent { k_t: Sensitivity::from_units(6).unwrap(), ..base },
             QueryContent { s: NoiseScale::from_units(1 << 21).unwrap(), ..base },
         ];

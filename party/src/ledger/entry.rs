@@ -8,7 +8,7 @@
 use sha2::{Digest as _, Sha256};
 
 /// First bytes under every entry's hash.
-pub const DOMAIN: &[u8; 17] = b"conclave ledger 2";
+pub const DOMAIN: &[u8; 17] = b"conclave ledger 3";
 /// The hash "before" the first entry.
 pub const NO_HASH: [u8; 32] = [0; 32];
 
@@ -38,7 +38,11 @@ pub struct ChargeEntry {
     pub theta: [u8; 16],
     /// First half of the SHA-256 of theta'.
     pub theta_next: [u8; 16],
-    /// The most that one unit of privacy contributes, lattice units.
+    /// What is released, as [`QueryKind::code`] gives it.
+    ///
+    /// [`QueryKind::code`]: conclave_common::mechanism::QueryKind::code
+    pub kind: u32,
+    /// Of a ratio the most that one unit of privacy contributes, of other kinds the most that the sum moves; lattice units.
     pub k_t: u64,
     /// Noise scale, lattice units.
     pub s: u64,
@@ -170,7 +174,7 @@ const START: usize = DOMAIN.len() + 32 + 1;
 
 impl ChargeEntry {
     fn hash(&self, before: &Hash) -> Hash {
-        let mut fixed = Fixed::<{ START + 4 * 8 + 2 * 4 + 8 + 32 + 2 * 16 + 5 * 8 }>::new(before, 1);
+        let mut fixed = Fixed::<{ START + 4 * 8 + 2 * 4 + 8 + 32 + 2 * 16 + 4 + 5 * 8 }>::new(before, 1);
         fixed.put(&self.seq.to_le_bytes());
         fixed.put(&self.time_ms.to_le_bytes());
         fixed.put(&self.job.to_le_bytes());
@@ -181,6 +185,7 @@ impl ChargeEntry {
         fixed.put(&self.digest);
         fixed.put(&self.theta);
         fixed.put(&self.theta_next);
+        fixed.put(&self.kind.to_le_bytes());
         for number in [self.k_t, self.s, self.charge, self.running_total, self.slack] {
             fixed.put(&number.to_le_bytes());
         }

@@ -14,8 +14,10 @@ use super::entry::{AnswerEntry, ChargeEntry, Entry, EventEntry, Hash, JobEntered
 use super::events::{hex, unhex};
 use super::{Keeping, LedgerError, schema, verify};
 
+/// Version of the file's lines.
+const EXPORT: u32 = 2;
 /// First bytes under the signature; SHA-256 of all lines before the last follows.
-pub const SIGNED: &str = "conclave ledger export 1";
+pub const SIGNED: &str = "conclave ledger export 2";
 
 /// The file's first line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,6 +69,7 @@ enum Line {
         digest: String,
         theta: String,
         theta_next: String,
+        kind: u32,
         k_t: u64,
         s: u64,
         charge: u64,
@@ -118,6 +121,7 @@ impl Line {
                 digest: hex(&e.digest),
                 theta: hex(&e.theta),
                 theta_next: hex(&e.theta_next),
+                kind: e.kind,
                 k_t: e.k_t,
                 s: e.s,
                 charge: e.charge,
@@ -197,8 +201,9 @@ impl Line {
     }
 
     fn charge(&self, digest: Hash, (theta, theta_next): ([u8; 16], [u8; 16])) -> Option<ChargeEntry> {
-        let Self::Charge { seq, time_ms, job, iteration, chain, attempt, block, k_t, s, charge, running_total, slack, .. } =
-            *self
+        let Self::Charge {
+            seq, time_ms, job, iteration, chain, attempt, block, kind, k_t, s, charge, running_total, slack, ..
+        } = *self
         else {
             return None;
         };
@@ -213,6 +218,7 @@ impl Line {
             digest,
             theta,
             theta_next,
+            kind,
             k_t,
             s,
             charge,
@@ -261,7 +267,7 @@ pub fn write(keeping: &Keeping, to: impl Write) -> Result<(Vec<u8>, Books), Ledg
     let mut to = Hashing { to, hash: Sha256::new() };
     let mut connection = schema::connect_read_only(&keeping.ledger)?;
     let connection = connection.transaction()?;
-    let header = Header { conclave_ledger_export: 1, party: keeping.party.clone(), exported_ms: schema::now_ms() };
+    let header = Header { conclave_ledger_export: EXPORT, party: keeping.party.clone(), exported_ms: schema::now_ms() };
     write_line(&mut to, &header).map_err(output)?;
     let books =
         verify::read(&connection, &keeping.ledger, |entry, hash| write_line(&mut to, &Line::of(entry, hash)).map_err(output))?;
@@ -306,8 +312,11 @@ pub fn check(from: impl BufRead) -> Result<Checked, String> {
     };
     let first = next(1)?.ok_or("the file is empty")?;
     let header: Header = serde_json::from_str(&first).map_err(|e| format!("line 1 is not that of a ledger's export: {e}"))?;
-    if header.conclave_ledger_export != 1 {
-        return Err(format!("an export of version {}; this program reads version 1", header.conclave_ledger_export));
+    if header.conclave_ledger_export != EXPORT {
+        return Err(format!(
+            "an export of version {}; this program reads version {EXPORT}: use the program that made it",
+            header.conclave_ledger_export
+        ));
     }
     let mut books = Books::default();
     let (mut line, mut at) = (first, 1);

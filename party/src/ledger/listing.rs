@@ -1,7 +1,7 @@
 //! Every release, line by line: what `conclave-party ledger` shows.
 
 use conclave_common::accounting;
-use conclave_common::mechanism::STEP;
+use conclave_common::mechanism::{QueryKind, STEP};
 use serde::Serialize;
 
 use super::events::hex;
@@ -38,9 +38,11 @@ pub struct Listed {
     pub theta: String,
     /// First half of the SHA-256 of theta'.
     pub theta_next: String,
-    /// The most that one unit of privacy contributes, lattice units.
+    /// What was released: `ratio`, `clip count` or `statistic j`.
+    pub kind: String,
+    /// Of a ratio the most that one unit of privacy contributes, of other kinds the most that the sum moves; lattice units.
     pub k_t: u64,
-    /// Noise standard deviation, in log-likelihood units.
+    /// Noise standard deviation: of a ratio in log-likelihood units, of a statistic in widths of its range, of a clip count in records.
     pub sigma: f64,
     /// The cost, in units of 2^-48 of mu².
     pub charge: u64,
@@ -70,7 +72,7 @@ pub fn list<E: From<LedgerError>>(
         .prepare(
             "SELECT * FROM (
                SELECT c.seq, c.time_ms, j.job, j.analyst, c.iteration, c.chain, c.attempt, c.theta, c.theta_next, c.k_t, c.s,
-                      c.charge, c.running_total, a.released
+                      c.charge, c.running_total, a.released, c.kind
                FROM charges c JOIN jobs j ON j.seq = c.job LEFT JOIN answers a ON a.charge = c.seq
                WHERE substr(j.job, 1, length(?1)) = ?1 ORDER BY c.seq DESC LIMIT ?2
              ) ORDER BY seq",
@@ -86,6 +88,8 @@ pub fn list<E: From<LedgerError>>(
 
 fn listed(row: &rusqlite::Row<'_>) -> rusqlite::Result<Listed> {
     let (s, charge): (u64, u64) = (row.get(10)?, row.get(11)?);
+    let kind = QueryKind::from_code(row.get(14)?);
+    let sigma = if kind == Some(QueryKind::ClipCount) { s as f64 / QueryKind::COUNT_UNIT as f64 } else { s as f64 * STEP };
     Ok(Listed {
         seq: row.get(0)?,
         time: utc(row.get(1)?),
@@ -96,8 +100,9 @@ fn listed(row: &rusqlite::Row<'_>) -> rusqlite::Result<Listed> {
         attempt: row.get(6)?,
         theta: hex(row.get_ref(7)?.as_blob()?),
         theta_next: hex(row.get_ref(8)?.as_blob()?),
+        kind: kind.map_or_else(|| "unknown".to_owned(), |kind| kind.to_string()),
         k_t: row.get(9)?,
-        sigma: s as f64 * STEP,
+        sigma,
         charge,
         mu_squared: accounting::mu_squared(charge),
         running_total: accounting::mu_squared(row.get(12)?),

@@ -110,12 +110,12 @@ pub(super) fn insert(connection: &Connection, entry: &Entry<'_>, hash: &Hash) ->
 
 fn insert_charge(connection: &Connection, e: &ChargeEntry, hash: &Hash) -> rusqlite::Result<()> {
     let mut insert = connection.prepare_cached(
-        "INSERT INTO charges (seq, time_ms, job, iteration, chain, attempt, block, digest, theta, theta_next, k_t, s, charge,
-                              running_total, slack, hash)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+        "INSERT INTO charges (seq, time_ms, job, iteration, chain, attempt, block, digest, theta, theta_next, kind, k_t, s,
+                              charge, running_total, slack, hash)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
     )?;
     insert
-        .execute((
+        .execute(rusqlite::params![
             e.seq,
             e.time_ms,
             e.job,
@@ -126,13 +126,14 @@ fn insert_charge(connection: &Connection, e: &ChargeEntry, hash: &Hash) -> rusql
             e.digest,
             e.theta,
             e.theta_next,
+            e.kind,
             e.k_t,
             e.s,
             e.charge,
             e.running_total,
             e.slack,
             hash,
-        ))
+        ])
         .map(drop)
 }
 

@@ -5,8 +5,7 @@
 //! stops. A crash forfeits all of a block that is not recorded. What a settled block has left goes back: it was never drawn
 //! on, and everything that was is in the same or an earlier synced commit.
 
-use conclave_common::accounting::{PrivacyFilter, Spent};
-use conclave_common::mechanism::{NoiseScale, Sensitivity};
+use conclave_common::accounting::{Priced, PrivacyFilter, Spent};
 
 use super::books::{Block, minus, plus};
 use super::charge::Filters;
@@ -49,7 +48,7 @@ impl Ledger {
         let mut costs = Vec::with_capacity(fresh.len());
         for key in fresh {
             let before = meter.spent();
-            meter.try_charge(&[(key.k_t, key.s)]).map_err(Refusal::DataBudget)?;
+            meter.try_charge(&[key.priced()]).map_err(Refusal::DataBudget)?;
             costs.push(minus(meter.spent(), before));
         }
         Ok(costs)
@@ -76,7 +75,7 @@ impl Ledger {
     ) -> Result<Result<(), Refusal>, LedgerError> {
         let Some(seq) = self.jobs.get(job).map(|open| open.seq) else { return Ok(Err(Refusal::UnknownJob)) };
         let Some(mut filters) = self.filters_after_settling(job)? else { return Ok(Err(Refusal::UnknownJob)) };
-        let one: Vec<(Sensitivity, NoiseScale)> = fresh.iter().map(|key| (key.k_t, key.s)).collect();
+        let one: Vec<Priced> = fresh.iter().map(QueryKey::priced).collect();
         let mut times = (queries as usize / one.len()).max(1);
         let held = loop {
             match filters.try_charge(&one.repeat(times)) {

@@ -51,6 +51,7 @@ CREATE TABLE charges (
   digest        BLOB NOT NULL,
   theta         BLOB NOT NULL,
   theta_next    BLOB NOT NULL,
+  kind          INTEGER NOT NULL,
   k_t           INTEGER NOT NULL,
   s             INTEGER NOT NULL,
   charge        INTEGER NOT NULL,
@@ -75,7 +76,8 @@ CREATE TABLE totals (
 ) STRICT;
 CREATE VIEW releases AS
   SELECT c.seq, strftime('%Y-%m-%dT%H:%M:%fZ', c.time_ms / 1000.0, 'unixepoch') AS time, j.job, j.analyst, c.iteration,
-         c.chain, c.attempt, hex(c.digest) AS digest, hex(c.theta) AS theta, hex(c.theta_next) AS theta_next, c.k_t, c.s,
+         c.chain, c.attempt, hex(c.digest) AS digest, hex(c.theta) AS theta, hex(c.theta_next) AS theta_next,
+         CASE c.kind WHEN 0 THEN 'ratio' WHEN 1 THEN 'clip count' ELSE 'statistic ' || (c.kind - 2) END AS kind, c.k_t, c.s,
          c.s / 4294967296.0 AS noise_sd, c.charge, c.running_total, c.running_total / 281474976710656.0 AS mu_squared,
          a.released
   FROM charges c JOIN jobs j ON j.seq = c.job LEFT JOIN answers a ON a.charge = c.seq;
@@ -188,7 +190,9 @@ fn check_application(connection: &Connection, path: &Path) -> Result<(), LedgerE
     }
     match pragma("user_version")? {
         FORMAT => Ok(()),
-        other => Err(foreign(format!("is a ledger of format {other}; this version reads format {FORMAT}"))),
+        other => Err(foreign(format!(
+            "is a ledger of format {other}; this version reads format {FORMAT}: run the version that made it, whose budget stays as it is"
+        ))),
     }
 }
 

@@ -190,7 +190,8 @@ impl Found {
     }
 }
 
-const CHARGES: &str = "SELECT seq, time_ms, job, iteration, chain, attempt, block, digest, theta, theta_next, k_t, s, charge,
+const CHARGES: &str =
+    "SELECT seq, time_ms, job, iteration, chain, attempt, block, digest, theta, theta_next, kind, k_t, s, charge,
                               running_total, slack, hash FROM charges ORDER BY seq";
 
 /// Where charges come from.
@@ -334,13 +335,14 @@ fn charge(row: &Row<'_>) -> rusqlite::Result<(ChargeEntry, Hash)> {
         digest: row.get(7)?,
         theta: row.get(8)?,
         theta_next: row.get(9)?,
-        k_t: row.get(10)?,
-        s: row.get(11)?,
-        charge: row.get(12)?,
-        running_total: row.get(13)?,
-        slack: row.get(14)?,
+        kind: row.get(10)?,
+        k_t: row.get(11)?,
+        s: row.get(12)?,
+        charge: row.get(13)?,
+        running_total: row.get(14)?,
+        slack: row.get(15)?,
     };
-    Ok((entry, row.get(15)?))
+    Ok((entry, row.get(16)?))
 }
 
 fn answer(row: &Row<'_>) -> rusqlite::Result<(AnswerEntry, Hash)> {

@@ -82,7 +82,7 @@ impl Session {
 
 pub(crate) fn query(iteration: u64) -> coordinator_frame::Body {
     let noise_scale = NoiseScale::from_sd(1.0).unwrap().units();
-    let proposal = |chain, to| v1::Proposal { chain, from: vec![0.0], to: vec![to], noise_scale };
+    let proposal = |chain, to| v1::Proposal { chain, from: vec![0.0], to: vec![to], noise_scale, kind: 0 };
     coordinator_frame::Body::Query(v1::Query {
         job: JOB.into(),
         iteration,

@@ -1,0 +1,69 @@
+//! What a release is a noisy sum of.
+
+/// What a party is asked for: each answer is an integer sum over its units of privacy, plus noise of the query's own scale.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub enum QueryKind {
+    /// The log likelihood ratio of a step (Algorithms 1 and 2).
+    #[default]
+    Ratio,
+    /// How many units of privacy a step's clip bites at, each counted as [`QueryKind::COUNT_UNIT`].
+    ClipCount,
+    /// One component of the sufficient statistic (Algorithm 3).
+    Statistic {
+        /// The component, from 0, below [`QueryKind::MAX_COMPONENTS`].
+        component: u32,
+    },
+}
+
+impl QueryKind {
+    /// What one unit of privacy adds to a clip count, lattice units: as small as it may be with noise scales of at least 2^20.
+    pub const COUNT_UNIT: u64 = 1 << 20;
+    /// The most components of a statistic.
+    pub const MAX_COMPONENTS: u32 = 1 << 16;
+
+    /// The number that stands for the kind in ledgers and digests: 0 for a ratio, 1 for a clip count, 2 + j for component j.
+    #[must_use]
+    pub fn code(self) -> u32 {
+        match self {
+            Self::Ratio => 0,
+            Self::ClipCount => 1,
+            Self::Statistic { component } => 2_u32.saturating_add(component),
+        }
+    }
+
+    /// The kind of that number.
+    #[must_use]
+    pub fn from_code(code: u32) -> Option<Self> {
+        match code {
+            0 => Some(Self::Ratio),
+            1 => Some(Self::ClipCount),
+            _ => Some(Self::Statistic { component: code - 2 }).filter(|_| code - 2 < Self::MAX_COMPONENTS),
+        }
+    }
+}
+
+/// As an owner reads it: `ratio`, `clip count` or `statistic 3`.
+impl std::fmt::Display for QueryKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Ratio => f.write_str("ratio"),
+            Self::ClipCount => f.write_str("clip count"),
+            Self::Statistic { component } => write!(f, "statistic {component}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_stand_for_kinds_one_to_one() {
+        for code in 0..QueryKind::MAX_COMPONENTS + 2 {
+            assert_eq!(QueryKind::from_code(code).map(QueryKind::code), Some(code));
+        }
+        assert_eq!(QueryKind::from_code(QueryKind::MAX_COMPONENTS + 2), None);
+        assert_eq!(QueryKind::from_code(u32::MAX), None);
+        assert_eq!(QueryKind::Statistic { component: 3 }.to_string(), "statistic 3");
+    }
+}

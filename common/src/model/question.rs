@@ -1,0 +1,172 @@
+//! What one query is worth at one party: the public constants that price it and that its sum is made with.
+
+use super::{Model, StatisticGrid, contribution};
+use crate::accounting::{Adjacency, PrivacyUnit};
+use crate::job::{Algorithm, JobSpec};
+use crate::mechanism::{MechanismError, QueryKind, Sensitivity, sum_fits};
+
+/// The public constants of one query at one party. Both sides compute them with this code.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Question {
+    /// What is asked.
+    pub kind: QueryKind,
+    /// What the query is charged by; see [`PrivacyUnit::charge_of_kind`].
+    pub sensitivity: Sensitivity,
+    /// What one unit's part of a step's ratio is clamped to; of a statistic the sensitivity.
+    pub clamp: Sensitivity,
+    /// What each record's log ratio is taken from; see [`super::Contribution`].
+    pub centre: f64,
+    grid: Option<StatisticGrid>,
+}
+
+/// Why a query has no price: it does not belong to the job. None depends on a record.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum QuestionError {
+    /// The job's algorithm asks for something else.
+    #[error("the job's algorithm does not ask for a {0}")]
+    Kind(QueryKind),
+    /// The statistic has fewer components.
+    #[error("the model's statistic has no component {0}")]
+    Component(u32),
+    /// Steps and statistics are told apart by their points.
+    #[error("a ratio and a clip count are asked of a step, a statistic of none")]
+    Points,
+    /// Algorithm 3 needs the number of records to be public and a record to be the unit.
+    #[error(
+        "penalty-exp-family needs parties that protect rows against replacement, and this one protects a {0}: use algorithm = \"penalty\""
+    )]
+    Unit(PrivacyUnit),
+    /// The job's clip is the public bound, which never bites.
+    #[error("the job has no explicit clip whose cuts could be counted")]
+    NoClip,
+    /// See [`MechanismError`].
+    #[error(transparent)]
+    Mechanism(#[from] MechanismError),
+}
+
+impl Question {
+    /// The constants of a query of this kind, of the step `from` to `to`, at a party that protects `unit`. A statistic is asked
+    /// without a step.
+    ///
+    /// # Errors
+    /// [`QuestionError`].
+    pub fn new(
+        model: &dyn Model,
+        spec: &JobSpec,
+        unit: PrivacyUnit,
+        kind: QueryKind,
+        (from, to): (&[f64], &[f64]),
+    ) -> Result<Self, QuestionError> {
+        let exponential = spec.algorithm == Algorithm::PenaltyExpFamily;
+        if let QueryKind::Statistic { component } = kind {
+            if !exponential {
+                return Err(QuestionError::Kind(kind));
+            }
+            if !(from.is_empty() && to.is_empty()) {
+                return Err(QuestionError::Points);
+            }
+            if unit != PrivacyUnit::row(Adjacency::Replace) {
+                return Err(QuestionError::Unit(unit));
+            }
+            let family = model.exponential_family().ok_or(QuestionError::Kind(kind))?;
+            let range = family.ranges().get(component as usize).copied().ok_or(QuestionError::Component(component))?;
+            let grid = StatisticGrid::new(range)?;
+            let sensitivity = grid.sensitivity();
+            return Ok(Self { kind, sensitivity, clamp: sensitivity, centre: 0.0, grid: Some(grid) });
+        }
+        if exponential {
+            return Err(QuestionError::Kind(kind));
+        }
+        if from.is_empty() || to.is_empty() {
+            return Err(QuestionError::Points);
+        }
+        let part = contribution(model, &spec.privacy, unit, from, to)?;
+        let sensitivity = match kind {
+            QueryKind::ClipCount if spec.privacy.clip.is_none() => return Err(QuestionError::NoClip),
+            QueryKind::ClipCount => Sensitivity::from_units(QueryKind::COUNT_UNIT)?,
+            _ => part.sensitivity,
+        };
+        Ok(Self { kind, sensitivity, clamp: part.sensitivity, centre: part.centre, grid: None })
+    }
+
+    /// Whether the sum over so many units of privacy stays within a lattice sum. Both are public.
+    #[must_use]
+    pub fn sum_fits(&self, units: u64) -> bool {
+        self.grid.map_or_else(|| sum_fits(units, self.sensitivity) && sum_fits(units, self.clamp), |grid| grid.sum_fits(units))
+    }
+
+    /// The lattice that a statistic is summed on.
+    #[must_use]
+    pub fn grid(&self) -> Option<StatisticGrid> {
+        self.grid
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::model::{ModelData, Persons, Step, build};
+
+    fn spec(clip: &str) -> JobSpec {
+        JobSpec::parse(&format!(
+            "name = \"t\"\nparties = [\"a\"]\n[model]\nkind = \"gaussian_mean\"\noutcome = \"y\"\nsd = 1.0\n[columns]\n\
+             y = {{ min = -10, max = 10 }}\n[privacy]\nepsilon = 1.0\ndelta = 1e-6\n{clip}"
+        ))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_query_must_belong_to_the_job() {
+        let (auto, clipped) = (spec(""), spec("clip = 0.5"));
+        let model = build(&auto);
+        let ask = |spec: &JobSpec, kind, from: &[f64], to: &[f64]| {
+            Question::new(model.as_ref(), spec, PrivacyUnit::default(), kind, (from, to))
+        };
+        let statistic = QueryKind::Statistic { component: 0 };
+        assert!(ask(&auto, QueryKind::Ratio, &[0.0], &[0.1]).is_ok());
+        assert_eq!(ask(&auto, QueryKind::Ratio, &[], &[]), Err(QuestionError::Points));
+        assert_eq!(ask(&auto, QueryKind::ClipCount, &[0.0], &[0.1]), Err(QuestionError::NoClip));
+        assert_eq!(ask(&auto, statistic, &[], &[]), Err(QuestionError::Kind(statistic)));
+        let count = ask(&clipped, QueryKind::ClipCount, &[0.0], &[0.1]).unwrap();
+        let ratio = ask(&clipped, QueryKind::Ratio, &[0.0], &[0.1]).unwrap();
+        assert_eq!((count.sensitivity.units(), count.clamp, count.centre), (1 << 20, ratio.sensitivity, ratio.centre));
+    }
+
+    /// The count against the ratios of single records: a record is clipped when its own contribution is the clamp.
+    #[test]
+    fn counts_are_of_the_units_that_the_clamp_cuts() {
+        let spec = spec("clip = 0.5");
+        let model = build(&spec);
+        let outcome: Vec<f64> = (0..2000).map(|i| f64::from(i) / 1000.0 - 1.0).chain([f64::NAN]).collect();
+        let count = |data: &ModelData, from: f64, to: f64| {
+            let (from, to) = ([from], [to]);
+            let question =
+                Question::new(model.as_ref(), &spec, PrivacyUnit::default(), QueryKind::ClipCount, (&from, &to)).unwrap();
+            let step = Step {
+                sensitivity: question.clamp,
+                centre: question.centre,
+                count_clipped: true,
+                ..Step::new(&from, &to, question.clamp)
+            };
+            model.lattice_sums(data, &[step]).remove(0).open_for_test()
+        };
+        let expected = |from: f64, to: f64| {
+            let (points, kind) = (([from], [to]), QueryKind::ClipCount);
+            let question = Question::new(model.as_ref(), &spec, PrivacyUnit::default(), kind, (&points.0, &points.1)).unwrap();
+            let ratio = |y: f64| -50.0 * ((y - to).powi(2) - (y - from).powi(2)) - question.centre;
+            outcome.iter().filter(|y| y.is_nan() || ratio(**y).abs() > 0.5).count() as i64
+        };
+        let rows = ModelData { outcome: outcome.clone(), ..ModelData::default() };
+        for (from, to) in [(0.0, 0.0001), (0.0, 0.01), (0.3, -0.2), (0.0, 0.008)] {
+            let (found, expected) = (count(&rows, from, to), expected(from, to));
+            assert_eq!((found % (1 << 20), found >> 20), (0, expected), "{from} to {to}");
+            assert_eq!(found, count(&rows, to, from));
+        }
+        // Persons of three records each: one counts once.
+        let ends = (1..=667).map(|p| p * 3).collect();
+        let persons = ModelData { persons: Persons::new(ends, 3), ..rows };
+        let all = count(&persons, 0.3, -0.2) >> 20;
+        assert!(all <= 667 && all * 3 >= expected(0.3, -0.2) && all > 600, "{all}");
+    }
+}
