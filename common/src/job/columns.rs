@@ -7,7 +7,7 @@
 pub const LEAST_MAGNITUDE: f64 = f64::from_bits((1023 - 100) << 52);
 
 /// What is publicly declared about one column.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum ColumnSpec {
     /// A number, clamped to `[min, max]` and scaled to [−1, 1].
     Numeric {
@@ -18,22 +18,46 @@ pub enum ColumnSpec {
     },
     /// 0 or 1, left as it is.
     Binary,
+    /// One of these values, the first being the reference; a record holds its number, from 0.
+    Levels(Vec<String>),
 }
 
 impl ColumnSpec {
     /// A raw value on the model's scale.
     ///
-    /// Total: whatever the record holds, the result lies in [`ColumnSpec::range`], or is NaN for NaN.
+    /// Total: whatever the record holds, the result lies in [`ColumnSpec::range`], or is NaN: for NaN, and for what is no level.
     /// What a record holds must never decide whether a job is answered.
     pub fn scale(&self, value: f64) -> f64 {
         let scaled = match *self {
             ColumnSpec::Numeric { min, max } => {
                 (value.clamp(min, max) - self.centre()) / self.half_width().max(f64::MIN_POSITIVE)
             }
-            ColumnSpec::Binary if value.is_nan() => value,
+            _ if value.is_nan() => value,
+            // What is no level's number is no level.
+            ColumnSpec::Levels(ref levels) => {
+                let last = levels.len().saturating_sub(1) as f64;
+                if value >= 0.0 && value <= last && value.fract() == 0.0 { value } else { f64::NAN }
+            }
             ColumnSpec::Binary => f64::from(u8::from(value >= 0.5)),
         };
         if scaled.abs() < LEAST_MAGNITUDE { 0.0 } else { scaled.clamp(self.range().0, self.range().1) }
+    }
+
+    /// The number of the level that a text stands for, as [`ColumnSpec::scale`] takes it; NaN where it is none of them.
+    ///
+    /// Texts that are both numbers are the same where the numbers are: `1.0` is the level `1`.
+    pub fn level_of(&self, text: &str) -> f64 {
+        let ColumnSpec::Levels(levels) = self else { return number(text) };
+        let value = number(text);
+        let found = levels.iter().position(|level| level == text || number(level) == value);
+        found.map_or(f64::NAN, |at| at as f64)
+    }
+
+    /// [`ColumnSpec::level_of`] for a value that was read as a number.
+    pub fn level_of_number(&self, value: f64) -> f64 {
+        let ColumnSpec::Levels(levels) = self else { return value };
+        let found = levels.iter().position(|level| number(level) == value);
+        found.map_or(f64::NAN, |at| at as f64)
     }
 
     /// Least and greatest scaled value.
@@ -41,6 +65,7 @@ impl ColumnSpec {
         match self {
             ColumnSpec::Numeric { .. } => (-1.0, 1.0),
             ColumnSpec::Binary => (0.0, 1.0),
+            ColumnSpec::Levels(levels) => (0.0, levels.len().saturating_sub(1) as f64),
         }
     }
 
@@ -48,7 +73,7 @@ impl ColumnSpec {
     pub fn centre(&self) -> f64 {
         match *self {
             ColumnSpec::Numeric { min, max } => min / 2.0 + max / 2.0,
-            ColumnSpec::Binary => 0.0,
+            ColumnSpec::Binary | ColumnSpec::Levels(_) => 0.0,
         }
     }
 
@@ -56,9 +81,14 @@ impl ColumnSpec {
     pub fn half_width(&self) -> f64 {
         match *self {
             ColumnSpec::Numeric { min, max } => max / 2.0 - min / 2.0,
-            ColumnSpec::Binary => 1.0,
+            ColumnSpec::Binary | ColumnSpec::Levels(_) => 1.0,
         }
     }
+}
+
+/// A text as a finite number; NaN, which equals nothing, where it is none.
+fn number(text: &str) -> f64 {
+    text.parse().ok().filter(|value: &f64| value.is_finite()).unwrap_or(f64::NAN)
 }
 
 #[cfg(test)]
@@ -73,6 +103,17 @@ mod tests {
         let centred = ColumnSpec::Numeric { min: -1.0, max: 1.0 };
         assert_eq!([1e-300, -1e-31, f64::MIN_POSITIVE / 2.0].map(|v| centred.scale(v)), [0.0; 3]);
         assert_eq!([0.0, 1.0, 7.0, -3.0].map(|v| ColumnSpec::Binary.scale(v)), [0.0, 1.0, 1.0, 0.0]);
+    }
+
+    #[test]
+    fn levels_are_found_by_text_and_by_number() {
+        let ward = ColumnSpec::Levels(["a", "1", "2.5"].map(str::to_owned).to_vec());
+        assert_eq!(["a", "1", "1.0", "2.5", "25e-1"].map(|t| ward.level_of(t)), [0.0, 1.0, 1.0, 2.0, 2.0]);
+        assert!(["A", "b", "", "NaN", "inf", "3"].iter().all(|t| ward.level_of(t).is_nan()));
+        assert_eq!([1.0, 2.5].map(|v| ward.level_of_number(v)), [1.0, 2.0]);
+        assert!([0.0, f64::NAN, f64::INFINITY].iter().all(|v| ward.level_of_number(*v).is_nan()));
+        assert_eq!([0.0, 2.0].map(|v| ward.scale(v)), [0.0, 2.0]);
+        assert!([-1.0, 0.5, 3.0, f64::NAN].iter().all(|v| ward.scale(*v).is_nan()));
     }
 
     proptest! {

@@ -4,6 +4,7 @@
 //! so they can't disagree about what a release means.
 
 pub mod columns;
+pub mod design;
 pub mod keys;
 pub mod model_spec;
 mod parse;
@@ -16,7 +17,8 @@ use crate::mechanism::NoiseScale;
 use crate::prior::Prior;
 
 pub use columns::{ColumnSpec, LEAST_MAGNITUDE};
-pub use model_spec::{Constraint, ModelSpec};
+pub use design::{Auxiliary, Design, Factor, Feature, Offset};
+pub use model_spec::{Constraint, Family, ModelSpec, Regression};
 
 /// The most chains a job may run: they share every message.
 pub const MAX_CHAINS: u32 = 256;

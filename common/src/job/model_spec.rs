@@ -1,17 +1,12 @@
 //! Which model a job asks for, and the columns it needs.
 
+use super::design::{Auxiliary, Design, Offset};
+
 /// `[model]`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ModelSpec {
-    /// Logistic regression of a 0/1 outcome.
-    Logistic {
-        /// Binary column.
-        outcome: String,
-        /// Predictor columns, in order.
-        predictors: Vec<String>,
-        /// Whether there is an intercept, the first parameter then.
-        intercept: bool,
-    },
+    /// A regression of an outcome on predictors.
+    Regression(Regression),
     /// Probability of a binary outcome.
     Bernoulli {
         /// Binary column.
@@ -31,6 +26,60 @@ pub enum ModelSpec {
     },
 }
 
+/// A regression: what the outcome's distribution is, given a linear predictor.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Regression {
+    /// The outcome's distribution.
+    pub family: Family,
+    /// Its column.
+    pub outcome: String,
+    /// The linear predictor.
+    pub design: Design,
+}
+
+/// The outcome's distribution in a regression.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Family {
+    /// A 0/1 outcome; logit link.
+    Logistic,
+    /// A normal outcome.
+    Linear {
+        /// Its standard deviation in the data's units where it is known; else `sigma` is a parameter.
+        sd: Option<f64>,
+    },
+    /// A count; log link.
+    Poisson,
+    /// A count with variance `mu + dispersion mu^2`; log link.
+    NegativeBinomial,
+    /// An outcome with heavy tails, of scale `sigma`.
+    StudentT {
+        /// Degrees of freedom.
+        df: f64,
+    },
+}
+
+impl Family {
+    /// The name in job files and policies.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Family::Logistic => "logistic",
+            Family::Linear { .. } => "linear",
+            Family::Poisson => "poisson",
+            Family::NegativeBinomial => "negative_binomial",
+            Family::StudentT { .. } => "student_t",
+        }
+    }
+
+    /// The parameter, above 0, that it has beside the linear predictor; the last of all then.
+    pub fn own_parameter(&self) -> Option<&'static str> {
+        match self {
+            Family::Logistic | Family::Linear { sd: Some(_) } | Family::Poisson => None,
+            Family::Linear { sd: None } | Family::StudentT { .. } => Some("sigma"),
+            Family::NegativeBinomial => Some("dispersion"),
+        }
+    }
+}
+
 /// What values a parameter may take at all, before any box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Constraint {
@@ -48,16 +97,16 @@ pub enum Constraint {
 }
 
 /// Kinds that can be run.
-pub(super) const BUILT: &[&str] = &["logistic", "gaussian_mean", "bernoulli", "poisson_mean"];
+pub(super) const BUILT: &[&str] = &["logistic", "linear", "gaussian_mean", "bernoulli", "poisson_mean"];
 /// Kinds that are known by name and can't be run yet.
 pub(super) const NOT_BUILT: &[&str] =
-    &["multinomial", "linear", "poisson", "negative_binomial", "student_t", "gaussian_mixture", "weibull"];
+    &["multinomial", "poisson", "negative_binomial", "student_t", "gaussian_mixture", "weibull"];
 
 impl ModelSpec {
     /// The name in job files and policies.
     pub fn kind(&self) -> &'static str {
         match self {
-            ModelSpec::Logistic { .. } => "logistic",
+            ModelSpec::Regression(regression) => regression.family.kind(),
             ModelSpec::Bernoulli { .. } => "bernoulli",
             ModelSpec::PoissonMean { .. } => "poisson_mean",
             ModelSpec::GaussianMean { .. } => "gaussian_mean",
@@ -67,32 +116,54 @@ impl ModelSpec {
     /// The outcome column.
     pub fn outcome(&self) -> &str {
         match self {
-            ModelSpec::Logistic { outcome, .. }
+            ModelSpec::Regression(Regression { outcome, .. })
             | ModelSpec::Bernoulli { outcome }
             | ModelSpec::PoissonMean { outcome }
             | ModelSpec::GaussianMean { outcome, .. } => outcome,
         }
     }
 
-    /// The predictor columns, in order.
-    pub fn predictors(&self) -> &[String] {
+    /// The linear predictor, where the model has one.
+    pub fn design(&self) -> Option<&Design> {
         match self {
-            ModelSpec::Logistic { predictors, .. } => predictors,
-            ModelSpec::Bernoulli { .. } | ModelSpec::PoissonMean { .. } | ModelSpec::GaussianMean { .. } => &[],
+            ModelSpec::Regression(regression) => Some(&regression.design),
+            _ => None,
         }
     }
 
-    /// Every column that the model reads, the outcome first.
+    /// Columns of another part in the model, in the order of [`crate::model::ModelData::auxiliary`].
+    pub fn auxiliary(&self) -> Vec<Auxiliary<'_>> {
+        match self {
+            ModelSpec::Regression(regression) => match &regression.design.offset {
+                Some(Offset::Value(column)) => vec![Auxiliary::Natural(column)],
+                Some(Offset::Exposure(column)) => vec![Auxiliary::Log(column)],
+                None => Vec::new(),
+            },
+            _ => Vec::new(),
+        }
+    }
+
+    /// Every column that the model reads, each once, the outcome first.
     pub fn columns(&self) -> Vec<&str> {
-        std::iter::once(self.outcome()).chain(self.predictors().iter().map(String::as_str)).collect()
+        let mut columns = vec![self.outcome()];
+        let predictors = self.design().into_iter().flat_map(Design::columns);
+        let auxiliary = self.auxiliary();
+        for column in predictors.chain(auxiliary.iter().map(|a| match *a {
+            Auxiliary::Scaled(column) | Auxiliary::Natural(column) | Auxiliary::Log(column) => column,
+        })) {
+            if !columns.contains(&column) {
+                columns.push(column);
+            }
+        }
+        columns
     }
 
     /// Parameter names, in the order of every theta.
     pub fn parameter_names(&self) -> Vec<String> {
         match self {
-            ModelSpec::Logistic { predictors, intercept, .. } => {
-                let first = intercept.then(|| "intercept".to_owned());
-                first.into_iter().chain(predictors.iter().cloned()).collect()
+            ModelSpec::Regression(Regression { family, design, .. }) => {
+                let own = family.own_parameter().map(str::to_owned);
+                design.parameter_names().into_iter().chain(own).collect()
             }
             ModelSpec::Bernoulli { .. } => vec!["p".to_owned()],
             ModelSpec::PoissonMean { .. } => vec!["rate".to_owned()],
@@ -103,22 +174,46 @@ impl ModelSpec {
     /// The constraint of each parameter, in the order of every theta. A simplex takes as many consecutive entries as it has parameters.
     pub fn constraints(&self) -> Vec<Constraint> {
         match self {
-            ModelSpec::Logistic { .. } | ModelSpec::GaussianMean { .. } => vec![Constraint::Real; self.parameter_names().len()],
+            ModelSpec::Regression(Regression { family, design, .. }) => {
+                let coefficients = usize::from(design.intercept) + design.features.len();
+                let own = family.own_parameter().map(|_| Constraint::Positive);
+                std::iter::repeat_n(Constraint::Real, coefficients).chain(own).collect()
+            }
             ModelSpec::Bernoulli { .. } => vec![Constraint::UnitInterval],
             ModelSpec::PoissonMean { .. } => vec![Constraint::Positive],
+            ModelSpec::GaussianMean { .. } => vec![Constraint::Real],
         }
     }
 
     /// The model in a few words, for those who decide on it.
     pub fn describe(&self) -> String {
         match self {
-            ModelSpec::Logistic { outcome, predictors, intercept } => {
-                let with = if *intercept { ", with an intercept" } else { "" };
-                format!("logistic regression of {outcome} on {}{with}", predictors.join(", "))
-            }
+            ModelSpec::Regression(regression) => regression.describe(),
             ModelSpec::Bernoulli { outcome } => format!("probability of {outcome}"),
             ModelSpec::PoissonMean { outcome } => format!("mean of the count {outcome} (Poisson)"),
             ModelSpec::GaussianMean { outcome, sd } => format!("mean of {outcome}, standard deviation known to be {sd}"),
         }
+    }
+}
+
+impl Regression {
+    fn describe(&self) -> String {
+        let Regression { family, outcome, design } = self;
+        let kind = match family {
+            Family::Logistic => "logistic regression".to_owned(),
+            Family::Linear { sd: Some(sd) } => format!("linear regression (standard deviation known to be {sd})"),
+            Family::Linear { sd: None } => "linear regression".to_owned(),
+            Family::Poisson => "Poisson regression".to_owned(),
+            Family::NegativeBinomial => "negative binomial regression".to_owned(),
+            Family::StudentT { df } => format!("regression with Student's t errors of {df} degrees of freedom"),
+        };
+        let on = if design.terms.is_empty() { String::new() } else { format!(" on {}", design.terms.join(", ")) };
+        let with = if design.intercept { ", with an intercept" } else { "" };
+        let offset = match &design.offset {
+            Some(Offset::Value(column)) => format!(", with offset {column}"),
+            Some(Offset::Exposure(column)) => format!(", per unit of {column}"),
+            None => String::new(),
+        };
+        format!("{kind} of {outcome}{on}{with}{offset}")
     }
 }

@@ -1,12 +1,13 @@
 //! From the file's text to a valid [`JobSpec`].
 
 mod model;
+mod regression;
 mod sampler;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::keys::{self, nearest};
-use super::raw::{AutoOr, KEYS, RawClip, RawColumn, RawInterval, RawJob, RawPrivacy};
+use super::raw::{AutoOr, KEYS, RawClip, RawColumn, RawInterval, RawJob, RawLevel, RawPrivacy};
 use super::{
     Algorithm, ClipRule, ColumnSpec, DEFAULT_BOX, Interval, JobError, JobSpec, MAX_BOUND, MAX_BOX, MAX_BYTES, MAX_COLUMNS,
     MAX_NAME, PrivacySpec, ProposalKind,
@@ -87,9 +88,7 @@ fn short(key: &str, name: &str) -> Result<(), JobError> {
 fn column(name: &str, raw: &RawColumn) -> Result<ColumnSpec, JobError> {
     let key = format!("columns.{name}");
     match (raw.min, raw.max, raw.binary, &raw.levels) {
-        (_, _, _, Some(_)) => {
-            Err(JobError::new(key, "categorical columns (`levels`) are not built yet; code them as 0/1 columns"))
-        }
+        (None, None, None | Some(false), Some(written)) => levels(key, written),
         (None, None, Some(true), None) => Ok(ColumnSpec::Binary),
         (Some(min), Some(max), None | Some(false), None) => {
             let sound = min.abs() <= MAX_BOUND && max.abs() <= MAX_BOUND && max - min >= MAX_BOUND.recip();
@@ -100,8 +99,32 @@ fn column(name: &str, raw: &RawColumn) -> Result<ColumnSpec, JobError> {
                 Err(JobError::new(key, format!("bounds must be finite, {limits}, not min = {min}, max = {max}")))
             }
         }
-        _ => Err(JobError::new(key, "declare either { min = …, max = … } or { binary = true }")),
+        _ => Err(JobError::new(key, "declare either { min = …, max = … }, { binary = true } or { levels = […] }")),
     }
+}
+
+/// The most levels of a column: each but the first is a parameter.
+const MAX_LEVELS: usize = 256;
+
+fn levels(key: String, written: &[RawLevel]) -> Result<ColumnSpec, JobError> {
+    let texts: Vec<String> = written.iter().map(RawLevel::text).collect();
+    if !(2..=MAX_LEVELS).contains(&texts.len()) {
+        return Err(JobError::new(key, format!("needs 2 to {MAX_LEVELS} levels, not {}", texts.len())));
+    }
+    for (at, text) in texts.iter().enumerate() {
+        short(&key, text)?;
+        if text.is_empty() || text.trim() != text || text.chars().any(char::is_control) {
+            return Err(JobError::new(
+                key,
+                format!("the level {text:?} is empty, or has blanks around it or control characters in it"),
+            ));
+        }
+        let before = ColumnSpec::Levels(texts[..at].to_vec());
+        if !before.level_of(text).is_nan() {
+            return Err(JobError::new(key, format!("the level {text:?} is named twice")));
+        }
+    }
+    Ok(ColumnSpec::Levels(texts))
 }
 
 fn priors(raw: &BTreeMap<String, String>, names: &[String]) -> Result<Vec<Prior>, JobError> {

@@ -18,6 +18,9 @@ pub(super) const KEYS: Keys = Keys::Table(&[
             ("predictors", Keys::Any),
             ("intercept", Keys::Any),
             ("sd", Keys::Any),
+            ("df", Keys::Any),
+            ("offset", Keys::Any),
+            ("exposure", Keys::Any),
         ]),
     ),
     (
@@ -78,6 +81,9 @@ pub(super) struct RawModel {
     pub predictors: Option<Vec<String>>,
     pub intercept: Option<bool>,
     pub sd: Option<f64>,
+    pub df: Option<f64>,
+    pub offset: Option<String>,
+    pub exposure: Option<String>,
 }
 
 impl RawModel {
@@ -88,6 +94,9 @@ impl RawModel {
             ("predictors", self.predictors.is_some()),
             ("intercept", self.intercept.is_some()),
             ("sd", self.sd.is_some()),
+            ("df", self.df.is_some()),
+            ("offset", self.offset.is_some()),
+            ("exposure", self.exposure.is_some()),
         ];
         all.into_iter().filter_map(|(key, written)| written.then_some(key)).collect()
     }
@@ -98,7 +107,26 @@ pub(super) struct RawColumn {
     pub min: Option<f64>,
     pub max: Option<f64>,
     pub binary: Option<bool>,
-    pub levels: Option<Vec<String>>,
+    pub levels: Option<Vec<RawLevel>>,
+}
+
+/// A level as written: a text, or a number that stands for its text.
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub(super) enum RawLevel {
+    Text(String),
+    Whole(i64),
+    Number(f64),
+}
+
+impl RawLevel {
+    pub(super) fn text(&self) -> String {
+        match self {
+            RawLevel::Text(text) => text.clone(),
+            RawLevel::Whole(value) => value.to_string(),
+            RawLevel::Number(value) => value.to_string(),
+        }
+    }
 }
 
 #[derive(Deserialize)]

@@ -71,7 +71,17 @@ fn every_fault_names_its_key() {
         ("bmi = { min = 10, max = 60 }", "", "columns.bmi", "no public bounds"),
         ("bmi = { min = 10, max = 60 }", "bmi = { min = 60, max = 10 }", "columns.bmi", "min < max"),
         ("bmi = { min = 10, max = 60 }", "bmi = { min = 10 }", "columns.bmi", "declare either"),
-        ("bmi = { min = 10, max = 60 }", "bmi = { levels = [\"a\"] }", "columns.bmi", "not built yet"),
+        ("bmi = { min = 10, max = 60 }", "bmi = { levels = [\"a\"] }", "columns.bmi", "2 to 256"),
+        ("bmi = { min = 10, max = 60 }", "bmi = { levels = [1, \"1.0\"] }", "columns.bmi", "twice"),
+        ("bmi = { min = 10, max = 60 }", "bmi = { levels = [\"a\", \" b\"] }", "columns.bmi", "blanks"),
+        ("bmi = { min = 10, max = 60 }", "bmi = { levels = [\"a\", \"b\"], min = 0 }", "columns.bmi", "declare either"),
+        ("[\"age\", \"bmi\"]", "[\"age\", \"age:bmi:sex\"]", "columns.sex", "no public bounds"),
+        ("[\"age\", \"bmi\"]", "[\"age:bmi\", \"bmi:age\"]", "model.predictors", "twice"),
+        ("[\"age\", \"bmi\"]", "[\"age:age\"]", "model.predictors", "twice"),
+        ("[\"age\", \"bmi\"]", "[\"age\"]\noffset = \"bmy\"", "columns.bmy", "no public bounds"),
+        ("[\"age\", \"bmi\"]", "[\"age\"]\noffset = \"readmitted\"", "model.offset", "twice"),
+        ("[\"age\", \"bmi\"]", "[\"age\"]\nexposure = \"bmi\"", "model.exposure", "does not take"),
+        ("[\"age\", \"bmi\"]", "[\"age\"]\nsd = 1.0", "model.sd", "does not take"),
         ("bmi = { min = 10, max = 60 }", "bmi = { mim = 10, max = 60 }", "columns.bmi.mim", "did you mean `min`"),
         ("readmitted = { binary = true }", "readmitted = { min = 0, max = 1 }", "columns.readmitted", "binary = true"),
         ("[\"age\", \"bmi\"]", "[\"age\", \"age\"]", "model.predictors", "twice"),
@@ -93,6 +103,28 @@ fn every_fault_names_its_key() {
         assert!(error.message.contains(word), "{error}");
     }
     assert!(JobSpec::parse("name = ").unwrap_err().message.contains("1"));
+}
+
+#[test]
+fn levels_and_interactions_become_parameters() {
+    let text = JOB
+        .replace("[\"age\", \"bmi\"]", "[\"age\", \"ward\", \"ward:age\", \"sex:ward\"]\noffset = \"bmi\"")
+        .replace("readmitted = ", "ward = { levels = [\"a\", \"b\", 7] }\nsex = { binary = true }\nreadmitted = ");
+    let job = JobSpec::parse(&text).unwrap();
+    let names = ["intercept", "age", "ward[b]", "ward[7]", "ward[b]:age", "ward[7]:age", "sex:ward[b]", "sex:ward[7]"];
+    assert_eq!(job.model.parameter_names(), names);
+    assert_eq!(job.model.columns(), ["readmitted", "age", "ward", "sex", "bmi"]);
+    assert_eq!(job.model.auxiliary(), [Auxiliary::Natural("bmi")]);
+    assert_eq!(job.model.constraints(), [Constraint::Real; 8]);
+    let linear = JOB.replace("logistic", "linear").replace("readmitted = { binary = true }", "readmitted = { min = 0, max = 9 }");
+    let job = JobSpec::parse(&linear).unwrap();
+    assert_eq!(job.model.parameter_names(), ["intercept", "age", "bmi", "sigma"]);
+    assert_eq!(job.model.constraints()[3], Constraint::Positive);
+    let known =
+        linear.replace("intercept = true", "").replace("[columns]", "[columns]\n").replace("\"bmi\"]", "\"bmi\"]\nsd = 2.0");
+    assert_eq!(JobSpec::parse(&known).unwrap().model.parameter_names(), ["intercept", "age", "bmi"]);
+    let error = JobSpec::parse(&known.replace("sd = 2.0", "sd = -2.0")).unwrap_err();
+    assert_eq!(error.key, "model.sd");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! One file per model. A model sees values on the scale that priors are declared on: numeric columns scaled to `[-1, 1]` by their
 //! public bounds, binary columns 0 or 1.
 
+mod assemble;
 mod bernoulli;
 mod blocks;
 mod contribution;
@@ -11,16 +12,21 @@ mod elementary;
 mod exponential_family;
 mod gaussian_mean;
 mod line;
+mod linear;
+mod linear_predictor;
+mod linear_statistic;
 mod logistic;
 mod persons;
 mod poisson_mean;
 mod question;
 mod ratio_range;
+mod regression;
 mod softplus;
 mod statistic_grid;
 #[cfg(test)]
 mod tests;
 
+pub use assemble::assemble;
 pub use contribution::{Contribution, contribution, is_centred};
 pub use exponential_family::ExponentialFamily;
 pub use persons::Persons;
@@ -35,7 +41,7 @@ use crate::mechanism::{LatticeSum, Sensitivity};
 pub struct ModelData {
     /// The outcome, one value per record.
     pub outcome: Vec<f64>,
-    /// One `Vec` per predictor, in the job's order, each as long as `outcome`. The intercept is not stored.
+    /// One `Vec` per feature of the design, in the parameters' order, each as long as `outcome`. The intercept is not stored.
     pub predictors: Vec<Vec<f64>>,
     /// Columns of another part in the model, in the order that the model's document gives: an offset, a censoring indicator.
     pub auxiliary: Vec<Vec<f64>>,
@@ -54,6 +60,13 @@ impl ModelData {
     #[must_use]
     pub fn units(&self) -> u64 {
         self.persons.as_ref().map_or(self.records(), Persons::count)
+    }
+
+    /// The same columns without a record.
+    #[must_use]
+    pub fn emptied(&self) -> Self {
+        let none = |columns: &[Vec<f64>]| vec![Vec::new(); columns.len()];
+        Self { outcome: Vec::new(), predictors: none(&self.predictors), auxiliary: none(&self.auxiliary), persons: None }
     }
 }
 
@@ -143,13 +156,10 @@ pub trait Model: Send + Sync {
 /// The model of a job.
 #[must_use]
 pub fn build(spec: &JobSpec) -> Box<dyn Model> {
-    let column = |name: &str| spec.columns.get(name).copied().unwrap_or(UNDECLARED);
+    let column = |name: &str| spec.columns.get(name).cloned().unwrap_or(UNDECLARED);
     let names = spec.model.parameter_names();
     match &spec.model {
-        ModelSpec::Logistic { outcome, predictors, intercept } => {
-            let predictors: Vec<ColumnSpec> = predictors.iter().map(|name| column(name)).collect();
-            Box::new(logistic::Logistic::new(names, &column(outcome), *intercept, &predictors))
-        }
+        ModelSpec::Regression(regression) => regression::build(names, regression, &column),
         ModelSpec::Bernoulli { .. } => Box::new(bernoulli::Bernoulli::new(names)),
         ModelSpec::PoissonMean { outcome } => Box::new(poisson_mean::PoissonMean::new(names, &column(outcome))),
         ModelSpec::GaussianMean { outcome, sd } => Box::new(gaussian_mean::GaussianMean::new(names, &column(outcome), *sd)),

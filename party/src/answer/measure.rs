@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use conclave_common::accounting::PrivacyUnit;
 use conclave_common::job::{ColumnSpec, JobSpec, LEAST_MAGNITUDE};
-use conclave_common::model::{ModelData, Persons};
+use conclave_common::model::{ModelData, Persons, assemble};
 use conclave_proto::v1;
 
 use super::stage::Stage;
@@ -129,27 +129,29 @@ impl Rehearsal<'_> {
         let persons = usize::try_from(self.units).unwrap_or(usize::MAX);
         let records = persons.saturating_mul(limit);
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-        let mut column = |name: &str| {
-            let bounds = self.spec.columns.get(name).copied().unwrap_or(ColumnSpec::Binary);
-            let value = |state: &mut u64| {
-                // Marsaglia's xorshift: these are no secrets.
-                *state ^= *state << 13;
-                *state ^= *state >> 7;
-                *state ^= *state << 17;
-                *state as f64 / u64::MAX as f64
-            };
-            (0..records)
-                .map(|_| {
-                    let (from, to) = (bounds.centre() - bounds.half_width(), bounds.centre() + bounds.half_width());
-                    bounds.scale(from + (to - from) * value(&mut state))
-                })
-                .collect::<Vec<f64>>()
+        let mut uniform = || {
+            // Marsaglia's xorshift: these are no secrets.
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state as f64 / u64::MAX as f64
         };
-        let mut columns = self.spec.model.columns().into_iter().map(&mut column);
-        let outcome = columns.next().unwrap_or_default();
         let ends = || (1..=persons).map(|person| person * limit).collect();
         let persons = self.unit.records_per_person().and_then(|limit| Persons::new(ends(), limit));
-        ModelData { outcome, predictors: columns.collect(), auxiliary: Vec::new(), persons }
+        let made = assemble(self.spec, persons, |_, bounds| {
+            let (least, greatest) = bounds.range();
+            let (from, width) = match bounds {
+                ColumnSpec::Numeric { .. } => (bounds.centre() - bounds.half_width(), 2.0 * bounds.half_width()),
+                ColumnSpec::Binary | ColumnSpec::Levels(_) => (least, greatest - least),
+            };
+            let value = |u: f64| match bounds {
+                ColumnSpec::Levels(_) => (from + width * u).round(),
+                _ => from + width * u,
+            };
+            Some((0..records).map(|_| bounds.scale(value(uniform()))).collect())
+        });
+        // The job's parser has seen to it that every model column is declared.
+        made.unwrap_or_default()
     }
 
     /// Every parameter at an ordinary value, at the least one that may be asked, and at either end of its box. A step of no

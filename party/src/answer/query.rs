@@ -180,14 +180,9 @@ pub(super) fn statistics(model: &dyn Model, spec: &JobSpec, unit: PrivacyUnit, d
     };
     let all = |data: &ModelData| (0..QueryKind::MAX_COMPONENTS).map_while(|component| sum(data, component)).collect();
     let sums: Vec<LatticeSum> = catch_unwind(AssertUnwindSafe(|| all(data)))
-        .or_else(|_| catch_unwind(AssertUnwindSafe(|| all(&empty(spec)))))
+        .or_else(|_| catch_unwind(AssertUnwindSafe(|| all(&data.emptied()))))
         .unwrap_or_default();
     SumCache::new(sums)
-}
-
-/// A shard without a record, of the model's shape.
-fn empty(spec: &JobSpec) -> ModelData {
-    ModelData { predictors: vec![Vec::new(); spec.model.predictors().len()], ..ModelData::default() }
 }
 
 /// The sums over the shard. A query that is charged gets a number, whatever happens: an error here, or a line in the log, would
@@ -197,7 +192,7 @@ fn sums(active: &ActiveJob, steps: &[Step<'_>]) -> Result<Vec<LatticeSum>, Answe
     if steps.is_empty() {
         return Ok(Vec::new());
     }
-    over(&active.data).or_else(|_| over(&empty(&active.spec)).map_err(|_| AnswerStatus::Halted))
+    over(&active.data).or_else(|_| over(&active.data.emptied()).map_err(|_| AnswerStatus::Halted))
 }
 
 fn refused(job: &str, iteration: u64, refusal: Refusal) -> AnswerStatus {

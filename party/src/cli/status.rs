@@ -9,7 +9,7 @@ use super::{Common, jobs, load, print, print_json};
 use crate::answer::ReplyCounts;
 use crate::config::{Approve, PartyConfig};
 use crate::daemon::StartError;
-use crate::data::Shard;
+use crate::data::{Shard, unlisted};
 use crate::ledger::{Report, report_kept};
 use crate::owner::{JobView, State, figure, jobs as all, read_off, unit_of_privacy};
 use crate::presence::{Presence, running};
@@ -137,7 +137,7 @@ fn day(time: SystemTime) -> String {
     time.map(|t| t.date().to_string()).unwrap_or_default()
 }
 
-/// Jobs whose bounds look as if read off these very data. Loads the data, so only where a job is about to use them.
+/// Jobs whose bounds look as if read off these very data, or whose levels leave rows out. Loads the data, so only where a job is about to use them.
 pub(super) fn bounds(config: &PartyConfig, jobs: &[JobView]) -> Vec<String> {
     let live = |job: &&JobView| matches!(job.state(), State::Awaiting | State::Approved | State::Running);
     let live: Vec<&JobView> = jobs.iter().filter(live).collect();
@@ -150,6 +150,14 @@ pub(super) fn bounds(config: &PartyConfig, jobs: &[JobView]) -> Vec<String> {
     };
     let mut warnings = Vec::new();
     for job in live {
+        for (column, rows) in job.spec.iter().flat_map(|spec| unlisted(&shard, spec)) {
+            warnings.push(format!(
+                "job {}: {rows} of {} rows hold a {column} that is none of the values the job lists: they add nothing to its \
+                 results",
+                job.request.job,
+                shard.records()
+            ));
+        }
         for column in job.spec.iter().flat_map(|spec| read_off(&shard, spec)) {
             warnings.push(format!(
                 "job {}: the bounds of {column} are your data's own least and greatest value. Bounds are public: if they were \

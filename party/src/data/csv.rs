@@ -2,8 +2,8 @@
 
 use csv::{ByteRecord, ReaderBuilder, Trim};
 
-use super::rows::{Rows, finite};
-use super::{DataError, Flaw, Shard, select};
+use super::rows::{Rows, Value, finite};
+use super::{Chosen, DataError, Flaw, Shard, select};
 use crate::config::DataConfig;
 
 pub(super) fn read(config: &DataConfig, needed: Option<&[String]>) -> Result<Shard, DataError> {
@@ -22,13 +22,16 @@ pub(super) fn read(config: &DataConfig, needed: Option<&[String]>) -> Result<Sha
         return Err(DataError::Empty { file: path.to_owned(), reason });
     }
     let chosen = select(config, &header, needed)?;
-    let mut rows = Rows::new(config, header.clone(), &chosen);
-    let mut values = Vec::with_capacity(chosen.columns.len());
+    let texts = texts(config, &chosen).map_err(unreadable)?;
+    let mut rows = Rows::new(config, header.clone(), &chosen, &texts);
     let mut record = ByteRecord::new();
     while reader.read_byte_record(&mut record).map_err(unreadable)? {
         let line = record.position().map_or(0, csv::Position::line);
-        values.clear();
-        values.extend(chosen.columns.iter().map(|(_, at)| number(record.get(*at))));
+        let value = |((_, at), text): (&(String, usize), &bool)| {
+            let field = record.get(*at);
+            if *text { words(field).map(Value::Text) } else { number(field).map(Value::Number) }
+        };
+        let mut values: Vec<_> = chosen.columns.iter().zip(&texts).map(value).collect();
         // A row that is too long is torn: which of its fields is which can't be known.
         if record.len() > header.len() {
             values.fill(Err(Flaw::NotNumeric));
@@ -39,6 +42,35 @@ pub(super) fn read(config: &DataConfig, needed: Option<&[String]>) -> Result<Sha
         })?;
     }
     Ok(rows.finish())
+}
+
+/// Rows that tell whether a column holds numbers or texts.
+const LOOKED_AT: usize = 10_000;
+
+/// Which of the chosen columns hold texts: those in which more than half of the values at the file's beginning are no numbers. Of the
+/// others, a value that is no number is a bad one.
+fn texts(config: &DataConfig, chosen: &Chosen) -> Result<Vec<bool>, csv::Error> {
+    let mut reader = ReaderBuilder::new().flexible(true).trim(Trim::All).from_path(&config.path)?;
+    let mut counts = vec![(0_u32, 0_u32); chosen.columns.len()];
+    let mut record = ByteRecord::new();
+    for _ in 0..LOOKED_AT {
+        if !reader.read_byte_record(&mut record)? {
+            break;
+        }
+        for ((_, at), (present, texts)) in chosen.columns.iter().zip(&mut counts) {
+            let value = number(record.get(*at));
+            *present += u32::from(value != Err(Flaw::Missing));
+            *texts += u32::from(value == Err(Flaw::NotNumeric));
+        }
+    }
+    Ok(counts.iter().map(|(present, texts)| 2 * texts > *present).collect())
+}
+
+fn words(field: Option<&[u8]>) -> Result<&str, Flaw> {
+    match field {
+        None | Some(b"") => Err(Flaw::Missing),
+        Some(bytes) => std::str::from_utf8(bytes).map_err(|_| Flaw::NotText),
+    }
 }
 
 fn number(field: Option<&[u8]>) -> Result<f64, Flaw> {

@@ -1,4 +1,4 @@
-//! The shard: the owner's records, read once at start into columns of numbers.
+//! The shard: the owner's records, read once at start into columns of numbers and of texts.
 //!
 //! Only needed columns are read: those that `policy.columns` names, or all. What this module says (counts of dropped
 //! rows, places of bad values) goes to the owner's own log and nowhere else, and never holds a value.
@@ -9,9 +9,11 @@ mod fingerprint;
 mod parquet;
 mod persons;
 mod rows;
+mod words;
 
 use std::path::{Path, PathBuf};
 
+pub(crate) use bind::unlisted;
 pub use bind::{BindError, bind};
 
 use conclave_common::accounting::{Adjacency, PrivacyUnit};
@@ -19,6 +21,7 @@ use conclave_common::model::Persons;
 use conclave_common::sampler::Holding;
 
 use crate::config::{BadRows, DataConfig};
+use words::Words;
 
 /// The most units of privacy of a shard whose number of units is not public: what is refused must not depend on the number.
 pub const MAX_UNPUBLISHED_UNITS: u64 = 1 << 24;
@@ -32,6 +35,8 @@ pub enum Flaw {
     NotNumeric,
     /// An infinity or NaN.
     NotFinite,
+    /// Not UTF-8 text.
+    NotText,
 }
 
 impl std::fmt::Display for Flaw {
@@ -40,6 +45,7 @@ impl std::fmt::Display for Flaw {
             Flaw::Missing => "is missing",
             Flaw::NotNumeric => "is not a number",
             Flaw::NotFinite => "is not finite",
+            Flaw::NotText => "is not UTF-8 text",
         })
     }
 }
@@ -108,7 +114,10 @@ pub struct Shard {
     file: PathBuf,
     header: Vec<String>,
     names: Vec<String>,
+    /// Values; of a column of texts, the numbers of its words.
     columns: Vec<Vec<f64>>,
+    /// Of each column of texts, its words.
+    words: Vec<Option<Words>>,
     dropped: u64,
     unit: PrivacyUnit,
     person: Option<String>,
@@ -198,11 +207,29 @@ impl Shard {
         &self.names
     }
 
-    /// A column's values, one per record.
-    pub fn column(&self, name: &str) -> Option<&[f64]> {
+    /// A column, one value per record.
+    pub fn column(&self, name: &str) -> Option<Column<'_>> {
         let at = self.names.iter().position(|n| n == name)?;
-        self.columns.get(at).map(Vec::as_slice)
+        let values = self.columns.get(at)?.as_slice();
+        Some(match self.words.get(at)? {
+            None => Column::Numbers(values),
+            Some(words) => Column::Texts { codes: values, words: words.list() },
+        })
     }
+}
+
+/// The values of a column, one per record.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Column<'a> {
+    /// Numbers, all finite.
+    Numbers(&'a [f64]),
+    /// Texts: `words[code]` for each record's `code`, a whole number. Each word is there once, in the order in which they appear.
+    Texts {
+        /// One whole number per record.
+        codes: &'a [f64],
+        /// The different texts.
+        words: &'a [String],
+    },
 }
 
 /// Shows the shape and no value, so that no log line can hold a record.
@@ -214,7 +241,7 @@ impl std::fmt::Debug for Shard {
 
 /// What is read of a file.
 struct Chosen {
-    /// Names and places of the columns of numbers.
+    /// Names and places of the columns of values.
     columns: Vec<(String, usize)>,
     /// Place of the column that names persons.
     person: Option<usize>,

@@ -1,20 +1,33 @@
-//! Parquet files: every flat column of a numeric physical type; nulls are missing values.
+//! Parquet files: every flat column of a numeric physical type or of texts; nulls are missing values.
 
 use std::fs::File;
 use std::panic::catch_unwind;
 
-use parquet::basic::{ConvertedType, LogicalType};
+use parquet::basic::{ConvertedType, LogicalType, Type};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::DataType;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::schema::types::ColumnDescriptor;
 
-use super::rows::{Rows, finite};
+use super::rows::{Rows, Value, finite};
 use super::{DataError, Flaw, Shard, select};
 use crate::config::DataConfig;
 
-type Values = Vec<Result<f64, Flaw>>;
+/// One column of a row group, one entry per row.
+enum Values {
+    Numbers(Vec<Result<f64, Flaw>>),
+    Texts(Vec<Result<Box<str>, Flaw>>),
+}
+
+impl Values {
+    fn at(&self, row: usize) -> Result<Value<'_>, Flaw> {
+        match self {
+            Values::Numbers(values) => values[row].map(Value::Number),
+            Values::Texts(values) => values[row].as_deref().map(Value::Text).map_err(|flaw| *flaw),
+        }
+    }
+}
 
 pub(super) fn read(config: &DataConfig, needed: Option<&[String]>) -> Result<Shard, DataError> {
     // The reader asserts what a damaged file may break.
@@ -42,7 +55,8 @@ fn decode(config: &DataConfig, needed: Option<&[String]>) -> Result<Shard, DataE
     if let Some(at) = chosen.person {
         check_person(&schema.column(at)).map_err(|why| unreadable(format!("column {:?} {why}", header[at])))?;
     }
-    let mut rows = Rows::new(config, header.clone(), &chosen);
+    let texts: Vec<bool> = chosen.columns.iter().map(|(_, at)| schema.column(*at).physical_type() == Type::BYTE_ARRAY).collect();
+    let mut rows = Rows::new(config, header.clone(), &chosen, &texts);
     let mut row = 0u64;
     for group in 0..reader.num_row_groups() {
         let group = reader.get_row_group(group).map_err(broken)?;
@@ -56,11 +70,9 @@ fn decode(config: &DataConfig, needed: Option<&[String]>) -> Result<Shard, DataE
             })
             .collect::<Result<_, _>>()?;
         let persons = chosen.person.map(|at| read_persons(&*group, at, count)).transpose().map_err(broken)?;
-        let mut values = Values::with_capacity(columns.len());
         for at in 0..count {
             row += 1;
-            values.clear();
-            values.extend(columns.iter().map(|c| c[at]));
+            let values: Vec<_> = columns.iter().map(|column| column.at(at)).collect();
             let person = persons.as_ref().and_then(|persons| persons[at].as_deref());
             rows.push(&values, person, || format!("row {row}"))?;
         }
@@ -69,20 +81,23 @@ fn decode(config: &DataConfig, needed: Option<&[String]>) -> Result<Shard, DataE
 }
 
 fn check_kind(column: &ColumnDescriptor) -> Result<(), String> {
-    use parquet::basic::Type;
     if column.path().parts().len() > 1 || column.max_rep_level() > 0 {
         return Err("is nested; only flat columns can be used: name others in [policy] columns".into());
     }
     match column.physical_type() {
         Type::BOOLEAN | Type::INT32 | Type::INT64 | Type::FLOAT | Type::DOUBLE => Ok(()),
-        other => {
-            Err(format!("is of type {other}, which is not numeric; convert it to a number, or leave it out of [policy] columns"))
-        }
+        Type::BYTE_ARRAY if !is_decimal(column) => Ok(()),
+        other => Err(format!(
+            "is of type {other}, which is neither a number nor a text; convert it to one, or leave it out of [policy] columns"
+        )),
     }
 }
 
+fn is_decimal(column: &ColumnDescriptor) -> bool {
+    matches!(column.logical_type_ref(), Some(LogicalType::Decimal(_))) || column.converted_type() == ConvertedType::DECIMAL
+}
+
 fn check_person(column: &ColumnDescriptor) -> Result<(), String> {
-    use parquet::basic::Type;
     match column.physical_type() {
         Type::INT32 | Type::INT64 | Type::BYTE_ARRAY | Type::FIXED_LEN_BYTE_ARRAY
             if column.path().parts().len() == 1 && column.max_rep_level() == 0 =>
@@ -114,7 +129,10 @@ fn read_column(group: &dyn RowGroupReader, at: usize, count: usize) -> Result<Va
     let divisor = 10f64.powi(decimal_places(&descriptor));
     let unsigned = is_unsigned(&descriptor);
     let missing = Err(Flaw::Missing);
-    match group.get_column_reader(at)? {
+    let numbers = match group.get_column_reader(at)? {
+        ColumnReader::ByteArrayColumnReader(r) => {
+            return drain(r, &descriptor, count, |v| words(v.data()), Err(Flaw::Missing)).map(Values::Texts);
+        }
         ColumnReader::BoolColumnReader(r) => drain(r, &descriptor, count, |v| finite(f64::from(u8::from(*v))), missing),
         ColumnReader::Int32ColumnReader(r) if unsigned => {
             drain(r, &descriptor, count, |v| finite(f64::from(v.cast_unsigned())), missing)
@@ -127,6 +145,15 @@ fn read_column(group: &dyn RowGroupReader, at: usize, count: usize) -> Result<Va
         ColumnReader::FloatColumnReader(r) => drain(r, &descriptor, count, |v| finite(f64::from(*v)), missing),
         ColumnReader::DoubleColumnReader(r) => drain(r, &descriptor, count, |v| finite(*v), missing),
         _ => Err(ParquetError::General("its type is not numeric".into())),
+    };
+    numbers.map(Values::Numbers)
+}
+
+/// A text without the blanks around it, as in a CSV file.
+fn words(bytes: &[u8]) -> Result<Box<str>, Flaw> {
+    match std::str::from_utf8(bytes).map_err(|_| Flaw::NotText)?.trim() {
+        "" => Err(Flaw::Missing),
+        text => Ok(text.into()),
     }
 }
 

@@ -3,8 +3,16 @@
 use std::path::PathBuf;
 
 use super::persons::Gathering;
+use super::words::Words;
 use super::{BadRows, Chosen, DataError, Flaw, Shard};
 use crate::config::DataConfig;
+
+/// A value as a file holds it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Value<'a> {
+    Number(f64),
+    Text(&'a str),
+}
 
 /// Collects a shard row by row.
 pub(super) struct Rows {
@@ -15,8 +23,8 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// `chosen` is what is read of a file with this header.
-    pub(super) fn new(config: &DataConfig, header: Vec<String>, chosen: &Chosen) -> Self {
+    /// `chosen` is what is read of a file with this header, and `texts` which of the chosen columns hold texts.
+    pub(super) fn new(config: &DataConfig, header: Vec<String>, chosen: &Chosen, texts: &[bool]) -> Self {
         let names: Vec<String> = chosen.columns.iter().map(|(name, _)| name.clone()).collect();
         let columns = names.iter().map(|_| Vec::new()).collect();
         let all = names.len() + usize::from(chosen.person.is_some()) == header.len();
@@ -26,6 +34,7 @@ impl Rows {
             header,
             names,
             columns,
+            words: texts.iter().map(|text| text.then(Words::default)).collect(),
             dropped: 0,
             unit: config.unit,
             person: config.person.clone(),
@@ -39,7 +48,7 @@ impl Rows {
     /// Takes one row; `person` is whose it is, where a column says so, and `place` tells where it stands, should it be bad.
     pub(super) fn push(
         &mut self,
-        values: &[Result<f64, Flaw>],
+        values: &[Result<Value<'_>, Flaw>],
         person: Option<&[u8]>,
         place: impl FnOnce() -> String,
     ) -> Result<(), DataError> {
@@ -55,8 +64,14 @@ impl Rows {
                 return Ok(());
             }
         }
-        for (column, value) in self.shard.columns.iter_mut().zip(values.iter().flatten()) {
-            column.push(*value);
+        let columns = self.shard.columns.iter_mut().zip(&mut self.shard.words);
+        for ((column, words), value) in columns.zip(values.iter().flatten()) {
+            column.push(match (value, words) {
+                (Value::Number(value), _) => *value,
+                // A word of a row that is left out is not taken in.
+                (Value::Text(text), Some(words)) => words.number(text),
+                (Value::Text(_), None) => f64::NAN,
+            });
         }
         Ok(())
     }

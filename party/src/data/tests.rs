@@ -8,8 +8,24 @@ use ::parquet::file::writer::SerializedFileWriter;
 use ::parquet::schema::parser::parse_message_type;
 use tempfile::TempDir;
 
+use conclave_common::job::JobSpec;
+
 use super::*;
 use crate::testing::{data, write};
+
+fn numbers<'a>(shard: &'a Shard, column: &str) -> &'a [f64] {
+    match shard.column(column) {
+        Some(Column::Numbers(values)) => values,
+        other => panic!("{column}: {other:?}"),
+    }
+}
+
+fn texts<'a>(shard: &'a Shard, column: &str) -> Vec<&'a str> {
+    match shard.column(column) {
+        Some(Column::Texts { codes, words }) => codes.iter().map(|code| words[*code as usize].as_str()).collect(),
+        other => panic!("{column}: {other:?}"),
+    }
+}
 
 fn csv(text: &str, needed: Option<&[&str]>, bad_rows: BadRows) -> Result<Shard, DataError> {
     let folder = tempfile::tempdir().unwrap();
@@ -26,8 +42,8 @@ fn load(path: PathBuf, needed: Option<&[&str]>, bad_rows: BadRows) -> Result<Sha
 fn reads_needed_columns_in_any_order() {
     let text = "\u{feff}age , name,\"bmi\"\r\n30,\"Ann, \"\"A\"\"\", 22.5 \r\n4e1,Bob,-1\r\n";
     let shard = csv(text, Some(&["bmi", "age"]), BadRows::Stop).unwrap();
-    assert_eq!(shard.column("age").unwrap(), [30.0, 40.0]);
-    assert_eq!(shard.column("bmi").unwrap(), [22.5, -1.0]);
+    assert_eq!(numbers(&shard, "age"), [30.0, 40.0]);
+    assert_eq!(numbers(&shard, "bmi"), [22.5, -1.0]);
     assert_eq!(shard.column("name"), None);
     assert_eq!(shard.header(), ["age", "name", "bmi"]);
     assert_eq!((shard.records(), shard.dropped()), (2, 0));
@@ -59,16 +75,89 @@ fn a_bad_value_is_named_by_file_line_and_column() {
 fn bad_rows_can_be_left_out_whole() {
     let text = "a,b\n1,2\n3\n5,6,7\n,8\n9,x\n10,11\n";
     let shard = csv(text, None, BadRows::Drop).unwrap();
-    assert_eq!((shard.column("a").unwrap(), shard.column("b").unwrap()), (&[1.0, 10.0][..], &[2.0, 11.0][..]));
+    assert_eq!((numbers(&shard, "a"), numbers(&shard, "b")), (&[1.0, 10.0][..], &[2.0, 11.0][..]));
     assert_eq!((shard.records(), shard.dropped()), (2, 4));
     let error = csv(text, None, BadRows::Stop).unwrap_err().to_string();
     assert!(error.contains("line 3, column \"b\""), "{error}");
     let error = csv("a,b\n5,6,7\n", None, BadRows::Stop).unwrap_err().to_string();
     assert!(error.contains("line 2 with 3 fields under a header of 2"), "{error}");
-    let error = csv("a,name\n1,x\n2,y\n", None, BadRows::Drop).unwrap_err().to_string();
-    assert!(error.contains("no usable row: all 2"), "{error}");
-    let error = csv("a,name\n1,x\n", None, BadRows::Stop).unwrap_err().to_string();
+    let error = csv("a,b\n1,2\n3,4\n,\n".replace(['1', '3'], "").as_str(), None, BadRows::Drop).unwrap_err().to_string();
+    assert!(error.contains("no usable row: all 3"), "{error}");
+    let error = csv("a,b\n1,2\n1,x\n", None, BadRows::Stop).unwrap_err().to_string();
     assert!(error.contains("[policy] columns"), "{error}");
+}
+
+#[test]
+fn columns_of_texts_are_read_as_texts() {
+    let text = "ward,age,note\nb,30,1\n a ,40,?\nb,50,x\n7,60,y\n";
+    let shard = csv(text, None, BadRows::Stop).unwrap();
+    assert_eq!((texts(&shard, "ward"), numbers(&shard, "age")), (vec!["b", "a", "b", "7"], &[30.0, 40.0, 50.0, 60.0][..]));
+    assert_eq!(texts(&shard, "note"), ["1", "?", "x", "y"]);
+    // A row without a text is a bad row, and its other texts are not taken in.
+    let shard = csv("ward,unit\na,q\n,r\nb,q\n", None, BadRows::Drop).unwrap();
+    assert_eq!((texts(&shard, "ward"), shard.dropped()), (vec!["a", "b"], 1));
+    assert!(matches!(shard.column("unit"), Some(Column::Texts { words, .. }) if words == ["q"]));
+    let error = csv("ward\na\n \nb\n", None, BadRows::Stop).unwrap_err().to_string();
+    assert!(error.contains("line 3") && error.contains("is missing"), "{error}");
+    // One odd value among numbers is a bad value, not a text.
+    let error = csv("age\n1\n2\nSecretName\n", None, BadRows::Stop).unwrap_err().to_string();
+    assert!(error.contains("line 4") && error.contains("is not a number") && !error.contains("SecretName"), "{error}");
+    // Persons' texts are put side by side as their numbers are.
+    let shard = by_person("who,ward\nann,x\nbob,y\nann,z\n", 2, BadRows::Stop).unwrap();
+    assert_eq!(texts(&shard, "ward"), ["x", "z", "y"]);
+}
+
+const WARD_JOB: &str = r#"
+name = "ward"
+parties = ["a"]
+[model]
+kind = "linear"
+outcome = "y"
+predictors = ["age", "ward", "age:ward"]
+offset = "base"
+[columns]
+y = { min = 0, max = 10 }
+age = { min = 20, max = 80 }
+base = { min = -4, max = 4 }
+ward = { levels = ["a", "b", 7] }
+[privacy]
+epsilon = 1.0
+delta = 1e-6
+"#;
+
+#[test]
+fn levels_interactions_and_offsets_are_bound() {
+    let spec = JobSpec::parse(WARD_JOB).unwrap();
+    let shard = csv("age,ward,y,base\n35,b,10,1\n80,a,5,9\n50,c,5,0\n20,7.0,0,-2\n", None, BadRows::Stop).unwrap();
+    let data = bind(&shard, &spec).unwrap();
+    let good = |column: &[f64]| {
+        assert!(column[2].is_nan(), "a record with a value that is no level is left out whole");
+        [column[0], column[1], column[3]]
+    };
+    assert_eq!(good(&data.outcome), [1.0, 0.0, -1.0]);
+    let predictors: Vec<_> = data.predictors.iter().map(|c| good(c)).collect();
+    assert_eq!(predictors, [[-0.5, 1.0, -1.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [-0.5, 0.0, 0.0], [0.0, 0.0, -1.0]]);
+    assert_eq!(good(&data.auxiliary[0]), [1.0, 4.0, -2.0], "offsets are in the data's units, clamped");
+    assert_eq!(unlisted(&shard, &spec), [("ward".to_owned(), 1)]);
+    let data = bind(&csv("age,ward,y,base\n35,7,10,1\n", None, BadRows::Stop).unwrap(), &spec).unwrap();
+    assert_eq!(data.predictors[2], [1.0], "a column of numbers has levels too");
+    let data = bind(&csv("age,ward,y,base\nx,a,1,1\ny,b,1,1\n30,b,1,1\n", None, BadRows::Stop).unwrap(), &spec).unwrap();
+    let whole: Vec<bool> = data.outcome.iter().map(|y| !y.is_nan()).collect();
+    assert_eq!(whole, [false, false, true], "what a record adds does not depend on whether others are numbers");
+    let missing = bind(&csv("age,y,base\n35,10,1\n", None, BadRows::Stop).unwrap(), &spec);
+    assert_eq!(missing.err().map(|e| e.column), Some("ward".to_owned()));
+}
+
+#[test]
+fn another_text_shows_in_the_fingerprint() {
+    let folder = tempfile::tempdir().unwrap();
+    let secret = crate::ledger::Secret::load_or_make(&folder.path().join("secret")).unwrap();
+    let print = |text: &str| csv(text, None, BadRows::Stop).unwrap().fingerprints(&secret);
+    let whole = print("ward,x\na,1\nbc,2\n");
+    assert_eq!(whole, print("ward,x\na,1\n bc,2\n"));
+    for other in ["ward,x\nab,1\nc,2\n", "ward,x\nbc,1\na,2\n", "ward,x\na,1\nbd,2\n"] {
+        assert!(whole["ward"] != print(other)["ward"] && whole["x"] == print(other)["x"], "{other}");
+    }
 }
 
 #[test]
@@ -132,11 +221,13 @@ fn parquet_reads_every_numeric_type() {
     let folder = tempfile::tempdir().unwrap();
     let path = parquet_file(&folder);
     let shard = load(path.clone(), Some(&["money", "flag", "small"]), BadRows::Stop).unwrap();
-    assert_eq!(shard.column("flag").unwrap(), [1.0, 0.0, 1.0, 1.0, 0.0, 1.0]);
-    assert_eq!(shard.column("small").unwrap()[..3], [1.0, f64::from(u32::MAX), 3.0]);
-    assert_eq!(shard.column("money").unwrap()[3..], [1.5, -0.25, 0.0]);
+    assert_eq!(numbers(&shard, "flag"), [1.0, 0.0, 1.0, 1.0, 0.0, 1.0]);
+    assert_eq!(numbers(&shard, "small")[..3], [1.0, f64::from(u32::MAX), 3.0]);
+    assert_eq!(numbers(&shard, "money")[3..], [1.5, -0.25, 0.0]);
+    let shard = load(path.clone(), Some(&["name"]), BadRows::Drop).unwrap();
+    assert_eq!((texts(&shard, "name"), shard.dropped()), (vec!["x", "y", "x", "y"], 2));
     let shard = load(path, Some(&["f", "d"]), BadRows::Drop).unwrap();
-    assert_eq!((shard.column("f").unwrap(), shard.column("d").unwrap()), (&[0.5, 0.5][..], &[2.5, 2.5][..]));
+    assert_eq!((numbers(&shard, "f"), numbers(&shard, "d")), (&[0.5, 0.5][..], &[2.5, 2.5][..]));
     assert_eq!((shard.records(), shard.dropped()), (2, 4));
 }
 
@@ -147,7 +238,7 @@ fn parquet_errors_name_row_and_column() {
     for (column, said) in [
         ("d", "row 2, column \"d\": the value is missing"),
         ("f", "row 3, column \"f\": the value is not finite"),
-        ("name", "column \"name\" is of type BYTE_ARRAY"),
+        ("name", "row 2, column \"name\": the value is missing"),
         ("many", "column \"many\" is nested"),
         ("smal", "did you mean \"small\""),
     ] {
@@ -171,7 +262,7 @@ fn a_damaged_parquet_file_is_an_error_and_no_panic() {
         let mut flipped = whole.clone();
         flipped[at] ^= 0x55;
         std::fs::write(&path, &flipped).unwrap();
-        let _ = load(path.clone(), Some(&["money", "d"]), BadRows::Stop);
+        let _ = load(path.clone(), Some(&["money", "d", "name"]), BadRows::Stop);
     }
 }
 
@@ -193,14 +284,14 @@ fn rows_are_gathered_by_person_and_those_beyond_the_limit_left_out() {
     let text = "who,x\nann,1\nbob,2\nann,3\n007,4\nann,5\nbob,6\n7,7\n";
     let shard = by_person(text, 2, BadRows::Stop).unwrap();
     // In the order in which persons appear, and in the file's order within a person; `7` and `007` are two.
-    assert_eq!(shard.column("x").unwrap(), [1.0, 3.0, 2.0, 6.0, 4.0, 7.0]);
+    assert_eq!(numbers(&shard, "x"), [1.0, 3.0, 2.0, 6.0, 4.0, 7.0]);
     assert_eq!((shard.records(), shard.units(), shard.beyond_limit(), shard.dropped()), (6, 4, 1, 0));
     assert_eq!(shard.names(), ["x"], "the person is no number");
     assert!(shard.persons().unwrap() == &Persons::new(vec![2, 4, 5, 6], 2).unwrap());
     assert_eq!((shard.holding().persons(), shard.holding().records()), (Some(4), None));
     // A bad row takes nobody's place.
     let shard = by_person("who,x\nann,\nann,1\nann,2\n", 2, BadRows::Drop).unwrap();
-    assert_eq!((shard.column("x").unwrap(), shard.dropped()), (&[1.0, 2.0][..], 1));
+    assert_eq!((numbers(&shard, "x"), shard.dropped()), (&[1.0, 2.0][..], 1));
 }
 
 #[test]
@@ -239,9 +330,9 @@ fn parquet_persons_are_text_or_whole_numbers() {
         Shard::load(&config, Some(&["x".to_owned()]))
     };
     let shard = load("who", BadRows::Drop).unwrap();
-    assert_eq!((shard.column("x").unwrap(), shard.dropped()), (&[1.0, 3.0, 2.0][..], 1));
+    assert_eq!((numbers(&shard, "x"), shard.dropped()), (&[1.0, 3.0, 2.0][..], 1));
     assert!(load("who", BadRows::Stop).unwrap_err().to_string().contains("row 4"));
     let shard = load("id", BadRows::Stop).unwrap();
-    assert_eq!((shard.column("x").unwrap(), shard.beyond_limit()), (&[1.0, 2.0, 3.0][..], 1));
+    assert_eq!((numbers(&shard, "x"), shard.beyond_limit()), (&[1.0, 2.0, 3.0][..], 1));
     assert!(load("x", BadRows::Stop).unwrap_err().to_string().contains("text or whole numbers"));
 }

@@ -2,7 +2,7 @@
 
 use conclave_common::job::{ColumnSpec, JobSpec};
 
-use crate::data::Shard;
+use crate::data::{Column, Shard};
 
 /// Columns whose declared bounds are this shard's own least and greatest value. For the owner's eyes alone: it depends on
 /// the records.
@@ -10,7 +10,9 @@ use crate::data::Shard;
 /// Bounds are public and unprotected. One that was read off the data tells the value of a record, whatever the noise.
 pub(crate) fn read_off(shard: &Shard, spec: &JobSpec) -> Vec<String> {
     let same = |name: &&str| {
-        let (Some(ColumnSpec::Numeric { min, max }), Some(values)) = (spec.columns.get(*name), shard.column(name)) else {
+        let (Some(ColumnSpec::Numeric { min, max }), Some(Column::Numbers(values))) =
+            (spec.columns.get(*name), shard.column(name))
+        else {
             return false;
         };
         let least = values.iter().copied().fold(f64::INFINITY, f64::min);

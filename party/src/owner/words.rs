@@ -33,6 +33,7 @@ pub(crate) fn column(name: &str, spec: Option<&ColumnSpec>) -> String {
     match spec {
         Some(ColumnSpec::Numeric { min, max }) => format!("{name}, clamped to {} to {}", figure(*min), figure(*max)),
         Some(ColumnSpec::Binary) => format!("{name}, 0 or 1"),
+        Some(ColumnSpec::Levels(levels)) => format!("{name}, one of {}", levels.join(", ")),
         None => name.to_owned(),
     }
 }

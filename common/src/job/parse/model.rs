@@ -1,18 +1,22 @@
 //! `[model]`: which model, on which columns.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use super::required;
+use super::{regression, required};
 use crate::job::keys::nearest;
 use crate::job::raw::RawModel;
-use crate::job::{ColumnSpec, JobError, ModelSpec, model_spec};
+use crate::job::{ColumnSpec, Family, JobError, ModelSpec, model_spec};
 
 /// A known standard deviation, in half widths of the outcome's bounds.
 const SCALED_SD: (f64, f64) = (1e-6, 1e6);
 
+/// The greatest count of a regression: beyond it the arithmetic loses whole numbers.
+const MOST_COUNT: f64 = 1e9;
+
 /// The keys that each kind takes.
 const TAKES: &[(&str, &[&str])] = &[
-    ("logistic", &["outcome", "predictors", "intercept"]),
+    ("logistic", &["outcome", "predictors", "intercept", "offset"]),
+    ("linear", &["outcome", "predictors", "intercept", "offset", "sd"]),
     ("gaussian_mean", &["outcome", "sd"]),
     ("bernoulli", &["outcome"]),
     ("poisson_mean", &["outcome"]),
@@ -20,22 +24,12 @@ const TAKES: &[(&str, &[&str])] = &[
 
 pub(super) fn model(raw: RawModel, columns: &BTreeMap<String, ColumnSpec>) -> Result<ModelSpec, JobError> {
     check_keys(&raw)?;
-    let outcome = required("model.outcome", raw.outcome)?;
+    let outcome = required("model.outcome", raw.outcome.clone())?;
     let spec = match raw.kind.as_str() {
-        "logistic" => ModelSpec::Logistic {
-            outcome,
-            predictors: required("model.predictors", raw.predictors)?,
-            intercept: raw.intercept.unwrap_or(true),
-        },
+        "logistic" | "linear" => return regression::regression(raw, columns).map(ModelSpec::Regression),
         "bernoulli" => ModelSpec::Bernoulli { outcome },
         "poisson_mean" => ModelSpec::PoissonMean { outcome },
-        "gaussian_mean" => {
-            let sd = required("model.sd", raw.sd)?;
-            if !(sd.is_finite() && sd > 0.0) {
-                return Err(JobError::new("model.sd", format!("the known standard deviation must be positive, not {sd}")));
-            }
-            ModelSpec::GaussianMean { outcome, sd }
-        }
+        "gaussian_mean" => ModelSpec::GaussianMean { outcome, sd: required("model.sd", raw.sd)? },
         kind => return Err(unknown(kind)),
     };
     check_columns(&spec, columns)?;
@@ -64,7 +58,10 @@ fn check_keys(raw: &RawModel) -> Result<(), JobError> {
 }
 
 /// Beyond these, the arithmetic on scaled values loses its digits.
-fn check_sd(key: &str, sd: f64, outcome: &str, column: &ColumnSpec) -> Result<(), JobError> {
+pub(super) fn check_sd(key: &str, sd: f64, outcome: &str, column: &ColumnSpec) -> Result<(), JobError> {
+    if !(sd.is_finite() && sd > 0.0) {
+        return Err(JobError::new(key, format!("the known standard deviation must be positive, not {sd}")));
+    }
     let scaled = sd / column.half_width();
     if (SCALED_SD.0..=SCALED_SD.1).contains(&scaled) {
         return Ok(());
@@ -76,43 +73,39 @@ fn check_sd(key: &str, sd: f64, outcome: &str, column: &ColumnSpec) -> Result<()
     Err(JobError::new(key, message))
 }
 
+/// A column's public bounds; `role` is its part in the model.
+pub(super) fn bounds<'a>(role: &str, name: &str, columns: &'a BTreeMap<String, ColumnSpec>) -> Result<&'a ColumnSpec, JobError> {
+    columns.get(name).ok_or_else(|| {
+        let hint =
+            nearest(name, columns.keys().map(String::as_str)).map(|n| format!(" (`{n}` has; a slip?)")).unwrap_or_default();
+        let remedy =
+            format!("add `{name} = {{ min = …, max = … }}`, `{{ binary = true }}` or `{{ levels = […] }}` under [columns]");
+        JobError::new(format!("columns.{name}"), format!("the {role} `{name}` has no public bounds{hint}; {remedy}"))
+    })
+}
+
 fn check_columns(spec: &ModelSpec, columns: &BTreeMap<String, ColumnSpec>) -> Result<(), JobError> {
-    let bounds = |role: &str, name: &str| {
-        columns.get(name).ok_or_else(|| {
-            let hint =
-                nearest(name, columns.keys().map(String::as_str)).map(|n| format!(" (`{n}` has; a slip?)")).unwrap_or_default();
-            let remedy = format!("add `{name} = {{ min = …, max = … }}` or `{name} = {{ binary = true }}` under [columns]");
-            JobError::new(format!("columns.{name}"), format!("the {role} `{name}` has no public bounds{hint}; {remedy}"))
-        })
-    };
-    let outcome = bounds("outcome", spec.outcome())?;
-    let mut seen = BTreeSet::from([spec.outcome()]);
-    for name in spec.predictors() {
-        bounds("predictor", name)?;
-        if !seen.insert(name) {
-            return Err(JobError::new("model.predictors", format!("column `{name}` is used twice in the model")));
+    let outcome = bounds("outcome", spec.outcome(), columns)?;
+    match outcome_fault(spec, outcome) {
+        Some(needs) => {
+            let message = format!("the outcome of {} must be declared {needs}", spec.kind());
+            Err(JobError::new(format!("columns.{}", spec.outcome()), message))
         }
-    }
-    if let Some(needs) = outcome_fault(spec, outcome) {
-        let message = format!("the outcome of {} must be declared {needs}", spec.kind());
-        return Err(JobError::new(format!("columns.{}", spec.outcome()), message));
-    }
-    match spec {
-        ModelSpec::Logistic { intercept: true, predictors, .. } if predictors.iter().any(|p| p == "intercept") => {
-            Err(JobError::new("model.predictors", "a predictor named `intercept` collides with the intercept; rename the column"))
-        }
-        ModelSpec::Logistic { intercept: false, predictors, .. } if predictors.is_empty() => {
-            Err(JobError::new("model.predictors", "a model without intercept needs at least one predictor"))
-        }
-        _ => Ok(()),
+        None => Ok(()),
     }
 }
 
 /// What the outcome must be declared as, where it is declared otherwise.
-fn outcome_fault(spec: &ModelSpec, outcome: &ColumnSpec) -> Option<&'static str> {
+pub(super) fn outcome_fault(spec: &ModelSpec, outcome: &ColumnSpec) -> Option<&'static str> {
     let numeric = matches!(outcome, ColumnSpec::Numeric { .. });
+    let count = matches!(outcome, ColumnSpec::Numeric { min, max } if *min >= 0.0 && *max <= MOST_COUNT);
     let (needs, met) = match spec {
-        ModelSpec::Logistic { .. } | ModelSpec::Bernoulli { .. } => ("{ binary = true }", matches!(outcome, ColumnSpec::Binary)),
+        ModelSpec::Regression(regression) => match regression.family {
+            Family::Logistic => ("{ binary = true }", matches!(outcome, ColumnSpec::Binary)),
+            Family::Linear { .. } | Family::StudentT { .. } => ("{ min = …, max = … }", numeric),
+            Family::Poisson | Family::NegativeBinomial => ("{ min = …, max = … } with min at least 0 and max at most 1e9", count),
+        },
+        ModelSpec::Bernoulli { .. } => ("{ binary = true }", matches!(outcome, ColumnSpec::Binary)),
         ModelSpec::GaussianMean { .. } => ("{ min = …, max = … }", numeric),
         ModelSpec::PoissonMean { .. } => {
             ("{ min = …, max = … } with min at least 0", matches!(outcome, ColumnSpec::Numeric { min, .. } if *min >= 0.0))

@@ -16,6 +16,26 @@ pub(super) fn case() -> Case {
     Case { tight: 0..3, ..case }
 }
 
+/// Levels, an interaction and an offset.
+pub(super) fn wide() -> Option<Case> {
+    let case = Case::new(
+        "logistic with levels",
+        "kind = \"logistic\"\noutcome = \"y\"\npredictors = [\"a\", \"w\", \"a:w\"]\noffset = \"o\"",
+        "y = { binary = true }\na = { min = 20, max = 80 }\nw = { levels = [\"p\", \"q\", \"r\"] }\no = { min = -1, max = 0.5 }",
+        |r, theta| {
+            let eta = r.auxiliary[0] + theta[0] + r.predictors.iter().zip(&theta[1..]).map(|(x, b)| x * b).sum::<f64>();
+            r.outcome * eta - (eta.max(0.0) + (-eta.abs()).exp().ln_1p())
+        },
+    );
+    Some(Case { tight: 2..4, ..case })
+}
+
+#[test]
+fn levels_have_parameters_of_their_own() {
+    let names = wide().unwrap().model.parameter_names().to_vec();
+    assert_eq!(names, ["intercept", "a", "w[q]", "w[r]", "a:w[q]", "a:w[r]"]);
+}
+
 #[test]
 fn the_information_bound_is_the_supremum() {
     assert_eq!(case().model.information_bound(), [0.25; 4]);

@@ -9,6 +9,7 @@ mod bounds;
 mod exponential_family;
 mod gaussian_mean;
 mod kernels;
+mod linear;
 mod logistic;
 mod persons;
 mod poisson_mean;
@@ -46,7 +47,8 @@ struct Case {
 
 /// All models under test.
 fn cases() -> Vec<Case> {
-    vec![gaussian_mean::case(), bernoulli::case(), poisson_mean::case(), logistic::case()]
+    let first = vec![gaussian_mean::case(), bernoulli::case(), poisson_mean::case(), logistic::case()];
+    first.into_iter().chain(logistic::wide()).chain(linear::cases()).collect()
 }
 
 impl Case {
@@ -82,29 +84,19 @@ impl Case {
 
     /// Records among which the extreme ratios are: every corner of the columns, and a grid of the outcome where it is numeric.
     fn corners(&self) -> Vec<Record> {
-        let mut records = vec![self.each_field(&mut |field| field.range().0)];
-        let outcome = self.column(self.spec.model.outcome());
-        let points = if matches!(outcome, ColumnSpec::Numeric { .. }) { 401 } else { outcome.range().1 as usize + 1 };
-        let (low, high) = outcome.range();
-        records = (0..points)
-            .map(|i| Record { outcome: low + (high - low) * i as f64 / (points - 1) as f64, ..records[0].clone() })
-            .collect();
-        let wide =
-            [false, true].map(|auxiliary| if auxiliary { records[0].auxiliary.len() } else { records[0].predictors.len() });
-        for (auxiliary, j) in (0..wide[0]).map(|j| (false, j)).chain((0..wide[1]).map(|j| (true, j))) {
-            let mut other = records.clone();
-            let mut greatest = self.each_field(&mut |field| field.range().1);
-            for record in &mut other {
-                let (into, ends) = if auxiliary {
-                    (&mut record.auxiliary, &mut greatest.auxiliary)
-                } else {
-                    (&mut record.predictors, &mut greatest.predictors)
-                };
-                into[j] = ends[j];
-            }
-            records.extend(other);
+        let outcome = self.spec.model.outcome();
+        let mut corners: Vec<Vec<f64>> = vec![Vec::new()];
+        for name in self.spec.model.columns() {
+            let (low, high) = self.column(name).range();
+            let values: Vec<f64> = match self.column(name) {
+                ColumnSpec::Numeric { .. } if name == outcome => (0..=400).map(|i| -1.0 + f64::from(i) / 200.0).collect(),
+                ColumnSpec::Numeric { .. } => vec![-1.0, 1.0],
+                _ => (low as u32..=high as u32).map(f64::from).collect(),
+            };
+            let longer = |corner: &Vec<f64>, value: f64| corner.iter().copied().chain([value]).collect();
+            corners = corners.iter().flat_map(|corner| values.iter().map(move |value| longer(corner, *value))).collect();
         }
-        records
+        corners.iter().map(|corner| self.assembled(corner)).collect()
     }
 
     fn column(&self, name: &str) -> &ColumnSpec {
@@ -112,10 +104,16 @@ impl Case {
     }
 
     fn each_field(&self, value: &mut dyn FnMut(&ColumnSpec) -> f64) -> Record {
-        let mut all = |names: &[&str]| names.iter().map(|name| value(self.column(name))).collect::<Vec<_>>();
-        let columns = self.spec.model.columns();
-        let (outcome, predictors) = (all(&columns[..1])[0], self.spec.model.predictors().len());
-        Record { outcome, predictors: all(&columns[1..=predictors]), auxiliary: all(&columns[predictors + 1..]) }
+        let values: Vec<f64> = self.spec.model.columns().iter().map(|name| value(self.column(name))).collect();
+        self.assembled(&values)
+    }
+
+    /// The record with these values of the model's columns.
+    fn assembled(&self, values: &[f64]) -> Record {
+        let mut values = values.iter();
+        let data = assemble(&self.spec, None, |_, _| values.next().map(|value| vec![*value])).unwrap();
+        let first = |columns: &[Vec<f64>]| columns.iter().map(|column| column[0]).collect();
+        Record { outcome: data.outcome[0], predictors: first(&data.predictors), auxiliary: first(&data.auxiliary) }
     }
 
     /// A parameter value from a point on the unconstrained scale.
@@ -160,10 +158,17 @@ impl Case {
 
     /// Any record at all, bounds or not: the clamp must hold without them.
     fn any_record(&self, rng: &mut ChaCha20Rng) -> Record {
-        self.each_field(&mut |_| {
-            let values = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1e300, 1e300, 1e9, -3.0, -0.0, 5e-324, 0.5, 1.0, 7.0];
-            values[rng.random_range(0..values.len())]
-        })
+        let values = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1e300, 1e300, 1e9, -3.0, -0.0, 5e-324, 0.5, 1.0, 7.0];
+        self.filled(&mut || values[rng.random_range(0..values.len())])
+    }
+
+    /// A record of these values in every field that a shard holds, what is made of columns included.
+    fn filled(&self, value: &mut dyn FnMut() -> f64) -> Record {
+        let mut record = self.each_field(&mut |_| 0.0);
+        for field in record.predictors.iter_mut().chain(&mut record.auxiliary).chain([&mut record.outcome]) {
+            *field = value();
+        }
+        record
     }
 }
 

@@ -12,7 +12,7 @@ fn wild() -> impl Strategy<Value = f64> {
 /// Takes as many of `values` as the case's records have fields.
 fn record(case: &Case, values: &[f64; 8]) -> Record {
     let mut values = values.iter().cycle();
-    case.each_field(&mut |_| *values.next().unwrap())
+    case.filled(&mut || *values.next().unwrap())
 }
 
 proptest! {

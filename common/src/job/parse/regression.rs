@@ -1,0 +1,151 @@
+//! `[model]` of a regression: its outcome, and how its predictors become a linear predictor.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::model::{bounds, check_sd, outcome_fault};
+use super::required;
+use crate::job::design::MAX_FACTORS;
+use crate::job::raw::RawModel;
+use crate::job::{ColumnSpec, Design, Factor, Family, Feature, JobError, MAX_COLUMNS, ModelSpec, Offset, Regression};
+
+type Columns = BTreeMap<String, ColumnSpec>;
+
+/// Degrees of freedom of a student_t regression.
+const DF: (f64, f64) = (0.5, 1e6);
+
+pub(super) fn regression(raw: RawModel, columns: &Columns) -> Result<Regression, JobError> {
+    let outcome = required("model.outcome", raw.outcome.clone())?;
+    let bounded = bounds("outcome", &outcome, columns)?.clone();
+    let family = family(&raw, &outcome, &bounded)?;
+    let terms = required("model.predictors", raw.predictors.clone())?;
+    let intercept = raw.intercept.unwrap_or(true);
+    let mut features = Vec::new();
+    let mut seen = BTreeSet::new();
+    for (number, term) in terms.iter().enumerate() {
+        let mut factors = factors(term, columns)?;
+        if factors.contains(&outcome.as_str()) {
+            return Err(JobError::new("model.predictors", format!("column `{outcome}` is used twice in the model")));
+        }
+        features.extend(expand(number, &factors, columns)?);
+        factors.sort_unstable();
+        if !seen.insert(factors) {
+            return Err(JobError::new("model.predictors", format!("column `{term}` is used twice in the model")));
+        }
+        if features.len() > MAX_COLUMNS {
+            return Err(JobError::new("model.predictors", format!("they come to more than {MAX_COLUMNS} parameters")));
+        }
+    }
+    if !intercept && features.is_empty() {
+        return Err(JobError::new("model.predictors", "a model without intercept needs at least one predictor"));
+    }
+    let offset = offset(&raw, &outcome, columns)?;
+    let regression = Regression { family, outcome, design: Design { intercept, terms, features, offset } };
+    check(regression, &bounded)
+}
+
+fn family(raw: &RawModel, outcome: &str, bounded: &ColumnSpec) -> Result<Family, JobError> {
+    Ok(match raw.kind.as_str() {
+        "linear" => {
+            if let (Some(sd), ColumnSpec::Numeric { .. }) = (raw.sd, bounded) {
+                check_sd("model.sd", sd, outcome, bounded)?;
+            }
+            Family::Linear { sd: raw.sd }
+        }
+        "poisson" => Family::Poisson,
+        "negative_binomial" => Family::NegativeBinomial,
+        "student_t" => {
+            let df = required("model.df", raw.df)?;
+            if !(DF.0..=DF.1).contains(&df) {
+                let message = format!("the degrees of freedom must be between {} and {:e}, not {df}", DF.0, DF.1);
+                return Err(JobError::new("model.df", message));
+            }
+            Family::StudentT { df }
+        }
+        _ => Family::Logistic,
+    })
+}
+
+fn check(regression: Regression, outcome: &ColumnSpec) -> Result<Regression, JobError> {
+    let own = regression.family.own_parameter();
+    let spec = ModelSpec::Regression(regression);
+    if let Some(needs) = outcome_fault(&spec, outcome) {
+        let kind = if spec.kind() == "logistic" { "a logistic model" } else { spec.kind() };
+        let message = format!("the outcome of {kind} must be declared {needs}");
+        return Err(JobError::new(format!("columns.{}", spec.outcome()), message));
+    }
+    let ModelSpec::Regression(regression) = spec else { unreachable!("it was made one above") };
+    let mut names = BTreeSet::new();
+    for name in own.map(str::to_owned).into_iter().chain(regression.design.parameter_names()) {
+        if !names.insert(name.clone()) {
+            let message = format!("a predictor named `{name}` collides with the parameter of that name; rename the column");
+            return Err(JobError::new("model.predictors", message));
+        }
+    }
+    Ok(regression)
+}
+
+/// The columns of a term: itself where such a column is declared, else what `:` joins.
+fn factors<'a>(term: &'a str, columns: &Columns) -> Result<Vec<&'a str>, JobError> {
+    if columns.contains_key(term) || !term.contains(':') {
+        bounds("predictor", term, columns)?;
+        return Ok(vec![term]);
+    }
+    let factors: Vec<&str> = term.split(':').map(str::trim).collect();
+    if factors.len() > MAX_FACTORS {
+        let message = format!("the interaction `{term}` joins {} columns; at most {MAX_FACTORS}", factors.len());
+        return Err(JobError::new("model.predictors", message));
+    }
+    for (at, factor) in factors.iter().enumerate() {
+        bounds("predictor", factor, columns)?;
+        if factors[..at].contains(factor) {
+            return Err(JobError::new("model.predictors", format!("the interaction `{term}` names column `{factor}` twice")));
+        }
+    }
+    Ok(factors)
+}
+
+/// The features of a term: one for every combination of its columns' levels without a reference level.
+fn expand(term: usize, names: &[&str], columns: &Columns) -> Result<Vec<Feature>, JobError> {
+    let mut features = vec![Feature { name: String::new(), term, factors: Vec::new() }];
+    for name in names {
+        let parts: Vec<(String, Option<usize>)> = match bounds("predictor", name, columns)? {
+            ColumnSpec::Levels(levels) => {
+                levels.iter().enumerate().skip(1).map(|(at, level)| (format!("{name}[{level}]"), Some(at))).collect()
+            }
+            _ => vec![((*name).to_owned(), None)],
+        };
+        if features.len() * parts.len() > MAX_COLUMNS {
+            let message = format!("`{}` comes to more than {MAX_COLUMNS} parameters", names.join(":"));
+            return Err(JobError::new("model.predictors", message));
+        }
+        let joined = |feature: &Feature, (part, level): &(String, Option<usize>)| {
+            let name = if feature.name.is_empty() { part.clone() } else { format!("{}:{part}", feature.name) };
+            let factor = Factor { column: names[feature.factors.len()].to_owned(), level: *level };
+            Feature { name, term, factors: feature.factors.iter().cloned().chain([factor]).collect() }
+        };
+        features = features.iter().flat_map(|feature| parts.iter().map(move |part| joined(feature, part))).collect();
+    }
+    Ok(features)
+}
+
+fn offset(raw: &RawModel, outcome: &str, columns: &Columns) -> Result<Option<Offset>, JobError> {
+    let (key, name, offset) = match (&raw.offset, &raw.exposure) {
+        (None, None) => return Ok(None),
+        (Some(_), Some(_)) => {
+            let message = "give either `offset` or `exposure`: an exposure is an offset that the logarithm is taken of";
+            return Err(JobError::new("model.exposure", message));
+        }
+        (Some(name), None) => ("offset", name, Offset::Value(name.clone())),
+        (None, Some(name)) => ("exposure", name, Offset::Exposure(name.clone())),
+    };
+    if name == outcome {
+        return Err(JobError::new(format!("model.{key}"), format!("column `{name}` is used twice in the model")));
+    }
+    let needs = match (&offset, bounds(key, name, columns)?) {
+        (Offset::Value(_), ColumnSpec::Numeric { .. } | ColumnSpec::Binary) => return Ok(Some(offset)),
+        (Offset::Exposure(_), ColumnSpec::Numeric { min, .. }) if *min > 0.0 => return Ok(Some(offset)),
+        (Offset::Value(_), _) => "{ min = …, max = … }",
+        (Offset::Exposure(_), _) => "{ min = …, max = … } with min above 0, since its logarithm is taken",
+    };
+    Err(JobError::new(format!("columns.{name}"), format!("the {key} `{name}` must be declared {needs}")))
+}

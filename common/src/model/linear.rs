@@ -1,0 +1,190 @@
+//! Linear regression with a normal error, its standard deviation known or a parameter.
+//!
+//! Density of one record, outcome `y` and linear predictor `eta = offset + intercept + sum_j theta_j x_j`, both on the scale of the outcome's
+//! declared bounds (`[-1, 1]`): `log p(y | eta, sigma) = -ln(sigma) - (y - eta)^2 / (2 sigma^2)` up to a constant.
+//!
+//! Parameters: `intercept` (where the job has one), then one coefficient per feature, in half widths of the outcome per unit of the
+//! scaled feature; last `sigma` > 0, in half widths of the outcome, unless the job gives `sd` in the data's units. An offset is in the
+//! outcome's units.
+//!
+//! Log ratio: with `e` the residual and `e'` that after the step, `ln(sigma / sigma') + (e/sigma - e'/sigma') (e/sigma + e'/sigma') / 2`. Both
+//! factors `p` and `q` are linear in the outcome and the features, whose ranges are declared. So for every `t > 0` it is
+//! `[(t p + q/t)^2 - (t p - q/t)^2] / 8`, and the ranges of the two linear functions bound it from above and below; several `t` are tried.
+//! A step in one coefficient alone is a quadratic in that feature, whose extremes are taken exactly. The middle of the range is the public
+//! centre (MATH.md, section 2).
+//!
+//! Exponential family, `sd` known ([`super::linear_statistic`]).
+
+use super::linear_predictor::LinearPredictor;
+use super::ratio_range::RatioRange;
+use super::regression::{Ends, Likelihood};
+use crate::job::ColumnSpec;
+
+/// The standard deviation, in half widths of the outcome, below which no outcome is taken to scatter where it is not known: it bounds the
+/// information that the search for the mode starts from, and nothing else.
+const LEAST_SCATTER: f64 = 0.05;
+
+/// The likelihood of a normal outcome.
+pub(super) struct Linear {
+    outcome: (f64, f64),
+    centre: f64,
+    half_width: f64,
+    /// Known standard deviation, in half widths of the outcome.
+    sd: Option<f64>,
+}
+
+impl Linear {
+    /// `sd` is the known standard deviation in the data's units.
+    pub(super) fn new(outcome: &ColumnSpec, sd: Option<f64>) -> Self {
+        let (centre, half_width) = (outcome.centre(), outcome.half_width());
+        Self { outcome: outcome.range(), centre, half_width, sd: sd.map(|sd| sd / half_width) }
+    }
+
+    fn sigma(&self, own: Option<f64>) -> f64 {
+        self.sd.or(own).unwrap_or(f64::NAN)
+    }
+
+    /// sigma before and after a step.
+    #[inline(always)]
+    fn sigmas(&self, own: Option<(f64, f64)>) -> (f64, f64) {
+        match (self.sd, own) {
+            (Some(sd), _) => (sd, sd),
+            (None, Some(own)) => own,
+            (None, None) => (f64::NAN, f64::NAN),
+        }
+    }
+}
+
+/// Public constants of a step.
+pub(super) struct Constants {
+    /// `1 / sigma` at its two ends.
+    precision: (f64, f64),
+    /// `ln(sigma / sigma')`.
+    logarithm: f64,
+}
+
+impl Likelihood for Linear {
+    type Constants = Constants;
+
+    #[inline(always)]
+    fn constants(&self, own: Option<(f64, f64)>) -> Constants {
+        let (from, to) = self.sigmas(own);
+        Constants { precision: (from.recip(), to.recip()), logarithm: libm::log(from) - libm::log(to) }
+    }
+
+    #[inline(always)]
+    fn log_ratio(constants: &Constants, y: f64, from: f64, to: f64) -> f64 {
+        let (before, after) = ((y - from) * constants.precision.0, (y - to) * constants.precision.1);
+        0.5 * (before * before - after * after) + constants.logarithm
+    }
+
+    fn log_density(&self, y: f64, eta: f64, own: Option<f64>) -> f64 {
+        let sigma = self.sigma(own);
+        let z = (y - eta) / sigma;
+        -0.5 * z * z - libm::log(sigma)
+    }
+
+    fn ratios(&self, predictor: &LinearPredictor, step: &Ends<'_>) -> RatioRange {
+        let Constants { precision: (a, b), logarithm } = self.constants(step.own);
+        let pair = || step.from.iter().zip(step.to);
+        // Exact where sigma stays: then nothing but the step itself is left.
+        let still = a == b;
+        let p = Residual {
+            outcome: a - b,
+            theta: pair().map(|(from, to)| if still { (from - to) * a } else { from * a - to * b }).collect(),
+        };
+        let q = Residual {
+            outcome: a + b,
+            theta: pair().map(|(from, to)| if still { (from + to) * a } else { from * a + to * b }).collect(),
+        };
+        let over =
+            Over { predictor, outcome: self.outcome, only: predictor.indicator_moved(step.from, step.to).filter(|_| still) };
+        let mut range = over.product(&p, &q);
+        if still && let Some((j, feature)) = predictor.moved(step.from, step.to) {
+            range = over.one_coefficient(&p, &q, j, feature.copied());
+        }
+        if over.only.is_some() {
+            // The records that don't move.
+            range = (range.0.min(0.0), range.1.max(0.0));
+        }
+        RatioRange::of([0.5 * range.0 + logarithm, 0.5 * range.1 + logarithm])
+    }
+
+    fn information(&self) -> (f64, f64) {
+        let sd = self.sd.unwrap_or(LEAST_SCATTER);
+        ((sd * sd).recip(), 2.0)
+    }
+
+    fn outcome_scale(&self) -> Option<(f64, f64)> {
+        Some((self.centre, self.half_width))
+    }
+}
+
+/// The linear function `outcome (y - offset) - theta . x` of a record.
+struct Residual {
+    outcome: f64,
+    theta: Vec<f64>,
+}
+
+/// The records that are bounded over.
+struct Over<'a> {
+    predictor: &'a LinearPredictor,
+    outcome: (f64, f64),
+    /// Of these alone: whose feature of this number is 1.
+    only: Option<usize>,
+}
+
+impl Over<'_> {
+    fn range(&self, f: &Residual) -> (f64, f64) {
+        let (low, high) = self.predictor.range(&f.theta, f.outcome, self.only);
+        let (a, b) = (f.outcome * self.outcome.0, f.outcome * self.outcome.1);
+        (a.min(b) - high, a.max(b) - low)
+    }
+
+    /// Least and greatest product of two linear functions, rounded outward no further than their ranges are. Negating one of them gives
+    /// exactly the negatives, swapped.
+    fn product(&self, p: &Residual, q: &Residual) -> (f64, f64) {
+        let (of_p, of_q) = (self.range(p), self.range(q));
+        let corners = [of_p.0 * of_q.0, of_p.0 * of_q.1, of_p.1 * of_q.0, of_p.1 * of_q.1];
+        let (mut low, mut high) = corners.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), c| (l.min(*c), h.max(*c)));
+        let furthest = |(low, high): (f64, f64)| high.max(-low);
+        let (most_p, most_q) = (furthest(of_p), furthest(of_q));
+        if !(most_p > 0.0 && most_q > 0.0 && most_p.is_finite() && most_q.is_finite()) {
+            return (low, high);
+        }
+        for spread in [0.25, 0.5, std::f64::consts::FRAC_1_SQRT_2, 1.0, std::f64::consts::SQRT_2, 2.0, 4.0] {
+            let t = (most_q / most_p).sqrt() * spread;
+            let mixed = |sign: f64| {
+                let mix = |p: f64, q: f64| t * p + sign * (q / t);
+                let theta = p.theta.iter().zip(&q.theta).map(|(p, q)| mix(*p, *q)).collect();
+                let most = furthest(self.range(&Residual { outcome: mix(p.outcome, q.outcome), theta }));
+                0.25 * most * most
+            };
+            high = high.min(mixed(1.0));
+            low = low.max(-mixed(-1.0));
+        }
+        (low, high)
+    }
+
+    /// The same where `p` is a multiple of one feature, coefficient `j`, of this range (1 for the intercept): a quadratic in it.
+    fn one_coefficient(&self, p: &Residual, q: &Residual, j: usize, feature: Option<(f64, f64)>) -> (f64, f64) {
+        let mut theta = q.theta.clone();
+        let own = std::mem::take(&mut theta[j]);
+        // q = rest - own x, p = -step x.
+        let (least, greatest) = self.range(&Residual { outcome: q.outcome, theta });
+        let step = -p.theta[j];
+        let at = |x: f64, rest: f64| x * (rest - own * x);
+        let (low, high) = feature.filter(|_| self.only.is_none()).unwrap_or((1.0, 1.0));
+        let mut range = (f64::INFINITY, f64::NEG_INFINITY);
+        for rest in [least, greatest] {
+            let vertex = (rest / (2.0 * own)).clamp(low, high);
+            let vertex = if vertex.is_nan() { low } else { vertex };
+            for x in [low, high, vertex] {
+                let value = at(x, rest);
+                range = (range.0.min(value), range.1.max(value));
+            }
+        }
+        let (a, b) = (step * range.0, step * range.1);
+        (a.min(b), a.max(b))
+    }
+}

@@ -1,0 +1,269 @@
+//! The linear predictor of a regression, `eta = offset + intercept + sum_j theta_j x_j`: its values on a shard, its public range over the
+//! declared columns, and its coefficients in the data's own units. Written once for all regressions.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use super::ModelData;
+use crate::job::{ColumnSpec, Design, Factor, Offset};
+
+/// A linear predictor on declared columns.
+#[derive(Clone)]
+pub(super) struct LinearPredictor {
+    intercept: bool,
+    features: Vec<FeatureRange>,
+    /// Range of the offset on the scale of `eta`, and what its value is multiplied by to get there.
+    offset: Option<((f64, f64), f64)>,
+    has_levels: bool,
+}
+
+/// What is public about one number `x_j` of a record.
+#[derive(Clone)]
+struct FeatureRange {
+    range: (f64, f64),
+    /// 0 or 1 for every record.
+    indicator: bool,
+    term: usize,
+    /// Whether its term has levels: then at most one of the term's features is not 0.
+    exclusive: bool,
+    factors: Vec<ScaledFactor>,
+}
+
+/// A factor is `(value - centre) / half_width`.
+#[derive(Clone)]
+struct ScaledFactor {
+    of: Factor,
+    centre: f64,
+    half_width: f64,
+}
+
+/// Over the declared columns, where the linear predictor lies before and after a step, and how far it moves. Least and greatest values.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Span {
+    /// The least of both ends.
+    pub low: f64,
+    /// The greatest of both ends.
+    pub high: f64,
+    /// The greatest magnitude of the move. 0 only where no record's linear predictor moves.
+    pub furthest: f64,
+}
+
+impl LinearPredictor {
+    /// `column` gives the declared columns; an offset's values are divided by `unit`.
+    pub(super) fn new(design: &Design, unit: f64, column: &dyn Fn(&str) -> ColumnSpec) -> Self {
+        let features: Vec<FeatureRange> = design
+            .features
+            .iter()
+            .map(|feature| {
+                let scaled = |factor: &Factor| {
+                    let spec = column(&factor.column);
+                    ScaledFactor { of: factor.clone(), centre: spec.centre(), half_width: spec.half_width() }
+                };
+                let range = |factor: &Factor| if factor.level.is_some() { (0.0, 1.0) } else { column(&factor.column).range() };
+                let exclusive = feature.factors.iter().any(|f| f.level.is_some());
+                let range = feature.factors.iter().map(range).reduce(product).unwrap_or((0.0, 0.0));
+                let indicator = feature.factors.iter().all(|f| f.level.is_some() || column(&f.column) == ColumnSpec::Binary);
+                FeatureRange {
+                    range,
+                    indicator,
+                    term: feature.term,
+                    exclusive,
+                    factors: feature.factors.iter().map(scaled).collect(),
+                }
+            })
+            .collect();
+        let offset = design.offset.as_ref().map(|offset| {
+            let spec = column(offset.column());
+            let (low, high) = (spec.centre() - spec.half_width(), spec.centre() + spec.half_width());
+            let (low, high) = match (offset, &spec) {
+                (Offset::Value(_), ColumnSpec::Numeric { min, max }) => (*min, *max),
+                (Offset::Exposure(_), ColumnSpec::Numeric { min, max }) => (libm::log(*min), libm::log(*max)),
+                _ => (low, high),
+            };
+            ((low / unit, high / unit), unit.recip())
+        });
+        let has_levels = design.columns().any(|name| matches!(column(name), ColumnSpec::Levels(_)));
+        Self { intercept: design.intercept, features, offset, has_levels }
+    }
+
+    /// Number of coefficients, the intercept's included.
+    pub(super) fn len(&self) -> usize {
+        usize::from(self.intercept) + self.features.len()
+    }
+
+    pub(super) fn has_intercept(&self) -> bool {
+        self.intercept
+    }
+
+    /// The range of the offset on the scale of `eta`, and what its value is multiplied by to get there.
+    pub(super) fn offset(&self) -> Option<((f64, f64), f64)> {
+        self.offset
+    }
+
+    /// Whether a record may be left out, since a column holds a value that is no level: then nothing public may stand for each record.
+    pub(super) fn has_levels(&self) -> bool {
+        self.has_levels
+    }
+
+    /// The intercept (0 without one) and the coefficients of the features; whatever follows them in `theta` is not the predictor's.
+    #[inline(always)]
+    fn split<'t>(&self, theta: &'t [f64]) -> (f64, &'t [f64]) {
+        let (first, rest) = if self.intercept { (theta[0], &theta[1..]) } else { (0.0, theta) };
+        (first, &rest[..self.features.len()])
+    }
+
+    /// `eta` of each record of `rows`.
+    #[inline(always)]
+    pub(super) fn fill(&self, data: &ModelData, rows: Range<usize>, theta: &[f64], out: &mut [f64]) {
+        let (intercept, coefficients) = self.split(theta);
+        out.fill(intercept);
+        if let Some((_, factor)) = self.offset {
+            for (eta, offset) in out.iter_mut().zip(&data.auxiliary[0][rows.clone()]) {
+                *eta += offset * factor;
+            }
+        }
+        for (coefficient, column) in coefficients.iter().zip(&data.predictors) {
+            for (eta, x) in out.iter_mut().zip(&column[rows.clone()]) {
+                *eta += coefficient * x;
+            }
+        }
+    }
+
+    /// Panics when shapes differ. They are public: a party checks the request, and its own loader makes the data.
+    pub(super) fn check(&self, data: &ModelData) {
+        assert_eq!(data.predictors.len(), self.features.len(), "a shard has one column per feature");
+        assert_eq!(data.auxiliary.len(), usize::from(self.offset.is_some()), "a shard has the offset's column");
+        let mut columns = data.predictors.iter().chain(&data.auxiliary);
+        assert!(columns.all(|column| column.len() == data.outcome.len()), "a shard's columns are of one length");
+    }
+
+    /// Least and greatest `weight * offset + intercept + sum_j theta_j x_j` over the declared columns, of the records whose feature
+    /// number `only` is 1 where one is given. Negating the weights gives exactly the negatives, swapped.
+    pub(super) fn range(&self, theta: &[f64], weight: f64, only: Option<usize>) -> (f64, f64) {
+        let (intercept, coefficients) = self.split(theta);
+        let mut total = (intercept, intercept);
+        if let Some((range, _)) = self.offset {
+            total = sum(total, times(weight, range));
+        }
+        let only_term = only.map(|j| self.features[j].term);
+        let mut open: Option<(usize, (f64, f64))> = None;
+        for (j, (coefficient, feature)) in coefficients.iter().zip(&self.features).enumerate() {
+            let part = match only {
+                Some(fixed) if fixed == j => (*coefficient, *coefficient),
+                _ if feature.exclusive && only_term == Some(feature.term) => (0.0, 0.0),
+                _ => times(*coefficient, feature.range),
+            };
+            if !feature.exclusive || only_term == Some(feature.term) {
+                total = sum(total, part);
+                continue;
+            }
+            // One of the features of a term with levels, or none of them.
+            open = match open {
+                Some((term, range)) if term == feature.term => Some((term, union(range, part))),
+                _ => {
+                    total = sum(total, open.map_or((0.0, 0.0), |(_, range)| range));
+                    Some((feature.term, union((0.0, 0.0), part)))
+                }
+            };
+        }
+        sum(total, open.map_or((0.0, 0.0), |(_, range)| range))
+    }
+
+    /// The one coefficient in which a step differs, by its number in `theta`, and its feature, `None` for the intercept.
+    pub(super) fn moved(&self, from: &[f64], to: &[f64]) -> Option<(usize, Option<&(f64, f64)>)> {
+        let mut different = (0..self.len()).filter(|j| from[*j] != to[*j]);
+        let only = different.next().filter(|_| different.next().is_none())?;
+        let feature = only.checked_sub(usize::from(self.intercept));
+        Some((only, feature.map(|j| &self.features[j].range)))
+    }
+
+    /// The feature, by its number among features, that a step alone moves, where it is an indicator: a record moves only where it is 1.
+    pub(super) fn indicator_moved(&self, from: &[f64], to: &[f64]) -> Option<usize> {
+        let (only, _) = self.moved(from, to)?;
+        only.checked_sub(usize::from(self.intercept)).filter(|j| self.features[*j].indicator)
+    }
+
+    /// Where the linear predictor of a record that moves lies, and how far it moves. The same both ways, bit for bit.
+    pub(super) fn span(&self, from: &[f64], to: &[f64]) -> Span {
+        let only = self.indicator_moved(from, to);
+        let step: Vec<f64> = from[..self.len()].iter().zip(to).map(|(from, to)| to - from).collect();
+        let (a, b) = self.range(&step, 0.0, only);
+        let ((low_from, high_from), (low_to, high_to)) = (self.range(from, 1.0, only), self.range(to, 1.0, only));
+        Span { low: low_from.min(low_to), high: high_from.max(high_to), furthest: b.max(-a) }
+    }
+
+    /// Per coefficient, the greatest square of what it is multiplied by.
+    pub(super) fn greatest_squares(&self) -> impl Iterator<Item = f64> {
+        let square = |(low, high): (f64, f64)| (low * low).max(high * high);
+        let intercept = self.intercept.then_some(1.0);
+        intercept.into_iter().chain(self.features.iter().map(move |f| square(f.range)))
+    }
+
+    /// The public range of the product of two coefficients' features, by their numbers in `theta`.
+    pub(super) fn product_range(&self, j: usize, k: usize) -> (f64, f64) {
+        let (a, b) = (self.feature_range(j), self.feature_range(k));
+        if j != k {
+            return product(a, b);
+        }
+        let (low, high) = (a.0 * a.0, a.1 * a.1);
+        let crosses = a.0 <= 0.0 && a.1 >= 0.0;
+        (if crosses { 0.0 } else { low.min(high) }, low.max(high))
+    }
+
+    /// The public range of one coefficient's feature.
+    pub(super) fn feature_range(&self, j: usize) -> (f64, f64) {
+        j.checked_sub(usize::from(self.intercept)).map_or((1.0, 1.0), |j| self.features[j].range)
+    }
+
+    /// Whether the features of two coefficients are never both other than 0: indicators of two levels of a column.
+    pub(super) fn never_together(&self, j: usize, k: usize) -> bool {
+        let feature = |j: usize| j.checked_sub(usize::from(self.intercept)).map(|j| &self.features[j]);
+        let (Some(a), Some(b)) = (feature(j), feature(k)) else { return false };
+        let mut pairs = a.factors.iter().flat_map(|f| b.factors.iter().map(move |g| (&f.of, &g.of)));
+        pairs.any(|(f, g)| f.column == g.column && f.level != g.level)
+    }
+
+    /// The coefficients on the data's own scale.
+    ///
+    /// A feature is a product of `(value - centre) / half_width`. Multiplied out, each part belongs to the feature of the columns that it
+    /// holds, the constant to the intercept. A part that the model has no coefficient for, without an intercept or with an
+    /// interaction whose columns are not predictors themselves, is left out: what is reported is the slope around the centres.
+    pub(super) fn to_original(&self, theta: &[f64]) -> Vec<f64> {
+        let (intercept, coefficients) = self.split(theta);
+        let sets: Vec<BTreeSet<&Factor>> = self.features.iter().map(|f| f.factors.iter().map(|s| &s.of).collect()).collect();
+        let mut constant = intercept;
+        let mut original = vec![0.0; coefficients.len()];
+        for (coefficient, feature) in coefficients.iter().zip(&self.features) {
+            let per_unit = feature.factors.iter().fold(*coefficient, |b, f| b / f.half_width);
+            for kept in 0..1_u32 << feature.factors.len() {
+                let held = |at: usize| kept >> at & 1 == 1;
+                let factors = feature.factors.iter().enumerate();
+                let part = factors.clone().fold(per_unit, |b, (at, f)| if held(at) { b } else { b * -f.centre });
+                let set: BTreeSet<&Factor> = factors.filter(|(at, _)| held(*at)).map(|(_, f)| &f.of).collect();
+                if set.is_empty() {
+                    constant += part;
+                } else if let Some(at) = sets.iter().position(|s| *s == set) {
+                    original[at] += part;
+                }
+            }
+        }
+        self.intercept.then_some(constant).into_iter().chain(original).collect()
+    }
+}
+
+fn sum(a: (f64, f64), b: (f64, f64)) -> (f64, f64) {
+    (a.0 + b.0, a.1 + b.1)
+}
+
+fn union(a: (f64, f64), b: (f64, f64)) -> (f64, f64) {
+    (a.0.min(b.0), a.1.max(b.1))
+}
+
+fn times(factor: f64, (low, high): (f64, f64)) -> (f64, f64) {
+    let (a, b) = (factor * low, factor * high);
+    (a.min(b), a.max(b))
+}
+
+fn product(a: (f64, f64), b: (f64, f64)) -> (f64, f64) {
+    union(times(a.0, b), times(a.1, b))
+}

@@ -1,0 +1,197 @@
+//! What all regressions share: a record enters through its outcome and its linear predictor, and one parameter more at most.
+//!
+//! A regression's file gives the likelihood of an outcome at a linear predictor, [`Likelihood`]; the rest is here.
+
+use std::ops::Range;
+
+use super::blocks::{self, Kernel};
+use super::exponential_family::ExponentialFamily;
+use super::linear::Linear;
+use super::linear_predictor::{LinearPredictor, Span};
+use super::linear_statistic::LinearStatistic;
+use super::logistic::Logistic;
+use super::ratio_range::RatioRange;
+use super::{Model, ModelData, Step};
+use crate::job::{self, ColumnSpec, Family};
+use crate::mechanism::LatticeSum;
+
+/// The likelihood of an outcome at a linear predictor.
+pub(super) trait Likelihood: Send + Sync {
+    /// Public constants of a step, from the family's own parameter at its two ends.
+    type Constants;
+
+    /// The constants of a step; `own` is the family's own parameter before and after it, where it has one.
+    fn constants(&self, own: Option<(f64, f64)>) -> Self::Constants;
+
+    /// `log p(y | to) - log p(y | from)` of an outcome on the model's scale at linear predictors `from` and `to`.
+    ///
+    /// Straight-line arithmetic, mark it `#[inline(always)]`; odd in the step bit for bit; NaN where an argument is.
+    fn log_ratio(constants: &Self::Constants, y: f64, from: f64, to: f64) -> f64;
+
+    /// The log density, up to what depends on the outcome alone; for references that need no privacy.
+    fn log_density(&self, y: f64, eta: f64, own: Option<f64>) -> f64;
+
+    /// The range of a record's log ratio over the declared columns. The reverse step gives exactly the negatives, swapped.
+    fn ratios(&self, predictor: &LinearPredictor, step: &Ends<'_>) -> RatioRange;
+
+    /// The most Fisher information of one record about its linear predictor, and about the log of the family's own parameter.
+    fn information(&self) -> (f64, f64);
+
+    /// Centre and half width of the outcome in the data's units, where the linear predictor and the family's own parameter are on the
+    /// scale of the outcome.
+    fn outcome_scale(&self) -> Option<(f64, f64)> {
+        None
+    }
+}
+
+/// The two ends of a step, taken apart.
+pub(super) struct Ends<'a> {
+    /// The linear predictor's coefficients before the step.
+    pub from: &'a [f64],
+    /// And after.
+    pub to: &'a [f64],
+    /// The family's own parameter before and after the step, where it has one.
+    pub own: Option<(f64, f64)>,
+}
+
+/// A regression.
+pub(super) struct Regression<L> {
+    names: Vec<String>,
+    predictor: LinearPredictor,
+    likelihood: L,
+    statistic: Option<LinearStatistic>,
+}
+
+/// The regression of a job; `names` holds one name per parameter, `column` gives the declared columns.
+pub(super) fn build(names: Vec<String>, spec: &job::Regression, column: &dyn Fn(&str) -> ColumnSpec) -> Box<dyn Model> {
+    let outcome = column(&spec.outcome);
+    let predictor = |unit: f64| LinearPredictor::new(&spec.design, unit, column);
+    let of_rate = predictor(1.0);
+    match spec.family {
+        Family::Logistic => boxed(names, of_rate, Logistic::new(&outcome)),
+        Family::Linear { sd } => {
+            let predictor = predictor(outcome.half_width());
+            let scaled = sd.map(|sd| sd / outcome.half_width());
+            let statistic = scaled.map(|sd| LinearStatistic::new(predictor.clone(), outcome.range(), sd * sd));
+            Box::new(Regression { names, predictor, likelihood: Linear::new(&outcome, sd), statistic })
+        }
+        // Not built yet: the parser refuses them.
+        Family::Poisson | Family::NegativeBinomial | Family::StudentT { .. } => boxed(names, of_rate, Logistic::new(&outcome)),
+    }
+}
+
+fn boxed<L: Likelihood + 'static>(names: Vec<String>, predictor: LinearPredictor, likelihood: L) -> Box<dyn Model> {
+    Box::new(Regression { names, predictor, likelihood, statistic: None })
+}
+
+impl<L: Likelihood> Regression<L> {
+    fn ends<'a>(&self, from: &'a [f64], to: &'a [f64]) -> Ends<'a> {
+        let ((from, own_from), (to, own_to)) = (self.split(from), self.split(to));
+        Ends { from, to, own: own_from.zip(own_to) }
+    }
+
+    /// The coefficients, and the family's own parameter.
+    fn split<'a>(&self, theta: &'a [f64]) -> (&'a [f64], Option<f64>) {
+        assert_eq!(theta.len(), self.names.len(), "one value per parameter");
+        let (coefficients, own) = theta.split_at(self.predictor.len());
+        (coefficients, own.first().copied())
+    }
+
+    fn ratios(&self, from: &[f64], to: &[f64]) -> RatioRange {
+        self.likelihood.ratios(&self.predictor, &self.ends(from, to))
+    }
+}
+
+impl<L: Likelihood> Kernel for Regression<L> {
+    #[inline(always)]
+    fn log_ratios(&self, data: &ModelData, rows: Range<usize>, step: (&[f64], &[f64]), scratch: &mut [f64], out: &mut [f64]) {
+        let ends = self.ends(step.0, step.1);
+        let constants = self.likelihood.constants(ends.own);
+        self.predictor.fill(data, rows.clone(), ends.from, scratch);
+        self.predictor.fill(data, rows.clone(), ends.to, out);
+        for ((to, from), y) in out.iter_mut().zip(scratch.iter()).zip(&data.outcome[rows]) {
+            *to = L::log_ratio(&constants, *y, *from, *to);
+        }
+    }
+}
+
+impl<L: Likelihood> Model for Regression<L> {
+    fn parameter_names(&self) -> &[String] {
+        &self.names
+    }
+
+    fn bound(&self, from: &[f64], to: &[f64]) -> f64 {
+        self.ratios(from, to).bound()
+    }
+
+    /// None where a record may be left out: what the receiver adds back for every record would stand for that one too.
+    fn centre(&self, from: &[f64], to: &[f64]) -> f64 {
+        if self.predictor.has_levels() { 0.0 } else { self.ratios(from, to).centre() }
+    }
+
+    fn half_range(&self, from: &[f64], to: &[f64]) -> f64 {
+        if self.predictor.has_levels() { self.bound(from, to) } else { self.ratios(from, to).half_range() }
+    }
+
+    fn exponential_family(&self) -> Option<&dyn ExponentialFamily> {
+        self.statistic.as_ref().map(|family| family as &dyn ExponentialFamily)
+    }
+
+    fn information_bound(&self) -> Vec<f64> {
+        let (linear, own) = self.likelihood.information();
+        let coefficients = self.predictor.greatest_squares().map(|square| linear * square);
+        coefficients.chain((self.names.len() > self.predictor.len()).then_some(own)).collect()
+    }
+
+    fn lattice_sums(&self, data: &ModelData, steps: &[Step<'_>]) -> Vec<LatticeSum> {
+        self.predictor.check(data);
+        blocks::lattice_sums(self, data, steps)
+    }
+
+    fn log_likelihood(&self, data: &ModelData, theta: &[f64]) -> f64 {
+        self.predictor.check(data);
+        let (coefficients, own) = self.split(theta);
+        let mut eta = vec![0.0; data.outcome.len()];
+        self.predictor.fill(data, 0..eta.len(), coefficients, &mut eta);
+        let densities = eta.iter().zip(&data.outcome).map(|(eta, y)| self.likelihood.log_density(*y, *eta, own));
+        densities.filter(|density| !density.is_nan()).sum()
+    }
+
+    fn to_original(&self, theta: &[f64]) -> Vec<f64> {
+        let (coefficients, own) = self.split(theta);
+        let mut original = self.predictor.to_original(coefficients);
+        let (centre, half_width) = self.likelihood.outcome_scale().unwrap_or((0.0, 1.0));
+        original.iter_mut().for_each(|b| *b *= half_width);
+        if self.predictor.has_intercept() {
+            original[0] += centre;
+        }
+        original.extend(own.map(|own| own * half_width));
+        original
+    }
+}
+
+/// The range of a record's log ratio where the log density is concave in the linear predictor and its slope grows with the outcome.
+///
+/// Between two linear predictors at most `furthest` apart the log ratio is an integral of the slope. It is greatest where the slope is:
+/// for the greatest outcome at the low end of the range, and in magnitude for the least outcome at the high end.
+pub(super) fn concave_ratios(
+    span: Span,
+    outcome: (f64, f64),
+    log_density: impl Fn(f64, f64) -> f64,
+    slope: impl Fn(f64, f64) -> f64,
+    mode: impl Fn(f64) -> f64,
+) -> RatioRange {
+    let Span { low, high, furthest } = span;
+    if furthest == 0.0 {
+        return RatioRange::of([0.0]);
+    }
+    let rise = |y: f64, start: f64, end: f64, steepest: f64| {
+        let (there, here) = (log_density(y, end), log_density(y, start));
+        // The difference of two large numbers has their rounding in it; the steepest slope bounds it too.
+        (there - here + 1e-14 * (there.abs() + here.abs())).min(steepest.max(0.0) * furthest)
+    };
+    let up = rise(outcome.1, low, (low + furthest).min(mode(outcome.1).max(low)), slope(outcome.1, low));
+    let down = rise(outcome.0, high, (high - furthest).max(mode(outcome.0).min(high)), -slope(outcome.0, high));
+    let most = up.max(down);
+    RatioRange::of([-most, most])
+}
