@@ -11,3 +11,4 @@ pub mod mechanism;
 pub mod model;
 pub mod prior;
 pub mod sampler;
+pub mod transform;

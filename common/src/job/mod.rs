@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use crate::accounting::Budget;
 use crate::mechanism::NoiseScale;
 use crate::prior::Prior;
+use crate::transform::Transform;
 
 pub use columns::{ColumnSpec, LEAST_MAGNITUDE};
 pub use design::{Auxiliary, Design, Factor, Feature, Offset};
@@ -34,6 +35,8 @@ pub const MAX_BOUND: f64 = 1e30;
 pub const MAX_BOX: f64 = 1e6;
 /// Half width of the default parameter box, on the scale that priors are declared on.
 pub const DEFAULT_BOX: f64 = 1e3;
+/// Least value of a positive parameter, and least distance of a probability from 0 and 1: a part of every such box.
+pub const LEAST_POSITIVE: f64 = 1e-6;
 
 /// What is wrong with a job file, with the dotted key at fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -122,6 +125,8 @@ pub struct SamplerSpec {
     pub proposal: ProposalKind,
     /// Proposal radii.
     pub radius: Radius,
+    /// Whether the warm-up turns the moves into the posterior's principal axes.
+    pub rotate: bool,
     /// Seed of proposals and decisions; never of noise.
     pub seed: u64,
     /// Share of the job's budget (as mu²) for finding the mode, in [0, 1).
@@ -155,6 +160,12 @@ pub enum ProposalKind {
     Componentwise,
     /// All coordinates, Gaussian.
     RandomWalk,
+    /// All coordinates, Gaussian, each cut off at twice its radius.
+    ///
+    /// Assumption A3 of Yıldırım, *On the use of penalty MCMC for differential privacy*, section 3.2.1: no coordinate moves further
+    /// than c n^−α. With radii in proportion to the posterior's sd, α is the 1/2 that the paper allows at most. Together with a
+    /// Lipschitz bound of the log likelihood (A2; `Model::bound`) it bounds the cost of every release beforehand.
+    TruncatedWalk,
 }
 
 impl ProposalKind {
@@ -164,6 +175,7 @@ impl ProposalKind {
             ProposalKind::Guided => "guided",
             ProposalKind::Componentwise => "componentwise",
             ProposalKind::RandomWalk => "random_walk",
+            ProposalKind::TruncatedWalk => "truncated_walk",
         }
     }
 
@@ -171,17 +183,18 @@ impl ProposalKind {
     pub fn total_noise_sd(self) -> f64 {
         match self {
             ProposalKind::Guided => 1.75,
-            ProposalKind::Componentwise | ProposalKind::RandomWalk => 2.4,
+            ProposalKind::Componentwise | ProposalKind::RandomWalk | ProposalKind::TruncatedWalk => 2.4,
         }
     }
 }
 
-/// Proposal radii, on the scale that priors are declared on.
+/// Proposal radii, on the unconstrained scale of each parameter: that of the priors for real parameters, the logarithm of positive
+/// ones, the logit of probabilities.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Radius {
     /// From the posterior's curvature, measured on released values during `locate` or at the start of the warm-up.
     Auto,
-    /// One per parameter, set by hand.
+    /// One per parameter, set by hand; the last of a simplex is not used.
     Fixed(Vec<f64>),
 }
 
@@ -217,6 +230,11 @@ impl JobSpec {
     /// Number of parameters.
     pub fn dimension(&self) -> usize {
         self.priors.len()
+    }
+
+    /// The transforms between the parameters and the unconstrained values that the chains walk in.
+    pub fn transform(&self) -> Transform {
+        Transform::new(&self.model.constraints())
     }
 
     /// Whether `theta` lies inside the parameter box.

@@ -1,25 +1,23 @@
 //! From the file's text to a valid [`JobSpec`].
 
 mod model;
+mod parameters;
 mod regression;
 mod sampler;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use parameters::Parameters;
+
 use super::keys::{self, nearest};
-use super::raw::{AutoOr, KEYS, RawClip, RawColumn, RawInterval, RawJob, RawLevel, RawPrivacy};
+use super::raw::{AutoOr, KEYS, RawClip, RawColumn, RawJob, RawLevel, RawPrivacy};
 use super::{
-    Algorithm, ClipRule, ColumnSpec, DEFAULT_BOX, Interval, JobError, JobSpec, MAX_BOUND, MAX_BOX, MAX_BYTES, MAX_COLUMNS,
-    MAX_NAME, PrivacySpec, ProposalKind,
+    Algorithm, ClipRule, ColumnSpec, JobError, JobSpec, MAX_BOUND, MAX_BYTES, MAX_COLUMNS, MAX_NAME, PrivacySpec, ProposalKind,
 };
 use crate::accounting::Budget;
 use crate::mechanism::NoiseScale;
-use crate::prior::Prior;
 
-const DEFAULT_PRIOR: &str = "normal(0, 2.5)";
 const MAX_PARTIES: usize = 10_000;
-/// Least width of a parameter's box, relative to its greatest magnitude.
-const LEAST_WIDTH: f64 = 1e-9;
 
 pub(super) fn parse(text: &str) -> Result<JobSpec, JobError> {
     if text.len() > MAX_BYTES {
@@ -38,9 +36,13 @@ pub(super) fn parse(text: &str) -> Result<JobSpec, JobError> {
     let columns = columns(&raw.columns)?;
     let model = model::model(raw.model, &columns)?;
     let names = model.parameter_names();
-    let priors = priors(&raw.prior, &names)?;
-    let support = support(&raw.parameters, &names)?;
-    let sampler = sampler::sampler(raw.sampler, &names, &support)?;
+    let constraints = model.constraints();
+    let priors = parameters::priors(&raw.prior, &names, &constraints)?;
+    let support = parameters::support(&raw.parameters, &names, &constraints, &priors)?;
+    let sampler = sampler::sampler(
+        raw.sampler,
+        &Parameters { names: &names, constraints: &constraints, priors: &priors, support: &support },
+    )?;
     let privacy = privacy(&raw.privacy, sampler.proposal, parties.len())?;
     Ok(JobSpec { name: raw.name, algorithm, parties, model, columns, priors, support, sampler, privacy })
 }
@@ -125,30 +127,6 @@ fn levels(key: String, written: &[RawLevel]) -> Result<ColumnSpec, JobError> {
         }
     }
     Ok(ColumnSpec::Levels(texts))
-}
-
-fn priors(raw: &BTreeMap<String, String>, names: &[String]) -> Result<Vec<Prior>, JobError> {
-    known_parameters("prior", raw.keys(), names, &["default"])?;
-    let default = raw.get("default").map_or(DEFAULT_PRIOR, String::as_str);
-    let read = |key: &str, text: &str| Prior::parse(text).map_err(|e| JobError::new(format!("prior.{key}"), e.to_string()));
-    read("default", default)?;
-    names.iter().map(|n| raw.get(n).map_or_else(|| read("default", default), |text| read(n, text))).collect()
-}
-
-fn support(raw: &BTreeMap<String, RawInterval>, names: &[String]) -> Result<Vec<Interval>, JobError> {
-    known_parameters("parameters", raw.keys(), names, &[])?;
-    let one = |name: &String| {
-        let written = raw.get(name);
-        let min = written.and_then(|i| i.min).unwrap_or(-DEFAULT_BOX);
-        let max = written.and_then(|i| i.max).unwrap_or(DEFAULT_BOX);
-        if max - min >= LEAST_WIDTH * min.abs().max(max.abs()).max(LEAST_WIDTH) && min.abs() <= MAX_BOX && max.abs() <= MAX_BOX {
-            Ok(Interval { min, max })
-        } else {
-            let limits = format!("needs min < max within ±{MAX_BOX:e}");
-            Err(JobError::new(format!("parameters.{name}"), format!("{limits}, not min = {min}, max = {max}")))
-        }
-    };
-    names.iter().map(one).collect()
 }
 
 fn privacy(raw: &RawPrivacy, proposal: ProposalKind, parties: usize) -> Result<PrivacySpec, JobError> {

@@ -35,7 +35,7 @@ pub(super) const KEYS: Keys = Keys::Table(&[
             ("chains", Keys::Any),
             ("draws", Keys::Any),
             ("warmup", Keys::Table(&[("until_rhat", Keys::Any), ("max", Keys::Any)])),
-            ("proposal", Keys::Table(&[("kind", Keys::Any), ("radius", Keys::Any)])),
+            ("proposal", Keys::Table(&[("kind", Keys::Any), ("radius", Keys::Any), ("rotate", Keys::Any)])),
             ("seed", Keys::Any),
             ("locate_share", Keys::Any),
             ("start", Keys::Any),
@@ -175,11 +175,12 @@ pub(super) enum RawWarmup {
 pub(super) struct RawProposal {
     pub kind: String,
     pub radius: RawRadius,
+    pub rotate: bool,
 }
 
 impl Default for RawProposal {
     fn default() -> Self {
-        Self { kind: "guided".to_owned(), radius: RawRadius::Word("auto".to_owned()) }
+        Self { kind: "guided".to_owned(), radius: RawRadius::Word("auto".to_owned()), rotate: false }
     }
 }
 

@@ -58,7 +58,10 @@ fn every_fault_names_its_key() {
         ("chains = 4", "start = { intercept = 0, age = 0, bmi = 2000 }", "sampler.start.bmi", "outside"),
         ("chains = 4", "start = { intercept = 0, age = 0, bmy = 0 }", "sampler.start.bmy", "did you mean `bmi`"),
         ("chains = 4", "warmup = { until_rhat = 1.0, max = 5 }", "sampler.warmup.until_rhat", "above 1"),
-        ("chains = 4", "proposal = { kind = \"truncated_walk\" }", "sampler.proposal.kind", "not built yet"),
+        ("chains = 4", "proposal = { kind = \"nuts\" }", "sampler.proposal.kind", "truncated_walk"),
+        ("chains = 4", "proposal = { kind = \"truncated_walk\", rotate = true }", "sampler.proposal.rotate", "use guided"),
+        ("chains = 4", "proposal = { radius = 0.1, rotate = true }", "sampler.proposal.rotate", "\"auto\""),
+        ("chains = 4", "warmup = 0\nproposal = { rotate = true }", "sampler.proposal.rotate", "some sweeps"),
         ("chains = 4", "proposal = { kind = \"guided\", radius = -1 }", "sampler.proposal.radius", "positive"),
         ("chains = 4", "proposal = { kind = \"guided\", radius = { age = 1.0 } }", "sampler.proposal.radius", "`intercept`"),
         ("epsilon = 3.0", "epsilon = 0", "privacy.epsilon", "positive"),
@@ -90,7 +93,15 @@ fn every_fault_names_its_key() {
         ("\"logistic\"", "\"weibull\"", "model.kind", "not built yet"),
         ("\"hospital-b\"", "\"hospital-a\"", "parties", "twice"),
         ("[\"hospital-a\", \"hospital-b\", \"hospital-c\"]", "[]", "parties", "at least one"),
-        ("[privacy]", "[prior]\ndefault = \"cauchy(0, 1)\"\n[privacy]", "prior.default", "not built yet"),
+        ("[privacy]", "[prior]\ndefault = \"cauchy(0, 0)\"\n[privacy]", "prior.default", "scale must be positive"),
+        ("[privacy]", "[prior]\nage = \"dirichlet(1)\"\n[privacy]", "prior.age", "add up to 1"),
+        ("[privacy]", "[prior]\nage = \"uniform(2000, 3000)\"\n[privacy]", "parameters.age", "has no place"),
+        (
+            "chains = 4",
+            "start = { intercept = 0, age = 0, bmi = 0 }\n[prior]\nage = \"gamma(2, 1)\"",
+            "sampler.start.age",
+            "edge",
+        ),
         ("[privacy]", "[prior]\nagee = \"normal(0, 1)\"\n[privacy]", "prior.agee", "did you mean `age`"),
         ("[privacy]", "[parameters]\nage = { min = 1, max = 0 }\n[privacy]", "parameters.age", "min < max"),
         ("name = \"readmission\"", "name = \"readmission\"\nalgorithm = \"penalty-exp-family\"", "algorithm", "not built yet"),
@@ -150,4 +161,14 @@ clip = 0.5
     assert_eq!(JobSpec::parse(&text.replace("sd = 2.0", "")).unwrap_err().key, "model.sd");
     assert_eq!(JobSpec::parse(&text.replace("sd = 2.0", "sd = 2.0\npredictors = []")).unwrap_err().key, "model.predictors");
     assert_eq!(JobSpec::parse(&text.replace("min = -5, max = 5", "binary = true")).unwrap_err().key, "columns.y");
+}
+
+/// A prior on half of the line, or on a piece of it, is a part of the box.
+#[test]
+fn a_priors_support_narrows_the_box() {
+    let text = JOB.replace("[sampler]", "[prior]\nage = \"half_normal(1)\"\nbmi = \"uniform(-2, 3)\"\n[sampler]");
+    let job = JobSpec::parse(&text).unwrap();
+    let ends: Vec<(f64, f64)> = job.support.iter().map(|i| (i.min, i.max)).collect();
+    assert_eq!(ends, [(-1e3, 1e3), (0.0, 1e3), (-2.0, 3.0)]);
+    assert_eq!(job.priors[0], Prior::Normal { mean: 0.0, sd: 2.5 });
 }

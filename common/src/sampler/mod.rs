@@ -5,9 +5,12 @@
 //! the logged releases through a fresh [`Sampler`] and goes on with the same chain.
 
 mod chain;
+mod eigen;
 mod holding;
 mod locate;
 mod proposal;
+mod rotation;
+mod space;
 mod warmup;
 
 use crate::accounting::{AccountingError, PrivacyFilter, PrivacyUnit};
@@ -18,6 +21,9 @@ use crate::model::{self, Model, is_centred};
 use chain::Chain;
 pub use holding::Holding;
 use locate::{Locate, Purpose};
+use proposal::Frame;
+use rotation::Rotation;
+use space::Space;
 use warmup::WarmupWatch;
 
 /// Share of the job's budget (as mu²) that each measurement of curvature takes when starting values are given and radii are
@@ -136,22 +142,24 @@ struct SearchPlan {
 }
 
 impl SearchPlan {
-    fn search(&self, spec: &JobSpec, model: &dyn Model) -> Locate {
-        Locate::new(spec, model, &self.records, self.purpose, self.mu_squared).priced_for(self.units.iter().copied())
+    fn search(&self, spec: &JobSpec, space: &Space, model: &dyn Model) -> Locate {
+        Locate::new(spec, space, model, &self.records, self.purpose, self.mu_squared).priced_for(self.units.iter().copied())
     }
 }
 
 /// Algorithm 2 of Yıldırım, *On the use of penalty MCMC for differential privacy*, several chains in step.
 pub struct Sampler {
     spec: JobSpec,
+    space: Space,
     model: Box<dyn Model>,
     stage: Stage,
     plan: Option<SearchPlan>,
     /// Records of the parties that take the model's centre off each log ratio.
     centred: u64,
     chains: Vec<Chain>,
-    radii: Vec<f64>,
+    frame: Frame,
     warmup: WarmupWatch,
+    rotation: Option<Rotation>,
     phase: Phase,
     /// Steps made by every chain in the present phase.
     steps: u64,
@@ -184,6 +192,7 @@ impl Sampler {
             return Err(SamplerError::Records { expected: spec.parties.len(), got: holdings.len() });
         }
         let model = model::build(spec);
+        let space = Space::new(spec);
         let start = spec.sampler.start.clone();
         let share = spec.sampler.locate_share;
         let budget = crate::accounting::mu_squared(PrivacyFilter::new(&spec.privacy.budget)?.limit_units());
@@ -203,16 +212,18 @@ impl Sampler {
                 mu_squared: share * budget,
             }),
         };
-        let stage = plan.as_ref().map_or(Stage::Chains, |plan| Stage::Locate(plan.search(spec, model.as_ref())));
+        let stage = plan.as_ref().map_or(Stage::Chains, |plan| Stage::Locate(plan.search(spec, &space, model.as_ref())));
         let mut sampler = Self {
-            warmup: WarmupWatch::new(spec),
+            warmup: WarmupWatch::new(spec, space.dimension()),
+            rotation: rotation(spec, &space),
             spec: spec.clone(),
+            space,
             model,
             stage,
             plan,
             centred: holdings.iter().filter(|h| is_centred(h.unit())).filter_map(Holding::records).sum(),
             chains: Vec::new(),
-            radii: Vec::new(),
+            frame: Frame::default(),
             phase: Phase::Locate,
             steps: 0,
             accepted: 0,
@@ -222,8 +233,9 @@ impl Sampler {
         };
         if purpose.is_none() {
             // Without a search the analyst gave both: `JobSpec` has checked it.
-            let radii = if let Radius::Fixed(r) = &spec.sampler.radius { r.clone() } else { Vec::new() };
-            sampler.start_chains(start.unwrap_or_default(), None, radii);
+            let radii = if let Radius::Fixed(r) = &spec.sampler.radius { sampler.fixed(r) } else { Vec::new() };
+            let start = sampler.space.coordinates(&start.unwrap_or_default());
+            sampler.start_chains(start, None, radii);
         }
         Ok(sampler)
     }
@@ -238,7 +250,7 @@ impl Sampler {
                 return Ok(None);
             }
             let queries = match &mut self.stage {
-                Stage::Locate(search) => search.queries(&self.spec, self.model.as_ref())?,
+                Stage::Locate(search) => search.queries(&self.spec, &self.space, self.model.as_ref())?,
                 Stage::Chains => self.propose(),
             };
             if queries.is_empty() {
@@ -269,17 +281,17 @@ impl Sampler {
         self.iteration += 1;
         match &mut self.stage {
             Stage::Locate(search) => {
-                search.absorb(&self.spec, &round.queries, &ratios);
+                search.absorb(&self.spec, &self.space, &round.queries, &ratios);
                 if let Some(found) = search.found() {
                     let radii = match &self.spec.sampler.radius {
-                        Radius::Fixed(r) => r.clone(),
-                        Radius::Auto => proposal::radii(self.spec.sampler.proposal, &found.sd, &self.spec.support),
+                        Radius::Fixed(r) => self.fixed(r),
+                        Radius::Auto => proposal::radii(self.spec.sampler.proposal, &found.sd, &self.space.boxes),
                     };
                     if self.chains.is_empty() {
                         let spread = (found.purpose == Purpose::Mode).then_some((found.sd, found.error_sd));
-                        self.start_chains(found.theta, spread, radii);
+                        self.start_chains(found.u, spread, radii);
                     } else {
-                        self.radii = radii;
+                        self.frame = Frame::axes(radii);
                         self.stage = Stage::Chains;
                     }
                 }
@@ -287,7 +299,7 @@ impl Sampler {
             Stage::Chains => {
                 let variance = self.spec.parties.len() as f64 * self.spec.privacy.noise.variance();
                 for (query, ratio) in round.queries.iter().zip(ratios) {
-                    self.chains[query.chain as usize].decide(&self.spec, ratio, variance);
+                    self.chains[query.chain as usize].decide(&self.spec, &self.space, ratio, variance);
                 }
                 self.step_done();
             }
@@ -311,9 +323,19 @@ impl Sampler {
         if decisions == 0 { 0.0 } else { self.accepted as f64 / decisions as f64 }
     }
 
-    /// Proposal radii, one per parameter; empty before the chains start.
+    /// Proposal radii, one per direction of the moves, on the unconstrained scale; empty before the chains start.
     pub fn radii(&self) -> &[f64] {
-        &self.radii
+        &self.frame.radii
+    }
+
+    /// Unit vectors along which one-direction moves go, once the warm-up has turned them away from the coordinates.
+    pub fn directions(&self) -> Option<&[Vec<f64>]> {
+        self.frame.directions.as_deref()
+    }
+
+    /// Radii given per parameter as radii per coordinate.
+    fn fixed(&self, radii: &[f64]) -> Vec<f64> {
+        self.space.parameters.iter().map(|p| radii[*p]).collect()
     }
 
     /// The noisy log likelihood ratio of a step: the released integers, and what the parties took off each record's ratio before they
@@ -328,8 +350,8 @@ impl Sampler {
     }
 
     fn propose(&mut self) -> Vec<Query> {
-        let (spec, radii) = (&self.spec, &self.radii);
-        self.chains.iter_mut().filter_map(|chain| chain.propose(spec, radii)).collect()
+        let (spec, space, frame) = (&self.spec, &self.space, &self.frame);
+        self.chains.iter_mut().filter_map(|chain| chain.propose(spec, space, frame)).collect()
     }
 
     /// Books the step that every chain has just made and moves to the next phase where it is due.
@@ -344,6 +366,9 @@ impl Sampler {
             }
             self.draws.push(draw);
         }
+        if warmup {
+            self.turn();
+        }
         if warmup && self.warmup.over(self.steps) {
             self.enter(Phase::Sampling);
         } else if warmup {
@@ -351,34 +376,44 @@ impl Sampler {
         }
     }
 
+    /// Turns the moves into the axes of the warm-up's draws, when that is asked for and due.
+    fn turn(&mut self) {
+        let dimension = self.space.dimension() as u64;
+        let Some(rotation) = self.rotation.as_mut().filter(|_| self.steps.is_multiple_of(dimension)) else { return };
+        if let Some(frame) = rotation.sweep(self.chains.iter().map(Chain::coordinates), self.steps / dimension) {
+            self.frame = frame;
+        }
+    }
+
     /// Measures the radii again around where the chains are now, when that is due: a given start may have been far away.
     fn measure_anew(&mut self) {
-        let dimension = self.spec.dimension();
+        let dimension = self.space.dimension();
         let Some(plan) = self.plan.as_ref().filter(|plan| plan.purpose == Purpose::Curvature) else { return };
-        if !warmup::remeasures(self.spec.sampler.warmup, dimension, self.steps) {
+        // A turned frame has its radii from the draws already.
+        if self.frame.directions.is_some() || !warmup::remeasures(self.spec.sampler.warmup, dimension, self.steps) {
             return;
         }
         let mut mean = vec![0.0; dimension];
         for chain in &self.chains {
-            mean.iter_mut().zip(chain.theta()).for_each(|(m, x)| *m += x / self.chains.len() as f64);
+            mean.iter_mut().zip(chain.coordinates()).for_each(|(m, x)| *m += x / self.chains.len() as f64);
         }
-        self.stage = Stage::Locate(plan.search(&self.spec, self.model.as_ref()).at(mean));
+        self.stage = Stage::Locate(plan.search(&self.spec, &self.space, self.model.as_ref()).at(mean));
     }
 
     fn start_chains(&mut self, centre: Vec<f64>, spread: Option<(Vec<f64>, Vec<f64>)>, radii: Vec<f64>) {
         self.chains = (0..self.spec.sampler.chains)
             .map(|id| {
-                let mut chain = Chain::new(&self.spec, id, centre.clone());
+                let mut chain = Chain::new(&self.spec, &self.space, id, centre.clone());
                 if let Some((sd, error_sd)) = &spread {
                     // The search's own error widens the starts, so that R-hat can show a search that ended far away.
                     let widths: Vec<f64> =
                         sd.iter().zip(error_sd).map(|(s, e)| (START_VARIANCE * s * s + e * e).sqrt()).collect();
-                    chain.disperse(&self.spec, &widths);
+                    chain.disperse(&self.spec, &self.space, &widths);
                 }
                 chain
             })
             .collect();
-        self.radii = radii;
+        self.frame = Frame::axes(radii);
         self.stage = Stage::Chains;
         let phase = if self.warmup.over(0) { Phase::Sampling } else { Phase::Warmup };
         self.enter(phase);
@@ -389,6 +424,13 @@ impl Sampler {
         self.steps = 0;
         self.accepted = 0;
     }
+}
+
+/// What the warm-up learns directions with, where the job asks for it and there is more than one.
+fn rotation(spec: &JobSpec, space: &Space) -> Option<Rotation> {
+    let sampler = &spec.sampler;
+    (sampler.rotate && space.dimension() > 1)
+        .then(|| Rotation::new(sampler.proposal, sampler.warmup, space.dimension(), sampler.chains as usize))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Symmetric proposals around the current theta.
+//! Symmetric proposals around the current coordinates.
 //!
 //! All of them are symmetric, so the proposal ratio of the acceptance step is 1. With a public bound that is linear in
 //! the step, only squared distance travelled costs budget: small steps cost rounds, not privacy.
@@ -8,60 +8,103 @@ use rand_distr::{Distribution, StandardNormal};
 
 use crate::job::{Interval, ProposalKind};
 
-/// Radius in units of the posterior sd of a coordinate given the others.
+/// Radius in units of the posterior sd along a move, given the others.
 const ONE_COORDINATE: f64 = 0.44;
 /// The same for a joint Gaussian step, before division by √d.
 const JOINT: f64 = 0.6;
 /// Half width of the factor on a one-coordinate radius: a walk of one fixed length would only reach a lattice of points.
 const JITTER: f64 = 0.1;
+/// Where a truncated walk is cut off, in radii.
+const TRUNCATION: f64 = 2.0;
+
+/// What the chains' moves are measured along.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Frame {
+    /// Length of a move along each direction.
+    pub(super) radii: Vec<f64>,
+    /// Unit vectors; the coordinates' own axes where there are none.
+    pub(super) directions: Option<Vec<Vec<f64>>>,
+}
+
+impl Frame {
+    /// Moves along the coordinates.
+    pub(super) fn axes(radii: Vec<f64>) -> Self {
+        Self { radii, directions: None }
+    }
+
+    /// Moves along these vectors, each as long as the posterior's sd in its direction.
+    pub(super) fn along(kind: ProposalKind, vectors: Vec<Vec<f64>>) -> Self {
+        let length = |v: &Vec<f64>| v.iter().map(|x| x * x).sum::<f64>().sqrt();
+        let radii = vectors.iter().map(|v| factor(kind, vectors.len()) * length(v)).collect();
+        let unit = |v: &Vec<f64>| v.iter().map(|x| x / length(v)).collect();
+        Self { radii, directions: Some(vectors.iter().map(unit).collect()) }
+    }
+
+    /// Adds a move of this length along direction `k`.
+    fn step(&self, u: &mut [f64], k: usize, length: f64) {
+        match &self.directions {
+            None => u[k] += length,
+            Some(directions) => u.iter_mut().zip(&directions[k]).for_each(|(x, v)| *x += length * v),
+        }
+    }
+}
+
+fn factor(kind: ProposalKind, dimension: usize) -> f64 {
+    match kind {
+        ProposalKind::Guided | ProposalKind::Componentwise => ONE_COORDINATE,
+        ProposalKind::RandomWalk | ProposalKind::TruncatedWalk => JOINT / (dimension as f64).sqrt(),
+    }
+}
 
 /// Radii for a posterior whose conditional standard deviations are `sd`, at most half of the box.
-pub(super) fn radii(kind: ProposalKind, sd: &[f64], support: &[Interval]) -> Vec<f64> {
-    let factor = match kind {
-        ProposalKind::Guided | ProposalKind::Componentwise => ONE_COORDINATE,
-        ProposalKind::RandomWalk => JOINT / (sd.len() as f64).sqrt(),
-    };
-    sd.iter().zip(support).map(|(s, i)| (factor * s).min((i.max - i.min) / 2.0)).collect()
+pub(super) fn radii(kind: ProposalKind, sd: &[f64], boxes: &[Interval]) -> Vec<f64> {
+    let factor = factor(kind, sd.len());
+    sd.iter().zip(boxes).map(|(s, i)| (factor * s).min((i.max - i.min) / 2.0)).collect()
 }
 
 /// One chain's proposal state.
 pub(super) struct Walk {
     kind: ProposalKind,
-    /// The coordinate that moves next; cyclic scan.
-    coordinate: usize,
-    /// One sign per coordinate (guided only): with one sign for all of them the walk mixes a third slower.
+    /// The direction that is moved along next; cyclic scan.
+    direction: usize,
+    /// One sign per direction (guided only): with one sign for all of them the walk mixes a third slower.
     signs: Vec<f64>,
 }
 
 impl Walk {
     pub(super) fn new<R: Rng>(kind: ProposalKind, dimension: usize, rng: &mut R) -> Self {
         let signs = (0..dimension).map(|_| random_sign(rng)).collect();
-        Self { kind, coordinate: 0, signs }
+        Self { kind, direction: 0, signs }
     }
 
-    /// theta' for the current `theta`.
-    pub(super) fn propose<R: Rng>(&self, theta: &[f64], radii: &[f64], rng: &mut R) -> Vec<f64> {
-        let mut to = theta.to_vec();
-        let j = self.coordinate;
+    /// The proposed coordinates for the current ones.
+    pub(super) fn propose<R: Rng>(&self, u: &[f64], frame: &Frame, rng: &mut R) -> Vec<f64> {
+        let mut to = u.to_vec();
+        let k = self.direction;
         match self.kind {
-            ProposalKind::Guided => to[j] += self.signs[j] * jittered(radii[j], rng),
-            ProposalKind::Componentwise => to[j] += random_sign(rng) * jittered(radii[j], rng),
+            ProposalKind::Guided => frame.step(&mut to, k, self.signs[k] * jittered(frame.radii[k], rng)),
+            ProposalKind::Componentwise => frame.step(&mut to, k, random_sign(rng) * jittered(frame.radii[k], rng)),
             ProposalKind::RandomWalk => {
-                for (x, r) in to.iter_mut().zip(radii) {
+                for (k, r) in frame.radii.iter().enumerate() {
                     let z: f64 = StandardNormal.sample(rng);
-                    *x += r * z;
+                    frame.step(&mut to, k, r * z);
+                }
+            }
+            ProposalKind::TruncatedWalk => {
+                for (k, r) in frame.radii.iter().enumerate() {
+                    frame.step(&mut to, k, r * truncated(rng));
                 }
             }
         }
         to
     }
 
-    /// Books the decision: a guided walk turns round in the coordinate that was refused, and only there.
+    /// Books the decision: a guided walk turns round in the direction that was refused, and only there.
     pub(super) fn decided(&mut self, accepted: bool) {
         if !accepted {
-            self.signs[self.coordinate] = -self.signs[self.coordinate];
+            self.signs[self.direction] = -self.signs[self.direction];
         }
-        self.coordinate = (self.coordinate + 1) % self.signs.len();
+        self.direction = (self.direction + 1) % self.signs.len();
     }
 }
 
@@ -71,4 +114,50 @@ fn jittered<R: Rng>(radius: f64, rng: &mut R) -> f64 {
 
 fn random_sign<R: Rng>(rng: &mut R) -> f64 {
     if rng.random::<bool>() { 1.0 } else { -1.0 }
+}
+
+/// A standard normal within ±[`TRUNCATION`]; one in twenty is drawn anew.
+fn truncated<R: Rng>(rng: &mut R) -> f64 {
+    loop {
+        let z: f64 = StandardNormal.sample(rng);
+        if z.abs() < TRUNCATION {
+            return z;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha20Rng;
+
+    use super::*;
+
+    /// Assumption A3: no coordinate of a truncated walk ever moves two radii. Untruncated ones move beyond in one of 22.
+    #[test]
+    fn a_truncated_walk_keeps_within_two_radii() {
+        let mut rng = ChaCha20Rng::seed_from_u64(1);
+        let frame = Frame::axes(vec![0.5, 2.0]);
+        for (kind, beyond) in [(ProposalKind::TruncatedWalk, false), (ProposalKind::RandomWalk, true)] {
+            let walk = Walk::new(kind, 2, &mut rng);
+            let moves: Vec<Vec<f64>> = (0..10_000).map(|_| walk.propose(&[0.0, 0.0], &frame, &mut rng)).collect();
+            assert_eq!(moves.iter().any(|m| m[0].abs() >= 1.0 || m[1].abs() >= 4.0), beyond);
+            // Both ways alike: 10,000 signs differ by less than 5 sd of a fair coin's.
+            let up = moves.iter().filter(|m| m[1] > 0.0).count() as f64;
+            assert!((up - 5000.0).abs() < 250.0, "{up}");
+        }
+    }
+
+    #[test]
+    fn a_turned_frame_moves_along_its_directions() {
+        let mut rng = ChaCha20Rng::seed_from_u64(1);
+        let frame = Frame::along(ProposalKind::Guided, vec![vec![3.0, 4.0], vec![-4.0, 3.0]]);
+        assert!(frame.radii.iter().all(|r| (r - 5.0 * ONE_COORDINATE).abs() < 1e-12));
+        let mut walk = Walk::new(ProposalKind::Guided, 2, &mut rng);
+        let first = walk.propose(&[0.0, 0.0], &frame, &mut rng);
+        assert!((first[0] * 4.0 - first[1] * 3.0).abs() < 1e-12 && first[0].hypot(first[1]) > 0.9 * frame.radii[0]);
+        walk.decided(true);
+        let second = walk.propose(&[0.0, 0.0], &frame, &mut rng);
+        assert!((second[0] * 3.0 + second[1] * 4.0).abs() < 1e-12);
+    }
 }

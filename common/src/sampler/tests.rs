@@ -47,7 +47,7 @@ fn run_to_end(spec: &JobSpec) -> (Vec<Round>, Vec<Draw>) {
 
 #[test]
 fn every_chain_makes_the_draws_asked_for() {
-    for kind in ["guided", "componentwise", "random_walk"] {
+    for kind in ["guided", "componentwise", "random_walk", "truncated_walk"] {
         let spec =
             spec(&format!("warmup = 7\nproposal = {{ kind = \"{kind}\", radius = 0.9 }}\nstart = {{ intercept = 0, x = 1 }}"));
         let (rounds, draws) = run_to_end(&spec);
@@ -140,7 +140,8 @@ fn an_unpublished_count_is_guessed_or_named() {
 fn a_guided_walk_turns_only_the_refused_coordinate() {
     let mut rng = rand_chacha::ChaCha20Rng::seed_from_u64(3);
     let mut walk = proposal::Walk::new(crate::job::ProposalKind::Guided, 3, &mut rng);
-    let direction = |walk: &proposal::Walk, rng: &mut _, j: usize| walk.propose(&[0.0; 3], &[1.0; 3], rng)[j].signum();
+    let direction =
+        |walk: &proposal::Walk, rng: &mut _, j: usize| walk.propose(&[0.0; 3], &Frame::axes(vec![1.0; 3]), rng)[j].signum();
     let first: Vec<f64> = (0..3)
         .map(|j| {
             let sign = direction(&walk, &mut rng, j);
@@ -173,7 +174,7 @@ fn radii_at_a_given_start_are_measured_anew() {
 /// walk of one length lives on a lattice and misses both.
 #[test]
 fn without_data_the_prior_is_sampled() {
-    for kind in ["guided", "componentwise", "random_walk"] {
+    for kind in ["guided", "componentwise", "random_walk", "truncated_walk"] {
         let radius = format!("proposal = {{ kind = \"{kind}\", radius = 1.1 }}");
         let spec = spec(&format!("warmup = 100\n{radius}\nstart = {{ intercept = 0, x = 0 }}"));
         let spec = JobSpec { sampler: crate::job::SamplerSpec { draws: 30_000, ..spec.sampler }, ..spec };

@@ -35,11 +35,12 @@ pub(super) struct WarmupWatch {
 }
 
 impl WarmupWatch {
-    pub(super) fn new(spec: &JobSpec) -> Self {
+    /// `dimension` is the number of proposals of a sweep.
+    pub(super) fn new(spec: &JobSpec, dimension: usize) -> Self {
         let chains = spec.sampler.chains as usize;
         Self {
             rule: spec.sampler.warmup,
-            dimension: spec.dimension() as u64,
+            dimension: dimension as u64,
             next_look: FIRST_LOOK,
             history: vec![vec![Vec::new(); chains]; spec.dimension()],
         }

@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 
 use super::known_parameters;
+use super::parameters::Parameters;
 use crate::job::raw::{RawRadius, RawSampler, RawWarmup};
-use crate::job::{Interval, JobError, MAX_CHAINS, ProposalKind, Radius, SamplerSpec, Warmup};
+use crate::job::{Constraint, Interval, JobError, MAX_CHAINS, ProposalKind, Radius, SamplerSpec, Warmup};
+use crate::transform::Transform;
 
 const DEFAULT_LOCATE_SHARE: f64 = 0.2;
 
-pub(super) fn sampler(raw: RawSampler, names: &[String], support: &[Interval]) -> Result<SamplerSpec, JobError> {
+pub(super) fn sampler(raw: RawSampler, parameters: &Parameters<'_>) -> Result<SamplerSpec, JobError> {
     let count = |key: &str, value: i64, max: i64| {
         u64::try_from(value)
             .ok()
@@ -21,18 +23,13 @@ pub(super) fn sampler(raw: RawSampler, names: &[String], support: &[Interval]) -
         "guided" => ProposalKind::Guided,
         "componentwise" => ProposalKind::Componentwise,
         "random_walk" => ProposalKind::RandomWalk,
-        "truncated_walk" => {
-            return Err(JobError::new(
-                "sampler.proposal.kind",
-                "`truncated_walk` is not built yet; use guided, componentwise or random_walk",
-            ));
-        }
+        "truncated_walk" => ProposalKind::TruncatedWalk,
         other => {
-            let known = "guided, componentwise, random_walk";
+            let known = "guided, componentwise, random_walk, truncated_walk";
             return Err(JobError::new("sampler.proposal.kind", format!("unknown proposal `{other}`; known are {known}")));
         }
     };
-    let start = raw.start.map(|s| start(&s, names, support)).transpose()?;
+    let start = raw.start.map(|s| start(&s, parameters)).transpose()?;
     let locate_share = raw.locate_share.unwrap_or(if start.is_some() { 0.0 } else { DEFAULT_LOCATE_SHARE });
     if !(0.0..1.0).contains(&locate_share) {
         return Err(JobError::new("sampler.locate_share", format!("must be at least 0 and below 1, not {locate_share}")));
@@ -47,9 +44,13 @@ pub(super) fn sampler(raw: RawSampler, names: &[String], support: &[Interval]) -
     if chains == 1 && matches!(warmup, Warmup::UntilRhat { .. }) {
         return Err(JobError::new("sampler.warmup", "`until_rhat` compares chains: run at least two"));
     }
-    let radius = radius(raw.proposal.radius, names, support)?;
+    let radius = radius(raw.proposal.radius, parameters)?;
+    let rotate = raw.proposal.rotate;
+    if rotate {
+        rotation(proposal, &radius, warmup)?;
+    }
     let records_guess = raw.records_guess.map(records_guess).transpose()?;
-    Ok(SamplerSpec { chains, draws, warmup, proposal, radius, seed: raw.seed, locate_share, start, records_guess })
+    Ok(SamplerSpec { chains, draws, warmup, proposal, radius, rotate, seed: raw.seed, locate_share, start, records_guess })
 }
 
 fn records_guess(value: i64) -> Result<u64, JobError> {
@@ -75,43 +76,86 @@ fn warmup(raw: &RawWarmup) -> Result<Warmup, JobError> {
     }
 }
 
-fn start(raw: &BTreeMap<String, f64>, names: &[String], support: &[Interval]) -> Result<Vec<f64>, JobError> {
-    known_parameters("sampler.start", raw.keys(), names, &[])?;
-    let one = |(name, interval): (&String, &Interval)| match raw.get(name) {
-        None => Err(JobError::new("sampler.start", format!("no starting value for parameter `{name}`"))),
-        Some(v) if !interval.contains(*v) => {
-            Err(JobError::new(format!("sampler.start.{name}"), format!("{v} lies outside the parameter box")))
-        }
-        Some(v) => Ok(*v),
-    };
-    names.iter().zip(support).map(one).collect()
+/// What turning the moves asks of the rest.
+fn rotation(proposal: ProposalKind, radius: &Radius, warmup: Warmup) -> Result<(), JobError> {
+    let fault = |message: &str| Err(JobError::new("sampler.proposal.rotate", message));
+    match (proposal, radius, warmup) {
+        (ProposalKind::TruncatedWalk, ..) => fault("truncated_walk bounds each coordinate's move: it does not turn; use guided"),
+        (_, Radius::Fixed(_), _) => fault("radii along axes that are not known yet can't be given: write radius = \"auto\""),
+        (_, _, Warmup::Sweeps(0)) => fault("the axes are found in the warm-up: give it some sweeps"),
+        _ => Ok(()),
+    }
 }
 
-fn radius(raw: RawRadius, names: &[String], support: &[Interval]) -> Result<Radius, JobError> {
+/// How far a simplex's starting values may be from adding up to 1.
+const SIMPLEX_SLIP: f64 = 1e-6;
+
+fn start(raw: &BTreeMap<String, f64>, parameters: &Parameters<'_>) -> Result<Vec<f64>, JobError> {
+    let Parameters { names, constraints, priors, support } = *parameters;
+    known_parameters("sampler.start", raw.keys(), names, &[])?;
+    let mut values = Vec::new();
+    for ((name, interval), prior) in names.iter().zip(support).zip(priors) {
+        let key = || format!("sampler.start.{name}");
+        let Some(value) = raw.get(name).copied() else {
+            return Err(JobError::new("sampler.start", format!("no starting value for parameter `{name}`")));
+        };
+        if !interval.contains(value) {
+            let Interval { min, max } = interval;
+            return Err(JobError::new(key(), format!("{value} lies outside the parameter box, {min} to {max}")));
+        }
+        if !prior.log_density(value).is_finite() {
+            return Err(JobError::new(key(), format!("{value} lies at the edge of the prior {prior}: start inside")));
+        }
+        values.push(value);
+    }
+    let mut at = 0;
+    while let Some(constraint) = constraints.get(at) {
+        let Constraint::Simplex { size } = *constraint else {
+            at += 1;
+            continue;
+        };
+        let sum: f64 = values.iter().skip(at).take(size).sum();
+        if (sum - 1.0).abs() > SIMPLEX_SLIP {
+            return Err(JobError::new(
+                format!("sampler.start.{}", names[at]),
+                format!("these {size} probabilities add up to {sum}, not 1"),
+            ));
+        }
+        at += size;
+    }
+    Ok(values)
+}
+
+fn radius(raw: RawRadius, parameters: &Parameters<'_>) -> Result<Radius, JobError> {
     const KEY: &str = "sampler.proposal.radius";
+    let names = parameters.names;
     let positive = |v: f64| {
         if v.is_finite() && v > 0.0 { Ok(v) } else { Err(JobError::new(KEY, format!("must be positive, not {v}"))) }
     };
     match raw {
         RawRadius::Word(w) if w == "auto" => Ok(Radius::Auto),
         RawRadius::Word(w) => Err(JobError::new(KEY, format!("must be \"auto\", a number or a table of numbers, not \"{w}\""))),
-        RawRadius::One(v) => within_box(vec![positive(v)?; names.len()], names, support),
+        RawRadius::One(v) => within_box(vec![positive(v)?; names.len()], parameters),
         RawRadius::Each(each) => {
             known_parameters(KEY, each.keys(), names, &[])?;
             let one = |n: &String| {
                 let missing = || JobError::new(KEY, format!("no radius for parameter `{n}`"));
                 positive(*each.get(n).ok_or_else(missing)?)
             };
-            within_box(names.iter().map(one).collect::<Result<_, _>>()?, names, support)
+            within_box(names.iter().map(one).collect::<Result<_, _>>()?, parameters)
         }
     }
 }
 
 /// A radius beyond the box would only ever propose what the prior forbids.
-fn within_box(radii: Vec<f64>, names: &[String], support: &[Interval]) -> Result<Radius, JobError> {
-    match radii.iter().zip(names).zip(support).find(|((r, _), i)| **r > (i.max - i.min) / 2.0) {
+fn within_box(radii: Vec<f64>, parameters: &Parameters<'_>) -> Result<Radius, JobError> {
+    let transform = Transform::new(parameters.constraints);
+    let boxes = transform.unconstrained_box(parameters.support);
+    let beyond = transform.parameters().into_iter().zip(boxes).find(|(p, i)| radii[*p] > (i.max - i.min) / 2.0);
+    match beyond {
         None => Ok(Radius::Fixed(radii)),
-        Some(((r, name), _)) => {
+        Some((p, _)) => {
+            let (r, name) = (radii[p], &parameters.names[p]);
             let message = format!("{r} is more than half the width of the parameter box of `{name}`");
             Err(JobError::new("sampler.proposal.radius", message))
         }

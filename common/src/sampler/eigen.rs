@@ -1,0 +1,70 @@
+//! Eigenvectors of small symmetric matrices, by Jacobi's cyclic rotations (Golub & Van Loan, section 8.5).
+
+/// Most sweeps over all off-diagonal entries; convergence is quadratic and takes fewer than ten.
+const SWEEPS: usize = 50;
+
+/// Eigenvalues and unit eigenvectors of a symmetric matrix, in no order. Only arithmetic and square roots: the same bits everywhere.
+pub(super) fn symmetric(mut a: Vec<Vec<f64>>) -> Vec<(f64, Vec<f64>)> {
+    let d = a.len();
+    let mut vectors: Vec<Vec<f64>> = (0..d).map(|i| (0..d).map(|j| f64::from(u8::from(i == j))).collect()).collect();
+    for _ in 0..SWEEPS {
+        let mut turned = false;
+        for p in 0..d {
+            for q in p + 1..d {
+                if a[p][q].abs() > f64::EPSILON * (a[p][p].abs() + a[q][q].abs()) {
+                    turn(&mut a, &mut vectors, p, q);
+                    turned = true;
+                }
+            }
+        }
+        if !turned {
+            break;
+        }
+    }
+    (0..d).map(|k| (a[k][k], vectors[k].clone())).collect()
+}
+
+/// Makes `a[p][q]` zero; `vectors` holds one eigenvector a row.
+fn turn(a: &mut [Vec<f64>], vectors: &mut [Vec<f64>], p: usize, q: usize) {
+    let theta = (a[q][q] - a[p][p]) / (2.0 * a[p][q]);
+    let t = theta.signum() / (theta.abs() + (theta * theta + 1.0).sqrt());
+    let c = 1.0 / (t * t + 1.0).sqrt();
+    let s = t * c;
+    for row in a.iter_mut() {
+        (row[p], row[q]) = (c * row[p] - s * row[q], s * row[p] + c * row[q]);
+    }
+    rotate_rows(a, p, q, (c, s));
+    rotate_rows(vectors, p, q, (c, s));
+}
+
+fn rotate_rows(rows: &mut [Vec<f64>], p: usize, q: usize, (c, s): (f64, f64)) {
+    for k in 0..rows.len() {
+        let (x, y) = (rows[p][k], rows[q][k]);
+        rows[p][k] = c * x - s * y;
+        rows[q][k] = s * x + c * y;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn vectors_are_orthonormal_and_eigen(entries in prop::collection::vec(-2.0..2.0f64, 25)) {
+            let d = 5;
+            let a: Vec<Vec<f64>> = (0..d).map(|i| (0..d).map(|j| entries[d * i.min(j) + i.max(j)]).collect()).collect();
+            let pairs = super::symmetric(a.clone());
+            for (i, (value, v)) in pairs.iter().enumerate() {
+                for row in 0..d {
+                    let product: f64 = a[row].iter().zip(v).map(|(x, y)| x * y).sum();
+                    prop_assert!((product - value * v[row]).abs() < 1e-10);
+                }
+                for (j, (_, w)) in pairs.iter().enumerate() {
+                    let dot: f64 = v.iter().zip(w).map(|(x, y)| x * y).sum();
+                    prop_assert!((dot - f64::from(u8::from(i == j))).abs() < 1e-10);
+                }
+            }
+        }
+    }
+}
