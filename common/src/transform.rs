@@ -235,15 +235,13 @@ mod tests {
     /// Determinant by elimination.
     fn log_determinant(mut a: Vec<Vec<f64>>) -> f64 {
         let mut log = 0.0;
-        for i in 0..a.len() {
-            let pivot = (i..a.len()).max_by(|x, y| a[*x][i].abs().total_cmp(&a[*y][i].abs())).unwrap_or(i);
-            a.swap(i, pivot);
-            log += a[i][i].abs().ln();
-            for k in i + 1..a.len() {
-                let factor = a[k][i] / a[i][i];
-                for j in i..a.len() {
-                    a[k][j] -= factor * a[i][j];
-                }
+        while !a.is_empty() {
+            let pivot = (0..a.len()).max_by(|x, y| a[*x][0].abs().total_cmp(&a[*y][0].abs())).unwrap_or(0);
+            let row = a.swap_remove(pivot);
+            log += row[0].abs().ln();
+            for other in &mut a {
+                let factor = other[0] / row[0];
+                *other = other.iter().zip(&row).skip(1).map(|(x, p)| x - factor * p).collect();
             }
         }
         log

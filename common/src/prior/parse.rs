@@ -125,7 +125,7 @@ fn read(text: &str) -> Result<Read, PriorError> {
         });
     };
     if *name == DIRICHLET {
-        if let Some(bad) = arguments.iter().find(|a| !(**a >= LEAST_ARGUMENT)) {
+        if let Some(bad) = arguments.iter().find(|a| **a < LEAST_ARGUMENT) {
             return Err(range(format!("every concentration must be positive, not {bad}")));
         }
         return Ok(Read::Dirichlet(arguments));
@@ -137,7 +137,7 @@ fn read(text: &str) -> Result<Read, PriorError> {
     }
     for (argument, value) in expected.iter().zip(&arguments) {
         if let Argument::Positive(name) = argument
-            && !(*value >= LEAST_ARGUMENT)
+            && *value < LEAST_ARGUMENT
         {
             return Err(range(format!("{name} must be positive, not {value}")));
         }

@@ -38,10 +38,9 @@ fn turn(a: &mut [Vec<f64>], vectors: &mut [Vec<f64>], p: usize, q: usize) {
 }
 
 fn rotate_rows(rows: &mut [Vec<f64>], p: usize, q: usize, (c, s): (f64, f64)) {
-    for k in 0..rows.len() {
-        let (x, y) = (rows[p][k], rows[q][k]);
-        rows[p][k] = c * x - s * y;
-        rows[q][k] = s * x + c * y;
+    let (above, below) = rows.split_at_mut(q);
+    for (x, y) in above[p].iter_mut().zip(&mut below[0]) {
+        (*x, *y) = (c * *x - s * *y, s * *x + c * *y);
     }
 }
 

@@ -129,7 +129,7 @@ pub enum SamplerError {
 }
 
 enum Stage {
-    Locate(Locate),
+    Locate(Box<Locate>),
     Chains,
 }
 
@@ -212,7 +212,7 @@ impl Sampler {
                 mu_squared: share * budget,
             }),
         };
-        let stage = plan.as_ref().map_or(Stage::Chains, |plan| Stage::Locate(plan.search(spec, &space, model.as_ref())));
+        let stage = plan.as_ref().map_or(Stage::Chains, |plan| Stage::Locate(plan.search(spec, &space, model.as_ref()).into()));
         let mut sampler = Self {
             warmup: WarmupWatch::new(spec, space.dimension()),
             rotation: rotation(spec, &space),
@@ -397,7 +397,7 @@ impl Sampler {
         for chain in &self.chains {
             mean.iter_mut().zip(chain.coordinates()).for_each(|(m, x)| *m += x / self.chains.len() as f64);
         }
-        self.stage = Stage::Locate(plan.search(&self.spec, &self.space, self.model.as_ref()).at(mean));
+        self.stage = Stage::Locate(plan.search(&self.spec, &self.space, self.model.as_ref()).at(mean).into());
     }
 
     fn start_chains(&mut self, centre: Vec<f64>, spread: Option<(Vec<f64>, Vec<f64>)>, radii: Vec<f64>) {

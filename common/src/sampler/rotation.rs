@@ -61,7 +61,7 @@ impl Rotation {
         let ess = summaries.iter().map(|s| s.ess_bulk).fold(f64::INFINITY, f64::min);
         let sound = summaries.iter().all(|s| s.sd.is_finite() && s.sd > 0.0);
         // NaN, of chains that never moved, is not enough either.
-        if !sound || !(ess >= LEAST_ESS * d as f64) {
+        if !sound || ess.is_nan() || ess < LEAST_ESS * d as f64 {
             return None;
         }
         let shrink = ess / (ess + d as f64 + 1.0);
