@@ -49,11 +49,9 @@ impl Shard {
 
     fn sum(&self, model: &dyn Model, query: &Query, question: &Question) -> i64 {
         let step = Step {
-            from: &query.from,
-            to: &query.to,
-            sensitivity: question.clamp,
             centre: question.centre,
             count_clipped: query.kind == QueryKind::ClipCount,
+            ..Step::new(&query.from, &query.to, question.clamp)
         };
         // These are test data.
         let one = |data: &ModelData| match (query.kind, question.grid()) {

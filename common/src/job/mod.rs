@@ -65,6 +65,8 @@ pub struct JobSpec {
     pub parties: Vec<String>,
     /// The statistical model.
     pub model: ModelSpec,
+    /// The power on its likelihood, in (0, 1]; 1 leaves it as it is.
+    pub power: f64,
     /// Public bounds by column name.
     pub columns: BTreeMap<String, ColumnSpec>,
     /// One prior per parameter, in the model's order.

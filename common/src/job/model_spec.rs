@@ -17,6 +17,40 @@ pub enum ModelSpec {
         /// Numeric column that is nowhere negative.
         outcome: String,
     },
+    /// Probabilities of a categorical outcome.
+    Multinomial {
+        /// Column with levels.
+        outcome: String,
+        /// Its levels, which name the parameters.
+        levels: Vec<String>,
+    },
+    /// A mixture of two normal distributions.
+    GaussianMixture {
+        /// Numeric column.
+        outcome: String,
+        /// Known standard deviation of a component, in the data's units.
+        sd: f64,
+        /// Known weight of the first component, strictly between 0 and 1.
+        weight: f64,
+    },
+    /// Weibull survival times with right censoring.
+    Weibull {
+        /// Numeric column of times, above 0.
+        outcome: String,
+        /// Binary column: 1 where the time is that of the event, 0 where it is that of the last look.
+        event: String,
+    },
+    /// The banana, a benchmark of samplers.
+    Banana {
+        /// Numeric column of the first outcome.
+        outcome: String,
+        /// Numeric column of the second outcome.
+        second_outcome: String,
+        /// How much the second mean bends with the square of the first, in the data's units.
+        bend: f64,
+        /// Known precision (1 / variance) of each outcome, in the data's units.
+        precision: [f64; 2],
+    },
     /// Mean of a normal outcome whose standard deviation is known.
     GaussianMean {
         /// Numeric column.
@@ -97,10 +131,10 @@ pub enum Constraint {
 }
 
 /// Kinds that can be run.
-pub(super) const BUILT: &[&str] = &["logistic", "linear", "gaussian_mean", "bernoulli", "poisson_mean"];
+pub(super) const BUILT: &[&str] =
+    &["logistic", "linear", "gaussian_mean", "bernoulli", "poisson_mean", "multinomial", "gaussian_mixture", "weibull", "banana"];
 /// Kinds that are known by name and can't be run yet.
-pub(super) const NOT_BUILT: &[&str] =
-    &["multinomial", "poisson", "negative_binomial", "student_t", "gaussian_mixture", "weibull"];
+pub(super) const NOT_BUILT: &[&str] = &["poisson", "negative_binomial", "student_t"];
 
 impl ModelSpec {
     /// The name in job files and policies.
@@ -110,6 +144,10 @@ impl ModelSpec {
             ModelSpec::Bernoulli { .. } => "bernoulli",
             ModelSpec::PoissonMean { .. } => "poisson_mean",
             ModelSpec::GaussianMean { .. } => "gaussian_mean",
+            ModelSpec::Multinomial { .. } => "multinomial",
+            ModelSpec::GaussianMixture { .. } => "gaussian_mixture",
+            ModelSpec::Weibull { .. } => "weibull",
+            ModelSpec::Banana { .. } => "banana",
         }
     }
 
@@ -119,6 +157,10 @@ impl ModelSpec {
             ModelSpec::Regression(Regression { outcome, .. })
             | ModelSpec::Bernoulli { outcome }
             | ModelSpec::PoissonMean { outcome }
+            | ModelSpec::Multinomial { outcome, .. }
+            | ModelSpec::GaussianMixture { outcome, .. }
+            | ModelSpec::Weibull { outcome, .. }
+            | ModelSpec::Banana { outcome, .. }
             | ModelSpec::GaussianMean { outcome, .. } => outcome,
         }
     }
@@ -139,6 +181,9 @@ impl ModelSpec {
                 Some(Offset::Exposure(column)) => vec![Auxiliary::Log(column)],
                 None => Vec::new(),
             },
+            ModelSpec::Weibull { event: column, .. } | ModelSpec::Banana { second_outcome: column, .. } => {
+                vec![Auxiliary::Scaled(column)]
+            }
             _ => Vec::new(),
         }
     }
@@ -168,6 +213,9 @@ impl ModelSpec {
             ModelSpec::Bernoulli { .. } => vec!["p".to_owned()],
             ModelSpec::PoissonMean { .. } => vec!["rate".to_owned()],
             ModelSpec::GaussianMean { .. } => vec!["mean".to_owned()],
+            ModelSpec::Multinomial { levels, .. } => levels.clone(),
+            ModelSpec::GaussianMixture { .. } | ModelSpec::Banana { .. } => vec!["theta_1".to_owned(), "theta_2".to_owned()],
+            ModelSpec::Weibull { .. } => vec!["shape".to_owned(), "scale".to_owned()],
         }
     }
 
@@ -182,7 +230,15 @@ impl ModelSpec {
             ModelSpec::Bernoulli { .. } => vec![Constraint::UnitInterval],
             ModelSpec::PoissonMean { .. } => vec![Constraint::Positive],
             ModelSpec::GaussianMean { .. } => vec![Constraint::Real],
+            ModelSpec::Multinomial { levels, .. } => vec![Constraint::Simplex { size: levels.len() }; levels.len()],
+            ModelSpec::GaussianMixture { .. } | ModelSpec::Banana { .. } => vec![Constraint::Real; 2],
+            ModelSpec::Weibull { .. } => vec![Constraint::Positive; 2],
         }
+    }
+
+    /// Whether one record's log ratio has a public bound; where it has none, a job sets its clip.
+    pub fn has_public_bound(&self) -> bool {
+        !matches!(self, ModelSpec::Banana { .. })
     }
 
     /// The model in a few words, for those who decide on it.
@@ -192,6 +248,14 @@ impl ModelSpec {
             ModelSpec::Bernoulli { outcome } => format!("probability of {outcome}"),
             ModelSpec::PoissonMean { outcome } => format!("mean of the count {outcome} (Poisson)"),
             ModelSpec::GaussianMean { outcome, sd } => format!("mean of {outcome}, standard deviation known to be {sd}"),
+            ModelSpec::Multinomial { outcome, .. } => format!("probabilities of the levels of {outcome}"),
+            ModelSpec::GaussianMixture { outcome, sd, .. } => {
+                format!("mixture of two normal distributions of {outcome}, their standard deviation known to be {sd}")
+            }
+            ModelSpec::Weibull { outcome, event } => format!("Weibull survival over {outcome}, censored where {event} is 0"),
+            ModelSpec::Banana { outcome, second_outcome, .. } => {
+                format!("banana of {outcome} and {second_outcome}, a benchmark of samplers")
+            }
         }
     }
 }

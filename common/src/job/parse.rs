@@ -12,7 +12,8 @@ use parameters::Parameters;
 use super::keys::{self, nearest};
 use super::raw::{AutoOr, KEYS, RawClip, RawColumn, RawJob, RawLevel, RawPrivacy};
 use super::{
-    Algorithm, ClipRule, ColumnSpec, JobError, JobSpec, MAX_BOUND, MAX_BYTES, MAX_COLUMNS, MAX_NAME, PrivacySpec, ProposalKind,
+    Algorithm, ClipRule, ColumnSpec, JobError, JobSpec, MAX_BOUND, MAX_BYTES, MAX_COLUMNS, MAX_NAME, ModelSpec, PrivacySpec,
+    ProposalKind,
 };
 use crate::accounting::Budget;
 use crate::mechanism::NoiseScale;
@@ -34,6 +35,7 @@ pub(super) fn parse(text: &str) -> Result<JobSpec, JobError> {
     let algorithm = algorithm(&raw.algorithm)?;
     let parties = parties(raw.parties)?;
     let columns = columns(&raw.columns)?;
+    let power = model::power(&raw.model)?;
     let model = model::model(raw.model, &columns)?;
     let names = model.parameter_names();
     let constraints = model.constraints();
@@ -44,7 +46,8 @@ pub(super) fn parse(text: &str) -> Result<JobSpec, JobError> {
         &Parameters { names: &names, constraints: &constraints, priors: &priors, support: &support },
     )?;
     let privacy = privacy(&raw.privacy, sampler.proposal, parties.len())?;
-    Ok(JobSpec { name: raw.name, algorithm, parties, model, columns, priors, support, sampler, privacy })
+    bounded(&model, &privacy)?;
+    Ok(JobSpec { name: raw.name, algorithm, parties, model, power, columns, priors, support, sampler, privacy })
 }
 
 fn algorithm(name: &str) -> Result<Algorithm, JobError> {
@@ -147,6 +150,19 @@ fn privacy(raw: &RawPrivacy, proposal: ProposalKind, parties: usize) -> Result<P
     };
     let noise = NoiseScale::from_sd(sd).map_err(|e| JobError::new("privacy.noise_sd", e.to_string()))?;
     Ok(PrivacySpec { budget, noise, clip: clip(raw.clip.as_ref())? })
+}
+
+/// What a record can contribute is limited by the model's public bound or by an explicit clip.
+fn bounded(model: &ModelSpec, privacy: &PrivacySpec) -> Result<(), JobError> {
+    if privacy.clip.is_some() || model.has_public_bound() {
+        return Ok(());
+    }
+    let message = format!(
+        "the model `{}` has no public bound on one record's log ratio, so \"auto\" has nothing to stand for: give clip = {{ slope = … }} \
+         (per unit of a step's length) or clip = … (per record)",
+        model.kind()
+    );
+    Err(JobError::new("privacy.clip", message))
 }
 
 fn clip(raw: Option<&RawClip>) -> Result<Option<ClipRule>, JobError> {

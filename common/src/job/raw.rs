@@ -18,6 +18,13 @@ pub(super) const KEYS: Keys = Keys::Table(&[
             ("predictors", Keys::Any),
             ("intercept", Keys::Any),
             ("sd", Keys::Any),
+            ("weight", Keys::Any),
+            ("event", Keys::Any),
+            ("second_outcome", Keys::Any),
+            ("a", Keys::Any),
+            ("tau1", Keys::Any),
+            ("tau2", Keys::Any),
+            ("power", Keys::Any),
             ("df", Keys::Any),
             ("offset", Keys::Any),
             ("exposure", Keys::Any),
@@ -81,19 +88,32 @@ pub(super) struct RawModel {
     pub predictors: Option<Vec<String>>,
     pub intercept: Option<bool>,
     pub sd: Option<f64>,
+    pub weight: Option<f64>,
+    pub event: Option<String>,
+    pub second_outcome: Option<String>,
+    pub a: Option<f64>,
+    pub tau1: Option<f64>,
+    pub tau2: Option<f64>,
+    pub power: Option<f64>,
     pub df: Option<f64>,
     pub offset: Option<String>,
     pub exposure: Option<String>,
 }
 
 impl RawModel {
-    /// The keys that were written, besides `kind`.
+    /// The keys that were written, besides `kind` and `power`, which every kind takes.
     pub(super) fn written(&self) -> Vec<&'static str> {
         let all = [
             ("outcome", self.outcome.is_some()),
             ("predictors", self.predictors.is_some()),
             ("intercept", self.intercept.is_some()),
             ("sd", self.sd.is_some()),
+            ("weight", self.weight.is_some()),
+            ("event", self.event.is_some()),
+            ("second_outcome", self.second_outcome.is_some()),
+            ("a", self.a.is_some()),
+            ("tau1", self.tau1.is_some()),
+            ("tau2", self.tau2.is_some()),
             ("df", self.df.is_some()),
             ("offset", self.offset.is_some()),
             ("exposure", self.exposure.is_some()),

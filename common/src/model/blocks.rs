@@ -77,13 +77,13 @@ impl<K: Kernel> Sums<'_, K> {
             for (step, total) in self.steps.iter().zip(&mut totals) {
                 self.kernel.log_ratios(self.data, rows.clone(), (step.from, step.to), scratch, ratios);
                 // At most 2^50, so exact.
-                let (clamp, centre) = (step.sensitivity.units() as f64, step.centre);
+                let (clamp, centre, power) = (step.sensitivity.units() as f64, step.centre, step.power);
                 // No partial sum overflows: sum_fits.
                 let sum = if step.count_clipped {
                     // Public: which of the two is asked.
-                    ratios.iter().fold(0_i64, |sum, ratio| sum.wrapping_add(i64::from(beyond(*ratio - centre, clamp))))
+                    ratios.iter().fold(0_i64, |sum, ratio| sum.wrapping_add(i64::from(beyond(*ratio * power - centre, clamp))))
                 } else {
-                    ratios.iter().fold(0_i64, |sum, ratio| sum.wrapping_add(quantise_units(*ratio - centre, clamp)))
+                    ratios.iter().fold(0_i64, |sum, ratio| sum.wrapping_add(quantise_units(*ratio * power - centre, clamp)))
                 };
                 *total = total.wrapping_add(sum);
             }
@@ -103,7 +103,7 @@ impl<K: Kernel> Sums<'_, K> {
                 self.kernel.log_ratios(self.data, rows.clone(), (step.from, step.to), scratch, ratios);
                 let clamp = (step.sensitivity.units() / u64::from(persons.limit())) as f64;
                 for (value, ratio) in values.iter_mut().zip(ratios.iter()) {
-                    let ratio = *ratio - step.centre;
+                    let ratio = *ratio * step.power - step.centre;
                     *value = if step.count_clipped { i64::from(beyond(ratio, clamp)) } else { quantise_units(ratio, clamp) };
                 }
                 // At most 2^50. A person counts once, however many of the records are clamped; where none is, their sum is within its

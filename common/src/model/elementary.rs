@@ -95,8 +95,8 @@ pub(super) fn ln(x: f64) -> f64 {
     let m = f64::from_bits((above & ((1 << 52) - 1)).wrapping_add(HALF_ROOT));
     // |(m - 1) / (m + 1)| is at most 0.172, and m - 1 is exact.
     let mantissa = two_atanh((m - 1.0) / (m + 1.0));
-    // x - x is 0 where x is a number.
-    exponent * LN_2_HIGH + (mantissa + exponent * LN_2_LOW) + (x - x)
+    // 0 where x is a number.
+    exponent * LN_2_HIGH + (mantissa + exponent * LN_2_LOW) + 0.0 * x
 }
 
 /// `ln(to / from)` for positive normal arguments. Odd bit for bit.

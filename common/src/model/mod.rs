@@ -4,18 +4,22 @@
 //! public bounds, binary columns 0 or 1.
 
 mod assemble;
+mod banana;
 mod bernoulli;
 mod blocks;
 mod contribution;
-#[allow(dead_code)] // Its first users follow.
+#[allow(dead_code)] // The regression of counts is the first user of some.
 mod elementary;
+mod envelope;
 mod exponential_family;
 mod gaussian_mean;
+mod gaussian_mixture;
 mod line;
 mod linear;
 mod linear_predictor;
 mod linear_statistic;
 mod logistic;
+mod multinomial;
 mod persons;
 mod poisson_mean;
 mod question;
@@ -23,8 +27,10 @@ mod ratio_range;
 mod regression;
 mod softplus;
 mod statistic_grid;
+mod tempered;
 #[cfg(test)]
 mod tests;
+mod weibull;
 
 pub use assemble::assemble;
 pub use contribution::{Contribution, contribution, is_centred};
@@ -84,13 +90,15 @@ pub struct Step<'a> {
     /// Instead of the ratios, count the units of privacy at which the clamp bites, each as 2^20 lattice units
     /// ([`crate::mechanism::QueryKind::COUNT_UNIT`]).
     pub count_clipped: bool,
+    /// What each record's log ratio is multiplied by before that: the likelihood's power. 1 but for a tempered model, which sets it.
+    pub power: f64,
 }
 
 impl<'a> Step<'a> {
     /// A step whose ratios are not centred.
     #[must_use]
     pub fn new(from: &'a [f64], to: &'a [f64], sensitivity: Sensitivity) -> Self {
-        Self { from, to, sensitivity, centre: 0.0, count_clipped: false }
+        Self { from, to, sensitivity, centre: 0.0, count_clipped: false, power: 1.0 }
     }
 }
 
@@ -158,12 +166,21 @@ pub trait Model: Send + Sync {
 pub fn build(spec: &JobSpec) -> Box<dyn Model> {
     let column = |name: &str| spec.columns.get(name).cloned().unwrap_or(UNDECLARED);
     let names = spec.model.parameter_names();
-    match &spec.model {
+    let model: Box<dyn Model> = match &spec.model {
         ModelSpec::Regression(regression) => regression::build(names, regression, &column),
+        ModelSpec::Multinomial { .. } => Box::new(multinomial::Multinomial::new(names)),
+        ModelSpec::GaussianMixture { outcome, sd, weight } => {
+            Box::new(gaussian_mixture::GaussianMixture::new(names, &column(outcome), *sd, *weight))
+        }
+        ModelSpec::Weibull { outcome, .. } => Box::new(weibull::Weibull::new(names, &column(outcome))),
+        ModelSpec::Banana { outcome, second_outcome, bend, precision } => {
+            Box::new(banana::Banana::new(names, [&column(outcome), &column(second_outcome)], *bend, *precision))
+        }
         ModelSpec::Bernoulli { .. } => Box::new(bernoulli::Bernoulli::new(names)),
         ModelSpec::PoissonMean { outcome } => Box::new(poisson_mean::PoissonMean::new(names, &column(outcome))),
         ModelSpec::GaussianMean { outcome, sd } => Box::new(gaussian_mean::GaussianMean::new(names, &column(outcome), *sd)),
-    }
+    };
+    if spec.power == 1.0 { model } else { Box::new(tempered::Tempered::new(model, spec.power)) }
 }
 
 /// What an undeclared column is read as. Only a job that was built by hand gets here, and its ratios are clamped all the same.

@@ -25,6 +25,11 @@ impl RatioRange {
         range
     }
 
+    /// The least range that holds both.
+    pub(super) fn hull(self, other: Self) -> Self {
+        Self::of([self.low, self.high, other.low, other.high])
+    }
+
     /// The greatest magnitude, rounded outward.
     pub(super) fn bound(self) -> f64 {
         outward(self.low.abs().max(self.high.abs()))

@@ -76,7 +76,7 @@ impl Answerer {
         let queries = query_from_wire(request.clone()).expect("a query of the audit");
         let one = |from: &[f64], to: &[f64]| {
             let part = contribution(active.model.as_ref(), &active.spec.privacy, self.budget.unit, from, to).expect("a bound");
-            let step = Step { from, to, sensitivity: part.sensitivity, centre: part.centre, count_clipped: false };
+            let step = Step { centre: part.centre, ..Step::new(from, to, part.sensitivity) };
             active.model.lattice_sums(&active.data, &[step]).remove(0).open_for_test()
         };
         queries.iter().map(|q| one(&q.from, &q.to)).collect()

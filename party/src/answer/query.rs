@@ -167,7 +167,7 @@ fn step<'a>(active: &ActiveJob, unit: PrivacyUnit, query: &'a Query, armed: &Arm
     let centre = question.map_or(0.0, |question| question.centre);
     let count_clipped = query.kind == QueryKind::ClipCount;
     let sensitivity = question.filter(|_| count_clipped).map_or(armed.sensitivity(), |question| question.clamp);
-    Step { from, to, sensitivity, centre, count_clipped }
+    Step { centre, count_clipped, ..Step::new(from, to, sensitivity) }
 }
 
 /// The sums that Algorithm 3 asks for; none for another algorithm or where they would not be released. Should a kernel panic, it is as

@@ -52,7 +52,7 @@ pub(super) const KEYS: Keys = Keys::Table(&[
 /// Least noise where the policy names none. It keeps what the discrete noise takes off the whole ledger negligible, so that
 /// quiet questions that cost next to nothing can't use up the ledger itself.
 const LEAST_NOISE_SD: f64 = 0.01;
-const MODELS: [&str; 11] = [
+const MODELS: [&str; 12] = [
     "logistic",
     "gaussian_mean",
     "bernoulli",
@@ -64,6 +64,7 @@ const MODELS: [&str; 11] = [
     "student_t",
     "gaussian_mixture",
     "weibull",
+    "banana",
 ];
 
 #[derive(Deserialize)]

@@ -54,7 +54,14 @@ pub(crate) fn describe(spec: &JobSpec) -> Vec<(&'static str, String)> {
     };
     let budget = spec.privacy.budget;
     vec![
-        ("model", spec.model.describe()),
+        (
+            "model",
+            if spec.power == 1.0 {
+                spec.model.describe()
+            } else {
+                format!("{}, likelihood raised to the power {}", spec.model.describe(), figure(spec.power))
+            },
+        ),
         ("columns", columns.join("; ")),
         ("parties", spec.parties.join(", ")),
         ("chains", format!("{} chains of at most {} draws after {warmup}", spec.sampler.chains, spec.sampler.draws)),

@@ -13,13 +13,22 @@ const SCALED_SD: (f64, f64) = (1e-6, 1e6);
 /// The greatest count of a regression: beyond it the arithmetic loses whole numbers.
 const MOST_COUNT: f64 = 1e9;
 
-/// The keys that each kind takes.
+/// Least weight of a mixture's component.
+const LEAST_WEIGHT: f64 = 1e-6;
+/// Greatest magnitude of the banana's known constants, and reciprocal of its least precision.
+const MOST_CONSTANT: f64 = 1e12;
+
+/// The keys that each kind takes, besides `power`.
 const TAKES: &[(&str, &[&str])] = &[
     ("logistic", &["outcome", "predictors", "intercept", "offset"]),
     ("linear", &["outcome", "predictors", "intercept", "offset", "sd"]),
     ("gaussian_mean", &["outcome", "sd"]),
     ("bernoulli", &["outcome"]),
     ("poisson_mean", &["outcome"]),
+    ("multinomial", &["outcome"]),
+    ("gaussian_mixture", &["outcome", "sd", "weight"]),
+    ("weibull", &["outcome", "event"]),
+    ("banana", &["outcome", "second_outcome", "a", "tau1", "tau2"]),
 ];
 
 pub(super) fn model(raw: RawModel, columns: &BTreeMap<String, ColumnSpec>) -> Result<ModelSpec, JobError> {
@@ -30,13 +39,56 @@ pub(super) fn model(raw: RawModel, columns: &BTreeMap<String, ColumnSpec>) -> Re
         "bernoulli" => ModelSpec::Bernoulli { outcome },
         "poisson_mean" => ModelSpec::PoissonMean { outcome },
         "gaussian_mean" => ModelSpec::GaussianMean { outcome, sd: required("model.sd", raw.sd)? },
+        "multinomial" => ModelSpec::Multinomial { levels: levels(&outcome, columns), outcome },
+        "gaussian_mixture" => ModelSpec::GaussianMixture {
+            outcome,
+            sd: required("model.sd", raw.sd)?,
+            weight: within("model.weight", raw.weight.unwrap_or(0.5), LEAST_WEIGHT, 1.0 - LEAST_WEIGHT)?,
+        },
+        "weibull" => ModelSpec::Weibull { outcome, event: required("model.event", raw.event)? },
+        "banana" => ModelSpec::Banana {
+            outcome,
+            second_outcome: required("model.second_outcome", raw.second_outcome)?,
+            bend: within("model.a", required("model.a", raw.a)?, -MOST_CONSTANT, MOST_CONSTANT)?,
+            precision: [precision("model.tau1", raw.tau1)?, precision("model.tau2", raw.tau2)?],
+        },
         kind => return Err(unknown(kind)),
     };
     check_columns(&spec, columns)?;
-    if let (ModelSpec::GaussianMean { sd, .. }, Some(column)) = (&spec, columns.get(spec.outcome())) {
+    if let (ModelSpec::GaussianMean { sd, .. } | ModelSpec::GaussianMixture { sd, .. }, Some(column)) =
+        (&spec, columns.get(spec.outcome()))
+    {
         check_sd("model.sd", *sd, spec.outcome(), column)?;
     }
     Ok(spec)
+}
+
+/// The power on the likelihood.
+pub(super) fn power(raw: &RawModel) -> Result<f64, JobError> {
+    let power = raw.power.unwrap_or(1.0);
+    if power > 0.0 && power <= 1.0 {
+        return Ok(power);
+    }
+    Err(JobError::new("model.power", format!("must be above 0 and at most 1 (1 leaves the likelihood as it is), not {power}")))
+}
+
+fn within(key: &str, value: f64, least: f64, greatest: f64) -> Result<f64, JobError> {
+    if (least..=greatest).contains(&value) {
+        return Ok(value);
+    }
+    Err(JobError::new(key, format!("must lie between {least:e} and {greatest:e}, not {value}")))
+}
+
+fn precision(key: &str, written: Option<f64>) -> Result<f64, JobError> {
+    within(key, required(key, written)?, MOST_CONSTANT.recip(), MOST_CONSTANT)
+}
+
+/// The levels of an outcome, none where it has no levels: [`check_columns`] finds that.
+fn levels(outcome: &str, columns: &BTreeMap<String, ColumnSpec>) -> Vec<String> {
+    match columns.get(outcome) {
+        Some(ColumnSpec::Levels(levels)) => levels.clone(),
+        _ => Vec::new(),
+    }
 }
 
 fn unknown(kind: &str) -> JobError {
@@ -91,8 +143,30 @@ fn check_columns(spec: &ModelSpec, columns: &BTreeMap<String, ColumnSpec>) -> Re
             let message = format!("the outcome of {} must be declared {needs}", spec.kind());
             Err(JobError::new(format!("columns.{}", spec.outcome()), message))
         }
-        None => Ok(()),
+        None => check_second(spec, columns),
     }
+}
+
+/// The column beside the outcome, where a model has one.
+fn check_second(spec: &ModelSpec, columns: &BTreeMap<String, ColumnSpec>) -> Result<(), JobError> {
+    let (key, name, role, needs, met): (_, _, _, _, fn(&ColumnSpec) -> bool) = match spec {
+        ModelSpec::Weibull { event, .. } => {
+            ("model.event", event, "event", "{ binary = true }", |c| matches!(c, ColumnSpec::Binary))
+        }
+        ModelSpec::Banana { second_outcome, .. } => {
+            ("model.second_outcome", second_outcome, "second outcome", "{ min = …, max = … }", |c| {
+                matches!(c, ColumnSpec::Numeric { .. })
+            })
+        }
+        _ => return Ok(()),
+    };
+    if name == spec.outcome() {
+        return Err(JobError::new(key, format!("column `{name}` is the outcome already")));
+    }
+    if met(bounds(role, name, columns)?) {
+        return Ok(());
+    }
+    Err(JobError::new(format!("columns.{name}"), format!("the {role} of {} must be declared {needs}", spec.kind())))
 }
 
 /// What the outcome must be declared as, where it is declared otherwise.
@@ -106,7 +180,15 @@ pub(super) fn outcome_fault(spec: &ModelSpec, outcome: &ColumnSpec) -> Option<&'
             Family::Poisson | Family::NegativeBinomial => ("{ min = …, max = … } with min at least 0 and max at most 1e9", count),
         },
         ModelSpec::Bernoulli { .. } => ("{ binary = true }", matches!(outcome, ColumnSpec::Binary)),
-        ModelSpec::GaussianMean { .. } => ("{ min = …, max = … }", numeric),
+        ModelSpec::GaussianMean { .. } | ModelSpec::GaussianMixture { .. } | ModelSpec::Banana { .. } => {
+            ("{ min = …, max = … }", numeric)
+        }
+        ModelSpec::Weibull { .. } => {
+            ("{ min = …, max = … } with min above 0", matches!(outcome, ColumnSpec::Numeric { min, .. } if *min > 0.0))
+        }
+        ModelSpec::Multinomial { .. } => {
+            ("{ levels = […] } with at least two levels", matches!(outcome, ColumnSpec::Levels(levels) if levels.len() > 1))
+        }
         ModelSpec::PoissonMean { .. } => {
             ("{ min = …, max = … } with min at least 0", matches!(outcome, ColumnSpec::Numeric { min, .. } if *min >= 0.0))
         }

@@ -4,18 +4,23 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod banana;
 mod bernoulli;
 mod bounds;
 mod exponential_family;
 mod gaussian_mean;
+mod gaussian_mixture;
 mod kernels;
 mod linear;
 mod logistic;
+mod multinomial;
 mod persons;
 mod poisson_mean;
 mod privacy;
 mod ratios;
 mod speed;
+mod tempered;
+mod weibull;
 
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
@@ -48,13 +53,20 @@ struct Case {
 /// All models under test.
 fn cases() -> Vec<Case> {
     let first = vec![gaussian_mean::case(), bernoulli::case(), poisson_mean::case(), logistic::case()];
-    first.into_iter().chain(logistic::wide()).chain(linear::cases()).collect()
+    let survival = [weibull::case(), gaussian_mixture::case(), gaussian_mixture::narrow(), multinomial::case(), banana::case()];
+    let tempered = [tempered::case(), tempered::logistic()];
+    first.into_iter().chain(logistic::wide()).chain(linear::cases()).chain(survival).chain(tempered).collect()
 }
 
 impl Case {
     /// `model` and `columns` are the lines of those tables of a job file.
     fn new(name: &'static str, model: &str, columns: &str, density: fn(&Record, &[f64]) -> f64) -> Self {
-        let spec = job(model, columns);
+        Self::with(name, model, columns, "", density)
+    }
+
+    /// As [`Case::new`], with more lines of `[privacy]`.
+    fn with(name: &'static str, model: &str, columns: &str, privacy: &str, density: fn(&Record, &[f64]) -> f64) -> Self {
+        let spec = job(model, columns, privacy);
         let built = build(&spec);
         let tight = 0..built.parameter_names().len();
         Self { name, spec, model: built, density, scales: [0.1, 1.0, 3.0, 20.0], tight }
@@ -172,10 +184,10 @@ impl Case {
     }
 }
 
-/// A job with this model, all else by default.
-fn job(model: &str, columns: &str) -> JobSpec {
+/// A job with this model and these lines of `[privacy]`, all else by default.
+fn job(model: &str, columns: &str, privacy: &str) -> JobSpec {
     let text = format!(
-        "name = \"case\"\nparties = [\"a\"]\n[model]\n{model}\n[columns]\n{columns}\n[privacy]\nepsilon = 1.0\ndelta = 1e-6\n"
+        "name = \"case\"\nparties = [\"a\"]\n[model]\n{model}\n[columns]\n{columns}\n[privacy]\nepsilon = 1.0\ndelta = 1e-6\n{privacy}\n"
     );
     JobSpec::parse(&text).unwrap_or_else(|e| panic!("{e} in {text}"))
 }

@@ -1,0 +1,98 @@
+//! The banana, a benchmark of samplers: two normal outcomes of which the second's mean bends with the first's.
+//!
+//! Density of one record: `y_1 ~ N(theta_1, 1 / tau_1)`, `y_2 ~ N(theta_2 + a theta_1^2, 1 / tau_2)` (variances), independent, with known
+//! `a` and precisions `tau_1`, `tau_2`. Outcomes and parameters are in the data's units; a shard holds both outcomes scaled, the second
+//! as its first auxiliary column.
+//!
+//! Parameters: `theta_1` and `theta_2`, any real numbers. Source: the banana-shaped distributions on which adaptive samplers are tried since
+//! Haario, Saksman & Tamminen, *Adaptive proposal distribution for random walk Metropolis algorithm* (1999), here as a likelihood.
+//!
+//! The model gives no public bound: a job sets its clip, and what happens when a clip cuts many ratios is what
+//! the model is there to show.
+//!
+//! Information: `tau_2` about `theta_2`; about `theta_1` it is `tau_1 + 4 a^2 theta_1^2 tau_2`, which has no supremum, and
+//! `|theta_1| = 1` stands for all.
+
+use std::ops::Range;
+
+use super::blocks::{self, Kernel};
+use super::{Model, ModelData, Step};
+use crate::job::ColumnSpec;
+use crate::mechanism::LatticeSum;
+
+/// The banana on two declared numeric columns.
+pub(super) struct Banana {
+    names: Vec<String>,
+    /// Centre and half width of each outcome.
+    scales: [(f64, f64); 2],
+    bend: f64,
+    precision: [f64; 2],
+}
+
+impl Banana {
+    /// `bend` is `a`, `precision` the two `tau`.
+    pub(super) fn new(names: Vec<String>, outcomes: [&ColumnSpec; 2], bend: f64, precision: [f64; 2]) -> Self {
+        Self { names, scales: outcomes.map(|column| (column.centre(), column.half_width())), bend, precision }
+    }
+
+    fn mean(&self, theta: &[f64]) -> f64 {
+        theta[1] + self.bend * theta[0] * theta[0]
+    }
+
+    fn check(&self, data: &ModelData, dimensions: bool) {
+        assert!(data.auxiliary.len() == 1 && data.auxiliary[0].len() == data.outcome.len(), "a record has two outcomes");
+        assert!(dimensions, "one value per parameter");
+    }
+}
+
+impl Kernel for Banana {
+    #[inline(always)]
+    fn log_ratios(&self, data: &ModelData, rows: Range<usize>, step: (&[f64], &[f64]), _scratch: &mut [f64], out: &mut [f64]) {
+        let (from, to) = step;
+        // Differences of means, odd in the step, and means of means, symmetric in it.
+        let first = self.precision[0] * (to[0] - from[0]);
+        let second = self.precision[1] * ((to[1] - from[1]) + self.bend * (to[0] - from[0]) * (to[0] + from[0]));
+        let middle = (0.5 * (from[0] + to[0]), 0.5 * (self.mean(from) + self.mean(to)));
+        let [one, two] = self.scales;
+        let (shift_one, shift_two) = (one.0 - middle.0, two.0 - middle.1);
+        let records = data.outcome[rows.clone()].iter().zip(&data.auxiliary[0][rows]);
+        for (out, (x, z)) in out.iter_mut().zip(records) {
+            *out = first * (shift_one + one.1 * x) + second * (shift_two + two.1 * z);
+        }
+    }
+}
+
+impl Model for Banana {
+    fn parameter_names(&self) -> &[String] {
+        &self.names
+    }
+
+    fn bound(&self, _from: &[f64], _to: &[f64]) -> f64 {
+        f64::INFINITY
+    }
+
+    fn information_bound(&self) -> Vec<f64> {
+        let [first, second] = self.precision;
+        vec![first + 4.0 * self.bend * self.bend * second, second]
+    }
+
+    fn lattice_sums(&self, data: &ModelData, steps: &[Step<'_>]) -> Vec<LatticeSum> {
+        self.check(data, steps.iter().all(|step| step.from.len() == 2 && step.to.len() == 2));
+        blocks::lattice_sums(self, data, steps)
+    }
+
+    /// Up to the constant of both normal densities.
+    fn log_likelihood(&self, data: &ModelData, theta: &[f64]) -> f64 {
+        self.check(data, theta.len() == 2);
+        let means = [theta[0], self.mean(theta)];
+        let one = |j: usize, x: f64| {
+            let away = self.scales[j].0 + self.scales[j].1 * x - means[j];
+            -0.5 * self.precision[j] * away * away
+        };
+        data.outcome.iter().zip(&data.auxiliary[0]).map(|(x, z)| one(0, *x) + one(1, *z)).sum()
+    }
+
+    fn to_original(&self, theta: &[f64]) -> Vec<f64> {
+        theta.to_vec()
+    }
+}

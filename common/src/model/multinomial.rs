@@ -1,0 +1,118 @@
+//! The probabilities of a categorical outcome.
+//!
+//! Density of one record, whose outcome is level `k` of K: `log p(k | p) = ln p_k`. A shard holds the level's number, from 0.
+//!
+//! Parameters: one probability per level, named by the levels, without unit; they are positive and add up to 1. Under a Dirichlet prior
+//! the posterior is known exactly.
+//!
+//! Log ratio: `ln(p'_k / p_k)`, one of K public numbers. The public bound is the greatest magnitude among them, the public centre the
+//! middle of them. A record of no level has ratio 0.
+//!
+//! Exponential family: `S` has K - 1 components, `S_j` being 1 where the outcome is level `j` and 0 otherwise; `phi_j = ln(p_j / p_K)`,
+//! `log g = ln p_K`. (With all K indicators a release would cost K instead of K - 1 units.)
+
+use std::ops::Range;
+
+use super::blocks::{self, Kernel};
+use super::exponential_family::{ExponentialFamily, sum_on_lattice};
+use super::ratio_range::RatioRange;
+use super::{Model, ModelData, Step};
+use crate::mechanism::LatticeSum;
+
+/// The probabilities of a declared column's levels.
+pub(super) struct Multinomial {
+    names: Vec<String>,
+}
+
+/// One level's log ratio.
+#[inline(always)]
+fn ratio(from: f64, to: f64) -> f64 {
+    libm::log(to) - libm::log(from)
+}
+
+impl Multinomial {
+    /// `names` are the levels, at least two.
+    pub(super) fn new(names: Vec<String>) -> Self {
+        Self { names }
+    }
+
+    fn ratios(&self, from: &[f64], to: &[f64]) -> RatioRange {
+        RatioRange::of(from.iter().zip(to).map(|(from, to)| ratio(*from, *to)))
+    }
+}
+
+impl Kernel for Multinomial {
+    #[inline(always)]
+    fn log_ratios(&self, data: &ModelData, rows: Range<usize>, step: (&[f64], &[f64]), _scratch: &mut [f64], out: &mut [f64]) {
+        out.fill(0.0);
+        let outcome = &data.outcome[rows];
+        for (level, (from, to)) in step.0.iter().zip(step.1).enumerate() {
+            let (level, ratio) = (level as f64, ratio(*from, *to));
+            for (out, y) in out.iter_mut().zip(outcome) {
+                *out = if *y == level { ratio } else { *out };
+            }
+        }
+    }
+}
+
+impl Model for Multinomial {
+    fn parameter_names(&self) -> &[String] {
+        &self.names
+    }
+
+    fn bound(&self, from: &[f64], to: &[f64]) -> f64 {
+        self.ratios(from, to).bound()
+    }
+
+    fn centre(&self, from: &[f64], to: &[f64]) -> f64 {
+        self.ratios(from, to).centre()
+    }
+
+    fn half_range(&self, from: &[f64], to: &[f64]) -> f64 {
+        self.ratios(from, to).half_range()
+    }
+
+    fn exponential_family(&self) -> Option<&dyn ExponentialFamily> {
+        Some(self)
+    }
+
+    /// About log ratios of the probabilities: `p_k (1 - p_k)`.
+    fn information_bound(&self) -> Vec<f64> {
+        vec![0.25; self.names.len()]
+    }
+
+    fn lattice_sums(&self, data: &ModelData, steps: &[Step<'_>]) -> Vec<LatticeSum> {
+        let levels = self.names.len();
+        assert!(steps.iter().all(|step| step.from.len() == levels && step.to.len() == levels), "one value per parameter");
+        blocks::lattice_sums(self, data, steps)
+    }
+
+    fn log_likelihood(&self, data: &ModelData, theta: &[f64]) -> f64 {
+        let of = |level: f64| theta.iter().enumerate().find(|(k, _)| *k as f64 == level).map_or(0.0, |(_, p)| libm::log(*p));
+        data.outcome.iter().map(|level| of(*level)).sum()
+    }
+
+    fn to_original(&self, theta: &[f64]) -> Vec<f64> {
+        theta.to_vec()
+    }
+}
+
+impl ExponentialFamily for Multinomial {
+    fn ranges(&self) -> Vec<(f64, f64)> {
+        vec![(0.0, 1.0); self.names.len() - 1]
+    }
+
+    fn natural(&self, theta: &[f64]) -> Vec<f64> {
+        let last = libm::log(theta[theta.len() - 1]);
+        theta[..theta.len() - 1].iter().map(|p| libm::log(*p) - last).collect()
+    }
+
+    fn log_normaliser(&self, theta: &[f64]) -> f64 {
+        libm::log(theta[theta.len() - 1])
+    }
+
+    fn statistic_sum(&self, data: &ModelData, component: usize, step: f64, limits: (i64, i64)) -> LatticeSum {
+        let level = component as f64;
+        sum_on_lattice(data.outcome.iter().map(|y| f64::from(u8::from(*y == level))), step, limits)
+    }
+}

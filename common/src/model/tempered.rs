@@ -1,0 +1,89 @@
+//! A model whose likelihood is raised to a power.
+//!
+//! Density of one record: `p(y | theta)^power`, with a known power in (0, 1], without unit. The posterior it gives is wider than the
+//! model's own, and every ratio smaller by the power, so that a budget buys more iterations of it. Source: Heikkilä et al.,
+//! *Differentially private Markov chain Monte Carlo* (2019), sections 2.1 and 4.
+//!
+//! Parameters, columns and units are those of the model. Log ratio, public bound, public centre, natural parameter, log normaliser and
+//! information are the model's times the power.
+
+use super::exponential_family::ExponentialFamily;
+use super::{Model, ModelData, Step, outward};
+use crate::mechanism::LatticeSum;
+
+/// A model and a power on its likelihood.
+pub(super) struct Tempered {
+    model: Box<dyn Model>,
+    power: f64,
+}
+
+impl Tempered {
+    pub(super) fn new(model: Box<dyn Model>, power: f64) -> Self {
+        Self { model, power }
+    }
+}
+
+impl Model for Tempered {
+    fn parameter_names(&self) -> &[String] {
+        self.model.parameter_names()
+    }
+
+    fn bound(&self, from: &[f64], to: &[f64]) -> f64 {
+        outward(self.power * self.model.bound(from, to))
+    }
+
+    fn centre(&self, from: &[f64], to: &[f64]) -> f64 {
+        self.power * self.model.centre(from, to)
+    }
+
+    fn half_range(&self, from: &[f64], to: &[f64]) -> f64 {
+        // The second term covers the rounding of the centre, which may be far from 0.
+        outward(self.power * self.model.half_range(from, to)) + f64::EPSILON * self.centre(from, to).abs()
+    }
+
+    fn exponential_family(&self) -> Option<&dyn ExponentialFamily> {
+        self.model.exponential_family().map(|_| self as &dyn ExponentialFamily)
+    }
+
+    fn information_bound(&self) -> Vec<f64> {
+        self.model.information_bound().into_iter().map(|information| self.power * information).collect()
+    }
+
+    fn lattice_sums(&self, data: &ModelData, steps: &[Step<'_>]) -> Vec<LatticeSum> {
+        let steps: Vec<Step<'_>> = steps.iter().map(|step| Step { power: self.power * step.power, ..*step }).collect();
+        self.model.lattice_sums(data, &steps)
+    }
+
+    fn log_likelihood(&self, data: &ModelData, theta: &[f64]) -> f64 {
+        self.power * self.model.log_likelihood(data, theta)
+    }
+
+    fn to_original(&self, theta: &[f64]) -> Vec<f64> {
+        self.model.to_original(theta)
+    }
+}
+
+/// [`Model::exponential_family`] gives this out only where the model has the form itself.
+impl ExponentialFamily for Tempered {
+    fn ranges(&self) -> Vec<(f64, f64)> {
+        self.family().ranges()
+    }
+
+    fn natural(&self, theta: &[f64]) -> Vec<f64> {
+        self.family().natural(theta).into_iter().map(|phi| self.power * phi).collect()
+    }
+
+    fn log_normaliser(&self, theta: &[f64]) -> f64 {
+        self.power * self.family().log_normaliser(theta)
+    }
+
+    fn statistic_sum(&self, data: &ModelData, component: usize, step: f64, limits: (i64, i64)) -> LatticeSum {
+        self.family().statistic_sum(data, component, step, limits)
+    }
+}
+
+impl Tempered {
+    fn family(&self) -> &dyn ExponentialFamily {
+        self.model.exponential_family().unwrap_or_else(|| unreachable!("only a model of this form is asked"))
+    }
+}

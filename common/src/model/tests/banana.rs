@@ -1,0 +1,46 @@
+use super::*;
+
+const MODEL: &str = "kind = \"banana\"\noutcome = \"y1\"\nsecond_outcome = \"y2\"\na = 20.0\ntau1 = 0.0005\ntau2 = 0.0004";
+const COLUMNS: &str = "y1 = { min = -300, max = 300 }\ny2 = { min = -400, max = 400 }";
+
+pub(super) fn case() -> Case {
+    let case = Case::with("banana", MODEL, COLUMNS, "clip = { slope = 5.0 }", |r, theta| {
+        let (first, second) = (300.0 * r.outcome, 400.0 * r.auxiliary[0]);
+        let mean = theta[1] + 20.0 * theta[0] * theta[0];
+        -0.5 * 0.0005 * (first - theta[0]).powi(2) - 0.5 * 0.0004 * (second - mean).powi(2)
+    });
+    Case { scales: [0.1, 1.0, 3.0, 10.0], ..case }
+}
+
+#[test]
+fn it_needs_a_clip() {
+    let text = |privacy: &str| {
+        format!(
+            "name = \"b\"\nparties = [\"a\"]\n[model]\n{MODEL}\n[columns]\n{COLUMNS}\n[privacy]\nepsilon = 1.0\ndelta = 1e-6\n{privacy}\n"
+        )
+    };
+    for none in ["", "clip = \"auto\""] {
+        let error = JobSpec::parse(&text(none)).unwrap_err();
+        assert!(error.key == "privacy.clip" && error.message.contains("banana") && error.message.contains("slope"), "{error}");
+    }
+    assert!(JobSpec::parse(&text("clip = 0.5")).is_ok());
+    let model = case().model;
+    assert_eq!((model.bound(&[0.0, 0.0], &[1.0, 0.0]), model.centre(&[0.0, 0.0], &[1.0, 0.0])), (f64::INFINITY, 0.0));
+}
+
+#[test]
+fn known_constants_are_checked() {
+    let fault = |from: &str, to: &str| {
+        let text = format!(
+            "name = \"b\"\nparties = [\"a\"]\n[model]\n{}\n[columns]\n{COLUMNS}\n[privacy]\nepsilon = 1.0\ndelta = 1e-6\nclip = 1.0\n",
+            MODEL.replace(from, to)
+        );
+        JobSpec::parse(&text).unwrap_err().key
+    };
+    assert_eq!(fault("tau1 = 0.0005", "tau1 = 0.0"), "model.tau1");
+    assert_eq!(fault("tau2 = 0.0004", "tau2 = inf"), "model.tau2");
+    assert_eq!(fault("a = 20.0\n", "a = nan\n"), "model.a");
+    assert_eq!(fault("a = 20.0\n", ""), "model.a");
+    assert_eq!(fault("second_outcome = \"y2\"\n", ""), "model.second_outcome");
+    assert_eq!(fault("second_outcome = \"y2\"\n", "second_outcome = \"y1\"\n"), "model.second_outcome");
+}

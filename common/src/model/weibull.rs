@@ -1,0 +1,153 @@
+//! Weibull survival times with right censoring.
+//!
+//! Density of one record, time `t` and event `d` (1 where the time is that of the event, 0 where it is that of the last look):
+//! `log p(t, d | k, lambda) = d (ln k + (k - 1) ln t - k ln lambda) - (t / lambda)^k`, up to what does not depend on the parameters. The
+//! time enters in units of its declared maximum `T`, so that `t` lies in `[min / max, 1]`; a shard holds `x` with
+//! `t = (max + min) / (2 max) + x (max - min) / (2 max)`. Its event is the first auxiliary column.
+//!
+//! Parameters: `shape` k > 0, without unit, and `scale` lambda > 0 in units of `T` (in the data's unit of time among the original values).
+//! Source: Kalbfleisch & Prentice, *The Statistical Analysis of Failure Time Data*, 2nd ed., section 3.4; times above 0 only, so the
+//! column's declared minimum must be above 0, and shorter times count as that.
+//!
+//! Log ratio, with `u = ln t`, `b = k ln lambda` and `H(u) = e^(k u - b)`:
+//! `d (Delta ln k - Delta b + u Delta k) - (H'(u) - H(u))`. The second derivative in `u` is `k^2 H - k'^2 H'`, whose greatest magnitude on
+//! an interval is at an end or where `k^3 H = k'^3 H'`. That gives the range over the declared times by branch and bound, for
+//! `d = 0` and `d = 1`, and from it the public bound and the public centre.
+//!
+//! Information, about the logs of the parameters: 1.83 for an uncensored record's shape (pi^2/6 + (1 - gamma)^2), `k^2` for its scale; a shape
+//! of 10 stands for the second, which has no supremum.
+
+use std::ops::Range;
+
+use super::blocks::{self, Kernel};
+use super::elementary::{exp, ln};
+use super::ratio_range::RatioRange;
+use super::{Model, ModelData, Step, envelope};
+use crate::job::ColumnSpec;
+use crate::mechanism::LatticeSum;
+
+/// Weibull survival on a declared time column and an event column.
+pub(super) struct Weibull {
+    names: Vec<String>,
+    /// `t` at `x = 0`, and what one unit of `x` adds to it.
+    middle: f64,
+    half: f64,
+    /// `ln` of the least `t`; that of the greatest is 0.
+    least_log: f64,
+    /// The declared maximum, in the data's unit of time.
+    longest: f64,
+}
+
+/// What a step's ratios are computed from; every difference is odd in the step.
+#[derive(Clone, Copy)]
+struct Constants {
+    shape: (f64, f64),
+    /// `k ln lambda`.
+    offset: (f64, f64),
+    /// `ln k' - ln k`.
+    log_shape: f64,
+}
+
+impl Constants {
+    #[inline(always)]
+    fn new(from: &[f64], to: &[f64]) -> Self {
+        let offset = |theta: &[f64]| theta[0] * libm::log(theta[1]);
+        Self { shape: (from[0], to[0]), offset: (offset(from), offset(to)), log_shape: libm::log(to[0]) - libm::log(from[0]) }
+    }
+
+    /// The log ratio of a record with log time `u`.
+    #[inline(always)]
+    fn ratio(&self, u: f64, event: f64) -> f64 {
+        let (shape, offset) = (self.shape, self.offset);
+        let hazard = (self.log_shape - (offset.1 - offset.0)) + u * (shape.1 - shape.0);
+        let cumulative = exp(shape.1 * u - offset.1) - exp(shape.0 * u - offset.0);
+        event * hazard - cumulative
+    }
+
+    /// The greatest magnitude of the ratio's second derivative in `u` on `[low, high]`.
+    fn curvature(&self, low: f64, high: f64) -> f64 {
+        let at = |u: f64| {
+            let term = |shape: f64, offset: f64| shape * shape * libm::exp(shape * u - offset);
+            (term(self.shape.1, self.offset.1) - term(self.shape.0, self.offset.0)).abs()
+        };
+        // Not a number, or infinite, where the shapes are equal: then the ends have it.
+        let turn = (3.0 * self.log_shape - (self.offset.1 - self.offset.0)) / (self.shape.0 - self.shape.1);
+        let inside = if low < turn && turn < high { at(turn) } else { 0.0 };
+        at(low).max(at(high)).max(inside)
+    }
+}
+
+impl Weibull {
+    /// `time` has a declared minimum above 0.
+    pub(super) fn new(names: Vec<String>, time: &ColumnSpec) -> Self {
+        let longest = time.centre() + time.half_width();
+        let shortest = (time.centre() - time.half_width()).max(f64::EPSILON * longest);
+        let (middle, half) = (time.centre() / longest, time.half_width() / longest);
+        Self { names, middle, half, least_log: libm::log(shortest / longest), longest }
+    }
+
+    fn ratios(&self, from: &[f64], to: &[f64]) -> RatioRange {
+        let constants = Constants::new(from, to);
+        let curvature = |low, high| constants.curvature(low, high);
+        let of = |event: f64| envelope::range(self.least_log, 0.0, |u| constants.ratio(u, event), curvature);
+        of(0.0).hull(of(1.0))
+    }
+
+    fn check(&self, data: &ModelData, dimensions: bool) {
+        assert!(data.auxiliary.len() == 1 && data.auxiliary[0].len() == data.outcome.len(), "a time has its event");
+        assert!(dimensions, "one value per parameter");
+    }
+}
+
+impl Kernel for Weibull {
+    #[inline(always)]
+    fn log_ratios(&self, data: &ModelData, rows: Range<usize>, step: (&[f64], &[f64]), _scratch: &mut [f64], out: &mut [f64]) {
+        let constants = Constants::new(step.0, step.1);
+        let records = data.outcome[rows.clone()].iter().zip(&data.auxiliary[0][rows]);
+        for (out, (x, event)) in out.iter_mut().zip(records) {
+            *out = constants.ratio(ln(self.middle + self.half * x), *event);
+        }
+    }
+}
+
+impl Model for Weibull {
+    fn parameter_names(&self) -> &[String] {
+        &self.names
+    }
+
+    fn bound(&self, from: &[f64], to: &[f64]) -> f64 {
+        self.ratios(from, to).bound()
+    }
+
+    fn centre(&self, from: &[f64], to: &[f64]) -> f64 {
+        self.ratios(from, to).centre()
+    }
+
+    fn half_range(&self, from: &[f64], to: &[f64]) -> f64 {
+        self.ratios(from, to).half_range()
+    }
+
+    fn information_bound(&self) -> Vec<f64> {
+        vec![1.83, 100.0]
+    }
+
+    fn lattice_sums(&self, data: &ModelData, steps: &[Step<'_>]) -> Vec<LatticeSum> {
+        self.check(data, steps.iter().all(|step| step.from.len() == 2 && step.to.len() == 2));
+        blocks::lattice_sums(self, data, steps)
+    }
+
+    /// Up to `-sum d ln t`.
+    fn log_likelihood(&self, data: &ModelData, theta: &[f64]) -> f64 {
+        self.check(data, theta.len() == 2);
+        let (shape, log_scale) = (theta[0], libm::log(theta[1]));
+        let one = |(x, event): (&f64, &f64)| {
+            let z = shape * (libm::log(self.middle + self.half * x) - log_scale);
+            event * (libm::log(shape) + z) - libm::exp(z)
+        };
+        data.outcome.iter().zip(&data.auxiliary[0]).map(one).sum()
+    }
+
+    fn to_original(&self, theta: &[f64]) -> Vec<f64> {
+        vec![theta[0], self.longest * theta[1]]
+    }
+}
