@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use conclave_proto::error::{ErrorCode, Fault};
 
-use crate::{account, ca, demo, draws, jobs, submit, verify_ledger};
+use crate::{account, ca, demo, draws, jobs, plan, rehearse, submit, verify_ledger};
 
 const ABOUT: &str = "One Bayesian posterior from several data owners who never show their records";
 
@@ -21,7 +21,11 @@ Try it:
   conclave demo                                   three data owners on this machine, under a minute
   conclave account --epsilon 3 --delta 1e-6       what a privacy budget buys
 
-A job of your own, against daemons that run already:
+A job of your own, before anything is spent:
+  conclave plan job.toml
+  conclave rehearse job.toml --data a.csv --data b.csv
+
+And against daemons that run already:
   export CONCLAVE_COORDINATOR=https://coordinator.example CONCLAVE_IDENTITY=identity/
   conclave submit job.toml --wait
   conclave jobs
@@ -40,6 +44,8 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Demo(demo::DemoArgs),
+    Plan(plan::PlanArgs),
+    Rehearse(rehearse::RehearseArgs),
     Account(account::AccountArgs),
     Submit(submit::SubmitArgs),
     Jobs(jobs::JobsArgs),
@@ -63,6 +69,8 @@ pub(crate) fn run(args: Vec<OsString>) -> Result<ExitCode, Fault> {
     };
     match cli.command {
         Command::Demo(args) => block_on(demo::run(args)),
+        Command::Plan(args) => plan::run(&args),
+        Command::Rehearse(args) => rehearse::run(&args),
         Command::Account(args) => account::run(&args),
         Command::Submit(args) => block_on(submit::run(args)),
         Command::Jobs(args) => block_on(jobs::list(args)),

@@ -14,6 +14,8 @@ mod files;
 mod follow;
 mod jobs;
 mod output;
+mod plan;
+mod rehearse;
 mod result;
 mod submit;
 mod table;

@@ -9,6 +9,8 @@ pub mod diagnostics;
 pub mod job;
 pub mod mechanism;
 pub mod model;
+pub mod planner;
 pub mod prior;
+pub mod rehearsal;
 pub mod sampler;
 pub mod transform;

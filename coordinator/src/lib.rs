@@ -14,12 +14,12 @@ mod config;
 mod driver;
 mod error;
 mod hub;
-mod result;
+pub mod result;
 mod server;
-mod spending;
+pub mod spending;
 mod status;
 mod store;
-mod zarr;
+pub mod zarr;
 
 use std::future::Future;
 use std::net::SocketAddr;

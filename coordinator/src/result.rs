@@ -1,18 +1,20 @@
 //! The finished run's object: posterior, spending, warnings.
 
+use std::path::Path;
+
 use conclave_common::diagnostics::{self, Summary, Verdict};
+use conclave_common::job::JobSpec;
 use conclave_common::model;
 use conclave_common::sampler::Holding;
 use serde::Serialize;
 
-use crate::driver::Job;
 use crate::spending::Spent;
 use crate::zarr::DrawStore;
 
 /// What ended a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum StoppedBy {
+pub enum StoppedBy {
     /// All draws are made.
     Draws,
     /// A party's budget.
@@ -25,7 +27,7 @@ pub(crate) enum StoppedBy {
 
 /// What the driver knows at the end, besides the draws.
 #[derive(Debug, Clone)]
-pub(crate) struct Outcome {
+pub struct Outcome {
     /// What ended the run.
     pub stopped_by: StoppedBy,
     /// The party whose budget did.
@@ -40,7 +42,7 @@ pub(crate) struct Outcome {
 
 /// A party's share in the outcome.
 #[derive(Debug, Clone)]
-pub(crate) struct PartyOutcome {
+pub struct PartyOutcome {
     /// Name.
     pub name: String,
     /// What it holds; `None` where it never opened the job.
@@ -51,7 +53,7 @@ pub(crate) struct PartyOutcome {
 
 /// The JSON object of a finished run.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct RunResult {
+pub struct RunResult {
     /// UUID.
     pub job: String,
     /// The analyst's name for it.
@@ -79,8 +81,8 @@ pub(crate) struct RunResult {
     pub posterior_original: Vec<PosteriorRow>,
     /// Spending.
     pub parties: Vec<PartyRow>,
-    /// The coordinator's Zarr store.
-    pub draws: String,
+    /// The Zarr store, on the machine that ran the chains.
+    pub draws: Option<String>,
     /// `warnings`, what to beware of in sentences; `mcse_to_sd` and `budget_error`, what too little budget adds to the spread.
     #[serde(flatten)]
     pub verdict: Verdict,
@@ -88,15 +90,17 @@ pub(crate) struct RunResult {
 
 /// One parameter's summary. Numbers that don't exist (R-hat of too few draws) are `null`.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct PosteriorRow {
+pub struct PosteriorRow {
+    /// The parameter.
     pub name: String,
+    /// Its figures.
     #[serde(flatten)]
     pub summary: Summary,
 }
 
 /// One party's spending.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct PartyRow {
+pub struct PartyRow {
     /// Name.
     pub name: String,
     /// Cleaned record count; `null` where it is not public.
@@ -122,15 +126,17 @@ pub(crate) struct PartyRow {
 
 impl RunResult {
     /// The object as JSON on one line.
-    pub(crate) fn to_json(&self) -> String {
+    pub fn to_json(&self) -> String {
         // Plain structs of numbers and strings: serialising them can't fail.
         serde_json::to_string(self).unwrap_or_default()
     }
 }
 
 /// Summarises a run. Takes a moment: not for a thread that has to answer.
-pub(crate) fn build(job: &Job, draws: &DrawStore, outcome: &Outcome) -> RunResult {
-    let spec = &job.spec;
+///
+/// `job` is the run's id and `path` where its draws are.
+#[must_use]
+pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, outcome: &Outcome) -> RunResult {
     let model = model::build(spec);
     let names = model.parameter_names();
     let posterior: Vec<PosteriorRow> =
@@ -156,7 +162,7 @@ pub(crate) fn build(job: &Job, draws: &DrawStore, outcome: &Outcome) -> RunResul
         epsilon_zcdp: party.spent.epsilon_zcdp(budget),
     });
     RunResult {
-        job: job.id.to_string(),
+        job: job.to_owned(),
         name: spec.name.clone(),
         algorithm: spec.algorithm.as_str(),
         iterations: outcome.iterations,
@@ -170,7 +176,7 @@ pub(crate) fn build(job: &Job, draws: &DrawStore, outcome: &Outcome) -> RunResul
         posterior,
         posterior_original: posterior_original.collect(),
         parties: parties.collect(),
-        draws: job.draws.display().to_string(),
+        draws: path.map(|path| path.display().to_string()),
     }
 }
 

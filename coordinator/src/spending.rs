@@ -7,7 +7,7 @@ use conclave_common::sampler::Round;
 
 /// Releases and their cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Spent {
+pub struct Spent {
     /// Releases: one per chain and round.
     pub queries: u64,
     /// Sum of charges, in units of 2^-48 of mu squared.
@@ -19,7 +19,7 @@ impl Spent {
     ///
     /// # Errors
     /// A sentence, where the model gives no bound and the job no clip, or a charge overflows.
-    pub(crate) fn of_round(round: &Round, model: &dyn Model, spec: &JobSpec, unit: PrivacyUnit) -> Result<Self, String> {
+    pub fn of_round(round: &Round, model: &dyn Model, spec: &JobSpec, unit: PrivacyUnit) -> Result<Self, String> {
         let mut spent = Self::default();
         for query in &round.queries {
             let question = Question::new(model, spec, unit, query.kind, (&query.from, &query.to)).map_err(|e| e.to_string())?;
@@ -31,17 +31,17 @@ impl Spent {
 
     /// The sum; a total beyond 64 bits, which no party would have granted, stays at the top.
     #[must_use]
-    pub(crate) fn plus(self, other: Self) -> Self {
+    pub fn plus(self, other: Self) -> Self {
         Self { queries: self.queries.saturating_add(other.queries), units: self.units.saturating_add(other.units) }
     }
 
     /// Mu squared.
-    pub(crate) fn mu_squared(self) -> f64 {
+    pub fn mu_squared(self) -> f64 {
         accounting::mu_squared(self.units)
     }
 
     /// Epsilon at the budget's delta, by Gaussian differential privacy.
-    pub(crate) fn epsilon(self, budget: &Budget) -> f64 {
+    pub fn epsilon(self, budget: &Budget) -> f64 {
         match self.units {
             0 => 0.0,
             _ => gaussian_dp::epsilon(self.mu_squared().sqrt(), budget.delta),
@@ -49,7 +49,7 @@ impl Spent {
     }
 
     /// Epsilon at the budget's delta by zero-concentrated differential privacy: looser, and rigorous by another road.
-    pub(crate) fn epsilon_zcdp(self, budget: &Budget) -> f64 {
+    pub fn epsilon_zcdp(self, budget: &Budget) -> f64 {
         match self.units {
             0 => 0.0,
             _ => zcdp::epsilon(self.mu_squared() / 2.0, budget.delta),

@@ -104,7 +104,7 @@ impl Budget {
 }
 
 /// The largest count for which `fits` holds, where it holds for 0 and, once false, stays false. Saturates at 2^62.
-fn largest_count(fits: impl Fn(u64) -> bool) -> u64 {
+pub(crate) fn largest_count(fits: impl Fn(u64) -> bool) -> u64 {
     let mut over = 1_u64;
     while fits(over) {
         if over >= 1 << 62 {

@@ -77,6 +77,26 @@ pub struct JobSpec {
     pub sampler: SamplerSpec,
     /// What the job may spend at each party, and how it is noised.
     pub privacy: PrivacySpec,
+    /// What the analyst guesses of the data. Only the planner reads it.
+    pub plan: Option<PlanSpec>,
+}
+
+/// `[plan]`: guesses of what can't be known before a run.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PlanSpec {
+    /// Records per party, in the job's order.
+    pub records: Option<Vec<u64>>,
+    /// The posterior, per parameter in the model's order, on the scale that priors are declared on.
+    pub posterior: Option<Vec<Moments>>,
+}
+
+/// A guess of one parameter's posterior.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Moments {
+    /// Mean.
+    pub mean: f64,
+    /// Standard deviation, above 0.
+    pub sd: f64,
 }
 
 /// Which algorithm of Yıldırım, *On the use of penalty MCMC for differential privacy*, a job runs.
@@ -129,6 +149,8 @@ pub struct SamplerSpec {
     pub radius: Radius,
     /// Whether the warm-up turns the moves into the posterior's principal axes.
     pub rotate: bool,
+    /// Half width of the factor around 1 on a one-coordinate radius, in [0, 0.5]. With 0 such a walk only reaches a lattice of points.
+    pub jitter: f64,
     /// Seed of proposals and decisions; never of noise.
     pub seed: u64,
     /// Share of the job's budget (as mu²) for finding the mode, in [0, 1).

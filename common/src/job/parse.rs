@@ -2,6 +2,7 @@
 
 mod model;
 mod parameters;
+mod plan;
 mod regression;
 mod sampler;
 
@@ -47,7 +48,8 @@ pub(super) fn parse(text: &str) -> Result<JobSpec, JobError> {
     )?;
     let privacy = privacy(&raw.privacy, sampler.proposal, parties.len())?;
     bounded(&model, &privacy)?;
-    Ok(JobSpec { name: raw.name, algorithm, parties, model, power, columns, priors, support, sampler, privacy })
+    let plan = raw.plan.map(|plan| plan::plan(plan, &parties, &names)).transpose()?;
+    Ok(JobSpec { name: raw.name, algorithm, parties, model, power, columns, priors, support, sampler, privacy, plan })
 }
 
 fn algorithm(name: &str) -> Result<Algorithm, JobError> {

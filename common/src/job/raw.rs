@@ -42,7 +42,10 @@ pub(super) const KEYS: Keys = Keys::Table(&[
             ("chains", Keys::Any),
             ("draws", Keys::Any),
             ("warmup", Keys::Table(&[("until_rhat", Keys::Any), ("max", Keys::Any)])),
-            ("proposal", Keys::Table(&[("kind", Keys::Any), ("radius", Keys::Any), ("rotate", Keys::Any)])),
+            (
+                "proposal",
+                Keys::Table(&[("kind", Keys::Any), ("radius", Keys::Any), ("rotate", Keys::Any), ("jitter", Keys::Any)]),
+            ),
             ("seed", Keys::Any),
             ("locate_share", Keys::Any),
             ("start", Keys::Any),
@@ -56,6 +59,13 @@ pub(super) const KEYS: Keys = Keys::Table(&[
             ("delta", Keys::Any),
             ("noise_sd", Keys::Any),
             ("clip", Keys::Table(&[("slope", Keys::Any)])),
+        ]),
+    ),
+    (
+        "plan",
+        Keys::Table(&[
+            ("records", Keys::Any),
+            ("posterior", Keys::Named(&Keys::Table(&[("mean", Keys::Any), ("sd", Keys::Any)]))),
         ]),
     ),
 ]);
@@ -75,6 +85,7 @@ pub(super) struct RawJob {
     #[serde(default)]
     pub sampler: RawSampler,
     pub privacy: RawPrivacy,
+    pub plan: Option<RawPlan>,
 }
 
 fn penalty() -> String {
@@ -196,11 +207,12 @@ pub(super) struct RawProposal {
     pub kind: String,
     pub radius: RawRadius,
     pub rotate: bool,
+    pub jitter: f64,
 }
 
 impl Default for RawProposal {
     fn default() -> Self {
-        Self { kind: "guided".to_owned(), radius: RawRadius::Word("auto".to_owned()), rotate: false }
+        Self { kind: "guided".to_owned(), radius: RawRadius::Word("auto".to_owned()), rotate: false, jitter: 0.1 }
     }
 }
 
@@ -233,4 +245,24 @@ pub(super) enum RawClip {
 pub(super) enum AutoOr {
     Word(String),
     Value(f64),
+}
+
+#[derive(Deserialize)]
+pub(super) struct RawPlan {
+    pub records: Option<RawRecords>,
+    #[serde(default)]
+    pub posterior: BTreeMap<String, RawMoments>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub(super) enum RawRecords {
+    All(i64),
+    Each(BTreeMap<String, i64>),
+}
+
+#[derive(Deserialize)]
+pub(super) struct RawMoments {
+    pub mean: f64,
+    pub sd: f64,
 }

@@ -104,6 +104,12 @@ fn every_fault_names_its_key() {
         ),
         ("[privacy]", "[prior]\nagee = \"normal(0, 1)\"\n[privacy]", "prior.agee", "did you mean `age`"),
         ("[privacy]", "[parameters]\nage = { min = 1, max = 0 }\n[privacy]", "parameters.age", "min < max"),
+        ("chains = 4", "chains = 4\nproposal = { kind = \"guided\", jitter = 0.6 }", "sampler.proposal.jitter", "0 to 0.5"),
+        ("[privacy]", "[plan]\nrecords = 0\n[privacy]", "plan.records", "at least 1"),
+        ("[privacy]", "[plan.records]\nhospital-a = 5\n[privacy]", "plan.records", "hospital-b"),
+        ("[privacy]", "[plan.records]\nhospital-z = 5\n[privacy]", "plan.records.hospital-z", "did you mean"),
+        ("[privacy]", "[plan.posterior]\nage = { mean = 0, sd = 1 }\n[privacy]", "plan.posterior", "intercept"),
+        ("[privacy]", "[plan.posterior]\nagee = { mean = 0, sd = 1 }\n[privacy]", "plan.posterior.agee", "did you mean `age`"),
         ("name = \"readmission\"", "name = \"readmission\"\nalgorithm = \"penalty-exp-family\"", "algorithm", "not built yet"),
     ];
     for (from, to, key, word) in cases {

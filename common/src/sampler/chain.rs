@@ -34,7 +34,7 @@ impl Chain {
     pub(super) fn new(spec: &JobSpec, space: &Space, id: u32, u: Vec<f64>) -> Self {
         let mut rng = ChaCha20Rng::seed_from_u64(spec.sampler.seed);
         rng.set_stream(u64::from(id));
-        let walk = Walk::new(spec.sampler.proposal, u.len(), &mut rng);
+        let walk = Walk::new(spec.sampler.proposal, spec.sampler.jitter, u.len(), &mut rng);
         let theta = space.theta_inside(spec, &u);
         Self { id, at: Point { u, theta }, rng, walk, proposed: None, accepted: false, log_alpha: f64::NEG_INFINITY }
     }

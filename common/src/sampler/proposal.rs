@@ -12,8 +12,6 @@ use crate::job::{Interval, ProposalKind};
 const ONE_COORDINATE: f64 = 0.44;
 /// The same for a joint Gaussian step, before division by √d.
 const JOINT: f64 = 0.6;
-/// Half width of the factor on a one-coordinate radius: a walk of one fixed length would only reach a lattice of points.
-const JITTER: f64 = 0.1;
 /// Where a truncated walk is cut off, in radii.
 const TRUNCATION: f64 = 2.0;
 
@@ -69,12 +67,14 @@ pub(super) struct Walk {
     direction: usize,
     /// One sign per direction (guided only): with one sign for all of them the walk mixes a third slower.
     signs: Vec<f64>,
+    /// Half width of the factor on a one-coordinate radius: a walk of one fixed length would only reach a lattice of points.
+    jitter: f64,
 }
 
 impl Walk {
-    pub(super) fn new<R: Rng>(kind: ProposalKind, dimension: usize, rng: &mut R) -> Self {
+    pub(super) fn new<R: Rng>(kind: ProposalKind, jitter: f64, dimension: usize, rng: &mut R) -> Self {
         let signs = (0..dimension).map(|_| random_sign(rng)).collect();
-        Self { kind, direction: 0, signs }
+        Self { kind, direction: 0, signs, jitter }
     }
 
     /// The proposed coordinates for the current ones.
@@ -82,8 +82,8 @@ impl Walk {
         let mut to = u.to_vec();
         let k = self.direction;
         match self.kind {
-            ProposalKind::Guided => frame.step(&mut to, k, self.signs[k] * jittered(frame.radii[k], rng)),
-            ProposalKind::Componentwise => frame.step(&mut to, k, random_sign(rng) * jittered(frame.radii[k], rng)),
+            ProposalKind::Guided => frame.step(&mut to, k, self.signs[k] * self.jittered(frame.radii[k], rng)),
+            ProposalKind::Componentwise => frame.step(&mut to, k, random_sign(rng) * self.jittered(frame.radii[k], rng)),
             ProposalKind::RandomWalk => {
                 for (k, r) in frame.radii.iter().enumerate() {
                     let z: f64 = StandardNormal.sample(rng);
@@ -99,6 +99,10 @@ impl Walk {
         to
     }
 
+    fn jittered<R: Rng>(&self, radius: f64, rng: &mut R) -> f64 {
+        if self.jitter > 0.0 { radius * rng.random_range(1.0 - self.jitter..1.0 + self.jitter) } else { radius }
+    }
+
     /// Books the decision: a guided walk turns round in the direction that was refused, and only there.
     pub(super) fn decided(&mut self, accepted: bool) {
         if !accepted {
@@ -106,10 +110,6 @@ impl Walk {
         }
         self.direction = (self.direction + 1) % self.signs.len();
     }
-}
-
-fn jittered<R: Rng>(radius: f64, rng: &mut R) -> f64 {
-    radius * rng.random_range(1.0 - JITTER..1.0 + JITTER)
 }
 
 fn random_sign<R: Rng>(rng: &mut R) -> f64 {
@@ -139,7 +139,7 @@ mod tests {
         let mut rng = ChaCha20Rng::seed_from_u64(1);
         let frame = Frame::axes(vec![0.5, 2.0]);
         for (kind, beyond) in [(ProposalKind::TruncatedWalk, false), (ProposalKind::RandomWalk, true)] {
-            let walk = Walk::new(kind, 2, &mut rng);
+            let walk = Walk::new(kind, 0.1, 2, &mut rng);
             let moves: Vec<Vec<f64>> = (0..10_000).map(|_| walk.propose(&[0.0, 0.0], &frame, &mut rng)).collect();
             assert_eq!(moves.iter().any(|m| m[0].abs() >= 1.0 || m[1].abs() >= 4.0), beyond);
             // Both ways alike: 10,000 signs differ by less than 5 sd of a fair coin's.
@@ -153,7 +153,7 @@ mod tests {
         let mut rng = ChaCha20Rng::seed_from_u64(1);
         let frame = Frame::along(ProposalKind::Guided, vec![vec![3.0, 4.0], vec![-4.0, 3.0]]);
         assert!(frame.radii.iter().all(|r| (r - 5.0 * ONE_COORDINATE).abs() < 1e-12));
-        let mut walk = Walk::new(ProposalKind::Guided, 2, &mut rng);
+        let mut walk = Walk::new(ProposalKind::Guided, 0.1, 2, &mut rng);
         let first = walk.propose(&[0.0, 0.0], &frame, &mut rng);
         assert!((first[0] * 4.0 - first[1] * 3.0).abs() < 1e-12 && first[0].hypot(first[1]) > 0.9 * frame.radii[0]);
         walk.decided(true);

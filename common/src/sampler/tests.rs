@@ -139,7 +139,7 @@ fn an_unpublished_count_is_guessed_or_named() {
 #[test]
 fn a_guided_walk_turns_only_the_refused_coordinate() {
     let mut rng = rand_chacha::ChaCha20Rng::seed_from_u64(3);
-    let mut walk = proposal::Walk::new(crate::job::ProposalKind::Guided, 3, &mut rng);
+    let mut walk = proposal::Walk::new(crate::job::ProposalKind::Guided, 0.1, 3, &mut rng);
     let direction =
         |walk: &proposal::Walk, rng: &mut _, j: usize| walk.propose(&[0.0; 3], &Frame::axes(vec![1.0; 3]), rng)[j].signum();
     let first: Vec<f64> = (0..3)

@@ -152,7 +152,7 @@ impl Driver {
                 .collect(),
         };
         let summarised = tokio::task::spawn_blocking(move || {
-            let result = result::build(&job, &draws, &outcome);
+            let result = result::build(&job.spec, &job.id, Some(&job.draws), &draws, &outcome);
             if let Err(error) = draws.finish(&attributes::at_end(&job, &result)) {
                 tracing::error!(job = %job.id, %error, "the draws' attributes were not written");
             }

@@ -7,9 +7,12 @@
 //!   warmup_posterior/     the same for the warm-up
 //!   warmup_sample_stats/
 //! ```
-//! Each group carries int64 coordinates `chain` and `draw`.
+//! Each group carries int64 coordinates `chain` and `draw`, and as attributes who made it; the root's attributes tell job, seed,
+//! noise and spending. There is no `lp`: nobody knows the log density, which is what the noise is for. `log_alpha` is what a decision
+//! was made on, the noisy log acceptance ratio with penalty and prior.
 
 mod array;
+pub mod attributes;
 mod name;
 
 use std::io;
@@ -20,13 +23,13 @@ use serde_json::{Map, Value};
 #[cfg(test)]
 use array::CHUNK;
 use array::{Array, write_group};
-pub(crate) use name::encode;
+pub use name::encode;
 
 const CHAIN_DRAW: &[&str] = &["chain", "draw"];
 
 /// What one chain did in one round.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Row {
+pub struct Row {
     /// Chain, from 0.
     pub chain: usize,
     /// Whether it belongs to the warm-up.
@@ -43,7 +46,7 @@ pub(crate) struct Row {
 
 /// The store of one job, held in memory whole and on disk up to the last flush.
 #[derive(Debug)]
-pub(crate) struct DrawStore {
+pub struct DrawStore {
     root: PathBuf,
     sampling: Section,
     warmup: Section,
@@ -54,22 +57,30 @@ impl DrawStore {
     ///
     /// # Errors
     /// The file system's.
-    pub(crate) fn create(root: &Path, chains: usize, parameters: &[String], attributes: &Map<String, Value>) -> io::Result<Self> {
+    pub fn create(root: &Path, chains: usize, parameters: &[String], attributes: &Map<String, Value>) -> io::Result<Self> {
         match std::fs::remove_dir_all(root) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
             _ => {}
         }
         write_group(root, attributes)?;
-        let store = Self {
-            root: root.to_owned(),
-            sampling: Section::create(root, "", chains, parameters)?,
-            warmup: Section::create(root, "warmup_", chains, parameters)?,
-        };
+        let store = Self::in_memory(root, chains, parameters);
+        store.sampling.begin()?;
+        store.warmup.begin()?;
         Ok(store)
     }
 
+    /// A store that touches no disk as long as nobody flushes it.
+    #[must_use]
+    pub fn in_memory(root: &Path, chains: usize, parameters: &[String]) -> Self {
+        Self {
+            root: root.to_owned(),
+            sampling: Section::new(root, "", chains, parameters),
+            warmup: Section::new(root, "warmup_", chains, parameters),
+        }
+    }
+
     /// Adds a draw. Nothing is written before [`Self::flush`].
-    pub(crate) fn push(&mut self, row: &Row) {
+    pub fn push(&mut self, row: &Row) {
         let section = if row.warmup { &mut self.warmup } else { &mut self.sampling };
         section.push(row);
     }
@@ -78,7 +89,7 @@ impl DrawStore {
     ///
     /// # Errors
     /// The file system's.
-    pub(crate) fn flush(&mut self) -> io::Result<()> {
+    pub fn flush(&mut self) -> io::Result<()> {
         self.warmup.flush()?;
         self.sampling.flush()
     }
@@ -87,25 +98,25 @@ impl DrawStore {
     ///
     /// # Errors
     /// The file system's.
-    pub(crate) fn finish(&mut self, attributes: &Map<String, Value>) -> io::Result<()> {
+    pub fn finish(&mut self, attributes: &Map<String, Value>) -> io::Result<()> {
         self.flush()?;
         write_group(&self.root, attributes)
     }
 
     /// Kept draws of every chain, warm-up left out: the shortest chain's count.
-    pub(crate) fn kept(&self) -> usize {
+    pub fn kept(&self) -> usize {
         self.sampling.accepted.len()
     }
 
     /// Parameter `index`'s kept draws, one slice per chain, all of length [`Self::kept`].
-    pub(crate) fn samples(&self, index: usize) -> Vec<&[f64]> {
+    pub fn samples(&self, index: usize) -> Vec<&[f64]> {
         let kept = self.kept();
         let array = &self.sampling.theta[index];
         (0..self.sampling.chains).map(|chain| &array.row(chain)[..kept]).collect()
     }
 
     /// Share of kept draws whose proposal was accepted; 0 before the first.
-    pub(crate) fn acceptance_rate(&self) -> f64 {
+    pub fn acceptance_rate(&self) -> f64 {
         let rows = (0..self.sampling.chains).map(|chain| self.sampling.accepted.row(chain));
         let (mut accepted, mut all) = (0u64, 0u64);
         for row in rows {
@@ -127,23 +138,18 @@ struct Section {
     iteration: Array<i64>,
     /// The `draw` coordinate of the two groups.
     draw: [Array<i64>; 2],
+    /// Folders of the two groups.
+    groups: [PathBuf; 2],
 }
 
 impl Section {
-    fn create(root: &Path, prefix: &str, chains: usize, parameters: &[String]) -> io::Result<Self> {
+    fn new(root: &Path, prefix: &str, chains: usize, parameters: &[String]) -> Self {
         let posterior = root.join(format!("{prefix}posterior"));
         let stats = root.join(format!("{prefix}sample_stats"));
-        for folder in [&posterior, &stats] {
-            write_group(folder, &Map::new())?;
-            let mut chain = Array::new(folder.join("chain"), &["chain"], 1);
-            (0..chains).for_each(|c| chain.push(0, c as i64));
-            chain.flush_chunks()?;
-            chain.write_metadata(chains)?;
-        }
         let theta = parameters.iter().enumerate().map(|(i, parameter)| {
             Array::new(posterior.join(encode(parameter, i)), CHAIN_DRAW, chains).attribute("parameter", parameter.as_str())
         });
-        let section = Self {
+        Self {
             chains,
             flushed: 0,
             theta: theta.collect(),
@@ -151,9 +157,20 @@ impl Section {
             log_alpha: Array::new(stats.join("log_alpha"), CHAIN_DRAW, chains),
             iteration: Array::new(stats.join("iteration"), CHAIN_DRAW, chains),
             draw: [&posterior, &stats].map(|folder| Array::new(folder.join("draw"), &["draw"], 1)),
-        };
-        section.write_metadata(0)?;
-        Ok(section)
+            groups: [posterior, stats],
+        }
+    }
+
+    /// Writes the empty section.
+    fn begin(&self) -> io::Result<()> {
+        for folder in &self.groups {
+            write_group(folder, &attributes::made_by())?;
+            let mut chain = Array::new(folder.join("chain"), &["chain"], 1);
+            (0..self.chains).for_each(|c| chain.push(0, c as i64));
+            chain.flush_chunks()?;
+            chain.write_metadata(self.chains)?;
+        }
+        self.write_metadata(0)
     }
 
     fn push(&mut self, row: &Row) {

@@ -6,14 +6,15 @@ const LONGEST: usize = 120;
 
 /// The folder name of the `index`-th array, called `name`.
 ///
-/// Anything outside `[A-Za-z0-9_.-]` is percent-encoded, and so is a first character that would make the name hidden,
+/// Anything outside `A-Za-z0-9_.-[]` is percent-encoded, and so is a first character that would make the name hidden,
 /// reserved (Zarr v3 core, "Node names", reserves a leading `__`) or that of a coordinate. A name too long for a
 /// file system is cut and told apart by its index.
-pub(crate) fn encode(name: &str, index: usize) -> String {
+#[must_use]
+pub fn encode(name: &str, index: usize) -> String {
     let mut out = String::with_capacity(name.len());
     let first_unsafe = TAKEN.contains(&name) || name.starts_with('.') || name.starts_with("__");
     for (i, byte) in name.bytes().enumerate() {
-        let plain = byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
+        let plain = byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-' | b'[' | b']');
         if plain && !(i == 0 && first_unsafe) {
             out.push(char::from(byte));
         } else {
@@ -35,6 +36,7 @@ mod tests {
     fn safe_and_distinct() {
         assert_eq!(encode("age", 0), "age");
         assert_eq!(encode("prior_visits-2.x", 0), "prior_visits-2.x");
+        assert_eq!(encode("ward[b]", 0), "ward[b]");
         assert_eq!(encode("a b/ç", 0), "a%20b%2F%C3%A7");
         assert_eq!(encode("..", 0), "%2E.");
         assert_eq!(encode(".tmp", 0), "%2Etmp");

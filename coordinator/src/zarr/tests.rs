@@ -85,3 +85,15 @@ fn made_anew_over_an_older_store() {
     store(&root);
     assert!(!root.join("posterior/age/c").exists());
 }
+
+#[test]
+fn every_group_names_its_maker() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("job.zarr");
+    store(&root);
+    for group in ["posterior", "sample_stats", "warmup_posterior", "warmup_sample_stats"] {
+        let text = std::fs::read(root.join(group).join("zarr.json")).unwrap();
+        let metadata: Value = serde_json::from_slice(&text).unwrap();
+        assert_eq!(metadata["attributes"]["inference_library"], "conclave", "{group}");
+    }
+}

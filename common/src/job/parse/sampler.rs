@@ -46,11 +46,30 @@ pub(super) fn sampler(raw: RawSampler, parameters: &Parameters<'_>) -> Result<Sa
     }
     let radius = radius(raw.proposal.radius, parameters)?;
     let rotate = raw.proposal.rotate;
+    let jitter = raw.proposal.jitter;
+    if !(0.0..=0.5).contains(&jitter) {
+        return Err(JobError::new(
+            "sampler.proposal.jitter",
+            format!("must be from 0 to 0.5, a share of the radius, not {jitter}"),
+        ));
+    }
     if rotate {
         rotation(proposal, &radius, warmup)?;
     }
     let records_guess = raw.records_guess.map(records_guess).transpose()?;
-    Ok(SamplerSpec { chains, draws, warmup, proposal, radius, rotate, seed: raw.seed, locate_share, start, records_guess })
+    Ok(SamplerSpec {
+        chains,
+        draws,
+        warmup,
+        proposal,
+        radius,
+        rotate,
+        jitter,
+        seed: raw.seed,
+        locate_share,
+        start,
+        records_guess,
+    })
 }
 
 fn records_guess(value: i64) -> Result<u64, JobError> {

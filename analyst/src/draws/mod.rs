@@ -1,5 +1,9 @@
 //! `conclave draws`: a job's draws, fetched to this machine.
 
+mod cmdstan;
+pub(crate) mod store;
+mod table;
+
 use std::fs::File;
 use std::io::Write;
 use std::path::{Component, Path, PathBuf};
@@ -14,13 +18,18 @@ use crate::client::Connection;
 use crate::files;
 use crate::output::say;
 use crate::table::thousands;
+use store::Draws;
 
 /// Fetch a job's draws
 ///
-/// The Zarr v3 store opens with xarray or zarr-python: arrays by chain and draw, on the scale of the priors. A job that
-/// still runs gives the draws made so far.
+/// zarr: a Zarr v3 store in ArviZ's layout, for xarray.open_datatree. csv: a folder of CmdStan files, one per chain, for
+/// cmdstanpy.from_csv and arviz.from_cmdstan. parquet: one table with a row per chain and draw. All are on the scale of the
+/// priors and hold the warm-up apart. A job that still runs gives the draws made so far.
 #[derive(Args)]
-#[command(after_help = "Example:\n  conclave draws JOB --format zarr --out draws/")]
+#[command(
+    after_help = "Examples:\n  conclave draws JOB --format zarr --out draws.zarr\n  conclave draws JOB --format csv --out \
+    draws/\n  conclave draws JOB --format parquet --out draws.parquet"
+)]
 pub(crate) struct DrawsArgs {
     /// The job's id, as `conclave jobs` shows it
     #[arg(value_name = "JOB")]
@@ -41,21 +50,17 @@ pub(crate) struct DrawsArgs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
     Zarr,
-    #[value(hide = true)]
     Csv,
-    #[value(hide = true)]
     Parquet,
 }
 
 pub(crate) async fn run(args: DrawsArgs) -> Result<ExitCode, Fault> {
-    if let Format::Csv | Format::Parquet = args.format {
-        return Err(input(format!(
-            "--format {} is not built yet: take --format zarr, which xarray and zarr-python read",
-            if args.format == Format::Csv { "csv" } else { "parquet" }
-        )));
-    }
-    if !files::is_vacant(&args.out)? {
-        return Err(input(format!("{} is not empty: name a folder that is not there yet", args.out.display())));
+    let taken = match args.format {
+        Format::Parquet => args.out.exists(),
+        Format::Zarr | Format::Csv => !files::is_vacant(&args.out)?,
+    };
+    if taken {
+        return Err(input(format!("{} is there already: name a place that is not taken", args.out.display())));
     }
     let mut client = args.connection.open().await?;
     let request = JobRequest { job: args.job.clone() };
@@ -70,8 +75,14 @@ pub(crate) async fn run(args: DrawsArgs) -> Result<ExitCode, Fault> {
     while let Some(chunk) = chunks.message().await.map_err(fault)? {
         store.accept(chunk)?;
     }
-    let (count, bytes) = store.finish()?;
-    std::fs::rename(&partial, &args.out).map_err(|e| files::fault(&args.out, "be written", &e))?;
+    let fetched = store.finish()?;
+    let (count, bytes) = match args.format {
+        Format::Zarr => {
+            std::fs::rename(&partial, &args.out).map(|()| fetched).map_err(|e| files::fault(&args.out, "be written", &e))?
+        }
+        Format::Csv => converted(&partial, |draws| cmdstan::write(draws, &args.out))?,
+        Format::Parquet => converted(&partial, |draws| table::write(draws, &args.out))?,
+    };
     let out = args.out.display().to_string();
     if args.json {
         say!("{}", json!({ "job": args.job, "draws": out, "files": count, "bytes": bytes }));
@@ -79,6 +90,13 @@ pub(crate) async fn run(args: DrawsArgs) -> Result<ExitCode, Fault> {
         say!("{out}: {count} files, {} bytes", thousands(bytes));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes a fetched store in another format and removes it.
+fn converted(store: &Path, write: impl Fn(&Draws) -> Result<(u64, u64), Fault>) -> Result<(u64, u64), Fault> {
+    let written = Draws::read(store).and_then(|draws| write(&draws));
+    std::fs::remove_dir_all(store).map_err(|e| files::fault(store, "be removed", &e))?;
+    written
 }
 
 fn partial_name(out: &Path) -> PathBuf {

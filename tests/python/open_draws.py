@@ -1,0 +1,160 @@
+"""Opens a run's draws with the usual tools and compares what each of them finds with the run's own summary.
+
+Run with: python3 open_draws.py VENV DRAWS.zarr CSV_FOLDER DRAWS.parquet SUMMARY.json
+
+VENV is made where it is not there yet, with arviz 0.23, xarray, zarr, cmdstanpy, pandas and pyarrow in it (and ArviZ 1.x in a second
+one beside it where Python is 3.12 or later). Means and sds must agree to 1e-9, R-hat, ESS and MCSE to 1e-6, relative to the larger
+of the figure and 1e-3.
+"""
+
+import json
+import os
+import subprocess
+import sys
+
+PACKAGES = ["arviz==0.23.*", "xarray", "zarr", "cmdstanpy", "pandas", "pyarrow"]
+
+
+def environment(folder, packages):
+    """The Python of a virtual environment that holds `packages`."""
+    python = os.path.join(folder, "bin", "python")
+    ready = os.path.join(folder, "ready")
+    if not os.path.exists(ready):
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages], check=True)
+        open(ready, "w").close()
+    return python
+
+
+def near(what, found, expected, tolerance):
+    limit = tolerance * max(abs(expected), 1e-3)
+    assert abs(found - expected) <= limit, f"{what}: {found}, expected {expected}"
+
+
+def compare(what, chains, row):
+    """`chains` is an array (chain, draw) of one parameter, `row` its row in the summary."""
+    import numpy as np
+    from arviz.stats import diagnostics as d
+
+    x = np.asarray(chains, dtype=float)
+    near(f"{what} mean", x.mean(), row["mean"], 1e-9)
+    near(f"{what} sd", x.std(ddof=1), row["sd"], 1e-9)
+    for key, probability in [("q5", 0.05), ("median", 0.5), ("q95", 0.95)]:
+        near(f"{what} {key}", np.quantile(x, probability), row[key], 1e-9)
+        near(f"{what} mcse_{key}", d._mcse_quantile(x, probability), row[f"mcse_{key}"], 1e-6)
+        near(f"{what} ess_{key}", d._ess_quantile(x, probability), row[f"ess_{key}"], 1e-6)
+    near(f"{what} rhat", d._rhat_rank(x), row["rhat"], 1e-6)
+    near(f"{what} ess_bulk", d._ess_bulk(x), row["ess_bulk"], 1e-6)
+    near(f"{what} ess_tail", d._ess_tail(x), row["ess_tail"], 1e-6)
+    near(f"{what} mcse_mean", d._mcse_mean(x), row["mcse_mean"], 1e-6)
+    near(f"{what} mcse_sd", d._mcse_sd(x), row["mcse_sd"], 1e-6)
+
+
+def zarr_store(path, summary):
+    import arviz
+    import numpy as np
+    import xarray
+
+    tree = xarray.open_datatree(path, engine="zarr", consolidated=False)
+    for group in ["posterior", "sample_stats", "warmup_posterior", "warmup_sample_stats"]:
+        data = tree[group]
+        assert set(data.dims) == {"chain", "draw"}, (group, data.dims)
+        assert data.attrs["inference_library"] == "conclave", group
+        assert list(data["chain"].values) == list(range(summary["chains"])), group
+        assert list(data["draw"].values) == list(range(data.sizes["draw"])), group
+    assert tree.attrs["job"] == summary["job"] and isinstance(tree.attrs["seed"], int)
+    for party, row in zip(tree.attrs["parties"], summary["parties"], strict=True):
+        assert party["noise_sd"] > 0 and party["epsilon_spent"] == row["epsilon_spent"], party
+    posterior = tree["posterior"].to_dataset()
+    assert posterior.sizes["draw"] == summary["draws_per_chain"]
+    for row in summary["posterior"]:
+        compare(f"zarr {row['name']}", posterior[row["name"]].values, row)
+    stats = tree["sample_stats"].to_dataset()
+    near("acceptance", float(stats["accepted"].mean()), summary["acceptance_rate"], 1e-9)
+    assert np.isfinite(stats["log_alpha"].values).any()
+    # ArviZ's own table, from the groups as it takes them.
+    data = arviz.InferenceData(posterior=posterior, sample_stats=stats)
+    table = arviz.summary(data, round_to="none")
+    for row in summary["posterior"]:
+        near(f"arviz.summary {row['name']}", table.loc[row["name"], "ess_bulk"], row["ess_bulk"], 1e-6)
+    return posterior, {name: tree["warmup_posterior"][name].values for name in posterior}
+
+
+def cmdstan(folder, summary, warmup):
+    import arviz
+    import cmdstanpy
+    import numpy as np
+
+    files = [os.path.join(folder, f"chain-{c + 1}.csv") for c in range(summary["chains"])]
+    fit = cmdstanpy.from_csv(files)
+    assert fit.chains == summary["chains"] and fit.num_draws_sampling == summary["draws_per_chain"]
+    assert fit.thin == 1 and fit.num_draws_warmup == next(iter(warmup.values())).shape[1]
+    draws = fit.draws(inc_warmup=True)  # (draw, chain, column)
+    names = [name for name in fit.column_names if not name.endswith("__")]
+    assert {"lp__", "accept_stat__", "log_alpha__", "accepted__"} <= set(fit.column_names), fit.column_names
+    data = arviz.from_cmdstan(posterior=files, save_warmup=True)
+    assert len(names) == len(summary["posterior"])
+    for name, row in zip(names, summary["posterior"], strict=True):
+        column = draws[:, :, fit.column_names.index(name)]
+        kept = column[fit.num_draws_warmup :].T
+        compare(f"cmdstanpy {name}", kept, row)
+        compare(f"from_cmdstan {name}", data.posterior[name].values, row)
+        assert np.array_equal(column[: fit.num_draws_warmup].T, warmup[row["name"]]), name
+        assert np.array_equal(data.warmup_posterior[name].values, warmup[row["name"]]), name
+    near("accepted__", float(data.sample_stats["accepted"].mean()), summary["acceptance_rate"], 1e-9)
+
+
+def parquet(path, summary, posterior, warmup):
+    import numpy as np
+    import pandas
+
+    table = pandas.read_parquet(path)
+    for rows, expected in [(table[~table.warmup], posterior), (table[table.warmup], warmup)]:
+        for row in summary["posterior"]:
+            name = row["name"]
+            wide = rows.pivot(index="chain", columns="draw", values=name).to_numpy()
+            assert np.array_equal(wide, np.asarray(expected[name])), name
+    for row in summary["posterior"]:
+        kept = table[~table.warmup]
+        compare(f"parquet {row['name']}", kept.pivot(index="chain", columns="draw", values=row["name"]).to_numpy(), row)
+    near("accepted", table[~table.warmup].accepted.mean(), summary["acceptance_rate"], 1e-9)
+
+
+def check(zarr, csv, table, summary_file):
+    import logging
+    import warnings
+
+    warnings.simplefilter("ignore")
+    logging.getLogger("cmdstanpy").setLevel(logging.ERROR)
+    summary = json.load(open(summary_file))
+    posterior, warmup = zarr_store(zarr, summary)
+    cmdstan(csv, summary, warmup)
+    parquet(table, summary, posterior, warmup)
+    print(f"{len(summary['posterior'])} parameters agree in Zarr, CmdStan CSV and Parquet")
+
+
+def arviz_1(folder, zarr, summary_file):
+    """ArviZ 1.x, which needs Python 3.12: it takes xarray's tree as it is."""
+    if sys.version_info < (3, 12):
+        print("skipped ArviZ 1.x: it needs Python 3.12 or later, this is", sys.version.split()[0])
+        return
+    python = environment(folder + "-1", ["arviz[zarr]>=1.0"])
+    code = (
+        "import arviz, json, sys, xarray\n"
+        "tree = xarray.open_datatree(sys.argv[1], engine='zarr', consolidated=False)\n"
+        "ess = arviz.ess(tree)\n"
+        "for row in json.load(open(sys.argv[2]))['posterior']:\n"
+        "    assert abs(float(ess[row['name']]) - row['ess_bulk']) < 1e-4 * row['ess_bulk'], row\n"
+        "print('ArviZ', arviz.__version__, 'agrees')\n"
+    )
+    subprocess.run([python, "-c", code, zarr, summary_file], check=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--inside":
+        check(*sys.argv[2:6])
+    else:
+        folder = os.path.abspath(sys.argv[1])
+        inside = environment(folder, PACKAGES)
+        subprocess.run([inside, os.path.abspath(__file__), "--inside", *sys.argv[2:6]], check=True)
+        arviz_1(folder, sys.argv[2], sys.argv[5])
