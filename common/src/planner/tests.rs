@@ -53,9 +53,9 @@ fn accountings_stand_in_their_order_and_a_budget_of_any_size_is_counted() {
 #[test]
 fn advice_says_what_ends_the_run() {
     let sampler = |draws: u64| {
-        format!("start = {{ mean = 0 }}\nproposal = {{ kind = \"componentwise\", radius = 0.004 }}\ndraws = {draws}")
+        format!("warmup = 0\nstart = {{ mean = 0 }}\nproposal = {{ kind = \"componentwise\", radius = 0.004 }}\ndraws = {draws}")
     };
-    let privacy = "epsilon = 1.0\ndelta = 1e-6\nnoise_sd = 6";
+    let privacy = "epsilon = 3.0\ndelta = 1e-6\nnoise_sd = 6";
     let guess = Guess::independent(vec![10_000, 10_000], vec![0.0], &[0.01]);
     let short = plan(&mean_job(&sampler(50), privacy), &guess).unwrap();
     assert_eq!((short.stopped_by, short.draws), ("draws", 50));
