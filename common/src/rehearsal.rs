@@ -154,6 +154,7 @@ impl<R: CryptoRng> Rehearsal<R> {
                     to: &query.to,
                     sensitivity: question.clamp,
                     centre: question.centre,
+                    power: self.spec.power,
                     count_clipped: query.kind == QueryKind::ClipCount,
                 });
             }
