@@ -131,10 +131,20 @@ pub enum Constraint {
 }
 
 /// Kinds that can be run.
-pub(super) const BUILT: &[&str] =
-    &["logistic", "linear", "gaussian_mean", "bernoulli", "poisson_mean", "multinomial", "gaussian_mixture", "weibull", "banana"];
-/// Kinds that are known by name and can't be run yet.
-pub(super) const NOT_BUILT: &[&str] = &["poisson", "negative_binomial", "student_t"];
+pub(super) const BUILT: &[&str] = &[
+    "logistic",
+    "linear",
+    "poisson",
+    "negative_binomial",
+    "student_t",
+    "gaussian_mean",
+    "bernoulli",
+    "poisson_mean",
+    "multinomial",
+    "gaussian_mixture",
+    "weibull",
+    "banana",
+];
 
 impl ModelSpec {
     /// The name in job files and policies.

@@ -90,7 +90,7 @@ fn every_fault_names_its_key() {
         ("[\"age\", \"bmi\"]", "[\"age\", \"age\"]", "model.predictors", "twice"),
         ("[\"age\", \"bmi\"]", "[\"age\", \"readmitted\"]", "model.predictors", "twice"),
         ("\"logistic\"", "\"logistik\"", "model.kind", "did you mean `logistic`"),
-        ("\"logistic\"", "\"student_t\"", "model.kind", "not built yet"),
+        ("\"logistic\"", "\"student_t\"", "model.df", "missing"),
         ("\"hospital-b\"", "\"hospital-a\"", "parties", "twice"),
         ("[\"hospital-a\", \"hospital-b\", \"hospital-c\"]", "[]", "parties", "at least one"),
         ("[privacy]", "[prior]\ndefault = \"cauchy(0, 0)\"\n[privacy]", "prior.default", "scale must be positive"),

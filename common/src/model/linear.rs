@@ -17,12 +17,8 @@
 
 use super::linear_predictor::LinearPredictor;
 use super::ratio_range::RatioRange;
-use super::regression::{Ends, Likelihood};
+use super::regression::{Ends, LEAST_SCATTER, Likelihood};
 use crate::job::ColumnSpec;
-
-/// The standard deviation, in half widths of the outcome, below which no outcome is taken to scatter where it is not known: it bounds the
-/// information that the search for the mode starts from, and nothing else.
-const LEAST_SCATTER: f64 = 0.05;
 
 /// The likelihood of a normal outcome.
 pub(super) struct Linear {

@@ -8,12 +8,12 @@
 //!
 //! Public bound: the log density is concave in `eta`, and its slope `y - p`, with `p` the logistic function of `eta`, grows with `y`. Over the
 //! declared columns `eta` and how far it moves lie in intervals known without data, which bounds the integral of the slope
-//! ([`concave_ratios`]). Where predictors are wide this tends to `sum_j |Delta_j| max|x_j|`, and it is less when no record can have an
+//! ([`concave_most`]). Where predictors are wide this tends to `sum_j |Delta_j| max|x_j|`, and it is less when no record can have an
 //! extreme `eta`.
 
 use super::linear_predictor::LinearPredictor;
 use super::ratio_range::RatioRange;
-use super::regression::{Ends, Likelihood, concave_ratios};
+use super::regression::{Ends, Likelihood, concave_most};
 use super::softplus::{softplus, softplus_difference};
 use crate::job::ColumnSpec;
 
@@ -45,7 +45,9 @@ impl Likelihood for Logistic {
     fn ratios(&self, predictor: &LinearPredictor, step: &Ends<'_>) -> RatioRange {
         let log_density = |y, eta| self.log_density(y, eta, None);
         let mode = |y: f64| if y > 0.5 { f64::INFINITY } else { f64::NEG_INFINITY };
-        concave_ratios(predictor.span(step.from, step.to), self.outcome, log_density, |y, eta| y - logistic(eta), mode)
+        let slope = |y, eta| y - logistic(eta);
+        let most = concave_most(predictor.span(step.from, step.to), self.outcome, log_density, slope, mode);
+        RatioRange::of([-most, most])
     }
 
     fn information(&self) -> (f64, f64) {

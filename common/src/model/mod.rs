@@ -20,13 +20,16 @@ mod linear_predictor;
 mod linear_statistic;
 mod logistic;
 mod multinomial;
+mod negative_binomial;
 mod persons;
+mod poisson;
 mod poisson_mean;
 mod question;
 mod ratio_range;
 mod regression;
 mod softplus;
 mod statistic_grid;
+mod student_t;
 mod tempered;
 #[cfg(test)]
 mod tests;

@@ -10,7 +10,10 @@ use super::linear::Linear;
 use super::linear_predictor::{LinearPredictor, Span};
 use super::linear_statistic::LinearStatistic;
 use super::logistic::Logistic;
+use super::negative_binomial::NegativeBinomial;
+use super::poisson::Poisson;
 use super::ratio_range::RatioRange;
+use super::student_t::StudentT;
 use super::{Model, ModelData, Step};
 use crate::job::{self, ColumnSpec, Family};
 use crate::mechanism::LatticeSum;
@@ -66,17 +69,18 @@ pub(super) struct Regression<L> {
 pub(super) fn build(names: Vec<String>, spec: &job::Regression, column: &dyn Fn(&str) -> ColumnSpec) -> Box<dyn Model> {
     let outcome = column(&spec.outcome);
     let predictor = |unit: f64| LinearPredictor::new(&spec.design, unit, column);
-    let of_rate = predictor(1.0);
+    let of_link = predictor(1.0);
     match spec.family {
-        Family::Logistic => boxed(names, of_rate, Logistic::new(&outcome)),
+        Family::Logistic => boxed(names, of_link, Logistic::new(&outcome)),
         Family::Linear { sd } => {
             let predictor = predictor(outcome.half_width());
             let scaled = sd.map(|sd| sd / outcome.half_width());
             let statistic = scaled.map(|sd| LinearStatistic::new(predictor.clone(), outcome.range(), sd * sd));
             Box::new(Regression { names, predictor, likelihood: Linear::new(&outcome, sd), statistic })
         }
-        // Not built yet: the parser refuses them.
-        Family::Poisson | Family::NegativeBinomial | Family::StudentT { .. } => boxed(names, of_rate, Logistic::new(&outcome)),
+        Family::Poisson => boxed(names, of_link, Poisson::new(&outcome)),
+        Family::NegativeBinomial => boxed(names, of_link, NegativeBinomial::new(&outcome)),
+        Family::StudentT { df } => boxed(names, predictor(outcome.half_width()), StudentT::new(&outcome, df)),
     }
 }
 
@@ -170,20 +174,21 @@ impl<L: Likelihood> Model for Regression<L> {
     }
 }
 
-/// The range of a record's log ratio where the log density is concave in the linear predictor and its slope grows with the outcome.
+/// The greatest magnitude of a record's log ratio where the log density is concave in the linear predictor and its slope grows with the
+/// outcome; `mode` is the linear predictor at which the slope is 0.
 ///
 /// Between two linear predictors at most `furthest` apart the log ratio is an integral of the slope. It is greatest where the slope is:
 /// for the greatest outcome at the low end of the range, and in magnitude for the least outcome at the high end.
-pub(super) fn concave_ratios(
+pub(super) fn concave_most(
     span: Span,
     outcome: (f64, f64),
     log_density: impl Fn(f64, f64) -> f64,
     slope: impl Fn(f64, f64) -> f64,
     mode: impl Fn(f64) -> f64,
-) -> RatioRange {
+) -> f64 {
     let Span { low, high, furthest } = span;
     if furthest == 0.0 {
-        return RatioRange::of([0.0]);
+        return 0.0;
     }
     let rise = |y: f64, start: f64, end: f64, steepest: f64| {
         let (there, here) = (log_density(y, end), log_density(y, start));
@@ -192,6 +197,48 @@ pub(super) fn concave_ratios(
     };
     let up = rise(outcome.1, low, (low + furthest).min(mode(outcome.1).max(low)), slope(outcome.1, low));
     let down = rise(outcome.0, high, (high - furthest).max(mode(outcome.0).min(high)), -slope(outcome.0, high));
-    let most = up.max(down);
-    RatioRange::of([-most, most])
+    up.max(down)
+}
+
+/// The range of a step in the linear predictor and in the family's own parameter, from what each part comes to alone: the linear
+/// predictor before the other, which moves then at its new value, or after it.
+pub(super) fn one_after_the_other(
+    linear_first: f64,
+    own_then: (f64, f64),
+    own_first: (f64, f64),
+    linear_then: f64,
+) -> RatioRange {
+    let low = (own_then.0 - linear_first).max(own_first.0 - linear_then);
+    let high = (own_then.1 + linear_first).min(own_first.1 + linear_then);
+    RatioRange::of([low, high])
+}
+
+/// The standard deviation, in half widths of the outcome, below which no outcome is taken to scatter where it is not known: it bounds the
+/// information that the search for the mode starts from, and nothing else.
+pub(super) const LEAST_SCATTER: f64 = 0.05;
+
+/// A count as a shard holds it, and in its own units.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Counts {
+    centre: f64,
+    half_width: f64,
+}
+
+impl Counts {
+    pub(super) fn new(outcome: &ColumnSpec) -> Self {
+        Self { centre: outcome.centre(), half_width: outcome.half_width() }
+    }
+
+    /// The whole number that a scaled value stands for, up to 2^50.
+    #[inline(always)]
+    pub(super) fn of(self, scaled: f64) -> f64 {
+        /// Adding it rounds to an integer, ties to even: 1.5 * 2^52.
+        const ROUNDER: f64 = 6_755_399_441_055_744.0;
+        ((self.centre + self.half_width * scaled) + ROUNDER) - ROUNDER
+    }
+
+    /// Least and greatest count.
+    pub(super) fn range(self) -> (f64, f64) {
+        (self.of(-1.0), self.of(1.0))
+    }
 }

@@ -22,6 +22,9 @@ const MOST_CONSTANT: f64 = 1e12;
 const TAKES: &[(&str, &[&str])] = &[
     ("logistic", &["outcome", "predictors", "intercept", "offset"]),
     ("linear", &["outcome", "predictors", "intercept", "offset", "sd"]),
+    ("poisson", &["outcome", "predictors", "intercept", "offset", "exposure"]),
+    ("negative_binomial", &["outcome", "predictors", "intercept", "offset", "exposure"]),
+    ("student_t", &["outcome", "predictors", "intercept", "offset", "df"]),
     ("gaussian_mean", &["outcome", "sd"]),
     ("bernoulli", &["outcome"]),
     ("poisson_mean", &["outcome"]),
@@ -35,7 +38,9 @@ pub(super) fn model(raw: RawModel, columns: &BTreeMap<String, ColumnSpec>) -> Re
     check_keys(&raw)?;
     let outcome = required("model.outcome", raw.outcome.clone())?;
     let spec = match raw.kind.as_str() {
-        "logistic" | "linear" => return regression::regression(raw, columns).map(ModelSpec::Regression),
+        "logistic" | "linear" | "poisson" | "negative_binomial" | "student_t" => {
+            return regression::regression(raw, columns).map(ModelSpec::Regression);
+        }
         "bernoulli" => ModelSpec::Bernoulli { outcome },
         "poisson_mean" => ModelSpec::PoissonMean { outcome },
         "gaussian_mean" => ModelSpec::GaussianMean { outcome, sd: required("model.sd", raw.sd)? },
@@ -93,9 +98,6 @@ fn levels(outcome: &str, columns: &BTreeMap<String, ColumnSpec>) -> Vec<String> 
 
 fn unknown(kind: &str) -> JobError {
     let known = model_spec::BUILT.join(", ");
-    if model_spec::NOT_BUILT.contains(&kind) {
-        return JobError::new("model.kind", format!("the model `{kind}` is not built yet; built are {known}"));
-    }
     let hint = nearest(kind, model_spec::BUILT.iter().copied()).map(|n| format!(" (did you mean `{n}`?)")).unwrap_or_default();
     JobError::new("model.kind", format!("unknown model `{kind}`{hint}; known are {known}"))
 }

@@ -14,11 +14,14 @@ mod kernels;
 mod linear;
 mod logistic;
 mod multinomial;
+mod negative_binomial;
 mod persons;
+mod poisson;
 mod poisson_mean;
 mod privacy;
 mod ratios;
 mod speed;
+mod student_t;
 mod tempered;
 mod weibull;
 
@@ -55,7 +58,9 @@ fn cases() -> Vec<Case> {
     let first = vec![gaussian_mean::case(), bernoulli::case(), poisson_mean::case(), logistic::case()];
     let survival = [weibull::case(), gaussian_mixture::case(), gaussian_mixture::narrow(), multinomial::case(), banana::case()];
     let tempered = [tempered::case(), tempered::logistic()];
-    first.into_iter().chain(logistic::wide()).chain(linear::cases()).chain(survival).chain(tempered).collect()
+    let counts = [poisson::case(), negative_binomial::case(), student_t::case()];
+    let regressions = logistic::wide().into_iter().chain(linear::cases()).chain(counts);
+    first.into_iter().chain(regressions).chain(survival).chain(tempered).collect()
 }
 
 impl Case {

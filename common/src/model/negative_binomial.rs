@@ -1,0 +1,148 @@
+//! Negative binomial regression, with a variance that is quadratic in the mean (NB2; Cameron and Trivedi, *Regression Analysis of Count
+//! Data*, 2013, section 3.3).
+//!
+//! Density of one record, count `y` within the declared bounds, linear predictor `eta` as in [`super::poisson`], mean `mu = e^eta` and
+//! dispersion `a`, so that the variance is `mu + a mu^2`; up to `-ln(y!)`:
+//! `log p(y | eta, a) = sum_{i < y} ln(1 + a i) + y eta - (y + 1/a) ln(1 + a mu)`.
+//! The sum is `ln Gamma(y + 1/a) - ln Gamma(1/a) + y ln(a)`.
+//!
+//! Parameters: those of a Poisson regression, and last `dispersion`, the `a` above, which is taken within `[1e-9, 1e9]`.
+//!
+//! Public bound. In `eta` the log density is concave, and its slope `(y - mu) / (1 + a mu)` grows with `y`; [`concave_most`]. Of a move of the
+//! dispersion alone, upwards say, the log ratio `h(y, mu)` changes from `y` to `y + 1` by `ln[(1 + a' y)(1 + a mu) / ((1 + a y)(1 + a' mu))]`,
+//! which has the sign of `y - mu`, and in `mu` at the rate of `mu - y` times what is positive. So it is greatest at a corner of the declared
+//! ranges and least at the largest mean and the count just above it, or nearest to that. A step in both is taken as one after the
+//! other, either way round.
+
+use super::elementary::ln_gamma_difference;
+use super::linear_predictor::LinearPredictor;
+use super::logistic::logistic;
+use super::ratio_range::RatioRange;
+use super::regression::{Counts, Ends, Likelihood, concave_most, one_after_the_other};
+use super::softplus::softplus;
+use crate::job::ColumnSpec;
+
+const DISPERSION: (f64, f64) = (1e-9, 1e9);
+
+/// The likelihood of an overdispersed count.
+pub(super) struct NegativeBinomial {
+    counts: Counts,
+}
+
+/// The dispersion in the forms that a density needs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Dispersion {
+    /// `1 / a`.
+    size: f64,
+    /// `ln(a)`.
+    logarithm: f64,
+}
+
+impl Dispersion {
+    fn new(a: f64) -> Self {
+        let a = a.clamp(DISPERSION.0, DISPERSION.1);
+        Self { size: a.recip(), logarithm: libm::log(a) }
+    }
+
+    /// What depends on the count and the dispersion alone.
+    #[inline(always)]
+    fn of_count(self, y: f64) -> f64 {
+        ln_gamma_difference(y + self.size, self.size) + y * self.logarithm
+    }
+
+    /// What depends on the linear predictor.
+    #[inline(always)]
+    fn of_mean(self, y: f64, eta: f64) -> f64 {
+        y * eta - (y + self.size) * softplus(eta + self.logarithm)
+    }
+
+    /// The slope of the log density in `eta`.
+    fn slope(self, y: f64, eta: f64) -> f64 {
+        y - (y + self.size) * logistic(eta + self.logarithm)
+    }
+}
+
+/// Public constants of a step.
+pub(super) struct Constants {
+    counts: Counts,
+    from: Dispersion,
+    to: Dispersion,
+}
+
+impl NegativeBinomial {
+    pub(super) fn new(outcome: &ColumnSpec) -> Self {
+        Self { counts: Counts::new(outcome) }
+    }
+
+    /// The greatest magnitude of a log ratio at one dispersion.
+    fn moving_mean(&self, predictor: &LinearPredictor, step: &Ends<'_>, a: Dispersion) -> f64 {
+        let span = predictor.span(step.from, step.to);
+        concave_most(span, self.counts.range(), |y, eta| a.of_mean(y, eta), |y, eta| a.slope(y, eta), libm::log)
+    }
+
+    /// Least and greatest log ratio of a move of the dispersion at these coefficients.
+    fn moving_dispersion(&self, predictor: &LinearPredictor, theta: &[f64], from: Dispersion, to: Dispersion) -> (f64, f64) {
+        if from == to {
+            return (0.0, 0.0);
+        }
+        if to.logarithm < from.logarithm {
+            let (low, high) = self.moving_dispersion(predictor, theta, to, from);
+            return (-high, -low);
+        }
+        let (low, high) = predictor.range(theta, 1.0, None);
+        let (least, greatest) = self.counts.range();
+        // The difference of large numbers has their rounding in it.
+        let ratio = |y: f64, eta: f64| {
+            let parts = [to.of_count(y), to.of_mean(y, eta), -from.of_count(y), -from.of_mean(y, eta)];
+            let value = (parts[0] + parts[2]) + (parts[1] + parts[3]);
+            (value, 1e-13 * parts.iter().map(|part| part.abs()).sum::<f64>())
+        };
+        let corners = [ratio(least, low), ratio(least, high), ratio(greatest, low), ratio(greatest, high)];
+        let most = corners.iter().map(|(value, slack)| value + slack).fold(f64::NEG_INFINITY, f64::max);
+        let y = libm::exp(high).ceil().clamp(least, greatest);
+        let (value, slack) = ratio(y, libm::log(y).clamp(low, high));
+        (value - slack, most)
+    }
+}
+
+impl Likelihood for NegativeBinomial {
+    type Constants = Constants;
+
+    fn constants(&self, own: Option<(f64, f64)>) -> Constants {
+        let (from, to) = own.unwrap_or((f64::NAN, f64::NAN));
+        Constants { counts: self.counts, from: Dispersion::new(from), to: Dispersion::new(to) }
+    }
+
+    #[inline(always)]
+    fn log_ratio(constants: &Constants, y: f64, from: f64, to: f64) -> f64 {
+        let y = constants.counts.of(y);
+        let (a, b) = (constants.from, constants.to);
+        // Public: whether the dispersion moves.
+        let of_count = if a == b { 0.0 } else { b.of_count(y) - a.of_count(y) };
+        of_count + (b.of_mean(y, to) - a.of_mean(y, from))
+    }
+
+    fn log_density(&self, y: f64, eta: f64, own: Option<f64>) -> f64 {
+        let (y, a) = (self.counts.of(y), Dispersion::new(own.unwrap_or(f64::NAN)));
+        a.of_count(y) + a.of_mean(y, eta)
+    }
+
+    fn ratios(&self, predictor: &LinearPredictor, step: &Ends<'_>) -> RatioRange {
+        let Constants { from, to, .. } = self.constants(step.own);
+        if step.from == step.to {
+            let (low, high) = self.moving_dispersion(predictor, step.from, from, to);
+            return RatioRange::of([low, high]);
+        }
+        one_after_the_other(
+            self.moving_mean(predictor, step, from),
+            self.moving_dispersion(predictor, step.to, from, to),
+            self.moving_dispersion(predictor, step.from, from, to),
+            self.moving_mean(predictor, step, to),
+        )
+    }
+
+    /// Of the linear predictor `mu / (1 + a mu)`, which the declared counts' greatest stands for; of the log dispersion a generous figure.
+    fn information(&self) -> (f64, f64) {
+        (self.counts.range().1.max(1.0), 1.0)
+    }
+}

@@ -1,0 +1,57 @@
+//! Poisson regression.
+//!
+//! Density of one record, count `y` within the declared bounds, linear predictor `eta = ln(exposure) + intercept + sum_j theta_j x_j`:
+//! `log p(y | eta) = y eta - e^eta` up to `-ln(y!)`, which does not depend on the parameters. The count enters in its own units, rounded to
+//! a whole number: a shard holds `s` with `y = centre + half_width s`.
+//!
+//! Parameters: `intercept` (where the job has one), then one coefficient per feature, on the log scale of the rate per unit of the scaled
+//! feature. An exposure is positive and enters with its logarithm; an offset is on the log scale.
+//!
+//! Public bound: the log density is concave in `eta`, and its slope `y - e^eta` grows with `y`; [`concave_most`]. It is as large as
+//! the greatest rate that the declared columns admit at the two parameter values: declare narrow bounds.
+
+use super::elementary::exp;
+use super::linear_predictor::LinearPredictor;
+use super::ratio_range::RatioRange;
+use super::regression::{Counts, Ends, Likelihood, concave_most};
+use crate::job::ColumnSpec;
+
+/// The likelihood of a count.
+pub(super) struct Poisson {
+    counts: Counts,
+}
+
+impl Poisson {
+    pub(super) fn new(outcome: &ColumnSpec) -> Self {
+        Self { counts: Counts::new(outcome) }
+    }
+}
+
+impl Likelihood for Poisson {
+    type Constants = Counts;
+
+    fn constants(&self, _own: Option<(f64, f64)>) -> Counts {
+        self.counts
+    }
+
+    #[inline(always)]
+    fn log_ratio(counts: &Counts, y: f64, from: f64, to: f64) -> f64 {
+        counts.of(y) * (to - from) - (exp(to) - exp(from))
+    }
+
+    fn log_density(&self, y: f64, eta: f64, _own: Option<f64>) -> f64 {
+        self.counts.of(y) * eta - exp(eta)
+    }
+
+    fn ratios(&self, predictor: &LinearPredictor, step: &Ends<'_>) -> RatioRange {
+        let log_density = |y: f64, eta: f64| y * eta - libm::exp(eta);
+        let slope = |y: f64, eta: f64| y - libm::exp(eta);
+        let most = concave_most(predictor.span(step.from, step.to), self.counts.range(), log_density, slope, libm::log);
+        RatioRange::of([-most, most])
+    }
+
+    /// The rate itself, which the declared counts' greatest stands for.
+    fn information(&self) -> (f64, f64) {
+        (self.counts.range().1.max(1.0), 0.0)
+    }
+}

@@ -1,0 +1,120 @@
+//! Regression with Student's t errors of known degrees of freedom: outliers pull it less than a linear regression (Lange, Little and Taylor,
+//! *Robust statistical modeling using the t distribution*, JASA 84, 1989).
+//!
+//! Density of one record, outcome `y` and linear predictor `eta` on the scale of the outcome's declared bounds, `z = (y - eta) / sigma`, degrees
+//! of freedom `nu`: `log p(y | eta, sigma) = -ln(sigma) - (nu + 1)/2 ln(nu + z^2)` up to a constant.
+//!
+//! Parameters: those of a linear regression, the last being `sigma` > 0, the scale of the errors in half widths of the outcome (the
+//! standard deviation is `sigma sqrt(nu / (nu - 2))` where `nu > 2`). An offset is in the outcome's units.
+//!
+//! Public bound. A move of the linear predictor by `delta sigma` takes `|z|` from some `u` to at most `u + delta`; the log density falls most where
+//! `u (u + delta) = nu`, or as near to that as the declared columns let `|z|` come. Of a move of sigma alone the log ratio is monotone in
+//! `(y - eta)^2`, so that its extremes are at the ends. A step in both is taken as one after the other, either way round.
+
+use super::elementary::ln_ratio;
+use super::linear_predictor::{LinearPredictor, Span};
+use super::ratio_range::RatioRange;
+use super::regression::{Ends, LEAST_SCATTER, Likelihood, one_after_the_other};
+use crate::job::ColumnSpec;
+
+/// The likelihood of an outcome with heavy tails.
+pub(super) struct StudentT {
+    outcome: (f64, f64),
+    centre: f64,
+    half_width: f64,
+    df: f64,
+}
+
+/// Public constants of a step.
+pub(super) struct Constants {
+    /// `1 / sigma` at its two ends.
+    precision: (f64, f64),
+    /// `ln(sigma / sigma')`.
+    logarithm: f64,
+    df: f64,
+}
+
+impl Constants {
+    /// The log ratio of residuals `before` and `after`.
+    #[inline(always)]
+    fn ratio(&self, before: f64, after: f64) -> f64 {
+        let (z, z_to) = (before * self.precision.0, after * self.precision.1);
+        self.logarithm - 0.5 * (self.df + 1.0) * ln_ratio(self.df + z_to * z_to, self.df + z * z)
+    }
+}
+
+impl StudentT {
+    pub(super) fn new(outcome: &ColumnSpec, df: f64) -> Self {
+        Self { outcome: outcome.range(), centre: outcome.centre(), half_width: outcome.half_width(), df }
+    }
+
+    /// Least and greatest magnitude of a residual while the linear predictor lies from `low` to `high`.
+    fn residuals(&self, low: f64, high: f64) -> (f64, f64) {
+        let (above, below) = (self.outcome.1 - low, high - self.outcome.0);
+        // The greatest residual is `above`, the least `-below`.
+        ((-above).max(-below).max(0.0), above.max(below))
+    }
+
+    /// The greatest magnitude of a log ratio at one sigma.
+    fn moving_mean(&self, predictor: &LinearPredictor, step: &Ends<'_>, sigma: f64) -> f64 {
+        let Span { low, high, furthest } = predictor.span(step.from, step.to);
+        let (least, greatest) = self.residuals(low, high);
+        let (least, greatest, delta) = (least / sigma, greatest / sigma, furthest / sigma);
+        let best = 0.5 * ((delta * delta + 4.0 * self.df).sqrt() - delta);
+        let from = best.max(least).min((greatest - delta).max(least));
+        let to = (from + delta).min(greatest.max(from));
+        0.5 * (self.df + 1.0) * ln_ratio(self.df + to * to, self.df + from * from)
+    }
+
+    /// Least and greatest log ratio of a move of sigma at these coefficients.
+    fn moving_sigma(&self, predictor: &LinearPredictor, theta: &[f64], constants: &Constants) -> (f64, f64) {
+        let (low, high) = predictor.range(theta, 1.0, None);
+        let (least, greatest) = self.residuals(low, high);
+        let ends = (constants.ratio(least, least), constants.ratio(greatest, greatest));
+        (ends.0.min(ends.1), ends.0.max(ends.1))
+    }
+}
+
+impl Likelihood for StudentT {
+    type Constants = Constants;
+
+    fn constants(&self, own: Option<(f64, f64)>) -> Constants {
+        let (from, to) = own.unwrap_or((f64::NAN, f64::NAN));
+        Constants { precision: (from.recip(), to.recip()), logarithm: libm::log(from) - libm::log(to), df: self.df }
+    }
+
+    #[inline(always)]
+    fn log_ratio(constants: &Constants, y: f64, from: f64, to: f64) -> f64 {
+        constants.ratio(y - from, y - to)
+    }
+
+    fn log_density(&self, y: f64, eta: f64, own: Option<f64>) -> f64 {
+        let sigma = own.unwrap_or(f64::NAN);
+        let z = (y - eta) / sigma;
+        -libm::log(sigma) - 0.5 * (self.df + 1.0) * libm::log(self.df + z * z)
+    }
+
+    fn ratios(&self, predictor: &LinearPredictor, step: &Ends<'_>) -> RatioRange {
+        let constants = self.constants(step.own);
+        let (sigma, sigma_to) = step.own.unwrap_or((f64::NAN, f64::NAN));
+        if step.from == step.to {
+            let (low, high) = self.moving_sigma(predictor, step.from, &constants);
+            return RatioRange::of([low, high]);
+        }
+        one_after_the_other(
+            self.moving_mean(predictor, step, sigma),
+            self.moving_sigma(predictor, step.to, &constants),
+            self.moving_sigma(predictor, step.from, &constants),
+            self.moving_mean(predictor, step, sigma_to),
+        )
+    }
+
+    fn information(&self) -> (f64, f64) {
+        let linear = (self.df + 1.0) / (self.df + 3.0) / (LEAST_SCATTER * LEAST_SCATTER);
+        (linear, 2.0 * self.df / (self.df + 3.0))
+    }
+
+    fn outcome_scale(&self) -> Option<(f64, f64)> {
+        Some((self.centre, self.half_width))
+    }
+}
