@@ -158,7 +158,7 @@ mod tests {
             outcome.iter().filter(|y| y.is_nan() || ratio(**y).abs() > 0.5).count() as i64
         };
         let rows = ModelData { outcome: outcome.clone(), ..ModelData::default() };
-        for (from, to) in [(0.0, 0.0001), (0.0, 0.01), (0.3, -0.2), (0.0, 0.008)] {
+        for (from, to) in [(0.0, 0.0001), (0.0, 0.0101), (0.3, -0.2003), (0.0, 0.0081)] {
             let (found, expected) = (count(&rows, from, to), expected(from, to));
             assert_eq!((found % (1 << 20), found >> 20), (0, expected), "{from} to {to}");
             assert_eq!(found, count(&rows, to, from));

@@ -93,7 +93,7 @@ mod tests {
             let units = (value / grid.step).round_ties_even();
             prop_assert!(grid.limits.0 as f64 <= units && units <= grid.limits.1 as f64);
             let width = grid.sensitivity().units();
-            prop_assert!((1_u64 << 32) - 2 <= width && width <= (1 << 32) + 2);
+            prop_assert!(((1_u64 << 32) - 2..=(1 << 32) + 2).contains(&width));
         }
     }
 }
