@@ -144,6 +144,18 @@ fn levels_and_interactions_become_parameters() {
     assert_eq!(error.key, "model.sd");
 }
 
+/// The example of the documentation.
+#[test]
+fn the_documents_example_is_a_job() {
+    let text = include_str!("../../../docs/job-file.md");
+    let example = text.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+    let job = JobSpec::parse(example).unwrap();
+    let names =
+        ["intercept", "age", "ward[surgery]", "ward[geriatrics]", "age:ward[surgery]", "age:ward[geriatrics]", "dispersion"];
+    assert_eq!(job.model.parameter_names(), names);
+    assert!(model_spec::BUILT.iter().all(|kind| text.contains(&format!("| `{kind}` |"))));
+}
+
 #[test]
 fn gaussian_mean_wants_its_own_keys() {
     let text = r#"

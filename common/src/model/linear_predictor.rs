@@ -100,7 +100,7 @@ impl LinearPredictor {
         self.offset
     }
 
-    /// Whether a record may be left out, since a column holds a value that is no level: then nothing public may stand for each record.
+    /// Whether a record may be left out, since a column with levels may hold a value that is none of them.
     pub(super) fn has_levels(&self) -> bool {
         self.has_levels
     }

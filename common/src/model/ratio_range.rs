@@ -30,6 +30,11 @@ impl RatioRange {
         Self::of([self.low, self.high, other.low, other.high])
     }
 
+    /// The range with 0 in it: where a record may be left out, whose ratio is 0 then.
+    pub(super) fn or_none(self) -> Self {
+        Self { low: self.low.min(0.0), high: self.high.max(0.0) }
+    }
+
     /// The greatest magnitude, rounded outward.
     pub(super) fn bound(self) -> f64 {
         outward(self.low.abs().max(self.high.abs()))

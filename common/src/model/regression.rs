@@ -102,7 +102,8 @@ impl<L: Likelihood> Regression<L> {
     }
 
     fn ratios(&self, from: &[f64], to: &[f64]) -> RatioRange {
-        self.likelihood.ratios(&self.predictor, &self.ends(from, to))
+        let ratios = self.likelihood.ratios(&self.predictor, &self.ends(from, to));
+        if self.predictor.has_levels() { ratios.or_none() } else { ratios }
     }
 }
 
@@ -114,7 +115,9 @@ impl<L: Likelihood> Kernel for Regression<L> {
         self.predictor.fill(data, rows.clone(), ends.from, scratch);
         self.predictor.fill(data, rows.clone(), ends.to, out);
         for ((to, from), y) in out.iter_mut().zip(scratch.iter()).zip(&data.outcome[rows]) {
-            *to = L::log_ratio(&constants, *y, *from, *to);
+            let ratio = L::log_ratio(&constants, *y, *from, *to);
+            // A record that is left out has ratio 0: what its centre takes off is added back.
+            *to = if ratio.is_nan() { 0.0 } else { ratio };
         }
     }
 }
@@ -128,13 +131,12 @@ impl<L: Likelihood> Model for Regression<L> {
         self.ratios(from, to).bound()
     }
 
-    /// None where a record may be left out: what the receiver adds back for every record would stand for that one too.
     fn centre(&self, from: &[f64], to: &[f64]) -> f64 {
-        if self.predictor.has_levels() { 0.0 } else { self.ratios(from, to).centre() }
+        self.ratios(from, to).centre()
     }
 
     fn half_range(&self, from: &[f64], to: &[f64]) -> f64 {
-        if self.predictor.has_levels() { self.bound(from, to) } else { self.ratios(from, to).half_range() }
+        self.ratios(from, to).half_range()
     }
 
     fn exponential_family(&self) -> Option<&dyn ExponentialFamily> {
