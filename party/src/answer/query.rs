@@ -138,7 +138,7 @@ fn check(
         .map(|query| {
             let Query { chain, kind, from, to, noise } = query;
             let stepless = matches!(kind, QueryKind::Statistic { .. });
-            if !stepless && !(spec.in_support(from) && spec.in_support(to)) {
+            if !(stepless || spec.in_support(from) && spec.in_support(to)) {
                 tracing::warn!("job {job}, iteration {iteration}, chain {chain}: outside the job's parameter box");
                 return Err(AnswerStatus::Invalid);
             }
