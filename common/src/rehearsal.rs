@@ -150,12 +150,9 @@ impl<R: CryptoRng> Rehearsal<R> {
                 statistics.push(family.statistic_sum(data, component as usize, grid.step, grid.limits));
             } else {
                 steps.push(Step {
-                    from: &query.from,
-                    to: &query.to,
-                    sensitivity: question.clamp,
                     centre: question.centre,
-                    power: self.spec.power,
                     count_clipped: query.kind == QueryKind::ClipCount,
+                    ..Step::new(&query.from, &query.to, question.clamp)
                 });
             }
         }
