@@ -23,9 +23,14 @@ pub(crate) struct Connection {
 impl Connection {
     /// Dials the coordinator as the analyst of the identity folder.
     pub(crate) async fn open(&self) -> Result<JobsClient<Channel>, Fault> {
+        Ok(JobsClient::new(connect(&self.coordinator, &self.identity()?).await?))
+    }
+
+    /// The analyst of the identity folder.
+    pub(crate) fn identity(&self) -> Result<IdentityDir, Fault> {
         let identity = IdentityDir::load(&self.identity)?;
         identity.require(Role::Analyst)?;
-        Ok(JobsClient::new(connect(&self.coordinator, &identity).await?))
+        Ok(identity)
     }
 
     /// The options to type for this connection, for messages that say what to type next; none where the environment

@@ -6,6 +6,8 @@ use std::process::ExitCode;
 use clap::Args;
 use conclave_common::job::JobSpec;
 use conclave_proto::error::{ErrorCode, Fault, from_status};
+use conclave_proto::submission;
+use conclave_proto::tls::IdentityDir;
 use conclave_proto::v1::jobs_client::JobsClient;
 use conclave_proto::v1::{JobStatus, SubmitRequest};
 use serde_json::json;
@@ -41,7 +43,7 @@ pub(crate) struct SubmitArgs {
 pub(crate) async fn run(args: SubmitArgs) -> Result<ExitCode, Fault> {
     let text = read_job(&args.job)?;
     let mut client = args.connection.open().await?;
-    let job = submit(&mut client, text).await?;
+    let job = submit(&mut client, &args.connection.identity()?, text).await?;
     let options = args.connection.options();
     if args.wait {
         eprintln!("Job {job} is submitted.");
@@ -63,9 +65,11 @@ pub(crate) fn read_job(path: &Path) -> Result<String, Fault> {
     Ok(text)
 }
 
-/// Sends a job and gives its id.
-pub(crate) async fn submit(client: &mut JobsClient<Channel>, spec_toml: String) -> Result<String, Fault> {
-    let reply = client.submit(SubmitRequest { spec_toml }).await.map_err(|status| from_status(&status))?;
+/// Signs a job with the analyst's key, sends it and gives its id. Every party checks the signature: no coordinator can submit in
+/// an analyst's name.
+pub(crate) async fn submit(client: &mut JobsClient<Channel>, identity: &IdentityDir, spec_toml: String) -> Result<String, Fault> {
+    let submission = Some(submission::sign(identity, &spec_toml)?);
+    let reply = client.submit(SubmitRequest { spec_toml, submission }).await.map_err(|status| from_status(&status))?;
     Ok(reply.into_inner().job)
 }
 

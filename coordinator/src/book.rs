@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use conclave_common::job::JobSpec;
 use conclave_common::sampler::{Holding, Phase};
 use conclave_proto::error::{ErrorCode, Fault};
+use conclave_proto::{submission, v1};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use uuid::Uuid;
 
 use crate::driver::{self, Driver, Job, Stop, Surroundings};
 use crate::spending::Spent;
@@ -23,6 +23,15 @@ pub(crate) struct Book {
     /// Folder of all draws.
     draws: PathBuf,
     inner: Mutex<Inner>,
+}
+
+/// An analyst's signature over a job, and the id that follows from it.
+#[derive(Debug, Clone)]
+pub(crate) struct Signed {
+    /// The job's id.
+    pub job: String,
+    /// What parties are shown.
+    pub submission: v1::Submission,
 }
 
 #[derive(Debug, Default)]
@@ -59,10 +68,14 @@ impl Book {
     ///
     /// # Errors
     /// A job file that is wrong, parties that are not enrolled: nothing is spent and nothing kept then.
-    pub(crate) async fn submit(&self, spec_toml: String, analyst: &str) -> Result<String, Fault> {
+    pub(crate) async fn submit(&self, spec_toml: String, analyst: &str, signed: Signed) -> Result<String, Fault> {
         let spec = JobSpec::parse(&spec_toml).map_err(|e| Fault::new(ErrorCode::InvalidInput, e.to_string()))?;
         self.require_known(&spec.parties)?;
-        let id = Uuid::new_v4().to_string();
+        let Signed { job: id, submission } = signed;
+        if let Some(known) = self.lock().entries.get(&id) {
+            // The same submission once more: its answer got lost on the way.
+            return if known.status.borrow().analyst == analyst { Ok(id) } else { Err(taken(&id)) };
+        }
         let job = Job {
             id: id.as_str().into(),
             analyst: analyst.to_owned(),
@@ -70,6 +83,7 @@ impl Book {
             submitted_ms: driver::now_ms(),
             spec,
             spec_toml,
+            submission,
         };
         let store = &self.surroundings.store;
         store.insert_job(NewJob {
@@ -79,6 +93,7 @@ impl Book {
             spec: job.spec_toml.clone(),
             submitted_ms: job.submitted_ms,
             parties: job.spec.parties.clone(),
+            submission: submission::encode(&job.submission),
         });
         store.barrier().await.map_err(|e| Fault::new(ErrorCode::Internal, e.to_string()))?;
         let holdings = vec![None; job.spec.parties.len()];
@@ -119,6 +134,8 @@ impl Book {
         let ended = State::parse_ended(&row.state);
         match (JobSpec::parse(&row.spec), ended) {
             (Ok(spec), None) => {
+                // What was encoded decodes; were it not so, the parties would refuse the job.
+                let submission = submission::decode(&row.submission).unwrap_or_default();
                 let holdings: Vec<Option<Holding>> = row.parties.iter().map(|p| p.holding).collect();
                 let job = Job {
                     id: row.id.as_str().into(),
@@ -127,6 +144,7 @@ impl Book {
                     submitted_ms: row.submitted_ms,
                     spec,
                     spec_toml: row.spec,
+                    submission,
                 };
                 self.start(Arc::new(job), &holdings);
             }
@@ -193,6 +211,10 @@ impl Book {
             }
         }
     }
+}
+
+fn taken(id: &str) -> Fault {
+    Fault::new(ErrorCode::Conflict, format!("job {id} is another analyst's here"))
 }
 
 impl Inner {

@@ -73,6 +73,13 @@ impl Consortium {
         JobsClient::new(self.dial(Role::Analyst, "alice").await)
     }
 
+    /// A job as alice submits it, once she has dialled.
+    fn signed(&self, job: &str) -> v1::SubmitRequest {
+        let alice = IdentityDir::load(&self.folder.path().join("alice")).unwrap();
+        let submission = conclave_proto::submission::sign(&alice, job).unwrap();
+        v1::SubmitRequest { spec_toml: job.to_owned(), submission: Some(submission) }
+    }
+
     async fn party(&self, name: &'static str) -> Party {
         Party::attach(LinkClient::new(self.dial(Role::Party, name).await), PROTOCOL).await
     }
@@ -131,7 +138,7 @@ impl Party {
 async fn a_job_from_submission_to_its_draws() {
     let consortium = Consortium::start().await;
     let mut analyst = consortium.analyst().await;
-    let refused = analyst.submit(v1::SubmitRequest { spec_toml: JOB.to_owned() }).await.unwrap_err();
+    let refused = analyst.submit(consortium.signed(JOB)).await.unwrap_err();
     assert_eq!(from_status(&refused).code, ErrorCode::InvalidInput);
 
     let mut parties = Vec::new();
@@ -140,8 +147,16 @@ async fn a_job_from_submission_to_its_draws() {
         assert!(matches!(party.next().await.unwrap(), Heard::Welcome(_)));
         parties.push(tokio::spawn(party.serve()));
     }
+    // Unsigned, or signed for another text: refused by name.
+    let unsigned = v1::SubmitRequest { spec_toml: JOB.to_owned(), submission: None };
+    let other = v1::SubmitRequest { spec_toml: JOB.replace("1200", "1201"), ..consortium.signed(JOB) };
+    for request in [unsigned, other] {
+        assert_eq!(from_status(&analyst.submit(request).await.unwrap_err()).code, ErrorCode::Unauthenticated);
+    }
     let begun = Instant::now();
-    let job = analyst.submit(v1::SubmitRequest { spec_toml: JOB.to_owned() }).await.unwrap().into_inner().job;
+    let request = consortium.signed(JOB);
+    let job = analyst.submit(request.clone()).await.unwrap().into_inner().job;
+    assert_eq!(analyst.submit(request).await.unwrap().into_inner().job, job, "one signature is one job");
     let request = || v1::JobRequest { job: job.clone() };
     let mut watch = analyst.watch(request()).await.unwrap().into_inner();
     let mut last = None;

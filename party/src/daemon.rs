@@ -7,6 +7,7 @@ use std::time::Duration;
 use conclave_proto::ca;
 use conclave_proto::error::Fault;
 use conclave_proto::identity::{PeerIdentity, Role};
+use conclave_proto::revoked::RevokedFile;
 use tokio::time::MissedTickBehavior;
 
 use crate::answer::thread::Desk;
@@ -16,6 +17,7 @@ use crate::consent::{ConsentError, ConsentStore};
 use crate::data::{DataError, Shard};
 use crate::ledger::{Ledger, LedgerError};
 use crate::link::{Link, load_identity};
+use crate::members::Members;
 use crate::noise::Noise;
 use crate::presence::Announcement;
 
@@ -150,7 +152,8 @@ pub(crate) fn prepare(config: &PartyConfig) -> Result<Answerer, StartError> {
     let noise = Noise::from_os().map_err(|e| StartError::System(format!("the operating system gives no random numbers: {e}")))?;
     let (name, policy) = (config.name.clone(), config.policy.clone());
     let consent = ConsentStore::open(&config.ledger)?;
-    Ok(Answerer::new(name, policy, config.budget, shard, ledger, noise).with_consent(consent))
+    let members = Members::of(&config.identity, config.revoked.as_deref());
+    Ok(Answerer::new(name, policy, config.budget, shard, ledger, noise).with_consent(consent).with_members(members))
 }
 
 /// Runs a party until `shutdown` completes: then the answer in hand is finished, sent, and the ledger closed.
@@ -183,6 +186,7 @@ pub async fn run_with(
         coordinator: config.coordinator,
         identity: config.identity,
         key: config.key,
+        revoked: config.revoked.as_deref().map(RevokedFile::at),
         desk,
         ready_file,
     };

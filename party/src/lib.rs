@@ -13,6 +13,7 @@ mod daemon;
 pub mod data;
 pub mod ledger;
 mod link;
+pub mod members;
 pub mod noise;
 mod owner;
 pub mod policy;

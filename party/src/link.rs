@@ -4,8 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use conclave_proto::PROTOCOL;
+use conclave_proto::convert::MAX_PROPOSALS;
 use conclave_proto::error::{ErrorCode, Fault, from_status};
 use conclave_proto::identity::Role;
+use conclave_proto::revoked::{RevokedFile, RevokedList};
 use conclave_proto::tls::{self, IdentityDir};
 use conclave_proto::v1::link_client::LinkClient;
 use conclave_proto::v1::{self, coordinator_frame, party_frame::Body};
@@ -15,6 +17,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, sleep_until, 
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Streaming;
 
+use crate::answer::MAX_JOB_ID;
 use crate::answer::thread::{Desk, Gone, Outbox};
 use crate::presence::Announcement;
 
@@ -41,6 +44,8 @@ pub(crate) struct Link {
     pub(crate) coordinator: String,
     pub(crate) identity: PathBuf,
     pub(crate) key: PathBuf,
+    /// Certificates that count for nothing, a coordinator's among them.
+    pub(crate) revoked: Option<RevokedFile>,
     pub(crate) desk: Desk,
     /// Written when the party is attached for the first time.
     pub(crate) ready_file: Option<PathBuf>,
@@ -92,8 +97,8 @@ impl Link {
             attach = self.attach(&outbox, frames) => attach,
             () = told(stop) => return Ended::Stopped,
         };
-        let mut inbound = match attach {
-            Ok(inbound) => inbound,
+        let (mut inbound, revoked) = match attach {
+            Ok(attached) => attached,
             Err(fault) => return Ended::Fault(fault),
         };
         let mut attached = false;
@@ -108,6 +113,10 @@ impl Link {
                     return Ended::Stopped;
                 }
                 _ = beat.tick() => {
+                    // The coordinator is asked for its certificate again.
+                    if self.revoked().ok() != Some(revoked.clone()) {
+                        return Ended::Lost(lost("the list of revoked certificates has changed".into()));
+                    }
                     sequence += 1;
                     self.presence.set_replies(self.desk.reply_counts());
                     // A full outbox holds frames enough to show that this party lives.
@@ -141,19 +150,25 @@ impl Link {
         &self,
         outbox: &Outbox,
         frames: mpsc::Receiver<v1::PartyFrame>,
-    ) -> Result<Streaming<v1::CoordinatorFrame>, Fault> {
+    ) -> Result<(Streaming<v1::CoordinatorFrame>, Option<RevokedList>), Fault> {
         // Read again at every attempt: a renewed certificate needs no restart.
         let identity = load_identity(&self.identity, &self.key, &self.party)?;
-        let channel = tls::connect(&self.coordinator, &identity).await?;
+        let revoked = self.revoked()?;
+        let channel = tls::connect_unless_revoked(&self.coordinator, &identity, revoked.clone()).await?;
         let hello = v1::Hello { protocol: PROTOCOL, software: SOFTWARE.into() };
         outbox.try_send(frame(Body::Hello(hello))).map_err(|_| lost("the connection broke at once".into()))?;
         let mut client = LinkClient::new(channel).max_decoding_message_size(MAX_FRAME);
         let attach = async { client.attach(ReceiverStream::new(frames)).await };
         match timeout(HEARTBEAT, attach).await {
-            Ok(Ok(response)) => Ok(response.into_inner()),
+            Ok(Ok(response)) => Ok((response.into_inner(), revoked)),
             Ok(Err(status)) => Err(from_status(&status)),
             Err(_) => Err(lost(format!("no welcome within {} s", HEARTBEAT.as_secs()))),
         }
+    }
+
+    /// The list of revoked certificates as it stands now; `None` where the owner keeps none.
+    fn revoked(&self) -> Result<Option<RevokedList>, Fault> {
+        self.revoked.as_ref().map(RevokedFile::read).transpose()
     }
 
     /// Finishes what is in hand, lets it leave, and waits for the coordinator to hang up.
@@ -193,6 +208,10 @@ impl Link {
                 }
             }
             Some(_) if !*attached => return Ok(Err(lost("it spoke before it said welcome".into()))),
+            // Before anything is queued or answered at the length of what was asked.
+            Some(body) if out_of_bounds(&body) => {
+                return Ok(Err(lost("it sent a message that no coordinator of this protocol sends".into())));
+            }
             Some(Body::Query(query)) => self.desk.query(query, received, outbox).await?,
             Some(Body::OpenJob(open)) => self.desk.open(open, received, outbox).await?,
             Some(Body::CloseJob(close)) => self.desk.close(close).await?,
@@ -242,6 +261,17 @@ pub(crate) fn load_identity(folder: &std::path::Path, key: &std::path::Path, par
 /// Completes once the party is told to stop.
 async fn told(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stop| *stop).await;
+}
+
+/// Whether a frame is larger than any that a coordinator has reason to send.
+fn out_of_bounds(body: &coordinator_frame::Body) -> bool {
+    use coordinator_frame::Body;
+    match body {
+        Body::Query(query) => query.job.len() > MAX_JOB_ID || query.proposals.len() > MAX_PROPOSALS,
+        Body::OpenJob(open) => open.job.len() > MAX_JOB_ID,
+        Body::CloseJob(close) => close.job.len() > MAX_JOB_ID,
+        Body::Welcome(_) | Body::Heartbeat(_) => false,
+    }
 }
 
 fn frame(body: Body) -> v1::PartyFrame {

@@ -83,6 +83,7 @@ pub(crate) fn open_request(toml: &str) -> v1::OpenJob {
         analyst: "alice".into(),
         spec_toml: toml.into(),
         spec_digest: Sha256::digest(toml.as_bytes()).to_vec(),
+        submission: None,
     }
 }
 

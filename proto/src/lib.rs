@@ -4,6 +4,8 @@
 //! - [`convert`]: wire messages to domain types and back. Nothing else looks inside a wire message's numbers.
 //! - [`error`]: the one table between our error codes, gRPC status codes and exit codes.
 //! - [`identity`]: who a peer is, read from its certificate and from nothing else.
+//! - [`submission`]: a job as its analyst signed it.
+//! - [`revoked`]: certificates that a member takes for none.
 //! - [`tls`]: mutual TLS for both ends of a connection.
 //! - [`ca`]: the consortium's small certificate authority, as pure functions from PEM to PEM.
 #![forbid(unsafe_code)]
@@ -12,6 +14,8 @@ pub mod ca;
 pub mod convert;
 pub mod error;
 pub mod identity;
+pub mod revoked;
+pub mod submission;
 pub mod tls;
 
 /// Generated messages, clients and servers of the package `conclave.v1`.

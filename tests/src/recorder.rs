@@ -12,7 +12,8 @@ use conclave_proto::tls::IdentityDir;
 use conclave_proto::v1::coordinator_frame::Body;
 use conclave_proto::v1::link_server::{Link, LinkServer};
 use conclave_proto::v1::party_frame::Body as Said;
-use conclave_proto::{PROTOCOL, v1};
+use conclave_proto::{PROTOCOL, submission, v1};
+use sha2::{Digest, Sha256};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::{TcpListenerStream, UnboundedReceiverStream};
@@ -50,6 +51,20 @@ pub struct Questions {
     pub job: v1::OpenJob,
     /// The queries of a round.
     pub round: Box<dyn Fn(u64) -> Vec<Query> + Send + Sync>,
+}
+
+/// A job as a coordinator shows it to a party, signed by the analyst of the identity folder.
+pub fn signed_job(analyst: &Path, spec_toml: &str) -> v1::OpenJob {
+    let identity = IdentityDir::load(analyst).expect("the analyst's identity");
+    let name = identity.identity().name.clone();
+    let signed = submission::sign(&identity, spec_toml).expect("a signature");
+    v1::OpenJob {
+        job: submission::check(Some(&signed), &name, spec_toml).expect("its own signature"),
+        analyst: name,
+        spec_digest: Sha256::digest(spec_toml.as_bytes()).to_vec(),
+        spec_toml: spec_toml.to_owned(),
+        submission: Some(signed),
+    }
 }
 
 impl Recorder {

@@ -3,19 +3,18 @@
 //! Nothing here is statistical: what is asserted must hold after every kill. The moments have a fixed seed; the rounds that
 //! they meet depend on the machine.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use conclave_common::mechanism::{NoiseScale, QueryKind};
 use conclave_common::sampler::Query;
-use conclave_proto::v1::OpenJob;
 use conclave_tests::books::{LedgerCopy, Replay};
 use conclave_tests::cluster::{Cluster, PartySetup};
-use conclave_tests::recorder::{Questions, Recorder};
+use conclave_tests::recorder::{Questions, Recorder, signed_job};
 use conclave_tests::study;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
 const EXE: &str = env!("CARGO_BIN_EXE_conclave-e2e");
 const NAMES: [&str; 3] = ["hospital-a", "hospital-b", "hospital-c"];
@@ -185,7 +184,9 @@ fn what_left_a_killed_party_never_changes() {
     });
     cluster.kill_coordinator();
     let address = cluster.url.trim_start_matches("https://").parse().expect("an address");
-    let recorder = Recorder::serve(address, &cluster.path("coordinator/identity"), questions());
+    let questions = questions(&cluster.path("alice"));
+    let job_id = questions.job.job.clone();
+    let recorder = Recorder::serve(address, &cluster.path("coordinator/identity"), questions);
     cluster.start_party(party);
 
     let mut moments = ChaCha8Rng::seed_from_u64(22);
@@ -207,7 +208,7 @@ fn what_left_a_killed_party_never_changes() {
 
     assert_eq!(recorder.refusals(), []);
     let heard = recorder.answers();
-    let ledger = LedgerCopy::of(&cluster.ledger(party), JOB_ID);
+    let ledger = LedgerCopy::of(&cluster.ledger(party), &job_id);
     for (id, values) in &heard {
         assert_eq!(values.len(), 1, "{id:?} has more than one answer: {values:?}");
         let row = ledger.rows.get(id).unwrap_or_else(|| panic!("{id:?} left without a charge"));
@@ -223,10 +224,8 @@ fn what_left_a_killed_party_never_changes() {
     assert!(recorder.count() > heard.len() as u64 + before.len() as u64 / 2, "too few were asked again");
 }
 
-const JOB_ID: &str = "00000000-0000-4000-8000-000000000000";
-
 /// Two chains that walk in a small circle.
-fn questions() -> Questions {
+fn questions(analyst: &Path) -> Questions {
     let spec_toml = study::job(&["a"], "chains = 2\ndraws = 1000000", "epsilon = 980\ndelta = 1e-6\nnoise_sd = 1.0");
     let noise = NoiseScale::from_sd(1.0).expect("a noise scale");
     let at = |round: u64, chain: u32| {
@@ -237,11 +236,5 @@ fn questions() -> Questions {
         let query = |chain| Query { chain, kind: QueryKind::Ratio, from: at(round, chain), to: at(round + 1, chain), noise };
         vec![query(0), query(1)]
     };
-    let job = OpenJob {
-        job: JOB_ID.to_owned(),
-        analyst: "alice".to_owned(),
-        spec_digest: Sha256::digest(spec_toml.as_bytes()).to_vec(),
-        spec_toml,
-    };
-    Questions { job, round: Box::new(round) }
+    Questions { job: signed_job(analyst, &spec_toml), round: Box::new(round) }
 }

@@ -125,7 +125,7 @@ async fn run_job(args: &DemoArgs, folder: &DemoFolder, children: &mut Children) 
     let connection = Connection { coordinator: url.clone(), identity: folder.analyst() };
     let run = async {
         let mut client = connection.open().await?;
-        let job = submit(&mut client, read_job(&folder.job())?).await?;
+        let job = submit(&mut client, &connection.identity()?, read_job(&folder.job())?).await?;
         eprintln!("Job {job}: at most epsilon = {} at each party.", args.epsilon);
         follow(&mut client, &job).await
     };

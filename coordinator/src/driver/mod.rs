@@ -37,7 +37,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// What a driver needs to know of its job.
 #[derive(Debug)]
 pub(crate) struct Job {
-    /// UUID.
+    /// In the form of a UUID; it follows from what the analyst signed.
     pub id: Arc<str>,
     /// Who submitted it.
     pub analyst: String,
@@ -45,6 +45,8 @@ pub(crate) struct Job {
     pub spec: JobSpec,
     /// The job file, byte for byte.
     pub spec_toml: String,
+    /// Its analyst's signature.
+    pub submission: v1::Submission,
     /// Unix time in milliseconds.
     pub submitted_ms: i64,
     /// Where its Zarr store is.
@@ -245,6 +247,7 @@ impl Driver {
             analyst: self.job.analyst.clone(),
             spec_toml: self.job.spec_toml.clone(),
             spec_digest: Sha256::digest(self.job.spec_toml.as_bytes()).to_vec(),
+            submission: Some(self.job.submission.clone()),
         })
     }
 }

@@ -10,11 +10,16 @@ use conclave_proto::convert::AnswerStatus;
 use tokio::task::JoinHandle;
 
 use super::*;
-use crate::book::Book;
+use crate::book::{Book, Signed};
 use crate::hub::{Message, Outbox, Outgoing};
 use crate::status::State;
 
 const RECORDS: u64 = 500;
+
+/// Whether a signature holds is for the service that takes a job in.
+fn signed() -> Signed {
+    Signed { job: uuid::Uuid::new_v4().to_string(), submission: v1::Submission { nonce: vec![7; 32], ..Default::default() } }
+}
 
 fn spec(draws: u64) -> String {
     format!(
@@ -174,6 +179,7 @@ async fn serve(
     while let Some(frame) = outgoing.recv().await {
         match frame.unwrap().body.unwrap() {
             Body::OpenJob(open) => {
+                assert_eq!(open.submission.unwrap().nonce, [7; 32]);
                 assert_eq!(open.spec_digest, Sha256::digest(open.spec_toml.as_bytes()).to_vec());
                 hub.deliver(name, &open.job, Message::Opened(Holding::rows(records)));
             }
@@ -211,7 +217,7 @@ fn result(status: &Status) -> serde_json::Value {
 async fn undisturbed(draws: u64) -> BTreeMap<String, Vec<u8>> {
     let rig = Rig::new();
     let (_a, _b) = (rig.attach("a", honestly("a")), rig.attach("b", honestly("b")));
-    let job = rig.book.submit(spec(draws), "alice").await.unwrap();
+    let job = rig.book.submit(spec(draws), "alice", signed()).await.unwrap();
     assert_eq!(rig.ended(&job).await.state, State::Finished);
     rig.draws(&job)
 }
@@ -220,7 +226,7 @@ async fn undisturbed(draws: u64) -> BTreeMap<String, Vec<u8>> {
 async fn a_job_runs_to_its_end() {
     let rig = Rig::new();
     let (_a, _b) = (rig.attach("a", honestly("a")), rig.attach("b", honestly("b")));
-    let job = rig.book.submit(spec(300), "alice").await.unwrap();
+    let job = rig.book.submit(spec(300), "alice", signed()).await.unwrap();
     let status = rig.ended(&job).await;
     assert_eq!((status.state, status.draws, status.iteration), (State::Finished, 300, 310));
     let result = result(&status);
@@ -247,7 +253,7 @@ async fn a_job_of_few_draws_has_a_result_with_nulls() {
     for draws in 1..6 {
         let rig = Rig::new();
         let (_a, _b) = (rig.attach("a", honestly("a")), rig.attach("b", honestly("b")));
-        let job = rig.book.submit(spec(draws), "alice").await.unwrap();
+        let job = rig.book.submit(spec(draws), "alice", signed()).await.unwrap();
         let status = rig.ended(&job).await;
         assert_eq!(status.state, State::Finished);
         let result = result(&status);
@@ -262,7 +268,7 @@ async fn a_job_that_searches_for_its_mode_runs() {
     let rig = Rig::new();
     let (_a, _b) = (rig.attach("a", honestly("a")), rig.attach("b", honestly("b")));
     let text = spec(50).replace("start = { mean = 0.1 }", "").replace("radius = 0.05", "radius = \"auto\"");
-    let job = rig.book.submit(text, "alice").await.unwrap();
+    let job = rig.book.submit(text, "alice", signed()).await.unwrap();
     let status = rig.ended(&job).await;
     assert_eq!(status.state, State::Finished, "{:?}", status.fault);
     assert!(status.iteration > 60, "rounds of the search count");
@@ -272,10 +278,10 @@ async fn a_job_that_searches_for_its_mode_runs() {
 async fn parties_that_never_attached_are_refused_at_submission() {
     let rig = Rig::new();
     let _a = rig.attach("a", honestly("a"));
-    let fault = rig.book.submit(spec(5), "alice").await.unwrap_err();
+    let fault = rig.book.submit(spec(5), "alice", signed()).await.unwrap_err();
     assert_eq!((fault.code, fault.party.as_deref()), (ErrorCode::InvalidInput, Some("b")));
     assert!(fault.message.contains("known are a"), "{fault}");
-    let fault = rig.book.submit(spec(5).replace("chains", "chanis"), "alice").await.unwrap_err();
+    let fault = rig.book.submit(spec(5).replace("chains", "chanis"), "alice", signed()).await.unwrap_err();
     assert!(fault.code == ErrorCode::InvalidInput && fault.message.contains("chains"), "{fault}");
     assert!(rig.book.list("alice").is_empty());
     assert!(rig.seen.lock().unwrap().asked.is_empty());
@@ -287,7 +293,7 @@ async fn an_absent_party_pauses_the_job_and_changes_nothing() {
     let rig = Rig::new();
     let (_a, b) = (rig.attach("a", honestly("a")), rig.attach("b", honestly("b")));
     b.leave();
-    let job = rig.book.submit(spec(2000), "alice").await.unwrap();
+    let job = rig.book.submit(spec(2000), "alice", signed()).await.unwrap();
     let status = rig.until(&job, |s| s.state == State::Paused).await;
     assert_eq!(status.waiting_for, ["b"]);
     assert!(status.waiting_since_ms > 0);
@@ -317,7 +323,7 @@ async fn answers_may_repeat_themselves_and_come_late() {
         all
     });
     let _b = rig.attach("b", repeating);
-    let job = rig.book.submit(spec(200), "alice").await.unwrap();
+    let job = rig.book.submit(spec(200), "alice", signed()).await.unwrap();
     let status = rig.ended(&job).await;
     assert_eq!(status.state, State::Finished, "{:?}", status.fault);
     assert_eq!(rig.draws(&job), expected);
@@ -339,7 +345,7 @@ async fn a_party_that_breaks_the_protocol_ends_the_job_by_name() {
             _ => vec![answer(query.iteration, honest("b", query))],
         });
         let _b = rig.attach("b", reply);
-        let job = rig.book.submit(spec(100), "alice").await.unwrap();
+        let job = rig.book.submit(spec(100), "alice", signed()).await.unwrap();
         let status = rig.ended(&job).await;
         assert_eq!(status.state, State::Failed);
         assert_eq!(status.fault.unwrap().party.as_deref(), Some("b"));
@@ -358,7 +364,7 @@ async fn a_budget_that_ends_keeps_the_draws() {
     let rig = Rig::new();
     let _a = rig.attach("a", honestly("a"));
     let _b = rig.attach("b", refusing_at("b", 110, AnswerStatus::Budget));
-    let job = rig.book.submit(spec(1000), "alice").await.unwrap();
+    let job = rig.book.submit(spec(1000), "alice", signed()).await.unwrap();
     let status = rig.ended(&job).await;
     assert_eq!((status.state, status.draws, status.iteration), (State::Finished, 100, 110));
     let result = result(&status);
@@ -374,7 +380,7 @@ async fn a_budget_that_ends_before_the_first_draw_fails_the_job() {
     let rig = Rig::new();
     let _a = rig.attach("a", refusing_at("a", 3, AnswerStatus::Budget));
     let _b = rig.attach("b", honestly("b"));
-    let job = rig.book.submit(spec(1000), "alice").await.unwrap();
+    let job = rig.book.submit(spec(1000), "alice", signed()).await.unwrap();
     let status = rig.ended(&job).await;
     let fault = status.fault.unwrap();
     assert_eq!((status.state, fault.code, fault.party.as_deref()), (State::Failed, ErrorCode::Budget, Some("a")));
@@ -385,7 +391,7 @@ async fn a_refusal_ends_the_job_and_the_others_hear_of_it() {
     let rig = Rig::new();
     let _a = rig.attach("a", honestly("a"));
     let _b = rig.attach("b", refusing_at("b", 12, AnswerStatus::Policy));
-    let job = rig.book.submit(spec(1000), "alice").await.unwrap();
+    let job = rig.book.submit(spec(1000), "alice", signed()).await.unwrap();
     let fault = rig.ended(&job).await.fault.unwrap();
     assert_eq!((fault.code, fault.party.as_deref()), (ErrorCode::Policy, Some("b")));
     let told = async {
@@ -401,7 +407,7 @@ async fn a_consent_withdrawn_keeps_the_draws_and_names_the_party() {
     let rig = Rig::new();
     let _a = rig.attach("a", honestly("a"));
     let _b = rig.attach("b", refusing_at("b", 110, AnswerStatus::Policy));
-    let job = rig.book.submit(spec(1000), "alice").await.unwrap();
+    let job = rig.book.submit(spec(1000), "alice", signed()).await.unwrap();
     let status = rig.ended(&job).await;
     let fault = status.fault.clone().unwrap();
     assert_eq!((status.state, status.draws, fault.code), (State::Failed, 100, ErrorCode::Policy));
@@ -418,7 +424,7 @@ async fn an_owner_who_has_yet_to_decide_is_waited_for() {
     let (sender, mut outgoing) = mpsc::unbounded_channel();
     rig.surroundings.store.seen("b", "test", 0);
     let _place = rig.surroundings.hub.attach("b", Outbox::new(sender));
-    let job = rig.book.submit(spec(10), "alice").await.unwrap();
+    let job = rig.book.submit(spec(10), "alice", signed()).await.unwrap();
     assert!(matches!(outgoing.recv().await.unwrap().unwrap().body, Some(Body::OpenJob(_))));
     rig.surroundings.hub.deliver("b", &job, Message::Pending);
     let status = rig.until(&job, |s| !s.awaiting_consent.is_empty()).await;
@@ -432,7 +438,7 @@ async fn an_owner_who_has_yet_to_decide_is_waited_for() {
 async fn a_cancelled_job_keeps_its_draws() {
     let rig = Rig::new();
     let (_a, _b) = (rig.attach("a", honestly("a")), rig.attach("b", honestly("b")));
-    let job = rig.book.submit(spec(10_000_000), "alice").await.unwrap();
+    let job = rig.book.submit(spec(10_000_000), "alice", signed()).await.unwrap();
     rig.until(&job, |s| s.draws > 50).await;
     assert_eq!(rig.book.cancel(&job, "mallory").await.unwrap_err().code, ErrorCode::NotFound);
     let status = rig.book.cancel(&job, "alice").await.unwrap();
@@ -447,7 +453,7 @@ async fn a_job_that_waits_can_be_cancelled() {
     let rig = Rig::new();
     let (_a, b) = (rig.attach("a", honestly("a")), rig.attach("b", honestly("b")));
     b.leave();
-    let job = rig.book.submit(spec(10), "alice").await.unwrap();
+    let job = rig.book.submit(spec(10), "alice", signed()).await.unwrap();
     let status = rig.book.cancel(&job, "alice").await.unwrap();
     assert_eq!((status.state, status.result), (State::Cancelled, None));
 }
@@ -457,7 +463,7 @@ async fn a_restarted_coordinator_continues_the_same_chain() {
     let expected = undisturbed(1500).await;
     let mut rig = Rig::new();
     let mut parties = [rig.attach("a", honestly("a")), rig.attach("b", until("b", 100))];
-    let job = rig.book.submit(spec(1500), "alice").await.unwrap();
+    let job = rig.book.submit(spec(1500), "alice", signed()).await.unwrap();
     for (rounds, lost, next) in [(100, 0, 400), (400, 60, 900), (900, 900, u64::MAX)] {
         rig.asked("b", rounds).await;
         parties.into_iter().for_each(Party::leave);
@@ -484,7 +490,7 @@ async fn a_restarted_coordinator_continues_the_same_chain() {
 async fn a_job_begins_and_ends_with_the_same_record_counts() {
     let rig = Rig::new();
     let (_a, b) = (rig.attach("a", honestly("a")), rig.attach("b", until("b", 20)));
-    let job = rig.book.submit(spec(100_000), "alice").await.unwrap();
+    let job = rig.book.submit(spec(100_000), "alice", signed()).await.unwrap();
     rig.asked("b", 20).await;
     b.leave();
     let _b = rig.attach_with("b", RECORDS + 1, honestly("b"));
@@ -499,7 +505,7 @@ async fn several_jobs_run_side_by_side() {
     let (_a, _b) = (rig.attach("a", honestly("a")), rig.attach("b", honestly("b")));
     let mut jobs = Vec::new();
     for _ in 0..5 {
-        jobs.push(rig.book.submit(spec(300), "alice").await.unwrap());
+        jobs.push(rig.book.submit(spec(300), "alice", signed()).await.unwrap());
     }
     for job in &jobs {
         assert_eq!(rig.ended(job).await.state, State::Finished);

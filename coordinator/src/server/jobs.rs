@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use conclave_proto::error;
 use conclave_proto::identity::{self, Role};
+use conclave_proto::submission;
 use conclave_proto::v1::jobs_server::Jobs;
 use conclave_proto::v1::{FileChunk, JobRequest, JobStatus, ListReply, ListRequest, SubmitReply, SubmitRequest};
 use tokio::sync::{mpsc, watch};
@@ -12,7 +13,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
 
 use super::files;
-use crate::book::Book;
+use crate::book::{Book, Signed};
 use crate::driver::Surroundings;
 
 /// Least time between two statuses of one `Watch`.
@@ -44,10 +45,15 @@ impl Jobs for JobsService {
 
     async fn submit(&self, request: Request<SubmitRequest>) -> Result<Response<SubmitReply>, Status> {
         let analyst = analyst_of(&request)?;
-        let job = self.book.submit(request.into_inner().spec_toml, &analyst).await.map_err(|fault| {
+        let SubmitRequest { spec_toml, submission } = request.into_inner();
+        let refused = |fault: error::Fault| {
             tracing::info!(analyst, reason = %fault, "job refused");
             error::to_status(&fault)
-        })?;
+        };
+        // Parties check it too, each with its own CA; here a mistake is told before anything is kept.
+        let job = submission::check(submission.as_ref(), &analyst, &spec_toml).map_err(refused)?;
+        let signed = Signed { job, submission: submission.unwrap_or_default() };
+        let job = self.book.submit(spec_toml, &analyst, signed).await.map_err(refused)?;
         Ok(Response::new(SubmitReply { job }))
     }
 

@@ -24,7 +24,7 @@ use write::Command;
 pub(crate) use write::{Ended, NewJob};
 
 const SCHEMA: &str = include_str!("schema.sql");
-const SCHEMA_VERSION: i64 = 3;
+const SCHEMA_VERSION: i64 = 4;
 /// "Conc", so that `file` and a careful operator can tell the store from other SQLite files.
 const APPLICATION_ID: i64 = 0x436f_6e63;
 

@@ -48,6 +48,8 @@ pub(crate) struct JobRow {
     pub fault: Option<Fault>,
     /// The finished run's object.
     pub result: Option<String>,
+    /// The analyst's signature, encoded.
+    pub submission: Vec<u8>,
     /// Parties, in the job's order.
     pub parties: Vec<PartyRow>,
 }
@@ -79,7 +81,7 @@ pub(crate) struct LoggedRound {
 pub(super) fn load(connection: &Connection) -> rusqlite::Result<Loaded> {
     let mut jobs = connection.prepare(
         "SELECT key, id, name, analyst, spec, submitted_ms, state, iterations, draws, acceptance_rate, seconds,
-                error_code, error_party, error, result FROM jobs ORDER BY key",
+                error_code, error_party, error, result, submission FROM jobs ORDER BY key",
     )?;
     let mut rows = jobs.query([])?;
     let mut loaded = Loaded::default();
@@ -105,6 +107,7 @@ pub(super) fn load(connection: &Connection) -> rusqlite::Result<Loaded> {
             seconds: row.get(10)?,
             fault,
             result: row.get(14)?,
+            submission: row.get(15)?,
             parties: load_parties(connection, row.get(0)?)?,
         });
     }

@@ -13,7 +13,8 @@ CREATE TABLE jobs (
   error_code      TEXT,
   error_party     TEXT,
   error           TEXT,
-  result          TEXT                        -- JSON
+  result          TEXT,                       -- JSON
+  submission      BLOB NOT NULL               -- the analyst's signature, an encoded conclave.v1.Submission
 ) STRICT;
 
 CREATE TABLE job_parties (

@@ -11,6 +11,7 @@ fn new_job(id: &str) -> NewJob {
         spec: "name = 'readmission'".to_owned(),
         submitted_ms: 1_700_000_000_000,
         parties: vec!["a".to_owned(), "b".to_owned()],
+        submission: vec![1, 2],
     }
 }
 

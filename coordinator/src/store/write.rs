@@ -34,6 +34,8 @@ pub(crate) struct NewJob {
     pub submitted_ms: i64,
     /// Parties in the job file's order.
     pub parties: Vec<String>,
+    /// The analyst's signature, encoded.
+    pub submission: Vec<u8>,
 }
 
 /// How a job ended.
@@ -169,8 +171,8 @@ fn set_holding(connection: &Connection, job: &str, position: usize, holding: &Ho
 
 fn insert_job(connection: &Connection, job: &NewJob) -> rusqlite::Result<()> {
     connection.execute(
-        "INSERT INTO jobs (id, name, analyst, spec, submitted_ms, state) VALUES (?1, ?2, ?3, ?4, ?5, 'queued')",
-        params![job.id, job.name, job.analyst, job.spec, job.submitted_ms],
+        "INSERT INTO jobs (id, name, analyst, spec, submitted_ms, state, submission) VALUES (?1, ?2, ?3, ?4, ?5, 'queued', ?6)",
+        params![job.id, job.name, job.analyst, job.spec, job.submitted_ms, job.submission],
     )?;
     let key = connection.last_insert_rowid();
     for (position, party) in job.parties.iter().enumerate() {

@@ -24,10 +24,12 @@ use conclave_common::model::{self, Model, ModelData};
 use crate::config::Policy;
 use crate::data::Shard;
 use crate::ledger::{Ledger, LedgerError};
+use crate::members::Members;
 use crate::noise::Noise;
 
 pub use consent::Opening;
 pub use delay::ReplyCounts;
+pub(crate) use open::MAX_JOB_ID;
 
 use delay::Pacer;
 use measure::JobDelay;
@@ -40,6 +42,7 @@ pub struct Answerer {
     shard: Shard,
     ledger: Ledger,
     noise: Noise,
+    members: Members,
     jobs: HashMap<String, ActiveJob>,
     pacer: Pacer,
     #[cfg(test)]
@@ -81,6 +84,7 @@ impl Answerer {
             shard,
             ledger,
             noise,
+            members: Members::default(),
             jobs: HashMap::new(),
             pacer: Pacer::default(),
             #[cfg(test)]
@@ -88,6 +92,13 @@ impl Answerer {
             reading: None,
             consent: consent::Consent::default(),
         }
+    }
+
+    /// Says whose jobs are opened; without it, nobody's.
+    #[must_use]
+    pub fn with_members(mut self, members: Members) -> Self {
+        self.members = members;
+        self
     }
 
     /// Cleaned record count; public under replacement adjacency.

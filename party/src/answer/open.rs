@@ -16,6 +16,7 @@ use crate::config::ReplyDelay;
 use crate::consent::Standing;
 use crate::data::bind;
 use crate::ledger::{JobEntry, LedgerError};
+use crate::members::NotAdmitted;
 use crate::policy::admit;
 
 /// Each open job holds its own scaled copy of the shard.
@@ -23,7 +24,7 @@ const MAX_OPEN_JOBS: usize = 64;
 /// Delay of opening a job where the number of records is not public: enough for the largest shard that is admitted then.
 const UNPUBLISHED_OPENING: Duration = Duration::from_secs(1);
 /// Longer ids are nobody's; a UUID has 36 characters.
-const MAX_JOB_ID: usize = 64;
+pub(crate) const MAX_JOB_ID: usize = 64;
 
 impl Answerer {
     /// Opens a job, or opens it again, unless its owner has yet to decide.
@@ -41,6 +42,7 @@ impl Answerer {
 
     fn try_open(&mut self, request: &v1::OpenJob) -> Result<Opening, Fault> {
         let digest = check_identity(request)?;
+        self.signed(request)?;
         let known = self.jobs.get(&request.job).is_some_and(|job| job.digest == digest);
         if !known && self.jobs.len() >= MAX_OPEN_JOBS {
             return Err(Fault::new(ErrorCode::Policy, format!("{MAX_OPEN_JOBS} jobs are open already; close one first")));
@@ -83,6 +85,19 @@ impl Answerer {
 }
 
 impl Answerer {
+    /// The job must be signed by its analyst. One whose analyst has been revoked while it ran is ended.
+    fn signed(&mut self, request: &v1::OpenJob) -> Result<(), Fault> {
+        let entered = self.ledger.books().job(&request.job).is_some();
+        self.members.admit(request, entered).map_err(|why| match why {
+            NotAdmitted::Unsigned(fault) => fault,
+            NotAdmitted::Revoked(fault) => {
+                // A failure has been logged, and the ledger answers no more.
+                drop(self.close(&request.job, "the analyst's certificate is revoked"));
+                fault
+            }
+        })
+    }
+
     /// The delay of a job's replies: the owner's, or measured.
     fn delay_of_job(&self, spec: &JobSpec) -> Result<Option<JobDelay>, Fault> {
         if self.policy.reply_delay == ReplyDelay::Off {

@@ -26,6 +26,8 @@ pub struct PartyConfig {
     pub identity: PathBuf,
     /// The private key; in the identity folder unless the file says otherwise.
     pub key: PathBuf,
+    /// Certificates that count for nothing here, by name or serial; read again at every check.
+    pub revoked: Option<PathBuf>,
     /// The ledger file.
     pub ledger: PathBuf,
     /// The file of the ledger's last head; better not in the ledger's folder, so that a backup of one is not one of both.

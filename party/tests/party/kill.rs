@@ -26,7 +26,7 @@ async fn ask_until_death(session: &mut Session, said: &mut HashMap<u64, Vec<i64>
     let mut last = from;
     for iteration in from.. {
         for asked in [iteration, iteration + 1] {
-            if session.to.send(Ok(query_frame(asked))).await.is_err() {
+            if session.to.send(Ok(query_frame(&session.job.job, asked))).await.is_err() {
                 return last;
             }
         }
@@ -48,8 +48,8 @@ async fn ask_until_death(session: &mut Session, said: &mut HashMap<u64, Vec<i64>
     last
 }
 
-fn query_frame(iteration: u64) -> conclave_proto::v1::CoordinatorFrame {
-    conclave_proto::v1::CoordinatorFrame { body: Some(query(iteration)) }
+fn query_frame(job: &str, iteration: u64) -> conclave_proto::v1::CoordinatorFrame {
+    conclave_proto::v1::CoordinatorFrame { body: Some(query(job, iteration)) }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -4,13 +4,15 @@ use std::path::Path;
 use std::time::Duration;
 
 use conclave_party::{PartyConfig, StartError, init_ledger, run_with};
-use conclave_proto::v1::party_frame;
+use conclave_proto::identity::Role;
+use conclave_proto::v1::{self, coordinator_frame, party_frame};
+use sha2::{Digest, Sha256};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use crate::town::{PATIENCE, Session, Town, next, query};
+use crate::town::{PATIENCE, SPEC, Session, Town, next, query};
 
 fn start(config: PartyConfig, ready: &Path) -> (oneshot::Sender<()>, JoinHandle<Result<(), StartError>>) {
     let (stop, stopped) = oneshot::channel();
@@ -56,7 +58,7 @@ async fn a_party_attaches_answers_and_comes_back() {
 
     // Told to stop, it finishes what is in hand.
     for iteration in 1..20 {
-        session.send(query(iteration)).await;
+        session.send(query(&session.job.job, iteration)).await;
     }
     let Session { to, mut from, .. } = session;
     assert!(timeout(PATIENCE, from.message()).await.unwrap().unwrap().is_some());
@@ -105,4 +107,82 @@ async fn what_is_wrong_at_the_start_is_said_before_anything_is_dialled() {
     std::fs::write(town.path("a.csv"), "height\n170\ntall\n").unwrap();
     let bad = run_with(config, None, never()).await.unwrap_err();
     assert!(bad.to_string().contains("line 3") && bad.exit_code() == 2, "{bad}");
+}
+
+/// A coordinator that makes jobs up, changes them, puts another name to them or shows an old signature under a new id.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_job_that_its_analyst_has_not_signed_is_opened_for_nobody() {
+    let town = Town::new();
+    town.enrol(Role::Analyst, "mallory", &[]);
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let config = town.config(listener.local_addr().unwrap().port());
+    init_ledger(&config).unwrap();
+    let (mut sessions, server) = town.door(listener).await;
+    let (stop, party) = start(config.clone(), &town.path("ready"));
+    let mut session = next(&mut sessions).await;
+    assert!(matches!(session.open().await, party_frame::Body::JobOpened(_)));
+
+    let good = session.job.clone();
+    let mallorys = town.job("mallory", SPEC);
+    let greedy = SPEC.replace("epsilon = 3.0", "epsilon = 8.0");
+    let attacks = [
+        v1::OpenJob { submission: None, job: "fresh".into(), ..good.clone() },
+        v1::OpenJob { job: "00000000-0000-8000-a000-000000000000".into(), ..good.clone() },
+        v1::OpenJob { analyst: "mallory".into(), ..good.clone() },
+        v1::OpenJob { analyst: "alice".into(), ..mallorys.clone() },
+        v1::OpenJob { spec_toml: greedy.clone(), spec_digest: Sha256::digest(greedy.as_bytes()).to_vec(), ..good.clone() },
+        v1::OpenJob { submission: mallorys.submission.clone(), ..good.clone() },
+        // Signed by the coordinator itself.
+        town.forged("hall", "alice", SPEC),
+    ];
+    for attack in attacks {
+        session.send(coordinator_frame::Body::OpenJob(attack.clone())).await;
+        match session.receive().await {
+            party_frame::Body::JobRefused(refused) => assert_eq!(refused.code, "unauthenticated", "{attack:?}: {refused:?}"),
+            other => panic!("{attack:?}: {other:?}"),
+        }
+    }
+    // The same signature once more is the same job once more.
+    session.send(coordinator_frame::Body::OpenJob(good)).await;
+    assert!(matches!(session.receive().await, party_frame::Body::JobOpened(_)));
+    drop(stop);
+    drop(session);
+    assert!(timeout(PATIENCE, party).await.unwrap().unwrap().is_ok());
+    server.abort();
+    let ledger = rusqlite::Connection::open(&config.ledger).unwrap();
+    let jobs: u64 = ledger.query_row("SELECT count(*) FROM jobs", [], |row| row.get(0)).unwrap();
+    assert!(jobs <= 1, "{jobs}");
+}
+
+/// An analyst who has left, and then the coordinator itself: the list is read again as it changes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_revoked_count_for_nothing() {
+    let town = Town::new();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let list = town.path("revoked.txt");
+    std::fs::write(&list, "# nobody yet\n").unwrap();
+    let config = PartyConfig { revoked: Some(list.clone()), ..town.config(listener.local_addr().unwrap().port()) };
+    init_ledger(&config).unwrap();
+    let (mut sessions, server) = town.door(listener).await;
+    let (stop, party) = start(config.clone(), &town.path("ready"));
+    let mut session = next(&mut sessions).await;
+    assert!(matches!(session.open().await, party_frame::Body::JobOpened(_)));
+    assert_eq!(session.ask(0).await.status, Some(0));
+
+    std::fs::write(&list, "analyst/alice\n").unwrap();
+    session.send(coordinator_frame::Body::OpenJob(session.job.clone())).await;
+    match session.receive().await {
+        party_frame::Body::JobRefused(refused) => assert!(refused.reason.contains("revoked"), "{refused:?}"),
+        other => panic!("{other:?}"),
+    }
+    // The job that ran is over.
+    assert_ne!(session.ask(1).await.status, Some(0));
+
+    // The party does not come back to a coordinator that is revoked.
+    std::fs::write(&list, "coordinator/hall\n").unwrap();
+    drop(session);
+    assert!(timeout(Duration::from_secs(2), sessions.recv()).await.is_err());
+    stop.send(()).unwrap();
+    assert!(timeout(PATIENCE, party).await.unwrap().unwrap().is_ok());
+    server.abort();
 }

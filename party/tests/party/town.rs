@@ -7,6 +7,7 @@ use conclave_common::mechanism::NoiseScale;
 use conclave_party::PartyConfig;
 use conclave_proto::ca::{self, KeyedPem, Validity};
 use conclave_proto::identity::{PeerIdentity, Role, of_request};
+use conclave_proto::submission;
 use conclave_proto::tls::IdentityDir;
 use conclave_proto::v1::link_server::{Link, LinkServer};
 use conclave_proto::v1::{self, coordinator_frame, party_frame};
@@ -18,7 +19,6 @@ use tokio::time::timeout;
 use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
 use tonic::{Request, Response, Status, Streaming};
 
-pub(crate) const JOB: &str = "6f1c1a52-6d0e-4b1e-9d55-0d8f0f2b7a01";
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 pub(crate) const SPEC: &str = r#"
 name = "mean"
@@ -44,6 +44,8 @@ noise_sd = 1.0
 /// One attached party, as its coordinator sees it.
 pub(crate) struct Session {
     pub(crate) name: String,
+    /// The job that it opens and asks.
+    pub(crate) job: v1::OpenJob,
     pub(crate) to: mpsc::Sender<Result<v1::CoordinatorFrame, Status>>,
     pub(crate) from: Streaming<v1::PartyFrame>,
 }
@@ -61,18 +63,12 @@ impl Session {
     pub(crate) async fn open(&mut self) -> party_frame::Body {
         assert!(matches!(self.receive().await, party_frame::Body::Hello(h) if h.protocol == 1));
         self.send(coordinator_frame::Body::Welcome(v1::Welcome { protocol: 1, software: "test".into(), head: Vec::new() })).await;
-        self.send(coordinator_frame::Body::OpenJob(v1::OpenJob {
-            job: JOB.into(),
-            analyst: "alice".into(),
-            spec_toml: SPEC.into(),
-            spec_digest: Sha256::digest(SPEC.as_bytes()).to_vec(),
-        }))
-        .await;
+        self.send(coordinator_frame::Body::OpenJob(self.job.clone())).await;
         self.receive().await
     }
 
     pub(crate) async fn ask(&mut self, iteration: u64) -> v1::Answer {
-        self.send(query(iteration)).await;
+        self.send(query(&self.job.job, iteration)).await;
         match self.receive().await {
             party_frame::Body::Answer(answer) => answer,
             other => panic!("{other:?}"),
@@ -80,18 +76,18 @@ impl Session {
     }
 }
 
-pub(crate) fn query(iteration: u64) -> coordinator_frame::Body {
+pub(crate) fn query(job: &str, iteration: u64) -> coordinator_frame::Body {
     let noise_scale = NoiseScale::from_sd(1.0).unwrap().units();
     let proposal = |chain, to| v1::Proposal { chain, from: vec![0.0], to: vec![to], noise_scale, kind: 0 };
     coordinator_frame::Body::Query(v1::Query {
-        job: JOB.into(),
+        job: job.to_owned(),
         iteration,
         proposals: vec![proposal(0, 1e-4), proposal(1, -1e-4)],
         attempt: 0,
     })
 }
 
-struct Door(mpsc::Sender<Session>);
+struct Door(mpsc::Sender<Session>, v1::OpenJob);
 
 #[tonic::async_trait]
 impl Link for Door {
@@ -100,7 +96,7 @@ impl Link for Door {
     async fn attach(&self, request: Request<Streaming<v1::PartyFrame>>) -> Result<Response<Self::AttachStream>, Status> {
         let name = of_request(&request).unwrap().name;
         let (to, frames) = mpsc::channel(16);
-        self.0.send(Session { name, to, from: request.into_inner() }).await.unwrap();
+        self.0.send(Session { name, job: self.1.clone(), to, from: request.into_inner() }).await.unwrap();
         Ok(Response::new(ReceiverStream::new(frames)))
     }
 }
@@ -117,6 +113,7 @@ impl Town {
         let ca = ca::create_ca("town", validity()).unwrap();
         let town = Self { folder, ca };
         town.enrol(Role::Party, "hospital-a", &[]);
+        town.enrol(Role::Analyst, "alice", &[]);
         town.enrol(Role::Coordinator, "hall", &["127.0.0.1".into()]);
         std::fs::write(town.path("a.csv"), "height\n170\n180\n").unwrap();
         town
@@ -126,7 +123,29 @@ impl Town {
         self.folder.path().join(name)
     }
 
-    fn enrol(&self, role: Role, name: &str, hosts: &[String]) {
+    /// A job as its analyst signed it.
+    pub(crate) fn job(&self, analyst: &str, spec_toml: &str) -> v1::OpenJob {
+        let identity = IdentityDir::load(&self.path(analyst)).unwrap();
+        let signed = submission::sign(&identity, spec_toml).unwrap();
+        v1::OpenJob {
+            job: submission::check(Some(&signed), analyst, spec_toml).unwrap(),
+            analyst: analyst.to_owned(),
+            spec_toml: spec_toml.to_owned(),
+            spec_digest: Sha256::digest(spec_toml.as_bytes()).to_vec(),
+            submission: Some(signed),
+        }
+    }
+
+    /// The same with a signature by another member's key, put together by hand.
+    pub(crate) fn forged(&self, signer: &str, analyst: &str, spec_toml: &str) -> v1::OpenJob {
+        let mut job = self.job(analyst, spec_toml);
+        let other = IdentityDir::load(&self.path(signer)).unwrap().sign(b"whatever").unwrap();
+        let signed = job.submission.as_mut().unwrap();
+        (signed.signature, signed.certificate) = (other.bytes, other.certificate);
+        job
+    }
+
+    pub(crate) fn enrol(&self, role: Role, name: &str, hosts: &[String]) {
         let issued = ca::issue(&self.ca, &PeerIdentity::new(role, name).unwrap(), hosts, validity()).unwrap();
         let folder = self.path(name);
         std::fs::create_dir_all(&folder).unwrap();
@@ -161,7 +180,7 @@ impl Town {
         let server = tonic::transport::Server::builder()
             .tls_config(tls)
             .unwrap()
-            .add_service(LinkServer::new(Door(door)))
+            .add_service(LinkServer::new(Door(door, self.job("alice", SPEC))))
             .serve_with_incoming(TcpListenerStream::new(listener));
         (sessions, tokio::spawn(async move { server.await.unwrap() }))
     }

@@ -16,6 +16,7 @@ use tower::service_fn;
 use super::explain::{explain, explain_in_chain};
 use super::folder::IdentityDir;
 use crate::error::{ErrorCode, Fault};
+use crate::revoked::RevokedList;
 
 /// A TCP connection and TLS handshake that take longer are given up.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -35,9 +36,17 @@ const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(10);
 /// [`ErrorCode::InvalidInput`] for a bad URL or identity, [`ErrorCode::Unreachable`] where nobody answers,
 /// [`ErrorCode::Unauthenticated`] where one end does not accept the other's certificate.
 pub async fn connect(url: &str, identity: &IdentityDir) -> Result<Channel, Fault> {
+    connect_unless_revoked(url, identity, None).await
+}
+
+/// As [`connect`], to a coordinator whose certificate `revoked` does not name.
+///
+/// # Errors
+/// As [`connect`]; [`ErrorCode::Unauthenticated`] where it is named.
+pub async fn connect_unless_revoked(url: &str, identity: &IdentityDir, revoked: Option<RevokedList>) -> Result<Channel, Fault> {
     let target = Target::parse(url)?;
     identity.check_at(std::time::SystemTime::now())?;
-    let tls = TlsConnector::from(Arc::new(identity.client_config()?));
+    let tls = TlsConnector::from(Arc::new(identity.client_config(revoked)?));
     let endpoint = target.endpoint()?;
     let shown = target.to_string();
     let connector = service_fn(move |_: Uri| {

@@ -15,6 +15,7 @@ use tonic::transport::{Certificate, Identity, ServerTlsConfig};
 use super::verifier::CoordinatorVerifier;
 use crate::error::{ErrorCode, Fault};
 use crate::identity::{PeerIdentity, Role};
+use crate::revoked::RevokedList;
 
 /// The member's certificate chain, leaf first.
 pub(crate) const CERTIFICATE: &str = "certificate.pem";
@@ -138,8 +139,8 @@ impl IdentityDir {
     ///
     /// # Errors
     /// [`ErrorCode::InvalidInput`] where key or CA cannot be used; [`ErrorCode::Internal`] where TLS cannot be set up.
-    pub(crate) fn client_config(&self) -> Result<ClientConfig, Fault> {
-        let verifier = CoordinatorVerifier::new(Arc::clone(&self.roots), provider())
+    pub(crate) fn client_config(&self, revoked: Option<RevokedList>) -> Result<ClientConfig, Fault> {
+        let verifier = CoordinatorVerifier::new(Arc::clone(&self.roots), provider(), revoked)
             .map_err(|e| fault(&self.folder, CA, &format!("cannot serve as a CA: {e}")))?;
         let mut config = ClientConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()

@@ -11,7 +11,7 @@ mod folder;
 mod sign;
 mod verifier;
 
-pub use connect::connect;
+pub use connect::{connect, connect_unless_revoked};
 pub use explain::explain_in_chain;
 pub use folder::IdentityDir;
 pub use sign::{Signature, check_certificate, verify};

@@ -12,21 +12,24 @@ use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use super::explain::describe;
 use super::folder::provider;
 use crate::identity::{PeerIdentity, Role};
+use crate::revoked::RevokedList;
 
 /// rustls' own verification of chain, validity, purpose and host name, and then the role: without it, a party's or an
 /// analyst's certificate that was ever issued for serving could stand in for the coordinator.
 #[derive(Debug)]
 pub(crate) struct CoordinatorVerifier {
     inner: Arc<WebPkiServerVerifier>,
+    revoked: Option<RevokedList>,
 }
 
 impl CoordinatorVerifier {
     pub(crate) fn new(
         roots: Arc<RootCertStore>,
         provider: Arc<CryptoProvider>,
+        revoked: Option<RevokedList>,
     ) -> Result<Self, rustls::client::VerifierBuilderError> {
         let inner = WebPkiServerVerifier::builder_with_provider(roots, provider).build()?;
-        Ok(Self { inner })
+        Ok(Self { inner, revoked })
     }
 }
 
@@ -42,6 +45,7 @@ impl ServerCertVerifier for CoordinatorVerifier {
         let verified = self.inner.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)?;
         PeerIdentity::of_certificate(end_entity)
             .and_then(|identity| identity.require(Role::Coordinator))
+            .and_then(|_| self.revoked.as_ref().map_or(Ok(()), |revoked| revoked.check(end_entity)))
             .map_err(|fault| Error::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(fault)))))?;
         Ok(verified)
     }

@@ -106,7 +106,8 @@ fn the_coordinator_itself_refuses_the_wrong_role() {
         let hello = v1::Hello { protocol: conclave_proto::PROTOCOL, software: "changed".to_owned() };
         let frame = v1::PartyFrame { body: Some(v1::party_frame::Body::Hello(hello)) };
         let attach = LinkClient::new(dial("alice").await).attach(tokio_stream::iter([frame])).await.err();
-        let submit = JobsClient::new(dial("a/identity").await).submit(v1::SubmitRequest { spec_toml }).await.err();
+        let submit =
+            JobsClient::new(dial("a/identity").await).submit(v1::SubmitRequest { spec_toml, submission: None }).await.err();
         (from_status(&attach.expect("a refusal")), from_status(&submit.expect("a refusal")))
     });
     for (fault, role) in [(attach, "party"), (submit, "analyst")] {

@@ -1,0 +1,96 @@
+//! Whose jobs this party opens: those that an analyst of its own consortium has signed, and has not been revoked.
+//!
+//! The coordinator's word for who asks is worth nothing here. What the policy limits by analyst, and what the ledger sums by analyst, is
+//! limited and summed by the name in a certificate that this party's own CA has signed.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use conclave_proto::error::{ErrorCode, Fault};
+use conclave_proto::revoked::RevokedFile;
+use conclave_proto::{submission, v1};
+
+/// The consortium as this party knows it.
+#[derive(Debug, Clone)]
+pub struct Members(Known);
+
+#[derive(Debug, Clone)]
+enum Known {
+    /// No CA: nobody's jobs are opened.
+    #[cfg_attr(test, allow(dead_code))]
+    Nobody,
+    /// The CA's file, and that of revoked certificates.
+    Consortium(PathBuf, Option<RevokedFile>),
+    /// Anybody's word is taken, for tests of what comes after.
+    #[cfg(test)]
+    Anyone,
+}
+
+impl Default for Members {
+    /// Nobody; where the crate's tests build an answerer without saying otherwise, anyone.
+    fn default() -> Self {
+        #[cfg(test)]
+        return Self(Known::Anyone);
+        #[cfg(not(test))]
+        Self(Known::Nobody)
+    }
+}
+
+/// Why a job is not its analyst's.
+#[derive(Debug)]
+pub(crate) enum NotAdmitted {
+    /// It isn't signed, or not so that it counts here.
+    Unsigned(Fault),
+    /// It is signed by someone who is revoked by now.
+    Revoked(Fault),
+}
+
+impl Members {
+    /// Those whose certificates the CA in the identity folder has signed, but for the revoked.
+    pub fn of(identity: &Path, revoked: Option<&Path>) -> Self {
+        Self(Known::Consortium(identity.join("ca.pem"), revoked.map(RevokedFile::at)))
+    }
+
+    /// Checks that the job is signed by the analyst whose it is said to be, under the id that follows from the signature. A job that is
+    /// `entered` in the ledger was signed while its certificate was valid: that it has run out since ends no job.
+    pub(crate) fn admit(&self, request: &v1::OpenJob, entered: bool) -> Result<(), NotAdmitted> {
+        let (ca, revoked) = match &self.0 {
+            Known::Consortium(ca, revoked) => (ca, revoked),
+            Known::Nobody => {
+                let fault = Fault::new(ErrorCode::Unauthenticated, "the party knows no consortium whose jobs it could open");
+                return Err(NotAdmitted::Unsigned(fault));
+            }
+            #[cfg(test)]
+            Known::Anyone => return Ok(()),
+        };
+        let id = submission::check(request.submission.as_ref(), &request.analyst, &request.spec_toml)
+            .map_err(NotAdmitted::Unsigned)?;
+        if id != request.job {
+            let fault = Fault::new(ErrorCode::Unauthenticated, "the job's id is not the one that its analyst signed");
+            return Err(NotAdmitted::Unsigned(fault));
+        }
+        let Some(signed) = &request.submission else { return Ok(()) };
+        if let Some(revoked) = revoked {
+            revoked.read().and_then(|list| list.check_pem(&signed.certificate)).map_err(|fault| {
+                tracing::warn!("job {id}: {fault}");
+                // A file that can't be read is the owner's to mend, and nobody else's to know.
+                let fault = match fault.code {
+                    ErrorCode::Unauthenticated => fault,
+                    _ => Fault::new(ErrorCode::Unreachable, "its owner has to mend its list of revoked certificates"),
+                };
+                NotAdmitted::Revoked(fault)
+            })?;
+        }
+        if entered {
+            return Ok(());
+        }
+        let unreadable = |e: std::io::Error| {
+            tracing::error!("{}: {e}", ca.display());
+            Fault::new(ErrorCode::Internal, "the party can't read its CA's certificate")
+        };
+        std::fs::read_to_string(ca)
+            .map_err(unreadable)
+            .and_then(|ca| submission::check_signer(signed, &ca, SystemTime::now()))
+            .map_err(NotAdmitted::Unsigned)
+    }
+}

@@ -1,0 +1,141 @@
+//! Certificates that a member takes for none, whatever CA has signed them: names or serial numbers in a text file.
+//!
+//! One entry a line, `#` begins a comment: `coordinator/main` or `conclave://analyst/alice` for a role and name, a bare `alice` for a
+//! name in any role, or a serial number in hexadecimal as `conclave ca show` prints it (colons allowed). The file is read anew at
+//! every check. One that can't be read revokes everybody: a lock that can't be found closed is taken for closed.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use rustls_pki_types::CertificateDer;
+use rustls_pki_types::pem::PemObject;
+use x509_parser::prelude::{FromDer, X509Certificate};
+
+use crate::error::{ErrorCode, Fault};
+use crate::identity::{PeerIdentity, valid_name};
+
+/// A file of revoked certificates.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RevokedFile(PathBuf);
+
+impl RevokedFile {
+    /// The file at `path`; it need not be there yet.
+    #[must_use]
+    pub fn at(path: &Path) -> Self {
+        Self(path.to_owned())
+    }
+
+    /// Reads the file.
+    ///
+    /// # Errors
+    /// [`ErrorCode::InvalidInput`] that names the file, and the line where one is no entry.
+    pub fn read(&self) -> Result<RevokedList, Fault> {
+        let fail = |what: String| Fault::new(ErrorCode::InvalidInput, format!("`revoked` = {}: {what}", self.0.display()));
+        let text = std::fs::read_to_string(&self.0)
+            .map_err(|e| fail(format!("cannot be read ({e}): until it can, nobody is trusted; an empty file revokes none")))?;
+        RevokedList::parse(&text).map_err(fail)
+    }
+}
+
+/// What such a file says.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RevokedList {
+    names: HashSet<String>,
+    serials: HashSet<String>,
+}
+
+impl RevokedList {
+    /// Reads the text of a file.
+    ///
+    /// # Errors
+    /// A sentence that names the line.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut list = Self::default();
+        for (at, line) in (1..).zip(text.lines()) {
+            let entry = line.split('#').next().unwrap_or_default().trim();
+            if entry.is_empty() {
+                continue;
+            }
+            let name = entry.strip_prefix("conclave://").unwrap_or(entry);
+            let named = valid_name(name) || PeerIdentity::parse_uri(&format!("conclave://{name}")).is_ok();
+            let serial = serial(entry);
+            if !named && serial.is_none() {
+                return Err(format!(
+                    "line {at}: {entry:?} is neither a name such as analyst/alice nor a serial number in hexadecimal"
+                ));
+            }
+            // What could be either is taken for both: to refuse too many is the safe mistake.
+            list.names.extend(named.then(|| name.to_owned()));
+            list.serials.extend(serial);
+        }
+        Ok(list)
+    }
+
+    /// Refuses a certificate that the list names.
+    ///
+    /// # Errors
+    /// [`ErrorCode::Unauthenticated`] where it is named, or can't be read.
+    pub fn check(&self, certificate: &CertificateDer<'_>) -> Result<(), Fault> {
+        let unreadable = |_| Fault::new(ErrorCode::Unauthenticated, "the certificate cannot be read");
+        let identity = PeerIdentity::of_certificate(certificate)?;
+        let (_, parsed) = X509Certificate::from_der(certificate).map_err(unreadable)?;
+        let number = serial(&parsed.raw_serial_as_string()).unwrap_or_default();
+        let role_and_name = format!("{}/{}", identity.role, identity.name);
+        if self.names.contains(&identity.name) || self.names.contains(&role_and_name) || self.serials.contains(&number) {
+            return Err(Fault::new(ErrorCode::Unauthenticated, format!("the certificate of {role_and_name} is revoked here")));
+        }
+        Ok(())
+    }
+
+    /// [`RevokedList::check`] for the first certificate of a PEM chain.
+    ///
+    /// # Errors
+    /// As [`RevokedList::check`].
+    pub fn check_pem(&self, chain: &str) -> Result<(), Fault> {
+        let leaf = CertificateDer::from_pem_slice(chain.as_bytes())
+            .map_err(|_| Fault::new(ErrorCode::Unauthenticated, "the certificate cannot be read"))?;
+        self.check(&leaf)
+    }
+}
+
+/// A serial number without colons, case and leading zeros; `None` for what is none.
+fn serial(text: &str) -> Option<String> {
+    let digits: String = text.chars().filter(|c| *c != ':').collect::<String>().to_ascii_lowercase();
+    let hexadecimal = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_hexdigit());
+    hexadecimal.then(|| digits.trim_start_matches('0').to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::time::SystemTime;
+
+    use super::*;
+    use crate::ca::{self, Validity};
+    use crate::identity::Role;
+
+    #[test]
+    fn names_and_serials_revoke() {
+        let validity = Validity { now: SystemTime::now(), days: 10 };
+        let ca = ca::create_ca("town", validity).unwrap();
+        let issue = |role, name| ca::issue(&ca, &PeerIdentity::new(role, name).unwrap(), &[], validity).unwrap().pem;
+        let (alice, bob) = (issue(Role::Analyst, "alice"), issue(Role::Analyst, "bob"));
+        let der = CertificateDer::from_pem_slice(bob.as_bytes()).unwrap();
+        let number = X509Certificate::from_der(&der).unwrap().1.raw_serial_as_string();
+        for (text, refused) in [
+            ("# nobody\n\n".to_owned(), [false, false]),
+            ("alice # left us\n".to_owned(), [true, false]),
+            ("analyst/alice\n".to_owned(), [true, false]),
+            ("conclave://analyst/bob".to_owned(), [false, true]),
+            ("party/alice".to_owned(), [false, false]),
+            (number.to_uppercase(), [false, true]),
+            (number.replace(':', ""), [false, true]),
+            (format!("alice\n{number}\n"), [true, true]),
+        ] {
+            let list = RevokedList::parse(&text).unwrap();
+            assert_eq!([&alice, &bob].map(|pem| list.check_pem(pem).is_err()), refused, "{text:?}");
+        }
+        assert!(RevokedList::parse("alice\nAlice Smith\n").unwrap_err().contains("line 2"));
+        assert!(RevokedFile::at(Path::new("/nowhere/r.txt")).read().unwrap_err().message.contains("/nowhere/r.txt"));
+    }
+}
