@@ -108,7 +108,7 @@ impl Progress {
             bar.set_message(text);
             return;
         }
-        let key = format!("{} {:?}", heading(status), status.waiting_for);
+        let key = format!("{} {:?} {}", heading(status), status.waiting_for, status.waiting_reason);
         let due = match &self.last_line {
             None => true,
             Some((when, last)) => *last != key || when.elapsed() >= LINE_EVERY,
@@ -160,9 +160,10 @@ fn describe(status: &JobStatus, now: SystemTime) -> String {
     }
     if !status.waiting_for.is_empty() {
         return format!(
-            "waiting for {}{}; the chain goes on by itself when {} back",
+            "waiting for {}{}{}; the chain goes on by itself when {} back",
             status.waiting_for.join(", "),
             waiting_since(status.waiting_since_unix_ms, now),
+            waiting_reason(&status.waiting_reason),
             if status.waiting_for.len() == 1 { "it is" } else { "they are" }
         );
     }
@@ -183,6 +184,12 @@ fn describe(status: &JobStatus, now: SystemTime) -> String {
 
 fn accepted(status: &JobStatus) -> String {
     if status.acceptance_rate > 0.0 { format!(", {:.0}% accepted", 100.0 * status.acceptance_rate) } else { String::new() }
+}
+
+/// " (its ledger is ...)", what the parties waited for say of it; nothing where they say nothing.
+fn waiting_reason(reason: &str) -> String {
+    let reason: String = reason.chars().filter(|c| !c.is_control()).take(500).collect();
+    if reason.is_empty() { reason } else { format!(" ({reason})") }
 }
 
 /// ", since 14:03:11 UTC (40 s)"; nothing where the moment is not known.
@@ -213,6 +220,8 @@ mod tests {
         let text = describe(&status, now);
         assert!(text.contains("waiting for hospital-b since 00:16:40 UTC (40 s)"), "{text}");
         assert_eq!(heading(&status), "paused");
+        let status = JobStatus { waiting_reason: "its data have changed".to_owned(), ..status };
+        assert!(describe(&status, now).contains("(40 s) (its data have changed); the chain goes on"));
     }
 
     #[test]

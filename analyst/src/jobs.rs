@@ -150,6 +150,7 @@ fn as_json(job: &JobStatus) -> serde_json::Value {
         "seconds": job.seconds,
         "waiting_for": job.waiting_for,
         "awaiting_consent": job.awaiting_consent,
+        "waiting_reason": job.waiting_reason,
         "error_code": job.error_code,
         "error": job.error,
         "submitted": moment(job.submitted_unix_ms),

@@ -19,6 +19,7 @@ mod owner;
 pub mod policy;
 mod presence;
 pub mod release;
+mod text;
 
 pub use cli::cli_main;
 pub use config::PartyConfig;

@@ -20,6 +20,7 @@ use tonic::Streaming;
 use crate::answer::MAX_JOB_ID;
 use crate::answer::thread::{Desk, Gone, Outbox};
 use crate::presence::Announcement;
+use crate::text::clip;
 
 /// Longest frame taken from a coordinator, in bytes: a job file has at most 64 KiB, a query of 256 chains far less.
 const MAX_FRAME: usize = 1 << 20;
@@ -73,7 +74,7 @@ impl Link {
                 }
             };
             let lasting = matches!(fault.code, ErrorCode::Unauthenticated | ErrorCode::InvalidInput | ErrorCode::Policy);
-            let line = fault.to_string();
+            let line = clip(&fault.to_string(), 600);
             if said == line {
                 tracing::debug!("still not attached: {line}");
             } else if lasting {
@@ -193,7 +194,8 @@ impl Link {
                     ErrorCode::Policy,
                     format!(
                         "the coordinator ({}) speaks protocol {} and this party {PROTOCOL}; bring both to one version",
-                        welcome.software, welcome.protocol
+                        clip(&welcome.software, 60),
+                        welcome.protocol
                     ),
                 )));
             }

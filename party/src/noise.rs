@@ -5,15 +5,23 @@
 //! takes from it. A scale without a stock (the search for the mode has one per question) is drawn on demand. Either way a
 //! draw is had before the records are read, is used once, and its memory is overwritten. Draws are kept in memory alone: a
 //! party that starts again draws afresh.
+//!
+//! A virtual machine that is copied or set back while it runs has its generators copied too, and two copies would give the same noise
+//! to different questions: their difference is free of noise. So each generator is keyed anew, from its old state and 256 fresh bits of
+//! the operating system, before every batch for a stock and before every draw on demand; and what is in stock is thrown away
+//! whenever a job is opened ([`Noise::renew`]), as every coordinator asks for after every break of the connection, which no copy of a
+//! machine outlives. A copy that answers all the same meets the ledger: its head is behind.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use conclave_common::mechanism::{DiscreteGaussian, NoiseDraw, NoiseScale, NoiseStock};
-use rand::SeedableRng;
 use rand::rngs::{SysError, SysRng};
+use rand::{Rng, SeedableRng, TryRng};
 use rand_chacha::ChaCha20Rng;
+use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
 
 /// Draws kept per scale: two messages of the largest size, and at 30 µs a draw 15 ms of work.
 const STOCK: usize = 512;
@@ -40,6 +48,8 @@ struct Shared {
 #[derive(Default)]
 struct Stocks {
     by_scale: HashMap<NoiseScale, NoiseStock>,
+    /// Rises with every renewal: what was drawn in an earlier one is put into no stock.
+    epoch: u64,
     stop: bool,
 }
 
@@ -86,7 +96,20 @@ impl Noise {
         draw.unwrap_or_else(|| self.draw_on_demand(s))
     }
 
+    /// Throws away what is in stock and keys the generator anew: nothing that was drawn before is given out after.
+    pub fn renew(&mut self) {
+        rekey(&mut self.generator);
+        let mut stocks = self.shared.lock();
+        stocks.epoch += 1;
+        for stock in stocks.by_scale.values_mut() {
+            *stock = NoiseStock::new(STOCK);
+        }
+        drop(stocks);
+        self.shared.wanted.notify_one();
+    }
+
     fn draw_on_demand(&mut self, s: NoiseScale) -> NoiseDraw {
+        rekey(&mut self.generator);
         let sampler = match self.last.take() {
             Some((scale, sampler)) if scale == s => sampler,
             _ => DiscreteGaussian::new(s),
@@ -101,6 +124,20 @@ impl Noise {
     pub(crate) fn ready(&self, s: NoiseScale) -> usize {
         self.shared.lock().by_scale.get(&s).map_or(0, |stock| STOCK - stock.room())
     }
+}
+
+/// Keys a generator anew: SHA-256 over 256 bits of its own and 256 of the operating system's. Either alone would do against whoever knows
+/// the other.
+fn rekey(generator: &mut ChaCha20Rng) {
+    let (mut own, mut fresh) = (Zeroizing::new([0; 32]), Zeroizing::new([0; 32]));
+    generator.fill_bytes(own.as_mut_slice());
+    if let Err(e) = SysRng.try_fill_bytes(fresh.as_mut_slice()) {
+        // It gave entropy at the start; the generator is as good as ever but for a copied machine.
+        tracing::error!("the operating system gives no random numbers: {e}");
+    }
+    let hash = Sha256::new().chain_update(b"conclave noise 1").chain_update(own.as_slice()).chain_update(fresh.as_slice());
+    let seed: Zeroizing<[u8; 32]> = Zeroizing::new(hash.finalize().into());
+    *generator = ChaCha20Rng::from_seed(*seed);
 }
 
 impl Shared {
@@ -119,7 +156,9 @@ impl Shared {
                 continue;
             };
             samplers.retain(|scale, _| stocks.by_scale.contains_key(scale));
+            let epoch = stocks.epoch;
             drop(stocks);
+            rekey(generator);
             let sampler = samplers.entry(scale).or_insert_with(|| DiscreteGaussian::new(scale));
             // Drawn outside the lock, so that the answering thread never waits for a draw in the making.
             let mut batch = NoiseStock::new(BATCH);
@@ -127,7 +166,9 @@ impl Shared {
                 batch.put(NoiseDraw::new(sampler, generator));
             }
             stocks = self.lock();
-            if let Some(stock) = stocks.by_scale.get_mut(&scale) {
+            if stocks.epoch == epoch
+                && let Some(stock) = stocks.by_scale.get_mut(&scale)
+            {
                 while stock.room() > 0
                     && let Some(draw) = batch.take()
                 {
@@ -205,6 +246,29 @@ mod tests {
         // Faster than the thread can draw: what the stock lacks is drawn on demand.
         let draws: HashSet<i64> = (0..3 * STOCK).map(|_| open(noise.draw(s))).collect();
         assert_eq!(draws.len(), 3 * STOCK);
+        assert!(filled(&noise, s));
+    }
+
+    /// A machine that is copied: two generators in one state, as after a fork, and a stock that both would hold.
+    #[test]
+    fn a_copied_state_does_not_repeat_itself() {
+        let s = NoiseScale::from_units(1 << 50).unwrap();
+        let mut one = ChaCha20Rng::from_seed([7; 32]);
+        let mut two = one.clone();
+        let sampler = DiscreteGaussian::new(s);
+        rekey(&mut one);
+        rekey(&mut two);
+        assert_ne!(open(NoiseDraw::new(&sampler, &mut one)), open(NoiseDraw::new(&sampler, &mut two)));
+
+        let mut noise = Noise::from_os().unwrap();
+        noise.generator = ChaCha20Rng::from_seed([7; 32]);
+        let first = open(noise.draw(s));
+        noise.generator = ChaCha20Rng::from_seed([7; 32]);
+        assert_ne!(open(noise.draw(s)), first, "a draw on demand");
+        noise.keep([s]);
+        assert!(filled(&noise, s));
+        noise.renew();
+        assert_eq!(noise.shared.lock().epoch, 1);
         assert!(filled(&noise, s));
     }
 

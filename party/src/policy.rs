@@ -13,7 +13,8 @@ use crate::data::Shard;
 /// Admits a job or says which limit it is beyond.
 ///
 /// # Errors
-/// [`ErrorCode::Policy`] for a limit of the owner's, [`ErrorCode::InvalidInput`] for a column that the data don't have.
+/// [`ErrorCode::Policy`] for a limit of the owner's, a column that `policy.columns` does not list among them; [`ErrorCode::InvalidInput`]
+/// for a column that the data don't have, where the owner lists none.
 pub fn admit(policy: &Policy, budget: &Budget, shard: &Shard, analyst: &str, spec: &JobSpec) -> Result<(), Fault> {
     if let Some(analysts) = &policy.analysts
         && !analysts.iter().any(|a| a == analyst)
@@ -47,6 +48,14 @@ pub fn admit(policy: &Policy, budget: &Budget, shard: &Shard, analyst: &str, spe
 
 fn admit_columns(policy: &Policy, shard: &Shard, spec: &JobSpec) -> Result<(), Fault> {
     for column in spec.model.columns() {
+        // First, and in the same words whether or not the data have it: what the owner does not list, nobody hears of.
+        if let Some(columns) = &policy.columns
+            && !columns.iter().any(|c| c == column)
+        {
+            let near = nearest(column, columns.iter().map(String::as_str));
+            let hint = near.map(|n| format!(" (did you mean {n:?}?)")).unwrap_or_default();
+            return refuse(format!("the owner's policy does not admit column {column:?}{hint}"));
+        }
         if shard.person_column() == Some(column) {
             return refuse(format!("column {column:?} names persons at this party and is never a column of a model"));
         }
@@ -55,9 +64,6 @@ fn admit_columns(policy: &Policy, shard: &Shard, spec: &JobSpec) -> Result<(), F
             let near = nearest(column, shard.names().iter().map(String::as_str));
             let hint = near.map(|n| format!(" (did you mean {n:?}?)")).unwrap_or_default();
             return Err(Fault::new(ErrorCode::InvalidInput, format!("the data have no column {column:?}{hint}")));
-        }
-        if policy.columns.as_ref().is_some_and(|columns| !columns.iter().any(|c| c == column)) {
-            return refuse(format!("the owner's policy does not admit column {column:?}"));
         }
     }
     Ok(())

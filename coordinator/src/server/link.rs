@@ -59,6 +59,11 @@ impl Link for LinkService {
     }
 }
 
+/// A party's words as they are shown and kept: not longer than a paragraph, in one line.
+fn clip(words: &str) -> String {
+    words.chars().map(|c| if c.is_control() { ' ' } else { c }).take(2000).collect()
+}
+
 struct Session {
     party: String,
     outbox: Outbox,
@@ -70,7 +75,7 @@ struct Session {
 impl Session {
     async fn run(mut self) {
         let hello = match self.hello().await {
-            Ok(hello) => hello,
+            Ok(hello) => Hello { software: clip(&hello.software), ..hello },
             Err(fault) => {
                 tracing::warn!(party = self.party, reason = %fault, "stream refused");
                 self.outbox.refuse(&fault);
@@ -187,11 +192,12 @@ impl Session {
             }
             Some(Said::JobPending(pending)) => {
                 let held_up = !pending.reason.is_empty();
-                (pending.job, if held_up { Message::HeldUp(pending.reason) } else { Message::Pending })
+                let reason = clip(&pending.reason);
+                (pending.job, if held_up { Message::HeldUp(reason) } else { Message::Pending })
             }
             Some(Said::JobRefused(refused)) => {
                 let code = ErrorCode::parse(&refused.code).unwrap_or(ErrorCode::Internal);
-                let fault = Fault::new(code, refused.reason).at_party(self.party.clone());
+                let fault = Fault::new(code, clip(&refused.reason)).at_party(self.party.clone());
                 (refused.job, Message::Refused(fault))
             }
             Some(Said::Heartbeat(_) | Said::Hello(_)) | None => return,

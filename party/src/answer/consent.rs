@@ -11,8 +11,9 @@ use super::Answerer;
 use super::thread::{Outbox, reply};
 use crate::config::Approve;
 use crate::consent::{ConsentError, ConsentStore, Decider, Standing};
-use crate::ledger::LedgerError;
+use crate::ledger::{DataStanding, LedgerError};
 use crate::presence::Announcement;
+use crate::text::clip;
 
 /// What becomes of a coordinator's wish to open a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,7 +54,12 @@ impl Answerer {
 
     /// Announces a change in whether the ledger answers.
     pub(super) fn note_health(&mut self) {
-        let problem = self.ledger.halted().map(str::to_owned).or_else(|| self.ledger.behind().map(|e| e.to_string()));
+        let changed = || match self.ledger.data() {
+            DataStanding::Changed(columns) => Some(LedgerError::Data(columns.clone()).to_string()),
+            _ => None,
+        };
+        let behind = || self.ledger.behind().map(|e| e.to_string());
+        let problem = self.ledger.halted().map(str::to_owned).or_else(behind).or_else(changed);
         if problem != self.consent.problem {
             if let Some(presence) = &self.consent.presence {
                 presence.set_ledger(problem.clone());
@@ -184,7 +190,7 @@ fn withdrawn(reason: String) -> Fault {
 }
 
 fn refusal(job: String, fault: &Fault) -> Body {
-    Body::JobRefused(v1::JobRefused { job, code: fault.code.as_str().into(), reason: fault.to_string() })
+    Body::JobRefused(v1::JobRefused { job, code: fault.code.as_str().into(), reason: clip(&fault.to_string(), 2000) })
 }
 
 fn fault(error: ConsentError) -> Fault {

@@ -11,6 +11,7 @@ mod measure;
 mod open;
 mod query;
 pub(crate) mod stage;
+mod sums;
 pub(crate) mod thread;
 
 use std::collections::HashMap;
@@ -31,8 +32,12 @@ pub use consent::Opening;
 pub use delay::ReplyCounts;
 pub(crate) use open::MAX_JOB_ID;
 
+use crate::text::clip;
 use delay::Pacer;
 use measure::JobDelay;
+
+/// Characters of another's text that are logged or kept.
+const LONGEST_WORD: usize = 300;
 
 /// Everything that answers: the records, the ledger, the noise, and the jobs that are open.
 pub struct Answerer {
@@ -128,6 +133,7 @@ impl Answerer {
     /// # Errors
     /// [`LedgerError::Halted`] where the ledger can't be written.
     pub fn close(&mut self, job: &str, reason: &str) -> Result<(), LedgerError> {
+        let reason = &clip(reason, LONGEST_WORD);
         if self.jobs.remove(job).is_some() {
             tracing::info!("job {job} closed: {reason:?}");
             self.noise.keep(self.jobs.values().map(|job| job.spec.privacy.noise));

@@ -11,16 +11,19 @@ use conclave_proto::v1;
 use sha2::{Digest, Sha256};
 
 use super::measure::{JobDelay, Rehearsal, measure};
-use super::{ActiveJob, Answerer, Opening};
+use super::{ActiveJob, Answerer, LONGEST_WORD, Opening};
 use crate::config::ReplyDelay;
 use crate::consent::Standing;
-use crate::data::bind;
+use crate::data::{MAX_UNPUBLISHED_UNITS, bind};
 use crate::ledger::{JobEntry, LedgerError};
 use crate::members::NotAdmitted;
 use crate::policy::admit;
+use crate::text::clip;
 
 /// Each open job holds its own scaled copy of the shard.
 const MAX_OPEN_JOBS: usize = 64;
+/// Mebibytes that the open jobs' copies may take together unless the owner says otherwise.
+const MEMORY_MIB: u64 = 4096;
 /// Delay of opening a job where the number of records is not public: enough for the largest shard that is admitted then.
 const UNPUBLISHED_OPENING: Duration = Duration::from_secs(1);
 /// Longer ids are nobody's; a UUID has 36 characters.
@@ -35,7 +38,8 @@ impl Answerer {
     /// [`ErrorCode::Internal`] once the ledger has failed.
     pub fn open(&mut self, request: &v1::OpenJob) -> Result<Opening, Fault> {
         self.try_open(request).map_err(|fault| {
-            tracing::warn!("job {:?} of analyst {:?} refused: {fault}", request.job, request.analyst);
+            let (job, analyst) = (clip(&request.job, MAX_JOB_ID), clip(&request.analyst, MAX_JOB_ID));
+            tracing::warn!("job {job:?} of analyst {analyst:?} refused: {}", clip(&fault.to_string(), LONGEST_WORD));
             fault.at_party(self.party.clone())
         })
     }
@@ -51,12 +55,18 @@ impl Answerer {
         if !spec.parties.contains(&self.party) {
             return Err(invalid(format!("the job's `parties` do not name {:?}", self.party)));
         }
+        if !known {
+            self.admit_memory(&spec)?;
+            self.ledger.admit_idle(&request.job, &request.analyst).map_err(ledger_fault)?;
+        }
         admit(&self.policy, &self.budget, &self.shard, &request.analyst, &spec)?;
         match self.consented(request, &digest)? {
             Standing::Approved => {}
             Standing::Awaiting => return Ok(Opening::Pending),
             decided => return Err(self.decided_against(&request.job, decided)),
         }
+        // After every break of the connection, so also when this machine was copied or set back.
+        self.noise.renew();
         let holding = self.shard.holding();
         let entry = JobEntry {
             job: &request.job,
@@ -85,6 +95,28 @@ impl Answerer {
 }
 
 impl Answerer {
+    /// The open jobs' scaled copies of the data must fit. Counted from what is public: neither the refusal nor its words depend on
+    /// how many rows there are where that is not.
+    fn admit_memory(&self, spec: &JobSpec) -> Result<(), Fault> {
+        let limit = self.policy.max_memory_mib.unwrap_or(MEMORY_MIB);
+        let rows = match self.shard.holding().unit() {
+            unit if unit.adjacency == Adjacency::AddRemove => MAX_UNPUBLISHED_UNITS,
+            unit => self.shard.units().saturating_mul(u64::from(unit.records_per_person().unwrap_or(1))),
+        };
+        let bytes = |spec: &JobSpec| rows.saturating_mul(8 * spec.model.columns().len() as u64);
+        let held = self.jobs.values().fold(bytes(spec), |sum, job| sum.saturating_add(bytes(&job.spec)));
+        if held > limit.saturating_mul(1 << 20) {
+            return Err(Fault::new(
+                ErrorCode::Policy,
+                format!(
+                    "the open jobs' columns would take more memory than the owner's max_memory_mib of {limit}: wait until \
+                     another job has ended, or ask the owner to raise it"
+                ),
+            ));
+        }
+        Ok(())
+    }
+
     /// The job must be signed by its analyst. One whose analyst has been revoked while it ran is ended.
     fn signed(&mut self, request: &v1::OpenJob) -> Result<(), Fault> {
         let entered = self.ledger.books().job(&request.job).is_some();
@@ -149,7 +181,7 @@ fn check_identity(request: &v1::OpenJob) -> Result<[u8; 32], Fault> {
         return Err(invalid("a job id is 1 to 64 letters, digits and -".into()));
     }
     if !valid_name(&request.analyst) {
-        return Err(invalid(format!("{:?} is not an analyst's name", request.analyst)));
+        return Err(invalid(format!("{:?} is not an analyst's name", clip(&request.analyst, MAX_JOB_ID))));
     }
     let digest: [u8; 32] = Sha256::digest(request.spec_toml.as_bytes()).into();
     if request.spec_digest != digest {

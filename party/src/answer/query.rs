@@ -10,10 +10,12 @@ use conclave_common::sampler::Query;
 use conclave_proto::convert::{Answer, AnswerStatus, answer_to_wire, query_from_wire};
 use conclave_proto::v1;
 
-use super::{ActiveJob, Answerer};
+use super::sums::sums;
+use super::{ActiveJob, Answerer, LONGEST_WORD};
 use crate::data::MAX_UNPUBLISHED_UNITS;
 use crate::ledger::{ChargeOutcome, Grant, LedgerError, QueryContent, QueryKey, Recorded, Refusal};
 use crate::release::{Armed, Release, arm};
+use crate::text::clip;
 
 impl Answerer {
     /// Answers a message; the reply has one length, whatever the outcome.
@@ -43,7 +45,7 @@ impl Answerer {
             return Err(if self.is_withdrawn(&job) { AnswerStatus::Policy } else { AnswerStatus::UnknownJob });
         };
         let queries = query_from_wire(request).map_err(|fault| {
-            tracing::warn!("job {job}, iteration {iteration}: {fault}");
+            tracing::warn!("job {job}, iteration {iteration}: {}", clip(&fault.to_string(), LONGEST_WORD));
             AnswerStatus::Invalid
         })?;
         let keys = check(active, self.budget.unit, &queries, &job, (iteration, attempt))?;
@@ -183,16 +185,6 @@ pub(super) fn statistics(model: &dyn Model, spec: &JobSpec, unit: PrivacyUnit, d
         .or_else(|_| catch_unwind(AssertUnwindSafe(|| all(&data.emptied()))))
         .unwrap_or_default();
     SumCache::new(sums)
-}
-
-/// The sums over the shard. A query that is charged gets a number, whatever happens: an error here, or a line in the log, would
-/// tell of a record. Kernels don't panic; should one, it is as if the shard were empty.
-fn sums(active: &ActiveJob, steps: &[Step<'_>]) -> Result<Vec<LatticeSum>, AnswerStatus> {
-    let over = |data: &ModelData| catch_unwind(AssertUnwindSafe(|| active.model.lattice_sums(data, steps)));
-    if steps.is_empty() {
-        return Ok(Vec::new());
-    }
-    over(&active.data).or_else(|_| over(&active.data.emptied()).map_err(|_| AnswerStatus::Halted))
 }
 
 fn refused(job: &str, iteration: u64, refusal: Refusal) -> AnswerStatus {

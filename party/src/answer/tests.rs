@@ -164,8 +164,10 @@ fn policy_refusals_name_limit_and_value() {
         ("epsilon = 3.0", "epsilon = 3.5", ErrorCode::Policy, "max_epsilon_per_job of 3"),
         ("delta = 1e-6", "delta = 1e-5", ErrorCode::Policy, "lower privacy.delta"),
         ("noise_sd = 1.0", "noise_sd = 0.9", ErrorCode::Policy, "min_noise_sd of 1"),
-        ("height", "weight", ErrorCode::InvalidInput, "no column \"weight\" (did you mean \"height\"?)"),
+        ("height", "weight", ErrorCode::Policy, "does not admit column \"weight\" (did you mean \"height\"?)"),
         ("height", "sick", ErrorCode::Policy, "does not admit column \"sick\""),
+        // The data have `sick` and no `sack`: the refusals are one and the same.
+        ("height", "sack", ErrorCode::Policy, "does not admit column \"sack\""),
         ("hospital-a", "hospital-b", ErrorCode::InvalidInput, "hospital-a"),
         ("chains = 2", "chains = 0", ErrorCode::InvalidInput, "chains"),
         (MEAN_TOML, &logistic, ErrorCode::Policy, "gaussian_mean, not logistic"),

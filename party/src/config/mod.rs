@@ -83,6 +83,8 @@ pub struct Policy {
     pub columns: Option<Vec<String>>,
     /// Rounds that one job may make.
     pub max_iterations_per_job: Option<u64>,
+    /// Mebibytes that the open jobs' scaled copies of the data may take together; 4096 when not set.
+    pub max_memory_mib: Option<u64>,
     /// When replies leave.
     pub reply_delay: ReplyDelay,
 }

@@ -44,6 +44,7 @@ pub(super) const KEYS: Keys = Keys::Table(&[
             ("min_noise_sd", Keys::Any),
             ("max_iterations_per_job", Keys::Any),
             ("columns", Keys::Any),
+            ("max_memory_mib", Keys::Any),
             ("reply_delay_ms", Keys::Any),
         ]),
     ),
@@ -110,6 +111,7 @@ struct RawPolicy {
     min_noise_sd: Option<f64>,
     max_iterations_per_job: Option<i64>,
     columns: Option<Vec<String>>,
+    max_memory_mib: Option<i64>,
     reply_delay_ms: Option<toml::Value>,
 }
 
@@ -210,6 +212,15 @@ impl RawPolicy {
                 format!("`policy.max_iterations_per_job` is {rounds}: it must be a number of rounds, 1 or more")
             })?),
         };
+        let max_memory_mib = match self.max_memory_mib {
+            None => None,
+            Some(mib) => Some(
+                u64::try_from(mib)
+                    .ok()
+                    .filter(|mib| *mib > 0)
+                    .ok_or_else(|| format!("`policy.max_memory_mib` is {mib}: it must be a number of mebibytes, 1 or more"))?,
+            ),
+        };
         let reply_delay = reply_delay(self.reply_delay_ms.as_ref())?;
         positive("policy.max_epsilon_per_job", self.max_epsilon_per_job)?;
         positive("policy.max_epsilon_per_analyst", self.max_epsilon_per_analyst)?;
@@ -245,6 +256,7 @@ impl RawPolicy {
             max_epsilon_per_analyst: self.max_epsilon_per_analyst,
             min_noise_sd: self.min_noise_sd.unwrap_or(LEAST_NOISE_SD),
             columns: self.columns,
+            max_memory_mib,
             reply_delay,
         })
     }

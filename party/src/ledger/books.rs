@@ -56,6 +56,8 @@ pub struct JobBooks {
     pub era: u64,
     /// Whether it is open.
     pub open: bool,
+    /// How often it was opened again since its last charge.
+    pub idle: u32,
     /// Charges and forfeits.
     pub spent: Spent,
     /// Numbers charged.
@@ -267,6 +269,7 @@ impl Books {
         }
         job.spent = plus(job.spent, cost).ok_or("makes the total too large")?;
         job.queries += 1;
+        job.idle = 0;
         job.last_charge = e.seq;
         self.unanswered.insert(e.seq);
         Ok(())
@@ -294,6 +297,7 @@ impl Books {
             fingerprint: e.fingerprint.to_vec(),
             era: self.era,
             open: true,
+            idle: 0,
             spent: Spent::default(),
             queries: 0,
             last_charge: 0,
@@ -327,7 +331,10 @@ impl Books {
         let place = self.place_of(e.job).ok_or("is about a job that is not entered")?;
         let job = &mut self.jobs[place];
         match e.kind {
-            "open" => job.open = true,
+            "open" => {
+                job.open = true;
+                job.idle = job.idle.saturating_add(1);
+            }
             "close" => job.open = false,
             Reserve::KIND => job.reserve(e.seq, &Reserve::parse(e.body)?)?,
             Settle::KIND => {

@@ -35,7 +35,40 @@ pub(super) struct OpenJob {
     pub(super) drawn: Spent,
 }
 
+/// Jobs of one analyst that may stand in a ledger without ever having asked anything, beyond as many as have.
+const MOST_IDLE: usize = 256;
+/// Times that a job may be opened again without asking anything in between.
+const MOST_REOPENINGS: u32 = 64;
+
 impl Ledger {
+    /// Entries are paid for: a job that is opened, closed and opened again, or one of many that never ask anything, may not make the ledger
+    /// grow without end. Looks before anything is entered anywhere.
+    ///
+    /// # Errors
+    /// [`LedgerError::Job`] where the job, or the analyst's jobs together, have been opened for nothing too often.
+    pub fn admit_idle(&self, job: &str, analyst: &str) -> Result<(), LedgerError> {
+        if let Some(known) = self.books.job(job) {
+            return if known.open || known.idle < MOST_REOPENINGS {
+                Ok(())
+            } else {
+                Err(LedgerError::Job(format!(
+                    "job {job} was opened {MOST_REOPENINGS} times without a question; submit a new job"
+                )))
+            };
+        }
+        let theirs = self.books.jobs().iter().filter(|known| known.analyst == analyst);
+        let (idle, asked) = theirs.fold((0, 0), |(idle, asked), known| match known.spent.draws {
+            0 => (idle + 1, asked),
+            _ => (idle, asked + 1),
+        });
+        if idle >= MOST_IDLE + asked {
+            return Err(LedgerError::Job(format!(
+                "analyst {analyst} has {idle} jobs in this party's ledger that never asked anything: go on with one of those"
+            )));
+        }
+        Ok(())
+    }
+
     /// Opens a job for charging, or opens it again: after a restart, a reconnection or a close. What it spent before
     /// stays spent.
     ///

@@ -2,6 +2,10 @@
 //!
 //! The lock lies beside the database and not in it (SQLite's exclusive mode) so that an auditor can read the ledger
 //! with `sqlite3` while the party runs. It ends with the process, however that ends.
+//!
+//! A lock on a name keeps nobody out who comes by another name. So the ledger itself is locked too (`flock`, which neither SQLite nor its readers
+//! take), whatever path leads to it, a bind mount's included; and a ledger with a second hard link is refused: SQLite names its
+//! write-ahead log after the database, and the same ledger under two names would have two logs.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -12,6 +16,9 @@ use super::LedgerError;
 #[derive(Debug)]
 pub(super) struct LedgerLock {
     _file: File,
+    /// The ledger, locked; `None` before it is made. Not closed before SQLite has closed its own handle: closing any handle of a
+    /// file ends the process's record locks on it.
+    _ledger: Option<File>,
 }
 
 impl LedgerLock {
@@ -22,17 +29,46 @@ impl LedgerLock {
         let lock = PathBuf::from(name);
         let file =
             OpenOptions::new().create(true).truncate(false).write(true).open(&lock).map_err(|e| LedgerError::io(&lock, &e))?;
-        match file.try_lock() {
-            Ok(()) => Ok(Self { _file: file }),
-            Err(TryLockError::WouldBlock) => Err(LedgerError::Locked(path.to_owned())),
-            Err(TryLockError::Error(e)) => Err(LedgerError::io(&lock, &e)),
-        }
+        take(&file, path)?;
+        let ledger = match path.try_exists().map_err(|e| LedgerError::io(path, &e))? {
+            true => Some(lock_ledger(path)?),
+            false => None,
+        };
+        Ok(Self { _file: file, _ledger: ledger })
     }
 
     /// The lock of a ledger that is not there yet; its folder must be.
     pub(super) fn for_new(path: &Path) -> Result<Self, LedgerError> {
         Self::for_existing(&canonical_new(path)?)
     }
+}
+
+fn take(file: &File, path: &Path) -> Result<(), LedgerError> {
+    match file.try_lock() {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => Err(LedgerError::Locked(path.to_owned())),
+        Err(TryLockError::Error(e)) => Err(LedgerError::io(path, &e)),
+    }
+}
+
+/// Locks the ledger under whatever name it goes by. Called before SQLite opens it.
+fn lock_ledger(path: &Path) -> Result<File, LedgerError> {
+    let file = OpenOptions::new().read(true).write(true).open(path).map_err(|e| LedgerError::io(path, &e))?;
+    #[cfg(unix)]
+    {
+        let names = std::os::unix::fs::MetadataExt::nlink(&file.metadata().map_err(|e| LedgerError::io(path, &e))?);
+        if names != 1 {
+            return Err(LedgerError::Foreign {
+                file: path.to_owned(),
+                reason: format!(
+                    "has {names} names (hard links), and a ledger must have one: under two it would have two logs; remove the others, \
+                     and make backups by copying"
+                ),
+            });
+        }
+    }
+    take(&file, path)?;
+    Ok(file)
 }
 
 fn canonical_new(path: &Path) -> Result<PathBuf, LedgerError> {

@@ -164,7 +164,11 @@ pub(super) fn connect(path: &Path) -> Result<Connection, LedgerError> {
 /// Copies the log into the database and syncs both, unless a reader is in the way; the sync of the next commit covers
 /// what the log still holds then.
 pub(super) fn checkpoint(connection: &Connection) -> Result<(), LedgerError> {
-    Ok(connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?)
+    let busy: bool = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+    if busy {
+        tracing::warn!("an open reader keeps the ledger's log from being copied in; it is synced with the next entry instead");
+    }
+    Ok(())
 }
 
 /// Opens an existing ledger for reading; another process may be writing it.

@@ -93,10 +93,63 @@ fn one_process_holds_it_under_any_name() {
         std::os::unix::fs::symlink(desk.path(), &link).unwrap();
         assert!(matches!(Ledger::open(&link, "hospital-a", &budget()), Err(LedgerError::Locked(_))));
     }
+    #[cfg(unix)]
+    {
+        // A second name with a lock file of its own.
+        let hard = desk.folder.path().join("hard.sqlite");
+        std::fs::hard_link(desk.path(), &hard).unwrap();
+        let error = Ledger::open(&hard, "hospital-a", &budget()).unwrap_err();
+        assert!(error.to_string().contains("2 names"), "{error}");
+        std::fs::remove_file(&hard).unwrap();
+    }
     // Readers are welcome all the while.
     assert_eq!(report(&desk.path(), "hospital-a", &budget()).unwrap().queries, 0);
     drop(ledger);
     desk.reopen();
+}
+
+/// What a bind mount of the file alone comes to: another name, another lock file, the same inode.
+#[test]
+#[cfg(unix)]
+fn the_ledger_itself_is_locked_and_has_one_name() {
+    let (desk, ledger) = Desk::new();
+    drop(ledger);
+    let held = std::fs::File::open(desk.path()).unwrap();
+    held.lock().unwrap();
+    assert!(matches!(Ledger::open(&desk.path(), "hospital-a", &budget()), Err(LedgerError::Locked(_))));
+    drop(held);
+    let hard = desk.folder.path().join("hard.sqlite");
+    std::fs::hard_link(desk.path(), &hard).unwrap();
+    for path in [desk.path(), hard.clone()] {
+        assert!(matches!(Ledger::open(&path, "hospital-a", &budget()), Err(LedgerError::Foreign { .. })));
+    }
+    std::fs::remove_file(&hard).unwrap();
+    let ledger = desk.reopen();
+    assert!(std::fs::File::open(desk.path()).unwrap().try_lock().is_err());
+    drop(ledger);
+}
+
+/// The attack: one job closed and opened for ever, or ever new jobs, each writing to the ledger and none paying.
+#[test]
+fn what_never_asks_can_t_make_the_ledger_grow() {
+    let (mut desk, mut ledger) = Desk::new();
+    let reopened = (0..1000).find(|_| {
+        ledger.close_job(JOB, "again").unwrap();
+        ledger.admit_idle(JOB, "alice").is_err() || ledger.open_job(&entry(JOB, budget())).is_err()
+    });
+    assert!(reopened.is_some_and(|times| times < 100), "{reopened:?}");
+    let names: Vec<String> = (0..1000).map(|n| format!("job-{n}")).collect();
+    let entered = names
+        .iter()
+        .take_while(|name| ledger.admit_idle(name, "alice").is_ok() && ledger.open_job(&entry(name, budget())).is_ok());
+    let entered = entered.count();
+    assert!(entered < 300, "{entered}");
+    assert!(ledger.admit_idle("job-x", "bob").is_ok());
+    // A job that pays is counted out.
+    granted(ledger.charge("job-0", 0, &[key(0, 1, 1000)]).unwrap());
+    assert!(ledger.admit_idle("job-x", "alice").is_ok());
+    drop(ledger);
+    desk.noise.keep([]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! A consortium in a folder, and a coordinator of a few lines: real TLS, one party.
 
 use std::path::PathBuf;
+use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
 
 use conclave_common::mechanism::NoiseScale;
@@ -105,13 +106,15 @@ impl Link for Door {
 pub(crate) struct Town {
     folder: tempfile::TempDir,
     ca: KeyedPem,
+    /// Alice's one submission: signed anew, it would be another job.
+    signed: OnceLock<v1::OpenJob>,
 }
 
 impl Town {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let ca = ca::create_ca("town", validity()).unwrap();
-        let town = Self { folder, ca };
+        let town = Self { folder, ca, signed: OnceLock::new() };
         town.enrol(Role::Party, "hospital-a", &[]);
         town.enrol(Role::Analyst, "alice", &[]);
         town.enrol(Role::Coordinator, "hall", &["127.0.0.1".into()]);
@@ -180,7 +183,7 @@ impl Town {
         let server = tonic::transport::Server::builder()
             .tls_config(tls)
             .unwrap()
-            .add_service(LinkServer::new(Door(door, self.job("alice", SPEC))))
+            .add_service(LinkServer::new(Door(door, self.signed.get_or_init(|| self.job("alice", SPEC)).clone())))
             .serve_with_incoming(TcpListenerStream::new(listener));
         (sessions, tokio::spawn(async move { server.await.unwrap() }))
     }
