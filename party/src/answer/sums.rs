@@ -11,20 +11,34 @@ use conclave_common::mechanism::LatticeSum;
 use conclave_common::model::{Model, ModelData, Persons, Step};
 use conclave_proto::convert::AnswerStatus;
 
+use super::ActiveJob;
+
 /// One sum per step, over all units of privacy but those on which the kernel panics.
 ///
 /// # Errors
 /// [`AnswerStatus::Halted`] where the kernel panics on an empty shard: that has nothing to do with a record.
-pub(super) fn sums(model: &dyn Model, data: &ModelData, steps: &[Step<'_>]) -> Result<Vec<LatticeSum>, AnswerStatus> {
+pub(super) fn sums(active: &ActiveJob, steps: &[Step<'_>]) -> Result<Vec<LatticeSum>, AnswerStatus> {
+    if steps.is_empty() {
+        return Ok(Vec::new());
+    }
+    let empty = active.data.emptied();
+    guarded(active.model.as_ref(), (&active.data, &empty), steps)
+}
+
+fn guarded(
+    model: &dyn Model,
+    (data, empty): (&ModelData, &ModelData),
+    steps: &[Step<'_>],
+) -> Result<Vec<LatticeSum>, AnswerStatus> {
     if let Some(sums) = attempt(model, data, steps) {
         return Ok(sums);
     }
     let units = data.units() as usize;
     if units < 2 {
-        return attempt(model, &part(data, 0, 0), steps).ok_or(AnswerStatus::Halted);
+        return attempt(model, empty, steps).ok_or(AnswerStatus::Halted);
     }
-    let lower = sums(model, &part(data, 0, units / 2), steps)?;
-    let upper = sums(model, &part(data, units / 2, units), steps)?;
+    let lower = guarded(model, (&part(data, 0, units / 2), empty), steps)?;
+    let upper = guarded(model, (&part(data, units / 2, units), empty), steps)?;
     Ok(lower.into_iter().zip(upper).map(|(a, b)| a.merge(b)).collect())
 }
 

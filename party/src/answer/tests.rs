@@ -220,7 +220,8 @@ fn a_kernel_that_fails_after_the_charge_still_gives_a_number() {
     answerer.open(&open_request(&logistic_toml())).unwrap();
     let mut ask = query(0, &[(0, 0.0, 1e-4)]);
     if let Some(job) = answerer.jobs.get_mut(JOB) {
-        job.data.predictors.clear();
+        // Records 3 to 999 lack a value: the kernel fails on each of them, and on none before.
+        job.data.predictors.iter_mut().for_each(|column| column.truncate(3));
         ask.proposals.iter_mut().for_each(|p| {
             p.from.resize(job.spec.dimension(), 0.0);
             p.to.resize(job.spec.dimension(), 0.0);
