@@ -21,7 +21,7 @@ pub enum ModelSpec {
     Multinomial {
         /// Column with levels.
         outcome: String,
-        /// Its levels, which name the parameters.
+        /// Its levels: `p[level]` is the probability of one.
         levels: Vec<String>,
     },
     /// A mixture of two normal distributions.
@@ -223,7 +223,7 @@ impl ModelSpec {
             ModelSpec::Bernoulli { .. } => vec!["p".to_owned()],
             ModelSpec::PoissonMean { .. } => vec!["rate".to_owned()],
             ModelSpec::GaussianMean { .. } => vec!["mean".to_owned()],
-            ModelSpec::Multinomial { levels, .. } => levels.clone(),
+            ModelSpec::Multinomial { levels, .. } => levels.iter().map(|level| format!("p[{level}]")).collect(),
             ModelSpec::GaussianMixture { .. } | ModelSpec::Banana { .. } => vec!["theta_1".to_owned(), "theta_2".to_owned()],
             ModelSpec::Weibull { .. } => vec!["shape".to_owned(), "scale".to_owned()],
         }

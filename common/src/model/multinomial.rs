@@ -2,7 +2,7 @@
 //!
 //! Density of one record, whose outcome is level `k` of K: `log p(k | p) = ln p_k`. A shard holds the level's number, from 0.
 //!
-//! Parameters: one probability per level, named by the levels, without unit; they are positive and add up to 1. Under a Dirichlet prior
+//! Parameters: one probability per level, named `p[level]`, without unit; they are positive and add up to 1. Under a Dirichlet prior
 //! the posterior is known exactly.
 //!
 //! Log ratio: `ln(p'_k / p_k)`, one of K public numbers. The public bound is the greatest magnitude among them, the public centre the
@@ -31,7 +31,7 @@ fn ratio(from: f64, to: f64) -> f64 {
 }
 
 impl Multinomial {
-    /// `names` are the levels, at least two.
+    /// `names` are the parameters, one per level, at least two.
     pub(super) fn new(names: Vec<String>) -> Self {
         Self { names }
     }

@@ -12,7 +12,7 @@ pub(super) fn case() -> Case {
 #[test]
 fn one_probability_per_level() {
     let case = case();
-    assert_eq!(case.model.parameter_names(), ["0", "A", "B", "AB"]);
+    assert_eq!(case.model.parameter_names(), ["p[0]", "p[A]", "p[B]", "p[AB]"]);
     assert_eq!(case.spec.model.constraints(), [Constraint::Simplex { size: 4 }; 4]);
     assert_eq!(case.model.exponential_family().unwrap().ranges(), [(0.0, 1.0); 3]);
     assert_eq!(case.model.to_original(&[0.4, 0.3, 0.2, 0.1]), [0.4, 0.3, 0.2, 0.1]);
