@@ -8,8 +8,8 @@
 //! Log ratio: `ln(p'_k / p_k)`, one of K public numbers. The public bound is the greatest magnitude among them, the public centre the
 //! middle of them. A record of no level has ratio 0.
 //!
-//! Exponential family: `S` has K - 1 components, `S_j` being 1 where the outcome is level `j` and 0 otherwise; `phi_j = ln(p_j / p_K)`,
-//! `log g = ln p_K`. (With all K indicators a release would cost K instead of K - 1 units.)
+//! Exponential family: `S_k` is 1 where the outcome is level `k` and 0 otherwise, `phi_k = ln p_k`, `log g = 0`. (K - 1 indicators would do
+//! for records of some level and cost less; but then a record of no level would count as the last.)
 
 use std::ops::Range;
 
@@ -37,7 +37,8 @@ impl Multinomial {
     }
 
     fn ratios(&self, from: &[f64], to: &[f64]) -> RatioRange {
-        RatioRange::of(from.iter().zip(to).map(|(from, to)| ratio(*from, *to)))
+        // The ratios have both signs but for rounding, since both ends add up to 1: a record of no level needs no more room.
+        RatioRange::of(from.iter().zip(to).map(|(from, to)| ratio(*from, *to))).or_none()
     }
 }
 
@@ -99,16 +100,15 @@ impl Model for Multinomial {
 
 impl ExponentialFamily for Multinomial {
     fn ranges(&self) -> Vec<(f64, f64)> {
-        vec![(0.0, 1.0); self.names.len() - 1]
+        vec![(0.0, 1.0); self.names.len()]
     }
 
     fn natural(&self, theta: &[f64]) -> Vec<f64> {
-        let last = libm::log(theta[theta.len() - 1]);
-        theta[..theta.len() - 1].iter().map(|p| libm::log(*p) - last).collect()
+        theta.iter().map(|p| libm::log(*p)).collect()
     }
 
-    fn log_normaliser(&self, theta: &[f64]) -> f64 {
-        libm::log(theta[theta.len() - 1])
+    fn log_normaliser(&self, _theta: &[f64]) -> f64 {
+        0.0
     }
 
     fn statistic_sum(&self, data: &ModelData, component: usize, step: f64, limits: (i64, i64)) -> LatticeSum {

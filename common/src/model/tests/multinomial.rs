@@ -14,7 +14,7 @@ fn one_probability_per_level() {
     let case = case();
     assert_eq!(case.model.parameter_names(), ["p[0]", "p[A]", "p[B]", "p[AB]"]);
     assert_eq!(case.spec.model.constraints(), [Constraint::Simplex { size: 4 }; 4]);
-    assert_eq!(case.model.exponential_family().unwrap().ranges(), [(0.0, 1.0); 3]);
+    assert_eq!(case.model.exponential_family().unwrap().ranges(), [(0.0, 1.0); 4]);
     assert_eq!(case.model.to_original(&[0.4, 0.3, 0.2, 0.1]), [0.4, 0.3, 0.2, 0.1]);
 }
 
@@ -27,6 +27,13 @@ fn what_is_no_level_adds_nothing() {
         |outcome: f64| reveal(model.lattice_sum(&ModelData { outcome: vec![outcome], ..ModelData::default() }, &from, &to, k_t));
     assert!([f64::NAN, -1.0, 0.5, 4.0, 1e300, f64::INFINITY].iter().all(|wrong| sum(*wrong) == 0));
     assert!(sum(0.0) < 0 && sum(3.0) > 0);
+    // Nor with a centre, which is taken off every record and added back, nor to a statistic.
+    let (centre, unlisted) = (model.centre(&from, &to), ModelData { outcome: vec![f64::NAN], ..ModelData::default() });
+    let left = reveal(model.lattice_sums(&unlisted, &[Step { centre, ..Step::new(&from, &to, k_t) }]).pop().unwrap());
+    assert_eq!(left, (-centre / crate::mechanism::STEP).round_ties_even() as i64);
+    assert!(model.half_range(&from, &to) >= centre.abs());
+    let family = model.exponential_family().unwrap();
+    assert!((0..4).all(|k| reveal(family.statistic_sum(&unlisted, k, 0.5, (0, 2))) == 0));
 }
 
 #[test]
