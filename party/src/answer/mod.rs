@@ -122,7 +122,7 @@ impl Answerer {
     }
 
     /// Ends the answering: the ledger is settled, synced and closed.
-    pub(crate) fn end(self) {
+    pub fn end(self) {
         if let Err(e) = self.ledger.close() {
             tracing::error!("the ledger did not end well: {e}");
         }
@@ -144,7 +144,11 @@ impl Answerer {
 }
 
 #[cfg(test)]
+mod million;
+#[cfg(test)]
 mod quiet;
+#[cfg(test)]
+mod race;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

@@ -3,14 +3,14 @@
 //! The same code adds up a ledger at start, an export on an auditor's desk, and every entry that the party is about to
 //! write: an entry that does not follow from those before it is refused in all three places.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use conclave_common::accounting::{self, Budget, PrivacyFilter, PrivacyUnit, Spent};
 use conclave_common::mechanism::{NoiseScale, QueryKind, Sensitivity};
 
 use super::entry::{AnswerEntry, ChargeEntry, Entry, EventEntry, Hash, JobEntered, NO_HASH};
 use super::events::{Data, Genesis, Reserve, Settle, Unlock};
-use super::ids::{Id, Ids};
+use super::ids::{Id, Ids, Seqs};
 
 /// A ledger's sums up to some entry.
 #[derive(Debug, Clone, Default)]
@@ -24,7 +24,7 @@ pub struct Books {
     jobs: Vec<JobBooks>,
     places: HashMap<String, usize>,
     last_job: usize,
-    unanswered: HashSet<u64>,
+    unanswered: Seqs,
     /// Fingerprints of the columns that the data have had since the last refresh.
     columns: HashMap<String, String>,
     /// `seq` of the last refresh.
@@ -159,7 +159,7 @@ impl Books {
         self.jobs.get(self.place_of(seq)?)
     }
 
-    pub(super) fn unanswered(&self) -> &HashSet<u64> {
+    pub(super) fn unanswered(&self) -> &Seqs {
         &self.unanswered
     }
 

@@ -1,4 +1,29 @@
-//! Which queries of a job have been charged: a sorted list, since ids come nearly in order.
+//! Which queries of a job have been charged: a sorted list, since ids come nearly in order. And sets of sequence numbers.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// A set of sequence numbers. The party gives them out itself, one after the other: nobody can choose them to collide, and a start
+/// puts each charge's in and takes it out again.
+pub(super) type Seqs = HashSet<u64, BuildHasherDefault<Spread>>;
+
+/// Spreads neighbouring numbers over all bits (Fibonacci hashing, Knuth, The Art of Computer Programming 3, section 6.4).
+#[derive(Debug, Clone, Default)]
+pub(super) struct Spread(u64);
+
+impl Hasher for Spread {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = (self.0.rotate_left(5) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+}
 
 /// One charged query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

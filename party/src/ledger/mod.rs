@@ -48,6 +48,7 @@ pub mod entry;
 mod error;
 pub mod events;
 pub mod export;
+mod feed;
 mod head;
 mod ids;
 mod jobs;
@@ -62,7 +63,7 @@ mod schema;
 mod secret;
 mod verify;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use conclave_common::accounting::{Budget, PrivacyFilter};
@@ -83,6 +84,7 @@ pub use secret::{SECRET_FILE, Secret};
 use books::Books;
 use charge::Pending;
 use head::HeadFile;
+use ids::Seqs;
 use jobs::OpenJob;
 use lock::LedgerLock;
 
@@ -93,6 +95,8 @@ pub struct Ledger {
     connection: Connection,
     /// Whether commits are synced at present.
     syncing: bool,
+    /// Commits since the log was last copied into the database.
+    uncopied: u32,
     /// Changes when another connection writes.
     data_version: Option<i64>,
     books: Books,
@@ -113,7 +117,7 @@ pub struct Ledger {
     jobs: HashMap<String, OpenJob>,
     /// Charged rows that had no answer when this process opened the ledger: nothing of them had left, so they may be
     /// answered under their old charge. Every other unanswered row is in flight.
-    recoverable: HashSet<u64>,
+    recoverable: Seqs,
     /// Paid from a block, and not yet written.
     pending: HashMap<i64, Pending>,
     last_pending: i64,

@@ -11,7 +11,7 @@ use super::books::{Books, plus};
 use super::events::{Genesis, Settle, Unlock, exact, hex};
 use super::head::{Head, HeadFile};
 use super::lock::LedgerLock;
-use super::schema::{FORMAT, checkpoint, connect, create, now_ms, with_suffix};
+use super::schema::{FORMAT, checkpoint, connect, create, now_ms, sync_folder, with_suffix};
 use super::secret::Secret;
 use super::{DataStanding, Ledger, LedgerError, verify};
 
@@ -211,6 +211,7 @@ impl Ledger {
             recoverable: books.unanswered().clone(),
             durability: keeping.durability,
             syncing: true,
+            uncopied: 0,
             data_version: None,
             data: DataStanding::Unknown,
             lost: None,
@@ -255,6 +256,8 @@ impl Ledger {
             }
             pen.event("start", 0, &body)
         })?;
+        // The log's own name, too: SQLite syncs the folder once, and does not look whether it succeeds.
+        sync_folder(&self.path)?;
         self.head_file.sync()
     }
 

@@ -4,7 +4,11 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use super::books::Books;
 use super::entry::{AnswerEntry, ChargeEntry, Entry, EventEntry, Hash, JobEntered};
+use super::schema::copy_log;
 use super::{Ledger, LedgerError};
+
+/// Commits after which the log is copied into the database: a few megabytes of log.
+pub(super) const COMMITS_IN_LOG: u32 = 200;
 
 /// One transaction's worth of entries.
 pub(super) struct Pen<'a> {
@@ -88,7 +92,15 @@ impl Ledger {
         entries(&mut pen)?;
         pen.finish()?;
         transaction.commit()?;
-        if sync { self.move_head() } else { Ok(()) }
+        if sync {
+            self.move_head()?;
+        }
+        self.uncopied += 1;
+        if self.uncopied >= COMMITS_IN_LOG {
+            copy_log(&self.connection)?;
+            self.uncopied = 0;
+        }
+        Ok(())
     }
 }
 

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use super::LedgerError;
@@ -93,7 +94,8 @@ pub(super) fn now_ms() -> i64 {
 /// leaves no half-made ledger. The caller holds the lock.
 pub(super) fn create(path: &Path, genesis: &Genesis) -> Result<(), LedgerError> {
     let log = with_suffix(path, "-wal");
-    if log.exists() {
+    // An empty one is what a clean stop leaves.
+    if log.metadata().is_ok_and(|log| log.len() > 0) {
         return Err(LedgerError::Foreign {
             file: log,
             reason: "is the log of a ledger that is not beside it; put the ledger back, or move this file away".into(),
@@ -130,7 +132,7 @@ pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 }
 
 #[cfg(unix)]
-fn sync_folder(path: &Path) -> Result<(), LedgerError> {
+pub(super) fn sync_folder(path: &Path) -> Result<(), LedgerError> {
     let folder = path.parent().filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));
     File::open(folder).and_then(|f| f.sync_all()).map_err(|e| LedgerError::io(folder, &e))
 }
@@ -146,6 +148,9 @@ pub(super) fn connect(path: &Path) -> Result<Connection, LedgerError> {
     let connection = Connection::open_with_flags(path, flags)?;
     // An auditor's open reader may hold a lock for a moment.
     connection.busy_timeout(Duration::from_secs(5))?;
+    // SQLite's own copying of the log swallows errors, and its last one, when a connection ends, would sync again after a sync
+    // has failed: both are done by the ledger itself, or not at all.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     check_application(&connection, path)?;
     let mode: String = connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))?;
     if mode != "wal" {
@@ -154,6 +159,7 @@ pub(super) fn connect(path: &Path) -> Result<Connection, LedgerError> {
             reason: format!("its file system allows no write-ahead log (mode {mode}); keep the ledger on a local disk"),
         });
     }
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "fullfsync", true)?;
     connection.pragma_update(None, "checkpoint_fullfsync", true)?;
@@ -169,6 +175,11 @@ pub(super) fn checkpoint(connection: &Connection) -> Result<(), LedgerError> {
         tracing::warn!("an open reader keeps the ledger's log from being copied in; it is synced with the next entry instead");
     }
     Ok(())
+}
+
+/// Copies what it can of the log into the database and syncs both, so that the log is begun anew and does not grow for ever.
+pub(super) fn copy_log(connection: &Connection) -> Result<(), LedgerError> {
+    Ok(connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?)
 }
 
 /// Opens an existing ledger for reading; another process may be writing it.

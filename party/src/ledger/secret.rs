@@ -12,6 +12,7 @@ use zeroize::Zeroizing;
 
 use super::LedgerError;
 use super::events::{hex, unhex};
+use super::schema::with_suffix;
 
 /// Name of the key's file in the identity folder.
 pub const SECRET_FILE: &str = "ledger-secret.key";
@@ -83,17 +84,23 @@ impl Secret {
     }
 }
 
-/// Writes a file that nobody else may read, and syncs it and its folder.
+/// Writes a file that nobody else may read, under another name until it is whole and synced, and syncs its folder.
 fn write_private(path: &Path, text: &[u8]) -> std::io::Result<()> {
     let folder = path.parent().filter(|f| !f.as_os_str().is_empty()).map_or_else(|| PathBuf::from("."), Path::to_owned);
     std::fs::create_dir_all(&folder)?;
+    let draft = with_suffix(path, ".new");
+    if draft.exists() {
+        // A crash has left it half made.
+        std::fs::remove_file(&draft)?;
+    }
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(path)?;
+    let mut file = options.open(&draft)?;
     file.write_all(text)?;
     file.sync_all()?;
+    std::fs::rename(&draft, path)?;
     #[cfg(unix)]
     std::fs::File::open(&folder)?.sync_all()?;
     Ok(())

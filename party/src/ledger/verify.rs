@@ -5,18 +5,13 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::mpsc::{Receiver, SyncSender};
 
-use rusqlite::{Connection, OpenFlags, Row, Rows};
+use rusqlite::{Connection, Row};
 
 use super::LedgerError;
 use super::books::Books;
 use super::entry::{AnswerEntry, ChargeEntry, Entry, EventEntry, Hash, JobEntered};
-
-/// Charges that the reading thread hands over at a time.
-const BATCH: usize = 1024;
-/// Batches that may wait.
-const WAITING: usize = 16;
+use super::feed::Feed;
 
 /// Reads every entry in order, adds it to the books and gives it to `each`.
 ///
@@ -27,62 +22,34 @@ pub(super) fn read(
     path: &Path,
     each: impl FnMut(&Entry<'_>, &Hash) -> Result<(), LedgerError>,
 ) -> Result<Books, LedgerError> {
-    let mut select = connection.prepare(CHARGES).map_err(|e| unread(path, &e))?;
-    let charges = Charges::Rows(select.query([]).map_err(|e| unread(path, &e))?);
-    merge(connection, path, charges, each)
+    let mut select = Both::prepare(connection).map_err(|e| unread(path, &e))?;
+    let (charges, answers) = select.open().map_err(|e| unread(path, &e))?;
+    merge(connection, path, charges, answers, each)
 }
 
-/// As [`read`], with a second thread and connection that read the charges: what a start waits for. Nobody else may be
-/// writing.
+/// As [`read`], with a thread and connection of their own for charges and for answers, which are nearly all there is: what a start
+/// waits for. Nobody else may be writing.
 ///
 /// # Errors
 /// As [`read`].
 pub(super) fn add_up(connection: &Connection, path: &Path) -> Result<Books, LedgerError> {
     std::thread::scope(|scope| {
-        let (batches, waiting) = std::sync::mpsc::sync_channel(WAITING);
-        scope.spawn(move || {
-            if let Err(e) = hand_over(path, &batches) {
-                // Where nobody listens any more, something else is wrong already.
-                let _ = batches.send(Err(e));
-            }
-        });
-        merge(connection, path, Charges::Thread { waiting, batch: Vec::new().into_iter() }, |_, _| Ok(()))
+        let charges = Feed::thread(scope, path, CHARGES, charge);
+        let answers = Feed::thread(scope, path, ANSWERS, answer);
+        merge(connection, path, charges, answers, |_, _| Ok(()))
     })
-}
-
-fn hand_over(path: &Path, to: &SyncSender<rusqlite::Result<Vec<(ChargeEntry, Hash)>>>) -> rusqlite::Result<()> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags)?;
-    let mut select = connection.prepare(CHARGES)?;
-    let mut rows = select.query([])?;
-    loop {
-        let mut batch = Vec::with_capacity(BATCH);
-        while batch.len() < BATCH {
-            match rows.next() {
-                Ok(Some(row)) => batch.push(charge(row)?),
-                Ok(None) => break,
-                Err(e) => {
-                    // What was read before may be wrong already.
-                    let _ = to.send(Ok(batch));
-                    return Err(e);
-                }
-            }
-        }
-        if batch.is_empty() || to.send(Ok(batch)).is_err() {
-            return Ok(());
-        }
-    }
 }
 
 fn merge(
     connection: &Connection,
     path: &Path,
-    charges: Charges<'_>,
+    charges: Feed<'_, (ChargeEntry, Hash)>,
+    answers: Feed<'_, (AnswerEntry, Hash)>,
     mut each: impl FnMut(&Entry<'_>, &Hash) -> Result<(), LedgerError>,
 ) -> Result<Books, LedgerError> {
     let mut books = Books::default();
     let mut select = Selects::prepare(connection).map_err(|e| unread(path, &e))?;
-    let mut tables = select.open(charges).map_err(|e| unread(path, &e))?;
+    let mut tables = select.open(charges, answers).map_err(|e| unread(path, &e))?;
     while let Some(found) = tables.next(books.seq() + 1).map_err(|e| unread(path, &e))? {
         let entry = found.entry();
         let checked = books.check(&entry, found.hash());
@@ -194,31 +161,26 @@ const CHARGES: &str =
     "SELECT seq, time_ms, job, iteration, chain, attempt, block, digest, theta, theta_next, kind, k_t, s, charge,
                               running_total, slack, hash FROM charges ORDER BY seq";
 
-/// Where charges come from.
-enum Charges<'s> {
-    Rows(Rows<'s>),
-    Thread { waiting: Receiver<rusqlite::Result<Vec<(ChargeEntry, Hash)>>>, batch: std::vec::IntoIter<(ChargeEntry, Hash)> },
+const ANSWERS: &str = "SELECT charge, seq, released, hash FROM answers ORDER BY charge";
+
+/// The two long tables, read by this thread.
+struct Both<'c> {
+    charges: rusqlite::Statement<'c>,
+    answers: rusqlite::Statement<'c>,
 }
 
-impl Charges<'_> {
-    fn pull(&mut self) -> rusqlite::Result<Option<(ChargeEntry, Hash)>> {
-        match self {
-            Self::Rows(rows) => rows.next()?.map(charge).transpose(),
-            Self::Thread { waiting, batch } => loop {
-                if let Some(next) = batch.next() {
-                    return Ok(Some(next));
-                }
-                match waiting.recv() {
-                    Ok(more) => *batch = more?.into_iter(),
-                    Err(_) => return Ok(None),
-                }
-            },
-        }
+impl<'c> Both<'c> {
+    fn prepare(connection: &'c Connection) -> rusqlite::Result<Self> {
+        Ok(Self { charges: connection.prepare(CHARGES)?, answers: connection.prepare(ANSWERS)? })
+    }
+
+    #[allow(clippy::type_complexity)]
+    fn open(&mut self) -> rusqlite::Result<(Feed<'_, (ChargeEntry, Hash)>, Feed<'_, (AnswerEntry, Hash)>)> {
+        Ok((Feed::Rows(self.charges.query([])?, charge), Feed::Rows(self.answers.query([])?, answer)))
     }
 }
 
 struct Selects<'c> {
-    answers: rusqlite::Statement<'c>,
     jobs: rusqlite::Statement<'c>,
     events: rusqlite::Statement<'c>,
 }
@@ -226,7 +188,6 @@ struct Selects<'c> {
 impl<'c> Selects<'c> {
     fn prepare(connection: &'c Connection) -> rusqlite::Result<Self> {
         Ok(Self {
-            answers: connection.prepare("SELECT charge, seq, released, hash FROM answers ORDER BY charge")?,
             jobs: connection.prepare(
                 "SELECT seq, time_ms, job, analyst, spec_toml, cap_epsilon, cap_delta, spec_digest, records, fingerprint, hash
                  FROM jobs ORDER BY seq",
@@ -235,16 +196,19 @@ impl<'c> Selects<'c> {
         })
     }
 
-    fn open<'s>(&'s mut self, charges: Charges<'s>) -> rusqlite::Result<Tables<'s>> {
+    fn open<'s>(
+        &'s mut self,
+        charges: Feed<'s, (ChargeEntry, Hash)>,
+        answers: Feed<'s, (AnswerEntry, Hash)>,
+    ) -> rusqlite::Result<Tables<'s>> {
         let mut tables = Tables {
-            charges,
-            charge: None,
-            answers: Table::new(self.answers.query([])?, answer),
-            jobs: Table::new(self.jobs.query([])?, job),
-            events: Table::new(self.events.query([])?, event),
+            charges: Table::new(charges),
+            answers: Table::new(answers),
+            jobs: Table::new(Feed::Rows(self.jobs.query([])?, job)),
+            events: Table::new(Feed::Rows(self.events.query([])?, event)),
             later: BTreeMap::new(),
         };
-        tables.charge = tables.charges.pull()?;
+        tables.charges.step()?;
         tables.answers.step()?;
         tables.jobs.step()?;
         tables.events.step()?;
@@ -254,30 +218,24 @@ impl<'c> Selects<'c> {
 
 /// A table being read, one row ahead.
 struct Table<'s, T> {
-    rows: Rows<'s>,
+    feed: Feed<'s, T>,
     ahead: Option<T>,
-    read: fn(&Row<'_>) -> rusqlite::Result<T>,
 }
 
 impl<'s, T> Table<'s, T> {
-    fn new(rows: Rows<'s>, read: fn(&Row<'_>) -> rusqlite::Result<T>) -> Self {
-        Self { rows, ahead: None, read }
+    fn new(feed: Feed<'s, T>) -> Self {
+        Self { feed, ahead: None }
     }
 
     /// Gives the row ahead and reads the next.
     fn step(&mut self) -> rusqlite::Result<Option<T>> {
-        let next = match self.rows.next()? {
-            Some(row) => Some((self.read)(row)?),
-            None => None,
-        };
+        let next = self.feed.pull()?;
         Ok(std::mem::replace(&mut self.ahead, next))
     }
 }
 
 struct Tables<'s> {
-    charges: Charges<'s>,
-    /// The charge ahead.
-    charge: Option<(ChargeEntry, Hash)>,
+    charges: Table<'s, (ChargeEntry, Hash)>,
     answers: Table<'s, (AnswerEntry, Hash)>,
     jobs: Table<'s, JobRow>,
     events: Table<'s, EventRow>,
@@ -288,9 +246,8 @@ struct Tables<'s> {
 impl Tables<'_> {
     /// The entry of number `seq`; or the next event, should `seq` be left out by an unlock. `None` where there is neither.
     fn next(&mut self, seq: u64) -> rusqlite::Result<Option<Found>> {
-        if self.charge.as_ref().is_some_and(|(e, _)| e.seq == seq) {
-            let next = self.charges.pull()?;
-            return Ok(std::mem::replace(&mut self.charge, next).map(|(entry, hash)| Found::Charge(entry, hash)));
+        if self.charges.ahead.as_ref().is_some_and(|(e, _)| e.seq == seq) {
+            return Ok(self.charges.step()?.map(|(entry, hash)| Found::Charge(entry, hash)));
         }
         if self.answers.ahead.as_ref().is_some_and(|(e, _)| e.seq == seq) {
             return Ok(self.answers.step()?.map(|(entry, hash)| Found::Answer(entry, hash)));
@@ -315,7 +272,7 @@ impl Tables<'_> {
     }
 
     fn rest(&self) -> bool {
-        self.charge.is_some()
+        self.charges.ahead.is_some()
             || self.answers.ahead.is_some()
             || self.jobs.ahead.is_some()
             || self.events.ahead.is_some()
