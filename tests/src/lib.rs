@@ -5,6 +5,7 @@
 
 pub mod books;
 pub mod cluster;
+pub mod crash;
 pub mod federation;
 pub mod logistic_reference;
 pub mod recorder;

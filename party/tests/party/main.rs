@@ -5,4 +5,5 @@
 mod cli;
 mod kill;
 mod link;
+mod race;
 mod town;

@@ -1,0 +1,94 @@
+//! A party's answer path alone, over pipes: a process that costs milliseconds to start and to kill.
+//!
+//! `conclave-answerer FOLDER strict|BLOCK` reads frames from standard input and writes replies to standard output, each preceded
+//! by its length in 32 bits, little endian. Shard, ledger, noise and answers are the daemon's own; what the daemon has
+//! beside them (link, identity, consent) is left out. The ledger is made where there is none.
+#![forbid(unsafe_code)]
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::process::ExitCode;
+
+use conclave_party::answer::{Answerer, Opening};
+use conclave_party::config::{Approve, BadRows, DataConfig, Policy, ReplyDelay};
+use conclave_party::data::Shard;
+use conclave_party::ledger::Ledger;
+use conclave_party::noise::Noise;
+use conclave_proto::v1::{self, coordinator_frame, party_frame::Body};
+use conclave_tests::crash::{Mode, PARTY, budget};
+use prost::Message;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let [folder, mode] = args.as_slice() else {
+        eprintln!("conclave-answerer FOLDER strict|BLOCK");
+        return ExitCode::from(2);
+    };
+    tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false).init();
+    match serve(Path::new(folder), Mode::parse(mode)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("conclave-answerer: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn serve(folder: &Path, mode: Mode) -> Result<(), String> {
+    let text = |e: &dyn std::fmt::Display| e.to_string();
+    let keeping = mode.keeping(folder);
+    if !keeping.ledger.exists() {
+        keeping.init().map_err(|e| text(&e))?;
+    }
+    let data = DataConfig { path: folder.join("rows.csv"), bad_rows: BadRows::Stop, person: None, unit: budget().unit };
+    let shard = Shard::load(&data, None).map_err(|e| text(&e))?;
+    let mut ledger = Ledger::open_kept(&keeping).map_err(|e| text(&e))?;
+    ledger.present_data(&shard.fingerprints(ledger.secret())).map_err(|e| text(&e))?;
+    let policy = Policy { approve: Approve::Automatic, reply_delay: ReplyDelay::Off, ..Policy::default() };
+    let noise = Noise::from_os().map_err(|e| text(&e))?;
+    let mut answerer = Answerer::new(PARTY.into(), policy, budget(), shard, ledger, noise);
+
+    let stdin = &mut std::io::stdin().lock();
+    // One write a frame: a frame has left whole or not at all.
+    let stdout = &mut File::from(std::io::stdout().as_fd().try_clone_to_owned().map_err(|e| text(&e))?);
+    send(stdout, Body::Hello(v1::Hello { protocol: 1, software: String::new() })).map_err(|e| text(&e))?;
+    while let Some(frame) = receive(stdin) {
+        match frame.body {
+            Some(coordinator_frame::Body::OpenJob(open)) => send(stdout, opened(&mut answerer, &open)).map_err(|e| text(&e))?,
+            Some(coordinator_frame::Body::Query(query)) => {
+                send(stdout, Body::Answer(answerer.answer(query))).map_err(|e| text(&e))?;
+            }
+            // A failure has been logged.
+            Some(coordinator_frame::Body::CloseJob(close)) => drop(answerer.close(&close.job, &close.reason)),
+            _ => {}
+        }
+    }
+    answerer.end();
+    Ok(())
+}
+
+fn opened(answerer: &mut Answerer, open: &v1::OpenJob) -> Body {
+    let job = open.job.clone();
+    match answerer.open(open) {
+        Ok(Opening::Opened(holding)) => Body::JobOpened(conclave_proto::convert::opened_to_wire(&job, &holding)),
+        Ok(Opening::Pending) => Body::JobPending(v1::JobPending { job, reason: String::new() }),
+        Err(fault) => Body::JobPending(v1::JobPending { job, reason: fault.to_string() }),
+    }
+}
+
+fn send(to: &mut File, body: Body) -> std::io::Result<()> {
+    let frame = v1::PartyFrame { body: Some(body) }.encode_to_vec();
+    let length = u32::try_from(frame.len()).map_err(std::io::Error::other)?;
+    to.write_all(&[&length.to_le_bytes(), frame.as_slice()].concat())
+}
+
+/// The next frame; `None` at the end of the input.
+fn receive(from: &mut impl Read) -> Option<v1::CoordinatorFrame> {
+    let mut length = [0; 4];
+    from.read_exact(&mut length).ok()?;
+    let mut frame = vec![0; u32::from_le_bytes(length) as usize];
+    from.read_exact(&mut frame).ok()?;
+    v1::CoordinatorFrame::decode(frame.as_slice()).ok()
+}

@@ -1,0 +1,263 @@
+//! A script of messages to the small process, and what becomes of them.
+
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+
+use conclave_common::mechanism::NoiseScale;
+use conclave_proto::convert::AnswerStatus;
+use conclave_proto::v1::{self, coordinator_frame::Body, party_frame};
+use prost::Message;
+use sha2::{Digest, Sha256};
+
+use super::outside::{Id, Outside};
+use super::shim::Plan;
+use super::{Mode, PARTY};
+
+/// Ids of the jobs.
+pub const JOBS: [&str; 2] = ["job-0", "job-1"];
+
+/// One job's text.
+pub fn spec(job: usize) -> String {
+    format!(
+        "name = \"mean {job}\"\nalgorithm = \"penalty\"\nparties = [\"{PARTY}\"]\n[model]\nkind = \"gaussian_mean\"\n\
+         outcome = \"height\"\nsd = 10.0\n[columns]\nheight = {{ min = 100, max = 200 }}\n[prior]\ndefault = \"normal(0, 1)\"\n\
+         [sampler]\nchains = 2\ndraws = 10\n[privacy]\nepsilon = 3.0\ndelta = 1e-6\nnoise_sd = 1.0\n"
+    )
+}
+
+/// What the coordinator does next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// Opens a job, or opens it again.
+    Open(usize),
+    /// Asks two chains of a round.
+    Ask(usize, u64),
+    /// Asks a round with another content than before.
+    Altered(usize, u64),
+    /// Asks one chain twice in a message.
+    Twice(usize, u64),
+    /// Closes a job.
+    Close(usize),
+}
+
+/// Opening, asking, asking again, altered, out of order, closing and opening again.
+pub const SCRIPT: [Step; 18] = [
+    Step::Open(0),
+    Step::Ask(0, 0),
+    Step::Ask(0, 1),
+    Step::Open(1),
+    Step::Ask(1, 0),
+    Step::Ask(0, 0),
+    Step::Altered(0, 1),
+    Step::Twice(0, 2),
+    Step::Ask(0, 2),
+    Step::Ask(1, 3),
+    Step::Ask(1, 1),
+    Step::Ask(0, 3),
+    Step::Close(0),
+    Step::Open(0),
+    Step::Ask(0, 3),
+    Step::Ask(0, 4),
+    Step::Ask(1, 0),
+    Step::Ask(1, 2),
+];
+
+/// Where chain `chain` steps from and to in a round.
+pub fn points(iteration: u64, chain: u32) -> (f64, f64) {
+    let size = [1e-4, -2e-4][chain as usize % 2];
+    (0.0, size * (1 + iteration % 3) as f64)
+}
+
+/// How a session ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// The script was done.
+    Done,
+    /// The process died, or ended itself, before that.
+    Dead,
+    /// It said that its ledger has failed.
+    Halted,
+}
+
+/// The process.
+pub struct Party {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    stdout: ChildStdout,
+}
+
+impl Party {
+    /// Starts it in `folder`; its standard error goes to the file `stderr` there.
+    pub fn start(exe: &str, folder: &Path, mode: Mode, plan: Option<&Plan<'_>>) -> Self {
+        let mut command = Command::new(exe);
+        let rows = folder.join("rows.csv");
+        if !rows.exists() {
+            std::fs::write(rows, "height\n170\n180\n175\n164\n158\n").expect("records");
+        }
+        if let Some(plan) = plan {
+            plan.arm(&mut command, folder);
+        }
+        let stderr = std::fs::File::create(folder.with_extension("stderr")).expect("a log");
+        command.arg(folder).arg(mode.argument()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr);
+        let mut child = command.spawn().expect("the binary starts");
+        let (stdin, stdout) = (child.stdin.take(), child.stdout.take().expect("a pipe"));
+        Self { child, stdin, stdout }
+    }
+
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Reads a frame; `None` once it is dead.
+    pub fn receive(&mut self) -> Option<party_frame::Body> {
+        let mut length = [0; 4];
+        self.stdout.read_exact(&mut length).ok()?;
+        let mut frame = vec![0; u32::from_le_bytes(length) as usize];
+        self.stdout.read_exact(&mut frame).expect("frames leave whole");
+        v1::PartyFrame::decode(frame.as_slice()).expect("a frame").body
+    }
+
+    /// Sends a frame; `None` once it is dead.
+    pub fn send(&mut self, body: Body) -> Option<()> {
+        let frame = v1::CoordinatorFrame { body: Some(body) }.encode_to_vec();
+        let length = u32::try_from(frame.len()).expect("a short frame");
+        self.stdin.as_mut()?.write_all(&[&length.to_le_bytes(), frame.as_slice()].concat()).ok()
+    }
+
+    /// Ends its input and waits for its end.
+    pub fn end(mut self) -> ExitStatus {
+        self.stdin = None;
+        let mut rest = Vec::new();
+        let _ = self.stdout.read_to_end(&mut rest);
+        self.child.wait().expect("its end")
+    }
+
+    /// kill -9.
+    pub fn kill(mut self) {
+        self.child.kill().expect("SIGKILL");
+        self.child.wait().expect("its end");
+    }
+
+    /// The child, to be killed by another thread.
+    pub fn child(&mut self) -> &mut Child {
+        &mut self.child
+    }
+
+    /// Plays the script from the greeting on.
+    pub fn play(&mut self, script: &[Step], mode: Mode, outside: &mut Outside) -> End {
+        match self.try_play(script, mode, outside) {
+            Some(end) => end,
+            None => End::Dead,
+        }
+    }
+
+    fn try_play(&mut self, script: &[Step], mode: Mode, outside: &mut Outside) -> Option<End> {
+        match self.receive()? {
+            party_frame::Body::Hello(_) => {}
+            other => panic!("{other:?}"),
+        }
+        for step in script {
+            if !self.step(*step, mode, outside)? {
+                return Some(End::Halted);
+            }
+        }
+        Some(End::Done)
+    }
+
+    /// One step; false where the party says that its ledger has failed.
+    pub fn step(&mut self, step: Step, mode: Mode, outside: &mut Outside) -> Option<bool> {
+        match step {
+            Step::Open(job) => {
+                let spec_toml = spec(job);
+                let spec_digest = Sha256::digest(spec_toml.as_bytes()).to_vec();
+                let open = v1::OpenJob { job: JOBS[job].into(), analyst: format!("analyst-{job}"), spec_toml, spec_digest };
+                self.send(Body::OpenJob(open))?;
+                match self.receive()? {
+                    party_frame::Body::JobOpened(_) => Some(true),
+                    party_frame::Body::JobPending(pending) if pending.reason.contains("the ledger has failed") => Some(false),
+                    other => panic!("{other:?}"),
+                }
+            }
+            Step::Close(job) => {
+                self.send(Body::CloseJob(v1::CloseJob { job: JOBS[job].into(), reason: "done".into() }))?;
+                Some(true)
+            }
+            Step::Ask(job, iteration) => self.ask(job, iteration, mode, outside),
+            Step::Altered(job, iteration) => {
+                let mut query = query(job, iteration, 0);
+                query.proposals[1].to[0] *= 1.5;
+                let refused = [AnswerStatus::Conflict, AnswerStatus::Attempt];
+                self.refused(query, if outside.knows(job, iteration) { &refused } else { &refused[..0] })
+            }
+            Step::Twice(job, iteration) => {
+                let mut query = query(job, iteration, 0);
+                query.proposals[1].chain = 0;
+                self.refused(query, &[AnswerStatus::Conflict, AnswerStatus::Invalid])
+            }
+        }
+    }
+
+    /// Asks a round, and says whether it was refused; `None` once the party is dead.
+    pub fn refuses(&mut self, job: usize, iteration: u64) -> Option<bool> {
+        Some(self.answer(query(job, iteration, 0))?.0 != AnswerStatus::Released)
+    }
+
+    /// Sends a query that must be refused so.
+    fn refused(&mut self, query: v1::Query, allowed: &[AnswerStatus]) -> Option<bool> {
+        if allowed.is_empty() {
+            return Some(true);
+        }
+        match self.answer(query)?.0 {
+            AnswerStatus::Halted => Some(false),
+            status => {
+                assert!(allowed.contains(&status), "{status:?}");
+                Some(true)
+            }
+        }
+    }
+
+    /// Asks a round until it is answered, and lets the observer hear it.
+    fn ask(&mut self, job: usize, iteration: u64, mode: Mode, outside: &mut Outside) -> Option<bool> {
+        let mut attempt = 0;
+        loop {
+            outside.asks(job, iteration);
+            let (status, releases) = self.answer(query(job, iteration, attempt))?;
+            match status {
+                AnswerStatus::Released => {
+                    for (chain, value) in (0..).zip(releases) {
+                        outside.hears(Id { job, iteration, chain }, attempt, value, mode);
+                    }
+                    return Some(true);
+                }
+                AnswerStatus::Halted => return Some(false),
+                AnswerStatus::Attempt if mode != Mode::Strict && attempt < 100 => attempt += 1,
+                other => panic!("{other:?} to round {iteration} of {}", JOBS[job]),
+            }
+        }
+    }
+
+    fn answer(&mut self, query: v1::Query) -> Option<(AnswerStatus, Vec<i64>)> {
+        self.send(Body::Query(query))?;
+        match self.receive()? {
+            party_frame::Body::Answer(answer) => {
+                let status = AnswerStatus::from_wire(answer.status.expect("a status")).expect("a known status");
+                Some((status, answer.releases))
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// Two chains of a round.
+pub fn query(job: usize, iteration: u64, attempt: u32) -> v1::Query {
+    let noise_scale = NoiseScale::from_sd(1.0).expect("a scale").units();
+    let proposals = (0..2)
+        .map(|chain| {
+            let (from, to) = points(iteration, chain);
+            v1::Proposal { chain, from: vec![from], to: vec![to], noise_scale, kind: 0 }
+        })
+        .collect();
+    v1::Query { job: JOBS[job].into(), iteration, proposals, attempt }
+}

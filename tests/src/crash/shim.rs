@@ -1,0 +1,73 @@
+//! The preloaded shim: built from its source at first use, told what to do by the environment.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+const SOURCE: &str = include_str!("../shim/faults.c");
+
+/// What happens at the chosen call. See the shim's own text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deed {
+    /// Nothing: the log alone.
+    Watch,
+    /// SIGKILL before the call.
+    Kill,
+    /// SIGKILL after it, or in the middle of a write.
+    Torn,
+    /// It fails once.
+    Eio,
+    /// The disk is full from here on.
+    Full,
+    /// The disk is full from the middle of this write on.
+    Short,
+}
+
+/// A deed at a call.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan<'a> {
+    /// What.
+    pub deed: Deed,
+    /// At which call, from 0.
+    pub at: usize,
+    /// Where the calls are written down.
+    pub log: Option<&'a Path>,
+}
+
+impl Plan<'_> {
+    /// Puts the shim under a process that works in `folder`, which is canonical.
+    pub fn arm(&self, command: &mut Command, folder: &Path) {
+        let word = match self.deed {
+            Deed::Watch => "watch",
+            Deed::Kill => "kill",
+            Deed::Torn => "torn",
+            Deed::Eio => "eio",
+            Deed::Full => "enospc",
+            Deed::Short => "short",
+        };
+        command.env("LD_PRELOAD", library()).env("SHIM_FOLDER", folder).env("SHIM_DO", word).env("SHIM_AT", self.at.to_string());
+        if let Some(log) = self.log {
+            command.env("SHIM_LOG", log);
+        }
+    }
+}
+
+/// The shared library. A C compiler is there: SQLite was built with it.
+fn library() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| {
+        let folder = std::env::temp_dir().join(format!("conclave-shim-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let (source, library) = (folder.join("faults.c"), folder.join("faults.so"));
+        std::fs::write(&source, SOURCE).expect("the source");
+        let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".into());
+        let built = Command::new(compiler)
+            .args(["-O1", "-shared", "-fPIC", "-o"])
+            .args([&library, &source])
+            .args(["-ldl", "-lpthread"])
+            .output()
+            .expect("a C compiler");
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        library
+    })
+}

@@ -1,0 +1,181 @@
+use std::ops::Range;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use conclave_tests::crash::Mode;
+use conclave_tests::crash::disk::{Call, Disk, calls};
+use conclave_tests::crash::outside::Outside;
+use conclave_tests::crash::session::{End, Party, SCRIPT, Step};
+use conclave_tests::crash::shim::{Deed, Plan};
+use tempfile::TempDir;
+
+pub(crate) const EXE: &str = env!("CARGO_BIN_EXE_conclave-answerer");
+/// What a party keeps.
+const FILES: [&str; 4] = ["ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite.head", "ledger.sqlite.key"];
+const MODES: [Mode; 2] = [Mode::Strict, Mode::Reserve(6)];
+
+/// A folder in memory where there is one: a death of the process is the same there, and a sync costs nothing.
+pub(crate) fn workshop() -> TempDir {
+    let memory = Path::new("/dev/shm");
+    if memory.is_dir() { TempDir::new_in(memory) } else { TempDir::new() }.expect("a temporary folder")
+}
+
+/// A folder for one party.
+pub(crate) fn room(workshop: &TempDir, name: &str) -> PathBuf {
+    let path = workshop.path().join(name);
+    let _ = std::fs::remove_dir_all(&path);
+    std::fs::create_dir_all(&path).expect("a folder");
+    path.canonicalize().expect("a folder")
+}
+
+/// A script in one mode, the calls that it makes when nothing is done to it, and those of them that are of interest.
+pub(crate) struct Case {
+    pub(crate) mode: Mode,
+    pub(crate) script: Vec<Step>,
+    pub(crate) calls: Vec<Call>,
+    pub(crate) window: Range<usize>,
+    /// Inode of the folder in which it was played.
+    pub(crate) folder: u64,
+    /// What an earlier life has left: the files, and what had come out.
+    before: Option<(TempDir, Outside)>,
+}
+
+impl Case {
+    fn new(mode: Mode, script: Vec<Step>, before: Option<(TempDir, Outside)>) -> Self {
+        let mut case = Self { mode, script, calls: Vec::new(), window: 0..0, folder: 0, before };
+        case.play_undisturbed();
+        case.window = 0..case.calls.len();
+        case
+    }
+
+    /// The script with nothing done to it. Of a first life, the log is compared with the files that it leaves.
+    fn play_undisturbed(&mut self) {
+        let workshop = workshop();
+        let (folder, mut outside) = self.room(&workshop);
+        let log = workshop.path().join("log");
+        let plan = Plan { deed: Deed::Watch, at: 0, log: Some(&log) };
+        let mut party = Party::start(EXE, &folder, self.mode, Some(&plan));
+        assert_eq!(party.play(&self.script, self.mode, &mut outside), End::Done);
+        assert!(party.end().success());
+        outside.check_ended(&folder, self.mode);
+        self.calls = calls(&log);
+        self.folder = folder.metadata().expect("a folder").ino();
+        if self.before.is_none() {
+            self.assert_complete(&folder);
+        }
+    }
+
+    /// The log has missed nothing that was done to the files.
+    fn assert_complete(&self, folder: &Path) {
+        let mut disk = Disk::default();
+        self.calls.iter().for_each(|call| disk.take(call, self.folder));
+        let rebuilt = folder.with_extension("rebuilt");
+        disk.write_all(&rebuilt);
+        for name in FILES {
+            let of = |folder: &Path| std::fs::read(folder.join(name)).ok();
+            assert!(of(&rebuilt) == of(folder), "{name} is not what the log makes of it");
+        }
+    }
+
+    /// A folder for one party, with what an earlier life has left, and what came out then.
+    pub(crate) fn room(&self, workshop: &TempDir) -> (PathBuf, Outside) {
+        let folder = room(workshop, "party");
+        let Some((left, outside)) = &self.before else { return (folder, Outside::default()) };
+        for name in FILES {
+            let file = left.path().join("party").join(name);
+            if file.exists() {
+                std::fs::copy(file, folder.join(name)).expect("a copy");
+            }
+        }
+        (folder, outside.clone())
+    }
+
+    /// A life after one that was killed in the middle of its script: the log is full, blocks are open.
+    pub(crate) fn again() -> [Self; 2] {
+        Self::short().map(|short| {
+            let mode = short.mode;
+            let workshop = workshop();
+            let (folder, mut outside) = short.room(&workshop);
+            let plan = Plan { deed: Deed::Kill, at: short.calls.len() * 2 / 3, log: None };
+            let mut party = Party::start(EXE, &folder, mode, Some(&plan));
+            party.play(&SCRIPT, mode, &mut outside);
+            party.end();
+            let script = [Step::Open(0), Step::Open(1), Step::Ask(0, 3), Step::Ask(0, 0), Step::Ask(1, 1), Step::Ask(0, 4)];
+            Self::new(mode, script.to_vec(), Some((workshop, outside)))
+        })
+    }
+
+    /// The short script, from the making of the ledger to a clean end.
+    pub(crate) fn short() -> [Self; 2] {
+        MODES.map(|mode| Self::new(mode, SCRIPT.to_vec(), None))
+    }
+
+    /// So many messages that the log is copied into the database while the party answers, and the calls around that.
+    pub(crate) fn long() -> [Self; 2] {
+        MODES.map(|mode| {
+            let asked = if mode == Mode::Strict { 110 } else { 170 };
+            let script = [Step::Open(0)].into_iter().chain((0..asked).map(|i| Step::Ask(0, i))).collect();
+            let mut case = Self::new(mode, script, None);
+            let database = case.calls.iter().find(|c| c.kind == 'c' && c.name == "ledger.sqlite.new").expect("a ledger").inode;
+            let late = |at: &usize| case.calls[*at].inode == database && *at > case.calls.len() / 4;
+            let copied: Vec<usize> = (0..case.calls.len()).filter(late).collect();
+            let (first, gap) = (copied[0], copied.windows(2).find(|pair| pair[1] > pair[0] + 4));
+            let last = gap.map_or(copied[copied.len() - 1], |pair| pair[0]);
+            case.window = first - 8..last + 8;
+            case
+        })
+    }
+
+    /// The call from which on there is a ledger that writes its log; before, it holds nothing but its first entry.
+    pub(crate) fn made(&self) -> usize {
+        self.calls.iter().position(|call| call.kind == 'c' && call.name == "ledger.sqlite-wal").unwrap_or(0)
+    }
+
+    /// For people: the calls by kind, and the window.
+    pub(crate) fn words(&self) -> String {
+        let of = |kind| self.calls[self.window.clone()].iter().filter(|call| call.kind == kind).count();
+        format!(
+            "{:?}, calls {:?} of {}: {} writes, {} syncs, {} truncations, {} files made, {} renamed, {} removed, {} frames out",
+            self.mode,
+            self.window,
+            self.calls.len(),
+            of('w'),
+            of('s'),
+            of('t'),
+            of('c'),
+            of('r'),
+            of('u'),
+            of('o')
+        )
+    }
+}
+
+/// Starts the party again, asks everything that was asked before and then the script, and ends it: all of it must hold.
+pub(crate) fn recover(folder: &Path, mode: Mode, outside: &mut Outside, what: &str) {
+    let mut again: Vec<Step> = vec![Step::Open(0), Step::Open(1)];
+    again.extend(outside.rounds().map(|(job, iteration)| Step::Ask(job, iteration)));
+    again.extend(SCRIPT);
+    let mut party = Party::start(EXE, folder, mode, None);
+    let end = party.play(&again, mode, outside);
+    let stderr = || std::fs::read_to_string(folder.with_extension("stderr")).unwrap_or_default();
+    assert_eq!(end, End::Done, "{what}: {}", stderr());
+    assert!(party.end().success(), "{what}");
+    outside.check_ended(folder, mode);
+}
+
+/// Does `one` for each number, on two threads with a workshop each; gives how many.
+pub(crate) fn for_each(numbers: impl IntoIterator<Item = usize>, one: impl Fn(&TempDir, usize) + Sync) -> usize {
+    let all: Vec<usize> = numbers.into_iter().collect();
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let workshop = workshop();
+                while let Some(number) = all.get(next.fetch_add(1, std::sync::atomic::Ordering::Relaxed)) {
+                    one(&workshop, *number);
+                }
+            });
+        }
+    });
+    all.len()
+}
