@@ -99,7 +99,7 @@ impl Outside {
         if mode == Mode::Strict || whole {
             for (id, (attempt, value)) in &self.heard {
                 let row = ledger.rows.get(id).unwrap_or_else(|| panic!("{id:?} left without a charge"));
-                assert_eq!((row.attempt, row.released), (*attempt, Some(*value)), "{id:?}");
+                row.is(*attempt, *value, *id);
             }
         }
     }
@@ -109,7 +109,7 @@ impl Outside {
         let ledger = Ledger::read(folder).expect("a ledger");
         for (id, (attempt, value)) in &self.heard {
             let row = ledger.rows.get(id).unwrap_or_else(|| panic!("{id:?} left without a charge"));
-            assert_eq!((row.attempt, row.released), (*attempt, Some(*value)), "{id:?}");
+            row.is(*attempt, *value, *id);
         }
         for (id, row) in &ledger.rows {
             assert!(self.asked.contains(&(id.job, id.iteration)), "{id:?} is charged and was never asked");
@@ -131,6 +131,14 @@ struct Row {
     attempt: u32,
     charge: u64,
     released: Option<i64>,
+}
+
+impl Row {
+    /// A number that was recorded before a death and not heard is heard when it is asked as an earlier attempt.
+    fn is(&self, attempt: u32, value: i64, id: Id) {
+        assert_eq!(self.released, Some(value), "{id:?}");
+        assert!(self.attempt >= attempt, "{id:?}: attempt {} is charged, {attempt} was heard", self.attempt);
+    }
 }
 
 /// A ledger, read and added up here.
