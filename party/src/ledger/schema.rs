@@ -152,7 +152,7 @@ pub(super) fn connect(path: &Path) -> Result<Connection, LedgerError> {
     // has failed: both are done by the ledger itself, or not at all.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     check_application(&connection, path)?;
-    let mode: String = connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))?;
+    let mode = begin_log(&connection)?;
     if mode != "wal" {
         return Err(LedgerError::Foreign {
             file: path.to_owned(),
@@ -165,6 +165,16 @@ pub(super) fn connect(path: &Path) -> Result<Connection, LedgerError> {
     connection.pragma_update(None, "checkpoint_fullfsync", true)?;
     check_schema(&connection, path)?;
     Ok(connection)
+}
+
+/// Turns the write-ahead log on and gives the mode. The change is committed at the statement's end, after its row: only there does a
+/// failure show.
+fn begin_log(connection: &Connection) -> rusqlite::Result<String> {
+    let mut select = connection.prepare("PRAGMA journal_mode = WAL")?;
+    let mut rows = select.query([])?;
+    let mode = rows.next()?.map_or(Ok(String::new()), |row| row.get(0))?;
+    while rows.next()?.is_some() {}
+    Ok(mode)
 }
 
 /// Copies the log into the database and syncs both, unless a reader is in the way; the sync of the next commit covers
