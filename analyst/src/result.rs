@@ -116,6 +116,7 @@ impl RunResult {
             Some("budget") => "ended by the budget",
             Some("draws") => "all draws made",
             Some("policy") => "ended by a data owner",
+            Some("clip") => "stopped, since the clip cuts too much: the draws are of another posterior",
             Some(other) => other,
             None => "ended early",
         };

@@ -255,6 +255,7 @@ fn restored(row: JobRow, spec: Option<&JobSpec>, ended: Option<State>) -> Status
         waiting_since_ms: 0,
         awaiting_consent: Vec::new(),
         waiting_reason: String::new(),
+        warnings: Vec::new(),
         fault: row.fault.or_else(|| ended.is_none().then(unreadable)),
         state: ended.unwrap_or(State::Failed),
         result: row.result,

@@ -23,6 +23,8 @@ pub enum StoppedBy {
     Cancelled,
     /// A party's owner, by withdrawing the consent or by a limit.
     Policy,
+    /// The clip watch: an explicit clip cuts too many records' ratios.
+    Clip,
 }
 
 /// What the driver knows at the end, besides the draws.
@@ -36,6 +38,8 @@ pub struct Outcome {
     pub iterations: u64,
     /// From the first query to the last draw.
     pub seconds: f64,
+    /// What the run has shown, beyond what the draws do.
+    pub warnings: Vec<String>,
     /// Parties in the job's order.
     pub parties: Vec<PartyOutcome>,
 }
@@ -147,7 +151,9 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
         PosteriorRow::new(name, &chains)
     });
     let rows: Vec<(&str, Summary)> = posterior.iter().map(|row| (row.name.as_str(), row.summary)).collect();
-    let verdict = diagnostics::verdict(&rows, spec.sampler.chains, outcome.stopped_by == StoppedBy::Budget);
+    let mut verdict = diagnostics::verdict(&rows, spec.sampler.chains, outcome.stopped_by == StoppedBy::Budget);
+    // A clip that bites makes good diagnostics worthless, so it is said first.
+    verdict.warnings.splice(0..0, outcome.warnings.iter().cloned());
     let budget = &spec.privacy.budget;
     let parties = outcome.parties.iter().map(|party| PartyRow {
         name: party.name.clone(),

@@ -84,6 +84,8 @@ pub(crate) struct Status {
     pub awaiting_consent: Vec<String>,
     /// What the parties waited for have said of it.
     pub waiting_reason: String,
+    /// What to beware of while it runs.
+    pub warnings: Vec<String>,
     /// Why it failed.
     pub fault: Option<Fault>,
     /// The finished run's object.
@@ -136,6 +138,7 @@ impl Status {
             waiting_since_unix_ms: self.waiting_since_ms,
             awaiting_consent: self.awaiting_consent.clone(),
             waiting_reason: self.waiting_reason.clone(),
+            warnings: self.warnings.clone(),
             error_code: self.fault.as_ref().map(|f| f.code.as_str().to_owned()).unwrap_or_default(),
             error: self.fault.as_ref().map(Fault::to_string).unwrap_or_default(),
             result_json: self.result.clone().unwrap_or_default(),

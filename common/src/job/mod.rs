@@ -231,6 +231,8 @@ pub struct PrivacySpec {
     pub noise: NoiseScale,
     /// Clip of one record's log ratio; `None` stands for the model's public bound.
     pub clip: Option<ClipRule>,
+    /// Share of the budget (as mu²) for counting what an explicit clip cuts; 0 without one.
+    pub clip_watch_share: f64,
 }
 
 /// An explicit clip of one record's log ratio, in log-likelihood units.

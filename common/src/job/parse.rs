@@ -1,5 +1,6 @@
 //! From the file's text to a valid [`JobSpec`].
 
+mod exp_family;
 mod model;
 mod parameters;
 mod plan;
@@ -13,12 +14,13 @@ use parameters::Parameters;
 use super::keys::{self, nearest};
 use super::raw::{AutoOr, KEYS, RawClip, RawColumn, RawJob, RawLevel, RawPrivacy};
 use super::{
-    Algorithm, ClipRule, ColumnSpec, JobError, JobSpec, MAX_BOUND, MAX_BYTES, MAX_COLUMNS, MAX_NAME, ModelSpec, PrivacySpec,
+    Algorithm, ClipRule, ColumnSpec, JobError, JobSpec, MAX_BOUND, MAX_BYTES, MAX_CHAINS, MAX_COLUMNS, MAX_NAME, ModelSpec, PrivacySpec,
     ProposalKind,
 };
 use crate::accounting::Budget;
 use crate::mechanism::NoiseScale;
 
+const DEFAULT_CLIP_WATCH_SHARE: f64 = 0.02;
 const MAX_PARTIES: usize = 10_000;
 
 pub(super) fn parse(text: &str) -> Result<JobSpec, JobError> {
@@ -47,16 +49,22 @@ pub(super) fn parse(text: &str) -> Result<JobSpec, JobError> {
         &Parameters { names: &names, constraints: &constraints, priors: &priors, support: &support },
     )?;
     let privacy = privacy(&raw.privacy, sampler.proposal, parties.len())?;
-    bounded(&model, &privacy)?;
+    bounded(&model, algorithm, &privacy)?;
     let plan = raw.plan.map(|plan| plan::plan(plan, &parties, &names)).transpose()?;
-    Ok(JobSpec { name: raw.name, algorithm, parties, model, power, columns, priors, support, sampler, privacy, plan })
+    let auto_noise = !matches!(raw.privacy.noise_sd, Some(AutoOr::Value(_)));
+    let spec = JobSpec { name: raw.name, algorithm, parties, model, power, columns, priors, support, sampler, privacy, plan };
+    if spec.privacy.clip.is_some() && spec.sampler.chains >= MAX_CHAINS {
+        let message = format!("at most {} with an explicit clip, whose watch asks beside them", MAX_CHAINS - 1);
+        return Err(JobError::new("sampler.chains", message));
+    }
+    exp_family::resolve(spec, auto_noise)
 }
 
 fn algorithm(name: &str) -> Result<Algorithm, JobError> {
     match name {
         "penalty" => Ok(Algorithm::Penalty),
-        "penalty-exp-family" => Err(JobError::new("algorithm", "`penalty-exp-family` is not built yet; use `penalty`")),
-        other => Err(JobError::new("algorithm", format!("unknown algorithm `{other}`; use `penalty`"))),
+        "penalty-exp-family" => Ok(Algorithm::PenaltyExpFamily),
+        other => Err(JobError::new("algorithm", format!("unknown algorithm `{other}`; use `penalty` or `penalty-exp-family`"))),
     }
 }
 
@@ -151,12 +159,26 @@ fn privacy(raw: &RawPrivacy, proposal: ProposalKind, parties: usize) -> Result<P
         }
     };
     let noise = NoiseScale::from_sd(sd).map_err(|e| JobError::new("privacy.noise_sd", e.to_string()))?;
-    Ok(PrivacySpec { budget, noise, clip: clip(raw.clip.as_ref())? })
+    let clip = clip(raw.clip.as_ref())?;
+    let clip_watch_share = clip_watch_share(raw.clip_watch_share, clip.is_some())?;
+    Ok(PrivacySpec { budget, noise, clip, clip_watch_share })
+}
+
+/// The clip watch can't be turned off: a clip that bites displaces the posterior and nothing else shows it.
+fn clip_watch_share(raw: Option<f64>, explicit: bool) -> Result<f64, JobError> {
+    let wrong = |message: String| Err(JobError::new("privacy.clip_watch_share", message));
+    match raw {
+        Some(_) if !explicit => wrong("there is no explicit clip to watch: the public bound never cuts a record's ratio".into()),
+        Some(share) if share > 0.0 && share <= 0.5 => Ok(share),
+        Some(share) => wrong(format!("must be above 0 and at most 0.5, not {share}")),
+        None => Ok(if explicit { DEFAULT_CLIP_WATCH_SHARE } else { 0.0 }),
+    }
 }
 
 /// What a record can contribute is limited by the model's public bound or by an explicit clip.
-fn bounded(model: &ModelSpec, privacy: &PrivacySpec) -> Result<(), JobError> {
-    if privacy.clip.is_some() || model.has_public_bound() {
+fn bounded(model: &ModelSpec, algorithm: Algorithm, privacy: &PrivacySpec) -> Result<(), JobError> {
+    // Algorithm 3 releases statistics within their public ranges.
+    if algorithm == Algorithm::PenaltyExpFamily || privacy.clip.is_some() || model.has_public_bound() {
         return Ok(());
     }
     let message = format!(

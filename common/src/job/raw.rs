@@ -59,6 +59,7 @@ pub(super) const KEYS: Keys = Keys::Table(&[
             ("delta", Keys::Any),
             ("noise_sd", Keys::Any),
             ("clip", Keys::Table(&[("slope", Keys::Any)])),
+            ("clip_watch_share", Keys::Any),
         ]),
     ),
     (
@@ -230,6 +231,7 @@ pub(super) struct RawPrivacy {
     pub delta: f64,
     pub noise_sd: Option<AutoOr>,
     pub clip: Option<RawClip>,
+    pub clip_watch_share: Option<f64>,
 }
 
 #[derive(Deserialize)]

@@ -110,7 +110,12 @@ fn every_fault_names_its_key() {
         ("[privacy]", "[plan.records]\nhospital-z = 5\n[privacy]", "plan.records.hospital-z", "did you mean"),
         ("[privacy]", "[plan.posterior]\nage = { mean = 0, sd = 1 }\n[privacy]", "plan.posterior", "intercept"),
         ("[privacy]", "[plan.posterior]\nagee = { mean = 0, sd = 1 }\n[privacy]", "plan.posterior.agee", "did you mean `age`"),
-        ("name = \"readmission\"", "name = \"readmission\"\nalgorithm = \"penalty-exp-family\"", "algorithm", "not built yet"),
+        (
+            "name = \"readmission\"",
+            "name = \"readmission\"\nalgorithm = \"penalty-exp-family\"",
+            "algorithm",
+            "no exponential family",
+        ),
     ];
     for (from, to, key, word) in cases {
         let text = JOB.replacen(from, to, 1);

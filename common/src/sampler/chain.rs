@@ -75,6 +75,11 @@ impl Chain {
         Some(query)
     }
 
+    /// The pending step, theta and theta'.
+    pub(super) fn step(&self) -> Option<(&[f64], &[f64])> {
+        Some((&self.at.theta, &self.proposed.as_ref()?.theta))
+    }
+
     /// Accepts or rejects the pending proposal (Algorithm 2, step 2; Algorithm 3 alike): `log_ratio` is the noisy log likelihood
     /// ratio from all parties, `variance` that of its noise.
     pub(super) fn decide(&mut self, spec: &JobSpec, space: &Space, log_ratio: f64, variance: f64) {

@@ -5,22 +5,27 @@
 //! the logged releases through a fresh [`Sampler`] and goes on with the same chain.
 
 mod chain;
+mod clip_watch;
 mod eigen;
 mod holding;
 mod locate;
+pub(crate) mod penalty_exp_family;
 mod proposal;
 mod rotation;
 mod space;
+mod surrogate;
 mod warmup;
 
 use crate::accounting::{AccountingError, PrivacyFilter, PrivacyUnit};
-use crate::job::{JobSpec, Radius};
+use crate::job::{Algorithm, JobSpec, Radius};
 use crate::mechanism::{MechanismError, NoiseScale, QueryKind, STEP};
 use crate::model::{self, Model, is_centred};
 
 use chain::Chain;
+pub use clip_watch::{ClipWatch, STOP_SHARE, WARN_SHARE};
 pub use holding::Holding;
 use locate::{Locate, Purpose};
+use penalty_exp_family::Family;
 use proposal::Frame;
 use rotation::Rotation;
 use space::Space;
@@ -114,6 +119,30 @@ pub enum SamplerError {
         /// The party.
         party: String,
     },
+    /// Algorithm 3 needs the number of records, and a record as the unit of privacy.
+    #[error(
+        "{party} protects a unit of \"{unit}\", and penalty-exp-family needs rows that are replaced: use algorithm = \"penalty\", or leave the party out"
+    )]
+    Protects {
+        /// The party.
+        party: String,
+        /// What it protects.
+        unit: String,
+    },
+    /// The model is no exponential family.
+    #[error("the model is no exponential family with a bounded statistic: use algorithm = \"penalty\"")]
+    NoFamily,
+    /// A sum over the records could leave the lattice.
+    #[error(
+        "{party} holds more records than a sum of this statistic can: narrow the columns' bounds, or bring them nearer to 0 for their width"
+    )]
+    TooManyRecords {
+        /// The party.
+        party: String,
+    },
+    /// The clip cuts so much that the chains can't be trusted: draws made so far are of another posterior.
+    #[error("{0}")]
+    Clipped(String),
     /// Releases that do not fit the round that was asked.
     #[error("the releases do not fit the round: {0}")]
     Shape(&'static str),
@@ -130,6 +159,8 @@ pub enum SamplerError {
 
 enum Stage {
     Locate(Box<Locate>),
+    /// One release of the whole statistic, before the chains of Algorithm 3.
+    Statistic(Purpose, NoiseScale),
     Chains,
 }
 
@@ -147,13 +178,17 @@ impl SearchPlan {
     }
 }
 
-/// Algorithm 2 of Yıldırım, *On the use of penalty MCMC for differential privacy*, several chains in step.
+/// Algorithms 2 and 3 of Yıldırım, *On the use of penalty MCMC for differential privacy*, several chains in step.
 pub struct Sampler {
     spec: JobSpec,
     space: Space,
     model: Box<dyn Model>,
     stage: Stage,
     plan: Option<SearchPlan>,
+    /// Algorithm 3's statistic.
+    family: Option<Family>,
+    /// Counts what an explicit clip cuts.
+    clip_watch: Option<ClipWatch>,
     /// Records of the parties that take the model's centre off each log ratio.
     centred: u64,
     chains: Vec<Chain>,
@@ -203,7 +238,12 @@ impl Sampler {
         } else {
             None
         };
+        let family = match spec.algorithm {
+            Algorithm::Penalty => None,
+            Algorithm::PenaltyExpFamily => Some(Family::new(spec, model.as_ref(), holdings)?),
+        };
         let plan = match purpose {
+            _ if family.is_some() => None,
             None => None,
             Some((purpose, share)) => Some(SearchPlan {
                 records: holding::record_bounds(spec, holdings)?,
@@ -212,7 +252,12 @@ impl Sampler {
                 mu_squared: share * budget,
             }),
         };
-        let stage = plan.as_ref().map_or(Stage::Chains, |plan| Stage::Locate(plan.search(spec, &space, model.as_ref()).into()));
+        let stage = match (&plan, &family, purpose) {
+            (Some(plan), ..) => Stage::Locate(plan.search(spec, &space, model.as_ref()).into()),
+            (None, Some(family), Some((purpose, share))) => Stage::Statistic(purpose, family.noise_for(share * budget)?),
+            _ => Stage::Chains,
+        };
+        let space_dimension = space.dimension();
         let mut sampler = Self {
             warmup: WarmupWatch::new(spec, space.dimension()),
             rotation: rotation(spec, &space),
@@ -221,6 +266,8 @@ impl Sampler {
             model,
             stage,
             plan,
+            family,
+            clip_watch: ClipWatch::new(spec, holdings, space_dimension, budget)?,
             centred: holdings.iter().filter(|h| is_centred(h.unit())).filter_map(Holding::records).sum(),
             chains: Vec::new(),
             frame: Frame::default(),
@@ -246,11 +293,18 @@ impl Sampler {
     /// A query whose noise scale or sensitivity can't be represented.
     pub fn next_round(&mut self) -> Result<Option<Round>, SamplerError> {
         while self.pending.is_none() {
+            if let Some(reason) = self.clip_watch.as_ref().and_then(ClipWatch::stop) {
+                return Err(SamplerError::Clipped(reason));
+            }
             if self.finished() {
                 return Ok(None);
             }
             let queries = match &mut self.stage {
                 Stage::Locate(search) => search.queries(&self.spec, &self.space, self.model.as_ref())?,
+                Stage::Statistic(_, noise) => {
+                    let noise = *noise;
+                    self.family.as_ref().map(|family| family.queries(0, noise).collect()).unwrap_or_default()
+                }
                 Stage::Chains => self.propose(),
             };
             if queries.is_empty() {
@@ -296,9 +350,22 @@ impl Sampler {
                     }
                 }
             }
+            Stage::Statistic(purpose, noise) => {
+                let (purpose, noise) = (*purpose, *noise);
+                self.settle_on_statistic(purpose, noise, &totals)?;
+            }
+            Stage::Chains if self.family.is_some() => {
+                self.decide_on_statistics(&round.queries, &totals);
+                self.step_done();
+            }
             Stage::Chains => {
                 let variance = self.spec.parties.len() as f64 * self.spec.privacy.noise.variance();
-                for (query, ratio) in round.queries.iter().zip(ratios) {
+                for ((at, query), ratio) in round.queries.iter().enumerate().zip(ratios) {
+                    if query.kind == QueryKind::ClipCount {
+                        let counts: Vec<i64> = releases.iter().map(|party| party[at]).collect();
+                        self.clip_watch.iter_mut().for_each(|watch| watch.absorb(&counts));
+                        continue;
+                    }
                     self.chains[query.chain as usize].decide(&self.spec, &self.space, ratio, variance);
                 }
                 self.step_done();
@@ -310,6 +377,11 @@ impl Sampler {
     /// Draws made since the last call, chain by chain within each round.
     pub fn take_draws(&mut self) -> Vec<Draw> {
         std::mem::take(&mut self.draws)
+    }
+
+    /// What is known of an explicit clip; `None` without one.
+    pub fn clip_watch(&self) -> Option<&ClipWatch> {
+        self.clip_watch.as_ref()
     }
 
     /// What the present round is for.
@@ -341,7 +413,8 @@ impl Sampler {
     /// The noisy log likelihood ratio of a step: the released integers, and what the parties took off each record's ratio before they
     /// summed. Both change sign with the step, bit for bit.
     fn log_ratio(&self, query: &Query, total: i128) -> f64 {
-        let centre = if self.centred > 0 { self.model.centre(&query.from, &query.to) } else { 0.0 };
+        let centre =
+            if self.centred > 0 && query.kind == QueryKind::Ratio { self.model.centre(&query.from, &query.to) } else { 0.0 };
         STEP * total as f64 + self.centred as f64 * centre
     }
 
@@ -351,7 +424,48 @@ impl Sampler {
 
     fn propose(&mut self) -> Vec<Query> {
         let (spec, space, frame) = (&self.spec, &self.space, &self.frame);
-        self.chains.iter_mut().filter_map(|chain| chain.propose(spec, space, frame)).collect()
+        let steps = self.chains.iter_mut().filter_map(|chain| chain.propose(spec, space, frame));
+        let Some(family) = &self.family else {
+            let mut queries: Vec<Query> = steps.collect();
+            if let Some(watch) = &mut self.clip_watch {
+                queries.extend(watch.ask(self.phase, self.steps, &queries));
+            }
+            return queries;
+        };
+        // Algorithm 3 releases the whole statistic afresh for every chain, whatever the step.
+        let each = |step: Query| family.queries(step.chain as usize * family.components(), spec.privacy.noise);
+        steps.flat_map(each).collect()
+    }
+
+    /// Algorithm 3's search: one release, then a look around on what it says.
+    fn settle_on_statistic(&mut self, purpose: Purpose, noise: NoiseScale, totals: &[i128]) -> Result<(), SamplerError> {
+        if let Some(family) = &mut self.family {
+            family.learn(totals, noise);
+        }
+        let Some(family) = &self.family else { return Ok(()) };
+        let mode = family.mode(&self.spec, &self.space, self.model.as_ref())?;
+        let radii = match &self.spec.sampler.radius {
+            Radius::Fixed(r) => self.fixed(r),
+            Radius::Auto => family.radii(&self.spec, &self.space, self.model.as_ref(), &mode),
+        };
+        match (purpose, self.spec.sampler.start.clone()) {
+            (Purpose::Curvature, Some(start)) => self.start_chains(self.space.coordinates(&start), None, radii),
+            _ => self.start_chains(mode.u, Some((mode.sd, mode.error_sd)), radii),
+        }
+        Ok(())
+    }
+
+    /// Decides every chain that proposed, each on its own release of the statistic.
+    fn decide_on_statistics(&mut self, queries: &[Query], totals: &[i128]) {
+        let Some(family) = &mut self.family else { return };
+        let (components, noise) = (family.components(), self.spec.privacy.noise);
+        for (asked, totals) in queries.chunks(components).zip(totals.chunks(components)) {
+            let chain = &mut self.chains[asked[0].chain as usize / components];
+            let Some(step) = chain.step() else { continue };
+            let (ratio, variance) = family.ratio(self.model.as_ref(), step, totals, noise);
+            family.learn(totals, noise);
+            chain.decide(&self.spec, &self.space, ratio, variance);
+        }
     }
 
     /// Books the step that every chain has just made and moves to the next phase where it is due.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use conclave_common::accounting::PrivacyUnit;
 use conclave_common::job::JobSpec;
 use conclave_common::model::{self, Model};
-use conclave_common::sampler::{Draw, Holding, Phase, Round, Sampler, SamplerError};
+use conclave_common::sampler::{ClipWatch, Draw, Holding, Phase, Round, Sampler, SamplerError};
 use conclave_proto::error::{ErrorCode, Fault};
 
 use super::draws::{self, DrawWriter};
@@ -112,7 +112,7 @@ impl Chain {
         self.store.log_round(&self.job.id, iteration, elapsed, releases).map_err(store_stopped)?;
         let asked = self.round.take();
         self.sampler.absorb(releases).map_err(|e| stopped(e.to_string()))?;
-        self.round = self.sampler.next_round().map_err(unfit)?;
+        self.round = next_round(&mut self.sampler)?;
         self.rounds += 1;
         Ok(Unsettled(asked))
     }
@@ -153,6 +153,16 @@ impl Chain {
         self.kept / u64::from(self.job.spec.sampler.chains)
     }
 
+    /// Why an explicit clip does not let the chains go on, if so.
+    pub(super) fn clip_stop(&self) -> Option<String> {
+        self.sampler.clip_watch().and_then(ClipWatch::stop)
+    }
+
+    /// What the analyst must know of an explicit clip.
+    pub(super) fn clip_warning(&self) -> Option<String> {
+        self.clip_stop().or_else(|| self.sampler.clip_watch().and_then(ClipWatch::warning))
+    }
+
     pub(super) fn phase(&self) -> Phase {
         self.sampler.phase()
     }
@@ -189,7 +199,7 @@ fn replay(job: &Job, store: &Store, holdings: &[Holding]) -> Result<Replayed, En
     let draws = DrawStore::create(&job.draws, chains, model.parameter_names(), &attributes::at_start(job))
         .map_err(|e| Ending::Stopped(job.draws_fault(&e)))?;
     let mut sampler = Sampler::with_holdings(spec, holdings).map_err(unfit)?;
-    let round = sampler.next_round().map_err(unfit)?;
+    let round = next_round(&mut sampler)?;
     let units: Vec<PrivacyUnit> = holdings.iter().map(Holding::unit).collect();
     let spent = vec![Spent::default(); units.len()];
     let mut replayed = Replayed { model, sampler, round, draws, units, spent, rounds: 0, kept: 0, before: Duration::ZERO };
@@ -212,7 +222,7 @@ impl Replayed {
         };
         add_cost(&mut self.spent, &self.units, &round, self.model.as_ref(), &job.spec)?;
         self.sampler.absorb(&logged.releases).map_err(|e| odd(e.to_string()))?;
-        self.round = self.sampler.next_round().map_err(unfit)?;
+        self.round = next_round(&mut self.sampler)?;
         self.rounds += 1;
         self.before = Duration::from_micros(logged.elapsed_us);
         self.take_draws();
@@ -223,6 +233,14 @@ impl Replayed {
         let draws = self.sampler.take_draws();
         self.kept += count_kept(&draws);
         draws.into_iter().for_each(|draw| self.draws.push(&draws::row(draw)));
+    }
+}
+
+/// The next round; none when all draws are made, or when the clip watch has stopped the chains ([`Chain::clip_stop`]).
+fn next_round(sampler: &mut Sampler) -> Result<Option<Round>, Ending> {
+    match sampler.next_round() {
+        Err(SamplerError::Clipped(_)) => Ok(None),
+        round => round.map_err(unfit),
     }
 }
 

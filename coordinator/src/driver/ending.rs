@@ -115,6 +115,9 @@ impl Driver {
             Ending::Refused(fault) => {
                 Verdict { state: State::Failed, stopped_by: Some(StoppedBy::Policy), fault: Some(fault), budget_party: None }
             }
+            Ending::Clipped(fault) => {
+                Verdict { state: State::Failed, stopped_by: Some(StoppedBy::Clip), fault: Some(fault), budget_party: None }
+            }
             Ending::Failed(fault) | Ending::Stopped(fault) => {
                 Verdict { state: State::Failed, stopped_by: None, fault: Some(fault), budget_party: None }
             }
@@ -133,7 +136,9 @@ impl Driver {
 
     /// Completes the draws and summarises them. `None` when there is nothing to summarise.
     async fn write_result(&mut self, verdict: &Verdict, status: &crate::status::Status) -> Option<String> {
-        let draws = self.chain.take()?.finish().await;
+        let chain = self.chain.take()?;
+        let warnings = chain.clip_warning().into_iter().collect();
+        let draws = chain.finish().await;
         let job = Arc::clone(&self.job);
         let mut draws = draws.map_err(|fault| tracing::error!(job = %job.id, %fault, "draws lost")).ok()?;
         let stopped_by = verdict.stopped_by?;
@@ -145,6 +150,7 @@ impl Driver {
             budget_party: verdict.budget_party.clone(),
             iterations: status.iteration,
             seconds: status.seconds,
+            warnings,
             parties: status
                 .parties
                 .iter()

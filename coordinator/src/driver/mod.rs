@@ -84,6 +84,8 @@ pub(crate) enum Ending {
     Cancelled,
     /// A party's owner refuses it, or refuses that it goes on: what was drawn before is kept.
     Refused(Fault),
+    /// The job's clip cuts too much: what was drawn is kept, and marked.
+    Clipped(Fault),
     /// It can't go on.
     Failed(Fault),
     /// It can't go on here and now; a restarted coordinator takes it up.
@@ -220,7 +222,10 @@ impl Driver {
         let Some(chain) = &mut self.chain else { return Ok(()) };
         let Some(round) = chain.round() else {
             self.query = None;
-            return Err(Ending::Finished);
+            return Err(match chain.clip_stop() {
+                Some(reason) => Ending::Clipped(Fault::new(ErrorCode::InvalidInput, reason)),
+                None => Ending::Finished,
+            });
         };
         self.members.ask(round.iteration, round.queries.len(), now_ms());
         self.query = Some(query_to_wire(&self.job.id, round.iteration, &round.queries));

@@ -64,6 +64,7 @@ impl Driver {
             draws: chain.map(Chain::kept).unwrap_or_default(),
             acceptance_rate: chain.map(Chain::acceptance_rate).unwrap_or_default(),
             seconds: chain.map(Chain::seconds).unwrap_or_default(),
+            warnings: chain.and_then(Chain::clip_warning).into_iter().collect(),
             parties: self
                 .members
                 .list
@@ -104,6 +105,7 @@ pub(crate) fn queued(job: &Job) -> Status {
         waiting_since_ms: 0,
         awaiting_consent: Vec::new(),
         waiting_reason: String::new(),
+        warnings: Vec::new(),
         fault: None,
         result: None,
         parties: spec

@@ -1,0 +1,236 @@
+//! The clip watch: how many records an explicit clip cuts, by noisy counts at a small share of the budget.
+//!
+//! A clip that bites is worse than noise: it cuts the ratios of some records and not of others, and sends the chains to another place
+//! without a sign. So a job with an explicit clip asks each party for noisy counts of what the clip cuts at the very steps that the chains
+//! propose, in looks of one sweep (a step along every direction): at the start of the warm-up and of the sampling, and after 25, 50, 100,
+//! … sweeps of either. One count is `2^20 count + N_Z(0, (2^20 s_c)^2)` of sensitivity 2^20, so it costs mu² = 1/s_c², and the noise is
+//! what lets all counts together cost the share. Judged is the count less three standard errors: a right chain is warned of or stopped in
+//! vain with probability below 0.2% a count.
+
+use super::{Holding, Phase, Query, SamplerError};
+use crate::job::{JobSpec, ProposalKind, Warmup};
+use crate::mechanism::{NoiseScale, QueryKind, STEP};
+
+/// Share of cut records, less three standard errors, above which a job warns.
+pub const WARN_SHARE: f64 = 0.02;
+/// The same above which it stops.
+pub const STOP_SHARE: f64 = 0.10;
+/// Three standard errors may be at most this share of the records: beyond, counts tell nothing and are not asked.
+const BLIND: f64 = 0.10;
+/// Standard errors that a count is lowered by before it is judged.
+const ERRORS: f64 = 3.0;
+/// Looks come at 0 and at this many sweeps times 1, 2, 4, …
+const FIRST_LOOK: u64 = 25;
+
+/// What is known of an explicit clip.
+#[derive(Debug, Clone)]
+pub struct ClipWatch {
+    /// `None` where a count would tell nothing.
+    plan: Option<Plan>,
+    chains: u32,
+    steps_per_sweep: u64,
+    /// Number of units of privacy at each party, where it is public or guessed.
+    units: Vec<Option<f64>>,
+    counts: u64,
+    /// The greatest share found, less its error.
+    worst: f64,
+    why_blind: String,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Plan {
+    noise: NoiseScale,
+    /// Standard error of one party's count.
+    error: f64,
+    /// One look at the start of each phase, and no more.
+    sparse: bool,
+}
+
+impl ClipWatch {
+    /// The watch of a job; `None` where it has no explicit clip. `budget` is the job's, as mu².
+    pub(super) fn new(spec: &JobSpec, holdings: &[Holding], dimension: usize, budget: f64) -> Result<Option<Self>, SamplerError> {
+        if spec.privacy.clip.is_none() {
+            return Ok(None);
+        }
+        let steps_per_sweep = dimension as u64;
+        let mut watch = Self {
+            plan: None,
+            chains: spec.sampler.chains,
+            steps_per_sweep,
+            units: holdings.iter().map(|h| units_of(spec, h)).collect(),
+            counts: 0,
+            worst: 0.0,
+            why_blind: String::new(),
+        };
+        let moves = if one_direction(spec.sampler.proposal) { steps_per_sweep } else { 1 };
+        let (known, parties): (f64, f64) = watch.units.iter().flatten().fold((0.0, 0.0), |(n, p), units| (n + units, p + 1.0));
+        if parties == 0.0 {
+            watch.why_blind = "no party publishes how many records it has: give [sampler] records_guess".to_owned();
+            return Ok(Some(watch));
+        }
+        let mu_squared = spec.privacy.clip_watch_share * budget;
+        for sparse in [false, true] {
+            let looks = looks(warmup_sweeps(spec), sparse) + looks(spec.sampler.draws.div_ceil(steps_per_sweep), sparse);
+            let error = ((looks * moves).max(1) as f64 / mu_squared).sqrt();
+            let noise = NoiseScale::from_sd(STEP * QueryKind::COUNT_UNIT as f64 * error.max(1.0))?;
+            let error = noise.units() as f64 / QueryKind::COUNT_UNIT as f64;
+            if ERRORS * error * parties.sqrt() <= BLIND * known {
+                watch.plan = Some(Plan { noise, error, sparse });
+                return Ok(Some(watch));
+            }
+            watch.why_blind = format!(
+                "a count would err by {error:.0} of {known:.0} records: raise privacy.clip_watch_share or epsilon, or have more records"
+            );
+        }
+        Ok(Some(watch))
+    }
+
+    /// The count that goes with these proposals, if one is due.
+    pub(super) fn ask(&self, phase: Phase, step: u64, proposals: &[Query]) -> Option<Query> {
+        let plan = self.plan.filter(|plan| phase != Phase::Locate && due(step / self.steps_per_sweep, plan.sparse))?;
+        if proposals.is_empty() {
+            return None;
+        }
+        // Another chain at every sweep.
+        let watched = &proposals[(step / self.steps_per_sweep) as usize % proposals.len()];
+        Some(Query { chain: self.chains, kind: QueryKind::ClipCount, noise: plan.noise, ..watched.clone() })
+    }
+
+    /// Takes the parties' counts, in lattice units.
+    pub(super) fn absorb(&mut self, counts: &[i64]) {
+        let Some(plan) = self.plan else { return };
+        self.counts += 1;
+        let (mut all, mut known, mut parties) = (0.0, 0.0, 0.0);
+        for (count, units) in counts.iter().zip(&self.units) {
+            let Some(units) = units else { continue };
+            let count = *count as f64 / QueryKind::COUNT_UNIT as f64;
+            if ERRORS * plan.error <= BLIND * units {
+                self.worst = self.worst.max((count - ERRORS * plan.error) / units);
+            }
+            (all, known, parties) = (all + count, known + units, parties + 1.0);
+        }
+        let error: f64 = ERRORS * plan.error * f64::sqrt(parties);
+        self.worst = self.worst.max((all - error) / known);
+    }
+
+    /// Counts taken so far.
+    #[must_use]
+    pub fn counts(&self) -> u64 {
+        self.counts
+    }
+
+    /// The greatest share of a party's records, or of all, that a step was found to cut: at least so much, by three standard errors.
+    #[must_use]
+    pub fn worst_share(&self) -> f64 {
+        self.worst
+    }
+
+    /// What an analyst must know of the clip, in a sentence; `None` where it cuts little.
+    #[must_use]
+    pub fn warning(&self) -> Option<String> {
+        if self.plan.is_none() {
+            return Some(format!(
+                "whether privacy.clip cuts records could not be watched ({}). A clip that cuts displaces the posterior and nothing else shows it.",
+                self.why_blind
+            ));
+        }
+        (self.worst > WARN_SHARE).then(|| self.sentence("Its draws may be displaced"))
+    }
+
+    /// Why the chains must not go on, if so.
+    #[must_use]
+    pub fn stop(&self) -> Option<String> {
+        (self.worst > STOP_SHARE).then(|| self.sentence("The chains were stopped, and their draws are of another posterior"))
+    }
+
+    fn sentence(&self, consequence: &str) -> String {
+        format!(
+            "privacy.clip cuts the log ratios of at least {:.1}% of the records at some of the chains' steps. {consequence}: raise the clip, or \
+             use a model with a public bound and clip = \"auto\".",
+            100.0 * self.worst
+        )
+    }
+}
+
+fn units_of(spec: &JobSpec, holding: &Holding) -> Option<f64> {
+    let known = holding.records().or(holding.persons()).or(spec.sampler.records_guess)?;
+    (known > 0).then_some(known as f64)
+}
+
+fn one_direction(kind: ProposalKind) -> bool {
+    matches!(kind, ProposalKind::Guided | ProposalKind::Componentwise)
+}
+
+fn warmup_sweeps(spec: &JobSpec) -> u64 {
+    match spec.sampler.warmup {
+        Warmup::Sweeps(n) | Warmup::UntilRhat { max: n, .. } => n,
+    }
+}
+
+fn due(sweep: u64, sparse: bool) -> bool {
+    let later = sweep.is_multiple_of(FIRST_LOOK) && (sweep / FIRST_LOOK).is_power_of_two();
+    sweep == 0 || (later && !sparse)
+}
+
+/// Looks in a phase of so many sweeps.
+fn looks(sweeps: u64, sparse: bool) -> u64 {
+    let later =
+        (0..64).take_while(|k| FIRST_LOOK.checked_shl(*k).is_some_and(|at| at < sweeps && at >= FIRST_LOOK)).count() as u64;
+    u64::from(sweeps > 0) + if sparse { 0 } else { later }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn spec(extra: &str) -> JobSpec {
+        JobSpec::parse(&format!(
+            "name = \"t\"\nparties = [\"a\", \"b\"]\n[model]\nkind = \"gaussian_mean\"\noutcome = \"y\"\nsd = 1.0\n[columns]\n\
+             y = {{ min = -10, max = 10 }}\n[sampler]\ndraws = 1000\nwarmup = 60\n[privacy]\nepsilon = 3.0\ndelta = 1e-6\n{extra}"
+        ))
+        .unwrap()
+    }
+
+    fn watch(extra: &str, records: [u64; 2]) -> ClipWatch {
+        ClipWatch::new(&spec(extra), &records.map(Holding::rows), 1, 0.43).unwrap().unwrap()
+    }
+
+    #[test]
+    fn looks_are_those_that_are_due() {
+        for sweeps in [0, 1, 24, 25, 26, 60, 100, 101, 5000] {
+            for sparse in [false, true] {
+                let due = (0..sweeps).filter(|sweep| due(*sweep, sparse)).count() as u64;
+                assert_eq!(looks(sweeps, sparse), due, "{sweeps}");
+            }
+        }
+    }
+
+    #[test]
+    fn shares_are_judged_less_their_error() {
+        let unit = QueryKind::COUNT_UNIT as i64;
+        let count = |watch: &ClipWatch, share: f64| ((share * 50_000.0 + 3.0 * watch.plan.unwrap().error) * unit as f64) as i64;
+        let mut w = watch("clip = 0.5", [50_000, 50_000]);
+        w.absorb(&[count(&w, 0.019), 0]);
+        assert_eq!((w.warning(), w.stop(), w.counts()), (None, None, 1));
+        w.absorb(&[count(&w, 0.03), 0]);
+        assert!(w.warning().unwrap().contains("3.0%") && w.stop().is_none());
+        w.absorb(&[0, count(&w, 0.11)]);
+        let stop = w.stop().unwrap();
+        assert!(stop.contains("privacy.clip") && stop.contains("raise the clip"), "{stop}");
+        // Both parties together, where either alone is below.
+        let mut w = watch("clip = 0.5", [3000, 3000]);
+        let each = (0.021 * 3000.0 + 3.0 * w.plan.unwrap().error / 2_f64.sqrt()) * unit as f64;
+        w.absorb(&[each as i64, each as i64]);
+        assert!(w.warning().is_some());
+    }
+
+    #[test]
+    fn too_few_records_are_said_to_be_too_few() {
+        let blind = watch("clip = 0.5", [40, 40]);
+        assert!(blind.plan.is_none() && blind.stop().is_none());
+        assert!(blind.warning().unwrap().contains("of 80 records"), "{:?}", blind.warning());
+        assert!(watch("clip = 0.5\nclip_watch_share = 0.5", [400, 400]).plan.is_some());
+        assert!(ClipWatch::new(&spec(""), &[Holding::rows(5), Holding::rows(5)], 1, 0.43).unwrap().is_none());
+    }
+}

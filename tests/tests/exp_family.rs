@@ -1,0 +1,138 @@
+//! Algorithm 3 in one process: its posterior against the exact one and against Algorithm 2's, and what an iteration costs.
+
+use conclave_common::job::JobSpec;
+use conclave_common::model::ModelData;
+use conclave_common::sampler::{Phase, Sampler};
+use conclave_tests::federation::{Federation, Run, Shard};
+
+/// A mean of known variance on two parties; `algorithm` and what `[sampler]` says.
+fn mean_job(algorithm: &str, epsilon: f64, sampler: &str) -> JobSpec {
+    JobSpec::parse(&format!(
+        "name = \"m\"\nalgorithm = \"{algorithm}\"\nparties = [\"a\", \"b\"]\n[model]\nkind = \"gaussian_mean\"\noutcome = \"y\"\nsd = 0.5\n\
+         [columns]\ny = {{ min = -1, max = 1 }}\n[prior]\ndefault = \"normal(0, 1)\"\n[sampler]\n{sampler}\n[privacy]\n\
+         epsilon = {epsilon}\ndelta = 1e-6\n"
+    ))
+    .expect("a job")
+}
+
+fn bernoulli_job(algorithm: &str, epsilon: f64, sampler: &str) -> JobSpec {
+    JobSpec::parse(&format!(
+        "name = \"b\"\nalgorithm = \"{algorithm}\"\nparties = [\"a\", \"b\"]\n[model]\nkind = \"bernoulli\"\noutcome = \"y\"\n\
+         [columns]\ny = {{ binary = true }}\n[prior]\ndefault = \"normal(0.5, 100)\"\n[sampler]\n{sampler}\n[privacy]\n\
+         epsilon = {epsilon}\ndelta = 1e-6\n"
+    ))
+    .expect("a job")
+}
+
+/// Two shards of zeros and ones, with `ones` of `n` in each.
+fn coins(n: u64, ones: u64) -> Vec<Shard> {
+    let row = |y: f64, count: u64| (y, Vec::new(), count);
+    (0..2).map(|_| Shard::weighted([row(1.0, ones), row(0.0, n - ones)])).collect()
+}
+
+fn check(what: &str, run: &Run, (mean, sd): (f64, f64), ess: f64) {
+    let s = run.summary(0);
+    let z = (s.mean - mean) / s.mcse_mean;
+    println!(
+        "{what}: mean off by {z:+.2} MCSE, sd ratio {:.3}, ESS {:.0}, R-hat {:.3}, acceptance {:.3}, rounds {:?}",
+        s.sd / sd,
+        s.ess_bulk,
+        s.rhat,
+        run.acceptance,
+        run.rounds
+    );
+    assert!(s.ess_bulk > ess && z.abs() < 4.0 && (s.sd / sd - 1.0).abs() < 0.1, "{what}");
+}
+
+/// Both algorithms against the exact posterior, Beta(k + 1, n − k + 1) under a prior that is flat on (0, 1). A right chain misses 4 MCSE with
+/// probability 1e-4, and 10% of the sd at these sample sizes (standard error below 2%) never; the seeds are fixed. Half a penalty widens the
+/// sd by more than that, and so does a variance that counts one party for two.
+#[test]
+fn algorithms_2_and_3_give_the_beta_posterior() {
+    let (n, ones) = (20_000_u64, 6_100_u64);
+    let (a, b) = (2.0 * ones as f64 + 1.0, 2.0 * (n - ones) as f64 + 1.0);
+    let exact = (a / (a + b), (a * b / ((a + b).powi(2) * (a + b + 1.0))).sqrt());
+    for algorithm in ["penalty", "penalty-exp-family"] {
+        let job = bernoulli_job(algorithm, 8.0, "chains = 4\ndraws = 10000\nwarmup = 200\nseed = 5");
+        let run = Federation::new(job, coins(n, ones), 71).run();
+        check(&format!("bernoulli, {algorithm}"), &run, exact, 800.0);
+    }
+}
+
+/// The same for a normal mean, at every proposal.
+#[test]
+fn algorithms_2_and_3_give_the_normal_posterior() {
+    let rows = |party: u64| (0..5000).map(move |i| (((i * 37 + party * 11) % 1000) as f64 / 1000.0 - 0.4, Vec::new(), 1));
+    let sum: f64 = (0..2).flat_map(rows).map(|(y, ..)| y).sum();
+    let precision = 1.0 + 10_000.0 / 0.25;
+    let exact = (sum / 0.25 / precision, precision.sqrt().recip());
+    for (algorithm, proposal) in [
+        ("penalty", "guided"),
+        ("penalty-exp-family", "guided"),
+        ("penalty-exp-family", "componentwise"),
+        ("penalty-exp-family", "random_walk"),
+    ] {
+        let sampler = format!("chains = 4\ndraws = 8000\nwarmup = 200\nseed = 6\nproposal = {{ kind = \"{proposal}\" }}");
+        let shards = (0..2).map(|party| Shard::weighted(rows(party))).collect();
+        let run = Federation::new(mean_job(algorithm, 8.0, &sampler), shards, 72).run();
+        check(&format!("gaussian_mean, {algorithm}, {proposal}"), &run, exact, 500.0);
+    }
+}
+
+/// The budget is spread over the rounds asked for: the run ends by its draws with next to nothing left.
+#[test]
+fn the_budget_lasts_for_the_draws_asked_for() {
+    for (sampler, rounds) in [
+        ("chains = 2\ndraws = 300\nwarmup = 10", [1, 10, 300]),
+        ("chains = 2\ndraws = 300\nwarmup = 10\nlocate_share = 0.5", [1, 10, 300]),
+        ("chains = 2\ndraws = 300\nwarmup = 10\nstart = { mean = 0.1 }", [1, 10, 300]),
+        ("chains = 2\ndraws = 300\nwarmup = 10\nstart = { mean = 0.1 }\nproposal = { radius = 0.01 }", [0, 10, 300]),
+    ] {
+        let shards = || Shard::columns(ModelData { outcome: vec![0.1; 500], ..ModelData::default() });
+        let mut federation = Federation::new(mean_job("penalty-exp-family", 1.0, sampler), vec![shards(), shards()], 3);
+        let run = federation.run();
+        assert!(!run.stopped_by_budget, "{sampler}");
+        assert_eq!(run.rounds, rounds, "{sampler}");
+        let spent = federation.mu_squared / federation.budget;
+        assert!((0.9999..=1.0).contains(&spent), "{sampler}: {spent} of the budget");
+    }
+}
+
+/// An iteration reads no record once the statistic is summed: one pass per party and component, however many rounds and records.
+#[test]
+fn an_iteration_costs_the_same_however_many_records() {
+    for n in [10_000, 10_000_000] {
+        let job = bernoulli_job("penalty-exp-family", 1.0, "chains = 4\ndraws = 500\nwarmup = 20");
+        let mut federation = Federation::new(job, coins(n, n / 3), 4);
+        let run = federation.run();
+        assert_eq!((run.rounds[2], federation.passes), (500, 2), "n = {n}");
+    }
+}
+
+/// The search costs one round and ends near the mode: 15 seeds, the starts' distances in posterior sds. Starts are spread by √2 sds and the
+/// search's own error.
+#[test]
+fn one_round_finds_the_mode() {
+    let (n, ones) = (50_000_u64, 500_u64);
+    let mode = 0.01_f64;
+    let sd = (mode * (1.0 - mode) / (2.0 * n as f64)).sqrt();
+    for seed in 0..15 {
+        let job = bernoulli_job("penalty-exp-family", 3.0, &format!("chains = 4\ndraws = 10\nseed = {seed}"));
+        let mut federation = Federation::new(job, coins(n, ones), 900 + seed);
+        let mut sampler = Sampler::new(&federation.spec, &federation.records()).expect("a sampler");
+        let round = sampler.next_round().expect("a round").expect("a search");
+        assert_eq!((round.phase, round.queries.len()), (Phase::Locate, 1));
+        let releases = federation.answer(&round).expect("within the budget");
+        sampler.absorb(&releases).expect("releases that fit");
+        sampler.next_round().expect("a round");
+        let radius = sampler.radii()[0];
+        assert!((0.2..=1.01).contains(&(radius / sd)), "seed {seed}: radius {} sd", radius / sd);
+        let round = sampler.next_round().expect("a round").expect("chains");
+        let releases = federation.answer(&round).expect("within the budget");
+        sampler.absorb(&releases).expect("releases that fit");
+        for draw in sampler.take_draws() {
+            let off = (draw.theta[0] - mode).abs() / sd;
+            assert!(off < 8.0, "seed {seed}: {off} sd");
+        }
+    }
+}
