@@ -10,7 +10,7 @@ use conclave_common::diagnostics::{self, Summary};
 use conclave_common::job::JobSpec;
 use conclave_common::mechanism::{DiscreteGaussian, NoiseScale, QueryKind, STEP};
 use conclave_common::model::{self, Model, ModelData, Question, Step};
-use conclave_common::sampler::{Draw, Phase, Query, Round, Sampler};
+use conclave_common::sampler::{ClipWatch, Draw, Phase, Query, Round, Sampler, SamplerError};
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
@@ -103,6 +103,10 @@ pub struct Run {
     pub acceptance: f64,
     /// Whether the budget ended it.
     pub stopped_by_budget: bool,
+    /// Why the clip watch stopped it, if it did.
+    pub clip_stop: Option<String>,
+    /// What the clip watch warned of.
+    pub clip_warning: Option<String>,
 }
 
 impl Run {
@@ -211,8 +215,19 @@ impl Federation {
             rounds: [0; 3],
             acceptance: 0.0,
             stopped_by_budget: false,
+            clip_stop: None,
+            clip_warning: None,
         };
-        while let Some(round) = sampler.next_round().expect("a round") {
+        loop {
+            let round = match sampler.next_round() {
+                Ok(Some(round)) => round,
+                Ok(None) => break,
+                Err(SamplerError::Clipped(reason)) => {
+                    run.clip_stop = Some(reason);
+                    break;
+                }
+                Err(other) => panic!("{other}"),
+            };
             let Some(releases) = self.answer(&round) else {
                 run.stopped_by_budget = true;
                 break;
@@ -230,6 +245,7 @@ impl Federation {
             }
         }
         run.acceptance = sampler.acceptance_rate();
+        run.clip_warning = sampler.clip_watch().and_then(ClipWatch::warning);
         run
     }
 }

@@ -14,8 +14,8 @@ use parameters::Parameters;
 use super::keys::{self, nearest};
 use super::raw::{AutoOr, KEYS, RawClip, RawColumn, RawJob, RawLevel, RawPrivacy};
 use super::{
-    Algorithm, ClipRule, ColumnSpec, JobError, JobSpec, MAX_BOUND, MAX_BYTES, MAX_CHAINS, MAX_COLUMNS, MAX_NAME, ModelSpec, PrivacySpec,
-    ProposalKind,
+    Algorithm, ClipRule, ColumnSpec, JobError, JobSpec, MAX_BOUND, MAX_BYTES, MAX_CHAINS, MAX_COLUMNS, MAX_NAME, ModelSpec,
+    PrivacySpec, ProposalKind,
 };
 use crate::accounting::Budget;
 use crate::mechanism::NoiseScale;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use conclave_common::accounting::PrivacyUnit;
-use conclave_common::job::{ColumnSpec, JobSpec, LEAST_MAGNITUDE};
+use conclave_common::job::{Algorithm, ColumnSpec, JobSpec, LEAST_MAGNITUDE};
 use conclave_common::model::{ModelData, Persons, assemble};
 use conclave_proto::v1;
 
@@ -59,6 +59,8 @@ pub(super) fn measure(job: &Rehearsal<'_>, folder: &Path) -> Result<JobDelay, St
     let scratch = Scratch::new(folder).map_err(|e| format!("cannot make {SCRATCH} in {}: {e}", folder.display()))?;
     let began = Instant::now();
     let data = job.made_up();
+    // What Algorithm 3 sums once is summed while the job opens.
+    drop(super::query::statistics(model::build(job.spec).as_ref(), job.spec, job.unit, &data));
     let binding = began.elapsed();
     // No noise is kept in stock: every draw is made on demand, as the slowest answer's are.
     let mut stage = Stage::new(&scratch.0, job.spec.privacy.budget.of(job.unit))?;
@@ -118,9 +120,17 @@ pub(super) struct Rehearsal<'a> {
 }
 
 impl Rehearsal<'_> {
-    /// As many proposals as the job's chains ask in a round.
+    /// As many proposals as the job's chains ask in a round: one each, or one for every component of the statistic.
     fn chains(&self) -> usize {
-        self.spec.sampler.chains as usize
+        self.spec.sampler.chains as usize * self.components().max(1)
+    }
+
+    /// Components of the statistic that Algorithm 3 asks for; 0 for another algorithm.
+    fn components(&self) -> usize {
+        if self.spec.algorithm != Algorithm::PenaltyExpFamily {
+            return 0;
+        }
+        model::build(self.spec).exponential_family().map_or(0, |family| family.ranges().len())
     }
 
     /// Records all over the columns' bounds, on the model's scale.
@@ -169,8 +179,15 @@ impl Rehearsal<'_> {
             })
             .collect();
         let noise_scale = self.spec.privacy.noise.units();
+        let components = self.components() as u32;
         let proposals = (0..self.chains() as u32)
-            .map(|chain| v1::Proposal { chain, from: theta.clone(), to: theta.clone(), noise_scale, kind: 0 })
+            .map(|chain| match components {
+                0 => v1::Proposal { chain, from: theta.clone(), to: theta.clone(), noise_scale, kind: 0 },
+                _ => {
+                    let kind = QueryKind::Statistic { component: chain % components }.code();
+                    v1::Proposal { chain, noise_scale, kind, ..v1::Proposal::default() }
+                }
+            })
             .collect();
         v1::Query { job: JOB.into(), iteration: pass, proposals, attempt: 0 }
     }

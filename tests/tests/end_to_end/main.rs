@@ -5,6 +5,7 @@ mod bad_rows;
 mod budget;
 mod files;
 mod identities;
+mod kinds;
 mod whole_run;
 
 use conclave_tests::cluster::{Cluster, PartySetup};
