@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use conclave_common::accounting::PrivacyUnit;
 use conclave_common::job::{Algorithm, ColumnSpec, JobSpec, LEAST_MAGNITUDE};
-use conclave_common::model::{ModelData, Persons, assemble};
+use conclave_common::mechanism::QueryKind;
+use conclave_common::model::{self, ModelData, Persons, assemble};
 use conclave_proto::v1;
 
 use super::stage::Stage;
