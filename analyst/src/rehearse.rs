@@ -175,6 +175,7 @@ fn rehearse(
         budget_party,
         iterations,
         seconds: began.elapsed().as_secs_f64(),
+        warnings: clip_warning(&sampler).into_iter().collect(),
         parties: parties
             .map(|((name, holding), spent)| PartyOutcome { name: name.clone(), holding: Some(*holding), spent })
             .collect(),
@@ -193,6 +194,11 @@ fn rehearse(
     }
     let plan = moments(&draws, names.len(), records);
     Ok(Rehearsed { result, plan })
+}
+
+/// What the analyst must know of an explicit clip.
+fn clip_warning(sampler: &Sampler) -> Option<String> {
+    sampler.clip_watch().and_then(|watch| watch.stop().or_else(|| watch.warning()))
 }
 
 /// The id of a rehearsal, which no coordinator knows.
