@@ -8,7 +8,6 @@ mod banana;
 mod bernoulli;
 mod blocks;
 mod contribution;
-#[allow(dead_code)] // The regression of counts is the first user of some.
 mod elementary;
 mod envelope;
 mod exponential_family;
