@@ -147,10 +147,7 @@ impl Party {
 
     /// Plays the script from the greeting on.
     pub fn play(&mut self, script: &[Step], mode: Mode, outside: &mut Outside) -> End {
-        match self.try_play(script, mode, outside) {
-            Some(end) => end,
-            None => End::Dead,
-        }
+        self.try_play(script, mode, outside).unwrap_or(End::Dead)
     }
 
     fn try_play(&mut self, script: &[Step], mode: Mode, outside: &mut Outside) -> Option<End> {
