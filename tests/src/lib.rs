@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 pub mod books;
+pub mod calibration;
 pub mod cluster;
 pub mod crash;
 pub mod federation;

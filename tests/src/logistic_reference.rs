@@ -144,7 +144,7 @@ pub fn laplace(log_posterior: &dyn Fn(&[f64]) -> f64, start: &[f64]) -> (Vec<f64
 }
 
 /// Lower triangular root of a small symmetric positive definite matrix.
-fn cholesky(matrix: &[Vec<f64>]) -> Vec<Vec<f64>> {
+pub fn cholesky(matrix: &[Vec<f64>]) -> Vec<Vec<f64>> {
     let d = matrix.len();
     let mut root = vec![vec![0.0; d]; d];
     for i in 0..d {

@@ -2,11 +2,11 @@
 
 use conclave_common::job::JobSpec;
 use conclave_common::model::ModelData;
+use conclave_tests::calibration::{CHI_SQUARE_0_999, Ranking, Replicate};
 use conclave_tests::federation::{Federation, Noise, Shard};
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 use rand_distr::{Distribution, Normal};
-use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 /// Greatest budget that the ledger's accounting can express at this delta, to a round number.
 const EPSILON: f64 = 40.0;
@@ -81,57 +81,44 @@ fn twenty_seeds_match_the_exact_posterior() {
     assert!(misses <= 1 && (mean_ratio - 1.0).abs() < 0.015, "misses {misses}, mean sd ratio {mean_ratio}");
 }
 
-/// p-value of the ranks' uniformity: 1,000 parameters from the prior, data given each, and the parameter's rank among 39
-/// thinned draws (Talts et al. 2018), 20 bins of two ranks.
+/// Chi-square statistic of 1,000 ranks among 39 thinned draws.
 ///
 /// The noise is large, sd 3: half a penalty then widens the posterior by a fifth, which 1,000 ranks see clearly.
 fn calibration(fault: Noise) -> f64 {
     const PRIOR_SD: f64 = 0.1;
-    const RUNS: u64 = 1000;
-    const BINS: usize = 20;
-    const RANKS: usize = 40;
-    const THIN: usize = 50;
-    let draws = (RANKS - 1) * THIN;
-    let mut bins = [0u32; BINS];
-    for seed in 0..RUNS {
+    let ranking = Ranking { runs: 1000, draws: 39, thin: 50 };
+    let replicate = |seed| {
         let mut rng = ChaCha20Rng::seed_from_u64(10_000 + seed); // apart from the chains' seeds
         let theta = Normal::new(0.0, PRIOR_SD).expect("a prior").sample(&mut rng);
         // At ten sd no record is ever clamped, which would make the model another one than the data's.
         let (shards, sum, n) = shards(1, 20, theta, 0.1, &mut rng);
         let (start, sd) = exact(sum, n, 0.1, PRIOR_SD);
         let sampler = format!(
-            "seed = {seed}\nchains = 1\ndraws = {draws}\nwarmup = 100\nstart = {{ mean = {start} }}\n\
+            "seed = {seed}\nchains = 1\ndraws = {}\nwarmup = 100\nstart = {{ mean = {start} }}\n\
              proposal = {{ kind = \"guided\", radius = {} }}",
+            ranking.steps(),
             1.5 * sd
         );
-        let mut federation = Federation::new(job(1, 10.0, PRIOR_SD, &sampler, "3.0"), shards, 5000 + seed).with_fault(fault);
-        federation.budget = f64::INFINITY; // calibration is the question here, not cost
-        let run = federation.run();
-        let thinned = run.draws[0][0].iter().skip(THIN - 1).step_by(THIN);
-        bins[thinned.filter(|x| **x < theta).count() * BINS / RANKS] += 1;
-    }
-    let expected = RUNS as f64 / BINS as f64;
-    let statistic: f64 = bins.iter().map(|b| (f64::from(*b) - expected).powi(2) / expected).sum();
-    let p = ChiSquared::new(BINS as f64 - 1.0).expect("a chi-square").sf(statistic);
-    println!("{bins:?}: chi-square {statistic:.1}, p = {p:.2e}");
-    p
+        Replicate { truth: vec![theta], spec: job(1, 10.0, PRIOR_SD, &sampler, "3.0"), shards }
+    };
+    ranking.chi_squares(fault, replicate)[0]
 }
 
-/// A calibrated sampler falls below 0.001 with probability 0.001; the seeds are fixed.
+/// A calibrated sampler exceeds the 0.999 quantile with probability 0.001; the seeds are fixed.
 #[test]
 #[ignore = "heavy: run by .ci/run"]
 fn simulation_based_calibration_holds() {
-    assert!(calibration(Noise::Exact) > 0.001);
+    assert!(calibration(Noise::Exact) < CHI_SQUARE_0_999);
 }
 
 #[test]
 #[ignore = "heavy: run by .ci/run"]
 fn simulation_based_calibration_sees_a_missing_penalty() {
-    assert!(calibration(Noise::PenaltyScaled(0.0)) <= 0.001);
+    assert!(calibration(Noise::PenaltyScaled(0.0)) > CHI_SQUARE_0_999);
 }
 
 #[test]
 #[ignore = "heavy: run by .ci/run"]
 fn simulation_based_calibration_sees_half_a_penalty() {
-    assert!(calibration(Noise::PenaltyScaled(0.5)) <= 0.001);
+    assert!(calibration(Noise::PenaltyScaled(0.5)) > CHI_SQUARE_0_999);
 }

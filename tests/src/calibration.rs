@@ -1,0 +1,75 @@
+//! Simulation-based calibration (Talts, Betancourt, Simpson, Vehtari & Gelman 2018): parameters from the prior, data given them, and the
+//! parameters' ranks among thinned draws of their posterior. A sampler that is right gives uniform ranks, whatever the model.
+
+use crate::federation::{Federation, Noise, Shard};
+use conclave_common::job::JobSpec;
+
+/// Bins that ranks are counted in.
+pub const BINS: usize = 20;
+/// The 0.999 quantile of chi-square with [`BINS`] − 1 degrees of freedom.
+pub const CHI_SQUARE_0_999: f64 = 43.82;
+
+/// One run: parameters from the prior, and a job of one chain on data given them.
+pub struct Replicate {
+    /// The parameters, as drawn from the prior.
+    pub truth: Vec<f64>,
+    /// The job.
+    pub spec: JobSpec,
+    /// The data.
+    pub shards: Vec<Shard>,
+}
+
+/// How ranks are taken.
+#[derive(Clone, Copy)]
+pub struct Ranking {
+    /// Number of replicates.
+    pub runs: u64,
+    /// Draws that a rank is taken among, one less than a multiple of [`BINS`].
+    pub draws: usize,
+    /// Steps from one of them to the next: enough to make them independent.
+    pub thin: usize,
+}
+
+impl Ranking {
+    /// Steps of a job's chain after its warm-up.
+    pub fn steps(&self) -> usize {
+        self.draws * self.thin
+    }
+
+    /// The chi-square statistic of each parameter's ranks, from `replicate(seed)` for every seed, on two threads.
+    pub fn chi_squares(&self, fault: Noise, replicate: impl Fn(u64) -> Replicate + Sync) -> Vec<f64> {
+        let half = |first: u64| -> Vec<Vec<usize>> {
+            (first..self.runs).step_by(2).map(|seed| self.bins(replicate(seed), fault, seed)).collect()
+        };
+        let all: Vec<Vec<usize>> = std::thread::scope(|scope| {
+            let threads = [0, 1].map(|first| {
+                let half = &half;
+                scope.spawn(move || half(first))
+            });
+            threads.into_iter().flat_map(|t| t.join().expect("a half")).collect()
+        });
+        let parameters = all.first().map_or(0, Vec::len);
+        let expected = self.runs as f64 / BINS as f64;
+        (0..parameters)
+            .map(|j| {
+                let mut counts = [0u32; BINS];
+                all.iter().for_each(|bins| counts[bins[j]] += 1);
+                let statistic = counts.iter().map(|b| (f64::from(*b) - expected).powi(2) / expected).sum();
+                println!("parameter {j}: {counts:?}: chi-square {statistic:.1}");
+                statistic
+            })
+            .collect()
+    }
+
+    /// Each parameter's bin.
+    fn bins(&self, replicate: Replicate, fault: Noise, seed: u64) -> Vec<usize> {
+        let mut federation = Federation::new(replicate.spec, replicate.shards, 5000 + seed).with_fault(fault);
+        federation.budget = f64::INFINITY; // calibration is the question here, not cost
+        let run = federation.run();
+        let one = |(truth, chains): (&f64, &Vec<Vec<f64>>)| {
+            let thinned = chains[0].iter().skip(self.thin - 1).step_by(self.thin);
+            thinned.filter(|x| *x < truth).count() * BINS / (self.draws + 1)
+        };
+        replicate.truth.iter().zip(&run.draws).map(one).collect()
+    }
+}
