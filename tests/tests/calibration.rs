@@ -54,7 +54,7 @@ fn a_linear_regression_of_unknown_scatter_is_calibrated() {
     let replicate = |seed| {
         let mut rng = ChaCha20Rng::seed_from_u64(30_000 + seed);
         let slope: f64 = Normal::new(0.0, 0.1).expect("a prior").sample(&mut rng);
-        let sigma: f64 = Normal::new(-2.5, 0.25).expect("a prior").sample(&mut rng).exp();
+        let sigma = f64::exp(Normal::new(-2.5, 0.25).expect("a prior").sample(&mut rng));
         // Six sigma and more from the outcome's bounds: no record is clamped.
         let x: Vec<f64> = (0..20).map(|i| f64::from(i % 5) / 2.0 - 1.0).collect();
         let mut noise = || -> f64 { StandardNormal.sample(&mut rng) };

@@ -195,6 +195,8 @@ pub struct Sampler {
     frame: Frame,
     warmup: WarmupWatch,
     rotation: Option<Rotation>,
+    /// Each coordinate's posterior sd given the others, as a search found it.
+    sd: Vec<f64>,
     phase: Phase,
     /// Steps made by every chain in the present phase.
     steps: u64,
@@ -261,6 +263,7 @@ impl Sampler {
         let mut sampler = Self {
             warmup: WarmupWatch::new(spec, space.dimension()),
             rotation: rotation(spec, &space),
+            sd: Vec::new(),
             spec: spec.clone(),
             space,
             model,
@@ -337,6 +340,7 @@ impl Sampler {
             Stage::Locate(search) => {
                 search.absorb(&self.spec, &self.space, &round.queries, &ratios);
                 if let Some(found) = search.found() {
+                    self.sd.clone_from(&found.sd);
                     let radii = match &self.spec.sampler.radius {
                         Radius::Fixed(r) => self.fixed(r),
                         Radius::Auto => proposal::radii(self.spec.sampler.proposal, &found.sd, &self.space.boxes),
@@ -345,7 +349,8 @@ impl Sampler {
                         let spread = (found.purpose == Purpose::Mode).then_some((found.sd, found.error_sd));
                         self.start_chains(found.u, spread, radii);
                     } else {
-                        self.frame = Frame::axes(radii);
+                        let turned = self.rotation.as_ref().and_then(|rotation| rotation.frame(&self.sd));
+                        self.frame = turned.unwrap_or_else(|| Frame::axes(radii));
                         self.stage = Stage::Chains;
                     }
                 }
@@ -494,7 +499,7 @@ impl Sampler {
     fn turn(&mut self) {
         let dimension = self.space.dimension() as u64;
         let Some(rotation) = self.rotation.as_mut().filter(|_| self.steps.is_multiple_of(dimension)) else { return };
-        if let Some(frame) = rotation.sweep(self.chains.iter().map(Chain::coordinates), self.steps / dimension) {
+        if let Some(frame) = rotation.sweep(self.chains.iter().map(Chain::coordinates), self.steps / dimension, &self.sd) {
             self.frame = frame;
         }
     }
@@ -503,8 +508,7 @@ impl Sampler {
     fn measure_anew(&mut self) {
         let dimension = self.space.dimension();
         let Some(plan) = self.plan.as_ref().filter(|plan| plan.purpose == Purpose::Curvature) else { return };
-        // A turned frame has its radii from the draws already.
-        if self.frame.directions.is_some() || !warmup::remeasures(self.spec.sampler.warmup, dimension, self.steps) {
+        if !warmup::remeasures(self.spec.sampler.warmup, dimension, self.steps) {
             return;
         }
         let mut mean = vec![0.0; dimension];

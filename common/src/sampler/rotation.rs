@@ -10,8 +10,10 @@ use crate::job::{ProposalKind, Warmup};
 
 /// First look in a warm-up of unknown length, in sweeps; then again and again after half as many more.
 const FIRST_LOOK: u64 = 30;
-/// Effective draws per coordinate below which correlations are not believed at all.
-const LEAST_ESS: f64 = 4.0;
+/// Effective draws below which correlations are not believed at all.
+const LEAST_ESS: f64 = 2.0;
+/// Least eigenvalue of a correlation matrix that is believed.
+const LEAST_EIGENVALUE: f64 = 0.005;
 
 /// Collects the coordinates of all chains, one set a sweep.
 pub(super) struct Rotation {
@@ -27,15 +29,16 @@ impl Rotation {
         Self { kind, rule, history: vec![vec![Vec::new(); chains]; dimension], next_look: FIRST_LOOK }
     }
 
-    /// Takes the chains' coordinates at the end of a sweep; gives a new frame when it is time for one.
-    pub(super) fn sweep<'a>(&mut self, chains: impl Iterator<Item = &'a [f64]>, sweeps: u64) -> Option<Frame> {
+    /// Takes the chains' coordinates at the end of a sweep; gives a new frame when it is time for one. `sd` holds each coordinate's sd
+    /// given the others, as the search found it.
+    pub(super) fn sweep<'a>(&mut self, chains: impl Iterator<Item = &'a [f64]>, sweeps: u64, sd: &[f64]) -> Option<Frame> {
         for (c, u) in chains.enumerate() {
             self.history.iter_mut().zip(u).for_each(|(coordinate, x)| coordinate[c].push(*x));
         }
         if !self.due(sweeps) {
             return None;
         }
-        self.frame()
+        self.frame(sd)
     }
 
     fn due(&mut self, sweeps: u64) -> bool {
@@ -51,42 +54,53 @@ impl Rotation {
         }
     }
 
-    /// The principal axes of the draws of the later half, in units of each coordinate's sd; correlations are shrunk by how few
-    /// effective draws there are.
-    fn frame(&self) -> Option<Frame> {
+    /// The principal axes of a posterior that has the partial correlations of the draws' later half and these sds given the others.
+    ///
+    /// Each correlation is drawn towards 0 by one standard error of its Fisher transform: a direction that is not known yet is
+    /// not longer than a coordinate's own move.
+    pub(super) fn frame(&self, sd: &[f64]) -> Option<Frame> {
         let d = self.history.len();
         let later: Vec<Vec<&[f64]>> =
             self.history.iter().map(|chains| chains.iter().map(|c| &c[c.len() / 2..]).collect()).collect();
         let summaries: Vec<diagnostics::Summary> = later.iter().map(|chains| diagnostics::summarise(chains)).collect();
-        let ess = summaries.iter().map(|s| s.ess_bulk).fold(f64::INFINITY, f64::min);
-        let sound = summaries.iter().all(|s| s.sd.is_finite() && s.sd > 0.0);
-        // NaN, of chains that never moved, is not enough either.
-        if !sound || ess.is_nan() || ess < LEAST_ESS * d as f64 {
+        let sound = |s: &diagnostics::Summary| s.sd.is_finite() && s.sd > 0.0 && s.ess_bulk >= LEAST_ESS;
+        if sd.len() != d || !summaries.iter().all(sound) {
             return None;
         }
-        let shrink = ess / (ess + d as f64 + 1.0);
+        let ess = summaries.iter().map(|s| s.ess_bulk).fold(f64::INFINITY, f64::min);
         let correlation = |i: usize, j: usize| {
-            let mut sum = 0.0;
-            let mut count = 0.0;
-            for (a, b) in later[i].iter().zip(&later[j]) {
-                for (x, y) in a.iter().zip(*b) {
-                    sum += (x - summaries[i].mean) * (y - summaries[j].mean);
-                    count += 1.0;
-                }
-            }
-            shrink * sum / count / (summaries[i].sd * summaries[j].sd)
+            let pairs = later[i].iter().zip(&later[j]).flat_map(|(a, b)| a.iter().zip(*b));
+            let products = pairs.map(|(x, y)| (x - summaries[i].mean) * (y - summaries[j].mean));
+            let count: usize = later[i].iter().map(|chain| chain.len()).sum();
+            let r = products.sum::<f64>() / count as f64 / (summaries[i].sd * summaries[j].sd);
+            shrunk(r, ess)
         };
-        let matrix: Vec<Vec<f64>> =
-            (0..d).map(|i| (0..d).map(|j| if i == j { 1.0 } else { correlation(i.min(j), i.max(j)) }).collect()).collect();
-        let vectors = eigen::symmetric(matrix)
+        let matrix = square(d, |i, j| if i == j { 1.0 } else { correlation(i.min(j), i.max(j)) });
+        let precision = {
+            let pairs = positive(eigen::symmetric(matrix));
+            square(d, |i, j| pairs.iter().map(|(value, v)| v[i] * v[j] / value).sum())
+        };
+        let partial = square(d, |i, j| precision[i][j] / (precision[i][i] * precision[j][j]).sqrt());
+        let vectors = positive(eigen::symmetric(partial))
             .into_iter()
-            .map(|(value, vector)| {
-                let length = value.max(1e-6).sqrt();
-                vector.iter().zip(&summaries).map(|(v, s)| length * v * s.sd).collect()
-            })
+            .map(|(value, v)| v.iter().zip(sd).map(|(v, sd)| v * sd / value.sqrt()).collect())
             .collect();
         Some(Frame::along(self.kind, vectors))
     }
+}
+
+fn square(d: usize, entry: impl Fn(usize, usize) -> f64) -> Vec<Vec<f64>> {
+    (0..d).map(|i| (0..d).map(|j| entry(i, j)).collect()).collect()
+}
+
+fn positive(pairs: Vec<(f64, Vec<f64>)>) -> Vec<(f64, Vec<f64>)> {
+    pairs.into_iter().map(|(value, v)| (value.max(LEAST_EIGENVALUE), v)).collect()
+}
+
+/// A correlation less one standard error of its Fisher transform, by `libm` as everything that a replay computes.
+fn shrunk(r: f64, ess: f64) -> f64 {
+    let z = libm::atanh(r.abs().min(0.999));
+    libm::tanh((z - ess.sqrt().recip()).max(0.0)).copysign(r)
 }
 
 #[cfg(test)]
@@ -110,7 +124,7 @@ mod tests {
                     vec![a, 10.0 * (-0.9 * a + (1.0f64 - 0.81).sqrt() * b)]
                 })
                 .collect();
-            let new = rotation.sweep(draws.iter().map(Vec::as_slice), sweep);
+            let new = rotation.sweep(draws.iter().map(Vec::as_slice), sweep, &[0.19f64.sqrt(), 10.0 * 0.19f64.sqrt()]);
             assert_eq!(new.is_some(), [100, 200, 300, 400].contains(&sweep), "{sweep}");
             frame = new.or(frame);
         }
@@ -137,6 +151,6 @@ mod tests {
     fn too_few_draws_turn_nothing() {
         let mut rotation = Rotation::new(ProposalKind::Guided, Warmup::Sweeps(8), 2, 2);
         let still = [0.0, 1.0];
-        assert!((1..=8).all(|sweep| rotation.sweep([&still[..], &still[..]].into_iter(), sweep).is_none()));
+        assert!((1..=8).all(|sweep| rotation.sweep([&still[..], &still[..]].into_iter(), sweep, &[1.0, 1.0]).is_none()));
     }
 }
