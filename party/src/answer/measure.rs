@@ -198,6 +198,7 @@ const JOB: &str = "rehearsal";
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]
@@ -207,5 +208,34 @@ mod tests {
         }
         let delay = JobDelay { answer: Duration::from_millis(2), open: Duration::ZERO, chains: 4 };
         assert_eq!([1, 4, 5, 8, 9].map(|asked| delay.of(asked).as_millis()), [2, 2, 4, 4, 6]);
+    }
+
+    /// Levels, an interaction and an exposure are made up too, and no kind of regression refuses a value at the ends of its box.
+    #[test]
+    fn every_regression_is_rehearsed() {
+        let folder = tempfile::tempdir().unwrap();
+        for (kind, outcome, more) in [
+            ("logistic", "{ binary = true }", "offset = \"days\""),
+            ("linear", "{ min = 0, max = 20 }", "sd = 4"),
+            ("linear", "{ min = 0, max = 20 }", "offset = \"days\""),
+            ("poisson", "{ min = 0, max = 20 }", "exposure = \"days\""),
+            ("negative_binomial", "{ min = 0, max = 20 }", "exposure = \"days\""),
+            ("student_t", "{ min = 0, max = 20 }", "df = 4"),
+        ] {
+            let text = format!(
+                "name = \"r\"\nparties = [\"a\"]\n[model]\nkind = \"{kind}\"\noutcome = \"y\"\n\
+                 predictors = [\"age\", \"ward\", \"age:ward\"]\n{more}\n[columns]\ny = {outcome}\n\
+                 age = {{ min = 20, max = 80 }}\nward = {{ levels = [\"a\", \"b\", \"c\"] }}\n\
+                 days = {{ min = 0.5, max = 9 }}\n[privacy]\nepsilon = 1.0\ndelta = 1e-6\n"
+            );
+            let spec = JobSpec::parse(&text).unwrap();
+            let rehearsal = Rehearsal { spec: &spec, unit: PrivacyUnit::default(), units: 300 };
+            let made = rehearsal.made_up();
+            assert_eq!((made.outcome.len(), made.predictors.len()), (300, 5), "{kind}");
+            let columns = || made.predictors.iter().chain(&made.auxiliary).chain([&made.outcome]);
+            assert!(columns().all(|column| column.iter().all(|x| x.is_finite())), "{kind}");
+            assert!(made.predictors.iter().all(|column| column.iter().any(|x| *x != 0.0)), "{kind}: every level is made up");
+            measure(&rehearsal, folder.path()).unwrap_or_else(|e| panic!("{kind}: {e}"));
+        }
     }
 }
