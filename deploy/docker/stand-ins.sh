@@ -26,7 +26,8 @@ mkdir -p "$root/runtime$libraries"
 for library in libc.so.6 libm.so.6 libgcc_s.so.1 libresolv.so.2 libnss_dns.so.2 libnss_files.so.2; do
   cp -L "$root/build$libraries/$library" "$root/runtime$libraries/"
 done
-loader=$(cd "$root/build" && find lib64 lib -maxdepth 1 -name 'ld-linux-*.so.*' 2> /dev/null | sed -n 1p)
+loader=lib64/ld-linux-x86-64.so.2
+test -e "$root/build/$loader" || loader=lib/ld-linux-aarch64.so.1
 cp -L "$root/build/$loader" "$root/runtime/$loader"
 cp -L "$root/build/etc/ssl/certs/ca-certificates.crt" "$root/runtime/etc/ssl/certs/"
 echo 'nonroot:x:65532:65532::/home/nonroot:/sbin/nologin' > "$root/runtime/etc/passwd"

@@ -1,0 +1,11 @@
+#!/bin/sh
+# Makes one party's key, signing request and ledger, once. A ledger that is gone although the key is there is not made anew: it would forget
+# what has been spent.
+set -eu
+party=$1
+if [ -e /state/ledger.sqlite ]; then exit 0; fi
+if [ -e /keys/key.pem ]; then
+  echo "party $party has a key and no ledger: restore the volume $party-state" >&2
+  exit 1
+fi
+exec /out/conclave-party init --config "/etc/conclave/$party/party.toml"
