@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use conclave_common::accounting::PrivacyUnit;
-use conclave_common::job::JobSpec;
+use conclave_common::job::{ColumnSpec, JobSpec};
 use conclave_common::model::ModelData;
 use conclave_common::planner::Guess;
 use conclave_common::rehearsal::{Answer, Rehearsal};
@@ -102,9 +102,14 @@ pub(crate) fn run(args: &RehearseArgs) -> Result<ExitCode, Fault> {
 
 /// A party's records as the party itself would load them.
 fn shard(path: &Path, spec: &JobSpec, drop: bool) -> Result<(ModelData, PrivacyUnit), Fault> {
+    let used = spec.model.columns();
+    let levels =
+        spec.columns.iter().filter(|(name, column)| used.contains(&name.as_str()) && matches!(column, ColumnSpec::Levels(_)));
+    let levels = levels.map(|(name, _)| name);
     let config = DataConfig {
         path: path.to_owned(),
         bad_rows: if drop { BadRows::Drop } else { BadRows::Stop },
+        text: levels.cloned().collect(),
         person: None,
         unit: PrivacyUnit::default(),
     };

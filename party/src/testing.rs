@@ -70,7 +70,7 @@ pub(crate) fn write(folder: &Path, name: &str, text: &str) -> PathBuf {
 }
 
 pub(crate) fn data(path: PathBuf, bad_rows: BadRows) -> DataConfig {
-    DataConfig { path, bad_rows, person: None, unit: conclave_common::accounting::PrivacyUnit::default() }
+    DataConfig { path, bad_rows, text: Vec::new(), person: None, unit: conclave_common::accounting::PrivacyUnit::default() }
 }
 
 pub(crate) fn open_policy() -> Policy {

@@ -33,7 +33,7 @@ impl Stage {
         let rows = folder.join("rows.csv");
         // The jobs bring their own records; the answerer wants a shard nevertheless.
         std::fs::write(&rows, "none\n0\n").map_err(|e| text(&e))?;
-        let config = DataConfig { path: rows, bad_rows: BadRows::Stop, person: None, unit: budget.unit };
+        let config = DataConfig { path: rows, bad_rows: BadRows::Stop, text: Vec::new(), person: None, unit: budget.unit };
         let shard = Shard::load(&config, None).map_err(|e| text(&e))?;
         let path = folder.join("ledger.sqlite");
         Ledger::init(&path, NOBODY, &budget).map_err(|e| text(&e))?;

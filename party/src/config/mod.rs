@@ -49,6 +49,8 @@ pub struct DataConfig {
     pub path: PathBuf,
     /// What a missing, non-numeric or non-finite value in a needed column does.
     pub bad_rows: BadRows,
+    /// Columns of a CSV file that hold texts.
+    pub text: Vec<String>,
     /// The column that names persons, where a person is the unit of privacy; never a column of a model.
     pub person: Option<String>,
     /// What the data's guarantee protects.

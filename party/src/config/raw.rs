@@ -27,6 +27,7 @@ pub(super) const KEYS: Keys = Keys::Table(&[
         Keys::Table(&[
             ("path", Keys::Any),
             ("bad_rows", Keys::Any),
+            ("text", Keys::Any),
             ("adjacency", Keys::Any),
             ("person", Keys::Any),
             ("max_records_per_person", Keys::Any),
@@ -90,6 +91,8 @@ pub(super) struct Config {
 struct Data {
     path: String,
     bad_rows: Option<String>,
+    #[serde(default)]
+    text: Vec<String>,
     adjacency: Option<String>,
     person: Option<String>,
     max_records_per_person: Option<i64>,
@@ -195,7 +198,7 @@ impl Data {
             Some("drop") => BadRows::Drop,
             Some(other) => return Err(unknown("data.bad_rows", other, &["stop", "drop"])),
         };
-        Ok(DataConfig { path: folder.join(self.path), bad_rows, person: self.person, unit })
+        Ok(DataConfig { path: folder.join(self.path), bad_rows, text: self.text, person: self.person, unit })
     }
 }
 

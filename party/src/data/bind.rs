@@ -5,24 +5,34 @@ use conclave_common::model::{ModelData, assemble};
 
 use super::{Column, Shard};
 
-/// A job needs a column that the shard doesn't have.
+/// A job that this shard's columns can't serve. It depends on which columns there are and of what kind, never on a record.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("has no column {column:?}")]
-pub struct BindError {
-    /// The column.
-    pub column: String,
+pub enum BindError {
+    /// A column isn't there.
+    #[error("has no column {0:?}")]
+    Missing(String),
+    /// A column of texts that the job takes for numbers.
+    #[error("holds texts in column {0:?}: declare its levels, {{ levels = [\"…\", \"…\"] }}")]
+    Texts(String),
 }
 
 /// Clamps and scales the job's columns of `shard` and makes what its model reads of them: one value per record.
 ///
-/// What a record holds never decides whether a job is answered: a value that is not of its column's kind becomes not a number, and its
-/// record adds exactly 0 to every sum.
+/// What a record holds never decides whether a job is answered: a value that is no level of its column becomes not a number, and its record
+/// adds exactly 0 to every sum. In a column that is declared numeric or binary every value is a number.
 ///
 /// # Errors
-/// The first column that the shard doesn't have.
+/// The first column that the shard doesn't have, or has in another kind.
 pub fn bind(shard: &Shard, spec: &JobSpec) -> Result<ModelData, BindError> {
-    assemble(spec, shard.persons().cloned(), |name, bounds| Some(scaled(shard.column(name)?, bounds)))
-        .map_err(|column| BindError { column })
+    let texts = |name: &&str| matches!(shard.column(name), Some(Column::Texts { .. })) && !is_levels(spec, name);
+    if let Some(name) = spec.model.columns().into_iter().find(texts) {
+        return Err(BindError::Texts(name.to_owned()));
+    }
+    assemble(spec, shard.persons().cloned(), |name, bounds| Some(scaled(shard.column(name)?, bounds))).map_err(BindError::Missing)
+}
+
+fn is_levels(spec: &JobSpec, name: &str) -> bool {
+    matches!(spec.columns.get(name), Some(ColumnSpec::Levels(_)))
 }
 
 /// How many of the shard's records a job leaves out, since they hold a value that is no level of its column, by column. For the

@@ -3,7 +3,7 @@
 use csv::{ByteRecord, ReaderBuilder, Trim};
 
 use super::rows::{Rows, Value, finite};
-use super::{Chosen, DataError, Flaw, Shard, select};
+use super::{DataError, Flaw, Shard, select};
 use crate::config::DataConfig;
 
 pub(super) fn read(config: &DataConfig, needed: Option<&[String]>) -> Result<Shard, DataError> {
@@ -22,7 +22,9 @@ pub(super) fn read(config: &DataConfig, needed: Option<&[String]>) -> Result<Sha
         return Err(DataError::Empty { file: path.to_owned(), reason });
     }
     let chosen = select(config, &header, needed)?;
-    let texts = texts(config, &chosen).map_err(unreadable)?;
+    super::places(path, &header, Some(&config.text))?;
+    // The owner says which: were it read off the values, one record could decide it.
+    let texts: Vec<bool> = chosen.columns.iter().map(|(name, _)| config.text.contains(name)).collect();
     let mut rows = Rows::new(config, header.clone(), &chosen, &texts);
     let mut record = ByteRecord::new();
     while reader.read_byte_record(&mut record).map_err(unreadable)? {
@@ -42,28 +44,6 @@ pub(super) fn read(config: &DataConfig, needed: Option<&[String]>) -> Result<Sha
         })?;
     }
     Ok(rows.finish())
-}
-
-/// Rows that tell whether a column holds numbers or texts.
-const LOOKED_AT: usize = 10_000;
-
-/// Which of the chosen columns hold texts: those in which more than half of the values at the file's beginning are no numbers. Of the
-/// others, a value that is no number is a bad one.
-fn texts(config: &DataConfig, chosen: &Chosen) -> Result<Vec<bool>, csv::Error> {
-    let mut reader = ReaderBuilder::new().flexible(true).trim(Trim::All).from_path(&config.path)?;
-    let mut counts = vec![(0_u32, 0_u32); chosen.columns.len()];
-    let mut record = ByteRecord::new();
-    for _ in 0..LOOKED_AT {
-        if !reader.read_byte_record(&mut record)? {
-            break;
-        }
-        for ((_, at), (present, texts)) in chosen.columns.iter().zip(&mut counts) {
-            let value = number(record.get(*at));
-            *present += u32::from(value != Err(Flaw::Missing));
-            *texts += u32::from(value == Err(Flaw::NotNumeric));
-        }
-    }
-    Ok(counts.iter().map(|(present, texts)| 2 * texts > *present).collect())
 }
 
 fn words(field: Option<&[u8]>) -> Result<&str, Flaw> {

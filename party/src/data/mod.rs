@@ -43,7 +43,7 @@ impl std::fmt::Display for Flaw {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Flaw::Missing => "is missing",
-            Flaw::NotNumeric => "is not a number",
+            Flaw::NotNumeric => "is not a number (columns of texts are named under `text` in [data])",
             Flaw::NotFinite => "is not finite",
             Flaw::NotText => "is not UTF-8 text",
         })

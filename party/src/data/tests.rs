@@ -8,6 +8,7 @@ use ::parquet::file::writer::SerializedFileWriter;
 use ::parquet::schema::parser::parse_message_type;
 use tempfile::TempDir;
 
+use conclave_common::accounting::{Adjacency, PrivacyUnit};
 use conclave_common::job::JobSpec;
 
 use super::*;
@@ -31,6 +32,13 @@ fn csv(text: &str, needed: Option<&[&str]>, bad_rows: BadRows) -> Result<Shard, 
     let folder = tempfile::tempdir().unwrap();
     let path = write(folder.path(), "a.csv", text);
     load(path, needed, bad_rows)
+}
+
+fn csv_with(file: &str, text: &[&str], bad_rows: BadRows) -> Result<Shard, DataError> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(folder.path(), "a.csv", file);
+    let text = text.iter().map(|c| (*c).to_owned()).collect();
+    Shard::load(&DataConfig { text, ..data(path, bad_rows) }, None)
 }
 
 fn load(path: PathBuf, needed: Option<&[&str]>, bad_rows: BadRows) -> Result<Shard, DataError> {
@@ -90,21 +98,26 @@ fn bad_rows_can_be_left_out_whole() {
 #[test]
 fn columns_of_texts_are_read_as_texts() {
     let text = "ward,age,note\nb,30,1\n a ,40,?\nb,50,x\n7,60,y\n";
-    let shard = csv(text, None, BadRows::Stop).unwrap();
+    let shard = csv_with(text, &["ward", "note"], BadRows::Stop).unwrap();
     assert_eq!((texts(&shard, "ward"), numbers(&shard, "age")), (vec!["b", "a", "b", "7"], &[30.0, 40.0, 50.0, 60.0][..]));
     assert_eq!(texts(&shard, "note"), ["1", "?", "x", "y"]);
     // A row without a text is a bad row, and its other texts are not taken in.
-    let shard = csv("ward,unit\na,q\n,r\nb,q\n", None, BadRows::Drop).unwrap();
+    let shard = csv_with("ward,unit\na,q\n,r\nb,q\n", &["ward", "unit"], BadRows::Drop).unwrap();
     assert_eq!((texts(&shard, "ward"), shard.dropped()), (vec!["a", "b"], 1));
     assert!(matches!(shard.column("unit"), Some(Column::Texts { words, .. }) if words == ["q"]));
-    let error = csv("ward\na\n \nb\n", None, BadRows::Stop).unwrap_err().to_string();
+    let error = csv_with("ward\na\n \nb\n", &["ward"], BadRows::Stop).unwrap_err().to_string();
     assert!(error.contains("line 3") && error.contains("is missing"), "{error}");
-    // One odd value among numbers is a bad value, not a text.
+    // What is not said to hold texts holds numbers, however many of its values are none: no record decides it.
     let error = csv("age\n1\n2\nSecretName\n", None, BadRows::Stop).unwrap_err().to_string();
     assert!(error.contains("line 4") && error.contains("is not a number") && !error.contains("SecretName"), "{error}");
     // Persons' texts are put side by side as their numbers are.
-    let shard = by_person("who,ward\nann,x\nbob,y\nann,z\n", 2, BadRows::Stop).unwrap();
-    assert_eq!(texts(&shard, "ward"), ["x", "z", "y"]);
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(folder.path(), "a.csv", "who,ward\nann,x\nbob,y\nann,z\n");
+    let unit = PrivacyUnit::person(Adjacency::Replace, 2).unwrap();
+    let config = DataConfig { person: Some("who".into()), unit, text: vec!["ward".into()], ..data(path, BadRows::Stop) };
+    assert_eq!(texts(&Shard::load(&config, None).unwrap(), "ward"), ["x", "z", "y"]);
+    let error = csv_with("ward\na\n", &["wart"], BadRows::Stop).unwrap_err().to_string();
+    assert!(error.contains("\"wart\"") && error.contains("\"ward\""), "{error}");
 }
 
 const WARD_JOB: &str = r#"
@@ -128,7 +141,7 @@ delta = 1e-6
 #[test]
 fn levels_interactions_and_offsets_are_bound() {
     let spec = JobSpec::parse(WARD_JOB).unwrap();
-    let shard = csv("age,ward,y,base\n35,b,10,1\n80,a,5,9\n50,c,5,0\n20,7.0,0,-2\n", None, BadRows::Stop).unwrap();
+    let shard = csv_with("age,ward,y,base\n35,b,10,1\n80,a,5,9\n50,c,5,0\n20,7.0,0,-2\n", &["ward"], BadRows::Stop).unwrap();
     let data = bind(&shard, &spec).unwrap();
     let good = |column: &[f64]| {
         assert!(column[2].is_nan(), "a record with a value that is no level is left out whole");
@@ -141,11 +154,11 @@ fn levels_interactions_and_offsets_are_bound() {
     assert_eq!(unlisted(&shard, &spec), [("ward".to_owned(), 1)]);
     let data = bind(&csv("age,ward,y,base\n35,7,10,1\n", None, BadRows::Stop).unwrap(), &spec).unwrap();
     assert_eq!(data.predictors[2], [1.0], "a column of numbers has levels too");
-    let data = bind(&csv("age,ward,y,base\nx,a,1,1\ny,b,1,1\n30,b,1,1\n", None, BadRows::Stop).unwrap(), &spec).unwrap();
-    let whole: Vec<bool> = data.outcome.iter().map(|y| !y.is_nan()).collect();
-    assert_eq!(whole, [false, false, true], "what a record adds does not depend on whether others are numbers");
+    // A column of texts can't stand for numbers: it would be a shard without them, and the party says so.
+    let worded = csv_with("age,ward,y,base\nx,a,1,1\n30,b,1,1\n", &["age", "ward"], BadRows::Stop).unwrap();
+    assert_eq!(bind(&worded, &spec).err(), Some(BindError::Texts("age".into())));
     let missing = bind(&csv("age,y,base\n35,10,1\n", None, BadRows::Stop).unwrap(), &spec);
-    assert_eq!(missing.err().map(|e| e.column), Some("ward".to_owned()));
+    assert_eq!(missing.err(), Some(BindError::Missing("ward".into())));
 }
 
 #[test]
