@@ -87,6 +87,7 @@ fn algorithms_2_and_3_give_the_normal_posterior() {
 
 /// Linear regression with known error against its exact normal posterior: an intercept and two correlated predictors.
 #[test]
+#[allow(clippy::needless_range_loop)] // matrices, by their subscripts
 fn algorithms_2_and_3_give_the_regression_posterior() {
     const ROWS: usize = 3000;
     let wave = |i: usize, k: usize| ((i * k % 997) as f64 / 498.0 - 1.0).clamp(-1.0, 1.0);
@@ -125,7 +126,7 @@ fn inverse(m: [[f64; 3]; 3]) -> [[f64; 3]; 3] {
     let minor = |r: usize, c: usize| {
         let rows: Vec<usize> = (0..3).filter(|i| *i != r).collect();
         let columns: Vec<usize> = (0..3).filter(|i| *i != c).collect();
-        let sign = if (r + c) % 2 == 0 { 1.0 } else { -1.0 };
+        let sign = if usize::is_multiple_of(r + c, 2) { 1.0 } else { -1.0 };
         sign * (m[rows[0]][columns[0]] * m[rows[1]][columns[1]] - m[rows[0]][columns[1]] * m[rows[1]][columns[0]])
     };
     let determinant: f64 = (0..3).map(|c| m[0][c] * minor(0, c)).sum();

@@ -161,17 +161,19 @@ impl Surrogate<'_> {
             steps.iter().for_each(|(j, sign)| point[*j] += sign * DIFFERENCE * sd[*j]);
             self.at(&point)
         };
-        let mut matrix = vec![vec![0.0; d]; d];
-        for i in 0..d {
-            matrix[i][i] = -(moved(&[(i, 1.0)]) - 2.0 * moved(&[]) + moved(&[(i, -1.0)])) / (DIFFERENCE * DIFFERENCE);
-            for j in 0..i {
-                let cross = moved(&[(i, 1.0), (j, 1.0)]) - moved(&[(i, 1.0), (j, -1.0)]) - moved(&[(i, -1.0), (j, 1.0)])
+        let second = |i: usize, j: usize| {
+            let curvature = if i == j {
+                moved(&[(i, 1.0)]) - 2.0 * moved(&[]) + moved(&[(i, -1.0)])
+            } else {
+                // The same order whichever way the pair is named, so that the matrix is symmetric bit for bit.
+                let (i, j) = (i.max(j), i.min(j));
+                let corners = moved(&[(i, 1.0), (j, 1.0)]) - moved(&[(i, 1.0), (j, -1.0)]) - moved(&[(i, -1.0), (j, 1.0)])
                     + moved(&[(i, -1.0), (j, -1.0)]);
-                matrix[i][j] = -cross / (4.0 * DIFFERENCE * DIFFERENCE);
-                matrix[j][i] = matrix[i][j];
-            }
-        }
-        matrix
+                corners / 4.0
+            };
+            -curvature / (DIFFERENCE * DIFFERENCE)
+        };
+        (0..d).map(|i| (0..d).map(|j| second(i, j)).collect()).collect()
     }
 
     fn newton(&self, u: &[f64], sd: &[f64]) -> Option<Vec<f64>> {

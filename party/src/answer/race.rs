@@ -42,7 +42,13 @@ fn nearly_spent(folder: &std::path::Path) -> (Answerer, u64) {
     for job in 0..JOBS {
         let spec_toml = MEAN_TOML.replace("\"mean\"", &format!("\"mean {job}\""));
         let spec_digest = Sha256::digest(spec_toml.as_bytes()).to_vec();
-        let open = v1::OpenJob { job: format!("job-{job}"), analyst: format!("analyst-{job}"), spec_toml, spec_digest };
+        let open = v1::OpenJob {
+            job: format!("job-{job}"),
+            analyst: format!("analyst-{job}"),
+            spec_toml,
+            spec_digest,
+            submission: None,
+        };
         assert!(matches!(answerer.open(&open).unwrap(), Opening::Opened(_)));
     }
     let mut price = 0;

@@ -165,7 +165,7 @@ fn levels_interactions_and_offsets_are_bound() {
 fn another_text_shows_in_the_fingerprint() {
     let folder = tempfile::tempdir().unwrap();
     let secret = crate::ledger::Secret::load_or_make(&folder.path().join("secret")).unwrap();
-    let print = |text: &str| csv(text, None, BadRows::Stop).unwrap().fingerprints(&secret);
+    let print = |text: &str| csv_with(text, &["ward"], BadRows::Stop).unwrap().fingerprints(&secret);
     let whole = print("ward,x\na,1\nbc,2\n");
     assert_eq!(whole, print("ward,x\na,1\n bc,2\n"));
     for other in ["ward,x\nab,1\nc,2\n", "ward,x\nbc,1\na,2\n", "ward,x\na,1\nbd,2\n"] {

@@ -3,9 +3,9 @@
 use conclave_common::accounting::{Budget, PrivacyFilter};
 use conclave_common::mechanism::NoiseScale;
 use conclave_party::{init_ledger, run_with};
+use conclave_proto::identity::Role;
 use conclave_proto::v1::{self, coordinator_frame, party_frame};
 use rusqlite::Connection;
-use sha2::{Digest, Sha256};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
@@ -14,10 +14,11 @@ use crate::town::{SPEC, Session, Town, next};
 const CLIENTS: u64 = 64;
 const JOBS: u64 = 4;
 
-fn query(iteration: u64) -> coordinator_frame::Body {
+fn query(ids: &[String], iteration: u64) -> coordinator_frame::Body {
     let noise_scale = NoiseScale::from_sd(1.0).unwrap().units();
     let proposals = vec![v1::Proposal { chain: 0, from: vec![0.0], to: vec![0.008], noise_scale, kind: 0 }];
-    coordinator_frame::Body::Query(v1::Query { job: format!("job-{}", iteration % JOBS), iteration, proposals, attempt: 0 })
+    let job = ids[(iteration % JOBS) as usize].clone();
+    coordinator_frame::Body::Query(v1::Query { job, iteration, proposals, attempt: 0 })
 }
 
 async fn status(session: &mut Session) -> Option<u32> {
@@ -46,17 +47,19 @@ async fn the_last_of_the_budget_goes_to_one_of_sixty_four() {
     let party = tokio::spawn(run_with(config.clone(), None, async move { drop(stopped.await) }));
     let mut session = next(&mut sessions).await;
     assert!(matches!(session.open().await, party_frame::Body::JobOpened(_)));
+    let mut ids = Vec::new();
     for job in 0..JOBS {
-        let spec_toml = SPEC.replace("\"mean\"", &format!("\"mean {job}\""));
-        let spec_digest = Sha256::digest(spec_toml.as_bytes()).to_vec();
-        let open = v1::OpenJob { job: format!("job-{job}"), analyst: format!("analyst-{job}"), spec_toml, spec_digest };
+        let analyst = format!("analyst-{job}");
+        town.enrol(Role::Analyst, &analyst, &[]);
+        let open = town.job(&analyst, &SPEC.replace("\"mean\"", &format!("\"mean {job}\"")));
+        ids.push(open.job.clone());
         session.send(coordinator_frame::Body::OpenJob(open)).await;
         assert!(matches!(session.receive().await, party_frame::Body::JobOpened(_)));
     }
     let ledger = Connection::open(&config.ledger).unwrap();
     let mut iteration = 1_000;
     let (before, price) = loop {
-        session.send(query(iteration)).await;
+        session.send(query(&ids, iteration)).await;
         assert_eq!(status(&mut session).await, Some(0));
         iteration += 1;
         let (before, price) = spent(&ledger);
@@ -69,7 +72,7 @@ async fn the_last_of_the_budget_goes_to_one_of_sixty_four() {
     let sender = session.to.clone();
     tokio::spawn(async move {
         for iteration in 0..CLIENTS {
-            sender.send(Ok(v1::CoordinatorFrame { body: Some(query(iteration)) })).await.unwrap();
+            sender.send(Ok(v1::CoordinatorFrame { body: Some(query(&ids, iteration)) })).await.unwrap();
         }
     });
     let mut won = 0;

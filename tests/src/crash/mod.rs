@@ -1,6 +1,7 @@
 //! Crashes of the answer path: a small process to kill, faults put under it, and an observer who keeps what it said.
 
 pub mod disk;
+pub mod jobs;
 pub mod outside;
 pub mod session;
 pub mod shim;

@@ -13,7 +13,8 @@ use rusqlite::Connection;
 use serde_json::Value;
 
 use super::Mode;
-use super::session::{JOBS, points, spec};
+use super::jobs::{self, spec};
+use super::session::points;
 
 /// A query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -180,7 +181,7 @@ impl Ledger {
         let mut found = select.query([]).expect("charges");
         while let Some(row) = found.next().expect("a row") {
             let job: String = row.get(0).expect("a job");
-            let job = JOBS.iter().position(|j| *j == job).expect("a job of the script");
+            let job = jobs::number(&job).expect("a job of the script");
             let id = Id { job, iteration: row.get(1).expect("a round"), chain: row.get(2).expect("a chain") };
             let charge: u64 = row.get(4).expect("a charge");
             assert_eq!(charge, price_of(row.get(6).expect("K_t"), row.get(7).expect("s")), "{id:?}");

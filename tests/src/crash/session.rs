@@ -8,23 +8,10 @@ use conclave_common::mechanism::NoiseScale;
 use conclave_proto::convert::AnswerStatus;
 use conclave_proto::v1::{self, coordinator_frame::Body, party_frame};
 use prost::Message;
-use sha2::{Digest, Sha256};
 
 use super::outside::{Id, Outside};
 use super::shim::Plan;
-use super::{Mode, PARTY};
-
-/// Ids of the jobs.
-pub const JOBS: [&str; 2] = ["job-0", "job-1"];
-
-/// One job's text.
-pub fn spec(job: usize) -> String {
-    format!(
-        "name = \"mean {job}\"\nalgorithm = \"penalty\"\nparties = [\"{PARTY}\"]\n[model]\nkind = \"gaussian_mean\"\n\
-         outcome = \"height\"\nsd = 10.0\n[columns]\nheight = {{ min = 100, max = 200 }}\n[prior]\ndefault = \"normal(0, 1)\"\n\
-         [sampler]\nchains = 2\ndraws = 10\n[privacy]\nepsilon = 3.0\ndelta = 1e-6\nnoise_sd = 1.0\n"
-    )
-}
+use super::{Mode, jobs};
 
 /// What the coordinator does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,6 +81,7 @@ impl Party {
         let rows = folder.join("rows.csv");
         if !rows.exists() {
             std::fs::write(rows, "height\n170\n180\n175\n164\n158\n").expect("records");
+            std::fs::write(folder.join("ca.pem"), jobs::ca_pem()).expect("the CA's certificate");
         }
         if let Some(plan) = plan {
             plan.arm(&mut command, folder);
@@ -167,10 +155,7 @@ impl Party {
     pub fn step(&mut self, step: Step, mode: Mode, outside: &mut Outside) -> Option<bool> {
         match step {
             Step::Open(job) => {
-                let spec_toml = spec(job);
-                let spec_digest = Sha256::digest(spec_toml.as_bytes()).to_vec();
-                let open = v1::OpenJob { job: JOBS[job].into(), analyst: format!("analyst-{job}"), spec_toml, spec_digest };
-                self.send(Body::OpenJob(open))?;
+                self.send(Body::OpenJob(jobs::open_job(job)))?;
                 match self.receive()? {
                     party_frame::Body::JobOpened(_) => Some(true),
                     party_frame::Body::JobPending(pending) if pending.reason.contains("the ledger has failed") => Some(false),
@@ -178,7 +163,7 @@ impl Party {
                 }
             }
             Step::Close(job) => {
-                self.send(Body::CloseJob(v1::CloseJob { job: JOBS[job].into(), reason: "done".into() }))?;
+                self.send(Body::CloseJob(v1::CloseJob { job: jobs::id(job).into(), reason: "done".into() }))?;
                 Some(true)
             }
             Step::Ask(job, iteration) => self.ask(job, iteration, mode, outside),
@@ -230,7 +215,7 @@ impl Party {
                 }
                 AnswerStatus::Halted => return Some(false),
                 AnswerStatus::Attempt if mode != Mode::Strict && attempt < 100 => attempt += 1,
-                other => panic!("{other:?} to round {iteration} of {}", JOBS[job]),
+                other => panic!("{other:?} to round {iteration} of {}", jobs::id(job)),
             }
         }
     }
@@ -256,5 +241,5 @@ pub fn query(job: usize, iteration: u64, attempt: u32) -> v1::Query {
             v1::Proposal { chain, from: vec![from], to: vec![to], noise_scale, kind: 0 }
         })
         .collect();
-    v1::Query { job: JOBS[job].into(), iteration, proposals, attempt }
+    v1::Query { job: jobs::id(job).into(), iteration, proposals, attempt }
 }

@@ -7,8 +7,9 @@ use std::time::Instant;
 use conclave_proto::v1::{self, party_frame};
 use conclave_tests::crash::Mode;
 use conclave_tests::crash::disk::Disk;
+use conclave_tests::crash::jobs;
 use conclave_tests::crash::outside::{Id, Outside};
-use conclave_tests::crash::session::{JOBS, Step};
+use conclave_tests::crash::session::Step;
 use prost::Message;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -55,7 +56,7 @@ fn hear(bytes: &mut Vec<u8>, mode: Mode, outside: &mut Outside) {
         if answer.status != Some(0) {
             continue;
         }
-        let job = JOBS.iter().position(|job| *job == answer.job).expect("a job");
+        let job = jobs::number(&answer.job).expect("a job");
         for (chain, value) in (0..).zip(answer.releases) {
             outside.hears(Id { job, iteration: answer.iteration, chain }, 0, value, mode);
         }

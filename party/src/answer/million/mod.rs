@@ -110,7 +110,8 @@ impl World {
     fn submit(&mut self, job: usize) {
         let toml = toml(job);
         let spec_digest = Sha256::digest(toml.as_bytes()).to_vec();
-        let request = v1::OpenJob { job: id(job), analyst: format!("analyst-{}", job % 2), spec_toml: toml, spec_digest };
+        let request =
+            v1::OpenJob { job: id(job), analyst: format!("analyst-{}", job % 2), spec_toml: toml, spec_digest, submission: None };
         let opened = self.answerer.as_mut().unwrap().open(&request);
         let this = &mut self.model.jobs[job];
         match this.standing.get_or_insert(Standing::Awaiting) {
