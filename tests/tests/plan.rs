@@ -26,7 +26,7 @@ fn both(spec: &JobSpec, shard: impl Fn() -> Shard, start: &[f64]) -> (Plan, Run,
 
 /// Mode and inverse curvature by Newton's method on central differences: log posteriors of so many records are all but normal.
 fn normal_approximation(log_posterior: &dyn Fn(&[f64]) -> f64, start: &[f64]) -> (Vec<f64>, Vec<Vec<f64>>) {
-    let (d, h) = (start.len(), 1e-3);
+    let (d, h) = (start.len(), 1e-3_f64);
     let at = |theta: &[f64], moves: &[(usize, f64)]| {
         let mut theta = theta.to_vec();
         moves.iter().for_each(|(j, sign)| theta[*j] += sign * h);
@@ -86,14 +86,14 @@ const MEAN: &str = "[model]\nkind = \"gaussian_mean\"\noutcome = \"y\"\nsd = 1.0
 
 /// Outcomes of mean 1 and sd near 1 on a grid, on the model's scale.
 fn outcomes() -> Shard {
-    let weight = |k: i32| (1e4 * (-0.5 * (f64::from(k) / 4.0).powi(2)).exp() / (4.0 * 2.5066)).round() as u64;
+    let weight = |k: i32| (3e5 * (-0.5 * (f64::from(k) / 4.0).powi(2)).exp() / (4.0 * 2.5066)).round() as u64;
     Shard::weighted((-12..=12).map(|k| (f64::from(k) / 16.0, Vec::new(), weight(k))))
 }
 
 /// A fixed radius without jitter: every query costs the same, and rounds are counted exactly.
 #[test]
 fn rounds_of_a_fixed_radius_are_exact() {
-    let spec = job(MEAN, "warmup = 20\nstart = { mean = 0.0 }\nproposal = { kind = \"guided\", radius = 0.00063, jitter = 0 }");
+    let spec = job(MEAN, "warmup = 20\nstart = { mean = 0.0 }\nproposal = { kind = \"guided\", radius = 0.000115, jitter = 0 }");
     let (plan, run, rounds) = both(&spec, outcomes, &[0.0]);
     eprintln!("gaussian_mean: {rounds} rounds, planned {}", plan.iterations);
     assert_eq!(plan.iterations, rounds);
@@ -110,11 +110,11 @@ fn rounds_of_a_job_that_finds_its_own_radii_are_near() {
         let levels = [0.0, 1.0].into_iter().flat_map(|x| [-1.0, 0.0, 1.0].map(|z| (x, z)));
         Shard::weighted(levels.flat_map(|(x, z): (f64, f64)| {
             let p = 1.0 / (1.0 + (0.4 - 0.7 * x - 0.5 * z).exp());
-            let ones = (15_000.0 * p) as u64;
-            [(1.0, vec![x, z], ones), (0.0, vec![x, z], 15_000 - ones)]
+            let ones = (40_000.0 * p) as u64;
+            [(1.0, vec![x, z], ones), (0.0, vec![x, z], 40_000 - ones)]
         }))
     };
-    let coin = || Shard::weighted([(1.0, Vec::new(), 3_000), (0.0, Vec::new(), 7_000)]);
+    let coin = || Shard::weighted([(1.0, Vec::new(), 30_000), (0.0, Vec::new(), 70_000)]);
     let (plan, run, rounds) = both(&job(logistic, "warmup = 50"), cells, &[-0.4, 0.7, 0.5]);
     near("logistic", &plan, &run, rounds);
     let (plan, run, rounds) = both(&job(bernoulli, "warmup = 50\nstart = { p = 0.3 }"), coin, &[0.3]);
