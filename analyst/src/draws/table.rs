@@ -33,7 +33,7 @@ pub(super) fn write(draws: &Draws, path: &Path) -> Result<(u64, u64), Fault> {
     let mut writer = SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties)).map_err(fault)?;
     for chain in 0..draws.chains() {
         for (stretch, warmup) in [(&draws.warmup, true), (&draws.sampling, false)] {
-            group(&mut writer.next_row_group().map_err(fault)?, stretch, chain, warmup).map_err(fault)?;
+            group(writer.next_row_group().map_err(fault)?, stretch, chain, warmup).map_err(fault)?;
         }
     }
     writer.close().map_err(fault)?;
@@ -55,15 +55,16 @@ fn schema(parameters: &[String]) -> Result<Type, ParquetError> {
     Type::group_type_builder("draws").with_fields(fields.collect::<Result<_, _>>()?).build()
 }
 
-fn group(group: &mut RowGroup<'_>, stretch: &Stretch, chain: usize, warmup: bool) -> Result<(), ParquetError> {
+fn group(mut group: RowGroup<'_>, stretch: &Stretch, chain: usize, warmup: bool) -> Result<(), ParquetError> {
     let rows = stretch.draws();
-    column::<Int64Type>(group, &vec![chain as i64; rows])?;
-    column::<Int64Type>(group, &(0..rows as i64).collect::<Vec<_>>())?;
-    column::<BoolType>(group, &vec![warmup; rows])?;
-    column::<BoolType>(group, &stretch.accepted[chain])?;
-    column::<DoubleType>(group, &stretch.log_alpha[chain])?;
-    column::<Int64Type>(group, &stretch.iteration[chain])?;
-    stretch.theta.iter().try_for_each(|parameter| column::<DoubleType>(group, &parameter[chain]))
+    column::<Int64Type>(&mut group, &vec![chain as i64; rows])?;
+    column::<Int64Type>(&mut group, &(0..rows as i64).collect::<Vec<_>>())?;
+    column::<BoolType>(&mut group, &vec![warmup; rows])?;
+    column::<BoolType>(&mut group, &stretch.accepted[chain])?;
+    column::<DoubleType>(&mut group, &stretch.log_alpha[chain])?;
+    column::<Int64Type>(&mut group, &stretch.iteration[chain])?;
+    stretch.theta.iter().try_for_each(|parameter| column::<DoubleType>(&mut group, &parameter[chain]))?;
+    group.close().map(|_| ())
 }
 
 type RowGroup<'a> = SerializedRowGroupWriter<'a, File>;
