@@ -158,10 +158,6 @@ fn describe(status: &JobStatus, now: SystemTime) -> String {
             undecided.join(", ")
         );
     }
-    if !status.waiting_reason.is_empty() {
-        let since = waiting_since(status.waiting_since_unix_ms, now);
-        return format!("waiting for {}{since}: {}", status.waiting_for.join(", "), status.waiting_reason);
-    }
     if !status.waiting_for.is_empty() {
         return format!(
             "waiting for {}{}{}; the chain goes on by itself when {} back",

@@ -97,14 +97,15 @@ fn refuse(message: String) -> Result<(), Fault> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::config::BadRows;
+    use crate::config::{BadRows, DataConfig};
     use crate::testing::{budget, data, open_policy, write};
 
     #[test]
     fn an_interactions_and_an_offsets_own_columns_must_be_admitted() {
         let folder = tempfile::tempdir().unwrap();
         let path = write(folder.path(), "a.csv", "y,age,ward,days\n1,30,a,2\n0,40,b,3\n");
-        let shard = Shard::load(&data(path, BadRows::Stop), None).unwrap();
+        let texts = |path| DataConfig { text: vec!["ward".into()], ..data(path, BadRows::Stop) };
+        let shard = Shard::load(&texts(path), None).unwrap();
         let spec = JobSpec::parse(
             "name = \"i\"\nparties = [\"hospital-a\"]\n[model]\nkind = \"poisson\"\noutcome = \"y\"\n\
              predictors = [\"age:ward\"]\nexposure = \"days\"\n[columns]\ny = { min = 0, max = 9 }\nage = { min = 20, max = 80 }\n\
@@ -121,7 +122,7 @@ mod tests {
             let fault = admit_with(all.iter().filter(|c| *c != missing).cloned().collect()).unwrap_err();
             assert!(fault.to_string().contains(&format!("does not admit column {missing:?}")), "{fault}");
         }
-        let without = Shard::load(&data(write(folder.path(), "b.csv", "y,age,ward\n1,30,a\n"), BadRows::Stop), None).unwrap();
+        let without = Shard::load(&texts(write(folder.path(), "b.csv", "y,age,ward\n1,30,a\n")), None).unwrap();
         let fault = admit(&open_policy(), &budget(), &without, "alice", &spec).unwrap_err();
         assert!(fault.to_string().contains("no column \"days\""), "{fault}");
     }
