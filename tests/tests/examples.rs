@@ -27,7 +27,7 @@ fn run(args: &[&str]) -> Value {
 #[test]
 fn every_example_is_planned_and_rehearsed() {
     let examples = examples();
-    assert!(examples.len() >= 3, "{examples:?}");
+    assert!(examples.len() >= 12, "{examples:?}");
     for job in &examples {
         let spec = JobSpec::parse(&std::fs::read_to_string(job).expect("a job")).unwrap_or_else(|e| panic!("{job:?}: {e}"));
         let path = job.to_str().expect("a plain path");
