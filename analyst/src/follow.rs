@@ -83,6 +83,8 @@ async fn watch_once(
 struct Progress {
     bar: Option<ProgressBar>,
     last_line: Option<(Instant, String)>,
+    /// Warnings said already.
+    warned: Vec<String>,
 }
 
 impl Progress {
@@ -96,11 +98,14 @@ impl Progress {
             bar.enable_steady_tick(Duration::from_millis(200));
             bar
         });
-        Self { bar, last_line: None }
+        Self { bar, last_line: None, warned: Vec::new() }
     }
 
     fn show(&mut self, status: &JobStatus) {
         let text = describe(status, SystemTime::now());
+        for warning in unsaid(&mut self.warned, &status.warnings) {
+            self.say(&format!("Warning: {warning}"));
+        }
         if let Some(bar) = &self.bar {
             bar.set_length(status.draws_asked.max(1));
             bar.set_position(status.draws);
@@ -138,6 +143,13 @@ impl Drop for Progress {
     fn drop(&mut self) {
         self.finish();
     }
+}
+
+/// Warnings that have not been said, each once; control characters left out.
+fn unsaid(said: &mut Vec<String>, warnings: &[String]) -> Vec<String> {
+    let fresh: Vec<String> = warnings.iter().filter(|warning| !said.contains(warning)).cloned().collect();
+    said.extend_from_slice(&fresh);
+    fresh.iter().map(|warning| warning.chars().filter(|c| !c.is_control()).collect()).collect()
 }
 
 /// The one word for where the job is.
@@ -238,6 +250,15 @@ mod tests {
         // Where another party is away, that is what holds the job up.
         let text = describe(&JobStatus { awaiting_consent: both[..1].to_vec(), ..status }, UNIX_EPOCH);
         assert!(text.contains("waiting for hospital-a, hospital-b"), "{text}");
+    }
+
+    #[test]
+    fn a_warning_is_said_once() {
+        let mut said = Vec::new();
+        let two = ["the clip\u{1b} cuts 3%".to_owned(), "another".to_owned()];
+        assert_eq!(unsaid(&mut said, &two[..1]), ["the clip cuts 3%"]);
+        assert_eq!(unsaid(&mut said, &two), ["another"]);
+        assert!(unsaid(&mut said, &two).is_empty());
     }
 
     #[test]

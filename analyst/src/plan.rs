@@ -101,22 +101,32 @@ fn report(spec: &JobSpec, plan: &Plan) -> String {
     );
     text += &format!(
         "The run: {} rounds, {} kept draws per chain, ended by {}; {:.0}% of the budget spent, {:.0}% before the first kept draw.\n\
-         Proposals accepted: {:.0}% ({:.0}% in the limit of small steps).\n\n",
+         {}\n\n",
         thousands(plan.iterations),
         thousands(plan.draws),
         if plan.stopped_by == "budget" { "the budget" } else { "its last draw" },
         100.0 * plan.budget_share,
         100.0 * plan.warmup_share,
-        100.0 * plan.acceptance_rate,
-        100.0 * plan.acceptance_small_steps
+        accepted(plan)
     );
-    let rows: Vec<Vec<String>> =
-        plan.ess.iter().map(|row| vec![row.name.clone(), format!("{:.0}", row.ess), number(row.kappa)]).collect();
+    let known = |x: f64, text: String| if x.is_finite() { text } else { "–".to_owned() };
+    let row = |row: &planner::ParameterPlan| {
+        vec![row.name.clone(), known(row.ess, format!("{:.0}", row.ess)), known(row.kappa, number(row.kappa))]
+    };
+    let rows: Vec<Vec<String>> = plan.ess.iter().map(row).collect();
     text += &table(&["parameter", "effective draws", "kappa"], &rows);
     for sentence in &plan.advice {
         text += &format!("\n- {sentence}");
     }
     text
+}
+
+fn accepted(plan: &Plan) -> String {
+    if plan.acceptance_rate.is_nan() {
+        return "Acceptance and effective draws follow from the records' statistics: `conclave rehearse` tells them.".to_owned();
+    }
+    let (rate, small) = (100.0 * plan.acceptance_rate, 100.0 * plan.acceptance_small_steps);
+    format!("Proposals accepted: {rate:.0}% ({small:.0}% in the limit of small steps).")
 }
 
 fn input(message: String) -> Fault {
@@ -130,6 +140,18 @@ mod tests {
 
     const JOB: &str = "name = \"m\"\nparties = [\"a\", \"b\"]\n[model]\nkind = \"gaussian_mean\"\noutcome = \"y\"\nsd = 1.0\n\
         [columns]\ny = { min = -3, max = 5 }\n[privacy]\nepsilon = 1.0\ndelta = 1e-6\n";
+
+    #[test]
+    fn what_a_plan_cannot_tell_of_algorithm_3_is_left_out() {
+        let text = JOB.replace("name = \"m\"", "name = \"m\"\nalgorithm = \"penalty-exp-family\"");
+        let spec = JobSpec::parse(&format!("{text}[sampler]\ndraws = 500\nwarmup = 5\n")).unwrap();
+        let plan = planner::plan(&spec, &Guess::independent(vec![800, 800], vec![0.1], &[0.1])).unwrap();
+        assert_eq!((plan.stopped_by, plan.draws), ("draws", 500));
+        let text = report(&spec, &plan);
+        assert!(!text.contains("NaN") && text.contains("conclave rehearse") && text.contains('–'), "{text}");
+        let json: serde_json::Value = serde_json::to_value(&plan).unwrap();
+        assert!(json["acceptance_rate"].is_null() && json["ess"][0]["ess"].is_null(), "{json}");
+    }
 
     #[test]
     fn a_guess_comes_from_the_job_or_a_rehearsal() {

@@ -13,7 +13,7 @@ use conclave_common::job::{ColumnSpec, JobSpec};
 use conclave_common::model::ModelData;
 use conclave_common::planner::Guess;
 use conclave_common::rehearsal::{Answer, Rehearsal};
-use conclave_common::sampler::{Draw, Phase, Sampler};
+use conclave_common::sampler::{ClipWatch, Draw, Phase, Sampler, SamplerError};
 use conclave_coordinator::result::{self, Outcome, PartyOutcome, RunResult, StoppedBy};
 use conclave_coordinator::spending::Spent;
 use conclave_coordinator::zarr::{DrawStore, Row, attributes};
@@ -154,7 +154,17 @@ fn rehearse(
     };
     let (began, mut iterations, mut progress) = (Instant::now(), 0, Progress::new(spec.sampler.draws));
     let (mut stopped_by, mut budget_party) = (StoppedBy::Draws, None);
-    while let Some(round) = sampler.next_round().map_err(|e| input(e.to_string()))? {
+    loop {
+        let round = match sampler.next_round() {
+            Ok(Some(round)) => round,
+            Ok(None) => break,
+            // As in a real run: the draws are kept and marked.
+            Err(SamplerError::Clipped(_)) => {
+                stopped_by = StoppedBy::Clip;
+                break;
+            }
+            Err(other) => return Err(input(other.to_string())),
+        };
         if stop.load(Ordering::Relaxed) {
             stopped_by = StoppedBy::Cancelled;
             break;
@@ -186,6 +196,9 @@ fn rehearse(
             .collect(),
     };
     if draws.kept() == 0 {
+        if let Some(reason) = sampler.clip_watch().and_then(ClipWatch::stop) {
+            return Err(input(reason));
+        }
         let message =
             "not one draw was kept: raise the job's epsilon, or shorten its warm-up; `conclave plan` tells what a budget holds";
         return Err(Fault::new(

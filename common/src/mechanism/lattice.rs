@@ -135,12 +135,12 @@ pub fn quantise_units(ratio: f64, k_t: f64) -> i64 {
     ((clamp(ratio, k_t) + ROUNDER).to_bits() as i64).wrapping_sub(ROUNDER.to_bits() as i64)
 }
 
-/// Whether [`quantise`] changes the ratio by more than rounding it: it lies beyond the clamp or is not a number. Free of branches.
+/// Whether [`quantise`] cuts the ratio: it lies beyond the clamp. Not-a-number does not: that is a record which is left out, a row of
+/// no declared level, and no clip is to blame for it. Free of branches.
 #[inline(always)]
 #[must_use]
 pub fn beyond(ratio: f64, k_t: f64) -> bool {
-    let x = (ratio * STEPS_PER_UNIT).abs();
-    (x > k_t) | x.is_nan()
+    (ratio * STEPS_PER_UNIT).abs() > k_t
 }
 
 /// Scales to lattice units and clamps. Clamping before rounding is the same as after it, since `k_t` is an integer.

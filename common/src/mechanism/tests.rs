@@ -18,6 +18,8 @@ fn quantise_clamps_and_absorbs_what_is_not_a_number() {
     assert_eq!(quantise(f64::MAX, k), k);
     assert_eq!(quantise(f64::MIN_POSITIVE, k), 0.0);
     assert_eq!(quantise_units(f64::NAN, k), 0);
+    // What is left out is not cut.
+    assert!(!beyond(f64::NAN, 7.0) && beyond(f64::INFINITY, 7.0) && beyond(8.0 * STEP, 7.0) && !beyond(-7.0 * STEP, 7.0));
     assert_eq!(quantise_units(f64::MIN, k), -(1 << 50));
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Plan, kappa};
 use crate::accounting::gaussian_dp;
-use crate::job::{JobSpec, ProposalKind};
+use crate::job::{Algorithm, JobSpec, ProposalKind};
 
 /// Effective draws that diagnostics ask for (Vehtari et al. 2021: 100 per chain of four).
 const WANTED: f64 = 400.0;
@@ -17,7 +17,9 @@ pub(super) fn advice(spec: &JobSpec, plan: &Plan, sigma: f64, affordable: u64) -
     out.extend(length(spec, plan, affordable));
     out.extend(effective(spec, plan));
     let best = spec.sampler.proposal.total_noise_sd();
-    if sigma > best * NOISE_FACTOR || sigma < best / NOISE_FACTOR {
+    // Algorithm 3's noise is in widths of a statistic's range, which says nothing of a ratio's.
+    let of_ratios = spec.algorithm == Algorithm::Penalty;
+    if of_ratios && (sigma > best * NOISE_FACTOR || sigma < best / NOISE_FACTOR) {
         out.push(format!(
             "the noise of all parties together has sd {sigma:.2}; {} moves make the most of a budget near {best}: leave noise_sd at \"auto\".",
             spec.sampler.proposal.as_str()

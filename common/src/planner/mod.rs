@@ -16,8 +16,9 @@ mod theorem_1;
 mod walk;
 
 use crate::accounting::{AccountingError, Budget, PrivacyFilter, advanced_composition, mu_squared, zcdp};
-use crate::job::{JobSpec, ProposalKind};
+use crate::job::{Algorithm, JobSpec, ProposalKind};
 use crate::mechanism::penalty;
+use crate::model;
 use crate::sampler::SamplerError;
 
 pub use stand_in::Guess;
@@ -46,7 +47,8 @@ pub enum PlanError {
 pub struct Plan {
     /// What each party can afford, in the job's order.
     pub parties: Vec<PartyPlan>,
-    /// Expected share of proposals accepted while sampling: Proposition 1 of the penalty paper, averaged over the walk's steps.
+    /// Expected share of proposals accepted while sampling: Proposition 1 of the penalty paper, averaged over the walk's steps. `NaN`
+    /// (`null` in JSON) for Algorithm 3, as are effective draws: its chains walk on statistics that only records have.
     pub acceptance_rate: f64,
     /// The same in the limit of small steps, `2 Phi(-sigma / 2)`.
     pub acceptance_small_steps: f64,
@@ -104,14 +106,19 @@ pub fn plan(spec: &JobSpec, guess: &Guess) -> Result<Plan, PlanError> {
     let gdp = afford(filter.limit_units());
     let zcdp = afford(zcdp_units(&budget).min(filter.limit_units()));
     let chains = u64::from(spec.sampler.chains);
+    let statistics = spec.algorithm == Algorithm::PenaltyExpFamily;
+    // Algorithm 3 releases every component for every chain.
+    let components =
+        model::build(spec).exponential_family().filter(|_| statistics).map_or(1, |family| family.ranges().len() as u64);
+    let per_round = (chains * components).max(1);
     let mu0 = mu_squared(walk.mean_price() as u64).sqrt();
-    let advanced = advanced_composition::queries_allowed(mu0, budget.epsilon, budget.delta) / chains;
+    let advanced = advanced_composition::queries_allowed(mu0, budget.epsilon, budget.delta) / per_round;
     let parties = spec.parties.iter().zip(&guess.records).map(|(name, records)| PartyPlan {
         name: name.clone(),
         iterations_gdp: gdp,
         iterations_zcdp: zcdp,
         iterations_advanced: advanced,
-        iterations_theorem_1: theorem_1(mu0, *records, budget.epsilon, budget.delta).k / chains,
+        iterations_theorem_1: theorem_1(mu0, *records, budget.epsilon, budget.delta).k / per_round,
     });
     let parties = parties.collect();
     let before = walk.rounds_before_sampling();
@@ -129,7 +136,7 @@ pub fn plan(spec: &JobSpec, guess: &Guess) -> Result<Plan, PlanError> {
     let mut plan = Plan {
         parties,
         acceptance_rate: walk.acceptance(),
-        acceptance_small_steps: penalty::expected_acceptance(0.0, sigma2.sqrt()),
+        acceptance_small_steps: if statistics { f64::NAN } else { penalty::expected_acceptance(0.0, sigma2.sqrt()) },
         ess: ess.collect(),
         iterations,
         draws,

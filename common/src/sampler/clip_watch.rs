@@ -2,7 +2,7 @@
 //!
 //! A clip that bites is worse than noise: it cuts the ratios of some records and not of others, and sends the chains to another place
 //! without a sign. So a job with an explicit clip asks each party for noisy counts of what the clip cuts at the very steps that the chains
-//! propose, in looks of one sweep (a step along every direction): at the start of the warm-up and of the sampling, and after 25, 50, 100,
+//! propose, in looks of one sweep (a step along every direction, or one joint step where steps are joint): at the start of the warm-up and of the sampling, and after 25, 50, 100,
 //! … sweeps of either. One count is `2^20 count + N_Z(0, (2^20 s_c)^2)` of sensitivity 2^20, so it costs mu² = 1/s_c², and the noise is
 //! what lets all counts together cost the share. Judged is the count less three standard errors: a right chain is warned of or stopped in
 //! vain with probability below 0.2% a count.
@@ -29,6 +29,8 @@ pub struct ClipWatch {
     plan: Option<Plan>,
     chains: u32,
     steps_per_sweep: u64,
+    /// Counts in a look: one per direction, or one where every step moves all coordinates.
+    counts_per_look: u64,
     /// Number of units of privacy at each party, where it is public or guessed.
     units: Vec<Option<f64>>,
     counts: u64,
@@ -53,16 +55,17 @@ impl ClipWatch {
             return Ok(None);
         }
         let steps_per_sweep = dimension as u64;
+        let counts_per_look = if one_direction(spec.sampler.proposal) { steps_per_sweep } else { 1 };
         let mut watch = Self {
             plan: None,
             chains: spec.sampler.chains,
             steps_per_sweep,
+            counts_per_look,
             units: holdings.iter().map(|h| units_of(spec, h)).collect(),
             counts: 0,
             worst: 0.0,
             why_blind: String::new(),
         };
-        let moves = if one_direction(spec.sampler.proposal) { steps_per_sweep } else { 1 };
         let (known, parties): (f64, f64) = watch.units.iter().flatten().fold((0.0, 0.0), |(n, p), units| (n + units, p + 1.0));
         if parties == 0.0 {
             watch.why_blind = "no party publishes how many records it has: give [sampler] records_guess".to_owned();
@@ -71,7 +74,7 @@ impl ClipWatch {
         let mu_squared = spec.privacy.clip_watch_share * budget;
         for sparse in [false, true] {
             let looks = looks(warmup_sweeps(spec), sparse) + looks(spec.sampler.draws.div_ceil(steps_per_sweep), sparse);
-            let error = ((looks * moves).max(1) as f64 / mu_squared).sqrt();
+            let error = ((looks * counts_per_look).max(1) as f64 / mu_squared).sqrt();
             let noise = NoiseScale::from_sd(STEP * QueryKind::COUNT_UNIT as f64 * error.max(1.0))?;
             let error = noise.units() as f64 / QueryKind::COUNT_UNIT as f64;
             if ERRORS * error * parties.sqrt() <= BLIND * known {
@@ -88,7 +91,7 @@ impl ClipWatch {
     /// The count that goes with these proposals, if one is due.
     pub(super) fn ask(&self, phase: Phase, step: u64, proposals: &[Query]) -> Option<Query> {
         let plan = self.plan.filter(|plan| phase != Phase::Locate && due(step / self.steps_per_sweep, plan.sparse))?;
-        if proposals.is_empty() {
+        if proposals.is_empty() || step % self.steps_per_sweep >= self.counts_per_look {
             return None;
         }
         // Another chain at every sweep.

@@ -1,6 +1,6 @@
 //! `algorithm = "penalty-exp-family"`: what follows from the model's statistic.
 
-use crate::accounting::{PrivacyFilter, mu_squared};
+use crate::accounting::{LEAST_CHARGE_UNITS, PrivacyFilter, mu_squared};
 use crate::job::{Algorithm, JobError, JobSpec, MAX_CHAINS, Radius, Warmup};
 use crate::model::{self, StatisticGrid};
 use crate::sampler::penalty_exp_family::noise_for;
@@ -12,7 +12,8 @@ const ROUNDING: f64 = 1e-6;
 /// for every component: that is `noise_sd = "auto"`. A `noise_sd` of the analyst's own, in widths of a component's range, is kept.
 ///
 /// # Errors
-/// A model without a bounded statistic, an explicit clip, or more releases in a message than a party takes.
+/// A model without a bounded statistic, an explicit clip, more releases in a message than a party takes, or more in the run than the budget
+/// holds at the least charge of one.
 pub(super) fn resolve(mut spec: JobSpec, auto_noise: bool) -> Result<JobSpec, JobError> {
     if spec.algorithm != Algorithm::PenaltyExpFamily {
         return Ok(spec);
@@ -41,10 +42,32 @@ pub(super) fn resolve(mut spec: JobSpec, auto_noise: bool) -> Result<JobSpec, Jo
     if auto_noise {
         let filter = PrivacyFilter::new(&spec.privacy.budget).map_err(|e| JobError::new("privacy", e.to_string()))?;
         let budget = mu_squared(filter.limit_units()) * (1.0 - search_share(&spec)) * (1.0 - ROUNDING);
+        within_least_charges(&spec, budget, components)?;
         let each = budget / releases(&spec) as f64;
         spec.privacy.noise = noise_for(&grids, each).map_err(|e| JobError::new("privacy.noise_sd", e.to_string()))?;
     }
     Ok(spec)
+}
+
+/// However noisy a release is, it has a least charge: more releases than `budget` (mu²) holds of those end the run before its draws.
+fn within_least_charges(spec: &JobSpec, budget: f64, components: u64) -> Result<(), JobError> {
+    let affordable = budget / mu_squared(LEAST_CHARGE_UNITS) / components as f64;
+    if releases(spec) as f64 <= affordable {
+        return Ok(());
+    }
+    let steps = (affordable / f64::from(spec.sampler.chains)) as u64;
+    let most = steps.saturating_sub(warmup_steps(spec));
+    let remedy = if most == 0 {
+        "run fewer chains, shorten the warm-up, or raise epsilon".to_owned()
+    } else {
+        format!("ask for at most {most} draws, run fewer chains, or raise epsilon")
+    };
+    let message = format!(
+        "each of the statistic's {components} components is charged at least mu² = 2^-24 a release, and the budget does not hold {} draws \
+         of {} chains and their warm-up: {remedy}",
+        spec.sampler.draws, spec.sampler.chains
+    );
+    Err(JobError::new("sampler.draws", message))
 }
 
 /// Share of the budget that goes before the chains.
@@ -56,11 +79,55 @@ fn search_share(spec: &JobSpec) -> f64 {
     }
 }
 
-/// Releases of the whole statistic while the chains run, at most.
-fn releases(spec: &JobSpec) -> u64 {
+/// Steps of each chain's warm-up, at most.
+fn warmup_steps(spec: &JobSpec) -> u64 {
     let sweeps = match spec.sampler.warmup {
         Warmup::Sweeps(n) | Warmup::UntilRhat { max: n, .. } => n,
     };
-    let steps = sweeps.saturating_mul(spec.dimension() as u64).saturating_add(spec.sampler.draws);
-    steps.saturating_mul(u64::from(spec.sampler.chains))
+    sweeps.saturating_mul(spec.dimension() as u64)
+}
+
+/// Releases of the whole statistic while the chains run, at most.
+fn releases(spec: &JobSpec) -> u64 {
+    warmup_steps(spec).saturating_add(spec.sampler.draws).saturating_mul(u64::from(spec.sampler.chains))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn job(draws: u64, epsilon: f64) -> Result<JobSpec, JobError> {
+        JobSpec::parse(&format!(
+            "name = \"l\"\nalgorithm = \"penalty-exp-family\"\nparties = [\"a\"]\n[model]\nkind = \"linear\"\noutcome = \"y\"\n\
+             predictors = [\"u\"]\nsd = 0.2\n[columns]\ny = {{ min = -1, max = 1 }}\nu = {{ min = -1, max = 1 }}\n[sampler]\n\
+             chains = 4\nwarmup = 10\ndraws = {draws}\n[privacy]\nepsilon = {epsilon}\ndelta = 1e-6\n"
+        ))
+    }
+
+    #[test]
+    fn releases_beyond_the_least_charge_are_refused_with_the_draws_that_fit() {
+        let error = job(10_000_000, 1.0).unwrap_err();
+        assert_eq!(error.key, "sampler.draws");
+        let most = error.message.split("at most ").nth(1).unwrap().split(' ').next().unwrap().parse::<u64>().unwrap();
+        assert_eq!(job(most + 1, 1.0).unwrap_err().key, "sampler.draws");
+        let spec = job(most, 1.0).unwrap();
+        // What the noise is charged, with all components and the least charge, stays within what the search leaves.
+        let family_components = 4; // u, u², y, u y; the intercept's square is the same for every record
+        let filter = PrivacyFilter::new(&spec.privacy.budget).unwrap();
+        let unit = crate::accounting::PrivacyUnit::default();
+        let model = model::build(&spec);
+        let grids = StatisticGrid::of_family(model.exponential_family().unwrap()).unwrap();
+        assert_eq!(grids.len(), family_components);
+        let charge: u64 = grids
+            .iter()
+            .map(|grid| {
+                let kind = crate::mechanism::QueryKind::Statistic { component: 0 };
+                unit.charge_of_kind(kind, grid.sensitivity(), spec.privacy.noise).unwrap()
+            })
+            .sum();
+        let spent = u128::from(charge) * u128::from(releases(&spec));
+        assert!(spent as f64 <= filter.limit_units() as f64 * (1.0 - search_share(&spec)), "{spent} of {}", filter.limit_units());
+        assert!(job(10_000_000, 1e-3).unwrap_err().message.contains("draws"));
+    }
 }
