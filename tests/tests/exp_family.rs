@@ -78,7 +78,7 @@ fn beta() -> (f64, f64) {
 #[test]
 fn algorithms_2_and_3_give_the_beta_posterior() {
     for algorithm in ["penalty", "penalty-exp-family"] {
-        let sampler = format!("chains = 4\ndraws = 5000\nwarmup = 200\nseed = 5\n{}", steps(algorithm, "0.02"));
+        let sampler = format!("chains = 4\ndraws = 1500\nwarmup = 50\nseed = 5\n{}", steps(algorithm, "0.02"));
         let run = run(bernoulli_job(algorithm, 30.0, &sampler), coins(20_000, 6_100), 71);
         check(&format!("bernoulli, {algorithm}"), &run, beta(), ESS);
     }
