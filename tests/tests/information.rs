@@ -282,10 +282,13 @@ fn the_anchor_of_a_logistic_regression() {
 }
 
 /// Two predictors that agree in 95 of 100 records: given the other, a coefficient has a third of its own sd, and moves along the
-/// coordinates are short. Turned moves have a longer way and a bound of √2: about four times the effective draws for the same budget.
+/// coordinates are short. Turned moves go further, and each costs more: their bound is √2 for a unit of length, and cost grows with length
+/// squared. So they buy time and not budget. Measured: 4.9 times the effective draws in as many iterations, and 1.18 times for a unit of
+/// budget. What is bounded is half of the first (which unturned moves miss: they give 1) and that the second is no great loss. The
+/// effective draws along coordinates, some 120, are known to a fifth.
 #[test]
 #[ignore = "heavy: run by .ci/run"]
-fn turned_moves_pay_where_predictors_are_correlated() {
+fn turned_moves_save_iterations_where_predictors_are_correlated() {
     let target = Target {
         shards: Box::new(|| {
             let cell = |x: f64, z: f64, n: f64| {
@@ -316,9 +319,13 @@ fn turned_moves_pay_where_predictors_are_correlated() {
             );
             assert!((s.mean - mean[j]).abs() < 4.5 * s.mcse_mean && (s.sd / sd - 1.0).abs() < 4.0 / (2.0 * s.ess_bulk).sqrt());
         }
-        run.summary(1).ess_bulk / federation.mu_squared
+        let ess = run.summary(1).ess_bulk;
+        [ess, ess / federation.mu_squared]
     };
     let gain = pieces(2, run);
-    println!("effective draws for a unit of budget: {:.0} along coordinates, {:.0} turned", gain[0], gain[1]);
-    assert!(gain[1] > 2.0 * gain[0]);
+    let [for_iterations, for_budget] = [0, 1].map(|k| gain[1][k] / gain[0][k]);
+    println!(
+        "effective draws, turned over along coordinates: {for_iterations:.2} for an iteration, {for_budget:.2} for a unit of budget"
+    );
+    assert!(for_iterations > 2.5 && for_budget > 0.6);
 }

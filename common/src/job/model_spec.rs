@@ -1,5 +1,8 @@
 //! Which model a job asks for, and the columns it needs.
 
+use std::collections::BTreeMap;
+
+use super::columns::ColumnSpec;
 use super::design::{Auxiliary, Design, Offset};
 
 /// `[model]`.
@@ -243,6 +246,22 @@ impl ModelSpec {
             ModelSpec::Multinomial { levels, .. } => vec![Constraint::Simplex { size: levels.len() }; levels.len()],
             ModelSpec::GaussianMixture { .. } | ModelSpec::Banana { .. } => vec![Constraint::Real; 2],
             ModelSpec::Weibull { .. } => vec![Constraint::Positive; 2],
+        }
+    }
+
+    /// What each parameter is counted in, on the scale that priors are declared on; default priors and boxes grow with it.
+    ///
+    /// 1 for parameters without a unit, or in half widths of a column's bounds. A parameter in the data's units is counted in
+    /// the greatest magnitude that its column is declared to have.
+    pub fn units(&self, columns: &BTreeMap<String, ColumnSpec>) -> Vec<f64> {
+        let greatest = |column: &str| match columns.get(column) {
+            Some(ColumnSpec::Numeric { min, max }) => min.abs().max(max.abs()),
+            _ => 1.0,
+        };
+        match self {
+            ModelSpec::PoissonMean { outcome } => vec![greatest(outcome)],
+            ModelSpec::Banana { outcome, second_outcome, .. } => vec![greatest(outcome), greatest(second_outcome)],
+            _ => vec![1.0; self.parameter_names().len()],
         }
     }
 

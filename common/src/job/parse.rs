@@ -42,8 +42,9 @@ pub(super) fn parse(text: &str) -> Result<JobSpec, JobError> {
     let model = model::model(raw.model, &columns)?;
     let names = model.parameter_names();
     let constraints = model.constraints();
-    let priors = parameters::priors(&raw.prior, &names, &constraints)?;
-    let support = parameters::support(&raw.parameters, &names, &constraints, &priors)?;
+    let units = model.units(&columns);
+    let priors = parameters::priors(&raw.prior, &names, &constraints, &units)?;
+    let support = parameters::support(&raw.parameters, &names, &constraints, &units, &priors)?;
     let sampler = sampler::sampler(
         raw.sampler,
         &Parameters { names: &names, constraints: &constraints, priors: &priors, support: &support },

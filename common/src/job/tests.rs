@@ -95,13 +95,17 @@ fn every_fault_names_its_key() {
         ("[\"hospital-a\", \"hospital-b\", \"hospital-c\"]", "[]", "parties", "at least one"),
         ("[privacy]", "[prior]\ndefault = \"cauchy(0, 0)\"\n[privacy]", "prior.default", "scale must be positive"),
         ("[privacy]", "[prior]\nage = \"dirichlet(1)\"\n[privacy]", "prior.age", "add up to 1"),
-        ("[privacy]", "[prior]\nage = \"uniform(2000, 3000)\"\n[privacy]", "parameters.age", "has no place"),
+        ("[privacy]", "[prior]\nage = \"uniform(2e6, 3e6)\"\n[privacy]", "parameters.age", "has no place"),
         (
             "chains = 4",
             "start = { intercept = 0, age = 0, bmi = 0 }\n[prior]\nage = \"gamma(2, 1)\"",
             "sampler.start.age",
             "edge",
         ),
+        ("[privacy]", "[prior]\nage = \"normal(5e6, 100)\"\n[privacy]", "parameters.age", "declare the box"),
+        ("[privacy]", "[prior]\nage = \"uniform(-1.5e6, 0)\"\n[privacy]", "parameters.age", "declare the box"),
+        ("bmi\"]", "bmi\"]\npower = 1e-7", "model.power", "between 1e-6 and 1"),
+        ("bmi\"]", "bmi\"]\npower = 1.5", "model.power", "between 1e-6 and 1"),
         ("[privacy]", "[prior]\nagee = \"normal(0, 1)\"\n[privacy]", "prior.agee", "did you mean `age`"),
         ("[privacy]", "[parameters]\nage = { min = 1, max = 0 }\n[privacy]", "parameters.age", "min < max"),
         ("chains = 4", "chains = 4\nproposal = { kind = \"guided\", jitter = 0.6 }", "sampler.proposal.jitter", "0 to 0.5"),
@@ -194,4 +198,52 @@ fn a_priors_support_narrows_the_box() {
     let ends: Vec<(f64, f64)> = job.support.iter().map(|i| (i.min, i.max)).collect();
     assert_eq!(ends, [(-1e3, 1e3), (0.0, 1e3), (-2.0, 3.0)]);
     assert_eq!(job.priors[0], Prior::Normal { mean: 0.0, sd: 2.5 });
+}
+
+/// A default box leaves room for the prior that is written, and grows with it.
+#[test]
+fn a_default_box_does_not_cut_a_written_prior() {
+    let of = |prior: &str, table: &str| {
+        let text = JOB.replace("[sampler]", &format!("[prior]\nage = \"{prior}\"\n{table}\n[sampler]"));
+        JobSpec::parse(&text).map(|job| (job.support[1].min, job.support[1].max))
+    };
+    assert_eq!(of("normal(5000, 100)", ""), Ok((-6e3, 6e3)));
+    assert_eq!(of("uniform(500, 3000)", ""), Ok((500.0, 3e3)));
+    assert_eq!(of("cauchy(0, 100)", ""), Ok((-1e4, 1e4)));
+    assert_eq!(of("normal(0, 3e5)", ""), Ok((-1e6, 1e6)));
+    // What is written is what is meant.
+    assert_eq!(of("normal(5000, 100)", "[parameters]\nage = { min = 0, max = 10 }"), Ok((0.0, 10.0)));
+    assert_eq!(of("normal(5000, 100)", "[parameters]\nage = { min = 0 }"), Ok((0.0, 6e3)));
+    let error = of("normal(0, 2e6)", "").unwrap_err();
+    assert!(error.key == "parameters.age" && error.message.contains("`min`"), "{error}");
+    assert_eq!(of("normal(0, 2e6)", "[parameters]\nage = { min = -1e6, max = 1e6 }"), Ok((-1e6, 1e6)));
+}
+
+/// Parameters in the data's units have a default prior and box of that size.
+#[test]
+fn defaults_grow_with_the_declared_counts() {
+    let of = |max: &str, prior: &str| {
+        JobSpec::parse(&format!(
+            "name = \"r\"\nparties = [\"a\"]\nmodel = {{ kind = \"poisson_mean\", outcome = \"n\" }}\n\
+             columns = {{ n = {{ min = 0, max = {max} }} }}\nprior = {{ {prior} }}\nprivacy = {{ epsilon = 1.0, delta = 1e-6 }}\n"
+        ))
+    };
+    for max in [1.0, 200.0, 5000.0, 1e9] {
+        let job = of(&max.to_string(), "").unwrap();
+        assert_eq!(job.priors, [Prior::HalfNormal { sd: 2.5 * max }]);
+        assert_eq!(job.support, [Interval { min: LEAST_POSITIVE, max: 1e3 * max }]);
+    }
+    // A prior on rates near 2000 with a box beyond.
+    let job = of("5000", "rate = \"gamma(20, 0.01)\"").unwrap();
+    assert!(job.support[0].max >= 1e5, "{:?}", job.support);
+    assert_eq!(of("9", "rate = \"gamma(2, 1e8)\"").unwrap_err().key, "parameters.rate", "its mean is below the least rate");
+    assert_eq!(of("9", "rate = \"gamma(2, 1e-8)\"").unwrap_err().key, "parameters.rate");
+    assert_eq!(of("9", "rate = \"inverse_gamma(0.001, 0.001)\"").unwrap().support[0].max, 9e6);
+    assert_eq!(of("2e9", "").unwrap_err().key, "columns.n");
+    let banana = "name = \"b\"\nparties = [\"a\"]\ncolumns = { y = { min = -300, max = 200 }, z = { min = 0, max = 40 } }\n\
+                  model = { kind = \"banana\", outcome = \"y\", second_outcome = \"z\", a = 1.0, tau1 = 1.0, tau2 = 1.0 }\n\
+                  privacy = { epsilon = 1.0, delta = 1e-6, clip = 1.0 }\n";
+    let job = JobSpec::parse(banana).unwrap();
+    assert_eq!(job.priors, [750.0, 100.0].map(|sd| Prior::Normal { mean: 0.0, sd }));
+    assert_eq!(job.support, [3e5, 4e4].map(|max| Interval { min: -max, max }));
 }

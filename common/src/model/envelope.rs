@@ -25,6 +25,11 @@ impl Cell {
     fn least(&self) -> f64 {
         self.ends.0.min(self.ends.1) - self.beyond
     }
+
+    /// Both ends by themselves: the greater of two numbers of which one is not a number is the other.
+    fn finite(&self) -> bool {
+        self.ends.0.is_finite() && self.ends.1.is_finite() && (self.greatest() - self.least()).is_finite()
+    }
 }
 
 /// A range that holds every value of `f` on `[low, high]`, close to the least one that does.
@@ -42,7 +47,7 @@ pub(super) fn range(low: f64, high: f64, f: impl Fn(f64) -> f64, curvature: impl
         .map(|(a, b)| cell(a, b, (f(a), f(b))))
         .collect();
     loop {
-        if cells.iter().any(|c| !(c.greatest() - c.least()).is_finite()) {
+        if !cells.iter().all(Cell::finite) {
             return RatioRange::of([f64::NEG_INFINITY, f64::INFINITY]);
         }
         let most = cells.iter().map(|c| c.ends.0.max(c.ends.1)).fold(f64::NEG_INFINITY, f64::max);
@@ -92,5 +97,10 @@ mod tests {
             assert_eq!(range(0.0, 1.0, |x| x, |_, _| curvature).bound(), f64::INFINITY);
         }
         assert_eq!(range(0.0, 1.0, |_| f64::NAN, |_, _| 0.0).bound(), f64::INFINITY);
+        // At one end of the interval or between two cells alone.
+        for hole in [0.0, 0.5, 1.0] {
+            let found = range(0.0, 1.0, |x| if x == hole { f64::NAN } else { x }, |_, _| 0.0);
+            assert_eq!((found.bound(), found.half_range(), found.centre()), (f64::INFINITY, f64::INFINITY, 0.0), "{hole}");
+        }
     }
 }

@@ -32,7 +32,8 @@ impl RatioRange {
 
     /// The range with 0 in it: where a record may be left out, whose ratio is 0 then.
     pub(super) fn or_none(self) -> Self {
-        Self { low: self.low.min(0.0), high: self.high.max(0.0) }
+        // Not by `f64::min`, which leaves out what is not a number.
+        Self::of([self.low, self.high, 0.0])
     }
 
     /// The greatest magnitude, rounded outward.
@@ -83,6 +84,12 @@ mod tests {
         for values in [[f64::NAN, 1.0], [1.0, f64::NAN]] {
             let range = RatioRange::of(values);
             assert!(range.centre() == 0.0 && range.bound().is_nan() && range.half_range().is_nan());
+            for wider in [range.or_none(), range.hull(RatioRange::of([1.0])), RatioRange::of([1.0]).hull(range)] {
+                assert!(wider.bound().is_nan() && wider.half_range().is_nan());
+                assert!(crate::mechanism::sensitivity(wider.bound(), None).is_err());
+            }
         }
+        let range = RatioRange::of([1.0, 2.0]).or_none();
+        assert_eq!((range.low, range.high), (0.0, 2.0));
     }
 }

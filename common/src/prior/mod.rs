@@ -147,12 +147,12 @@ impl Prior {
         }
     }
 
-    /// The default prior of a parameter that isn't real.
+    /// The default prior of a parameter that is counted in `unit`s ([`crate::job::ModelSpec::units`]).
     #[must_use]
-    pub fn weak(constraint: Constraint) -> Self {
+    pub fn weak(constraint: Constraint, unit: f64) -> Self {
         match constraint {
-            Constraint::Real => Prior::Normal { mean: 0.0, sd: 2.5 },
-            Constraint::Positive => Prior::HalfNormal { sd: 2.5 },
+            Constraint::Real => Prior::Normal { mean: 0.0, sd: 2.5 * unit },
+            Constraint::Positive => Prior::HalfNormal { sd: 2.5 * unit },
             Constraint::UnitInterval => Prior::Beta { a: 1.0, b: 1.0 },
             Constraint::Simplex { .. } => Prior::Dirichlet { concentration: 1.0, after: 1.0 },
         }
@@ -174,6 +174,45 @@ impl Prior {
             Prior::LogNormal { location, .. } => libm::exp(location),
             Prior::Beta { a, b } => a / (a + b),
             Prior::Dirichlet { concentration, after } => concentration / (concentration + after),
+        }
+    }
+
+    /// An interval around the prior's centre that no box may cut silently: two sds or scales either way where the density has them,
+    /// the whole of a `uniform`; the centre alone where a density on the positive line is weak on purpose.
+    #[must_use]
+    pub fn core(&self) -> (f64, f64) {
+        let centre = self.location();
+        match *self {
+            Prior::Normal { sd: scale, .. } | Prior::StudentT { scale, .. } | Prior::Cauchy { scale, .. } => {
+                (centre - 2.0 * scale, centre + 2.0 * scale)
+            }
+            Prior::HalfNormal { .. } | Prior::HalfStudentT { .. } | Prior::HalfCauchy { .. } => (centre, 2.0 * centre),
+            // An edge at 0 is the parameter's own.
+            Prior::Uniform { min, max } => (if min < 0.0 { min } else { centre }, if max > 0.0 { max } else { centre }),
+            Prior::Gamma { shape, .. } => (centre, centre * (1.0 + 2.0 / shape.sqrt())),
+            Prior::Exponential { .. } => (centre, 3.0 * centre),
+            _ => (centre, centre),
+        }
+    }
+
+    /// Greatest magnitude that a box must leave to a parameter with this prior, where it can: the prior's tails beyond it are
+    /// nothing to a posterior (ten sds, a hundred scales of a heavy tail).
+    #[must_use]
+    pub fn reach(&self) -> f64 {
+        let centre = self.location().abs();
+        match *self {
+            Prior::Normal { sd, .. } => centre + 10.0 * sd,
+            Prior::HalfNormal { sd } => 10.0 * sd,
+            Prior::StudentT { scale, .. }
+            | Prior::Cauchy { scale, .. }
+            | Prior::HalfStudentT { scale, .. }
+            | Prior::HalfCauchy { scale } => centre + 100.0 * scale,
+            Prior::Uniform { min, max } => min.abs().max(max.abs()),
+            Prior::Gamma { shape, rate } => (shape + 10.0 * shape.sqrt() + 20.0) / rate,
+            Prior::Exponential { rate } => 30.0 / rate,
+            Prior::InverseGamma { shape, .. } => centre * libm::exp(10.0 / shape.sqrt()),
+            Prior::LogNormal { location, scale } => libm::exp(location + 10.0 * scale),
+            Prior::Beta { .. } | Prior::Dirichlet { .. } => 1.0,
         }
     }
 

@@ -63,11 +63,11 @@ impl Rotation {
         let later: Vec<Vec<&[f64]>> =
             self.history.iter().map(|chains| chains.iter().map(|c| &c[c.len() / 2..]).collect()).collect();
         let summaries: Vec<diagnostics::Summary> = later.iter().map(|chains| diagnostics::summarise(chains)).collect();
-        let sound = |s: &diagnostics::Summary| s.sd.is_finite() && s.sd > 0.0 && s.ess_bulk >= LEAST_ESS;
+        let sound = |s: &diagnostics::Summary| s.sd.is_finite() && s.sd > 0.0 && known(s.ess_bulk) >= LEAST_ESS;
         if sd.len() != d || !summaries.iter().all(sound) {
             return None;
         }
-        let ess = summaries.iter().map(|s| s.ess_bulk).fold(f64::INFINITY, f64::min);
+        let ess = summaries.iter().map(|s| known(s.ess_bulk)).fold(f64::INFINITY, f64::min);
         let correlation = |i: usize, j: usize| {
             let pairs = later[i].iter().zip(&later[j]).flat_map(|(a, b)| a.iter().zip(*b));
             let products = pairs.map(|(x, y)| (x - summaries[i].mean) * (y - summaries[j].mean));
@@ -87,6 +87,11 @@ impl Rotation {
             .collect();
         Some(Frame::along(self.kind, vectors))
     }
+}
+
+/// Effective draws of which a number is not a number are none.
+fn known(ess: f64) -> f64 {
+    if ess.is_nan() { 0.0 } else { ess }
 }
 
 fn square(d: usize, entry: impl Fn(usize, usize) -> f64) -> Vec<Vec<f64>> {
@@ -144,6 +149,30 @@ mod tests {
                 let exact = f64::from(u8::from(i == j));
                 assert!((form(&steps[i], &steps[j]) - exact).abs() < 0.2, "{i} {j}: {}", form(&steps[i], &steps[j]));
             }
+        }
+    }
+
+    /// Chains that move, of so few draws that their effective number is not a number, or that one coordinate's is not.
+    #[test]
+    fn too_few_moving_draws_turn_nothing() {
+        let mut rng = ChaCha20Rng::seed_from_u64(10);
+        for sweeps in 1..=6 {
+            let mut rotation = Rotation::new(ProposalKind::Guided, Warmup::Sweeps(sweeps), 2, 2);
+            for sweep in 1..=sweeps {
+                let draws: Vec<[f64; 2]> = (0..2)
+                    .map(|_| {
+                        let a: f64 = StandardNormal.sample(&mut rng);
+                        [a, a + 0.1 * sweep as f64]
+                    })
+                    .collect();
+                let new = rotation.sweep(draws.iter().map(|u| &u[..]), sweep, &[1.0, 1.0]);
+                assert!(new.is_none(), "{sweep} of {sweeps}");
+            }
+            let later: Vec<&[f64]> = rotation.history[0].iter().map(|c| &c[c.len() / 2..]).collect();
+            let summary = diagnostics::summarise(&later);
+            // What is tested is the draws' number, not their standing still.
+            assert!(sweeps < 4 || summary.sd > 0.0);
+            assert!(summary.ess_bulk.is_nan(), "{sweeps}: {}", summary.ess_bulk);
         }
     }
 

@@ -167,8 +167,26 @@ fn radii_at_a_given_start_are_measured_anew() {
     assert_eq!(draws.iter().filter(|d| d.warmup).count(), 3 * 80);
 }
 
+/// Runs a job whose parties hold nothing: the releases are noise alone, of the real scale. One summary for each parameter.
+fn without_data(spec: &JobSpec) -> Vec<diagnostics::Summary> {
+    let mut sampler = Sampler::new(spec, &[0, 0]).unwrap();
+    let mut draws = vec![vec![Vec::new(); 3]; spec.model.parameter_names().len()];
+    let gaussian = crate::mechanism::DiscreteGaussian::new(spec.privacy.noise);
+    let mut rng = rand_chacha::ChaCha20Rng::seed_from_u64(17);
+    let mut release = |queries: usize| (0..queries).map(|_| gaussian.sample(&mut rng)).collect::<Vec<i64>>();
+    while let Some(round) = sampler.next_round().unwrap() {
+        let releases = [release(round.queries.len()), release(round.queries.len())];
+        sampler.absorb(&releases).unwrap();
+        for d in sampler.take_draws().iter().filter(|d| !d.warmup) {
+            draws.iter_mut().zip(&d.theta).for_each(|(x, theta)| x[d.chain as usize].push(*theta));
+        }
+    }
+    let summary = |x: &Vec<Vec<f64>>| diagnostics::summarise(&x.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    draws.iter().map(summary).collect()
+}
+
 /// With no data, the chains must sample the prior truncated to the box, a normal(0, 2.5) on [−1, 1.5], whose mean and sd
-/// Simpson's rule gives. The releases are noise alone, of the real scale, and steps run into both edges all the time.
+/// Simpson's rule gives. Steps run into both edges all the time.
 ///
 /// A right chain misses 5 MCSE, or 3% of the sd at these lengths, with probability below 1e-5; without jitter a one-coordinate
 /// walk of one length lives on a lattice and misses both.
@@ -178,20 +196,7 @@ fn without_data_the_prior_is_sampled() {
         let radius = format!("proposal = {{ kind = \"{kind}\", radius = 1.1 }}");
         let spec = spec(&format!("warmup = 100\n{radius}\nstart = {{ intercept = 0, x = 0 }}"));
         let spec = JobSpec { sampler: crate::job::SamplerSpec { draws: 30_000, ..spec.sampler }, ..spec };
-        let mut sampler = Sampler::new(&spec, &[0, 0]).unwrap();
-        let mut x = vec![Vec::new(); 3];
-        let gaussian = crate::mechanism::DiscreteGaussian::new(spec.privacy.noise);
-        let mut rng = rand_chacha::ChaCha20Rng::seed_from_u64(17);
-        let mut release = |queries: usize| (0..queries).map(|_| gaussian.sample(&mut rng)).collect::<Vec<i64>>();
-        while let Some(round) = sampler.next_round().unwrap() {
-            let releases = [release(round.queries.len()), release(round.queries.len())];
-            sampler.absorb(&releases).unwrap();
-            for d in sampler.take_draws().iter().filter(|d| !d.warmup) {
-                x[d.chain as usize].push(d.theta[1]);
-            }
-        }
-        let chains: Vec<&[f64]> = x.iter().map(Vec::as_slice).collect();
-        let s = diagnostics::summarise(&chains);
+        let s = without_data(&spec)[1];
         let simpson = |k: i32| -> f64 {
             let weight = |i: i32| if i == 0 || i == 2000 { 1.0 } else { f64::from(2 + 2 * (i % 2)) };
             let at = |i: i32| -1.0 + 2.5 * f64::from(i) / 2000.0;

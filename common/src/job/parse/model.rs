@@ -10,9 +10,13 @@ use crate::job::{ColumnSpec, Family, JobError, ModelSpec, model_spec};
 /// A known standard deviation, in half widths of the outcome's bounds.
 const SCALED_SD: (f64, f64) = (1e-6, 1e6);
 
-/// The greatest count of a regression: beyond it the arithmetic loses whole numbers.
+/// The greatest count: beyond it the arithmetic loses whole numbers.
 const MOST_COUNT: f64 = 1e9;
 
+/// Least power on the likelihood: below it a posterior is a prior whatever the data are.
+const LEAST_POWER: f64 = 1e-6;
+/// Least declared time, as a share of the greatest: logarithms of shorter ones are lost in the rounding of scaled values.
+const LEAST_TIME: f64 = 1e-9;
 /// Least weight of a mixture's component.
 const LEAST_WEIGHT: f64 = 1e-6;
 /// Greatest magnitude of the banana's known constants, and reciprocal of its least precision.
@@ -71,10 +75,11 @@ pub(super) fn model(raw: RawModel, columns: &BTreeMap<String, ColumnSpec>) -> Re
 /// The power on the likelihood.
 pub(super) fn power(raw: &RawModel) -> Result<f64, JobError> {
     let power = raw.power.unwrap_or(1.0);
-    if power > 0.0 && power <= 1.0 {
+    if (LEAST_POWER..=1.0).contains(&power) {
         return Ok(power);
     }
-    Err(JobError::new("model.power", format!("must be above 0 and at most 1 (1 leaves the likelihood as it is), not {power}")))
+    let message = format!("must lie between {LEAST_POWER:e} and 1 (1 leaves the likelihood as it is), not {power}");
+    Err(JobError::new("model.power", message))
 }
 
 fn within(key: &str, value: f64, least: f64, greatest: f64) -> Result<f64, JobError> {
@@ -186,14 +191,16 @@ pub(super) fn outcome_fault(spec: &ModelSpec, outcome: &ColumnSpec) -> Option<&'
             ("{ min = …, max = … }", numeric)
         }
         ModelSpec::Weibull { .. } => {
-            ("{ min = …, max = … } with min above 0", matches!(outcome, ColumnSpec::Numeric { min, .. } if *min > 0.0))
+            let times = |min: f64, max: f64| min > 0.0 && min >= LEAST_TIME * max;
+            (
+                "{ min = …, max = … } with min above 0, at least 1e-9 of max",
+                matches!(outcome, ColumnSpec::Numeric { min, max } if times(*min, *max)),
+            )
         }
         ModelSpec::Multinomial { .. } => {
             ("{ levels = […] } with at least two levels", matches!(outcome, ColumnSpec::Levels(levels) if levels.len() > 1))
         }
-        ModelSpec::PoissonMean { .. } => {
-            ("{ min = …, max = … } with min at least 0", matches!(outcome, ColumnSpec::Numeric { min, .. } if *min >= 0.0))
-        }
+        ModelSpec::PoissonMean { .. } => ("{ min = …, max = … } with min at least 0 and max at most 1e9", count),
     };
     (!met).then_some(needs)
 }

@@ -19,17 +19,18 @@ pub(super) struct Parameters<'a> {
     pub support: &'a [Interval],
 }
 
-/// One prior per parameter: the one under its name; else `default` for real parameters, and a weak prior of its own kind for others.
+/// One prior per parameter: the one under its name; else `default` for real parameters, and a weak prior of its own kind and unit.
 pub(super) fn priors(
     raw: &BTreeMap<String, String>,
     names: &[String],
     constraints: &[Constraint],
+    units: &[f64],
 ) -> Result<Vec<Prior>, JobError> {
     let groups: Vec<&str> = simplexes(constraints).map(|(first, _)| group(&names[first])).collect();
     let also: Vec<&str> = groups.iter().copied().chain(["default"]).collect();
     known_parameters("prior", raw.keys(), names, &also)?;
     let read = |key: &str, text: &str| Prior::parse(text).map_err(|e| JobError::new(format!("prior.{key}"), e.to_string()));
-    let default = raw.get("default").map_or(Ok(Prior::weak(Constraint::Real)), |text| read("default", text))?;
+    let default = raw.get("default").map(|text| read("default", text)).transpose()?;
     let mut priors = Vec::with_capacity(names.len());
     while let (Some(name), Some(constraint)) = (names.get(priors.len()), constraints.get(priors.len())) {
         if let Constraint::Simplex { size } = *constraint {
@@ -38,8 +39,10 @@ pub(super) fn priors(
         }
         let prior = match raw.get(name) {
             Some(text) => read(name, text)?,
-            None if *constraint == Constraint::Real => default,
-            None => Prior::weak(*constraint),
+            None => {
+                let weak = Prior::weak(*constraint, units[priors.len()]);
+                default.filter(|_| *constraint == Constraint::Real).unwrap_or(weak)
+            }
         };
         fits(name, &prior, *constraint)?;
         priors.push(prior);
@@ -104,36 +107,61 @@ fn fits(name: &str, prior: &Prior, constraint: Constraint) -> Result<(), JobErro
 }
 
 /// The box of each parameter: what is written, else the default, within the parameter's constraint and its prior's support.
+///
+/// The default is [`DEFAULT_BOX`] units wide either way, or as wide as the prior reaches, and at most [`MAX_BOX`] units. It never cuts the
+/// core of a prior: what it would cut is refused.
 pub(super) fn support(
     raw: &BTreeMap<String, RawInterval>,
     names: &[String],
     constraints: &[Constraint],
+    units: &[f64],
     priors: &[Prior],
 ) -> Result<Vec<Interval>, JobError> {
     known_parameters("parameters", raw.keys(), names, &[])?;
-    let one = |((name, constraint), prior): ((&String, &Constraint), &Prior)| {
+    let one = |(((name, constraint), unit), prior): (((&String, &Constraint), &f64), &Prior)| {
+        let unit = unit.max(1.0);
         let fault = |message: String| Err(JobError::new(format!("parameters.{name}"), message));
         // What the parameter can be at all, and how near to that its box may come.
         let (least, greatest, margin) = match constraint {
-            Constraint::Real => (-MAX_BOX, MAX_BOX, 0.0),
-            Constraint::Positive => (0.0, MAX_BOX, LEAST_POSITIVE),
+            Constraint::Real => (-MAX_BOX * unit, MAX_BOX * unit, 0.0),
+            Constraint::Positive => (0.0, MAX_BOX * unit, LEAST_POSITIVE),
             Constraint::UnitInterval | Constraint::Simplex { .. } => (0.0, 1.0, LEAST_POSITIVE),
         };
-        let written = raw.get(name);
-        let min = written.and_then(|i| i.min).unwrap_or(least.max(-DEFAULT_BOX));
-        let max = written.and_then(|i| i.max).unwrap_or(greatest.min(DEFAULT_BOX));
+        let written = raw.get(name).map_or((None, None), |i| (i.min, i.max));
+        let reach = prior.reach().max(DEFAULT_BOX * unit);
+        let (min, max) = (written.0.unwrap_or(least.max(-reach)), written.1.unwrap_or(greatest.min(reach)));
         let wide = |min: f64, max: f64| max - min >= LEAST_WIDTH * min.abs().max(max.abs()).max(LEAST_WIDTH);
         if !(wide(min, max) && min >= least && max <= greatest) {
             let limits =
-                if *constraint == Constraint::Real { format!("±{MAX_BOX:e}") } else { format!("{least} and {greatest:e}") };
+                if *constraint == Constraint::Real { format!("±{greatest:e}") } else { format!("{least} and {greatest:e}") };
             return fault(format!("needs min < max within {limits}, not min = {min}, max = {max}"));
         }
         let edge = if greatest == 1.0 { 1.0 - margin } else { greatest };
         let (low, high) = prior.support();
         let inside = Interval { min: min.max(least + margin).max(low), max: max.min(edge).min(high) };
-        if wide(inside.min, inside.max) { Ok(inside) } else { fault(format!("the prior {prior} has no place in {min} to {max}")) }
+        if !wide(inside.min, inside.max) {
+            return fault(format!("the prior {prior} has no place in {min} to {max}"));
+        }
+        match cut(prior, inside, written) {
+            None => Ok(inside),
+            Some(end) => fault(format!(
+                "the prior {prior} reaches beyond {end:e}, where `{name}` ends unless you write another `min` and `max` here \
+                 (within {least:e} and {greatest:e}): declare the box that you mean, or choose a prior within it"
+            )),
+        }
     };
-    names.iter().zip(constraints).zip(priors).map(one).collect()
+    names.iter().zip(constraints).zip(units).zip(priors).map(one).collect()
+}
+
+/// The end of the box that nobody wrote and that cuts the prior's core. Probabilities that add up to 1 fill their box by themselves.
+fn cut(prior: &Prior, inside: Interval, written: (Option<f64>, Option<f64>)) -> Option<f64> {
+    if matches!(prior, Prior::Dirichlet { .. }) {
+        return None;
+    }
+    let (low, high) = prior.core();
+    let below = written.0.is_none() && low < inside.min && prior.support().0 < inside.min;
+    let above = written.1.is_none() && high > inside.max;
+    if below { Some(inside.min) } else { above.then_some(inside.max) }
 }
 
 #[cfg(test)]
@@ -150,7 +178,7 @@ mod tests {
 
     fn read(table: &[(&str, &str)]) -> Result<Vec<String>, JobError> {
         let raw = table.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-        Ok(priors(&raw, &names(), &ALL)?.iter().map(Prior::to_string).collect())
+        Ok(priors(&raw, &names(), &ALL, &[1.0; 6])?.iter().map(Prior::to_string).collect())
     }
 
     #[test]
@@ -195,10 +223,10 @@ mod tests {
 
     #[test]
     fn boxes_keep_off_the_edge_of_what_a_parameter_can_be() {
-        let priors = priors(&BTreeMap::new(), &names(), &ALL).unwrap();
+        let priors = priors(&BTreeMap::new(), &names(), &ALL, &[1.0; 6]).unwrap();
         let with = |name: &str, min, max| {
             let raw = BTreeMap::from([(name.to_owned(), RawInterval { min, max })]);
-            support(&raw, &names(), &ALL, &priors).map(|s| s.iter().map(|i| (i.min, i.max)).collect::<Vec<_>>())
+            support(&raw, &names(), &ALL, &[1.0; 6], &priors).map(|s| s.iter().map(|i| (i.min, i.max)).collect::<Vec<_>>())
         };
         let unit = (LEAST_POSITIVE, 1.0 - LEAST_POSITIVE);
         let default = with("slope", None, None).unwrap();

@@ -8,14 +8,12 @@ use crate::mechanism::STEP;
 #[test]
 fn a_centre_moves_no_sum() {
     let mut rng = ChaCha20Rng::seed_from_u64(41);
-    for case in cases() {
+    // Where there is no public bound, a clip cuts the sum.
+    for case in cases().into_iter().filter(|case| case.spec.model.has_public_bound()) {
         let rows: Vec<Record> = (0..1_000).map(|_| case.record(&mut rng)).collect();
         let data = shard(&rows);
         for _ in 0..50 {
             let (from, to) = (case.theta(&mut rng, 1.0), case.theta(&mut rng, 1.0));
-            if case.model.bound(&from, &to).is_infinite() {
-                continue;
-            }
             let part = |unit| contribution(&*case.model, &case.spec.privacy, unit, &from, &to).unwrap();
             let (centred, plain) = (part(PrivacyUnit::row(Adjacency::Replace)), part(PrivacyUnit::row(Adjacency::AddRemove)));
             assert_eq!(plain.centre, 0.0, "who is in the data at all is protected there, so their number is not public");

@@ -57,6 +57,9 @@ fn a_time_needs_its_least_value_above_zero_and_an_event() {
     };
     let fault = |time: &str, event: &str| JobSpec::parse(&text(time, event)).unwrap_err();
     assert_eq!(fault("{ min = 0, max = 5 }", ", event = \"e\"").key, "columns.t");
+    let error = fault("{ min = 4.9e-9, max = 5 }", ", event = \"e\"");
+    assert!(error.key == "columns.t" && error.message.contains("1e-9 of max"), "{error}");
+    assert!(JobSpec::parse(&text("{ min = 5.1e-9, max = 5 }", ", event = \"e\"")).is_ok());
     assert_eq!(fault("{ min = 1, max = 5 }", "").key, "model.event");
     assert_eq!(fault("{ min = 1, max = 5 }", ", event = \"x\"").key, "columns.x");
     assert_eq!(fault("{ min = 1, max = 5 }", ", event = \"nobody\"").key, "columns.nobody");
