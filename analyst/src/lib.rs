@@ -10,6 +10,7 @@ mod cli;
 mod client;
 mod demo;
 mod draws;
+mod extend;
 mod files;
 mod follow;
 mod jobs;

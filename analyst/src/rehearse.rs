@@ -191,6 +191,7 @@ fn rehearse(
         iterations,
         seconds: began.elapsed().as_secs_f64(),
         warnings: clip_warning(&sampler).into_iter().collect(),
+        radii: sampler.radii_by_parameter(),
         parties: parties
             .map(|((name, holding), spent)| PartyOutcome { name: name.clone(), holding: Some(*holding), spent })
             .collect(),

@@ -17,6 +17,8 @@ pub(crate) struct RunResult {
     pub(crate) parties: Vec<PartyRow>,
     pub(crate) draws: Option<String>,
     #[serde(default)]
+    pub(crate) extends: Option<String>,
+    #[serde(default)]
     pub(crate) warnings: Vec<String>,
     #[serde(default)]
     pub(crate) budget_error: Option<String>,
@@ -134,6 +136,9 @@ impl RunResult {
             self.posterior_table(truth),
             self.spending_table()
         );
+        if let Some(job) = &self.extends {
+            text += &format!("\nThis job continues job {job}; figures are of its own draws and its own spending.\n");
+        }
         for warning in &self.warnings {
             text += &format!("\nWarning: {warning}\n");
         }
@@ -156,7 +161,7 @@ mod tests {
         {"name":"age","mean":null,"sd":null,"q5":null,"median":null,"q95":null,"ess_bulk":null,"ess_tail":null,
         "rhat":null,"mcse_mean":null}],
         "parties":[{"name":"hospital-a","records":100000,"queries":4800,"epsilon_spent":2.99,"delta":1e-6,
-        "epsilon_budget":3.0,"mu_squared_spent":0.41,"epsilon_zcdp":3.2}],"draws":"/x","later_key":1,
+        "epsilon_budget":3.0,"mu_squared_spent":0.41,"epsilon_zcdp":3.2}],"draws":"/x","extends":"4f-1","later_key":1,
         "warnings":["the chains disagree: split R-hat of dose is 1.200, above 1.01: ask for more."],"budget_error":"Of the spread."}"#;
 
     #[test]
@@ -171,6 +176,7 @@ mod tests {
             "100,000",
             "Warning: the chains disagree",
             "Of the spread.",
+            "continues job 4f-1",
         ] {
             assert!(text.contains(part), "{part} in {text}");
         }

@@ -49,13 +49,18 @@ pub(crate) async fn run(args: SubmitArgs) -> Result<ExitCode, Fault> {
         eprintln!("Job {job} is submitted.");
         return wait(&mut client, &job, &options, args.json).await;
     }
-    if args.json {
-        say!("{}", json!({ "job": job }));
+    submitted(&job, &options, args.json.then(|| json!({ "job": job })));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Says which job was submitted: the object where one is asked for.
+pub(crate) fn submitted(job: &str, options: &str, object: Option<serde_json::Value>) {
+    if let Some(object) = object {
+        say!("{object}");
     } else {
         say!("{job}");
         eprintln!("Submitted. Next:\n  conclave watch {job}{options}\n  conclave cancel {job}{options}");
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 /// Reads a job file and checks it as coordinator and parties will.

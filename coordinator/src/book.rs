@@ -46,6 +46,8 @@ struct Inner {
 #[derive(Debug)]
 struct Entry {
     status: watch::Receiver<Status>,
+    /// The job file, byte for byte.
+    source: Arc<str>,
     stop: watch::Sender<Option<Stop>>,
 }
 
@@ -120,7 +122,7 @@ impl Book {
         let (status, shown) = watch::channel(driver::queued(&job));
         let (stop, stopping) = watch::channel(None);
         let mut inner = self.lock();
-        inner.add(id, Entry { status: shown, stop });
+        inner.add(id, Entry { status: shown, source: job.spec_toml.as_str().into(), stop });
         if inner.closed {
             return; // in the store already: taken up at the next start
         }
@@ -149,9 +151,11 @@ impl Book {
                 self.start(Arc::new(job), &holdings);
             }
             (spec, ended) => {
+                let source = row.spec.as_str().into();
                 let status = restored(row, spec.ok().as_ref(), ended);
                 let (_, shown) = watch::channel(status);
-                self.lock().add(shown.borrow().id.clone(), Entry { status: shown.clone(), stop: watch::channel(None).0 });
+                let entry = Entry { status: shown.clone(), source, stop: watch::channel(None).0 };
+                self.lock().add(shown.borrow().id.clone(), entry);
             }
         }
     }
@@ -161,10 +165,22 @@ impl Book {
     /// # Errors
     /// [`ErrorCode::NotFound`], also for another analyst's job.
     pub(crate) fn watch(&self, id: &str, analyst: &str) -> Result<watch::Receiver<Status>, Fault> {
+        self.of(id, analyst, |entry| entry.status.clone())
+    }
+
+    /// A job's file, byte for byte.
+    ///
+    /// # Errors
+    /// As [`Self::watch`].
+    pub(crate) fn source(&self, id: &str, analyst: &str) -> Result<String, Fault> {
+        self.of(id, analyst, |entry| entry.source.to_string())
+    }
+
+    fn of<T>(&self, id: &str, analyst: &str, what: impl FnOnce(&Entry) -> T) -> Result<T, Fault> {
         let inner = self.lock();
         let entry = inner.entries.get(id).filter(|entry| entry.status.borrow().analyst == analyst);
         entry
-            .map(|entry| entry.status.clone())
+            .map(what)
             .ok_or_else(|| Fault::new(ErrorCode::NotFound, format!("{analyst} has no job {id} here: `conclave jobs` lists them")))
     }
 

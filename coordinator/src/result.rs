@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use conclave_common::diagnostics::{self, Summary, Verdict};
-use conclave_common::job::JobSpec;
+use conclave_common::job::{Continuation, JobSpec};
 use conclave_common::model;
 use conclave_common::sampler::Holding;
 use serde::Serialize;
@@ -40,6 +40,8 @@ pub struct Outcome {
     pub seconds: f64,
     /// What the run has shown, beyond what the draws do.
     pub warnings: Vec<String>,
+    /// Proposal radii, one per parameter, where the moves go along the coordinates.
+    pub radii: Option<Vec<f64>>,
     /// Parties in the job's order.
     pub parties: Vec<PartyOutcome>,
 }
@@ -62,6 +64,9 @@ pub struct RunResult {
     pub job: String,
     /// The analyst's name for it.
     pub name: String,
+    /// The job whose chains this one continued.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub extends: Option<String>,
     /// Algorithm.
     pub algorithm: &'static str,
     /// Rounds over all chains together.
@@ -85,6 +90,8 @@ pub struct RunResult {
     pub posterior_original: Vec<PosteriorRow>,
     /// Spending.
     pub parties: Vec<PartyRow>,
+    /// What a job that continues this one begins with; parameters in the order of `posterior`.
+    pub continuation: Continuation,
     /// The Zarr store, on the machine that ran the chains.
     pub draws: Option<String>,
     /// `warnings`, what to beware of in sentences; `mcse_to_sd` and `budget_error`, what too little budget adds to the spread.
@@ -170,6 +177,7 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
     RunResult {
         job: job.to_owned(),
         name: spec.name.clone(),
+        extends: spec.extends.clone(),
         algorithm: spec.algorithm.as_str(),
         iterations: outcome.iterations,
         chains: spec.sampler.chains,
@@ -179,11 +187,19 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
         stopped_by: outcome.stopped_by,
         budget_party: outcome.budget_party.clone(),
         verdict,
+        continuation: Continuation { radii: outcome.radii.clone(), states: last_states(draws, names.len()) },
         posterior,
         posterior_original: posterior_original.collect(),
         parties: parties.collect(),
         draws: path.map(|path| path.display().to_string()),
     }
+}
+
+/// The last kept draw of each chain, as `[chain][parameter]`.
+fn last_states(draws: &DrawStore, parameters: usize) -> Vec<Vec<f64>> {
+    let samples: Vec<Vec<&[f64]>> = (0..parameters).map(|i| draws.samples(i)).collect();
+    let chains = samples.first().map_or(0, Vec::len);
+    (0..chains).map(|chain| samples.iter().filter_map(|parameter| parameter[chain].last().copied()).collect()).collect()
 }
 
 /// Every kept draw mapped, as `[parameter][chain][draw]`.

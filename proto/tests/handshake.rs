@@ -80,6 +80,9 @@ impl Jobs for WhoAmI {
     async fn draws(&self, _: Request<v1::JobRequest>) -> Result<Response<Self::DrawsStream>, Status> {
         Err(Status::unimplemented("draws"))
     }
+    async fn source(&self, _: Request<v1::JobRequest>) -> Result<Response<v1::JobSource>, Status> {
+        Err(Status::unimplemented("source"))
+    }
 }
 
 fn serve(tls: ServerTlsConfig) -> String {

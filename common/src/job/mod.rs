@@ -5,6 +5,7 @@
 
 pub mod columns;
 pub mod design;
+mod extension;
 pub mod keys;
 pub mod model_spec;
 mod parse;
@@ -19,6 +20,7 @@ use crate::transform::Transform;
 
 pub use columns::{ColumnSpec, LEAST_MAGNITUDE};
 pub use design::{Auxiliary, Design, Factor, Feature, Offset};
+pub use extension::{Continuation, Extension};
 pub use model_spec::{Constraint, Family, ModelSpec, Regression};
 
 /// The most chains a job may run: they share every message.
@@ -59,6 +61,8 @@ impl JobError {
 pub struct JobSpec {
     /// The analyst's name for the job.
     pub name: String,
+    /// Id of the job whose chains this one continues.
+    pub extends: Option<String>,
     /// Which algorithm of the penalty paper runs.
     pub algorithm: Algorithm,
     /// Names of the parties, at least one, each once.
@@ -157,6 +161,8 @@ pub struct SamplerSpec {
     pub locate_share: f64,
     /// Starting values, one per parameter, where the analyst gave them.
     pub start: Option<Vec<f64>>,
+    /// Starting values of each chain, `[chain][parameter]`, taken as they are: no search, no dispersal.
+    pub starts: Option<Vec<Vec<f64>>>,
     /// A guess of one party's number of records, used for parties that don't publish theirs.
     pub records_guess: Option<u64>,
 }

@@ -35,6 +35,9 @@ pub(super) fn parse(text: &str) -> Result<JobSpec, JobError> {
         return Err(JobError::new("name", "give the job a name"));
     }
     short("name", &raw.name)?;
+    if let Some(id) = &raw.extends {
+        job_id(id)?;
+    }
     let algorithm = algorithm(&raw.algorithm)?;
     let parties = parties(raw.parties)?;
     let columns = columns(&raw.columns)?;
@@ -53,12 +56,34 @@ pub(super) fn parse(text: &str) -> Result<JobSpec, JobError> {
     bounded(&model, algorithm, &privacy)?;
     let plan = raw.plan.map(|plan| plan::plan(plan, &parties, &names)).transpose()?;
     let auto_noise = !matches!(raw.privacy.noise_sd, Some(AutoOr::Value(_)));
-    let spec = JobSpec { name: raw.name, algorithm, parties, model, power, columns, priors, support, sampler, privacy, plan };
+    let spec = JobSpec {
+        name: raw.name,
+        extends: raw.extends,
+        algorithm,
+        parties,
+        model,
+        power,
+        columns,
+        priors,
+        support,
+        sampler,
+        privacy,
+        plan,
+    };
     if spec.privacy.clip.is_some() && spec.sampler.chains >= MAX_CHAINS {
         let message = format!("at most {} with an explicit clip, whose watch asks beside them", MAX_CHAINS - 1);
         return Err(JobError::new("sampler.chains", message));
     }
     exp_family::resolve(spec, auto_noise)
+}
+
+/// An id stands in reports and attributes as it is written.
+fn job_id(id: &str) -> Result<(), JobError> {
+    let plain = id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+    if !id.is_empty() && id.len() <= MAX_NAME && plain {
+        return Ok(());
+    }
+    Err(JobError::new("extends", "must be the id of a job, as `conclave jobs` shows it"))
 }
 
 fn algorithm(name: &str) -> Result<Algorithm, JobError> {

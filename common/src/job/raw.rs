@@ -8,6 +8,7 @@ use super::keys::Keys;
 
 pub(super) const KEYS: Keys = Keys::Table(&[
     ("name", Keys::Any),
+    ("extends", Keys::Any),
     ("algorithm", Keys::Any),
     ("parties", Keys::Any),
     (
@@ -49,6 +50,7 @@ pub(super) const KEYS: Keys = Keys::Table(&[
             ("seed", Keys::Any),
             ("locate_share", Keys::Any),
             ("start", Keys::Any),
+            ("starts", Keys::Any),
             ("records_guess", Keys::Any),
         ]),
     ),
@@ -74,6 +76,7 @@ pub(super) const KEYS: Keys = Keys::Table(&[
 #[derive(Deserialize)]
 pub(super) struct RawJob {
     pub name: String,
+    pub extends: Option<String>,
     #[serde(default = "penalty")]
     pub algorithm: String,
     pub parties: Vec<String>,
@@ -177,6 +180,7 @@ pub(super) struct RawSampler {
     pub seed: u64,
     pub locate_share: Option<f64>,
     pub start: Option<BTreeMap<String, f64>>,
+    pub starts: Option<Vec<BTreeMap<String, f64>>>,
     pub records_guess: Option<i64>,
 }
 
@@ -190,6 +194,7 @@ impl Default for RawSampler {
             seed: 1,
             locate_share: None,
             start: None,
+            starts: None,
             records_guess: None,
         }
     }

@@ -39,6 +39,13 @@ impl Chain {
         Self { id, at: Point { u, theta }, rng, walk, proposed: None, accepted: false, log_alpha: f64::NEG_INFINITY }
     }
 
+    /// A chain at `theta`, bit for bit, wherever its coordinates would round to.
+    pub(super) fn at(spec: &JobSpec, space: &Space, id: u32, theta: Vec<f64>) -> Self {
+        let mut chain = Self::new(spec, space, id, space.coordinates(&theta));
+        chain.at.theta = theta;
+        chain
+    }
+
     /// Moves the start by independent normal steps of these widths, within the box.
     pub(super) fn disperse(&mut self, spec: &JobSpec, space: &Space, widths: &[f64]) {
         for ((x, width), interval) in self.at.u.iter_mut().zip(widths).zip(&space.boxes) {

@@ -284,8 +284,13 @@ impl Sampler {
         if purpose.is_none() {
             // Without a search the analyst gave both: `JobSpec` has checked it.
             let radii = if let Radius::Fixed(r) = &spec.sampler.radius { sampler.fixed(r) } else { Vec::new() };
-            let start = sampler.space.coordinates(&start.unwrap_or_default());
-            sampler.start_chains(start, None, radii);
+            match &spec.sampler.starts {
+                Some(starts) => sampler.continue_chains(starts, radii),
+                None => {
+                    let start = sampler.space.coordinates(&start.unwrap_or_default());
+                    sampler.start_chains(start, None, radii);
+                }
+            }
         }
         Ok(sampler)
     }
@@ -410,6 +415,18 @@ impl Sampler {
         self.frame.directions.as_deref()
     }
 
+    /// Proposal radii as a job file gives them, one per parameter on the unconstrained scale; `None` before the chains start, and
+    /// where the moves were turned away from the coordinates.
+    pub fn radii_by_parameter(&self) -> Option<Vec<f64>> {
+        if self.frame.directions.is_some() || self.frame.radii.is_empty() {
+            return None;
+        }
+        // The last of a simplex has no coordinate of its own: its radius is not used.
+        let mut radii = vec![1.0; self.spec.dimension()];
+        self.space.parameters.iter().zip(&self.frame.radii).for_each(|(p, r)| radii[*p] = *r);
+        Some(radii)
+    }
+
     /// Radii given per parameter as radii per coordinate.
     fn fixed(&self, radii: &[f64]) -> Vec<f64> {
         self.space.parameters.iter().map(|p| radii[*p]).collect()
@@ -531,6 +548,16 @@ impl Sampler {
                 chain
             })
             .collect();
+        self.begin(radii);
+    }
+
+    /// Starts each chain at its own state.
+    fn continue_chains(&mut self, starts: &[Vec<f64>], radii: Vec<f64>) {
+        self.chains = (0..).zip(starts).map(|(id, theta)| Chain::at(&self.spec, &self.space, id, theta.clone())).collect();
+        self.begin(radii);
+    }
+
+    fn begin(&mut self, radii: Vec<f64>) {
         self.frame = Frame::axes(radii);
         self.stage = Stage::Chains;
         let phase = if self.warmup.over(0) { Phase::Sampling } else { Phase::Warmup };

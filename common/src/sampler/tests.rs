@@ -226,3 +226,64 @@ proptest! {
         }
     }
 }
+
+/// Each chain takes its own starting values as they are, also where they would not survive a way through the logarithm and back, and
+/// its first query asks from there. What a run ends with continues it so.
+#[test]
+fn chains_start_where_they_are_told() {
+    let job = |sampler: &str| {
+        JobSpec::parse(&format!(
+            r#"
+            name = "t"
+            parties = ["a", "b"]
+            [model]
+            kind = "student_t"
+            outcome = "y"
+            predictors = ["x"]
+            df = 5
+            [columns]
+            y = {{ min = -1, max = 1 }}
+            x = {{ min = 0, max = 2 }}
+            [sampler]
+            chains = 3
+            draws = 25
+            {sampler}
+            [privacy]
+            epsilon = 30.0
+            delta = 1e-6
+            "#
+        ))
+        .unwrap()
+    };
+    let starts = [[0.1 + 0.2, -1.0 / 3.0, 0.7], [1.5, 0.25, 1.0 / 3.0], [-2.0, 1e-17, 0.1]];
+    let lost = |x: f64| libm::exp(libm::log(x)).to_bits() != x.to_bits();
+    assert!(starts.iter().any(|start| lost(start[2])), "a start that the logarithm would not give back");
+    let table = |s: &[f64; 3]| format!("{{ intercept = {:?}, x = {:?}, sigma = {:?} }}", s[0], s[1], s[2]);
+    let tables: Vec<String> = starts.iter().map(table).collect();
+    let spec = job(&format!("warmup = 0\nproposal = {{ radius = 0.1 }}\nstarts = [{}]", tables.join(", ")));
+    let (rounds, draws) = run_to_end(&spec);
+    let bits = |values: &[f64]| values.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+    assert!(rounds.iter().all(|round| round.phase == Phase::Sampling), "neither search nor warm-up");
+    assert_eq!(rounds[0].queries.len(), 3);
+    for (query, start) in rounds[0].queries.iter().zip(&starts) {
+        assert_eq!(bits(&query.from), bits(start));
+    }
+    for (draw, start) in draws.iter().take(3).zip(&starts) {
+        assert_eq!(bits(&draw.theta[1..]), bits(&start[1..]), "the first move is along the first coordinate");
+        assert_eq!(draw.theta[0].to_bits() == start[0].to_bits(), !draw.accepted);
+    }
+    assert_eq!(draws.len(), 75);
+}
+
+/// What a sampler says of its radii makes a job with the same radii, whatever the scale of the parameter.
+#[test]
+fn radii_are_given_back_by_parameter() {
+    let fixed = spec("proposal = { radius = { intercept = 0.25, x = 0.5 } }\nstart = { intercept = 0, x = 1 }");
+    assert_eq!(Sampler::new(&fixed, &[5, 5]).unwrap().radii_by_parameter(), Some(vec![0.25, 0.5]));
+    let mut searching = Sampler::new(&spec(""), &[5, 5]).unwrap();
+    assert_eq!(searching.radii_by_parameter(), None);
+    while let Some(round) = searching.next_round().unwrap() {
+        searching.absorb(&vec![vec![0; round.queries.len()]; 2]).unwrap();
+    }
+    assert_eq!(searching.radii_by_parameter().unwrap(), searching.radii());
+}

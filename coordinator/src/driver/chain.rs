@@ -163,6 +163,11 @@ impl Chain {
         self.clip_stop().or_else(|| self.sampler.clip_watch().and_then(ClipWatch::warning))
     }
 
+    /// Proposal radii as a job file gives them.
+    pub(super) fn radii(&self) -> Option<Vec<f64>> {
+        self.sampler.radii_by_parameter()
+    }
+
     pub(super) fn phase(&self) -> Phase {
         self.sampler.phase()
     }

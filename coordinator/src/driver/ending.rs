@@ -138,6 +138,7 @@ impl Driver {
     async fn write_result(&mut self, verdict: &Verdict, status: &crate::status::Status) -> Option<String> {
         let chain = self.chain.take()?;
         let warnings = chain.clip_warning().into_iter().collect();
+        let radii = chain.radii();
         let draws = chain.finish().await;
         let job = Arc::clone(&self.job);
         let mut draws = draws.map_err(|fault| tracing::error!(job = %job.id, %fault, "draws lost")).ok()?;
@@ -151,6 +152,7 @@ impl Driver {
             iterations: status.iteration,
             seconds: status.seconds,
             warnings,
+            radii,
             parties: status
                 .parties
                 .iter()

@@ -7,7 +7,7 @@ use conclave_proto::error;
 use conclave_proto::identity::{self, Role};
 use conclave_proto::submission;
 use conclave_proto::v1::jobs_server::Jobs;
-use conclave_proto::v1::{FileChunk, JobRequest, JobStatus, ListReply, ListRequest, SubmitReply, SubmitRequest};
+use conclave_proto::v1::{FileChunk, JobRequest, JobSource, JobStatus, ListReply, ListRequest, SubmitReply, SubmitRequest};
 use tokio::sync::{mpsc, watch};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
@@ -114,6 +114,12 @@ impl Jobs for JobsService {
         let (sender, stream) = mpsc::channel(8);
         tokio::task::spawn_blocking(move || files::send(&root, &sender));
         Ok(Response::new(ReceiverStream::new(stream)))
+    }
+
+    async fn source(&self, request: Request<JobRequest>) -> Result<Response<JobSource>, Status> {
+        let analyst = analyst_of(&request)?;
+        let source = self.book.source(&request.get_ref().job, &analyst);
+        source.map(|spec_toml| Response::new(JobSource { spec_toml })).map_err(|fault| error::to_status(&fault))
     }
 }
 

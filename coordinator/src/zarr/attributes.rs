@@ -31,6 +31,9 @@ pub fn at_start(spec: &JobSpec, job: &str) -> Map<String, Value> {
     ] {
         attributes.insert(key.to_owned(), value);
     }
+    if let Some(job) = &spec.extends {
+        attributes.insert("extends".to_owned(), json!(job));
+    }
     attributes
 }
 

@@ -3,6 +3,7 @@
 mod bad_input;
 mod bad_rows;
 mod budget;
+mod extend;
 mod files;
 mod identities;
 mod kinds;

@@ -29,12 +29,17 @@ pub(super) fn sampler(raw: RawSampler, parameters: &Parameters<'_>) -> Result<Sa
             return Err(JobError::new("sampler.proposal.kind", format!("unknown proposal `{other}`; known are {known}")));
         }
     };
-    let start = raw.start.map(|s| start(&s, parameters)).transpose()?;
-    let locate_share = raw.locate_share.unwrap_or(if start.is_some() { 0.0 } else { DEFAULT_LOCATE_SHARE });
+    let start = raw.start.map(|s| start("sampler.start", &s, parameters)).transpose()?;
+    let starts = raw.starts.map(|s| starts(&s, chains, parameters)).transpose()?;
+    if start.is_some() && starts.is_some() {
+        return Err(JobError::new("sampler.starts", "give start, for all chains, or starts, one table for each: not both"));
+    }
+    let given = start.is_some() || starts.is_some();
+    let locate_share = raw.locate_share.unwrap_or(if given { 0.0 } else { DEFAULT_LOCATE_SHARE });
     if !(0.0..1.0).contains(&locate_share) {
         return Err(JobError::new("sampler.locate_share", format!("must be at least 0 and below 1, not {locate_share}")));
     }
-    if locate_share == 0.0 && start.is_none() {
+    if locate_share == 0.0 && !given {
         return Err(JobError::new(
             "sampler.locate_share",
             "0 needs starting values: give [sampler] start = { … }, or leave locate_share out to have the mode found first",
@@ -45,6 +50,12 @@ pub(super) fn sampler(raw: RawSampler, parameters: &Parameters<'_>) -> Result<Sa
         return Err(JobError::new("sampler.warmup", "`until_rhat` compares chains: run at least two"));
     }
     let radius = radius(raw.proposal.radius, parameters)?;
+    if starts.is_some() && (locate_share > 0.0 || radius == Radius::Auto) {
+        return Err(JobError::new(
+            "sampler.starts",
+            "chains that start at their own values start at once: leave locate_share out, and give proposal.radius in numbers",
+        ));
+    }
     let rotate = raw.proposal.rotate;
     let jitter = raw.proposal.jitter;
     if !(0.0..=0.5).contains(&jitter) {
@@ -68,6 +79,7 @@ pub(super) fn sampler(raw: RawSampler, parameters: &Parameters<'_>) -> Result<Sa
         seed: raw.seed,
         locate_share,
         start,
+        starts,
         records_guess,
     })
 }
@@ -109,14 +121,22 @@ fn rotation(proposal: ProposalKind, radius: &Radius, warmup: Warmup) -> Result<(
 /// How far a simplex's starting values may be from adding up to 1.
 const SIMPLEX_SLIP: f64 = 1e-6;
 
-fn start(raw: &BTreeMap<String, f64>, parameters: &Parameters<'_>) -> Result<Vec<f64>, JobError> {
+fn starts(raw: &[BTreeMap<String, f64>], chains: u32, parameters: &Parameters<'_>) -> Result<Vec<Vec<f64>>, JobError> {
+    if raw.len() != chains as usize {
+        let message = format!("{} tables for {chains} chains: give each chain its own", raw.len());
+        return Err(JobError::new("sampler.starts", message));
+    }
+    raw.iter().enumerate().map(|(chain, values)| start(&format!("sampler.starts[{chain}]"), values, parameters)).collect()
+}
+
+fn start(table: &str, raw: &BTreeMap<String, f64>, parameters: &Parameters<'_>) -> Result<Vec<f64>, JobError> {
     let Parameters { names, constraints, priors, support } = *parameters;
-    known_parameters("sampler.start", raw.keys(), names, &[])?;
+    known_parameters(table, raw.keys(), names, &[])?;
     let mut values = Vec::new();
     for ((name, interval), prior) in names.iter().zip(support).zip(priors) {
-        let key = || format!("sampler.start.{name}");
+        let key = || format!("{table}.{name}");
         let Some(value) = raw.get(name).copied() else {
-            return Err(JobError::new("sampler.start", format!("no starting value for parameter `{name}`")));
+            return Err(JobError::new(table, format!("no starting value for parameter `{name}`")));
         };
         if !interval.contains(value) {
             let Interval { min, max } = interval;
@@ -136,7 +156,7 @@ fn start(raw: &BTreeMap<String, f64>, parameters: &Parameters<'_>) -> Result<Vec
         let sum: f64 = values.iter().skip(at).take(size).sum();
         if (sum - 1.0).abs() > SIMPLEX_SLIP {
             return Err(JobError::new(
-                format!("sampler.start.{}", names[at]),
+                format!("{table}.{}", names[at]),
                 format!("these {size} probabilities add up to {sum}, not 1"),
             ));
         }

@@ -1,0 +1,135 @@
+//! `conclave extend`: a job that continues a finished one.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use conclave_common::job::{Continuation, Extension};
+use conclave_proto::error::{ErrorCode, Fault, from_status};
+use conclave_proto::v1::{JobRequest, JobStatus};
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::client::Connection;
+use crate::submit::{submit, submitted, wait};
+
+const AFTER_HELP: &str = "\
+The extension has the model, columns, priors and privacy of the job, and a seed of its own. Each chain starts at its last draw, \
+with the radii that the job ended with; there is no search and no warm-up. It spends what it costs beside what the job has spent: \
+the owners' budgets must have that left.
+
+To go on further, extend the extension. Extending one job twice would start both from the same states with the same proposals.
+
+Draws of both are read together, chain by chain:
+  conclave draws JOB --format zarr --out first.zarr
+  conclave draws EXTENSION --format zarr --out second.zarr
+  python: parts = [xarray.open_datatree(p, engine=\"zarr\")[\"posterior\"].to_dataset() for p in (\"first.zarr\", \"second.zarr\")]
+          draws = xarray.concat([p.drop_vars(\"draw\") for p in parts], dim=\"draw\")
+
+Example:
+  conclave extend JOB --draws 10000 --coordinator https://coordinator.example --identity identity/ --wait";
+
+/// Continue a finished job's chains, as a job of its own
+///
+/// The extension is signed, consented to, capped and charged as any job. Its result names the job it extends.
+#[derive(Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct ExtendArgs {
+    /// The finished job's id, as `conclave jobs` shows it
+    #[arg(value_name = "JOB")]
+    job: String,
+    /// Draws per chain; as many as the job asked for unless given
+    #[arg(long, value_name = "N")]
+    draws: Option<u64>,
+    /// What the extension may spend at each party; as much as the job unless given
+    #[arg(long, value_name = "E")]
+    epsilon: Option<f64>,
+    #[command(flatten)]
+    connection: Connection,
+    /// Show progress until the extension has ended, then its posterior and what each party has spent
+    #[arg(long)]
+    wait: bool,
+    /// Print one JSON object: the result with --wait, else the extension's id and the job's
+    #[arg(long)]
+    json: bool,
+}
+
+/// What of a run's object says how to go on.
+#[derive(Deserialize)]
+struct Ended {
+    continuation: Option<Continuation>,
+}
+
+pub(crate) async fn run(args: ExtendArgs) -> Result<ExitCode, Fault> {
+    let mut client = args.connection.open().await?;
+    let request = JobRequest { job: args.job.clone() };
+    let status = client.get(request.clone()).await.map_err(|status| from_status(&status))?.into_inner();
+    let options = args.connection.options();
+    let end = continuation(&status, &options)?;
+    let source = client.source(request).await.map_err(|status| from_status(&status))?.into_inner().spec_toml;
+    let extension = Extension { job: &args.job, end: &end, draws: args.draws, epsilon: args.epsilon };
+    let text = extension.of(&source).map_err(|e| invalid(format!("job {} can't be extended: {e}", args.job)))?;
+    let job = submit(&mut client, &args.connection.identity()?, text).await?;
+    if args.wait {
+        eprintln!("Job {job}, which extends {}, is submitted.", args.job);
+        return wait(&mut client, &job, &options, args.json).await;
+    }
+    submitted(&job, &options, args.json.then(|| json!({ "job": job, "extends": args.job })));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Where the job's chains ended, if they ended well.
+fn continuation(status: &JobStatus, options: &str) -> Result<Continuation, Fault> {
+    let job = &status.job;
+    match status.state.as_str() {
+        "finished" | "cancelled" => {}
+        "failed" => return Err(invalid(format!("job {job} failed, and only finished jobs are extended: submit it anew"))),
+        state => {
+            let message = format!(
+                "job {job} is {state}, and only finished jobs are extended: follow it with `conclave watch {job}{options}`"
+            );
+            return Err(invalid(message));
+        }
+    }
+    if status.result_json.is_empty() {
+        return Err(invalid(format!("job {job} made no draws that could be continued: submit it anew")));
+    }
+    let ended: Ended = serde_json::from_str(&status.result_json).map_err(|e| {
+        Fault::new(ErrorCode::Internal, format!("the coordinator's result cannot be read ({e}): it may run another version"))
+    })?;
+    let earlier = || invalid(format!("job {job} ended under a version that kept no last states: submit it anew with more draws"));
+    ended.continuation.ok_or_else(earlier)
+}
+
+fn invalid(message: String) -> Fault {
+    Fault::new(ErrorCode::InvalidInput, message)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn only_what_ended_well_is_continued() {
+        let status = |state: &str, result: &str| JobStatus {
+            job: "j".to_owned(),
+            state: state.to_owned(),
+            result_json: result.to_owned(),
+            ..JobStatus::default()
+        };
+        let whole = r#"{"continuation":{"radii":[0.1],"states":[[0.30000000000000004]]},"more":1}"#;
+        for state in ["finished", "cancelled"] {
+            assert_eq!(continuation(&status(state, whole), "").unwrap().states, [[0.1 + 0.2]]);
+        }
+        for (state, result, word) in [
+            ("running", "", "conclave watch j"),
+            ("paused", "", "is paused"),
+            ("failed", whole, "failed"),
+            ("cancelled", "", "no draws"),
+            ("finished", "{}", "no last states"),
+        ] {
+            let fault = continuation(&status(state, result), "").unwrap_err();
+            assert!(fault.code == ErrorCode::InvalidInput && fault.message.contains(word), "{fault}");
+        }
+    }
+}

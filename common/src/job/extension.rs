@@ -1,0 +1,187 @@
+//! A job that continues a finished one.
+//!
+//! It is a job of its own: what it may spend and every constant of it stand in its file, for owners to consent to.
+
+use serde::{Deserialize, Serialize};
+use toml::{Table, Value};
+
+use super::{JobError, JobSpec, Radius};
+
+/// Where a run ended. Parameters are in the model's order.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Continuation {
+    /// Proposal radii, one per parameter on the unconstrained scale; `None` where the moves were turned away from the coordinates.
+    pub radii: Option<Vec<f64>>,
+    /// The last state of each chain, `[chain][parameter]`, on the scale that priors are declared on.
+    pub states: Vec<Vec<f64>>,
+}
+
+/// What is asked of an extension.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Extension<'a> {
+    /// Id of the job that is continued.
+    pub job: &'a str,
+    /// Where it ended.
+    pub end: &'a Continuation,
+    /// Draws per chain; as many as the job asked for unless given.
+    pub draws: Option<u64>,
+    /// The extension's own budget; as much as the job's unless given.
+    pub epsilon: Option<f64>,
+}
+
+impl Extension<'_> {
+    /// The file of the job that continues the job of this file: the same model and data, chains that start where they ended with the
+    /// radii they ended with, no search, no warm-up, and a seed that follows from the old one and the job's id.
+    ///
+    /// Nothing is rounded: the file gives every starting value back bit for bit.
+    ///
+    /// # Errors
+    /// A run that can't be continued (its moves were turned), another shape than the job's, draws or a budget that no job may ask for.
+    pub fn of(&self, text: &str) -> Result<String, JobError> {
+        let old = JobSpec::parse(text)?;
+        let names = old.model.parameter_names();
+        let states = &self.end.states;
+        if states.len() != old.sampler.chains as usize || states.iter().any(|state| state.len() != names.len()) {
+            return Err(JobError::new(
+                "sampler.starts",
+                "the run's last states do not fit its job: was another version at work?",
+            ));
+        }
+        let Some(radii) = self.end.radii.as_ref().filter(|radii| radii.len() == names.len()) else {
+            let message = "the run turned its moves into axes that a job file can't name, so it can't be extended: submit the job \
+                           anew with more draws, or with rotate = false";
+            return Err(JobError::new("sampler.proposal.rotate", message));
+        };
+        let by_name = |values: &[f64]| -> Table { names.iter().cloned().zip(values.iter().map(|x| Value::Float(*x))).collect() };
+
+        let mut file: Table = text.parse().map_err(|e: toml::de::Error| JobError::new("job", e.to_string()))?;
+        file.insert("extends".to_owned(), self.job.into());
+        let starts = states.iter().map(|state| Value::Table(by_name(state))).collect();
+        let sampler = table(&mut file, "sampler")?;
+        sampler.remove("start");
+        sampler.insert("starts".to_owned(), Value::Array(starts));
+        sampler.insert("draws".to_owned(), whole("sampler.draws", self.draws.unwrap_or(old.sampler.draws))?);
+        sampler.insert("warmup".to_owned(), Value::Integer(0));
+        sampler.insert("locate_share".to_owned(), Value::Float(0.0));
+        sampler.insert("seed".to_owned(), whole("sampler.seed", seed(old.sampler.seed, self.job))?);
+        let proposal = table(sampler, "proposal")?;
+        proposal.remove("rotate");
+        proposal.insert("radius".to_owned(), Value::Table(by_name(radii)));
+        if let Some(epsilon) = self.epsilon {
+            table(&mut file, "privacy")?.insert("epsilon".to_owned(), Value::Float(epsilon));
+        }
+        let written = toml::to_string(&file).map_err(|e| JobError::new("job", e.to_string()))?;
+
+        let new = JobSpec::parse(&written)?;
+        if new.sampler.starts.as_ref() != Some(states) || new.sampler.radius != Radius::Fixed(radii.clone()) {
+            return Err(JobError::new("sampler.starts", "the run's last states can't be written exactly"));
+        }
+        Ok(written)
+    }
+}
+
+fn table<'a>(parent: &'a mut Table, key: &str) -> Result<&'a mut Table, JobError> {
+    let value = parent.entry(key).or_insert_with(|| Value::Table(Table::new()));
+    value.as_table_mut().ok_or_else(|| JobError::new(key, "is not a table"))
+}
+
+fn whole(key: &str, value: u64) -> Result<Value, JobError> {
+    i64::try_from(value).map(Value::Integer).map_err(|_| JobError::new(key, format!("{value} is too great")))
+}
+
+/// A seed other than the old one, that fits TOML's integers: an extension must not repeat the proposals and decisions of its job, nor
+/// those of a job whose seed the analyst counted on by one. FNV-1a over the id; ChaCha's seeding does the mixing.
+fn seed(old: u64, job: &str) -> u64 {
+    let hash =
+        job.bytes().fold(old ^ 0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    match hash >> 1 {
+        seed if seed == old => seed ^ 1,
+        seed => seed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::job::Warmup;
+
+    const ID: &str = "3f0c4a52-9a1e-4bb0-8a3e-0d1f6a7c2b11";
+    const JOB: &str = r#"
+name = "falls"
+parties = ["a", "b"]
+[model]
+kind = "negative_binomial"
+outcome = "falls"
+predictors = ["ward"]
+[columns]
+falls = { min = 0, max = 20 }
+ward = { levels = ["medicine", "surgery"] }
+[sampler]
+chains = 2
+draws = 40
+seed = 7
+proposal = { kind = "componentwise", jitter = 0.2 }
+[privacy]
+epsilon = 3.0
+delta = 1e-6
+"#;
+
+    fn end() -> Continuation {
+        let states = vec![vec![0.1 + 0.2, -1.0 / 3.0, 1e-5 / 7.0 + 0.5], vec![2.0, 5e-324_f64.max(1e-17), 0.7]];
+        Continuation { radii: Some(vec![0.1, 2.0 / 3.0, 1e-3]), states }
+    }
+
+    fn bits(values: &[Vec<f64>]) -> Vec<u64> {
+        values.iter().flatten().map(|x| x.to_bits()).collect()
+    }
+
+    #[test]
+    fn an_extension_is_the_job_from_where_it_ended() {
+        let end = end();
+        let text = Extension { job: ID, end: &end, draws: None, epsilon: None }.of(JOB).unwrap();
+        let (old, new) = (JobSpec::parse(JOB).unwrap(), JobSpec::parse(&text).unwrap());
+        assert_eq!(bits(new.sampler.starts.as_ref().unwrap()), bits(&end.states));
+        assert_eq!(new.sampler.radius, Radius::Fixed(end.radii.clone().unwrap()));
+        assert_eq!((new.sampler.warmup, new.sampler.locate_share, new.sampler.draws), (Warmup::Sweeps(0), 0.0, 40));
+        assert_eq!((new.extends.as_deref(), new.sampler.start.is_none()), (Some(ID), true));
+        assert_ne!(new.sampler.seed, old.sampler.seed);
+        // All else is the old job's.
+        let mut same = new.clone();
+        same.extends = None;
+        same.sampler = old.sampler.clone();
+        assert_eq!(same, old);
+        assert_eq!((new.sampler.proposal, new.sampler.jitter), (old.sampler.proposal, old.sampler.jitter));
+
+        // And of an extension in turn.
+        let again = Extension { job: "another", end: &end, draws: Some(9), epsilon: Some(0.5) }.of(&text).unwrap();
+        let third = JobSpec::parse(&again).unwrap();
+        assert_eq!((third.sampler.draws, third.privacy.budget.epsilon, third.extends.as_deref()), (9, 0.5, Some("another")));
+        assert!(third.sampler.seed != new.sampler.seed && third.sampler.seed != old.sampler.seed);
+    }
+
+    #[test]
+    fn a_result_gives_its_states_back_bit_for_bit() {
+        let end = end();
+        let read: Continuation = serde_json::from_str(&serde_json::to_string(&end).unwrap()).unwrap();
+        assert_eq!(bits(&read.states), bits(&end.states));
+    }
+
+    #[test]
+    fn what_cannot_be_continued_says_why() {
+        let turned = Continuation { radii: None, ..end() };
+        let short = Continuation { states: vec![vec![0.0; 3]], ..end() };
+        let outside = Continuation { states: vec![vec![0.0, 2e3, 1.0]; 2], ..end() };
+        let whole = end();
+        for (end, draws, epsilon, key, word) in [
+            (&turned, None, None, "sampler.proposal.rotate", "turned its moves"),
+            (&short, None, None, "sampler.starts", "do not fit"),
+            (&outside, None, None, "sampler.starts[0].ward[surgery]", "outside"),
+            (&whole, Some(0), None, "sampler.draws", "between 1"),
+            (&whole, None, Some(0.0), "privacy.epsilon", "positive"),
+        ] {
+            let error = Extension { job: ID, end, draws, epsilon }.of(JOB).unwrap_err();
+            assert!(error.key == key && error.message.contains(word), "{error}");
+        }
+    }
+}
