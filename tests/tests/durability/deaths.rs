@@ -37,7 +37,18 @@ fn killed_at_some_calls() {
 #[test]
 #[ignore = "heavy: run by .ci/run"]
 fn killed_at_every_call() {
-    Case::short().iter().chain(&Case::again()).for_each(|case| at_calls(case, 1));
+    Case::short().iter().for_each(|case| at_calls(case, 1));
+}
+
+#[test]
+#[ignore = "heavy: run by .ci/run"]
+fn killed_at_every_call_of_a_second_life() {
+    Case::again().iter().for_each(|case| at_calls(case, 1));
+}
+
+#[test]
+#[ignore = "heavy: run by .ci/run"]
+fn killed_before_every_call_while_the_log_is_copied() {
     Case::long().iter().for_each(|case| at_calls(case, 2));
 }
 
@@ -133,8 +144,9 @@ fn killed_at_a_few_random_moments() {
     both(20, 1);
 }
 
+/// Five hundred in each mode.
 #[test]
 #[ignore = "heavy: run by .ci/run"]
 fn killed_at_a_thousand_random_moments() {
-    both(1000, 3);
+    both(500, 3);
 }

@@ -309,10 +309,10 @@ fn a_few_thousand_random_operations() {
     both(4_000, 1);
 }
 
-/// `CONCLAVE_OPERATIONS` makes it another number than a hundred thousand in each mode.
+/// `CONCLAVE_OPERATIONS` makes it another number than ten thousand in each mode.
 #[test]
 #[ignore = "heavy: run by .ci/run"]
 fn many_random_operations() {
     let operations = std::env::var("CONCLAVE_OPERATIONS").ok().and_then(|n| n.parse().ok());
-    both(operations.unwrap_or(100_000), 2);
+    both(operations.unwrap_or(10_000), 2);
 }
