@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use conclave_common::job::JobSpec;
 use conclave_common::mechanism::{LatticeSum, STEP, Sensitivity};
-use conclave_common::model::{Model, ModelData, Step, contribution};
+use conclave_common::model::{ExponentialFamily, Model, ModelData, Step, contribution};
 use conclave_proto::convert::{AnswerStatus, query_from_wire};
 use conclave_proto::v1;
 
@@ -104,6 +104,9 @@ pub(crate) struct NanNotClamped(pub(crate) Box<dyn Model>);
 /// A model that reports to a test when it reads the records.
 pub(crate) struct Watched(pub(crate) Box<dyn Model>, pub(crate) Box<dyn Fn() + Send + Sync>);
 
+/// A model whose kernel panics on the outcome it is told.
+pub(crate) struct Panics(pub(crate) Box<dyn Model>, pub(crate) f64);
+
 macro_rules! as_inner {
     () => {
         fn parameter_names(&self) -> &[String] {
@@ -167,5 +170,35 @@ impl Model for Watched {
     fn lattice_sums(&self, data: &ModelData, steps: &[Step<'_>]) -> Vec<LatticeSum> {
         self.1();
         self.0.lattice_sums(data, steps)
+    }
+}
+
+impl Model for Panics {
+    as_inner!();
+    fn bound(&self, from: &[f64], to: &[f64]) -> f64 {
+        self.0.bound(from, to)
+    }
+    fn exponential_family(&self) -> Option<&dyn ExponentialFamily> {
+        Some(self)
+    }
+    fn lattice_sums(&self, data: &ModelData, steps: &[Step<'_>]) -> Vec<LatticeSum> {
+        assert!(!data.outcome.contains(&self.1), "planted");
+        self.0.lattice_sums(data, steps)
+    }
+}
+
+impl ExponentialFamily for Panics {
+    fn ranges(&self) -> Vec<(f64, f64)> {
+        self.0.exponential_family().expect("a family").ranges()
+    }
+    fn natural(&self, theta: &[f64]) -> Vec<f64> {
+        self.0.exponential_family().expect("a family").natural(theta)
+    }
+    fn log_normaliser(&self, theta: &[f64]) -> f64 {
+        self.0.exponential_family().expect("a family").log_normaliser(theta)
+    }
+    fn statistic_sum(&self, data: &ModelData, component: usize, step: f64, limits: (i64, i64)) -> LatticeSum {
+        assert!(!data.outcome.contains(&self.1), "planted");
+        self.0.exponential_family().expect("a family").statistic_sum(data, component, step, limits)
     }
 }

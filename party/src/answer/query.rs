@@ -1,16 +1,14 @@
 //! Answering one message: all of its chains, or none.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use conclave_common::accounting::{Adjacency, PrivacyUnit};
 use conclave_common::job::JobSpec;
-use conclave_common::mechanism::{LatticeSum, QueryKind, SumCache};
-use conclave_common::model::{Model, ModelData, Question, Step};
+use conclave_common::mechanism::{QueryKind, SumCache};
+use conclave_common::model::{Model, ModelData, Question, StatisticGrid, Step};
 use conclave_common::sampler::Query;
 use conclave_proto::convert::{Answer, AnswerStatus, answer_to_wire, query_from_wire};
 use conclave_proto::v1;
 
-use super::sums::sums;
+use super::sums::{guarded, sums};
 use super::{ActiveJob, Answerer, LONGEST_WORD};
 use crate::data::MAX_UNPUBLISHED_UNITS;
 use crate::ledger::{ChargeOutcome, Grant, LedgerError, QueryContent, QueryKey, Recorded, Refusal};
@@ -172,19 +170,20 @@ fn step<'a>(active: &ActiveJob, unit: PrivacyUnit, query: &'a Query, armed: &Arm
     Step { centre, count_clipped, ..Step::new(from, to, sensitivity) }
 }
 
-/// The sums that Algorithm 3 asks for; none for another algorithm or where they would not be released. Should a kernel panic, it is as
-/// if the shard were empty.
+/// The sums that Algorithm 3 asks for; none for another algorithm or where they would not be released. A unit of privacy on which a
+/// kernel panics contributes 0, as to a ratio.
 pub(super) fn statistics(model: &dyn Model, spec: &JobSpec, unit: PrivacyUnit, data: &ModelData) -> SumCache {
-    let sum = |data: &ModelData, component: u32| {
+    let grid = |component: u32| {
         let question = Question::new(model, spec, unit, QueryKind::Statistic { component }, (&[], &[])).ok()?;
-        let (grid, family) = (question.grid()?, model.exponential_family()?);
-        question.sum_fits(data.units()).then(|| family.statistic_sum(data, component as usize, grid.step, grid.limits))
+        question.grid().filter(|_| question.sum_fits(data.units()))
     };
-    let all = |data: &ModelData| (0..QueryKind::MAX_COMPONENTS).map_while(|component| sum(data, component)).collect();
-    let sums: Vec<LatticeSum> = catch_unwind(AssertUnwindSafe(|| all(data)))
-        .or_else(|_| catch_unwind(AssertUnwindSafe(|| all(&data.emptied()))))
-        .unwrap_or_default();
-    SumCache::new(sums)
+    let grids: Vec<_> = (0..QueryKind::MAX_COMPONENTS).map_while(grid).collect();
+    let Some(family) = model.exponential_family().filter(|_| !grids.is_empty()) else { return SumCache::new(Vec::new()) };
+    let sums = guarded(data, &|data: &ModelData| {
+        let sum = |(component, grid): (usize, &StatisticGrid)| family.statistic_sum(data, component, grid.step, grid.limits);
+        grids.iter().enumerate().map(sum).collect()
+    });
+    SumCache::new(sums.unwrap_or_default())
 }
 
 fn refused(job: &str, iteration: u64, refusal: Refusal) -> AnswerStatus {
@@ -202,4 +201,33 @@ fn refused(job: &str, iteration: u64, refusal: Refusal) -> AnswerStatus {
 
 fn halted(_: LedgerError) -> AnswerStatus {
     AnswerStatus::Halted
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use conclave_common::mechanism::LatticeSum;
+    use conclave_common::model;
+
+    use super::*;
+    use crate::answer::fault::Panics;
+    use crate::testing::MEAN_TOML;
+
+    /// Algorithm 3's sums go without the record that a kernel panics on, and keep the others: an empty shard in their place would move
+    /// the sum by more than was charged.
+    #[test]
+    fn a_statistic_loses_no_more_than_the_record_that_panics() {
+        let spec = JobSpec::parse(&MEAN_TOML.replace("\"penalty\"", "\"penalty-exp-family\"")).unwrap();
+        let data = |outcome: &[f64]| ModelData { outcome: outcome.to_vec(), ..ModelData::default() };
+        let sums = |model: &dyn Model, data: &ModelData| -> Vec<i64> {
+            let cache = statistics(model, &spec, PrivacyUnit::default(), data);
+            (0..).map_while(|at| cache.sum(at)).map(LatticeSum::open_for_test).collect()
+        };
+        let (whole, without) = (data(&[170.0, 181.5, 164.0]), data(&[170.0, 164.0]));
+        let (sound, panics) = (model::build(&spec), Panics(model::build(&spec), 181.5));
+        let expected = sums(sound.as_ref(), &without);
+        assert!(!expected.is_empty() && expected != sums(sound.as_ref(), &data(&[])));
+        assert_eq!(sums(&panics, &whole), expected);
+        assert_eq!(sums(&panics, &without), expected);
+    }
 }

@@ -8,7 +8,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use conclave_common::mechanism::LatticeSum;
-use conclave_common::model::{Model, ModelData, Persons, Step};
+use conclave_common::model::{ModelData, Persons, Step};
 use conclave_proto::convert::AnswerStatus;
 
 use super::ActiveJob;
@@ -21,29 +21,26 @@ pub(super) fn sums(active: &ActiveJob, steps: &[Step<'_>]) -> Result<Vec<Lattice
     if steps.is_empty() {
         return Ok(Vec::new());
     }
-    let empty = active.data.emptied();
-    guarded(active.model.as_ref(), (&active.data, &empty), steps)
+    guarded(&active.data, &|data: &ModelData| active.model.lattice_sums(data, steps)).ok_or(AnswerStatus::Halted)
 }
 
-fn guarded(
-    model: &dyn Model,
-    (data, empty): (&ModelData, &ModelData),
-    steps: &[Step<'_>],
-) -> Result<Vec<LatticeSum>, AnswerStatus> {
-    if let Some(sums) = attempt(model, data, steps) {
-        return Ok(sums);
+/// What `sums` gives for the shard without the units on which it panics; none where it panics on an empty shard.
+pub(super) fn guarded(data: &ModelData, sums: &impl Fn(&ModelData) -> Vec<LatticeSum>) -> Option<Vec<LatticeSum>> {
+    halved(data, &data.emptied(), sums)
+}
+
+fn halved(data: &ModelData, empty: &ModelData, sums: &impl Fn(&ModelData) -> Vec<LatticeSum>) -> Option<Vec<LatticeSum>> {
+    let attempt = |data: &ModelData| catch_unwind(AssertUnwindSafe(|| sums(data))).ok();
+    if let Some(sums) = attempt(data) {
+        return Some(sums);
     }
     let units = data.units() as usize;
     if units < 2 {
-        return attempt(model, empty, steps).ok_or(AnswerStatus::Halted);
+        return attempt(empty);
     }
-    let lower = guarded(model, (&part(data, 0, units / 2), empty), steps)?;
-    let upper = guarded(model, (&part(data, units / 2, units), empty), steps)?;
-    Ok(lower.into_iter().zip(upper).map(|(a, b)| a.merge(b)).collect())
-}
-
-fn attempt(model: &dyn Model, data: &ModelData, steps: &[Step<'_>]) -> Option<Vec<LatticeSum>> {
-    catch_unwind(AssertUnwindSafe(|| model.lattice_sums(data, steps))).ok()
+    let lower = halved(&part(data, 0, units / 2), empty, sums)?;
+    let upper = halved(&part(data, units / 2, units), empty, sums)?;
+    Some(lower.into_iter().zip(upper).map(|(a, b)| a.merge(b)).collect())
 }
 
 /// The units from `from` to `to`, with their records.
@@ -90,5 +87,24 @@ mod tests {
         assert_eq!(half.outcome, [2.0, 3.0, 4.0, 5.0, 6.0]);
         assert_eq!(half.persons.unwrap().ends(), [1, 5]);
         assert_eq!(part(&data(None), 0, 0).records(), 0);
+    }
+
+    /// A kernel that panics on some records loses those alone; one that always panics gives nothing.
+    #[test]
+    fn only_the_units_that_a_kernel_panics_on_are_left_out() {
+        let sum = |bad: [f64; 2]| {
+            move |data: &ModelData| {
+                assert!(!data.outcome.iter().any(|y| bad.contains(y)), "planted");
+                vec![LatticeSum::from_units_for_test(data.outcome.iter().sum::<f64>() as i64)]
+            }
+        };
+        let open = |sums: Option<Vec<LatticeSum>>| sums.map(|sums| sums.into_iter().map(LatticeSum::open_for_test).collect());
+        assert_eq!(open(guarded(&data(None), &sum([-1.0; 2]))), Some(vec![21]));
+        assert_eq!(open(guarded(&data(None), &sum([6.0, 2.0]))), Some(vec![13]));
+        // With the record 4 goes its person, who has the records 3 to 6.
+        let persons = Persons::new(vec![2, 3, 7], 4);
+        assert_eq!(open(guarded(&data(persons), &sum([4.0; 2]))), Some(vec![3]));
+        let never = |_: &ModelData| -> Vec<LatticeSum> { panic!("planted") };
+        assert_eq!(open(guarded(&data(None), &never)), None::<Vec<i64>>);
     }
 }
