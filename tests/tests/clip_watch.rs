@@ -68,8 +68,8 @@ fn a_clip_that_bites_does_not_pass_silently() {
 fn an_ample_clip_is_right_and_silent() {
     let data = banana(4000, 33);
     let (taus, _) = scales(4000);
-    let sampler = "chains = 4\ndraws = 25000\nseed = 4\nwarmup = 500\nstart = { theta_1 = 0.0, theta_2 = 3.0 }\n\
-                   proposal = { kind = \"guided\", radius = { theta_1 = 0.05, theta_2 = 0.25 } }\nlocate_share = 0";
+    let sampler = "chains = 4\ndraws = 150000\nseed = 44\nwarmup = 500\nstart = { theta_1 = 0.0, theta_2 = 3.0 }\n\
+                   proposal = { kind = \"guided\", radius = { theta_1 = 0.025, theta_2 = 0.25 } }\nlocate_share = 0";
     let mut federation = Federation::new(banana_job(4000, 15.0, 400.0, sampler), vec![shard(&data)], 34);
     federation.budget = f64::INFINITY;
     let run = federation.run();
