@@ -184,7 +184,8 @@ fn reply_times_do_not_tell_records_or_noise_apart() {
     assert!(!off.alike(), "20 µs were planted and not found");
     let records = run("records", 1.0, [Asked::new("a", 1.0), Asked::new("b", 1.0)], Some(DELAY), None);
     assert!(records.alike());
-    let noise = run("noise", 0.25, [Asked::new("a", 0.001), Asked::new("b", 100_000.0)], Some(DELAY), None);
+    // The quietest noise of which the budget holds so many draws.
+    let noise = run("noise", 0.25, [Asked::new("a", 0.1), Asked::new("b", 100_000.0)], Some(DELAY), None);
     assert!(noise.alike());
 }
 
