@@ -118,7 +118,7 @@ fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
 /// # Errors
 /// The first thing that is wrong, with the remedy.
 pub(crate) fn prepare(config: &PartyConfig) -> Result<Answerer, StartError> {
-    load_identity(&config.identity, &config.key, &config.name)?;
+    crate::expiry::warn(&load_identity(&config.identity, &config.key, &config.name)?);
     let shard = Shard::load(&config.data, config.policy.columns.as_deref())?;
     tracing::info!("{}: {} records read, {} rows left out", shard.file().display(), shard.records(), shard.dropped());
     match config.budget.unit.records_per_person() {
@@ -180,6 +180,7 @@ pub async fn run_with(
     let decisions = ConsentStore::open(&config.ledger)?;
     let (desk, thread) = thread::start(answerer).map_err(|e| StartError::System(format!("no thread: {e}")))?;
     let watcher = tokio::spawn(watch_decisions(decisions, desk.clone()));
+    let expiry = tokio::spawn(crate::expiry::watch(config.identity.clone(), config.key.clone()));
     let mut link = Link {
         presence,
         party: config.name,
@@ -204,6 +205,7 @@ pub async fn run_with(
         }
     };
     drop(link);
+    expiry.abort();
     // It holds a desk, without which the answering thread ends.
     watcher.abort();
     let _ = watcher.await;

@@ -10,6 +10,7 @@ mod cli;
 pub mod config;
 pub mod consent;
 mod daemon;
+mod expiry;
 pub mod data;
 pub mod ledger;
 mod link;

@@ -187,8 +187,12 @@ pub fn summarise(certificate_pem: &str) -> Result<CertificateSummary, Fault> {
 /// # Errors
 /// [`ErrorCode::InvalidInput`] where it does not parse.
 pub fn not_after(certificate_pem: &str) -> Result<SystemTime, Fault> {
-    let der = certificate_der(certificate_pem)?;
-    let (_, parsed) = X509Certificate::from_der(&der).map_err(|e| input("the certificate cannot be read", &e))?;
+    last_moment(&certificate_der(certificate_pem)?)
+}
+
+/// As [`not_after`], of a certificate in DER.
+pub(crate) fn last_moment(der: &CertificateDer<'_>) -> Result<SystemTime, Fault> {
+    let (_, parsed) = X509Certificate::from_der(der).map_err(|e| input("the certificate cannot be read", &e))?;
     let seconds = u64::try_from(parsed.validity().not_after.timestamp()).unwrap_or_default();
     Ok(SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(seconds))
 }

@@ -102,6 +102,11 @@ impl IdentityDir {
         &self.certificate_pem
     }
 
+    /// The CA's certificates, PEM.
+    pub(super) fn ca_pem(&self) -> &str {
+        &self.ca_pem
+    }
+
     pub(super) fn signing_key(&self) -> Result<Arc<dyn rustls::sign::SigningKey>, Fault> {
         super::sign::load_key(private_key(&self.key_file, &self.key_pem)?)
             .map_err(|e| file_fault(&self.key_file, &format!("cannot be used: {e}")))

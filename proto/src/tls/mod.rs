@@ -6,12 +6,14 @@
 //! the server.
 
 mod connect;
+mod expiry;
 mod explain;
 mod folder;
 mod sign;
 mod verifier;
 
 pub use connect::{connect, connect_unless_revoked};
+pub use expiry::{EXPIRY_WARNING, Expires, days_until, ends_soon};
 pub use explain::explain_in_chain;
 pub use folder::IdentityDir;
 pub use sign::{Signature, check_certificate, verify};
