@@ -30,7 +30,10 @@ impl IdentityDir {
     pub fn expires(&self) -> Result<Expires, Fault> {
         let (certificate, ca) = (ends(self.certificate_pem()), ends(self.ca_pem()));
         let missing = |file: &str| {
-            Fault::new(ErrorCode::InvalidInput, format!("{} holds no certificate that can be read", self.folder().join(file).display()))
+            Fault::new(
+                ErrorCode::InvalidInput,
+                format!("{} holds no certificate that can be read", self.folder().join(file).display()),
+            )
         };
         Ok(Expires {
             certificate: certificate.and_then(|all| all.into_iter().min()).ok_or_else(|| missing(super::folder::CERTIFICATE))?,
