@@ -149,6 +149,7 @@ fn as_json(job: &JobStatus) -> serde_json::Value {
         "acceptance_rate": job.acceptance_rate,
         "seconds": job.seconds,
         "waiting_for": job.waiting_for,
+        "waiting_since": (job.waiting_since_unix_ms > 0).then(|| moment(job.waiting_since_unix_ms)),
         "awaiting_consent": job.awaiting_consent,
         "waiting_reason": job.waiting_reason,
         "error_code": job.error_code,

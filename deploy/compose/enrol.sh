@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes the consortium's CA and signs whoever has no certificate yet.
 set -eu
-conclave=/out/conclave
+conclave=/usr/local/bin/conclave
 if [ ! -e /ca/ca-key.pem ]; then $conclave ca init --name "Compose demo" --out /ca; fi
 cd /members
 [ -e coordinator/request.pem ] || $conclave ca request coordinator main --host coordinator --out coordinator

@@ -8,4 +8,4 @@ if [ -e /keys/key.pem ]; then
   echo "party $party has a key and no ledger: restore the volume $party-state" >&2
   exit 1
 fi
-exec /out/conclave-party init --config "/etc/conclave/$party/party.toml"
+exec /usr/local/bin/conclave-party init --config "/etc/conclave/$party/party.toml"

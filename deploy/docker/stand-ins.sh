@@ -5,24 +5,29 @@
 #   conclave-build-base      Debian with a C compiler and Rust
 #   conclave-runtime-base    the C library and CA certificates, a user without rights, no shell
 #
-# Needs root, debootstrap and a Rust toolchain of rustup's. Takes about two minutes; does nothing where both images are there.
+# Needs root, Debian or one of its kin, and a Rust toolchain of rustup's. Takes about two minutes; does nothing where both images are
+# there with this toolchain.
 set -euo pipefail
 
-have() { docker image inspect "$1" > /dev/null 2>&1; }
-if have conclave-build-base && have conclave-runtime-base; then exit 0; fi
+rust=$(rustc --version)
+made_with() { docker image inspect --format '{{ index .Config.Labels "rust" }}' "$1" 2> /dev/null || true; }
+if [ "$(made_with conclave-build-base)" = "$rust" ] && [ "$(made_with conclave-runtime-base)" = "$rust" ]; then exit 0; fi
 
+if ! command -v debootstrap > /dev/null; then
+  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends debootstrap > /dev/null
+fi
 suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
+import() { docker import --change "LABEL rust=\"$rust\"" "$@" > /dev/null; }
 
 debootstrap --variant=minbase --include=gcc,libc6-dev,ca-certificates "$suite" "$root/build" > "$root/log" 2>&1 \
   || { tail -20 "$root/log" >&2; exit 1; }
 rm -rf "$root"/build/var/cache/apt/archives "$root"/build/var/lib/apt/lists "$root"/build/usr/share/{doc,man,locale}
 
-mkdir -p "$root/runtime"/{etc/ssl/certs,lib64,lib/x86_64-linux-gnu,tmp,home/nonroot}
-chmod 1777 "$root/runtime/tmp"
 libraries=/lib/$(gcc -print-multiarch)
-mkdir -p "$root/runtime$libraries"
+mkdir -p "$root/runtime"/{etc/ssl/certs,lib64,tmp,home/nonroot} "$root/runtime$libraries"
+chmod 1777 "$root/runtime/tmp"
 for library in libc.so.6 libm.so.6 libgcc_s.so.1 libresolv.so.2 libnss_dns.so.2 libnss_files.so.2; do
   cp -L "$root/build$libraries/$library" "$root/runtime$libraries/"
 done
@@ -33,10 +38,12 @@ cp -L "$root/build/etc/ssl/certs/ca-certificates.crt" "$root/runtime/etc/ssl/cer
 echo 'nonroot:x:65532:65532::/home/nonroot:/sbin/nologin' > "$root/runtime/etc/passwd"
 echo 'nonroot:x:65532:' > "$root/runtime/etc/group"
 echo 'hosts: files dns' > "$root/runtime/etc/nsswitch.conf"
-tar -C "$root/runtime" -c . | docker import - conclave-runtime-base > /dev/null
+tar -C "$root/runtime" -c . | import - conclave-runtime-base
 
 toolchain=$(rustc --print sysroot)
 mkdir -p "$root/build/usr/local/rust"
 tar -C "$toolchain" --exclude share/doc -c . | tar -C "$root/build/usr/local/rust" -x
-tar -C "$root/build" -c . | docker import \
-  --change 'ENV PATH=/usr/local/rust/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' - conclave-build-base > /dev/null
+# A build trusts whom this machine trusts: crates may come through a proxy with a CA of its own.
+cp -L /etc/ssl/certs/ca-certificates.crt "$root/build/etc/ssl/certs/ca-certificates.crt"
+tar -C "$root/build" -c . \
+  | import --change 'ENV PATH=/usr/local/rust/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' - conclave-build-base

@@ -49,7 +49,7 @@ enum Command {
     /// Try the claimed privacy on made-up records: a lower bound on what is given, beside what is claimed.
     Audit(audit::AuditArgs),
     /// Show whether the party runs and is attached, its jobs, its budget, and what to beware of.
-    Status(Common),
+    Status(status::StatusArgs),
     /// List the jobs that were asked of this party, and where they stand.
     Jobs(Common),
     /// Show what a job asks and its worst case, and let it run.
@@ -109,7 +109,7 @@ pub fn cli_main<I: IntoIterator<Item = OsString>>(args: I) -> ExitCode {
         Command::Unlock(args) => ledger::unlock(&args),
         Command::Refresh(args) => ledger::refresh(&args),
         Command::Audit(args) => audit::audit(&args),
-        Command::Status(common) => status::status(&common),
+        Command::Status(args) => status::status(&args),
         Command::Jobs(common) => jobs::jobs(&common),
         Command::Approve(args) => decide::approve(&args),
         Command::Reject(args) => decide::reject(&args),

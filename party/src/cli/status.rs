@@ -2,7 +2,9 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use clap::Args;
 use conclave_proto::ca;
+use conclave_proto::error::{ErrorCode, Fault};
 use serde_json::json;
 
 use super::{Common, jobs, load, print, print_json};
@@ -19,8 +21,20 @@ const SOON: Duration = Duration::from_secs(30 * 86_400);
 /// A budget of which this share is spent earns a warning.
 const NEARLY_SPENT: f64 = 0.9;
 
-pub(super) fn status(common: &Common) -> Result<(), StartError> {
-    let config = load(common)?;
+#[derive(Debug, Args)]
+pub(super) struct StatusArgs {
+    #[command(flatten)]
+    common: Common,
+    /// Say only whether the party runs and is attached, and end with 4 where it is not: for health checks.
+    #[arg(long)]
+    attached: bool,
+}
+
+pub(super) fn status(args: &StatusArgs) -> Result<(), StartError> {
+    let config = load(&args.common)?;
+    if args.attached {
+        return health(&config, args.common.json);
+    }
     let ledger = report_kept(&config.keeping());
     let jobs = if ledger.is_ok() { all(&config.ledger)? } else { Vec::new() };
     let daemon = running(&config.ledger);
@@ -37,7 +51,7 @@ pub(super) fn status(common: &Common) -> Result<(), StartError> {
     }
     warnings.extend(bounds(&config, &jobs));
     let waiting = jobs.iter().filter(|job| job.state() == State::Awaiting).count();
-    if common.json {
+    if args.common.json {
         return print_json(&json!({
             "party": config.name,
             "running": daemon.is_some(),
@@ -79,6 +93,19 @@ pub(super) fn status(common: &Common) -> Result<(), StartError> {
         print(&format!("warning: {warning}"))?;
     }
     Ok(())
+}
+
+/// Asks the daemon's own file and nothing else: a check that comes every few seconds must not read ledger or data.
+fn health(config: &PartyConfig, json: bool) -> Result<(), StartError> {
+    let daemon = running(&config.ledger);
+    let line = format!("{}: {}", config.name, attached(daemon.as_ref(), config));
+    let good = daemon.as_ref().and_then(Option::as_ref).is_some_and(|p| p.attached);
+    if json {
+        print_json(&json!({ "party": config.name, "running": daemon.is_some(), "attached": good }))?;
+    } else if good {
+        print(&line)?;
+    }
+    if good { Ok(()) } else { Err(StartError::Identity(Fault::new(ErrorCode::Unreachable, line))) }
 }
 
 fn attached(daemon: Option<&Option<Presence>>, config: &PartyConfig) -> String {

@@ -1,0 +1,264 @@
+#!/usr/bin/env python3
+"""Runs the demo of deploy/docker-compose.yml, then three jobs that are disturbed in the middle: a party's network cut for 60 s, the
+coordinator restarted, a party killed.
+
+No two runs of a job have the same draws: noise comes from the operating system and can't be seeded, nor must it. What is the same is what
+follows from the answers: draws are a function of the job, its seed and the parties' releases. A disturbance has therefore left the draws of an
+undisturbed run if the run went to its end, every question was answered and charged once, what the coordinator used is what the parties' ledgers
+say they gave, and proposals, decisions and draws follow from it bit for bit. The first three are checked here from the coordinator's
+log and the ledgers; the last by each party, with `conclave-party verify`.
+"""
+import json
+import os
+import re
+import shutil
+import sqlite3
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PROJECT = f"conclave-ci-{os.getpid()}"
+PARTIES = {"a": "hospital-a", "b": "hospital-b", "c": "hospital-c"}
+CUT_SECONDS = 60
+WAITED_FOR_LONGEST = 240
+
+
+def run(*command, check=True, **options):
+    done = subprocess.run(command, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+    if check and done.returncode != 0:
+        sys.exit(f"{' '.join(command)}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
+    return done
+
+
+def compose(*arguments, **options):
+    return run(*COMPOSE, "-p", PROJECT, "-f", "deploy/docker-compose.yml", *arguments, **options)
+
+
+COMPOSE = ["docker", "compose"] if run("docker", "compose", "version", check=False).returncode == 0 else ["docker-compose"]
+
+
+def containers(service):
+    """Its container and, while it is in one, its address in each network."""
+    ids = compose("ps", "-q", service).stdout.split()
+    assert len(ids) == 1, f"{service}: {ids}"
+    return ids[0]
+
+
+def inspect(container):
+    return json.loads(run("docker", "inspect", container).stdout)[0]
+
+
+def addresses(container):
+    """Network without the project's name, address."""
+    networks = inspect(container)["NetworkSettings"]["Networks"]
+    return {name.removeprefix(PROJECT + "_"): network["IPAddress"] for name, network in networks.items()}
+
+
+def analyst(*arguments):
+    """Runs the analyst's command line in a container of its own, as Alice."""
+    return run(
+        "docker", "run", "--rm", "--network", f"{PROJECT}_analyst", "--volume", f"{PROJECT}_analyst-identity:/identity:ro",
+        "--volume", f"{ROOT}/deploy/compose/job.toml:/job.toml:ro", "--env", "CONCLAVE_COORDINATOR=https://coordinator:8443",
+        "--env", "CONCLAVE_IDENTITY=/identity", "conclave", *arguments,
+    ).stdout
+
+
+def party(service, *arguments, check=True):
+    command = ["docker", "exec", containers(service), "/usr/local/bin/conclave-party", *arguments]
+    return run(*command, "--config", f"/etc/conclave/{service}/party.toml", check=check)
+
+
+def status(job):
+    return next(found for found in json.loads(analyst("jobs", "--json"))["jobs"] if found["job"] == job)
+
+
+def wait(job, what, condition):
+    """Asks until `condition` holds of the job's status, and gives that status."""
+    ends = time.monotonic() + WAITED_FOR_LONGEST
+    while time.monotonic() < ends:
+        now = status(job)
+        if condition(now):
+            return now
+        assert now["state"] not in ("failed", "cancelled"), f"waited for {what}: {now}"
+        assert now["state"] != "finished", f"waited for {what}, and the job is over: make it longer. {now}"
+        time.sleep(0.2)
+    sys.exit(f"job {job}: waited {WAITED_FOR_LONGEST} s for {what}: {status(job)}")
+
+
+# What is looked at.
+
+def look_at_networks():
+    """A party reaches the coordinator in its own network and nobody else: neither another party nor the coordinator's other addresses."""
+    coordinator = addresses(containers("coordinator"))
+    assert sorted(coordinator) == ["a", "analyst", "b", "c"], coordinator
+    for service in PARTIES:
+        own = containers(service)
+        assert list(addresses(own)) == [service]
+        process = inspect(own)["State"]["Pid"]
+        others = {f"{s}'s party": addresses(containers(s))[s] for s in PARTIES if s != service}
+        others |= {f"the coordinator in network {n}": address for n, address in coordinator.items() if n != service}
+        assert reached(process, coordinator[service], 8443) == "open", service
+        for name, address in others.items():
+            assert reached(process, address, 8443) == "no way", f"{service} can reach {name}"
+    print("networks: each party reaches the coordinator and nobody else")
+
+
+def reached(process, address, port):
+    """Tries a TCP connection from within a container's network: a refusal would be an answer too, and so a way."""
+    probe = (
+        "import socket,sys\n"
+        "try: socket.create_connection((sys.argv[1], int(sys.argv[2])), 2).close(); print('open')\n"
+        "except ConnectionRefusedError: print('refused')\n"
+        "except OSError: print('no way')\n"
+    )
+    done = run("nsenter", "--net", "--target", str(process), sys.executable, "-c", probe, address, str(port))
+    return done.stdout.strip()
+
+
+def look_at_confinement():
+    for service in [*PARTIES, "coordinator"]:
+        found = inspect(containers(service))
+        host = found["HostConfig"]
+        assert host["ReadonlyRootfs"] and host["CapDrop"] == ["ALL"] and not host["Privileged"], service
+        assert found["Config"]["User"] == "65532:65532", found["Config"]["User"]
+        volumes = {m["Name"] for m in found["Mounts"] if m["Type"] == "volume"}
+        others = {f"{PROJECT}_{p}-{kind}" for p in PARTIES if p != service for kind in ("identity", "keys", "state")}
+        assert not volumes & others, f"{service} holds another's volume: {volumes & others}"
+    print("containers: read-only, no capability, no user's rights, no volume of another's")
+
+
+def log_of(job):
+    """The coordinator's log of a job that has ended: its parties, and of each round every party's releases."""
+    folder = tempfile.mkdtemp()
+    try:
+        run("docker", "cp", f"{containers('coordinator')}:/state/.", folder)
+        database = sqlite3.connect(os.path.join(folder, "coordinator.sqlite"))
+        key, ended, draws = database.execute("SELECT key, iterations, draws FROM jobs WHERE id = ?", [job]).fetchone()
+        parties = [name for (name,) in database.execute("SELECT party FROM job_parties WHERE job = ? ORDER BY position", [key])]
+        rounds = {}
+        for iteration, blob in database.execute("SELECT iteration, releases FROM rounds WHERE job = ?", [key]):
+            numbers = struct.unpack(f"<{len(blob) // 8}q", blob)
+            each = len(numbers) // len(parties)
+            rounds[iteration] = {name: list(numbers[i * each:(i + 1) * each]) for i, name in enumerate(parties)}
+        database.close()
+        return ended, draws, rounds
+    finally:
+        shutil.rmtree(folder)
+
+
+def look_at_books(job, result):
+    """Every question answered once, charged once, and used as it was given."""
+    ended, draws, rounds = log_of(job)
+    asked = status(job)["draws_asked"]
+    assert result["stopped_by"] == "draws" and draws == asked, f"{draws} of {asked} draws, stopped by {result['stopped_by']}"
+    # A round's number is its own: where the search for the mode ends early, numbers are left out.
+    assert len(rounds) > 100 and ended == result["iterations"], (len(rounds), ended, result["iterations"])
+    for service, name in PARTIES.items():
+        releases = json.loads(party(service, "ledger", "--json", "--job", job).stdout)["releases"]
+        given = {}
+        total = None
+        for release in releases:
+            question = (release["iteration"], release["chain"])
+            assert question not in given, f"{name}: two charges for {question}"
+            assert release["released"] is not None and release["attempt"] == 0 and release["charge"] > 0, release
+            # The running total grows by this charge and nothing else: none was made and lost between.
+            grown = None if total is None else release["running_total"] - total
+            assert grown is None or abs(grown - release["mu_squared"]) <= 1e-12, (name, question, grown)
+            total = release["running_total"]
+            given[question] = release["released"]
+        used = {(i, chain): number for i, of in rounds.items() for chain, number in enumerate(of[name])}
+        assert used == given, f"{name}: {len(used.items() ^ given.items())} answers differ between the log and the ledger"
+        said = next(p for p in result["parties"] if p["name"] == name)
+        assert said["queries"] == len(given), (said, len(given))
+        party(service, "verify", job) if VERIFY else None
+    numbers = sum(len(numbers) for of in rounds.values() for numbers in of.values())
+    print(f"books: {len(rounds)} rounds, {numbers} answers, each charged once, in ledger and log alike" + (", replayed by all" if VERIFY else ""))
+
+
+# What is done to a job in its middle.
+
+def cut_the_network(job, before):
+    network = f"{PROJECT}_b"
+    container = containers("b")
+    run("docker", "network", "disconnect", network, container)
+    cut = time.monotonic()
+    paused = wait(job, "the cut to be noticed", lambda s: s["state"] == "paused" and s["waiting_for"] == ["hospital-b"])
+    assert paused["waiting_since"], paused
+    print(f"paused after round {paused['iterations']}, waiting for {paused['waiting_for'][0]} since {paused['waiting_since']}")
+    time.sleep(max(0, CUT_SECONDS - (time.monotonic() - cut)))
+    still = status(job)
+    assert still["state"] == "paused" and still["iterations"] == paused["iterations"], (paused, still)
+    assert still["waiting_since"] == paused["waiting_since"], (paused, still)
+    run("docker", "network", "connect", "--alias", "b", network, container)
+    return still
+
+
+def restart_the_coordinator(job, before):
+    container = containers("coordinator")
+    started = inspect(container)["State"]["StartedAt"]
+    run("docker", "restart", container)
+    assert inspect(container)["State"]["StartedAt"] != started
+    return before
+
+
+def kill_a_party(job, before):
+    container = containers("c")
+    run("docker", "kill", "--signal", "KILL", container)
+    state = inspect(container)["State"]
+    assert not state["Running"] and state["ExitCode"] == 137, state
+    paused = wait(job, "the kill to be noticed", lambda s: s["state"] == "paused" and s["waiting_for"] == ["hospital-c"])
+    assert paused["waiting_since"], paused
+    print(f"paused after round {paused['iterations']}, waiting for {paused['waiting_for'][0]} since {paused['waiting_since']}")
+    run("docker", "start", container)
+    return paused
+
+
+def disturb(name, disturbance):
+    print(f"\n-- {name}")
+    job = json.loads(analyst("submit", "/job.toml", "--json"))["job"]
+    before = wait(job, "its middle", lambda s: s["state"] == "running" and s["draws"] > 0)
+    during = disturbance(job, before)
+    result = json.loads(analyst("watch", job, "--json"))
+    # It happened in the middle: rounds came before it, and rounds after.
+    assert 0 < before["iterations"] <= during["iterations"] < result["iterations"], (before, during, result["iterations"])
+    assert during["draws"] < during["draws_asked"], during
+    print(f"disturbed at round {during['iterations']} of {result['iterations']}, {during['draws']} of {during['draws_asked']} draws a chain")
+    look_at_books(job, result)
+
+
+def main():
+    print(f"-- the demo ({' '.join(COMPOSE)})")
+    started = time.monotonic()
+    demo = compose("up", "--no-build", "--exit-code-from", "analyst", "analyst")
+    assert re.search(r"posterior|mean +sd", demo.stdout), demo.stdout
+    print("\n".join(demo.stdout.splitlines()[-40:]))
+    print(f"exit code 0 after {time.monotonic() - started:.0f} s")
+    look_at_confinement()
+    look_at_networks()
+    job = json.loads(analyst("jobs", "--json"))["jobs"][0]["job"]
+    look_at_books(job, json.loads(analyst("summary", job, "--json")))
+    for name, disturbance in [
+        (f"a party's network is cut for {CUT_SECONDS} s", cut_the_network),
+        ("the coordinator is restarted", restart_the_coordinator),
+        ("a party is killed", kill_a_party),
+    ]:
+        started = time.monotonic()
+        disturb(name, disturbance)
+        print(f"{time.monotonic() - started:.0f} s")
+    # The ledgers as wholes: every hash, every sum.
+    for service in PARTIES:
+        party(service, "budget")
+
+
+VERIFY = "verify" in run("docker", "run", "--rm", "--entrypoint", "/usr/local/bin/conclave-party", "conclave", "--help").stdout
+try:
+    main()
+except BaseException:
+    for service in ["coordinator", *PARTIES]:
+        print(compose("logs", "--no-color", "--tail", "30", service, check=False).stdout, file=sys.stderr)
+    raise
+finally:
+    compose("down", "--volumes", "--timeout", "10", check=False)
