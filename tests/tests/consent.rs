@@ -160,6 +160,7 @@ fn a_consent_withdrawn_in_the_middle_keeps_the_draws_made_before() {
     cluster.wait_status(&job, PATIENCE, "some draws", |s| s["draws"].as_u64() > Some(30));
     let status = json(&owner(&cluster, "a", &["status", "--json"]));
     assert_eq!((&status["running"], &status["daemon"]["attached"]), (&Value::Bool(true), &Value::Bool(true)), "{status}");
+    assert!(owner(&cluster, "a", &["status", "--attached"]).contains("attached to https://"));
     assert_eq!(state_at(&cluster, "a", &job), "running");
 
     owner(&cluster, "a", &["revoke", &job, "--reason", "a patient objects"]);
