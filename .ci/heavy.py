@@ -11,9 +11,11 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 # What only measures, and what needs a machine with nothing else to do.
-SKIPPED = ["kernel_speed", "a_million_releases", "reply_times"]
+SKIPPED = ["kernel_speed", "a_million_releases", "reply_times", "every_daemon_is_replaced"]
+# Seconds for each fuzzed decoder.
+FUZZ = 60
 # The longest first, so that none of them is left running alone at the end.
-LONGEST = ["kills", "durability", "adult", "demo_seeds", "demo_design", "gaussian_mean", "information", "posteriors"]
+LONGEST = ["kills", "durability", "adult", "demo_seeds", "demo_design", "gaussian_mean", "fuzz", "information", "posteriors"]
 
 
 def binaries():
@@ -37,8 +39,12 @@ def run(found):
     started = time.monotonic()
     # As cargo runs it: in its package's folder.
     environment = {**os.environ, "CARGO_MANIFEST_DIR": folder}
+    what = ["--ignored", *skips]
+    if name == "fuzz":
+        # Its tests are quick ones that take as long as they are told.
+        environment["CONCLAVE_FUZZ_SECONDS"], what = str(FUZZ), ["--test-threads=1"]
     ended = subprocess.run(
-        [executable, "--ignored", "--nocapture", *skips], cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        [executable, "--nocapture", *what], cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         text=True, errors="replace",
     )
     if "running 0 tests" not in ended.stdout:

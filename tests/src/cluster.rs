@@ -1,5 +1,6 @@
 //! A consortium of real processes on loopback, set up through the command line as its members would.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -35,6 +36,8 @@ pub struct Cluster {
     pub url: String,
     coordinator: Option<Child>,
     parties: Vec<(String, Option<Child>)>,
+    /// Daemons that run another build of the command line, by name.
+    builds: HashMap<String, PathBuf>,
 }
 
 impl Drop for Cluster {
@@ -54,7 +57,8 @@ impl Cluster {
     /// Certificates, a running coordinator, no party yet. `exe` is the whole command line's binary.
     pub fn new(exe: &str) -> Self {
         let folder = TempDir::new().expect("a temporary folder");
-        let mut cluster = Self { folder, exe: exe.into(), url: String::new(), coordinator: None, parties: Vec::new() };
+        let mut cluster =
+            Self { folder, exe: exe.into(), url: String::new(), coordinator: None, parties: Vec::new(), builds: HashMap::new() };
         cluster.must(&["ca", "init", "--out", "ca"]);
         cluster.must(&["ca", "request", "coordinator", "main", "--host", "127.0.0.1", "--out", "coordinator/identity"]);
         cluster.must(&["ca", "sign", "coordinator/identity/request.pem", "--ca", "ca", "--coordinator"]);
@@ -83,6 +87,11 @@ impl Cluster {
         self.coordinator = Some(child);
         self.url = format!("https://{address}");
         self.write_coordinator(&address);
+    }
+
+    /// From its next start on, the daemon of this name (`coordinator`, or a party's) is this build of the command line.
+    pub fn use_build(&mut self, name: &str, exe: &str) {
+        self.builds.insert(name.to_owned(), exe.into());
     }
 
     /// kill -9 of the coordinator.
@@ -205,7 +214,11 @@ impl Cluster {
     }
 
     fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(&self.exe);
+        self.command_of(&self.exe, args)
+    }
+
+    fn command_of(&self, exe: &Path, args: &[&str]) -> Command {
+        let mut command = Command::new(exe);
         command.args(args).current_dir(self.folder.path());
         command.env("CONCLAVE_COORDINATOR", &self.url).env("CONCLAVE_IDENTITY", self.path("alice"));
         command
@@ -217,7 +230,8 @@ impl Cluster {
         let log = fs::OpenOptions::new().create(true).append(true).open(self.path(&format!("{name}.log"))).expect("a log");
         let ready = ready.to_str().expect("a plain path");
         // Without this process's end of the pipe a daemon stops: none outlives a test that is killed.
-        self.command(&[word, "run", "--config", config, "--ready-file", ready, "--exit-with-stdin"])
+        let exe = self.builds.get(name).unwrap_or(&self.exe);
+        self.command_of(exe, &[word, "run", "--config", config, "--ready-file", ready, "--exit-with-stdin"])
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(log)

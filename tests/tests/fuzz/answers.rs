@@ -1,0 +1,100 @@
+//! Frames of a coordinator that means no good, at a real party with a real ledger.
+
+use std::cell::RefCell;
+
+use conclave_party::answer::Answerer;
+use conclave_party::config::{Approve, BadRows, DataConfig, Policy, ReplyDelay};
+use conclave_party::data::Shard;
+use conclave_party::ledger::Ledger;
+use conclave_party::members::Members;
+use conclave_party::noise::Noise;
+use conclave_proto::v1::coordinator_frame::Body;
+use conclave_proto::v1::{CloseJob, CoordinatorFrame, Heartbeat, Proposal, Query, Welcome};
+use conclave_tests::crash::{Mode, PARTY, budget, jobs};
+use prost::Message;
+
+use crate::harness::{Target, fuzz};
+
+/// One lattice unit of a log likelihood ratio is 2^-32; this is sd 40, cheap enough for many releases.
+const NOISE: u64 = 40 << 32;
+
+fn frame(body: Body) -> Vec<u8> {
+    CoordinatorFrame { body: Some(body) }.encode_to_vec()
+}
+
+fn query(iteration: u64, points: &[(f64, f64)]) -> Query {
+    let proposal = |(chain, (from, to)): (usize, &(f64, f64))| Proposal {
+        chain: chain as u32,
+        from: vec![*from],
+        to: vec![*to],
+        noise_scale: NOISE,
+        kind: 0,
+    };
+    let proposals = points.iter().enumerate().map(proposal).collect();
+    Query { job: jobs::id(0).to_owned(), iteration, proposals, attempt: 0 }
+}
+
+fn answerer(folder: &std::path::Path) -> Answerer {
+    std::fs::write(folder.join("rows.csv"), "height\n150\n171\n182\n163\n199\n").expect("rows");
+    std::fs::write(folder.join("ca.pem"), jobs::ca_pem()).expect("the CA");
+    let keeping = Mode::Strict.keeping(folder);
+    keeping.init().expect("a ledger");
+    let data = DataConfig {
+        path: folder.join("rows.csv"),
+        bad_rows: BadRows::Stop,
+        text: Vec::new(),
+        person: None,
+        unit: budget().unit,
+    };
+    let shard = Shard::load(&data, None).expect("a shard");
+    let mut ledger = Ledger::open_kept(&keeping).expect("its ledger");
+    ledger.present_data(&shard.fingerprints(ledger.secret())).expect("its data");
+    let policy = Policy { approve: Approve::Automatic, reply_delay: ReplyDelay::Off, ..Policy::default() };
+    let noise = Noise::from_os().expect("noise");
+    Answerer::new(PARTY.into(), policy, budget(), shard, ledger, noise).with_members(Members::of(folder, None))
+}
+
+/// Handles a frame as the answering thread does. What is refused costs nothing; what is answered has the length asked for.
+fn handle(answerer: &mut Answerer, bytes: &[u8]) -> bool {
+    let Ok(frame) = CoordinatorFrame::decode(bytes) else { return false };
+    let before = answerer.ledger().units().0;
+    match frame.body {
+        Some(Body::OpenJob(open)) => answerer.open(&open).is_ok(),
+        Some(Body::CloseJob(close)) => answerer.close(&close.job, &close.reason).is_ok(),
+        Some(Body::Query(query)) => {
+            let sound = query.proposals.iter().all(|p| p.from.iter().chain(&p.to).all(|x| x.is_finite() && x.abs() <= 1e3));
+            let (asked, answer) = (query.proposals.len(), answerer.answer(query));
+            assert_eq!(answer.releases.len(), asked);
+            let after = answerer.ledger().units().0;
+            let released = answer.status == Some(0);
+            assert!(released || after == before, "a refusal was charged: {before} before, {after} after");
+            assert!(!released || sound, "an answer at a point outside the box");
+            assert!(after >= before && after <= answerer.ledger().units().1);
+            released
+        }
+        Some(Body::Welcome(_) | Body::Heartbeat(_)) | None => false,
+    }
+}
+
+#[test]
+fn frames_to_a_party() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut party = answerer(folder.path());
+    party.open(&jobs::open_job(0)).expect("its job");
+    let party = RefCell::new(party);
+    fuzz(&Target {
+        name: "coordinator-frame",
+        seeds: vec![
+            frame(Body::Query(query(0, &[(0.0, 0.001)]))),
+            frame(Body::Query(query(1, &[(0.0, 0.001), (0.1, 0.099)]))),
+            frame(Body::Query(query(2, &[(0.5, 0.5)]))),
+            frame(Body::OpenJob(jobs::open_job(0))),
+            frame(Body::OpenJob(jobs::open_job(1))),
+            frame(Body::CloseJob(CloseJob { job: jobs::id(1).into(), reason: "finished".into() })),
+            frame(Body::Welcome(Welcome { protocol: 1, software: "x".into(), head: vec![7; 72] })),
+            frame(Body::Heartbeat(Heartbeat { sequence: 3 })),
+        ],
+        words: vec![jobs::id(0).as_bytes().to_vec(), 1e-320_f64.to_le_bytes().to_vec(), 1e3_f64.to_le_bytes().to_vec()],
+        run: Box::new(move |bytes| handle(&mut party.borrow_mut(), bytes)),
+    });
+}
