@@ -17,11 +17,13 @@ fn party(body: Body) -> Vec<u8> {
 #[test]
 fn frames_to_the_coordinator() {
     let answer = |outcome| Answer { job: "j".into(), iteration: 7, outcome };
-    let refused = conclave_proto::convert::AnswerStatus::ALL.into_iter().find_map(|s| (s.to_wire() != 0).then_some(s));
+    let mut hello = v1::Hello::default();
+    (hello.protocol, hello.software) = (1, "conclave-party 0.1.0".into());
+    let refused = conclave_proto::convert::AnswerStatus::ALL.into_iter().find(|s| s.to_wire() != 0);
     fuzz(&Target {
         name: "party-frame",
         seeds: vec![
-            party(Body::Hello(v1::Hello { protocol: 1, software: "conclave-party 0.1.0".into(), ..Default::default() })),
+            party(Body::Hello(hello)),
             party(Body::Answer(answer_to_wire(&answer(Ok(vec![1, -5, i64::MAX])), 3))),
             party(Body::Answer(answer_to_wire(&answer(Err(refused.expect("a refusal"))), 3))),
             party(Body::JobOpened(opened_to_wire("j", &Holding::rows(30_000)))),

@@ -23,6 +23,9 @@ const HANGS: Duration = Duration::from_secs(20);
 /// An input grows to this at most, in bytes.
 const LONGEST: usize = 1 << 17;
 
+/// Tries one input.
+pub(crate) type Run = dyn Fn(&[u8]) -> bool;
+
 /// What is tried.
 pub(crate) struct Target {
     /// Name of its folder in the corpus.
@@ -32,7 +35,7 @@ pub(crate) struct Target {
     /// Words that mean something in the format.
     pub(crate) words: Vec<Vec<u8>>,
     /// Panics where something is wrong; true where the input was accepted.
-    pub(crate) run: Box<dyn Fn(&[u8]) -> bool>,
+    pub(crate) run: Box<Run>,
 }
 
 /// One change of an input.
