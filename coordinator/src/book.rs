@@ -191,6 +191,17 @@ impl Book {
         all.filter(|status| status.analyst == analyst).collect()
     }
 
+    /// Looks at every job's status, of whichever analyst, in the order of submission.
+    pub(crate) fn each(&self, mut look: impl FnMut(&Status)) {
+        let inner = self.lock();
+        inner.order.iter().filter_map(|id| inner.entries.get(id)).for_each(|entry| look(&entry.status.borrow()));
+    }
+
+    /// Whether jobs are no longer run.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.lock().closed
+    }
+
     /// Ends a job and waits until it has ended; one that has ended already is left as it is.
     ///
     /// # Errors

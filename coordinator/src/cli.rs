@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use tracing_subscriber::EnvFilter;
+use conclave_ops::{Daemon, LogFormat, Logs, Signals};
 
+use crate::operations::{Unwell, health_of};
 use crate::{Config, Coordinator, RunError};
 
 /// Runs jobs across data owners who keep their data: asks them, runs the chains, keeps the draws.
@@ -22,6 +23,19 @@ struct Cli {
 enum Command {
     /// Run the coordinator until it is told to stop (SIGTERM or Ctrl-C). Unfinished jobs go on at the next start.
     Run(Run),
+    /// Say whether the coordinator that this configuration names does its work: exit code 0 if so, 1 if it runs and does not
+    /// serve, 4 if none runs. Meant for a container's health check; asks nobody over the network
+    Health(Health),
+}
+
+#[derive(Parser)]
+struct Health {
+    /// The configuration file, coordinator.toml
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Parser)]
@@ -29,9 +43,13 @@ struct Run {
     /// The configuration file, coordinator.toml
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
-    /// Check the configuration and the identity, then exit
+    /// Check the configuration and all that it names without changing anything, one line per thing, then exit: with 0, or 2 on a
+    /// fault
     #[arg(long)]
     check: bool,
+    /// Write the log as JSON lines, as `log = "json"` in the configuration does; with --check, print one JSON object
+    #[arg(long)]
+    json: bool,
     /// Write the address to this file once the coordinator listens
     #[arg(long, value_name = "PATH", hide = true)]
     ready_file: Option<PathBuf>,
@@ -52,11 +70,12 @@ pub fn cli_main<I: IntoIterator<Item = OsString>>(args: I) -> ExitCode {
             return ExitCode::from(error.exit_code() as u8);
         }
     };
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    // A caller that has set up its own logging keeps it.
-    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
-    let Command::Run(options) = cli.command;
-    match execute(&options) {
+    let done = match cli.command {
+        Command::Run(options) if options.check => return check(&options),
+        Command::Run(options) => execute(&options),
+        Command::Health(options) => return health(&options),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("conclave-coordinator: {error}");
@@ -67,29 +86,72 @@ pub fn cli_main<I: IntoIterator<Item = OsString>>(args: I) -> ExitCode {
 
 fn execute(options: &Run) -> Result<(), RunError> {
     let config = Config::load(&options.config)?;
-    if options.check {
-        crate::load_identity(&config)?;
-        eprintln!("{}: good", options.config.display());
-        return Ok(());
-    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_name("coordinator")
         .build()
         .map_err(|e| RunError::System(format!("no threads: {e}")))?;
+    let mut settings = config.ops.clone();
+    if options.json {
+        settings.log = LogFormat::Json;
+    }
+    let logs = {
+        let _inside = runtime.enter();
+        Logs::start(&settings, &Daemon { service: "conclave-coordinator", name: "coordinator" }).map_err(RunError::Input)?
+    };
     let outcome = runtime.block_on(async {
-        let signals = Signals::listen()?;
+        let signals =
+            Signals::listen(options.exit_with_stdin).map_err(|e| RunError::System(format!("signals can't be handled: {e}")))?;
         let coordinator = Coordinator::open(&config).await?;
         let address = coordinator.address();
         eprintln!("listening on {address}");
         if let Some(path) = &options.ready_file {
             write_ready(path, address)?;
         }
-        coordinator.serve(signals.wait(options.exit_with_stdin)).await
+        coordinator.serve(signals.wait()).await
     });
+    logs.end();
     // A read of standard input that never ends must not hold the process.
     runtime.shutdown_background();
     outcome
+}
+
+fn check(options: &Run) -> ExitCode {
+    let checks = crate::check::check(&options.config);
+    let faults = checks.faults();
+    if options.json {
+        print(&serde_json::json!({ "config": options.config, "faults": faults, "checks": checks }));
+    } else {
+        print(&checks);
+    }
+    ExitCode::from(if faults > 0 { 2 } else { 0 })
+}
+
+/// Prints on standard output; a reader that hangs up is no panic.
+fn print(what: &impl std::fmt::Display) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stdout(), "{}", what.to_string().trim_end());
+}
+
+fn health(options: &Health) -> ExitCode {
+    let config = match Config::load(&options.config) {
+        Ok(config) => config,
+        Err(error) => {
+            eprintln!("conclave-coordinator: {error}");
+            return error.exit_code();
+        }
+    };
+    let (code, says) = match health_of(&config.store) {
+        Ok(state) => (0, format!("serving on {}", state.address)),
+        Err(Unwell::NotServing(why)) => (1, why),
+        Err(Unwell::NotRunning(why)) => (4, why),
+    };
+    if options.json {
+        print(&serde_json::json!({ "serving": code == 0, "says": says }));
+    } else {
+        print(&says);
+    }
+    ExitCode::from(code)
 }
 
 /// Replaced in one step: whoever waits for the file finds it whole.
@@ -99,58 +161,6 @@ fn write_ready(path: &Path, address: SocketAddr) -> Result<(), RunError> {
     temporary.push(".tmp");
     std::fs::write(&temporary, format!("{address}\n")).map_err(failed)?;
     std::fs::rename(&temporary, path).map_err(failed)
-}
-
-/// What tells the daemon to stop; taken hold of before it says that it is ready.
-struct Signals {
-    #[cfg(unix)]
-    terminate: tokio::signal::unix::Signal,
-    #[cfg(unix)]
-    interrupt: tokio::signal::unix::Signal,
-}
-
-impl Signals {
-    fn listen() -> Result<Self, RunError> {
-        #[cfg(unix)]
-        {
-            use tokio::signal::unix::{SignalKind, signal};
-            let failed = |e: std::io::Error| RunError::System(format!("signals can't be handled: {e}"));
-            Ok(Self {
-                terminate: signal(SignalKind::terminate()).map_err(failed)?,
-                interrupt: signal(SignalKind::interrupt()).map_err(failed)?,
-            })
-        }
-        #[cfg(not(unix))]
-        Ok(Self {})
-    }
-
-    async fn wait(self, exit_with_stdin: bool) {
-        #[cfg(unix)]
-        {
-            let Self { mut terminate, mut interrupt } = self;
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = interrupt.recv() => {}
-                () = end_of_stdin(exit_with_stdin) => {}
-            }
-        }
-        #[cfg(not(unix))]
-        tokio::select! {
-            _ = tokio::signal::ctrl_c() => {}
-            () = end_of_stdin(exit_with_stdin) => {}
-        }
-    }
-}
-
-async fn end_of_stdin(watched: bool) {
-    if !watched {
-        return std::future::pending().await;
-    }
-    // Read to its end on a thread of its own; what is read means nothing.
-    let end = tokio::task::spawn_blocking(|| std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink()));
-    if let Ok(Err(error)) = end.await {
-        tracing::debug!(%error, "standard input ended with an error");
-    }
 }
 
 #[cfg(test)]

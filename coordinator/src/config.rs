@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use conclave_common::job::keys::{self, Keys};
+use conclave_ops::Settings;
 use serde::Deserialize;
 
 use crate::error::RunError;
@@ -19,6 +20,8 @@ pub struct Config {
     pub store: PathBuf,
     /// Folder in which each job's Zarr store is written; made when missing.
     pub draws: PathBuf,
+    /// Logs and metrics.
+    pub ops: Settings,
 }
 
 const KEYS: Keys = Keys::Table(&[
@@ -28,6 +31,9 @@ const KEYS: Keys = Keys::Table(&[
     ("draws", Keys::Any),
     ("dashboard", Keys::Any),
     ("revoked", Keys::Any),
+    ("log", Keys::Any),
+    ("metrics", Keys::Any),
+    ("otlp", Keys::Any),
 ]);
 
 /// Keys that a configuration may name one day, and that must not be taken for working today: a `revoked` file that
@@ -40,6 +46,9 @@ struct Raw {
     identity: PathBuf,
     store: PathBuf,
     draws: PathBuf,
+    log: Option<String>,
+    metrics: Option<String>,
+    otlp: Option<String>,
 }
 
 impl Config {
@@ -70,7 +79,13 @@ impl Config {
             .listen
             .parse()
             .map_err(|_| format!("`listen` = \"{}\" is not an address with a port, such as \"0.0.0.0:443\"", raw.listen))?;
-        Ok(Self { listen, identity: folder.join(raw.identity), store: folder.join(raw.store), draws: folder.join(raw.draws) })
+        Ok(Self {
+            listen,
+            identity: folder.join(raw.identity),
+            store: folder.join(raw.store),
+            draws: folder.join(raw.draws),
+            ops: Settings::parse(raw.log.as_deref(), raw.metrics.as_deref(), raw.otlp.as_deref())?,
+        })
     }
 }
 
@@ -100,6 +115,7 @@ mod tests {
             ("127.0.0.1:0", "localhost", "`listen`"),
             ("draws = \"/var/draws\"\n", "", "missing field `draws`"),
             ("draws =", "revoked = \"r.txt\"\ndraws =", "`revoked` is not built yet"),
+            ("draws =", "log = \"text\"\ndraws =", "`log`"),
             ("draws =", "dashboard = \"x\"\ndraws =", "`dashboard` is not built yet"),
         ] {
             let message = parse(&GOOD.replace(from, to)).unwrap_err();

@@ -209,6 +209,13 @@ impl Hub {
         self.lock().attached.contains_key(party)
     }
 
+    /// The parties that are attached now, by name.
+    pub(crate) fn attached(&self) -> Vec<String> {
+        let mut attached: Vec<String> = self.lock().attached.keys().cloned().collect();
+        attached.sort();
+        attached
+    }
+
     /// Parties among `parties` that never attached to this coordinator, and all that did.
     pub(crate) fn unknown(&self, parties: &[String]) -> (Vec<String>, Vec<String>) {
         let inner = self.lock();

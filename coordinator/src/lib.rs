@@ -9,11 +9,15 @@
 #![forbid(unsafe_code)]
 
 mod book;
+mod check;
 mod cli;
 mod config;
 mod driver;
 mod error;
+mod health;
 mod hub;
+mod meters;
+mod operations;
 pub mod result;
 mod server;
 pub mod spending;
@@ -38,7 +42,9 @@ pub use error::RunError;
 
 use book::Book;
 use driver::Surroundings;
+use health::Health;
 use hub::Hub;
+use operations::Prepared;
 use store::{Store, StoreError};
 
 /// How long connections may take to end once the coordinator stops.
@@ -51,6 +57,7 @@ pub struct Coordinator {
     tls: ServerTlsConfig,
     book: Arc<Book>,
     surroundings: Surroundings,
+    operations: Prepared,
 }
 
 impl Coordinator {
@@ -71,9 +78,11 @@ impl Coordinator {
         let unusable = |e: std::io::Error| RunError::System(format!("can't listen on {}: {e}", config.listen));
         let listener = TcpListener::bind(config.listen).await.map_err(unusable)?;
         let address = listener.local_addr().map_err(unusable)?;
-        let surroundings = Surroundings { hub: Arc::new(Hub::with_heads(loaded.parties, loaded.heads)), store };
+        let operations = Prepared::new(config).await?;
+        let hub = Arc::new(Hub::with_heads(loaded.parties, loaded.heads));
+        let surroundings = Surroundings { hub, store, meters: Arc::default() };
         let book = Arc::new(Book::open(surroundings.clone(), draws, loaded.jobs));
-        Ok(Self { listener, address, tls, book, surroundings })
+        Ok(Self { listener, address, tls, book, surroundings, operations })
     }
 
     /// The address that it listens on, with the actual port.
@@ -88,11 +97,14 @@ impl Coordinator {
     /// A server that can't be set up or fails.
     pub async fn serve(self, shutdown: impl Future<Output = ()>) -> Result<(), RunError> {
         let (stop, stopping) = watch::channel(false);
-        let Self { listener, tls, book, surroundings, .. } = self;
+        let Self { listener, address, tls, book, surroundings, operations } = self;
         let store = surroundings.store.clone();
+        let (reporter, health_service) = tonic_health::server::health_reporter();
+        let health = Health { book: Arc::clone(&book), store: store.clone(), stopping: stopping.clone() };
+        let operations = operations.show(surroundings.clone(), health, reporter, address);
         let mut stopped = stopping.clone();
         let until_stopped = async move { server::stopped(&mut stopped).await };
-        let server = server::serve(listener, tls, Arc::clone(&book), surroundings, stopping, until_stopped);
+        let server = server::serve(listener, tls, Arc::clone(&book), surroundings, stopping, health_service, until_stopped);
         tokio::pin!(server);
         let outcome = tokio::select! {
             outcome = &mut server => outcome,
@@ -105,6 +117,7 @@ impl Coordinator {
             }
         };
         book.close().await;
+        operations.end().await;
         let closed = tokio::task::spawn_blocking(move || store.close()).await;
         closed.map_err(|e| RunError::System(format!("the store was not closed: {e}")))?;
         outcome

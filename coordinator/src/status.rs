@@ -27,6 +27,10 @@ pub(crate) enum State {
 }
 
 impl State {
+    /// Every state, in the order of a job's life.
+    pub(crate) const ALL: [Self; 7] =
+        [Self::Queued, Self::Opening, Self::Running, Self::Paused, Self::Finished, Self::Cancelled, Self::Failed];
+
     /// The name on the wire and in the store.
     pub(crate) fn as_str(self) -> &'static str {
         match self {

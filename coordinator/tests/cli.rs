@@ -95,14 +95,45 @@ fn wrong_input_exits_with_2() {
     consortium::identity(&ca, &folder.path().join("identity"), Role::Party, "a");
     let output = check();
     assert_eq!(output.status.code(), Some(2));
-    assert!(said(&output).contains("conclave://party/a"), "{}", said(&output));
+    let found = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(found.lines().any(|l| l.starts_with("FAULT  identity") && l.contains("conclave://party/a")), "{found}");
+    let faults = found.matches("FAULT").count();
+    assert_eq!(faults, 1, "{found}");
 
     std::fs::write(&config, "lisen = \"127.0.0.1:0\"").unwrap();
-    let output = check();
+    let output = daemon().args(["--check", "--json", "--config"]).arg(&config).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert!(said(&output).contains("coordinator.toml") && said(&output).contains("`listen`"), "{}", said(&output));
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let says = found["checks"][0]["says"].as_str().unwrap();
+    assert!(found["faults"] == 1 && says.contains("coordinator.toml") && says.contains("`listen`"), "{found}");
 
     let output = daemon().arg("--config").arg(folder.path().join("none.toml")).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(daemon().output().unwrap().status.code(), Some(2));
+}
+
+#[test]
+fn health_is_told_by_the_exit_code() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = consortium::coordinator(&consortium::new_ca(), folder.path());
+    let health = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_conclave-coordinator"));
+        let output = command.arg("health").arg("--config").arg(&config).output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    assert_eq!(health().0, Some(4));
+    let child = start(&config, |_| ());
+    let begun = Instant::now();
+    while health().0 != Some(0) {
+        assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", health());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(health().1.starts_with("serving on 127.0.0.1:"));
+    let check = daemon().arg("--check").arg("--config").arg(&config).output().unwrap();
+    assert_eq!(check.status.code(), Some(0), "a check beside a running coordinator: {}", String::from_utf8_lossy(&check.stdout));
+    signal(&child, "-TERM");
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(0));
+    assert_eq!(health().0, Some(4));
+    std::fs::remove_file(&config).unwrap();
+    assert_eq!(health().0, Some(2));
 }

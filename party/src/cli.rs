@@ -2,6 +2,7 @@
 
 mod audit;
 mod budget;
+mod check;
 mod decide;
 mod init;
 mod jobs;
@@ -48,7 +49,8 @@ enum Command {
     Refresh(ledger::ActArgs),
     /// Try the claimed privacy on made-up records: a lower bound on what is given, beside what is claimed.
     Audit(audit::AuditArgs),
-    /// Show whether the party runs and is attached, its jobs, its budget, and what to beware of.
+    /// Show whether the party runs and is attached, its jobs, its budget, and what to beware of. Exit code 0 if it runs, 4 if it
+    /// doesn't, 1 if its ledger answers nothing.
     Status(status::StatusArgs),
     /// List the jobs that were asked of this party, and where they stand.
     Jobs(Common),
@@ -77,7 +79,8 @@ struct Common {
 struct RunArgs {
     #[command(flatten)]
     common: Common,
-    /// Check configuration, identity, data and ledger, say what was found, and exit.
+    /// Check the configuration and all that it names without changing anything, one line per thing, then exit: with 0, or 2 on a
+    /// fault.
     #[arg(long)]
     check: bool,
     /// Write this file when the party is attached for the first time.
@@ -90,7 +93,7 @@ struct RunArgs {
 
 /// Runs the command line. `args` are the arguments without the program's name.
 ///
-/// Exit codes: 0 done, 2 the owner's input is wrong, 1 anything else.
+/// Exit codes: 0 done, 2 the owner's input is wrong, 4 (of `status`) the party does not run, 1 anything else.
 pub fn cli_main<I: IntoIterator<Item = OsString>>(args: I) -> ExitCode {
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,

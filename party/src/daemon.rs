@@ -4,6 +4,7 @@ use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use conclave_common::accounting::Adjacency;
 use conclave_proto::ca;
 use conclave_proto::error::Fault;
 use conclave_proto::identity::{PeerIdentity, Role};
@@ -19,6 +20,7 @@ use crate::ledger::{Ledger, LedgerError};
 use crate::link::{Link, load_identity};
 use crate::members::Members;
 use crate::noise::Noise;
+use crate::operations::Prepared;
 use crate::presence::Announcement;
 
 /// Why a party can't start.
@@ -42,6 +44,9 @@ pub enum StartError {
     /// What the owner asked for on the command line.
     #[error("{0}")]
     Input(String),
+    /// The daemon does not run.
+    #[error("{0}")]
+    NotRunning(String),
     /// The operating system.
     #[error("{0}")]
     System(String),
@@ -72,6 +77,7 @@ impl StartError {
                 }
             }
             Self::Identity(fault) => fault.code.exit_code(),
+            Self::NotRunning(_) => 4,
             Self::Ledger(_) | Self::System(_) => 1,
         }
     }
@@ -120,13 +126,13 @@ fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
 pub(crate) fn prepare(config: &PartyConfig) -> Result<Answerer, StartError> {
     crate::expiry::warn(&load_identity(&config.identity, &config.key, &config.name)?);
     let shard = Shard::load(&config.data, config.policy.columns.as_deref())?;
-    tracing::info!("{}: {} records read, {} rows left out", shard.file().display(), shard.records(), shard.dropped());
+    // How many rows were left out is the owner's alone, and a log may travel: `run --check` tells it.
+    match config.budget.unit.adjacency {
+        Adjacency::Replace => tracing::info!("{}: {} records read", shard.file().display(), shard.records()),
+        Adjacency::AddRemove => tracing::info!("{}: records read; their number is not public", shard.file().display()),
+    }
     match config.budget.unit.records_per_person() {
-        Some(limit) => tracing::info!(
-            "protects one person: {} persons with at most {limit} rows each; {} rows beyond that left out",
-            shard.units(),
-            shard.beyond_limit()
-        ),
+        Some(limit) => tracing::info!("protects one person, by at most {limit} rows"),
         None => tracing::info!("protects one row, not one person; [data] person names a column of persons"),
     }
     if config.policy.reply_delay == ReplyDelay::Off {
@@ -135,20 +141,13 @@ pub(crate) fn prepare(config: &PartyConfig) -> Result<Answerer, StartError> {
     if config.policy.approve == Approve::Manual {
         tracing::info!("every job awaits your decision: conclave-party jobs, approve, reject");
     }
-    for (limit, set) in [
-        ("analysts", config.policy.analysts.is_some()),
-        ("models", config.policy.models.is_some()),
-        ("max_epsilon_per_job", config.policy.max_epsilon_per_job.is_some()),
-        ("columns", config.policy.columns.is_some()),
-    ] {
-        if !set {
-            tracing::warn!("[policy] sets no {limit}: jobs are not limited in it");
-        }
+    for limit in config.policy.unlimited() {
+        tracing::warn!("[policy] sets no {limit}: jobs are not limited in it");
     }
     let mut ledger = Ledger::open_kept(&config.keeping())?;
     ledger.present_data(&shard.fingerprints(ledger.secret()))?;
     let (spent, limit) = ledger.units();
-    tracing::info!("ledger {}: {:.2}% of the budget spent", config.ledger.display(), 100.0 * spent as f64 / limit as f64);
+    tracing::info!(party = %config.name, "ledger {}: {:.2}% of the budget spent", config.ledger.display(), 100.0 * spent as f64 / limit as f64);
     let noise = Noise::from_os().map_err(|e| StartError::System(format!("the operating system gives no random numbers: {e}")))?;
     let (name, policy) = (config.name.clone(), config.policy.clone());
     let consent = ConsentStore::open(&config.ledger)?;
@@ -173,14 +172,17 @@ pub async fn run_with(
     ready_file: Option<PathBuf>,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), StartError> {
+    let operations = Prepared::new(&config).await?;
     let answerer = prepare(&config)?;
     // Only after the ledger's lock is held: one daemon announces itself, and one watches for decisions.
     let presence = Announcement::new(&config.ledger);
     let answerer = answerer.announced_by(presence.clone());
     let decisions = ConsentStore::open(&config.ledger)?;
     let (desk, thread) = thread::start(answerer).map_err(|e| StartError::System(format!("no thread: {e}")))?;
+    let operations = operations.show(presence.meters(), desk.clone());
     let watcher = tokio::spawn(watch_decisions(decisions, desk.clone()));
     let expiry = tokio::spawn(crate::expiry::watch(config.identity.clone(), config.key.clone()));
+    let party = config.name.clone();
     let mut link = Link {
         presence,
         party: config.name,
@@ -197,7 +199,7 @@ pub async fn run_with(
         tokio::pin!(keep, shutdown);
         tokio::select! {
             () = &mut shutdown => {
-                tracing::info!("stopping");
+                tracing::info!(%party, "stopping");
                 stop.send_replace(true);
                 keep.await
             }
@@ -206,6 +208,7 @@ pub async fn run_with(
     };
     drop(link);
     expiry.abort();
+    operations.end().await;
     // It holds a desk, without which the answering thread ends.
     watcher.abort();
     let _ = watcher.await;

@@ -72,7 +72,7 @@ impl Members {
         let Some(signed) = &request.submission else { return Ok(()) };
         if let Some(revoked) = revoked {
             revoked.read().and_then(|list| list.check_pem(&signed.certificate)).map_err(|fault| {
-                tracing::warn!("job {id}: {fault}");
+                tracing::warn!(job = %id, "{fault}");
                 // A file that can't be read is the owner's to mend, and nobody else's to know.
                 let fault = match fault.code {
                     ErrorCode::Unauthenticated => fault,

@@ -1,16 +1,14 @@
-//! Whether this party's daemon runs and is attached, for the owner's `status`: a file beside the ledger, no port.
-//!
-//! The daemon holds an operating-system lock on `<ledger>.state` for as long as it lives, however it ends.
+//! Whether this party's daemon runs and is attached, for the owner's `status`: `<ledger>.state`, a file beside the ledger, no port.
 
-use std::ffi::OsString;
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use conclave_ops::EXPORTED;
+use conclave_ops::state::{self, StateFile};
 use serde::{Deserialize, Serialize};
 
 use crate::answer::ReplyCounts;
+use crate::meters::Meters;
 
 /// What a running daemon says of itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,34 +31,22 @@ pub(crate) struct Presence {
 
 /// The daemon's end; one that can't write says so once in the log and goes on. Clones share it.
 #[derive(Debug, Clone)]
-pub(crate) struct Announcement(Arc<Mutex<Held>>);
+pub(crate) struct Announcement(Arc<Mutex<Held>>, Meters);
 
 #[derive(Debug)]
 struct Held {
-    file: Option<File>,
+    file: Option<StateFile>,
     presence: Presence,
-}
-
-fn path_of(ledger: &Path) -> PathBuf {
-    let mut name = OsString::from(ledger);
-    name.push(".state");
-    PathBuf::from(name)
+    /// For a collector of traces: as long as the party is attached.
+    span: Option<tracing::Span>,
 }
 
 impl Announcement {
     /// Announces a daemon that is not attached yet.
     pub(crate) fn new(ledger: &Path) -> Self {
-        let path = path_of(ledger);
-        let open = || {
-            let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path)?;
-            // A `status` that looks in at this moment holds it for an instant.
-            file.lock()?;
-            Ok(file)
-        };
-        let file = open()
-            .inspect_err(|e: &std::io::Error| {
-                tracing::warn!("{}: {e}; `status` will not know that this party runs", path.display())
-            })
+        let path = state::path_of(ledger);
+        let file = StateFile::hold(&path)
+            .inspect_err(|e| tracing::warn!("{}: {e}; `status` will not know that this party runs", path.display()))
             .ok();
         let now = crate::consent::now();
         let presence = Presence {
@@ -71,16 +57,23 @@ impl Announcement {
             replies: ReplyCounts::default(),
             ledger: None,
         };
-        let mut held = Held { file, presence };
+        let mut held = Held { file, presence, span: None };
         held.write();
-        Self(Arc::new(Mutex::new(held)))
+        Self(Arc::new(Mutex::new(held)), Meters::default())
+    }
+
+    /// What the page of metrics tells.
+    pub(crate) fn meters(&self) -> &Meters {
+        &self.1
     }
 
     /// Announces that the party attached, or lost its coordinator.
     pub(crate) fn set_attached(&self, attached: bool) {
+        self.1.attached(attached);
         let mut held = self.held();
         if held.presence.attached != attached {
             held.presence.attached = attached;
+            held.span = attached.then(|| tracing::info_span!(target: EXPORTED, "attached"));
             held.presence.since = crate::consent::now();
             held.write();
         }
@@ -97,6 +90,7 @@ impl Announcement {
 
     /// Announces why the ledger answers nothing, or that it answers again.
     pub(crate) fn set_ledger(&self, problem: Option<String>) {
+        self.1.set_problem(problem.clone());
         let mut held = self.held();
         held.presence.ledger = problem;
         held.write();
@@ -111,9 +105,7 @@ impl Announcement {
 impl Held {
     fn write(&mut self) {
         let Some(file) = &mut self.file else { return };
-        let text = serde_json::to_string(&self.presence).unwrap_or_default();
-        let written = file.set_len(0).and_then(|()| file.seek(SeekFrom::Start(0))).and_then(|_| file.write_all(text.as_bytes()));
-        if let Err(e) = written {
+        if let Err(e) = file.write(&self.presence) {
             tracing::debug!("the state file can't be written: {e}");
         }
     }
@@ -121,20 +113,7 @@ impl Held {
 
 /// The daemon that runs on this ledger; `None` where none does. One that is just writing may be read without its details.
 pub(crate) fn running(ledger: &Path) -> Option<Option<Presence>> {
-    let mut file = File::open(path_of(ledger)).ok()?;
-    match file.try_lock_shared() {
-        Err(TryLockError::WouldBlock) => {}
-        Ok(()) | Err(TryLockError::Error(_)) => return None,
-    }
-    for _ in 0..20 {
-        let mut text = String::new();
-        let read = file.seek(SeekFrom::Start(0)).and_then(|_| file.read_to_string(&mut text));
-        if let (Ok(_), Ok(presence)) = (read, serde_json::from_str(&text)) {
-            return Some(Some(presence));
-        }
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
-    Some(None)
+    state::read(&state::path_of(ledger))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -34,6 +34,10 @@ pub struct Cluster {
     exe: PathBuf,
     /// The coordinator's URL.
     pub url: String,
+    /// `RUST_LOG` of the daemons that are started from now on.
+    pub rust_log: Option<&'static str>,
+    /// Lines added to `coordinator.toml`, from the next start on.
+    pub coordinator_extra: &'static str,
     coordinator: Option<Child>,
     parties: Vec<(String, Option<Child>)>,
     /// Daemons that run another build of the command line, by name.
@@ -57,14 +61,21 @@ impl Cluster {
     /// Certificates, a running coordinator, no party yet. `exe` is the whole command line's binary.
     pub fn new(exe: &str) -> Self {
         let folder = TempDir::new().expect("a temporary folder");
-        let mut cluster =
-            Self { folder, exe: exe.into(), url: String::new(), coordinator: None, parties: Vec::new(), builds: HashMap::new() };
+        let mut cluster = Self {
+            folder,
+            exe: exe.into(),
+            url: String::new(),
+            rust_log: None,
+            coordinator_extra: "",
+            coordinator: None,
+            parties: Vec::new(),
+            builds: HashMap::new(),
+        };
         cluster.must(&["ca", "init", "--out", "ca"]);
         cluster.must(&["ca", "request", "coordinator", "main", "--host", "127.0.0.1", "--out", "coordinator/identity"]);
         cluster.must(&["ca", "sign", "coordinator/identity/request.pem", "--ca", "ca", "--coordinator"]);
         cluster.must(&["ca", "request", "analyst", "alice", "--out", "alice"]);
         cluster.must(&["ca", "sign", "alice/request.pem", "--ca", "ca"]);
-        cluster.write_coordinator("127.0.0.1:0");
         cluster.start_coordinator();
         cluster
     }
@@ -75,18 +86,21 @@ impl Cluster {
     }
 
     fn write_coordinator(&self, listen: &str) {
-        let text =
-            format!("listen = \"{listen}\"\nidentity = \"identity/\"\nstore = \"coordinator.sqlite\"\ndraws = \"draws/\"\n");
+        let text = format!(
+            "listen = \"{listen}\"\nidentity = \"identity/\"\nstore = \"coordinator.sqlite\"\ndraws = \"draws/\"\n{}",
+            self.coordinator_extra
+        );
         fs::write(self.path("coordinator/coordinator.toml"), text).expect("a configuration");
     }
 
     /// Starts the coordinator and waits until it listens; the first time on a port of the system's choice, then on the same.
     pub fn start_coordinator(&mut self) {
+        let listen = self.url.strip_prefix("https://").unwrap_or("127.0.0.1:0");
+        self.write_coordinator(listen);
         let mut child = self.spawn("__coordinator", "coordinator/coordinator.toml", "coordinator");
         let address = self.wait_ready("coordinator", &mut child);
         self.coordinator = Some(child);
         self.url = format!("https://{address}");
-        self.write_coordinator(&address);
     }
 
     /// From its next start on, the daemon of this name (`coordinator`, or a party's) is this build of the command line.
@@ -97,6 +111,16 @@ impl Cluster {
     /// kill -9 of the coordinator.
     pub fn kill_coordinator(&mut self) {
         kill(self.coordinator.take());
+    }
+
+    /// Sends the coordinator a signal by its name, such as `TERM`.
+    pub fn signal_coordinator(&self, name: &str) {
+        signal(self.coordinator.as_ref(), name);
+    }
+
+    /// Waits for the coordinator to end by itself.
+    pub fn coordinator_ends(&mut self) -> ExitStatus {
+        self.coordinator.take().expect("a running process").wait().expect("its end")
     }
 
     /// Writes a party's configuration and enrols it; gives its index. It is not started.
@@ -138,6 +162,23 @@ impl Cluster {
     /// kill -9 of a party.
     pub fn kill_party(&mut self, party: usize) {
         kill(self.parties[party].1.take());
+    }
+
+    /// Sends a party a signal by its name, such as `TERM`.
+    pub fn signal_party(&self, party: usize, name: &str) {
+        signal(self.parties[party].1.as_ref(), name);
+    }
+
+    /// Waits for a party to end by itself.
+    pub fn party_ends(&mut self, party: usize) -> ExitStatus {
+        self.parties[party].1.take().expect("a running process").wait().expect("its end")
+    }
+
+    /// Puts lines before the tables of a party's configuration.
+    pub fn configure_party(&self, party: usize, lines: &str) {
+        let path = self.path(&self.parties[party].0).join("party.toml");
+        let text = fs::read_to_string(&path).expect("a configuration");
+        fs::write(path, format!("{lines}\n{text}")).expect("a configuration");
     }
 
     /// Runs the command line in the cluster's folder as alice.
@@ -220,6 +261,9 @@ impl Cluster {
     fn command_of(&self, exe: &Path, args: &[&str]) -> Command {
         let mut command = Command::new(exe);
         command.args(args).current_dir(self.folder.path());
+        if let Some(filter) = self.rust_log {
+            command.env("RUST_LOG", filter);
+        }
         command.env("CONCLAVE_COORDINATOR", &self.url).env("CONCLAVE_IDENTITY", self.path("alice"));
         command
     }
@@ -262,6 +306,12 @@ impl Cluster {
             eprintln!("--- {name}\n{}", lines[lines.len().saturating_sub(30)..].join("\n"));
         }
     }
+}
+
+fn signal(child: Option<&Child>, name: &str) {
+    let process = child.expect("a running process").id().to_string();
+    let sent = Command::new("kill").args([&format!("-{name}"), &process]).status().expect("kill");
+    assert!(sent.success(), "kill -{name} {process}");
 }
 
 fn kill(child: Option<Child>) {

@@ -117,20 +117,21 @@ impl Chain {
         Ok(Unsettled(asked))
     }
 
-    /// Books the spending of an absorbed round and passes its draws on.
+    /// Books the spending of an absorbed round and passes its draws on; gives the number of those kept.
     ///
     /// # Errors
     /// A draws folder that can't be written; a charge that can't be computed.
-    pub(super) fn settle(&mut self, unsettled: Unsettled) -> Result<(), Ending> {
+    pub(super) fn settle(&mut self, unsettled: Unsettled) -> Result<u64, Ending> {
         if let Some(round) = unsettled.0 {
             add_cost(&mut self.spent, &self.units, &round, self.model.as_ref(), &self.job.spec)?;
         }
         let draws = self.sampler.take_draws();
-        self.kept += count_kept(&draws);
+        let kept = count_kept(&draws);
+        self.kept += kept;
         self.writer.push(draws);
         match self.writer.failed() {
             true => Err(stopped("the draws can't be written")),
-            false => Ok(()),
+            false => Ok(kept),
         }
     }
 

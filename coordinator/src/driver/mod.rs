@@ -25,6 +25,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::{mpsc, watch};
 
 use crate::hub::{Event, Hub, PartyEvent};
+use crate::meters::Meters;
 use crate::status::Status;
 use crate::store::Store;
 use chain::Chain;
@@ -101,6 +102,8 @@ pub(crate) struct Surroundings {
     pub hub: Arc<Hub>,
     /// The iteration log.
     pub store: Store,
+    /// What is counted.
+    pub meters: Arc<Meters>,
 }
 
 /// The driver of one job.
@@ -108,11 +111,14 @@ pub(crate) struct Driver {
     job: Arc<Job>,
     hub: Arc<Hub>,
     store: Store,
+    meters: Arc<Meters>,
     events: mpsc::UnboundedReceiver<PartyEvent>,
     members: Members,
     chain: Option<Chain>,
     /// The round being asked, ready to send.
     query: Option<v1::Query>,
+    /// When it was first asked.
+    asked: Instant,
     status: watch::Sender<Status>,
     stop: watch::Receiver<Option<Stop>>,
     published: Instant,
@@ -127,15 +133,17 @@ impl Driver {
         status: watch::Sender<Status>,
         stop: watch::Receiver<Option<Stop>>,
     ) -> Self {
-        let Surroundings { hub, store } = surroundings;
+        let Surroundings { hub, store, meters } = surroundings;
         let events = hub.subscribe(Arc::clone(&job.id), &job.spec.parties);
         let members = Members::new(&job.spec.parties, holdings, now_ms());
-        Self { job, hub, store, events, members, chain: None, query: None, status, stop, published: Instant::now() }
+        let (asked, published) = (Instant::now(), Instant::now());
+        Self { job, hub, store, meters, events, members, chain: None, query: None, asked, status, stop, published }
     }
 
     /// Runs the job to its end, or until the coordinator stops.
     pub(crate) async fn run(mut self) {
         tracing::info!(job = %self.job.id, name = self.job.spec.name, analyst = self.job.analyst, "job taken up");
+        let _traced = tracing::info_span!(target: conclave_ops::EXPORTED, "job", job = %self.job.id);
         // `steps` returns by its error alone.
         let Err(ending) = self.steps().await;
         self.end(ending).await;
@@ -209,11 +217,12 @@ impl Driver {
         let (Some(chain), Some((iteration, answers))) = (&mut self.chain, self.members.take_answers()) else {
             return Ok(());
         };
+        self.meters.round(self.asked.elapsed());
         let unsettled = chain.absorb(iteration, answers)?;
         // The next queries leave first; the books of the last round are done while the parties work.
         let asked = self.ask_all();
         if let Some(chain) = &mut self.chain {
-            chain.settle(unsettled)?;
+            self.meters.kept(chain.settle(unsettled)?);
         }
         asked
     }
@@ -228,6 +237,7 @@ impl Driver {
             });
         };
         self.members.ask(round.iteration, round.queries.len(), now_ms());
+        self.asked = Instant::now();
         self.query = Some(query_to_wire(&self.job.id, round.iteration, &round.queries));
         (0..self.members.list.len()).for_each(|party| self.ask(party));
         Ok(())

@@ -95,7 +95,7 @@ impl Rig {
 
     fn at(folder: tempfile::TempDir) -> Self {
         let (store, loaded) = Store::open(&folder.path().join("c.sqlite")).unwrap();
-        let surroundings = Surroundings { hub: Arc::new(Hub::new(loaded.parties)), store };
+        let surroundings = Surroundings { hub: Arc::new(Hub::new(loaded.parties)), store, meters: Arc::default() };
         let book = Book::open(surroundings.clone(), folder.path().join("draws"), loaded.jobs);
         Self { folder, surroundings, book, seen: Arc::default() }
     }

@@ -90,6 +90,7 @@ impl Session {
         }));
         let hub = std::sync::Arc::clone(&self.surroundings.hub);
         let mut place = hub.attach(&self.party, self.outbox.clone());
+        let _traced = tracing::info_span!(target: conclave_ops::EXPORTED, "attached", party = %self.party);
         tracing::info!(party = self.party, software = hello.software, "attached");
         if place.replaced_another {
             tracing::warn!(party = self.party, "attached a second time: the newer stream takes the older one's place");

@@ -9,11 +9,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use conclave_proto::FILE_DESCRIPTOR_SET;
-use conclave_proto::v1::jobs_server::JobsServer;
-use conclave_proto::v1::link_server::LinkServer;
+use conclave_proto::v1::jobs_server::{self, JobsServer};
+use conclave_proto::v1::link_server::{self, LinkServer};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tokio_stream::StreamExt;
 use tonic::transport::{Server, ServerTlsConfig, server::TcpIncoming};
+use tonic_health::pb::health_server::{Health, HealthServer};
 
 use crate::book::Book;
 use crate::driver::Surroundings;
@@ -26,6 +28,9 @@ const MAX_HEADER_BYTES: u32 = 16 << 10;
 const KEEPALIVE: Duration = Duration::from_secs(20);
 const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(20);
 
+/// The services whose health is told.
+pub(crate) const SERVICES: [&str; 2] = [link_server::SERVICE_NAME, jobs_server::SERVICE_NAME];
+
 /// Serves until `shutdown` resolves and every stream has ended. `stopping` tells long streams to end.
 ///
 /// # Errors
@@ -36,19 +41,22 @@ pub(crate) async fn serve(
     book: Arc<Book>,
     surroundings: Surroundings,
     stopping: watch::Receiver<bool>,
+    health: HealthServer<impl Health>,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), RunError> {
     let system = |e: &dyn std::fmt::Display| RunError::System(format!("the server could not be set up: {e}"));
+    let meters = Arc::clone(&surroundings.meters);
     let link = LinkServer::new(link::LinkService::new(surroundings.clone(), stopping.clone()))
         .max_decoding_message_size(MAX_REQUEST_BYTES);
     let jobs = JobsServer::new(jobs::JobsService::new(book, surroundings, stopping)).max_decoding_message_size(MAX_REQUEST_BYTES);
-    let (health_reporter, health) = tonic_health::server::health_reporter();
-    health_reporter.set_serving::<LinkServer<link::LinkService>>().await;
-    health_reporter.set_serving::<JobsServer<jobs::JobsService>>().await;
     let reflection = tonic_reflection::server::Builder::configure()
         .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
         .build_v1()
         .map_err(|e| system(&e))?;
+    let incoming = TcpIncoming::from(listener).with_nodelay(Some(true)).map(move |connection| {
+        meters.connection();
+        connection
+    });
     Server::builder()
         .tls_config(tls)
         .map_err(|e| system(&e))?
@@ -60,7 +68,7 @@ pub(crate) async fn serve(
         .add_service(jobs)
         .add_service(health)
         .add_service(reflection)
-        .serve_with_incoming_shutdown(TcpIncoming::from(listener).with_nodelay(Some(true)), shutdown)
+        .serve_with_incoming_shutdown(incoming, shutdown)
         .await
         .map_err(|e| RunError::System(format!("the server failed: {e}")))
 }

@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
 
 use conclave_common::sampler::Holding;
+use conclave_ops::{Histogram, exponential_buckets};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
@@ -24,9 +25,9 @@ use write::Command;
 pub(crate) use write::{Ended, NewJob};
 
 const SCHEMA: &str = include_str!("schema.sql");
-const SCHEMA_VERSION: i64 = 4;
+pub(crate) const SCHEMA_VERSION: i64 = 4;
 /// "Conc", so that `file` and a careful operator can tell the store from other SQLite files.
-const APPLICATION_ID: i64 = 0x436f_6e63;
+pub(crate) const APPLICATION_ID: i64 = 0x436f_6e63;
 
 /// Why the store can't be opened or written.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -65,6 +66,7 @@ struct Shared {
     /// The first failure of a write. Nothing is written after it: a log with a hole can't be replayed.
     failure: Arc<OnceLock<StoreError>>,
     writer: Mutex<Option<JoinHandle<()>>>,
+    commit_seconds: Histogram,
     /// Held for as long as the store is open; the operating system lets go of it however the process ends.
     _lock: File,
 }
@@ -83,15 +85,17 @@ impl Store {
         let connection = connect(path)?;
         let loaded = read::load(&connection).map_err(|e| failed(e.to_string()))?;
         let failure = Arc::new(OnceLock::new());
+        // 0.1 ms to 100 s.
+        let commit_seconds = Histogram::new(exponential_buckets(0.000_1, 4.0, 11));
         let (commands, queue) = mpsc::channel();
         let writer = {
-            let (path, failure) = (path.to_owned(), Arc::clone(&failure));
+            let (path, failure, seconds) = (path.to_owned(), Arc::clone(&failure), commit_seconds.clone());
             std::thread::Builder::new()
                 .name("store".to_owned())
-                .spawn(move || write::serve(connection, &queue, &path, &failure))
+                .spawn(move || write::serve(connection, &queue, &path, &failure, &seconds))
                 .map_err(|e| failed(e.to_string()))?
         };
-        let shared = Shared { path: path.to_owned(), failure, writer: Mutex::new(Some(writer)), _lock: lock };
+        let shared = Shared { path: path.to_owned(), failure, writer: Mutex::new(Some(writer)), commit_seconds, _lock: lock };
         Ok((Self { shared: Arc::new(shared), commands }, loaded))
     }
 
@@ -159,6 +163,11 @@ impl Store {
     /// That failure.
     pub(crate) fn check(&self) -> Result<(), StoreError> {
         self.shared.failure.get().cloned().map_or(Ok(()), Err)
+    }
+
+    /// How long commits took.
+    pub(crate) fn commit_seconds(&self) -> &Histogram {
+        &self.shared.commit_seconds
     }
 
     /// Reads a job's log in order on a connection of its own.

@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use conclave_common::accounting::Adjacency;
 use conclave_common::sampler::Holding;
+use conclave_ops::Histogram;
 use conclave_proto::error::Fault;
 use rusqlite::{Connection, params};
 use tokio::sync::oneshot;
@@ -74,7 +75,13 @@ pub(super) enum Command {
 }
 
 /// Commits commands until told to close or until every handle is gone.
-pub(super) fn serve(mut connection: Connection, queue: &Receiver<Command>, path: &Path, failure: &OnceLock<StoreError>) {
+pub(super) fn serve(
+    mut connection: Connection,
+    queue: &Receiver<Command>,
+    path: &Path,
+    failure: &OnceLock<StoreError>,
+    seconds: &Histogram,
+) {
     let mut open = true;
     while open {
         let Ok(first) = queue.recv() else { return };
@@ -84,7 +91,10 @@ pub(super) fn serve(mut connection: Connection, queue: &Receiver<Command>, path:
         let outcome = match failure.get() {
             Some(error) => Err(error.clone()),
             None => {
-                commit(&mut connection, &group).map_err(|e| StoreError::Failed { path: path.to_owned(), message: e.to_string() })
+                let began = Instant::now();
+                let committed = commit(&mut connection, &group);
+                seconds.observe(began.elapsed().as_secs_f64());
+                committed.map_err(|e| StoreError::Failed { path: path.to_owned(), message: e.to_string() })
             }
         };
         for command in group {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::time::Instant;
 
 use conclave_common::sampler::Holding;
+use conclave_ops::EXPORTED;
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::v1::{self, party_frame::Body};
 
@@ -47,8 +48,11 @@ impl Answerer {
 
     /// Lets the owner's `status` know how the ledger is.
     pub(crate) fn announced_by(mut self, presence: Announcement) -> Self {
+        self.meters = presence.meters().clone();
         self.consent.presence = Some(presence);
         self.note_health();
+        self.meters.note(&self.ledger, self.jobs.len());
+        self.meters.note_sizes(&self.ledger);
         self
     }
 
@@ -104,15 +108,22 @@ impl Answerer {
                 Body::JobOpened(v1::JobOpened { head, ..conclave_proto::convert::opened_to_wire(&job, &holding) })
             }
             Ok(Opening::Pending) => {
-                tracing::info!("job {job} of analyst {} awaits your decision: conclave-party approve {job}", request.analyst);
+                tracing::info!(%job, analyst = %request.analyst, "job awaits your decision: conclave-party approve with its id");
                 self.consent.waiting.insert(job.clone(), (request, outbox.clone()));
-                Body::JobPending(v1::JobPending { job, reason: String::new() })
+                Body::JobPending(v1::JobPending { job: job.clone(), reason: String::new() })
             }
             // Not for good: the owner can mend it.
-            Err(fault) if fault.code == ErrorCode::Unreachable => Body::JobPending(v1::JobPending { job, reason: fault.message }),
-            Err(fault) => refusal(job, &fault),
+            Err(fault) if fault.code == ErrorCode::Unreachable => {
+                Body::JobPending(v1::JobPending { job: job.clone(), reason: fault.message })
+            }
+            Err(fault) => refusal(job.clone(), &fault),
         };
+        let opened = matches!(body, Body::JobOpened(_));
         reply(&outbox, body);
+        if opened {
+            // Begun and ended after the reply has left: how long it took to open the job is nobody's business.
+            drop(tracing::info_span!(target: EXPORTED, "job opened", %job));
+        }
     }
 
     /// Acts on what the owner has decided: opens what is approved, refuses what is rejected, and stops what is revoked.
@@ -158,7 +169,7 @@ impl Answerer {
 
     fn withdraw(&mut self, job: &str) {
         let reason = self.reason(job);
-        tracing::warn!("job {job}: consent withdrawn, it is answered no more{reason}");
+        tracing::warn!(%job, "consent withdrawn, the job is answered no more{reason}");
         let outbox = self.consent.outboxes.remove(job);
         // A failure has been logged, and the ledger answers no more.
         drop(self.enter_decision(job, "revoke"));

@@ -26,6 +26,7 @@ use crate::config::Policy;
 use crate::data::Shard;
 use crate::ledger::{Ledger, LedgerError};
 use crate::members::Members;
+use crate::meters::Meters;
 use crate::noise::Noise;
 
 pub use consent::Opening;
@@ -55,6 +56,7 @@ pub struct Answerer {
     /// When the shard began to be read for the job that is being opened, and how long that may take.
     reading: Option<(Instant, Duration)>,
     consent: consent::Consent,
+    meters: Meters,
 }
 
 /// A job that is open: its public constants, and the shard as its model reads it.
@@ -96,6 +98,7 @@ impl Answerer {
             fault: None,
             reading: None,
             consent: consent::Consent::default(),
+            meters: Meters::default(),
         }
     }
 
@@ -135,7 +138,8 @@ impl Answerer {
     pub fn close(&mut self, job: &str, reason: &str) -> Result<(), LedgerError> {
         let reason = &clip(reason, LONGEST_WORD);
         if self.jobs.remove(job).is_some() {
-            tracing::info!("job {job} closed: {reason:?}");
+            tracing::info!(%job, "job closed: {reason:?}");
+            drop(tracing::info_span!(target: conclave_ops::EXPORTED, "job closed", %job));
             self.noise.keep(self.jobs.values().map(|job| job.spec.privacy.noise));
         }
         self.forget_consent(job);

@@ -39,7 +39,7 @@ impl Answerer {
     pub fn open(&mut self, request: &v1::OpenJob) -> Result<Opening, Fault> {
         self.try_open(request).map_err(|fault| {
             let (job, analyst) = (clip(&request.job, MAX_JOB_ID), clip(&request.analyst, MAX_JOB_ID));
-            tracing::warn!("job {job:?} of analyst {analyst:?} refused: {}", clip(&fault.to_string(), LONGEST_WORD));
+            tracing::warn!(%job, %analyst, "job refused: {}", clip(&fault.to_string(), LONGEST_WORD));
             fault.at_party(self.party.clone())
         })
     }
@@ -87,7 +87,7 @@ impl Answerer {
             self.noise.keep(self.jobs.values().map(|job| job.spec.privacy.noise).chain([spec.privacy.noise]));
             self.reading = delay.map(|delay| (Instant::now(), delay.open));
             let data = bind(&self.shard, &spec).map_err(|e| invalid(format!("the party {e}")))?;
-            tracing::info!("job {} ({:?}) of analyst {} is open", request.job, spec.name, request.analyst);
+            tracing::info!(job = %request.job, analyst = %request.analyst, name = ?spec.name, "job is open");
             self.jobs.insert(request.job.clone(), ActiveJob::new(spec, digest, data, self.budget.unit, delay));
         }
         Ok(Opening::Opened(holding))

@@ -9,7 +9,7 @@ use conclave_proto::convert::{Answer, AnswerStatus, answer_to_wire, query_from_w
 use conclave_proto::v1;
 
 use super::sums::{guarded, sums};
-use super::{ActiveJob, Answerer, LONGEST_WORD};
+use super::{ActiveJob, Answerer, LONGEST_WORD, MAX_JOB_ID};
 use crate::data::MAX_UNPUBLISHED_UNITS;
 use crate::ledger::{ChargeOutcome, Grant, LedgerError, QueryContent, QueryKey, Recorded, Refusal};
 use crate::release::{Armed, Release, arm};
@@ -21,7 +21,7 @@ impl Answerer {
         let (job, iteration, asked) = (request.job.clone(), request.iteration, request.proposals.len());
         let outcome = self.outcome(request);
         if let Err(status) = &outcome {
-            tracing::warn!("job {job:?}, iteration {iteration}: refused ({status:?})");
+            tracing::warn!(job = %clip(&job, MAX_JOB_ID), iteration, "refused ({status:?})");
         }
         let head = self.ledger.head().to_bytes();
         v1::Answer { head, ..answer_to_wire(&Answer { job, iteration, outcome }, asked) }
@@ -43,12 +43,12 @@ impl Answerer {
             return Err(if self.is_withdrawn(&job) { AnswerStatus::Policy } else { AnswerStatus::UnknownJob });
         };
         let queries = query_from_wire(request).map_err(|fault| {
-            tracing::warn!("job {job}, iteration {iteration}: {}", clip(&fault.to_string(), LONGEST_WORD));
+            tracing::warn!(%job, iteration, "{}", clip(&fault.to_string(), LONGEST_WORD));
             AnswerStatus::Invalid
         })?;
         let keys = check(active, self.budget.unit, &queries, &job, (iteration, attempt))?;
         if self.policy.max_iterations_per_job.is_some_and(|most| iteration >= most) {
-            tracing::warn!("job {job}: has made the {iteration} rounds that max_iterations_per_job allows");
+            tracing::warn!(%job, iteration, "the job has made the rounds that max_iterations_per_job allows");
             return Err(AnswerStatus::Policy);
         }
         if queries.iter().any(|q| noise_sd(q) < self.policy.min_noise_sd) {
@@ -139,17 +139,17 @@ fn check(
             let Query { chain, kind, from, to, noise } = query;
             let stepless = matches!(kind, QueryKind::Statistic { .. });
             if !(stepless || spec.in_support(from) && spec.in_support(to)) {
-                tracing::warn!("job {job}, iteration {iteration}, chain {chain}: outside the job's parameter box");
+                tracing::warn!(%job, iteration, chain, "outside the job's parameter box");
                 return Err(AnswerStatus::Invalid);
             }
             let question = Question::new(active.model.as_ref(), spec, unit, *kind, (from, to)).map_err(|e| {
-                tracing::warn!("job {job}, iteration {iteration}, chain {chain}: {e}");
+                tracing::warn!(%job, iteration, chain, "{e}");
                 AnswerStatus::Invalid
             })?;
             // Where the number of units isn't public, nothing may depend on it: a refusal least of all.
             let units = if unit.adjacency == Adjacency::AddRemove { MAX_UNPUBLISHED_UNITS } else { active.data.units() };
             if !question.sum_fits(units) {
-                tracing::warn!("job {job}, iteration {iteration}, chain {chain}: the step is too wide for a sum over the shard");
+                tracing::warn!(%job, iteration, chain, "the step is too wide for a sum over the shard");
                 return Err(AnswerStatus::Invalid);
             }
             let (chain, kind, k_t, s) = (*chain, *kind, question.sensitivity, *noise);
@@ -187,7 +187,7 @@ pub(super) fn statistics(model: &dyn Model, spec: &JobSpec, unit: PrivacyUnit, d
 }
 
 fn refused(job: &str, iteration: u64, refusal: Refusal) -> AnswerStatus {
-    tracing::warn!("job {job}, iteration {iteration}: {refusal}");
+    tracing::warn!(%job, iteration, "{refusal}");
     match refusal {
         Refusal::DataBudget(_) | Refusal::AnalystBudget(_) | Refusal::JobBudget(_) => AnswerStatus::Budget,
         Refusal::Attempt { .. } => AnswerStatus::Attempt,

@@ -14,6 +14,7 @@ use tracing_subscriber::fmt::MakeWriter;
 
 use super::*;
 use crate::config::{BadRows, ReplyDelay};
+use crate::meters::PartyPage;
 use crate::testing::{JOB, MEAN_TOML, budget, data, open_policy, open_request, query, write};
 
 thread_local! {
@@ -57,6 +58,8 @@ struct Seen {
     replies: Vec<(Option<u32>, usize)>,
     spent: (u64, u64),
     overruns: u64,
+    /// The page of metrics after every reply.
+    pages: Vec<String>,
 }
 
 fn logistic_toml() -> String {
@@ -75,6 +78,7 @@ fn live(rows: &str, toml: &str, change: impl Fn(&mut ModelData)) -> Seen {
     listen();
     LOG.take();
     let mut replies = Vec::new();
+    let mut pages = Vec::new();
     let (spent, overruns) = {
         let shard = Shard::load(&data(path, BadRows::Stop), None).unwrap();
         let delay = ReplyDelay::Fixed(Duration::from_secs(1));
@@ -83,9 +87,14 @@ fn live(rows: &str, toml: &str, change: impl Fn(&mut ModelData)) -> Seen {
         let mut answerer = Answerer::new("hospital-a".into(), policy, budget(), shard, ledger, Noise::from_os().unwrap());
         assert!(matches!(answerer.open(&open_request(toml)).unwrap(), Opening::Opened(_)));
         change(&mut answerer.jobs.get_mut(JOB).unwrap().data);
+        let page = page(&answerer.meters, folder.path());
         for request in requests(answerer.jobs[JOB].spec.dimension()) {
             let answer = answerer.answer(request);
             replies.push((answer.status, answer.encoded_len()));
+            answerer.meters.replied(answer.status);
+            answerer.meters.note(&answerer.ledger, answerer.jobs.len());
+            answerer.meters.note_sizes(&answerer.ledger);
+            pages.push(conclave_ops::page::render(&page).unwrap());
         }
         answerer.close(JOB, "done").unwrap();
         replies.push((answerer.answer(query(9, &[(0, 0.0, 1e-4)])).status, 0));
@@ -96,7 +105,16 @@ fn live(rows: &str, toml: &str, change: impl Fn(&mut ModelData)) -> Seen {
     let log = log.replace(&*folder.path().to_string_lossy(), "");
     let log: Vec<&str> = log.lines().filter(|line| !line.contains(" ms") && !line.contains("answer::measure")).collect();
     let log = log.join("\n");
-    Seen { log, replies, spent, overruns }
+    // What else is on the machine's disk is no matter of the party's.
+    let steady =
+        |page: String| page.lines().filter(|line| !line.starts_with("conclave_party_disk_free")).collect::<Vec<_>>().join("\n");
+    Seen { log, replies, spent, overruns, pages: pages.into_iter().map(steady).collect() }
+}
+
+/// The party's page, begun at one moment in all runs.
+fn page(meters: &Meters, folder: &std::path::Path) -> std::sync::Arc<dyn conclave_ops::Source> {
+    let (budget, certificate, started) = (budget(), folder.join("none.pem"), std::time::SystemTime::UNIX_EPOCH);
+    std::sync::Arc::new(PartyPage { meters: meters.clone(), budget, certificate, started })
 }
 
 fn requests(dimension: usize) -> Vec<v1::Query> {
@@ -133,6 +151,8 @@ fn records_leave_no_trace_but_in_the_released_integers() {
     for toml in [MEAN_TOML.to_owned(), logistic_toml()] {
         let ordinary = live(&rows("150,1"), &toml, |_| {});
         assert!(ordinary.log.contains("is open") && ordinary.log.contains("closed"), "{}", ordinary.log);
+        let last = ordinary.pages.last().unwrap();
+        assert!(last.contains("replies_total{status=\"released\"} ") && !last.contains("releases 0.0"), "{last}");
         assert!(ordinary.replies.iter().any(|(s, _)| *s == Some(1)) && ordinary.replies.iter().any(|(s, _)| *s == Some(0)));
         for last in ["1e300,1", "-1e300,0", "1e-310,1", "100,1", "200,0"] {
             assert_eq!(live(&rows(last), &toml, |_| {}), ordinary, "{last}");

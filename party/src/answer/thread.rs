@@ -30,6 +30,9 @@ enum Command {
     Consent,
     /// A head of the ledger that the coordinator shows.
     Head(Vec<u8>),
+    /// Time to see how large the ledger has become. Between two messages: while one is answered its growth would tell how far
+    /// the answer is.
+    Sizes,
     Flush(oneshot::Sender<()>),
 }
 
@@ -51,6 +54,7 @@ pub(crate) fn start(mut answerer: Answerer) -> std::io::Result<(Desk, JoinHandle
         while let Some(command) = inbox.blocking_recv() {
             answerer.handle(command);
             answerer.note_health();
+            answerer.meters.note(&answerer.ledger, answerer.jobs.len());
         }
         answerer.log_counts();
         answerer.end();
@@ -87,6 +91,11 @@ impl Desk {
         self.send(Command::Consent).await
     }
 
+    /// Has the sizes noted that the page of metrics tells.
+    pub(crate) async fn note_sizes(&self) -> Result<(), Gone> {
+        self.send(Command::Sizes).await
+    }
+
     /// How many replies have left, and how many of them late.
     pub(crate) fn reply_counts(&self) -> ReplyCounts {
         self.counter.counts()
@@ -110,7 +119,9 @@ impl Answerer {
         match command {
             Command::Query(request, received, outbox) => {
                 let answer = self.answer_held(request, received);
-                return reply(&outbox, Body::Answer(answer));
+                let status = answer.status;
+                reply(&outbox, Body::Answer(answer));
+                return self.meters.replied(status);
             }
             Command::Open(request, received, outbox) => return self.open_or_wait(request, received, outbox),
             Command::Consent => self.consent_changed(),
@@ -118,6 +129,7 @@ impl Answerer {
             Command::Head(head) => drop(self.ledger.meet_head(&head)),
             // A failure has been logged, and the ledger answers no more.
             Command::Close(request) => drop(self.close(&request.job, &request.reason)),
+            Command::Sizes => self.meters.note_sizes(&self.ledger),
             Command::Flush(done) => drop(done.send(())),
         }
         self.pacer.passed();

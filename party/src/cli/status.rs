@@ -4,7 +4,6 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use conclave_proto::ca;
-use conclave_proto::error::{ErrorCode, Fault};
 use serde_json::json;
 
 use super::{Common, jobs, load, print, print_json};
@@ -25,20 +24,49 @@ const NEARLY_SPENT: f64 = 0.9;
 pub(super) struct StatusArgs {
     #[command(flatten)]
     common: Common,
-    /// Say only whether the party runs and is attached, and end with 4 where it is not: for health checks.
+    /// Say only whether the party runs and answers, and read neither data nor ledger: for a health check.
+    #[arg(long)]
+    brief: bool,
+    /// The same, and end with 4 also where the coordinator does not hold the party's stream: for what must wait for it.
     #[arg(long)]
     attached: bool,
 }
 
 pub(super) fn status(args: &StatusArgs) -> Result<(), StartError> {
     let config = load(&args.common)?;
-    if args.attached {
-        return health(&config, args.common.json);
+    if args.brief || args.attached {
+        // Asks the daemon's own file and nothing else: a check that comes every few seconds must not read ledger or data.
+        let daemon = running(&config.ledger);
+        if args.common.json {
+            print_json(&json!({ "party": config.name, "running": daemon.is_some(), "daemon": daemon }))?;
+        } else {
+            print(&format!("{}: {}", config.name, attached(daemon.as_ref(), &config)))?;
+        }
+    } else {
+        whole(&config, args.common.json)?;
     }
+    health(&config, args.attached)
+}
+
+/// What the exit code says. A party that has lost its coordinator is well, unless it is asked for that: it dials again by itself.
+fn health(config: &PartyConfig, must_be_attached: bool) -> Result<(), StartError> {
+    match running(&config.ledger) {
+        None => Err(StartError::NotRunning(format!("{} does not run", config.name))),
+        Some(Some(Presence { ledger: Some(problem), .. })) => {
+            Err(StartError::System(format!("the ledger answers nothing: {problem}")))
+        }
+        Some(daemon) if must_be_attached && !daemon.as_ref().is_some_and(|p| p.attached) => {
+            Err(StartError::NotRunning(format!("{} is not attached to {}", config.name, config.coordinator)))
+        }
+        Some(_) => Ok(()),
+    }
+}
+
+fn whole(config: &PartyConfig, as_json: bool) -> Result<(), StartError> {
     let ledger = report_kept(&config.keeping());
     let jobs = if ledger.is_ok() { all(&config.ledger)? } else { Vec::new() };
     let daemon = running(&config.ledger);
-    let (expires, mut warnings) = certificate(&config);
+    let (expires, mut warnings) = certificate(config);
     match &ledger {
         Ok(report) if report.share_spent >= NEARLY_SPENT => {
             warnings.push(format!("{:.1}% of the data's budget is spent; what remains is for ever", 100.0 * report.share_spent));
@@ -49,9 +77,9 @@ pub(super) fn status(args: &StatusArgs) -> Result<(), StartError> {
     if let Some(problem) = daemon.as_ref().and_then(Option::as_ref).and_then(|p| p.ledger.as_ref()) {
         warnings.push(format!("the ledger answers nothing: {problem}"));
     }
-    warnings.extend(bounds(&config, &jobs));
+    warnings.extend(bounds(config, &jobs));
     let waiting = jobs.iter().filter(|job| job.state() == State::Awaiting).count();
-    if args.common.json {
+    if as_json {
         return print_json(&json!({
             "party": config.name,
             "running": daemon.is_some(),
@@ -61,13 +89,13 @@ pub(super) fn status(args: &StatusArgs) -> Result<(), StartError> {
             "unit_of_privacy": unit_of_privacy(config.budget.unit),
             "budget": ledger.as_ref().ok(),
             "ledger_error": ledger.as_ref().err().map(ToString::to_string),
-            "jobs": jobs.iter().map(|job| jobs::value(job, &config)).collect::<Vec<_>>(),
+            "jobs": jobs.iter().map(|job| jobs::value(job, config)).collect::<Vec<_>>(),
             "awaiting": waiting,
             "certificate_expires": expires,
             "warnings": warnings,
         }));
     }
-    print(&format!("{}: {}", config.name, attached(daemon.as_ref(), &config)))?;
+    print(&format!("{}: {}", config.name, attached(daemon.as_ref(), config)))?;
     if let Ok(report) = &ledger {
         print(&budget_line(report))?;
     }
@@ -93,19 +121,6 @@ pub(super) fn status(args: &StatusArgs) -> Result<(), StartError> {
         print(&format!("warning: {warning}"))?;
     }
     Ok(())
-}
-
-/// Asks the daemon's own file and nothing else: a check that comes every few seconds must not read ledger or data.
-fn health(config: &PartyConfig, json: bool) -> Result<(), StartError> {
-    let daemon = running(&config.ledger);
-    let line = format!("{}: {}", config.name, attached(daemon.as_ref(), config));
-    let good = daemon.as_ref().and_then(Option::as_ref).is_some_and(|p| p.attached);
-    if json {
-        print_json(&json!({ "party": config.name, "running": daemon.is_some(), "attached": good }))?;
-    } else if good {
-        print(&line)?;
-    }
-    if good { Ok(()) } else { Err(StartError::Identity(Fault::new(ErrorCode::Unreachable, line))) }
 }
 
 fn attached(daemon: Option<&Option<Presence>>, config: &PartyConfig) -> String {

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use conclave_common::accounting::{Budget, PrivacyUnit};
 use conclave_common::job::keys;
+use conclave_ops::Settings;
 
 use crate::ledger::Durability;
 
@@ -40,6 +41,8 @@ pub struct PartyConfig {
     pub budget: Budget,
     /// What a job must keep within.
     pub policy: Policy,
+    /// Logs and metrics.
+    pub ops: Settings,
 }
 
 /// Where the records are and what becomes of bad rows.
@@ -89,6 +92,21 @@ pub struct Policy {
     pub max_memory_mib: Option<u64>,
     /// When replies leave.
     pub reply_delay: ReplyDelay,
+}
+
+impl Policy {
+    /// The limits that an owner is warned of not having set.
+    pub(crate) fn unlimited(&self) -> Vec<&'static str> {
+        [
+            ("analysts", self.analysts.is_some()),
+            ("models", self.models.is_some()),
+            ("max_epsilon_per_job", self.max_epsilon_per_job.is_some()),
+            ("columns", self.columns.is_some()),
+        ]
+        .into_iter()
+        .filter_map(|(limit, set)| (!set).then_some(limit))
+        .collect()
+    }
 }
 
 /// Who admits a job that keeps within the owner's limits.

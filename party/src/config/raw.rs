@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use conclave_common::accounting::{Adjacency, Budget, MAX_RECORDS_PER_PERSON, PrivacyUnit};
 use conclave_common::job::keys::{Keys, nearest};
+use conclave_ops::Settings;
 use conclave_proto::identity::valid_name;
 use serde::Deserialize;
 
@@ -22,6 +23,9 @@ pub(super) const KEYS: Keys = Keys::Table(&[
     ("head_file", Keys::Any),
     ("durability", Keys::Any),
     ("reserve_block", Keys::Any),
+    ("log", Keys::Any),
+    ("metrics", Keys::Any),
+    ("otlp", Keys::Any),
     (
         "data",
         Keys::Table(&[
@@ -81,6 +85,9 @@ pub(super) struct Config {
     head_file: Option<String>,
     durability: Option<String>,
     reserve_block: Option<u32>,
+    log: Option<String>,
+    metrics: Option<String>,
+    otlp: Option<String>,
     data: Data,
     budget: RawBudget,
     #[serde(default)]
@@ -141,6 +148,7 @@ impl Config {
             return Err(format!("`coordinator` is {:?}: write it as https://host or https://host:port", self.coordinator));
         }
         let durability = self.durability()?;
+        let ops = Settings::parse(self.log.as_deref(), self.metrics.as_deref(), self.otlp.as_deref())?;
         let budget = Budget::new(self.budget.epsilon, self.budget.delta).map_err(|e| format!("[budget]: {e}"))?;
         let (data, policy) = (self.data.check(folder)?, self.policy.check()?);
         if data.unit.adjacency == Adjacency::AddRemove && policy.reply_delay == ReplyDelay::Auto {
@@ -165,6 +173,7 @@ impl Config {
             budget: budget.of(data.unit),
             data,
             policy,
+            ops,
         })
     }
 }

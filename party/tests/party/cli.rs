@@ -48,7 +48,7 @@ fn an_owner_sets_up_checks_and_looks() {
     let checked = run(&["run", "--check", "--json", "--config", &config]);
     assert_eq!(checked.status.code(), Some(0), "{}", text(&checked.stderr));
     let json: serde_json::Value = serde_json::from_slice(&checked.stdout).unwrap();
-    assert_eq!(json["records"], 2);
+    assert_eq!((&json["records"], &json["faults"]), (&2.into(), &0.into()), "{json}");
     let budget = run(&["budget", "--json", "--config", &config]);
     let json: serde_json::Value = serde_json::from_slice(&budget.stdout).unwrap();
     assert_eq!((json["epsilon_spent"].as_f64(), json["queries"].as_u64()), (Some(0.0), Some(0)));
@@ -57,7 +57,14 @@ fn an_owner_sets_up_checks_and_looks() {
     std::fs::write(town.path("a.csv"), "height\n170\n\"\"\n").unwrap();
     let bad = run(&["run", "--check", "--config", &config]);
     assert_eq!(bad.status.code(), Some(2));
-    assert!(text(&bad.stderr).contains("a.csv, line 3, column \"height\""), "{}", text(&bad.stderr));
+    let found = text(&bad.stdout);
+    assert!(found.lines().any(|l| l.starts_with("FAULT  data") && l.contains("a.csv, line 3, column \"height\"")), "{found}");
+    assert_eq!(found.matches("FAULT").count(), 1, "{found}");
+    let before = std::fs::read(town.path("ledger.sqlite")).unwrap();
+    let status = run(&["status", "--brief", "--config", &config]);
+    assert_eq!(status.status.code(), Some(4));
+    assert!(text(&status.stdout).contains("not running"), "{}", text(&status.stdout));
+    assert_eq!(std::fs::read(town.path("ledger.sqlite")).unwrap(), before);
     let nowhere = run(&["run", "--config", "/nowhere/party.toml"]);
     assert_eq!(nowhere.status.code(), Some(2));
     assert!(text(&nowhere.stderr).contains("/nowhere/party.toml"));

@@ -1,0 +1,111 @@
+//! `conclave-coordinator run --check`: everything that can be looked at without changing anything.
+
+use std::fs::{File, TryLockError};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use conclave_ops::check::{Checks, port_free, writable};
+use conclave_proto::tls::IdentityDir;
+
+use crate::config::Config;
+use crate::store::{APPLICATION_ID, SCHEMA_VERSION};
+
+/// Looks at what the configuration in `path` names.
+pub(crate) fn check(path: &Path) -> Checks {
+    let mut checks = Checks::default();
+    let config = match Config::load(path) {
+        Ok(config) => config,
+        Err(fault) => {
+            checks.fault("config", fault.to_string());
+            return checks;
+        }
+    };
+    checks.good("config", format!("{}: every key is known", path.display()));
+    checks.found("identity", identity(&config));
+    let running = runs(&config.store);
+    if running {
+        checks.note("listen", format!("{} is not tried: a coordinator runs on this store", config.listen));
+    } else {
+        checks.found("listen", port_free(config.listen));
+    }
+    checks.found("store", store(&config.store, running));
+    checks.found("draws", writable(&config.draws));
+    checks.metrics(config.ops.metrics, running);
+    checks
+}
+
+fn identity(config: &Config) -> Result<String, String> {
+    crate::load_identity(config).map_err(|fault| fault.to_string())?;
+    let identity = IdentityDir::load(&config.identity).map_err(|fault| fault.to_string())?;
+    Ok(format!("{}: {}", config.identity.display(), identity.identity().uri()))
+}
+
+/// Whether another process holds the store.
+fn runs(store: &Path) -> bool {
+    let file = File::open(beside(store, ".lock"));
+    file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+}
+
+fn store(path: &Path, running: bool) -> Result<String, String> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let place = writable(folder)?;
+    if !path.exists() {
+        return Ok(format!("{} will be made; {place}", path.display()));
+    }
+    // A log that has not been copied in may hold the first page: then the file alone can't tell.
+    if !running && !beside(path, "-wal").exists() {
+        let foreign = |what: &str| format!("{}: {what}: name another file in `store`", path.display());
+        match marks(path).map_err(|e| format!("{}: {e}", path.display()))? {
+            Some((application, _)) if i64::from(application) != APPLICATION_ID => {
+                return Err(foreign("not a coordinator's store"));
+            }
+            Some((_, version)) if i64::from(version) != SCHEMA_VERSION => {
+                return Err(foreign(&format!("written by another version (schema {version}, this one reads {SCHEMA_VERSION})")));
+            }
+            Some(_) => {}
+            None => return Err(foreign("not an SQLite file")),
+        }
+    }
+    Ok(format!("{} is there; {place}", path.display()))
+}
+
+/// `application_id` and `user_version`, read off the file's header (sqlite.org/fileformat.html, 1.3): opening a database, even to
+/// read, may make files beside it.
+fn marks(path: &Path) -> std::io::Result<Option<(u32, u32)>> {
+    let mut header = Vec::new();
+    File::open(path)?.take(100).read_to_end(&mut header)?;
+    let number = |at: usize| Some(u32::from_be_bytes(*header.get(at..at + 4)?.first_chunk()?));
+    Ok(header.starts_with(b"SQLite format 3\0").then(|| Some((number(68)?, number(60)?))).flatten())
+}
+
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::store::Store;
+
+    #[test]
+    fn stores_are_told_from_other_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("c.sqlite");
+        assert!(store(&path, false).unwrap().contains("will be made"));
+        let (open, _) = Store::open(&path).unwrap();
+        assert!(runs(&path));
+        open.close();
+        drop(open);
+        assert!(!runs(&path));
+        assert_eq!(
+            marks(&path).unwrap().map(|(id, version)| (i64::from(id), i64::from(version))),
+            Some((APPLICATION_ID, SCHEMA_VERSION))
+        );
+        assert!(store(&path, false).unwrap().contains("is there"));
+        std::fs::write(&path, "text").unwrap();
+        assert!(store(&path, false).unwrap_err().contains("not an SQLite file"));
+    }
+}

@@ -1,0 +1,58 @@
+//! Whether the coordinator does its work, told truthfully: to peers by gRPC, to its operator by HTTP and by a file.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tonic_health::ServingStatus;
+use tonic_health::server::HealthReporter;
+
+use crate::book::Book;
+use crate::store::Store;
+
+/// How often it is looked at.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// What decides it: the store takes what is written, and nobody has told the coordinator to stop.
+#[derive(Debug, Clone)]
+pub(crate) struct Health {
+    pub(crate) book: Arc<Book>,
+    pub(crate) store: Store,
+    pub(crate) stopping: watch::Receiver<bool>,
+}
+
+impl Health {
+    /// Whether jobs are taken in and run at this moment.
+    ///
+    /// # Errors
+    /// In a few words, why not.
+    pub(crate) fn now(&self) -> Result<(), String> {
+        if *self.stopping.borrow() || self.book.is_closed() {
+            return Err("the coordinator is stopping".to_owned());
+        }
+        self.store.check().map_err(|failure| failure.to_string())
+    }
+
+    /// Keeps gRPC's health service true, of each of `services` and of the server as a whole, whose name is empty.
+    /// Ends once the coordinator stops: it does not serve again.
+    pub(crate) async fn report(mut self, reporter: HealthReporter, services: [&'static str; 2]) {
+        let mut shown = None;
+        loop {
+            let serving = self.now().is_ok();
+            if shown != Some(serving) {
+                let status = if serving { ServingStatus::Serving } else { ServingStatus::NotServing };
+                for service in [""].into_iter().chain(services) {
+                    reporter.set_service_status(service, status).await;
+                }
+                shown = Some(serving);
+            }
+            if *self.stopping.borrow() {
+                return;
+            }
+            tokio::select! {
+                () = tokio::time::sleep(LOOK) => {}
+                stopped = self.stopping.changed() => if stopped.is_err() { return },
+            }
+        }
+    }
+}

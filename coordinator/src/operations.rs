@@ -1,0 +1,134 @@
+//! What shows the coordinator to whoever runs it, beside its work: the page of metrics and its state of health.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use conclave_ops::Endpoint;
+use conclave_ops::state::{self, StateFile};
+use serde::{Deserialize, Serialize};
+use tokio::task::JoinSet;
+use tonic_health::server::HealthReporter;
+
+use crate::config::Config;
+use crate::driver::{Surroundings, now_ms};
+use crate::error::RunError;
+use crate::health::Health;
+use crate::meters::CoordinatorPage;
+use crate::server;
+
+/// What is ready before the coordinator serves.
+pub(crate) struct Prepared {
+    endpoint: Option<Endpoint>,
+    config: Config,
+}
+
+impl Prepared {
+    /// Takes the metrics' address, where there is to be one.
+    ///
+    /// # Errors
+    /// An address that can't be had.
+    pub(crate) async fn new(config: &Config) -> Result<Self, RunError> {
+        let endpoint = match config.ops.metrics {
+            Some(address) => Some(Endpoint::bind(address).await.map_err(RunError::System)?),
+            None => None,
+        };
+        Ok(Self { endpoint, config: config.clone() })
+    }
+
+    /// Shows the coordinator from now on.
+    pub(crate) fn show(
+        self,
+        surroundings: Surroundings,
+        health: Health,
+        reporter: HealthReporter,
+        address: SocketAddr,
+    ) -> Operations {
+        let mut tasks = JoinSet::new();
+        match StateFile::hold(&state::path_of(&self.config.store)) {
+            Ok(file) => drop(tasks.spawn(announce(file, health.clone(), address))),
+            Err(error) => {
+                tracing::warn!(%error, "the state file can't be held: `health` will not know that this coordinator runs")
+            }
+        }
+        if let Some(endpoint) = self.endpoint {
+            let page = CoordinatorPage {
+                book: health.book.clone(),
+                surroundings,
+                health: health.clone(),
+                certificate: self.config.identity.join("certificate.pem"),
+                store: self.config.store,
+                started: SystemTime::now(),
+            };
+            tasks.spawn(endpoint.serve(Arc::new(page)));
+        }
+        tasks.spawn(health.report(reporter, server::SERVICES));
+        Operations(tasks)
+    }
+}
+
+/// Runs beside the coordinator's work.
+pub(crate) struct Operations(JoinSet<()>);
+
+impl Operations {
+    /// Ends it; nothing of it holds the store any more then.
+    pub(crate) async fn end(mut self) {
+        self.0.shutdown().await;
+    }
+}
+
+/// How often a running coordinator says that it does.
+const ANNOUNCE: Duration = Duration::from_secs(5);
+/// One that has said nothing for so long hangs.
+const SILENT_MS: i64 = 30_000;
+
+/// What a running coordinator says of itself in `<store>.state`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct State {
+    /// Its process.
+    pub(crate) pid: u32,
+    /// The address that it listens on.
+    pub(crate) address: SocketAddr,
+    /// Why it does not serve.
+    pub(crate) problem: Option<String>,
+    /// When it said so, Unix time in milliseconds.
+    pub(crate) said_ms: i64,
+}
+
+async fn announce(mut file: StateFile, health: Health, address: SocketAddr) {
+    let mut tick = tokio::time::interval(ANNOUNCE);
+    loop {
+        tick.tick().await;
+        let state = State { pid: std::process::id(), address, problem: health.now().err(), said_ms: now_ms() };
+        if let Err(error) = file.write(&state) {
+            tracing::debug!(%error, "the state file can't be written");
+        }
+    }
+}
+
+/// How the coordinator on this store is; `Ok` where it serves.
+///
+/// # Errors
+/// [`Unwell`], with the words to say.
+pub(crate) fn health_of(store: &Path) -> Result<State, Unwell> {
+    match state::read::<State>(&state::path_of(store)) {
+        None => Err(Unwell::NotRunning(format!("no coordinator runs on {}", store.display()))),
+        Some(None) => Err(Unwell::NotServing("a coordinator runs, and has not said anything yet".to_owned())),
+        Some(Some(State { problem: Some(problem), .. })) => Err(Unwell::NotServing(problem)),
+        Some(Some(state)) if now_ms() - state.said_ms > SILENT_MS => {
+            let seconds = (now_ms() - state.said_ms) / 1000;
+            Err(Unwell::NotServing(format!("the coordinator, process {}, has said nothing for {seconds} s", state.pid)))
+        }
+        Some(Some(state)) => Ok(state),
+    }
+}
+
+/// Why a coordinator can't be used.
+#[derive(Debug)]
+pub(crate) enum Unwell {
+    /// Nobody is there.
+    NotRunning(String),
+    /// Somebody is, and does not do its work.
+    NotServing(String),
+}

@@ -1,0 +1,46 @@
+//! What the file system holds.
+
+use std::path::Path;
+
+/// Bytes that an ordinary user may still write on the file system of `path`; `None` where that can't be told.
+#[cfg(unix)]
+pub fn free_bytes(path: &Path) -> Option<u64> {
+    let found = rustix::fs::statvfs(path).ok()?;
+    Some(found.f_bavail.saturating_mul(found.f_frsize))
+}
+
+/// Bytes that an ordinary user may still write on the file system of `path`; `None` where that can't be told.
+#[cfg(not(unix))]
+pub fn free_bytes(_: &Path) -> Option<u64> {
+    None
+}
+
+/// Bytes of a file; 0 where there is none.
+pub fn file_bytes(path: &Path) -> u64 {
+    std::fs::metadata(path).map(|found| found.len()).unwrap_or_default()
+}
+
+/// Bytes of an SQLite database: the file and the log that has not been copied into it.
+pub fn database_bytes(path: &Path) -> u64 {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    file_bytes(path).saturating_add(file_bytes(Path::new(&log)))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.sqlite");
+        assert_eq!(database_bytes(&file), 0);
+        std::fs::write(&file, [0; 10]).unwrap();
+        std::fs::write(folder.path().join("a.sqlite-wal"), [0; 5]).unwrap();
+        assert_eq!(database_bytes(&file), 15);
+        assert!(cfg!(not(unix)) || free_bytes(folder.path()).is_some_and(|free| free > 0));
+        assert_eq!(free_bytes(Path::new("/nowhere/at/all")), None);
+    }
+}

@@ -1,0 +1,30 @@
+//! What both daemons need to be run by somebody: logs, signals, metrics, checks. Nothing here knows of jobs or records.
+//!
+//! - [`settings`]: the keys `log`, `metrics` and `otlp` of both configuration files.
+//! - [`log`]: the log on standard error. [`signals`]: the word to stop.
+//! - [`check`]: what `--check` finds. [`state`]: whether a daemon runs.
+//! - [`page`]: a page of metrics. [`endpoint`]: where it is served. [`disk`]: sizes for it.
+#![forbid(unsafe_code)]
+
+pub mod check;
+pub mod disk;
+pub mod endpoint;
+pub mod log;
+#[cfg(feature = "otlp")]
+mod otlp;
+pub mod page;
+pub mod settings;
+pub mod signals;
+pub mod state;
+
+pub use check::Checks;
+pub use endpoint::Endpoint;
+pub use log::{Daemon, LogFormat, Logs};
+pub use page::{Page, Source};
+pub use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+pub use settings::Settings;
+pub use signals::Signals;
+
+/// The target of spans that go to a collector, and of nothing else. At a party they are of the link alone: attached, job opened,
+/// job closed; none lasts as long as something is computed.
+pub const EXPORTED: &str = "conclave::exported";

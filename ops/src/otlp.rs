@@ -1,0 +1,53 @@
+//! Traces for a collector, by OTLP over gRPC. Only spans of the target [`crate::EXPORTED`] leave; log lines never do.
+
+use std::time::Duration;
+
+use opentelemetry::KeyValue;
+use opentelemetry::trace::TracerProvider;
+use opentelemetry_otlp::{SpanExporter, WithExportConfig};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::trace::SdkTracerProvider;
+use tracing::Level;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::Layer;
+use tracing_subscriber::registry::LookupSpan;
+
+use crate::log::Daemon;
+
+/// A collector that takes longer is given up for that batch.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Sends what is left, and ends.
+#[derive(Debug)]
+pub(crate) struct Sender(SdkTracerProvider);
+
+impl Sender {
+    pub(crate) fn end(self) {
+        if let Err(error) = self.0.shutdown_with_timeout(TIMEOUT) {
+            tracing::debug!(%error, "the last traces were not sent");
+        }
+    }
+}
+
+/// The layer that hands spans over. Needs a Tokio runtime, which the connection to the collector lives on.
+///
+/// # Errors
+/// A sentence that names the key.
+pub(crate) fn layer<S>(endpoint: &str, daemon: &Daemon<'_>) -> Result<(impl Layer<S> + Send + Sync, Sender), String>
+where
+    S: tracing::Subscriber + for<'a> LookupSpan<'a>,
+{
+    let exporter = SpanExporter::builder().with_tonic().with_endpoint(endpoint).with_timeout(TIMEOUT).build();
+    let exporter = exporter.map_err(|e| format!("`otlp` = {endpoint:?} can't be used: {e}"))?;
+    let instance = KeyValue::new("service.instance.id", daemon.name.to_owned());
+    let resource = Resource::builder_empty().with_service_name(daemon.service).with_attribute(instance).build();
+    let provider = SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource).build();
+    // Neither source lines nor threads nor the time that a span was busy: the last would tell how long something was computed.
+    let layer = tracing_opentelemetry::layer()
+        .with_tracer(provider.tracer(daemon.service))
+        .with_location(false)
+        .with_threads(false)
+        .with_tracked_inactivity(false)
+        .with_filter(Targets::new().with_target(crate::EXPORTED, Level::INFO));
+    Ok((layer, Sender(provider)))
+}

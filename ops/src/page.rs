@@ -1,0 +1,180 @@
+//! A page of metrics, in the text format that Prometheus reads (OpenMetrics 1.0).
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+/// What the page's content type says.
+pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// What a daemon tells of itself whenever the page is asked for.
+pub trait Source: fmt::Debug + Send + Sync + 'static {
+    /// Writes every metric.
+    ///
+    /// # Errors
+    /// What the page's methods return.
+    fn write(&self, page: &mut Page<'_>) -> fmt::Result;
+
+    /// Whether the daemon does its work.
+    ///
+    /// # Errors
+    /// In a few words, why not.
+    fn health(&self) -> Result<(), String>;
+}
+
+/// The page of this moment.
+///
+/// # Errors
+/// Where a metric can't be written.
+pub fn render(source: &Arc<dyn Source>) -> Result<String, fmt::Error> {
+    let mut registry = Registry::default();
+    registry.register_collector(Box::new(AsCollector(Arc::clone(source))));
+    let mut page = String::new();
+    text::encode(&mut page, &registry)?;
+    Ok(page)
+}
+
+#[derive(Debug)]
+struct AsCollector(Arc<dyn Source>);
+
+impl Collector for AsCollector {
+    fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        self.0.write(&mut Page(encoder))
+    }
+}
+
+/// A page that is being written. Names end in their unit, as Prometheus recommends; a counter's `_total` is added.
+#[derive(Debug)]
+pub struct Page<'a>(DescriptorEncoder<'a>);
+
+/// A label's value, and the metric's.
+pub type Labelled<V> = (String, V);
+
+impl Page<'_> {
+    /// A value that may go up and down.
+    ///
+    /// # Errors
+    /// Where it can't be written.
+    pub fn gauge(&mut self, name: &str, help: &str, value: f64) -> fmt::Result {
+        let metric = self.0.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        ConstGauge::new(value).encode(metric)
+    }
+
+    /// A count that only grows while the process lives.
+    ///
+    /// # Errors
+    /// Where it can't be written.
+    pub fn counter(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
+        let metric = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
+        ConstCounter::new(value).encode(metric)
+    }
+
+    /// Gauges that differ in one label.
+    ///
+    /// # Errors
+    /// Where one can't be written.
+    pub fn gauges(
+        &mut self,
+        name: &str,
+        help: &str,
+        label: &str,
+        values: impl IntoIterator<Item = Labelled<f64>>,
+    ) -> fmt::Result {
+        let mut family = self.0.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        values
+            .into_iter()
+            .try_for_each(|(of, value)| ConstGauge::new(value).encode(family.encode_family(&[(label, of.as_str())])?))
+    }
+
+    /// Counters that differ in one label.
+    ///
+    /// # Errors
+    /// Where one can't be written.
+    pub fn counters(
+        &mut self,
+        name: &str,
+        help: &str,
+        label: &str,
+        values: impl IntoIterator<Item = Labelled<u64>>,
+    ) -> fmt::Result {
+        let mut family = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
+        values
+            .into_iter()
+            .try_for_each(|(of, value)| ConstCounter::new(value).encode(family.encode_family(&[(label, of.as_str())])?))
+    }
+
+    /// How often a quantity took which values.
+    ///
+    /// # Errors
+    /// Where it can't be written.
+    pub fn histogram(&mut self, name: &str, help: &str, histogram: &Histogram) -> fmt::Result {
+        let metric = self.0.encode_descriptor(name, help, None, MetricType::Histogram)?;
+        histogram.encode(metric)
+    }
+
+    /// When the process began, under the name that Prometheus's own libraries use, and which software it runs.
+    ///
+    /// # Errors
+    /// Where it can't be written.
+    pub fn process(&mut self, started: SystemTime, software: &str) -> fmt::Result {
+        self.gauge("process_start_time_seconds", "When the process began, Unix time", unix_seconds(started))?;
+        self.gauges("conclave_build_info", "The running software", "software", [(software.to_owned(), 1.0)])
+    }
+}
+
+/// Seconds since 1970, as Prometheus writes times.
+pub fn unix_seconds(time: SystemTime) -> f64 {
+    time.duration_since(UNIX_EPOCH).map(|since| since.as_secs_f64()).unwrap_or_default()
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[derive(Debug)]
+    pub(crate) struct Sample(pub(crate) Result<(), String>);
+
+    impl Source for Sample {
+        fn write(&self, page: &mut Page<'_>) -> fmt::Result {
+            page.gauge("things", "How many", 1.5)?;
+            page.counter("rounds", "Done", 7)?;
+            page.gauges("jobs", "By state", "state", [("running \"now\"".to_owned(), 2.0), ("queued".to_owned(), 0.0)])?;
+            page.counters("replies", "By status", "status", [("released".to_owned(), 3)])?;
+            let seconds = Histogram::new([0.1, 1.0]);
+            seconds.observe(0.5);
+            page.histogram("commit_seconds", "Took", &seconds)
+        }
+
+        fn health(&self) -> Result<(), String> {
+            self.0.clone()
+        }
+    }
+
+    #[test]
+    fn a_page_reads_as_prometheus_expects() {
+        let source: Arc<dyn Source> = Arc::new(Sample(Ok(())));
+        let page = render(&source).unwrap();
+        for line in [
+            "# TYPE things gauge",
+            "things 1.5",
+            "rounds_total 7",
+            "jobs{state=\"running \\\"now\\\"\"} 2.0",
+            "replies_total{status=\"released\"} 3",
+            "commit_seconds_bucket{le=\"0.1\"} 0",
+            "commit_seconds_bucket{le=\"1.0\"} 1",
+            "commit_seconds_count 1",
+            "# EOF",
+        ] {
+            assert!(page.lines().any(|l| l == line), "no {line:?} in\n{page}");
+        }
+    }
+}

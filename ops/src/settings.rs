@@ -1,0 +1,79 @@
+//! The keys of operation that both configuration files have: `log`, `metrics`, `otlp`.
+
+use std::net::SocketAddr;
+
+use crate::LogFormat;
+
+/// The keys' names, for a table of known keys.
+pub const KEYS: [&str; 3] = ["log", "metrics", "otlp"];
+
+/// How a daemon shows itself to whoever runs it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Settings {
+    /// How log lines are written.
+    pub log: LogFormat,
+    /// Where the page of metrics is served; nowhere where it is not set.
+    pub metrics: Option<SocketAddr>,
+    /// The collector that traces go to; none leave where it is not set.
+    pub otlp: Option<String>,
+}
+
+impl Settings {
+    /// Checks the keys' values as they stand in the file.
+    ///
+    /// # Errors
+    /// A sentence that names the key and the remedy.
+    pub fn parse(log: Option<&str>, metrics: Option<&str>, otlp: Option<&str>) -> Result<Self, String> {
+        let log = match log {
+            None => LogFormat::default(),
+            Some(name) => LogFormat::parse(name)
+                .ok_or_else(|| format!("`log` is {name:?}: it must be one of {}", LogFormat::NAMES.join(", ")))?,
+        };
+        let metrics = metrics.map(|text| {
+            text.parse().map_err(|_| format!("`metrics` = {text:?} is not an address with a port, such as \"127.0.0.1:9464\""))
+        });
+        if let Some(endpoint) = otlp {
+            check_otlp(endpoint)?;
+        }
+        Ok(Self { log, metrics: metrics.transpose()?, otlp: otlp.map(str::to_owned) })
+    }
+}
+
+fn check_otlp(endpoint: &str) -> Result<(), String> {
+    if !cfg!(feature = "otlp") {
+        return Err(
+            "`otlp` needs a build that can send traces (cargo build --release --features otlp): use one, or remove the line"
+                .into(),
+        );
+    }
+    match endpoint.strip_prefix("http://").is_some_and(|rest| !rest.is_empty()) {
+        true => Ok(()),
+        false => Err(format!(
+            "`otlp` = {endpoint:?} is not a collector's address, such as \"http://127.0.0.1:4317\" (gRPC without TLS: let the \
+             collector run beside the daemon)"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_name_their_key() {
+        let log = |name| Settings::parse(Some(name), None, None).map(|s| s.log);
+        assert_eq!((log("json"), log("plain")), (Ok(LogFormat::Json), Ok(LogFormat::Plain)));
+        assert!(log("text").is_err_and(|e| e.contains("`log`") && e.contains("plain, json")));
+        assert_eq!(Settings::parse(None, None, None), Ok(Settings::default()));
+        let metrics = |address| Settings::parse(None, Some(address), None).map(|s| s.metrics);
+        assert_eq!(metrics("127.0.0.1:9464"), Ok(Some(([127, 0, 0, 1], 9464).into())));
+        assert!(metrics("9464").is_err_and(|e| e.contains("`metrics`")));
+        let otlp = |address| Settings::parse(None, None, Some(address)).map(|s| s.otlp);
+        if cfg!(feature = "otlp") {
+            assert_eq!(otlp("http://127.0.0.1:4317"), Ok(Some("http://127.0.0.1:4317".to_owned())));
+            assert!(otlp("127.0.0.1:4317").is_err_and(|e| e.contains("`otlp`")));
+        } else {
+            assert!(otlp("http://127.0.0.1:4317").is_err_and(|e| e.contains("--features otlp")));
+        }
+    }
+}

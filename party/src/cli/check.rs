@@ -1,0 +1,116 @@
+//! `conclave-party run --check`: everything that can be looked at without changing anything. `doctor` looks deeper.
+
+use std::path::Path;
+
+use conclave_ops::check::{Checks, writable};
+use conclave_proto::revoked::RevokedFile;
+use serde_json::json;
+
+use super::{Common, print, print_json};
+use crate::config::{PartyConfig, ReplyDelay};
+use crate::daemon::StartError;
+use crate::data::Shard;
+use crate::ledger::report_kept;
+use crate::link::load_identity;
+use crate::presence::running;
+
+pub(super) fn check(common: &Common) -> Result<(), StartError> {
+    let mut found = Found::default();
+    match PartyConfig::load(&common.config) {
+        Ok(config) => {
+            found.checks.good("config", format!("{}: every key is known", common.config.display()));
+            found.look(&config);
+        }
+        Err(fault) => found.checks.fault("config", fault.to_string()),
+    }
+    let faults = found.checks.faults();
+    if common.json {
+        print_json(&json!({
+            "party": found.party, "records": found.records, "share_spent": found.share_spent, "faults": faults,
+            "checks": found.checks,
+        }))?;
+    } else {
+        print(found.checks.to_string().trim_end())?;
+    }
+    match faults {
+        0 => Ok(()),
+        1 => Err(StartError::Input("1 fault; the party would not start".into())),
+        faults => Err(StartError::Input(format!("{faults} faults; the party would not start"))),
+    }
+}
+
+#[derive(Default)]
+struct Found {
+    checks: Checks,
+    party: Option<String>,
+    records: Option<u64>,
+    share_spent: Option<f64>,
+}
+
+impl Found {
+    fn look(&mut self, config: &PartyConfig) {
+        self.party = Some(config.name.clone());
+        let identity = load_identity(&config.identity, &config.key, &config.name)
+            .and_then(|identity| identity.check_at(std::time::SystemTime::now()).map(|()| identity.identity().uri()));
+        self.checks.found("identity", identity.map(|uri| format!("{}: {uri}", config.identity.display())));
+        if let Some(path) = &config.revoked {
+            let read = RevokedFile::at(path).read().map(|_| format!("{} can be read", path.display()));
+            self.checks.found("revoked", read);
+        }
+        self.data(config);
+        let daemon = running(&config.ledger);
+        self.ledger(config, daemon.is_some());
+        self.policy(config);
+        self.checks.metrics(config.ops.metrics, daemon.is_some());
+    }
+
+    fn data(&mut self, config: &PartyConfig) {
+        let shard = Shard::load(&config.data, config.policy.columns.as_deref());
+        self.records = shard.as_ref().ok().map(Shard::records);
+        self.checks.found(
+            "data",
+            shard.map(|shard| {
+                format!("{}: {} records, {} rows left out", shard.file().display(), shard.records(), left_out(&shard))
+            }),
+        );
+    }
+
+    fn ledger(&mut self, config: &PartyConfig, runs: bool) {
+        let report = report_kept(&config.keeping());
+        self.share_spent = report.as_ref().ok().map(|report| report.share_spent);
+        self.checks.found(
+            "ledger",
+            report.map(|report| format!("{}: {:.2}% of the budget spent", config.ledger.display(), 100.0 * report.share_spent)),
+        );
+        let secret = config.keeping().secret;
+        if !secret.exists() {
+            let says =
+                format!("{}: the ledger's key is not there; restore the one that was made with the ledger", secret.display());
+            self.checks.fault("ledger", says);
+        }
+        self.checks.found("ledger", writable(folder(&config.ledger)));
+        self.checks.found("head_file", writable(folder(&config.head_file)));
+        if runs {
+            self.checks.note("ledger", "a party runs on it: a second one would not start");
+        }
+    }
+
+    fn policy(&mut self, config: &PartyConfig) {
+        let unlimited = config.policy.unlimited();
+        if !unlimited.is_empty() {
+            self.checks.note("policy", format!("sets no {}: jobs are not limited in it", unlimited.join(", no ")));
+        }
+        if config.policy.reply_delay == ReplyDelay::Off {
+            self.checks.note("policy", "reply_delay_ms is 0: how long an answer took can be told from outside");
+        }
+    }
+}
+
+/// Rows that no answer uses: bad ones, and those beyond a person's limit.
+fn left_out(shard: &Shard) -> u64 {
+    shard.dropped() + shard.beyond_limit()
+}
+
+fn folder(file: &Path) -> &Path {
+    file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
