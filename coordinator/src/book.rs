@@ -184,6 +184,18 @@ impl Book {
             .ok_or_else(|| Fault::new(ErrorCode::NotFound, format!("{analyst} has no job {id} here: `conclave jobs` lists them")))
     }
 
+    /// A job's status, for a party that the job names.
+    ///
+    /// # Errors
+    /// [`ErrorCode::NotFound`], also for a job that does not name the party.
+    pub(crate) fn status_for_party(&self, id: &str, party: &str) -> Result<Status, Fault> {
+        let inner = self.lock();
+        let status = inner.entries.get(id).map(|entry| entry.status.borrow().clone());
+        status.filter(|status| status.parties.iter().any(|p| p.name == party)).ok_or_else(|| {
+            Fault::new(ErrorCode::NotFound, format!("the coordinator has no job {id} that names {party} among its parties"))
+        })
+    }
+
     /// An analyst's jobs, in the order of submission.
     pub(crate) fn list(&self, analyst: &str) -> Vec<Status> {
         let inner = self.lock();

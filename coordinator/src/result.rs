@@ -150,9 +150,10 @@ impl RunResult {
 pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, outcome: &Outcome) -> RunResult {
     let model = model::build(spec);
     let names = model.parameter_names();
+    let samples: Vec<Vec<&[f64]>> = (0..names.len()).map(|i| draws.samples(i)).collect();
     let posterior: Vec<PosteriorRow> =
-        names.iter().enumerate().map(|(i, name)| PosteriorRow::new(name, &draws.samples(i))).collect();
-    let original = in_original_units(draws, names.len(), |theta| model.to_original(theta));
+        names.iter().zip(&samples).map(|(name, chains)| PosteriorRow::new(name, chains)).collect();
+    let original = model::in_original_units(model.as_ref(), &samples);
     let posterior_original = names.iter().zip(&original).map(|(name, chains)| {
         let chains: Vec<&[f64]> = chains.iter().map(Vec::as_slice).collect();
         PosteriorRow::new(name, &chains)
@@ -187,7 +188,7 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
         stopped_by: outcome.stopped_by,
         budget_party: outcome.budget_party.clone(),
         verdict,
-        continuation: Continuation { radii: outcome.radii.clone(), states: last_states(draws, names.len()) },
+        continuation: Continuation { radii: outcome.radii.clone(), states: last_states(&samples) },
         posterior,
         posterior_original: posterior_original.collect(),
         parties: parties.collect(),
@@ -196,27 +197,9 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
 }
 
 /// The last kept draw of each chain, as `[chain][parameter]`.
-fn last_states(draws: &DrawStore, parameters: usize) -> Vec<Vec<f64>> {
-    let samples: Vec<Vec<&[f64]>> = (0..parameters).map(|i| draws.samples(i)).collect();
+fn last_states(samples: &[Vec<&[f64]>]) -> Vec<Vec<f64>> {
     let chains = samples.first().map_or(0, Vec::len);
     (0..chains).map(|chain| samples.iter().filter_map(|parameter| parameter[chain].last().copied()).collect()).collect()
-}
-
-/// Every kept draw mapped, as `[parameter][chain][draw]`.
-fn in_original_units(draws: &DrawStore, parameters: usize, map: impl Fn(&[f64]) -> Vec<f64>) -> Vec<Vec<Vec<f64>>> {
-    let samples: Vec<Vec<&[f64]>> = (0..parameters).map(|i| draws.samples(i)).collect();
-    let chains = samples.first().map_or(0, Vec::len);
-    let mut mapped = vec![vec![Vec::with_capacity(draws.kept()); chains]; parameters];
-    let mut theta = vec![0.0; parameters];
-    for chain in 0..chains {
-        for draw in 0..draws.kept() {
-            theta.iter_mut().zip(&samples).for_each(|(t, parameter)| *t = parameter[chain][draw]);
-            for (values, value) in mapped.iter_mut().zip(map(&theta)) {
-                values[chain].push(value);
-            }
-        }
-    }
-    mapped
 }
 
 impl PosteriorRow {

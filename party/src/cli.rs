@@ -10,6 +10,7 @@ mod ledger;
 mod run;
 mod statement;
 mod status;
+mod verify;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -60,6 +61,8 @@ enum Command {
     Reject(RefuseArgs),
     /// Withdraw the consent to a job, also while it runs.
     Revoke(RefuseArgs),
+    /// Check the coordinator: replay a job's published log and compare it with this party's ledger, the draws and the result.
+    Verify(verify::VerifyArgs),
     /// Print a statement on a job: what was asked, what left, what is guaranteed and what is not.
     Statement(StatementArgs),
 }
@@ -93,7 +96,8 @@ struct RunArgs {
 
 /// Runs the command line. `args` are the arguments without the program's name.
 ///
-/// Exit codes: 0 done, 2 the owner's input is wrong, 4 (of `status`) the party does not run, 1 anything else.
+/// Exit codes: 0 done, 2 the owner's input is wrong, 3 what was to be verified does not hold, 4 the coordinator can't be reached or (of
+/// `status`) the party does not run, 1 anything else.
 pub fn cli_main<I: IntoIterator<Item = OsString>>(args: I) -> ExitCode {
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
@@ -117,6 +121,7 @@ pub fn cli_main<I: IntoIterator<Item = OsString>>(args: I) -> ExitCode {
         Command::Approve(args) => decide::approve(&args),
         Command::Reject(args) => decide::reject(&args),
         Command::Revoke(args) => decide::revoke(&args),
+        Command::Verify(args) => verify::verify(&args),
         Command::Statement(args) => statement::statement(&args),
     };
     match done {

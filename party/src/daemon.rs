@@ -47,6 +47,14 @@ pub enum StartError {
     /// The daemon does not run.
     #[error("{0}")]
     NotRunning(String),
+    /// A job's published log does not stand up to a check.
+    #[error("job {job} does not stand up to a check ({failed}): do not rely on its result, and ask the coordinator's operator why")]
+    NotVerified {
+        /// The job.
+        job: String,
+        /// The checks that fail.
+        failed: String,
+    },
     /// The operating system.
     #[error("{0}")]
     System(String),
@@ -78,6 +86,7 @@ impl StartError {
             }
             Self::Identity(fault) => fault.code.exit_code(),
             Self::NotRunning(_) => 4,
+            Self::NotVerified { .. } => 3,
             Self::Ledger(_) | Self::System(_) => 1,
         }
     }

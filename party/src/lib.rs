@@ -23,6 +23,7 @@ pub mod policy;
 mod presence;
 pub mod release;
 mod text;
+mod verify;
 
 pub use cli::cli_main;
 pub use config::PartyConfig;

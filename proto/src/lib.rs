@@ -6,10 +6,12 @@
 //! - [`identity`]: who a peer is, read from its certificate and from nothing else.
 //! - [`submission`]: a job as its analyst signed it.
 //! - [`revoked`]: certificates that a member takes for none.
+//! - [`array_name`]: a parameter's folder in a store of draws.
 //! - [`tls`]: mutual TLS for both ends of a connection.
 //! - [`ca`]: the consortium's small certificate authority, as pure functions from PEM to PEM.
 #![forbid(unsafe_code)]
 
+pub mod array_name;
 pub mod ca;
 pub mod convert;
 pub mod error;

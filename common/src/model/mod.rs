@@ -185,6 +185,25 @@ pub fn build(spec: &JobSpec) -> Box<dyn Model> {
     if spec.power == 1.0 { model } else { Box::new(tempered::Tempered::new(model, spec.power)) }
 }
 
+/// Draws mapped to the data's own units, `[parameter][chain][draw]` as they came.
+///
+/// Chains are of one length.
+#[must_use]
+pub fn in_original_units(model: &dyn Model, samples: &[Vec<&[f64]>]) -> Vec<Vec<Vec<f64>>> {
+    let chains = samples.first().map_or(0, Vec::len);
+    let mut mapped = vec![vec![Vec::new(); chains]; samples.len()];
+    let mut theta = vec![0.0; samples.len()];
+    for chain in 0..chains {
+        for draw in 0..samples[0][chain].len() {
+            theta.iter_mut().zip(samples).for_each(|(t, parameter)| *t = parameter[chain][draw]);
+            for (values, value) in mapped.iter_mut().zip(model.to_original(&theta)) {
+                values[chain].push(value);
+            }
+        }
+    }
+    mapped
+}
+
 /// What an undeclared column is read as. Only a job that was built by hand gets here, and its ratios are clamped all the same.
 const UNDECLARED: ColumnSpec = ColumnSpec::Numeric { min: -1.0, max: 1.0 };
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use conclave_common::accounting::PrivacyUnit;
 use conclave_common::job::JobSpec;
 use conclave_common::model::{self, Model};
-use conclave_common::sampler::{ClipWatch, Draw, Holding, Phase, Round, Sampler, SamplerError};
+use conclave_common::sampler::{ClipWatch, Draw, Holding, Phase, ReplayError, Round, Sampler, SamplerError};
 use conclave_proto::error::{ErrorCode, Fault};
 
 use super::draws::{self, DrawWriter};
@@ -55,7 +55,6 @@ impl Clock {
 struct Replayed {
     model: Box<dyn Model>,
     sampler: Sampler,
-    round: Option<Round>,
     draws: DrawStore,
     units: Vec<PrivacyUnit>,
     spent: Vec<Spent>,
@@ -71,7 +70,7 @@ impl Chain {
     /// A log that does not fit the job, a draws folder that can't be written.
     pub(super) async fn start(job: Arc<Job>, store: Store, holdings: Vec<Holding>) -> Result<Self, Ending> {
         let (for_replay, its_store) = (Arc::clone(&job), store.clone());
-        let replayed = tokio::task::spawn_blocking(move || replay(&for_replay, &its_store, &holdings))
+        let (replayed, round) = tokio::task::spawn_blocking(move || replay(&for_replay, &its_store, &holdings))
             .await
             .map_err(|e| stopped(format!("the replay of the iteration log failed: {e}")))??;
         if replayed.rounds > 0 {
@@ -83,7 +82,7 @@ impl Chain {
             store,
             model: replayed.model,
             sampler: replayed.sampler,
-            round: replayed.round,
+            round,
             units: replayed.units,
             spent: replayed.spent,
             rounds: replayed.rounds,
@@ -112,7 +111,7 @@ impl Chain {
         self.store.log_round(&self.job.id, iteration, elapsed, releases).map_err(store_stopped)?;
         let asked = self.round.take();
         self.sampler.absorb(releases).map_err(|e| stopped(e.to_string()))?;
-        self.round = next_round(&mut self.sampler)?;
+        self.round = self.sampler.asking().map_err(unfit)?;
         self.rounds += 1;
         Ok(Unsettled(asked))
     }
@@ -198,37 +197,34 @@ fn count_kept(draws: &[Draw]) -> u64 {
     draws.iter().filter(|d| !d.warmup).count() as u64
 }
 
-fn replay(job: &Job, store: &Store, holdings: &[Holding]) -> Result<Replayed, Ending> {
+/// The chains where the log ends, and the round that is to be asked there.
+fn replay(job: &Job, store: &Store, holdings: &[Holding]) -> Result<(Replayed, Option<Round>), Ending> {
     let spec: &JobSpec = &job.spec;
     let model = model::build(spec);
     let chains = spec.sampler.chains as usize;
     let draws = DrawStore::create(&job.draws, chains, model.parameter_names(), &attributes::at_start(job))
         .map_err(|e| Ending::Stopped(job.draws_fault(&e)))?;
-    let mut sampler = Sampler::with_holdings(spec, holdings).map_err(unfit)?;
-    let round = next_round(&mut sampler)?;
+    let sampler = Sampler::with_holdings(spec, holdings).map_err(unfit)?;
     let units: Vec<PrivacyUnit> = holdings.iter().map(Holding::unit).collect();
     let spent = vec![Spent::default(); units.len()];
-    let mut replayed = Replayed { model, sampler, round, draws, units, spent, rounds: 0, kept: 0, before: Duration::ZERO };
+    let mut replayed = Replayed { model, sampler, draws, units, spent, rounds: 0, kept: 0, before: Duration::ZERO };
     store.replay(&job.id, spec.parties.len(), |logged| replayed.step(job, &logged))?;
+    let round = replayed.sampler.asking().map_err(unfit)?;
     replayed.take_draws();
     replayed.draws.flush().map_err(|e| Ending::Stopped(job.draws_fault(&e)))?;
-    Ok(replayed)
+    Ok((replayed, round))
 }
 
 impl Replayed {
     fn step(&mut self, job: &Job, logged: &LoggedRound) -> Result<(), Ending> {
-        let odd = |what: String| {
-            stopped(format!(
-                "the iteration log of job {} does not fit the job ({what}): was it written by another version?",
+        let round = self.sampler.replay(logged.iteration, &logged.releases).map_err(|error| match error {
+            ReplayError::Asking(error) => unfit(error),
+            odd => stopped(format!(
+                "the iteration log of job {} does not fit the job ({odd}): was it written by another version?",
                 job.id
-            ))
-        };
-        let Some(round) = self.round.take().filter(|round| round.iteration == logged.iteration) else {
-            return Err(odd(format!("round {}", logged.iteration)));
-        };
+            )),
+        })?;
         add_cost(&mut self.spent, &self.units, &round, self.model.as_ref(), &job.spec)?;
-        self.sampler.absorb(&logged.releases).map_err(|e| odd(e.to_string()))?;
-        self.round = next_round(&mut self.sampler)?;
         self.rounds += 1;
         self.before = Duration::from_micros(logged.elapsed_us);
         self.take_draws();
@@ -239,14 +235,6 @@ impl Replayed {
         let draws = self.sampler.take_draws();
         self.kept += count_kept(&draws);
         draws.into_iter().for_each(|draw| self.draws.push(&draws::row(draw)));
-    }
-}
-
-/// The next round; none when all draws are made, or when the clip watch has stopped the chains ([`Chain::clip_stop`]).
-fn next_round(sampler: &mut Sampler) -> Result<Option<Round>, Ending> {
-    match sampler.next_round() {
-        Err(SamplerError::Clipped(_)) => Ok(None),
-        round => round.map_err(unfit),
     }
 }
 

@@ -13,17 +13,8 @@ use tonic::Status;
 const CHUNK_BYTES: usize = 256 << 10;
 
 /// Sends every file below `root`. Blocks: for a thread that may.
-///
-/// Metadata come first: chunks only ever grow, so a store that is still being written arrives with no shape that
-/// promises more than its chunks hold.
 pub(super) fn send(root: &Path, sender: &mpsc::Sender<Result<FileChunk, Status>>) {
-    let outcome = list(root).and_then(|files| {
-        if files.is_empty() {
-            return Err(io::ErrorKind::NotFound.into());
-        }
-        files.iter().try_for_each(|file| send_file(root, file, sender))
-    });
-    if let Err(error) = outcome {
+    if let Err(error) = each(root, &mut |chunk| sender.blocking_send(Ok(chunk)).is_ok()) {
         let fault = match error.kind() {
             io::ErrorKind::NotFound => {
                 Fault::new(ErrorCode::NotFound, "the job has no draws yet: they begin when every party has opened it")
@@ -32,6 +23,26 @@ pub(super) fn send(root: &Path, sender: &mpsc::Sender<Result<FileChunk, Status>>
         };
         let _ = sender.blocking_send(Err(to_status(&fault)));
     }
+}
+
+/// Hands over every file below `root` until `take` says that nobody reads any more.
+///
+/// Metadata come first: chunks only ever grow, so a store that is still being written arrives with no shape that
+/// promises more than its chunks hold.
+///
+/// # Errors
+/// The file system's; [`io::ErrorKind::NotFound`] where there is no file.
+pub(super) fn each(root: &Path, take: &mut impl FnMut(FileChunk) -> bool) -> io::Result<()> {
+    let files = list(root)?;
+    if files.is_empty() {
+        return Err(io::ErrorKind::NotFound.into());
+    }
+    for file in &files {
+        if !hand_over(root, file, take)? {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// Every file below `root`, relative to it, metadata first.
@@ -53,7 +64,8 @@ fn list(root: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-fn send_file(root: &Path, path: &Path, sender: &mpsc::Sender<Result<FileChunk, Status>>) -> io::Result<()> {
+/// False where nobody reads any more.
+fn hand_over(root: &Path, path: &Path, take: &mut impl FnMut(FileChunk) -> bool) -> io::Result<bool> {
     // Names are made by `zarr::encode`, hence ASCII; the wire's separator is a slash on every platform.
     let name = path.iter().map(|part| part.to_string_lossy()).collect::<Vec<_>>().join("/");
     let mut file = File::open(root.join(path))?;
@@ -62,9 +74,11 @@ fn send_file(root: &Path, path: &Path, sender: &mpsc::Sender<Result<FileChunk, S
         let mut data = vec![0; CHUNK_BYTES.min(left as usize)];
         file.read_exact(&mut data)?;
         left -= data.len() as u64;
-        let chunk = FileChunk { path: name.clone(), data, last: left == 0 };
-        if sender.blocking_send(Ok(chunk)).is_err() || left == 0 {
-            return Ok(()); // done, or nobody reads any more
+        if !take(FileChunk { path: name.clone(), data, last: left == 0 }) {
+            return Ok(false);
+        }
+        if left == 0 {
+            return Ok(true);
         }
     }
 }

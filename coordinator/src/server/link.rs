@@ -1,5 +1,6 @@
-//! `Link.Attach`: one stream per party, from its hello to its silence.
+//! `Link.Attach`: one stream per party, from its hello to its silence. `Link.Log` is in [`super::log`].
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use conclave_proto::convert::{answer_from_wire, opened_from_wire};
@@ -8,13 +9,15 @@ use conclave_proto::identity::{self, Role};
 use conclave_proto::v1::coordinator_frame::Body;
 use conclave_proto::v1::link_server::Link;
 use conclave_proto::v1::party_frame::Body as Said;
-use conclave_proto::v1::{Heartbeat, Hello, PartyFrame, Welcome};
+use conclave_proto::v1::{Heartbeat, Hello, JobLog, JobRequest, PartyFrame, Welcome};
 use conclave_proto::{PROTOCOL, error};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior};
-use tokio_stream::wrappers::UnboundedReceiverStream;
+use tokio_stream::wrappers::{ReceiverStream, UnboundedReceiverStream};
 use tonic::{Request, Response, Status, Streaming};
 
+use super::log::Logs;
+use crate::book::Book;
 use crate::driver::{Surroundings, now_ms};
 use crate::hub::{Message, Outbox, Outgoing};
 
@@ -31,24 +34,30 @@ const SOFTWARE: &str = concat!("conclave-coordinator ", env!("CARGO_PKG_VERSION"
 pub(crate) struct LinkService {
     surroundings: Surroundings,
     stopping: watch::Receiver<bool>,
+    logs: Logs,
 }
 
 impl LinkService {
-    pub(crate) fn new(surroundings: Surroundings, stopping: watch::Receiver<bool>) -> Self {
-        Self { surroundings, stopping }
+    pub(crate) fn new(book: Arc<Book>, surroundings: Surroundings, stopping: watch::Receiver<bool>) -> Self {
+        Self { logs: Logs::new(book, surroundings.store.clone(), stopping.clone()), surroundings, stopping }
     }
+}
+
+fn party_of<T>(request: &Request<T>) -> Result<String, Status> {
+    let peer = identity::of_request(request).and_then(|peer| peer.require(Role::Party));
+    peer.map(|peer| peer.name).map_err(|fault| error::to_status(&fault))
 }
 
 #[tonic::async_trait]
 impl Link for LinkService {
     type AttachStream = UnboundedReceiverStream<Outgoing>;
+    type LogStream = ReceiverStream<Result<JobLog, Status>>;
 
     async fn attach(&self, request: Request<Streaming<PartyFrame>>) -> Result<Response<Self::AttachStream>, Status> {
-        let peer = identity::of_request(&request).and_then(|peer| peer.require(Role::Party));
-        let peer = peer.map_err(|fault| error::to_status(&fault))?;
+        let party = party_of(&request)?;
         let (sender, outgoing) = mpsc::unbounded_channel();
         let session = Session {
-            party: peer.name,
+            party,
             outbox: Outbox::new(sender),
             incoming: request.into_inner(),
             surroundings: self.surroundings.clone(),
@@ -56,6 +65,12 @@ impl Link for LinkService {
         };
         tokio::spawn(session.run());
         Ok(Response::new(UnboundedReceiverStream::new(outgoing)))
+    }
+
+    async fn log(&self, request: Request<JobRequest>) -> Result<Response<Self::LogStream>, Status> {
+        let party = party_of(&request)?;
+        let stream = self.logs.stream(&party, &request.get_ref().job).map_err(|fault| error::to_status(&fault))?;
+        Ok(Response::new(stream))
     }
 }
 
@@ -88,7 +103,7 @@ impl Session {
             software: SOFTWARE.to_owned(),
             head: self.surroundings.hub.head(&self.party),
         }));
-        let hub = std::sync::Arc::clone(&self.surroundings.hub);
+        let hub = Arc::clone(&self.surroundings.hub);
         let mut place = hub.attach(&self.party, self.outbox.clone());
         let _traced = tracing::info_span!(target: conclave_ops::EXPORTED, "attached", party = %self.party);
         tracing::info!(party = self.party, software = hello.software, "attached");

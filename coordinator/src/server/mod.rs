@@ -3,6 +3,7 @@
 mod files;
 mod jobs;
 mod link;
+mod log;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -46,7 +47,7 @@ pub(crate) async fn serve(
 ) -> Result<(), RunError> {
     let system = |e: &dyn std::fmt::Display| RunError::System(format!("the server could not be set up: {e}"));
     let meters = Arc::clone(&surroundings.meters);
-    let link = LinkServer::new(link::LinkService::new(surroundings.clone(), stopping.clone()))
+    let link = LinkServer::new(link::LinkService::new(Arc::clone(&book), surroundings.clone(), stopping.clone()))
         .max_decoding_message_size(MAX_REQUEST_BYTES);
     let jobs = JobsServer::new(jobs::JobsService::new(book, surroundings, stopping)).max_decoding_message_size(MAX_REQUEST_BYTES);
     let reflection = tonic_reflection::server::Builder::configure()

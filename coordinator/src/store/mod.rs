@@ -6,6 +6,7 @@
 //!
 //! One thread writes, and commits whatever has gathered in one transaction: a round of the chain never waits for it.
 
+mod log;
 mod read;
 mod write;
 
@@ -20,11 +21,14 @@ use conclave_ops::{Histogram, exponential_buckets};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-pub(crate) use read::{JobRow, Loaded, LoggedRound};
+pub(crate) use log::{LogReader, LoggedRound};
+pub(crate) use read::{JobRow, Loaded};
 use write::Command;
 pub(crate) use write::{Ended, NewJob};
 
 const SCHEMA: &str = include_str!("schema.sql");
+/// Releases that are read at a time to go on with a job.
+const REPLAY_BYTES: usize = 1 << 20;
 pub(crate) const SCHEMA_VERSION: i64 = 4;
 /// "Conc", so that `file` and a careful operator can tell the store from other SQLite files.
 pub(crate) const APPLICATION_ID: i64 = 0x436f_6e63;
@@ -178,9 +182,24 @@ impl Store {
         &self,
         job: &str,
         parties: usize,
-        each: impl FnMut(LoggedRound) -> Result<(), E>,
+        mut each: impl FnMut(LoggedRound) -> Result<(), E>,
     ) -> Result<(), E> {
-        read::replay(&self.shared.path, job, parties, each)
+        let mut reader = self.reader(job)?;
+        loop {
+            let rounds = reader.rounds(parties, REPLAY_BYTES)?;
+            if rounds.is_empty() {
+                return Ok(());
+            }
+            rounds.into_iter().try_for_each(&mut each)?;
+        }
+    }
+
+    /// Reads a job and its log in pieces, on a connection of its own.
+    ///
+    /// # Errors
+    /// The file's.
+    pub(crate) fn reader(&self, job: &str) -> Result<LogReader, StoreError> {
+        LogReader::open(&self.shared.path, job)
     }
 
     /// Commits what is queued and stops the writing thread.

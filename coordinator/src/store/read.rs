@@ -1,14 +1,11 @@
-//! Reading the store: at start, and the log of a job to be continued.
+//! Reading the store: jobs, parties, heads.
 
 use std::collections::{BTreeSet, HashMap};
-use std::path::Path;
 
 use conclave_common::accounting::{Adjacency, PrivacyUnit};
 use conclave_common::sampler::Holding;
 use conclave_proto::error::{ErrorCode, Fault};
-use rusqlite::{Connection, OpenFlags, params};
-
-use super::StoreError;
+use rusqlite::{Connection, Params};
 
 /// What a starting coordinator needs to know.
 #[derive(Debug, Default)]
@@ -67,24 +64,23 @@ pub(crate) struct PartyRow {
     pub charge_units: u64,
 }
 
-/// One row of the iteration log.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct LoggedRound {
-    /// The sampler's number of the round.
-    pub iteration: u64,
-    /// Sampling time after it.
-    pub elapsed_us: u64,
-    /// `[party][query]`.
-    pub releases: Vec<Vec<i64>>,
+pub(super) fn load(connection: &Connection) -> rusqlite::Result<Loaded> {
+    let mut loaded = Loaded { jobs: job_rows(connection, "", [])?, ..Loaded::default() };
+    let mut parties = connection.prepare("SELECT name FROM parties")?;
+    let mut heads = connection.prepare("SELECT party, head FROM heads")?;
+    loaded.heads = heads.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?;
+    loaded.parties = parties.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    Ok(loaded)
 }
 
-pub(super) fn load(connection: &Connection) -> rusqlite::Result<Loaded> {
-    let mut jobs = connection.prepare(
+/// Jobs in the order of submission: those that a WHERE clause selects.
+pub(super) fn job_rows<P: Params>(connection: &Connection, selected: &str, parameters: P) -> rusqlite::Result<Vec<JobRow>> {
+    let mut jobs = connection.prepare(&format!(
         "SELECT key, id, name, analyst, spec, submitted_ms, state, iterations, draws, acceptance_rate, seconds,
-                error_code, error_party, error, result, submission FROM jobs ORDER BY key",
-    )?;
-    let mut rows = jobs.query([])?;
-    let mut loaded = Loaded::default();
+                error_code, error_party, error, result, submission FROM jobs {selected} ORDER BY key"
+    ))?;
+    let mut rows = jobs.query(parameters)?;
+    let mut found = Vec::new();
     while let Some(row) = rows.next()? {
         let fault = row.get::<_, Option<String>>(13)?.map(|message| {
             let code = row.get::<_, Option<String>>(11).ok().flatten();
@@ -94,7 +90,7 @@ pub(super) fn load(connection: &Connection) -> rusqlite::Result<Loaded> {
                 message,
             }
         });
-        loaded.jobs.push(JobRow {
+        found.push(JobRow {
             id: row.get(1)?,
             name: row.get(2)?,
             analyst: row.get(3)?,
@@ -111,11 +107,7 @@ pub(super) fn load(connection: &Connection) -> rusqlite::Result<Loaded> {
             parties: load_parties(connection, row.get(0)?)?,
         });
     }
-    let mut parties = connection.prepare("SELECT name FROM parties")?;
-    let mut heads = connection.prepare("SELECT party, head FROM heads")?;
-    loaded.heads = heads.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?;
-    loaded.parties = parties.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
-    Ok(loaded)
+    Ok(found)
 }
 
 fn load_parties(connection: &Connection, job: i64) -> rusqlite::Result<Vec<PartyRow>> {
@@ -135,41 +127,4 @@ fn load_parties(connection: &Connection, job: i64) -> rusqlite::Result<Vec<Party
         })
     })?;
     rows.collect()
-}
-
-pub(super) fn replay<E: From<StoreError>>(
-    path: &Path,
-    job: &str,
-    parties: usize,
-    mut each: impl FnMut(LoggedRound) -> Result<(), E>,
-) -> Result<(), E> {
-    let failed = |e: rusqlite::Error| StoreError::Failed { path: path.to_owned(), message: e.to_string() };
-    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(failed)?;
-    let mut statement = connection
-        .prepare(
-            "SELECT iteration, elapsed_us, releases FROM rounds
-             WHERE job = (SELECT key FROM jobs WHERE id = ?1) ORDER BY iteration",
-        )
-        .map_err(failed)?;
-    let mut rows = statement.query(params![job]).map_err(failed)?;
-    while let Some(row) = rows.next().map_err(failed)? {
-        let (iteration, elapsed, blob) =
-            (|| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get_ref(2)?.as_blob()?)))().map_err(failed)?;
-        let releases = decode(blob, parties).ok_or_else(|| StoreError::Failed {
-            path: path.to_owned(),
-            message: format!("round {iteration} of job {job} is damaged"),
-        })?;
-        each(LoggedRound { iteration: iteration as u64, elapsed_us: elapsed as u64, releases })?;
-    }
-    Ok(())
-}
-
-/// Splits a blob of little-endian integers into equal parts, one per party.
-fn decode(blob: &[u8], parties: usize) -> Option<Vec<Vec<i64>>> {
-    let (numbers, rest) = blob.as_chunks::<8>();
-    if !rest.is_empty() || numbers.is_empty() || !numbers.len().is_multiple_of(parties) {
-        return None;
-    }
-    let each = numbers.len() / parties;
-    Some(numbers.chunks(each).map(|part| part.iter().map(|b| i64::from_le_bytes(*b)).collect()).collect())
 }

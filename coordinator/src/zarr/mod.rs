@@ -13,7 +13,6 @@
 
 mod array;
 pub mod attributes;
-mod name;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -23,7 +22,7 @@ use serde_json::{Map, Value};
 #[cfg(test)]
 use array::CHUNK;
 use array::{Array, write_group};
-pub use name::encode;
+pub use conclave_proto::array_name::encode;
 
 const CHAIN_DRAW: &[&str] = &["chain", "draw"];
 

@@ -43,6 +43,7 @@
 mod acts;
 pub mod books;
 mod charge;
+mod charged;
 mod digest;
 pub mod entry;
 mod error;
@@ -71,6 +72,7 @@ use rusqlite::Connection;
 
 pub use acts::DataStanding;
 pub use charge::{ChargeOutcome, Grant, QueryKey, Refusal};
+pub(crate) use charged::{Charged, Entered, JobReader};
 pub use digest::{Digest, QueryContent, point_digest};
 pub use error::LedgerError;
 pub use head::{HEAD_BYTES, Head};

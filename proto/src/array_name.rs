@@ -1,4 +1,5 @@
-//! Names of parameters as names of Zarr nodes: any text in, a safe folder name out, never two alike.
+//! Names of parameters as names of Zarr nodes: any text in, a safe folder name out, never two alike. Whoever writes, fetches or checks
+//! draws finds the same names.
 
 /// Names that mean something else where an array's folder would stand.
 const TAKEN: [&str; 3] = ["zarr.json", "chain", "draw"];

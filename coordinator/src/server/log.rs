@@ -1,0 +1,270 @@
+//! `Link.Log`: a job as it is kept here, for a party of it to check: header, rounds, draws.
+//!
+//! Nothing in it is news to anyone: a party is taken to stand against all others together, and what each of them released is noised.
+
+use std::collections::HashSet;
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use conclave_proto::convert::opened_to_wire;
+use conclave_proto::error::{ErrorCode, Fault, to_status};
+use conclave_proto::submission;
+use conclave_proto::v1::job_log::Body;
+use conclave_proto::v1::{JobLog, JobOpened, LogEnd, LogHeader, LogParty, LogRound, LogRounds};
+use tokio::sync::{mpsc, watch};
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::Status;
+
+use super::files;
+use crate::book::Book;
+use crate::status::State;
+use crate::store::{LogReader, LoggedRound, Store};
+
+/// Releases in one message; with what comes around each round they stay below 256 KiB. The header alone may be longer.
+const PIECE: usize = (256 << 10) / 8 - 8;
+/// What a round takes in a message besides its releases: tags, lengths and its number, counted in releases.
+const AROUND: usize = 4;
+/// Pieces that may wait for a reader.
+const WAITING: usize = 2;
+
+/// What logs are read from.
+#[derive(Debug)]
+pub(super) struct Logs {
+    book: Arc<Book>,
+    store: Store,
+    stopping: watch::Receiver<bool>,
+    readers: Readers,
+}
+
+/// Parties that are being sent a log. One at a time each: a log that is not read holds a thread.
+#[derive(Debug, Clone, Default)]
+struct Readers(Arc<Mutex<HashSet<String>>>);
+
+impl Readers {
+    fn lock(&self) -> MutexGuard<'_, HashSet<String>> {
+        // Names go in and out whole.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn admit(&self, party: &str) -> Result<Reading, Fault> {
+        if !self.lock().insert(party.to_owned()) {
+            let message = "another log is being sent to this party: try again when that is done";
+            return Err(Fault::new(ErrorCode::Unreachable, message).at_party(party));
+        }
+        Ok(Reading { party: party.to_owned(), readers: self.clone() })
+    }
+}
+
+struct Reading {
+    party: String,
+    readers: Readers,
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        self.readers.lock().remove(&self.party);
+    }
+}
+
+impl Logs {
+    pub(super) fn new(book: Arc<Book>, store: Store, stopping: watch::Receiver<bool>) -> Self {
+        Self { book, store, stopping, readers: Readers::default() }
+    }
+
+    /// A job's log, for a party that the job names.
+    ///
+    /// # Errors
+    /// [`ErrorCode::NotFound`], also for a job that does not name the party; [`ErrorCode::Unreachable`] while the party reads another.
+    pub(super) fn stream(&self, party: &str, job: &str) -> Result<ReceiverStream<Result<JobLog, Status>>, Fault> {
+        let status = self.book.status_for_party(job, party)?;
+        let reading = self.readers.admit(party)?;
+        let reader = self.store.reader(job).map_err(|e| Fault::new(ErrorCode::Internal, e.to_string()))?;
+        let source = Source { state: status.state, draws: self.book.draws_of(job), reader };
+        let (pieces, read) = mpsc::channel(WAITING);
+        tokio::task::spawn_blocking(move || {
+            send(source, &pieces);
+            drop(reading);
+        });
+        let (sender, stream) = mpsc::channel(1);
+        tokio::spawn(forward(read, sender, self.stopping.clone()));
+        Ok(ReceiverStream::new(stream))
+    }
+}
+
+/// Passes pieces on until the log or the coordinator ends, or nobody reads any more.
+async fn forward(
+    mut pieces: mpsc::Receiver<JobLog>,
+    sender: mpsc::Sender<Result<JobLog, Status>>,
+    mut stopping: watch::Receiver<bool>,
+) {
+    let mut stopped = std::pin::pin!(super::stopped(&mut stopping));
+    loop {
+        tokio::select! {
+            piece = pieces.recv() => {
+                let Some(piece) = piece else { return };
+                tokio::select! {
+                    sent = sender.send(Ok(piece)) => if sent.is_err() { return },
+                    // It does not read: it need not be told either.
+                    () = &mut stopped => return,
+                }
+            }
+            () = &mut stopped => {
+                let fault = Fault::new(ErrorCode::Unreachable, "the coordinator is stopping: ask again when it is back");
+                let _ = sender.try_send(Err(to_status(&fault)));
+                return;
+            }
+            () = sender.closed() => return,
+        }
+    }
+}
+
+/// Why no more is sent.
+enum Halt {
+    /// Nobody reads any more.
+    Unread,
+    /// What is kept here can't be read further.
+    Damage(String),
+}
+
+struct Source {
+    /// As it stood before anything was read.
+    state: State,
+    draws: PathBuf,
+    reader: LogReader,
+}
+
+/// Sends a log. Blocks: for a thread that may.
+fn send(mut source: Source, pieces: &mpsc::Sender<JobLog>) {
+    let damage = match source.send(pieces) {
+        Ok(()) => String::new(),
+        Err(Halt::Damage(damage)) => damage,
+        Err(Halt::Unread) => return,
+    };
+    let _ = push(pieces, Body::End(LogEnd { damage }));
+}
+
+fn push(pieces: &mpsc::Sender<JobLog>, body: Body) -> Result<(), Halt> {
+    pieces.blocking_send(JobLog { body: Some(body) }).map_err(|_| Halt::Unread)
+}
+
+fn damage(error: impl ToString) -> Halt {
+    Halt::Damage(error.to_string())
+}
+
+impl Source {
+    fn send(&mut self, pieces: &mpsc::Sender<JobLog>) -> Result<(), Halt> {
+        let header = self.header()?;
+        let parties = header.parties.len();
+        push(pieces, Body::Header(header))?;
+        loop {
+            let rounds = self.reader.rounds(parties, 8 * PIECE).map_err(damage)?;
+            if rounds.is_empty() {
+                break;
+            }
+            for rounds in in_pieces(rounds) {
+                push(pieces, Body::Rounds(LogRounds { rounds }))?;
+            }
+        }
+        let mut unread = false;
+        let sent = files::each(&self.draws, &mut |chunk| {
+            unread = push(pieces, Body::Draws(chunk)).is_err();
+            !unread
+        });
+        match sent {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(damage(format!("the draws can't be read: {e}"))),
+            _ if unread => Err(Halt::Unread),
+            // No file is there before every party has opened the job.
+            _ => Ok(()),
+        }
+    }
+
+    fn header(&self) -> Result<LogHeader, Halt> {
+        let row = self.reader.job().map_err(damage)?.ok_or_else(|| damage("the job is not in the store"))?;
+        // What the store says of a job's end is said once all its rounds are there.
+        let state = State::parse_ended(&row.state).unwrap_or(if self.state.ended() { State::Paused } else { self.state });
+        let opened = |holding| JobOpened { job: String::new(), ..opened_to_wire("", holding) };
+        let parties =
+            row.parties.iter().map(|p| LogParty { name: p.name.clone(), opened: p.holding.as_ref().map(opened) }).collect();
+        Ok(LogHeader {
+            job: row.id,
+            analyst: row.analyst,
+            spec_toml: row.spec,
+            submission: submission::decode(&row.submission),
+            state: state.as_str().to_owned(),
+            result_json: row.result.unwrap_or_default(),
+            parties,
+        })
+    }
+}
+
+/// Rounds as messages hold them: short ones together, one of very many parties in several messages.
+fn in_pieces(rounds: Vec<LoggedRound>) -> Vec<Vec<LogRound>> {
+    let mut pieces: Vec<Vec<LogRound>> = Vec::new();
+    let mut held = PIECE;
+    for LoggedRound { iteration, releases, .. } in rounds {
+        let releases = releases.concat();
+        let parts = releases.chunks(PIECE - AROUND);
+        let last = parts.len().saturating_sub(1);
+        for (at, part) in parts.enumerate() {
+            let round = LogRound { iteration, releases: part.to_vec(), more: at < last };
+            match pieces.last_mut().filter(|_| held + part.len() + AROUND <= PIECE) {
+                Some(piece) => piece.push(round),
+                None => {
+                    pieces.push(vec![round]);
+                    held = 0;
+                }
+            }
+            held += part.len() + AROUND;
+        }
+    }
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use prost::Message;
+
+    fn round(iteration: u64, parties: usize, queries: usize) -> LoggedRound {
+        let releases = (0..parties).map(|p| (0..queries).map(|q| (p * queries + q) as i64 - 7).collect()).collect();
+        LoggedRound { iteration, elapsed_us: 0, releases }
+    }
+
+    #[test]
+    fn no_message_is_longer_than_promised_and_nothing_is_lost() {
+        let mut rounds = vec![round(0, 3, 4), round(1, 10_000, 5), round(2, 3, 4), round(3, 96, 256)];
+        rounds.extend((4..20_000).map(|iteration| round(iteration << 40, 1, 1)));
+        let pieces = in_pieces(rounds.clone());
+        assert!((4..8).contains(&pieces.len()));
+        let mut whole: Vec<(u64, Vec<i64>)> = Vec::new();
+        let mut more = false;
+        for piece in pieces {
+            assert!(LogRounds { rounds: piece.clone() }.encoded_len() <= 256 << 10);
+            for part in piece {
+                if more {
+                    let last = whole.last_mut().unwrap();
+                    assert_eq!(last.0, part.iteration);
+                    last.1.extend(part.releases);
+                } else {
+                    whole.push((part.iteration, part.releases));
+                }
+                more = part.more;
+            }
+        }
+        assert!(!more);
+        let expected: Vec<_> = rounds.into_iter().map(|r| (r.iteration, r.releases.concat())).collect();
+        assert!(whole == expected);
+    }
+
+    #[test]
+    fn a_party_reads_one_log_at_a_time() {
+        let readers = Readers::default();
+        let first = readers.admit("a").unwrap_or_else(|fault| panic!("{fault}"));
+        assert_eq!(readers.admit("a").err().map(|fault| fault.code), Some(ErrorCode::Unreachable));
+        assert!(readers.admit("b").is_ok());
+        drop(first);
+        assert!(readers.admit("a").is_ok());
+    }
+}

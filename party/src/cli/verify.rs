@@ -1,0 +1,45 @@
+//! `conclave-party verify`.
+
+use clap::Args;
+
+use super::{Common, load, print, print_json};
+use crate::daemon::StartError;
+use crate::verify::{Report, verify as checked};
+
+#[derive(Debug, Args)]
+pub(super) struct VerifyArgs {
+    /// The job's id, or the beginning of it.
+    #[arg(value_name = "JOB")]
+    job: String,
+    #[command(flatten)]
+    common: Common,
+}
+
+pub(super) fn verify(args: &VerifyArgs) -> Result<(), StartError> {
+    let config = load(&args.common)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .map_err(|e| StartError::System(format!("no runtime: {e}")))?;
+    let report = runtime.block_on(checked(&config, &args.job));
+    runtime.shutdown_background();
+    let report = report?;
+    if args.common.json { print_json(&report)? } else { print(&table(&report))? }
+    match report.failed().as_slice() {
+        [] => Ok(()),
+        failed => Err(StartError::NotVerified { job: report.job.clone(), failed: failed.join(", ") }),
+    }
+}
+
+fn table(report: &Report) -> String {
+    let mut lines = vec![
+        format!("job {}: {} rounds replayed, {} draws per chain", report.job, report.rounds, report.draws),
+        format!("{:<10} | Result", "Check"),
+    ];
+    for check in &report.checks {
+        lines.push(format!("{:<10} | {}", check.name, check.result.as_str()));
+        lines.push(format!("{:<10} |   {}", "", check.detail));
+    }
+    lines.join("\n")
+}

@@ -1,0 +1,222 @@
+//! The draws that the coordinator publishes, file by file as they come, against those that its log leads to: bit for bit.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use conclave_common::model;
+use conclave_proto::array_name::encode;
+use conclave_proto::v1::FileChunk;
+use serde_json::{Value, json};
+
+use super::drawn::{Column, Stretch};
+use super::rounds::Replayed;
+use super::{Check, summary};
+use crate::text::clip;
+
+const NAME: &str = "draws";
+/// No file of a store of draws is longer.
+const MOST_BYTES: usize = 1 << 24;
+
+/// An array that the store must have.
+struct Array {
+    warmup: bool,
+    column: Column,
+    /// Length of its growing dimension and of its chunks along it, once its metadata are in.
+    shape: Option<(usize, usize)>,
+    /// Chunks that have come, as `(row, number)`.
+    chunks: BTreeSet<(usize, usize)>,
+}
+
+/// A store of draws as it comes in, after the replay that it is compared with.
+pub(super) struct Published {
+    replayed: Replayed,
+    /// By folder.
+    arrays: BTreeMap<String, Array>,
+    /// The file that is being sent.
+    file: Option<(String, Vec<u8>)>,
+    wrong: Option<String>,
+    any: bool,
+}
+
+impl Published {
+    pub(super) fn of(replayed: Replayed) -> Self {
+        let mut arrays = BTreeMap::new();
+        let model = model::build(&replayed.spec);
+        for (warmup, prefix) in [(false, ""), (true, "warmup_")] {
+            let mut add = |folder: String, column| {
+                arrays.insert(format!("{prefix}{folder}"), Array { warmup, column, shape: None, chunks: BTreeSet::new() })
+            };
+            for (at, name) in model.parameter_names().iter().enumerate() {
+                add(format!("posterior/{}", encode(name, at)), Column::Theta(at));
+            }
+            let stats = [("accepted", Column::Accepted), ("log_alpha", Column::LogAlpha), ("iteration", Column::Iteration)];
+            stats.into_iter().for_each(|(name, column)| drop(add(format!("sample_stats/{name}"), column)));
+            for group in ["posterior", "sample_stats"] {
+                add(format!("{group}/chain"), Column::Chain);
+                add(format!("{group}/draw"), Column::Draw);
+            }
+        }
+        Self { replayed, arrays, file: None, wrong: None, any: false }
+    }
+
+    /// Takes in a piece of a file.
+    pub(super) fn take(&mut self, chunk: FileChunk) {
+        self.any = true;
+        if self.wrong.is_some() || !self.replayed.whole {
+            return;
+        }
+        let (path, mut bytes) = self.file.take().unwrap_or_else(|| (chunk.path.clone(), Vec::new()));
+        bytes.extend(chunk.data);
+        if path != chunk.path || bytes.len() > MOST_BYTES {
+            self.wrong = Some(format!("{} breaks off, or is of no length that an array has", shown(&path)));
+        } else if chunk.last {
+            self.wrong = self.compare(&path, &bytes).err();
+        } else {
+            self.file = Some((path, bytes));
+        }
+    }
+
+    /// One whole file; what is no part of an array of draws says nothing about them.
+    fn compare(&mut self, path: &str, bytes: &[u8]) -> Result<(), String> {
+        if let Some(array) = path.strip_suffix("/zarr.json").and_then(|folder| self.arrays.get_mut(folder)) {
+            let stretch = stretch(&self.replayed, array.warmup);
+            array.shape = Some(shape(bytes, array.column, stretch.chains()).ok_or_else(|| {
+                format!("{} does not describe an array of draws as this version writes them", shown(path))
+            })?);
+            return Ok(());
+        }
+        let Some((folder, key)) = path.split_once("/c/") else { return Ok(()) };
+        let Some(array) = self.arrays.get_mut(folder) else { return Ok(()) };
+        let stretch = stretch(&self.replayed, array.warmup);
+        let numbers: Option<Vec<usize>> = key.split('/').map(|n| n.parse().ok()).collect();
+        let place = match (numbers.as_deref(), array.column.by_chain()) {
+            (Some([row, chunk]), true) if *row < stretch.chains() => Some((*row, *chunk)),
+            (Some([chunk]), false) => Some((0, *chunk)),
+            _ => None,
+        };
+        let (Some((row, chunk)), Some((length, columns))) = (place, array.shape) else {
+            return Err(format!("{} is no part of the array that its metadata describe", shown(path)));
+        };
+        array.chunks.insert((row, chunk));
+        let size = array.column.size();
+        if bytes.len() != columns.saturating_mul(size) {
+            return Err(format!("{} is not of the length that its metadata say", shown(path)));
+        }
+        // A job that goes on may have published draws since its log was read.
+        let known = if array.column == Column::Chain { stretch.chains() } else { stretch.draws() };
+        let from = chunk.saturating_mul(columns);
+        let to = length.min(known).min(from.saturating_add(columns));
+        if from >= to {
+            return Ok(());
+        }
+        let expected = stretch.bytes(array.column, row, (from, to));
+        let differs = expected.chunks(size).zip(bytes.chunks(size)).position(|(a, b)| a != b);
+        match differs {
+            None => Ok(()),
+            Some(at) => Err(format!(
+                "{}, chain {row}, draw {}: {} is published, and the log leads to {}",
+                shown(folder),
+                from + at,
+                element(array.column, &bytes[at * size..(at + 1) * size]),
+                element(array.column, &expected[at * size..(at + 1) * size])
+            )),
+        }
+    }
+
+    /// The checks after the last file; gives the rounds replayed and the draws per chain that they lead to.
+    pub(super) fn finish(mut self, damage: Option<String>, checks: &mut Vec<Check>) -> (u64, u64) {
+        let counts = (self.replayed.count, self.replayed.drawn.sampling.draws() as u64);
+        if let Some(damage) = &damage {
+            checks.push(Check::fails("log", format!("the coordinator can't read its own log to its end: {damage}")));
+        }
+        checks.append(&mut self.replayed.checks);
+        checks.push(match &self.replayed {
+            _ if damage.is_some() => Check::skipped(NAME, "the log can't be read to its end"),
+            replayed if !replayed.whole => Check::skipped(NAME, "the log can't be replayed to its end"),
+            _ => self.complete(),
+        });
+        checks.push(match damage {
+            Some(_) => Check::skipped("result", "the log can't be read to its end"),
+            None => summary::check(&self.replayed),
+        });
+        counts
+    }
+
+    /// Whether everything that must be there was.
+    fn complete(&self) -> Check {
+        let (over, drawn) = (self.replayed.claim.over(), &self.replayed.drawn);
+        let (kept, warmup) = (drawn.sampling.draws(), drawn.warmup.draws());
+        if !self.any {
+            return match (kept + warmup, over) {
+                (0, _) => Check::skipped(NAME, "there are none yet"),
+                (_, false) => Check::skipped(NAME, "none are published yet"),
+                (_, true) => Check::fails(NAME, "the log leads to draws, and none are published"),
+            };
+        }
+        let wrong = self.wrong.clone().or_else(|| self.arrays.iter().find_map(|(folder, array)| self.lacks(folder, array, over)));
+        let mut detail = format!("{kept} draws per chain and {warmup} of the warm-up follow from the log, bit for bit");
+        if !over {
+            detail += ", as far as they are published";
+        }
+        Check::of(NAME, wrong, detail)
+    }
+
+    /// What an array lacks.
+    fn lacks(&self, folder: &str, array: &Array, over: bool) -> Option<String> {
+        let stretch = stretch(&self.replayed, array.warmup);
+        let expected = if array.column == Column::Chain { stretch.chains() } else { stretch.draws() };
+        let Some((length, columns)) = array.shape else {
+            return Some(format!("{folder} is not published"));
+        };
+        if length != expected && (over || array.column == Column::Chain) {
+            return Some(format!("{folder} is published with {length} elements in a row, and the log leads to {expected}"));
+        }
+        let rows = if array.column.by_chain() { stretch.chains() } else { 1 };
+        let all = (0..rows).flat_map(|row| (0..length.min(expected).div_ceil(columns)).map(move |chunk| (row, chunk)));
+        let missing = all.into_iter().find(|place| !array.chunks.contains(place));
+        missing.map(|(row, chunk)| format!("{folder}: part {chunk} of row {row} is not published"))
+    }
+}
+
+fn stretch(replayed: &Replayed, warmup: bool) -> &Stretch {
+    if warmup { &replayed.drawn.warmup } else { &replayed.drawn.sampling }
+}
+
+fn shown(path: &str) -> String {
+    clip(path, 120)
+}
+
+/// An array's length and that of its chunks; `None` where it is not laid out as readers of draws take it.
+fn shape(metadata: &[u8], column: Column, chains: usize) -> Option<(usize, usize)> {
+    let metadata: Value = serde_json::from_slice(metadata).ok()?;
+    for (key, expected) in [
+        ("zarr_format", json!(3)),
+        ("node_type", json!("array")),
+        ("data_type", json!(column.data_type())),
+        ("chunk_key_encoding", json!({"name": "default", "configuration": {"separator": "/"}})),
+        ("codecs", json!([{"name": "bytes", "configuration": {"endian": "little"}}])),
+    ] {
+        if metadata[key] != expected {
+            return None;
+        }
+    }
+    let lengths = |value: &Value| -> Option<Vec<usize>> {
+        value.as_array()?.iter().map(|n| n.as_u64().and_then(|n| usize::try_from(n).ok())).collect()
+    };
+    let grid = &metadata["chunk_grid"];
+    let (shape, chunk) = (lengths(&metadata["shape"])?, lengths(&grid["configuration"]["chunk_shape"])?);
+    let found = match (column.by_chain(), shape.as_slice(), chunk.as_slice()) {
+        (true, [rows, length], [1, columns]) if *rows == chains => (*length, *columns),
+        (false, [length], [columns]) => (*length, *columns),
+        _ => return None,
+    };
+    (grid["name"] == "regular" && found.1 > 0).then_some(found)
+}
+
+fn element(column: Column, bytes: &[u8]) -> String {
+    let eight = || bytes.try_into().unwrap_or_default();
+    match column.data_type() {
+        "float64" => format!("{:?}", f64::from_le_bytes(eight())),
+        "int64" => i64::from_le_bytes(eight()).to_string(),
+        _ => (bytes != [0]).to_string(),
+    }
+}

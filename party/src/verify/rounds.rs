@@ -1,0 +1,182 @@
+//! The log put through the sampler again, round by round.
+
+use conclave_common::job::JobSpec;
+use conclave_common::sampler::{Holding, ReplayError, Round, Sampler};
+use conclave_proto::convert::{MAX_PROPOSALS, opened_from_wire};
+use conclave_proto::v1::{LogHeader, LogRound};
+
+use super::Check;
+use super::answers::{Answers, End};
+use super::drawn::Drawn;
+use super::summary::Claim;
+use crate::daemon::StartError;
+
+/// The replay.
+pub(super) struct Rounds {
+    spec: JobSpec,
+    /// This party's place among the job's.
+    place: usize,
+    /// `None` as long as not every party has opened the job.
+    sampler: Option<Sampler>,
+    answers: Answers,
+    drawn: Drawn,
+    /// A round of which more is to come.
+    part: Option<LogRound>,
+    count: u64,
+    last: Option<u64>,
+    /// Why the log can't be replayed further.
+    broken: Option<String>,
+    claim: Claim,
+}
+
+/// A replay that has come to its end.
+pub(super) struct Replayed {
+    pub(super) spec: JobSpec,
+    pub(super) drawn: Drawn,
+    pub(super) count: u64,
+    /// Whether the log was replayed to its last round.
+    pub(super) whole: bool,
+    pub(super) claim: Claim,
+    pub(super) checks: Vec<Check>,
+}
+
+impl Rounds {
+    pub(super) fn new(party: &str, spec: JobSpec, header: &LogHeader, answers: Answers) -> Self {
+        let (sampler, broken) = match start(&spec, header) {
+            Ok(sampler) => (sampler, None),
+            Err(why) => (None, Some(why)),
+        };
+        Self {
+            place: spec.parties.iter().position(|name| name == party).unwrap_or(usize::MAX),
+            drawn: Drawn::new(spec.dimension(), spec.sampler.chains as usize),
+            sampler,
+            answers,
+            part: None,
+            count: 0,
+            last: None,
+            broken,
+            claim: Claim::of(header),
+            spec,
+        }
+    }
+
+    /// Takes in a round, or a part of one.
+    pub(super) fn take(&mut self, mut piece: LogRound) -> Result<(), StartError> {
+        if self.broken.is_some() {
+            return Ok(());
+        }
+        if let Some(part) = self.part.take() {
+            if part.iteration != piece.iteration {
+                self.broken = Some(format!("round {} breaks off", part.iteration));
+                return Ok(());
+            }
+            let rest = std::mem::replace(&mut piece.releases, part.releases);
+            piece.releases.extend(rest);
+        }
+        let (iteration, numbers, parties) = (piece.iteration, piece.releases.len(), self.spec.parties.len());
+        if numbers > parties * MAX_PROPOSALS || (!piece.more && (numbers == 0 || !numbers.is_multiple_of(parties))) {
+            self.broken = Some(format!("round {iteration} has {numbers} answers of {parties} parties"));
+        } else if piece.more {
+            self.part = Some(piece);
+        } else {
+            let releases: Vec<Vec<i64>> = piece.releases.chunks(numbers / parties).map(<[i64]>::to_vec).collect();
+            self.replay(iteration, &releases)?;
+        }
+        Ok(())
+    }
+
+    fn replay(&mut self, iteration: u64, releases: &[Vec<i64>]) -> Result<(), StartError> {
+        let Some(sampler) = &mut self.sampler else {
+            self.broken = Some(format!("round {iteration} was asked before every party had opened the job"));
+            return Ok(());
+        };
+        match sampler.replay(iteration, releases) {
+            Ok(round) => {
+                self.drawn.push(sampler.take_draws());
+                (self.count, self.last) = (self.count + 1, Some(iteration));
+                let own = releases.get(self.place).map(Vec::as_slice).unwrap_or_default();
+                self.answers.compare(&round, own)
+            }
+            Err(why) => {
+                if let ReplayError::OutOfPlace { expected: Some(expected), .. } = &why {
+                    self.answers.lacks(*expected)?;
+                }
+                self.broken = Some(why.to_string());
+                Ok(())
+            }
+        }
+    }
+
+    /// Draws the sum when the last round is in.
+    pub(super) fn end(mut self) -> Result<Replayed, StartError> {
+        if let Some(part) = &self.part {
+            self.broken.get_or_insert(format!("round {} breaks off", part.iteration));
+        }
+        let mut note = None;
+        if self.broken.is_none() {
+            let next = self.next();
+            let end = self.claim.end();
+            if let (End::Complete, Some(next)) = (end, &next) {
+                let next = next.iteration;
+                self.broken = Some(format!("the job is said to have made its last draw, and the log ends before round {next}"));
+                self.answers.lacks(next)?;
+            } else if self.broken.is_none() {
+                note = self.answers.beyond(self.last, next.as_ref(), end);
+            }
+        }
+        let checks = vec![self.answered(note), self.proposed()];
+        Ok(Replayed {
+            whole: self.broken.is_none(),
+            spec: self.spec,
+            drawn: self.drawn,
+            count: self.count,
+            claim: self.claim,
+            checks,
+        })
+    }
+
+    /// The round that would be asked next.
+    fn next(&mut self) -> Option<Round> {
+        let sampler = self.sampler.as_mut()?;
+        let next = sampler.asking();
+        self.drawn.push(sampler.take_draws());
+        next.unwrap_or_else(|why| {
+            self.broken = Some(why.to_string());
+            None
+        })
+    }
+
+    fn answered(&mut self, note: Option<String>) -> Check {
+        const NAME: &str = "answers";
+        let (matched, lost) = (self.answers.matched(), self.answers.lost);
+        if let (None, Some(_)) = (&self.answers.wrong, &self.broken) {
+            return Check::skipped(NAME, format!("only {matched} answers could be compared, up to where the log breaks"));
+        }
+        let mut detail = format!("the log has this party's {matched} answers as its ledger has them");
+        if lost > 0 {
+            detail += &format!("; {lost} more were lost from the ledger in a crash");
+        }
+        detail.extend(note.map(|note| format!("; {note}")));
+        Check::of(NAME, self.answers.wrong.take(), detail)
+    }
+
+    fn proposed(&mut self) -> Check {
+        let wrong = self.broken.clone().or_else(|| self.answers.asked_else.take());
+        let detail = match self.sampler {
+            None => "not every party has opened the job yet, so nothing was asked".to_owned(),
+            Some(_) => format!("{} rounds follow from the job's seed and the releases, and are what this party was asked", self.count),
+        };
+        Check::of("proposals", wrong, detail)
+    }
+}
+
+/// A sampler at its start, from what the parties are said to hold.
+fn start(spec: &JobSpec, header: &LogHeader) -> Result<Option<Sampler>, String> {
+    if !header.parties.iter().map(|party| &party.name).eq(&spec.parties) {
+        return Err("the log is of other parties than the job's".to_owned());
+    }
+    let opened = header.parties.iter().map(|party| party.opened.as_ref().map(opened_from_wire).transpose());
+    let holdings: Option<Vec<Holding>> =
+        opened.collect::<Result<Vec<_>, _>>().map_err(|fault| fault.message)?.into_iter().collect();
+    holdings.map(|holdings| Sampler::with_holdings(spec, &holdings).map_err(|e| e.to_string())).transpose()
+}

@@ -1,0 +1,107 @@
+//! The result that the coordinator publishes against the draws that its log leads to.
+
+use conclave_common::diagnostics::{Summary, summarise};
+use conclave_common::job::Continuation;
+use conclave_common::model;
+use conclave_proto::v1::LogHeader;
+use serde_json::{Value, json};
+
+use super::answers::End;
+use super::rounds::Replayed;
+use super::{Check, LONGEST_WORD};
+use crate::text::clip;
+
+const NAME: &str = "result";
+
+/// What the coordinator says of a job's end.
+pub(super) struct Claim {
+    state: String,
+    /// The result; null where there is none.
+    result: Value,
+}
+
+impl Claim {
+    pub(super) fn of(header: &LogHeader) -> Self {
+        let result = match header.result_json.as_str() {
+            "" => Value::Null,
+            // What can't be read holds nothing that is true.
+            text => serde_json::from_str(text).unwrap_or(Value::Bool(false)),
+        };
+        Self { state: header.state.clone(), result }
+    }
+
+    /// Whether nothing more will happen.
+    pub(super) fn over(&self) -> bool {
+        matches!(self.state.as_str(), "finished" | "cancelled" | "failed")
+    }
+
+    pub(super) fn end(&self) -> End {
+        match self.over() {
+            false => End::Open,
+            true if self.result["stopped_by"] == "draws" => End::Complete,
+            true => End::Early,
+        }
+    }
+}
+
+/// Compares every figure of the result that follows from the draws.
+pub(super) fn check(replayed: &Replayed) -> Check {
+    let claim = &replayed.claim;
+    if !claim.over() {
+        return Check::skipped(NAME, format!("the job has not ended: it is {}", clip(&claim.state, LONGEST_WORD)));
+    }
+    match &claim.result {
+        Value::Null if claim.state == "finished" => Check::fails(NAME, "the job has finished and there is no result"),
+        Value::Null => Check::skipped(NAME, "the job ended without a result"),
+        _ if !replayed.whole => Check::skipped(NAME, "the log can't be replayed to its end"),
+        result => {
+            Check::of(NAME, difference(replayed, result), "posterior, counts and last states follow from the draws")
+        }
+    }
+}
+
+/// The first figure that is another one.
+fn difference(replayed: &Replayed, result: &Value) -> Option<String> {
+    let draws = &replayed.drawn.sampling;
+    let samples: Vec<Vec<&[f64]>> = draws.theta.iter().map(|chains| chains.iter().map(Vec::as_slice).collect()).collect();
+    let model = model::build(&replayed.spec);
+    let original = model::in_original_units(model.as_ref(), &samples);
+    let original: Vec<Vec<&[f64]>> = original.iter().map(|chains| chains.iter().map(Vec::as_slice).collect()).collect();
+    let last = |chain: usize| samples.iter().filter_map(|parameter| parameter[chain].last().copied()).collect();
+    let states: Vec<Vec<f64>> = (0..draws.chains()).map(last).collect();
+    let counts = [
+        ("iterations", json!(replayed.count)),
+        ("draws_per_chain", json!(draws.draws())),
+        ("acceptance_rate", json!(draws.acceptance_rate())),
+    ];
+    let counted = counts.into_iter().find_map(|(key, expected)| differs(key, &result[key], &expected));
+    counted
+        .or_else(|| rows("posterior", model.parameter_names(), &samples, result))
+        .or_else(|| rows("posterior_original", model.parameter_names(), &original, result))
+        .or_else(|| {
+            let claimed = serde_json::from_value::<Continuation>(result["continuation"].clone()).ok();
+            let same = claimed.is_some_and(|claimed| claimed.states == states);
+            (!same).then(|| "continuation: the chains' last states are not those of the last draws".to_owned())
+        })
+}
+
+fn rows(key: &str, names: &[String], samples: &[Vec<&[f64]>], result: &Value) -> Option<String> {
+    let rows = result[key].as_array().map(Vec::as_slice).unwrap_or_default();
+    if rows.len() != names.len() {
+        return Some(format!("{key} has {} rows, and the model {} parameters", rows.len(), names.len()));
+    }
+    names.iter().zip(samples).zip(rows).find_map(|((name, chains), row)| {
+        let summary: Summary = summarise(chains);
+        let figures = serde_json::to_value(summary).unwrap_or_default();
+        let named = differs(&format!("{key}, name"), &row["name"], &json!(name));
+        let each = |figures: &serde_json::Map<String, Value>| {
+            figures.iter().find_map(|(figure, expected)| differs(&format!("{key}, {figure} of {name}"), &row[figure], expected))
+        };
+        named.or_else(|| figures.as_object().and_then(each))
+    })
+}
+
+fn differs(what: &str, published: &Value, recomputed: &Value) -> Option<String> {
+    let shown = |value: &Value| clip(&value.to_string(), 60);
+    (published != recomputed).then(|| format!("{what}: {} is published, and the draws give {}", shown(published), shown(recomputed)))
+}
