@@ -180,6 +180,8 @@ async fn a_job_from_submission_to_its_draws() {
     }
     assert_eq!(files["posterior/mean/c/3/1"].len(), 8000);
 
+    check_log(&consortium, &job, root).await;
+
     assert_eq!(analyst.list(v1::ListRequest {}).await.unwrap().into_inner().jobs.len(), 1);
     assert_eq!(analyst.cancel(request()).await.unwrap().into_inner().state, "finished");
     let missing = analyst.get(v1::JobRequest { job: "x".to_owned() }).await.unwrap_err();
@@ -188,6 +190,34 @@ async fn a_job_from_submission_to_its_draws() {
     for party in parties {
         assert_eq!(party.await.unwrap(), 1210);
     }
+}
+
+/// A party of the job is sent all of it, and nobody else anything.
+async fn check_log(consortium: &Consortium, job: &str, root: &Path) {
+    use v1::job_log::Body;
+    let request = || v1::JobRequest { job: job.to_owned() };
+    let link = async |role, name| LinkClient::new(consortium.dial(role, name).await);
+    let (mut rounds, mut files, mut ended) = (Vec::new(), 0, false);
+    let mut log = link(Role::Party, "a").await.log(request()).await.unwrap().into_inner();
+    let Some(Body::Header(header)) = log.message().await.unwrap().unwrap().body else { panic!("no header") };
+    assert_eq!((header.job.as_str(), header.state.as_str(), header.spec_toml.as_str()), (job, "finished", JOB));
+    assert_eq!(header.parties.iter().map(|p| p.opened.as_ref().unwrap().records).collect::<Vec<_>>(), [100, 100]);
+    while let Some(piece) = log.message().await.unwrap() {
+        assert!(!ended);
+        match piece.body.unwrap() {
+            Body::Header(_) => panic!("a second header"),
+            Body::Rounds(more) => rounds.extend(more.rounds),
+            Body::Draws(chunk) => files += usize::from(chunk.last && root.join(chunk.path).exists()),
+            Body::End(end) => ended = end.damage.is_empty(),
+        }
+    }
+    assert!(ended && files > 10);
+    assert!(rounds.iter().map(|r| r.iteration).eq(0..1210) && rounds.iter().all(|r| !r.more && r.releases.len() == 8));
+    for (role, name, code) in [(Role::Party, "z", ErrorCode::NotFound), (Role::Analyst, "alice", ErrorCode::Unauthenticated)] {
+        assert_eq!(from_status(&link(role, name).await.log(request()).await.unwrap_err()).code, code);
+    }
+    let nothing = v1::JobRequest { job: "x".to_owned() };
+    assert_eq!(from_status(&link(Role::Party, "a").await.log(nothing).await.unwrap_err()).code, ErrorCode::NotFound);
 }
 
 #[tokio::test]

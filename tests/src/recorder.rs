@@ -115,6 +115,11 @@ type Frame = Result<v1::CoordinatorFrame, Status>;
 #[tonic::async_trait]
 impl Link for Service {
     type AttachStream = UnboundedReceiverStream<Frame>;
+    type LogStream = UnboundedReceiverStream<Result<v1::JobLog, Status>>;
+
+    async fn log(&self, _: Request<v1::JobRequest>) -> Result<Response<Self::LogStream>, Status> {
+        Err(Status::unimplemented("it keeps no log"))
+    }
 
     async fn attach(&self, request: Request<Streaming<v1::PartyFrame>>) -> Result<Response<Self::AttachStream>, Status> {
         let (sender, outgoing) = mpsc::unbounded_channel();

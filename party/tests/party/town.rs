@@ -93,6 +93,11 @@ struct Door(mpsc::Sender<Session>, v1::OpenJob);
 #[tonic::async_trait]
 impl Link for Door {
     type AttachStream = ReceiverStream<Result<v1::CoordinatorFrame, Status>>;
+    type LogStream = ReceiverStream<Result<v1::JobLog, Status>>;
+
+    async fn log(&self, _: Request<v1::JobRequest>) -> Result<Response<Self::LogStream>, Status> {
+        Err(Status::unimplemented("it keeps no log"))
+    }
 
     async fn attach(&self, request: Request<Streaming<v1::PartyFrame>>) -> Result<Response<Self::AttachStream>, Status> {
         let name = of_request(&request).unwrap().name;

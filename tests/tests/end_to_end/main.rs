@@ -7,6 +7,7 @@ mod extend;
 mod files;
 mod identities;
 mod kinds;
+mod verify;
 mod whole_run;
 
 use conclave_tests::cluster::{Cluster, PartySetup};
