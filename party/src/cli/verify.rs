@@ -4,7 +4,11 @@ use clap::Args;
 
 use super::{Common, load, print, print_json};
 use crate::daemon::StartError;
+use crate::text::clip;
 use crate::verify::{Report, verify as checked};
+
+/// Longest sentence that is shown; parts of some are the coordinator's words.
+const LONGEST: usize = 1000;
 
 #[derive(Debug, Args)]
 pub(super) struct VerifyArgs {
@@ -39,7 +43,7 @@ fn table(report: &Report) -> String {
     ];
     for check in &report.checks {
         lines.push(format!("{:<10} | {}", check.name, check.result.as_str()));
-        lines.push(format!("{:<10} |   {}", "", check.detail));
+        lines.push(format!("{:<10} |   {}", "", clip(&check.detail, LONGEST)));
     }
     lines.join("\n")
 }

@@ -134,4 +134,28 @@ mod tests {
         assert_eq!(reader.entered().map(|e| (e.analyst.as_str(), e.lost.len())), Some(("alice", 0)));
         assert_eq!(reader.charges(0).unwrap(), Vec::new());
     }
+
+    #[test]
+    fn rounds_of_a_block_forfeited_in_a_crash_may_be_lost() {
+        let folder = tempfile::tempdir().unwrap();
+        let keeping = Keeping::beside(&folder.path().join("ledger.sqlite"), "hospital-a", &budget());
+        keeping.init().unwrap();
+        let mut ledger = Ledger::open_kept(&keeping).unwrap();
+        ledger.open_job(&entry(JOB, budget())).unwrap();
+        drop(ledger);
+        let job = JobReader::open(&keeping, JOB).unwrap().entered().unwrap().seq;
+        let connection = Connection::open(&keeping.ledger).unwrap();
+        let mut seq = 1000;
+        let mut event = |kind: &str, body: &str| {
+            seq += 1;
+            let row = (seq, kind, job, body);
+            connection.execute("INSERT INTO events VALUES (?1, 0, ?2, ?3, ?4, x'')", row).unwrap();
+            seq
+        };
+        for (iteration, why) in [(3, "full"), (7, Settle::CRASH), (20, "closed")] {
+            let block = event(Reserve::KIND, &Reserve { iteration, units: 9, slack: 1, draws: 6 }.body());
+            event(Settle::KIND, &Settle { block, units: 1, slack: 0, draws: 1, why: why.into() }.body());
+        }
+        assert_eq!(JobReader::open(&keeping, JOB).unwrap().entered().unwrap().lost, [(7, 13)]);
+    }
 }

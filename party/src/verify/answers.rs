@@ -155,7 +155,9 @@ impl Answers {
     fn find(&mut self, iteration: u64, chain: u32) -> Result<Option<usize>, StartError> {
         let place = |charges: &[Charged]| charges.binary_search_by_key(&(iteration, chain), |c| (c.iteration, c.chain)).ok();
         let answered = |charges: &[Charged]| place(charges).is_some_and(|at| charges[at].released.is_some());
-        if !answered(&self.charges) && !self.exhausted {
+        let newer = self.charges.last().is_none_or(|last| last.iteration < iteration);
+        let due = newer || (place(&self.charges).is_some() && !answered(&self.charges));
+        if due && !self.exhausted {
             self.charges.truncate(self.charges.partition_point(|c| c.iteration < iteration));
             self.charges.extend(self.ledger.charges(iteration)?);
             // What it has of earlier rounds stays in its place.

@@ -12,6 +12,7 @@ mod rounds;
 mod summary;
 
 use conclave_common::job::JobSpec;
+use conclave_proto::error::ErrorCode;
 use conclave_proto::v1::job_log::Body;
 use conclave_proto::v1::{JobLog, LogHeader};
 use serde::Serialize;
@@ -54,7 +55,7 @@ impl Outcome {
 /// One check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Check {
-    /// `signature`, `consent`, `answers`, `proposals`, `draws` or `result`.
+    /// `signature`, `consent`, `answers`, `proposals`, `draws` or `result`; `log` where the coordinator can't show it.
     pub(crate) name: &'static str,
     /// What became of it.
     pub(crate) result: Outcome,
@@ -108,10 +109,18 @@ impl Report {
 pub(crate) async fn verify(config: &PartyConfig, id: &str) -> Result<Report, StartError> {
     let own = find(&config.ledger, id)?;
     let ledger = JobReader::open(&config.keeping(), &own.request.job)?;
+    let entered = ledger.entered().is_some();
     let mut checker = Checker { config, own, ledger: Some(ledger), checks: Vec::new(), stage: Stage::Start };
     let job = checker.own.request.job.clone();
-    let end = fetch::fetch(config, &job, |piece| checker.take(piece)).await?;
-    checker.finish(end.damage)
+    match fetch::fetch(config, &job, |piece| checker.take(piece)).await {
+        Ok(end) => checker.finish(end.damage),
+        // It has asked, and denies it.
+        Err(StartError::Identity(fault)) if fault.code == ErrorCode::NotFound && entered => {
+            let denied = Check::fails("log", format!("this party has opened the job, and {}", fault.message));
+            Ok(Report { job, rounds: 0, draws: 0, checks: vec![denied] })
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// How far a log has been taken in.

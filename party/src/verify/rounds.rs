@@ -107,7 +107,7 @@ impl Rounds {
         }
     }
 
-    /// Draws the sum when the last round is in.
+    /// What the log comes to, once its last round is in.
     pub(super) fn end(mut self) -> Result<Replayed, StartError> {
         if let Some(part) = &self.part {
             self.broken.get_or_insert(format!("round {} breaks off", part.iteration));

@@ -235,6 +235,11 @@ fn every_lie_is_found_and_named() {
     honest.tell("no result", |h| h.execute("UPDATE jobs SET result = NULL"), |_, report| {
         assert_eq!(named(report, "fails"), ["result"], "{report:#}");
     });
+    let denied = "UPDATE jobs SET id = '00000000-0000-8000-a000-000000000000'";
+    honest.tell("a job denied", |h| h.execute(denied), |_, report| {
+        assert_eq!(named(report, "fails"), ["log"], "{report:#}");
+        assert!(detail(report, "log").contains("has no job"), "{report:#}");
+    });
     posterior(&mut honest);
     published(&mut honest);
     // And what was put aside is honest still.
