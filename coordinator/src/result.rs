@@ -151,8 +151,7 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
     let model = model::build(spec);
     let names = model.parameter_names();
     let samples: Vec<Vec<&[f64]>> = (0..names.len()).map(|i| draws.samples(i)).collect();
-    let posterior: Vec<PosteriorRow> =
-        names.iter().zip(&samples).map(|(name, chains)| PosteriorRow::new(name, chains)).collect();
+    let posterior: Vec<PosteriorRow> = names.iter().zip(&samples).map(|(name, chains)| PosteriorRow::new(name, chains)).collect();
     let original = model::in_original_units(model.as_ref(), &samples);
     let posterior_original = names.iter().zip(&original).map(|(name, chains)| {
         let chains: Vec<&[f64]> = chains.iter().map(Vec::as_slice).collect();

@@ -48,7 +48,9 @@ pub enum StartError {
     #[error("{0}")]
     NotRunning(String),
     /// A job's published log does not stand up to a check.
-    #[error("job {job} does not stand up to a check ({failed}): do not rely on its result, and ask the coordinator's operator why")]
+    #[error(
+        "job {job} does not stand up to a check ({failed}): do not rely on its result, and ask the coordinator's operator why"
+    )]
     NotVerified {
         /// The job.
         job: String,

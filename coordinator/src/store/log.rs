@@ -56,8 +56,7 @@ impl LogReader {
     pub(crate) fn rounds(&mut self, parties: usize, bytes: usize) -> Result<Vec<LoggedRound>, StoreError> {
         let mut found = Vec::new();
         let Some(next) = self.next else { return Ok(found) };
-        let damaged =
-            read_rounds(&self.connection, &self.job, next, parties, bytes, &mut found).map_err(|e| self.failed(e))?;
+        let damaged = read_rounds(&self.connection, &self.job, next, parties, bytes, &mut found).map_err(|e| self.failed(e))?;
         // What comes before it is sound, and is given first.
         if let (Some(damaged), true) = (damaged, found.is_empty()) {
             return Err(self.failed(format!("round {damaged} of job {} is damaged", self.job)));

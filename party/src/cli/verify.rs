@@ -29,7 +29,11 @@ pub(super) fn verify(args: &VerifyArgs) -> Result<(), StartError> {
     let report = runtime.block_on(checked(&config, &args.job));
     runtime.shutdown_background();
     let report = report?;
-    if args.common.json { print_json(&report)? } else { print(&table(&report))? }
+    if args.common.json {
+        print_json(&report)?
+    } else {
+        print(&table(&report))?
+    }
     match report.failed().as_slice() {
         [] => Ok(()),
         failed => Err(StartError::NotVerified { job: report.job.clone(), failed: failed.join(", ") }),

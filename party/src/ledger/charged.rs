@@ -96,8 +96,7 @@ fn charged(row: &Row<'_>) -> rusqlite::Result<Charged> {
 
 /// Rounds that blocks forfeited in a crash may have paid for: their answers may have left without a row that lasted.
 fn lost(connection: &Connection, job: u64) -> Result<Vec<(u64, u64)>, LedgerError> {
-    let mut select =
-        connection.prepare("SELECT seq, kind, body FROM events WHERE job = ?1 AND kind IN (?2, ?3) ORDER BY seq")?;
+    let mut select = connection.prepare("SELECT seq, kind, body FROM events WHERE job = ?1 AND kind IN (?2, ?3) ORDER BY seq")?;
     let mut events = select.query((job, Reserve::KIND, Settle::KIND))?;
     let (mut block, mut lost) = (None, Vec::new());
     while let Some(event) = events.next()? {

@@ -120,7 +120,8 @@ impl Answers {
             self.content(c.iteration, query).ok().filter(|digest| *digest == c.digest)
         };
         // Of a job that goes on the log may be some rounds behind; of one that has ended, its last round alone.
-        let due = after.iter().all(|c| (end == End::Open && Some(c.iteration) != next.map(|n| n.iteration)) || asked(c).is_some());
+        let due =
+            after.iter().all(|c| (end == End::Open && Some(c.iteration) != next.map(|n| n.iteration)) || asked(c).is_some());
         match end {
             End::Complete => {
                 self.wrong.get_or_insert(format!("this party was charged for round {}, after the log's last", first.iteration));

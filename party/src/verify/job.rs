@@ -59,6 +59,8 @@ fn own_holding(config: &PartyConfig, header: &LogHeader, entered: &Entered) -> O
         Some(Ok(reported)) if reported == expected => None,
         // The answer that this party has opened the job may not have arrived yet.
         None if own.is_some() => None,
-        _ => Some("the log names another number of this party's records, or another unit of privacy, than it reported".to_owned()),
+        _ => {
+            Some("the log names another number of this party's records, or another unit of privacy, than it reported".to_owned())
+        }
     }
 }

@@ -79,9 +79,10 @@ impl Published {
     fn compare(&mut self, path: &str, bytes: &[u8]) -> Result<(), String> {
         if let Some(array) = path.strip_suffix("/zarr.json").and_then(|folder| self.arrays.get_mut(folder)) {
             let stretch = stretch(&self.replayed, array.warmup);
-            array.shape = Some(shape(bytes, array.column, stretch.chains()).ok_or_else(|| {
-                format!("{} does not describe an array of draws as this version writes them", shown(path))
-            })?);
+            array.shape = Some(
+                shape(bytes, array.column, stretch.chains())
+                    .ok_or_else(|| format!("{} does not describe an array of draws as this version writes them", shown(path)))?,
+            );
             return Ok(());
         }
         let Some((folder, key)) = path.split_once("/c/") else { return Ok(()) };

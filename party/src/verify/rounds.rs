@@ -164,7 +164,9 @@ impl Rounds {
         let wrong = self.broken.clone().or_else(|| self.answers.asked_else.take());
         let detail = match self.sampler {
             None => "not every party has opened the job yet, so nothing was asked".to_owned(),
-            Some(_) => format!("{} rounds follow from the job's seed and the releases, and are what this party was asked", self.count),
+            Some(_) => {
+                format!("{} rounds follow from the job's seed and the releases, and are what this party was asked", self.count)
+            }
         };
         Check::of("proposals", wrong, detail)
     }

@@ -54,9 +54,7 @@ pub(super) fn check(replayed: &Replayed) -> Check {
         Value::Null if claim.state == "finished" => Check::fails(NAME, "the job has finished and there is no result"),
         Value::Null => Check::skipped(NAME, "the job ended without a result"),
         _ if !replayed.whole => Check::skipped(NAME, "the log can't be replayed to its end"),
-        result => {
-            Check::of(NAME, difference(replayed, result), "posterior, counts and last states follow from the draws")
-        }
+        result => Check::of(NAME, difference(replayed, result), "posterior, counts and last states follow from the draws"),
     }
 }
 
@@ -103,5 +101,6 @@ fn rows(key: &str, names: &[String], samples: &[Vec<&[f64]>], result: &Value) ->
 
 fn differs(what: &str, published: &Value, recomputed: &Value) -> Option<String> {
     let shown = |value: &Value| clip(&value.to_string(), 60);
-    (published != recomputed).then(|| format!("{what}: {} is published, and the draws give {}", shown(published), shown(recomputed)))
+    (published != recomputed)
+        .then(|| format!("{what}: {} is published, and the draws give {}", shown(published), shown(recomputed)))
 }

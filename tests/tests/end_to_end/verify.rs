@@ -169,9 +169,8 @@ impl Honest {
 /// Adds to one party's answer to a round's first query, in a log of two chains and two parties.
 fn change_release(honest: &Honest, round: u64, party: usize, by: i64) {
     let store = honest.store();
-    let mut blob: Vec<u8> = store
-        .query_row("SELECT releases FROM rounds WHERE iteration = ?1", [round], |row| row.get(0))
-        .expect("the round");
+    let mut blob: Vec<u8> =
+        store.query_row("SELECT releases FROM rounds WHERE iteration = ?1", [round], |row| row.get(0)).expect("the round");
     let at = blob.len() / 2 * party;
     let old = i64::from_le_bytes(blob[at..at + 8].try_into().expect("eight bytes"));
     blob[at..at + 8].copy_from_slice(&(old + by).to_le_bytes());
@@ -183,31 +182,47 @@ fn every_lie_is_found_and_named() {
     let mut honest = Honest::new();
     let last = rounds(&honest.cluster) - 1;
 
-    honest.tell("a release changed by the least", |h| change_release(h, last, 0, 1), |party, report| {
-        // Whose release it was knows it; to others the chain's decision shows.
-        let expected: &[&str] = if party == "a" { &["answers", "draws"] } else { &["draws"] };
-        assert_eq!(named(report, "fails"), expected, "{report:#}");
-        if party == "a" {
-            assert!(detail(report, "answers").contains(&format!("answer to round {last}, chain 0")), "{report:#}");
-        }
-        assert!(detail(report, "draws").contains("sample_stats/log_alpha, chain 0"), "{report:#}");
-    });
-    honest.tell("a release changed by far", |h| change_release(h, last / 2, 1, 1 << 42), |party, report| {
-        let fails = named(report, "fails");
-        assert_eq!(fails.contains(&"answers"), party == "b", "{report:#}");
-        assert!(fails.contains(&"draws") && fails.contains(&"result") && fails.contains(&"proposals"), "{report:#}");
-        assert!(detail(report, "proposals").contains("another question than the log leads to"), "{report:#}");
-    });
-    honest.tell("a round dropped", |h| h.execute(&format!("DELETE FROM rounds WHERE iteration = {}", last / 2)), |_, report| {
-        assert_eq!(named(report, "fails"), ["answers", "proposals"], "{report:#}");
-        assert_eq!(named(report, "skipped"), ["draws", "result"]);
-        assert!(detail(report, "answers").contains(&format!("round {}, which this party has answered", last / 2)));
-        assert!(detail(report, "proposals").contains(&format!("the job asks round {}", last / 2)), "{report:#}");
-    });
-    honest.tell("the last round dropped", |h| h.execute(&format!("DELETE FROM rounds WHERE iteration = {last}")), |_, report| {
-        assert_eq!(named(report, "fails"), ["answers", "proposals"], "{report:#}");
-        assert!(detail(report, "proposals").contains(&format!("ends before round {last}")), "{report:#}");
-    });
+    honest.tell(
+        "a release changed by the least",
+        |h| change_release(h, last, 0, 1),
+        |party, report| {
+            // Whose release it was knows it; to others the chain's decision shows.
+            let expected: &[&str] = if party == "a" { &["answers", "draws"] } else { &["draws"] };
+            assert_eq!(named(report, "fails"), expected, "{report:#}");
+            if party == "a" {
+                assert!(detail(report, "answers").contains(&format!("answer to round {last}, chain 0")), "{report:#}");
+            }
+            assert!(detail(report, "draws").contains("sample_stats/log_alpha, chain 0"), "{report:#}");
+        },
+    );
+    honest.tell(
+        "a release changed by far",
+        |h| change_release(h, last / 2, 1, 1 << 42),
+        |party, report| {
+            let fails = named(report, "fails");
+            assert_eq!(fails.contains(&"answers"), party == "b", "{report:#}");
+            assert!(fails.contains(&"draws") && fails.contains(&"result") && fails.contains(&"proposals"), "{report:#}");
+            assert!(detail(report, "proposals").contains("another question than the log leads to"), "{report:#}");
+        },
+    );
+    honest.tell(
+        "a round dropped",
+        |h| h.execute(&format!("DELETE FROM rounds WHERE iteration = {}", last / 2)),
+        |_, report| {
+            assert_eq!(named(report, "fails"), ["answers", "proposals"], "{report:#}");
+            assert_eq!(named(report, "skipped"), ["draws", "result"]);
+            assert!(detail(report, "answers").contains(&format!("round {}, which this party has answered", last / 2)));
+            assert!(detail(report, "proposals").contains(&format!("the job asks round {}", last / 2)), "{report:#}");
+        },
+    );
+    honest.tell(
+        "the last round dropped",
+        |h| h.execute(&format!("DELETE FROM rounds WHERE iteration = {last}")),
+        |_, report| {
+            assert_eq!(named(report, "fails"), ["answers", "proposals"], "{report:#}");
+            assert!(detail(report, "proposals").contains(&format!("ends before round {last}")), "{report:#}");
+        },
+    );
     honest.tell(
         "the same of a job that is said to be cancelled",
         |h| {
@@ -216,30 +231,54 @@ fn every_lie_is_found_and_named() {
         },
         |_, report| assert_eq!(named(report, "fails"), ["draws", "result"], "{report:#}"),
     );
-    honest.tell("a round damaged", |h| h.execute("UPDATE rounds SET releases = x'00' WHERE iteration = 7"), |_, report| {
-        assert_eq!(named(report, "fails")[0], "log", "{report:#}");
-        assert!(detail(report, "log").contains("round 7"), "{report:#}");
-    });
-    honest.tell("another seed", |h| h.execute("UPDATE jobs SET spec = replace(spec, 'seed = 4', 'seed = 5')"), |_, report| {
-        assert_eq!(named(report, "fails"), ["signature", "consent"], "{report:#}");
-        assert!(detail(report, "consent").contains("was changed since"), "{report:#}");
-    });
-    honest.tell("another analyst", |h| h.execute("UPDATE jobs SET analyst = 'mallory'"), |_, report| {
-        assert_eq!(named(report, "fails"), ["signature", "consent"], "{report:#}");
-    });
-    honest.tell("other records", |h| h.execute("UPDATE job_parties SET records = 149 WHERE party = 'a'"), |party, report| {
-        let fails = named(report, "fails");
-        assert_eq!(fails.contains(&"consent"), party == "a", "{report:#}");
-        assert!(fails.contains(&"proposals"), "{report:#}");
-    });
-    honest.tell("no result", |h| h.execute("UPDATE jobs SET result = NULL"), |_, report| {
-        assert_eq!(named(report, "fails"), ["result"], "{report:#}");
-    });
+    honest.tell(
+        "a round damaged",
+        |h| h.execute("UPDATE rounds SET releases = x'00' WHERE iteration = 7"),
+        |_, report| {
+            assert_eq!(named(report, "fails")[0], "log", "{report:#}");
+            assert!(detail(report, "log").contains("round 7"), "{report:#}");
+        },
+    );
+    honest.tell(
+        "another seed",
+        |h| h.execute("UPDATE jobs SET spec = replace(spec, 'seed = 4', 'seed = 5')"),
+        |_, report| {
+            assert_eq!(named(report, "fails"), ["signature", "consent"], "{report:#}");
+            assert!(detail(report, "consent").contains("was changed since"), "{report:#}");
+        },
+    );
+    honest.tell(
+        "another analyst",
+        |h| h.execute("UPDATE jobs SET analyst = 'mallory'"),
+        |_, report| {
+            assert_eq!(named(report, "fails"), ["signature", "consent"], "{report:#}");
+        },
+    );
+    honest.tell(
+        "other records",
+        |h| h.execute("UPDATE job_parties SET records = 149 WHERE party = 'a'"),
+        |party, report| {
+            let fails = named(report, "fails");
+            assert_eq!(fails.contains(&"consent"), party == "a", "{report:#}");
+            assert!(fails.contains(&"proposals"), "{report:#}");
+        },
+    );
+    honest.tell(
+        "no result",
+        |h| h.execute("UPDATE jobs SET result = NULL"),
+        |_, report| {
+            assert_eq!(named(report, "fails"), ["result"], "{report:#}");
+        },
+    );
     let denied = "UPDATE jobs SET id = '00000000-0000-8000-a000-000000000000'";
-    honest.tell("a job denied", |h| h.execute(denied), |_, report| {
-        assert_eq!(named(report, "fails"), ["log"], "{report:#}");
-        assert!(detail(report, "log").contains("has no job"), "{report:#}");
-    });
+    honest.tell(
+        "a job denied",
+        |h| h.execute(denied),
+        |_, report| {
+            assert_eq!(named(report, "fails"), ["log"], "{report:#}");
+            assert!(detail(report, "log").contains("has no job"), "{report:#}");
+        },
+    );
     posterior(&mut honest);
     published(&mut honest);
     // And what was put aside is honest still.
@@ -294,16 +333,24 @@ fn published(honest: &mut Honest) {
         (changed("posterior/intercept/zarr.json", &text("little", "big")), "does not describe an array"),
     ];
     for ((path, kept, bytes), word) in lies {
-        honest.tell(word, |_| fs::write(&path, &bytes).expect("a lie"), |_, report| {
-            assert_eq!(named(report, "fails"), ["draws"], "{report:#}");
-            assert!(detail(report, "draws").contains(word), "{report:#}");
-        });
+        honest.tell(
+            word,
+            |_| fs::write(&path, &bytes).expect("a lie"),
+            |_, report| {
+                assert_eq!(named(report, "fails"), ["draws"], "{report:#}");
+                assert!(detail(report, "draws").contains(word), "{report:#}");
+            },
+        );
         fs::write(&path, kept).expect("the truth");
     }
     let (part, aside) = (honest.draws.join("posterior/age/c/0/0"), honest.draws.join("../aside"));
-    honest.tell("a file gone", |_| fs::rename(&part, &aside).expect("moved"), |_, report| {
-        assert_eq!(named(report, "fails"), ["draws"], "{report:#}");
-        assert!(detail(report, "draws").contains("part 0 of row 0 is not published"), "{report:#}");
-    });
+    honest.tell(
+        "a file gone",
+        |_| fs::rename(&part, &aside).expect("moved"),
+        |_, report| {
+            assert_eq!(named(report, "fails"), ["draws"], "{report:#}");
+            assert!(detail(report, "draws").contains("part 0 of row 0 is not published"), "{report:#}");
+        },
+    );
     fs::rename(&aside, &part).expect("moved back");
 }
