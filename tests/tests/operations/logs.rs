@@ -1,0 +1,68 @@
+//! What the logs hold: fields of one form, and nothing of a record.
+
+use conclave_tests::cluster::Cluster;
+use conclave_tests::study;
+use serde_json::Value;
+
+use super::{EXE, enrol, wait_until};
+
+/// A value that nothing but a record has: an age with so many digits, and the same as models see it, scaled to [-1, 1].
+const ODD: f64 = 61.918_273_645;
+const TRACES: [&str; 2] = ["918273645", "0.3972757"];
+
+#[test]
+fn no_line_at_any_level_holds_a_value_of_a_record() {
+    let mut cluster = Cluster::new(EXE);
+    cluster.rust_log = Some("trace");
+    let mut records = study::records(200, 5);
+    records.iter_mut().step_by(3).for_each(|record| record[2] = ODD);
+    let party = enrol(&mut cluster, "hospital-a", &records);
+    cluster.start_party(party);
+    let sampler = "chains = 1\ndraws = 60\nwarmup = 10\nseed = 3\nlocate_share = 0.05";
+    let result = cluster.submit(&study::job(&["hospital-a"], sampler, "epsilon = 900\ndelta = 1e-6"));
+    assert_eq!(result["stopped_by"], "draws");
+    cluster.signal_party(party, "TERM");
+    assert!(cluster.party_ends(party).success());
+    let data = std::fs::read_to_string(cluster.path("hospital-a.csv")).expect("the data");
+    assert!(data.contains(TRACES[0]));
+    for daemon in ["hospital-a", "coordinator"] {
+        let log = cluster.log(daemon);
+        assert!(log.contains("TRACE") && log.lines().count() > 100, "{daemon} was not listened to: {log}");
+        for trace in TRACES {
+            let found = log.lines().find(|line| line.contains(trace));
+            assert_eq!(found, None, "{daemon}");
+        }
+    }
+}
+
+/// A job's id and a party's name stand in fields of their own wherever a line is about them, in both daemons.
+#[test]
+fn lines_about_a_job_or_a_party_name_them_in_fields() {
+    let mut cluster = Cluster::new(EXE);
+    cluster.signal_coordinator("TERM");
+    assert!(cluster.coordinator_ends().success());
+    cluster.coordinator_extra = "log = \"json\"";
+    cluster.start_coordinator();
+    // Lines of the first start are plain.
+    let before = cluster.log("coordinator").lines().take_while(|line| !line.starts_with('{')).count();
+    let party = enrol(&mut cluster, "hospital-a", &study::records(100, 5));
+    cluster.configure_party(party, "log = \"json\"");
+    cluster.start_party(party);
+    let sampler = "chains = 1\ndraws = 20\nwarmup = 10\nseed = 3\nlocate_share = 0.05";
+    let result = cluster.submit(&study::job(&["hospital-a"], sampler, "epsilon = 900\ndelta = 1e-6"));
+    let job = result["job"].as_str().expect("a job");
+    wait_until("the job's close", || cluster.log("hospital-a").contains("closed"));
+    cluster.signal_party(party, "TERM");
+    assert!(cluster.party_ends(party).success());
+    for (daemon, skip) in [("hospital-a", 0), ("coordinator", before)] {
+        let (mut of_job, mut of_party) = (0, 0);
+        for line in cluster.log(daemon).lines().skip(skip).filter(|line| line.starts_with('{')) {
+            let line: Value = serde_json::from_str(line).expect("one JSON object per line");
+            let message = line["message"].as_str().expect("a message");
+            assert!(!message.contains(job), "the job's id belongs into a field: {line}");
+            of_job += usize::from(line["job"] == job);
+            of_party += usize::from(line["party"] == "hospital-a");
+        }
+        assert!(of_job >= 2 && of_party >= 2, "{daemon}: {}", cluster.log(daemon));
+    }
+}

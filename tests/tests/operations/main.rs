@@ -1,0 +1,40 @@
+//! The daemons as whoever runs them meets them: signals under load, metrics, logs. Real processes.
+
+mod logs;
+mod metrics;
+mod signals;
+
+use std::time::{Duration, Instant};
+
+use conclave_tests::cluster::{Cluster, PartySetup};
+use conclave_tests::study;
+
+const EXE: &str = env!("CARGO_BIN_EXE_conclave-e2e");
+/// For what takes a moment; on a busy machine, a long one.
+const SOON: Duration = Duration::from_secs(60);
+
+/// A party of this name on these records, enrolled and not started.
+fn enrol(cluster: &mut Cluster, name: &str, records: &[study::Record]) -> usize {
+    let data = study::write(&cluster.path(&format!("{name}.csv")), &study::csv(records));
+    cluster.enrol(&PartySetup {
+        name,
+        data: &data,
+        columns: &study::COLUMNS,
+        epsilon: 990.0,
+        data_extra: "",
+        policy_extra: "reply_delay_ms = 0",
+    })
+}
+
+fn wait_until(what: &str, holds: impl Fn() -> bool) {
+    let end = Instant::now() + SOON;
+    while !holds() {
+        assert!(Instant::now() < end, "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Rounds in the coordinator's durable log.
+fn rounds(cluster: &Cluster) -> u64 {
+    cluster.store().query_row("SELECT count(*) FROM rounds", [], |row| row.get(0)).expect("a count")
+}

@@ -1,0 +1,92 @@
+//! The pages of metrics of a running consortium.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use conclave_tests::cluster::Cluster;
+use conclave_tests::study;
+
+use super::{EXE, enrol};
+
+const ANY_PORT: &str = "metrics = \"127.0.0.1:0\"";
+
+/// What a daemon answers to a request of its metrics' address, which its log tells.
+fn get(cluster: &Cluster, daemon: &str, path: &str) -> (u16, String) {
+    let log = cluster.log(daemon);
+    let (_, rest) = log.rsplit_once("metrics at http://").expect("a line with the address");
+    let address = rest.split('/').next().expect("an address");
+    let mut stream = TcpStream::connect(address).expect("a listener");
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n").expect("a request");
+    let mut text = String::new();
+    stream.read_to_string(&mut text).expect("an answer");
+    let (head, body) = text.split_once("\r\n\r\n").expect("a head");
+    (head.split(' ').nth(1).and_then(|code| code.parse().ok()).expect("a status"), body.to_owned())
+}
+
+/// Names and labels with their values.
+fn page(cluster: &Cluster, daemon: &str) -> BTreeMap<String, String> {
+    let (status, text) = get(cluster, daemon, "/metrics");
+    assert_eq!(status, 200, "{text}");
+    let samples = text.lines().filter(|line| !line.starts_with('#'));
+    samples.filter_map(|line| line.rsplit_once(' ')).map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+fn value(page: &BTreeMap<String, String>, name: &str) -> f64 {
+    page.get(name).unwrap_or_else(|| panic!("no {name} in {page:#?}")).parse().expect("a number")
+}
+
+/// One record of the second party is another, as extreme as can be. Both are asked the same questions, since it is the same job.
+fn neighbours() -> [Vec<study::Record>; 2] {
+    let records = study::records(300, 1);
+    let mut other = records.clone();
+    other[17] = [1.0 - other[17][0], 1.0 - other[17][1], -1e300];
+    [records, other]
+}
+
+/// What may differ between any two parties: when they began, what is signed for them, and the machine's disk.
+const OF_NO_RECORD: [&str; 3] =
+    ["process_start_time_seconds", "conclave_party_certificate_expiry_timestamp_seconds", "conclave_party_disk_free_bytes"];
+
+#[test]
+fn pages_tell_of_the_work_and_not_of_the_records() {
+    let mut cluster = Cluster::new(EXE);
+    cluster.signal_coordinator("TERM");
+    assert!(cluster.coordinator_ends().success());
+    cluster.coordinator_extra = ANY_PORT;
+    cluster.start_coordinator();
+    let names = ["hospital-a", "hospital-b"];
+    for (name, records) in names.iter().zip(neighbours()) {
+        let party = enrol(&mut cluster, name, &records);
+        cluster.configure_party(party, ANY_PORT);
+        cluster.start_party(party);
+    }
+    let sampler = "chains = 2\ndraws = 200\nwarmup = 20\nseed = 3\nlocate_share = 0.05";
+    let result = cluster.submit(&study::job(&names, sampler, "epsilon = 900\ndelta = 1e-6"));
+    assert_eq!(result["stopped_by"], "draws");
+
+    let of_coordinator = page(&cluster, "coordinator");
+    assert_eq!(value(&of_coordinator, "conclave_coordinator_jobs{state=\"finished\"}"), 1.0);
+    assert_eq!(value(&of_coordinator, "conclave_coordinator_parties_attached"), 2.0);
+    assert_eq!(value(&of_coordinator, "conclave_coordinator_draws_total"), 400.0);
+    let rounds = result["iterations"].as_f64().expect("rounds");
+    assert_eq!(value(&of_coordinator, "conclave_coordinator_rounds_total"), rounds);
+    assert_eq!(value(&of_coordinator, "conclave_coordinator_round_seconds_count"), rounds);
+    assert!(value(&of_coordinator, "conclave_coordinator_store_commit_seconds_count") >= 1.0);
+    assert!(!of_coordinator.keys().any(|name| name.contains("{job=")), "a job that has ended has no lines: {of_coordinator:?}");
+    assert_eq!(get(&cluster, "coordinator", "/healthz").0, 200);
+
+    let [a, b] = names.map(|name| {
+        assert_eq!(get(&cluster, name, "/healthz"), (200, "ok\n".to_owned()));
+        let mut page = page(&cluster, name);
+        for name in OF_NO_RECORD {
+            assert!(page.remove(name).is_some(), "{name}");
+        }
+        page
+    });
+    assert_eq!(a, b);
+    assert_eq!(value(&a, "conclave_party_replies_total{status=\"released\"}"), rounds);
+    assert_eq!(value(&a, "conclave_party_releases"), result["parties"][0]["queries"].as_f64().expect("releases"));
+    let spent = result["parties"][0]["epsilon_spent"].as_f64().expect("epsilon");
+    assert!((value(&a, "conclave_party_epsilon_spent") / spent - 1.0).abs() < 1e-6, "{a:?}");
+}

@@ -1,0 +1,107 @@
+//! SIGTERM in the middle of a job: what is in hand is finished, nothing is lost, and the job goes on afterwards.
+
+use conclave_tests::books::{LedgerCopy, Replay};
+use conclave_tests::cluster::{Cluster, json};
+use conclave_tests::study;
+use serde_json::Value;
+
+use super::{EXE, SOON, enrol, rounds, wait_until};
+
+const NAMES: [&str; 2] = ["hospital-a", "hospital-b"];
+/// More rounds than go by while daemons stop and start.
+const SAMPLER: &str = "chains = 2\ndraws = 6000\nwarmup = 50\nseed = 7\nlocate_share = 0.05";
+
+fn running() -> (Cluster, String) {
+    let mut cluster = Cluster::new(EXE);
+    for (seed, name) in NAMES.iter().enumerate() {
+        let party = enrol(&mut cluster, name, &study::records(300, seed as u64));
+        // Of the two ways of keeping a ledger, one each.
+        cluster.configure_party(party, ["durability = \"strict\"", "durability = \"reserve\""][party]);
+        cluster.start_party(party);
+    }
+    let job = cluster.submit_only(&study::job(&NAMES, SAMPLER, "epsilon = 980\ndelta = 1e-6"));
+    (cluster, job)
+}
+
+fn wait_for_rounds(cluster: &Cluster, more: u64) {
+    let before = rounds(cluster);
+    wait_until("rounds", || rounds(cluster) >= before + more);
+}
+
+/// A party that has ended well: every number that was paid for was also written, and the ledger says that it was closed.
+fn assert_in_order(cluster: &Cluster, party: usize) {
+    let ledger = cluster.ledger(party);
+    let unanswered = "SELECT count(*) FROM charges LEFT JOIN answers ON answers.charge = charges.seq WHERE answers.charge IS NULL";
+    let unanswered: u64 = ledger.query_row(unanswered, [], |row| row.get(0)).expect("a count");
+    let last: String = ledger.query_row("SELECT kind FROM events ORDER BY seq DESC LIMIT 1", [], |row| row.get(0)).expect("an event");
+    assert_eq!((unanswered, last.as_str()), (0, "stop"), "party {party}");
+}
+
+fn check_the_end(cluster: &Cluster, job: &str) {
+    cluster.wait_status(job, 3 * SOON, "the end", |status: &Value| status["state"] == "finished");
+    let result = json(&cluster.must(&["summary", job, "--json"]));
+    assert_eq!(result["stopped_by"], "draws");
+    let replay = Replay::of(&cluster.store(), job);
+    assert!(replay.complete);
+    replay.assert_equals_zarr(result["draws"].as_str().expect("a path").as_ref());
+    for party in 0..NAMES.len() {
+        let beyond = replay.assert_in_ledger(&LedgerCopy::of(&cluster.ledger(party), job), party);
+        assert!(beyond.is_empty(), "party {party} was charged for what no round holds: {beyond:?}");
+    }
+}
+
+#[test]
+fn a_party_finishes_what_it_has_in_hand() {
+    let (mut cluster, job) = running();
+    for party in [0, 1, 0, 1] {
+        wait_for_rounds(&cluster, 20);
+        cluster.signal_party(party, "TERM");
+        assert_eq!(cluster.party_ends(party).code(), Some(0), "{}", cluster.log(NAMES[party]));
+        assert_in_order(&cluster, party);
+        let paused = cluster.wait_status(&job, SOON, "the pause", |status| status["state"] == "paused");
+        assert_eq!(paused["waiting_for"][0], NAMES[party]);
+        cluster.start_party(party);
+    }
+    wait_for_rounds(&cluster, 1);
+    check_the_end(&cluster, &job);
+}
+
+#[test]
+fn the_coordinator_goes_on_where_it_stopped() {
+    let (mut cluster, job) = running();
+    for _ in 0..3 {
+        wait_for_rounds(&cluster, 20);
+        cluster.signal_coordinator("TERM");
+        assert_eq!(cluster.coordinator_ends().code(), Some(0), "{}", cluster.log("coordinator"));
+        cluster.start_coordinator();
+    }
+    wait_for_rounds(&cluster, 1);
+    check_the_end(&cluster, &job);
+}
+
+/// The other side is held still, so that saying farewell to it takes its while.
+#[test]
+fn a_second_signal_ends_a_daemon_at_once() {
+    const TERMINATED: i32 = 128 + 15;
+    let (mut cluster, _) = running();
+    wait_for_rounds(&cluster, 5);
+    let stopping = |log: &str| log.matches("stopping").count();
+    cluster.signal_coordinator("STOP");
+    cluster.signal_party(0, "TERM");
+    wait_until("the first word", || stopping(&cluster.log(NAMES[0])) == 1);
+    cluster.signal_party(0, "TERM");
+    assert_eq!(cluster.party_ends(0).code(), Some(TERMINATED), "{}", cluster.log(NAMES[0]));
+    cluster.signal_coordinator("CONT");
+
+    cluster.start_party(0);
+    wait_for_rounds(&cluster, 5);
+    cluster.signal_party(1, "STOP");
+    cluster.signal_coordinator("TERM");
+    wait_until("the first word", || cluster.log("coordinator").lines().any(|line| line.ends_with("stopping")));
+    cluster.signal_coordinator("TERM");
+    assert_eq!(cluster.coordinator_ends().code(), Some(TERMINATED), "{}", cluster.log("coordinator"));
+    cluster.signal_party(1, "CONT");
+    // Nothing of it is needed to go on: what was cut off is as after a kill.
+    cluster.start_coordinator();
+    wait_for_rounds(&cluster, 5);
+}
