@@ -30,24 +30,29 @@ impl Signals {
         Ok(Self { stdin })
     }
 
-    /// Completes with the first word to stop. Any signal after that ends the process at once, with 128 and the signal's number
-    /// as its exit code: whoever asks twice does not want to wait. (The end of standard input counts as a first word alone,
-    /// since a parent that is interrupted passes on both.)
+    /// Completes with the first word to stop. A second signal ends the process at once, with 128 and the signal's number as its
+    /// exit code: whoever asks twice does not want to wait. The end of standard input is no signal: a parent that is interrupted
+    /// passes on both, in any order.
     pub async fn wait(mut self) {
-        let Some(stdin) = self.stdin.take() else {
-            self.signal().await;
-            tokio::spawn(self.insist());
-            return;
+        let signals = match self.stdin.take() {
+            None => {
+                self.signal().await;
+                1
+            }
+            Some(stdin) => tokio::select! {
+                _ = self.signal() => 1,
+                // A sender that is gone without a word has ended too.
+                _ = stdin => 0,
+            },
         };
-        tokio::select! {
-            _ = self.signal() => {}
-            // A sender that is gone without a word has ended too.
-            _ = stdin => {}
-        }
-        tokio::spawn(self.insist());
+        tokio::spawn(self.insist(signals));
     }
 
-    async fn insist(mut self) {
+    /// Ends the process with the second signal, of which `before` have come.
+    async fn insist(mut self, before: u32) {
+        if before == 0 {
+            self.signal().await;
+        }
         let number = self.signal().await;
         tracing::warn!(signal = number, "told to stop once more: ending at once");
         std::process::exit(128 + number);

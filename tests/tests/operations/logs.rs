@@ -4,7 +4,7 @@ use conclave_tests::cluster::Cluster;
 use conclave_tests::study;
 use serde_json::Value;
 
-use super::{EXE, enrol, wait_until};
+use super::{EXE, enrol, restart_coordinator, wait_until};
 
 /// A value that nothing but a record has: an age with so many digits, and the same as models see it, scaled to [-1, 1].
 const ODD: f64 = 61.918_273_645;
@@ -14,6 +14,7 @@ const TRACES: [&str; 2] = ["918273645", "0.3972757"];
 fn no_line_at_any_level_holds_a_value_of_a_record() {
     let mut cluster = Cluster::new(EXE);
     cluster.rust_log = Some("trace");
+    restart_coordinator(&mut cluster);
     let mut records = study::records(200, 5);
     records.iter_mut().step_by(3).for_each(|record| record[2] = ODD);
     let party = enrol(&mut cluster, "hospital-a", &records);
@@ -39,10 +40,8 @@ fn no_line_at_any_level_holds_a_value_of_a_record() {
 #[test]
 fn lines_about_a_job_or_a_party_name_them_in_fields() {
     let mut cluster = Cluster::new(EXE);
-    cluster.signal_coordinator("TERM");
-    assert!(cluster.coordinator_ends().success());
     cluster.coordinator_extra = "log = \"json\"";
-    cluster.start_coordinator();
+    restart_coordinator(&mut cluster);
     // Lines of the first start are plain.
     let before = cluster.log("coordinator").lines().take_while(|line| !line.starts_with('{')).count();
     let party = enrol(&mut cluster, "hospital-a", &study::records(100, 5));

@@ -38,3 +38,10 @@ fn wait_until(what: &str, holds: impl Fn() -> bool) {
 fn rounds(cluster: &Cluster) -> u64 {
     cluster.store().query_row("SELECT count(*) FROM rounds", [], |row| row.get(0)).expect("a count")
 }
+
+/// Stops the coordinator and starts it again, on what is set by now.
+fn restart_coordinator(cluster: &mut Cluster) {
+    cluster.signal_coordinator("TERM");
+    assert_eq!(cluster.coordinator_ends().code(), Some(0), "{}", cluster.log("coordinator"));
+    cluster.start_coordinator();
+}

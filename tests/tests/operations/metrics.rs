@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use conclave_tests::cluster::Cluster;
 use conclave_tests::study;
 
-use super::{EXE, enrol};
+use super::{EXE, enrol, restart_coordinator};
 
 const ANY_PORT: &str = "metrics = \"127.0.0.1:0\"";
 
@@ -51,10 +51,8 @@ const OF_NO_RECORD: [&str; 3] =
 #[test]
 fn pages_tell_of_the_work_and_not_of_the_records() {
     let mut cluster = Cluster::new(EXE);
-    cluster.signal_coordinator("TERM");
-    assert!(cluster.coordinator_ends().success());
     cluster.coordinator_extra = ANY_PORT;
-    cluster.start_coordinator();
+    restart_coordinator(&mut cluster);
     let names = ["hospital-a", "hospital-b"];
     for (name, records) in names.iter().zip(neighbours()) {
         let party = enrol(&mut cluster, name, &records);

@@ -5,7 +5,7 @@ use conclave_tests::cluster::{Cluster, json};
 use conclave_tests::study;
 use serde_json::Value;
 
-use super::{EXE, SOON, enrol, rounds, wait_until};
+use super::{EXE, SOON, enrol, restart_coordinator, rounds, wait_until};
 
 const NAMES: [&str; 2] = ["hospital-a", "hospital-b"];
 /// More rounds than go by while daemons stop and start.
@@ -71,9 +71,7 @@ fn the_coordinator_goes_on_where_it_stopped() {
     let (mut cluster, job) = running();
     for _ in 0..3 {
         wait_for_rounds(&cluster, 20);
-        cluster.signal_coordinator("TERM");
-        assert_eq!(cluster.coordinator_ends().code(), Some(0), "{}", cluster.log("coordinator"));
-        cluster.start_coordinator();
+        restart_coordinator(&mut cluster);
     }
     wait_for_rounds(&cluster, 1);
     check_the_end(&cluster, &job);
