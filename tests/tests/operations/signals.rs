@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::{EXE, SOON, enrol, restart_coordinator, rounds, wait_until};
 
 const NAMES: [&str; 2] = ["hospital-a", "hospital-b"];
-/// More rounds than go by while daemons stop and start.
-const SAMPLER: &str = "chains = 2\ndraws = 6000\nwarmup = 50\nseed = 7\nlocate_share = 0.05";
+/// More rounds than go by before the last daemon is told to stop; none go by while one is away.
+const SAMPLER: &str = "chains = 2\ndraws = 1000\nwarmup = 50\nseed = 7\nlocate_share = 0.05";
 
 fn running() -> (Cluster, String) {
     let mut cluster = Cluster::new(EXE);
@@ -53,7 +53,7 @@ fn check_the_end(cluster: &Cluster, job: &str) {
 #[test]
 fn a_party_finishes_what_it_has_in_hand() {
     let (mut cluster, job) = running();
-    for party in [0, 1, 0, 1] {
+    for party in [0, 1] {
         wait_for_rounds(&cluster, 20);
         cluster.signal_party(party, "TERM");
         assert_eq!(cluster.party_ends(party).code(), Some(0), "{}", cluster.log(NAMES[party]));
@@ -69,7 +69,7 @@ fn a_party_finishes_what_it_has_in_hand() {
 #[test]
 fn the_coordinator_goes_on_where_it_stopped() {
     let (mut cluster, job) = running();
-    for _ in 0..3 {
+    for _ in 0..2 {
         wait_for_rounds(&cluster, 20);
         restart_coordinator(&mut cluster);
     }
