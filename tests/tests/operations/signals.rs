@@ -31,9 +31,11 @@ fn wait_for_rounds(cluster: &Cluster, more: u64) {
 /// A party that has ended well: every number that was paid for was also written, and the ledger says that it was closed.
 fn assert_in_order(cluster: &Cluster, party: usize) {
     let ledger = cluster.ledger(party);
-    let unanswered = "SELECT count(*) FROM charges LEFT JOIN answers ON answers.charge = charges.seq WHERE answers.charge IS NULL";
+    let unanswered =
+        "SELECT count(*) FROM charges LEFT JOIN answers ON answers.charge = charges.seq WHERE answers.charge IS NULL";
     let unanswered: u64 = ledger.query_row(unanswered, [], |row| row.get(0)).expect("a count");
-    let last: String = ledger.query_row("SELECT kind FROM events ORDER BY seq DESC LIMIT 1", [], |row| row.get(0)).expect("an event");
+    let last: String =
+        ledger.query_row("SELECT kind FROM events ORDER BY seq DESC LIMIT 1", [], |row| row.get(0)).expect("an event");
     assert_eq!((unanswered, last.as_str()), (0, "stop"), "party {party}");
 }
 
