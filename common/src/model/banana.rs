@@ -16,6 +16,7 @@
 use std::ops::Range;
 
 use super::blocks::{self, Kernel};
+use super::ratio_range::RatioRange;
 use super::{Model, ModelData, Step};
 use crate::job::ColumnSpec;
 use crate::mechanism::LatticeSum;
@@ -67,8 +68,8 @@ impl Model for Banana {
         &self.names
     }
 
-    fn bound(&self, _from: &[f64], _to: &[f64]) -> f64 {
-        f64::INFINITY
+    fn ratios(&self, _from: &[f64], _to: &[f64]) -> RatioRange {
+        RatioRange::unbounded()
     }
 
     fn information_bound(&self) -> Vec<f64> {

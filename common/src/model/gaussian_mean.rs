@@ -12,6 +12,7 @@
 
 use super::exponential_family::{ExponentialFamily, sum_on_lattice};
 use super::line::{Line, LineModel};
+use super::ratio_range::RatioRange;
 use super::{Model, ModelData, Step};
 use crate::job::ColumnSpec;
 use crate::mechanism::LatticeSum;
@@ -51,16 +52,8 @@ impl Model for GaussianMean {
         &self.names
     }
 
-    fn bound(&self, from: &[f64], to: &[f64]) -> f64 {
-        self.ratios(from, to).bound()
-    }
-
-    fn centre(&self, from: &[f64], to: &[f64]) -> f64 {
-        self.ratios(from, to).centre()
-    }
-
-    fn half_range(&self, from: &[f64], to: &[f64]) -> f64 {
-        self.ratios(from, to).half_range()
+    fn ratios(&self, from: &[f64], to: &[f64]) -> RatioRange {
+        self.extremes(from, to)
     }
 
     fn exponential_family(&self) -> Option<&dyn ExponentialFamily> {

@@ -96,11 +96,6 @@ impl GaussianMixture {
         let (before, after) = (self.line(from), self.line(to));
         Constants { offset: -0.5 * slope * (from[0] + to[0]), slope, alpha: (before.0, after.0), beta: (before.1, after.1) }
     }
-
-    fn ratios(&self, from: &[f64], to: &[f64]) -> RatioRange {
-        let constants = self.constants(from, to);
-        envelope::range(self.range.0, self.range.1, |y| constants.ratio(y), |low, high| constants.curvature(low, high))
-    }
 }
 
 impl Kernel for GaussianMixture {
@@ -118,16 +113,9 @@ impl Model for GaussianMixture {
         &self.names
     }
 
-    fn bound(&self, from: &[f64], to: &[f64]) -> f64 {
-        self.ratios(from, to).bound()
-    }
-
-    fn centre(&self, from: &[f64], to: &[f64]) -> f64 {
-        self.ratios(from, to).centre()
-    }
-
-    fn half_range(&self, from: &[f64], to: &[f64]) -> f64 {
-        self.ratios(from, to).half_range()
+    fn ratios(&self, from: &[f64], to: &[f64]) -> RatioRange {
+        let constants = self.constants(from, to);
+        envelope::range(self.range.0, self.range.1, |y| constants.ratio(y), |low, high| constants.curvature(low, high))
     }
 
     fn information_bound(&self) -> Vec<f64> {

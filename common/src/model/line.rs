@@ -25,7 +25,7 @@ pub(super) trait LineModel: Sync {
     fn outcome(&self) -> (f64, f64);
 
     /// The range of the ratio: a line is extreme at the ends.
-    fn ratios(&self, from: &[f64], to: &[f64]) -> RatioRange {
+    fn extremes(&self, from: &[f64], to: &[f64]) -> RatioRange {
         let Line { offset, slope } = self.line(from[0], to[0]);
         let (least, greatest) = self.outcome();
         RatioRange::of([offset + slope * least, offset + slope * greatest])

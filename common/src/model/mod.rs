@@ -39,6 +39,7 @@ pub use contribution::{Contribution, contribution, is_centred};
 pub use exponential_family::ExponentialFamily;
 pub use persons::Persons;
 pub use question::{Question, QuestionError};
+pub use ratio_range::RatioRange;
 pub use statistic_grid::StatisticGrid;
 
 use crate::job::{ColumnSpec, JobSpec, ModelSpec};
@@ -109,21 +110,26 @@ pub trait Model: Send + Sync {
     /// Parameter names in the order of every `theta`.
     fn parameter_names(&self) -> &[String];
 
+    /// What one record's log ratio can be over the declared column bounds; swapping the arguments negates it bit for bit.
+    fn ratios(&self, from: &[f64], to: &[f64]) -> RatioRange;
+
     /// The public bound on one record's `|log p(y | to) - log p(y | from)|` over the declared column bounds, in log-likelihood units.
     ///
     /// Rounded outward, and symmetric in its arguments bit for bit. `+inf` where there is none.
-    fn bound(&self, from: &[f64], to: &[f64]) -> f64;
+    fn bound(&self, from: &[f64], to: &[f64]) -> f64 {
+        self.ratios(from, to).bound()
+    }
 
-    /// The public centre of one record's log ratio, in log-likelihood units; 0 where the model has none.
+    /// The public centre of one record's log ratio, in log-likelihood units; 0 where there is no bound.
     ///
     /// Antisymmetric bit for bit: swapping the arguments negates it.
-    fn centre(&self, _from: &[f64], _to: &[f64]) -> f64 {
-        0.0
+    fn centre(&self, from: &[f64], to: &[f64]) -> f64 {
+        self.ratios(from, to).centre()
     }
 
     /// The public bound on one record's `|log p(y | to) - log p(y | from) - centre|`; as [`Model::bound`].
     fn half_range(&self, from: &[f64], to: &[f64]) -> f64 {
-        self.bound(from, to)
+        self.ratios(from, to).half_range()
     }
 
     /// The model as an exponential family, where it is one (Algorithm 3).

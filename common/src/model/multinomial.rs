@@ -35,11 +35,6 @@ impl Multinomial {
     pub(super) fn new(names: Vec<String>) -> Self {
         Self { names }
     }
-
-    fn ratios(&self, from: &[f64], to: &[f64]) -> RatioRange {
-        // The ratios have both signs but for rounding, since both ends add up to 1: a record of no level needs no more room.
-        RatioRange::of(from.iter().zip(to).map(|(from, to)| ratio(*from, *to))).or_none()
-    }
 }
 
 impl Kernel for Multinomial {
@@ -61,16 +56,9 @@ impl Model for Multinomial {
         &self.names
     }
 
-    fn bound(&self, from: &[f64], to: &[f64]) -> f64 {
-        self.ratios(from, to).bound()
-    }
-
-    fn centre(&self, from: &[f64], to: &[f64]) -> f64 {
-        self.ratios(from, to).centre()
-    }
-
-    fn half_range(&self, from: &[f64], to: &[f64]) -> f64 {
-        self.ratios(from, to).half_range()
+    fn ratios(&self, from: &[f64], to: &[f64]) -> RatioRange {
+        // The ratios have both signs but for rounding, since both ends add up to 1: a record of no level needs no more room.
+        RatioRange::of(from.iter().zip(to).map(|(from, to)| ratio(*from, *to))).or_none()
     }
 
     fn exponential_family(&self) -> Option<&dyn ExponentialFamily> {

@@ -6,14 +6,15 @@ use super::outward;
 ///
 /// A model computes it from differences between the two ends of a step, so that the reverse step gives exactly the negatives, swapped.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct RatioRange {
+pub struct RatioRange {
     low: f64,
     high: f64,
 }
 
 impl RatioRange {
     /// The range of these values: those of the records at which the ratio is extreme.
-    pub(super) fn of(values: impl IntoIterator<Item = f64>) -> Self {
+    #[must_use]
+    pub fn of(values: impl IntoIterator<Item = f64>) -> Self {
         let mut range = Self { low: f64::INFINITY, high: f64::NEG_INFINITY };
         for value in values {
             if value.is_nan() {
@@ -25,30 +26,47 @@ impl RatioRange {
         range
     }
 
+    /// Every number: where there is no bound.
+    #[must_use]
+    pub fn unbounded() -> Self {
+        Self { low: f64::NEG_INFINITY, high: f64::INFINITY }
+    }
+
+    /// The range of ratios that are so many times as large; `factor` is positive.
+    #[must_use]
+    pub fn times(self, factor: f64) -> Self {
+        Self { low: factor * self.low, high: factor * self.high }
+    }
+
     /// The least range that holds both.
-    pub(super) fn hull(self, other: Self) -> Self {
+    #[must_use]
+    pub fn hull(self, other: Self) -> Self {
         Self::of([self.low, self.high, other.low, other.high])
     }
 
     /// The range with 0 in it: where a record may be left out, whose ratio is 0 then.
-    pub(super) fn or_none(self) -> Self {
+    #[must_use]
+    pub fn or_none(self) -> Self {
         // Not by `f64::min`, which leaves out what is not a number.
         Self::of([self.low, self.high, 0.0])
     }
 
     /// The greatest magnitude, rounded outward.
-    pub(super) fn bound(self) -> f64 {
+    #[must_use]
+    pub fn bound(self) -> f64 {
         outward(self.low.abs().max(self.high.abs()))
     }
 
     /// The middle; 0 where it is not finite.
-    pub(super) fn centre(self) -> f64 {
+    #[must_use]
+    pub fn centre(self) -> f64 {
         let middle = 0.5 * (self.low + self.high);
         if self.finite() { middle } else { 0.0 }
     }
 
     /// The greatest distance from the middle, rounded outward.
-    pub(super) fn half_range(self) -> f64 {
+    #[must_use]
+    pub fn half_range(self) -> f64 {
         if !self.finite() {
             return self.bound();
         }

@@ -100,11 +100,6 @@ impl<L: Likelihood> Regression<L> {
         let (coefficients, own) = theta.split_at(self.predictor.len());
         (coefficients, own.first().copied())
     }
-
-    fn ratios(&self, from: &[f64], to: &[f64]) -> RatioRange {
-        let ratios = self.likelihood.ratios(&self.predictor, &self.ends(from, to));
-        if self.predictor.has_levels() { ratios.or_none() } else { ratios }
-    }
 }
 
 impl<L: Likelihood> Kernel for Regression<L> {
@@ -127,16 +122,9 @@ impl<L: Likelihood> Model for Regression<L> {
         &self.names
     }
 
-    fn bound(&self, from: &[f64], to: &[f64]) -> f64 {
-        self.ratios(from, to).bound()
-    }
-
-    fn centre(&self, from: &[f64], to: &[f64]) -> f64 {
-        self.ratios(from, to).centre()
-    }
-
-    fn half_range(&self, from: &[f64], to: &[f64]) -> f64 {
-        self.ratios(from, to).half_range()
+    fn ratios(&self, from: &[f64], to: &[f64]) -> RatioRange {
+        let ratios = self.likelihood.ratios(&self.predictor, &self.ends(from, to));
+        if self.predictor.has_levels() { ratios.or_none() } else { ratios }
     }
 
     fn exponential_family(&self) -> Option<&dyn ExponentialFamily> {

@@ -8,6 +8,7 @@
 //! information are the model's times the power.
 
 use super::exponential_family::ExponentialFamily;
+use super::ratio_range::RatioRange;
 use super::{Model, ModelData, Step, outward};
 use crate::mechanism::LatticeSum;
 
@@ -27,6 +28,12 @@ impl Model for Tempered {
     fn parameter_names(&self) -> &[String] {
         self.model.parameter_names()
     }
+
+    fn ratios(&self, from: &[f64], to: &[f64]) -> RatioRange {
+        self.model.ratios(from, to).times(self.power)
+    }
+
+    // The three below are rounded outward on top of the model's own rounding: what a query is charged by may not change.
 
     fn bound(&self, from: &[f64], to: &[f64]) -> f64 {
         outward(self.power * self.model.bound(from, to))

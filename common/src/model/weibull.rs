@@ -86,13 +86,6 @@ impl Weibull {
         Self { names, middle, half, least_log: libm::log(shortest / longest), longest }
     }
 
-    fn ratios(&self, from: &[f64], to: &[f64]) -> RatioRange {
-        let constants = Constants::new(from, to);
-        let curvature = |low, high| constants.curvature(low, high);
-        let of = |event: f64| envelope::range(self.least_log, 0.0, |u| constants.ratio(u, event), curvature);
-        of(0.0).hull(of(1.0))
-    }
-
     fn check(&self, data: &ModelData, dimensions: bool) {
         assert!(data.auxiliary.len() == 1 && data.auxiliary[0].len() == data.outcome.len(), "a time has its event");
         assert!(dimensions, "one value per parameter");
@@ -115,16 +108,11 @@ impl Model for Weibull {
         &self.names
     }
 
-    fn bound(&self, from: &[f64], to: &[f64]) -> f64 {
-        self.ratios(from, to).bound()
-    }
-
-    fn centre(&self, from: &[f64], to: &[f64]) -> f64 {
-        self.ratios(from, to).centre()
-    }
-
-    fn half_range(&self, from: &[f64], to: &[f64]) -> f64 {
-        self.ratios(from, to).half_range()
+    fn ratios(&self, from: &[f64], to: &[f64]) -> RatioRange {
+        let constants = Constants::new(from, to);
+        let curvature = |low, high| constants.curvature(low, high);
+        let of = |event: f64| envelope::range(self.least_log, 0.0, |u| constants.ratio(u, event), curvature);
+        of(0.0).hull(of(1.0))
     }
 
     fn information_bound(&self) -> Vec<f64> {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use conclave_common::job::JobSpec;
 use conclave_common::mechanism::{LatticeSum, STEP, Sensitivity};
-use conclave_common::model::{ExponentialFamily, Model, ModelData, Step, contribution};
+use conclave_common::model::{ExponentialFamily, Model, ModelData, RatioRange, Step, contribution};
 use conclave_proto::convert::{AnswerStatus, query_from_wire};
 use conclave_proto::v1;
 
@@ -111,6 +111,9 @@ macro_rules! as_inner {
     () => {
         fn parameter_names(&self) -> &[String] {
             self.0.parameter_names()
+        }
+        fn ratios(&self, from: &[f64], to: &[f64]) -> RatioRange {
+            self.0.ratios(from, to)
         }
         fn centre(&self, from: &[f64], to: &[f64]) -> f64 {
             self.0.centre(from, to)

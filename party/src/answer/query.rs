@@ -46,7 +46,7 @@ impl Answerer {
             tracing::warn!(%job, iteration, "{}", clip(&fault.to_string(), LONGEST_WORD));
             AnswerStatus::Invalid
         })?;
-        let keys = check(active, self.budget.unit, &queries, &job, (iteration, attempt))?;
+        let (keys, questions) = check(active, self.budget.unit, &queries, &job, (iteration, attempt))?;
         if self.policy.max_iterations_per_job.is_some_and(|most| iteration >= most) {
             tracing::warn!(%job, iteration, "the job has made the rounds that max_iterations_per_job allows");
             return Err(AnswerStatus::Policy);
@@ -59,7 +59,7 @@ impl Answerer {
             ChargeOutcome::Refused(refusal) => return Err(refused(&job, iteration, refusal)),
         };
         // The charges are on disk: now, and not before, the records may be read.
-        let (releases, order) = self.compute(&job, &queries, grants)?;
+        let (releases, order) = self.compute(&job, &queries, &questions, grants)?;
         if releases.is_empty() {
             return Ok(order.into_iter().flatten().collect());
         }
@@ -74,16 +74,17 @@ impl Answerer {
         &mut self,
         job: &str,
         queries: &[Query],
+        questions: &[Question],
         grants: Vec<Grant>,
     ) -> Result<(Vec<Release>, Vec<Option<Recorded>>), AnswerStatus> {
         let active = self.jobs.get(job).ok_or(AnswerStatus::UnknownJob)?;
-        let mut charged: Vec<(&Query, Armed)> = Vec::new();
+        let mut charged: Vec<(&Query, &Question, Armed)> = Vec::new();
         let mut order = Vec::with_capacity(grants.len());
-        for (query, grant) in queries.iter().zip(grants) {
+        for ((query, question), grant) in queries.iter().zip(questions).zip(grants) {
             match grant {
                 Grant::Answered(recorded) => order.push(Some(recorded)),
                 Grant::Charged(receipt) => {
-                    charged.push((query, arm(receipt, &mut self.noise)));
+                    charged.push((query, question, arm(receipt, &mut self.noise)));
                     order.push(None);
                 }
             }
@@ -94,12 +95,12 @@ impl Answerer {
         let asks_step = |query: &Query| !matches!(query.kind, QueryKind::Statistic { .. });
         let steps: Vec<Step<'_>> = charged
             .iter()
-            .filter(|(query, _)| asks_step(query))
-            .map(|(query, armed)| step(active, self.budget.unit, query, armed))
+            .filter(|(query, ..)| asks_step(query))
+            .map(|(query, question, armed)| step(query, question, armed))
             .collect();
         let mut sums = sums(active, &steps)?.into_iter();
         let mut releases = Vec::with_capacity(charged.len());
-        for (query, armed) in charged {
+        for (query, _, armed) in charged {
             let sum = match query.kind {
                 QueryKind::Statistic { component } => active.statistics.sum(component as usize),
                 QueryKind::Ratio | QueryKind::ClipCount => sums.next(),
@@ -120,14 +121,15 @@ fn noise_sd(query: &Query) -> f64 {
     }
 }
 
-/// What needs the job: dimension, box, bound. Nothing here reads a record.
+/// What needs the job: dimension, box, bound. Gives what each query is charged by, and the constants that its sum is made with. Nothing here
+/// reads a record.
 fn check(
     active: &ActiveJob,
     unit: PrivacyUnit,
     queries: &[Query],
     job: &str,
     (iteration, attempt): (u64, u32),
-) -> Result<Vec<QueryKey>, AnswerStatus> {
+) -> Result<(Vec<QueryKey>, Vec<Question>), AnswerStatus> {
     let spec = &active.spec;
     // Rounds are counted from 0; the ledger's integers are signed.
     if iteration > i64::MAX as u64 {
@@ -154,20 +156,16 @@ fn check(
             }
             let (chain, kind, k_t, s) = (*chain, *kind, question.sensitivity, *noise);
             let content = QueryContent { job, spec_digest: &active.digest, iteration, chain, from, to, kind, k_t, s };
-            Ok(content.key(attempt))
+            Ok((content.key(attempt), question))
         })
         .collect()
 }
 
 /// A charged query as a kernel takes it: a ratio clamped at what was charged. Counts are of what the ratio's clamp cuts.
-fn step<'a>(active: &ActiveJob, unit: PrivacyUnit, query: &'a Query, armed: &Armed) -> Step<'a> {
-    let (from, to) = (query.from.as_slice(), query.to.as_slice());
-    // A query that has no price is refused before it is charged.
-    let question = Question::new(active.model.as_ref(), &active.spec, unit, query.kind, (from, to)).ok();
-    let centre = question.map_or(0.0, |question| question.centre);
+fn step<'a>(query: &'a Query, question: &Question, armed: &Armed) -> Step<'a> {
     let count_clipped = query.kind == QueryKind::ClipCount;
-    let sensitivity = question.filter(|_| count_clipped).map_or(armed.sensitivity(), |question| question.clamp);
-    Step { centre, count_clipped, ..Step::new(from, to, sensitivity) }
+    let sensitivity = if count_clipped { question.clamp } else { armed.sensitivity() };
+    Step { centre: question.centre, count_clipped, ..Step::new(&query.from, &query.to, sensitivity) }
 }
 
 /// The sums that Algorithm 3 asks for; none for another algorithm or where they would not be released. A unit of privacy on which a
