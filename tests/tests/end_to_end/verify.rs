@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use conclave_tests::cluster::{Cluster, json};
 use conclave_tests::study;
+use conclave_tests::zarr;
 use rusqlite::Connection;
 use serde_json::Value;
 
@@ -177,10 +178,20 @@ fn change_release(honest: &Honest, round: u64, party: usize, by: i64) {
     store.execute("UPDATE rounds SET releases = ?1 WHERE iteration = ?2", (blob, round)).expect("SQL");
 }
 
+/// The first round that rejected the proposal of chain 0, which a much greater release would have accepted.
+fn rejected(honest: &Honest) -> u64 {
+    let stats = honest.draws.join("sample_stats");
+    let (accepted, log_alpha) = (zarr::read::<bool>(&stats.join("accepted")), zarr::read::<f64>(&stats.join("log_alpha")));
+    let asked = |draw: &usize| !accepted[0][*draw] && log_alpha[0][*draw].is_finite();
+    let draw = (0..DRAWS as usize / 2).find(asked).expect("half of the draws are not all accepted");
+    zarr::read::<i64>(&stats.join("iteration"))[0][draw].unsigned_abs()
+}
+
 #[test]
 fn every_lie_is_found_and_named() {
     let mut honest = Honest::new();
     let last = rounds(&honest.cluster) - 1;
+    let rejected = rejected(&honest);
 
     honest.tell(
         "a release changed by the least",
@@ -197,7 +208,7 @@ fn every_lie_is_found_and_named() {
     );
     honest.tell(
         "a release changed by far",
-        |h| change_release(h, last / 2, 1, 1 << 42),
+        |h| change_release(h, rejected, 1, 1 << 42),
         |party, report| {
             let fails = named(report, "fails");
             assert_eq!(fails.contains(&"answers"), party == "b", "{report:#}");
