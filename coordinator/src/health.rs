@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use conclave_proto::{PROTOCOL, protocol_service};
 use tokio::sync::watch;
 use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
@@ -36,6 +37,8 @@ impl Health {
     /// Keeps gRPC's health service true, of each of `services` and of the server as a whole, whose name is empty.
     /// Ends once the coordinator stops: it does not serve again.
     pub(crate) async fn report(mut self, reporter: HealthReporter, services: [&'static str; 2]) {
+        // A member asks so whether the two understand each other, before it attaches.
+        reporter.set_service_status(protocol_service(PROTOCOL), ServingStatus::Serving).await;
         let mut shown = None;
         loop {
             let serving = self.now().is_ok();

@@ -4,6 +4,7 @@ mod audit;
 mod budget;
 mod check;
 mod decide;
+mod doctor;
 mod init;
 mod jobs;
 mod ledger;
@@ -38,6 +39,9 @@ enum Command {
     Init(Common),
     /// Attach to the coordinator and answer until told to stop.
     Run(RunArgs),
+    /// Check all that the party depends on, from the name of the coordinator to the speed of the disk, and say how to mend it. Attaches
+    /// nothing and spends nothing; may be used before the party runs and while it runs.
+    Doctor(Common),
     /// Show what the data has spent of its budget. May be used while the party runs.
     Budget(Common),
     /// List every release: when, for whom, under which charge, and the number that left. May be used while the party runs.
@@ -110,6 +114,7 @@ pub fn cli_main<I: IntoIterator<Item = OsString>>(args: I) -> ExitCode {
     let done = match cli.command {
         Command::Init(common) => init::init(&common),
         Command::Run(args) => run::run(args),
+        Command::Doctor(common) => doctor::doctor(&common),
         Command::Budget(common) => budget::budget(&common),
         Command::Ledger(args) => ledger::ledger(&args),
         Command::Export(args) => ledger::export(&args),

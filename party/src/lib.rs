@@ -11,6 +11,7 @@ pub mod config;
 pub mod consent;
 mod daemon;
 pub mod data;
+mod doctor;
 mod expiry;
 pub mod ledger;
 mod link;

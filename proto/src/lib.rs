@@ -31,3 +31,9 @@ pub const FILE_DESCRIPTOR_SET: &[u8] = tonic::include_file_descriptor_set!("conc
 
 /// The protocol version that both ends state in their first frame. Ends that differ part at once.
 pub const PROTOCOL: u32 = 1;
+
+/// Name under which a coordinator's gRPC health service says that it speaks a version of the protocol, so that a member can ask before it
+/// attaches.
+pub fn protocol_service(version: u32) -> String {
+    format!("conclave.protocol.{version}")
+}

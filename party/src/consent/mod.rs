@@ -142,7 +142,8 @@ impl ConsentStore {
         transaction.execute_batch(TABLES).map_err(failed)?;
         transaction.pragma_update(None, "application_id", APPLICATION).map_err(failed)?;
         transaction.pragma_update(None, "user_version", FORMAT).map_err(failed)?;
-        transaction.commit().map_err(failed)
+        transaction.commit().map_err(failed)?;
+        crate::ledger::close_to_others(&path).map_err(|e| ConsentError::Failed { file: path.clone(), reason: e.to_string() })
     }
 
     /// Enters a job that the coordinator asks for, unless it is there, and says where it stands.

@@ -84,15 +84,7 @@ impl HeadFile {
             std::fs::create_dir_all(folder).map_err(io)?;
         }
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(io)?;
-        let text = std::fs::read(path).map_err(io)?;
-        let text = String::from_utf8_lossy(&text);
-        let mut heads: Vec<(u64, Head)> = Vec::new();
-        for (at, line) in (0..).zip(text.lines()) {
-            match Head::from_line(line).filter(|head| head.is_genuine(secret, party)) {
-                Some(head) => heads.push((at, head)),
-                None => tracing::warn!("{}: line {} is no head of this party's and is ignored", path.display(), at + 1),
-            }
-        }
+        let heads = parse(path, &std::fs::read(path).map_err(io)?, secret, party);
         let newest = heads.iter().max_by_key(|(_, head)| head.seq);
         let next = newest.map_or(0, |(at, _)| (at + 1) % 2);
         Ok((Self { path: path.to_owned(), file, next }, heads.into_iter().map(|(_, head)| head).collect()))
@@ -107,6 +99,27 @@ impl HeadFile {
     pub(super) fn sync(&self) -> Result<(), LedgerError> {
         self.file.sync_all().map_err(|e| LedgerError::io(&self.path, &e))
     }
+}
+
+/// The genuine heads in the file, which need not be there; it is not made.
+pub(super) fn read(path: &Path, secret: &Secret, party: &str) -> Result<Vec<Head>, LedgerError> {
+    match std::fs::read(path) {
+        Ok(bytes) => Ok(parse(path, &bytes, secret, party).into_iter().map(|(_, head)| head).collect()),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(e) => Err(LedgerError::io(path, &e)),
+    }
+}
+
+/// The genuine heads, each with the number of its line.
+fn parse(path: &Path, bytes: &[u8], secret: &Secret, party: &str) -> Vec<(u64, Head)> {
+    let mut heads = Vec::new();
+    for (at, line) in (0..).zip(String::from_utf8_lossy(bytes).lines()) {
+        match Head::from_line(line).filter(|head| head.is_genuine(secret, party)) {
+            Some(head) => heads.push((at, head)),
+            None => tracing::warn!("{}: line {} is no head of this party's and is ignored", path.display(), at + 1),
+        }
+    }
+    heads
 }
 
 #[cfg(unix)]

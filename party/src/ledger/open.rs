@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use conclave_common::accounting::{Budget, PrivacyFilter, Spent};
 use ring::rand::{SecureRandom, SystemRandom};
+use rusqlite::Connection;
 
 use super::books::{Books, plus};
 use super::events::{Genesis, Settle, Unlock, exact, hex};
@@ -100,7 +101,7 @@ impl Keeping {
     }
 
     /// The ledger must be this party's, made for this very budget, and know this key.
-    fn check(&self, path: &Path, books: &Books, secret: &Secret) -> Result<(), LedgerError> {
+    pub(super) fn check(&self, path: &Path, books: &Books, secret: &Secret) -> Result<(), LedgerError> {
         self.check_genesis(path, books.genesis())?;
         let found = books.genesis().map(|g| (g.nonce.as_str(), g.key_check.as_str())).unwrap_or_default();
         let nonce = super::events::unhex::<32>(found.0).unwrap_or_default();
@@ -335,20 +336,25 @@ impl Ledger {
 
     /// Whether a genuine head is of this chain, or of one that its owner has given up for lost.
     pub(super) fn holds(&self, head: &Head) -> Result<bool, LedgerError> {
-        if head.seq <= self.books.given_up() {
-            return Ok(true);
-        }
-        if head.seq >= self.books.seq() {
-            return Ok(head.seq == self.books.seq() && head.hash == self.books.hash());
-        }
-        let mut held = false;
-        for table in ["charges", "answers", "jobs", "events"] {
-            let mut select = self.connection.prepare(&format!("SELECT hash FROM {table} WHERE seq = ?1"))?;
-            let mut rows = select.query([head.seq])?;
-            while let Some(row) = rows.next()? {
-                held |= row.get::<_, [u8; 32]>(0)? == head.hash;
-            }
-        }
-        Ok(held)
+        holds(&self.connection, &self.books, head)
     }
+}
+
+/// As [`Ledger::holds`], for a ledger that is only read.
+pub(super) fn holds(connection: &Connection, books: &Books, head: &Head) -> Result<bool, LedgerError> {
+    if head.seq <= books.given_up() {
+        return Ok(true);
+    }
+    if head.seq >= books.seq() {
+        return Ok(head.seq == books.seq() && head.hash == books.hash());
+    }
+    let mut held = false;
+    for table in ["charges", "answers", "jobs", "events"] {
+        let mut select = connection.prepare(&format!("SELECT hash FROM {table} WHERE seq = ?1"))?;
+        let mut rows = select.query([head.seq])?;
+        while let Some(row) = rows.next()? {
+            held |= row.get::<_, [u8; 32]>(0)? == head.hash;
+        }
+    }
+    Ok(held)
 }

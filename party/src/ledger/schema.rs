@@ -106,6 +106,7 @@ pub(super) fn create(path: &Path, genesis: &Genesis) -> Result<(), LedgerError> 
         std::fs::remove_file(&draft).map_err(|e| LedgerError::io(&draft, &e))?;
     }
     let mut connection = Connection::open(&draft)?;
+    close_to_others(&draft).map_err(|e| LedgerError::io(&draft, &e))?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     let transaction = connection.transaction()?;
     transaction.execute_batch(TABLES)?;
@@ -123,6 +124,18 @@ pub(super) fn create(path: &Path, genesis: &Genesis) -> Result<(), LedgerError> 
     }
     std::fs::rename(&draft, path).map_err(|e| LedgerError::io(path, &e))?;
     sync_folder(path)
+}
+
+/// An auditor may be given the group; everybody else on the machine has no business with it. SQLite gives its log the same mode.
+#[cfg(unix)]
+pub(crate) fn close_to_others(path: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o640))
+}
+
+#[cfg(not(unix))]
+pub(crate) fn close_to_others(_path: &Path) -> std::io::Result<()> {
+    Ok(())
 }
 
 pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {

@@ -67,6 +67,14 @@ pub async fn connect_unless_revoked(url: &str, identity: &IdentityDir, revoked: 
     })
 }
 
+/// Host and port of a coordinator's URL, an IPv6 address without its brackets.
+///
+/// # Errors
+/// [`ErrorCode::InvalidInput`] for anything but `https://HOST[:PORT]`.
+pub fn host_and_port(url: &str) -> Result<(String, u16), Fault> {
+    Target::parse(url).map(|target| (target.host, target.port))
+}
+
 /// Where to dial.
 #[derive(Clone, Debug)]
 struct Target {

@@ -145,17 +145,23 @@ impl IdentityDir {
     /// # Errors
     /// [`ErrorCode::InvalidInput`] where key or CA cannot be used; [`ErrorCode::Internal`] where TLS cannot be set up.
     pub(crate) fn client_config(&self, revoked: Option<RevokedList>) -> Result<ClientConfig, Fault> {
-        let verifier = CoordinatorVerifier::new(Arc::clone(&self.roots), provider(), revoked)
-            .map_err(|e| fault(&self.folder, CA, &format!("cannot serve as a CA: {e}")))?;
+        let verifier = self.verifier(revoked)?;
         let mut config = ClientConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()
             .map_err(|e| Fault::new(ErrorCode::Internal, format!("could not set up TLS: {e}")))?
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(verifier) as Arc<dyn ServerCertVerifier>)
+            .with_custom_certificate_verifier(verifier)
             .with_client_auth_cert(self.chain.clone(), private_key(&self.key_file, &self.key_pem)?)
             .map_err(|e| file_fault(&self.key_file, &format!("cannot be used: {e}")))?;
         config.alpn_protocols.push(b"h2".to_vec());
         Ok(config)
+    }
+
+    /// What this member demands of the server's certificate.
+    pub(super) fn verifier(&self, revoked: Option<RevokedList>) -> Result<Arc<dyn ServerCertVerifier>, Fault> {
+        let verifier = CoordinatorVerifier::new(Arc::clone(&self.roots), provider(), revoked)
+            .map_err(|e| fault(&self.folder, CA, &format!("cannot serve as a CA: {e}")))?;
+        Ok(Arc::new(verifier))
     }
 
     /// Checks at `now` that the certificate is within its validity and was signed by this folder's CA, so that a

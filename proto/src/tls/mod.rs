@@ -9,11 +9,13 @@ mod connect;
 mod expiry;
 mod explain;
 mod folder;
+mod probe;
 mod sign;
 mod verifier;
 
-pub use connect::{connect, connect_unless_revoked};
+pub use connect::{connect, connect_unless_revoked, host_and_port};
 pub use expiry::{EXPIRY_WARNING, Expires, days_until, ends_soon};
 pub use explain::explain_in_chain;
 pub use folder::IdentityDir;
+pub use probe::{Presented, Probe, probe};
 pub use sign::{Signature, check_certificate, verify};

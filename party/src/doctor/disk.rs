@@ -1,0 +1,140 @@
+//! Room and speed of the disk that the ledger lies on.
+
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::Finding;
+use crate::config::PartyConfig;
+use crate::ledger::Durability;
+
+/// Less room than this ends in a full disk, and a full disk halts the ledger.
+const LEAST: u64 = 64 << 20;
+/// Less room than this earns a warning.
+const LITTLE: u64 = 1 << 30;
+/// Syncs that are timed.
+const SYNCS: usize = 15;
+/// A sync that takes longer makes `durability = "strict"` slow: every release waits for two.
+const SLOW: Duration = Duration::from_millis(5);
+/// A sync that takes less time than this did not reach a disk that keeps it through a power cut.
+const UNLIKELY: Duration = Duration::from_micros(5);
+
+pub(super) fn check(config: &PartyConfig) -> Vec<Finding> {
+    vec![space(&config.ledger), sync(config)]
+}
+
+fn space(ledger: &Path) -> Finding {
+    const CODE: &str = "disk";
+    let folder = folder(ledger);
+    let Some(free) = free(ledger) else {
+        return Finding::skipped(CODE, format!("how much room {} has can't be told", folder.display()));
+    };
+    let found = format!("{} free for the ledger in {}", size(free), folder.display());
+    match free {
+        ..LEAST => Finding::fail(CODE, found, "make room: a full disk halts the ledger, and nothing is answered any more"),
+        ..LITTLE => Finding::warn(CODE, found, "make room before the next job"),
+        _ => Finding::ok(CODE, found),
+    }
+}
+
+fn sync(config: &PartyConfig) -> Finding {
+    const CODE: &str = "fsync";
+    let folder = folder(&config.ledger);
+    let median = match time_syncs(&folder) {
+        Ok(median) => median,
+        Err(e) => return Finding::skipped(CODE, format!("no file can be written in {}: {e}", folder.display())),
+    };
+    let found = format!("a sync to the ledger's disk takes {:.2} ms (median of {SYNCS})", 1e3 * median.as_secs_f64());
+    let strict = config.durability == Durability::Strict;
+    if median < UNLIKELY {
+        let remedy = "keep the ledger on a disk that survives a power cut, not on a memory file system; for trials this is fine";
+        return Finding::warn(CODE, format!("{found}: too little for a disk"), remedy);
+    }
+    match (strict, median > SLOW) {
+        (true, true) => {
+            Finding::warn(CODE, format!("{found}, and durability = \"strict\" waits for two a release"), "durability = \"reserve\" syncs once a block; a crash then forfeits a block's charge. Or a faster disk")
+        }
+        (true, false) => Finding::ok(CODE, format!("{found}: fast enough for durability = \"strict\"")),
+        (false, true) => Finding::ok(CODE, format!("{found}; durability = \"reserve\" suits it")),
+        (false, false) => Finding::ok(CODE, format!("{found}; durability = \"strict\" would do too, and forfeits nothing in a crash")),
+    }
+}
+
+fn time_syncs(folder: &Path) -> std::io::Result<Duration> {
+    let path = folder.join(format!(".conclave-doctor-{}", std::process::id()));
+    let file = OpenOptions::new().write(true).create_new(true).open(&path)?;
+    let timed = time_each(file);
+    std::fs::remove_file(&path)?;
+    let mut times = timed?;
+    times.sort();
+    Ok(times.get(SYNCS / 2).copied().unwrap_or_default())
+}
+
+fn time_each(mut file: File) -> std::io::Result<Vec<Duration>> {
+    // A page, as SQLite's log takes for a short commit.
+    let page = [0x5a; 4096];
+    (0..SYNCS)
+        .map(|_| {
+            let begun = Instant::now();
+            file.write_all(&page)?;
+            file.sync_data()?;
+            Ok(begun.elapsed())
+        })
+        .collect()
+}
+
+/// Bytes that this user may still write on the file system of `path`; `None` where that can't be told.
+#[cfg(unix)]
+pub(super) fn free(path: &Path) -> Option<u64> {
+    let found = rustix::fs::statvfs(folder(path)).ok()?;
+    Some(found.f_bavail.saturating_mul(found.f_frsize))
+}
+
+#[cfg(not(unix))]
+pub(super) fn free(_path: &Path) -> Option<u64> {
+    None
+}
+
+/// Bytes of the ledger and its write-ahead log.
+pub(super) fn ledger_bytes(ledger: &Path) -> u64 {
+    let mut log = OsString::from(ledger);
+    log.push("-wal");
+    [ledger.to_owned(), PathBuf::from(log)].iter().filter_map(|path| path.metadata().ok()).map(|found| found.len()).sum()
+}
+
+/// A number of bytes for a person.
+pub(super) fn size(bytes: u64) -> String {
+    let units = [(1_u64 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    match units.iter().find(|(unit, _)| bytes >= *unit) {
+        Some((unit, name)) => format!("{:.1} {name}", bytes as f64 / *unit as f64),
+        None => format!("{bytes} bytes"),
+    }
+}
+
+fn folder(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn syncs_are_timed_and_nothing_stays_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(time_syncs(folder.path()).unwrap() > Duration::ZERO);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        assert!(time_syncs(&folder.path().join("none")).is_err());
+    }
+
+    #[test]
+    fn room_and_sizes() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(free(&folder.path().join("ledger")).unwrap() > 0);
+        assert_eq!(free(Path::new("/nowhere/at/all")), None);
+        assert_eq!([12, 2048, 3 << 29].map(size), ["12 bytes", "2.0 KiB", "1.5 GiB"]);
+    }
+}

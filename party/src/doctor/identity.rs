@@ -1,0 +1,61 @@
+//! The party's own certificate, key and CA.
+
+use std::time::SystemTime;
+
+use conclave_proto::tls::{IdentityDir, days_until, ends_soon};
+
+use super::Finding;
+use crate::config::PartyConfig;
+use crate::link::load_identity;
+
+/// The identity, where it can be used to dial.
+pub(super) fn check(config: &PartyConfig) -> (Vec<Finding>, Option<IdentityDir>) {
+    const CODE: &str = "identity";
+    let folder = config.identity.display();
+    let request = config.identity.join("request.pem");
+    let certificate = config.identity.join("certificate.pem");
+    if config.key.exists() && !certificate.exists() {
+        let found = format!("{folder} has a key and no certificate yet");
+        let remedy = format!(
+            "send {} to whoever keeps the consortium's CA and put in what comes back: conclave-party install certificate.pem --ca ca.pem",
+            request.display()
+        );
+        return (vec![Finding::fail(CODE, found, remedy)], None);
+    }
+    let identity = match load_identity(&config.identity, &config.key, &config.name) {
+        Ok(identity) => identity,
+        Err(fault) => {
+            let remedy = "`conclave-party init` makes key and request; the consortium's CA returns certificate.pem and ca.pem";
+            return (vec![Finding::fail(CODE, fault.to_string(), remedy)], None);
+        }
+    };
+    if let Err(fault) = identity.check_at(SystemTime::now()) {
+        let remedy = "where it has expired: conclave-party renew, and have the request signed again";
+        return (vec![Finding::fail(CODE, fault.to_string(), remedy)], Some(identity));
+    }
+    (vec![expiry(CODE, &identity)], Some(identity))
+}
+
+fn expiry(code: &'static str, identity: &IdentityDir) -> Finding {
+    let expires = match identity.expires() {
+        Ok(expires) => expires,
+        Err(fault) => return Finding::fail(code, fault.to_string(), "have it issued again with `conclave ca sign`"),
+    };
+    let now = SystemTime::now();
+    let (own, ca) = (days_until(expires.certificate, now), days_until(expires.ca, now));
+    if ends_soon(expires.certificate, now) {
+        return Finding::warn(
+            code,
+            format!("{}: its certificate ends in {own} days", identity.identity()),
+            "conclave-party renew, and have the request signed before then: no restart is needed",
+        );
+    }
+    if ends_soon(expires.ca, now) {
+        return Finding::warn(
+            code,
+            format!("{}: the CA in ca.pem ends in {ca} days, and every member's certificate with it", identity.identity()),
+            "ask the consortium for its new ca.pem; while one replaces another the file may hold both",
+        );
+    }
+    Finding::ok(code, format!("{}, certificate good for {own} more days", identity.identity()))
+}

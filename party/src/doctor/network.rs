@@ -1,0 +1,230 @@
+//! The way to the coordinator, step by step: name, proxy, TCP, TLS, clocks, and the coordinator itself through its health service.
+
+use std::net::SocketAddr;
+use std::time::{Duration, SystemTime};
+
+use conclave_proto::PROTOCOL;
+use conclave_proto::error::{ErrorCode, Fault, from_status};
+use conclave_proto::revoked::{RevokedFile, RevokedList};
+use conclave_proto::tls::{self, EXPIRY_WARNING, IdentityDir, Presented, days_until};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_client::HealthClient;
+
+use super::Finding;
+use crate::config::PartyConfig;
+
+/// Each step is given up after this long.
+const PATIENCE: Duration = Duration::from_secs(8);
+/// Clocks that differ by more than this earn a warning: certificates and statements carry times.
+const SKEW: Duration = Duration::from_secs(60);
+
+/// Checks that stand for themselves where an earlier one failed.
+const LATER: [&str; 5] = ["name", "tcp", "tls", "clock", "coordinator"];
+
+pub(super) async fn check(config: &PartyConfig, identity: Option<IdentityDir>) -> Vec<Finding> {
+    let (host, port) = match tls::host_and_port(&config.coordinator) {
+        Ok(found) => found,
+        Err(fault) => {
+            let remedy = "write `coordinator` as https://host or https://host:port";
+            return vec![Finding::fail("name", fault.to_string(), remedy)];
+        }
+    };
+    let mut findings = Vec::new();
+    let reached = reach(&host, port, &mut findings).await;
+    let (Some(stream), Some(identity)) = (reached, identity) else {
+        let why = if findings.iter().any(|f| f.code == "tcp" && f.result == super::Outcome::Ok) {
+            "needs this party's certificate"
+        } else {
+            "the coordinator can't be reached"
+        };
+        let done: Vec<&str> = findings.iter().map(|f| f.code).collect();
+        findings.extend(LATER.iter().filter(|code| !done.contains(code)).map(|code| Finding::skipped(code, why)));
+        return findings;
+    };
+    let revoked = match config.revoked.as_deref().map(|path| RevokedFile::at(path).read()).transpose() {
+        Ok(revoked) => revoked,
+        Err(fault) => {
+            findings.push(Finding::fail("tls", fault.to_string(), "mend the file that `revoked` names"));
+            return findings;
+        }
+    };
+    let presented = shake_hands(stream, &host, &identity, revoked.clone(), &mut findings).await;
+    let date = coordinator(config, &identity, revoked, &mut findings).await;
+    findings.push(clock(date, presented.as_ref()));
+    findings
+}
+
+/// A connection to the coordinator's port.
+async fn reach(host: &str, port: u16, findings: &mut Vec<Finding>) -> Option<TcpStream> {
+    let addresses = match resolve(host, port).await {
+        Ok(addresses) => addresses,
+        Err(why) => {
+            let remedy = "check `coordinator` in the configuration, and this machine's DNS (`getent hosts NAME`)";
+            findings.push(Finding::fail("name", format!("{host} has no address: {why}"), remedy));
+            return None;
+        }
+    };
+    let listed = addresses.iter().map(|a| a.ip().to_string()).collect::<Vec<_>>().join(", ");
+    findings.push(match host.parse::<std::net::IpAddr>() {
+        Ok(_) => Finding::ok("name", format!("{host} is an address: there is no name to look up")),
+        Err(_) => Finding::ok("name", format!("{host} is {listed}")),
+    });
+    let mut why = String::new();
+    for address in &addresses {
+        match timeout(PATIENCE, TcpStream::connect(address)).await {
+            Ok(Ok(stream)) => {
+                findings.push(Finding::ok("tcp", format!("{address} answers")));
+                return Some(stream);
+            }
+            Ok(Err(e)) => why = format!("{address}: {e}"),
+            Err(_) => why = format!("{address} does not answer within {} s", PATIENCE.as_secs()),
+        }
+    }
+    let refused = why.contains("refused");
+    let remedy = if refused {
+        "the machine is there and nobody listens: is the coordinator running, and is this its port?"
+    } else {
+        "have the firewall let this machine dial out to that address and port; nothing needs to come in"
+    };
+    findings.push(Finding::fail("tcp", why, remedy));
+    None
+}
+
+async fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, String> {
+    let found: Vec<SocketAddr> = match timeout(PATIENCE, tokio::net::lookup_host((host, port))).await {
+        Ok(Ok(found)) => found.collect(),
+        Ok(Err(e)) => return Err(e.to_string()),
+        Err(_) => return Err(format!("no answer within {} s", PATIENCE.as_secs())),
+    };
+    if found.is_empty() { Err("the name is known and has none".into()) } else { Ok(found) }
+}
+
+/// The TLS handshake; gives the certificate that was presented.
+async fn shake_hands(
+    stream: TcpStream,
+    host: &str,
+    identity: &IdentityDir,
+    revoked: Option<RevokedList>,
+    findings: &mut Vec<Finding>,
+) -> Option<Presented> {
+    const CODE: &str = "tls";
+    let late = || Fault::new(ErrorCode::Unreachable, format!("no handshake within {} s", PATIENCE.as_secs()));
+    let probe = timeout(PATIENCE, tls::probe(stream, host, identity, revoked)).await.unwrap_or_else(|_| Err(late()));
+    let probe = match probe {
+        Ok(probe) => probe,
+        Err(fault) => {
+            findings.push(Finding::fail(CODE, fault.to_string(), "is it the coordinator that listens there?"));
+            return None;
+        }
+    };
+    let names = probe.presented.as_ref().map(|seen| seen.names.join(", ")).unwrap_or_default();
+    let now = SystemTime::now();
+    let days = probe.presented.as_ref().map(|seen| days_until(seen.valid.1, now));
+    findings.push(match (probe.verdict, days) {
+        (Err(fault), _) => {
+            let shown = probe.presented.as_ref().map(|seen| format!(" It is for {names}, signed by {}.", seen.issuer));
+            let remedy = "ca.pem must be this consortium's, `coordinator` a name in the certificate; a firewall that opens TLS must let this through unopened";
+            Finding::fail(CODE, format!("{fault}{}", shown.unwrap_or_default()), remedy)
+        }
+        (Ok(()), Some(days)) if days <= days_until(now + EXPIRY_WARNING, now) => Finding::warn(
+            CODE,
+            format!("the coordinator's certificate ({names}) is believed, and ends in {days} days"),
+            "tell whoever runs the coordinator to renew it",
+        ),
+        (Ok(()), days) => Finding::ok(CODE, format!("the coordinator's certificate ({names}) is believed, for {} more days", days.unwrap_or_default())),
+    });
+    probe.presented
+}
+
+/// Asks the coordinator's health service over the very connection that the party uses; gives the date that it answered with.
+async fn coordinator(
+    config: &PartyConfig,
+    identity: &IdentityDir,
+    revoked: Option<RevokedList>,
+    findings: &mut Vec<Finding>,
+) -> Option<SystemTime> {
+    const CODE: &str = "coordinator";
+    let asked = timeout(2 * PATIENCE, async {
+        let channel = tls::connect_unless_revoked(&config.coordinator, identity, revoked).await?;
+        let mut client = HealthClient::new(channel);
+        let ask = |service: &str| HealthCheckRequest { service: service.to_owned() };
+        let link = client.check(ask("conclave.v1.Link")).await;
+        let link = link.map_err(|status| from_status(&status))?;
+        let spoken = client.check(ask(&conclave_proto::protocol_service(PROTOCOL))).await;
+        Ok::<_, Fault>((link, spoken))
+    })
+    .await
+    .unwrap_or_else(|_| Err(Fault::new(ErrorCode::Unreachable, format!("no answer within {} s", 2 * PATIENCE.as_secs()))));
+    let (link, spoken) = match asked {
+        Ok(found) => found,
+        Err(fault) => {
+            let remedy = match fault.code {
+                ErrorCode::Unauthenticated => "ask the coordinator's operator whether this certificate is revoked, and whether ca.pem is the same there",
+                _ => "is the coordinator running? It answers its health service to every member",
+            };
+            findings.push(Finding::fail(CODE, fault.to_string(), remedy));
+            return None;
+        }
+    };
+    let date = link.metadata().get("date").and_then(|date| date.to_str().ok()).and_then(|date| httpdate::parse_http_date(date).ok());
+    const SERVING: i32 = 1;
+    findings.push(if link.get_ref().status != SERVING {
+        Finding::fail(CODE, "it answers, and does not serve parties now", "ask its operator; it may be stopping or starting")
+    } else {
+        match spoken {
+            Ok(_) => Finding::ok(CODE, format!("it serves parties, and speaks protocol {PROTOCOL} as this party does")),
+            Err(status) if status.code() == tonic::Code::NotFound => Finding::warn(
+                CODE,
+                format!("it serves parties, and does not say that it speaks protocol {PROTOCOL}, this party's newest"),
+                "an older coordinator may still serve this party; if attaching fails, bring both to one version",
+            ),
+            Err(status) => Finding::fail(CODE, from_status(&status).to_string(), "try again"),
+        }
+    });
+    date
+}
+
+/// This machine's clock against the coordinator's, or against what can be told of it.
+fn clock(date: Option<SystemTime>, presented: Option<&Presented>) -> Finding {
+    const CODE: &str = "clock";
+    const SET: &str = "set this machine's clock by NTP (`timedatectl`)";
+    let now = SystemTime::now();
+    if let Some(date) = date {
+        let off = now.duration_since(date).unwrap_or_else(|e| e.duration());
+        let found = format!("{} s from the coordinator's clock, by the date of its answer", off.as_secs());
+        return if off > SKEW { Finding::warn(CODE, found, SET) } else { Finding::ok(CODE, found) };
+    }
+    match presented {
+        Some(seen) if now < seen.valid.0 => {
+            Finding::fail(CODE, "this clock is before the day on which the coordinator's certificate was made", SET)
+        }
+        Some(seen) if now > seen.valid.1 => Finding::warn(
+            CODE,
+            "by this clock the coordinator's certificate has ended: either it has, or the clock is fast",
+            SET,
+        ),
+        Some(_) => Finding::ok(CODE, "within the validity of the coordinator's certificate; its clock itself could not be asked"),
+        None => Finding::skipped(CODE, "the coordinator showed neither date nor certificate"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::Outcome;
+
+    #[test]
+    fn clocks_are_compared_with_the_best_that_there_is() {
+        let (now, day) = (SystemTime::now(), Duration::from_secs(86_400));
+        let seen = |from, to| Presented { valid: (from, to), names: Vec::new(), issuer: String::new() };
+        assert_eq!(clock(Some(now), None).result, Outcome::Ok);
+        assert_eq!(clock(Some(now - 2 * SKEW), None).result, Outcome::Warn);
+        assert_eq!(clock(Some(now + 2 * SKEW), None).result, Outcome::Warn);
+        assert_eq!(clock(None, Some(&seen(now - day, now + day))).result, Outcome::Ok);
+        assert_eq!(clock(None, Some(&seen(now + day, now + 2 * day))).result, Outcome::Fail);
+        assert_eq!(clock(None, Some(&seen(now - 2 * day, now - day))).result, Outcome::Warn);
+        assert_eq!(clock(None, None).result, Outcome::Skipped);
+    }
+}

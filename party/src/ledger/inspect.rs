@@ -1,0 +1,138 @@
+//! A ledger's health, for its owner: every entry read and added up again, its head compared. Takes no lock and writes nothing, so
+//! that it may be done while the party runs.
+
+use std::time::Duration;
+
+use super::entry::Entry;
+use super::open::holds;
+use super::secret::Secret;
+use super::{Keeping, LedgerError, head, schema, verify};
+
+/// What a rate is measured over.
+pub const RECENTLY: Duration = Duration::from_secs(7 * 86_400);
+
+/// What was found of a ledger whose entries all hold.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Inspection {
+    /// Entries read.
+    pub entries: u64,
+    /// Genuine heads in the head file.
+    pub heads: usize,
+    /// Numbers of the head that the ledger does not hold and of its last entry, where there is such a head: it is locked.
+    pub behind: Option<(u64, u64)>,
+    /// Releases charged in all.
+    pub releases: u64,
+    /// Releases charged within the last [`RECENTLY`].
+    pub recent: u64,
+    /// Mean price of those, or of all where none is recent, in mu² each; 0 before the first.
+    pub price: f64,
+    /// The same at a noise floor, as [`inspect`] was given it.
+    pub price_at_floor: f64,
+}
+
+/// Verifies a ledger without its lock. `floor` is the least noise that the owner's policy admits, in log-likelihood units.
+///
+/// # Errors
+/// As [`super::Ledger::open_kept`], but for the lock.
+pub fn inspect(keeping: &Keeping, floor: f64) -> Result<Inspection, LedgerError> {
+    let path = &keeping.ledger;
+    let mut connection = schema::connect_read_only(path)?;
+    let secret = Secret::load(&keeping.secret)?;
+    // Before the entries: a party that runs moves on, and its head file never leads its ledger.
+    let heads = head::read(&keeping.head_file, &secret, &keeping.party)?;
+    let connection = connection.transaction()?;
+    let now = schema::now_ms();
+    let since = now.saturating_sub(i64::try_from(RECENTLY.as_millis()).unwrap_or(i64::MAX));
+    let (mut all, mut recent) = (Prices::default(), Prices::default());
+    let books = verify::read(&connection, path, |entry, _| {
+        if let Entry::Charge(charge) = entry {
+            let at_floor = charge.charge as f64 * (charge.s as f64 * conclave_common::mechanism::STEP / floor).powi(2);
+            all.add(charge.charge as f64, at_floor);
+            if charge.time_ms >= since {
+                recent.add(charge.charge as f64, at_floor);
+            }
+        }
+        Ok(())
+    })?;
+    keeping.check_genesis(path, books.genesis())?;
+    keeping.check(path, &books, &secret)?;
+    let mut behind = None;
+    for head in &heads {
+        if !holds(&connection, &books, head)? {
+            behind = behind.max(Some((head.seq, books.seq())));
+        }
+    }
+    let priced = if recent.count > 0 { recent } else { all };
+    let (price, price_at_floor) = priced.means();
+    Ok(Inspection {
+        entries: books.seq(),
+        heads: heads.len(),
+        behind,
+        releases: all.count,
+        recent: recent.count,
+        price,
+        price_at_floor,
+    })
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Prices {
+    count: u64,
+    units: f64,
+    at_floor: f64,
+}
+
+impl Prices {
+    fn add(&mut self, units: f64, at_floor: f64) {
+        self.count += 1;
+        self.units += units;
+        self.at_floor += at_floor;
+    }
+
+    fn means(&self) -> (f64, f64) {
+        let each = conclave_common::accounting::mu_squared(1) / self.count.max(1) as f64;
+        (self.units * each, self.at_floor * each)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::ledger::Ledger;
+    use crate::testing::{JOB, budget, entry, key};
+
+    #[test]
+    fn a_ledger_in_use_is_verified_and_an_older_copy_is_found_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ledger.sqlite");
+        let keeping = Keeping::beside(&path, "a", &budget());
+        assert!(matches!(inspect(&keeping, 1.0), Err(LedgerError::Missing(_))));
+        keeping.init().unwrap();
+        let fresh = inspect(&keeping, 1.0).unwrap();
+        assert_eq!((fresh.entries, fresh.releases, fresh.behind, fresh.price), (1, 0, None, 0.0));
+        let older = folder.path().join("older");
+        std::fs::copy(&path, &older).unwrap();
+
+        let mut ledger = Ledger::open_kept(&keeping).unwrap();
+        ledger.open_job(&entry(JOB, budget())).unwrap();
+        ledger.charge(JOB, 0, &[key(0, 1, 1 << 20), key(1, 2, 1 << 20)]).unwrap();
+        let held = inspect(&keeping, 2.0).unwrap();
+        assert_eq!((held.releases, held.recent, held.behind), (2, 2, None));
+        assert_eq!(held.entries, ledger.books().seq());
+        // Noise of 1 was charged for, and twice the noise costs a quarter.
+        assert!(held.price > 0.0 && (held.price_at_floor / held.price - 0.25).abs() < 1e-9, "{held:?}");
+        let last = ledger.books().seq();
+        ledger.close().unwrap();
+
+        for suffix in ["-wal", "-shm"] {
+            let _ = std::fs::remove_file(folder.path().join(format!("ledger.sqlite{suffix}")));
+        }
+        std::fs::copy(&older, &path).unwrap();
+        let (lost, at) = inspect(&keeping, 1.0).unwrap().behind.unwrap();
+        assert!(lost > last && at == 1, "{lost} {at}");
+        let before = std::fs::read(&path).unwrap();
+        inspect(&keeping, 1.0).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), before, "nothing is written");
+    }
+}
