@@ -9,6 +9,11 @@ use crate::presence::running;
 
 /// A budget of which this share is spent earns a warning.
 const NEARLY_SPENT: f64 = 0.9;
+/// Bytes of a release, charge and answer, before enough were made to measure it.
+const TYPICAL: f64 = 400.0;
+const MEASURED: u64 = 10_000;
+/// A disk that lasts less long at the present rate earns a warning.
+const FEW_DAYS: f64 = 90.0;
 
 pub(super) fn check(config: &PartyConfig) -> Vec<Finding> {
     let keeping = config.keeping();
@@ -38,9 +43,17 @@ fn daemon(config: &PartyConfig) -> Finding {
     match running(&config.ledger) {
         None => Finding::skipped(CODE, "the party does not run"),
         Some(Some(seen)) => match (&seen.ledger, seen.attached) {
-            (Some(problem), _) => Finding::fail(CODE, format!("the running party answers nothing: {problem}"), "see its log; stop it, mend the cause, start it"),
+            (Some(problem), _) => Finding::fail(
+                CODE,
+                format!("the running party answers nothing: {problem}"),
+                "see its log; stop it, mend the cause, start it",
+            ),
             (None, true) => Finding::ok(CODE, format!("runs since {}, attached since {}", seen.started, seen.since)),
-            (None, false) => Finding::warn(CODE, format!("runs, and is not attached since {}", seen.since), "see the network checks above, and its log"),
+            (None, false) => Finding::warn(
+                CODE,
+                format!("runs, and is not attached since {}", seen.since),
+                "see the network checks above, and its log",
+            ),
         },
         Some(None) => Finding::ok(CODE, "runs"),
     }
@@ -49,7 +62,9 @@ fn daemon(config: &PartyConfig) -> Finding {
 fn remedy(error: &LedgerError) -> &'static str {
     match error {
         LedgerError::Missing(_) => "for new data: conclave-party init; else put the ledger back",
-        LedgerError::Party { .. } | LedgerError::Budget { .. } | LedgerError::Unit { .. } => "put the configuration back as it was when the ledger was made",
+        LedgerError::Party { .. } | LedgerError::Budget { .. } | LedgerError::Unit { .. } => {
+            "put the configuration back as it was when the ledger was made"
+        }
         LedgerError::Secret { .. } => "restore ledger-secret.key from where you keep your keys",
         LedgerError::Corrupt { .. } => "stop the party, and restore the newest backup: docs/operator.md, Backup",
         _ => "check the path `ledger`, and that this user may read it",
@@ -76,7 +91,11 @@ fn head(config: &PartyConfig, found: &Inspection) -> Finding {
         let found_text = format!("{} {told}", path.display());
         return match found.entries {
             0 | 1 => Finding::ok(CODE, found_text),
-            _ => Finding::warn(CODE, found_text, "start the party once: it is written anew. Keep it on another disk than the ledger"),
+            _ => Finding::warn(
+                CODE,
+                found_text,
+                "start the party once: it is written anew. Keep it on another disk than the ledger",
+            ),
         };
     }
     if folder(path) == folder(&config.ledger) {
@@ -115,22 +134,27 @@ fn growth(config: &PartyConfig, found: &Inspection, report: &Report) -> Finding 
     if found.releases == 0 || found.price <= 0.0 {
         return Finding::ok(CODE, format!("{} so far; a forecast needs a first job", disk::size(bytes)));
     }
-    let each = bytes as f64 / found.releases as f64;
-    let left = |price: f64| if price > 0.0 { (report.mu_squared_remaining / price).min(report.draws_remaining as f64) } else { 0.0 };
-    let (likely, floor) = (left(found.price), left(found.price_at_floor));
+    // Of few releases the empty tables are most of the file.
+    let each = if found.releases < MEASURED { TYPICAL } else { bytes as f64 / found.releases as f64 };
+    let left =
+        |price: f64| if price > 0.0 { (report.mu_squared_remaining / price).min(report.draws_remaining as f64) } else { 0.0 };
+    let (likely, floor): (f64, f64) = (left(found.price), left(found.price_at_floor));
     let mut text = format!(
-        "{} so far, {each:.0} bytes a release; the budget admits about {likely:.0} more at the latest price ({floor:.0} at the policy's \
-         noise floor): {} in the end",
+        "{} so far, {each:.0} bytes a release; the budget admits about {likely:.2e} more at the latest price ({floor:.2e} at the policy's \
+         noise floor)",
         disk::size(bytes),
-        disk::size(bytes.saturating_add((each * likely) as u64))
     );
     let Some(free) = disk::free(&config.ledger) else { return Finding::ok(CODE, text) };
-    if found.recent > 0 {
-        let per_day = each * found.recent as f64 * 86_400.0 / RECENTLY.as_secs_f64();
-        text.push_str(&format!("; at the rate of the last 7 days the free space lasts {:.0} days", free as f64 / per_day));
+    if each * likely < free as f64 {
+        text.push_str(&format!(", {} in the end", disk::size(bytes.saturating_add((each * likely) as u64))));
     }
-    if each * likely > free as f64 {
-        return Finding::warn(CODE, text, "give the ledger's disk room for the rest of the budget");
+    if found.recent == 0 {
+        return Finding::ok(CODE, text);
+    }
+    let days = free as f64 / (each * found.recent as f64) * RECENTLY.as_secs_f64() / 86_400.0;
+    let text = format!("{text}; at the rate of the last 7 days the free space lasts {days:.0} days");
+    if days < FEW_DAYS && each * likely > free as f64 {
+        return Finding::warn(CODE, text, "give the ledger's disk more room");
     }
     Finding::ok(CODE, text)
 }

@@ -53,12 +53,16 @@ fn sync(config: &PartyConfig) -> Finding {
         return Finding::warn(CODE, format!("{found}: too little for a disk"), remedy);
     }
     match (strict, median > SLOW) {
-        (true, true) => {
-            Finding::warn(CODE, format!("{found}, and durability = \"strict\" waits for two a release"), "durability = \"reserve\" syncs once a block; a crash then forfeits a block's charge. Or a faster disk")
-        }
+        (true, true) => Finding::warn(
+            CODE,
+            format!("{found}, and durability = \"strict\" waits for two a release"),
+            "durability = \"reserve\" syncs once a block; a crash then forfeits a block's charge. Or a faster disk",
+        ),
         (true, false) => Finding::ok(CODE, format!("{found}: fast enough for durability = \"strict\"")),
         (false, true) => Finding::ok(CODE, format!("{found}; durability = \"reserve\" suits it")),
-        (false, false) => Finding::ok(CODE, format!("{found}; durability = \"strict\" would do too, and forfeits nothing in a crash")),
+        (false, false) => {
+            Finding::ok(CODE, format!("{found}; durability = \"strict\" would do too, and forfeits nothing in a crash"))
+        }
     }
 }
 

@@ -88,7 +88,9 @@ impl Finding {
 pub(crate) async fn examine(file: &Path) -> Vec<Finding> {
     let config = match PartyConfig::load(file) {
         Ok(config) => config,
-        Err(e) => return vec![Finding::fail("config", e.to_string(), "mend the configuration: nothing else can be looked at before")],
+        Err(e) => {
+            return vec![Finding::fail("config", e.to_string(), "mend the configuration: nothing else can be looked at before")];
+        }
     };
     let mut findings = vec![Finding::ok("config", format!("{} is in order", file.display()))];
     let (own, identity) = identity::check(&config);

@@ -161,14 +161,17 @@ async fn coordinator(
         Ok(found) => found,
         Err(fault) => {
             let remedy = match fault.code {
-                ErrorCode::Unauthenticated => "ask the coordinator's operator whether this certificate is revoked, and whether ca.pem is the same there",
+                ErrorCode::Unauthenticated => {
+                    "ask the coordinator's operator whether this certificate is revoked, and whether ca.pem is the same there"
+                }
                 _ => "is the coordinator running? It answers its health service to every member",
             };
             findings.push(Finding::fail(CODE, fault.to_string(), remedy));
             return None;
         }
     };
-    let date = link.metadata().get("date").and_then(|date| date.to_str().ok()).and_then(|date| httpdate::parse_http_date(date).ok());
+    let date =
+        link.metadata().get("date").and_then(|date| date.to_str().ok()).and_then(|date| httpdate::parse_http_date(date).ok());
     const SERVING: i32 = 1;
     findings.push(if link.get_ref().status != SERVING {
         Finding::fail(CODE, "it answers, and does not serve parties now", "ask its operator; it may be stopping or starting")
@@ -200,11 +203,9 @@ fn clock(date: Option<SystemTime>, presented: Option<&Presented>) -> Finding {
         Some(seen) if now < seen.valid.0 => {
             Finding::fail(CODE, "this clock is before the day on which the coordinator's certificate was made", SET)
         }
-        Some(seen) if now > seen.valid.1 => Finding::warn(
-            CODE,
-            "by this clock the coordinator's certificate has ended: either it has, or the clock is fast",
-            SET,
-        ),
+        Some(seen) if now > seen.valid.1 => {
+            Finding::warn(CODE, "by this clock the coordinator's certificate has ended: either it has, or the clock is fast", SET)
+        }
         Some(_) => Finding::ok(CODE, "within the validity of the coordinator's certificate; its clock itself could not be asked"),
         None => Finding::skipped(CODE, "the coordinator showed neither date nor certificate"),
     }

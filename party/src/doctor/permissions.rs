@@ -20,7 +20,11 @@ pub(super) fn check(config: &PartyConfig) -> Vec<Finding> {
     for key in [&config.key, &secret] {
         findings.extend(mode(key).filter(|mode| mode & 0o077 != 0).map(|mode| {
             let path = key.display();
-            Finding::fail(CODE, format!("{path} can be read or replaced by others (mode {mode:03o})"), format!("chmod 600 {path}"))
+            Finding::fail(
+                CODE,
+                format!("{path} can be read or replaced by others (mode {mode:03o})"),
+                format!("chmod 600 {path}"),
+            )
         }));
     }
     for (file, what) in [
@@ -73,7 +77,9 @@ fn owners(config: &PartyConfig, secret: &Path) -> Option<Finding> {
     use std::os::unix::fs::MetadataExt;
     let owner = |path: &Path| std::fs::metadata(path).ok().map(|found| found.uid());
     let key = owner(&config.key)?;
-    let other = [config.ledger.as_path(), secret, &config.head_file].into_iter().find(|path| owner(path).is_some_and(|uid| uid != key))?;
+    let other = [config.ledger.as_path(), secret, &config.head_file]
+        .into_iter()
+        .find(|path| owner(path).is_some_and(|uid| uid != key))?;
     Some(Finding::warn(
         CODE,
         format!("{} and {} belong to different users", config.key.display(), other.display()),
@@ -101,7 +107,8 @@ mod tests {
             std::fs::write(path(name), "").unwrap();
             set(name, mode);
         }
-        let results = || check(&config).iter().map(|f| (f.result, f.remedy.split(' ').next().unwrap_or("").to_owned())).collect::<Vec<_>>();
+        let results =
+            || check(&config).iter().map(|f| (f.result, f.remedy.split(' ').next().unwrap_or("").to_owned())).collect::<Vec<_>>();
         assert_eq!(results(), [(Outcome::Ok, String::new())]);
         set("l", 0o644);
         assert_eq!(results(), [(Outcome::Warn, "chmod".to_owned())]);

@@ -36,7 +36,9 @@ fn unusable(config: &PartyConfig, error: &DataError) -> Finding {
         }
         DataError::UnknownColumn { .. } => "`policy.columns`, `data.text` and `data.person` must name columns of the file",
         DataError::DuplicateColumn { .. } => "give every column of the file a name of its own",
-        DataError::Unreadable { .. } | DataError::Empty { .. } => "`data.path` must name the file of records, readable by the party's user",
+        DataError::Unreadable { .. } | DataError::Empty { .. } => {
+            "`data.path` must name the file of records, readable by the party's user"
+        }
     };
     Finding::fail("data", found, remedy).private()
 }
@@ -66,7 +68,11 @@ fn columns(config: &PartyConfig, shard: &Shard) -> Finding {
     let named = shard.names().iter().map(kind).collect::<Vec<_>>().join(", ");
     if config.policy.columns.is_none() {
         let found = format!("jobs may use every column of the file: {named}");
-        return Finding::warn("columns", found, "name those that jobs may use under [policy] columns; the others are then never read");
+        return Finding::warn(
+            "columns",
+            found,
+            "name those that jobs may use under [policy] columns; the others are then never read",
+        );
     }
     Finding::ok("columns", format!("jobs may use {named}; all are there"))
 }
@@ -85,7 +91,11 @@ fn bounds(config: &PartyConfig, shard: &Shard) -> Vec<Finding> {
     for job in jobs.iter().filter(|job| live(job)) {
         let short: String = job.request.job.chars().take(8).collect();
         let Some(spec) = &job.spec else {
-            findings.push(Finding::warn(CODE, format!("job {short} can't be read by this version"), "reject it, or update this party"));
+            findings.push(Finding::warn(
+                CODE,
+                format!("job {short} can't be read by this version"),
+                "reject it, or update this party",
+            ));
             continue;
         };
         looked_at += 1;
@@ -118,10 +128,18 @@ fn flaws(shard: &Shard, spec: &JobSpec) -> Vec<(bool, String, &'static str)> {
             ColumnSpec::Numeric { min, max } => {
                 let clamped = share(&|v| v < min || v > max);
                 if clamped >= MANY_CLAMPED {
-                    flaws.push((false, format!("{:.1}% of {name} lie outside {min} to {max} and are clamped", 100.0 * clamped), ASK));
+                    flaws.push((
+                        false,
+                        format!("{:.1}% of {name} lie outside {min} to {max} and are clamped", 100.0 * clamped),
+                        ASK,
+                    ));
                 } else if span(values) < LITTLE_USED * (max - min) {
                     let what = format!("{name} uses less than {:.0}% of the range {min} to {max}", 100.0 * LITTLE_USED);
-                    flaws.push((false, what, "ask the analyst whether narrower bounds are public knowledge: noise grows with the range"));
+                    flaws.push((
+                        false,
+                        what,
+                        "ask the analyst whether narrower bounds are public knowledge: noise grows with the range",
+                    ));
                 }
             }
             ColumnSpec::Binary => {
@@ -167,7 +185,10 @@ mod tests {
         let spec = JobSpec::parse(MEAN_TOML).unwrap();
         let found = |csv: &str| flaws(&shard(csv), &spec).into_iter().map(|(fatal, what, _)| (fatal, what)).collect::<Vec<_>>();
         assert_eq!(found("height\n150\n170\n181\n"), []);
-        assert_eq!(found("height\n150\n170\n1.81\n240\n"), [(false, "50.0% of height lie outside 100 to 200 and are clamped".into())]);
+        assert_eq!(
+            found("height\n150\n170\n1.81\n240\n"),
+            [(false, "50.0% of height lie outside 100 to 200 and are clamped".into())]
+        );
         assert_eq!(found("height\n170\n170.5\n"), [(false, "height uses less than 5% of the range 100 to 200".into())]);
         assert!(found("height\n100\n200\n")[0].1.contains("least and greatest"));
         let (fatal, what) = found("weight\n70\n").remove(0);

@@ -53,7 +53,8 @@ pub async fn probe<S: AsyncRead + AsyncWrite + Unpin>(
     let inner = identity.verifier(revoked)?;
     config.dangerous().set_certificate_verifier(Arc::new(Watching { inner, seen: Arc::clone(&seen) }));
     let verdict = TlsConnector::from(Arc::new(config)).connect(name, stream).await.map(drop).map_err(|error| {
-        explain_in_chain(&error).unwrap_or_else(|| Fault::new(ErrorCode::Unreachable, format!("the handshake broke off: {error}")))
+        explain_in_chain(&error)
+            .unwrap_or_else(|| Fault::new(ErrorCode::Unreachable, format!("the handshake broke off: {error}")))
     });
     let presented = seen.lock().unwrap_or_else(PoisonError::into_inner).take();
     Ok(Probe { presented, verdict })
@@ -105,7 +106,8 @@ impl ServerCertVerifier for Watching {
 fn read(der: &CertificateDer<'_>) -> Option<Presented> {
     let (_, parsed) = X509Certificate::from_der(der).ok()?;
     let moment = |seconds: i64| SystemTime::UNIX_EPOCH + Duration::from_secs(u64::try_from(seconds).unwrap_or_default());
-    let names = parsed.subject_alternative_name().ok().flatten().map(|found| found.value.general_names.iter().map(text).collect());
+    let names =
+        parsed.subject_alternative_name().ok().flatten().map(|found| found.value.general_names.iter().map(text).collect());
     Some(Presented {
         valid: (moment(parsed.validity().not_before.timestamp()), moment(parsed.validity().not_after.timestamp())),
         names: names.unwrap_or_default(),
