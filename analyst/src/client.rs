@@ -1,11 +1,12 @@
 //! Reaching the coordinator.
 
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 use clap::Args;
 use conclave_proto::error::Fault;
 use conclave_proto::identity::Role;
-use conclave_proto::tls::{IdentityDir, connect};
+use conclave_proto::tls::{IdentityDir, connect, days_until, ends_soon};
 use conclave_proto::v1::jobs_client::JobsClient;
 use tonic::transport::Channel;
 
@@ -23,7 +24,9 @@ pub(crate) struct Connection {
 impl Connection {
     /// Dials the coordinator as the analyst of the identity folder.
     pub(crate) async fn open(&self) -> Result<JobsClient<Channel>, Fault> {
-        Ok(JobsClient::new(connect(&self.coordinator, &self.identity()?).await?))
+        let identity = self.identity()?;
+        warn_of_expiry(&identity);
+        Ok(JobsClient::new(connect(&self.coordinator, &identity).await?))
     }
 
     /// The analyst of the identity folder.
@@ -45,5 +48,20 @@ impl Connection {
             options += &format!(" --identity {}", self.identity.display());
         }
         options
+    }
+}
+
+/// A line on standard error from 30 days before the certificate or the CA ends. What can't be read is for the dial to refuse.
+fn warn_of_expiry(identity: &IdentityDir) {
+    let Ok(expires) = identity.expires() else { return };
+    let (now, folder) = (SystemTime::now(), identity.folder().display());
+    if ends_soon(expires.certificate, now) {
+        let days = days_until(expires.certificate, now);
+        eprintln!(
+            "conclave: your certificate in {folder} ends in {days} days; `conclave ca request --renew --out {folder}` asks for a new one"
+        );
+    } else if ends_soon(expires.ca, now) {
+        let days = days_until(expires.ca, now);
+        eprintln!("conclave: the consortium's CA in {folder} ends in {days} days; ask for its new ca.pem");
     }
 }

@@ -1,6 +1,7 @@
 //! `conclave-party`: the owner's commands.
 
 mod audit;
+mod backup;
 mod budget;
 mod check;
 mod decide;
@@ -8,6 +9,7 @@ mod doctor;
 mod init;
 mod jobs;
 mod ledger;
+mod renew;
 mod run;
 mod statement;
 mod status;
@@ -35,8 +37,13 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Make the ledger, and where there is no key yet, a key and a signing request. Refuses where a ledger is.
-    Init(Common),
+    /// Make the ledger, and where there is no key yet, a key and a signing request; with --name and its kin, the configuration too.
+    /// Refuses where a ledger is.
+    Init(init::InitArgs),
+    /// Check a certificate that came back from the consortium's CA and put it in place. The party may go on running.
+    Install(renew::InstallArgs),
+    /// Make a request for a new certificate, with the same key or a new one. The party may go on running.
+    Renew(renew::RenewArgs),
     /// Attach to the coordinator and answer until told to stop.
     Run(RunArgs),
     /// Check all that the party depends on, from the name of the coordinator to the speed of the disk, and say how to mend it. Attaches
@@ -48,6 +55,8 @@ enum Command {
     Ledger(ledger::LedgerArgs),
     /// Write the ledger as signed JSON lines, which `conclave verify-ledger` checks. May be used while the party runs.
     Export(ledger::ExportArgs),
+    /// Copy the ledger as it stands, each entry checked, and the decisions beside it. May be used while the party runs.
+    Backup(backup::BackupArgs),
     /// Go on with a ledger that is behind a head that it gave away: an act that is entered with its reason. Stop the party first.
     Unlock(ledger::ActArgs),
     /// Say that the data have been refreshed: an act that is entered with its reason. Stop the party first.
@@ -112,12 +121,15 @@ pub fn cli_main<I: IntoIterator<Item = OsString>>(args: I) -> ExitCode {
         }
     };
     let done = match cli.command {
-        Command::Init(common) => init::init(&common),
+        Command::Init(args) => init::init(&args),
+        Command::Install(args) => renew::install(&args),
+        Command::Renew(args) => renew::renew(&args),
         Command::Run(args) => run::run(args),
         Command::Doctor(common) => doctor::doctor(&common),
         Command::Budget(common) => budget::budget(&common),
         Command::Ledger(args) => ledger::ledger(&args),
         Command::Export(args) => ledger::export(&args),
+        Command::Backup(args) => backup::backup(&args),
         Command::Unlock(args) => ledger::unlock(&args),
         Command::Refresh(args) => ledger::refresh(&args),
         Command::Audit(args) => audit::audit(&args),

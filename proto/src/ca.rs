@@ -4,16 +4,19 @@
 //! looks at the name in the request ([`read_request`]) and signs it ([`sign`]). Role and name are the request's one
 //! `conclave://` URI; nothing else of the request is copied into the certificate.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::time::{Duration, SystemTime};
 
 use rcgen::{
     BasicConstraints, CertificateParams, CertificateSigningRequestParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose,
-    IsCa, Issuer, KeyPair, KeyUsagePurpose, SanType,
+    IsCa, Issuer, KeyPair, KeyUsagePurpose, PublicKeyData, SanType, SerialNumber,
 };
+use ring::rand::{SecureRandom, SystemRandom};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 use sha2::{Digest, Sha256};
+use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 use crate::error::{ErrorCode, Fault};
@@ -67,12 +70,26 @@ pub fn create_ca(name: &str, validity: Validity) -> Result<KeyedPem, Fault> {
 /// [`ErrorCode::InvalidInput`] where a host is neither a DNS name nor an IP address.
 pub fn make_request(identity: &PeerIdentity, hosts: &[String]) -> Result<KeyedPem, Fault> {
     let key = KeyPair::generate().map_err(|e| internal("make a key", &e))?;
+    Ok(KeyedPem { pem: request_of(identity, hosts, &key)?, key_pem: key.serialize_pem() })
+}
+
+/// Makes a signing request for a key that there is already: to renew a certificate and keep its key.
+///
+/// # Errors
+/// As [`make_request`], and where the key can't be read.
+pub fn request_with_key(identity: &PeerIdentity, hosts: &[String], key_pem: &str) -> Result<String, Fault> {
+    request_of(identity, hosts, &key_pair(key_pem)?)
+}
+
+fn request_of(identity: &PeerIdentity, hosts: &[String], key: &KeyPair) -> Result<String, Fault> {
     let mut params = CertificateParams::default();
     params.distinguished_name = common_name(&format!("{} {}", identity.role, identity.name));
     params.subject_alt_names = alternative_names(identity, hosts)?;
-    let request =
-        params.serialize_request(&key).and_then(|request| request.pem()).map_err(|e| internal("make the signing request", &e))?;
-    Ok(KeyedPem { pem: request, key_pem: key.serialize_pem() })
+    params.serialize_request(key).and_then(|request| request.pem()).map_err(|e| internal("make the signing request", &e))
+}
+
+fn key_pair(key_pem: &str) -> Result<KeyPair, Fault> {
+    KeyPair::from_pem(key_pem).map_err(|e| input("the key cannot be used (PKCS #8 with a P-256, P-384 or Ed25519 key can)", &e))
 }
 
 /// What a signing request asks for.
@@ -82,6 +99,8 @@ pub struct RequestedIdentity {
     pub identity: PeerIdentity,
     /// The DNS names and IP addresses it asks for.
     pub hosts: Vec<String>,
+    /// SHA-256 of its public key, as [`key_fingerprint`]: what two people compare over the telephone before one of them signs.
+    pub key_fingerprint: String,
 }
 
 /// Reads a signing request (PEM) and checks that it is signed by the key it presents.
@@ -129,6 +148,7 @@ pub fn sign(ca: &KeyedPem, csr_pem: &str, allow_coordinator: bool, validity: Val
         Role::Party | Role::Analyst => alternative_names(identity, &[])?,
     };
     params.is_ca = IsCa::ExplicitNoCa;
+    params.serial_number = Some(serial_number()?);
     params.use_authority_key_identifier_extension = true;
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     params.extended_key_usages = vec![match identity.role {
@@ -163,6 +183,10 @@ pub struct CertificateSummary {
     pub valid: (String, String),
     /// SHA-256 of the certificate's DER, in hex, as [`fingerprint`].
     pub fingerprint: String,
+    /// SHA-256 of its public key, as [`key_fingerprint`].
+    pub key_fingerprint: String,
+    /// The DNS names and IP addresses in it.
+    pub hosts: Vec<String>,
 }
 
 /// Reads a certificate.
@@ -179,7 +203,22 @@ pub fn summarise(certificate_pem: &str) -> Result<CertificateSummary, Fault> {
         serial: parsed.raw_serial_as_string().replace(':', ""),
         valid: (parsed.validity().not_before.to_string(), parsed.validity().not_after.to_string()),
         fingerprint: fingerprint(certificate_pem)?,
+        key_fingerprint: sha256(parsed.public_key().raw),
+        hosts: hosts(&parsed),
     })
+}
+
+fn hosts(certificate: &X509Certificate<'_>) -> Vec<String> {
+    let names = certificate.subject_alternative_name().ok().flatten();
+    let host = |name: &GeneralName<'_>| match name {
+        GeneralName::DNSName(name) => Some((*name).to_owned()),
+        GeneralName::IPAddress(bytes) => {
+            let v4 = <[u8; 4]>::try_from(*bytes).map(IpAddr::from);
+            v4.or_else(|_| <[u8; 16]>::try_from(*bytes).map(IpAddr::from)).ok().map(|ip| ip.to_string())
+        }
+        _ => None,
+    };
+    names.map(|names| names.value.general_names.iter().filter_map(host).collect()).unwrap_or_default()
 }
 
 /// The last moment at which a certificate is valid.
@@ -203,8 +242,38 @@ pub(crate) fn last_moment(der: &CertificateDer<'_>) -> Result<SystemTime, Fault>
 /// [`ErrorCode::InvalidInput`] where the PEM holds no certificate.
 pub fn fingerprint(certificate_pem: &str) -> Result<String, Fault> {
     let der = certificate_der(certificate_pem)?;
-    let digest = Sha256::digest(&der);
-    Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(sha256(&der))
+}
+
+/// SHA-256 of a private key's public half (its SubjectPublicKeyInfo, as `openssl pkey -pubout -outform DER` writes it), in lower-case hex.
+///
+/// # Errors
+/// [`ErrorCode::InvalidInput`] where the PEM holds no key that can be used.
+pub fn key_fingerprint(key_pem: &str) -> Result<String, Fault> {
+    Ok(sha256(&key_pair(key_pem)?.subject_public_key_info()))
+}
+
+/// The fingerprints of all certificates in a file.
+///
+/// # Errors
+/// [`ErrorCode::InvalidInput`] where it holds none, or what is no PEM.
+pub fn fingerprints(pem: &str) -> Result<BTreeSet<String>, Fault> {
+    let found: Result<BTreeSet<String>, _> =
+        CertificateDer::pem_slice_iter(pem.as_bytes()).map(|der| der.map(|der| sha256(&der))).collect();
+    match found.map_err(|e| input("the file is not readable PEM", &e))? {
+        found if found.is_empty() => Err(Fault::new(ErrorCode::InvalidInput, "there is no PEM certificate in the file")),
+        found => Ok(found),
+    }
+}
+
+/// A fingerprint in groups of four, to be read aloud.
+pub fn grouped(fingerprint: &str) -> String {
+    let digits: Vec<char> = fingerprint.chars().collect();
+    digits.chunks(4).map(|group| group.iter().collect::<String>()).collect::<Vec<_>>().join(" ")
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn certificate_der(pem: &str) -> Result<CertificateDer<'static>, Fault> {
@@ -232,7 +301,8 @@ fn parse_request(csr_pem: &str) -> Result<(CertificateSigningRequestParams, Requ
             _ => None,
         })
         .collect();
-    Ok((request, RequestedIdentity { identity, hosts }))
+    let key_fingerprint = sha256(&request.public_key.subject_public_key_info());
+    Ok((request, RequestedIdentity { identity, hosts, key_fingerprint }))
 }
 
 fn alternative_names(identity: &PeerIdentity, hosts: &[String]) -> Result<Vec<SanType>, Fault> {
@@ -267,6 +337,16 @@ fn base_params(name: &str, validity: Validity) -> Result<CertificateParams, Faul
     params.not_before = (validity.now - CLOCK_SKEW).into();
     params.not_after = end.into();
     Ok(params)
+}
+
+/// A random serial number. Made from the key it would be the same for a certificate and its renewal, and to revoke one would be to
+/// revoke both.
+fn serial_number() -> Result<SerialNumber, Fault> {
+    let mut bytes = [0; 16];
+    SystemRandom::new().fill(&mut bytes).map_err(|_| internal("make a serial number", &"the system gives no random numbers"))?;
+    // Positive, and of full length.
+    bytes[0] = bytes[0] & 0x7f | 0x40;
+    Ok(SerialNumber::from_slice(&bytes))
 }
 
 fn common_name(name: &str) -> DistinguishedName {

@@ -71,6 +71,11 @@ impl RevokedList {
         Ok(list)
     }
 
+    /// Whether the list names a member, `ROLE/NAME` or a bare name in any role.
+    pub fn names_member(&self, member: &str) -> bool {
+        self.names.contains(member) || member.split_once('/').is_some_and(|(_, name)| self.names.contains(name))
+    }
+
     /// Refuses a certificate that the list names.
     ///
     /// # Errors

@@ -1,21 +1,68 @@
 //! `conclave-party init`.
 
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use conclave_proto::ca;
+use conclave_proto::error::Fault;
+
 use super::{Common, load, print, print_json};
+use crate::config::PartyConfig;
 use crate::daemon::{StartError, init_identity, init_ledger};
 use crate::ledger::LedgerError;
 
-pub(super) fn init(common: &Common) -> Result<(), StartError> {
-    let config = load(common)?;
+#[derive(Debug, Args)]
+pub(super) struct InitArgs {
+    #[command(flatten)]
+    common: Common,
+    #[command(flatten)]
+    new: Option<NewConfig>,
+}
+
+/// What a new configuration needs; the file that `--config` names is written where there is none.
+#[derive(Debug, Args)]
+struct NewConfig {
+    /// Write the configuration too: the party's name, 1 to 63 of a-z, 0-9 and -
+    #[arg(long, required = false, requires_all = ["coordinator", "data", "epsilon", "delta"])]
+    name: String,
+    /// The coordinator's address, https://HOST or https://HOST:PORT
+    #[arg(long, value_name = "URL", required = false, requires = "name")]
+    coordinator: String,
+    /// The file of records, .csv or .parquet
+    #[arg(long, value_name = "FILE", required = false, requires = "name")]
+    data: PathBuf,
+    /// The budget of the data, over all jobs and for ever: epsilon
+    #[arg(long, required = false, requires = "name")]
+    epsilon: f64,
+    /// and delta
+    #[arg(long, required = false, requires = "name")]
+    delta: f64,
+    /// The columns that jobs may use, with commas between them; the others are never read
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "name")]
+    columns: Vec<String>,
+}
+
+pub(super) fn init(args: &InitArgs) -> Result<(), StartError> {
+    let common = &args.common;
+    let written = args.new.as_ref().map(|new| write_config(&common.config, new)).transpose()?;
+    let config = load(common).map_err(|e| match common.config.exists() {
+        true => e,
+        false => StartError::Input(format!("{e}; or let init write it: --name, --coordinator, --data, --epsilon, --delta")),
+    })?;
     // Before the key, so that a refusal leaves nothing behind.
     if config.ledger.exists() {
         return Err(LedgerError::Exists(config.ledger).into());
     }
     let request = init_identity(&config)?;
     init_ledger(&config)?;
+    let fingerprint = request.as_deref().map(fingerprint).transpose()?;
     if common.json {
         return print_json(&serde_json::json!({
-            "ledger": config.ledger, "identity": config.identity, "request": request,
+            "ledger": config.ledger, "identity": config.identity, "request": request, "fingerprint_sha256": fingerprint,
         }));
+    }
+    if written.is_some() {
+        print(&format!("{}: written; every job will await your approval. Read it over", common.config.display()))?;
     }
     let budget = config.budget;
     print(&format!(
@@ -25,18 +72,111 @@ pub(super) fn init(common: &Common) -> Result<(), StartError> {
         budget.delta
     ))?;
     let folder = config.identity.display();
-    match request {
-        Some(request) => print(&format!(
-            "{}: private key made, it never leaves its folder\n{}: signing request made\n\nNext: send the request to \
-             whoever keeps the consortium's CA, who runs\n    conclave ca sign {} --ca ca/\nand returns certificate.pem and \
-             ca.pem. Put both into {folder}, then\n    conclave-party run --config {}",
+    match (request, fingerprint) {
+        (Some(request), Some(fingerprint)) => print(&format!(
+            "{}: private key made, it never leaves its folder\n{}: signing request made\nfingerprint of its key: {}\n\nNext: send the \
+             request to whoever keeps the consortium's CA, and tell them the fingerprint by telephone. They run\n    conclave ca sign {} \
+             --ca ca/\nand return certificate.pem and ca.pem. Put both into {folder}:\n    conclave-party install certificate.pem --ca \
+             ca.pem --config {}",
             config.key.display(),
             request.display(),
+            ca::grouped(&fingerprint),
             request.file_name().unwrap_or_default().display(),
             common.config.display()
         )),
-        None => {
-            print(&format!("{folder}: has a key already\n\nNext:\n    conclave-party run --config {}", common.config.display()))
+        _ => print(&format!("{folder}: has a key already\n\nNext:\n    conclave-party run --config {}", common.config.display())),
+    }
+}
+
+fn fingerprint(request: &Path) -> Result<String, StartError> {
+    let pem = std::fs::read_to_string(request).map_err(|e| StartError::System(format!("{}: {e}", request.display())))?;
+    Ok(ca::read_request(&pem)
+        .map_err(|e| Fault { message: format!("{}: {}", request.display(), e.message), ..e })?
+        .key_fingerprint)
+}
+
+/// Writes a configuration whose every job awaits the owner's approval. One that could not be used is not written.
+fn write_config(path: &Path, new: &NewConfig) -> Result<(), StartError> {
+    let system = |path: &Path, e: std::io::Error| StartError::Input(format!("{}: {e}", path.display()));
+    if path.exists() {
+        let why = "is there already: leave --name and its kin out to use it, or move it away";
+        return Err(StartError::Input(format!("{} {why}", path.display())));
+    }
+    let folder = path.parent().filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let (home, data) = (std::path::absolute(folder), std::path::absolute(&new.data));
+    let (home, data) = (home.map_err(|e| system(folder, e))?, data.map_err(|e| system(&new.data, e))?);
+    let text = template(new, data.strip_prefix(&home).unwrap_or(&data));
+    PartyConfig::parse(&text, folder).map_err(StartError::Input)?;
+    std::fs::create_dir_all(folder).map_err(|e| system(folder, e))?;
+    std::fs::write(path, text).map_err(|e| system(path, e))
+}
+
+fn template(new: &NewConfig, data: &Path) -> String {
+    let quoted = |text: &str| toml::Value::from(text).to_string();
+    let columns: Vec<String> = new.columns.iter().map(|name| quoted(name.trim())).collect();
+    let columns = match columns.is_empty() {
+        true => {
+            "# columns = [\"age\", \"outcome\"]    # those that jobs may use; without this line all of the file's\n".to_owned()
         }
+        false => format!("columns = [{}]    # those that jobs may use; the others are never read\n", columns.join(", ")),
+    };
+    format!(
+        "# A data owner's daemon. Paths are relative to this file's folder.\n\
+         name = {}\n\
+         coordinator = {}\n\
+         identity = \"identity/\"                 # certificate, key, CA\n\
+         ledger = \"ledger.sqlite\"               # what the data has spent; never restore an older one\n\
+         durability = \"strict\"\n\n\
+         [data]\n\
+         path = {}\n\
+         bad_rows = \"stop\"                      # a missing, non-numeric or non-finite value stops the start; \"drop\" leaves such rows out\n\n\
+         [budget]                               # of the data, over all jobs and for ever\n\
+         epsilon = {:?}\n\
+         delta = {:?}\n\n\
+         [policy]\n\
+         approve = \"manual\"                     # every job awaits `conclave-party approve`\n\
+         {columns}",
+        quoted(&new.name),
+        quoted(&new.coordinator),
+        quoted(&data.display().to_string()),
+        new.epsilon,
+        new.delta,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::config::Approve;
+
+    fn new(name: &str, data: &Path) -> NewConfig {
+        NewConfig {
+            name: name.into(),
+            coordinator: "https://c.example".into(),
+            data: data.to_owned(),
+            epsilon: 8.0,
+            delta: 1e-6,
+            columns: vec!["age".into(), " odd \"name\"".into()],
+        }
+    }
+
+    #[test]
+    fn a_configuration_is_written_once_and_only_if_it_can_be_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("d/party.toml");
+        assert!(write_config(&path, &new("Hospital D", Path::new("a.csv"))).unwrap_err().to_string().contains("name"));
+        assert!(!path.exists());
+        write_config(&path, &new("hospital-d", &folder.path().join("d/records.csv"))).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.contains("path = \"records.csv\""), "{text}");
+        let config = PartyConfig::load(&path).unwrap();
+        assert_eq!((config.name.as_str(), config.budget.epsilon, config.policy.approve), ("hospital-d", 8.0, Approve::Manual));
+        assert_eq!(config.policy.columns, Some(vec!["age".to_owned(), "odd \"name\"".to_owned()]));
+        assert!(write_config(&path, &new("hospital-e", Path::new("a.csv"))).is_err());
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+        let elsewhere = folder.path().join("e.toml");
+        write_config(&elsewhere, &new("hospital-e", Path::new("/srv/records.parquet"))).unwrap();
+        assert_eq!(PartyConfig::load(&elsewhere).unwrap().data.path, Path::new("/srv/records.parquet"));
     }
 }

@@ -164,9 +164,13 @@ fn certificate(config: &PartyConfig) -> (Option<String>, Vec<String>) {
     let now = SystemTime::now();
     let day = day(end);
     let warnings = if end <= now {
-        vec![format!("the certificate ended on {day}: the party can't attach; have the request signed again")]
+        vec![format!(
+            "the certificate ended on {day}: the party can't attach; `conclave-party renew` makes a request for a new one"
+        )]
     } else if end < now + SOON {
-        vec![format!("the certificate ends on {day}: have the request signed again before then")]
+        vec![format!(
+            "the certificate ends on {day}: `conclave-party renew` makes a request for a new one, and no restart is needed"
+        )]
     } else {
         Vec::new()
     };

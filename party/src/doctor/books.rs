@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use conclave_ops::disk::{database_bytes, free_bytes};
+
 use super::{Finding, disk};
 use crate::config::PartyConfig;
 use crate::ledger::{Inspection, LedgerError, RECENTLY, Report, inspect, report_kept};
@@ -130,7 +132,7 @@ fn budget(report: &Report) -> Finding {
 /// How large the ledger becomes until the budget is spent, and how long the disk lasts.
 fn growth(config: &PartyConfig, found: &Inspection, report: &Report) -> Finding {
     const CODE: &str = "growth";
-    let bytes = disk::ledger_bytes(&config.ledger);
+    let bytes = database_bytes(&config.ledger);
     if found.releases == 0 || found.price <= 0.0 {
         return Finding::ok(CODE, format!("{} so far; a forecast needs a first job", disk::size(bytes)));
     }
@@ -144,7 +146,7 @@ fn growth(config: &PartyConfig, found: &Inspection, report: &Report) -> Finding 
          noise floor)",
         disk::size(bytes),
     );
-    let Some(free) = disk::free(&config.ledger) else { return Finding::ok(CODE, text) };
+    let Some(free) = free_bytes(disk::folder(&config.ledger)) else { return Finding::ok(CODE, text) };
     if each * likely < free as f64 {
         text.push_str(&format!(", {} in the end", disk::size(bytes.saturating_add((each * likely) as u64))));
     }

@@ -1,10 +1,11 @@
 //! Room and speed of the disk that the ledger lies on.
 
-use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
+
+use conclave_ops::disk::free_bytes;
 
 use super::Finding;
 use crate::config::PartyConfig;
@@ -28,21 +29,23 @@ pub(super) fn check(config: &PartyConfig) -> Vec<Finding> {
 fn space(ledger: &Path) -> Finding {
     const CODE: &str = "disk";
     let folder = folder(ledger);
-    let Some(free) = free(ledger) else {
+    let Some(free) = free_bytes(folder) else {
         return Finding::skipped(CODE, format!("how much room {} has can't be told", folder.display()));
     };
     let found = format!("{} free for the ledger in {}", size(free), folder.display());
-    match free {
-        ..LEAST => Finding::fail(CODE, found, "make room: a full disk halts the ledger, and nothing is answered any more"),
-        ..LITTLE => Finding::warn(CODE, found, "make room before the next job"),
-        _ => Finding::ok(CODE, found),
+    if free < LEAST {
+        return Finding::fail(CODE, found, "make room: a full disk halts the ledger, and nothing is answered any more");
     }
+    if free < LITTLE {
+        return Finding::warn(CODE, found, "make room before the next job");
+    }
+    Finding::ok(CODE, found)
 }
 
 fn sync(config: &PartyConfig) -> Finding {
     const CODE: &str = "fsync";
     let folder = folder(&config.ledger);
-    let median = match time_syncs(&folder) {
+    let median = match time_syncs(folder) {
         Ok(median) => median,
         Err(e) => return Finding::skipped(CODE, format!("no file can be written in {}: {e}", folder.display())),
     };
@@ -89,25 +92,6 @@ fn time_each(mut file: File) -> std::io::Result<Vec<Duration>> {
         .collect()
 }
 
-/// Bytes that this user may still write on the file system of `path`; `None` where that can't be told.
-#[cfg(unix)]
-pub(super) fn free(path: &Path) -> Option<u64> {
-    let found = rustix::fs::statvfs(folder(path)).ok()?;
-    Some(found.f_bavail.saturating_mul(found.f_frsize))
-}
-
-#[cfg(not(unix))]
-pub(super) fn free(_path: &Path) -> Option<u64> {
-    None
-}
-
-/// Bytes of the ledger and its write-ahead log.
-pub(super) fn ledger_bytes(ledger: &Path) -> u64 {
-    let mut log = OsString::from(ledger);
-    log.push("-wal");
-    [ledger.to_owned(), PathBuf::from(log)].iter().filter_map(|path| path.metadata().ok()).map(|found| found.len()).sum()
-}
-
 /// A number of bytes for a person.
 pub(super) fn size(bytes: u64) -> String {
     let units = [(1_u64 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
@@ -117,7 +101,7 @@ pub(super) fn size(bytes: u64) -> String {
     }
 }
 
-fn folder(path: &Path) -> &Path {
+pub(super) fn folder(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
@@ -135,10 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn room_and_sizes() {
-        let folder = tempfile::tempdir().unwrap();
-        assert!(free(&folder.path().join("ledger")).unwrap() > 0);
-        assert_eq!(free(Path::new("/nowhere/at/all")), None);
+    fn sizes() {
         assert_eq!([12, 2048, 3 << 29].map(size), ["12 bytes", "2.0 KiB", "1.5 GiB"]);
     }
 }

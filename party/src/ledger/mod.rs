@@ -41,6 +41,7 @@
 //! after a failed sync nobody can know what the disk holds. The tables are described in `party/docs/ledger-schema.md`.
 
 mod acts;
+mod backup;
 pub mod books;
 mod charge;
 mod charged;
@@ -72,6 +73,7 @@ use conclave_common::accounting::{Budget, PrivacyFilter};
 use rusqlite::Connection;
 
 pub use acts::DataStanding;
+pub use backup::{Copied, backup};
 pub use charge::{ChargeOutcome, Grant, QueryKey, Refusal};
 pub(crate) use charged::{Charged, Entered, JobReader};
 pub use digest::{Digest, QueryContent, point_digest};

@@ -54,6 +54,26 @@ fn a_request_is_read_before_it_is_signed() {
 }
 
 #[test]
+fn a_key_has_one_fingerprint_in_request_certificate_and_file() {
+    let request = make_request(&identity(Role::Party), &[]).unwrap();
+    let own = key_fingerprint(&request.key_pem).unwrap();
+    assert_eq!(own.len(), 64);
+    assert_eq!(read_request(&request.pem).unwrap().key_fingerprint, own);
+    assert_eq!(summarise(&sign(&ca(), &request.pem, false, validity(1)).unwrap()).unwrap().key_fingerprint, own);
+    let again = request_with_key(&identity(Role::Party), &[], &request.key_pem).unwrap();
+    assert_eq!(read_request(&again).unwrap().key_fingerprint, own);
+    // To revoke a certificate is not to revoke its renewal.
+    let serials = [&request.pem, &again].map(|csr| summarise(&sign(&ca(), csr, false, validity(1)).unwrap()).unwrap().serial);
+    assert!(serials[0] != serials[1] && serials[0].len() == 32, "{serials:?}");
+    assert_ne!(read_request(&make_request(&identity(Role::Party), &[]).unwrap().pem).unwrap().key_fingerprint, own);
+    assert_eq!(grouped("0123456789"), "0123 4567 89");
+    assert!(request_with_key(&identity(Role::Party), &[], "no key").is_err());
+    let hosts = ["c.example".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()];
+    let issued = issue(&ca(), &identity(Role::Coordinator), &hosts, validity(1)).unwrap();
+    assert_eq!(summarise(&issued.pem).unwrap().hosts, hosts);
+}
+
+#[test]
 fn only_role_and_name_are_copied_from_a_members_request() {
     // A party that asks for a host name, for serving and for being a CA gets none of it.
     let key = KeyPair::generate().unwrap();

@@ -58,6 +58,17 @@ impl IdentityDir {
         let certificate_pem = read(folder, CERTIFICATE)?;
         let key_pem = read_file(key_file)?;
         let ca_pem = read(folder, CA)?;
+        Self::assemble(folder, key_file, certificate_pem, key_pem, ca_pem)
+    }
+
+    /// Checks what is, or is to be, in the folder's files.
+    pub(super) fn assemble(
+        folder: &Path,
+        key_file: &Path,
+        certificate_pem: String,
+        key_pem: String,
+        ca_pem: String,
+    ) -> Result<Self, Fault> {
         let chain = certificates(folder, CERTIFICATE, &certificate_pem)?;
         let key = private_key(key_file, &key_pem)?;
         CertifiedKey::from_der(chain.clone(), key, &provider()).map_err(|e| {

@@ -10,6 +10,7 @@ mod expiry;
 mod explain;
 mod folder;
 mod probe;
+pub mod renew;
 mod sign;
 mod verifier;
 

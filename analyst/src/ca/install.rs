@@ -1,0 +1,53 @@
+//! `conclave ca install`: a certificate that came back, checked and put in place.
+
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use clap::Args;
+use conclave_proto::ca;
+use conclave_proto::error::Fault;
+use conclave_proto::tls::{days_until, renew};
+
+use super::{CERTIFICATE, KEY, in_file, input};
+use crate::files;
+use crate::output::say;
+
+/// Check a certificate that came back and put it into its identity folder, with the key that waits for it
+///
+/// Nothing is touched unless the certificate is for a key of the folder, for the same role and name, signed by the
+/// folder's CA and valid now. A running coordinator takes it up by itself.
+#[derive(Args)]
+pub(super) struct InstallArgs {
+    /// The certificate
+    #[arg(value_name = "CERTIFICATE.pem")]
+    pub(super) certificate: PathBuf,
+    /// The identity folder
+    #[arg(long, value_name = "DIR")]
+    pub(super) into: PathBuf,
+    /// The consortium's CA, for a folder that has none yet
+    #[arg(long, value_name = "CA.pem")]
+    pub(super) ca: Option<PathBuf>,
+}
+
+pub(super) fn install(args: &InstallArgs) -> Result<(), Fault> {
+    let pem = files::read(&args.certificate)?;
+    let named = ca::summarise(&pem).map_err(|e| in_file(&args.certificate, e))?.identity;
+    let named = named.ok_or_else(|| input(&format!("{} is a CA's certificate, no member's", args.certificate.display())))?;
+    let own = args.into.join(CERTIFICATE);
+    // The first certificate of a folder is held against its request's key alone: there is no name yet to compare.
+    let identity = match own.exists() {
+        true => ca::summarise(&files::read(&own)?).map_err(|e| in_file(&own, e))?.identity.unwrap_or(named),
+        false => named,
+    };
+    let ca_pem = args.ca.as_deref().map(files::read).transpose()?;
+    let now = SystemTime::now();
+    let done = renew::install(&args.into, &args.into.join(KEY), &identity, &pem, ca_pem.as_deref(), now)
+        .map_err(|e| in_file(&args.certificate, e))?;
+    say!(
+        "{}: the certificate of {identity} is in place{}, for {} days.",
+        args.into.display(),
+        if done.new_key { " with its new key" } else { "" },
+        days_until(done.ends, now)
+    );
+    Ok(())
+}

@@ -1,0 +1,75 @@
+//! `conclave ca show`.
+
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use clap::Args;
+use conclave_proto::ca::{self, CertificateSummary};
+use conclave_proto::error::Fault;
+use conclave_proto::identity::PeerIdentity;
+use conclave_proto::tls::{days_until, ends_soon};
+use serde_json::json;
+
+use super::{CA, CERTIFICATE, in_file};
+use crate::files;
+use crate::output::say;
+
+/// Show what a certificate or an identity folder says: role, name, validity, fingerprint
+#[derive(Args)]
+pub(super) struct ShowArgs {
+    /// A certificate (PEM), or a folder with certificate.pem or ca.pem
+    pub(super) path: PathBuf,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+pub(super) fn show(args: &ShowArgs) -> Result<(), Fault> {
+    let path = if args.path.is_dir() {
+        let own = args.path.join(CERTIFICATE);
+        if own.exists() { own } else { args.path.join(CA) }
+    } else {
+        args.path.clone()
+    };
+    let pem = files::read(&path)?;
+    let summary = ca::summarise(&pem).map_err(|e| in_file(&path, e))?;
+    let (end, now) = (ca::not_after(&pem)?, SystemTime::now());
+    let days = days_until(end, now);
+    let CertificateSummary { identity, subject, issuer, serial, valid, fingerprint, key_fingerprint, hosts } = summary;
+    let uri = identity.as_ref().map(PeerIdentity::uri);
+    if args.json {
+        say!(
+            "{}",
+            json!({
+                "identity": uri,
+                "subject": subject,
+                "issuer": issuer,
+                "serial": serial,
+                "not_before": valid.0,
+                "not_after": valid.1,
+                "days_left": days,
+                "hosts": hosts,
+                "fingerprint_sha256": fingerprint,
+                "key_fingerprint_sha256": key_fingerprint,
+            })
+        );
+        return Ok(());
+    }
+    say!("{}", path.display());
+    say!("  identity     {}", uri.as_deref().unwrap_or("none: the certificate of a CA"));
+    say!("  subject      {subject}");
+    say!("  issuer       {issuer}");
+    say!("  serial       {serial}");
+    let left = match days {
+        ..0 => "ended".to_owned(),
+        days if ends_soon(end, now) => format!("{days} days left: renew it"),
+        days => format!("{days} days left"),
+    };
+    say!("  valid        {} to {} ({left})", valid.0, valid.1);
+    if !hosts.is_empty() {
+        say!("  hosts        {}", hosts.join(", "));
+    }
+    say!("  SHA-256      {fingerprint}");
+    say!("  its key's    {}", ca::grouped(&key_fingerprint));
+    Ok(())
+}

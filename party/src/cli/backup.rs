@@ -1,0 +1,35 @@
+//! `conclave-party backup`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+
+use super::{Common, load, print, print_json};
+use crate::daemon::StartError;
+use crate::ledger::backup as copy;
+
+#[derive(Debug, Args)]
+pub(super) struct BackupArgs {
+    #[command(flatten)]
+    common: Common,
+    /// The copy's file, which must not be there yet; the decisions go beside it.
+    #[arg(long, value_name = "FILE")]
+    to: PathBuf,
+}
+
+pub(super) fn backup(args: &BackupArgs) -> Result<(), StartError> {
+    let config = load(&args.common)?;
+    let done = copy(&config.keeping(), &args.to)?;
+    if args.common.json {
+        return print_json(&json!({ "file": args.to, "decisions": done.decisions, "entries": done.entries, "head": done.head }));
+    }
+    print(&format!(
+        "{}: {} entries, each verified, up to {}\nKeep it away from this machine. What it lacks is spent all the same: put back, it is locked \
+         until you unlock it with a reason. The key folder {} is not in it.",
+        args.to.display(),
+        done.entries,
+        done.head,
+        config.identity.display()
+    ))
+}

@@ -1,0 +1,98 @@
+//! `conclave-party renew` and `install`: a new certificate without a restart.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use clap::Args;
+use conclave_proto::ca;
+use conclave_proto::identity::{PeerIdentity, Role};
+use conclave_proto::tls::{days_until, renew};
+use serde_json::json;
+
+use super::{Common, load, print, print_json};
+use crate::daemon::StartError;
+
+#[derive(Debug, Args)]
+pub(super) struct RenewArgs {
+    #[command(flatten)]
+    common: Common,
+    /// Ask with a new key, which waits beside the one in use until `install` puts its certificate in.
+    #[arg(long)]
+    new_key: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct InstallArgs {
+    /// The certificate that came back.
+    #[arg(value_name = "CERTIFICATE.pem")]
+    certificate: PathBuf,
+    /// The consortium's CA, as it came with the first certificate.
+    #[arg(long, value_name = "CA.pem")]
+    ca: Option<PathBuf>,
+    #[command(flatten)]
+    common: Common,
+}
+
+pub(super) fn renew(args: &RenewArgs) -> Result<(), StartError> {
+    let config = load(&args.common)?;
+    if !config.key.exists() {
+        return Err(StartError::Input(format!(
+            "{}: there is no key to renew; `conclave-party init` makes one",
+            config.key.display()
+        )));
+    }
+    let identity = PeerIdentity::new(Role::Party, &config.name)?;
+    let path = renew::request(&config.identity, &config.key, &identity, &[], args.new_key)?;
+    let fingerprint = ca::read_request(&read(&path)?)?.key_fingerprint;
+    if args.common.json {
+        return print_json(&json!({ "request": path, "fingerprint_sha256": fingerprint, "new_key": args.new_key }));
+    }
+    let key = match args.new_key {
+        true => format!(" for a new key, which waits as {}", renew::next_key(&config.key).display()),
+        false => String::new(),
+    };
+    print(&format!(
+        "{}: signing request made{key}\nfingerprint of its key: {}\n\nNext: send the request to whoever keeps the consortium's CA and tell \
+         them the fingerprint by telephone. Put in what comes back:\n    conclave-party install certificate.pem --config {}\nThe party may \
+         go on running all the while.",
+        path.display(),
+        ca::grouped(&fingerprint),
+        args.common.config.display()
+    ))
+}
+
+pub(super) fn install(args: &InstallArgs) -> Result<(), StartError> {
+    let config = load(&args.common)?;
+    let identity = PeerIdentity::new(Role::Party, &config.name)?;
+    let certificate = read(&args.certificate)?;
+    let ca_pem = args.ca.as_deref().map(read).transpose()?;
+    let now = SystemTime::now();
+    let done = renew::install(&config.identity, &config.key, &identity, &certificate, ca_pem.as_deref(), now)
+        .map_err(|fault| StartError::Input(format!("{}: {fault}", args.certificate.display())))?;
+    let days = days_until(done.ends, now);
+    if args.common.json {
+        return print_json(
+            &json!({ "identity": config.identity, "days_left": days, "new_key": done.new_key, "new_ca": done.new_ca }),
+        );
+    }
+    print(&format!(
+        "{}: the certificate of {identity} is in place{}, for {days} days",
+        config.identity.display(),
+        if done.new_key { " with its new key" } else { "" }
+    ))?;
+    if done.new_ca {
+        let fingerprint = ca::fingerprint(ca_pem.as_deref().unwrap_or_default())?;
+        print(&format!("the consortium's CA is now that with the fingerprint {}", ca::grouped(&fingerprint)))?;
+    }
+    match crate::presence::running(&config.ledger) {
+        Some(_) => print("The running party takes it up by itself."),
+        None => print(&format!(
+            "\nNext:\n    conclave-party doctor --config {0}\n    conclave-party run --config {0}",
+            args.common.config.display()
+        )),
+    }
+}
+
+fn read(path: &Path) -> Result<String, StartError> {
+    std::fs::read_to_string(path).map_err(|e| StartError::Input(format!("{}: {e}", path.display())))
+}
