@@ -107,17 +107,19 @@ start = { intercept = 0.0, age = 0.0, bmi = 0.0 }
 epsilon = 3.0
 delta = 1e-6
 "#;
-    let id = cluster.submit_only(job);
-    let end = Instant::now() + PATIENCE;
-    while !shell(&format!("conclave-party approve {id} --yes --config hospital-d/party.toml"))
-        .output()
-        .expect("sh")
-        .status
-        .success()
-    {
-        assert!(Instant::now() < end, "hospital-d was never asked: {}", cluster.status(&id));
-        std::thread::sleep(Duration::from_millis(100));
-    }
+    let until = |command: &str| {
+        let end = Instant::now() + PATIENCE;
+        while !shell(command).stdout(Stdio::null()).stderr(Stdio::null()).status().expect("sh").success() {
+            assert!(Instant::now() < end, "in vain: {command}");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    };
+    // The party knows that it is welcome a moment before the coordinator has entered that it came.
+    let file = cluster.write_job(job);
+    until(&format!("conclave submit {file} --coordinator {} --identity alice --json > submitted.json", cluster.url));
+    let submitted = json(&fs::read_to_string(cluster.path("submitted.json")).expect("a submission"));
+    let id = submitted["job"].as_str().expect("a job id").to_owned();
+    until(&format!("conclave-party approve {id} --yes --config hospital-d/party.toml"));
     cluster.wait_status(&id, PATIENCE, "the end", |status| status["state"] == "finished");
     let summary = json(&cluster.must(&["summary", &id, "--json"]));
     let parties: Vec<&str> = summary["parties"].as_array().expect("parties").iter().filter_map(|p| p["name"].as_str()).collect();
