@@ -78,8 +78,10 @@ fn a_fourth_party_joins_in_five_commands_and_takes_part() {
         assert!(output.status.success(), "{command}: {told}");
     }
     // What the owner read out is what the keeper saw.
-    let fingerprints: Vec<&str> =
-        told.lines().filter_map(|l| l.to_lowercase().starts_with("fingerprint of its key: ").then(|| &l[24..])).collect();
+    let fingerprints: Vec<&str> = told
+        .lines()
+        .filter_map(|line| line.strip_prefix("Fingerprint of its key: ").or(line.strip_prefix("fingerprint of its key: ")))
+        .collect();
     assert!(fingerprints.len() == 2 && fingerprints[0] == fingerprints[1] && fingerprints[0].len() == 79, "{told}");
     let _running = Stopped(shell(&format!("exec {daemon}")).stderr(Stdio::null()).spawn().expect("sh"));
 
