@@ -273,7 +273,8 @@ impl Sampler {
             plan,
             family,
             clip_watch: ClipWatch::new(spec, holdings, space_dimension, budget)?,
-            centred: holdings.iter().filter(|h| is_centred(h.unit())).filter_map(Holding::records).sum(),
+            // Counts are other people's word: no sum of them may panic.
+            centred: holdings.iter().filter(|h| is_centred(h.unit())).filter_map(Holding::records).fold(0, u64::saturating_add),
             chains: Vec::new(),
             frame: Frame::default(),
             phase: Phase::Locate,

@@ -94,4 +94,12 @@ mod tests {
         // Neither has moved it on.
         assert_eq!(again.replay(0, &releases).unwrap(), asked);
     }
+
+    #[test]
+    fn counts_that_nobody_can_hold_are_no_panic() {
+        let job = sampler().spec;
+        let mut wild = Sampler::new(&job, &[u64::MAX, u64::MAX]).unwrap();
+        let asked = wild.next_round().unwrap().unwrap();
+        assert!(wild.replay(0, &vec![vec![i64::MAX; asked.queries.len()]; 2]).is_ok());
+    }
 }
