@@ -33,6 +33,35 @@ fn the_sample_configurations_are_valid() {
 }
 
 #[test]
+fn the_configurations_of_containers_are_valid() {
+    let deploy = Path::new(ROOT).join("deploy");
+    let read = |file: &str| fs::read_to_string(deploy.join(file)).unwrap_or_else(|e| panic!("{file}: {e}"));
+    let job = JobSpec::parse(&read("compose/job.toml")).expect("a valid job");
+    Config::load(&deploy.join("compose/coordinator.toml")).expect("a valid coordinator");
+    for party in ["a", "b", "c"] {
+        let config = PartyConfig::load(&deploy.join("compose").join(party).join("party.toml")).expect("a valid party");
+        assert!(job.parties.contains(&config.name), "{}", config.name);
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let embedded = |manifest: &str, name: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, text_block(&read(manifest), name)).expect("a file");
+        path
+    };
+    let config = Config::load(&embedded("kubernetes/coordinator.yaml", "coordinator.toml")).expect("a valid coordinator");
+    assert_eq!(config.identity, Path::new("/identity"));
+    let config = PartyConfig::load(&embedded("kubernetes/party-init.yaml", "party.toml")).expect("a valid party");
+    assert_eq!(config.ledger, Path::new("/state/ledger.sqlite"));
+}
+
+/// What stands under `name: |` in a manifest, without its indentation.
+fn text_block(manifest: &str, name: &str) -> String {
+    let rest = manifest.split(&format!("  {name}: |\n")).nth(1).unwrap_or_else(|| panic!("no {name} in the manifest"));
+    let lines = rest.lines().take_while(|line| line.is_empty() || line.starts_with("    "));
+    lines.map(|line| format!("{}\n", line.trim_start())).collect()
+}
+
+#[test]
 fn the_readme_names_the_commands_that_ci_runs() {
     let commands = block("## Try it");
     assert!(commands.contains("cargo run --release --bin conclave -- demo"));
