@@ -2,8 +2,9 @@
 """sbom.py OUT [TARGET]: the software bill of materials of a release, as CycloneDX 1.6 JSON.
 
 Names every package of Cargo.lock, with its licence and the checksum that Cargo.lock pins. `required` are those that the released
-programs for TARGET (this machine's, unless named) are built from; `excluded` those of tests and of other platforms. Needs cargo, and
-cyclonedx-python-lib[json-validation] of PyPI. The same Cargo.lock gives the same bytes where SOURCE_DATE_EPOCH is set.
+programs for TARGET (this machine's, unless named) are built from; `excluded` those of tests, other platforms and features that
+a release leaves out. Needs cargo, and cyclonedx-python-lib[json-validation] of PyPI. The same Cargo.lock gives the same
+bytes where SOURCE_DATE_EPOCH is set.
 """
 import datetime
 import hashlib
@@ -78,7 +79,7 @@ def main(out, target):
         lock = file.read()
     locked = tomllib.loads(lock.decode())["package"]
     checksums = {(p["name"], p["version"]): p.get("checksum") for p in locked}
-    whole, needed = metadata(), required(target)
+    whole, needed = metadata("--all-features"), required(target)
     components = {p["id"]: component(p, checksums, needed) for p in whole["packages"]}
     bom = Bom(components=components.values())
     bom.serial_number = uuid.UUID(hashlib.sha256(lock + target.encode()).hexdigest()[:32], version=4)
