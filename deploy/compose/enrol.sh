@@ -6,7 +6,7 @@ if [ ! -e /ca/ca-key.pem ]; then $conclave ca init --name "Compose demo" --out /
 cd /members
 [ -e coordinator/request.pem ] || $conclave ca request coordinator main --host coordinator --out coordinator
 [ -e analyst/request.pem ] || $conclave ca request analyst alice --out analyst
-[ -e coordinator/certificate.pem ] || $conclave ca sign coordinator/request.pem --ca /ca --coordinator
+[ -e coordinator/certificate.pem ] || $conclave ca sign coordinator/request.pem --ca /ca --coordinator --yes
 for member in analyst a b c; do
-  [ -e $member/certificate.pem ] || $conclave ca sign $member/request.pem --ca /ca
+  [ -e $member/certificate.pem ] || $conclave ca sign $member/request.pem --ca /ca --yes
 done
