@@ -33,7 +33,7 @@ impl Sender {
 ///
 /// # Errors
 /// A sentence that names the key.
-pub(crate) fn layer<S>(endpoint: &str, daemon: &Daemon<'_>) -> Result<(impl Layer<S> + Send + Sync, Sender), String>
+pub(crate) fn layer<S>(endpoint: &str, daemon: &Daemon<'_>) -> Result<(impl Layer<S> + use<S>, Sender), String>
 where
     S: tracing::Subscriber + for<'a> LookupSpan<'a>,
 {
@@ -48,6 +48,7 @@ where
         .with_location(false)
         .with_threads(false)
         .with_tracked_inactivity(false)
+        .with_target(false)
         .with_filter(Targets::new().with_target(crate::EXPORTED, Level::INFO));
     Ok((layer, Sender(provider)))
 }

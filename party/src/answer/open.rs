@@ -83,7 +83,7 @@ impl Answerer {
         }
         if !known {
             // Public constants first, from made-up records; then the real ones are read.
-            let delay = self.delay_of_job(&spec)?;
+            let delay = self.delay_of_job(&request.job, &spec)?;
             self.noise.keep(self.jobs.values().map(|job| job.spec.privacy.noise).chain([spec.privacy.noise]));
             self.reading = delay.map(|delay| (Instant::now(), delay.open));
             let data = bind(&self.shard, &spec).map_err(|e| invalid(format!("the party {e}")))?;
@@ -131,7 +131,7 @@ impl Answerer {
     }
 
     /// The delay of a job's replies: the owner's, or measured.
-    fn delay_of_job(&self, spec: &JobSpec) -> Result<Option<JobDelay>, Fault> {
+    fn delay_of_job(&self, job: &str, spec: &JobSpec) -> Result<Option<JobDelay>, Fault> {
         if self.policy.reply_delay == ReplyDelay::Off {
             return Ok(None);
         }
@@ -143,13 +143,14 @@ impl Answerer {
         let rehearsal = Rehearsal { spec, unit: self.budget.unit, units: self.shard.units() };
         let folder = self.ledger.path().parent().unwrap_or(Path::new("."));
         let measured = measure(&rehearsal, folder).map_err(|why| {
-            tracing::error!("the reply delay can't be measured: {why}");
+            tracing::error!(%job, "the reply delay can't be measured: {why}");
             Fault::new(ErrorCode::Internal, "the party can't measure its reply delay; its owner's log says why")
         })?;
         let delay = match self.policy.reply_delay {
             ReplyDelay::Fixed(answer) => {
                 if measured.answer > answer {
                     tracing::warn!(
+                        %job,
                         "reply_delay_ms is {} and answers on made-up records call for {}: some replies will leave at a later \
                          multiple",
                         millis(answer),
@@ -161,6 +162,7 @@ impl Answerer {
             _ => measured,
         };
         tracing::info!(
+            %job,
             "replies leave {} ms after their service begins, or that times the length of a message over {} chains; the job \
              is opened in {} ms",
             millis(delay.answer),
