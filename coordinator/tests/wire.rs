@@ -9,7 +9,6 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use conclave_coordinator::{Config, Coordinator, RunError};
-use conclave_proto::PROTOCOL;
 use conclave_proto::ca::KeyedPem;
 use conclave_proto::error::{ErrorCode, from_status};
 use conclave_proto::identity::Role;
@@ -19,6 +18,7 @@ use conclave_proto::v1::coordinator_frame::Body as Heard;
 use conclave_proto::v1::jobs_client::JobsClient;
 use conclave_proto::v1::link_client::LinkClient;
 use conclave_proto::v1::party_frame::Body;
+use conclave_proto::{OLDEST_PROTOCOL, PROTOCOL};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_stream::wrappers::UnboundedReceiverStream;
@@ -81,7 +81,12 @@ impl Consortium {
     }
 
     async fn party(&self, name: &'static str) -> Party {
-        Party::attach(LinkClient::new(self.dial(Role::Party, name).await), PROTOCOL).await
+        // As a party of before ranges were said.
+        self.party_of(name, v1::Hello { protocol: PROTOCOL, software: "test party 1.0".to_owned(), oldest: 0 }).await
+    }
+
+    async fn party_of(&self, name: &'static str, hello: v1::Hello) -> Party {
+        Party::attach(LinkClient::new(self.dial(Role::Party, name).await), hello).await
     }
 
     async fn stop(mut self) {
@@ -96,9 +101,8 @@ struct Party {
 }
 
 impl Party {
-    async fn attach(mut link: LinkClient<Channel>, protocol: u32) -> Self {
+    async fn attach(mut link: LinkClient<Channel>, hello: v1::Hello) -> Self {
         let (out, frames) = mpsc::unbounded_channel();
-        let hello = v1::Hello { protocol, software: "test party".to_owned() };
         out.send(v1::PartyFrame { body: Some(Body::Hello(hello)) }).unwrap();
         let heard = link.attach(UnboundedReceiverStream::new(frames)).await.unwrap().into_inner();
         Self { out, heard }
@@ -233,13 +237,29 @@ async fn roles_come_from_certificates() {
 }
 
 #[tokio::test]
-async fn another_protocol_is_refused_with_a_sentence() {
+async fn a_party_is_welcomed_with_the_newest_protocol_that_both_speak_or_told_which_side_to_upgrade() {
     let consortium = Consortium::start().await;
-    let link = LinkClient::new(consortium.dial(Role::Party, "a").await);
-    let mut party = Party::attach(link, PROTOCOL + 1).await;
-    let fault = from_status(&party.next().await.unwrap_err());
-    assert_eq!(fault.party.as_deref(), Some("a"));
-    assert!(fault.message.contains("upgrade the older"), "{fault}");
+    let hello = |oldest, protocol| v1::Hello { protocol, software: "conclave-party 9.0.0".to_owned(), oldest };
+    for (oldest, newest) in [(0, PROTOCOL), (PROTOCOL, PROTOCOL), (PROTOCOL, PROTOCOL + 5)] {
+        let mut party = consortium.party_of("a", hello(oldest, newest)).await;
+        match party.next().await.unwrap() {
+            Heard::Welcome(welcome) => assert_eq!(welcome.protocol, PROTOCOL, "{oldest} to {newest}"),
+            other => panic!("{other:?}"),
+        }
+    }
+    let too_new = format!("upgrade the coordinator's conclave-coordinator to a version that speaks protocol {}", PROTOCOL + 1);
+    let too_old = format!("upgrade the party's conclave-party to a version that speaks protocol {OLDEST_PROTOCOL}");
+    for ((oldest, newest), said) in [
+        ((PROTOCOL + 1, PROTOCOL + 2), &*too_new),
+        ((0, OLDEST_PROTOCOL - 1), &*too_old),
+        ((PROTOCOL + 3, PROTOCOL + 2), "which is no range"),
+    ] {
+        let mut party = consortium.party_of("a", hello(oldest, newest)).await;
+        let fault = from_status(&party.next().await.unwrap_err());
+        // The code on which a party waits long before it tries again.
+        assert_eq!((fault.code, fault.party.as_deref()), (ErrorCode::InvalidInput, Some("a")));
+        assert!(fault.message.contains(said), "{fault}");
+    }
     consortium.stop().await;
 }
 

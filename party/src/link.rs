@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use conclave_proto::PROTOCOL;
 use conclave_proto::convert::MAX_PROPOSALS;
 use conclave_proto::error::{ErrorCode, Fault, from_status};
 use conclave_proto::identity::Role;
@@ -11,6 +10,7 @@ use conclave_proto::revoked::{RevokedFile, RevokedList};
 use conclave_proto::tls::{self, IdentityDir};
 use conclave_proto::v1::link_client::LinkClient;
 use conclave_proto::v1::{self, coordinator_frame, party_frame::Body};
+use conclave_proto::version::{End, Spoken, agree};
 use rand::RngExt;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, sleep_until, timeout};
@@ -156,8 +156,9 @@ impl Link {
         let identity = load_identity(&self.identity, &self.key, &self.party)?;
         let revoked = self.revoked()?;
         let channel = tls::connect_unless_revoked(&self.coordinator, &identity, revoked.clone()).await?;
-        let hello = v1::Hello { protocol: PROTOCOL, software: SOFTWARE.into() };
-        outbox.try_send(frame(Body::Hello(hello))).map_err(|_| lost("the connection broke at once".into()))?;
+        outbox
+            .try_send(frame(Body::Hello(Spoken::HERE.hello(SOFTWARE))))
+            .map_err(|_| lost("the connection broke at once".into()))?;
         let mut client = LinkClient::new(channel).max_decoding_message_size(MAX_FRAME);
         let attach = async { client.attach(ReceiverStream::new(frames)).await };
         match timeout(HEARTBEAT, attach).await {
@@ -189,17 +190,12 @@ impl Link {
     ) -> Result<Result<(), Fault>, Gone> {
         use coordinator_frame::Body;
         match frame.body {
-            Some(Body::Welcome(welcome)) if welcome.protocol != PROTOCOL => {
-                return Ok(Err(Fault::new(
-                    ErrorCode::Policy,
-                    format!(
-                        "the coordinator ({}) speaks protocol {} and this party {PROTOCOL}; bring both to one version",
-                        clip(&welcome.software, 60),
-                        welcome.protocol
-                    ),
-                )));
-            }
             Some(Body::Welcome(welcome)) => {
+                // A coordinator welcomes with a protocol that both speak; one that doesn't is heard as one that speaks no other.
+                let coordinator = End { software: &welcome.software, speaks: Spoken::only(welcome.protocol) };
+                if let Err(fault) = agree(coordinator, End { software: SOFTWARE, speaks: Spoken::HERE }) {
+                    return Ok(Err(fault));
+                }
                 // Before any job: the ledger may have to be locked.
                 self.desk.show_head(welcome.head).await?;
                 if !*attached {

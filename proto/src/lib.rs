@@ -7,6 +7,7 @@
 //! - [`submission`]: a job as its analyst signed it.
 //! - [`revoked`]: certificates that a member takes for none.
 //! - [`array_name`]: a parameter's folder in a store of draws.
+//! - [`version`]: which protocol two ends speak with each other.
 //! - [`tls`]: mutual TLS for both ends of a connection.
 //! - [`ca`]: the consortium's small certificate authority, as pure functions from PEM to PEM.
 #![forbid(unsafe_code)]
@@ -19,6 +20,7 @@ pub mod identity;
 pub mod revoked;
 pub mod submission;
 pub mod tls;
+pub mod version;
 
 /// Generated messages, clients and servers of the package `conclave.v1`.
 pub mod v1 {
@@ -29,8 +31,10 @@ pub mod v1 {
 /// The encoded file descriptor set of [`v1`], for gRPC reflection.
 pub const FILE_DESCRIPTOR_SET: &[u8] = tonic::include_file_descriptor_set!("conclave_descriptor");
 
-/// The protocol version that both ends state in their first frame. Ends that differ part at once.
+/// The newest protocol that this software speaks. A frame or field that the other end has to understand raises it.
 pub const PROTOCOL: u32 = 1;
+/// The oldest protocol that it still speaks.
+pub const OLDEST_PROTOCOL: u32 = 1;
 
 /// Name under which a coordinator's gRPC health service says that it speaks a version of the protocol, so that a member can ask before it
 /// attaches.

@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use conclave_proto::convert::{answer_from_wire, opened_from_wire};
+use conclave_proto::error;
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::identity::{self, Role};
 use conclave_proto::v1::coordinator_frame::Body;
 use conclave_proto::v1::link_server::Link;
 use conclave_proto::v1::party_frame::Body as Said;
 use conclave_proto::v1::{Heartbeat, Hello, JobLog, JobRequest, PartyFrame, Welcome};
-use conclave_proto::{PROTOCOL, error};
+use conclave_proto::version::{End, Spoken, agree};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_stream::wrappers::{ReceiverStream, UnboundedReceiverStream};
@@ -89,8 +90,8 @@ struct Session {
 
 impl Session {
     async fn run(mut self) {
-        let hello = match self.hello().await {
-            Ok(hello) => Hello { software: clip(&hello.software), ..hello },
+        let (hello, protocol) = match self.hello().await {
+            Ok(agreed) => agreed,
             Err(fault) => {
                 tracing::warn!(party = self.party, reason = %fault, "stream refused");
                 self.outbox.refuse(&fault);
@@ -99,14 +100,14 @@ impl Session {
         };
         self.surroundings.store.seen(&self.party, &hello.software, now_ms());
         self.outbox.send(Body::Welcome(Welcome {
-            protocol: PROTOCOL,
+            protocol,
             software: SOFTWARE.to_owned(),
             head: self.surroundings.hub.head(&self.party),
         }));
         let hub = Arc::clone(&self.surroundings.hub);
         let mut place = hub.attach(&self.party, self.outbox.clone());
         let _traced = tracing::info_span!(target: conclave_ops::EXPORTED, "attached", party = %self.party);
-        tracing::info!(party = self.party, software = hello.software, "attached");
+        tracing::info!(party = self.party, software = hello.software, protocol, "attached");
         if place.replaced_another {
             tracing::warn!(party = self.party, "attached a second time: the newer stream takes the older one's place");
         }
@@ -122,7 +123,8 @@ impl Session {
         tracing::info!(party = self.party, why, "detached");
     }
 
-    async fn hello(&mut self) -> Result<Hello, Fault> {
+    /// A party's hello, and the protocol to speak with it.
+    async fn hello(&mut self) -> Result<(Hello, u32), Fault> {
         let at_party = |code, message: String| Fault::new(code, message).at_party(self.party.clone());
         let first = tokio::time::timeout(HELLO, self.incoming.message()).await;
         let frame = match first {
@@ -132,15 +134,14 @@ impl Session {
             Err(_) => return Err(at_party(ErrorCode::Unreachable, format!("no hello within {} s", HELLO.as_secs()))),
         };
         match frame.body {
-            Some(Said::Hello(hello)) if hello.protocol == PROTOCOL => Ok(hello),
-            Some(Said::Hello(hello)) => Err(at_party(
-                ErrorCode::InvalidInput,
-                format!(
-                    "this coordinator ({SOFTWARE}) speaks protocol {PROTOCOL} and the party ({}) speaks {}: upgrade the \
-                     older of the two",
-                    hello.software, hello.protocol
-                ),
-            )),
+            Some(Said::Hello(hello)) => {
+                let hello = Hello { software: clip(&hello.software), ..hello };
+                let here = End { software: SOFTWARE, speaks: Spoken::HERE };
+                Spoken::of_hello(&hello)
+                    .and_then(|speaks| agree(here, End { software: &hello.software, speaks }))
+                    .map(|protocol| (hello, protocol))
+                    .map_err(|fault| fault.at_party(self.party.clone()))
+            }
             _ => Err(at_party(ErrorCode::InvalidInput, "the first frame of a stream must be a hello".to_owned())),
         }
     }

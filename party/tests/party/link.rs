@@ -6,11 +6,13 @@ use std::time::Duration;
 use conclave_party::{PartyConfig, StartError, init_ledger, run_with};
 use conclave_proto::identity::Role;
 use conclave_proto::v1::{self, coordinator_frame, party_frame};
+use conclave_proto::{OLDEST_PROTOCOL, PROTOCOL};
 use sha2::{Digest, Sha256};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
+use tonic::Status;
 
 use crate::town::{PATIENCE, SPEC, Session, Town, next, query};
 
@@ -89,6 +91,46 @@ async fn a_party_attaches_answers_and_comes_back() {
     drop(session);
     assert!(timeout(PATIENCE, party).await.unwrap().unwrap().is_ok());
     server.abort();
+}
+
+/// Where retrying mends nothing, a party waits long; a link that merely broke is dialled again at once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_coordinator_with_no_protocol_in_common_is_not_dialled_again_soon() {
+    use conclave_proto::error::{ErrorCode, Fault};
+    let welcome = |protocol| {
+        let welcome = v1::Welcome { protocol, software: "conclave-coordinator 9".into(), head: Vec::new() };
+        Ok(v1::CoordinatorFrame { body: Some(coordinator_frame::Body::Welcome(welcome)) })
+    };
+    let refused = Fault::new(
+        ErrorCode::InvalidInput,
+        "the coordinator speaks protocols 2 to 3 and the party protocol 1: upgrade the party's",
+    );
+    for (said, returns) in [
+        (welcome(PROTOCOL + 1), false),
+        (welcome(0), false),
+        (Err(refused.into()), false),
+        (Err(Status::unavailable("later")), true),
+    ] {
+        let town = Town::new();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let config = town.config(listener.local_addr().unwrap().port());
+        init_ledger(&config).unwrap();
+        let (mut sessions, server) = town.door(listener).await;
+        let (stop, party) = start(config, &town.path("ready"));
+        let mut session = next(&mut sessions).await;
+        match session.receive().await {
+            party_frame::Body::Hello(hello) => assert_eq!((hello.oldest, hello.protocol), (OLDEST_PROTOCOL, PROTOCOL)),
+            other => panic!("{other:?}"),
+        }
+        session.to.send(said.clone()).await.unwrap();
+        let again = timeout(Duration::from_secs(2), sessions.recv()).await;
+        assert_eq!(again.is_ok(), returns, "{said:?}");
+        assert!(!town.path("ready").exists(), "{said:?}");
+        stop.send(()).unwrap();
+        drop((session, again));
+        assert!(timeout(PATIENCE, party).await.unwrap().unwrap().is_ok());
+        server.abort();
+    }
 }
 
 #[tokio::test]

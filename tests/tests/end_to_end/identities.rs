@@ -103,7 +103,7 @@ fn the_coordinator_itself_refuses_the_wrong_role() {
         connect(&cluster.url, &IdentityDir::load(&cluster.path(folder)).expect("an identity")).await.expect("a connection")
     };
     let (attach, submit): (Fault, Fault) = runtime.block_on(async {
-        let hello = v1::Hello { protocol: conclave_proto::PROTOCOL, software: "changed".to_owned() };
+        let hello = v1::Hello { protocol: conclave_proto::PROTOCOL, software: "changed".to_owned(), oldest: 0 };
         let frame = v1::PartyFrame { body: Some(v1::party_frame::Body::Hello(hello)) };
         let attach = LinkClient::new(dial("alice").await).attach(tokio_stream::iter([frame])).await.err();
         let submit =
