@@ -198,6 +198,7 @@ pub async fn run_with(
         presence,
         party: config.name,
         coordinator: config.coordinator,
+        proxy: config.proxy,
         identity: config.identity,
         key: config.key,
         revoked: config.revoked.as_deref().map(RevokedFile::at),

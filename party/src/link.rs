@@ -7,7 +7,7 @@ use conclave_proto::convert::MAX_PROPOSALS;
 use conclave_proto::error::{ErrorCode, Fault, from_status};
 use conclave_proto::identity::Role;
 use conclave_proto::revoked::{RevokedFile, RevokedList};
-use conclave_proto::tls::{self, IdentityDir};
+use conclave_proto::tls::{self, IdentityDir, ProxySettings};
 use conclave_proto::v1::link_client::LinkClient;
 use conclave_proto::v1::{self, coordinator_frame, party_frame::Body};
 use conclave_proto::version::{End, Spoken, agree};
@@ -43,6 +43,7 @@ const SOFTWARE: &str = concat!("conclave-party ", env!("CARGO_PKG_VERSION"));
 pub(crate) struct Link {
     pub(crate) party: String,
     pub(crate) coordinator: String,
+    pub(crate) proxy: ProxySettings,
     pub(crate) identity: PathBuf,
     pub(crate) key: PathBuf,
     /// Certificates that count for nothing, a coordinator's among them.
@@ -155,7 +156,7 @@ impl Link {
         // Read again at every attempt: a renewed certificate needs no restart.
         let identity = load_identity(&self.identity, &self.key, &self.party)?;
         let revoked = self.revoked()?;
-        let channel = tls::connect_unless_revoked(&self.coordinator, &identity, revoked.clone()).await?;
+        let channel = tls::connect_through(&self.coordinator, &identity, &self.proxy, revoked.clone()).await?;
         outbox
             .try_send(frame(Body::Hello(Spoken::HERE.hello(SOFTWARE))))
             .map_err(|_| lost("the connection broke at once".into()))?;

@@ -14,6 +14,8 @@ use conclave_common::accounting::{Budget, PrivacyUnit};
 use conclave_common::job::keys;
 use conclave_ops::Settings;
 
+use conclave_proto::tls::ProxySettings;
+
 use crate::ledger::Durability;
 
 /// One party's configuration, with absolute or caller-relative paths.
@@ -23,6 +25,8 @@ pub struct PartyConfig {
     pub name: String,
     /// The coordinator's address, `https://host[:port]`.
     pub coordinator: String,
+    /// How the coordinator is reached: directly or through a proxy.
+    pub proxy: ProxySettings,
     /// Folder with `certificate.pem`, `ca.pem` and, unless `key` says otherwise, `key.pem`.
     pub identity: PathBuf,
     /// The private key; in the identity folder unless the file says otherwise.

@@ -7,6 +7,7 @@ use conclave_common::accounting::{Adjacency, Budget, MAX_RECORDS_PER_PERSON, Pri
 use conclave_common::job::keys::{Keys, nearest};
 use conclave_ops::Settings;
 use conclave_proto::identity::valid_name;
+use conclave_proto::tls::{ProxyChoice, ProxySettings};
 use serde::Deserialize;
 
 use super::keeping::{HEAD_FILE, KEY_FILE};
@@ -16,6 +17,8 @@ use crate::ledger::{Durability, RESERVE_BLOCK};
 pub(super) const KEYS: Keys = Keys::Table(&[
     ("name", Keys::Any),
     ("coordinator", Keys::Any),
+    ("proxy", Keys::Any),
+    ("ca_bundle", Keys::Any),
     ("identity", Keys::Any),
     ("key", Keys::Any),
     ("revoked", Keys::Any),
@@ -78,6 +81,8 @@ const MODELS: [&str; 12] = [
 pub(super) struct Config {
     name: String,
     coordinator: String,
+    proxy: Option<String>,
+    ca_bundle: Option<String>,
     identity: String,
     key: Option<String>,
     revoked: Option<String>,
@@ -140,6 +145,14 @@ impl Config {
         }
     }
 
+    fn proxy(&self, folder: &Path) -> Result<ProxySettings, String> {
+        let choice = self.proxy.as_deref().map(|text| ProxyChoice::parse(text, "`proxy` in party.toml"));
+        Ok(ProxySettings {
+            choice: choice.transpose().map_err(|fault| fault.message)?.unwrap_or_default(),
+            ca_bundle: self.ca_bundle.as_ref().map(|file| folder.join(file)),
+        })
+    }
+
     pub(super) fn check(self, folder: &Path) -> Result<PartyConfig, String> {
         if !valid_name(&self.name) {
             return Err(format!("`name` is {:?}: a party's name is 1 to 63 of a-z, 0-9 and -, as in its certificate", self.name));
@@ -147,7 +160,7 @@ impl Config {
         if !self.coordinator.starts_with("https://") || self.coordinator.len() <= "https://".len() {
             return Err(format!("`coordinator` is {:?}: write it as https://host or https://host:port", self.coordinator));
         }
-        let durability = self.durability()?;
+        let (durability, proxy) = (self.durability()?, self.proxy(folder)?);
         let ops = Settings::parse(self.log.as_deref(), self.metrics.as_deref(), self.otlp.as_deref())?;
         let budget = Budget::new(self.budget.epsilon, self.budget.delta).map_err(|e| format!("[budget]: {e}"))?;
         let (data, policy) = (self.data.check(folder)?, self.policy.check()?);
@@ -164,6 +177,7 @@ impl Config {
         Ok(PartyConfig {
             name: self.name,
             coordinator: self.coordinator,
+            proxy,
             head_file: folder.join(self.head_file.unwrap_or_else(|| format!("{}/{HEAD_FILE}", self.identity))),
             key: folder.join(self.key.unwrap_or_else(|| format!("{}/{KEY_FILE}", self.identity))),
             identity: folder.join(self.identity),

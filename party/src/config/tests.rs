@@ -48,6 +48,17 @@ fn reads_a_whole_file_and_places_paths() {
 }
 
 #[test]
+fn the_way_to_the_coordinator() {
+    let with = |lines: &str| parse(&format!("{lines}\n{GOOD}")).map(|c| (format!("{:?}", c.proxy.choice), c.proxy.ca_bundle));
+    assert_eq!(with("").unwrap(), ("Environment".into(), None));
+    assert_eq!(with("proxy = \"off\"").unwrap().0, "Off");
+    let (proxy, bundle) = with("proxy = \"https://user:hunter2@proxy:3128\"\nca_bundle = \"proxy.pem\"").unwrap();
+    assert_eq!((proxy.as_str(), bundle), ("Given(Proxy(https://proxy:3128))", Some("/etc/conclave/proxy.pem".into())));
+    let refused = with("proxy = \"socks5://user:hunter2@proxy:1080\"").unwrap_err();
+    assert!(refused.starts_with("`proxy` in party.toml names a SOCKS proxy") && !refused.contains("hunter2"), "{refused}");
+}
+
+#[test]
 fn unknown_keys_name_the_nearest() {
     let e = refusal("min_noise_sd", "min_nois_sd");
     assert!(e.contains("policy.min_nois_sd") && e.contains("`min_noise_sd`"), "{e}");

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use conclave_proto::PROTOCOL;
 use conclave_proto::error::{ErrorCode, Fault, from_status};
 use conclave_proto::revoked::{RevokedFile, RevokedList};
-use conclave_proto::tls::{self, EXPIRY_WARNING, IdentityDir, Presented, days_until};
+use conclave_proto::tls::{self, EXPIRY_WARNING, IdentityDir, Presented, Wire, days_until};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tonic_health::pb::HealthCheckRequest;
@@ -32,9 +32,9 @@ pub(super) async fn check(config: &PartyConfig, identity: Option<IdentityDir>) -
         }
     };
     let mut findings = Vec::new();
-    let reached = reach(&host, port, &mut findings).await;
+    let reached = way(config, &host, port, &mut findings).await;
     let (Some(stream), Some(identity)) = (reached, identity) else {
-        let why = if findings.iter().any(|f| f.code == "tcp" && f.result == super::Outcome::Ok) {
+        let why = if findings.iter().any(|f| ["tcp", "proxy"].contains(&f.code) && f.result == super::Outcome::Ok) {
             "needs this party's certificate"
         } else {
             "the coordinator can't be reached"
@@ -54,6 +54,22 @@ pub(super) async fn check(config: &PartyConfig, identity: Option<IdentityDir>) -
     let date = coordinator(config, &identity, revoked, &mut findings).await;
     findings.push(clock(date, presented.as_ref()));
     findings
+}
+
+/// A connection to the coordinator's port, through the proxy where there is one.
+async fn way(config: &PartyConfig, host: &str, port: u16, findings: &mut Vec<Finding>) -> Option<Wire> {
+    match tls::tunnel_to(&config.coordinator, &config.proxy).await {
+        Ok(None) => reach(host, port, findings).await.map(|stream| Box::new(stream) as Wire),
+        Ok(Some((proxy, tunnel))) => {
+            findings.push(Finding::ok("proxy", format!("{proxy} ({}) opens a tunnel to the coordinator's port", proxy.source())));
+            findings.extend(["name", "tcp"].map(|code| Finding::skipped(code, "the proxy does it")));
+            Some(tunnel)
+        }
+        Err(fault) => {
+            findings.push(Finding::fail("proxy", fault.to_string(), "the sentence says it; docs/network.md has more on proxies"));
+            None
+        }
+    }
 }
 
 /// A connection to the coordinator's port.
@@ -103,7 +119,7 @@ async fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, String> {
 
 /// The TLS handshake; gives the certificate that was presented.
 async fn shake_hands(
-    stream: TcpStream,
+    stream: Wire,
     host: &str,
     identity: &IdentityDir,
     revoked: Option<RevokedList>,
@@ -147,7 +163,7 @@ async fn coordinator(
 ) -> Option<SystemTime> {
     const CODE: &str = "coordinator";
     let asked = timeout(2 * PATIENCE, async {
-        let channel = tls::connect_unless_revoked(&config.coordinator, identity, revoked).await?;
+        let channel = tls::connect_through(&config.coordinator, identity, &config.proxy, revoked).await?;
         let mut client = HealthClient::new(channel);
         let ask = |service: &str| HealthCheckRequest { service: service.to_owned() };
         let link = client.check(ask("conclave.v1.Link")).await;

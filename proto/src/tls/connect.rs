@@ -6,7 +6,7 @@ use std::time::Duration;
 use hyper_util::rt::TokioIo;
 use rustls_pki_types::ServerName;
 use tokio::io::{AsyncBufReadExt, BufReader};
-use tokio::net::TcpStream;
+use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tonic::codegen::http::Uri;
@@ -15,11 +15,14 @@ use tower::service_fn;
 
 use super::explain::{explain, explain_in_chain};
 use super::folder::IdentityDir;
+use super::proxy::{Proxy, ProxySettings};
+use super::reach::reach;
+use super::tunnel::{self, Wire};
 use crate::error::{ErrorCode, Fault};
 use crate::revoked::RevokedList;
 
-/// A TCP connection and TLS handshake that take longer are given up.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// A TLS handshake that takes longer is given up.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// A server that has not greeted by then is taken to wait for us to begin.
 const GREETING_TIMEOUT: Duration = Duration::from_secs(2);
 /// An HTTP/2 ping is sent after this long without traffic, so that dead connections and idle firewalls are noticed.
@@ -27,42 +30,42 @@ const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(20);
 /// A connection whose ping is not answered by then is dead.
 const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Dials the coordinator at `url` (`https://HOST[:PORT]`, port 443 by default) as this identity.
+/// Dials the coordinator at `url` (`https://HOST[:PORT]`, port 443 by default) as this identity, through the proxy that the environment
+/// names, if it does.
 ///
 /// Verifies the server's chain, its host name, and that its certificate carries the role of coordinator. The channel
 /// dials again by itself when the connection has broken; calls fail meanwhile.
 ///
 /// # Errors
-/// [`ErrorCode::InvalidInput`] for a bad URL or identity, [`ErrorCode::Unreachable`] where nobody answers,
-/// [`ErrorCode::Unauthenticated`] where one end does not accept the other's certificate.
+/// [`ErrorCode::InvalidInput`] for a bad URL, proxy or identity, [`ErrorCode::Unreachable`] where nobody answers,
+/// [`ErrorCode::Unauthenticated`] where one end does not accept the other's certificate, or a proxy its credentials.
 pub async fn connect(url: &str, identity: &IdentityDir) -> Result<Channel, Fault> {
-    connect_unless_revoked(url, identity, None).await
+    connect_through(url, identity, &ProxySettings::default(), None).await
 }
 
-/// As [`connect`], to a coordinator whose certificate `revoked` does not name.
+/// As [`connect`], by these settings, to a coordinator whose certificate `revoked` does not name.
 ///
 /// # Errors
 /// As [`connect`]; [`ErrorCode::Unauthenticated`] where it is named.
-pub async fn connect_unless_revoked(url: &str, identity: &IdentityDir, revoked: Option<RevokedList>) -> Result<Channel, Fault> {
+pub async fn connect_through(
+    url: &str,
+    identity: &IdentityDir,
+    settings: &ProxySettings,
+    revoked: Option<RevokedList>,
+) -> Result<Channel, Fault> {
     let target = Target::parse(url)?;
     identity.check_at(std::time::SystemTime::now())?;
+    let route = Route { proxy: settings.proxy_for(&target.host, target.port)?, settings: settings.clone(), target };
     let tls = TlsConnector::from(Arc::new(identity.client_config(revoked)?));
-    let endpoint = target.endpoint()?;
-    let shown = target.to_string();
+    let endpoint = route.target.endpoint()?;
+    let shown = route.target.to_string();
     let connector = service_fn(move |_: Uri| {
-        let (target, tls) = (target.clone(), tls.clone());
-        async move { dial(&target, tls).await.map(TokioIo::new) }
+        let (route, tls) = (route.clone(), tls.clone());
+        async move { route.dial(tls).await.map(TokioIo::new) }
     });
     endpoint.connect_with_connector(connector).await.map_err(|error| {
         explain_in_chain(&error).unwrap_or_else(|| {
-            Fault::new(
-                ErrorCode::Unreachable,
-                format!(
-                    "The coordinator at {shown} did not answer within {} s: {}.",
-                    CONNECT_TIMEOUT.as_secs(),
-                    innermost(&error)
-                ),
-            )
+            Fault::new(ErrorCode::Unreachable, format!("The coordinator at {shown} did not answer: {}.", innermost(&error)))
         })
     })
 }
@@ -73,6 +76,17 @@ pub async fn connect_unless_revoked(url: &str, identity: &IdentityDir, revoked: 
 /// [`ErrorCode::InvalidInput`] for anything but `https://HOST[:PORT]`.
 pub fn host_and_port(url: &str) -> Result<(String, u16), Fault> {
     Target::parse(url).map(|target| (target.host, target.port))
+}
+
+/// A tunnel to the coordinator at `url` by the proxy of these settings; none where it is dialled directly.
+///
+/// # Errors
+/// [`ErrorCode::InvalidInput`] for a bad URL or proxy; a sentence that names the proxy where the tunnel does not open.
+pub async fn tunnel_to(url: &str, settings: &ProxySettings) -> Result<Option<(Proxy, Wire)>, Fault> {
+    let target = Target::parse(url)?;
+    let Some(proxy) = settings.proxy_for(&target.host, target.port)? else { return Ok(None) };
+    let wire = tunnel::open(&proxy, &target.authority(), settings.bundle().as_deref()).await?;
+    Ok(Some((proxy, wire)))
 }
 
 /// Where to dial.
@@ -118,7 +132,6 @@ impl Target {
         let plain: Uri = format!("http://{authority}").parse().map_err(invalid)?;
         Ok(Endpoint::from(plain)
             .origin(origin)
-            .connect_timeout(CONNECT_TIMEOUT)
             .http2_keep_alive_interval(KEEPALIVE_INTERVAL)
             .keep_alive_timeout(KEEPALIVE_TIMEOUT)
             .keep_alive_while_idle(true))
@@ -136,35 +149,64 @@ impl std::fmt::Display for Target {
 }
 
 /// A connection whose first bytes may have been read ahead.
-type Connection = BufReader<TlsStream<TcpStream>>;
+type Connection = BufReader<TlsStream<Wire>>;
 
-async fn dial(target: &Target, tls: TlsConnector) -> Result<Connection, Fault> {
-    let unreachable = |error: &std::io::Error| {
-        let tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
-        tls.map_or_else(
-            || {
-                Fault::new(
-                    ErrorCode::Unreachable,
-                    format!(
-                        "The coordinator at {target} cannot be reached ({error}): check that it runs and that the \
-                         URL is right."
-                    ),
-                )
-            },
-            explain,
-        )
-    };
-    let stream = TcpStream::connect((target.host.as_str(), target.port)).await.map_err(|e| unreachable(&e))?;
-    // Queries and answers are small and every one is waited for.
-    stream.set_nodelay(true).map_err(|e| unreachable(&e))?;
-    let stream = tls.connect(target.server_name.clone(), stream).await.map_err(|e| unreachable(&e))?;
-    // Under TLS 1.3 the server judges our certificate after our handshake has ended, and HTTP/2 would report its
-    // refusal as a mere broken connection. A server that accepts us begins with its settings, so wait for those.
-    let mut connection = BufReader::new(stream);
-    match tokio::time::timeout(GREETING_TIMEOUT, connection.fill_buf()).await {
-        Ok(Err(error)) => Err(unreachable(&error)),
-        // A server that waits for our preface first is fine too.
-        Ok(Ok(_)) | Err(_) => Ok(connection),
+/// Where to dial, and by which way.
+#[derive(Clone, Debug)]
+struct Route {
+    target: Target,
+    proxy: Option<Proxy>,
+    settings: ProxySettings,
+}
+
+impl Route {
+    async fn dial(&self, tls: TlsConnector) -> Result<Connection, Fault> {
+        let target = &self.target;
+        let wire = match &self.proxy {
+            Some(proxy) => tunnel::open(proxy, &target.authority(), self.settings.bundle().as_deref()).await?,
+            None => Box::new(reach(&target.authority()).await.map_err(|why| self.unreachable(&why))?),
+        };
+        let stream = match timeout(HANDSHAKE_TIMEOUT, tls.connect(target.server_name.clone(), wire)).await {
+            Ok(shaken) => shaken.map_err(|e| self.explain(&e))?,
+            Err(_) => return Err(self.unreachable(&format!("no TLS handshake within {} s", HANDSHAKE_TIMEOUT.as_secs()))),
+        };
+        // Under TLS 1.3 the server judges our certificate after our handshake has ended, and HTTP/2 would report its
+        // refusal as a mere broken connection. A server that accepts us begins with its settings, so wait for those.
+        let mut connection = BufReader::new(stream);
+        match timeout(GREETING_TIMEOUT, connection.fill_buf()).await {
+            Ok(Err(error)) => Err(self.explain(&error)),
+            // A server that waits for our preface first is fine too.
+            Ok(Ok(_)) | Err(_) => Ok(connection),
+        }
+    }
+
+    fn unreachable(&self, why: &str) -> Fault {
+        let message = format!(
+            "The coordinator at {} cannot be reached ({why}): check that it runs and that the URL is right.",
+            self.target
+        );
+        Fault::new(ErrorCode::Unreachable, message + &self.by_proxy())
+    }
+
+    fn explain(&self, error: &std::io::Error) -> Fault {
+        match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+            Some(tls) => {
+                let fault = explain(tls);
+                Fault { message: fault.message.clone() + &self.by_proxy(), ..fault }
+            }
+            None => self.unreachable(&error.to_string()),
+        }
+    }
+
+    /// What is to be known where a proxy lies between.
+    fn by_proxy(&self) -> String {
+        self.proxy.as_ref().map_or_else(String::new, |proxy| {
+            format!(
+                " The connection went through the proxy {proxy} ({}): one that opens TLS to look inside must leave {} alone.",
+                proxy.source(),
+                self.target
+            )
+        })
     }
 }
 

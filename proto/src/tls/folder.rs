@@ -123,6 +123,11 @@ impl IdentityDir {
             .map_err(|e| file_fault(&self.key_file, &format!("cannot be used: {e}")))
     }
 
+    /// Whether the files are the same, byte for byte.
+    pub fn same_files(&self, other: &Self) -> bool {
+        self.certificate_pem == other.certificate_pem && self.key_pem == other.key_pem && self.ca_pem == other.ca_pem
+    }
+
     /// Checks that the certificate has the role that the program needs.
     ///
     /// # Errors
