@@ -17,7 +17,7 @@ use crate::config::{Approve, ConfigError, PartyConfig, ReplyDelay};
 use crate::consent::{ConsentError, ConsentStore};
 use crate::data::{DataError, Shard};
 use crate::ledger::{Ledger, LedgerError};
-use crate::link::{Link, load_identity};
+use crate::link::{Dial, Link, load_identity};
 use crate::members::Members;
 use crate::noise::Noise;
 use crate::operations::Prepared;
@@ -194,17 +194,15 @@ pub async fn run_with(
     let watcher = tokio::spawn(watch_decisions(decisions, desk.clone()));
     let expiry = tokio::spawn(crate::expiry::watch(config.identity.clone(), config.key.clone()));
     let party = config.name.clone();
-    let mut link = Link {
-        presence,
+    let dial = Dial {
         party: config.name,
         coordinator: config.coordinator,
         proxy: config.proxy,
         identity: config.identity,
         key: config.key,
         revoked: config.revoked.as_deref().map(RevokedFile::at),
-        desk,
-        ready_file,
     };
+    let mut link = Link { dial, desk, ready_file, presence };
     let (stop, mut stopping) = tokio::sync::watch::channel(false);
     let kept = {
         let keep = link.keep(&mut stopping);

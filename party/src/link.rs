@@ -1,22 +1,29 @@
 //! The link: this party dials the coordinator, holds one stream, and dials again whenever it breaks.
 
+mod dial;
+mod frames;
+mod pauses;
+mod renewal;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
 use conclave_proto::convert::MAX_PROPOSALS;
 use conclave_proto::error::{ErrorCode, Fault, from_status};
-use conclave_proto::identity::Role;
-use conclave_proto::revoked::{RevokedFile, RevokedList};
-use conclave_proto::tls::{self, IdentityDir, ProxySettings};
+use conclave_proto::revoked::RevokedList;
+use conclave_proto::tls::IdentityDir;
 use conclave_proto::v1::link_client::LinkClient;
 use conclave_proto::v1::{self, coordinator_frame, party_frame::Body};
 use conclave_proto::version::{End, Spoken, agree};
 use rand::RngExt;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, sleep_until, timeout};
-use tokio_stream::wrappers::ReceiverStream;
 use tonic::Streaming;
 
+pub(crate) use self::dial::{Dial, load_identity};
+use self::frames::{Frames, Open};
+use self::pauses::{After, Pauses};
+use self::renewal::{LOOK, Renewal};
 use crate::answer::MAX_JOB_ID;
 use crate::answer::thread::{Desk, Gone, Outbox};
 use crate::presence::Announcement;
@@ -30,24 +37,13 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 const SILENCE: Duration = Duration::from_secs(45);
 /// Replies that may wait for the network.
 const OUTBOX: usize = 1024;
-/// First and last pause between two attempts.
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
-const LAST_PAUSE: Duration = Duration::from_secs(5);
-/// Pause where only a person can mend what is wrong.
-const LONG_PAUSE: Duration = Duration::from_secs(30);
-/// How long the last answers may take to leave once the party is told to stop.
+/// How long the last answers may take to leave once a session is given up.
 const FAREWELL: Duration = Duration::from_secs(2);
 const SOFTWARE: &str = concat!("conclave-party ", env!("CARGO_PKG_VERSION"));
 
 /// One party's connection to its coordinator.
 pub(crate) struct Link {
-    pub(crate) party: String,
-    pub(crate) coordinator: String,
-    pub(crate) proxy: ProxySettings,
-    pub(crate) identity: PathBuf,
-    pub(crate) key: PathBuf,
-    /// Certificates that count for nothing, a coordinator's among them.
-    pub(crate) revoked: Option<RevokedFile>,
+    pub(crate) dial: Dial,
     pub(crate) desk: Desk,
     /// Written when the party is attached for the first time.
     pub(crate) ready_file: Option<PathBuf>,
@@ -58,52 +54,60 @@ pub(crate) struct Link {
 impl Link {
     /// Keeps the link up until `stop` turns true; `Gone` when the answering thread ends before.
     pub(crate) async fn keep(&mut self, stop: &mut watch::Receiver<bool>) -> Result<(), Gone> {
-        let mut pause = FIRST_PAUSE;
+        let mut pauses = Pauses::new();
         let mut said = String::new();
         loop {
-            let started = Instant::now();
-            let fault = match self.session(stop).await {
+            let (fault, after) = match self.session(stop).await {
                 Ended::Gone => return Err(Gone),
                 Ended::Stopped => return Ok(()),
-                Ended::Fault(fault) => fault,
-                Ended::Lost(fault) => {
+                Ended::Renewed => {
                     self.presence.set_attached(false);
-                    // It was attached: begin again with short pauses.
-                    pause = FIRST_PAUSE;
                     said.clear();
-                    fault
+                    tracing::info!("the certificate has been renewed: attaching with the new one");
+                    continue;
+                }
+                Ended::Fault(fault) => (fault, After::Failure),
+                Ended::Lost { fault, settled } => {
+                    self.presence.set_attached(false);
+                    said.clear();
+                    // One that takes a party in and drops it at once is not to be tried at once for ever.
+                    (fault, if settled { After::Loss } else { After::Failure })
                 }
             };
             let lasting = matches!(fault.code, ErrorCode::Unauthenticated | ErrorCode::InvalidInput | ErrorCode::Policy);
             let line = clip(&fault.to_string(), 600);
+            let coordinator = &self.dial.coordinator;
             if said == line {
                 tracing::debug!("still not attached: {line}");
             } else if lasting {
-                tracing::error!("not attached to {}, and retrying will not mend it: {line}", self.coordinator);
+                tracing::error!("not attached to {coordinator}, and retrying will not mend it: {line}");
             } else {
-                tracing::warn!("not attached to {}, retrying: {line}", self.coordinator);
+                tracing::warn!("not attached to {coordinator}, retrying: {line}");
             }
             said = line;
-            let next = if lasting { LONG_PAUSE } else { pause };
+            let after = if lasting { After::Lasting } else { after };
             tokio::select! {
-                () = sleep(next.mul_f64(rand::rng().random_range(0.5..1.0))) => {}
+                () = sleep(pauses.next(after, rand::rng().random())) => {}
                 () = told(stop) => return Ok(()),
             }
-            pause = if started.elapsed() > LONG_PAUSE { FIRST_PAUSE } else { (pause * 2).min(LAST_PAUSE) };
         }
     }
 
     async fn session(&mut self, stop: &mut watch::Receiver<bool>) -> Ended {
         let (outbox, frames) = mpsc::channel(OUTBOX);
+        let (open, frames) = Frames::of(frames);
         let attach = tokio::select! {
             attach = self.attach(&outbox, frames) => attach,
             () = told(stop) => return Ended::Stopped,
         };
-        let (mut inbound, revoked) = match attach {
+        let Attached { mut inbound, revoked, identity } = match attach {
             Ok(attached) => attached,
             Err(fault) => return Ended::Fault(fault),
         };
-        let mut attached = false;
+        let mut standing = Standing::Stranger;
+        let mut renewal = Renewal::of(identity);
+        let mut look = interval_at(Instant::now() + LOOK, LOOK);
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut beat = interval_at(Instant::now() + HEARTBEAT, HEARTBEAT);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut sequence = 0;
@@ -111,19 +115,29 @@ impl Link {
         loop {
             let next = tokio::select! {
                 () = told(stop) => {
-                    let _ = timeout(FAREWELL, self.farewell(outbox, inbound)).await;
+                    let _ = timeout(FAREWELL, self.farewell(open, inbound)).await;
                     return Ended::Stopped;
                 }
                 _ = beat.tick() => {
-                    // The coordinator is asked for its certificate again.
-                    if self.revoked().ok() != Some(revoked.clone()) {
-                        return Ended::Lost(lost("the list of revoked certificates has changed".into()));
+                    if standing == Standing::Welcome {
+                        standing = Standing::Settled;
                     }
                     sequence += 1;
                     self.presence.set_replies(self.desk.reply_counts());
                     // A full outbox holds frames enough to show that this party lives.
                     let _ = outbox.try_send(frame(Body::Heartbeat(v1::Heartbeat { sequence })));
                     continue;
+                }
+                _ = look.tick() => {
+                    if renewal.look(&self.dial) {
+                        let _ = timeout(FAREWELL, self.farewell(open, inbound)).await;
+                        return Ended::Renewed;
+                    }
+                    if self.dial.revoked().ok().as_ref() == Some(&revoked) {
+                        continue;
+                    }
+                    // The coordinator is asked for its certificate again.
+                    Err(lost("the list of revoked certificates has changed".into()))
                 }
                 () = sleep_until(heard + SILENCE) => Err(lost(format!("no word for {} s", SILENCE.as_secs()))),
                 next = inbound.message() => match next {
@@ -135,49 +149,43 @@ impl Link {
             let step = match next {
                 Ok(frame) => {
                     heard = Instant::now();
-                    self.take(frame, heard.into_std(), &outbox, &mut attached).await
+                    self.take(frame, heard.into_std(), &outbox, &mut standing).await
                 }
                 Err(fault) => Ok(Err(fault)),
             };
             match step {
                 Ok(Ok(())) => {}
-                Ok(Err(fault)) if attached => return Ended::Lost(fault),
-                Ok(Err(fault)) => return Ended::Fault(fault),
+                Ok(Err(fault)) => {
+                    return match standing {
+                        Standing::Stranger => Ended::Fault(fault),
+                        Standing::Welcome => Ended::Lost { fault, settled: false },
+                        Standing::Settled => Ended::Lost { fault, settled: true },
+                    };
+                }
                 Err(Gone) => return Ended::Gone,
             }
         }
     }
 
-    async fn attach(
-        &self,
-        outbox: &Outbox,
-        frames: mpsc::Receiver<v1::PartyFrame>,
-    ) -> Result<(Streaming<v1::CoordinatorFrame>, Option<RevokedList>), Fault> {
-        // Read again at every attempt: a renewed certificate needs no restart.
-        let identity = load_identity(&self.identity, &self.key, &self.party)?;
-        let revoked = self.revoked()?;
-        let channel = tls::connect_through(&self.coordinator, &identity, &self.proxy, revoked.clone()).await?;
+    async fn attach(&self, outbox: &Outbox, frames: Frames) -> Result<Attached, Fault> {
+        let identity = self.dial.load()?;
+        let (channel, revoked) = self.dial.connect_as(&identity).await?;
         outbox
             .try_send(frame(Body::Hello(Spoken::HERE.hello(SOFTWARE))))
             .map_err(|_| lost("the connection broke at once".into()))?;
         let mut client = LinkClient::new(channel).max_decoding_message_size(MAX_FRAME);
-        let attach = async { client.attach(ReceiverStream::new(frames)).await };
+        let attach = async { client.attach(frames).await };
         match timeout(HEARTBEAT, attach).await {
-            Ok(Ok(response)) => Ok((response.into_inner(), revoked)),
+            Ok(Ok(response)) => Ok(Attached { inbound: response.into_inner(), revoked, identity }),
             Ok(Err(status)) => Err(from_status(&status)),
             Err(_) => Err(lost(format!("no welcome within {} s", HEARTBEAT.as_secs()))),
         }
     }
 
-    /// The list of revoked certificates as it stands now; `None` where the owner keeps none.
-    fn revoked(&self) -> Result<Option<RevokedList>, Fault> {
-        self.revoked.as_ref().map(RevokedFile::read).transpose()
-    }
-
     /// Finishes what is in hand, lets it leave, and waits for the coordinator to hang up.
-    async fn farewell(&self, outbox: Outbox, mut inbound: Streaming<v1::CoordinatorFrame>) {
+    async fn farewell(&self, open: Open, mut inbound: Streaming<v1::CoordinatorFrame>) {
         self.desk.flush().await;
-        drop(outbox);
+        drop(open);
         while let Ok(Some(_)) = inbound.message().await {}
     }
 
@@ -187,7 +195,7 @@ impl Link {
         frame: v1::CoordinatorFrame,
         received: std::time::Instant,
         outbox: &Outbox,
-        attached: &mut bool,
+        standing: &mut Standing,
     ) -> Result<Result<(), Fault>, Gone> {
         use coordinator_frame::Body;
         match frame.body {
@@ -199,19 +207,22 @@ impl Link {
                 }
                 // Before any job: the ledger may have to be locked.
                 self.desk.show_head(welcome.head).await?;
-                if !*attached {
-                    *attached = true;
-                    tracing::info!("attached to {}", self.coordinator);
+                if *standing == Standing::Stranger {
+                    *standing = Standing::Welcome;
+                    tracing::info!("attached to {}", self.dial.coordinator);
                     self.presence.set_attached(true);
                     self.ready();
                 }
             }
-            Some(_) if !*attached => return Ok(Err(lost("it spoke before it said welcome".into()))),
+            Some(_) if *standing == Standing::Stranger => return Ok(Err(lost("it spoke before it said welcome".into()))),
             // Before anything is queued or answered at the length of what was asked.
             Some(body) if out_of_bounds(&body) => {
                 return Ok(Err(lost("it sent a message that no coordinator of this protocol sends".into())));
             }
-            Some(Body::Query(query)) => self.desk.query(query, received, outbox).await?,
+            Some(Body::Query(query)) => {
+                *standing = Standing::Settled;
+                self.desk.query(query, received, outbox).await?;
+            }
             Some(Body::OpenJob(open)) => self.desk.open(open, received, outbox).await?,
             Some(Body::CloseJob(close)) => self.desk.close(close).await?,
             Some(Body::Heartbeat(_)) | None => {}
@@ -221,11 +232,29 @@ impl Link {
 
     fn ready(&mut self) {
         if let Some(path) = self.ready_file.take()
-            && let Err(e) = std::fs::write(&path, format!("{}\n", self.coordinator))
+            && let Err(e) = std::fs::write(&path, format!("{}\n", self.dial.coordinator))
         {
             tracing::warn!("cannot write {}: {e}", path.display());
         }
     }
+}
+
+/// How far a session has come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    /// Not welcomed yet.
+    Stranger,
+    /// Attached.
+    Welcome,
+    /// Attached, and asked for an answer or still there a heartbeat later.
+    Settled,
+}
+
+/// A stream that the coordinator has taken, and what it was opened with.
+struct Attached {
+    inbound: Streaming<v1::CoordinatorFrame>,
+    revoked: Option<RevokedList>,
+    identity: IdentityDir,
 }
 
 /// How a session ended.
@@ -233,28 +262,13 @@ enum Ended {
     /// Never attached.
     Fault(Fault),
     /// Attached, then lost.
-    Lost(Fault),
+    Lost { fault: Fault, settled: bool },
+    /// Attached, and given up for a renewed certificate.
+    Renewed,
     /// The party was told to stop.
     Stopped,
     /// The answering thread is gone.
     Gone,
-}
-
-/// Loads the identity folder and checks that it is this party's.
-pub(crate) fn load_identity(folder: &std::path::Path, key: &std::path::Path, party: &str) -> Result<IdentityDir, Fault> {
-    let identity = IdentityDir::load_with_key(folder, key)?;
-    identity.require(Role::Party)?;
-    let name = &identity.identity().name;
-    if name != party {
-        return Err(Fault::new(
-            ErrorCode::InvalidInput,
-            format!(
-                "{}: the certificate is party {name:?}'s, and the configuration's name is {party:?}; use one name",
-                folder.display()
-            ),
-        ));
-    }
-    Ok(identity)
 }
 
 /// Completes once the party is told to stop.

@@ -61,7 +61,7 @@ fn serve(folder: &Path, mode: Mode) -> Result<(), String> {
     let stdin = &mut std::io::stdin().lock();
     // One write a frame: a frame has left whole or not at all.
     let stdout = &mut File::from(std::io::stdout().as_fd().try_clone_to_owned().map_err(|e| text(&e))?);
-    send(stdout, Body::Hello(v1::Hello { protocol: 1, software: String::new() })).map_err(|e| text(&e))?;
+    send(stdout, Body::Hello(v1::Hello { protocol: 1, ..v1::Hello::default() })).map_err(|e| text(&e))?;
     while let Some(frame) = receive(stdin) {
         match frame.body {
             Some(coordinator_frame::Body::OpenJob(open)) => send(stdout, opened(&mut answerer, &open)).map_err(|e| text(&e))?,

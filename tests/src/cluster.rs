@@ -72,7 +72,18 @@ impl Cluster {
             builds: HashMap::new(),
         };
         cluster.must(&["ca", "init", "--out", "ca"]);
-        cluster.must(&["ca", "request", "coordinator", "main", "--host", "127.0.0.1", "--out", "coordinator/identity"]);
+        cluster.must(&[
+            "ca",
+            "request",
+            "coordinator",
+            "main",
+            "--host",
+            "127.0.0.1",
+            "--host",
+            "coordinator.test",
+            "--out",
+            "coordinator/identity",
+        ]);
         cluster.must(&["ca", "sign", "coordinator/identity/request.pem", "--ca", "ca", "--coordinator"]);
         cluster.must(&["ca", "request", "analyst", "alice", "--out", "alice"]);
         cluster.must(&["ca", "sign", "alice/request.pem", "--ca", "ca"]);
@@ -184,6 +195,11 @@ impl Cluster {
     /// Runs the command line in the cluster's folder as alice.
     pub fn run(&self, args: &[&str]) -> Output {
         self.command(args).output().expect("the binary starts")
+    }
+
+    /// The same with these environment variables.
+    pub fn run_with(&self, args: &[&str], variables: &[(&str, &str)]) -> Output {
+        self.command(args).envs(variables.iter().copied()).output().expect("the binary starts")
     }
 
     /// The same in the background, output kept.

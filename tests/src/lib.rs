@@ -9,6 +9,7 @@ pub mod cluster;
 pub mod crash;
 pub mod federation;
 pub mod logistic_reference;
+pub mod proxies;
 pub mod recorder;
 pub mod study;
 pub mod zarr;

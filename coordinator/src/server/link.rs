@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use conclave_proto::convert::{answer_from_wire, opened_from_wire};
-use conclave_proto::error;
-use conclave_proto::error::{ErrorCode, Fault};
+use conclave_proto::error::{self, ErrorCode, Fault};
 use conclave_proto::identity::{self, Role};
 use conclave_proto::v1::coordinator_frame::Body;
 use conclave_proto::v1::link_server::Link;

@@ -10,6 +10,8 @@ use crate::config::BadRows;
 use crate::ledger::report;
 use crate::testing::{JOB, MEAN_TOML, budget, data, open_policy, open_request, query, write};
 
+mod hostile;
+
 struct House {
     folder: TempDir,
     policy: Policy,

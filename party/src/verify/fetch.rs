@@ -31,7 +31,7 @@ pub(super) async fn fetch(
 ) -> Result<LogEnd, StartError> {
     let identity = load_identity(&config.identity, &config.key, &config.name)?;
     let revoked = config.revoked.as_deref().map(|path| RevokedFile::at(path).read()).transpose()?;
-    let channel = tls::connect_unless_revoked(&config.coordinator, &identity, revoked).await.map_err(away)?;
+    let channel = tls::connect_through(&config.coordinator, &identity, &config.proxy, revoked).await.map_err(away)?;
     let mut client = LinkClient::new(channel).max_decoding_message_size(MOST_BYTES);
     let request = client.log(JobRequest { job: job.to_owned() });
     let mut pieces = within(request).await?.into_inner();

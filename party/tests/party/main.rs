@@ -6,4 +6,5 @@ mod cli;
 mod kill;
 mod link;
 mod race;
+mod renewal;
 mod town;

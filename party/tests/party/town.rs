@@ -45,6 +45,8 @@ noise_sd = 1.0
 /// One attached party, as its coordinator sees it.
 pub(crate) struct Session {
     pub(crate) name: String,
+    /// Its certificate, DER.
+    pub(crate) certificate: Vec<u8>,
     /// The job that it opens and asks.
     pub(crate) job: v1::OpenJob,
     pub(crate) to: mpsc::Sender<Result<v1::CoordinatorFrame, Status>>,
@@ -101,8 +103,9 @@ impl Link for Door {
 
     async fn attach(&self, request: Request<Streaming<v1::PartyFrame>>) -> Result<Response<Self::AttachStream>, Status> {
         let name = of_request(&request).unwrap().name;
+        let certificate = request.peer_certs().unwrap()[0].to_vec();
         let (to, frames) = mpsc::channel(16);
-        self.0.send(Session { name, job: self.1.clone(), to, from: request.into_inner() }).await.unwrap();
+        self.0.send(Session { name, certificate, job: self.1.clone(), to, from: request.into_inner() }).await.unwrap();
         Ok(Response::new(ReceiverStream::new(frames)))
     }
 }
@@ -153,8 +156,13 @@ impl Town {
         job
     }
 
+    /// A certificate of this town's CA, and its key.
+    pub(crate) fn issue(&self, role: Role, name: &str, hosts: &[String]) -> KeyedPem {
+        ca::issue(&self.ca, &PeerIdentity::new(role, name).unwrap(), hosts, validity()).unwrap()
+    }
+
     pub(crate) fn enrol(&self, role: Role, name: &str, hosts: &[String]) {
-        let issued = ca::issue(&self.ca, &PeerIdentity::new(role, name).unwrap(), hosts, validity()).unwrap();
+        let issued = self.issue(role, name, hosts);
         let folder = self.path(name);
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join("certificate.pem"), issued.pem).unwrap();
@@ -194,7 +202,7 @@ impl Town {
     }
 }
 
-fn validity() -> Validity {
+pub(crate) fn validity() -> Validity {
     Validity { now: SystemTime::now(), days: 2 }
 }
 

@@ -102,13 +102,13 @@ fn excludes(list: &str, host: &str, port: u16) -> bool {
 
 /// An entry without its port; `None` where that is another one.
 fn for_port(entry: &str, port: u16) -> Option<&str> {
-    let bare = |host: &'_ str| -> Option<()> { host.parse::<IpAddr>().ok().map(drop) };
-    match entry.rsplit_once(':') {
-        Some((host, its)) if bare(entry).is_none() && !entry.contains('/') && its.parse::<u16>().is_ok() => {
-            (its.parse() == Ok(port)).then(|| host.trim_start_matches('[').trim_end_matches(']'))
-        }
-        _ => Some(entry.trim_start_matches('[').trim_end_matches(']')),
-    }
+    // The colons of an IPv6 address or network begin no port.
+    let whole = entry.parse::<IpAddr>().is_ok() || entry.contains('/');
+    let host = match entry.rsplit_once(':').map(|(host, its)| (host, its.parse::<u16>())) {
+        Some((host, Ok(its))) if !whole => Some(host).filter(|_| its == port)?,
+        _ => entry,
+    };
+    Some(host.trim_start_matches('[').trim_end_matches(']'))
 }
 
 impl Proxy {

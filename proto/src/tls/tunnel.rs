@@ -112,7 +112,7 @@ impl Answer {
             .filter_map(|(_, value)| value.split_ascii_whitespace().next())
             .map(|scheme| scheme.chars().filter(char::is_ascii_alphanumeric).take(20).collect::<String>().to_ascii_lowercase())
             .collect();
-        Ok::<_, ()>(Self { status, schemes }).ok()
+        Some(Self { status, schemes })
     }
 
     fn judge(&self, proxy: &Proxy, target: &str) -> Result<(), Fault> {

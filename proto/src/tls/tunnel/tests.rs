@@ -1,7 +1,14 @@
 #![allow(clippy::unwrap_used)]
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use rustls_pki_types::PrivateKeyDer;
 use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
 
 use super::*;
+use crate::ca::{self, KeyedPem, Validity};
+use crate::identity::{PeerIdentity, Role};
 
 /// A proxy that gives this answer to whatever it is asked, and what it was asked.
 async fn answering(answer: &[u8], credentials: &str) -> (Result<Wire, Fault>, String) {
@@ -115,4 +122,74 @@ async fn a_proxy_that_is_not_there_or_may_not_be_trusted() {
         gone.message.contains(&address.to_string()) && gone.message.contains("refused") && gone.message.contains("NO_PROXY"),
         "{gone}"
     );
+}
+
+/// A proxy that is dialled over TLS, with a certificate of this CA; it echoes what goes through its tunnel.
+async fn tls_proxy(ca: &KeyedPem) -> String {
+    let name = PeerIdentity::new(Role::Coordinator, "proxy").unwrap();
+    let keyed = ca::issue(ca, &name, &["127.0.0.1".to_owned()], validity()).unwrap();
+    let certificate = CertificateDer::from_pem_slice(keyed.pem.as_bytes()).unwrap();
+    let key = PrivateKeyDer::from_pem_slice(keyed.key_pem.as_bytes()).unwrap();
+    let config = rustls::ServerConfig::builder_with_provider(provider()).with_safe_default_protocol_versions().unwrap();
+    let config = config.with_no_client_auth().with_single_cert(vec![certificate], key).unwrap();
+    let (acceptor, listener) = (TlsAcceptor::from(Arc::new(config)), TcpListener::bind("127.0.0.1:0").await.unwrap());
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let Ok(mut stream) = acceptor.accept(stream).await else { continue };
+            let mut asked = Vec::new();
+            while !asked.ends_with(b"\r\n\r\n") {
+                asked.push(stream.read_u8().await.unwrap());
+            }
+            stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.unwrap();
+            let mut word = [0; 5];
+            stream.read_exact(&mut word).await.unwrap();
+            stream.write_all(&word).await.unwrap();
+        }
+    });
+    format!("https://{address}")
+}
+
+fn validity() -> Validity {
+    Validity { now: SystemTime::now(), days: 1 }
+}
+
+#[tokio::test]
+async fn a_proxy_over_tls_is_trusted_by_the_bundle_and_by_nothing_else() {
+    let (its, other) = (ca::create_ca("hospital", validity()).unwrap(), ca::create_ca("hospital", validity()).unwrap());
+    let url = tls_proxy(&its).await;
+    let folder = tempfile::tempdir().unwrap();
+    let bundle = |pem: &str| {
+        let file = folder.path().join("bundle.pem");
+        std::fs::write(&file, pem).unwrap();
+        file
+    };
+    let through = async |url: &str, bundle: PathBuf| {
+        open(&Proxy::parse(url, "`proxy`").unwrap(), "coordinator.example:443", Some(&bundle)).await
+    };
+    // A bundle of many, one of them unreadable.
+    let broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+    let mut tunnel = through(&url, bundle(&format!("{broken}{}{}", other.pem, its.pem))).await.unwrap_or_else(|e| panic!("{e}"));
+    tunnel.write_all(b"hello").await.unwrap();
+    tunnel.flush().await.unwrap();
+    let mut word = [0; 5];
+    tunnel.read_exact(&mut word).await.unwrap();
+    assert_eq!(&word, b"hello");
+    for (url, pem, said) in [
+        (url.clone(), &other.pem, "bundle.pem has signed: add the proxy's CA to it"),
+        (url.replace("127.0.0.1", "localhost"), &its.pem, "has a certificate that is not accepted"),
+    ] {
+        let fault = through(&url, bundle(pem)).await.err().unwrap();
+        assert_eq!(fault.code, ErrorCode::Unreachable);
+        assert!(fault.message.contains(said), "{fault}");
+    }
+    let plain = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = plain.local_addr().unwrap();
+    tokio::spawn(async move {
+        let (mut stream, _) = plain.accept().await.unwrap();
+        stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
+        let _ = stream.read_to_end(&mut Vec::new()).await;
+    });
+    let fault = through(&format!("https://{address}"), bundle(&its.pem)).await.err().unwrap();
+    assert!(fault.message.contains("does not speak TLS: write http://"), "{fault}");
 }

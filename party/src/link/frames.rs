@@ -1,0 +1,64 @@
+//! What a session sends. It ends with the session, whoever still holds an outbox: the answering thread keeps one for the jobs that wait
+//! for their owner, and a stream that went on with it would keep a connection open that is given up.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use conclave_proto::v1::PartyFrame;
+use tokio::sync::{mpsc, oneshot};
+use tokio_stream::Stream;
+
+/// Frames in the order in which they were put into the outbox.
+pub(super) struct Frames {
+    outbox: mpsc::Receiver<PartyFrame>,
+    session: oneshot::Receiver<()>,
+    ended: bool,
+}
+
+/// Held by the session; the frames end, after those that are in the outbox by then, when it is dropped.
+pub(super) struct Open(#[allow(dead_code)] oneshot::Sender<()>);
+
+impl Frames {
+    pub(super) fn of(outbox: mpsc::Receiver<PartyFrame>) -> (Open, Self) {
+        let (open, session) = oneshot::channel();
+        (Open(open), Self { outbox, session, ended: false })
+    }
+}
+
+impl Stream for Frames {
+    type Item = PartyFrame;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<PartyFrame>> {
+        if !self.ended && Pin::new(&mut self.session).poll(context).is_ready() {
+            self.ended = true;
+            self.outbox.close();
+        }
+        self.outbox.poll_recv(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::time::Duration;
+
+    use tokio::time::timeout;
+    use tokio_stream::StreamExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn frames_end_with_their_session_and_not_before_they_have_left() {
+        let (outbox, frames) = mpsc::channel(4);
+        let (open, mut frames) = Frames::of(frames);
+        outbox.try_send(PartyFrame::default()).unwrap();
+        assert!(frames.next().await.is_some());
+        assert!(timeout(Duration::from_millis(20), frames.next()).await.is_err());
+        outbox.try_send(PartyFrame::default()).unwrap();
+        drop(open);
+        assert!(frames.next().await.is_some());
+        // The outbox is still held.
+        assert_eq!(frames.next().await, None);
+        assert!(outbox.try_send(PartyFrame::default()).is_err());
+    }
+}

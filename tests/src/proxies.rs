@@ -1,0 +1,276 @@
+//! What lies between a member and its coordinator: a proxy that opens tunnels by CONNECT, and a wire that breaks.
+//!
+//! Both run on threads of their own until they are dropped.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Runtime;
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+/// What has happened so far.
+#[derive(Debug, Default)]
+pub struct Counts {
+    /// Connections that were let through.
+    pub opened: AtomicU64,
+    /// Connections that were not.
+    pub refused: AtomicU64,
+    /// Connections that were let through, and cut.
+    pub cut: AtomicU64,
+}
+
+impl Counts {
+    /// Opened, refused, cut.
+    pub fn now(&self) -> (u64, u64, u64) {
+        let of = |count: &AtomicU64| count.load(Ordering::SeqCst);
+        (of(&self.opened), of(&self.refused), of(&self.cut))
+    }
+}
+
+fn one_more(count: &AtomicU64) {
+    count.fetch_add(1, Ordering::SeqCst);
+}
+
+/// A proxy that opens tunnels.
+pub struct ConnectProxy {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// What it has done.
+    pub counts: Arc<Counts>,
+    shared: Arc<Shared>,
+    _runtime: Threads,
+}
+
+struct Shared {
+    /// The one `Proxy-Authorization` that it accepts; any request where there is none.
+    authorization: Option<String>,
+    /// A tunnel through which nothing has passed for so long is cut.
+    idle: Duration,
+    /// Names that it knows, with their ports; it resolves no others.
+    names: Mutex<HashMap<String, SocketAddr>>,
+    counts: Arc<Counts>,
+}
+
+impl ConnectProxy {
+    /// Starts a proxy that wants this `Proxy-Authorization`, where it wants one, and cuts tunnels that are idle for so long.
+    pub fn start(authorization: Option<&str>, idle: Duration) -> Self {
+        let runtime = Threads::new();
+        let counts = Arc::new(Counts::default());
+        let shared = Shared {
+            authorization: authorization.map(str::to_owned),
+            idle,
+            names: Mutex::default(),
+            counts: Arc::clone(&counts),
+        };
+        let shared = Arc::new(shared);
+        let for_clients = Arc::clone(&shared);
+        let address = runtime.listen(move |client| {
+            let shared = Arc::clone(&for_clients);
+            async move { shared.serve(client).await }
+        });
+        Self { address, counts, shared, _runtime: runtime }
+    }
+
+    /// Makes `name` (`HOST:PORT`) stand for an address from now on.
+    pub fn name(&self, name: &str, address: SocketAddr) {
+        locked(&self.shared.names).insert(name.to_owned(), address);
+    }
+}
+
+impl Shared {
+    async fn serve(&self, mut client: TcpStream) -> io::Result<()> {
+        let head = read_head(&mut client).await?;
+        let target = head.strip_prefix("CONNECT ").and_then(|rest| rest.split(' ').next()).unwrap_or_default();
+        let shown = head.lines().find_map(|line| line.strip_prefix("Proxy-Authorization: "));
+        let known = locked(&self.names).get(target).copied().or_else(|| target.parse().ok());
+        let refusal = match known {
+            _ if self.authorization.is_some() && self.authorization.as_deref() != shown => {
+                "407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm=\"hospital\""
+            }
+            None => "502 Bad Gateway",
+            Some(address) => match TcpStream::connect(address).await {
+                Ok(upstream) => {
+                    one_more(&self.counts.opened);
+                    client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?;
+                    return self.pass(client, upstream).await;
+                }
+                Err(_) => "504 Gateway Timeout",
+            },
+        };
+        one_more(&self.counts.refused);
+        client.write_all(format!("HTTP/1.1 {refusal}\r\nContent-Length: 0\r\n\r\n").as_bytes()).await
+    }
+
+    async fn pass(&self, mut client: TcpStream, mut upstream: TcpStream) -> io::Result<()> {
+        let (mut out, mut back) = (vec![0; 1 << 16], vec![0; 1 << 16]);
+        loop {
+            let step = async {
+                tokio::select! {
+                    read = client.read(&mut out) => forward(&mut upstream, &out[..read?]).await,
+                    read = upstream.read(&mut back) => forward(&mut client, &back[..read?]).await,
+                }
+            };
+            let Ok(goes_on) = timeout(self.idle, step).await else {
+                one_more(&self.counts.cut);
+                return Ok(());
+            };
+            if !goes_on? {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// False at the stream's end.
+async fn forward(to: &mut TcpStream, bytes: &[u8]) -> io::Result<bool> {
+    to.write_all(bytes).await?;
+    Ok(!bytes.is_empty())
+}
+
+async fn read_head(client: &mut TcpStream) -> io::Result<String> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(client.read_u8().await?);
+        if head.len() > 8192 {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+    }
+    String::from_utf8(head).map_err(|_| io::ErrorKind::InvalidData.into())
+}
+
+/// How often a wire breaks.
+#[derive(Debug, Clone, Copy)]
+pub struct Breaks {
+    /// Probability that a new connection is refused.
+    pub refuse: f64,
+    /// Probability, for every piece of data, that it is lost and its connection cut.
+    pub cut: f64,
+    /// Seed of the moments.
+    pub seed: u64,
+}
+
+/// A TCP wire to one address, which breaks.
+pub struct Wire {
+    /// Where it begins.
+    pub address: SocketAddr,
+    /// What has happened to it.
+    pub counts: Arc<Counts>,
+    generation: watch::Sender<u64>,
+    _runtime: Threads,
+}
+
+struct Line {
+    breaks: Breaks,
+    chance: Mutex<ChaCha8Rng>,
+    counts: Arc<Counts>,
+}
+
+impl Wire {
+    /// A wire to `upstream`.
+    pub fn to(upstream: SocketAddr, breaks: Breaks) -> Self {
+        let runtime = Threads::new();
+        let counts = Arc::new(Counts::default());
+        let chance = Mutex::new(ChaCha8Rng::seed_from_u64(breaks.seed));
+        let line = Arc::new(Line { breaks, chance, counts: Arc::clone(&counts) });
+        let (generation, holes) = watch::channel(0);
+        let address = runtime.listen(move |client| {
+            let (line, holes) = (Arc::clone(&line), holes.clone());
+            async move { line.serve(client, upstream, holes).await }
+        });
+        Self { address, counts, generation, _runtime: runtime }
+    }
+
+    /// What goes over the connections of this moment arrives nowhere from now on, and neither end is told.
+    pub fn swallow(&self) {
+        self.generation.send_modify(|generation| *generation += 1);
+    }
+}
+
+impl Line {
+    async fn serve(&self, mut client: TcpStream, upstream: SocketAddr, mut holes: watch::Receiver<u64>) -> io::Result<()> {
+        if self.breaks(self.breaks.refuse) {
+            one_more(&self.counts.refused);
+            return Ok(());
+        }
+        let mut upstream = TcpStream::connect(upstream).await?;
+        for side in [&client, &upstream] {
+            side.set_nodelay(true)?;
+        }
+        one_more(&self.counts.opened);
+        holes.mark_unchanged();
+        let (mut out, mut back) = (vec![0; 1 << 16], vec![0; 1 << 16]);
+        loop {
+            let (to, bytes) = tokio::select! {
+                read = client.read(&mut out) => (&mut upstream, &out[..read?]),
+                read = upstream.read(&mut back) => (&mut client, &back[..read?]),
+                _ = holes.changed() => break,
+            };
+            if !bytes.is_empty() && self.breaks(self.breaks.cut) {
+                one_more(&self.counts.cut);
+                return Ok(());
+            }
+            if !forward(to, bytes).await? {
+                return Ok(());
+            }
+        }
+        // A black hole: it takes what it is given until the ends give up.
+        one_more(&self.counts.cut);
+        tokio::join!(swallow(&mut client, &mut out), swallow(&mut upstream, &mut back));
+        Ok(())
+    }
+
+    fn breaks(&self, probability: f64) -> bool {
+        locked(&self.chance).random::<f64>() < probability
+    }
+}
+
+async fn swallow(side: &mut TcpStream, buffer: &mut [u8]) {
+    while side.read(buffer).await.is_ok_and(|read| read > 0) {}
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A runtime that ends, with all that runs on it, when it is dropped.
+struct Threads(Option<Runtime>);
+
+impl Threads {
+    fn new() -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        Self(Some(runtime.expect("a runtime")))
+    }
+
+    /// Serves every connection to a port of the system's choice.
+    fn listen<S>(&self, serve: impl Fn(TcpStream) -> S + Send + 'static) -> SocketAddr
+    where
+        S: Future<Output = io::Result<()>> + Send + 'static,
+    {
+        let runtime = self.0.as_ref().expect("a runtime");
+        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).expect("a port");
+        let address = listener.local_addr().expect("an address");
+        runtime.spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                tokio::spawn(serve(client));
+            }
+        });
+        address
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
