@@ -6,38 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use conclave_common::sampler::Holding;
 use conclave_proto::convert::AnswerStatus;
 use conclave_proto::error::Fault;
-use conclave_proto::v1::CoordinatorFrame;
-use conclave_proto::v1::coordinator_frame::Body;
 use tokio::sync::{mpsc, oneshot};
-use tonic::Status;
 
-/// What flows to a party.
-pub(crate) type Outgoing = Result<CoordinatorFrame, Status>;
+use crate::outbox::Outbox;
 
 /// Length of a ledger head: number, hash, MAC.
 const HEAD_BYTES: usize = 72;
-
-/// The sending half of a party's stream. Unbounded, yet never long: a job has one unanswered query at a party, and a
-/// party that does not read is silent and detached before many heartbeats gather.
-#[derive(Debug, Clone)]
-pub(crate) struct Outbox(mpsc::UnboundedSender<Outgoing>);
-
-impl Outbox {
-    /// An outbox that feeds `sender`.
-    pub(crate) fn new(sender: mpsc::UnboundedSender<Outgoing>) -> Self {
-        Self(sender)
-    }
-
-    /// Sends a frame. A stream that has just died takes it in silence: its end is told as [`Event::Detached`].
-    pub(crate) fn send(&self, body: Body) {
-        let _ = self.0.send(Ok(CoordinatorFrame { body: Some(body) }));
-    }
-
-    /// Ends the stream with a status.
-    pub(crate) fn refuse(&self, fault: &Fault) {
-        let _ = self.0.send(Err(conclave_proto::error::to_status(fault)));
-    }
-}
 
 /// What a job's driver hears about the party at `party` in its list.
 #[derive(Debug)]
@@ -245,11 +219,7 @@ impl Inner {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-
-    fn outbox() -> (Outbox, mpsc::UnboundedReceiver<Outgoing>) {
-        let (sender, receiver) = mpsc::unbounded_channel();
-        (Outbox::new(sender), receiver)
-    }
+    use crate::outbox::outbox;
 
     #[test]
     fn the_newer_stream_has_the_place() {

@@ -18,6 +18,7 @@ mod health;
 mod hub;
 mod meters;
 mod operations;
+mod outbox;
 pub mod result;
 mod server;
 pub mod spending;
@@ -80,7 +81,7 @@ impl Coordinator {
         let address = listener.local_addr().map_err(unusable)?;
         let operations = Prepared::new(config).await?;
         let hub = Arc::new(Hub::with_heads(loaded.parties, loaded.heads));
-        let surroundings = Surroundings { hub, store, meters: Arc::default() };
+        let surroundings = Surroundings { hub, store, meters: Arc::default(), limits: driver::Limits::default() };
         let book = Arc::new(Book::open(surroundings.clone(), draws, loaded.jobs));
         Ok(Self { listener, address, tls, book, surroundings, operations })
     }

@@ -114,14 +114,18 @@ impl Party {
     }
 
     /// Opens and answers whatever comes, with zeros for releases, until the stream ends.
-    async fn serve(mut self) -> u64 {
+    async fn serve(self) -> u64 {
+        self.serve_with(|query| vec![0; query.proposals.len()]).await
+    }
+
+    async fn serve_with(mut self, releases: impl Fn(&v1::Query) -> Vec<i64>) -> u64 {
         let mut answered = 0;
         while let Ok(Some(frame)) = self.heard.message().await {
             let reply = match frame.body.unwrap() {
                 Heard::OpenJob(open) => Body::JobOpened(v1::JobOpened { job: open.job, records: 100, ..Default::default() }),
                 Heard::Query(query) => {
                     answered += 1;
-                    let releases = vec![0; query.proposals.len()];
+                    let releases = releases(&query);
                     Body::Answer(v1::Answer {
                         job: query.job,
                         iteration: query.iteration,
@@ -132,7 +136,9 @@ impl Party {
                 }
                 _ => continue,
             };
-            self.out.send(v1::PartyFrame { body: Some(reply) }).unwrap();
+            if self.out.send(v1::PartyFrame { body: Some(reply) }).is_err() {
+                break;
+            }
         }
         answered
     }
@@ -222,6 +228,39 @@ async fn check_log(consortium: &Consortium, job: &str, root: &Path) {
     }
     let nothing = v1::JobRequest { job: "x".to_owned() };
     assert_eq!(from_status(&link(Role::Party, "a").await.log(nothing).await.unwrap_err()).code, ErrorCode::NotFound);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn numbers_that_no_party_can_have_end_the_job_by_name() {
+    let consortium = Consortium::start().await;
+    let mut analyst = consortium.analyst().await;
+    type Lie = fn(&v1::Query) -> Vec<i64>;
+    let lies: [(Lie, &str); 3] = [
+        (|query| vec![i64::MAX; query.proposals.len()], "impossible number 9223372036854775807"),
+        (|query| vec![1 << 50; query.proposals.len()], "impossible number"),
+        (|query| vec![0; query.proposals.len() + 1], "5 numbers for the 4 queries"),
+    ];
+    for (lie, told) in lies {
+        let (a, b) = (consortium.party("a").await, consortium.party("b").await);
+        let parties = [tokio::spawn(a.serve()), tokio::spawn(b.serve_with(lie))];
+        let request = consortium.signed(JOB);
+        // A party is known once its hello has been read.
+        let job = loop {
+            match analyst.submit(request.clone()).await {
+                Ok(reply) => break reply.into_inner().job,
+                Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+            }
+        };
+        let mut watch = analyst.watch(v1::JobRequest { job }).await.unwrap().into_inner();
+        let mut last = v1::JobStatus::default();
+        while let Some(status) = watch.message().await.unwrap() {
+            last = status;
+        }
+        assert_eq!(last.state, "failed");
+        assert!(last.error.contains("b sent") && last.error.contains(told), "{}", last.error);
+        parties.iter().for_each(JoinHandle::abort);
+    }
+    consortium.stop().await;
 }
 
 #[tokio::test]

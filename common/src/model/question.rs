@@ -3,7 +3,13 @@
 use super::{Model, StatisticGrid, contribution};
 use crate::accounting::{Adjacency, PrivacyUnit};
 use crate::job::{Algorithm, JobSpec};
-use crate::mechanism::{MechanismError, QueryKind, Sensitivity, sum_fits};
+use crate::mechanism::{MechanismError, NoiseScale, QueryKind, Sensitivity, sum_fits};
+
+/// Beyond the sum itself a release lies no further than this many noise scales: a discrete Gaussian gets there less than once in
+/// e^2000 draws.
+const NOISE_SCALES: u128 = 64;
+/// No lattice sum reaches this; see [`sum_fits`].
+const SUMS_BELOW: u128 = 1 << 62;
 
 /// The public constants of one query at one party. Both sides compute them with this code.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -95,6 +101,20 @@ impl Question {
         self.grid.map_or_else(|| sum_fits(units, self.sensitivity) && sum_fits(units, self.clamp), |grid| grid.sum_fits(units))
     }
 
+    /// The greatest magnitude that a release can have, in lattice units, at a party of so many units of privacy; where their number is
+    /// not public, of as many as a lattice sum holds. Whoever sends more does not follow the protocol.
+    #[must_use]
+    pub fn greatest_release(&self, units: Option<u64>, noise: NoiseScale) -> u64 {
+        let per_unit = match (self.grid, self.kind) {
+            (Some(grid), _) => grid.limits.0.unsigned_abs().max(grid.limits.1.unsigned_abs()),
+            (None, QueryKind::ClipCount) => self.sensitivity.units(),
+            (None, _) => self.clamp.units(),
+        };
+        let sum = units.map_or(SUMS_BELOW, |units| (u128::from(units) * u128::from(per_unit)).min(SUMS_BELOW));
+        // At most 2^62 + 2^56.
+        u64::try_from(sum + NOISE_SCALES * u128::from(noise.units())).unwrap_or(u64::MAX)
+    }
+
     /// The lattice that a statistic is summed on.
     #[must_use]
     pub fn grid(&self) -> Option<StatisticGrid> {
@@ -131,6 +151,19 @@ mod tests {
         let count = ask(&clipped, QueryKind::ClipCount, &[0.0], &[0.1]).unwrap();
         let ratio = ask(&clipped, QueryKind::Ratio, &[0.0], &[0.1]).unwrap();
         assert_eq!((count.sensitivity.units(), count.clamp, count.centre), (1 << 20, ratio.sensitivity, ratio.centre));
+    }
+
+    #[test]
+    fn releases_have_a_greatest_magnitude() {
+        let (spec, noise) = (spec("clip = 0.5"), NoiseScale::from_units(1 << 20).unwrap());
+        let model = build(&spec);
+        let ask = |kind| {
+            let question = Question::new(model.as_ref(), &spec, PrivacyUnit::default(), kind, (&[0.0], &[0.3])).unwrap();
+            [Some(0), Some(1000), Some(u64::MAX), None].map(|units| question.greatest_release(units, noise))
+        };
+        let (beyond, whole) = (64 << 20, (1 << 62) + (64 << 20));
+        assert_eq!(ask(QueryKind::Ratio), [beyond, 1000 * (1 << 31) + beyond, whole, whole]);
+        assert_eq!(ask(QueryKind::ClipCount), [beyond, 1000 * (1 << 20) + beyond, whole, whole]);
     }
 
     /// The count against the ratios of single records: a record is clipped when its own contribution is the clamp.

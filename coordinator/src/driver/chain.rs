@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use conclave_common::accounting::PrivacyUnit;
 use conclave_common::job::JobSpec;
-use conclave_common::model::{self, Model};
+use conclave_common::model::{self, Model, Question};
 use conclave_common::sampler::{ClipWatch, Draw, Holding, Phase, ReplayError, Round, Sampler, SamplerError};
 use conclave_proto::error::{ErrorCode, Fault};
 
@@ -26,6 +26,8 @@ pub(super) struct Chain {
     writer: DrawWriter,
     /// What each party protects, in the job's order.
     units: Vec<PrivacyUnit>,
+    /// How many units each party holds, where that is public.
+    counts: Vec<Option<u64>>,
     /// What each party has been charged for rounds absorbed.
     spent: Vec<Spent>,
     rounds: u64,
@@ -69,6 +71,7 @@ impl Chain {
     /// # Errors
     /// A log that does not fit the job, a draws folder that can't be written.
     pub(super) async fn start(job: Arc<Job>, store: Store, holdings: Vec<Holding>) -> Result<Self, Ending> {
+        let counts = holdings.iter().map(|holding| holding.records().or(holding.persons())).collect();
         let (for_replay, its_store) = (Arc::clone(&job), store.clone());
         let (replayed, round) = tokio::task::spawn_blocking(move || replay(&for_replay, &its_store, &holdings))
             .await
@@ -84,6 +87,7 @@ impl Chain {
             sampler: replayed.sampler,
             round,
             units: replayed.units,
+            counts,
             spent: replayed.spent,
             rounds: replayed.rounds,
             kept: replayed.kept,
@@ -132,6 +136,21 @@ impl Chain {
             true => Err(stopped("the draws can't be written")),
             false => Ok(kept),
         }
+    }
+
+    /// The greatest magnitudes that releases of the round being asked can have, `[party][query]`.
+    pub(super) fn greatest_releases(&self) -> Vec<Vec<u64>> {
+        let Some(round) = &self.round else { return Vec::new() };
+        let of_party = |(unit, count): (&PrivacyUnit, &Option<u64>)| {
+            let greatest = round.queries.iter().map(|query| {
+                let points = (query.from.as_slice(), query.to.as_slice());
+                let question = Question::new(self.model.as_ref(), &self.job.spec, *unit, query.kind, points);
+                // A question without a price ends the job when its round is booked.
+                question.map_or(u64::MAX, |question| question.greatest_release(*count, query.noise))
+            });
+            greatest.collect()
+        };
+        self.units.iter().zip(&self.counts).map(of_party).collect()
     }
 
     /// What the round being asked costs a party that has answered it.

@@ -7,7 +7,7 @@ use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::v1;
 use conclave_proto::v1::coordinator_frame::Body;
 
-use super::{Driver, Ending, attributes};
+use super::{Driver, Ending, Moment, attributes};
 use crate::hub::Event;
 use crate::result::{self, Outcome, PartyOutcome, RunResult, StoppedBy};
 use crate::spending::Spent;
@@ -192,15 +192,15 @@ impl Driver {
                 let Some(event) = self.events.recv().await else { return };
                 match event.event {
                     Event::Attached(outbox) => {
-                        self.members.attach(event.party, outbox, super::now_ms());
+                        self.members.attach(event.party, outbox, Moment::now());
                         due[event.party] = false;
                     }
                     Event::Detached => {
-                        self.members.detach(event.party, super::now_ms());
+                        self.members.detach(event.party, Moment::now());
                         due[event.party] = false;
                     }
                     Event::Said(message) => {
-                        let heard = self.members.hear(event.party, message);
+                        let heard = self.members.hear(event.party, message, Moment::now());
                         if heard.is_err() || self.members.answered(event.party) {
                             due[event.party] = false;
                         }

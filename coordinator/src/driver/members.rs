@@ -4,8 +4,10 @@ use conclave_common::sampler::Holding;
 use conclave_proto::convert::AnswerStatus;
 use conclave_proto::error::{ErrorCode, Fault};
 
-use super::Ending;
-use crate::hub::{Message, Outbox};
+use super::deadline::{Deadline, Limits};
+use super::{Ending, Moment};
+use crate::hub::Message;
+use crate::outbox::Outbox;
 
 /// A party that crashes in every round is not asked for ever.
 const MOST_ATTEMPTS: u32 = 1000;
@@ -30,6 +32,7 @@ pub(super) struct Member {
     answer: Option<Vec<i64>>,
     /// Unix time in milliseconds since when the job could be waiting for it.
     pub(super) since_ms: i64,
+    deadline: Deadline,
 }
 
 /// The round that the parties are being asked.
@@ -46,6 +49,8 @@ pub(super) struct Members {
     asked: Option<Asked>,
     /// The round before, to tell an answer sent twice from an answer that changed.
     previous: Option<(u64, Vec<Vec<i64>>)>,
+    /// The greatest magnitudes that the round's releases can have, `[party][query]`.
+    greatest: Vec<Vec<u64>>,
 }
 
 /// What the driver has to do about something that a party said.
@@ -64,7 +69,7 @@ pub(super) enum Told {
 }
 
 impl Members {
-    pub(super) fn new(parties: &[String], holdings: &[Option<Holding>], now_ms: i64) -> Self {
+    pub(super) fn new(parties: &[String], holdings: &[Option<Holding>], limits: Limits, now: Moment) -> Self {
         let list = parties.iter().zip(holdings).map(|(name, holding)| Member {
             name: name.clone(),
             outbox: None,
@@ -74,40 +79,99 @@ impl Members {
             attempt: 0,
             holding: *holding,
             answer: None,
-            since_ms: now_ms,
+            since_ms: now.ms,
+            deadline: Deadline::new(limits, now.at),
         });
-        Self { list: list.collect(), asked: None, previous: None }
+        Self { list: list.collect(), asked: None, previous: None, greatest: Vec::new() }
     }
 
     /// A stream in place of whatever was before; the job has to be opened on it.
-    pub(super) fn attach(&mut self, party: usize, outbox: Outbox, now_ms: i64) {
+    pub(super) fn attach(&mut self, party: usize, outbox: Outbox, now: Moment) {
+        self.forget_stream(party, now);
         let member = &mut self.list[party];
         member.outbox = Some(outbox);
-        member.open = false;
-        member.pending = false;
-        member.held_up = None;
-        member.since_ms = now_ms;
+        member.deadline.again(now.at);
     }
 
-    pub(super) fn detach(&mut self, party: usize, now_ms: i64) {
+    pub(super) fn detach(&mut self, party: usize, now: Moment) {
+        self.forget_stream(party, now);
+    }
+
+    /// What the job has waited for, it goes on waiting for.
+    fn forget_stream(&mut self, party: usize, now: Moment) {
+        let owed = self.owes(party);
         let member = &mut self.list[party];
-        member.outbox = None;
-        member.open = false;
-        member.pending = false;
-        member.held_up = None;
-        member.since_ms = now_ms;
+        if !owed {
+            member.since_ms = now.ms;
+            member.deadline.begin(now.at);
+        }
+        (member.outbox, member.open, member.pending, member.held_up) = (None, false, false, None);
+    }
+
+    /// Whether it has yet to open the job, or to answer the round being asked.
+    pub(super) fn owes(&self, party: usize) -> bool {
+        !self.list[party].open || (self.asked.is_some() && !self.answered(party))
+    }
+
+    /// Why the job waits for a party; `None` where it does not, or not for long enough to be shown.
+    pub(super) fn waits_for(&self, party: usize, since_before_ms: i64) -> Option<String> {
+        let member = &self.list[party];
+        if member.outbox.is_none() {
+            return Some("not connected".to_owned());
+        }
+        if let Some(reason) = &member.held_up {
+            return Some(reason.clone());
+        }
+        if member.pending {
+            return Some("its owner has yet to decide".to_owned());
+        }
+        if !self.owes(party) || member.since_ms > since_before_ms {
+            return None;
+        }
+        Some(match self.asked.filter(|_| member.open) {
+            Some(asked) => format!("connected, but round {} is not answered yet", asked.iteration),
+            None => "connected, but the job is not opened yet".to_owned(),
+        })
+    }
+
+    /// Ends the streams of parties that have owed for too long, so that they dial anew and are asked again.
+    pub(super) fn hasten(&mut self, job: &str, now: Moment) {
+        for party in 0..self.list.len() {
+            let owes = self.owes(party);
+            let what = match self.asked.filter(|_| self.list[party].open) {
+                Some(asked) => format!("answered round {}", asked.iteration),
+                None => "opened it".to_owned(),
+            };
+            let member = &mut self.list[party];
+            let silent = owes && !member.pending && member.held_up.is_none() && member.deadline.has_passed(now.at);
+            if silent && let Some(outbox) = member.outbox.take() {
+                let waited = member.deadline.extend(now.at).as_secs();
+                tracing::warn!(job, party = member.name, waited, "the party is asked again on a new stream");
+                let message = format!(
+                    "job {job}: {} has not {what} for {waited} s; this stream is ended so that it attaches anew and is asked again",
+                    member.name
+                );
+                outbox.refuse(&Fault::new(ErrorCode::Unreachable, message).at_party(member.name.clone()));
+            }
+        }
     }
 
     /// Begins a round: nobody has answered it yet.
-    pub(super) fn ask(&mut self, iteration: u64, queries: usize, now_ms: i64) {
+    pub(super) fn ask(&mut self, iteration: u64, queries: usize, now: Moment) {
         self.asked = Some(Asked { iteration, queries });
         for member in &mut self.list {
             member.answer = None;
             member.attempt = 0;
             if member.open {
-                member.since_ms = now_ms;
+                member.since_ms = now.ms;
+                member.deadline.begin(now.at);
             }
         }
+    }
+
+    /// Says what the releases of the round being asked can be at most, `[party][query]`.
+    pub(super) fn expect(&mut self, greatest: Vec<Vec<u64>>) {
+        self.greatest = greatest;
     }
 
     /// What the parties hold, once every one has opened the job at least once.
@@ -142,9 +206,9 @@ impl Members {
     ///
     /// # Errors
     /// How the job ends of it.
-    pub(super) fn hear(&mut self, party: usize, message: Message) -> Result<Told, Ending> {
+    pub(super) fn hear(&mut self, party: usize, message: Message, now: Moment) -> Result<Told, Ending> {
         match message {
-            Message::Opened(holding) => self.opened(party, holding),
+            Message::Opened(holding) => self.opened(party, holding, now),
             Message::Pending => {
                 let member = &mut self.list[party];
                 member.pending = member.outbox.is_some() && !member.open;
@@ -158,18 +222,20 @@ impl Members {
             Message::Refused(fault) if fault.code == ErrorCode::Policy => Err(Ending::Refused(self.lay_at(party, fault))),
             Message::Refused(fault) => Err(Ending::Failed(self.lay_at(party, fault))),
             Message::Malformed(what) => Err(self.broke(party, &what)),
-            Message::Answer { iteration, outcome: Ok(releases) } => self.released(party, iteration, releases),
-            Message::Answer { iteration, outcome: Err(status) } => self.refused(party, iteration, status),
+            Message::Answer { iteration, outcome: Ok(releases) } => self.released(party, iteration, releases, now),
+            Message::Answer { iteration, outcome: Err(status) } => self.refused(party, iteration, status, now),
         }
     }
 
-    fn opened(&mut self, party: usize, holding: Holding) -> Result<Told, Ending> {
+    fn opened(&mut self, party: usize, holding: Holding, now: Moment) -> Result<Told, Ending> {
         let member = &mut self.list[party];
         if member.outbox.is_none() || member.open {
             return Ok(Told::Nothing);
         }
         member.pending = false;
         member.held_up = None;
+        member.deadline.kept(now.at);
+        member.deadline.again(now.at);
         match member.holding {
             None => {
                 member.holding = Some(holding);
@@ -196,7 +262,7 @@ impl Members {
         }
     }
 
-    fn released(&mut self, party: usize, iteration: u64, releases: Vec<i64>) -> Result<Told, Ending> {
+    fn released(&mut self, party: usize, iteration: u64, releases: Vec<i64>, now: Moment) -> Result<Told, Ending> {
         let changed = format!("two different answers to round {iteration}");
         match (self.asked, &self.previous) {
             (Some(asked), _) if asked.iteration == iteration => {
@@ -204,10 +270,14 @@ impl Members {
                     let what = format!("{} numbers for the {} queries of round {iteration}", releases.len(), asked.queries);
                     return Err(self.broke(party, &what));
                 }
-                let answer = &mut self.list[party].answer;
-                match answer {
+                if let Some(what) = self.impossible(party, iteration, &releases) {
+                    return Err(self.broke(party, &what));
+                }
+                let member = &mut self.list[party];
+                match &member.answer {
                     None => {
-                        *answer = Some(releases);
+                        member.answer = Some(releases);
+                        member.deadline.kept(now.at);
                         Ok(Told::Answered)
                     }
                     Some(before) if *before == releases => Ok(Told::Nothing),
@@ -223,13 +293,22 @@ impl Members {
         }
     }
 
+    /// What no sum of clamped records can be, whatever they hold and whatever the noise.
+    fn impossible(&self, party: usize, iteration: u64, releases: &[i64]) -> Option<String> {
+        let greatest = self.greatest.get(party)?;
+        let too_great = releases.iter().zip(greatest).enumerate().find(|(_, (release, most))| release.unsigned_abs() > **most);
+        too_great.map(|(query, (release, most))| {
+            format!("the impossible number {release} for query {query} of round {iteration}, where none is beyond {most}")
+        })
+    }
+
     fn hold_up(&mut self, party: usize, reason: String) {
         let member = &mut self.list[party];
         tracing::warn!(party = member.name, reason, "job paused");
         (member.pending, member.held_up) = (false, Some(reason));
     }
 
-    fn refused(&mut self, party: usize, iteration: u64, status: AnswerStatus) -> Result<Told, Ending> {
+    fn refused(&mut self, party: usize, iteration: u64, status: AnswerStatus, now: Moment) -> Result<Told, Ending> {
         let name = &self.list[party].name;
         if self.asked.is_none_or(|asked| asked.iteration != iteration) {
             return match self.is_ahead(iteration) {
@@ -244,6 +323,7 @@ impl Members {
             AnswerStatus::Attempt if self.list[party].answer.is_some() => return Ok(Told::Nothing),
             AnswerStatus::Attempt if self.list[party].attempt < MOST_ATTEMPTS => {
                 self.list[party].attempt += 1;
+                self.list[party].deadline.again(now.at);
                 return Ok(Told::AskAgain);
             }
             AnswerStatus::Behind => {
@@ -327,16 +407,20 @@ fn in_words(holding: &Holding) -> String {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use tokio::sync::mpsc;
+    use crate::outbox::outbox;
 
     fn members() -> Members {
-        let mut members = Members::new(&["a".to_owned(), "b".to_owned()], &[None, None], 0);
+        let mut members = Members::new(&["a".to_owned(), "b".to_owned()], &[None, None], Limits::default(), Moment::now());
         for party in 0..2 {
-            members.attach(party, Outbox::new(mpsc::unbounded_channel().0), 0);
+            members.attach(party, outbox().0, Moment::now());
             let holding = Holding::rows(10);
-            assert_eq!(members.hear(party, Message::Opened(holding)), Ok(Told::FirstOpening(holding)));
+            assert_eq!(hear(&mut members, party, Message::Opened(holding)), Ok(Told::FirstOpening(holding)));
         }
         members
+    }
+
+    fn hear(members: &mut Members, party: usize, message: Message) -> Result<Told, Ending> {
+        members.hear(party, message, Moment::now())
     }
 
     fn answer(iteration: u64, releases: &[i64]) -> Message {
@@ -351,48 +435,56 @@ mod tests {
     #[test]
     fn a_round_is_complete_when_all_have_answered() {
         let mut members = members();
-        members.ask(5, 2, 0);
-        assert_eq!(members.hear(1, answer(5, &[3, 4])), Ok(Told::Answered));
+        members.ask(5, 2, Moment::now());
+        assert_eq!(hear(&mut members, 1, answer(5, &[3, 4])), Ok(Told::Answered));
         assert!(members.take_answers().is_none());
-        assert_eq!(members.hear(0, answer(5, &[1, 2])), Ok(Told::Answered));
+        assert_eq!(hear(&mut members, 0, answer(5, &[1, 2])), Ok(Told::Answered));
         assert_eq!(members.take_answers(), Some((5, &[vec![1, 2], vec![3, 4]][..])));
     }
 
     #[test]
     fn the_same_answer_twice_is_one_answer() {
         let mut members = members();
-        members.ask(5, 1, 0);
-        members.hear(0, answer(5, &[1])).unwrap();
-        assert_eq!(members.hear(0, answer(5, &[1])), Ok(Told::Nothing));
-        members.hear(1, answer(5, &[2])).unwrap();
+        members.ask(5, 1, Moment::now());
+        hear(&mut members, 0, answer(5, &[1])).unwrap();
+        assert_eq!(hear(&mut members, 0, answer(5, &[1])), Ok(Told::Nothing));
+        hear(&mut members, 1, answer(5, &[2])).unwrap();
         members.take_answers().unwrap();
-        assert_eq!(members.hear(0, answer(5, &[1])), Ok(Told::Nothing));
-        members.ask(6, 1, 0);
-        assert_eq!(members.hear(0, answer(5, &[1])), Ok(Told::Nothing));
-        assert_eq!(members.hear(0, answer(4, &[7])), Ok(Told::Nothing), "too old to compare");
+        assert_eq!(hear(&mut members, 0, answer(5, &[1])), Ok(Told::Nothing));
+        members.ask(6, 1, Moment::now());
+        assert_eq!(hear(&mut members, 0, answer(5, &[1])), Ok(Told::Nothing));
+        assert_eq!(hear(&mut members, 0, answer(4, &[7])), Ok(Told::Nothing), "too old to compare");
     }
 
     #[test]
     fn bad_answers_end_the_job_and_name_the_party() {
         type Act = fn(&mut Members) -> Result<Told, Ending>;
-        let broken: [Act; 5] = [
+        let broken: [Act; 7] = [
             |m| {
-                m.hear(1, answer(5, &[1])).unwrap();
-                m.hear(1, answer(5, &[2]))
+                hear(m, 1, answer(5, &[1])).unwrap();
+                hear(m, 1, answer(5, &[2]))
             },
-            |m| m.hear(1, answer(5, &[1, 2])),
-            |m| m.hear(1, answer(6, &[1])),
-            |m| m.hear(1, Message::Malformed("an answer without a status".to_owned())),
+            |m| hear(m, 1, answer(5, &[1, 2])),
+            |m| hear(m, 1, answer(6, &[1])),
             |m| {
-                m.hear(0, answer(5, &[1])).unwrap();
-                m.hear(1, answer(5, &[1])).unwrap();
+                m.expect(vec![vec![1000], vec![1]]);
+                hear(m, 1, answer(5, &[2]))
+            },
+            |m| {
+                m.expect(vec![vec![1000], vec![u64::MAX >> 1]]);
+                hear(m, 1, answer(5, &[i64::MIN]))
+            },
+            |m| hear(m, 1, Message::Malformed("an answer without a status".to_owned())),
+            |m| {
+                hear(m, 0, answer(5, &[1])).unwrap();
+                hear(m, 1, answer(5, &[1])).unwrap();
                 m.take_answers().unwrap();
-                m.hear(1, answer(5, &[9]))
+                hear(m, 1, answer(5, &[9]))
             },
         ];
         for act in broken {
             let mut members = members();
-            members.ask(5, 1, 0);
+            members.ask(5, 1, Moment::now());
             let (party, message) = named(act(&mut members));
             assert_eq!(party.as_deref(), Some("b"), "{message}");
         }
@@ -402,8 +494,8 @@ mod tests {
     fn refusals() {
         for status in AnswerStatus::ALL {
             let mut members = members();
-            members.ask(5, 1, 0);
-            let ending = members.hear(1, Message::Answer { iteration: 5, outcome: Err(status) });
+            members.ask(5, 1, Moment::now());
+            let ending = hear(&mut members, 1, Message::Answer { iteration: 5, outcome: Err(status) });
             match status {
                 AnswerStatus::Budget => assert!(matches!(ending, Err(Ending::Budget { party: 1, .. }))),
                 AnswerStatus::Attempt => assert_eq!((ending, members.list[1].attempt), (Ok(Told::AskAgain), 1)),
@@ -423,9 +515,9 @@ mod tests {
     #[test]
     fn another_record_count_is_named() {
         let mut members = members();
-        members.detach(1, 3);
-        members.attach(1, Outbox::new(mpsc::unbounded_channel().0), 4);
-        let (party, message) = named(members.hear(1, Message::Opened(Holding::rows(11))));
+        members.detach(1, Moment::now());
+        members.attach(1, outbox().0, Moment::now());
+        let (party, message) = named(hear(&mut members, 1, Message::Opened(Holding::rows(11))));
         assert_eq!(party.as_deref(), Some("b"));
         assert!(message.contains("11") && message.contains("10"), "{message}");
     }

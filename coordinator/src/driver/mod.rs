@@ -5,6 +5,7 @@
 
 pub(crate) mod attributes;
 mod chain;
+mod deadline;
 mod draws;
 mod ending;
 mod members;
@@ -13,7 +14,7 @@ mod report;
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use conclave_common::job::JobSpec;
 use conclave_common::sampler::Holding;
@@ -29,11 +30,9 @@ use crate::meters::Meters;
 use crate::status::Status;
 use crate::store::Store;
 use chain::Chain;
+pub(crate) use deadline::Limits;
 use members::{Members, Told};
 pub(crate) use report::queued;
-
-/// A party that is attached and has not answered for this long is shown as what the job waits for.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What a driver needs to know of its job.
 #[derive(Debug)]
@@ -104,6 +103,8 @@ pub(crate) struct Surroundings {
     pub store: Store,
     /// What is counted.
     pub meters: Arc<Meters>,
+    /// How long parties are waited for.
+    pub limits: Limits,
 }
 
 /// The driver of one job.
@@ -112,6 +113,7 @@ pub(crate) struct Driver {
     hub: Arc<Hub>,
     store: Store,
     meters: Arc<Meters>,
+    limits: Limits,
     events: mpsc::UnboundedReceiver<PartyEvent>,
     members: Members,
     chain: Option<Chain>,
@@ -133,11 +135,11 @@ impl Driver {
         status: watch::Sender<Status>,
         stop: watch::Receiver<Option<Stop>>,
     ) -> Self {
-        let Surroundings { hub, store, meters } = surroundings;
+        let Surroundings { hub, store, meters, limits } = surroundings;
         let events = hub.subscribe(Arc::clone(&job.id), &job.spec.parties);
-        let members = Members::new(&job.spec.parties, holdings, now_ms());
+        let members = Members::new(&job.spec.parties, holdings, limits, Moment::now());
         let (asked, published) = (Instant::now(), Instant::now());
-        Self { job, hub, store, meters, events, members, chain: None, query: None, asked, status, stop, published }
+        Self { job, hub, store, meters, limits, events, members, chain: None, query: None, asked, status, stop, published }
     }
 
     /// Runs the job to its end, or until the coordinator stops.
@@ -153,7 +155,7 @@ impl Driver {
         if let Some(holdings) = self.members.holdings() {
             self.start(holdings).await?;
         }
-        let patience = tokio::time::sleep(PATIENCE);
+        let patience = tokio::time::sleep(self.limits.shown);
         tokio::pin!(patience);
         loop {
             self.publish();
@@ -163,7 +165,11 @@ impl Driver {
                     None => return Err(Ending::Shutdown),
                 },
                 ending = told_to_stop(&mut self.stop) => return Err(ending),
-                () = &mut patience => patience.as_mut().reset(tokio::time::Instant::now() + PATIENCE),
+                () = &mut patience => {
+                    let now = Moment::now();
+                    patience.as_mut().reset(now.at + self.limits.shown);
+                    self.members.hasten(&self.job.id, now);
+                }
             }
         }
     }
@@ -173,13 +179,13 @@ impl Driver {
         match event.event {
             Event::Attached(outbox) => {
                 outbox.send(self.open_job());
-                self.members.attach(party, outbox, now_ms());
+                self.members.attach(party, outbox, Moment::now());
             }
             Event::Detached => {
                 tracing::warn!(job = %self.job.id, party = self.members.list[party].name, "job paused: the party is away");
-                self.members.detach(party, now_ms());
+                self.members.detach(party, Moment::now());
             }
-            Event::Said(message) => match self.members.hear(party, message)? {
+            Event::Said(message) => match self.members.hear(party, message, Moment::now())? {
                 Told::Nothing => {}
                 Told::FirstOpening(holding) => {
                     self.store.set_holding(&self.job.id, party, holding);
@@ -236,10 +242,14 @@ impl Driver {
                 None => Ending::Finished,
             });
         };
-        self.members.ask(round.iteration, round.queries.len(), now_ms());
+        self.members.ask(round.iteration, round.queries.len(), Moment::now());
         self.asked = Instant::now();
         self.query = Some(query_to_wire(&self.job.id, round.iteration, &round.queries));
         (0..self.members.list.len()).for_each(|party| self.ask(party));
+        // Looked up while the parties work.
+        if let Some(chain) = &self.chain {
+            self.members.expect(chain.greatest_releases());
+        }
         Ok(())
     }
 
@@ -271,6 +281,22 @@ async fn told_to_stop(stop: &mut watch::Receiver<Option<Stop>>) -> Ending {
     match stop.wait_for(Option::is_some).await.as_deref() {
         Ok(Some(Stop::Cancel)) => Ending::Cancelled,
         _ => Ending::Shutdown,
+    }
+}
+
+/// A moment by both clocks: one to show, and one that nobody sets.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Moment {
+    /// Unix time in milliseconds.
+    pub ms: i64,
+    /// To measure by.
+    pub at: tokio::time::Instant,
+}
+
+impl Moment {
+    /// This one.
+    pub(crate) fn now() -> Self {
+        Self { ms: now_ms(), at: tokio::time::Instant::now() }
     }
 }
 

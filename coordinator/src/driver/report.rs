@@ -3,53 +3,62 @@
 use std::time::{Duration, Instant};
 
 use super::chain::Chain;
-use super::{Driver, Job, PATIENCE, now_ms};
+use super::{Driver, Job, now_ms};
 use crate::spending::Spent;
 use crate::status::{PartyStatus, State, Status};
 
 /// At most one status in this time while nothing but numbers changes.
 const PUBLISH: Duration = Duration::from_millis(200);
 
+/// For whom a job waits.
+#[derive(Default)]
+struct Waiting {
+    parties: Vec<String>,
+    /// The earliest moment since when, Unix time in milliseconds.
+    since_ms: i64,
+    /// A phrase for each.
+    reason: String,
+}
+
 impl Driver {
-    /// State, and the parties waited for with the earliest moment since when.
-    fn state(&self) -> (State, Vec<String>, i64) {
-        let patience_ends = now_ms() - PATIENCE.as_millis() as i64;
-        let mut waiting = Vec::new();
-        let mut since = 0;
+    /// Where the job stands, and for whom it waits.
+    fn state(&self) -> (State, Waiting) {
+        let shown_before_ms = now_ms() - self.limits.shown.as_millis() as i64;
+        let mut waiting = Waiting::default();
+        let mut reasons = Vec::new();
         for (party, member) in self.members.list.iter().enumerate() {
-            let owes = !member.open || (self.query.is_some() && !self.members.answered(party));
-            if member.outbox.is_none() || member.pending || member.held_up.is_some() || (owes && member.since_ms <= patience_ends)
-            {
-                since = if waiting.is_empty() { member.since_ms } else { member.since_ms.min(since) };
-                waiting.push(member.name.clone());
+            if let Some(reason) = self.members.waits_for(party, shown_before_ms) {
+                waiting.since_ms = if reasons.is_empty() { member.since_ms } else { member.since_ms.min(waiting.since_ms) };
+                waiting.parties.push(member.name.clone());
+                reasons.push(format!("{}: {reason}", member.name));
             }
         }
-        let state = match (&self.chain, waiting.is_empty()) {
+        waiting.reason = reasons.join("; ");
+        let state = match (&self.chain, waiting.parties.is_empty()) {
             // Nobody is away, and some owners have yet to decide.
             (None, false) if self.members.list.iter().all(|m| m.outbox.is_some() && (m.open || m.pending)) => State::Opening,
             (_, false) => State::Paused,
             (Some(_), true) if self.members.all_open() => State::Running,
             _ => State::Opening,
         };
-        (state, waiting, since)
+        (state, waiting)
     }
 
     /// Tells watchers, at once when the state has changed and at most every [`PUBLISH`] else.
     pub(super) fn publish(&mut self) {
-        let (state, waiting, since) = self.state();
+        let (state, waiting) = self.state();
         {
             let shown = self.status.borrow();
-            let same = shown.state == state && shown.waiting_for == waiting;
+            let same = shown.state == state && shown.waiting_for == waiting.parties && shown.waiting_reason == waiting.reason;
             if same && self.published.elapsed() < PUBLISH {
                 return;
             }
         }
         self.published = Instant::now();
         let mut status = self.snapshot();
-        (status.state, status.waiting_for, status.waiting_since_ms) = (state, waiting, since);
+        (status.state, status.waiting_for, status.waiting_since_ms) = (state, waiting.parties, waiting.since_ms);
         status.awaiting_consent = self.members.list.iter().filter(|m| m.pending).map(|m| m.name.clone()).collect();
-        let reasons = self.members.list.iter().filter_map(|m| Some(format!("{}: {}", m.name, m.held_up.as_ref()?)));
-        status.waiting_reason = reasons.collect::<Vec<_>>().join("; ");
+        status.waiting_reason = waiting.reason;
         self.status.send_replace(status);
     }
 

@@ -5,14 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use conclave_proto::convert::AnswerStatus;
 use tokio::task::JoinHandle;
 
 use super::*;
 use crate::book::{Book, Signed};
-use crate::hub::{Message, Outbox, Outgoing};
+use crate::hub::Message;
+use crate::outbox::{OutboxStream, outbox};
 use crate::status::State;
+use tokio_stream::StreamExt;
 
 const RECORDS: u64 = 500;
 
@@ -79,6 +82,8 @@ struct Seen {
     /// Queries by party and iteration; each with the bits that were asked.
     asked: BTreeMap<(String, u64), BTreeSet<Vec<u64>>>,
     closed: Vec<(String, String)>,
+    /// Why streams were ended, by party.
+    ended: Vec<(String, String)>,
 }
 
 struct Rig {
@@ -94,8 +99,12 @@ impl Rig {
     }
 
     fn at(folder: tempfile::TempDir) -> Self {
+        Self::with(folder, Limits::default())
+    }
+
+    fn with(folder: tempfile::TempDir, limits: Limits) -> Self {
         let (store, loaded) = Store::open(&folder.path().join("c.sqlite")).unwrap();
-        let surroundings = Surroundings { hub: Arc::new(Hub::new(loaded.parties)), store, meters: Arc::default() };
+        let surroundings = Surroundings { hub: Arc::new(Hub::new(loaded.parties)), store, meters: Arc::default(), limits };
         let book = Book::open(surroundings.clone(), folder.path().join("draws"), loaded.jobs);
         Self { folder, surroundings, book, seen: Arc::default() }
     }
@@ -106,9 +115,9 @@ impl Rig {
     }
 
     fn attach_with(&self, name: &'static str, records: u64, reply: Reply) -> Party {
-        let (sender, outgoing) = mpsc::unbounded_channel();
+        let (outbox, outgoing) = outbox();
         self.surroundings.store.seen(name, "test", 0);
-        let place = self.surroundings.hub.attach(name, Outbox::new(sender));
+        let place = self.surroundings.hub.attach(name, outbox);
         let hub = Arc::clone(&self.surroundings.hub);
         let seen = Arc::clone(&self.seen);
         let task = tokio::spawn(serve(name, records, outgoing, hub, seen, reply));
@@ -171,13 +180,17 @@ impl Party {
 async fn serve(
     name: &'static str,
     records: u64,
-    mut outgoing: mpsc::UnboundedReceiver<Outgoing>,
+    mut outgoing: OutboxStream,
     hub: Arc<Hub>,
     seen: Arc<Mutex<Seen>>,
     mut reply: Reply,
 ) {
-    while let Some(frame) = outgoing.recv().await {
-        match frame.unwrap().body.unwrap() {
+    while let Some(frame) = outgoing.next().await {
+        let frame = match frame {
+            Ok(frame) => frame,
+            Err(status) => return seen.lock().unwrap().ended.push((name.to_owned(), status.message().to_owned())),
+        };
+        match frame.body.unwrap() {
             Body::OpenJob(open) => {
                 assert_eq!(open.submission.unwrap().nonce, [7; 32]);
                 assert_eq!(open.spec_digest, Sha256::digest(open.spec_toml.as_bytes()).to_vec());
@@ -310,6 +323,56 @@ async fn an_absent_party_pauses_the_job_and_changes_nothing() {
     assert!(rig.seen.lock().unwrap().asked.values().all(|asked| asked.len() == 1), "asked again means the same again");
 }
 
+const HASTY: Limits =
+    Limits { shown: Duration::from_millis(20), first: Duration::from_millis(60), most: Duration::from_millis(500) };
+
+#[tokio::test]
+async fn a_party_that_hangs_is_named_and_asked_again_on_a_new_stream() {
+    let expected = undisturbed(200).await;
+    let rig = Rig::with(tempfile::tempdir().unwrap(), HASTY);
+    let (_a, mut b) = (rig.attach("a", honestly("a")), rig.attach("b", until("b", 20)));
+    let job = rig.book.submit(spec(200), "alice", signed()).await.unwrap();
+    let mut since = 0;
+    for hung in 1..=3 {
+        let status = rig.until(&job, |s| s.waiting_reason.contains("b: connected, but round 20")).await;
+        assert_eq!((status.state, &status.waiting_for[..]), (State::Paused, &["b".to_owned()][..]));
+        assert!(since == 0 || since == status.waiting_since_ms, "it goes on hanging over all its streams");
+        since = status.waiting_since_ms;
+        while rig.seen.lock().unwrap().ended.len() < hung {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        b.leave();
+        let status = rig.until(&job, |s| s.waiting_reason == "b: not connected").await;
+        assert_eq!(status.waiting_since_ms, since);
+        b = rig.attach("b", if hung < 3 { until("b", 20) } else { honestly("b") });
+    }
+    assert_eq!(rig.ended(&job).await.state, State::Finished);
+    assert_eq!(rig.draws(&job), expected);
+    let seen = rig.seen.lock().unwrap();
+    assert!(seen.asked.values().all(|asked| asked.len() == 1), "asked again means the same again");
+    assert!(seen.ended.iter().all(|(party, why)| party == "b" && why.contains("has not answered round 20")), "{:?}", seen.ended);
+}
+
+#[tokio::test]
+async fn a_party_that_does_not_open_a_job_is_hastened_too_but_not_its_owner() {
+    let rig = Rig::with(tempfile::tempdir().unwrap(), HASTY);
+    let _a = rig.attach("a", honestly("a"));
+    rig.surroundings.store.seen("b", "test", 0);
+    let (outbox, mut outgoing) = outbox();
+    let _place = rig.surroundings.hub.attach("b", outbox.clone());
+    let job = rig.book.submit(spec(10), "alice", signed()).await.unwrap();
+    rig.until(&job, |s| s.waiting_reason == "b: connected, but the job is not opened yet").await;
+    assert!(outbox.ended().await.contains("b has not opened it"));
+    assert!(matches!(outgoing.next().await.unwrap().unwrap().body, Some(Body::OpenJob(_))));
+    assert!(outgoing.next().await.unwrap().is_err());
+    let (outbox, _outgoing) = crate::outbox::outbox();
+    let _place = rig.surroundings.hub.attach("b", outbox.clone());
+    rig.surroundings.hub.deliver("b", &job, Message::Pending);
+    rig.until(&job, |s| s.waiting_reason == "b: its owner has yet to decide").await;
+    // An owner may take as long as owners take.
+    assert!(tokio::time::timeout(HASTY.most * 2, outbox.ended()).await.is_err());
+}
+
 #[tokio::test]
 async fn answers_may_repeat_themselves_and_come_late() {
     let expected = undisturbed(200).await;
@@ -331,11 +394,14 @@ async fn answers_may_repeat_themselves_and_come_late() {
 
 #[tokio::test]
 async fn a_party_that_breaks_the_protocol_ends_the_job_by_name() {
-    let broken: [fn(&v1::Query) -> Vec<Message>; 4] = [
+    let broken: [fn(&v1::Query) -> Vec<Message>; 6] = [
         |query| vec![answer(query.iteration, vec![1; query.proposals.len() + 1])],
         |query| vec![answer(query.iteration + 1, vec![1; query.proposals.len()])],
         |query| vec![answer(query.iteration, vec![1, 2]), answer(query.iteration, vec![1, 3])],
         |_| vec![Message::Malformed("an answer without a status".to_owned())],
+        |query| vec![answer(query.iteration, vec![i64::MIN, 1])],
+        // 500 records at the steps of this walk, and noise: some 2^41.
+        |query| vec![answer(query.iteration, vec![1, 1 << 50])],
     ];
     for act in broken {
         let rig = Rig::new();
@@ -421,11 +487,11 @@ async fn a_consent_withdrawn_keeps_the_draws_and_names_the_party() {
 async fn an_owner_who_has_yet_to_decide_is_waited_for() {
     let rig = Rig::new();
     let _a = rig.attach("a", honestly("a"));
-    let (sender, mut outgoing) = mpsc::unbounded_channel();
+    let (outbox, mut outgoing) = outbox();
     rig.surroundings.store.seen("b", "test", 0);
-    let _place = rig.surroundings.hub.attach("b", Outbox::new(sender));
+    let _place = rig.surroundings.hub.attach("b", outbox);
     let job = rig.book.submit(spec(10), "alice", signed()).await.unwrap();
-    assert!(matches!(outgoing.recv().await.unwrap().unwrap().body, Some(Body::OpenJob(_))));
+    assert!(matches!(outgoing.next().await.unwrap().unwrap().body, Some(Body::OpenJob(_))));
     rig.surroundings.hub.deliver("b", &job, Message::Pending);
     let status = rig.until(&job, |s| !s.awaiting_consent.is_empty()).await;
     assert_eq!((status.state, status.awaiting_consent, status.waiting_for), (State::Opening, vec!["b".into()], vec!["b".into()]));

@@ -11,15 +11,16 @@ use conclave_proto::v1::link_server::Link;
 use conclave_proto::v1::party_frame::Body as Said;
 use conclave_proto::v1::{Heartbeat, Hello, JobLog, JobRequest, PartyFrame, Welcome};
 use conclave_proto::version::{End, Spoken, agree};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior};
-use tokio_stream::wrappers::{ReceiverStream, UnboundedReceiverStream};
+use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::log::Logs;
 use crate::book::Book;
 use crate::driver::{Surroundings, now_ms};
-use crate::hub::{Message, Outbox, Outgoing};
+use crate::hub::Message;
+use crate::outbox::{Outbox, OutboxStream, outbox};
 
 /// Both ends send a heartbeat this often, whatever else they send: proxies cut connections that are idle.
 const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -50,21 +51,21 @@ fn party_of<T>(request: &Request<T>) -> Result<String, Status> {
 
 #[tonic::async_trait]
 impl Link for LinkService {
-    type AttachStream = UnboundedReceiverStream<Outgoing>;
+    type AttachStream = OutboxStream;
     type LogStream = ReceiverStream<Result<JobLog, Status>>;
 
     async fn attach(&self, request: Request<Streaming<PartyFrame>>) -> Result<Response<Self::AttachStream>, Status> {
         let party = party_of(&request)?;
-        let (sender, outgoing) = mpsc::unbounded_channel();
+        let (outbox, outgoing) = outbox();
         let session = Session {
             party,
-            outbox: Outbox::new(sender),
+            outbox,
             incoming: request.into_inner(),
             surroundings: self.surroundings.clone(),
             stopping: self.stopping.clone(),
         };
         tokio::spawn(session.run());
-        Ok(Response::new(UnboundedReceiverStream::new(outgoing)))
+        Ok(Response::new(outgoing))
     }
 
     async fn log(&self, request: Request<JobRequest>) -> Result<Response<Self::LogStream>, Status> {
@@ -153,8 +154,12 @@ impl Session {
         let silence = tokio::time::sleep(SILENCE);
         tokio::pin!(silence);
         let mut sequence = 0;
+        let outbox = self.outbox.clone();
+        let ended = outbox.ended();
+        tokio::pin!(ended);
         loop {
             tokio::select! {
+                why = &mut ended => return why,
                 frame = self.incoming.message() => match frame {
                     Ok(Some(frame)) => {
                         heard = Instant::now();
