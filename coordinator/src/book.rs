@@ -134,6 +134,11 @@ impl Book {
     /// Puts a stored job back: shown if it has ended, else taken up where its log ends.
     fn restore(&self, row: JobRow) {
         let ended = State::parse_ended(&row.state);
+        if ended.is_some() {
+            let parties: Vec<String> = row.parties.iter().map(|party| party.name.clone()).collect();
+            let reason = row.fault.as_ref().map_or_else(|| row.state.clone(), ToString::to_string);
+            self.surroundings.hub.end(&row.id, &reason, &parties);
+        }
         match (JobSpec::parse(&row.spec), ended) {
             (Ok(spec), None) => {
                 // What was encoded decodes; were it not so, the parties would refuse the job.

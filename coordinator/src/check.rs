@@ -35,7 +35,7 @@ pub(crate) fn check(path: &Path) -> Checks {
 }
 
 fn identity(config: &Config) -> Result<String, String> {
-    crate::load_identity(config).map_err(|fault| fault.to_string())?;
+    crate::load_credentials(config).map_err(|fault| fault.to_string())?;
     let identity = IdentityDir::load(&config.identity).map_err(|fault| fault.to_string())?;
     Ok(format!("{}: {}", config.identity.display(), identity.identity().uri()))
 }

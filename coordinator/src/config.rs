@@ -22,6 +22,8 @@ pub struct Config {
     pub draws: PathBuf,
     /// Logs and metrics.
     pub ops: Settings,
+    /// File of revoked certificates, where one is kept.
+    pub revoked: Option<PathBuf>,
 }
 
 const KEYS: Keys = Keys::Table(&[
@@ -36,9 +38,8 @@ const KEYS: Keys = Keys::Table(&[
     ("otlp", Keys::Any),
 ]);
 
-/// Keys that a configuration may name one day, and that must not be taken for working today: a `revoked` file that
-/// nobody reads would be a lock that does not close.
-const NOT_BUILT: [&str; 2] = ["dashboard", "revoked"];
+/// Keys that a configuration may name one day, and that must not be taken for working today.
+const NOT_BUILT: [&str; 1] = ["dashboard"];
 
 #[derive(Deserialize)]
 struct Raw {
@@ -49,6 +50,7 @@ struct Raw {
     log: Option<String>,
     metrics: Option<String>,
     otlp: Option<String>,
+    revoked: Option<PathBuf>,
 }
 
 impl Config {
@@ -85,6 +87,7 @@ impl Config {
             store: folder.join(raw.store),
             draws: folder.join(raw.draws),
             ops: Settings::parse(raw.log.as_deref(), raw.metrics.as_deref(), raw.otlp.as_deref())?,
+            revoked: raw.revoked.map(|file| folder.join(file)),
         })
     }
 }
@@ -105,7 +108,9 @@ mod tests {
         let config = parse(GOOD).unwrap();
         assert_eq!(config.store, Path::new("/etc/conclave/c.sqlite"));
         assert_eq!(config.draws, Path::new("/var/draws"));
-        assert_eq!(config.listen.port(), 0);
+        assert_eq!((config.listen.port(), config.revoked), (0, None));
+        let revoked = parse(&format!("{GOOD}revoked = \"revoked.txt\"\n")).unwrap().revoked;
+        assert_eq!(revoked.as_deref(), Some(Path::new("/etc/conclave/revoked.txt")));
     }
 
     #[test]
@@ -114,8 +119,9 @@ mod tests {
             ("store =", "stroe =", "did you mean `store`"),
             ("127.0.0.1:0", "localhost", "`listen`"),
             ("draws = \"/var/draws\"\n", "", "missing field `draws`"),
-            ("draws =", "revoked = \"r.txt\"\ndraws =", "`revoked` is not built yet"),
             ("draws =", "log = \"text\"\ndraws =", "`log`"),
+            ("draws =", "revokd = \"r.txt\"\ndraws =", "did you mean `revoked`"),
+            ("draws =", "revoked = 7\ndraws =", "expected path string"),
             ("draws =", "dashboard = \"x\"\ndraws =", "`dashboard` is not built yet"),
         ] {
             let message = parse(&GOOD.replace(from, to)).unwrap_err();

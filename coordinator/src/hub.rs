@@ -1,17 +1,22 @@
 //! Who is attached, and which job's driver hears whom.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use conclave_common::sampler::Holding;
 use conclave_proto::convert::AnswerStatus;
 use conclave_proto::error::Fault;
+use conclave_proto::v1::CloseJob;
+use conclave_proto::v1::coordinator_frame::Body;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::outbox::Outbox;
 
 /// Length of a ledger head: number, hash, MAC.
 const HEAD_BYTES: usize = 72;
+
+/// Ends of jobs that a party is told of when it attaches: it was away, or its stream died, when the last of them ended.
+const MOST_ENDS: usize = 128;
 
 /// What a job's driver hears about the party at `party` in its list.
 #[derive(Debug)]
@@ -69,6 +74,8 @@ struct Inner {
     generations: u64,
     /// The newest ledger head that each party has given away.
     heads: HashMap<String, Vec<u8>>,
+    /// The last ends of each party's jobs. A party that knows of them already does nothing.
+    ends: HashMap<String, VecDeque<CloseJob>>,
 }
 
 #[derive(Debug)]
@@ -122,6 +129,7 @@ impl Hub {
         let attachment = Attachment { generation, outbox: outbox.clone(), _replaced: guard };
         let replaced_another = inner.attached.insert(party.to_owned(), attachment).is_some();
         inner.seen.insert(party.to_owned());
+        inner.ends.get(party).into_iter().flatten().for_each(|end| outbox.send(Body::CloseJob(end.clone())));
         inner.tell(party, || Event::Attached(outbox.clone()));
         Place { generation, replaced_another, replaced }
     }
@@ -155,6 +163,22 @@ impl Hub {
         }
         inner.jobs.insert(job, Subscription { parties: parties.to_vec(), events });
         receiver
+    }
+
+    /// A job has ended: its parties are told, those that are away when they attach again, and its driver is forgotten.
+    pub(crate) fn end(&self, job: &str, reason: &str, parties: &[String]) {
+        let mut inner = self.lock();
+        let inner = &mut *inner;
+        inner.jobs.remove(job);
+        let end = CloseJob { job: job.to_owned(), reason: reason.to_owned() };
+        for party in parties {
+            if let Some(attachment) = inner.attached.get(party) {
+                attachment.outbox.send(Body::CloseJob(end.clone()));
+            }
+            let ends = inner.ends.entry(party.clone()).or_default();
+            ends.push_back(end.clone());
+            ends.drain(..ends.len().saturating_sub(MOST_ENDS));
+        }
     }
 
     /// Forgets a job's driver.
@@ -239,6 +263,25 @@ mod tests {
         hub.detach("a", new.generation);
         assert!(matches!(events.try_recv().unwrap().event, Event::Detached));
         assert!(!hub.is_attached("a"));
+    }
+
+    #[tokio::test]
+    async fn ends_are_told_at_once_and_again_at_every_attachment() {
+        use tokio_stream::StreamExt;
+        let hub = Hub::default();
+        let both = ["a".to_owned(), "b".to_owned()];
+        let (here, mut told) = outbox();
+        let _place = hub.attach("a", here);
+        (0..MOST_ENDS + 2).for_each(|job| hub.end(&format!("j{job}"), "finished", &both));
+        let (back, mut told_later) = outbox();
+        let _place = hub.attach("b", back.clone());
+        back.refuse(&Fault::new(conclave_proto::error::ErrorCode::Unreachable, "that is all"));
+        let end = |job: usize| Body::CloseJob(CloseJob { job: format!("j{job}"), reason: "finished".to_owned() });
+        assert_eq!(told.next().await.unwrap().unwrap().body, Some(end(0)));
+        for job in 2..MOST_ENDS + 2 {
+            assert_eq!(told_later.next().await.unwrap().unwrap().body, Some(end(job)));
+        }
+        assert!(told_later.next().await.unwrap().is_err());
     }
 
     #[test]

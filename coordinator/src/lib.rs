@@ -31,11 +31,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use conclave_proto::identity::Role;
-use conclave_proto::tls::IdentityDir;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
-use tonic::transport::ServerTlsConfig;
 
 pub use cli::cli_main;
 pub use config::Config;
@@ -46,6 +43,7 @@ use driver::Surroundings;
 use health::Health;
 use hub::Hub;
 use operations::Prepared;
+use server::Credentials;
 use store::{Store, StoreError};
 
 /// How long connections may take to end once the coordinator stops.
@@ -55,7 +53,7 @@ const GRACE: Duration = Duration::from_secs(5);
 pub struct Coordinator {
     listener: TcpListener,
     address: SocketAddr,
-    tls: ServerTlsConfig,
+    credentials: Arc<Credentials>,
     book: Arc<Book>,
     surroundings: Surroundings,
     operations: Prepared,
@@ -67,7 +65,7 @@ impl Coordinator {
     /// # Errors
     /// [`RunError`], naming the file or the address.
     pub async fn open(config: &Config) -> Result<Self, RunError> {
-        let tls = load_identity(config)?;
+        let credentials = Arc::new(load_credentials(config)?);
         let (store, loaded) = Store::open(&config.store).map_err(|e| match e {
             StoreError::Foreign { .. } => RunError::Input(e.to_string()),
             e => RunError::System(e.to_string()),
@@ -83,7 +81,7 @@ impl Coordinator {
         let hub = Arc::new(Hub::with_heads(loaded.parties, loaded.heads));
         let surroundings = Surroundings { hub, store, meters: Arc::default(), limits: driver::Limits::default() };
         let book = Arc::new(Book::open(surroundings.clone(), draws, loaded.jobs));
-        Ok(Self { listener, address, tls, book, surroundings, operations })
+        Ok(Self { listener, address, credentials, book, surroundings, operations })
     }
 
     /// The address that it listens on, with the actual port.
@@ -98,14 +96,15 @@ impl Coordinator {
     /// A server that can't be set up or fails.
     pub async fn serve(self, shutdown: impl Future<Output = ()>) -> Result<(), RunError> {
         let (stop, stopping) = watch::channel(false);
-        let Self { listener, address, tls, book, surroundings, operations } = self;
+        let Self { listener, address, credentials, book, surroundings, operations } = self;
         let store = surroundings.store.clone();
         let (reporter, health_service) = tonic_health::server::health_reporter();
         let health = Health { book: Arc::clone(&book), store: store.clone(), stopping: stopping.clone() };
         let operations = operations.show(surroundings.clone(), health, reporter, address);
         let mut stopped = stopping.clone();
         let until_stopped = async move { server::stopped(&mut stopped).await };
-        let server = server::serve(listener, tls, Arc::clone(&book), surroundings, stopping, health_service, until_stopped);
+        let server =
+            server::serve(listener, credentials, Arc::clone(&book), surroundings, stopping, health_service, until_stopped);
         tokio::pin!(server);
         let outcome = tokio::select! {
             outcome = &mut server => outcome,
@@ -135,10 +134,6 @@ pub async fn run(config: &Config, ready: impl FnOnce(SocketAddr), shutdown: impl
     coordinator.serve(shutdown).await
 }
 
-fn load_identity(config: &Config) -> Result<ServerTlsConfig, RunError> {
-    let input = |e: conclave_proto::error::Fault| RunError::Input(format!("`identity`: {e}"));
-    let identity = IdentityDir::load(&config.identity).map_err(input)?;
-    identity.require(Role::Coordinator).map_err(input)?;
-    identity.check_at(std::time::SystemTime::now()).map_err(input)?;
-    identity.server_config().map_err(input)
+fn load_credentials(config: &Config) -> Result<Credentials, RunError> {
+    Credentials::load(&config.identity, config.revoked.as_deref())
 }

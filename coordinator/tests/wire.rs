@@ -6,11 +6,12 @@ mod consortium;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use conclave_coordinator::{Config, Coordinator, RunError};
 use conclave_proto::ca::KeyedPem;
-use conclave_proto::error::{ErrorCode, from_status};
+use conclave_proto::error::{ErrorCode, Fault, from_status};
 use conclave_proto::identity::Role;
 use conclave_proto::tls::{IdentityDir, connect};
 use conclave_proto::v1;
@@ -19,6 +20,8 @@ use conclave_proto::v1::jobs_client::JobsClient;
 use conclave_proto::v1::link_client::LinkClient;
 use conclave_proto::v1::party_frame::Body;
 use conclave_proto::{OLDEST_PROTOCOL, PROTOCOL};
+use rustls_pki_types::CertificateDer;
+use rustls_pki_types::pem::PemObject;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_stream::wrappers::UnboundedReceiverStream;
@@ -51,9 +54,17 @@ struct Consortium {
 
 impl Consortium {
     async fn start() -> Self {
+        Self::start_with("").await
+    }
+
+    /// With lines added to the coordinator's configuration, and nobody revoked.
+    async fn start_with(extra: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let ca = consortium::new_ca();
-        let config = Config::load(&consortium::coordinator(&ca, folder.path())).unwrap();
+        let path = consortium::coordinator(&ca, folder.path());
+        std::fs::write(folder.path().join("revoked.txt"), "").unwrap();
+        std::fs::write(&path, std::fs::read_to_string(&path).unwrap() + extra).unwrap();
+        let config = Config::load(&path).unwrap();
         let coordinator = Coordinator::open(&config).await.unwrap();
         let address = coordinator.address();
         let (stop, stopped) = oneshot::channel();
@@ -64,9 +75,30 @@ impl Consortium {
     }
 
     async fn dial(&self, role: Role, name: &str) -> Channel {
+        self.try_dial(role, name).await.unwrap()
+    }
+
+    async fn try_dial(&self, role: Role, name: &str) -> Result<Channel, Fault> {
         let folder = self.folder.path().join(name);
         consortium::identity(&self.ca, &folder, role, name);
-        connect(&format!("https://{}", self.address), &IdentityDir::load(&folder).unwrap()).await.unwrap()
+        connect(&format!("https://{}", self.address), &IdentityDir::load(&folder).unwrap()).await
+    }
+
+    fn revoke(&self, text: &str) {
+        std::fs::write(self.folder.path().join("revoked.txt"), text).unwrap();
+    }
+
+    /// The certificate that the coordinator shows now.
+    async fn shown(&self) -> CertificateDer<'static> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut roots = rustls::RootCertStore::empty();
+        roots.add(CertificateDer::from_pem_slice(self.ca.pem.as_bytes()).unwrap()).unwrap();
+        let config = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+        let config = config.with_root_certificates(roots).with_no_client_auth();
+        let stream = tokio::net::TcpStream::connect(self.address).await.unwrap();
+        let connector = tokio_rustls::TlsConnector::from(Arc::new(config));
+        let tls = connector.connect("127.0.0.1".try_into().unwrap(), stream).await.unwrap();
+        tls.get_ref().1.peer_certificates().unwrap()[0].clone()
     }
 
     async fn analyst(&self) -> JobsClient<Channel> {
@@ -106,6 +138,26 @@ impl Party {
         out.send(v1::PartyFrame { body: Some(Body::Hello(hello)) }).unwrap();
         let heard = link.attach(UnboundedReceiverStream::new(frames)).await.unwrap().into_inner();
         Self { out, heard }
+    }
+
+    /// Whether the stream goes on: it has nothing more to say, and does not end.
+    async fn is_attached(&mut self) -> bool {
+        let read = async { while let Ok(Some(_)) = self.heard.message().await {} };
+        tokio::time::timeout(Duration::from_secs(2), read).await.is_err()
+    }
+
+    /// Reads until the stream ends.
+    async fn end(mut self) -> Option<Status> {
+        let read = async {
+            loop {
+                match self.heard.message().await {
+                    Ok(Some(_)) => {}
+                    Ok(None) => return None,
+                    Err(status) => return Some(status),
+                }
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), read).await.expect("the stream ends")
     }
 
     async fn next(&mut self) -> Result<Heard, Status> {
@@ -326,5 +378,110 @@ async fn a_store_has_one_coordinator() {
     let config = Config::load(&consortium.folder.path().join("coordinator.toml")).unwrap();
     let Err(RunError::System(message)) = Coordinator::open(&config).await else { panic!("opened twice") };
     assert!(message.contains("in use by another coordinator"), "{message}");
+    consortium.stop().await;
+}
+
+#[tokio::test]
+async fn a_revoked_member_is_cut_off_and_let_in_no_more_without_a_restart() {
+    let consortium = Consortium::start_with("revoked = \"revoked.txt\"\n").await;
+    let mut analyst = consortium.analyst().await;
+    let (mut a, mut b) = (consortium.party("a").await, consortium.party("b").await);
+    assert!(matches!(a.next().await.unwrap(), Heard::Welcome(_)));
+    assert!(matches!(b.next().await.unwrap(), Heard::Welcome(_)));
+    consortium.revoke("party/a # lost its laptop\n");
+    a.end().await.unwrap();
+    let fault = consortium.try_dial(Role::Party, "a").await.unwrap_err();
+    assert_eq!(fault.code, ErrorCode::Unauthenticated);
+    assert!(fault.message.contains("has been revoked"), "{fault}");
+    // The others do not notice.
+    assert!(b.is_attached().await);
+    analyst.list(v1::ListRequest {}).await.unwrap();
+    consortium.revoke("");
+    let mut a = consortium.party("a").await;
+    assert!(matches!(a.next().await.unwrap(), Heard::Welcome(_)));
+    // A lock that can't be found closed is taken for closed.
+    std::fs::remove_file(consortium.folder.path().join("revoked.txt")).unwrap();
+    assert!(consortium.try_dial(Role::Party, "c").await.is_err());
+    a.end().await.unwrap();
+    b.end().await.unwrap();
+    analyst.list(v1::ListRequest {}).await.unwrap_err();
+    consortium.revoke("");
+    consortium.party("a").await;
+    consortium.stop().await;
+}
+
+#[tokio::test]
+async fn a_renewed_certificate_is_shown_without_a_restart_and_a_bad_one_is_not() {
+    let consortium = Consortium::start().await;
+    let mut b = consortium.party("b").await;
+    assert!(matches!(b.next().await.unwrap(), Heard::Welcome(_)));
+    let first = consortium.shown().await;
+    let identity = consortium.folder.path().join("identity");
+    // A key that does not belong to the certificate.
+    let key = std::fs::read(identity.join("key.pem")).unwrap();
+    consortium::identity(&consortium.ca, &identity, Role::Coordinator, "c");
+    std::fs::write(identity.join("key.pem"), key).unwrap();
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    assert_eq!(consortium.shown().await, first);
+    consortium::identity(&consortium.ca, &identity, Role::Coordinator, "c");
+    let renewed = CertificateDer::from_pem_file(identity.join("certificate.pem")).unwrap();
+    let shown = async {
+        while consortium.shown().await != renewed {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), shown).await.expect("the new certificate is shown");
+    // Who is inside stays, and newcomers come in.
+    assert!(b.is_attached().await);
+    let mut a = consortium.party("a").await;
+    assert!(matches!(a.next().await.unwrap(), Heard::Welcome(_)));
+    consortium.stop().await;
+}
+
+#[tokio::test]
+async fn messages_that_are_too_long_are_refused_by_their_length() {
+    let consortium = Consortium::start().await;
+    let mut party = consortium.party("a").await;
+    assert!(matches!(party.next().await.unwrap(), Heard::Welcome(_)));
+    let reason = "x".repeat(100 << 20);
+    let refused = v1::JobRefused { job: "j".to_owned(), code: String::new(), reason };
+    party.out.send(v1::PartyFrame { body: Some(Body::JobRefused(refused)) }).unwrap();
+    // Its stream ends; its next one is as good as any.
+    party.end().await;
+    let mut party = consortium.party("a").await;
+    assert!(matches!(party.next().await.unwrap(), Heard::Welcome(_)));
+    let mut analyst = consortium.analyst().await;
+    let request = v1::SubmitRequest { spec_toml: "#".repeat(100 << 20), submission: None };
+    let refused = analyst.submit(request).await.unwrap_err();
+    assert!(refused.message().contains("limit"), "{refused}");
+    // A party has nothing to say to the analysts' service, however much it is.
+    let mut jobs = JobsClient::new(consortium.dial(Role::Party, "a").await);
+    let request = v1::SubmitRequest { spec_toml: "#".repeat(100 << 20), submission: None };
+    assert_eq!(from_status(&jobs.submit(request).await.unwrap_err()).code, ErrorCode::Unauthenticated);
+    consortium.stop().await;
+}
+
+/// A ClientHello's first half, as of a peer that has died, or that does not mean well.
+const HALF_A_HELLO: [u8; 64] = [
+    22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7,
+    7, 7, 7, 32, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7,
+];
+
+#[tokio::test]
+async fn strangers_who_hang_do_not_keep_members_out() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let consortium = Consortium::start().await;
+    let mut strangers = Vec::new();
+    for _ in 0..300 {
+        let mut stranger = tokio::net::TcpStream::connect(consortium.address).await.unwrap();
+        stranger.write_all(&HALF_A_HELLO).await.unwrap();
+        strangers.push(stranger);
+    }
+    let mut party = consortium.party("a").await;
+    assert!(matches!(party.next().await.unwrap(), Heard::Welcome(_)));
+    // The oldest of them has made room for the others.
+    let ended = tokio::time::timeout(Duration::from_secs(5), strangers[0].read(&mut [0; 16])).await;
+    assert!(matches!(ended, Ok(Ok(0) | Err(_))), "{ended:?}");
+    drop(strangers);
     consortium.stop().await;
 }

@@ -192,6 +192,16 @@ impl Cluster {
         fs::write(path, format!("{lines}\n{text}")).expect("a configuration");
     }
 
+    /// The running coordinator's process.
+    pub fn coordinator_pid(&self) -> u32 {
+        self.coordinator.as_ref().expect("a running coordinator").id()
+    }
+
+    /// A running party's process.
+    pub fn party_pid(&self, party: usize) -> u32 {
+        self.parties[party].1.as_ref().expect("a running party").id()
+    }
+
     /// Runs the command line in the cluster's folder as alice.
     pub fn run(&self, args: &[&str]) -> Output {
         self.command(args).output().expect("the binary starts")

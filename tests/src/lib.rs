@@ -11,5 +11,6 @@ pub mod federation;
 pub mod logistic_reference;
 pub mod proxies;
 pub mod recorder;
+pub mod strangers;
 pub mod study;
 pub mod zarr;

@@ -4,8 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use conclave_proto::error::{ErrorCode, Fault};
-use conclave_proto::v1;
-use conclave_proto::v1::coordinator_frame::Body;
 
 use super::{Driver, Ending, Moment, attributes};
 use crate::hub::Event;
@@ -85,12 +83,7 @@ impl Driver {
         }
         let reason = verdict.fault.map_or_else(|| status.state.as_str().to_owned(), |fault| fault.to_string());
         tracing::info!(job = %self.job.id, state = status.state.as_str(), reason, draws = status.draws, "job ended");
-        for member in &self.members.list {
-            if let Some(outbox) = &member.outbox {
-                outbox.send(Body::CloseJob(v1::CloseJob { job: self.job.id.to_string(), reason: reason.clone() }));
-            }
-        }
-        self.hub.unsubscribe(&self.job.id);
+        self.hub.end(&self.job.id, &reason, &self.job.spec.parties);
         self.status.send_replace(status);
     }
 

@@ -525,6 +525,31 @@ async fn a_job_that_waits_can_be_cancelled() {
 }
 
 #[tokio::test]
+async fn an_end_is_told_to_a_party_that_was_away() {
+    let rig = Rig::new();
+    let (_a, b) = (rig.attach("a", honestly("a")), rig.attach("b", until("b", 5)));
+    let job = rig.book.submit(spec(10), "alice", signed()).await.unwrap();
+    rig.asked("b", 5).await;
+    b.leave();
+    assert_eq!(rig.book.cancel(&job, "alice").await.unwrap().state, State::Cancelled);
+    let told = async |rig: &Rig, party: &str| {
+        let end = (party.to_owned(), "cancelled".to_owned());
+        while !rig.seen.lock().unwrap().closed.contains(&end) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    told(&rig, "a").await;
+    assert_eq!(rig.seen.lock().unwrap().closed.len(), 1);
+    let b = rig.attach("b", honestly("b"));
+    told(&rig, "b").await;
+    b.leave();
+    // And after a restart.
+    let rig = rig.restart(|_| ()).await;
+    let _b = rig.attach("b", honestly("b"));
+    told(&rig, "b").await;
+}
+
+#[tokio::test]
 async fn a_restarted_coordinator_continues_the_same_chain() {
     let expected = undisturbed(1500).await;
     let mut rig = Rig::new();

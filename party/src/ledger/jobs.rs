@@ -165,13 +165,19 @@ impl Ledger {
 
     fn try_close_job(&mut self, job: &str, reason: &str) -> Result<(), LedgerError> {
         let settle = self.settle(job, "closed")?;
-        let Some(open) = self.jobs.remove(job) else { return Ok(()) };
+        let seq = match (self.jobs.remove(job), self.books.job(job)) {
+            (Some(open), _) => open.seq,
+            // Opened before this process began, and not since: it has ended while the party was away. A ledger that is behind
+            // may say otherwise in its newer part.
+            (None, Some(known)) if known.open && known.block.is_none() && self.lost.is_none() => known.seq,
+            (None, _) => return Ok(()),
+        };
         let body = serde_json::json!({ "reason": reason }).to_string();
         self.write(true, |pen| {
             if let Some(settle) = &settle {
-                pen.event(Settle::KIND, open.seq, &settle.body())?;
+                pen.event(Settle::KIND, seq, &settle.body())?;
             }
-            pen.event("close", open.seq, &body)
+            pen.event("close", seq, &body)
         })
     }
 }

@@ -68,6 +68,31 @@ fn refused(outcome: ChargeOutcome) -> Refusal {
     }
 }
 
+/// A coordinator tells a party of the ends of its jobs whenever it attaches: each is entered once, and none that is not known.
+#[test]
+fn an_end_that_is_told_again_or_late_is_entered_once() {
+    let (desk, ledger) = Desk::new();
+    drop(ledger);
+    let mut ledger = Ledger::open(&desk.path(), "hospital-a", &budget()).unwrap();
+    let ends = || -> i64 {
+        let sql = "SELECT count(*) FROM events WHERE kind = 'close'";
+        Connection::open(desk.path()).unwrap().query_row(sql, [], |row| row.get(0)).unwrap()
+    };
+    let before = ledger.head().to_bytes();
+    ledger.close_job("a-job-that-nobody-knows", "over").unwrap();
+    assert_eq!(ledger.head().to_bytes(), before);
+    for _ in 0..3 {
+        ledger.close_job(JOB, "over").unwrap();
+        assert_eq!(ends(), 1);
+    }
+    let after = ledger.head().to_bytes();
+    drop(ledger);
+    let mut ledger = Ledger::open(&desk.path(), "hospital-a", &budget()).unwrap();
+    let opened = ledger.head().to_bytes();
+    ledger.close_job(JOB, "over").unwrap();
+    assert!(ledger.head().to_bytes() == opened && after != before);
+}
+
 #[test]
 fn a_ledger_is_made_once_and_never_by_accident() {
     let (desk, ledger) = Desk::new();

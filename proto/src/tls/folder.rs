@@ -118,6 +118,16 @@ impl IdentityDir {
         &self.ca_pem
     }
 
+    /// The consortium's CA certificates.
+    pub(super) fn roots(&self) -> Arc<RootCertStore> {
+        Arc::clone(&self.roots)
+    }
+
+    /// What to show at a handshake, and the key to it.
+    pub(super) fn chain_and_key(&self) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), Fault> {
+        Ok((self.chain.clone(), private_key(&self.key_file, &self.key_pem)?))
+    }
+
     pub(super) fn signing_key(&self) -> Result<Arc<dyn rustls::sign::SigningKey>, Fault> {
         super::sign::load_key(private_key(&self.key_file, &self.key_pem)?)
             .map_err(|e| file_fault(&self.key_file, &format!("cannot be used: {e}")))

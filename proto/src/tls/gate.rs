@@ -1,0 +1,139 @@
+//! The coordinator's end of a handshake: who is let in, and whether those inside still would be.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use rustls::client::danger::HandshakeSignatureValid;
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
+use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName, Error, ServerConfig, SignatureScheme};
+use rustls_pki_types::{CertificateDer, UnixTime};
+use tokio_rustls::TlsAcceptor;
+
+use super::explain::describe;
+use super::folder::{IdentityDir, provider};
+use crate::error::{ErrorCode, Fault};
+use crate::identity::{PeerIdentity, Role};
+use crate::revoked::RevokedFile;
+
+/// The coordinator's certificate, and the rule by which members are let in.
+#[derive(Clone)]
+pub struct Gate {
+    verifier: Arc<MemberVerifier>,
+    acceptor: TlsAcceptor,
+}
+
+impl IdentityDir {
+    /// The coordinator's side: this certificate shown, one of the consortium's CA demanded of everyone, and none taken that `revoked`
+    /// names. That file is read at every handshake.
+    ///
+    /// # Errors
+    /// [`ErrorCode::InvalidInput`] where the folder is not a coordinator's or can't be used.
+    pub fn gate(&self, revoked: Option<RevokedFile>) -> Result<Gate, Fault> {
+        self.require(Role::Coordinator)?;
+        let unusable = |e: &dyn fmt::Display| {
+            Fault::new(ErrorCode::InvalidInput, format!("{} cannot be used: {e}", self.folder().display()))
+        };
+        let inner = WebPkiClientVerifier::builder_with_provider(self.roots(), provider()).build().map_err(|e| unusable(&e))?;
+        let verifier = Arc::new(MemberVerifier { inner, revoked });
+        let (chain, key) = self.chain_and_key()?;
+        let mut config = ServerConfig::builder_with_provider(provider())
+            .with_safe_default_protocol_versions()
+            .map_err(|e| unusable(&e))?
+            .with_client_cert_verifier(Arc::clone(&verifier) as Arc<dyn ClientCertVerifier>)
+            .with_single_cert(chain, key)
+            .map_err(|e| unusable(&e))?;
+        config.alpn_protocols.push(b"h2".to_vec());
+        // A resumed session would not show its certificate again: neither to a list of revoked ones nor to a new CA.
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        config.send_tls13_tickets = 0;
+        Ok(Gate { verifier, acceptor: TlsAcceptor::from(Arc::new(config)) })
+    }
+}
+
+impl Gate {
+    /// What takes a connection through its handshake.
+    #[must_use]
+    pub fn acceptor(&self) -> &TlsAcceptor {
+        &self.acceptor
+    }
+
+    /// Whether a member with this chain, leaf first, would be let in at `now`.
+    ///
+    /// # Errors
+    /// [`ErrorCode::Unauthenticated`] with the reason why not.
+    pub fn check(&self, chain: &[CertificateDer<'_>], now: SystemTime) -> Result<PeerIdentity, Fault> {
+        let refused = |message: String| Fault::new(ErrorCode::Unauthenticated, message);
+        let (leaf, intermediates) = chain.split_first().ok_or_else(|| refused("it shows no certificate".to_owned()))?;
+        let since = now.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        let verified = self.verifier.inner.verify_client_cert(leaf, intermediates, UnixTime::since_unix_epoch(since));
+        verified.map_err(|error| match &error {
+            Error::InvalidCertificate(why) => refused(format!("its certificate {}", describe(why))),
+            other => refused(format!("its certificate is not accepted: {other}")),
+        })?;
+        self.verifier.unless_revoked(leaf)?;
+        PeerIdentity::of_certificate(leaf)
+    }
+}
+
+impl fmt::Debug for Gate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gate").finish_non_exhaustive()
+    }
+}
+
+/// rustls' own verification of chain, validity and purpose, then that there is one usable name, and that nobody has revoked it.
+#[derive(Debug)]
+struct MemberVerifier {
+    inner: Arc<dyn ClientCertVerifier>,
+    revoked: Option<RevokedFile>,
+}
+
+impl MemberVerifier {
+    fn unless_revoked(&self, leaf: &CertificateDer<'_>) -> Result<(), Fault> {
+        self.revoked.as_ref().map_or(Ok(()), |file| file.read()?.check(leaf))
+    }
+}
+
+impl ClientCertVerifier for MemberVerifier {
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        self.inner.root_hint_subjects()
+    }
+
+    fn verify_client_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> Result<ClientCertVerified, Error> {
+        let verified = self.inner.verify_client_cert(end_entity, intermediates, now)?;
+        PeerIdentity::of_certificate(end_entity)
+            .map_err(|_| Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure))?;
+        // Each of these has its alert, which the member's side turns into a sentence.
+        self.unless_revoked(end_entity).map_err(|_| Error::InvalidCertificate(CertificateError::Revoked))?;
+        Ok(verified)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.inner.verify_tls12_signature(message, cert, dss)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.inner.verify_tls13_signature(message, cert, dss)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.inner.supported_verify_schemes()
+    }
+}
