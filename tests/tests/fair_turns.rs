@@ -39,7 +39,7 @@ fn of_two_jobs_the_small_one_gets_its_turns_and_the_large_one_goes_on() {
     let large = cluster.submit_only(&job(256, 100_000));
     cluster.wait_status(&large, Duration::from_secs(60), "the large job's rounds", |_| rounds(&cluster.store(), &large) > 3);
     let small = cluster.submit(&job(1, SMALL_DRAWS));
-    assert_eq!(small["iterations"], SMALL_DRAWS + 1);
+    assert_eq!((&small["stopped_by"], &small["draws_per_chain"]), (&"draws".into(), &SMALL_DRAWS.into()));
     assert_eq!(cluster.status(&large)["state"], "running");
     let small = small["job"].as_str().expect("a job id");
     for (party, name) in NAMES.iter().enumerate() {
@@ -48,9 +48,10 @@ fn of_two_jobs_the_small_one_gets_its_turns_and_the_large_one_goes_on() {
         let last = turns.iter().rposition(|job| job == small).expect("a last turn");
         let between = &turns[first..=last];
         let large_turns = between.iter().filter(|job| **job == large).count();
-        println!("{name}: {} turns of the small job, {large_turns} of the large one", between.len() - large_turns);
+        let small_turns = between.len() - large_turns;
+        println!("{name}: {small_turns} turns of the small job, {large_turns} of the large one");
         // Each has one unanswered query at a time, and they are answered as they come.
-        assert!(large_turns <= SMALL_DRAWS as usize + 1, "the small job waited for more than its turn: {between:?}");
+        assert!(large_turns <= small_turns + 1, "the small job waited for more than its turn: {between:?}");
         assert!(large_turns >= 3, "the large job stood still: {between:?}");
     }
     // A job may be cancelled at any time; what was drawn stays.
