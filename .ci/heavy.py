@@ -15,7 +15,7 @@ SKIPPED = ["kernel_speed", "a_million_releases", "reply_times", "every_daemon_is
 # Seconds for each fuzzed decoder.
 FUZZ = 60
 # The longest first, so that none of them is left running alone at the end.
-LONGEST = ["kills", "durability", "adult", "demo_seeds", "demo_design", "gaussian_mean", "fuzz", "information", "posteriors"]
+LONGEST = ["kills", "simulation", "durability", "adult", "demo_seeds", "demo_design", "gaussian_mean", "fuzz", "information", "posteriors"]
 
 
 def binaries():

@@ -21,6 +21,8 @@ mod operations;
 mod outbox;
 pub mod result;
 mod server;
+#[cfg(feature = "test-util")]
+pub mod simulated;
 pub mod spending;
 mod status;
 mod store;

@@ -26,6 +26,8 @@ pub mod release;
 mod text;
 mod verify;
 
+#[cfg(feature = "test-util")]
+pub use answer::simulated;
 pub use cli::cli_main;
 pub use config::PartyConfig;
 pub use daemon::{StartError, init_ledger, run, run_with};

@@ -38,6 +38,9 @@ pub struct Noise {
     last: Option<(NoiseScale, DiscreteGaussian)>,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
+    /// Draws follow from the seed alone.
+    #[cfg(feature = "test-util")]
+    seeded: bool,
 }
 
 struct Shared {
@@ -67,7 +70,36 @@ impl Noise {
             // Without the thread everything is drawn on demand.
             std::thread::Builder::new().name("noise".into()).spawn(move || shared.keep_filled(&mut ahead)).ok()
         };
-        Ok(Self { generator, last: None, shared, thread })
+        Ok(Self {
+            generator,
+            last: None,
+            shared,
+            thread,
+            #[cfg(feature = "test-util")]
+            seeded: false,
+        })
+    }
+
+    /// Without thread and stock, and no secret to whoever knows the seed: for tests on made-up records alone.
+    #[cfg(feature = "test-util")]
+    pub fn seeded(seed: u64) -> Self {
+        let shared = Arc::new(Shared { stocks: Mutex::default(), wanted: Condvar::new() });
+        Self { generator: ChaCha20Rng::seed_from_u64(seed), last: None, shared, thread: None, seeded: true }
+    }
+
+    /// What follows from here on follows from another seed.
+    #[cfg(feature = "test-util")]
+    pub fn reseed(&mut self, seed: u64) {
+        self.generator = ChaCha20Rng::seed_from_u64(seed);
+    }
+
+    /// Keys the generator for demand anew.
+    fn rekey(&mut self) {
+        #[cfg(feature = "test-util")]
+        if self.seeded {
+            return;
+        }
+        rekey(&mut self.generator);
     }
 
     /// Keeps exactly these scales in stock; what was drawn for another is overwritten.
@@ -98,7 +130,7 @@ impl Noise {
 
     /// Throws away what is in stock and keys the generator anew: nothing that was drawn before is given out after.
     pub fn renew(&mut self) {
-        rekey(&mut self.generator);
+        self.rekey();
         let mut stocks = self.shared.lock();
         stocks.epoch += 1;
         for stock in stocks.by_scale.values_mut() {
@@ -109,7 +141,7 @@ impl Noise {
     }
 
     fn draw_on_demand(&mut self, s: NoiseScale) -> NoiseDraw {
-        rekey(&mut self.generator);
+        self.rekey();
         let sampler = match self.last.take() {
             Some((scale, sampler)) if scale == s => sampler,
             _ => DiscreteGaussian::new(s),

@@ -7,7 +7,7 @@ use std::path::Path;
 use conclave_common::accounting::{self, PrivacyUnit};
 use conclave_common::job::JobSpec;
 use conclave_common::model::{self, Question};
-use conclave_common::sampler::{Draw, Sampler};
+use conclave_common::sampler::{Draw, Query, Sampler};
 use rusqlite::Connection;
 
 use crate::zarr;
@@ -25,6 +25,10 @@ pub struct Replay {
     pub rounds: u64,
     /// What each party released, in the job's order, and what one release costs by this process's arithmetic.
     pub releases: BTreeMap<QueryId, (Vec<i64>, u64)>,
+    /// What was asked in each of these rounds, and in the one that was asked next, if any.
+    pub asked: BTreeMap<u64, Vec<Query>>,
+    /// What one release of the round asked next costs.
+    pub unfinished: BTreeMap<QueryId, u64>,
     /// Whether the recorded answers lead to the job's last draw.
     pub complete: bool,
 }
@@ -39,25 +43,35 @@ impl Replay {
         let records = records_of(store, key);
         let model = model::build(&spec);
         let mut sampler = Sampler::new(&spec, &records).expect("a sampler");
+        let price = |query: &Query| {
+            let unit = PrivacyUnit::default();
+            let points = (query.from.as_slice(), query.to.as_slice());
+            let question = Question::new(model.as_ref(), &spec, unit, query.kind, points).expect("a price");
+            unit.charge_of_kind(query.kind, question.sensitivity, query.noise).expect("a charge")
+        };
         let (mut draws, mut releases, mut rounds) = (Vec::new(), BTreeMap::new(), 0);
+        let mut asked = BTreeMap::new();
         for (iteration, blob) in log_of(store, key) {
             let round = sampler.next_round().expect("a round").expect("a round for every logged answer");
             assert_eq!(round.iteration, iteration, "the log has no gaps and begins at 0");
             let answers = split(&blob, records.len(), round.queries.len());
             for (at, query) in round.queries.iter().enumerate() {
-                let unit = PrivacyUnit::default();
-                let points = (query.from.as_slice(), query.to.as_slice());
-                let question = Question::new(model.as_ref(), &spec, unit, query.kind, points).expect("a price");
-                let cost = unit.charge_of_kind(query.kind, question.sensitivity, query.noise).expect("a charge");
-                releases.insert((iteration, query.chain), (answers.iter().map(|party| party[at]).collect(), cost));
+                let of_all = answers.iter().map(|party| party[at]).collect();
+                releases.insert((iteration, query.chain), (of_all, price(query)));
             }
+            asked.insert(iteration, round.queries);
             sampler.absorb(&answers).expect("answers that fit");
             draws.extend(sampler.take_draws());
             rounds += 1;
         }
-        let complete = sampler.next_round().expect("a round").is_none();
+        let next = sampler.next_round().expect("a round");
+        let (complete, mut unfinished) = (next.is_none(), BTreeMap::new());
+        if let Some(round) = next {
+            unfinished.extend(round.queries.iter().map(|query| ((round.iteration, query.chain), price(query))));
+            asked.insert(round.iteration, round.queries);
+        }
         draws.extend(sampler.take_draws());
-        Self { spec, draws, rounds, releases, complete }
+        Self { spec, draws, rounds, releases, asked, unfinished, complete }
     }
 
     /// What one party was charged for the recorded rounds: number of releases, and mu squared.

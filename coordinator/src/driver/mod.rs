@@ -303,7 +303,10 @@ impl Moment {
 /// Unix time in milliseconds.
 pub(crate) fn now_ms() -> i64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map(|d| d.as_millis() as i64).unwrap_or_default()
+    let now = since.map(|d| d.as_millis() as i64).unwrap_or_default();
+    #[cfg(feature = "test-util")]
+    let now = now + crate::simulated::clock_skew_ms();
+    now
 }
 
 #[cfg(test)]

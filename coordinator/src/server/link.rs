@@ -42,6 +42,20 @@ impl LinkService {
     pub(crate) fn new(book: Arc<Book>, surroundings: Surroundings, stopping: watch::Receiver<bool>) -> Self {
         Self { logs: Logs::new(book, surroundings.store.clone(), stopping.clone()), surroundings, stopping }
     }
+
+    /// Begins the session of a stream whose other end is this party, whose certificate has been looked at.
+    pub(crate) fn begin(&self, party: String, incoming: Streaming<PartyFrame>) -> <Self as Link>::AttachStream {
+        let (outbox, outgoing) = outbox();
+        let session = Session {
+            party,
+            outbox,
+            incoming,
+            surroundings: self.surroundings.clone(),
+            stopping: self.stopping.clone(),
+        };
+        tokio::spawn(session.run());
+        outgoing
+    }
 }
 
 fn party_of<T>(request: &Request<T>) -> Result<String, Status> {
@@ -56,16 +70,7 @@ impl Link for LinkService {
 
     async fn attach(&self, request: Request<Streaming<PartyFrame>>) -> Result<Response<Self::AttachStream>, Status> {
         let party = party_of(&request)?;
-        let (outbox, outgoing) = outbox();
-        let session = Session {
-            party,
-            outbox,
-            incoming: request.into_inner(),
-            surroundings: self.surroundings.clone(),
-            stopping: self.stopping.clone(),
-        };
-        tokio::spawn(session.run());
-        Ok(Response::new(outgoing))
+        Ok(Response::new(self.begin(party, request.into_inner())))
     }
 
     async fn log(&self, request: Request<JobRequest>) -> Result<Response<Self::LogStream>, Status> {

@@ -7,7 +7,7 @@ mod connections;
 mod credentials;
 mod files;
 mod jobs;
-mod link;
+pub(crate) mod link;
 mod log;
 mod pending;
 

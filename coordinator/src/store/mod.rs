@@ -6,6 +6,8 @@
 //!
 //! One thread writes, and commits whatever has gathered in one transaction: a round of the chain never waits for it.
 
+#[cfg(feature = "test-util")]
+mod held;
 mod log;
 mod read;
 mod write;
@@ -61,7 +63,28 @@ pub(crate) enum StoreError {
 #[derive(Debug, Clone)]
 pub(crate) struct Store {
     shared: Arc<Shared>,
-    commands: mpsc::Sender<Command>,
+    commands: Commands,
+}
+
+/// Who takes what is to be written.
+#[derive(Debug, Clone)]
+enum Commands {
+    /// The writing thread.
+    Thread(mpsc::Sender<Command>),
+    /// Nobody, until a test says so.
+    #[cfg(feature = "test-util")]
+    Held(Arc<held::Held>),
+}
+
+impl Commands {
+    /// False where nobody takes anything any more.
+    fn send(&self, command: Command) -> bool {
+        match self {
+            Self::Thread(sender) => sender.send(command).is_ok(),
+            #[cfg(feature = "test-util")]
+            Self::Held(held) => held.take(command),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -100,7 +123,7 @@ impl Store {
                 .map_err(|e| failed(e.to_string()))?
         };
         let shared = Shared { path: path.to_owned(), failure, writer: Mutex::new(Some(writer)), commit_seconds, _lock: lock };
-        Ok((Self { shared: Arc::new(shared), commands }, loaded))
+        Ok((Self { shared: Arc::new(shared), commands: Commands::Thread(commands) }, loaded))
     }
 
     /// Records a job; with [`Self::barrier`], before the analyst hears its id.
@@ -127,9 +150,10 @@ impl Store {
         self.check()?;
         let mut blob = Vec::with_capacity(releases.iter().map(|r| 8 * r.len()).sum());
         releases.iter().flatten().for_each(|r| blob.extend_from_slice(&r.to_le_bytes()));
-        self.commands
-            .send(Command::Round { job: Arc::clone(job), iteration, elapsed_us, releases: blob })
-            .map_err(|_| self.closed())
+        match self.commands.send(Command::Round { job: Arc::clone(job), iteration, elapsed_us, releases: blob }) {
+            true => Ok(()),
+            false => Err(self.closed()),
+        }
     }
 
     /// Records how a job ended.
@@ -216,7 +240,7 @@ impl Store {
     fn send(&self, command: Command) {
         // The writer is gone only after `close`, or after a panic that it has reported itself; what is sent then is
         // asked of the parties again after a restart.
-        if self.commands.send(command).is_err() {
+        if !self.commands.send(command) {
             tracing::debug!("a write to the store came after it was closed");
         }
     }

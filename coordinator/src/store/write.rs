@@ -132,7 +132,7 @@ fn gather(queue: &Receiver<Command>, group: &mut Vec<Command>) -> bool {
     false
 }
 
-fn commit(connection: &mut Connection, group: &[Command]) -> rusqlite::Result<()> {
+pub(super) fn commit(connection: &mut Connection, group: &[Command]) -> rusqlite::Result<()> {
     let transaction = connection.transaction()?;
     for command in group {
         match command {

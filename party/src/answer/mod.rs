@@ -10,6 +10,8 @@ pub(crate) mod fault;
 mod measure;
 mod open;
 mod query;
+#[cfg(feature = "test-util")]
+pub mod simulated;
 pub(crate) mod stage;
 mod sums;
 pub(crate) mod thread;

@@ -23,7 +23,7 @@ const NO_JOB: Duration = Duration::from_millis(1);
 /// Where a session's replies go.
 pub(crate) type Outbox = mpsc::Sender<v1::PartyFrame>;
 
-enum Command {
+pub(super) enum Command {
     Open(v1::OpenJob, Instant, Outbox),
     Query(v1::Query, Instant, Outbox),
     Close(v1::CloseJob),
@@ -115,7 +115,7 @@ impl Desk {
 }
 
 impl Answerer {
-    fn handle(&mut self, command: Command) {
+    pub(super) fn handle(&mut self, command: Command) {
         match command {
             Command::Query(request, received, outbox) => {
                 let answer = self.answer_held(request, received);

@@ -87,7 +87,10 @@ CREATE VIEW releases AS
 /// Unix time in milliseconds. For people: nothing is decided on it.
 pub(super) fn now_ms() -> i64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map(|d| i64::try_from(d.as_millis()).unwrap_or(i64::MAX)).unwrap_or_default()
+    let now = since.map(|d| i64::try_from(d.as_millis()).unwrap_or(i64::MAX)).unwrap_or_default();
+    #[cfg(feature = "test-util")]
+    let now = now + crate::answer::simulated::clock_skew_ms();
+    now
 }
 
 /// Builds the whole ledger under another name, makes it durable, and only then gives it its own: a crash in between

@@ -1,0 +1,162 @@
+//! The coordinator without its sockets, its store's thread and its clock, for tests that lay faults between it and the parties.
+//!
+//! Book, drivers, hub, sessions and store are the daemon's own. A test stands where the network does: it hands in the frames of each
+//! stream as bytes and takes out what the coordinator sends. It drops the whole to kill it.
+
+use std::cell::Cell;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use conclave_proto::error::Fault;
+use conclave_proto::v1::{CoordinatorFrame, JobStatus, PartyFrame, Submission};
+use conclave_proto::submission;
+use http_body::Frame;
+use prost::Message;
+use tokio::sync::{mpsc, watch};
+use tonic::codec::{DecodeBuf, Decoder};
+use tonic::codegen::{Body, Bytes, tokio_stream::Stream};
+use tonic::{Status, Streaming};
+
+use crate::book::{Book, Signed};
+use crate::driver::Surroundings;
+use crate::hub::Hub;
+use crate::server::link::LinkService;
+use crate::store::Store;
+
+thread_local! {
+    static CLOCK_SKEW_MS: Cell<i64> = const { Cell::new(0) };
+}
+
+pub(crate) fn clock_skew_ms() -> i64 {
+    CLOCK_SKEW_MS.get()
+}
+
+/// Sets the wall clock of every coordinator that runs on this thread.
+pub fn set_clock_skew_ms(skew: i64) {
+    CLOCK_SKEW_MS.set(skew);
+}
+
+/// What the coordinator sends on one stream, until it ends it.
+pub type Downlink = Pin<Box<dyn Stream<Item = Result<CoordinatorFrame, Status>> + Send>>;
+
+/// The sending end of a party's stream: encoded [`PartyFrame`]s go in. Dropped, the stream ends.
+#[derive(Debug)]
+pub struct Uplink(mpsc::UnboundedSender<Result<Bytes, Status>>);
+
+impl Uplink {
+    /// Hands in a frame; false once the coordinator reads no more.
+    pub fn send(&self, frame: &[u8]) -> bool {
+        let mut bytes = vec![0];
+        bytes.extend_from_slice(&u32::try_from(frame.len()).unwrap_or(u32::MAX).to_be_bytes());
+        bytes.extend_from_slice(frame);
+        self.0.send(Ok(bytes.into())).is_ok()
+    }
+
+    /// Breaks the connection.
+    pub fn fail(self) {
+        let _ = self.0.send(Err(Status::unavailable("the connection was cut")));
+    }
+}
+
+struct Wire(mpsc::UnboundedReceiver<Result<Bytes, Status>>);
+
+impl Body for Wire {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        self.0.poll_recv(context).map(|next| next.map(|bytes| bytes.map(Frame::data)))
+    }
+}
+
+struct Frames;
+
+impl Decoder for Frames {
+    type Item = PartyFrame;
+    type Error = Status;
+
+    fn decode(&mut self, bytes: &mut DecodeBuf<'_>) -> Result<Option<PartyFrame>, Status> {
+        PartyFrame::decode(bytes).map(Some).map_err(|e| Status::internal(e.to_string()))
+    }
+}
+
+/// A coordinator between two starts. Everything in it lives on the runtime that it was opened on.
+#[derive(Debug)]
+pub struct SimulatedCoordinator {
+    surroundings: Surroundings,
+    book: Arc<Book>,
+    link: LinkService,
+    stop: watch::Sender<bool>,
+}
+
+impl SimulatedCoordinator {
+    /// Opens the store and takes up its unfinished jobs.
+    ///
+    /// # Errors
+    /// A sentence, where the store can't be opened.
+    pub fn open(store: &Path, draws: &Path) -> Result<Self, String> {
+        let (store, loaded) = Store::open_held(store).map_err(|e| e.to_string())?;
+        let surroundings = Surroundings { hub: Arc::new(Hub::with_heads(loaded.parties, loaded.heads)), store, meters: Arc::default() };
+        let book = Arc::new(Book::open(surroundings.clone(), draws.to_owned(), loaded.jobs));
+        let (stop, stopping) = watch::channel(false);
+        let link = LinkService::new(Arc::clone(&book), surroundings.clone(), stopping);
+        Ok(Self { surroundings, book, link, stop })
+    }
+
+    /// A new stream of a party.
+    #[must_use]
+    pub fn attach(&self, party: &str) -> (Uplink, Downlink) {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let incoming = Streaming::new_request(Frames, Wire(receiver), None, None);
+        (Uplink(sender), Box::pin(self.link.begin(party.to_owned(), incoming)))
+    }
+
+    /// Commits so many of the writes that wait; a barrier commits all.
+    pub fn commit_next(&self, count: usize) {
+        self.surroundings.store.commit_next(count);
+    }
+
+    /// What a submission does once it is accepted: to be run on the coordinator's runtime.
+    ///
+    /// # Errors
+    /// A signature that does not hold, and as the job service.
+    pub fn submit(
+        &self,
+        spec_toml: String,
+        analyst: String,
+        submission: Submission,
+    ) -> impl Future<Output = Result<String, Fault>> + use<> {
+        let book = Arc::clone(&self.book);
+        async move {
+            let job = submission::check(Some(&submission), &analyst, &spec_toml)?;
+            book.submit(spec_toml, &analyst, Signed { job, submission }).await
+        }
+    }
+
+    /// Ends a job: resolves once it has ended.
+    ///
+    /// # Errors
+    /// As the job service.
+    pub fn cancel(&self, job: String, analyst: String) -> impl Future<Output = Result<JobStatus, Fault>> + use<> {
+        let (book, hub) = (Arc::clone(&self.book), Arc::clone(&self.surroundings.hub));
+        async move { book.cancel(&job, &analyst).await.map(|status| status.to_wire(&hub)) }
+    }
+
+    /// A job as its analyst sees it.
+    ///
+    /// # Errors
+    /// As the job service.
+    pub fn status(&self, job: &str, analyst: &str) -> Result<JobStatus, Fault> {
+        let status = self.book.watch(job, analyst)?.borrow().clone();
+        Ok(status.to_wire(&self.surroundings.hub))
+    }
+
+    /// Stops as on SIGTERM.
+    pub async fn shut_down(self) {
+        self.book.close().await;
+        self.stop.send_replace(true);
+        self.surroundings.store.close();
+    }
+}

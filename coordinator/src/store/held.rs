@@ -1,0 +1,81 @@
+//! A store without its thread, for tests: what is to be written waits until the test, or a barrier, has it committed.
+//!
+//! With the thread, a process that dies loses whatever had gathered and was not committed yet: some of the last commands, depending on
+//! the moment. Here the test says which.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use rusqlite::Connection;
+
+use super::write::{Command, commit};
+use super::{Commands, Loaded, Shared, Store, StoreError, connect, read, take_lock};
+
+/// The connection with what waits to be written; `None` once closed.
+#[derive(Debug)]
+pub(super) struct Held {
+    path: PathBuf,
+    failure: Arc<OnceLock<StoreError>>,
+    waiting: Mutex<Option<(Connection, Vec<Command>)>>,
+}
+
+impl Held {
+    pub(super) fn take(&self, command: Command) -> bool {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some((_, commands)) = waiting.as_mut() else { return false };
+        let all = matches!(command, Command::Barrier(_) | Command::Close);
+        let closing = matches!(command, Command::Close);
+        commands.push(command);
+        if all {
+            let count = commands.len();
+            self.write(&mut waiting, count);
+        }
+        if closing {
+            *waiting = None;
+        }
+        true
+    }
+
+    fn write(&self, waiting: &mut Option<(Connection, Vec<Command>)>, count: usize) {
+        let Some((connection, commands)) = waiting.as_mut() else { return };
+        let group: Vec<Command> = commands.drain(..count.min(commands.len())).collect();
+        let outcome = match self.failure.get() {
+            Some(error) => Err(error.clone()),
+            None => commit(connection, &group)
+                .map_err(|e| StoreError::Failed { path: self.path.clone(), message: e.to_string() })
+                .inspect_err(|error| drop(self.failure.set(error.clone()))),
+        };
+        for command in group {
+            if let Command::Barrier(done) = command {
+                // Whoever asked may have stopped waiting.
+                let _ = done.send(outcome.clone());
+            }
+        }
+    }
+}
+
+impl Store {
+    /// As [`Store::open`], but nothing is committed before a barrier or [`Store::commit_next`].
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub(crate) fn open_held(path: &Path) -> Result<(Self, Loaded), StoreError> {
+        let lock = take_lock(path)?;
+        let connection = connect(path)?;
+        let failed = |message: String| StoreError::Failed { path: path.to_owned(), message };
+        let loaded = read::load(&connection).map_err(|e| failed(e.to_string()))?;
+        let failure = Arc::new(OnceLock::new());
+        let held =
+            Held { path: path.to_owned(), failure: Arc::clone(&failure), waiting: Mutex::new(Some((connection, Vec::new()))) };
+        let commit_seconds = Histogram::new(exponential_buckets(0.000_1, 4.0, 11));
+        let shared = Shared { path: path.to_owned(), failure, writer: Mutex::new(None), commit_seconds, _lock: lock };
+        Ok((Self { shared: Arc::new(shared), commands: Commands::Held(Arc::new(held)) }, loaded))
+    }
+
+    /// Commits so many of the commands that wait, in their order.
+    pub(crate) fn commit_next(&self, count: usize) {
+        if let Commands::Held(held) = &self.commands {
+            held.write(&mut held.waiting.lock().unwrap_or_else(PoisonError::into_inner), count);
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! A party without its sockets and threads, for tests that lay faults between it and the coordinator.
+//!
+//! Ledger, consent, members, shard and answers are the daemon's own. The noise is a function of a seed that the test gives; its records
+//! must be made up.
+
+use std::cell::Cell;
+use std::path::Path;
+use std::time::Instant;
+
+use conclave_proto::v1::{CoordinatorFrame, PartyFrame, coordinator_frame::Body};
+use tokio::sync::mpsc;
+
+use super::Answerer;
+use super::thread::Command;
+use crate::config::{DataConfig, Policy};
+use crate::consent::ConsentStore;
+use crate::data::Shard;
+use crate::ledger::{Keeping, Ledger};
+use crate::members::Members;
+use crate::noise::Noise;
+
+thread_local! {
+    static CLOCK_SKEW_MS: Cell<i64> = const { Cell::new(0) };
+}
+
+pub(crate) fn clock_skew_ms() -> i64 {
+    CLOCK_SKEW_MS.get()
+}
+
+/// Sets the wall clock of every ledger that is written on this thread.
+pub fn set_clock_skew_ms(skew: i64) {
+    CLOCK_SKEW_MS.set(skew);
+}
+
+/// A party between two starts. Dropped without [`SimulatedParty::stop`], it ends as a killed one, but for what its operating system
+/// has yet to write.
+pub struct SimulatedParty(Answerer);
+
+impl SimulatedParty {
+    /// Starts the party as the daemon does. `identity` is the folder with the CA's certificate.
+    ///
+    /// # Errors
+    /// A sentence: what of its files it can't be started on.
+    pub fn start(keeping: &Keeping, data: &DataConfig, policy: Policy, identity: &Path) -> Result<Self, String> {
+        let text = |e: &dyn std::fmt::Display| e.to_string();
+        let shard = Shard::load(data, policy.columns.as_deref()).map_err(|e| text(&e))?;
+        let mut ledger = Ledger::open_kept(keeping).map_err(|e| text(&e))?;
+        ledger.present_data(&shard.fingerprints(ledger.secret())).map_err(|e| text(&e))?;
+        let consent = ConsentStore::open(&keeping.ledger).map_err(|e| text(&e))?;
+        let members = Members::of(identity, None);
+        let answerer = Answerer::new(keeping.party.clone(), policy, keeping.budget, shard, ledger, Noise::seeded(0));
+        Ok(Self(answerer.with_consent(consent).with_members(members)))
+    }
+
+    /// Sets what the next draws of noise follow from.
+    pub fn seed_noise(&mut self, seed: u64) {
+        self.0.noise.reseed(seed);
+    }
+
+    /// Takes a frame in hand; replies go into `outbox`.
+    pub fn take(&mut self, frame: CoordinatorFrame, outbox: &mpsc::Sender<PartyFrame>) {
+        let command = match frame.body {
+            Some(Body::Welcome(welcome)) => Command::Head(welcome.head),
+            Some(Body::Query(query)) => Command::Query(query, Instant::now(), outbox.clone()),
+            Some(Body::OpenJob(open)) => Command::Open(open, Instant::now(), outbox.clone()),
+            Some(Body::CloseJob(close)) => Command::Close(close),
+            Some(Body::Heartbeat(_)) | None => return,
+        };
+        self.0.handle(command);
+        self.0.note_health();
+    }
+
+    /// Ends it as on SIGTERM.
+    pub fn stop(self) {
+        self.0.end();
+    }
+}

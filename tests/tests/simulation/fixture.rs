@@ -1,0 +1,139 @@
+//! What all lists share: a consortium, parties whose ledgers are made once and copied for each list, and jobs that are signed once.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use conclave_common::accounting::Budget;
+use conclave_party::config::{Approve, BadRows, DataConfig, Policy, ReplyDelay};
+use conclave_party::ledger::{Durability, Keeping};
+use conclave_party::simulated::SimulatedParty;
+use conclave_proto::ca::{self, Validity};
+use conclave_proto::identity::{PeerIdentity, Role};
+use conclave_proto::v1;
+use conclave_tests::recorder::signed_job;
+use tempfile::TempDir;
+
+/// Every party there is; a job names the first two, or all.
+pub const NAMES: [&str; 3] = ["hospital-a", "hospital-b", "hospital-c"];
+/// Who submits.
+pub const ANALYST: &str = "alice";
+/// Jobs of one list at most.
+pub const JOBS: usize = 2;
+/// Kinds of jobs.
+pub const KINDS: usize = 9;
+
+/// A kind of job, signed as often as one list may run it.
+pub struct Kind {
+    pub parties: usize,
+    pub signed: [v1::OpenJob; JOBS],
+}
+
+pub struct Fixture {
+    folder: TempDir,
+    pub kinds: Vec<Kind>,
+}
+
+pub fn budget() -> Budget {
+    Budget::new(90.0, 1e-6).expect("a budget")
+}
+
+pub fn keeping(folder: &Path, party: usize, durability: Durability) -> Keeping {
+    Keeping { durability, ..Keeping::beside(&folder.join("ledger.sqlite"), NAMES[party], &budget()) }
+}
+
+impl Fixture {
+    pub fn new() -> Self {
+        // Syncs cost nothing there, and nothing here is about the disk.
+        let memory = Path::new("/dev/shm");
+        let folder = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.expect("a folder");
+        let validity = || Validity { now: SystemTime::now(), days: 10 };
+        let authority = ca::create_ca("simulation", validity()).expect("a CA");
+        let analyst = PeerIdentity::new(Role::Analyst, ANALYST).expect("a name");
+        let issued = ca::issue(&authority, &analyst, &[], validity()).expect("a certificate");
+        for (file, text) in [("certificate.pem", &issued.pem), ("key.pem", &issued.key_pem), ("ca.pem", &authority.pem)] {
+            std::fs::write(folder.path().join(file), text).expect("a file");
+        }
+        let kinds = (0..KINDS).map(|kind| sign(folder.path(), kind)).collect();
+        let fixture = Self { folder, kinds };
+        (0..NAMES.len()).for_each(|party| fixture.make_ledger(party));
+        fixture
+    }
+
+    /// A ledger that knows its data.
+    fn make_ledger(&self, party: usize) {
+        let rows: String = (0..12 + party).map(|row| format!("{}\n", 150 + (row * (7 + party)) % 40)).collect();
+        std::fs::write(self.rows(party), format!("height\n{rows}")).expect("records");
+        let folder = self.path(NAMES[party]);
+        std::fs::create_dir_all(&folder).expect("a folder");
+        keeping(&folder, party, Durability::Strict).init().expect("a ledger");
+        self.start(&folder, party, Durability::Strict).stop();
+    }
+
+    fn rows(&self, party: usize) -> PathBuf {
+        self.path(&format!("{}.csv", NAMES[party]))
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// A folder for one list.
+    pub fn scratch(&self) -> TempDir {
+        tempfile::tempdir_in(self.folder.path()).expect("a folder")
+    }
+
+    /// Puts a copy of a party's unused ledger into `folder`.
+    pub fn copy_ledger(&self, party: usize, folder: &Path) {
+        std::fs::create_dir_all(folder).expect("a folder");
+        for entry in std::fs::read_dir(self.path(NAMES[party])).expect("a ledger") {
+            let entry = entry.expect("a file");
+            std::fs::copy(entry.path(), folder.join(entry.file_name())).expect("a copy");
+        }
+    }
+
+    /// Starts a party on the ledger in `folder`.
+    pub fn start(&self, folder: &Path, party: usize, durability: Durability) -> SimulatedParty {
+        let data = DataConfig {
+            path: self.rows(party),
+            bad_rows: BadRows::Stop,
+            text: Vec::new(),
+            person: None,
+            unit: budget().unit,
+        };
+        let policy = Policy { approve: Approve::Automatic, reply_delay: ReplyDelay::Off, ..Policy::default() };
+        let keeping = keeping(folder, party, durability);
+        SimulatedParty::start(&keeping, &data, policy, self.folder.path()).expect("a party that starts")
+    }
+}
+
+fn sign(analyst: &Path, kind: usize) -> Kind {
+    // Parties, chains, draws, epsilon. What little epsilon there is ends the job before its last draw, or before its first.
+    let (parties, chains, draws, epsilon) = [
+        (2, 1, 6, 20.0),
+        (2, 2, 5, 20.0),
+        (3, 1, 4, 20.0),
+        (3, 2, 3, 20.0),
+        (2, 1, 12, 20.0),
+        (2, 2, 40, 0.2),
+        (3, 1, 40, 0.05),
+        (2, 2, 4, 20.0),
+        (2, 1, 6, 20.0),
+    ][kind];
+    let (algorithm, sampler) = match kind {
+        7 => ("penalty-exp-family", "proposal = { kind = \"componentwise\" }"),
+        8 => ("penalty-exp-family", "proposal = { kind = \"guided\" }"),
+        _ => ("penalty", "proposal = { kind = \"guided\", radius = 0.05 }\nstart = { mean = 0.1 }"),
+    };
+    let names: Vec<String> = NAMES[..parties].iter().map(|name| format!("\"{name}\"")).collect();
+    let text = format!(
+        "name = \"simulated {kind}\"\nalgorithm = \"{algorithm}\"\nparties = [{}]\n[model]\nkind = \"gaussian_mean\"\n\
+         outcome = \"height\"\nsd = 10.0\n[columns]\nheight = {{ min = 100, max = 200 }}\n[prior]\ndefault = \"normal(0, 1)\"\n\
+         [sampler]\nchains = {chains}\ndraws = {draws}\nwarmup = 2\nseed = {kind}\n{sampler}\n[privacy]\nepsilon = {epsilon}\n\
+         delta = 1e-6\n",
+        names.join(", ")
+    );
+    // Ids follow from random nonces: in their order, so that what goes by that order is the same in every run.
+    let mut signed = std::array::from_fn(|_| signed_job(analyst, &text));
+    signed.sort_by(|a, b| a.job.cmp(&b.job));
+    Kind { parties, signed }
+}

@@ -1,0 +1,113 @@
+//! The analyst: submits jobs, cancels them, and remembers what it was told.
+
+use conclave_coordinator::simulated::SimulatedCoordinator;
+use conclave_proto::error::Fault;
+use conclave_proto::v1::{JobStatus, OpenJob};
+use tokio::runtime::Runtime;
+use tokio::task::JoinHandle;
+
+use super::fixture::{ANALYST, Fixture};
+
+/// One job of a list.
+pub struct Job {
+    pub kind: usize,
+    pub signed: OpenJob,
+    /// It is to run.
+    pub wanted: bool,
+    /// The coordinator has said that it has it.
+    pub accepted: bool,
+    submitting: Option<JoinHandle<Result<String, Fault>>>,
+    cancelling: Option<JoinHandle<Result<JobStatus, Fault>>>,
+    pub cancelled: bool,
+    /// The state in which the analyst saw it end.
+    pub ended: Option<JobStatus>,
+}
+
+pub struct Jobs(pub Vec<Job>);
+
+impl Jobs {
+    pub fn new(fixture: &Fixture, kinds: &[usize]) -> Self {
+        let job = |(at, kind): (usize, &usize)| Job {
+            kind: *kind,
+            signed: fixture.kinds[*kind].signed[at].clone(),
+            wanted: at == 0,
+            accepted: false,
+            submitting: None,
+            cancelling: None,
+            cancelled: false,
+            ended: None,
+        };
+        Self(kinds.iter().enumerate().map(job).collect())
+    }
+
+    pub fn number(&self, id: &str) -> Option<usize> {
+        self.0.iter().position(|job| job.signed.job == id)
+    }
+
+    /// Whether every job has ended.
+    pub fn all_ended(&self) -> bool {
+        self.0.iter().all(|job| job.ended.is_some())
+    }
+
+    /// The coordinator is gone, and with it who would have answered.
+    pub fn forget_calls(&mut self) {
+        for job in &mut self.0 {
+            (job.submitting, job.cancelling) = (None, None);
+        }
+    }
+
+    pub fn cancel(&mut self, at: usize, runtime: &Runtime, coordinator: &SimulatedCoordinator) {
+        let at = at % self.0.len();
+        let job = &mut self.0[at];
+        if job.accepted && job.cancelling.is_none() {
+            job.cancelling = Some(runtime.spawn(coordinator.cancel(job.signed.job.clone(), ANALYST.into())));
+        }
+    }
+
+    /// Submits what is wanted and not accepted, and hears what has been answered.
+    pub fn look(&mut self, runtime: &Runtime, coordinator: &SimulatedCoordinator) {
+        for job in &mut self.0 {
+            job.submit(runtime, coordinator);
+            if let Some(call) = job.cancelling.take_if(|call| call.is_finished()) {
+                let status = runtime.block_on(call).expect("no panic").expect("a job that was accepted");
+                job.cancelled = true;
+                job.note(status);
+            }
+            if job.accepted {
+                let status = coordinator.status(&job.signed.job, ANALYST).expect("a job that was accepted");
+                job.note(status);
+            }
+        }
+    }
+}
+
+impl Job {
+    fn submit(&mut self, runtime: &Runtime, coordinator: &SimulatedCoordinator) {
+        if let Some(call) = self.submitting.take_if(|call| call.is_finished()) {
+            // Before every party has attached once it is refused, and submitted again.
+            if let Ok(id) = runtime.block_on(call).expect("no panic") {
+                assert_eq!(id, self.signed.job);
+                self.accepted = true;
+            }
+        }
+        if self.wanted && !self.accepted && self.submitting.is_none() {
+            let OpenJob { spec_toml, analyst, submission, .. } = self.signed.clone();
+            let submission = submission.expect("a signature");
+            self.submitting = Some(runtime.spawn(coordinator.submit(spec_toml, analyst, submission)));
+        }
+    }
+
+    fn note(&mut self, status: JobStatus) {
+        if !matches!(status.state.as_str(), "finished" | "cancelled" | "failed") {
+            assert!(self.ended.is_none(), "a job that had ended is {} again", status.state);
+            return;
+        }
+        match &self.ended {
+            None => self.ended = Some(status),
+            Some(before) => {
+                let what = |s: &JobStatus| (s.state.clone(), s.draws, s.error.clone(), s.result_json.clone());
+                assert_eq!(what(before), what(&status), "an ended job has changed");
+            }
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! A fault simulation: lists of operations drawn from a seed, played on the real coordinator and real parties with a simulated network
+//! between them, and what must hold of every list.
+//!
+//! `CONCLAVE_SIM_LISTS` says how many lists, `CONCLAVE_SIM_SEED` which is the first. A list that fails is made shorter and printed.
+
+mod checks;
+mod fixture;
+mod jobs;
+mod link;
+mod mutant;
+mod node;
+mod plan;
+mod play;
+mod recorder;
+mod world;
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, HashMap};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Once;
+
+use checks::Outcome;
+use fixture::Fixture;
+use mutant::Mutant;
+use plan::Plan;
+
+thread_local! {
+    static PLAYING: Cell<bool> = const { Cell::new(false) };
+    static WHY: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// While a list is played, what a panic says is kept and not printed.
+fn keep_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| match PLAYING.get() {
+            true => WHY.set(info.to_string()),
+            false => before(info),
+        }));
+    });
+}
+
+/// Plays a list and gives what it came to, or what does not hold.
+fn attempt(fixture: &Fixture, plan: &Plan, mutant: Mutant) -> Result<Outcome, String> {
+    keep_panics();
+    PLAYING.set(true);
+    let outcome = catch_unwind(AssertUnwindSafe(|| play::play(fixture, plan, mutant).check()));
+    PLAYING.set(false);
+    outcome.map_err(|_| WHY.take())
+}
+
+/// Plays lists, each also against what the same jobs come to where nothing is disturbed.
+struct Simulation {
+    fixture: Fixture,
+    undisturbed: HashMap<(usize, usize, u64), Outcome>,
+    ends: BTreeMap<String, u64>,
+    afresh: u64,
+    frames: u64,
+}
+
+impl Simulation {
+    fn new() -> Self {
+        let (ends, undisturbed) = (BTreeMap::new(), HashMap::new());
+        Self { fixture: Fixture::new(), undisturbed, ends, afresh: 0, frames: 0 }
+    }
+
+    /// What a job comes to, as number `at` of a list, where nothing is disturbed.
+    fn undisturbed(&mut self, plan: &Plan, at: usize) -> &BTreeMap<(u64, u32), Vec<i64>> {
+        let key = (plan.jobs[at], at, plan.noise);
+        let outcome = self.undisturbed.entry(key).or_insert_with(|| {
+            // Twice the same kind: what is wanted is the one at its place.
+            let alone = Plan { jobs: vec![plan.jobs[at]; at + 1], reserve: None, ..plan.undisturbed() };
+            attempt(&self.fixture, &alone, Mutant::None).unwrap_or_else(|why| panic!("undisturbed, {alone:?}: {why}"))
+        });
+        &outcome.releases[at]
+    }
+
+    fn run(&mut self, plan: &Plan) -> Result<(), String> {
+        let outcome = attempt(&self.fixture, plan, Mutant::None)?;
+        for (at, releases) in outcome.releases.iter().enumerate() {
+            if outcome.afresh > 0 {
+                break;
+            }
+            let expected = self.undisturbed(plan, at);
+            let same = releases.iter().all(|(id, numbers)| expected.get(id) == Some(numbers));
+            let short = releases.len() < expected.len() && !outcome.ends[at].starts_with("cancelled");
+            // A block that a crash has forfeited is spent: a budget then ends earlier.
+            if !same || (short && plan.reserve.is_none()) {
+                return Err(format!("job {at} ({}) is not what it is where nothing is disturbed", outcome.ends[at]));
+            }
+        }
+        outcome.ends.into_iter().for_each(|end| *self.ends.entry(end).or_default() += 1);
+        self.afresh += outcome.afresh;
+        self.frames += outcome.frames;
+        Ok(())
+    }
+
+    fn lists(&mut self, default: u64) {
+        let number = |name: &str| std::env::var(name).ok().map(|text| text.parse().expect("a number"));
+        let (count, first) = (number("CONCLAVE_SIM_LISTS").unwrap_or(default), number("CONCLAVE_SIM_SEED").unwrap_or(0));
+        let started = std::time::Instant::now();
+        for seed in first..first + count {
+            let plan = Plan::random(seed);
+            if let Err(why) = self.run(&plan) {
+                let shrunk = plan.shrink(|plan| self.fails(plan));
+                let again = attempt(&self.fixture, &shrunk, Mutant::None).err().unwrap_or_default();
+                panic!("seed {seed}: {why}\nshrunk to {shrunk:#?}\n{again}");
+            }
+        }
+        let seconds = started.elapsed().as_secs_f64();
+        println!("{count} lists in {seconds:.1} s: {:?}; {} answers afresh, {} frames", self.ends, self.afresh, self.frames);
+    }
+
+    fn fails(&self, plan: &Plan) -> bool {
+        attempt(&self.fixture, plan, Mutant::None).is_err()
+    }
+}
+
+#[test]
+fn random_lists() {
+    Simulation::new().lists(200);
+}
+
+#[test]
+#[ignore = "heavy: run by .ci/run"]
+fn ten_thousand_random_lists() {
+    Simulation::new().lists(10_000);
+}
+
+/// Lists until one fails.
+fn is_found(mutant: Mutant, within: u64) {
+    let fixture = Fixture::new();
+    let found = (0..within).find_map(|seed| attempt(&fixture, &Plan { reserve: None, ..Plan::random(seed) }, mutant).err());
+    println!("{mutant:?}: {}", found.unwrap_or_else(|| panic!("{mutant:?} was not found in {within} lists")));
+}
+
+#[test]
+fn a_party_that_charges_again_is_found() {
+    is_found(Mutant::ChargesAgain, 40);
+}
+
+#[test]
+fn a_party_that_answers_afresh_is_found() {
+    is_found(Mutant::AnswersAfresh, 40);
+}
+
+#[test]
+fn a_driver_that_asks_another_proposal_is_found() {
+    is_found(Mutant::AnotherProposal, 40);
+}
+
+#[test]
+fn a_store_that_forgets_a_round_is_found() {
+    is_found(Mutant::ForgetsARound, 5);
+}

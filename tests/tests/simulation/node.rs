@@ -1,0 +1,112 @@
+//! One party's machine: what is on its disk, the process that runs or does not, and what that process has taken in.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+
+use conclave_party::ledger::Durability;
+use conclave_party::simulated::SimulatedParty;
+use conclave_proto::v1::{CoordinatorFrame, PartyFrame};
+use tokio::sync::mpsc;
+
+use super::fixture::{Fixture, NAMES};
+use super::plan::Death;
+
+pub struct Node<'f> {
+    fixture: &'f Fixture,
+    pub index: usize,
+    durability: Durability,
+    /// Where its ledger is; another folder after each kill in the middle of an answer.
+    pub folder: PathBuf,
+    lives: u32,
+    pub process: Option<SimulatedParty>,
+    /// The connection that it holds.
+    pub link: Option<usize>,
+    /// What it has taken in and not in hand yet.
+    pub desk: VecDeque<(CoordinatorFrame, mpsc::Sender<PartyFrame>)>,
+    /// Operations until somebody starts it again.
+    pub down: u32,
+    /// Virtual milliseconds until when it is cut off.
+    pub cut_off: u64,
+    /// Steps for which nothing moves, up and down.
+    pub still: [u8; 2],
+}
+
+impl<'f> Node<'f> {
+    pub fn new(fixture: &'f Fixture, index: usize, scratch: &Path, durability: Durability) -> Self {
+        let folder = scratch.join(NAMES[index]);
+        fixture.copy_ledger(index, &folder);
+        let mut node = Self {
+            fixture,
+            index,
+            durability,
+            folder,
+            lives: 0,
+            process: None,
+            link: None,
+            desk: VecDeque::new(),
+            down: 0,
+            cut_off: 0,
+            still: [0; 2],
+        };
+        node.start();
+        node
+    }
+
+    pub fn start(&mut self) {
+        if self.process.is_none() {
+            self.process = Some(self.fixture.start(&self.folder, self.index, self.durability));
+        }
+    }
+
+    /// Ends its process; what it had taken in is gone.
+    pub fn end(&mut self, death: Death) {
+        self.desk.clear();
+        if let Some(process) = self.process.take()
+            && death == Death::Stop
+        {
+            process.stop();
+        }
+    }
+
+    /// What is on its disk now.
+    pub fn snapshot(&self) -> Snapshot {
+        let read = |name: &str| std::fs::read(self.folder.join(name)).unwrap_or_default();
+        Snapshot { log: read("ledger.sqlite-wal"), database: read("ledger.sqlite"), head: read("ledger.sqlite.head") }
+    }
+
+    /// Kills it between two moments: the disk is as it was `before`, but for so many pages that were written to the ledger's log since.
+    pub fn kill_between(&mut self, before: &Snapshot, pages: usize) {
+        let now = self.snapshot();
+        self.lives += 1;
+        let folder = self.folder.with_extension(self.lives.to_string());
+        std::fs::create_dir_all(&folder).expect("a folder");
+        for entry in std::fs::read_dir(&self.folder).expect("a folder") {
+            let entry = entry.expect("a file");
+            if !entry.file_name().to_string_lossy().ends_with("-shm") {
+                std::fs::copy(entry.path(), folder.join(entry.file_name())).expect("a copy");
+            }
+        }
+        // Where the log was copied into the database meanwhile, it is killed after the answer.
+        if now.database == before.database && now.log.starts_with(&before.log) {
+            let frame = 24 + page_size(&now.log);
+            let kept = (before.log.len() + pages * frame).min(now.log.len());
+            std::fs::write(folder.join("ledger.sqlite-wal"), &now.log[..kept]).expect("a log");
+            std::fs::write(folder.join("ledger.sqlite.head"), &before.head).expect("a head");
+        }
+        self.end(Death::Kill);
+        std::fs::remove_dir_all(&self.folder).expect("a folder");
+        self.folder = folder;
+    }
+}
+
+/// What is on a party's disk of its ledger.
+pub struct Snapshot {
+    log: Vec<u8>,
+    database: Vec<u8>,
+    head: Vec<u8>,
+}
+
+/// As the header of SQLite's log has it.
+fn page_size(log: &[u8]) -> usize {
+    log.get(8..12).and_then(|bytes| bytes.try_into().ok()).map_or(4096, u32::from_be_bytes) as usize
+}

@@ -1,0 +1,199 @@
+//! A list played from its first operation to the last, and then on until everything has healed.
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::fixture::Fixture;
+use super::link::{Fate, Item};
+use super::mutant::Mutant;
+use super::plan::{Death, Op, Plan, Way};
+use super::world::{Move, World, set_clocks};
+
+/// Operations after which a party that is down is started again.
+const DOWN: u32 = 3;
+/// Seconds in which everything must have ended once there are no faults any more.
+const PATIENCE: u32 = 600;
+
+/// Plays a list; panics with what does not hold.
+pub fn play<'f>(fixture: &'f Fixture, plan: &Plan, mutant: Mutant) -> World<'f> {
+    let mut world = World::new(fixture, plan, mutant);
+    for op in &plan.ops {
+        world.perform(*op);
+        for at in 0..world.nodes.len() {
+            let node = &mut world.nodes[at];
+            if node.process.is_none() {
+                node.down += 1;
+                if node.down >= DOWN {
+                    node.start();
+                }
+            }
+        }
+    }
+    world.heal();
+    world.run_on();
+    world
+}
+
+impl World<'_> {
+    fn perform(&mut self, op: Op) {
+        let of = |party: u8, world: &Self| usize::from(party) % world.nodes.len();
+        match op {
+            Op::Steps { count, salt } => self.steps(count, salt),
+            Op::Cut { party, up, down } => self.cut(of(party, self), up, down),
+            Op::AnswerLost { party } => self.lose_answer(of(party, self)),
+            Op::Party { party, death } => self.end_party(of(party, self), death),
+            Op::KilledAnswering { party, pages } => self.kill_answering(of(party, self), pages.into()),
+            Op::Start { party } => {
+                let node = of(party, self);
+                self.nodes[node].start();
+            }
+            Op::Coordinator { death, commit } => {
+                if let Some(coordinator) = &self.coordinator {
+                    coordinator.commit_next(commit.into());
+                }
+                self.end_coordinator(death);
+                self.start_coordinator();
+            }
+            Op::Commit { count } => self.coordinator.iter().for_each(|c| c.commit_next(count.into())),
+            Op::Twice { party, way, at } => self.on_the_way(of(party, self), way, at, |queue, at| {
+                let again = queue[at].clone();
+                queue.insert(at, again);
+            }),
+            Op::Overtake { party, way, at } => self.on_the_way(of(party, self), way, at, |queue, at| {
+                if at + 1 < queue.len() {
+                    queue.swap(at, at + 1);
+                }
+            }),
+            Op::Delay { party, way, steps } => {
+                let node = of(party, self);
+                self.nodes[node].still[usize::from(way == Way::Down)] = steps;
+            }
+            Op::Partition { party, seconds } => self.partition(of(party, self), seconds),
+            Op::Wait { ms } => self.wait(ms.into()),
+            Op::Clocks { coordinator, parties } => set_clocks(coordinator, parties),
+            Op::Submit => self.jobs.0.iter_mut().for_each(|job| job.wanted = true),
+            Op::Cancel { job } => {
+                if let (Some(runtime), Some(coordinator)) = (&self.runtime, &self.coordinator) {
+                    self.jobs.cancel(job.into(), runtime, coordinator);
+                }
+                self.settle(1);
+            }
+        }
+    }
+
+    fn steps(&mut self, count: u8, salt: u64) {
+        let mut rng = ChaCha8Rng::seed_from_u64(salt);
+        for _ in 0..count {
+            let moves = self.moves();
+            match moves.len() {
+                0 => self.settle(1),
+                many => self.make(moves[rng.random_range(0..many)]),
+            }
+        }
+    }
+
+    fn cut(&mut self, party: usize, up: Fate, down: Fate) {
+        if let Some(link) = self.nodes[party].link {
+            self.links[link].cut(up, down);
+        }
+    }
+
+    fn lose_answer(&mut self, party: usize) {
+        while let Some(next) = self.moves().into_iter().find(|next| match next {
+            Move::Handle(node) => *node == party,
+            Move::Down(link) => self.nodes[party].link == Some(*link),
+            _ => false,
+        }) {
+            self.make(next);
+        }
+        self.cut(party, Fate::Lost, Fate::Lost);
+    }
+
+    fn end_party(&mut self, party: usize, death: Death) {
+        self.nodes[party].end(death);
+        self.nodes[party].down = 0;
+        self.hang_up(party);
+    }
+
+    /// Kills a party in the middle of its next answer, if there is a question on its desk.
+    fn kill_answering(&mut self, party: usize, pages: usize) {
+        use conclave_proto::v1::coordinator_frame::Body;
+        let node = &mut self.nodes[party];
+        if node.process.is_none() {
+            return;
+        }
+        let question = node.desk.iter().position(|(frame, _)| matches!(frame.body, Some(Body::Query(_))));
+        if let Some(question) = question {
+            for _ in 0..question {
+                self.make(Move::Handle(party));
+            }
+            let before = self.nodes[party].snapshot();
+            if let Some((frame, outbox)) = self.nodes[party].desk.pop_front() {
+                self.handle(party, frame, &outbox, false);
+            }
+            self.nodes[party].kill_between(&before, pages);
+        }
+        self.end_party(party, Death::Kill);
+    }
+
+    fn on_the_way(&mut self, party: usize, way: Way, at: u8, act: impl Fn(&mut std::collections::VecDeque<Item>, usize)) {
+        let Some(link) = self.nodes[party].link.map(|link| &mut self.links[link]) else { return };
+        let queue = if way == Way::Up { &mut link.up } else { &mut link.down };
+        if !queue.is_empty() {
+            let at = usize::from(at) % queue.len();
+            act(queue, at);
+        }
+    }
+
+    /// Cuts a party off while the others go on as far as they can.
+    fn partition(&mut self, party: usize, seconds: u8) {
+        let until = self.now + 1000 * u64::from(seconds);
+        self.nodes[party].cut_off = until;
+        while self.now < until {
+            self.run_dry();
+            self.wait((until - self.now).min(5000));
+        }
+        if seconds >= 60 {
+            self.check_paused(party);
+        }
+    }
+
+    /// Makes every move there is, the oldest connections first.
+    fn run_dry(&mut self) {
+        for _ in 0..100_000 {
+            let Some(next) = self.moves().first().copied() else { return };
+            self.make(next);
+        }
+        panic!("frames go to and fro without end");
+    }
+
+    /// No fault any more.
+    fn heal(&mut self) {
+        for at in 0..self.nodes.len() {
+            let node = &mut self.nodes[at];
+            (node.cut_off, node.still) = (0, [0; 2]);
+            node.start();
+            if let Some(link) = node.link
+                && self.links[link].broken
+            {
+                self.hang_up(at);
+            }
+        }
+        self.jobs.0.iter_mut().for_each(|job| job.wanted = true);
+    }
+
+    fn run_on(&mut self) {
+        for _ in 0..PATIENCE {
+            self.run_dry();
+            if self.jobs.all_ended() {
+                return;
+            }
+            self.wait(1000);
+        }
+        let states = self.jobs.0.iter().map(|job| {
+            let status = self.coordinator.as_ref().map(|c| c.status(&job.signed.job, super::fixture::ANALYST));
+            format!("{status:?}")
+        });
+        panic!("it does not end: {}", states.collect::<Vec<_>>().join("; "));
+    }
+}
