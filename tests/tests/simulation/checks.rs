@@ -14,20 +14,22 @@ use super::world::World;
 
 /// What a list has come to.
 #[derive(Debug, Clone, Default)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// By job: releases of all parties by round and chain.
-    pub releases: Vec<BTreeMap<(u64, u32), Vec<i64>>>,
+    pub(crate) releases: Vec<BTreeMap<(u64, u32), Vec<i64>>>,
     /// By job: how it ended.
-    pub ends: Vec<String>,
-    /// Rounds that were answered afresh.
-    pub afresh: u64,
+    pub(crate) ends: Vec<String>,
+    /// Numbers that took the place of others, as another attempt.
+    pub(crate) afresh: u64,
+    /// Answers to another attempt than the first.
+    pub(crate) attempts: usize,
     /// Frames that were delivered.
-    pub frames: u64,
+    pub(crate) frames: u64,
 }
 
 impl World<'_> {
     /// A party has been away for long: every job that waits for it says so.
-    pub fn check_paused(&mut self, party: usize) {
+    pub(crate) fn check_paused(&mut self, party: usize) {
         let Some(coordinator) = &self.coordinator else { return };
         for job in self.jobs.0.iter().filter(|job| job.accepted && job.ended.is_none()) {
             if party >= self.fixture.kinds[job.kind].parties {
@@ -40,7 +42,7 @@ impl World<'_> {
     }
 
     /// Ends everything in order and compares what each side has in its books.
-    pub fn check(mut self) -> Outcome {
+    pub(crate) fn check(mut self) -> Outcome {
         self.end_coordinator(Death::Stop);
         for node in &mut self.nodes {
             node.end(Death::Stop);
@@ -54,7 +56,8 @@ impl World<'_> {
             .iter()
             .map(|node| Connection::open(node.folder.join("ledger.sqlite")).expect("a ledger"))
             .collect();
-        let mut outcome = Outcome { afresh: self.recorder.afresh, frames: self.recorder.frames, ..Outcome::default() };
+        let attempts = self.recorder.answers.values().filter(|(attempt, _)| *attempt > 0).count();
+        let mut outcome = Outcome { attempts, afresh: self.recorder.afresh, frames: self.recorder.frames, ..Outcome::default() };
         for job in 0..self.jobs.0.len() {
             let (end, releases) = self.check_job(job, &store, &ledgers);
             outcome.ends.push(end);

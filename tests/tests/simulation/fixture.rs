@@ -14,35 +14,35 @@ use conclave_tests::recorder::signed_job;
 use tempfile::TempDir;
 
 /// Every party there is; a job names the first two, or all.
-pub const NAMES: [&str; 3] = ["hospital-a", "hospital-b", "hospital-c"];
+pub(crate) const NAMES: [&str; 3] = ["hospital-a", "hospital-b", "hospital-c"];
 /// Who submits.
-pub const ANALYST: &str = "alice";
+pub(crate) const ANALYST: &str = "alice";
 /// Jobs of one list at most.
-pub const JOBS: usize = 2;
+pub(crate) const JOBS: usize = 2;
 /// Kinds of jobs.
-pub const KINDS: usize = 9;
+pub(crate) const KINDS: usize = 9;
 
 /// A kind of job, signed as often as one list may run it.
-pub struct Kind {
-    pub parties: usize,
-    pub signed: [v1::OpenJob; JOBS],
+pub(crate) struct Kind {
+    pub(crate) parties: usize,
+    pub(crate) signed: [v1::OpenJob; JOBS],
 }
 
-pub struct Fixture {
+pub(crate) struct Fixture {
     folder: TempDir,
-    pub kinds: Vec<Kind>,
+    pub(crate) kinds: Vec<Kind>,
 }
 
-pub fn budget() -> Budget {
+pub(crate) fn budget() -> Budget {
     Budget::new(90.0, 1e-6).expect("a budget")
 }
 
-pub fn keeping(folder: &Path, party: usize, durability: Durability) -> Keeping {
+pub(crate) fn keeping(folder: &Path, party: usize, durability: Durability) -> Keeping {
     Keeping { durability, ..Keeping::beside(&folder.join("ledger.sqlite"), NAMES[party], &budget()) }
 }
 
 impl Fixture {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         // Syncs cost nothing there, and nothing here is about the disk.
         let memory = Path::new("/dev/shm");
         let folder = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.expect("a folder");
@@ -73,17 +73,17 @@ impl Fixture {
         self.path(&format!("{}.csv", NAMES[party]))
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
     /// A folder for one list.
-    pub fn scratch(&self) -> TempDir {
+    pub(crate) fn scratch(&self) -> TempDir {
         tempfile::tempdir_in(self.folder.path()).expect("a folder")
     }
 
     /// Puts a copy of a party's unused ledger into `folder`.
-    pub fn copy_ledger(&self, party: usize, folder: &Path) {
+    pub(crate) fn copy_ledger(&self, party: usize, folder: &Path) {
         std::fs::create_dir_all(folder).expect("a folder");
         for entry in std::fs::read_dir(self.path(NAMES[party])).expect("a ledger") {
             let entry = entry.expect("a file");
@@ -92,7 +92,7 @@ impl Fixture {
     }
 
     /// Starts a party on the ledger in `folder`.
-    pub fn start(&self, folder: &Path, party: usize, durability: Durability) -> SimulatedParty {
+    pub(crate) fn start(&self, folder: &Path, party: usize, durability: Durability) -> SimulatedParty {
         let data = DataConfig {
             path: self.rows(party),
             bad_rows: BadRows::Stop,
@@ -114,8 +114,8 @@ fn sign(analyst: &Path, kind: usize) -> Kind {
         (3, 1, 4, 20.0),
         (3, 2, 3, 20.0),
         (2, 1, 12, 20.0),
-        (2, 2, 40, 0.2),
-        (3, 1, 40, 0.05),
+        (2, 2, 40, 3.0),
+        (3, 1, 40, 0.8),
         (2, 2, 4, 20.0),
         (2, 1, 6, 20.0),
     ][kind];
@@ -127,7 +127,7 @@ fn sign(analyst: &Path, kind: usize) -> Kind {
     let names: Vec<String> = NAMES[..parties].iter().map(|name| format!("\"{name}\"")).collect();
     let text = format!(
         "name = \"simulated {kind}\"\nalgorithm = \"{algorithm}\"\nparties = [{}]\n[model]\nkind = \"gaussian_mean\"\n\
-         outcome = \"height\"\nsd = 10.0\n[columns]\nheight = {{ min = 100, max = 200 }}\n[prior]\ndefault = \"normal(0, 1)\"\n\
+         outcome = \"height\"\nsd = 50.0\n[columns]\nheight = {{ min = 100, max = 200 }}\n[prior]\ndefault = \"normal(0, 1)\"\n\
          [sampler]\nchains = {chains}\ndraws = {draws}\nwarmup = 2\nseed = {kind}\n{sampler}\n[privacy]\nepsilon = {epsilon}\n\
          delta = 1e-6\n",
         names.join(", ")

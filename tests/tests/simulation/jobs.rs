@@ -9,24 +9,24 @@ use tokio::task::JoinHandle;
 use super::fixture::{ANALYST, Fixture};
 
 /// One job of a list.
-pub struct Job {
-    pub kind: usize,
-    pub signed: OpenJob,
+pub(crate) struct Job {
+    pub(crate) kind: usize,
+    pub(crate) signed: OpenJob,
     /// It is to run.
-    pub wanted: bool,
+    pub(crate) wanted: bool,
     /// The coordinator has said that it has it.
-    pub accepted: bool,
+    pub(crate) accepted: bool,
     submitting: Option<JoinHandle<Result<String, Fault>>>,
     cancelling: Option<JoinHandle<Result<JobStatus, Fault>>>,
-    pub cancelled: bool,
+    pub(crate) cancelled: bool,
     /// The state in which the analyst saw it end.
-    pub ended: Option<JobStatus>,
+    pub(crate) ended: Option<JobStatus>,
 }
 
-pub struct Jobs(pub Vec<Job>);
+pub(crate) struct Jobs(pub Vec<Job>);
 
 impl Jobs {
-    pub fn new(fixture: &Fixture, kinds: &[usize]) -> Self {
+    pub(crate) fn new(fixture: &Fixture, kinds: &[usize]) -> Self {
         let job = |(at, kind): (usize, &usize)| Job {
             kind: *kind,
             signed: fixture.kinds[*kind].signed[at].clone(),
@@ -40,23 +40,23 @@ impl Jobs {
         Self(kinds.iter().enumerate().map(job).collect())
     }
 
-    pub fn number(&self, id: &str) -> Option<usize> {
+    pub(crate) fn number(&self, id: &str) -> Option<usize> {
         self.0.iter().position(|job| job.signed.job == id)
     }
 
     /// Whether every job has ended.
-    pub fn all_ended(&self) -> bool {
+    pub(crate) fn all_ended(&self) -> bool {
         self.0.iter().all(|job| job.ended.is_some())
     }
 
     /// The coordinator is gone, and with it who would have answered.
-    pub fn forget_calls(&mut self) {
+    pub(crate) fn forget_calls(&mut self) {
         for job in &mut self.0 {
             (job.submitting, job.cancelling) = (None, None);
         }
     }
 
-    pub fn cancel(&mut self, at: usize, runtime: &Runtime, coordinator: &SimulatedCoordinator) {
+    pub(crate) fn cancel(&mut self, at: usize, runtime: &Runtime, coordinator: &SimulatedCoordinator) {
         let at = at % self.0.len();
         let job = &mut self.0[at];
         if job.accepted && job.cancelling.is_none() {
@@ -65,7 +65,7 @@ impl Jobs {
     }
 
     /// Submits what is wanted and not accepted, and hears what has been answered.
-    pub fn look(&mut self, runtime: &Runtime, coordinator: &SimulatedCoordinator) {
+    pub(crate) fn look(&mut self, runtime: &Runtime, coordinator: &SimulatedCoordinator) {
         for job in &mut self.0 {
             job.submit(runtime, coordinator);
             if let Some(call) = job.cancelling.take_if(|call| call.is_finished()) {

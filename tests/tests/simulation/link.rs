@@ -13,7 +13,7 @@ const OUTBOX: usize = 1024;
 
 /// What one end reads next.
 #[derive(Debug, Clone)]
-pub enum Item {
+pub(crate) enum Item {
     Frame(Vec<u8>),
     /// The other end has hung up, or the connection is known to be broken.
     End,
@@ -21,7 +21,7 @@ pub enum Item {
 
 /// What becomes of the frames on the way to one end when a connection breaks, and of that end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
+pub(crate) enum Fate {
     /// Lost; the end knows at once.
     Lost,
     /// They arrive, and then the end knows.
@@ -30,28 +30,28 @@ pub enum Fate {
     Silent,
 }
 
-pub struct Link {
-    pub party: usize,
+pub(crate) struct Link {
+    pub(crate) party: usize,
     uplink: Option<Uplink>,
     downlink: Option<Downlink>,
     /// To the coordinator.
-    pub up: VecDeque<Item>,
+    pub(crate) up: VecDeque<Item>,
     /// To the party.
-    pub down: VecDeque<Item>,
+    pub(crate) down: VecDeque<Item>,
     outbox: mpsc::Sender<PartyFrame>,
     replies: Option<mpsc::Receiver<PartyFrame>>,
     /// Nothing more gets onto it.
-    pub broken: bool,
+    pub(crate) broken: bool,
     /// The party has been welcomed on it.
-    pub welcomed: bool,
+    pub(crate) welcomed: bool,
     /// When the party heard something on it, virtual milliseconds.
-    pub heard: u64,
+    pub(crate) heard: u64,
     /// When the party's last heartbeat left.
-    pub beat: u64,
+    pub(crate) beat: u64,
 }
 
 impl Link {
-    pub fn new(party: usize, (uplink, downlink): (Uplink, Downlink), now: u64) -> Self {
+    pub(crate) fn new(party: usize, (uplink, downlink): (Uplink, Downlink), now: u64) -> Self {
         let (outbox, replies) = mpsc::channel(OUTBOX);
         Self {
             party,
@@ -68,19 +68,19 @@ impl Link {
         }
     }
 
-    pub fn outbox(&self) -> mpsc::Sender<PartyFrame> {
+    pub(crate) fn outbox(&self) -> mpsc::Sender<PartyFrame> {
         self.outbox.clone()
     }
 
     /// The party sends a frame.
-    pub fn say(&mut self, body: party_frame::Body) {
+    pub(crate) fn say(&mut self, body: party_frame::Body) {
         if !self.broken {
             self.up.push_back(Item::Frame(PartyFrame { body: Some(body) }.encode_to_vec()));
         }
     }
 
     /// Puts onto the wire what the party's answers and the coordinator's sessions have sent.
-    pub fn pump(&mut self) {
+    pub(crate) fn pump(&mut self) {
         while let Some(Ok(PartyFrame { body: Some(body) })) = self.replies.as_mut().map(mpsc::Receiver::try_recv) {
             self.say(body);
         }
@@ -101,7 +101,7 @@ impl Link {
     }
 
     /// The coordinator reads the next item.
-    pub fn deliver_up(&mut self) {
+    pub(crate) fn deliver_up(&mut self) {
         match (self.up.pop_front(), &self.uplink) {
             (Some(Item::Frame(frame)), Some(uplink)) => drop(uplink.send(&frame)),
             (Some(Item::End), Some(_)) => {
@@ -114,7 +114,7 @@ impl Link {
     }
 
     /// Breaks it.
-    pub fn cut(&mut self, up: Fate, down: Fate) {
+    pub(crate) fn cut(&mut self, up: Fate, down: Fate) {
         if self.broken {
             return;
         }
@@ -130,7 +130,7 @@ impl Link {
     }
 
     /// The party's end is gone: what it has sent may still arrive.
-    pub fn hang_up(&mut self) {
+    pub(crate) fn hang_up(&mut self) {
         self.pump();
         self.replies = None;
         self.down.clear();
@@ -141,7 +141,7 @@ impl Link {
     }
 
     /// The coordinator is gone: what it has sent may still arrive.
-    pub fn orphan(&mut self) {
+    pub(crate) fn orphan(&mut self) {
         (self.uplink, self.downlink) = (None, None);
         self.up.clear();
         if !self.broken {

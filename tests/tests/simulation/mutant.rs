@@ -10,7 +10,7 @@ use super::recorder::Recorder;
 const ELSEWHERE: u64 = 1_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mutant {
+pub(crate) enum Mutant {
     None,
     /// A party charges a question again that it has answered, and answers from its ledger.
     ChargesAgain,
@@ -24,7 +24,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// What a party asks its ledger where it is asked `query`, and has answered so many times before; the last answer is sent.
-    pub fn ask(self, times: u64, query: &Query) -> Vec<Query> {
+    pub(crate) fn ask(self, times: u64, query: &Query) -> Vec<Query> {
         let elsewhere = || Query { iteration: query.iteration + ELSEWHERE * times, ..query.clone() };
         match self {
             Self::ChargesAgain if times > 0 => vec![elsewhere(), query.clone()],
@@ -34,7 +34,7 @@ impl Mutant {
     }
 
     /// The frame as it reaches a party on its connection number `link`.
-    pub fn deliver(self, recorder: &Recorder, jobs: &Jobs, party: usize, link: usize, mut frame: CoordinatorFrame) -> CoordinatorFrame {
+    pub(crate) fn deliver(self, recorder: &Recorder, jobs: &Jobs, party: usize, link: usize, mut frame: CoordinatorFrame) -> CoordinatorFrame {
         if let (Self::AnotherProposal, Some(Body::Query(query))) = (self, &mut frame.body)
             && let Some(job) = jobs.number(&query.job)
             && link > party

@@ -11,28 +11,28 @@ use tokio::sync::mpsc;
 use super::fixture::{Fixture, NAMES};
 use super::plan::Death;
 
-pub struct Node<'f> {
+pub(crate) struct Node<'f> {
     fixture: &'f Fixture,
-    pub index: usize,
+    pub(crate) index: usize,
     durability: Durability,
     /// Where its ledger is; another folder after each kill in the middle of an answer.
-    pub folder: PathBuf,
+    pub(crate) folder: PathBuf,
     lives: u32,
-    pub process: Option<SimulatedParty>,
+    pub(crate) process: Option<SimulatedParty>,
     /// The connection that it holds.
-    pub link: Option<usize>,
+    pub(crate) link: Option<usize>,
     /// What it has taken in and not in hand yet.
-    pub desk: VecDeque<(CoordinatorFrame, mpsc::Sender<PartyFrame>)>,
+    pub(crate) desk: VecDeque<(CoordinatorFrame, mpsc::Sender<PartyFrame>)>,
     /// Operations until somebody starts it again.
-    pub down: u32,
+    pub(crate) down: u32,
     /// Virtual milliseconds until when it is cut off.
-    pub cut_off: u64,
+    pub(crate) cut_off: u64,
     /// Steps for which nothing moves, up and down.
-    pub still: [u8; 2],
+    pub(crate) still: [u8; 2],
 }
 
 impl<'f> Node<'f> {
-    pub fn new(fixture: &'f Fixture, index: usize, scratch: &Path, durability: Durability) -> Self {
+    pub(crate) fn new(fixture: &'f Fixture, index: usize, scratch: &Path, durability: Durability) -> Self {
         let folder = scratch.join(NAMES[index]);
         fixture.copy_ledger(index, &folder);
         let mut node = Self {
@@ -52,14 +52,14 @@ impl<'f> Node<'f> {
         node
     }
 
-    pub fn start(&mut self) {
+    pub(crate) fn start(&mut self) {
         if self.process.is_none() {
             self.process = Some(self.fixture.start(&self.folder, self.index, self.durability));
         }
     }
 
     /// Ends its process; what it had taken in is gone.
-    pub fn end(&mut self, death: Death) {
+    pub(crate) fn end(&mut self, death: Death) {
         self.desk.clear();
         if let Some(process) = self.process.take()
             && death == Death::Stop
@@ -69,13 +69,13 @@ impl<'f> Node<'f> {
     }
 
     /// What is on its disk now.
-    pub fn snapshot(&self) -> Snapshot {
+    pub(crate) fn snapshot(&self) -> Snapshot {
         let read = |name: &str| std::fs::read(self.folder.join(name)).unwrap_or_default();
         Snapshot { log: read("ledger.sqlite-wal"), database: read("ledger.sqlite"), head: read("ledger.sqlite.head") }
     }
 
     /// Kills it between two moments: the disk is as it was `before`, but for so many pages that were written to the ledger's log since.
-    pub fn kill_between(&mut self, before: &Snapshot, pages: usize) {
+    pub(crate) fn kill_between(&mut self, before: &Snapshot, pages: usize) {
         let now = self.snapshot();
         self.lives += 1;
         let folder = self.folder.with_extension(self.lives.to_string());
@@ -100,7 +100,7 @@ impl<'f> Node<'f> {
 }
 
 /// What is on a party's disk of its ledger.
-pub struct Snapshot {
+pub(crate) struct Snapshot {
     log: Vec<u8>,
     database: Vec<u8>,
     head: Vec<u8>,

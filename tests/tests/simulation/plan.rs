@@ -8,14 +8,14 @@ use super::link::Fate;
 
 /// Which way a frame goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub(crate) enum Way {
     Up,
     Down,
 }
 
 /// How a process ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Death {
+pub(crate) enum Death {
     /// As on SIGTERM.
     Stop,
     /// As by kill -9.
@@ -24,7 +24,7 @@ pub enum Death {
 
 /// One operation. Parties and frames are counted modulo what is there.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Op {
+pub(crate) enum Op {
     /// So many steps of whoever has something to do, picked by the salt.
     Steps { count: u8, salt: u64 },
     /// A party's connection breaks.
@@ -61,21 +61,21 @@ pub enum Op {
 
 /// A list and what it is played on.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Plan {
-    pub seed: u64,
+pub(crate) struct Plan {
+    pub(crate) seed: u64,
     /// Kinds of the jobs.
-    pub jobs: Vec<usize>,
+    pub(crate) jobs: Vec<usize>,
     /// The parties' block, in reserve mode.
-    pub reserve: Option<u32>,
-    pub noise: u64,
-    pub ops: Vec<Op>,
+    pub(crate) reserve: Option<u32>,
+    pub(crate) noise: u64,
+    pub(crate) ops: Vec<Op>,
 }
 
 /// Seeds of noise: few, so that undisturbed runs can be kept.
 const NOISES: u64 = 4;
 
 impl Plan {
-    pub fn random(seed: u64) -> Self {
+    pub(crate) fn random(seed: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let number = if rng.random_bool(0.25) { JOBS } else { 1 };
         let jobs = (0..number).map(|_| rng.random_range(0..KINDS)).collect();
@@ -91,12 +91,12 @@ impl Plan {
     }
 
     /// The same without faults.
-    pub fn undisturbed(&self) -> Self {
+    pub(crate) fn undisturbed(&self) -> Self {
         Self { ops: vec![Op::Submit], ..self.clone() }
     }
 
     /// The list without what it fails without.
-    pub fn shrink(mut self, fails: impl Fn(&Self) -> bool) -> Self {
+    pub(crate) fn shrink(mut self, mut fails: impl FnMut(&Self) -> bool) -> Self {
         let mut size = self.ops.len() / 2;
         while size > 0 {
             let mut at = 0;

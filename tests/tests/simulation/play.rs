@@ -15,7 +15,7 @@ const DOWN: u32 = 3;
 const PATIENCE: u32 = 600;
 
 /// Plays a list; panics with what does not hold.
-pub fn play<'f>(fixture: &'f Fixture, plan: &Plan, mutant: Mutant) -> World<'f> {
+pub(crate) fn play<'f>(fixture: &'f Fixture, plan: &Plan, mutant: Mutant) -> World<'f> {
     let mut world = World::new(fixture, plan, mutant);
     for op in &plan.ops {
         world.perform(*op);

@@ -28,30 +28,30 @@ const HEARTBEAT: u64 = 15_000;
 
 /// Something that can happen next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Move {
+pub(crate) enum Move {
     Dial(usize),
     Up(usize),
     Down(usize),
     Handle(usize),
 }
 
-pub struct World<'f> {
-    pub fixture: &'f Fixture,
-    pub plan: Plan,
-    pub scratch: TempDir,
-    pub coordinator: Option<SimulatedCoordinator>,
-    pub runtime: Option<Runtime>,
-    pub nodes: Vec<Node<'f>>,
-    pub links: Vec<Link>,
-    pub jobs: Jobs,
-    pub recorder: Recorder,
-    pub mutant: Mutant,
+pub(crate) struct World<'f> {
+    pub(crate) fixture: &'f Fixture,
+    pub(crate) plan: Plan,
+    pub(crate) scratch: TempDir,
+    pub(crate) coordinator: Option<SimulatedCoordinator>,
+    pub(crate) runtime: Option<Runtime>,
+    pub(crate) nodes: Vec<Node<'f>>,
+    pub(crate) links: Vec<Link>,
+    pub(crate) jobs: Jobs,
+    pub(crate) recorder: Recorder,
+    pub(crate) mutant: Mutant,
     /// Virtual milliseconds since the beginning.
-    pub now: u64,
+    pub(crate) now: u64,
 }
 
 impl<'f> World<'f> {
-    pub fn new(fixture: &'f Fixture, plan: &Plan, mutant: Mutant) -> Self {
+    pub(crate) fn new(fixture: &'f Fixture, plan: &Plan, mutant: Mutant) -> Self {
         set_clocks(0, 0);
         let scratch = fixture.scratch();
         let durability = plan.reserve.map_or(Durability::Strict, |block| Durability::Reserve { block });
@@ -74,11 +74,11 @@ impl<'f> World<'f> {
         world
     }
 
-    pub fn strict(&self) -> bool {
+    pub(crate) fn strict(&self) -> bool {
         self.plan.reserve.is_none()
     }
 
-    pub fn start_coordinator(&mut self) {
+    pub(crate) fn start_coordinator(&mut self) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime");
         let (store, draws) = (self.scratch.path().join("coordinator.sqlite"), self.scratch.path().join("draws"));
         let opened = {
@@ -89,7 +89,7 @@ impl<'f> World<'f> {
         self.settle(1);
     }
 
-    pub fn end_coordinator(&mut self, death: Death) {
+    pub(crate) fn end_coordinator(&mut self, death: Death) {
         self.jobs.forget_calls();
         self.killed |= death == Death::Kill;
         match (self.coordinator.take(), death) {
@@ -105,10 +105,10 @@ impl<'f> World<'f> {
     }
 
     /// Lets the coordinator do what it can do in so many milliseconds, and puts on the wire what was sent.
-    pub fn settle(&mut self, ms: u64) {
+    pub(crate) fn settle(&mut self, ms: u64) {
         if let Some(runtime) = &self.runtime {
             // Virtual: it is over once nothing can be done before it is.
-            runtime.block_on(tokio::time::sleep(Duration::from_millis(ms)));
+            runtime.block_on(async { tokio::time::sleep(Duration::from_millis(ms)).await });
         }
         self.now += ms;
         self.links.iter_mut().for_each(Link::pump);
@@ -122,7 +122,7 @@ impl<'f> World<'f> {
     }
 
     /// All that can happen next, in an order that depends on nothing else.
-    pub fn moves(&self) -> Vec<Move> {
+    pub(crate) fn moves(&self) -> Vec<Move> {
         let mut moves = Vec::new();
         for node in &self.nodes {
             if node.process.is_some() && !node.desk.is_empty() {
@@ -147,7 +147,7 @@ impl<'f> World<'f> {
         moves
     }
 
-    pub fn make(&mut self, next: Move) {
+    pub(crate) fn make(&mut self, next: Move) {
         for node in &mut self.nodes {
             node.still = node.still.map(|steps| steps.saturating_sub(1));
         }
@@ -177,7 +177,7 @@ impl<'f> World<'f> {
     }
 
     /// The party's end of its connection is over; it dials again when it is its turn.
-    pub fn hang_up(&mut self, party: usize) {
+    pub(crate) fn hang_up(&mut self, party: usize) {
         if let Some(link) = self.nodes[party].link.take() {
             self.links[link].hang_up();
         }
@@ -202,7 +202,7 @@ impl<'f> World<'f> {
     }
 
     /// A party takes a frame in hand. Where `kept` is false, it is killed before anything leaves.
-    pub fn handle(&mut self, party: usize, frame: CoordinatorFrame, outbox: &mpsc::Sender<PartyFrame>, kept: bool) {
+    pub(crate) fn handle(&mut self, party: usize, frame: CoordinatorFrame, outbox: &mpsc::Sender<PartyFrame>, kept: bool) {
         let Some(Body::Query(query)) = &frame.body else { return self.take(party, frame, outbox) };
         let query = query.clone();
         let Some(job) = self.jobs.number(&query.job) else { panic!("a query of a job that nobody submitted") };
@@ -244,7 +244,7 @@ impl<'f> World<'f> {
     }
 
     /// Time passes: heartbeats come and go, and ends that hear nothing give up.
-    pub fn wait(&mut self, ms: u64) {
+    pub(crate) fn wait(&mut self, ms: u64) {
         let until = self.now + ms;
         while self.now < until {
             self.settle((until - self.now).min(5000));
@@ -266,7 +266,7 @@ impl<'f> World<'f> {
 }
 
 /// Sets the wall clocks of both sides, in minutes of what they are off.
-pub fn set_clocks(of_coordinator: i32, of_parties: i32) {
+pub(crate) fn set_clocks(of_coordinator: i32, of_parties: i32) {
     coordinator::set_clock_skew_ms(i64::from(of_coordinator) * 60_000);
     party::set_clock_skew_ms(i64::from(of_parties) * 60_000);
 }
