@@ -124,7 +124,7 @@ impl Simulation {
 
 #[test]
 fn random_lists() {
-    Simulation::new().lists(200);
+    Simulation::new().lists(50);
 }
 
 #[test]
