@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use conclave_ops::{Histogram, exponential_buckets};
 use rusqlite::Connection;
 
 use super::write::{Command, commit};
