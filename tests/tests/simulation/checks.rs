@@ -123,7 +123,7 @@ impl World<'_> {
     fn check_ledger(&self, at: usize, party: usize, ledger: &LedgerCopy, replay: &Replay) {
         let mut beyond = replay.assert_in_ledger(ledger, party);
         // Likewise the rounds that it had absorbed and not committed.
-        let cut_short = self.killed && self.jobs.0[at].cancelled;
+        let cut_short = self.killed && self.jobs.0[at].ended.as_ref().is_some_and(|ended| ended.state == "cancelled");
         if cut_short {
             let asked = |id: &(u64, u32)| self.recorder.asked.contains_key(&(party, at, id.0));
             assert!(beyond.iter().all(asked), "charged at party {party} and never asked: {beyond:?}");
