@@ -37,8 +37,8 @@ pub(crate) enum Op {
     KilledAnswering { party: u8, pages: u8 },
     /// A party that is down starts.
     Start { party: u8 },
-    /// The coordinator ends and starts, with so many of its latest writes committed.
-    Coordinator { death: Death, commit: u8 },
+    /// The coordinator ends and starts, with so many of its latest writes committed; its disk may forget the last rounds all the same.
+    Coordinator { death: Death, commit: u8, forget: u8 },
     /// The coordinator's store commits so many writes.
     Commit { count: u8 },
     /// A frame on the way comes twice.
@@ -81,7 +81,7 @@ impl Plan {
         let jobs = (0..number).map(|_| rng.random_range(0..KINDS)).collect();
         let reserve = rng.random_bool(0.25).then(|| rng.random_range(1..12));
         let noise = rng.random_range(0..NOISES);
-        let faults = rng.random_range(5..=20);
+        let faults = rng.random_range(5..=14);
         let mut ops = Vec::new();
         for _ in 0..faults {
             ops.push(Op::Steps { count: rng.random_range(1..24), salt: rng.next_u64() });
@@ -135,7 +135,10 @@ fn fault(rng: &mut impl Rng) -> Op {
         5..=6 => Op::Party { party, death: death(rng) },
         7..=8 => Op::KilledAnswering { party, pages: rng.random_range(0..16) },
         9 => Op::Start { party },
-        10..=12 => Op::Coordinator { death: death(rng), commit: rng.random_range(0..20) },
+        10..=12 => {
+            let forget = if rng.random_bool(0.2) { rng.random_range(1..5) } else { 0 };
+            Op::Coordinator { death: death(rng), commit: rng.random_range(0..20), forget }
+        }
         13 => Op::Commit { count: rng.random_range(1..30) },
         14..=15 => Op::Twice { party, way: way(rng), at: rng.random_range(0..4) },
         16..=17 => Op::Overtake { party, way: way(rng), at: rng.random_range(0..4) },

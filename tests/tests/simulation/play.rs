@@ -47,11 +47,14 @@ impl World<'_> {
                 let node = of(party, self);
                 self.nodes[node].start();
             }
-            Op::Coordinator { death, commit } => {
+            Op::Coordinator { death, commit, forget } => {
                 if let Some(coordinator) = &self.coordinator {
                     coordinator.commit_next(commit.into());
                 }
                 self.end_coordinator(death);
+                if forget > 0 {
+                    self.forget_rounds(forget);
+                }
                 self.start_coordinator();
             }
             Op::Commit { count } => self.coordinator.iter().for_each(|c| c.commit_next(count.into())),

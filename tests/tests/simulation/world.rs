@@ -10,6 +10,7 @@ use conclave_proto::v1::coordinator_frame::Body;
 use conclave_proto::v1::party_frame::Body as Said;
 use conclave_proto::v1::{CoordinatorFrame, Heartbeat, Hello, PartyFrame, Query};
 use prost::Message;
+use rusqlite::Connection;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
@@ -102,6 +103,18 @@ impl<'f> World<'f> {
         // With every task in it.
         self.runtime = None;
         self.links.iter_mut().for_each(Link::orphan);
+    }
+
+    /// The coordinator's disk has lost the last rounds of every job that runs, and none of their draws.
+    pub(crate) fn forget_rounds(&mut self, rounds: u8) {
+        self.killed = true;
+        let store = Connection::open(self.scratch.path().join("coordinator.sqlite")).expect("the store");
+        let forget = format!(
+            "CREATE TEMP TABLE newest AS SELECT job, max(iteration) AS iteration FROM rounds GROUP BY job;
+             DELETE FROM rounds WHERE job IN (SELECT key FROM jobs WHERE state = 'queued')
+                AND iteration > (SELECT n.iteration FROM newest n WHERE n.job = rounds.job) - {rounds};"
+        );
+        store.execute_batch(&forget).expect("SQL");
     }
 
     /// Lets the coordinator do what it can do in so many milliseconds, and puts on the wire what was sent.
