@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use conclave_proto::error::Fault;
-use conclave_proto::v1::{CoordinatorFrame, JobStatus, PartyFrame, Submission};
 use conclave_proto::submission;
+use conclave_proto::v1::{CoordinatorFrame, JobStatus, PartyFrame, Submission};
 use http_body::Frame;
 use prost::Message;
 use tokio::sync::{mpsc, watch};
@@ -98,7 +98,8 @@ impl SimulatedCoordinator {
     /// A sentence, where the store can't be opened.
     pub fn open(store: &Path, draws: &Path) -> Result<Self, String> {
         let (store, loaded) = Store::open_held(store).map_err(|e| e.to_string())?;
-        let surroundings = Surroundings { hub: Arc::new(Hub::with_heads(loaded.parties, loaded.heads)), store, meters: Arc::default() };
+        let surroundings =
+            Surroundings { hub: Arc::new(Hub::with_heads(loaded.parties, loaded.heads)), store, meters: Arc::default() };
         let book = Arc::new(Book::open(surroundings.clone(), draws.to_owned(), loaded.jobs));
         let (stop, stopping) = watch::channel(false);
         let link = LinkService::new(Arc::clone(&book), surroundings.clone(), stopping);

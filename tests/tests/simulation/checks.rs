@@ -51,11 +51,8 @@ impl World<'_> {
         if self.mutant == Mutant::ForgetsARound {
             store.execute("DELETE FROM rounds WHERE iteration = (SELECT max(iteration) FROM rounds)", []).expect("SQL");
         }
-        let ledgers: Vec<Connection> = self
-            .nodes
-            .iter()
-            .map(|node| Connection::open(node.folder.join("ledger.sqlite")).expect("a ledger"))
-            .collect();
+        let ledgers: Vec<Connection> =
+            self.nodes.iter().map(|node| Connection::open(node.folder.join("ledger.sqlite")).expect("a ledger")).collect();
         let attempts = self.recorder.answers.values().filter(|(attempt, _)| *attempt > 0).count();
         let mut outcome = Outcome { attempts, afresh: self.recorder.afresh, frames: self.recorder.frames, ..Outcome::default() };
         for job in 0..self.jobs.0.len() {
@@ -83,7 +80,10 @@ impl World<'_> {
         if opened < parties {
             assert_eq!(ended.state, "cancelled", "it never began: {ended:?}");
             // What the coordinator had not committed when it was killed, it asks again, unless the analyst ends the job first.
-            assert!(self.killed || copies.iter().all(|ledger| ledger.rows.is_empty()), "charged before every party had opened the job");
+            assert!(
+                self.killed || copies.iter().all(|ledger| ledger.rows.is_empty()),
+                "charged before every party had opened the job"
+            );
             return ("cancelled before it began".into(), BTreeMap::new());
         }
         let replay = Replay::of(store, id);
@@ -131,7 +131,8 @@ impl World<'_> {
         }
         assert!(beyond.is_empty() || beyond.len() == replay.unfinished.len(), "part of a round is charged: {beyond:?}");
         for id in &beyond {
-            let price = replay.unfinished.get(id).unwrap_or_else(|| panic!("{id:?} is charged at party {party} and was never asked"));
+            let price =
+                replay.unfinished.get(id).unwrap_or_else(|| panic!("{id:?} is charged at party {party} and was never asked"));
             assert_eq!(ledger.rows[id].charge, *price, "price of {id:?} at party {party}");
         }
         for ((round, chain), (_, released)) in self.recorder.answers.iter().filter(|((r, _), _)| (r.0, r.1) == (party, at)) {

@@ -93,13 +93,8 @@ impl Fixture {
 
     /// Starts a party on the ledger in `folder`.
     pub(crate) fn start(&self, folder: &Path, party: usize, durability: Durability) -> SimulatedParty {
-        let data = DataConfig {
-            path: self.rows(party),
-            bad_rows: BadRows::Stop,
-            text: Vec::new(),
-            person: None,
-            unit: budget().unit,
-        };
+        let data =
+            DataConfig { path: self.rows(party), bad_rows: BadRows::Stop, text: Vec::new(), person: None, unit: budget().unit };
         let policy = Policy { approve: Approve::Automatic, reply_delay: ReplyDelay::Off, ..Policy::default() };
         let keeping = keeping(folder, party, durability);
         SimulatedParty::start(&keeping, &data, policy, self.folder.path()).expect("a party that starts")

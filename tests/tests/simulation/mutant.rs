@@ -34,7 +34,14 @@ impl Mutant {
     }
 
     /// The frame as it reaches a party on its connection number `link`.
-    pub(crate) fn deliver(self, recorder: &Recorder, jobs: &Jobs, party: usize, link: usize, mut frame: CoordinatorFrame) -> CoordinatorFrame {
+    pub(crate) fn deliver(
+        self,
+        recorder: &Recorder,
+        jobs: &Jobs,
+        party: usize,
+        link: usize,
+        mut frame: CoordinatorFrame,
+    ) -> CoordinatorFrame {
         if let (Self::AnotherProposal, Some(Body::Query(query))) = (self, &mut frame.body)
             && let Some(job) = jobs.number(&query.job)
             && link > party
