@@ -47,6 +47,8 @@ pub(crate) struct World<'f> {
     pub(crate) jobs: Jobs,
     pub(crate) recorder: Recorder,
     pub(crate) mutant: Mutant,
+    /// The coordinator has been killed, or its disk has forgotten something.
+    pub(crate) killed: bool,
     /// Virtual milliseconds since the beginning.
     pub(crate) now: u64,
 }
