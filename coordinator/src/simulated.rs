@@ -20,7 +20,7 @@ use tonic::codegen::{Body, Bytes, tokio_stream::Stream};
 use tonic::{Status, Streaming};
 
 use crate::book::{Book, Signed};
-use crate::driver::Surroundings;
+use crate::driver::{Limits, Surroundings};
 use crate::hub::Hub;
 use crate::server::link::LinkService;
 use crate::store::Store;
@@ -99,7 +99,7 @@ impl SimulatedCoordinator {
     pub fn open(store: &Path, draws: &Path) -> Result<Self, String> {
         let (store, loaded) = Store::open_held(store).map_err(|e| e.to_string())?;
         let surroundings =
-            Surroundings { hub: Arc::new(Hub::with_heads(loaded.parties, loaded.heads)), store, meters: Arc::default() };
+            Surroundings { hub: Arc::new(Hub::with_heads(loaded.parties, loaded.heads)), store, meters: Arc::default(), limits: Limits::default() };
         let book = Arc::new(Book::open(surroundings.clone(), draws.to_owned(), loaded.jobs));
         let (stop, stopping) = watch::channel(false);
         let link = LinkService::new(Arc::clone(&book), surroundings.clone(), stopping);

@@ -4,6 +4,10 @@
 //! [`ledger`] (charged durably, then recorded durably) and [`release`] (exact noise) in [`answer`].
 #![forbid(unsafe_code)]
 
+// Noise from a seed is noise that can be foretold: a build for use must not even hold it.
+#[cfg(all(feature = "test-util", not(debug_assertions)))]
+compile_error!("the feature `test-util` of conclave-party is for tests of the dev profile: no release may be built with it");
+
 pub mod answer;
 mod audit;
 mod cli;

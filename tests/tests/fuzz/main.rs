@@ -1,7 +1,7 @@
 //! Every decoder, and every reader of configuration and job files, on inputs that nobody meant them to have: they refuse
 //! or accept, and never panic, hang or take what they should not.
 //!
-//! `CONCLAVE_FUZZ_SECONDS=60 cargo test --release -p conclave-tests --test fuzz -- --nocapture` runs each for a minute.
+//! `CONCLAVE_FUZZ_SECONDS=60 cargo test -p conclave-tests --test fuzz -- --nocapture` runs each for a minute.
 
 mod answers;
 mod certificates;
