@@ -98,8 +98,12 @@ impl SimulatedCoordinator {
     /// A sentence, where the store can't be opened.
     pub fn open(store: &Path, draws: &Path) -> Result<Self, String> {
         let (store, loaded) = Store::open_held(store).map_err(|e| e.to_string())?;
-        let surroundings =
-            Surroundings { hub: Arc::new(Hub::with_heads(loaded.parties, loaded.heads)), store, meters: Arc::default(), limits: Limits::default() };
+        let surroundings = Surroundings {
+            hub: Arc::new(Hub::with_heads(loaded.parties, loaded.heads)),
+            store,
+            meters: Arc::default(),
+            limits: Limits::default(),
+        };
         let book = Arc::new(Book::open(surroundings.clone(), draws.to_owned(), loaded.jobs));
         let (stop, stopping) = watch::channel(false);
         let link = LinkService::new(Arc::clone(&book), surroundings.clone(), stopping);

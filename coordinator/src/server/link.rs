@@ -46,13 +46,8 @@ impl LinkService {
     /// Begins the session of a stream whose other end is this party, whose certificate has been looked at.
     pub(crate) fn begin(&self, party: String, incoming: Streaming<PartyFrame>) -> <Self as Link>::AttachStream {
         let (outbox, outgoing) = outbox();
-        let session = Session {
-            party,
-            outbox,
-            incoming,
-            surroundings: self.surroundings.clone(),
-            stopping: self.stopping.clone(),
-        };
+        let session =
+            Session { party, outbox, incoming, surroundings: self.surroundings.clone(), stopping: self.stopping.clone() };
         tokio::spawn(session.run());
         outgoing
     }
