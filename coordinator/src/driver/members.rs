@@ -1,8 +1,11 @@
 //! The parties of one job: who is here, who has opened it, who has answered. No input or output.
 
+use std::time::Duration;
+
 use conclave_common::sampler::Holding;
 use conclave_proto::convert::AnswerStatus;
 use conclave_proto::error::{ErrorCode, Fault};
+use tokio::time::Instant;
 
 use super::deadline::{Deadline, Limits};
 use super::{Ending, Moment};
@@ -30,8 +33,8 @@ pub(super) struct Member {
     pub(super) holding: Option<Holding>,
     /// Its answer to the round being asked.
     answer: Option<Vec<i64>>,
-    /// Unix time in milliseconds since when the job could be waiting for it.
-    pub(super) since_ms: i64,
+    /// Since when the job could be waiting for it.
+    pub(super) since: Moment,
     deadline: Deadline,
 }
 
@@ -79,7 +82,7 @@ impl Members {
             attempt: 0,
             holding: *holding,
             answer: None,
-            since_ms: now.ms,
+            since: now,
             deadline: Deadline::new(limits, now.at),
         });
         Self { list: list.collect(), asked: None, previous: None, greatest: Vec::new() }
@@ -102,7 +105,7 @@ impl Members {
         let owed = self.owes(party);
         let member = &mut self.list[party];
         if !owed {
-            member.since_ms = now.ms;
+            member.since = now;
             member.deadline.begin(now.at);
         }
         (member.outbox, member.open, member.pending, member.held_up) = (None, false, false, None);
@@ -113,8 +116,8 @@ impl Members {
         !self.list[party].open || (self.asked.is_some() && !self.answered(party))
     }
 
-    /// Why the job waits for a party; `None` where it does not, or not for long enough to be shown.
-    pub(super) fn waits_for(&self, party: usize, since_before_ms: i64) -> Option<String> {
+    /// Why the job waits for a party at `now`; `None` where it does not, or for less than `shown`.
+    pub(super) fn waits_for(&self, party: usize, shown: Duration, now: Instant) -> Option<String> {
         let member = &self.list[party];
         if member.outbox.is_none() {
             return Some("not connected".to_owned());
@@ -125,7 +128,7 @@ impl Members {
         if member.pending {
             return Some("its owner has yet to decide".to_owned());
         }
-        if !self.owes(party) || member.since_ms > since_before_ms {
+        if !self.owes(party) || now.duration_since(member.since.at) < shown {
             return None;
         }
         Some(match self.asked.filter(|_| member.open) {
@@ -163,7 +166,7 @@ impl Members {
             member.answer = None;
             member.attempt = 0;
             if member.open {
-                member.since_ms = now.ms;
+                member.since = now;
                 member.deadline.begin(now.at);
             }
         }
@@ -440,6 +443,16 @@ mod tests {
         assert!(members.take_answers().is_none());
         assert_eq!(hear(&mut members, 0, answer(5, &[1, 2])), Ok(Told::Answered));
         assert_eq!(members.take_answers(), Some((5, &[vec![1, 2], vec![3, 4]][..])));
+    }
+
+    #[test]
+    fn a_silent_party_is_shown_whatever_the_clock_on_the_wall_says() {
+        let mut members = members();
+        let asked = Moment { ms: i64::MAX, ..Moment::now() };
+        members.ask(5, 1, asked);
+        let after = |seconds| members.waits_for(0, Duration::from_secs(10), asked.at + Duration::from_secs(seconds));
+        assert_eq!(after(9), None);
+        assert!(after(10).is_some_and(|why| why.contains("round 5")));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::chain::Chain;
-use super::{Driver, Job, now_ms};
+use super::{Driver, Job, Moment};
 use crate::spending::Spent;
 use crate::status::{PartyStatus, State, Status};
 
@@ -23,12 +23,12 @@ struct Waiting {
 impl Driver {
     /// Where the job stands, and for whom it waits.
     fn state(&self) -> (State, Waiting) {
-        let shown_before_ms = now_ms() - self.limits.shown.as_millis() as i64;
+        let now = Moment::now();
         let mut waiting = Waiting::default();
         let mut reasons = Vec::new();
         for (party, member) in self.members.list.iter().enumerate() {
-            if let Some(reason) = self.members.waits_for(party, shown_before_ms) {
-                waiting.since_ms = if reasons.is_empty() { member.since_ms } else { member.since_ms.min(waiting.since_ms) };
+            if let Some(reason) = self.members.waits_for(party, self.limits.shown, now.at) {
+                waiting.since_ms = if reasons.is_empty() { member.since.ms } else { member.since.ms.min(waiting.since_ms) };
                 waiting.parties.push(member.name.clone());
                 reasons.push(format!("{}: {reason}", member.name));
             }
