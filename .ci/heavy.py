@@ -42,7 +42,7 @@ def run(found):
     what = ["--ignored", *skips]
     if name == "fuzz":
         # Its tests are quick ones that take as long as they are told.
-        environment["CONCLAVE_FUZZ_SECONDS"], what = str(FUZZ), ["--test-threads=1"]
+        environment["CONCLAVE_FUZZ_SECONDS"], what = str(FUZZ), ["--test-threads=2"]
     ended = subprocess.run(
         [executable, "--nocapture", *what], cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         text=True, errors="replace",
