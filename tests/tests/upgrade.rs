@@ -77,5 +77,5 @@ fn every_daemon_is_replaced_in_the_middle_of_a_job() {
     }
     let result = json(&cluster.must(&["summary", &job, "--json"]));
     replay.assert_equals_zarr(result["draws"].as_str().expect("a path").as_ref());
-    println!("{} rounds over six replacements", replay.rounds);
+    println!("{} rounds over five replacements", replay.rounds);
 }
