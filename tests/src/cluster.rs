@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::study;
+
 const READY_WITHIN: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(5);
 
@@ -157,6 +159,13 @@ impl Cluster {
         self.parties.len() - 1
     }
 
+    /// Enrols a party with these records of the small study, and without a reply delay; gives its index. It is not started.
+    pub fn enrol_study(&mut self, name: &str, records: &[study::Record], epsilon: f64) -> usize {
+        let data = study::write(&self.path(&format!("{name}.csv")), &study::csv(records));
+        let (columns, policy_extra) = (&study::COLUMNS, "reply_delay_ms = 0");
+        self.enrol(&PartySetup { name, data: &data, columns, epsilon, data_extra: "", policy_extra })
+    }
+
     /// Starts a party and waits until it is attached.
     pub fn start_party(&mut self, party: usize) {
         let name = self.parties[party].0.clone();
@@ -256,6 +265,13 @@ impl Cluster {
         }
     }
 
+    /// Waits until the job runs, and then for draws made from there on: those that a log holds are shown before anybody is back.
+    pub fn goes_on(&self, job: &str, within: Duration) {
+        let draws = |status: &Value| status["draws"].as_u64().unwrap_or(0);
+        let back = self.wait_status(job, within, "everybody to be back", |status| status["state"] == "running");
+        self.wait_status(job, within, "more draws", |status| draws(status) > draws(&back) + 5);
+    }
+
     /// Writes a job file and gives its path.
     pub fn write_job(&self, job: &str) -> String {
         let path = self.path("job.toml");
@@ -273,6 +289,11 @@ impl Cluster {
     pub fn store(&self) -> rusqlite::Connection {
         let path = self.path("coordinator/coordinator.sqlite");
         rusqlite::Connection::open_with_flags(path, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY).expect("a store")
+    }
+
+    /// Rounds in the coordinator's durable log.
+    pub fn rounds(&self) -> u64 {
+        self.store().query_row("SELECT count(*) FROM rounds", [], |row| row.get(0)).expect("a count")
     }
 
     /// A daemon's log so far.

@@ -43,6 +43,13 @@ pub fn write(path: &Path, text: &str) -> PathBuf {
     path.to_owned()
 }
 
+/// A job on one party in steps so small that it goes on for as long as a test looks.
+pub fn long_job(party: &str) -> String {
+    let sampler = "chains = 2\ndraws = 100000\nwarmup = 2\nseed = 5\nproposal = { kind = \"guided\", radius = 0.001 }\n\
+                   start = { intercept = 0.0, treated = 0.5, age = 0.5 }";
+    job(&[party], sampler, "epsilon = 300\ndelta = 1e-6")
+}
+
 /// A job on these parties; `sampler` and `privacy` are the lines of those tables.
 pub fn job(parties: &[&str], sampler: &str, privacy: &str) -> String {
     let parties: Vec<String> = parties.iter().map(|p| format!("\"{p}\"")).collect();

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use conclave_common::mechanism::{NoiseScale, QueryKind};
 use conclave_common::sampler::Query;
 use conclave_tests::books::{LedgerCopy, Replay};
-use conclave_tests::cluster::{Cluster, PartySetup};
+use conclave_tests::cluster::Cluster;
 use conclave_tests::recorder::{Questions, Recorder, signed_job};
 use conclave_tests::study;
 use rand::{RngExt, SeedableRng};
@@ -28,28 +28,13 @@ const SOON: Duration = Duration::from_secs(30);
 fn consortium() -> (Cluster, String) {
     let mut cluster = Cluster::new(EXE);
     for (seed, name) in NAMES.iter().enumerate() {
-        let text = study::csv(&study::records(400, seed as u64));
-        let data = study::write(&cluster.path(&format!("{name}.csv")), &text);
-        let setup = PartySetup {
-            name,
-            data: &data,
-            columns: &study::COLUMNS,
-            epsilon: 990.0,
-            data_extra: "",
-            policy_extra: "reply_delay_ms = 0",
-        };
-        let party = cluster.enrol(&setup);
+        let party = cluster.enrol_study(name, &study::records(400, seed as u64), 990.0);
         cluster.start_party(party);
     }
     // Locate, warm-up and sampling: the first kills meet the first two.
     let sampler = format!("chains = {CHAINS}\ndraws = {DRAWS}\nwarmup = 300\nseed = 7\nlocate_share = 0.05");
     let job = cluster.submit_only(&study::job(&NAMES, &sampler, "epsilon = 980\ndelta = 1e-6"));
     (cluster, job)
-}
-
-/// Rounds in the coordinator's durable log.
-fn rounds(cluster: &Cluster) -> u64 {
-    cluster.store().query_row("SELECT count(*) FROM rounds", [], |row| row.get(0)).expect("a count")
 }
 
 fn wait_until(what: &str, holds: impl Fn() -> bool) {
@@ -62,7 +47,7 @@ fn wait_until(what: &str, holds: impl Fn() -> bool) {
 
 /// Waits until the log holds more rounds than `before`.
 fn wait_for_progress(cluster: &Cluster, before: u64) {
-    wait_until("the next round", || rounds(cluster) > before);
+    wait_until("the next round", || cluster.rounds() > before);
 }
 
 fn still_runs(cluster: &Cluster) {
@@ -119,14 +104,14 @@ fn the_coordinator_is_killed_twenty_times() {
         still_runs(&cluster);
         cluster.kill_coordinator();
         snapshots.push(ledgers(&cluster, &job));
-        before = rounds(&cluster);
+        before = cluster.rounds();
         met.push(before);
         cluster.start_coordinator();
         if kill % 4 == 3 {
             // Once more at once: while it replays, or while parties come back.
             std::thread::sleep(Duration::from_millis(moments.random_range(0..=150)));
             cluster.kill_coordinator();
-            before = rounds(&cluster);
+            before = cluster.rounds();
             cluster.start_coordinator();
         }
     }
@@ -173,15 +158,7 @@ fn parties_are_killed_twenty_times() {
 fn what_left_a_killed_party_never_changes() {
     let started = Instant::now();
     let mut cluster = Cluster::new(EXE);
-    let data = study::write(&cluster.path("a.csv"), &study::csv(&study::records(400, 1)));
-    let party = cluster.enrol(&PartySetup {
-        name: "a",
-        data: &data,
-        columns: &study::COLUMNS,
-        epsilon: 990.0,
-        data_extra: "",
-        policy_extra: "reply_delay_ms = 0",
-    });
+    let party = cluster.enrol_study("a", &study::records(400, 1), 990.0);
     cluster.kill_coordinator();
     let address = cluster.url.trim_start_matches("https://").parse().expect("an address");
     let questions = questions(&cluster.path("alice"));

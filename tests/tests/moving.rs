@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use conclave_tests::books::charges;
-use conclave_tests::cluster::{Cluster, PartySetup, json};
+use conclave_tests::cluster::{Cluster, json};
 use conclave_tests::study;
 use serde_json::Value;
 
@@ -14,13 +14,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 fn running() -> (Cluster, String) {
     let mut cluster = Cluster::new(EXE);
-    let data = study::write(&cluster.path("a.csv"), &study::csv(&study::records(200, 1)));
-    let (columns, policy_extra) = (&study::COLUMNS, "reply_delay_ms = 0");
-    let a = cluster.enrol(&PartySetup { name: "a", data: &data, columns, epsilon: 400.0, data_extra: "", policy_extra });
+    let a = cluster.enrol_study("a", &study::records(200, 1), 400.0);
     cluster.start_party(a);
-    let sampler = "chains = 2\ndraws = 100000\nwarmup = 2\nseed = 5\nproposal = { kind = \"guided\", radius = 0.001 }\n\
-                   start = { intercept = 0.0, treated = 0.5, age = 0.5 }";
-    let job = cluster.submit_only(&study::job(&["a"], sampler, "epsilon = 300\ndelta = 1e-6"));
+    let job = cluster.submit_only(&study::long_job("a"));
     (cluster, job)
 }
 
@@ -43,7 +39,7 @@ fn copy_all(from: &Path, to: &Path) {
 #[test]
 fn a_planned_move_of_party_and_coordinator_locks_nothing() {
     let (mut cluster, job) = running();
-    let mut status = cluster.wait_status(&job, PATIENCE, "some draws", |s| draws(s) > 5);
+    cluster.wait_status(&job, PATIENCE, "some draws", |s| draws(s) > 5);
     // Stop, copy the whole folder, start from the copy; the old one is gone for good.
     cluster.signal_party(0, "TERM");
     assert!(cluster.party_ends(0).success());
@@ -51,15 +47,14 @@ fn a_planned_move_of_party_and_coordinator_locks_nothing() {
     fs::rename(cluster.path("a"), cluster.path("a-old")).expect("moved");
     fs::rename(cluster.path("moved"), cluster.path("a")).expect("moved");
     cluster.start_party(0);
-    status = cluster.wait_status(&job, PATIENCE, "more draws", |s| draws(s) > draws(&status) + 5);
+    cluster.goes_on(&job, PATIENCE);
     cluster.signal_coordinator("TERM");
     assert!(cluster.coordinator_ends().success());
     copy_all(&cluster.path("coordinator"), &cluster.path("moved"));
     fs::rename(cluster.path("coordinator"), cluster.path("coordinator-old")).expect("moved");
     fs::rename(cluster.path("moved"), cluster.path("coordinator")).expect("moved");
     cluster.start_coordinator();
-    let status = cluster.wait_status(&job, PATIENCE, "more draws still", |s| draws(s) > draws(&status) + 5);
-    assert_eq!(status["state"], "running", "{status}");
+    cluster.goes_on(&job, PATIENCE);
     let unlock = cluster.run(&["__party", "unlock", "--reason", "none", "--config", "a/party.toml"]);
     assert_ne!(unlock.status.code(), Some(0));
     assert!(!cluster.log("a").contains("restored from an older copy"), "{}", cluster.log("a"));

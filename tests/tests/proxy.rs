@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use conclave_tests::books::{LedgerCopy, Replay};
-use conclave_tests::cluster::{Cluster, PartySetup, json};
+use conclave_tests::cluster::{Cluster, json};
 use conclave_tests::proxies::{Breaks, ConnectProxy, Wire};
 use conclave_tests::study;
 use serde_json::Value;
@@ -22,15 +22,7 @@ const FOR_EVER: Duration = Duration::from_secs(3600);
 const SOUND: Breaks = Breaks { refuse: 0.0, cut: 0.0, seed: 0 };
 
 fn enrol(cluster: &mut Cluster, name: &str, seed: u64) -> usize {
-    let data = study::write(&cluster.path(&format!("{name}.csv")), &study::csv(&study::records(400, seed)));
-    cluster.enrol(&PartySetup {
-        name,
-        data: &data,
-        columns: &study::COLUMNS,
-        epsilon: 990.0,
-        data_extra: "",
-        policy_extra: "reply_delay_ms = 0",
-    })
+    cluster.enrol_study(name, &study::records(400, seed), 990.0)
 }
 
 /// Changes a party's configuration, and puts lines before it.

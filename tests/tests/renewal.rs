@@ -3,28 +3,19 @@
 use std::fs;
 use std::time::Duration;
 
-use conclave_tests::cluster::{Cluster, PartySetup};
+use conclave_tests::cluster::Cluster;
 use conclave_tests::study;
-use serde_json::Value;
 
 const EXE: &str = env!("CARGO_BIN_EXE_conclave-e2e");
 const PATIENCE: Duration = Duration::from_secs(60);
 
-fn draws(status: &Value) -> u64 {
-    status["draws"].as_u64().unwrap_or(0)
-}
-
 #[test]
 fn a_party_gets_a_new_certificate_and_a_new_key_while_a_job_runs() {
     let mut cluster = Cluster::new(EXE);
-    let data = study::write(&cluster.path("a.csv"), &study::csv(&study::records(200, 1)));
-    let (columns, policy_extra) = (&study::COLUMNS, "reply_delay_ms = 0");
-    let a = cluster.enrol(&PartySetup { name: "a", data: &data, columns, epsilon: 400.0, data_extra: "", policy_extra });
+    let a = cluster.enrol_study("a", &study::records(200, 1), 400.0);
     cluster.start_party(a);
-    let sampler = "chains = 2\ndraws = 100000\nwarmup = 2\nseed = 5\nproposal = { kind = \"guided\", radius = 0.001 }\n\
-                   start = { intercept = 0.0, treated = 0.5, age = 0.5 }";
-    let job = cluster.submit_only(&study::job(&["a"], sampler, "epsilon = 300\ndelta = 1e-6"));
-    let mut status = cluster.wait_status(&job, PATIENCE, "some draws", |s| draws(s) > 5);
+    let job = cluster.submit_only(&study::long_job("a"));
+    cluster.goes_on(&job, PATIENCE);
 
     let file = |name: &str| fs::read_to_string(cluster.path("a/identity").join(name)).expect("a file");
     let (certificate, key) = (file("certificate.pem"), file("key.pem"));
@@ -45,10 +36,10 @@ fn a_party_gets_a_new_certificate_and_a_new_key_while_a_job_runs() {
     assert!(file("certificate.pem") == certificate && file("key.pem") == key);
 
     // It works on, dials anew with what it has now, and is the same party under the same budget.
-    status = cluster.wait_status(&job, PATIENCE, "more draws", |s| draws(s) > draws(&status) + 5);
+    cluster.goes_on(&job, PATIENCE);
     cluster.kill_coordinator();
     cluster.start_coordinator();
-    cluster.wait_status(&job, PATIENCE, "draws after a new dial", |s| draws(s) > draws(&status) + 5);
+    cluster.goes_on(&job, PATIENCE);
     cluster.must(&["__party", "doctor", "--config", "a/party.toml"]);
     // The list of revoked certificates ends it.
     let told = cluster.must(&["ca", "revoke", "two/certificate.pem", "--list", "revoked.txt", "--reason", "sold"]);

@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use conclave_tests::books::{LedgerCopy, Replay};
-use conclave_tests::cluster::{Cluster, PartySetup, json};
+use conclave_tests::cluster::{Cluster, json};
 use conclave_tests::study;
 
 const EXE: &str = env!("CARGO_BIN_EXE_conclave-e2e");
@@ -14,15 +14,11 @@ const CHAINS: usize = 2;
 const DRAWS: usize = 6_000;
 const SOON: Duration = Duration::from_secs(60);
 
-fn rounds(cluster: &Cluster) -> u64 {
-    cluster.store().query_row("SELECT count(*) FROM rounds", [], |row| row.get(0)).expect("a count")
-}
-
 /// Waits for a few hundred rounds more: the job runs on whatever was just replaced.
 fn go_on(cluster: &Cluster, what: &str) {
-    let (from, end) = (rounds(cluster), Instant::now() + SOON);
-    while rounds(cluster) < from + 300 {
-        assert!(Instant::now() < end, "{what}: no more than {} rounds after {from}", rounds(cluster));
+    let (from, end) = (cluster.rounds(), Instant::now() + SOON);
+    while cluster.rounds() < from + 300 {
+        assert!(Instant::now() < end, "{what}: no more than {} rounds after {from}", cluster.rounds());
         std::thread::sleep(Duration::from_millis(5));
     }
     let state: String = cluster.store().query_row("SELECT state FROM jobs", [], |row| row.get(0)).expect("a state");
@@ -35,16 +31,7 @@ fn every_daemon_is_replaced_in_the_middle_of_a_job() {
     let previous = std::env::var("CONCLAVE_PREVIOUS").expect("CONCLAVE_PREVIOUS names the previous build's `conclave`");
     let mut cluster = Cluster::new(EXE);
     for (seed, name) in NAMES.iter().enumerate() {
-        let data = study::write(&cluster.path(&format!("{name}.csv")), &study::csv(&study::records(400, seed as u64)));
-        let setup = PartySetup {
-            name,
-            data: &data,
-            columns: &study::COLUMNS,
-            epsilon: 990.0,
-            data_extra: "",
-            policy_extra: "reply_delay_ms = 0",
-        };
-        let party = cluster.enrol(&setup);
+        let party = cluster.enrol_study(name, &study::records(400, seed as u64), 990.0);
         cluster.use_build(name, &previous);
         cluster.start_party(party);
     }

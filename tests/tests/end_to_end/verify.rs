@@ -51,17 +51,13 @@ fn id(result: &Value) -> String {
     result["job"].as_str().expect("an id").to_owned()
 }
 
-fn rounds(cluster: &Cluster) -> u64 {
-    cluster.store().query_row("SELECT count(*) FROM rounds", [], |row| row.get(0)).expect("a count")
-}
-
 #[test]
 fn what_is_honest_stands_at_every_party() {
     let mut cluster = cluster(&NAMES, 150, 500.0);
     let sampler = format!("chains = 2\ndraws = {DRAWS}\nwarmup = 5\nseed = 4");
     let first = id(&cluster.submit(&study::job(&NAMES, &sampler, "epsilon = 150\ndelta = 1e-6")));
     let report = all_hold(&cluster, &first);
-    assert_eq!((&report["rounds"], &report["draws"]), (&rounds(&cluster).into(), &DRAWS.into()));
+    assert_eq!((&report["rounds"], &report["draws"]), (&cluster.rounds().into(), &DRAWS.into()));
     // For people, and by the beginning of the id.
     let shown = cluster.must(&["__party", "verify", &first[..8], "--config", "a/party.toml"]);
     assert!(shown.contains("signature  | holds") && shown.contains("bit for bit"), "{shown}");
@@ -190,7 +186,7 @@ fn rejected(honest: &Honest) -> u64 {
 #[test]
 fn every_lie_is_found_and_named() {
     let mut honest = Honest::new();
-    let last = rounds(&honest.cluster) - 1;
+    let last = honest.cluster.rounds() - 1;
     let rejected = rejected(&honest);
 
     honest.tell(

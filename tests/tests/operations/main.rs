@@ -6,7 +6,7 @@ mod signals;
 
 use std::time::{Duration, Instant};
 
-use conclave_tests::cluster::{Cluster, PartySetup};
+use conclave_tests::cluster::Cluster;
 use conclave_tests::study;
 
 const EXE: &str = env!("CARGO_BIN_EXE_conclave-e2e");
@@ -15,15 +15,7 @@ const SOON: Duration = Duration::from_secs(60);
 
 /// A party of this name on these records, enrolled and not started.
 fn enrol(cluster: &mut Cluster, name: &str, records: &[study::Record]) -> usize {
-    let data = study::write(&cluster.path(&format!("{name}.csv")), &study::csv(records));
-    cluster.enrol(&PartySetup {
-        name,
-        data: &data,
-        columns: &study::COLUMNS,
-        epsilon: 990.0,
-        data_extra: "",
-        policy_extra: "reply_delay_ms = 0",
-    })
+    cluster.enrol_study(name, records, 990.0)
 }
 
 fn wait_until(what: &str, holds: impl Fn() -> bool) {
@@ -32,11 +24,6 @@ fn wait_until(what: &str, holds: impl Fn() -> bool) {
         assert!(Instant::now() < end, "waited in vain for {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
-}
-
-/// Rounds in the coordinator's durable log.
-fn rounds(cluster: &Cluster) -> u64 {
-    cluster.store().query_row("SELECT count(*) FROM rounds", [], |row| row.get(0)).expect("a count")
 }
 
 /// Stops the coordinator and starts it again, on what is set by now.

@@ -5,7 +5,7 @@ use conclave_tests::cluster::{Cluster, json};
 use conclave_tests::study;
 use serde_json::Value;
 
-use super::{EXE, SOON, enrol, restart_coordinator, rounds, wait_until};
+use super::{EXE, SOON, enrol, restart_coordinator, wait_until};
 
 const NAMES: [&str; 2] = ["hospital-a", "hospital-b"];
 /// More rounds than go by before the last daemon is told to stop; none go by while one is away.
@@ -24,8 +24,8 @@ fn running() -> (Cluster, String) {
 }
 
 fn wait_for_rounds(cluster: &Cluster, more: u64) {
-    let before = rounds(cluster);
-    wait_until("rounds", || rounds(cluster) >= before + more);
+    let before = cluster.rounds();
+    wait_until("rounds", || cluster.rounds() >= before + more);
 }
 
 /// A party that has ended well: every number that was paid for was also written, and the ledger says that it was closed.
