@@ -1,0 +1,121 @@
+//! An axis: which values it spans, its ticks at round numbers, and where a value lies.
+
+/// Values of a larger magnitude are drawn at the edge.
+const GREATEST: f64 = 1e300;
+
+/// A linear axis.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Axis {
+    /// Least value shown.
+    pub least: f64,
+    /// Greatest value shown, above `least`.
+    pub greatest: f64,
+}
+
+impl Axis {
+    /// The axis from the least to the greatest of `values`, those that are no numbers left out, with a twentieth of their distance to
+    /// either side. Around a single value it is as wide as that value is large.
+    #[must_use]
+    pub fn around(values: impl IntoIterator<Item = f64>) -> Self {
+        let finite = values.into_iter().filter(|x| x.is_finite()).map(|x| x.clamp(-GREATEST, GREATEST));
+        let (least, greatest) = finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), x| (a.min(x), b.max(x)));
+        if least > greatest {
+            return Self { least: 0.0, greatest: 1.0 };
+        }
+        let span = greatest - least;
+        // Closer together than this the ticks could not be told apart.
+        if span <= least.abs().max(greatest.abs()) * 1e-9 {
+            let half = if least == 0.0 { 1.0 } else { 0.5 * least.abs() };
+            return Self { least: least - half, greatest: greatest + half };
+        }
+        Self { least: least - 0.05 * span, greatest: greatest + 0.05 * span }
+    }
+
+    /// The axis between two values, whichever is larger.
+    #[must_use]
+    pub fn between(a: f64, b: f64) -> Self {
+        let around = Self::around([a, b]);
+        if a.is_finite() && b.is_finite() && around.least < a.min(b) && a != b {
+            return Self { least: a.min(b).max(-GREATEST), greatest: a.max(b).min(GREATEST) };
+        }
+        around
+    }
+
+    /// Where a value lies, 0 at the least and 1 at the greatest; values beyond are at the edge. `None` for what is no number.
+    #[must_use]
+    pub fn share(&self, value: f64) -> Option<f64> {
+        if value.is_nan() {
+            return None;
+        }
+        // In halves, since the distance itself may not be a number.
+        let half = 0.5 * self.greatest - 0.5 * self.least;
+        Some(((0.5 * value - 0.5 * self.least) / half).clamp(0.0, 1.0))
+    }
+
+    /// At most about `wanted` round values within the axis, with their texts: multiples of 1, 2 or 5 times a power of ten (Heckbert
+    /// 1990, "Nice numbers for graph labels").
+    #[must_use]
+    pub fn ticks(&self, wanted: usize) -> Vec<(f64, String)> {
+        let half = 0.5 * self.greatest - 0.5 * self.least;
+        let rough = 2.0 * (half / wanted.max(1) as f64);
+        let exponent = rough.log10().floor();
+        let power = 10f64.powf(exponent);
+        let step = [1.0, 2.0, 5.0].map(|m| m * power).into_iter().find(|s| *s >= rough * 0.999).unwrap_or(10.0 * power);
+        let (first, last) = ((self.least / step).ceil(), (self.greatest / step).floor());
+        let usable = step.is_finite() && step > 0.0 && first.is_finite() && last - first <= 4.0 * wanted as f64;
+        if !usable {
+            return Vec::new();
+        }
+        let count = (last - first).max(-1.0) as usize;
+        let values = (0..=count).map(|i| first + i as f64).filter(|n| *n <= last).map(|n| n * step);
+        values.map(|value| (value, label(value, step))).collect()
+    }
+}
+
+/// A tick's text, with the decimals that its step needs.
+fn label(value: f64, step: f64) -> String {
+    let decimals = (-(step.log10() + 1e-9).floor()).max(0.0);
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    let text = if value.abs() >= 1e6 || decimals > 5.0 {
+        let digits = ((value.abs() / step).log10() + 1e-9).floor().clamp(0.0, 6.0) as usize;
+        format!("{value:.digits$e}")
+    } else {
+        format!("{value:.*}", decimals as usize)
+    };
+    text.replace('-', "−")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(axis: Axis, wanted: usize) -> Vec<String> {
+        axis.ticks(wanted).into_iter().map(|(_, text)| text).collect()
+    }
+
+    #[test]
+    fn ticks_are_round_and_inside() {
+        assert_eq!(labels(Axis { least: 0.0, greatest: 10_000.0 }, 5), ["0", "2000", "4000", "6000", "8000", "10000"]);
+        assert_eq!(labels(Axis { least: -0.62, greatest: -0.38 }, 5), ["−0.60", "−0.55", "−0.50", "−0.45", "−0.40"]);
+        assert_eq!(labels(Axis { least: 1e-9, greatest: 3.1e-9 }, 3), ["1e−9", "2e−9", "3e−9"]);
+        assert_eq!(labels(Axis { least: 0.0, greatest: 4e7 }, 4), ["0", "1e7", "2e7", "3e7", "4e7"]);
+        for axis in [Axis::around([1e-300]), Axis::around([1e300, -1e300]), Axis::around([5.0, 5.0 + 1e-12])] {
+            let ticks = axis.ticks(5);
+            assert!(ticks.len() < 25 && ticks.iter().all(|(x, _)| axis.share(*x).is_some()), "{axis:?} {ticks:?}");
+        }
+    }
+
+    #[test]
+    fn an_axis_is_one_whatever_it_is_given() {
+        let unit = Axis { least: 0.0, greatest: 1.0 };
+        assert_eq!([Axis::around([]), Axis::around([f64::NAN, f64::INFINITY])], [unit, unit]);
+        assert_eq!(Axis::around([3.0, 3.0]), Axis { least: 1.5, greatest: 4.5 });
+        assert_eq!(Axis::around([0.0]), Axis { least: -1.0, greatest: 1.0 });
+        assert_eq!(Axis::between(2.0, 0.0), Axis { least: 0.0, greatest: 2.0 });
+        let widest = Axis::around([f64::MAX, f64::MIN]);
+        assert!(widest.least.is_finite() && widest.share(0.0).is_some_and(|s| (s - 0.5).abs() < 1e-9));
+        assert_eq!((unit.share(f64::NAN), unit.share(7.0), unit.share(f64::NEG_INFINITY)), (None, Some(1.0), Some(0.0)));
+    }
+}

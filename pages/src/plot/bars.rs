@@ -1,0 +1,129 @@
+//! Small pictures beside words: a budget as a bar, a few numbers as a line.
+
+use maud::{Markup, html};
+
+use super::axis::Axis;
+use super::figure::picture;
+use super::path::Path;
+use crate::text::{number, percent, plain_name};
+
+/// What a party's budget is at a moment.
+#[derive(Debug, Clone, Copy)]
+pub struct Budget<'a> {
+    /// Distinguishes the bar from other plots on the page: letters, digits and `-`.
+    pub id: &'a str,
+    /// The party.
+    pub party: &'a str,
+    /// Epsilon spent.
+    pub spent: f64,
+    /// Epsilon that it will have come to at the end, where that can be told: at least `spent`.
+    pub projected: Option<f64>,
+    /// The most that may be spent, above 0.
+    pub limit: f64,
+}
+
+/// A budget as a bar, spent and projected against what is left, with the numbers in words beside it.
+#[must_use]
+pub fn budget(of: &Budget<'_>) -> Markup {
+    let party = plain_name(of.party);
+    let share = |x: f64| Axis::between(0.0, of.limit).share(x).unwrap_or(0.0);
+    let spent = share(of.spent);
+    let projected = of.projected.filter(|p| p.is_finite()).map_or(spent, |p| share(p).max(spent));
+    let left = (of.limit - of.spent).max(0.0);
+    let words = format!("epsilon {} of {} spent ({})", number(of.spent), of.limit, percent(of.spent / of.limit));
+    let rest = match of.projected.filter(|p| p.is_finite() && projected > spent) {
+        Some(p) => format!("{} left; {} expected at the end", number(left), number(p)),
+        None => format!("{} left", number(left)),
+    };
+    let whole = |x: f64| super::figure::at(300.0 * x);
+    let content = html! {
+        rect class="bar-left" width="300" height="14" rx="2" {}
+        @if projected > spent { rect class="bar-projected" width=(whole(projected)) height="14" rx="2" {} }
+        rect class="bar-spent" width=(whole(spent)) height="14" rx="2" {}
+    };
+    html! {
+        div.budget {
+            p { b { (crate::text::name(of.party)) } }
+            (picture(of.id, "bar", (300.0, 14.0), (&format!("Privacy budget of {party}"), &format!("{words}; {rest}.")), &content))
+            p.words { (words) "; " (rest) }
+        }
+    }
+}
+
+/// A line of a few numbers without axes, the last one marked; numbers that are none are gaps.
+#[must_use]
+pub fn spark(id: &str, title: &str, values: &[f64]) -> Markup {
+    let (width, height) = (120.0, 24.0);
+    let y = Axis::around(values.iter().copied());
+    let last = values.len().saturating_sub(1).max(1) as f64;
+    let place = |index: usize, share: f64| (2.0 + (width - 6.0) * index as f64 / last, height - 3.0 - (height - 6.0) * share);
+    let mut path = Path::default();
+    let mut end = None;
+    for (index, value) in values.iter().enumerate() {
+        match y.share(*value).filter(|_| value.is_finite()) {
+            Some(share) => {
+                let (x, y) = place(index, share);
+                path.to(x, y);
+                end = Some((x, y));
+            }
+            None => path.lift(),
+        }
+    }
+    let content = html! {
+        path class="line s0" d=(path.finish()) {}
+        @if let Some((x, y)) = end { circle class="dot s0" cx=(super::figure::at(x)) cy=(super::figure::at(y)) r="2.2" {} }
+    };
+    let finite = || values.iter().copied().filter(|x| x.is_finite());
+    let words = match (finite().reduce(f64::min), finite().reduce(f64::max), finite().next_back()) {
+        (Some(least), Some(greatest), Some(now)) => {
+            format!("{} values from {} to {}, the last {}.", values.len(), number(least), number(greatest), number(now))
+        }
+        _ => "No values yet.".to_owned(),
+    };
+    picture(id, "spark", (width, height), (title, &words), &content)
+}
+
+/// The same as [`spark`] in characters, for a terminal: at most `width` of the last values.
+#[must_use]
+pub fn spark_text(values: &[f64], width: usize) -> String {
+    const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let values = &values[values.len().saturating_sub(width)..];
+    let finite = || values.iter().copied().filter(|x| x.is_finite());
+    let (Some(least), Some(greatest)) = (finite().reduce(f64::min), finite().reduce(f64::max)) else { return String::new() };
+    let axis = Axis::between(least, greatest);
+    // Numbers that are all alike are in the middle.
+    let level = |x: f64| if least == greatest { 3 } else { (axis.share(x).unwrap_or(0.0) * 7.999) as usize };
+    values.iter().map(|x| if x.is_finite() { LEVELS[level(*x).min(7)] } else { ' ' }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_says_its_numbers() {
+        let text = budget(&Budget { id: "b", party: "<b>", spent: 1.5, projected: Some(2.25), limit: 3.0 }).into_string();
+        for part in
+            ["epsilon 1.5000 of 3 spent (50%)", "1.5000 left; 2.2500 expected at the end", "width=\"150\"", "width=\"225\""]
+        {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+        assert!(!text.contains("<b><b>") && text.contains("&lt;b&gt;"));
+        for odd in [f64::NAN, f64::INFINITY, -1.0, 1e300] {
+            let text = budget(&Budget { id: "b", party: "a", spent: odd, projected: Some(odd), limit: 3.0 }).into_string();
+            assert!(!text.contains("width=\"NaN") && !text.contains("width=\"-"), "{text}");
+        }
+    }
+
+    #[test]
+    fn sparks() {
+        assert_eq!(spark_text(&[0.0, 1.0, f64::NAN, 2.0], 9), "▁▄ █");
+        assert_eq!(spark_text(&[5.0, 5.0], 9), "▄▄");
+        assert_eq!((spark_text(&[], 9), spark_text(&[f64::NAN], 9)), (String::new(), String::new()));
+        assert_eq!(spark_text(&[1.0; 50], 9).chars().count(), 9);
+        for values in [&[][..], &[1.0], &[f64::NAN, f64::INFINITY], &[f64::MIN, f64::MAX]] {
+            let text = spark("s", "rounds <a second>", values).into_string();
+            assert!(!text.contains("NaN") && text.contains("&lt;a second&gt;"), "{text}");
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Marginal densities: what each chain thinks of a parameter.
+
+use maud::{Markup, html};
+
+use super::axis::Axis;
+use super::figure::{Field, Figure, class_of, figure};
+use super::path::Path;
+use super::trace::{label, shown};
+use crate::table::{Cell, table};
+use crate::text::{plain_name, thousands};
+
+/// Points of the grid on which densities are computed.
+const GRID: usize = 128;
+/// A kernel reaches so many bandwidths.
+const REACH: f64 = 4.0;
+
+/// What a density plot is of.
+#[derive(Clone, Copy)]
+pub struct Densities<'a> {
+    /// Distinguishes the plot from others on the page: letters, digits and `-`.
+    pub id: &'a str,
+    /// The parameter.
+    pub parameter: &'a str,
+    /// On which scale, in a few words.
+    pub scale: &'a str,
+    /// Draws of each chain. Chains after the eighth are left to the table.
+    pub chains: &'a [&'a [f64]],
+    /// Where the parameter can lie at all: densities end there. Infinite where it has no end.
+    pub support: (f64, f64),
+    /// The prior's density at a point, up to a constant; drawn beside the chains where it is given.
+    pub log_prior: Option<&'a dyn Fn(f64) -> f64>,
+}
+
+/// The plot of one density per chain, on a common grid.
+#[must_use]
+pub fn density(of: &Densities<'_>) -> Markup {
+    let parameter = plain_name(of.parameter);
+    let field = Field { left: 24.0, ..Field::new(300.0, 180.0) };
+    let kernels: Vec<Kernel> = of.chains.iter().map(|draws| Kernel::new(draws)).collect();
+    let x = grid_of(of.chains, &kernels, of.support);
+    let step = (x.greatest - x.least) / (GRID - 1) as f64;
+    let points: Vec<f64> = (0..GRID).map(|i| x.least + i as f64 * step).collect();
+    let apart = of.chains.len().min(super::figure::SERIES);
+    let curves: Vec<Vec<f64>> =
+        kernels[..apart].iter().zip(of.chains).map(|(kernel, draws)| kernel.curve(draws, &points, of.support)).collect();
+    let highest = curves.iter().flatten().copied().fold(0.0_f64, f64::max);
+    let y = Axis::between(0.0, if highest > 0.0 { 1.05 * highest } else { 1.0 });
+    let prior = of.log_prior.and_then(|log| prior_curve(log, &points, highest));
+    let layers = html! {
+        @if let Some(prior) = &prior { path.prior d=(line(prior, &points, &field, &x, &y)) {} }
+        @for (series, curve) in curves.iter().enumerate() {
+            path class={ "line " (class_of(series)) } d=(line(curve, &points, &field, &x, &y)) {}
+        }
+    };
+    let legend: Vec<String> = (1..=apart).map(|chain| format!("chain {chain}")).collect();
+    let note = html! { @if prior.is_some() { p.note { "Dotted: the prior's shape, scaled to the height of the plot." } } };
+    figure(&Figure {
+        id: of.id,
+        field,
+        title: &format!("Density of {parameter}"),
+        description: &format!(
+            "Marginal posterior density of {parameter}, one line per chain. Gaussian kernels on a grid of {GRID} points, bandwidth by \
+             Silverman's rule (1986, equation 3.31), 0.9 min(sd, interquartile range / 1.34) n^(-1/5), mirrored where the parameter's \
+             range ends. Chains that agree lie on each other."
+        ),
+        x: (&x, &label(&parameter, of.scale)),
+        y: (None, "density"),
+        layers,
+        legend: &legend,
+        note,
+        numbers: numbers(of.chains, &kernels),
+    })
+}
+
+/// A chain's bandwidth and quartiles.
+struct Kernel {
+    draws: u64,
+    bandwidth: f64,
+    /// 5%, 25%, 50%, 75% and 95% quantiles.
+    quantiles: [f64; 5],
+}
+
+impl Kernel {
+    fn new(draws: &[f64]) -> Self {
+        let mut sorted: Vec<f64> = draws.iter().copied().filter(|x| x.is_finite()).collect();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let quantiles = [0.05, 0.25, 0.5, 0.75, 0.95].map(|p| quantile(&sorted, p));
+        let n = sorted.len() as f64;
+        let mean = sorted.iter().map(|x| x / n).sum::<f64>();
+        let sd = (sorted.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (n - 1.0)).sqrt();
+        let quartiles = (quantiles[3] - quantiles[1]) / 1.34;
+        // A chain that stays where it is for half of its draws has no quartiles to speak of.
+        let spread = if quartiles > 0.0 { sd.min(quartiles) } else { sd };
+        let bandwidth = 0.9 * spread * n.powf(-0.2);
+        Self { draws: draws.len() as u64, bandwidth: if bandwidth.is_finite() { bandwidth } else { 0.0 }, quantiles }
+    }
+
+    /// The density at the grid's points; zero everywhere for a chain that never moved, which has none.
+    fn curve(&self, draws: &[f64], points: &[f64], (least, greatest): (f64, f64)) -> Vec<f64> {
+        let (from, step) = (points[0], points[1] - points[0]);
+        let mut curve = vec![0.0; points.len()];
+        if self.bandwidth.is_nan() || self.bandwidth <= 0.0 || !step.is_finite() {
+            return curve;
+        }
+        // Each draw is shared between the two grid points beside it (linear binning, Wand 1994).
+        let mut weights = vec![0.0; points.len()];
+        let finite = draws.iter().filter(|x| x.is_finite());
+        for share in finite.map(|x| ((x - from) / step).clamp(0.0, (points.len() - 1) as f64)) {
+            let below = (share.floor() as usize).min(points.len() - 2);
+            weights[below] += 1.0 - (share - below as f64);
+            weights[below + 1] += share - below as f64;
+        }
+        let total: f64 = weights.iter().sum();
+        let kernel = |distance: f64| {
+            let z = distance / self.bandwidth;
+            if z.abs() > REACH { 0.0 } else { (-0.5 * z * z).exp() }
+        };
+        let height = 1.0 / (total * self.bandwidth * (2.0 * std::f64::consts::PI).sqrt());
+        for (value, at) in curve.iter_mut().zip(points) {
+            for (weight, draw) in weights.iter().zip(points).filter(|(weight, _)| **weight > 0.0) {
+                let mirrored = kernel(at - (2.0 * least - draw)) + kernel(at - (2.0 * greatest - draw));
+                *value += weight * (kernel(at - draw) + mirrored) * height;
+            }
+        }
+        curve
+    }
+}
+
+/// The prior on the grid, as high at its highest as three quarters of the plot.
+fn prior_curve(log: &dyn Fn(f64) -> f64, points: &[f64], highest: f64) -> Option<Vec<f64>> {
+    let logs: Vec<f64> = points.iter().map(|x| log(*x)).collect();
+    let top = logs.iter().copied().filter(|x| x.is_finite()).fold(f64::NEG_INFINITY, f64::max);
+    top.is_finite().then(|| logs.iter().map(|x| 0.75 * highest * (x - top).exp()).collect())
+}
+
+/// The range of all draws with room for the kernels, within the support.
+fn grid_of(chains: &[&[f64]], kernels: &[Kernel], (least, greatest): (f64, f64)) -> Axis {
+    let all = chains.iter().flat_map(|draws| draws.iter().copied()).filter(|x| x.is_finite());
+    let (low, high) = all.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), x| (a.min(x), b.max(x)));
+    let room = 3.0 * kernels.iter().map(|kernel| kernel.bandwidth).fold(0.0, f64::max);
+    let (low, high) = ((low - room).max(least), (high + room).min(greatest));
+    if low < high { Axis::between(low, high) } else { Axis::around([low, high]) }
+}
+
+fn line(curve: &[f64], points: &[f64], field: &Field, x: &Axis, y: &Axis) -> String {
+    let mut path = Path::default();
+    for (at, value) in points.iter().zip(curve) {
+        match (x.share(*at), y.share(*value)) {
+            (Some(across), Some(up)) => path.to(field.x(across), field.y(up)),
+            _ => path.lift(),
+        }
+    }
+    path.finish()
+}
+
+/// The quantile of sorted values, linear between them (Hyndman & Fan's type 7); `NaN` where there is none.
+fn quantile(sorted: &[f64], probability: f64) -> f64 {
+    let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
+    let place = probability * last as f64;
+    let below = place.floor() as usize;
+    sorted[below] + (place - below as f64) * (sorted[(below + 1).min(last)] - sorted[below])
+}
+
+fn numbers(chains: &[&[f64]], kernels: &[Kernel]) -> Markup {
+    let rows: Vec<Vec<Cell>> = (1..=chains.len())
+        .zip(kernels)
+        .map(|(chain, kernel)| {
+            let figures = kernel.quantiles.iter().chain([&kernel.bandwidth]).map(|x| Cell::Number(shown(*x)));
+            [Cell::Text(chain.to_string()), Cell::Number(thousands(kernel.draws))].into_iter().chain(figures).collect()
+        })
+        .collect();
+    table("Quantiles by chain", &["chain", "draws", "5%", "25%", "median", "75%", "95%", "bandwidth"], &rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Draws of a standard normal distribution at even quantiles, by a logistic approximation that serves here.
+    fn bell(n: usize) -> Vec<f64> {
+        (0..n).map(|i| (i as f64 + 0.5) / n as f64).map(|p| (p / (1.0 - p)).ln() / 1.702).collect()
+    }
+
+    fn area(draws: &[f64], support: (f64, f64)) -> f64 {
+        let kernel = Kernel::new(draws);
+        let x = grid_of(&[draws], std::slice::from_ref(&kernel), support);
+        let step = (x.greatest - x.least) / (GRID - 1) as f64;
+        let points: Vec<f64> = (0..GRID).map(|i| x.least + i as f64 * step).collect();
+        let curve = kernel.curve(draws, &points, support);
+        curve.iter().sum::<f64>() * step - 0.5 * step * (curve[0] + curve[GRID - 1])
+    }
+
+    #[test]
+    fn a_density_integrates_to_one_up_to_its_bounds() {
+        let everywhere = (f64::NEG_INFINITY, f64::INFINITY);
+        assert!((area(&bell(4000), everywhere) - 1.0).abs() < 2e-3);
+        let positive: Vec<f64> = bell(4000).iter().map(|x| x.abs()).collect();
+        assert!((area(&positive, (0.0, f64::INFINITY)) - 1.0).abs() < 2e-3);
+    }
+
+    #[test]
+    fn the_bandwidth_is_silvermans() {
+        let draws = bell(1000);
+        let kernel = Kernel::new(&draws);
+        let quartiles = (kernel.quantiles[3] - kernel.quantiles[1]) / 1.34;
+        assert!((kernel.bandwidth - 0.9 * quartiles * 1000f64.powf(-0.2)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn any_draws_make_a_plot_of_bounded_size() {
+        let long = bell(100_000);
+        let odd: [&[f64]; 6] = [&[], &[1.0], &[2.0; 50], &[f64::NAN, f64::INFINITY], &[f64::MAX, f64::MIN, 0.0], &long];
+        let flat = |_: f64| f64::NEG_INFINITY;
+        for draws in odd {
+            for count in [0, 1, 4, 40] {
+                let chains = vec![draws; count];
+                let of = Densities {
+                    id: "d",
+                    parameter: "]]><",
+                    scale: "",
+                    chains: &chains,
+                    support: (0.0, 1.0),
+                    log_prior: Some(&flat),
+                };
+                let text = density(&of).into_string();
+                assert!(!text.contains("NaN") && !text.contains("inf") && !text.contains("]]><"), "{text}");
+                assert!(text.len() < 40_000, "{}", text.len());
+            }
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! What every plot has: a frame with axes, a title and a description for who does not see it, a legend, and its numbers.
+
+use maud::{Markup, html};
+
+use super::axis::Axis;
+
+/// How many series can be told apart by colour and dashes; more begin again.
+pub(super) const SERIES: usize = 8;
+
+/// The size of a plot and of the margins around its field, in units that are pixels where it is shown at its natural size.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Field {
+    pub(super) width: f64,
+    pub(super) height: f64,
+    pub(super) left: f64,
+    pub(super) bottom: f64,
+    pub(super) top: f64,
+    pub(super) right: f64,
+}
+
+impl Field {
+    /// A field with room for an axis to the left and below.
+    pub(super) fn new(width: f64, height: f64) -> Self {
+        Self { width, height, left: 52.0, bottom: 36.0, top: 8.0, right: 10.0 }
+    }
+
+    /// The position of a share of the horizontal axis.
+    pub(super) fn x(&self, share: f64) -> f64 {
+        self.left + share * (self.width - self.left - self.right)
+    }
+
+    /// The position of a share of the vertical axis, which grows upwards.
+    pub(super) fn y(&self, share: f64) -> f64 {
+        self.height - self.bottom - share * (self.height - self.bottom - self.top)
+    }
+}
+
+/// A plot before it is put together. Texts are plain; names in them have gone through [`crate::text::plain_name`].
+pub(super) struct Figure<'a> {
+    /// Distinguishes the plot's elements from those of other plots on the page: letters, digits and `-`.
+    pub(super) id: &'a str,
+    pub(super) field: Field,
+    pub(super) title: &'a str,
+    pub(super) description: &'a str,
+    pub(super) x: (&'a Axis, &'a str),
+    /// Without an axis the vertical direction has no numbers.
+    pub(super) y: (Option<&'a Axis>, &'a str),
+    pub(super) layers: Markup,
+    /// Name of each series, in the order of its classes.
+    pub(super) legend: &'a [String],
+    /// What more there is to say below it.
+    pub(super) note: Markup,
+    /// The plot's numbers.
+    pub(super) numbers: Markup,
+}
+
+/// A coordinate to a tenth, without superfluous zeros.
+pub(super) fn at(x: f64) -> String {
+    let text = format!("{x:.1}");
+    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
+}
+
+/// The class of a series' colour and dashes.
+pub(super) fn class_of(series: usize) -> String {
+    format!("s{}", series % SERIES)
+}
+
+/// A picture that says what it shows to who does not see it.
+pub(super) fn picture(id: &str, class: &str, size: (f64, f64), texts: (&str, &str), content: &Markup) -> Markup {
+    let (title, description) = texts;
+    html! {
+        svg class=(class) viewBox={ "0 0 " (at(size.0)) " " (at(size.1)) } role="img"
+            aria-labelledby={ (id) "-title" } aria-describedby={ (id) "-desc" } {
+            title id={ (id) "-title" } { (title) }
+            desc id={ (id) "-desc" } { (description) }
+            (content)
+        }
+    }
+}
+
+/// Puts a plot together.
+pub(super) fn figure(figure: &Figure<'_>) -> Markup {
+    let Figure { id, field, title, description, layers, legend, note, numbers, .. } = figure;
+    let content = html! { (axes(figure)) (layers) };
+    html! {
+        figure.plot id=(id) {
+            figcaption { (title) }
+            (picture(id, "chart", (field.width, field.height), (title, description), &content))
+            (legend_of(legend))
+            (note)
+            details { summary { "Numbers of this plot" } p { (description) } (numbers) }
+        }
+    }
+}
+
+/// The names of the series beside a sample of each one's line.
+pub(super) fn legend_of(names: &[String]) -> Markup {
+    html! {
+        @if names.len() > 1 {
+            ul.legend { @for (series, name) in names.iter().enumerate() {
+                li {
+                    svg viewBox="0 0 24 8" aria-hidden="true" { path class={ "line " (class_of(series)) } d="M1 4h22" {} }
+                    " " (name)
+                }
+            } }
+        }
+    }
+}
+
+fn axes(figure: &Figure<'_>) -> Markup {
+    let field = &figure.field;
+    let (left, right) = (field.x(0.0), field.x(1.0));
+    let (bottom, top) = (field.y(0.0), field.y(1.0));
+    let place = |axis: &Axis, wanted: usize| -> Vec<(f64, String)> {
+        let ticks = axis.ticks(wanted);
+        ticks.into_iter().filter_map(|(value, text)| Some((axis.share(value)?, text))).collect()
+    };
+    // A label takes about 50 units across and 25 down.
+    let across = ((right - left) / 70.0).max(2.0) as usize;
+    let down = ((bottom - top) / 32.0).max(2.0) as usize;
+    html! {
+        @if let Some(axis) = figure.y.0 {
+            @for (share, text) in place(axis, down) {
+                path.grid d={ "M" (at(left)) " " (at(field.y(share))) "H" (at(right)) } {}
+                text.tick x=(at(left - 5.0)) y=(at(field.y(share) + 3.5)) text-anchor="end" { (text) }
+            }
+        }
+        @for (share, text) in place(figure.x.0, across) {
+            path.grid d={ "M" (at(field.x(share))) " " (at(bottom)) "v4" } {}
+            text.tick x=(at(field.x(share))) y=(at(bottom + 15.0)) text-anchor="middle" { (text) }
+        }
+        path.axis d={ "M" (at(left)) " " (at(top)) "V" (at(bottom)) "H" (at(right)) } {}
+        text.label x=(at((left + right) / 2.0)) y=(at(field.height - 4.0)) text-anchor="middle" { (figure.x.1) }
+        text.label x="0" y="0" text-anchor="middle" transform={ "translate(10 " (at((top + bottom) / 2.0)) ") rotate(-90)" } { (figure.y.1) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn coordinates_are_short() {
+        assert_eq!([1.0, 1.25, -0.5].map(at), ["1", "1.2", "-0.5"]);
+    }
+}

@@ -1,0 +1,82 @@
+//! Intervals of several parameters on one axis.
+
+use maud::{Markup, html};
+
+use super::axis::Axis;
+use super::figure::{Field, Figure, at, figure};
+use super::trace::shown;
+use crate::table::{Cell, table};
+use crate::text::plain;
+
+/// Most parameters of one plot.
+const MOST: usize = 60;
+/// Height of one row.
+const ROW: f64 = 20.0;
+
+/// One parameter's interval.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Interval {
+    /// The parameter.
+    pub name: String,
+    /// 5% quantile, median and 95% quantile; `NaN` where there is none.
+    pub quantiles: [f64; 3],
+}
+
+/// The plot of medians and 90% intervals, one row per parameter; at most 60 are drawn.
+#[must_use]
+pub fn intervals(id: &str, scale: &str, rows: &[Interval]) -> Markup {
+    let drawn = &rows[..rows.len().min(MOST)];
+    let field = Field { left: 110.0, ..Field::new(720.0, drawn.len() as f64 * ROW + 52.0) };
+    let x = Axis::around(drawn.iter().flat_map(|row| row.quantiles));
+    let height = 1.0 / drawn.len().max(1) as f64;
+    let layers = html! {
+        @if let Some(zero) = x.share(0.0).filter(|_| x.least < 0.0 && x.greatest > 0.0) {
+            path.zero d={ "M" (at(field.x(zero))) " " (at(field.y(0.0))) "V" (at(field.y(1.0))) } {}
+        }
+        @for (index, row) in drawn.iter().enumerate() {
+            @let y = field.y(1.0 - (index as f64 + 0.5) * height);
+            text.tick x=(at(field.left - 6.0)) y=(at(y + 3.5)) text-anchor="end" { (plain(&row.name, 16)) }
+            @if let [Some(low), Some(middle), Some(high)] = row.quantiles.map(|q| x.share(q)) {
+                path class="interval s0" d={ "M" (at(field.x(low))) " " (at(y)) "H" (at(field.x(high))) } {}
+                circle class="dot s0" cx=(at(field.x(middle))) cy=(at(y)) r="4" {}
+            }
+        }
+    };
+    let numbers: Vec<Vec<Cell>> = drawn
+        .iter()
+        .map(|row| std::iter::once(Cell::Name(row.name.clone())).chain(row.quantiles.map(|q| Cell::Number(shown(q)))).collect())
+        .collect();
+    let more =
+        if rows.len() > MOST { format!(" The first {MOST} of {} parameters are drawn.", rows.len()) } else { String::new() };
+    figure(&Figure {
+        id,
+        field,
+        title: "Medians and 90% intervals",
+        description: &format!(
+            "For each parameter the posterior's median (dot) and the interval from its 5% to its 95% quantile (bar), on the {scale}.{more}"
+        ),
+        x: (&x, scale),
+        y: (None, ""),
+        layers,
+        legend: &[],
+        note: html! {},
+        numbers: table("Medians and intervals", &["parameter", "5%", "median", "95%"], &numbers),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_intervals_make_a_plot() {
+        let row = |name: &str, quantiles| Interval { name: name.to_owned(), quantiles };
+        let odd = [f64::NAN, f64::INFINITY, f64::MAX];
+        for rows in
+            [vec![], vec![row("<i>", odd)], vec![row("a", [-1.0, 0.0, 2.0]), row("b", odd)], vec![row("x", [1.0; 3]); 900]]
+        {
+            let text = intervals("i", "scale of the priors", &rows).into_string();
+            assert!(!text.contains("NaN") && !text.contains("<i>") && text.len() < 60_000, "{text}");
+        }
+    }
+}

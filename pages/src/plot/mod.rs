@@ -1,0 +1,35 @@
+//! Plots as SVG: small however many draws they show, legible in light and dark, by colour and by dashes, with their numbers in a table.
+//!
+//! Colours are those of Okabe & Ito (2008), "Color universal design", darkened or lightened where the page's background asks for it.
+
+mod axis;
+mod bars;
+mod density;
+mod figure;
+mod intervals;
+mod pairs;
+mod path;
+mod sample;
+mod trace;
+
+use maud::{Markup, html};
+
+pub use axis::Axis;
+pub use bars::{Budget, budget, spark, spark_text};
+pub use density::{Densities, density};
+pub use intervals::{Interval, intervals};
+pub use pairs::{MOST_PARAMETERS, Pairs, pairs};
+pub use sample::Sample;
+pub use trace::{Trace, Traces, trace};
+
+/// How many columns each trace of a page may have so that the page stays small: all traces together have at most some 34,000.
+#[must_use]
+pub fn columns(traces: usize) -> usize {
+    (34_000 / traces.max(1)).clamp(24, 300)
+}
+
+/// Plots beside each other where there is room.
+#[must_use]
+pub fn row(plots: &[Markup]) -> Markup {
+    html! { div.plots { @for plot in plots { (plot) } } }
+}

@@ -1,0 +1,65 @@
+//! A few of many draws.
+
+/// Every n-th draw of a chain, n doubling as they come, so that their number stays bounded: what densities and pairs of a live chain are
+/// drawn from. Rows hold one value per parameter, so that what was drawn together stays together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sample {
+    rows: Vec<Vec<f64>>,
+    capacity: usize,
+    every: u64,
+    draws: u64,
+}
+
+impl Sample {
+    /// An empty sample of at most `rows` draws, at least 2.
+    #[must_use]
+    pub fn new(rows: usize) -> Self {
+        Self { rows: Vec::new(), capacity: rows.max(2), every: 1, draws: 0 }
+    }
+
+    /// Takes one more draw: one value per parameter.
+    pub fn push(&mut self, theta: &[f64]) {
+        if self.draws.is_multiple_of(self.every) {
+            if self.rows.len() == self.capacity {
+                let mut keep = false;
+                self.rows.retain(|_| {
+                    keep = !keep;
+                    keep
+                });
+                self.every *= 2;
+            }
+            if self.draws.is_multiple_of(self.every) {
+                self.rows.push(theta.to_vec());
+            }
+        }
+        self.draws += 1;
+    }
+
+    /// The values of one parameter, in the order of the draws.
+    #[must_use]
+    pub fn parameter(&self, index: usize) -> Vec<f64> {
+        self.rows.iter().map(|row| row.get(index).copied().unwrap_or(f64::NAN)).collect()
+    }
+
+    /// How many draws lie between two of the sample.
+    #[must_use]
+    pub fn every(&self) -> u64 {
+        self.every
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_is_bounded_and_even() {
+        let mut sample = Sample::new(100);
+        (0..10_000).for_each(|i| sample.push(&[f64::from(i), -f64::from(i)]));
+        let first = sample.parameter(0);
+        assert!(first.len() <= 100 && first.len() > 45, "{}", first.len());
+        assert!(first.windows(2).all(|pair| pair[1] - pair[0] == sample.every() as f64), "{first:?}");
+        assert_eq!((first[0], sample.parameter(1)[1]), (0.0, -first[1]));
+        assert!(sample.parameter(7).iter().all(|x| x.is_nan()));
+    }
+}

@@ -1,0 +1,293 @@
+//! The path of a chain: what it covered and its running mean, in a number of columns that does not grow with the draws.
+
+use maud::{Markup, html};
+
+use super::axis::Axis;
+use super::figure::{Field, Figure, class_of, figure};
+use super::path::Path;
+use crate::table::{Cell, table};
+use crate::text::{number, plain_name, thousands};
+
+/// What a chain did within some consecutive draws.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Column {
+    /// Least draw; above `greatest` where no draw was a number.
+    least: f64,
+    greatest: f64,
+    /// Mean of all draws from the first to the last of this column.
+    mean: f64,
+}
+
+impl Column {
+    const EMPTY: Self = Self { least: f64::INFINITY, greatest: f64::NEG_INFINITY, mean: f64::NAN };
+
+    fn with(self, later: Self) -> Self {
+        let mean = if later.mean.is_nan() { self.mean } else { later.mean };
+        Self { least: self.least.min(later.least), greatest: self.greatest.max(later.greatest), mean }
+    }
+}
+
+/// The draws of one parameter in one chain, summarised as they come: least and greatest of each column, and the running mean at its end.
+///
+/// Memory is that of the columns, whatever the number of draws: when they are full, each two become one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trace {
+    columns: Vec<Column>,
+    capacity: usize,
+    /// Draws of a column.
+    width: u64,
+    draws: u64,
+    /// Draws that are numbers.
+    finite: u64,
+    mean: f64,
+    /// Sum of squared distances from the mean (Welford 1962).
+    squares: f64,
+}
+
+impl Trace {
+    /// An empty trace of at most `columns` columns, at least 2.
+    #[must_use]
+    pub fn new(columns: usize) -> Self {
+        let capacity = columns.max(2).next_multiple_of(2);
+        Self { columns: Vec::new(), capacity, width: 1, draws: 0, finite: 0, mean: f64::NAN, squares: 0.0 }
+    }
+
+    /// The trace of draws that are all there.
+    #[must_use]
+    pub fn of(draws: &[f64], columns: usize) -> Self {
+        let mut trace = Self::new(columns);
+        // As many draws to a column as they will come to, so that the columns are used to the full.
+        trace.width = (draws.len() as u64).div_ceil(trace.capacity as u64).max(1);
+        draws.iter().for_each(|draw| trace.push(*draw));
+        trace
+    }
+
+    /// Takes one more draw.
+    pub fn push(&mut self, draw: f64) {
+        let mut column = Column::EMPTY;
+        if draw.is_finite() {
+            self.finite += 1;
+            let before = if self.finite == 1 { draw } else { self.mean };
+            self.mean = before + (draw - before) / self.finite as f64;
+            self.squares += (draw - before) * (draw - self.mean);
+            column = Column { least: draw, greatest: draw, mean: self.mean };
+        }
+        if self.draws.is_multiple_of(self.width) {
+            if self.columns.len() == self.capacity {
+                self.columns = self
+                    .columns
+                    .chunks(2)
+                    .map(|pair| pair.iter().copied().reduce(Column::with).unwrap_or(Column::EMPTY))
+                    .collect();
+                self.width *= 2;
+            }
+            self.columns.push(column);
+        } else if let Some(last) = self.columns.last_mut() {
+            *last = last.with(column);
+        }
+        self.draws += 1;
+    }
+
+    /// Draws so far.
+    #[must_use]
+    pub fn draws(&self) -> u64 {
+        self.draws
+    }
+
+    /// Mean of the draws so far that are numbers; `NaN` before the first.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        self.mean
+    }
+
+    /// Their standard deviation (divisor: count less one); `NaN` for fewer than two.
+    #[must_use]
+    pub fn sd(&self) -> f64 {
+        if self.finite < 2 { f64::NAN } else { (self.squares / (self.finite - 1) as f64).sqrt() }
+    }
+
+    /// Least and greatest draw.
+    #[must_use]
+    pub fn range(&self) -> (f64, f64) {
+        let all = self.columns.iter().copied().fold(Column::EMPTY, Column::with);
+        (all.least, all.greatest)
+    }
+
+    /// The draw, counted from 0, in the middle of a column.
+    fn middle(&self, column: usize) -> f64 {
+        (column as f64 + 0.5) * self.width as f64 - 0.5
+    }
+}
+
+/// What a trace plot is of.
+#[derive(Debug, Clone, Copy)]
+pub struct Traces<'a> {
+    /// Distinguishes the plot from others on the page: letters, digits and `-`.
+    pub id: &'a str,
+    /// The parameter.
+    pub parameter: &'a str,
+    /// On which scale, in a few words: `scale of the priors`.
+    pub scale: &'a str,
+    /// One entry per chain. Those after the eighth are drawn together as one grey band.
+    pub chains: &'a [Trace],
+}
+
+/// Chains that are drawn each by itself.
+const APART: usize = 8;
+
+/// The trace plot: for every chain the band that it covered, and its running mean.
+#[must_use]
+pub fn trace(traces: &Traces<'_>) -> Markup {
+    let Traces { id, scale, chains, .. } = *traces;
+    let parameter = plain_name(traces.parameter);
+    let field = Field::new(420.0, 180.0);
+    let draws = chains.iter().map(Trace::draws).max().unwrap_or(0);
+    let x = Axis::between(0.0, draws.max(1) as f64);
+    let y = Axis::around(chains.iter().flat_map(|chain| <[f64; 2]>::from(chain.range())));
+    let apart = &chains[..chains.len().min(APART)];
+    let layers = html! {
+        @if chains.len() > APART { path.rest d=(rest(&chains[APART..], &field, &x, &y)) {} }
+        @for (series, chain) in apart.iter().enumerate() { path class={ "band " (class_of(series)) } d=(band(chain, &field, &x, &y)) {} }
+        @for (series, chain) in apart.iter().enumerate() { path class={ "line " (class_of(series)) } d=(means(chain, &field, &x, &y)) {} }
+    };
+    let mut legend: Vec<String> = (1..=apart.len()).map(|chain| format!("chain {chain}")).collect();
+    if chains.len() > APART {
+        legend[0] += &format!(" (grey: what chains {} to {} covered)", APART + 1, chains.len());
+    }
+    figure(&Figure {
+        id,
+        field,
+        title: &format!("Trace of {parameter}"),
+        description: &format!(
+            "Draws of {parameter} in the order in which they were made, {} per chain after the warm-up. Bands: least and greatest \
+             draw within {} consecutive ones. Lines: mean of all draws so far. Chains that mix cover the same band and their means meet.",
+            thousands(draws),
+            thousands(chains.first().map_or(1, |chain| chain.width)),
+        ),
+        x: (&x, "draw"),
+        y: (Some(&y), &label(&parameter, scale)),
+        layers,
+        legend: &legend,
+        note: html! {},
+        numbers: numbers(chains),
+    })
+}
+
+/// An axis' name with its scale; the scale is left out where there is no room.
+pub(super) fn label(parameter: &str, scale: &str) -> String {
+    let short: String = crate::text::plain(parameter, 22);
+    if short.chars().count() + scale.chars().count() > 34 || scale.is_empty() { short } else { format!("{short} ({scale})") }
+}
+
+fn numbers(chains: &[Trace]) -> Markup {
+    let rows: Vec<Vec<Cell>> = chains
+        .iter()
+        .enumerate()
+        .map(|(chain, trace)| {
+            let (least, greatest) = trace.range();
+            let figures = [trace.mean, trace.sd(), least, greatest].map(|x| Cell::Number(shown(x)));
+            [Cell::Text((chain + 1).to_string()), Cell::Number(thousands(trace.draws))].into_iter().chain(figures).collect()
+        })
+        .collect();
+    table("Draws by chain", &["chain", "draws", "mean", "sd", "least", "greatest"], &rows)
+}
+
+/// A number, or a dash for what is none.
+pub(super) fn shown(x: f64) -> String {
+    if x.is_finite() { number(x) } else { "-".to_owned() }
+}
+
+/// The band, one closed line for each stretch of columns that hold numbers.
+fn band(trace: &Trace, field: &Field, x: &Axis, y: &Axis) -> String {
+    let mut path = Path::default();
+    let filled = |column: &Column| column.least <= column.greatest;
+    let mut at = 0;
+    for stretch in trace.columns.chunk_by(|a, b| filled(a) == filled(b)) {
+        let places = || stretch.iter().enumerate().map(|(i, column)| (trace.middle(at + i), column));
+        if filled(&stretch[0]) {
+            for (draw, column) in places() {
+                to(&mut path, field, (x, y), (draw, column.greatest));
+            }
+            // With one draw to a column the way back is the way there.
+            if stretch.iter().any(|column| column.least < column.greatest) {
+                for (draw, column) in places().rev() {
+                    to(&mut path, field, (x, y), (draw, column.least));
+                }
+                path.close();
+            }
+        }
+        path.lift();
+        at += stretch.len();
+    }
+    path.finish()
+}
+
+fn means(trace: &Trace, field: &Field, x: &Axis, y: &Axis) -> String {
+    let mut path = Path::default();
+    for (column, summary) in trace.columns.iter().enumerate().filter(|(_, summary)| summary.mean.is_finite()) {
+        let end = ((column as u64 + 1) * trace.width).min(trace.draws) as f64;
+        to(&mut path, field, (x, y), (end, summary.mean));
+    }
+    path.finish()
+}
+
+/// What several chains covered together.
+fn rest(chains: &[Trace], field: &Field, x: &Axis, y: &Axis) -> String {
+    let Some(longest) = chains.iter().max_by_key(|chain| chain.columns.len()) else { return String::new() };
+    let mut together = longest.clone();
+    for chain in chains.iter().filter(|chain| chain.width == longest.width) {
+        together.columns.iter_mut().zip(&chain.columns).for_each(|(a, b)| *a = a.with(*b));
+    }
+    band(&together, field, x, y)
+}
+
+fn to(path: &mut Path, field: &Field, (x, y): (&Axis, &Axis), (draw, value): (f64, f64)) {
+    if let (Some(across), Some(up)) = (x.share(draw), y.share(value)) {
+        path.to(field.x(across), field.y(up));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_bounded_and_nothing_is_lost() {
+        let mut live = Trace::new(100);
+        let values: Vec<f64> = (0..12_345).map(|i| ((i * 7919) % 1000) as f64).collect();
+        values.iter().for_each(|x| live.push(*x));
+        assert!(live.columns.len() <= 100 && live.columns.len() > 45, "{}", live.columns.len());
+        assert_eq!((live.draws(), live.range()), (12_345, (0.0, 999.0)));
+        let whole = Trace::of(&values, 100);
+        assert!(whole.columns.len() <= 100 && whole.columns.len() > 95);
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        for trace in [&live, &whole] {
+            assert!((trace.mean() - mean).abs() < 1e-9 && (trace.sd() - 288.7).abs() < 1.0);
+        }
+    }
+
+    #[test]
+    fn columns_hold_what_their_draws_did() {
+        let trace = Trace::of(&[1.0, 3.0, f64::NAN, 2.0, f64::INFINITY, f64::NAN], 3);
+        let of = |c: &Column| (c.least, c.greatest);
+        // Three columns are made four, of two draws each.
+        assert_eq!(trace.columns.iter().map(of).collect::<Vec<_>>()[..2], [(1.0, 3.0), (2.0, 2.0)]);
+        assert_eq!((trace.mean(), trace.finite, trace.draws()), (2.0, 3, 6));
+        assert!(trace.columns[2].least > trace.columns[2].greatest);
+    }
+
+    #[test]
+    fn any_draws_make_a_plot_of_bounded_size() {
+        let long: Vec<f64> = (0..200_000).map(|i| f64::from(i).sin()).collect();
+        let odd = [vec![], vec![1.0], vec![2.0; 50], vec![f64::NAN; 9], vec![f64::MAX, f64::MIN, 0.0], long];
+        for draws in &odd {
+            for chains in [1, 4, 40] {
+                let chains = vec![Trace::of(draws, 200); chains];
+                let text = trace(&Traces { id: "t", parameter: "<b>", scale: "x", chains: &chains }).into_string();
+                assert!(!text.contains("NaN") && !text.contains("inf") && !text.contains("<b>"), "{text}");
+                assert!(text.len() < 60_000, "{}", text.len());
+            }
+        }
+        assert!(trace(&Traces { id: "t", parameter: "a", scale: "", chains: &[] }).into_string().contains("role=\"img\""));
+    }
+}

@@ -1,0 +1,89 @@
+//! Tables of numbers.
+
+use maud::{Markup, html};
+
+/// A cell's content.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Cell {
+    /// Text, to the left.
+    Text(String),
+    /// A stranger's name, to the left.
+    Name(String),
+    /// A number as it is shown, to the right.
+    Number(String),
+    /// A number as it is shown, and as it is: every digit of it stands in the page for programs (`<data value>`).
+    Exact {
+        /// All digits.
+        value: String,
+        /// What is shown.
+        shown: String,
+    },
+    /// Anything, to the left.
+    Markup(String),
+}
+
+impl Cell {
+    /// Any markup.
+    #[must_use]
+    pub fn markup(markup: Markup) -> Self {
+        Self::Markup(markup.into_string())
+    }
+
+    fn is_number(&self) -> bool {
+        matches!(self, Self::Number(_) | Self::Exact { .. })
+    }
+
+    fn render(&self) -> Markup {
+        match self {
+            Self::Text(text) | Self::Number(text) => html! { (text) },
+            Self::Name(name) => super::text::name(name),
+            Self::Exact { value, shown } => html! { data value=(value) { (shown) } },
+            Self::Markup(markup) => maud::PreEscaped(markup.clone()),
+        }
+    }
+}
+
+/// A table with a caption; the first cell of each row is its heading. It scrolls sideways where the page is narrow, by keyboard too.
+#[must_use]
+pub fn table(caption: &str, header: &[&str], rows: &[Vec<Cell>]) -> Markup {
+    // A column is to the right where its first cell is.
+    let right = |column: usize| rows.first().and_then(|row| row.get(column)).is_some_and(Cell::is_number);
+    html! {
+        div.scroll tabindex="0" role="region" aria-label=(caption) {
+            table {
+                caption { (caption) }
+                thead { tr { @for (column, text) in header.iter().enumerate() {
+                    th scope="col" class=[right(column).then_some("n")] { (text) }
+                } } }
+                tbody { @for row in rows { tr { @for (column, cell) in row.iter().enumerate() {
+                    @if column == 0 { th scope="row" { (cell.render()) } }
+                    @else { td class=[cell.is_number().then_some("n")] { (cell.render()) } }
+                } } } }
+            }
+        }
+    }
+}
+
+/// Names and what belongs to them.
+#[must_use]
+pub fn facts(facts: &[(&str, Markup)]) -> Markup {
+    html! { dl.facts { @for (name, words) in facts { div { dt { (name) } dd { (words) } } } } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_are_escaped_and_aligned() {
+        let exact = Cell::Exact { value: "0.30000000000000004".to_owned(), shown: "0.3000".to_owned() };
+        let rows = vec![vec![Cell::Name("<b>\"".to_owned()), exact, Cell::Text("]]>&".to_owned())]];
+        let text = table("x\"<", &["a", "b", "c"], &rows).into_string();
+        for part in
+            ["<bdi>&lt;b&gt;&quot;</bdi>", "<data value=\"0.30000000000000004\">0.3000</data>", "]]&gt;&amp;", "x&quot;&lt;"]
+        {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+        assert!(text.contains("<td class=\"n\">") && text.contains("<th scope=\"col\" class=\"n\">b"), "{text}");
+    }
+}
