@@ -13,9 +13,8 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
 
+use crate::listen::attend;
 use crate::page::{self, Source};
 
 /// Connections at a time; more are closed at once. A collector needs one.
@@ -25,8 +24,6 @@ const REQUEST_BYTES: usize = 8 << 10;
 const HEADER_TIMEOUT: Duration = Duration::from_secs(5);
 /// Request and answer together.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(15);
-/// After a connection that could not be accepted, as where no file handles are left.
-const PAUSE: Duration = Duration::from_millis(200);
 
 /// A port that listens and does not serve yet.
 #[derive(Debug)]
@@ -58,23 +55,14 @@ impl Endpoint {
 
     /// Serves until it is dropped.
     pub async fn serve(self, source: Arc<dyn Source>) {
-        let places = Arc::new(Semaphore::new(CONNECTIONS));
-        let mut conversations = JoinSet::new();
-        loop {
-            let Ok((stream, _)) = self.listener.accept().await else {
-                tokio::time::sleep(PAUSE).await;
-                continue;
-            };
-            if let Ok(place) = Arc::clone(&places).try_acquire_owned() {
-                let source = Arc::clone(&source);
-                while conversations.try_join_next().is_some() {}
-                conversations.spawn(async move {
-                    // Whoever asks badly or slowly gets no answer, and nobody else notices.
-                    let _ = tokio::time::timeout(CONNECTION_TIMEOUT, converse(stream, &source)).await;
-                    drop(place);
-                });
+        attend(&self.listener, CONNECTIONS, |stream| {
+            let source = Arc::clone(&source);
+            async move {
+                // Whoever asks badly or slowly gets no answer, and nobody else notices.
+                let _ = tokio::time::timeout(CONNECTION_TIMEOUT, converse(stream, &source)).await;
             }
-        }
+        })
+        .await;
     }
 }
 

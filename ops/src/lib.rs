@@ -4,11 +4,13 @@
 //! - [`log`]: the log on standard error. [`signals`]: the word to stop.
 //! - [`check`]: what `--check` finds. [`state`]: whether a daemon runs.
 //! - [`page`]: a page of metrics. [`endpoint`]: where it is served. [`disk`]: sizes for it.
+//! - [`web`]: pages for people, behind a token.
 #![forbid(unsafe_code)]
 
 pub mod check;
 pub mod disk;
 pub mod endpoint;
+mod listen;
 pub mod log;
 #[cfg(feature = "otlp")]
 mod otlp;
@@ -16,6 +18,7 @@ pub mod page;
 pub mod settings;
 pub mod signals;
 pub mod state;
+pub mod web;
 
 pub use check::Checks;
 pub use endpoint::Endpoint;
