@@ -13,11 +13,10 @@
 //! Information: `tau_2` about `theta_2`; about `theta_1` it is `tau_1 + 4 a^2 theta_1^2 tau_2`, which has no supremum, and
 //! `|theta_1| = 1` stands for all.
 
-use std::ops::Range;
-
 use super::blocks::{self, Kernel};
 use super::ratio_range::RatioRange;
-use super::{Model, ModelData, Step};
+use super::source::Rows;
+use super::{Block, Model, ModelData, Step};
 use crate::job::ColumnSpec;
 use crate::mechanism::LatticeSum;
 
@@ -39,16 +38,17 @@ impl Banana {
     fn mean(&self, theta: &[f64]) -> f64 {
         theta[1] + self.bend * theta[0] * theta[0]
     }
+}
 
-    fn check(&self, data: &ModelData, dimensions: bool) {
-        assert!(data.auxiliary.len() == 1 && data.auxiliary[0].len() == data.outcome.len(), "a record has two outcomes");
-        assert!(dimensions, "one value per parameter");
-    }
+/// Panics when shapes differ, which are public.
+fn check((_, auxiliary): (usize, usize), dimensions: bool) {
+    assert_eq!(auxiliary, 1, "a record has two outcomes");
+    assert!(dimensions, "one value per parameter");
 }
 
 impl Kernel for Banana {
     #[inline(always)]
-    fn log_ratios(&self, data: &ModelData, rows: Range<usize>, step: (&[f64], &[f64]), _scratch: &mut [f64], out: &mut [f64]) {
+    fn log_ratios(&self, rows: &Rows<'_>, step: (&[f64], &[f64]), _scratch: &mut [f64], out: &mut [f64]) {
         let (from, to) = step;
         // Differences of means, odd in the step, and means of means, symmetric in it.
         let first = self.precision[0] * (to[0] - from[0]);
@@ -56,7 +56,7 @@ impl Kernel for Banana {
         let middle = (0.5 * (from[0] + to[0]), 0.5 * (self.mean(from) + self.mean(to)));
         let [one, two] = self.scales;
         let (shift_one, shift_two) = (one.0 - middle.0, two.0 - middle.1);
-        let records = data.outcome[rows.clone()].iter().zip(&data.auxiliary[0][rows]);
+        let records = rows.outcome().iter().zip(rows.auxiliary(0));
         for (out, (x, z)) in out.iter_mut().zip(records) {
             *out = first * (shift_one + one.1 * x) + second * (shift_two + two.1 * z);
         }
@@ -77,14 +77,14 @@ impl Model for Banana {
         vec![first + 4.0 * self.bend * self.bend * second, second]
     }
 
-    fn lattice_sums(&self, data: &ModelData, steps: &[Step<'_>]) -> Vec<LatticeSum> {
-        self.check(data, steps.iter().all(|step| step.from.len() == 2 && step.to.len() == 2));
-        blocks::lattice_sums(self, data, steps)
+    fn block_sums(&self, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum> {
+        check(block.columns(), steps.iter().all(|step| step.from.len() == 2 && step.to.len() == 2));
+        blocks::lattice_sums(self, block, steps)
     }
 
     /// Up to the constant of both normal densities.
     fn log_likelihood(&self, data: &ModelData, theta: &[f64]) -> f64 {
-        self.check(data, theta.len() == 2);
+        check((0, data.auxiliary.len()), theta.len() == 2);
         let means = [theta[0], self.mean(theta)];
         let one = |j: usize, x: f64| {
             let away = self.scales[j].0 + self.scales[j].1 * x - means[j];

@@ -13,7 +13,7 @@
 use super::exponential_family::{ExponentialFamily, sum_on_lattice};
 use super::line::{Line, LineModel};
 use super::ratio_range::RatioRange;
-use super::{Model, ModelData, Step};
+use super::{Block, Model, ModelData, Step};
 use crate::mechanism::LatticeSum;
 
 /// A probability of a declared binary column.
@@ -57,8 +57,8 @@ impl Model for Bernoulli {
         vec![0.25]
     }
 
-    fn lattice_sums(&self, data: &ModelData, steps: &[Step<'_>]) -> Vec<LatticeSum> {
-        self.line_sums(data, steps)
+    fn block_sums(&self, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum> {
+        self.line_sums(block, steps)
     }
 
     fn log_likelihood(&self, data: &ModelData, theta: &[f64]) -> f64 {
@@ -84,7 +84,7 @@ impl ExponentialFamily for Bernoulli {
         libm::log1p(-theta[0])
     }
 
-    fn statistic_sum(&self, data: &ModelData, _component: usize, step: f64, limits: (i64, i64)) -> LatticeSum {
-        sum_on_lattice(data.outcome.iter().copied(), step, limits)
+    fn block_sum(&self, block: &Block<'_>, _component: usize, step: f64, limits: (i64, i64)) -> LatticeSum {
+        sum_on_lattice(block, |rows, i| rows.outcome()[i], step, limits)
     }
 }

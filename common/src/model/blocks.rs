@@ -3,16 +3,15 @@
 //! Everything here is integer addition, so the sum of a shard does not depend on the order of blocks; a caller may split a shard by
 //! blocks over threads and merge the parts.
 
-use std::ops::Range;
-
 use pulp::{Arch, Simd, WithSimd};
 
+use super::Step;
 use super::persons::{PersonSum, Persons};
-use super::{ModelData, Step};
+use super::source::{Block, Rows};
 use crate::mechanism::{LatticeSum, QueryKind, beyond, quantise_units, sum_fits};
 
 /// Records per block.
-const BLOCK: usize = 512;
+pub(super) const BLOCK: usize = 512;
 
 /// One model's arithmetic on a block of records.
 pub(super) trait Kernel: Sync {
@@ -20,26 +19,23 @@ pub(super) trait Kernel: Sync {
     ///
     /// A record's value depends on that record and the step alone, and is odd in the step bit for bit. Inlined into code built for
     /// wider vectors: mark it `#[inline(always)]`.
-    fn log_ratios(&self, data: &ModelData, rows: Range<usize>, step: (&[f64], &[f64]), scratch: &mut [f64], out: &mut [f64]);
+    fn log_ratios(&self, rows: &Rows<'_>, step: (&[f64], &[f64]), scratch: &mut [f64], out: &mut [f64]);
 }
 
-/// The lattice sums of all steps over a whole shard.
+/// The lattice sums of all steps over one block.
 ///
 /// # Panics
 /// When a shard of this size does not fit the sum at some step's sensitivity; see [`sum_fits`].
-pub(super) fn lattice_sums<K: Kernel>(kernel: &K, data: &ModelData, steps: &[Step<'_>]) -> Vec<LatticeSum> {
+pub(super) fn lattice_sums<K: Kernel>(kernel: &K, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum> {
     for step in steps {
         assert!(
-            sum_fits(data.units(), step.sensitivity),
+            sum_fits(block.units(), step.sensitivity),
             "{} units of privacy at sensitivity {} overflow a lattice sum",
-            data.units(),
+            block.units(),
             step.sensitivity.units()
         );
     }
-    if let Some(persons) = &data.persons {
-        assert_eq!(persons.records(), data.outcome.len(), "every record is some person's");
-    }
-    let totals = Arch::new().dispatch(Sums { kernel, data, steps });
+    let totals = Arch::new().dispatch(Sums { kernel, block, steps });
     let scaled = |(total, step): (i64, &Step<'_>)| {
         if step.count_clipped { total.saturating_mul(QueryKind::COUNT_UNIT as i64) } else { total }
     };
@@ -48,7 +44,7 @@ pub(super) fn lattice_sums<K: Kernel>(kernel: &K, data: &ModelData, steps: &[Ste
 
 struct Sums<'a, K> {
     kernel: &'a K,
-    data: &'a ModelData,
+    block: &'a Block<'a>,
     steps: &'a [Step<'a>],
 }
 
@@ -58,9 +54,9 @@ impl<K: Kernel> WithSimd for Sums<'_, K> {
     // The arithmetic is scalar code that the compiler vectorises for the instruction set at hand; inlining carries it there.
     #[inline(always)]
     fn with_simd<S: Simd>(self, _simd: S) -> Vec<i64> {
-        match &self.data.persons {
+        match self.block.persons() {
             None => self.total(),
-            Some(persons) => self.total_by_person(persons),
+            Some((persons, first)) => self.total_by_person(persons, first),
         }
     }
 }
@@ -70,12 +66,10 @@ impl<K: Kernel> Sums<'_, K> {
     fn total(&self) -> Vec<i64> {
         let mut totals = vec![0_i64; self.steps.len()];
         let (mut scratch, mut ratios) = ([0.0; BLOCK], [0.0; BLOCK]);
-        let records = self.data.outcome.len();
-        for start in (0..records).step_by(BLOCK) {
-            let rows = start..records.min(start + BLOCK);
+        for rows in self.block.rows(BLOCK) {
             let (scratch, ratios) = (&mut scratch[..rows.len()], &mut ratios[..rows.len()]);
             for (step, total) in self.steps.iter().zip(&mut totals) {
-                self.kernel.log_ratios(self.data, rows.clone(), (step.from, step.to), scratch, ratios);
+                self.kernel.log_ratios(&rows, (step.from, step.to), scratch, ratios);
                 // At most 2^50, so exact.
                 let (clamp, centre, power) = (step.sensitivity.units() as f64, step.centre, step.power);
                 // No partial sum overflows: sum_fits.
@@ -92,15 +86,13 @@ impl<K: Kernel> Sums<'_, K> {
     }
 
     #[inline(always)]
-    fn total_by_person(&self, persons: &Persons) -> Vec<i64> {
-        let mut sums = vec![PersonSum::default(); self.steps.len()];
+    fn total_by_person(&self, persons: &Persons, first: usize) -> Vec<i64> {
+        let mut sums = vec![PersonSum::beginning(first); self.steps.len()];
         let (mut scratch, mut ratios, mut values) = ([0.0; BLOCK], [0.0; BLOCK], [0_i64; BLOCK]);
-        let records = self.data.outcome.len();
-        for start in (0..records).step_by(BLOCK) {
-            let rows = start..records.min(start + BLOCK);
+        for rows in self.block.rows(BLOCK) {
             let (scratch, ratios) = (&mut scratch[..rows.len()], &mut ratios[..rows.len()]);
             for (step, sum) in self.steps.iter().zip(&mut sums) {
-                self.kernel.log_ratios(self.data, rows.clone(), (step.from, step.to), scratch, ratios);
+                self.kernel.log_ratios(&rows, (step.from, step.to), scratch, ratios);
                 let clamp = (step.sensitivity.units() / u64::from(persons.limit())) as f64;
                 for (value, ratio) in values.iter_mut().zip(ratios.iter()) {
                     let ratio = *ratio * step.power - step.centre;
@@ -109,7 +101,7 @@ impl<K: Kernel> Sums<'_, K> {
                 // At most 2^50. A person counts once, however many of the records are clamped; where none is, their sum is within its
                 // own clamp.
                 let most = if step.count_clipped { 1 } else { step.sensitivity.units() as i64 };
-                sum.add(persons, rows.clone(), &values[..rows.len()], most);
+                sum.add(persons, rows.range(), &values[..rows.len()], most);
             }
         }
         sums.iter().map(PersonSum::total).collect()

@@ -3,10 +3,12 @@
 //! Algorithm 3 of Yıldırım, *On the use of penalty MCMC for differential privacy*, releases noisy sums of `S` instead of log ratios.
 
 use super::ModelData;
+use super::blocks::BLOCK;
+use super::source::{Block, Rows};
 use crate::mechanism::LatticeSum;
 
 /// A model's form as an exponential family with a bounded sufficient statistic.
-pub trait ExponentialFamily {
+pub trait ExponentialFamily: Sync {
     /// Public range of each component of one record's statistic, least and greatest value over the declared bounds of the columns.
     fn ranges(&self) -> Vec<(f64, f64)>;
 
@@ -16,9 +18,14 @@ pub trait ExponentialFamily {
     /// `log g(theta)`, the part of one record's log density that does not depend on the record.
     fn log_normaliser(&self, theta: &[f64]) -> f64;
 
-    /// The sum over all records of one component, each record's value divided by `step`, rounded half to even and clamped to
+    /// The sum over a block's records of one component, each record's value divided by `step`, rounded half to even and clamped to
     /// `limits` (lattice units of that component, `[floor(lo / step), ceil(hi / step)]`). Not-a-number counts as the limit nearest to 0.
-    fn statistic_sum(&self, data: &ModelData, component: usize, step: f64, limits: (i64, i64)) -> LatticeSum;
+    fn block_sum(&self, block: &Block<'_>, component: usize, step: f64, limits: (i64, i64)) -> LatticeSum;
+
+    /// The sum over a shard in memory; see [`ExponentialFamily::block_sum`].
+    fn statistic_sum(&self, data: &ModelData, component: usize, step: f64, limits: (i64, i64)) -> LatticeSum {
+        self.block_sum(&Block::lent(data), component, step, limits)
+    }
 }
 
 /// Adding this to a number of magnitude at most 2^51 rounds it to an integer, ties to even, which then stands in the low bits: 1.5 * 2^52.
@@ -26,28 +33,37 @@ const ROUNDER: f64 = 6_755_399_441_055_744.0;
 /// Greatest magnitude of a component's limits, lattice units.
 const MAX_LIMIT: i64 = 1 << 50;
 
-/// Sums values on a component's lattice, as [`ExponentialFamily::statistic_sum`] says. Free of branches on a value.
+/// Sums on a component's lattice what `value` gives for each of a block's records, as [`ExponentialFamily::block_sum`] says. Free of
+/// branches on a value.
 ///
 /// # Panics
 /// When the limits are out of order or beyond 2^50, or a sum of that many values within them could overflow: public, and checked by callers.
-pub(super) fn sum_on_lattice(values: impl ExactSizeIterator<Item = f64>, step: f64, limits: (i64, i64)) -> LatticeSum {
+pub(super) fn sum_on_lattice(
+    block: &Block<'_>,
+    value: impl Fn(&Rows<'_>, usize) -> f64,
+    step: f64,
+    limits: (i64, i64),
+) -> LatticeSum {
     let (least, greatest) = limits;
     assert!(
         -MAX_LIMIT <= least && least <= greatest && greatest <= MAX_LIMIT,
         "a statistic's limits are in order and within 2^50"
     );
     let furthest = least.unsigned_abs().max(greatest.unsigned_abs());
-    assert!((values.len() as u128) * u128::from(furthest) < 1 << 62, "a statistic's sum overflows");
+    assert!(u128::from(block.records()) * u128::from(furthest) < 1 << 62, "a statistic's sum overflows");
     // At most 2^50, so exact.
     let (low, high) = (least as f64, greatest as f64);
     let missing = 0_i64.clamp(least, greatest) as f64;
-    let units = values.map(|value| {
+    let units = |value: f64| {
         let x = value / step;
         let x = if x.is_nan() { missing } else { x };
         let x = if x > high { high } else { x };
         let x = if x < low { low } else { x };
         // Both bit patterns belong to numbers of one binade, and their difference is the rounded integer.
         ((x + ROUNDER).to_bits() as i64).wrapping_sub(ROUNDER.to_bits() as i64)
-    });
-    LatticeSum::new(units.fold(0, i64::wrapping_add))
+    };
+    let total = block
+        .rows(BLOCK)
+        .fold(0_i64, |total, rows| (0..rows.len()).fold(total, |total, i| total.wrapping_add(units(value(&rows, i)))));
+    LatticeSum::new(total)
 }

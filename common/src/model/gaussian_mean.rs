@@ -13,7 +13,7 @@
 use super::exponential_family::{ExponentialFamily, sum_on_lattice};
 use super::line::{Line, LineModel};
 use super::ratio_range::RatioRange;
-use super::{Model, ModelData, Step};
+use super::{Block, Model, ModelData, Step};
 use crate::job::ColumnSpec;
 use crate::mechanism::LatticeSum;
 
@@ -64,8 +64,8 @@ impl Model for GaussianMean {
         vec![1.0 / self.variance]
     }
 
-    fn lattice_sums(&self, data: &ModelData, steps: &[Step<'_>]) -> Vec<LatticeSum> {
-        self.line_sums(data, steps)
+    fn block_sums(&self, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum> {
+        self.line_sums(block, steps)
     }
 
     /// Up to the constant `-n ln(2 pi v) / 2`.
@@ -92,7 +92,7 @@ impl ExponentialFamily for GaussianMean {
         -0.5 / self.variance * theta[0] * theta[0]
     }
 
-    fn statistic_sum(&self, data: &ModelData, _component: usize, step: f64, limits: (i64, i64)) -> LatticeSum {
-        sum_on_lattice(data.outcome.iter().copied(), step, limits)
+    fn block_sum(&self, block: &Block<'_>, _component: usize, step: f64, limits: (i64, i64)) -> LatticeSum {
+        sum_on_lattice(block, |rows, i| rows.outcome()[i], step, limits)
     }
 }

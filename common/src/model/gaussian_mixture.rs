@@ -13,12 +13,11 @@
 //!
 //! Information: at most that of a record whose component is known, `1 / v`.
 
-use std::ops::Range;
-
 use super::blocks::{self, Kernel};
 use super::ratio_range::RatioRange;
 use super::softplus::{softplus, softplus_difference};
-use super::{Model, ModelData, Step, envelope};
+use super::source::Rows;
+use super::{Block, Model, ModelData, Step, envelope};
 use crate::job::ColumnSpec;
 use crate::mechanism::LatticeSum;
 
@@ -100,9 +99,9 @@ impl GaussianMixture {
 
 impl Kernel for GaussianMixture {
     #[inline(always)]
-    fn log_ratios(&self, data: &ModelData, rows: Range<usize>, step: (&[f64], &[f64]), _scratch: &mut [f64], out: &mut [f64]) {
+    fn log_ratios(&self, rows: &Rows<'_>, step: (&[f64], &[f64]), _scratch: &mut [f64], out: &mut [f64]) {
         let constants = self.constants(step.0, step.1);
-        for (out, y) in out.iter_mut().zip(&data.outcome[rows]) {
+        for (out, y) in out.iter_mut().zip(rows.outcome()) {
             *out = constants.ratio(*y);
         }
     }
@@ -122,9 +121,9 @@ impl Model for GaussianMixture {
         vec![1.0 / self.variance; 2]
     }
 
-    fn lattice_sums(&self, data: &ModelData, steps: &[Step<'_>]) -> Vec<LatticeSum> {
+    fn block_sums(&self, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum> {
         assert!(steps.iter().all(|step| step.from.len() == 2 && step.to.len() == 2), "one value per parameter");
-        blocks::lattice_sums(self, data, steps)
+        blocks::lattice_sums(self, block, steps)
     }
 
     /// Up to the constant `n (ln w - ln(2 pi v) / 2)`.

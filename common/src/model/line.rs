@@ -1,10 +1,9 @@
 //! Models of one parameter whose log ratio is a line in the outcome: exponential families with the outcome as their statistic.
 
-use std::ops::Range;
-
 use super::blocks::{self, Kernel};
 use super::ratio_range::RatioRange;
-use super::{ModelData, Step};
+use super::source::Rows;
+use super::{Block, Step};
 use crate::mechanism::LatticeSum;
 
 /// `log p(y | to) - log p(y | from) = offset + slope y`, with the outcome `y` on the model's scale.
@@ -31,13 +30,13 @@ pub(super) trait LineModel: Sync {
         RatioRange::of([offset + slope * least, offset + slope * greatest])
     }
 
-    /// See [`super::Model::lattice_sums`].
-    fn line_sums(&self, data: &ModelData, steps: &[Step<'_>]) -> Vec<LatticeSum>
+    /// See [`super::Model::block_sums`].
+    fn line_sums(&self, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum>
     where
         Self: Sized,
     {
         assert!(steps.iter().all(|step| step.from.len() == 1 && step.to.len() == 1), "one value per parameter");
-        blocks::lattice_sums(&LineKernel(self), data, steps)
+        blocks::lattice_sums(&LineKernel(self), block, steps)
     }
 }
 
@@ -45,9 +44,9 @@ struct LineKernel<'m, M>(&'m M);
 
 impl<M: LineModel> Kernel for LineKernel<'_, M> {
     #[inline(always)]
-    fn log_ratios(&self, data: &ModelData, rows: Range<usize>, step: (&[f64], &[f64]), _scratch: &mut [f64], out: &mut [f64]) {
+    fn log_ratios(&self, rows: &Rows<'_>, step: (&[f64], &[f64]), _scratch: &mut [f64], out: &mut [f64]) {
         let Line { offset, slope } = self.0.line(step.0[0], step.1[0]);
-        for (out, y) in out.iter_mut().zip(&data.outcome[rows]) {
+        for (out, y) in out.iter_mut().zip(rows.outcome()) {
             *out = offset + slope * y;
         }
     }

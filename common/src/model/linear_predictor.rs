@@ -2,9 +2,8 @@
 //! declared columns, and its coefficients in the data's own units. Written once for all regressions.
 
 use std::collections::BTreeSet;
-use std::ops::Range;
 
-use super::ModelData;
+use super::source::Rows;
 use crate::job::{ColumnSpec, Design, Factor, Offset};
 
 /// A linear predictor on declared columns.
@@ -114,27 +113,25 @@ impl LinearPredictor {
 
     /// `eta` of each record of `rows`.
     #[inline(always)]
-    pub(super) fn fill(&self, data: &ModelData, rows: Range<usize>, theta: &[f64], out: &mut [f64]) {
+    pub(super) fn fill(&self, rows: &Rows<'_>, theta: &[f64], out: &mut [f64]) {
         let (intercept, coefficients) = self.split(theta);
         out.fill(intercept);
         if let Some((_, factor)) = self.offset {
-            for (eta, offset) in out.iter_mut().zip(&data.auxiliary[0][rows.clone()]) {
+            for (eta, offset) in out.iter_mut().zip(rows.auxiliary(0)) {
                 *eta += offset * factor;
             }
         }
-        for (coefficient, column) in coefficients.iter().zip(&data.predictors) {
-            for (eta, x) in out.iter_mut().zip(&column[rows.clone()]) {
+        for (j, coefficient) in coefficients.iter().enumerate() {
+            for (eta, x) in out.iter_mut().zip(rows.predictor(j)) {
                 *eta += coefficient * x;
             }
         }
     }
 
     /// Panics when shapes differ. They are public: a party checks the request, and its own loader makes the data.
-    pub(super) fn check(&self, data: &ModelData) {
-        assert_eq!(data.predictors.len(), self.features.len(), "a shard has one column per feature");
-        assert_eq!(data.auxiliary.len(), usize::from(self.offset.is_some()), "a shard has the offset's column");
-        let mut columns = data.predictors.iter().chain(&data.auxiliary);
-        assert!(columns.all(|column| column.len() == data.outcome.len()), "a shard's columns are of one length");
+    pub(super) fn check(&self, (predictors, auxiliary): (usize, usize)) {
+        assert_eq!(predictors, self.features.len(), "a shard has one column per feature");
+        assert_eq!(auxiliary, usize::from(self.offset.is_some()), "a shard has the offset's column");
     }
 
     /// Least and greatest `weight * offset + intercept + sum_j theta_j x_j` over the declared columns, of the records whose feature

@@ -5,9 +5,9 @@
 //! same for every record are not in it: the intercept's square is `log g`, and indicators of two levels of a column are never both 1.
 //! Where a record may be left out, the intercept's square is a component, since then it is not the same for every record.
 
-use super::ModelData;
 use super::exponential_family::{ExponentialFamily, sum_on_lattice};
 use super::linear_predictor::LinearPredictor;
+use super::source::{Block, Rows};
 use crate::mechanism::LatticeSum;
 
 /// The family of a linear regression.
@@ -18,7 +18,7 @@ pub(super) struct LinearStatistic {
     variance: f64,
     components: Vec<Component>,
     /// What an offset's value is multiplied by to be on the outcome's scale.
-    offset: f64,
+    offset: Option<f64>,
 }
 
 /// What is summed; coefficients by their number in theta.
@@ -36,7 +36,7 @@ impl LinearStatistic {
         let pairs = (0..d).flat_map(|j| (j..d).map(move |k| (j, k)));
         let products = pairs.filter(|(j, k)| !constant(*j, *k) && !predictor.never_together(*j, *k));
         let components = products.map(|(j, k)| Component::Product(j, k)).chain((0..d).map(Component::Outcome)).collect();
-        let (shift, offset) = predictor.offset().unwrap_or(((0.0, 0.0), 0.0));
+        let (shift, offset) = predictor.offset().map_or(((0.0, 0.0), None), |(range, factor)| (range, Some(factor)));
         let outcome = (outcome.0 - shift.1, outcome.1 - shift.0);
         Self { predictor, outcome, variance, components, offset }
     }
@@ -73,26 +73,25 @@ impl ExponentialFamily for LinearStatistic {
         if constant { -0.5 * theta[0] * theta[0] / self.variance } else { 0.0 }
     }
 
-    fn statistic_sum(&self, data: &ModelData, component: usize, step: f64, limits: (i64, i64)) -> LatticeSum {
-        self.predictor.check(data);
-        let records = 0..data.outcome.len();
+    fn block_sum(&self, block: &Block<'_>, component: usize, step: f64, limits: (i64, i64)) -> LatticeSum {
+        self.predictor.check(block.columns());
         let first = usize::from(self.predictor.has_intercept());
-        let feature = |j: usize| j.checked_sub(first).map(|j| data.predictors[j].as_slice());
-        // Not a number for a record that is left out.
-        let one = |i: usize| 1.0 + 0.0 * data.outcome[i];
-        let outcome = |i: usize| match data.auxiliary.first() {
-            Some(offset) => data.outcome[i] - offset[i] * self.offset,
-            None => data.outcome[i],
+        let feature = |j: usize| j.checked_sub(first);
+        let sum = |value: &dyn Fn(&Rows<'_>, usize) -> f64| sum_on_lattice(block, value, step, limits);
+        let outcome = |rows: &Rows<'_>, i: usize| match self.offset {
+            Some(factor) => rows.outcome()[i] - rows.auxiliary(0)[i] * factor,
+            None => rows.outcome()[i],
         };
         match self.components[component] {
             Component::Product(j, k) => match (feature(j), feature(k)) {
-                (None, None) => sum_on_lattice(records.map(one), step, limits),
-                (Some(x), None) | (None, Some(x)) => sum_on_lattice(records.map(|i| x[i]), step, limits),
-                (Some(x), Some(z)) => sum_on_lattice(records.map(|i| x[i] * z[i]), step, limits),
+                // Not a number for a record that is left out.
+                (None, None) => sum(&|rows, i| 1.0 + 0.0 * rows.outcome()[i]),
+                (Some(x), None) | (None, Some(x)) => sum(&|rows, i| rows.predictor(x)[i]),
+                (Some(x), Some(z)) => sum(&|rows, i| rows.predictor(x)[i] * rows.predictor(z)[i]),
             },
             Component::Outcome(j) => match feature(j) {
-                None => sum_on_lattice(records.map(outcome), step, limits),
-                Some(x) => sum_on_lattice(records.map(|i| x[i] * outcome(i)), step, limits),
+                None => sum(&|rows, i| outcome(rows, i)),
+                Some(x) => sum(&|rows, i| rows.predictor(x)[i] * outcome(rows, i)),
             },
         }
     }

@@ -20,6 +20,7 @@ mod linear_statistic;
 mod logistic;
 mod multinomial;
 mod negative_binomial;
+mod pass;
 mod persons;
 mod poisson;
 mod poisson_mean;
@@ -27,6 +28,7 @@ mod question;
 mod ratio_range;
 mod regression;
 mod softplus;
+mod source;
 mod statistic_grid;
 mod student_t;
 mod tempered;
@@ -37,16 +39,18 @@ mod weibull;
 pub use assemble::assemble;
 pub use contribution::{Contribution, contribution, is_centred};
 pub use exponential_family::ExponentialFamily;
+pub use pass::Threads;
 pub use persons::Persons;
 pub use question::{Question, QuestionError};
 pub use ratio_range::RatioRange;
+pub use source::{Block, BlockError, Blocks};
 pub use statistic_grid::StatisticGrid;
 
 use crate::job::{ColumnSpec, JobSpec, ModelSpec};
 use crate::mechanism::{LatticeSum, Sensitivity};
 
 /// The rows of one shard as a model needs them: one `Vec` per column, clamped and scaled to the declared bounds.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct ModelData {
     /// The outcome, one value per record.
     pub outcome: Vec<f64>,
@@ -144,7 +148,7 @@ pub trait Model: Send + Sync {
     /// It sizes the search for the mode. Where there is no supremum it is a generous figure, which the model's document gives.
     fn information_bound(&self) -> Vec<f64>;
 
-    /// The lattice sums of several steps, in one pass over the shard.
+    /// The lattice sums of several steps over one block of a shard, in one pass over it.
     ///
     /// A step's sensitivity clamps each record's lattice value. Where the data have persons, it clamps each person's sum instead, and a
     /// record's value is clamped to its share of it, the sensitivity over the most records of a person.
@@ -152,9 +156,17 @@ pub trait Model: Send + Sync {
     /// Each unit's contribution is odd in the step: swapping `from` and `to` negates it exactly.
     ///
     /// # Panics
-    /// When the data do not have the model's columns, or [`crate::mechanism::sum_fits`] does not hold. Both are checked by callers and
-    /// depend on public values only.
-    fn lattice_sums(&self, data: &ModelData, steps: &[Step<'_>]) -> Vec<LatticeSum>;
+    /// When the data do not have the model's columns, or [`crate::mechanism::sum_fits`] does not hold. Both are checked by callers, the
+    /// second for the shard that the block is of, and depend on public values only.
+    fn block_sums(&self, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum>;
+
+    /// The lattice sums of several steps over a shard in memory; see [`Model::block_sums`].
+    fn lattice_sums(&self, data: &ModelData, steps: &[Step<'_>]) -> Vec<LatticeSum> {
+        if let Some(persons) = &data.persons {
+            assert_eq!(persons.records(), data.outcome.len(), "every record is some person's");
+        }
+        self.block_sums(&Block::lent(data), steps)
+    }
 
     /// The lattice sum of one step; see [`Model::lattice_sums`].
     fn lattice_sum(&self, data: &ModelData, from: &[f64], to: &[f64], k_t: Sensitivity) -> LatticeSum {

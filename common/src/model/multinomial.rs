@@ -11,12 +11,11 @@
 //! Exponential family: `S_k` is 1 where the outcome is level `k` and 0 otherwise, `phi_k = ln p_k`, `log g = 0`. (K - 1 indicators would do
 //! for records of some level and cost less; but then a record of no level would count as the last.)
 
-use std::ops::Range;
-
 use super::blocks::{self, Kernel};
 use super::exponential_family::{ExponentialFamily, sum_on_lattice};
 use super::ratio_range::RatioRange;
-use super::{Model, ModelData, Step};
+use super::source::Rows;
+use super::{Block, Model, ModelData, Step};
 use crate::mechanism::LatticeSum;
 
 /// The probabilities of a declared column's levels.
@@ -39,9 +38,9 @@ impl Multinomial {
 
 impl Kernel for Multinomial {
     #[inline(always)]
-    fn log_ratios(&self, data: &ModelData, rows: Range<usize>, step: (&[f64], &[f64]), _scratch: &mut [f64], out: &mut [f64]) {
+    fn log_ratios(&self, rows: &Rows<'_>, step: (&[f64], &[f64]), _scratch: &mut [f64], out: &mut [f64]) {
         out.fill(0.0);
-        let outcome = &data.outcome[rows];
+        let outcome = rows.outcome();
         for (level, (from, to)) in step.0.iter().zip(step.1).enumerate() {
             let (level, ratio) = (level as f64, ratio(*from, *to));
             for (out, y) in out.iter_mut().zip(outcome) {
@@ -70,10 +69,10 @@ impl Model for Multinomial {
         vec![0.25; self.names.len()]
     }
 
-    fn lattice_sums(&self, data: &ModelData, steps: &[Step<'_>]) -> Vec<LatticeSum> {
+    fn block_sums(&self, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum> {
         let levels = self.names.len();
         assert!(steps.iter().all(|step| step.from.len() == levels && step.to.len() == levels), "one value per parameter");
-        blocks::lattice_sums(self, data, steps)
+        blocks::lattice_sums(self, block, steps)
     }
 
     fn log_likelihood(&self, data: &ModelData, theta: &[f64]) -> f64 {
@@ -99,8 +98,8 @@ impl ExponentialFamily for Multinomial {
         0.0
     }
 
-    fn statistic_sum(&self, data: &ModelData, component: usize, step: f64, limits: (i64, i64)) -> LatticeSum {
+    fn block_sum(&self, block: &Block<'_>, component: usize, step: f64, limits: (i64, i64)) -> LatticeSum {
         let level = component as f64;
-        sum_on_lattice(data.outcome.iter().map(|y| f64::from(u8::from(*y == level))), step, limits)
+        sum_on_lattice(block, |rows, i| f64::from(u8::from(rows.outcome()[i] == level)), step, limits)
     }
 }

@@ -62,7 +62,7 @@ impl std::fmt::Debug for Persons {
 }
 
 /// Adds one step's lattice values person by person, over blocks of records that come in order.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(super) struct PersonSum {
     total: i64,
     /// The sum of the person whose records the last block broke off in.
@@ -72,6 +72,11 @@ pub(super) struct PersonSum {
 }
 
 impl PersonSum {
+    /// A sum that begins with the records of this person, by its number.
+    pub(super) fn beginning(person: usize) -> Self {
+        Self { total: 0, open: 0, person }
+    }
+
     /// Takes in the values of records `rows`; `clamp` bounds one person's sum.
     pub(super) fn add(&mut self, persons: &Persons, rows: Range<usize>, values: &[i64], clamp: i64) {
         let mut from = rows.start;
@@ -116,7 +121,7 @@ mod tests {
         let values = [5, 5, 5, -9, 2, 2, 2, 2, 1];
         let persons = Persons::new(vec![3, 4, 8, 9], 4).unwrap();
         let whole = |breaks: &[usize]| {
-            let mut sum = PersonSum::default();
+            let mut sum = PersonSum::beginning(0);
             let mut from = 0;
             for to in breaks {
                 sum.add(&persons, from..*to, &values[from..*to], 7);

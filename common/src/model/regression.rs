@@ -2,8 +2,6 @@
 //!
 //! A regression's file gives the likelihood of an outcome at a linear predictor, [`Likelihood`]; the rest is here.
 
-use std::ops::Range;
-
 use super::blocks::{self, Kernel};
 use super::exponential_family::ExponentialFamily;
 use super::linear::Linear;
@@ -13,8 +11,9 @@ use super::logistic::Logistic;
 use super::negative_binomial::NegativeBinomial;
 use super::poisson::Poisson;
 use super::ratio_range::RatioRange;
+use super::source::Rows;
 use super::student_t::StudentT;
-use super::{Model, ModelData, Step};
+use super::{Block, Model, ModelData, Step};
 use crate::job::{self, ColumnSpec, Family};
 use crate::mechanism::LatticeSum;
 
@@ -104,12 +103,12 @@ impl<L: Likelihood> Regression<L> {
 
 impl<L: Likelihood> Kernel for Regression<L> {
     #[inline(always)]
-    fn log_ratios(&self, data: &ModelData, rows: Range<usize>, step: (&[f64], &[f64]), scratch: &mut [f64], out: &mut [f64]) {
+    fn log_ratios(&self, rows: &Rows<'_>, step: (&[f64], &[f64]), scratch: &mut [f64], out: &mut [f64]) {
         let ends = self.ends(step.0, step.1);
         let constants = self.likelihood.constants(ends.own);
-        self.predictor.fill(data, rows.clone(), ends.from, scratch);
-        self.predictor.fill(data, rows.clone(), ends.to, out);
-        for ((to, from), y) in out.iter_mut().zip(scratch.iter()).zip(&data.outcome[rows]) {
+        self.predictor.fill(rows, ends.from, scratch);
+        self.predictor.fill(rows, ends.to, out);
+        for ((to, from), y) in out.iter_mut().zip(scratch.iter()).zip(rows.outcome()) {
             let ratio = L::log_ratio(&constants, *y, *from, *to);
             // A record that is left out has ratio 0: what its centre takes off is added back.
             *to = if ratio.is_nan() { 0.0 } else { ratio };
@@ -137,16 +136,17 @@ impl<L: Likelihood> Model for Regression<L> {
         coefficients.chain((self.names.len() > self.predictor.len()).then_some(own)).collect()
     }
 
-    fn lattice_sums(&self, data: &ModelData, steps: &[Step<'_>]) -> Vec<LatticeSum> {
-        self.predictor.check(data);
-        blocks::lattice_sums(self, data, steps)
+    fn block_sums(&self, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum> {
+        self.predictor.check(block.columns());
+        blocks::lattice_sums(self, block, steps)
     }
 
     fn log_likelihood(&self, data: &ModelData, theta: &[f64]) -> f64 {
-        self.predictor.check(data);
+        let block = Block::lent(data);
+        self.predictor.check(block.columns());
         let (coefficients, own) = self.split(theta);
         let mut eta = vec![0.0; data.outcome.len()];
-        self.predictor.fill(data, 0..eta.len(), coefficients, &mut eta);
+        block.rows(eta.len().max(1)).for_each(|rows| self.predictor.fill(&rows, coefficients, &mut eta));
         let densities = eta.iter().zip(&data.outcome).map(|(eta, y)| self.likelihood.log_density(*y, *eta, own));
         densities.filter(|density| !density.is_nan()).sum()
     }

@@ -9,7 +9,7 @@
 
 use super::exponential_family::ExponentialFamily;
 use super::ratio_range::RatioRange;
-use super::{Model, ModelData, Step, outward};
+use super::{Block, Model, ModelData, Step, outward};
 use crate::mechanism::LatticeSum;
 
 /// A model and a power on its likelihood.
@@ -56,9 +56,9 @@ impl Model for Tempered {
         self.model.information_bound().into_iter().map(|information| self.power * information).collect()
     }
 
-    fn lattice_sums(&self, data: &ModelData, steps: &[Step<'_>]) -> Vec<LatticeSum> {
+    fn block_sums(&self, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum> {
         let steps: Vec<Step<'_>> = steps.iter().map(|step| Step { power: self.power * step.power, ..*step }).collect();
-        self.model.lattice_sums(data, &steps)
+        self.model.block_sums(block, &steps)
     }
 
     fn log_likelihood(&self, data: &ModelData, theta: &[f64]) -> f64 {
@@ -84,8 +84,8 @@ impl ExponentialFamily for Tempered {
         self.power * self.family().log_normaliser(theta)
     }
 
-    fn statistic_sum(&self, data: &ModelData, component: usize, step: f64, limits: (i64, i64)) -> LatticeSum {
-        self.family().statistic_sum(data, component, step, limits)
+    fn block_sum(&self, block: &Block<'_>, component: usize, step: f64, limits: (i64, i64)) -> LatticeSum {
+        self.family().block_sum(block, component, step, limits)
     }
 }
 

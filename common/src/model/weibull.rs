@@ -17,12 +17,11 @@
 //! Information, about the logs of the parameters: 1.83 for an uncensored record's shape (pi^2/6 + (1 - gamma)^2), `k^2` for its scale; a shape
 //! of 10 stands for the second, which has no supremum.
 
-use std::ops::Range;
-
 use super::blocks::{self, Kernel};
 use super::elementary::{exp, ln};
 use super::ratio_range::RatioRange;
-use super::{Model, ModelData, Step, envelope};
+use super::source::Rows;
+use super::{Block, Model, ModelData, Step, envelope};
 use crate::job::ColumnSpec;
 use crate::mechanism::LatticeSum;
 
@@ -85,18 +84,19 @@ impl Weibull {
         let (middle, half) = (time.centre() / longest, time.half_width() / longest);
         Self { names, middle, half, least_log: libm::log(shortest / longest), longest }
     }
+}
 
-    fn check(&self, data: &ModelData, dimensions: bool) {
-        assert!(data.auxiliary.len() == 1 && data.auxiliary[0].len() == data.outcome.len(), "a time has its event");
-        assert!(dimensions, "one value per parameter");
-    }
+/// Panics when shapes differ, which are public.
+fn check((_, auxiliary): (usize, usize), dimensions: bool) {
+    assert_eq!(auxiliary, 1, "a time has its event");
+    assert!(dimensions, "one value per parameter");
 }
 
 impl Kernel for Weibull {
     #[inline(always)]
-    fn log_ratios(&self, data: &ModelData, rows: Range<usize>, step: (&[f64], &[f64]), _scratch: &mut [f64], out: &mut [f64]) {
+    fn log_ratios(&self, rows: &Rows<'_>, step: (&[f64], &[f64]), _scratch: &mut [f64], out: &mut [f64]) {
         let constants = Constants::new(step.0, step.1);
-        let records = data.outcome[rows.clone()].iter().zip(&data.auxiliary[0][rows]);
+        let records = rows.outcome().iter().zip(rows.auxiliary(0));
         for (out, (x, event)) in out.iter_mut().zip(records) {
             *out = constants.ratio(ln(self.middle + self.half * x), *event);
         }
@@ -119,14 +119,14 @@ impl Model for Weibull {
         vec![1.83, 100.0]
     }
 
-    fn lattice_sums(&self, data: &ModelData, steps: &[Step<'_>]) -> Vec<LatticeSum> {
-        self.check(data, steps.iter().all(|step| step.from.len() == 2 && step.to.len() == 2));
-        blocks::lattice_sums(self, data, steps)
+    fn block_sums(&self, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum> {
+        check(block.columns(), steps.iter().all(|step| step.from.len() == 2 && step.to.len() == 2));
+        blocks::lattice_sums(self, block, steps)
     }
 
     /// Up to `-sum d ln t`.
     fn log_likelihood(&self, data: &ModelData, theta: &[f64]) -> f64 {
-        self.check(data, theta.len() == 2);
+        check((0, data.auxiliary.len()), theta.len() == 2);
         let (shape, log_scale) = (theta[0], libm::log(theta[1]));
         let one = |(x, event): (&f64, &f64)| {
             let z = shape * (libm::log(self.middle + self.half * x) - log_scale);

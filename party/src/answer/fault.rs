@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use conclave_common::job::JobSpec;
 use conclave_common::mechanism::{LatticeSum, STEP, Sensitivity};
-use conclave_common::model::{ExponentialFamily, Model, ModelData, RatioRange, Step, contribution};
+use conclave_common::model::{Block, ExponentialFamily, Model, ModelData, RatioRange, Step, contribution};
 use conclave_proto::convert::{AnswerStatus, query_from_wire};
 use conclave_proto::v1;
 
@@ -35,7 +35,7 @@ impl Answerer {
             }
             Some(Fault::UnchargedError) => {
                 self.fault = Some(Fault::UnchargedError);
-                if self.jobs[&request.job].data.outcome.iter().any(|y| y.is_nan()) {
+                if self.jobs[&request.job].records.held().outcome.iter().any(|y| y.is_nan()) {
                     return Err(AnswerStatus::Invalid);
                 }
                 self.honest(request)
@@ -77,7 +77,7 @@ impl Answerer {
         let one = |from: &[f64], to: &[f64]| {
             let part = contribution(active.model.as_ref(), &active.spec.privacy, self.budget.unit, from, to).expect("a bound");
             let step = Step { centre: part.centre, ..Step::new(from, to, part.sensitivity) };
-            active.model.lattice_sums(&active.data, &[step]).remove(0).open_for_test()
+            active.model.lattice_sums(active.records.held(), &[step]).remove(0).open_for_test()
         };
         queries.iter().map(|q| one(&q.from, &q.to)).collect()
     }
@@ -138,10 +138,10 @@ impl Model for TooSmall {
     fn half_range(&self, from: &[f64], to: &[f64]) -> f64 {
         self.0.half_range(from, to) / self.1
     }
-    fn lattice_sums(&self, data: &ModelData, steps: &[Step<'_>]) -> Vec<LatticeSum> {
+    fn block_sums(&self, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum> {
         let wide = |k_t: Sensitivity| Sensitivity::from_units((k_t.units() as f64 * self.1) as u64).expect("a sensitivity");
         let steps: Vec<_> = steps.iter().map(|step| Step { sensitivity: wide(step.sensitivity), ..*step }).collect();
-        self.0.lattice_sums(data, &steps)
+        self.0.block_sums(block, &steps)
     }
 }
 
@@ -153,11 +153,11 @@ impl Model for NanNotClamped {
     fn half_range(&self, from: &[f64], to: &[f64]) -> f64 {
         self.0.half_range(from, to)
     }
-    fn lattice_sums(&self, data: &ModelData, steps: &[Step<'_>]) -> Vec<LatticeSum> {
+    fn block_sums(&self, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum> {
         const ROUNDER: f64 = 6_755_399_441_055_744.0;
         let garbage: i64 = (f64::NAN + ROUNDER).to_bits().cast_signed().wrapping_sub(ROUNDER.to_bits().cast_signed());
-        let bad = data.outcome.iter().filter(|y| y.is_nan()).count() as i64;
-        let sums = self.0.lattice_sums(data, steps);
+        let bad = block.outcome().iter().filter(|y| y.is_nan()).count() as i64;
+        let sums = self.0.block_sums(block, steps);
         sums.into_iter().map(|sum| sum.merge(LatticeSum::from_units_for_test(bad * garbage))).collect()
     }
 }
@@ -170,9 +170,9 @@ impl Model for Watched {
     fn half_range(&self, from: &[f64], to: &[f64]) -> f64 {
         self.0.half_range(from, to)
     }
-    fn lattice_sums(&self, data: &ModelData, steps: &[Step<'_>]) -> Vec<LatticeSum> {
+    fn block_sums(&self, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum> {
         self.1();
-        self.0.lattice_sums(data, steps)
+        self.0.block_sums(block, steps)
     }
 }
 
@@ -184,9 +184,9 @@ impl Model for Panics {
     fn exponential_family(&self) -> Option<&dyn ExponentialFamily> {
         Some(self)
     }
-    fn lattice_sums(&self, data: &ModelData, steps: &[Step<'_>]) -> Vec<LatticeSum> {
-        assert!(!data.outcome.contains(&self.1), "planted");
-        self.0.lattice_sums(data, steps)
+    fn block_sums(&self, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum> {
+        assert!(!block.outcome().contains(&self.1), "planted");
+        self.0.block_sums(block, steps)
     }
 }
 
@@ -200,8 +200,8 @@ impl ExponentialFamily for Panics {
     fn log_normaliser(&self, theta: &[f64]) -> f64 {
         self.0.exponential_family().expect("a family").log_normaliser(theta)
     }
-    fn statistic_sum(&self, data: &ModelData, component: usize, step: f64, limits: (i64, i64)) -> LatticeSum {
-        assert!(!data.outcome.contains(&self.1), "planted");
-        self.0.exponential_family().expect("a family").statistic_sum(data, component, step, limits)
+    fn block_sum(&self, block: &Block<'_>, component: usize, step: f64, limits: (i64, i64)) -> LatticeSum {
+        assert!(!block.outcome().contains(&self.1), "planted");
+        self.0.exponential_family().expect("a family").block_sum(block, component, step, limits)
     }
 }

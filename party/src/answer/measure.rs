@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use conclave_common::accounting::PrivacyUnit;
 use conclave_common::job::{Algorithm, ColumnSpec, JobSpec, LEAST_MAGNITUDE};
 use conclave_common::mechanism::QueryKind;
-use conclave_common::model::{self, ModelData, Persons, assemble};
+use conclave_common::model::{self, ModelData, Persons, Threads, assemble};
 use conclave_proto::v1;
 
 use super::stage::Stage;
@@ -61,7 +61,8 @@ pub(super) fn measure(job: &Rehearsal<'_>, folder: &Path) -> Result<JobDelay, St
     let began = Instant::now();
     let data = job.made_up();
     // What Algorithm 3 sums once is summed while the job opens.
-    drop(super::query::statistics(model::build(job.spec).as_ref(), job.spec, job.unit, &data));
+    let summed = super::query::statistics(model::build(job.spec).as_ref(), job.spec, job.unit, &data, &Threads::one());
+    drop(summed.map_err(|why| why.to_string())?);
     let binding = began.elapsed();
     // No noise is kept in stock: every draw is made on demand, as the slowest answer's are.
     let mut stage = Stage::new(&scratch.0, job.spec.privacy.budget.of(job.unit))?;

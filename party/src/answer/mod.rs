@@ -10,6 +10,7 @@ pub(crate) mod fault;
 mod measure;
 mod open;
 mod query;
+mod records;
 #[cfg(feature = "test-util")]
 pub mod simulated;
 pub(crate) mod stage;
@@ -22,7 +23,7 @@ use std::time::{Duration, Instant};
 use conclave_common::accounting::{Budget, PrivacyUnit};
 use conclave_common::job::JobSpec;
 use conclave_common::mechanism::SumCache;
-use conclave_common::model::{self, Model, ModelData};
+use conclave_common::model::{self, Model, Threads};
 
 use crate::config::Policy;
 use crate::data::Shard;
@@ -38,6 +39,8 @@ pub(crate) use open::MAX_JOB_ID;
 use crate::text::clip;
 use delay::Pacer;
 use measure::JobDelay;
+use records::Records;
+use sums::NoSum;
 
 /// Characters of another's text that are logged or kept.
 const LONGEST_WORD: usize = 300;
@@ -52,6 +55,7 @@ pub struct Answerer {
     noise: Noise,
     members: Members,
     jobs: HashMap<String, ActiveJob>,
+    threads: Threads,
     pacer: Pacer,
     #[cfg(test)]
     pub(crate) fault: Option<fault::Fault>,
@@ -66,7 +70,7 @@ struct ActiveJob {
     spec: JobSpec,
     digest: [u8; 32],
     model: Box<dyn Model>,
-    data: ModelData,
+    records: Records,
     /// The un-noised sums that Algorithm 3 releases under fresh noise again and again: computed once, when the job opens, so that an
     /// answer's cost does not grow with the shard.
     statistics: SumCache,
@@ -76,10 +80,16 @@ struct ActiveJob {
 
 impl ActiveJob {
     /// A job as it opens at a party that protects `unit`.
-    fn new(spec: JobSpec, digest: [u8; 32], data: ModelData, unit: PrivacyUnit, delay: Option<JobDelay>) -> Self {
+    fn new(
+        spec: JobSpec,
+        digest: [u8; 32],
+        records: Records,
+        (unit, threads): (PrivacyUnit, &Threads),
+        delay: Option<JobDelay>,
+    ) -> Result<Self, NoSum> {
         let model = model::build(&spec);
-        let statistics = query::statistics(model.as_ref(), &spec, unit, &data);
-        Self { spec, digest, model, data, statistics, delay }
+        let statistics = query::statistics(model.as_ref(), &spec, unit, records.blocks(), threads)?;
+        Ok(Self { spec, digest, model, records, statistics, delay })
     }
 }
 
@@ -95,6 +105,7 @@ impl Answerer {
             noise,
             members: Members::default(),
             jobs: HashMap::new(),
+            threads: Threads::one(),
             pacer: Pacer::default(),
             #[cfg(test)]
             fault: None,
@@ -108,6 +119,13 @@ impl Answerer {
     #[must_use]
     pub fn with_members(mut self, members: Members) -> Self {
         self.members = members;
+        self
+    }
+
+    /// Makes passes over the records on these threads; without it, on the one that answers.
+    #[must_use]
+    pub fn with_threads(mut self, threads: Threads) -> Self {
+        self.threads = threads;
         self
     }
 

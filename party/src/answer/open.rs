@@ -11,6 +11,7 @@ use conclave_proto::v1;
 use sha2::{Digest, Sha256};
 
 use super::measure::{JobDelay, Rehearsal, measure};
+use super::records::Records;
 use super::{ActiveJob, Answerer, LONGEST_WORD, Opening};
 use crate::config::ReplyDelay;
 use crate::consent::Standing;
@@ -87,8 +88,13 @@ impl Answerer {
             self.noise.keep(self.jobs.values().map(|job| job.spec.privacy.noise).chain([spec.privacy.noise]));
             self.reading = delay.map(|delay| (Instant::now(), delay.open));
             let data = bind(&self.shard, &spec).map_err(|e| invalid(format!("the party {e}")))?;
-            tracing::info!(job = %request.job, analyst = %request.analyst, name = ?spec.name, "job is open");
-            self.jobs.insert(request.job.clone(), ActiveJob::new(spec, digest, data, self.budget.unit, delay));
+            let on = (self.budget.unit, &self.threads);
+            let active = ActiveJob::new(spec, digest, Records::Held(data), on, delay).map_err(|why| {
+                tracing::error!(job = %request.job, "the job can't be opened: {why}");
+                Fault::new(ErrorCode::Internal, "the party can't sum over its data; its owner's log says why")
+            })?;
+            tracing::info!(job = %request.job, analyst = %request.analyst, name = ?active.spec.name, "job is open");
+            self.jobs.insert(request.job.clone(), active);
         }
         Ok(Opening::Opened(holding))
     }

@@ -3,15 +3,15 @@
 use conclave_common::accounting::{Adjacency, PrivacyUnit};
 use conclave_common::job::JobSpec;
 use conclave_common::mechanism::{QueryKind, SumCache};
-use conclave_common::model::{Model, ModelData, Question, StatisticGrid, Step};
+use conclave_common::model::{Block, Blocks, Model, Question, StatisticGrid, Step, Threads};
 use conclave_common::sampler::Query;
 use conclave_proto::convert::{Answer, AnswerStatus, answer_to_wire, query_from_wire};
 use conclave_proto::v1;
 
-use super::sums::{guarded, sums};
+use super::sums::{NoSum, guarded, sums};
 use super::{ActiveJob, Answerer, LONGEST_WORD, MAX_JOB_ID};
 use crate::data::MAX_UNPUBLISHED_UNITS;
-use crate::ledger::{ChargeOutcome, Grant, LedgerError, QueryContent, QueryKey, Recorded, Refusal};
+use crate::ledger::{ChargeOutcome, Grant, Ledger, LedgerError, QueryContent, QueryKey, Recorded, Refusal};
 use crate::release::{Armed, Release, arm};
 use crate::text::clip;
 
@@ -98,7 +98,8 @@ impl Answerer {
             .filter(|(query, ..)| asks_step(query))
             .map(|(query, question, armed)| step(query, question, armed))
             .collect();
-        let mut sums = sums(active, &steps)?.into_iter();
+        let sums = sums(active, &self.threads, &steps).map_err(|why| unsummed(&mut self.ledger, &why))?;
+        let mut sums = sums.into_iter();
         let mut releases = Vec::with_capacity(charged.len());
         for (query, _, armed) in charged {
             let sum = match query.kind {
@@ -110,6 +111,16 @@ impl Answerer {
         }
         Ok((releases, order))
     }
+}
+
+/// What is charged and has no sum has no answer. Where records can't be read nothing is answered from here on, as where the ledger fails:
+/// an answer to the same question later could be told from one now.
+fn unsummed(ledger: &mut Ledger, why: &NoSum) -> AnswerStatus {
+    match why {
+        NoSum::Unread(unread) => ledger.halt(&unread.to_string()),
+        NoSum::Kernel => tracing::error!("{why}"),
+    }
+    AnswerStatus::Halted
 }
 
 /// A query's noise as the owner's floor sees it: of a ratio in log-likelihood units, of a statistic in widths of its range, of a clip
@@ -149,7 +160,8 @@ fn check(
                 AnswerStatus::Invalid
             })?;
             // Where the number of units isn't public, nothing may depend on it: a refusal least of all.
-            let units = if unit.adjacency == Adjacency::AddRemove { MAX_UNPUBLISHED_UNITS } else { active.data.units() };
+            let units =
+                if unit.adjacency == Adjacency::AddRemove { MAX_UNPUBLISHED_UNITS } else { active.records.blocks().units() };
             if !question.sum_fits(units) {
                 tracing::warn!(%job, iteration, chain, "the step is too wide for a sum over the shard");
                 return Err(AnswerStatus::Invalid);
@@ -170,18 +182,29 @@ fn step<'a>(query: &'a Query, question: &Question, armed: &Armed) -> Step<'a> {
 
 /// The sums that Algorithm 3 asks for; none for another algorithm or where they would not be released. A unit of privacy on which a
 /// kernel panics contributes 0, as to a ratio.
-pub(super) fn statistics(model: &dyn Model, spec: &JobSpec, unit: PrivacyUnit, data: &ModelData) -> SumCache {
+///
+/// # Errors
+/// As [`guarded`].
+pub(super) fn statistics(
+    model: &dyn Model,
+    spec: &JobSpec,
+    unit: PrivacyUnit,
+    blocks: &dyn Blocks,
+    threads: &Threads,
+) -> Result<SumCache, NoSum> {
     let grid = |component: u32| {
         let question = Question::new(model, spec, unit, QueryKind::Statistic { component }, (&[], &[])).ok()?;
-        question.grid().filter(|_| question.sum_fits(data.units()))
+        question.grid().filter(|_| question.sum_fits(blocks.units()))
     };
     let grids: Vec<_> = (0..QueryKind::MAX_COMPONENTS).map_while(grid).collect();
-    let Some(family) = model.exponential_family().filter(|_| !grids.is_empty()) else { return SumCache::new(Vec::new()) };
-    let sums = guarded(data, &|data: &ModelData| {
-        let sum = |(component, grid): (usize, &StatisticGrid)| family.statistic_sum(data, component, grid.step, grid.limits);
+    let Some(family) = model.exponential_family().filter(|_| !grids.is_empty()) else {
+        return Ok(SumCache::new(Vec::new()));
+    };
+    let sums = guarded(blocks, threads, grids.len(), &|block: &Block<'_>| {
+        let sum = |(component, grid): (usize, &StatisticGrid)| family.block_sum(block, component, grid.step, grid.limits);
         grids.iter().enumerate().map(sum).collect()
     });
-    SumCache::new(sums.unwrap_or_default())
+    Ok(SumCache::new(sums?))
 }
 
 fn refused(job: &str, iteration: u64, refusal: Refusal) -> AnswerStatus {
@@ -205,7 +228,7 @@ fn halted(_: LedgerError) -> AnswerStatus {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use conclave_common::mechanism::LatticeSum;
-    use conclave_common::model;
+    use conclave_common::model::{self, ModelData};
 
     use super::*;
     use crate::answer::fault::Panics;
@@ -218,7 +241,7 @@ mod tests {
         let spec = JobSpec::parse(&MEAN_TOML.replace("\"penalty\"", "\"penalty-exp-family\"")).unwrap();
         let data = |outcome: &[f64]| ModelData { outcome: outcome.to_vec(), ..ModelData::default() };
         let sums = |model: &dyn Model, data: &ModelData| -> Vec<i64> {
-            let cache = statistics(model, &spec, PrivacyUnit::default(), data);
+            let cache = statistics(model, &spec, PrivacyUnit::default(), data, &Threads::one()).unwrap();
             (0..).map_while(|at| cache.sum(at)).map(LatticeSum::open_for_test).collect()
         };
         let (whole, without) = (data(&[170.0, 181.5, 164.0]), data(&[170.0, 164.0]));

@@ -86,7 +86,7 @@ fn live(rows: &str, toml: &str, change: impl Fn(&mut ModelData)) -> Seen {
         let ledger = Ledger::open(&ledger, "hospital-a", &budget()).unwrap();
         let mut answerer = Answerer::new("hospital-a".into(), policy, budget(), shard, ledger, Noise::from_os().unwrap());
         assert!(matches!(answerer.open(&open_request(toml)).unwrap(), Opening::Opened(_)));
-        change(&mut answerer.jobs.get_mut(JOB).unwrap().data);
+        change(answerer.jobs.get_mut(JOB).unwrap().records.held_mut());
         let page = page(&answerer.meters, folder.path());
         for request in requests(answerer.jobs[JOB].spec.dimension()) {
             let answer = answerer.answer(request);

@@ -9,7 +9,8 @@ use conclave_common::job::JobSpec;
 use conclave_common::model::ModelData;
 use sha2::{Digest, Sha256};
 
-use super::{ActiveJob, Answerer};
+use super::records::Records;
+use super::{ActiveJob, Answerer, NoSum};
 use crate::config::{BadRows, DataConfig, Policy, ReplyDelay};
 use crate::data::Shard;
 use crate::ledger::{JobEntry, Ledger};
@@ -54,7 +55,9 @@ impl Stage {
         let entry =
             JobEntry { job, analyst: NOBODY, spec_digest: &digest, spec_toml: &spec.name, cap, records: data.records().max(1) };
         self.answerer.ledger.open_job(&entry).map_err(|e| e.to_string())?;
-        let active = ActiveJob::new(spec.clone(), digest, data, self.budget.unit, None);
+        let unread = |e: NoSum| e.to_string();
+        let on = (self.budget.unit, &self.answerer.threads);
+        let active = ActiveJob::new(spec.clone(), digest, Records::Held(data), on, None).map_err(unread)?;
         self.answerer.jobs.insert(job.to_owned(), active);
         Ok(())
     }
@@ -66,6 +69,6 @@ impl Stage {
 
     /// Takes a job off and gives its records back.
     pub(crate) fn take_off(&mut self, job: &str) -> Option<ModelData> {
-        self.answerer.jobs.remove(job).map(|job| job.data)
+        self.answerer.jobs.remove(job).and_then(|job| job.records.into_held())
     }
 }

@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used)]
 use conclave_common::mechanism::STEP;
+use conclave_common::model::{Block, BlockError, Blocks, ModelData};
 use conclave_proto::convert::AnswerStatus;
 use conclave_proto::error::ErrorCode;
 use conclave_proto::v1;
@@ -216,6 +217,47 @@ fn a_failed_ledger_silences_the_party() {
     assert_eq!(answerer.open(&again).unwrap_err().code, ErrorCode::Internal);
 }
 
+/// A shard of which one block can't be read.
+struct Unread(ModelData);
+
+impl Blocks for Unread {
+    fn count(&self) -> usize {
+        2
+    }
+    fn records(&self) -> u64 {
+        self.0.records()
+    }
+    fn units(&self) -> u64 {
+        self.0.units()
+    }
+    fn block(&self, at: usize) -> Result<Block<'_>, BlockError> {
+        if at == 0 { self.0.block(0) } else { Err(BlockError::new("planted")) }
+    }
+}
+
+#[test]
+fn records_that_cannot_be_read_after_the_charge_silence_the_party() {
+    let (house, mut answerer) = opened();
+    let held = std::mem::take(answerer.jobs.get_mut(JOB).unwrap().records.held_mut());
+    answerer.jobs.get_mut(JOB).unwrap().records = Records::Streamed(Box::new(Unread(held.clone())));
+    let ask = query(0, &[(0, 0.0, 1e-4)]);
+    let said = |answer: v1::Answer| (status(&answer), answer.releases);
+    assert_eq!(said(answerer.answer(ask.clone())), (AnswerStatus::Halted, vec![0]));
+    // Charged, and not asked again at no charge when the records are back.
+    assert_eq!(house.queries(), 1);
+    answerer.jobs.get_mut(JOB).unwrap().records = Records::Held(held);
+    for again in [ask.clone(), query(1, &[(0, 0.0, 1e-4)])] {
+        assert_eq!(said(answerer.answer(again)), (AnswerStatus::Halted, vec![0]));
+    }
+    assert_eq!(house.queries(), 1);
+    // As after a crash, a restart answers what is charged and unanswered.
+    drop(answerer);
+    let mut answerer = house.start();
+    answerer.open(&open_request(MEAN_TOML)).unwrap();
+    assert_eq!(status(&answerer.answer(ask)), AnswerStatus::Released);
+    assert_eq!(house.queries(), 1);
+}
+
 #[test]
 fn a_kernel_that_fails_after_the_charge_still_gives_a_number() {
     let house = House::new(open_policy());
@@ -224,7 +266,7 @@ fn a_kernel_that_fails_after_the_charge_still_gives_a_number() {
     let mut ask = query(0, &[(0, 0.0, 1e-4)]);
     if let Some(job) = answerer.jobs.get_mut(JOB) {
         // Records 3 to 999 lack a value: the kernel fails on each of them, and on none before.
-        job.data.predictors.iter_mut().for_each(|column| column.truncate(3));
+        job.records.held_mut().predictors.iter_mut().for_each(|column| column.truncate(3));
         ask.proposals.iter_mut().for_each(|p| {
             p.from.resize(job.spec.dimension(), 0.0);
             p.to.resize(job.spec.dimension(), 0.0);

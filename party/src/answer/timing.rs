@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use conclave_common::mechanism::NoiseScale;
-use conclave_common::model::Model;
+use conclave_common::model::{Model, ModelData};
 use conclave_proto::v1;
 use rand::RngExt;
 use statrs::distribution::{ContinuousCDF, Normal};

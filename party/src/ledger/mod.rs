@@ -173,6 +173,12 @@ impl Ledger {
         }
     }
 
+    /// Grants nothing more, as after a failure of its own: for what fails beside it after a charge.
+    pub(crate) fn halt(&mut self, why: &str) {
+        tracing::error!("{why}: this party answers no more");
+        self.halted = Some(why.to_owned());
+    }
+
     /// Any failure while the ledger is in use is final.
     fn fail_stop<T>(&mut self, result: Result<T, LedgerError>) -> Result<T, LedgerError> {
         result.map_err(|e| {
