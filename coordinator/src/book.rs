@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::driver::{self, Driver, Job, Stop, Surroundings};
+use crate::live::Live;
 use crate::spending::Spent;
 use crate::status::{State, Status};
 use crate::store::{JobRow, NewJob};
@@ -22,6 +23,8 @@ pub(crate) struct Book {
     surroundings: Surroundings,
     /// Folder of all draws.
     draws: PathBuf,
+    /// Whether there is a dashboard to show chains at.
+    watchable: bool,
     inner: Mutex<Inner>,
 }
 
@@ -49,12 +52,28 @@ struct Entry {
     /// The job file, byte for byte.
     source: Arc<str>,
     stop: watch::Sender<Option<Stop>>,
+    /// What the dashboard shows of its chains.
+    live: Option<Arc<Live>>,
 }
 
+/// A job as the dashboard shows it, whoever submitted it.
+#[derive(Debug, Clone)]
+pub(crate) struct Shown {
+    /// Its status, followed as it changes.
+    pub status: watch::Receiver<Status>,
+    /// The job file, byte for byte.
+    pub source: Arc<str>,
+    /// Its chains; `None` for one that ended before this coordinator started, or long ago.
+    pub live: Option<Arc<Live>>,
+}
+
+/// Jobs that have ended and whose chains are still kept for the dashboard.
+const SHOWN: usize = 16;
+
 impl Book {
-    /// A book of the jobs in the store; those that have not ended are taken up again.
-    pub(crate) fn open(surroundings: Surroundings, draws: PathBuf, rows: Vec<JobRow>) -> Self {
-        let book = Self { surroundings, draws, inner: Mutex::default() };
+    /// A book of the jobs in the store; those that have not ended are taken up again. `watchable` keeps their chains for a dashboard.
+    pub(crate) fn open(surroundings: Surroundings, draws: PathBuf, rows: Vec<JobRow>, watchable: bool) -> Self {
+        let book = Self { surroundings, draws, watchable, inner: Mutex::default() };
         for row in rows {
             book.restore(row);
         }
@@ -83,6 +102,7 @@ impl Book {
             analyst: analyst.to_owned(),
             draws: Job::draws_folder(&self.draws, &id),
             submitted_ms: driver::now_ms(),
+            live: self.live(&spec),
             spec,
             spec_toml,
             submission,
@@ -101,6 +121,10 @@ impl Book {
         let holdings = vec![None; job.spec.parties.len()];
         self.start(Arc::new(job), &holdings);
         Ok(id)
+    }
+
+    fn live(&self, spec: &JobSpec) -> Option<Arc<Live>> {
+        self.watchable.then(|| Arc::new(Live::new(spec.sampler.chains as usize, spec.parties.len())))
     }
 
     fn require_known(&self, parties: &[String]) -> Result<(), Fault> {
@@ -122,7 +146,7 @@ impl Book {
         let (status, shown) = watch::channel(driver::queued(&job));
         let (stop, stopping) = watch::channel(None);
         let mut inner = self.lock();
-        inner.add(id, Entry { status: shown, source: job.spec_toml.as_str().into(), stop });
+        inner.add(id, Entry { status: shown, source: job.spec_toml.as_str().into(), stop, live: job.live.clone() });
         if inner.closed {
             return; // in the store already: taken up at the next start
         }
@@ -149,6 +173,7 @@ impl Book {
                     draws: Job::draws_folder(&self.draws, &row.id),
                     analyst: row.analyst,
                     submitted_ms: row.submitted_ms,
+                    live: self.live(&spec),
                     spec,
                     spec_toml: row.spec,
                     submission,
@@ -159,7 +184,7 @@ impl Book {
                 let source = row.spec.as_str().into();
                 let status = restored(row, spec.ok().as_ref(), ended);
                 let (_, shown) = watch::channel(status);
-                let entry = Entry { status: shown.clone(), source, stop: watch::channel(None).0 };
+                let entry = Entry { status: shown.clone(), source, stop: watch::channel(None).0, live: None };
                 self.lock().add(shown.borrow().id.clone(), entry);
             }
         }
@@ -214,6 +239,13 @@ impl Book {
         inner.order.iter().filter_map(|id| inner.entries.get(id)).for_each(|entry| look(&entry.status.borrow()));
     }
 
+    /// A job, whoever submitted it: for the coordinator's operator.
+    pub(crate) fn shown(&self, id: &str) -> Option<Shown> {
+        let inner = self.lock();
+        let Entry { status, source, live, .. } = inner.entries.get(id)?;
+        Some(Shown { status: status.clone(), source: Arc::clone(source), live: live.clone() })
+    }
+
     /// Whether jobs are no longer run.
     pub(crate) fn is_closed(&self) -> bool {
         self.lock().closed
@@ -263,6 +295,12 @@ fn taken(id: &str) -> Fault {
 
 impl Inner {
     fn add(&mut self, id: String, entry: Entry) {
+        if entry.live.is_some() {
+            let Self { entries, order, .. } = self;
+            let over = |id: &&String| entries.get(*id).is_some_and(|e| e.live.is_some() && e.status.borrow().state.ended());
+            let old: Vec<String> = order.iter().rev().filter(over).skip(SHOWN).cloned().collect();
+            old.iter().for_each(|id| entries.get_mut(id).into_iter().for_each(|entry| entry.live = None));
+        }
         self.order.push(id.clone());
         self.entries.insert(id, entry);
     }

@@ -31,6 +31,7 @@ pub(crate) fn check(path: &Path) -> Checks {
     checks.found("store", store(&config.store, running));
     checks.found("draws", writable(&config.draws));
     checks.metrics(config.ops.metrics, running);
+    checks.pages("dashboard", config.dashboard, running);
     checks
 }
 

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use conclave_common::job::keys::{self, Keys};
-use conclave_ops::Settings;
+use conclave_ops::{Settings, web};
 use serde::Deserialize;
 
 use crate::error::RunError;
@@ -24,6 +24,12 @@ pub struct Config {
     pub ops: Settings,
     /// File of revoked certificates, where one is kept.
     pub revoked: Option<PathBuf>,
+    /// Where the dashboard is served, on the loopback interface; nowhere where it is not set.
+    pub dashboard: Option<SocketAddr>,
+    /// The file of the token that opens it; made when missing.
+    pub dashboard_token: PathBuf,
+    /// Hosts under which a proxy before it passes on requests, beside the loopback's own names.
+    pub dashboard_hosts: Vec<String>,
 }
 
 const KEYS: Keys = Keys::Table(&[
@@ -32,14 +38,13 @@ const KEYS: Keys = Keys::Table(&[
     ("store", Keys::Any),
     ("draws", Keys::Any),
     ("dashboard", Keys::Any),
+    ("dashboard_token", Keys::Any),
+    ("dashboard_hosts", Keys::Any),
     ("revoked", Keys::Any),
     ("log", Keys::Any),
     ("metrics", Keys::Any),
     ("otlp", Keys::Any),
 ]);
-
-/// Keys that a configuration may name one day, and that must not be taken for working today.
-const NOT_BUILT: [&str; 1] = ["dashboard"];
 
 #[derive(Deserialize)]
 struct Raw {
@@ -51,6 +56,10 @@ struct Raw {
     metrics: Option<String>,
     otlp: Option<String>,
     revoked: Option<PathBuf>,
+    dashboard: Option<String>,
+    dashboard_token: Option<PathBuf>,
+    #[serde(default)]
+    dashboard_hosts: Vec<String>,
 }
 
 impl Config {
@@ -73,9 +82,6 @@ impl Config {
     pub fn parse(text: &str, folder: &Path) -> Result<Self, String> {
         let table: toml::Table = toml::from_str(text).map_err(|e| e.to_string())?;
         keys::check(&table, &KEYS).map_err(|e| e.to_string())?;
-        if let Some(key) = NOT_BUILT.into_iter().find(|key| table.contains_key(*key)) {
-            return Err(format!("`{key}` is not built yet: remove the line"));
-        }
         let raw: Raw = toml::from_str(text).map_err(|e| e.to_string())?;
         let listen = raw
             .listen
@@ -88,6 +94,9 @@ impl Config {
             draws: folder.join(raw.draws),
             ops: Settings::parse(raw.log.as_deref(), raw.metrics.as_deref(), raw.otlp.as_deref())?,
             revoked: raw.revoked.map(|file| folder.join(file)),
+            dashboard: raw.dashboard.map(|address| web::address("dashboard", &address)).transpose()?,
+            dashboard_token: folder.join(raw.dashboard_token.unwrap_or_else(|| "dashboard-token".into())),
+            dashboard_hosts: raw.dashboard_hosts,
         })
     }
 }
@@ -122,7 +131,9 @@ mod tests {
             ("draws =", "log = \"text\"\ndraws =", "`log`"),
             ("draws =", "revokd = \"r.txt\"\ndraws =", "did you mean `revoked`"),
             ("draws =", "revoked = 7\ndraws =", "expected path string"),
-            ("draws =", "dashboard = \"x\"\ndraws =", "`dashboard` is not built yet"),
+            ("draws =", "dashboard = \"x\"\ndraws =", "`dashboard`"),
+            ("draws =", "dashboard = \"0.0.0.0:8080\"\ndraws =", "ssh -L"),
+            ("draws =", "dashbord = \"127.0.0.1:8080\"\ndraws =", "did you mean `dashboard`"),
         ] {
             let message = parse(&GOOD.replace(from, to)).unwrap_err();
             assert!(message.contains(expect), "{message}");

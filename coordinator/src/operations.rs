@@ -7,11 +7,13 @@ use std::time::{Duration, SystemTime};
 
 use conclave_ops::Endpoint;
 use conclave_ops::state::{self, StateFile};
+use conclave_ops::web::Site;
 use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 use tonic_health::server::HealthReporter;
 
 use crate::config::Config;
+use crate::dashboard;
 use crate::driver::{Surroundings, now_ms};
 use crate::error::RunError;
 use crate::health::Health;
@@ -21,11 +23,12 @@ use crate::server;
 /// What is ready before the coordinator serves.
 pub(crate) struct Prepared {
     endpoint: Option<Endpoint>,
+    site: Option<Site>,
     config: Config,
 }
 
 impl Prepared {
-    /// Takes the metrics' address, where there is to be one.
+    /// Takes the addresses of metrics and dashboard, where there are to be any.
     ///
     /// # Errors
     /// An address that can't be had.
@@ -34,7 +37,14 @@ impl Prepared {
             Some(address) => Some(Endpoint::bind(address).await.map_err(RunError::System)?),
             None => None,
         };
-        Ok(Self { endpoint, config: config.clone() })
+        let site = match config.dashboard {
+            Some(address) => {
+                let bound = Site::bind("dashboard", address, &config.dashboard_token, &config.dashboard_hosts).await;
+                Some(bound.map_err(RunError::System)?)
+            }
+            None => None,
+        };
+        Ok(Self { endpoint, site, config: config.clone() })
     }
 
     /// Shows the coordinator from now on.
@@ -51,6 +61,10 @@ impl Prepared {
             Err(error) => {
                 tracing::warn!(%error, "the state file can't be held: `health` will not know that this coordinator runs")
             }
+        }
+        if let Some(site) = self.site {
+            let (pages, health) = (dashboard::pages(health.book.clone(), surroundings.hub.clone()), health.clone());
+            tasks.spawn(site.serve(pages, Arc::new(move || health.now().is_ok())));
         }
         if let Some(endpoint) = self.endpoint {
             let page = CoordinatorPage {

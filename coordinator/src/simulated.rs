@@ -104,7 +104,7 @@ impl SimulatedCoordinator {
             meters: Arc::default(),
             limits: Limits::default(),
         };
-        let book = Arc::new(Book::open(surroundings.clone(), draws.to_owned(), loaded.jobs));
+        let book = Arc::new(Book::open(surroundings.clone(), draws.to_owned(), loaded.jobs, false));
         let (stop, stopping) = watch::channel(false);
         let link = LinkService::new(Arc::clone(&book), surroundings.clone(), stopping);
         Ok(Self { surroundings, book, link, stop })

@@ -152,7 +152,7 @@ impl Status {
     }
 }
 
-fn phase_name(phase: Phase) -> &'static str {
+pub(crate) fn phase_name(phase: Phase) -> &'static str {
     match phase {
         Phase::Locate => "locate",
         Phase::Warmup => "warmup",

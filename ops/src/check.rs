@@ -71,6 +71,15 @@ impl Checks {
         }
     }
 
+    /// Adds whether pages for people could be served under a key, where they are asked for.
+    pub fn pages(&mut self, key: &'static str, address: Option<SocketAddr>, running: bool) {
+        match address {
+            None => {}
+            Some(address) if running => self.note(key, format!("{address} is not tried: the daemon runs")),
+            Some(address) => self.found(key, port_free(address)),
+        }
+    }
+
     /// How many faults there are.
     pub fn faults(&self) -> usize {
         self.0.iter().filter(|line| line.outcome == Outcome::Fault).count()

@@ -3,17 +3,19 @@
 //! Pure: no file, socket, clock or task. Whoever serves a page or writes it to a file brings what it shows.
 //!
 //! - [`page::document`] makes a whole page, with the stylesheet inside (one file that needs nothing else) or at an address of its own.
+//! - [`site::served`] makes a page of a daemon's own server: the way back, forms, parts that a small script keeps up to date.
 //! - [`plot`] draws: [`plot::trace`], [`plot::density`], [`plot::pairs`], [`plot::intervals`], [`plot::budget`], [`plot::spark`]. Each
 //!   gives a `<figure>` with a title, a description and its numbers as a table.
 //! - [`plot::Trace`] and [`plot::Sample`] take draws one at a time and stay small however many come: what a live page keeps of a chain.
 //! - [`text`] formats numbers and makes names of strangers harmless to look at.
 //!
-//! Nothing here needs `unsafe-inline`: no `style` attribute, no event handler, no script. What a plot looks like is said by classes
+//! Nothing here needs `unsafe-inline`: no `style` attribute, no event handler, no script but that one file. What a plot looks like is said by classes
 //! that the one stylesheet knows, and by SVG's own attributes.
 #![forbid(unsafe_code)]
 
 pub mod page;
 pub mod plot;
+pub mod site;
 pub mod table;
 pub mod text;
 

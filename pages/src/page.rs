@@ -14,7 +14,7 @@ pub enum Style<'a> {
     /// In the page, which then is one file that needs nothing else and says so: everything else is forbidden it, by a policy that
     /// admits this stylesheet by its hash.
     Inside,
-    /// At this address of the page's own server, which sends [`served_policy`] with every page.
+    /// At this address of the page's own server, whose headers say what the page may do.
     At(&'a str),
 }
 
@@ -44,7 +44,8 @@ pub fn document(page: &Page<'_>) -> String {
                 }
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                meta name="referrer" content="no-referrer";
+                // A server of ours says it in a header, and must not forbid the page to name itself to its own forms.
+                @if page.style == Style::Inside { meta name="referrer" content="no-referrer"; }
                 title { (page.title) }
                 @match page.style {
                     Style::Inside => style { (PreEscaped(STYLE)) },
@@ -65,14 +66,6 @@ pub fn document(page: &Page<'_>) -> String {
 fn file_policy() -> String {
     let hash = STANDARD.encode(Sha256::digest(STYLE.as_bytes()));
     format!("default-src 'none'; style-src 'sha256-{hash}'; base-uri 'none'; form-action 'none'")
-}
-
-/// The `Content-Security-Policy` header of pages that a server of ours sends: stylesheet, script, events and forms of its own, no frame
-/// around it, nothing inline.
-#[must_use]
-pub fn served_policy() -> &'static str {
-    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; \
-     frame-ancestors 'none'"
 }
 
 /// A sentence to be seen first.
@@ -127,6 +120,6 @@ mod tests {
         let text = document(&Page { title: "t", style: Style::At("/style.css"), script: Some("/live.js"), body: &body });
         assert!(text.contains("href=\"/style.css\"") && text.contains("src=\"/live.js\" defer"), "{text}");
         assert!(text.contains("hospital-b &lt;i&gt;") && text.contains("role=\"status\"") && !text.contains("<style>"));
-        assert!(!served_policy().contains("unsafe"));
+        assert!(!text.contains("referrer"), "{text}");
     }
 }

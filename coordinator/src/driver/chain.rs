@@ -80,7 +80,7 @@ impl Chain {
             tracing::info!(job = %job.id, rounds = replayed.rounds, "continued from the iteration log");
         }
         Ok(Self {
-            writer: DrawWriter::start(replayed.draws, store.clone()),
+            writer: DrawWriter::start(replayed.draws, store.clone(), job.live.clone()),
             job,
             store,
             model: replayed.model,
@@ -229,7 +229,7 @@ fn replay(job: &Job, store: &Store, holdings: &[Holding]) -> Result<(Replayed, O
     let mut replayed = Replayed { model, sampler, draws, units, spent, rounds: 0, kept: 0, before: Duration::ZERO };
     store.replay(&job.id, spec.parties.len(), |logged| replayed.step(job, &logged))?;
     let round = replayed.sampler.asking().map_err(unfit)?;
-    replayed.take_draws();
+    replayed.take_draws(job);
     replayed.draws.flush().map_err(|e| Ending::Stopped(job.draws_fault(&e)))?;
     Ok((replayed, round))
 }
@@ -246,12 +246,15 @@ impl Replayed {
         add_cost(&mut self.spent, &self.units, &round, self.model.as_ref(), &job.spec)?;
         self.rounds += 1;
         self.before = Duration::from_micros(logged.elapsed_us);
-        self.take_draws();
+        self.take_draws(job);
         Ok(())
     }
 
-    fn take_draws(&mut self) {
+    fn take_draws(&mut self, job: &Job) {
         let draws = self.sampler.take_draws();
+        if let Some(live) = &job.live {
+            live.take(&draws);
+        }
         self.kept += count_kept(&draws);
         draws.into_iter().for_each(|draw| self.draws.push(&draws::row(draw)));
     }

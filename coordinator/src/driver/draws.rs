@@ -9,6 +9,7 @@ use conclave_common::sampler::Draw;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
+use crate::live::Live;
 use crate::store::Store;
 use crate::zarr::{DrawStore, Row};
 
@@ -36,10 +37,10 @@ struct Queue {
 }
 
 impl DrawWriter {
-    /// Starts writing into `draws`.
-    pub(super) fn start(draws: DrawStore, store: Store) -> Self {
+    /// Starts writing into `draws`, and showing what is written to `live`.
+    pub(super) fn start(draws: DrawStore, store: Store, live: Option<Arc<Live>>) -> Self {
         let shared = Arc::new(Shared::default());
-        let task = tokio::spawn(write(Arc::clone(&shared), draws, store));
+        let task = tokio::spawn(write(Arc::clone(&shared), draws, store, live));
         Self { shared, task }
     }
 
@@ -72,7 +73,7 @@ impl DrawWriter {
     }
 }
 
-async fn write(shared: Arc<Shared>, mut draws: DrawStore, store: Store) -> io::Result<DrawStore> {
+async fn write(shared: Arc<Shared>, mut draws: DrawStore, store: Store, live: Option<Arc<Live>>) -> io::Result<DrawStore> {
     loop {
         shared.wake.notified().await;
         tokio::select! {
@@ -85,7 +86,11 @@ async fn write(shared: Arc<Shared>, mut draws: DrawStore, store: Store) -> io::R
         };
         // A draw on disk always has its round in the log: a reader never sees one that a restart could take back.
         store.barrier().await.map_err(io::Error::other)?;
+        let live = live.clone();
         draws = tokio::task::spawn_blocking(move || {
+            if let Some(live) = live {
+                live.take(&gathered);
+            }
             gathered.into_iter().for_each(|draw| draws.push(&row(draw)));
             draws.flush().map(|()| draws)
         })

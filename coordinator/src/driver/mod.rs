@@ -26,6 +26,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::{mpsc, watch};
 
 use crate::hub::{Event, Hub, PartyEvent};
+use crate::live::Live;
 use crate::meters::Meters;
 use crate::status::Status;
 use crate::store::Store;
@@ -51,6 +52,8 @@ pub(crate) struct Job {
     pub submitted_ms: i64,
     /// Where its Zarr store is.
     pub draws: PathBuf,
+    /// What a dashboard shows of its chains, where there is one.
+    pub live: Option<Arc<Live>>,
 }
 
 impl Job {
@@ -192,8 +195,14 @@ impl Driver {
                     self.opened(party).await?;
                 }
                 Told::Opening => self.opened(party).await?,
-                Told::Answered if self.members.all_answered() => self.advance()?,
-                Told::Answered => {}
+                Told::Answered => {
+                    if let Some(live) = &self.job.live {
+                        live.replied(party, self.asked.elapsed());
+                    }
+                    if self.members.all_answered() {
+                        self.advance()?;
+                    }
+                }
                 Told::AskAgain => self.ask(party),
             },
         }
@@ -223,7 +232,11 @@ impl Driver {
         let (Some(chain), Some((iteration, answers))) = (&mut self.chain, self.members.take_answers()) else {
             return Ok(());
         };
-        self.meters.round(self.asked.elapsed());
+        let took = self.asked.elapsed();
+        self.meters.round(took);
+        if let Some(live) = &self.job.live {
+            live.round(took);
+        }
         let unsettled = chain.absorb(iteration, answers)?;
         // The next queries leave first; the books of the last round are done while the parties work.
         let asked = self.ask_all();

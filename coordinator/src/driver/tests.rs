@@ -105,7 +105,7 @@ impl Rig {
     fn with(folder: tempfile::TempDir, limits: Limits) -> Self {
         let (store, loaded) = Store::open(&folder.path().join("c.sqlite")).unwrap();
         let surroundings = Surroundings { hub: Arc::new(Hub::new(loaded.parties)), store, meters: Arc::default(), limits };
-        let book = Book::open(surroundings.clone(), folder.path().join("draws"), loaded.jobs);
+        let book = Book::open(surroundings.clone(), folder.path().join("draws"), loaded.jobs, true);
         Self { folder, surroundings, book, seen: Arc::default() }
     }
 

@@ -61,17 +61,33 @@ pub(super) fn refusal(why: Refusal, tried: bool) -> Response<Body> {
 }
 
 fn login(says: &str) -> Response<Body> {
-    let mut response = Response::new(Body::from(LOGIN.join(says)));
-    *response.status_mut() = StatusCode::UNAUTHORIZED;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
-    response
+    of(StatusCode::UNAUTHORIZED, "text/html; charset=utf-8", LOGIN.join(says).into())
 }
 
 /// A few words.
 pub(super) fn plain(status: StatusCode, words: &'static str) -> Response<Body> {
-    let mut response = Response::new(Body::from(words));
+    of(status, "text/plain; charset=utf-8", words.into())
+}
+
+/// A page.
+pub fn html(text: String) -> Response<Body> {
+    of(StatusCode::OK, "text/html; charset=utf-8", text.into())
+}
+
+/// A page that says that there is none.
+pub fn missing(text: String) -> Response<Body> {
+    of(StatusCode::NOT_FOUND, "text/html; charset=utf-8", text.into())
+}
+
+/// A file that belongs to the pages.
+pub fn file(kind: &'static str, text: &'static str) -> Response<Body> {
+    of(StatusCode::OK, kind, text.into())
+}
+
+fn of(status: StatusCode, kind: &'static str, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
     *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     response
 }
 

@@ -32,8 +32,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tower::ServiceExt;
 
 use crate::listen::attend;
-pub use answer::see_other;
 use answer::{dress, plain, refusal, with_cookie};
+pub use answer::{file, html, missing, see_other};
 pub use guard::CSRF_FIELD;
 use guard::{Caller, Guard, Refusal};
 use token::Token;
@@ -87,11 +87,21 @@ impl fmt::Debug for Site {
     }
 }
 
+/// The address that a configuration names under `key`, if pages may be served there.
+///
+/// # Errors
+/// A sentence that names the key, with the remedy.
+pub fn address(key: &str, text: &str) -> Result<SocketAddr, String> {
+    let address = text.parse();
+    let address = address.map_err(|_| format!("`{key}` = {text:?} is not an address with a port, such as \"127.0.0.1:8080\""))?;
+    loopback_only(key, address).map(|()| address)
+}
+
 /// Whether pages may be served at an address: they go over plain HTTP, so nobody on the way may see them.
 ///
 /// # Errors
 /// A sentence with the remedy, where others can reach the address.
-pub fn loopback_only(key: &str, address: SocketAddr) -> Result<(), String> {
+fn loopback_only(key: &str, address: SocketAddr) -> Result<(), String> {
     match address.ip().is_loopback() {
         true => Ok(()),
         false => Err(format!(

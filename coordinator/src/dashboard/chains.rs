@@ -1,0 +1,104 @@
+//! Plots and diagnostics of chains that run. Takes a moment: not for a thread that has to answer.
+
+use conclave_common::diagnostics::{ess_bulk, ess_tail, split_rhat};
+use conclave_pages::plot::{self, Densities, Traces};
+use conclave_pages::table::{Cell, table};
+use conclave_pages::text::{name, number, percent, thousands};
+use maud::{Markup, html};
+
+use crate::live::{Live, ParameterView, View};
+
+/// Parameters on one page.
+pub(super) const PARAMETERS: usize = 8;
+/// The scale of the parameters.
+const SCALE: &str = "scale of the priors";
+/// Split R-hat above this earns a warning (Vehtari et al. 2021, section 4).
+const RHAT: f64 = 1.01;
+
+/// The chains of a job, of [`PARAMETERS`] parameters from the one at `from`.
+pub(super) fn draw(live: &Live, names: &[String], from: usize, job: &str) -> Markup {
+    let Some(view) = live.view(from..from + PARAMETERS) else {
+        return html! { h2 { "Chains" } p { "No draw has been made here yet." } };
+    };
+    let shown = || names.iter().skip(from).zip(&view.parameters);
+    html! {
+        h2 { "Chains" }
+        @if view.warmup { p { "These are draws of the warm-up: they are not kept, and the plots begin anew after it." } }
+        (acceptance(&view))
+        (diagnostics(shown(), &view))
+        @if names.len() > PARAMETERS { (pages(names.len(), from, job)) }
+        @for (index, (parameter, of)) in shown().enumerate() {
+            h3 { (name(parameter)) }
+            (plots(index, parameter, of))
+        }
+    }
+}
+
+fn acceptance(view: &View) -> Markup {
+    html! {
+        p { "Accepted by chain: " @for (chain, (draws, share)) in view.chains.iter().take(16).enumerate() {
+            @if chain > 0 { ", " }
+            (percent(*share)) " of " (thousands(*draws))
+        } @if view.chains.len() > 16 { ", …" } "." }
+    }
+}
+
+fn diagnostics<'a>(shown: impl Iterator<Item = (&'a String, &'a ParameterView)>, view: &View) -> Markup {
+    let rows: Vec<Vec<Cell>> = shown.map(|(parameter, of)| row(parameter, of)).collect();
+    html! {
+        (table("How the chains mix", &["parameter", "mean", "sd", "R-hat", "ESS (bulk)", "ESS (tail)"], &rows))
+        p.note {
+            "R-hat near 1 says that the chains agree; above " (RHAT) " they do not yet. ESS is how many independent draws these are worth"
+            @if view.every > 1 { ", computed on one draw in " (view.every) ": what all draws are worth is at least about that" }
+            "."
+        }
+    }
+}
+
+fn row(parameter: &str, of: &ParameterView) -> Vec<Cell> {
+    let chains: Vec<&[f64]> = of.samples.iter().map(Vec::as_slice).collect();
+    let draws: f64 = of.traces.iter().map(|trace| trace.draws() as f64).sum();
+    let mean = of.traces.iter().map(|trace| trace.mean() * trace.draws() as f64).sum::<f64>() / draws;
+    let sd =
+        (of.traces.iter().map(|t| (t.sd().powi(2) + (t.mean() - mean).powi(2)) * t.draws() as f64).sum::<f64>() / draws).sqrt();
+    let shown = |x: f64| if x.is_finite() { number(x) } else { "-".to_owned() };
+    let rhat = split_rhat(&chains);
+    let judged = match rhat {
+        x if x > RHAT => html! { span.bad { (format!("{x:.3}")) " (above " (RHAT) ")" } },
+        x if x.is_finite() => html! { span.ok { (format!("{x:.3}")) } },
+        _ => html! { "-" },
+    };
+    let ess = |x: f64| Cell::Number(if x.is_finite() { thousands(x as u64) } else { "-".to_owned() });
+    vec![
+        Cell::Name(parameter.to_owned()),
+        Cell::Number(shown(mean)),
+        Cell::Number(shown(sd)),
+        Cell::markup(judged),
+        ess(ess_bulk(&chains)),
+        ess(ess_tail(&chains)),
+    ]
+}
+
+fn plots(index: usize, parameter: &str, of: &ParameterView) -> Markup {
+    let chains: Vec<&[f64]> = of.samples.iter().map(Vec::as_slice).collect();
+    let (trace_id, density_id) = (format!("trace-{index}"), format!("density-{index}"));
+    let density = Densities {
+        id: &density_id,
+        parameter,
+        scale: SCALE,
+        chains: &chains,
+        support: (f64::NEG_INFINITY, f64::INFINITY),
+        log_prior: None,
+    };
+    plot::row(&[plot::trace(&Traces { id: &trace_id, parameter, scale: SCALE, chains: &of.traces }), plot::density(&density)])
+}
+
+/// The way to the other parameters.
+fn pages(all: usize, from: usize, job: &str) -> Markup {
+    html! {
+        nav aria-label="Parameters" { ul { @for first in (0..all).step_by(PARAMETERS) {
+            @let words = format!("Parameters {} to {}", first + 1, (first + PARAMETERS).min(all));
+            li { @if first == from { b aria-current="page" { (words) } } @else { a href={ "/jobs/" (job) "?from=" (first) } { (words) } } }
+        } } }
+    }
+}

@@ -1,0 +1,234 @@
+//! One job: where it stands, what it spends, how its chains mix.
+
+use super::*;
+use conclave_common::job::JobSpec;
+use conclave_common::model;
+use conclave_pages::page::{Tone, notice};
+use conclave_pages::plot::{self, Budget};
+use conclave_pages::table::{Cell, table};
+use conclave_pages::text::{duration, name, number, percent, plain, thousands};
+
+use super::chains::{PARAMETERS, draw};
+use super::watched::Outlook;
+use crate::book::Shown;
+use crate::spending::Spent;
+use crate::status::{Status, phase_name};
+
+/// Longest sentence of a party's or of the analyst's that is shown.
+const SENTENCE: usize = 600;
+
+pub(super) async fn page(
+    State(dashboard): Shared,
+    Extension(visitor): Extension<Visitor>,
+    Path(id): Path<String>,
+    uri: Uri,
+) -> Response {
+    let Some(shown) = dashboard.book.shown(&id) else { return missing("There is no such job.") };
+    let from = number_in(&uri, "from");
+    let parts = parts(&dashboard, &shown, from).await;
+    let status = shown.status.borrow().clone();
+    let title = plain_name(&status.name);
+    let body = html! {
+        p.lead { "Job " code { (status.id) } ", submitted by " (name(&status.analyst)) " on " (utc(status.submitted_ms)) }
+        @for (id, content) in &parts { (site::part(id, *id == "state", content)) }
+    };
+    let events = format!("/jobs/{}/events?from={from}", status.id);
+    web::html(site::served(&Served {
+        title: &title,
+        above: &[("/", "Jobs")],
+        word: (web::CSRF_FIELD, &visitor.csrf),
+        events: (!over(&status)).then_some(&*events),
+        body: &body,
+    }))
+}
+
+pub(super) async fn events(State(dashboard): Shared, Path(id): Path<String>, uri: Uri) -> Response {
+    let Some(shown) = dashboard.book.shown(&id) else { return missing("There is no such job.") };
+    let from = number_in(&uri, "from");
+    events::stream(move || {
+        let (dashboard, shown) = (Arc::clone(&dashboard), shown.clone());
+        async move {
+            let ended = over(&shown.status.borrow());
+            events::Now { parts: parts(&dashboard, &shown, from).await, over: ended }
+        }
+    })
+}
+
+pub(super) async fn ask_to_cancel(
+    State(dashboard): Shared,
+    Extension(visitor): Extension<Visitor>,
+    Path(id): Path<String>,
+) -> Response {
+    let Some(shown) = dashboard.book.shown(&id) else { return missing("There is no such job.") };
+    let status = shown.status.borrow().clone();
+    let (title, back) = (format!("Cancel {}?", plain_name(&status.name)), format!("/jobs/{}", status.id));
+    let body = match status.state.ended() {
+        true => html! { p { "The job has ended already." } p { a href=(back) { "Back to it" } } },
+        false => html! {
+            p { "The job of " (name(&status.analyst)) " ends here. Its draws so far are kept, and what it has spent at each party stays spent." }
+            (site::form(&format!("{back}/cancel"), (web::CSRF_FIELD, &visitor.csrf), &html! { button.danger { "Cancel this job" } " " a href=(back) { "Leave it running" } }))
+        },
+    };
+    web::html(site::served(&Served {
+        title: &title,
+        above: &[("/", "Jobs"), (&back, "The job")],
+        word: (web::CSRF_FIELD, &visitor.csrf),
+        events: None,
+        body: &body,
+    }))
+}
+
+pub(super) async fn cancel(State(dashboard): Shared, Path(id): Path<String>) -> Response {
+    let Some(shown) = dashboard.book.shown(&id) else { return missing("There is no such job.") };
+    let analyst = shown.status.borrow().analyst.clone();
+    tracing::info!(job = %id, "cancelled at the dashboard");
+    match dashboard.book.cancel(&id, &analyst).await {
+        Ok(_) => web::see_other(&format!("/jobs/{id}")),
+        Err(_) => missing("There is no such job."),
+    }
+}
+
+/// Whether nothing of a job's page will change any more.
+fn over(status: &Status) -> bool {
+    status.state.ended()
+}
+
+async fn parts(dashboard: &Dashboard, shown: &Shown, from: usize) -> Vec<Part> {
+    let status = shown.status.borrow().clone();
+    let watched = dashboard.watched.job(&status.id, from);
+    let outlook = watched.progress(&status);
+    let spec = JobSpec::parse(&shown.source).ok();
+    let attached = |party: &str| dashboard.hub.is_attached(party);
+    let chains = match (&shown.live, &spec) {
+        (Some(live), Some(spec)) => {
+            let (live, names) = (Arc::clone(live), model::build(spec).parameter_names().to_vec());
+            let id = status.id.clone();
+            let drawing = move || async move {
+                let drawn = tokio::task::spawn_blocking(move || draw(&live, &names, from, &id)).await;
+                drawn.unwrap_or_else(|_| html! { p { "The chains can't be drawn." } })
+            };
+            watched.drawn(drawing).await
+        }
+        _ => Arc::default(),
+    };
+    vec![
+        ("state", state(&status)),
+        ("progress", progress(&status, &outlook)),
+        ("budgets", budgets(&status, &outlook, spec.as_ref())),
+        ("parties", parties(&status, shown, attached)),
+        ("result", result(&status)),
+        ("chains", (*chains).clone()),
+    ]
+}
+
+/// What matters most, read out when it changes: no numbers that run.
+fn state(status: &Status) -> Markup {
+    let phase = status.phase.map(|phase| format!(", {}", phase_name(phase))).unwrap_or_default();
+    html! {
+        @if !status.waiting_for.is_empty() {
+            (notice(Tone::Beware, &format!("Paused: waits for {} since {}", plain(&status.waiting_for.join(", "), SENTENCE), utc(status.waiting_since_ms)), &html! {
+                p { (plain(&status.waiting_reason, SENTENCE)) }
+                @if !status.awaiting_consent.is_empty() { p { "Its owner has yet to decide: " (plain(&status.awaiting_consent.join(", "), SENTENCE)) } }
+                p.note { "No chain goes on without every party: that would change the posterior. Nothing is lost, and nothing is charged twice." }
+            }, false))
+        }
+        @if let Some(fault) = &status.fault {
+            (notice(Tone::Beware, "It could not go on", &html! { p { (plain(&fault.to_string(), SENTENCE)) } }, false))
+        }
+        @for warning in &status.warnings { (notice(Tone::Beware, "Beware", &html! { p { (plain(warning, SENTENCE)) } }, false)) }
+        p { "State: " b { (status.state.as_str()) (phase) } }
+    }
+}
+
+fn progress(status: &Status, outlook: &Outlook) -> Markup {
+    let words = format!("{} of {} draws per chain", thousands(status.draws), thousands(status.draws_asked));
+    let left = outlook.rate.filter(|_| !over(status)).map(|rate| status.draws_asked.saturating_sub(status.draws) as f64 / rate);
+    html! {
+        p { (site::progress(status.draws, status.draws_asked, &words)) }
+        dl.tiles {
+            div { dt { "Rounds" } dd { (thousands(status.iteration)) } }
+            div { dt { "Sampling time" } dd { (duration(status.seconds)) } }
+            div { dt { "Proposals accepted" } dd { (percent(status.acceptance_rate)) } }
+            div { dt { "Draws per chain and second" } dd { (outlook.rate.filter(|_| !over(status)).map_or_else(|| "-".to_owned(), |rate| format!("{rate:.1}"))) } }
+            div { dt { "Time left, at most" } dd { (left.map_or_else(|| "-".to_owned(), duration)) } }
+        }
+        @if !over(status) { p { a.danger href={ "/jobs/" (status.id) "/cancel" } { "Cancel this job…" } } }
+    }
+}
+
+fn budgets(status: &Status, outlook: &Outlook, spec: Option<&JobSpec>) -> Markup {
+    html! {
+        h2 { "Privacy budget of this job" }
+        @for (index, party) in status.parties.iter().enumerate() {
+            @let units = outlook.units_at_end.get(index).copied().flatten().filter(|_| !over(status));
+            @let projected = units.zip(spec).map(|(units, spec)| Spent { units, ..party.spent }.epsilon(&spec.privacy.budget).min(party.epsilon_budget));
+            (plot::budget(&Budget {
+                id: &format!("budget-{index}"),
+                party: &party.name,
+                spent: party.epsilon_spent,
+                projected,
+                limit: party.epsilon_budget,
+            }))
+        }
+        p.note {
+            "Epsilon of this job alone, by Gaussian differential privacy"
+            @if let Some(spec) = spec { ", at delta = " (spec.privacy.budget.delta) }
+            ". What the data have spent over all jobs is the owner's to see. Expected at the end: if it goes on as it did since this page is looked at; \
+             the budget ends a run that would spend more."
+        }
+    }
+}
+
+fn parties(status: &Status, shown: &Shown, attached: impl Fn(&str) -> bool) -> Markup {
+    let live = shown.live.as_deref();
+    let seconds = |times: Option<(f64, f64)>| match times {
+        Some((median, high)) => [median, high].map(|s| Cell::Number(format!("{:.1}", 1e3 * s))),
+        None => ["-", "-"].map(|dash| Cell::Number(dash.to_owned())),
+    };
+    let mut rows: Vec<Vec<Cell>> = Vec::new();
+    for (index, party) in status.parties.iter().enumerate() {
+        let here = if attached(&party.name) { "yes" } else { "no" };
+        let mut row =
+            vec![Cell::Name(party.name.clone()), Cell::Text(here.to_owned()), Cell::Number(thousands(party.spent.queries))];
+        row.push(Cell::Number(party.holding.and_then(|h| h.records()).map_or_else(|| "-".to_owned(), thousands)));
+        row.extend(seconds(live.and_then(|live| live.reply_times(index))));
+        rows.push(row);
+    }
+    let header = ["party", "attached", "numbers released", "records", "answer, median ms", "95% within ms"];
+    html! {
+        h2 { "Parties and the time of a round" }
+        (table("Parties of this job", &header, &rows))
+        @if let Some((median, high)) = live.and_then(|live| live.round_times()) {
+            p { "A round takes " (format!("{:.1}", 1e3 * median)) " ms (median of the latest), 95% of them at most " (format!("{:.1}", 1e3 * high)) " ms. It is over when the slowest party has answered." }
+        }
+        p.note {
+            "An answer's time is what this coordinator sees: from asking to hearing, the wire and the party's reply delay included. How much of it a party \
+             computed or wrote to its disk is not told, and can't be asked for: how long a computation takes may depend on records. That is why replies \
+             are held until a fixed delay has passed; an owner sees the late ones in " code { "conclave-party status" } "."
+        }
+    }
+}
+
+/// The summary of a job that has ended, as the analyst gets it.
+fn result(status: &Status) -> Markup {
+    let Some(parsed) = status.result.as_deref().and_then(|text| serde_json::from_str::<serde_json::Value>(text).ok()) else {
+        return Markup::default();
+    };
+    let columns = ["mean", "sd", "q5", "median", "q95", "ess_bulk", "rhat"];
+    let cell = |value: &serde_json::Value| Cell::Number(value.as_f64().map_or_else(|| "-".to_owned(), number));
+    let row = |row: &serde_json::Value| {
+        let name = Cell::Name(row["name"].as_str().unwrap_or_default().to_owned());
+        std::iter::once(name).chain(columns.iter().map(|column| cell(&row[*column]))).collect::<Vec<_>>()
+    };
+    let rows: Vec<Vec<Cell>> = parsed["posterior"].as_array().into_iter().flatten().take(10 * PARAMETERS).map(row).collect();
+    let header: Vec<&str> =
+        std::iter::once("parameter").chain(["mean", "sd", "5%", "median", "95%", "ESS (bulk)", "R-hat"]).collect();
+    html! {
+        h2 { "Result" }
+        @for warning in parsed["warnings"].as_array().into_iter().flatten().filter_map(|w| w.as_str()) {
+            (notice(Tone::Beware, "Beware", &html! { p { (plain(warning, SENTENCE)) } }, false))
+        }
+        (table("Posterior, on the scale that priors are declared on", &header, &rows))
+        p.note { "The whole of it: " code { "conclave summary " (status.id) } ", or " code { "conclave report " (status.id) " -o report.html" } "." }
+    }
+}

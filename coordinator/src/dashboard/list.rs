@@ -1,0 +1,139 @@
+//! All jobs, the latest first.
+
+use super::*;
+use conclave_pages::page::{Tone, notice};
+use conclave_pages::table::{Cell, table};
+use conclave_pages::text::{percent, thousands};
+
+use crate::status::{State as JobState, Status};
+
+/// Jobs on one page.
+const MOST: usize = 50;
+
+pub(super) async fn page(State(dashboard): Shared, Extension(visitor): Extension<Visitor>, uri: Uri) -> Response {
+    let from = number_in(&uri, "from");
+    let parts = parts(&dashboard, from);
+    let body = html! { @for (id, content) in &parts { (site::part(id, *id == "waiting", content)) } };
+    let events = format!("/events?from={from}");
+    web::html(site::served(&Served {
+        title: "Jobs of this coordinator",
+        above: &[],
+        word: (web::CSRF_FIELD, &visitor.csrf),
+        events: Some(&events),
+        body: &body,
+    }))
+}
+
+pub(super) async fn events(State(dashboard): Shared, uri: Uri) -> Response {
+    let from = number_in(&uri, "from");
+    events::stream(move || {
+        let dashboard = Arc::clone(&dashboard);
+        async move { events::Now { parts: parts(&dashboard, from), over: false } }
+    })
+}
+
+/// What the page shows of a job.
+struct Row {
+    id: String,
+    name: String,
+    analyst: String,
+    state: JobState,
+    draws: (u64, u64),
+    acceptance: f64,
+    spent: Option<f64>,
+    submitted: i64,
+}
+
+fn row(status: &Status) -> Row {
+    Row {
+        id: status.id.clone(),
+        name: status.name.clone(),
+        analyst: status.analyst.clone(),
+        state: status.state,
+        draws: (status.draws, status.draws_asked),
+        acceptance: status.acceptance_rate,
+        spent: status.parties.iter().map(|party| party.epsilon_spent).reduce(f64::max),
+        submitted: status.submitted_ms,
+    }
+}
+
+fn parts(dashboard: &Dashboard, from: usize) -> Vec<Part> {
+    let mut counts = JobState::ALL.map(|state| (state, 0_u64));
+    let (mut all, mut waiting) = (0_usize, Vec::new());
+    dashboard.book.each(|status| {
+        all += 1;
+        counts.iter_mut().filter(|(state, _)| *state == status.state).for_each(|(_, count)| *count += 1);
+        if !status.waiting_for.is_empty() && waiting.len() < MOST {
+            waiting.push((status.id.clone(), status.name.clone(), status.waiting_for.clone(), status.waiting_since_ms));
+        }
+    });
+    // The latest first: what comes before these is passed over.
+    let last = all.saturating_sub(from);
+    let first = last.saturating_sub(MOST);
+    let (mut at, mut rows) = (0, Vec::new());
+    dashboard.book.each(|status| {
+        if (first..last).contains(&at) {
+            rows.push(row(status));
+        }
+        at += 1;
+    });
+    rows.reverse();
+    vec![
+        ("waiting", waiting_part(&waiting)),
+        ("counts", counts_part(&counts, &dashboard.hub.attached())),
+        ("jobs", jobs_part(&rows, (from, first, all))),
+    ]
+}
+
+type Waiting = (String, String, Vec<String>, i64);
+
+fn waiting_part(waiting: &[Waiting]) -> Markup {
+    html! {
+        @for (id, name, parties, since) in waiting {
+            (notice(Tone::Beware, &format!("Paused: waits for {} since {}", plain_name(&parties.join(", ")), utc(*since)), &html! {
+                p { a href={ "/jobs/" (id) } { (plain_name(name)) } }
+            }, false))
+        }
+    }
+}
+
+fn counts_part(counts: &[(JobState, u64)], attached: &[String]) -> Markup {
+    html! {
+        dl.tiles { @for (state, count) in counts.iter().filter(|(_, count)| *count > 0) { div { dt { (state.as_str()) } dd { (thousands(*count)) } } } }
+        p.note { "Parties attached: " @if attached.is_empty() { "none" } @else { (plain(attached)) } }
+    }
+}
+
+/// Names beside each other, not too many of them.
+fn plain(names: &[String]) -> String {
+    let shown: Vec<String> = names.iter().take(20).map(|name| plain_name(name)).collect();
+    match names.len() - shown.len() {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+fn jobs_part(rows: &[Row], (from, first, all): (usize, usize, usize)) -> Markup {
+    let cells = rows.iter().map(|row| {
+        let (done, asked) = row.draws;
+        let words = format!("{} of {}", thousands(done), thousands(asked));
+        vec![
+            Cell::markup(html! { a href={ "/jobs/" (row.id) } { (conclave_pages::text::name(&row.name)) } }),
+            Cell::Text(row.state.as_str().to_owned()),
+            Cell::markup(site::progress(done, asked, &words)),
+            Cell::Number(if row.draws.0 > 0 { percent(row.acceptance) } else { "-".to_owned() }),
+            Cell::Number(row.spent.map_or_else(|| "-".to_owned(), conclave_pages::text::number)),
+            Cell::Name(row.analyst.clone()),
+            Cell::Text(utc(row.submitted)),
+        ]
+    });
+    let header = ["job", "state", "draws per chain", "accepted", "epsilon spent (most)", "analyst", "submitted (UTC)"];
+    html! {
+        @if rows.is_empty() { p { "No job has been submitted yet." } }
+        @else { (table("The latest jobs first", &header, &cells.collect::<Vec<_>>())) }
+        p {
+            @if from > 0 { a href={ "/?from=" (from.saturating_sub(MOST)) } { "Later jobs" } " " }
+            @if first > 0 { a href={ "/?from=" (all - first) } { "Earlier jobs" } }
+        }
+    }
+}

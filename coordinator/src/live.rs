@@ -1,0 +1,219 @@
+//! What the dashboard shows of running chains: kept as draws come, on the draws' way to disk, and small however many there are.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use conclave_common::sampler::Draw;
+use conclave_pages::plot::{self, Sample, Trace};
+
+/// Columns of a trace, where not so many traces are kept that they get fewer.
+const COLUMNS: usize = 240;
+/// Numbers of all samples of a job together, and the rows of one chain's.
+const SAMPLED: usize = 2_000_000;
+const ROWS: (usize, usize) = (64, 1000);
+/// Draws that are taken in at one go: a look need not wait for more.
+const BATCH: usize = 64;
+/// Latest lengths of time that are kept.
+const TIMES: usize = 128;
+
+/// One job's chains.
+#[derive(Debug)]
+pub(crate) struct Live {
+    chains: usize,
+    stretch: Mutex<Option<Stretch>>,
+    rounds: Times,
+    replies: Vec<Times>,
+}
+
+/// The warm-up, or what came after it.
+#[derive(Debug)]
+struct Stretch {
+    warmup: bool,
+    chains: Vec<Chain>,
+}
+
+#[derive(Debug)]
+struct Chain {
+    traces: Vec<Trace>,
+    sample: Sample,
+    draws: u64,
+    accepted: u64,
+}
+
+/// A stretch at a moment.
+#[derive(Debug, Clone)]
+pub(crate) struct View {
+    /// Whether these draws belong to the warm-up and are not kept.
+    pub(crate) warmup: bool,
+    /// Of each chain: draws, and the share of them whose proposal was accepted.
+    pub(crate) chains: Vec<(u64, f64)>,
+    /// The parameters asked for.
+    pub(crate) parameters: Vec<ParameterView>,
+    /// One draw in so many is in the samples.
+    pub(crate) every: u64,
+}
+
+/// One parameter, by chain.
+#[derive(Debug, Clone)]
+pub(crate) struct ParameterView {
+    pub(crate) traces: Vec<Trace>,
+    pub(crate) samples: Vec<Vec<f64>>,
+}
+
+impl Live {
+    /// Of a job with so many chains and parties, before its first draw.
+    pub(crate) fn new(chains: usize, parties: usize) -> Self {
+        let replies = (0..parties).map(|_| Times::default()).collect();
+        Self { chains, stretch: Mutex::default(), rounds: Times::default(), replies }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Stretch>> {
+        // Draws are added whole; a holder that panicked has at worst left one chain a draw behind.
+        self.stretch.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes draws in, in their order. Not for the driver's task.
+    pub(crate) fn take(&self, draws: &[Draw]) {
+        for batch in draws.chunks(BATCH) {
+            let mut stretch = self.lock();
+            for draw in batch {
+                if stretch.as_ref().is_none_or(|s| s.warmup && !draw.warmup) {
+                    *stretch = Some(Stretch::new(draw.warmup, self.chains, draw.theta.len()));
+                }
+                if let Some(chain) = stretch.as_mut().and_then(|s| s.chains.get_mut(draw.chain as usize)) {
+                    chain.take(draw);
+                }
+            }
+        }
+    }
+
+    /// The chains as they stand, of these parameters; `None` before the first draw.
+    pub(crate) fn view(&self, parameters: Range<usize>) -> Option<View> {
+        let stretch = self.lock();
+        let Stretch { warmup, chains } = stretch.as_ref()?;
+        let most = chains.first().map_or(0, |chain| chain.traces.len());
+        let of_parameter = |index: usize| ParameterView {
+            traces: chains.iter().map(|chain| chain.traces[index].clone()).collect(),
+            samples: chains.iter().map(|chain| chain.sample.parameter(index)).collect(),
+        };
+        Some(View {
+            warmup: *warmup,
+            chains: chains.iter().map(|chain| (chain.draws, chain.accepted as f64 / chain.draws.max(1) as f64)).collect(),
+            parameters: (parameters.start.min(most)..parameters.end.min(most)).map(of_parameter).collect(),
+            every: chains.iter().map(|chain| chain.sample.every()).max().unwrap_or(1),
+        })
+    }
+
+    /// A party's answer to a round has come, so long after the round was asked.
+    pub(crate) fn replied(&self, party: usize, took: Duration) {
+        if let Some(times) = self.replies.get(party) {
+            times.note(took);
+        }
+    }
+
+    /// A round is complete.
+    pub(crate) fn round(&self, took: Duration) {
+        self.rounds.note(took);
+    }
+
+    /// Median and 95% quantile of the latest rounds, seconds.
+    pub(crate) fn round_times(&self) -> Option<(f64, f64)> {
+        self.rounds.quantiles()
+    }
+
+    /// The same of a party's answers.
+    pub(crate) fn reply_times(&self, party: usize) -> Option<(f64, f64)> {
+        self.replies.get(party)?.quantiles()
+    }
+}
+
+impl Stretch {
+    fn new(warmup: bool, chains: usize, parameters: usize) -> Self {
+        let traces = chains * parameters;
+        let columns = plot::columns(traces).min(COLUMNS);
+        let rows = (SAMPLED / traces.max(1)).clamp(ROWS.0, ROWS.1);
+        let chain = || Chain { traces: vec![Trace::new(columns); parameters], sample: Sample::new(rows), draws: 0, accepted: 0 };
+        Self { warmup, chains: (0..chains).map(|_| chain()).collect() }
+    }
+}
+
+impl Chain {
+    fn take(&mut self, draw: &Draw) {
+        self.traces.iter_mut().zip(&draw.theta).for_each(|(trace, value)| trace.push(*value));
+        self.sample.push(&draw.theta);
+        self.draws += 1;
+        self.accepted += u64::from(draw.accepted);
+    }
+}
+
+/// The latest of some lengths of time, noted by one task and read by others.
+#[derive(Debug)]
+struct Times {
+    /// Microseconds; 0 where nothing is noted yet.
+    latest: Box<[AtomicU32]>,
+    next: AtomicUsize,
+}
+
+impl Default for Times {
+    fn default() -> Self {
+        Self { latest: (0..TIMES).map(|_| AtomicU32::new(0)).collect(), next: AtomicUsize::new(0) }
+    }
+}
+
+impl Times {
+    fn note(&self, took: Duration) {
+        let next = self.next.fetch_add(1, Ordering::Relaxed) % TIMES;
+        let micros = u32::try_from(took.as_micros()).unwrap_or(u32::MAX);
+        self.latest[next].store(micros.max(1), Ordering::Relaxed);
+    }
+
+    fn quantiles(&self) -> Option<(f64, f64)> {
+        let noted = self.latest.iter().map(|time| time.load(Ordering::Relaxed)).filter(|time| *time > 0);
+        let mut seconds: Vec<f64> = noted.map(|micros| f64::from(micros) / 1e6).collect();
+        seconds.sort_unstable_by(f64::total_cmp);
+        let at = |p| conclave_common::diagnostics::quantile(&seconds, p);
+        (!seconds.is_empty()).then(|| (at(0.5), at(0.95)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn draw(chain: u32, warmup: bool, at: f64) -> Draw {
+        Draw { chain, warmup, theta: vec![at, -at], accepted: chain == 0, log_alpha: 0.0, iteration: 0 }
+    }
+
+    #[test]
+    fn the_warmup_gives_way_to_what_is_kept() {
+        let live = Live::new(2, 1);
+        assert!(live.view(0..9).is_none());
+        live.take(&[draw(0, true, 1.0), draw(1, true, 2.0)]);
+        let view = live.view(0..9).unwrap();
+        assert_eq!((view.warmup, view.parameters.len(), view.chains.as_slice()), (true, 2, &[(1, 1.0), (1, 0.0)][..]));
+        live.take(&(0..3000).map(|i| draw(i % 2, false, f64::from(i))).collect::<Vec<_>>());
+        let view = live.view(1..2).unwrap();
+        assert!(!view.warmup && view.parameters.len() == 1 && view.chains == [(1500, 1.0), (1500, 0.0)]);
+        assert_eq!(view.parameters[0].traces[1].range(), (-2999.0, -1.0));
+        assert!(view.every == 2 && view.parameters[0].samples[0].len() <= ROWS.1);
+        // A draw of a chain that there is not changes nothing.
+        live.take(&[draw(7, false, 0.0)]);
+        assert!(live.view(2..9).unwrap().parameters.is_empty());
+    }
+
+    #[test]
+    fn the_latest_times_are_summed_up() {
+        let live = Live::new(1, 2);
+        assert_eq!((live.round_times(), live.reply_times(1), live.reply_times(9)), (None, None, None));
+        for ms in 0..500 {
+            live.replied(1, Duration::from_millis(ms));
+        }
+        let (median, high) = live.reply_times(1).unwrap();
+        assert!((0.43..0.44).contains(&median) && (0.48..0.5).contains(&high), "{median} {high}");
+        live.round(Duration::from_secs(1 << 40));
+        assert!(live.round_times().unwrap().0 > 4000.0);
+    }
+}
