@@ -17,7 +17,7 @@ use conclave_common::sampler::{ClipWatch, Draw, Phase, Sampler, SamplerError};
 use conclave_coordinator::result::{self, Outcome, PartyOutcome, RunResult, StoppedBy};
 use conclave_coordinator::spending::Spent;
 use conclave_coordinator::zarr::{DrawStore, Row, attributes};
-use conclave_party::config::{BadRows, DataConfig};
+use conclave_party::config::{BadRows, DataConfig, Memory};
 use conclave_party::data::{Shard, bind};
 use conclave_proto::error::{ErrorCode, Fault};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -112,6 +112,7 @@ fn shard(path: &Path, spec: &JobSpec, drop: bool) -> Result<(ModelData, PrivacyU
         text: levels.cloned().collect(),
         person: None,
         unit: PrivacyUnit::default(),
+        memory: Memory::default(),
     };
     let needed: Vec<String> = spec.model.columns().into_iter().map(str::to_owned).collect();
     let shard = Shard::load(&config, Some(&needed)).map_err(|e| input(e.to_string()))?;

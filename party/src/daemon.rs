@@ -156,7 +156,7 @@ pub(crate) fn prepare(config: &PartyConfig) -> Result<Answerer, StartError> {
         tracing::warn!("[policy] sets no {limit}: jobs are not limited in it");
     }
     let mut ledger = Ledger::open_kept(&config.keeping())?;
-    ledger.present_data(&shard.fingerprints(ledger.secret()))?;
+    ledger.present_data(&shard.fingerprints(ledger.secret())?)?;
     let (spent, limit) = ledger.units();
     tracing::info!(party = %config.name, "ledger {}: {:.2}% of the budget spent", config.ledger.display(), 100.0 * spent as f64 / limit as f64);
     let noise = Noise::from_os().map_err(|e| StartError::System(format!("the operating system gives no random numbers: {e}")))?;

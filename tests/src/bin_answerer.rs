@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use conclave_party::answer::{Answerer, Opening};
-use conclave_party::config::{Approve, BadRows, DataConfig, Policy, ReplyDelay};
+use conclave_party::config::{Approve, BadRows, DataConfig, Memory, Policy, ReplyDelay};
 use conclave_party::data::Shard;
 use conclave_party::ledger::Ledger;
 use conclave_party::members::Members;
@@ -49,10 +49,11 @@ fn serve(folder: &Path, mode: Mode) -> Result<(), String> {
         text: Vec::new(),
         person: None,
         unit: budget().unit,
+        memory: Memory::default(),
     };
     let shard = Shard::load(&data, None).map_err(|e| text(&e))?;
     let mut ledger = Ledger::open_kept(&keeping).map_err(|e| text(&e))?;
-    ledger.present_data(&shard.fingerprints(ledger.secret())).map_err(|e| text(&e))?;
+    ledger.present_data(&shard.fingerprints(ledger.secret()).map_err(|e| text(&e))?).map_err(|e| text(&e))?;
     let policy = Policy { approve: Approve::Automatic, reply_delay: ReplyDelay::Off, ..Policy::default() };
     let noise = Noise::from_os().map_err(|e| text(&e))?;
     let members = Members::of(folder, None);

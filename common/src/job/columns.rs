@@ -53,11 +53,10 @@ impl ColumnSpec {
         found.map_or(f64::NAN, |at| at as f64)
     }
 
-    /// [`ColumnSpec::level_of`] for a value that was read as a number.
-    pub fn level_of_number(&self, value: f64) -> f64 {
-        let ColumnSpec::Levels(levels) = self else { return value };
-        let found = levels.iter().position(|level| number(level) == value);
-        found.map_or(f64::NAN, |at| at as f64)
+    /// The numbers that the levels stand for, in order, for [`level_at`]; NaN where a level is a text. None where there are no levels.
+    pub fn level_numbers(&self) -> Option<Vec<f64>> {
+        let ColumnSpec::Levels(levels) = self else { return None };
+        Some(levels.iter().map(|level| number(level)).collect())
     }
 
     /// Least and greatest scaled value.
@@ -86,6 +85,11 @@ impl ColumnSpec {
     }
 }
 
+/// [`ColumnSpec::level_of`] for a value that was read as a number, among the levels' numbers. It takes as many steps for any value.
+pub fn level_at(numbers: &[f64], value: f64) -> f64 {
+    numbers.iter().enumerate().rev().fold(f64::NAN, |found, (at, number)| if *number == value { at as f64 } else { found })
+}
+
 /// A text as a finite number; NaN, which equals nothing, where it is none.
 fn number(text: &str) -> f64 {
     text.parse().ok().filter(|value: &f64| value.is_finite()).unwrap_or(f64::NAN)
@@ -110,8 +114,10 @@ mod tests {
         let ward = ColumnSpec::Levels(["a", "1", "2.5"].map(str::to_owned).to_vec());
         assert_eq!(["a", "1", "1.0", "2.5", "25e-1"].map(|t| ward.level_of(t)), [0.0, 1.0, 1.0, 2.0, 2.0]);
         assert!(["A", "b", "", "NaN", "inf", "3"].iter().all(|t| ward.level_of(t).is_nan()));
-        assert_eq!([1.0, 2.5].map(|v| ward.level_of_number(v)), [1.0, 2.0]);
-        assert!([0.0, f64::NAN, f64::INFINITY].iter().all(|v| ward.level_of_number(*v).is_nan()));
+        let numbers = ward.level_numbers().unwrap_or_default();
+        assert_eq!([1.0, 2.5].map(|v| level_at(&numbers, v)), [1.0, 2.0]);
+        assert!([0.0, f64::NAN, f64::INFINITY].iter().all(|v| level_at(&numbers, *v).is_nan()));
+        assert_eq!(level_at(&[f64::NAN, 3.0, 3.0], 3.0), 1.0, "the first of two that are the same");
         assert_eq!([0.0, 2.0].map(|v| ward.scale(v)), [0.0, 2.0]);
         assert!([-1.0, 0.5, 3.0, f64::NAN].iter().all(|v| ward.scale(*v).is_nan()));
     }

@@ -18,7 +18,7 @@ use crate::mechanism::NoiseScale;
 use crate::prior::Prior;
 use crate::transform::Transform;
 
-pub use columns::{ColumnSpec, LEAST_MAGNITUDE};
+pub use columns::{ColumnSpec, LEAST_MAGNITUDE, level_at};
 pub use design::{Auxiliary, Design, Factor, Feature, Offset};
 pub use extension::{Continuation, Extension};
 pub use model_spec::{Constraint, Family, ModelSpec, Regression};

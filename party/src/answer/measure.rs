@@ -5,15 +5,18 @@
 //! parameter values that are ordinary and at ones that are at the ends of what arithmetic can do.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use conclave_common::accounting::PrivacyUnit;
 use conclave_common::job::{Algorithm, ColumnSpec, JobSpec, LEAST_MAGNITUDE};
 use conclave_common::mechanism::QueryKind;
-use conclave_common::model::{self, ModelData, Persons, Threads, assemble};
+use conclave_common::model::{self, Persons, Threads, assemble};
 use conclave_proto::v1;
 
+use super::records::Records;
 use super::stage::Stage;
+use crate::data::{Binding, Scaled, Shard};
 
 /// Passes that are measured, at least and at most.
 const PASSES: std::ops::RangeInclusive<u64> = 24..=200;
@@ -59,14 +62,15 @@ pub(super) fn above(worst: Duration) -> Duration {
 pub(super) fn measure(job: &Rehearsal<'_>, folder: &Path) -> Result<JobDelay, String> {
     let scratch = Scratch::new(folder).map_err(|e| format!("cannot make {SCRATCH} in {}: {e}", folder.display()))?;
     let began = Instant::now();
-    let data = job.made_up();
+    let records = job.made_up()?;
     // What Algorithm 3 sums once is summed while the job opens.
-    let summed = super::query::statistics(model::build(job.spec).as_ref(), job.spec, job.unit, &data, &Threads::one());
+    let blocks = records.blocks();
+    let summed = super::query::statistics(model::build(job.spec).as_ref(), job.spec, job.unit, blocks, &Threads::one());
     drop(summed.map_err(|why| why.to_string())?);
     let binding = began.elapsed();
     // No noise is kept in stock: every draw is made on demand, as the slowest answer's are.
     let mut stage = Stage::new(&scratch.0, job.spec.privacy.budget.of(job.unit))?;
-    stage.put_on(JOB, job.spec, data)?;
+    stage.put_records_on(JOB, job.spec, records)?;
     let mut times = Vec::new();
     let began = Instant::now();
     for pass in 0..*PASSES.end() {
@@ -119,6 +123,8 @@ pub(super) struct Rehearsal<'a> {
     pub(super) unit: PrivacyUnit,
     /// Records, or persons where persons are protected.
     pub(super) units: u64,
+    /// Whether every pass scales the records.
+    pub(super) lean: bool,
 }
 
 impl Rehearsal<'_> {
@@ -135,8 +141,8 @@ impl Rehearsal<'_> {
         model::build(self.spec).exponential_family().map_or(0, |family| family.ranges().len())
     }
 
-    /// Records all over the columns' bounds, on the model's scale.
-    fn made_up(&self) -> ModelData {
+    /// Records all over the columns' bounds, held as the job's own are.
+    fn made_up(&self) -> Result<Records, String> {
         let limit = self.unit.records_per_person().unwrap_or(1) as usize;
         let persons = usize::try_from(self.units).unwrap_or(usize::MAX);
         let records = persons.saturating_mul(limit);
@@ -150,20 +156,37 @@ impl Rehearsal<'_> {
         };
         let ends = || (1..=persons).map(|person| person * limit).collect();
         let persons = self.unit.records_per_person().and_then(|limit| Persons::new(ends(), limit));
-        let made = assemble(self.spec, persons, |_, bounds| {
+        let mut value = |bounds: &ColumnSpec| {
             let (least, greatest) = bounds.range();
             let (from, width) = match bounds {
                 ColumnSpec::Numeric { .. } => (bounds.centre() - bounds.half_width(), 2.0 * bounds.half_width()),
                 ColumnSpec::Binary | ColumnSpec::Levels(_) => (least, greatest - least),
             };
-            let value = |u: f64| match bounds {
-                ColumnSpec::Levels(_) => (from + width * u).round(),
-                _ => from + width * u,
-            };
-            Some((0..records).map(|_| bounds.scale(value(uniform()))).collect())
-        });
-        // The job's parser has seen to it that every model column is declared.
-        made.unwrap_or_default()
+            let value = from + width * uniform();
+            if matches!(bounds, ColumnSpec::Levels(_)) { value.round() } else { value }
+        };
+        if !self.lean {
+            let made =
+                assemble(self.spec, persons, |_, bounds| Some((0..records).map(|_| bounds.scale(value(bounds))).collect()));
+            return made.map(Records::Held);
+        }
+        let mut shard = Shard::made_up(self.unit, persons);
+        for name in self.spec.model.columns() {
+            // The job's parser has seen to it that every model column is declared.
+            let bounds = self.spec.columns.get(name).ok_or("a column is not declared")?;
+            let values: Vec<f64> = (0..records).map(|_| value(bounds)).collect();
+            match bounds.level_numbers() {
+                // A value's level is looked for among the numbers of the levels, or by the number of its word.
+                Some(numbers) if numbers.iter().all(|number| number.is_finite()) => {
+                    let at = |level: &f64| numbers.get(*level as usize).copied().unwrap_or_default();
+                    shard.put(name, values.iter().map(at).collect(), None);
+                }
+                Some(_) => shard.put(name, values, Some(bounds)),
+                None => shard.put(name, values, None),
+            }
+        }
+        let binding = Binding::new(&shard, self.spec).map_err(|e| e.to_string())?;
+        Ok(Records::Streamed(Box::new(Scaled::new(Arc::new(shard), binding))))
     }
 
     /// Every parameter at an ordinary value, at the least one that may be asked, and at either end of its box. A step of no
@@ -230,13 +253,18 @@ mod tests {
                  days = {{ min = 0.5, max = 9 }}\n[privacy]\nepsilon = 1.0\ndelta = 1e-6\n"
             );
             let spec = JobSpec::parse(&text).unwrap();
-            let rehearsal = Rehearsal { spec: &spec, unit: PrivacyUnit::default(), units: 300 };
-            let made = rehearsal.made_up();
+            let rehearsal = Rehearsal { spec: &spec, unit: PrivacyUnit::default(), units: 300, lean: false };
+            let made = rehearsal.made_up().unwrap();
+            let made = made.held();
             assert_eq!((made.outcome.len(), made.predictors.len()), (300, 5), "{kind}");
             let columns = || made.predictors.iter().chain(&made.auxiliary).chain([&made.outcome]);
             assert!(columns().all(|column| column.iter().all(|x| x.is_finite())), "{kind}");
             assert!(made.predictors.iter().all(|column| column.iter().any(|x| *x != 0.0)), "{kind}: every level is made up");
             measure(&rehearsal, folder.path()).unwrap_or_else(|e| panic!("{kind}: {e}"));
+            let lean = Rehearsal { lean: true, ..rehearsal };
+            let again = lean.made_up().unwrap();
+            assert_eq!(again.blocks().block(0).unwrap().outcome(), made.outcome, "{kind}: the same records");
+            measure(&lean, folder.path()).unwrap_or_else(|e| panic!("{kind}: {e}"));
         }
     }
 }

@@ -18,6 +18,7 @@ mod sums;
 pub(crate) mod thread;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use conclave_common::accounting::{Budget, PrivacyUnit};
@@ -50,7 +51,7 @@ pub struct Answerer {
     party: String,
     policy: Policy,
     budget: Budget,
-    shard: Shard,
+    shard: Arc<Shard>,
     ledger: Ledger,
     noise: Noise,
     members: Members,
@@ -100,7 +101,7 @@ impl Answerer {
             party,
             policy,
             budget,
-            shard,
+            shard: Arc::new(shard),
             ledger,
             noise,
             members: Members::default(),
@@ -167,6 +168,8 @@ impl Answerer {
     }
 }
 
+#[cfg(test)]
+mod memory_tests;
 #[cfg(test)]
 mod million;
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Opening a job: every public constant is derived here, from the bytes that the job's digest covers.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use conclave_common::accounting::Adjacency;
@@ -13,15 +14,15 @@ use sha2::{Digest, Sha256};
 use super::measure::{JobDelay, Rehearsal, measure};
 use super::records::Records;
 use super::{ActiveJob, Answerer, LONGEST_WORD, Opening};
-use crate::config::ReplyDelay;
+use crate::config::{Memory, ReplyDelay};
 use crate::consent::Standing;
-use crate::data::{MAX_UNPUBLISHED_UNITS, bind};
+use crate::data::{BindError, Binding, MAX_UNPUBLISHED_UNITS, Scaled, Streamed, bind};
 use crate::ledger::{JobEntry, LedgerError};
 use crate::members::NotAdmitted;
 use crate::policy::admit;
 use crate::text::clip;
 
-/// Each open job holds its own scaled copy of the shard.
+/// Each open job holds its own scaled copy of the shard, or what it takes to scale it.
 const MAX_OPEN_JOBS: usize = 64;
 /// Mebibytes that the open jobs' copies may take together unless the owner says otherwise.
 const MEMORY_MIB: u64 = 4096;
@@ -57,7 +58,7 @@ impl Answerer {
             return Err(invalid(format!("the job's `parties` do not name {:?}", self.party)));
         }
         if !known {
-            self.admit_memory(&spec)?;
+            self.memory_of(&spec)?;
             self.ledger.admit_idle(&request.job, &request.analyst).map_err(ledger_fault)?;
         }
         admit(&self.policy, &self.budget, &self.shard, &request.analyst, &spec)?;
@@ -84,12 +85,13 @@ impl Answerer {
         }
         if !known {
             // Public constants first, from made-up records; then the real ones are read.
-            let delay = self.delay_of_job(&request.job, &spec)?;
+            let memory = self.memory_of(&spec)?;
+            let delay = self.delay_of_job(&request.job, &spec, memory)?;
             self.noise.keep(self.jobs.values().map(|job| job.spec.privacy.noise).chain([spec.privacy.noise]));
             self.reading = delay.map(|delay| (Instant::now(), delay.open));
-            let data = bind(&self.shard, &spec).map_err(|e| invalid(format!("the party {e}")))?;
+            let records = self.records_of(&spec, memory)?;
             let on = (self.budget.unit, &self.threads);
-            let active = ActiveJob::new(spec, digest, Records::Held(data), on, delay).map_err(|why| {
+            let active = ActiveJob::new(spec, digest, records, on, delay).map_err(|why| {
                 tracing::error!(job = %request.job, "the job can't be opened: {why}");
                 Fault::new(ErrorCode::Internal, "the party can't sum over its data; its owner's log says why")
             })?;
@@ -101,26 +103,45 @@ impl Answerer {
 }
 
 impl Answerer {
-    /// The open jobs' scaled copies of the data must fit. Counted from what is public: neither the refusal nor its words depend on
-    /// how many rows there are where that is not.
-    fn admit_memory(&self, spec: &JobSpec) -> Result<(), Fault> {
+    /// How a job's records are held. The open jobs' scaled copies of the data must fit. Counted from what is public: neither the choice nor
+    /// the refusal and its words depend on how many rows there are where that is not.
+    fn memory_of(&self, spec: &JobSpec) -> Result<Memory, Fault> {
+        if matches!(self.shard.memory(), Memory::Lean | Memory::Stream) {
+            return Ok(self.shard.memory());
+        }
         let limit = self.policy.max_memory_mib.unwrap_or(MEMORY_MIB);
         let rows = match self.shard.holding().unit() {
             unit if unit.adjacency == Adjacency::AddRemove => MAX_UNPUBLISHED_UNITS,
             unit => self.shard.units().saturating_mul(u64::from(unit.records_per_person().unwrap_or(1))),
         };
         let bytes = |spec: &JobSpec| rows.saturating_mul(8 * spec.model.columns().len() as u64);
-        let held = self.jobs.values().fold(bytes(spec), |sum, job| sum.saturating_add(bytes(&job.spec)));
-        if held > limit.saturating_mul(1 << 20) {
-            return Err(Fault::new(
+        let copies = self.jobs.values().filter(|job| matches!(job.records, Records::Held(_)));
+        let held = copies.fold(bytes(spec), |sum, job| sum.saturating_add(bytes(&job.spec)));
+        match self.shard.memory() {
+            _ if held <= limit.saturating_mul(1 << 20) => Ok(Memory::Copies),
+            Memory::Auto => Ok(Memory::Lean),
+            _ => Err(Fault::new(
                 ErrorCode::Policy,
                 format!(
                     "the open jobs' columns would take more memory than the owner's max_memory_mib of {limit}: wait until \
                      another job has ended, or ask the owner to raise it"
                 ),
-            ));
+            )),
         }
-        Ok(())
+    }
+
+    /// The records as the job's passes read them. Copies are made here; nothing else reads a record before a charge.
+    fn records_of(&self, spec: &JobSpec, memory: Memory) -> Result<Records, Fault> {
+        let unfit = |e: BindError| invalid(format!("the party {e}"));
+        let (shard, binding) = (Arc::clone(&self.shard), || Binding::new(&self.shard, spec).map_err(unfit));
+        Ok(match memory {
+            Memory::Copies | Memory::Auto => Records::Held(bind(&self.shard, spec).map_err(unfit)?),
+            Memory::Lean => Records::Streamed(Box::new(Scaled::new(shard, binding()?))),
+            Memory::Stream => {
+                let streamed = Streamed::new(shard, binding()?);
+                Records::Streamed(Box::new(streamed.ok_or_else(|| invalid("the party's data are in memory".into()))?))
+            }
+        })
     }
 
     /// The job must be signed by its analyst. One whose analyst has been revoked while it ran is ended.
@@ -137,16 +158,18 @@ impl Answerer {
     }
 
     /// The delay of a job's replies: the owner's, or measured.
-    fn delay_of_job(&self, job: &str, spec: &JobSpec) -> Result<Option<JobDelay>, Fault> {
+    fn delay_of_job(&self, job: &str, spec: &JobSpec, memory: Memory) -> Result<Option<JobDelay>, Fault> {
         if self.policy.reply_delay == ReplyDelay::Off {
             return Ok(None);
         }
-        if let (Adjacency::AddRemove, ReplyDelay::Fixed(answer)) = (self.budget.unit.adjacency, self.policy.reply_delay) {
-            // Nothing may be measured on as many records as there are.
+        let unmeasured = self.budget.unit.adjacency == Adjacency::AddRemove || memory == Memory::Stream;
+        if let (true, ReplyDelay::Fixed(answer)) = (unmeasured, self.policy.reply_delay) {
+            // Nothing may be measured on as many records as there are where their number is not public; and made-up records in memory
+            // say nothing of ones in a file.
             let chains = spec.sampler.chains as usize;
             return Ok(Some(JobDelay { answer, open: answer.max(UNPUBLISHED_OPENING), chains }));
         }
-        let rehearsal = Rehearsal { spec, unit: self.budget.unit, units: self.shard.units() };
+        let rehearsal = Rehearsal { spec, unit: self.budget.unit, units: self.shard.units(), lean: memory == Memory::Lean };
         let folder = self.ledger.path().parent().unwrap_or(Path::new("."));
         let measured = measure(&rehearsal, folder).map_err(|why| {
             tracing::error!(%job, "the reply delay can't be measured: {why}");

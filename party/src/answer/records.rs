@@ -7,7 +7,6 @@ pub(crate) enum Records {
     /// In memory, scaled once.
     Held(ModelData),
     /// Read or scaled block by block, in every pass.
-    #[cfg(test)]
     Streamed(Box<dyn Blocks + Send>),
 }
 
@@ -16,7 +15,6 @@ impl Records {
     pub(crate) fn blocks(&self) -> &dyn Blocks {
         match self {
             Self::Held(data) => data,
-            #[cfg(test)]
             Self::Streamed(blocks) => blocks.as_ref(),
         }
     }
@@ -25,7 +23,6 @@ impl Records {
     pub(crate) fn into_held(self) -> Option<ModelData> {
         match self {
             Self::Held(data) => Some(data),
-            #[cfg(test)]
             Self::Streamed(_) => None,
         }
     }

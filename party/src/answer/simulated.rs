@@ -45,7 +45,7 @@ impl SimulatedParty {
         let text = |e: &dyn std::fmt::Display| e.to_string();
         let shard = Shard::load(data, policy.columns.as_deref()).map_err(|e| text(&e))?;
         let mut ledger = Ledger::open_kept(keeping).map_err(|e| text(&e))?;
-        ledger.present_data(&shard.fingerprints(ledger.secret())).map_err(|e| text(&e))?;
+        ledger.present_data(&shard.fingerprints(ledger.secret()).map_err(|e| text(&e))?).map_err(|e| text(&e))?;
         let consent = ConsentStore::open(&keeping.ledger).map_err(|e| text(&e))?;
         let members = Members::of(identity, None);
         let answerer = Answerer::new(keeping.party.clone(), policy, keeping.budget, shard, ledger, Noise::seeded(0));

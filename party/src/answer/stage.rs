@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use super::records::Records;
 use super::{ActiveJob, Answerer, NoSum};
-use crate::config::{BadRows, DataConfig, Policy, ReplyDelay};
+use crate::config::{BadRows, DataConfig, Memory, Policy, ReplyDelay};
 use crate::data::Shard;
 use crate::ledger::{JobEntry, Ledger};
 use crate::noise::Noise;
@@ -34,7 +34,14 @@ impl Stage {
         let rows = folder.join("rows.csv");
         // The jobs bring their own records; the answerer wants a shard nevertheless.
         std::fs::write(&rows, "none\n0\n").map_err(|e| text(&e))?;
-        let config = DataConfig { path: rows, bad_rows: BadRows::Stop, text: Vec::new(), person: None, unit: budget.unit };
+        let config = DataConfig {
+            path: rows,
+            bad_rows: BadRows::Stop,
+            text: Vec::new(),
+            person: None,
+            unit: budget.unit,
+            memory: Memory::default(),
+        };
         let shard = Shard::load(&config, None).map_err(|e| text(&e))?;
         let path = folder.join("ledger.sqlite");
         Ledger::init(&path, NOBODY, &budget).map_err(|e| text(&e))?;
@@ -49,15 +56,29 @@ impl Stage {
     /// # Errors
     /// A sentence: the ledger does not take the job.
     pub(crate) fn put_on(&mut self, job: &str, spec: &JobSpec, data: ModelData) -> Result<(), String> {
+        self.put_records_on(job, spec, Records::Held(data))
+    }
+
+    /// As [`Stage::put_on`], however the records are held.
+    ///
+    /// # Errors
+    /// As there.
+    pub(super) fn put_records_on(&mut self, job: &str, spec: &JobSpec, records: Records) -> Result<(), String> {
         let cap = spec.privacy.budget.of(self.answerer.budget.unit);
         // No one sent this job: its name stands for its text.
         let digest: [u8; 32] = Sha256::digest(spec.name.as_bytes()).into();
-        let entry =
-            JobEntry { job, analyst: NOBODY, spec_digest: &digest, spec_toml: &spec.name, cap, records: data.records().max(1) };
+        let entry = JobEntry {
+            job,
+            analyst: NOBODY,
+            spec_digest: &digest,
+            spec_toml: &spec.name,
+            cap,
+            records: records.blocks().records().max(1),
+        };
         self.answerer.ledger.open_job(&entry).map_err(|e| e.to_string())?;
         let unread = |e: NoSum| e.to_string();
         let on = (self.budget.unit, &self.answerer.threads);
-        let active = ActiveJob::new(spec.clone(), digest, Records::Held(data), on, None).map_err(unread)?;
+        let active = ActiveJob::new(spec.clone(), digest, records, on, None).map_err(unread)?;
         self.answerer.jobs.insert(job.to_owned(), active);
         Ok(())
     }

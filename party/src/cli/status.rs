@@ -10,7 +10,7 @@ use super::{Common, jobs, load, print, print_json};
 use crate::answer::ReplyCounts;
 use crate::config::{Approve, PartyConfig};
 use crate::daemon::StartError;
-use crate::data::{Shard, unlisted};
+use crate::data::{DataError, Shard, unlisted};
 use crate::ledger::{Report, report_kept};
 use crate::owner::{JobView, State, figure, jobs as all, read_off, unit_of_privacy};
 use crate::presence::{Presence, running};
@@ -196,20 +196,28 @@ pub(super) fn bounds(config: &PartyConfig, jobs: &[JobView]) -> Vec<String> {
     };
     let mut warnings = Vec::new();
     for job in live {
-        for (column, rows) in job.spec.iter().flat_map(|spec| unlisted(&shard, spec)) {
-            warnings.push(format!(
-                "job {}: {rows} of {} rows hold a {column} that is none of the values the job lists: they add nothing to its \
-                 results",
-                job.request.job,
-                shard.records()
-            ));
-        }
-        for column in job.spec.iter().flat_map(|spec| read_off(&shard, spec)) {
-            warnings.push(format!(
-                "job {}: the bounds of {column} are your data's own least and greatest value. Bounds are public: if they were \
-                 read off the data, they tell the values of records, whatever the noise. Ask the analyst where they come from",
-                job.request.job
-            ));
+        match job.spec.as_ref().map(|spec| Ok((unlisted(&shard, spec)?, read_off(&shard, spec)?))) {
+            None => {}
+            Some(Err::<_, DataError>(e)) => warnings.push(format!("the data can't be read: {e}")),
+            Some(Ok((unlisted, read_off))) => {
+                let unlisted = unlisted.into_iter().map(|(column, rows)| {
+                    format!(
+                        "job {}: {rows} of {} rows hold a {column} that is none of the values the job lists: they add nothing to \
+                         its results",
+                        job.request.job,
+                        shard.records()
+                    )
+                });
+                let read_off = read_off.into_iter().map(|column| {
+                    format!(
+                        "job {}: the bounds of {column} are your data's own least and greatest value. Bounds are public: if they \
+                         were read off the data, they tell the values of records, whatever the noise. Ask the analyst where they \
+                         come from",
+                        job.request.job
+                    )
+                });
+                warnings.extend(unlisted.chain(read_off));
+            }
         }
     }
     warnings

@@ -62,6 +62,22 @@ pub struct DataConfig {
     pub person: Option<String>,
     /// What the data's guarantee protects.
     pub unit: PrivacyUnit,
+    /// What of the records is kept in memory.
+    pub memory: Memory,
+}
+
+/// What of the records is kept in memory. Answers are the same, bit for bit; their delays are not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Memory {
+    /// [`Memory::Copies`] where a job's copies fit into `policy.max_memory_mib`, or else [`Memory::Lean`].
+    #[default]
+    Auto,
+    /// The columns, and every open job's own columns on its model's scale.
+    Copies,
+    /// The columns; every pass scales them block by block.
+    Lean,
+    /// Nothing but the blocks at hand: every pass reads the file.
+    Stream,
 }
 
 /// What a row with a missing, non-numeric or non-finite value in a needed column does.

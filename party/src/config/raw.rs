@@ -11,7 +11,8 @@ use conclave_proto::tls::{ProxyChoice, ProxySettings};
 use serde::Deserialize;
 
 use super::keeping::{HEAD_FILE, KEY_FILE};
-use super::{Approve, BadRows, DataConfig, PartyConfig, Policy, ReplyDelay};
+use super::{Approve, BadRows, DataConfig, Memory, PartyConfig, Policy, ReplyDelay};
+use crate::data::NOT_STREAMED;
 use crate::ledger::{Durability, RESERVE_BLOCK};
 
 pub(super) const KEYS: Keys = Keys::Table(&[
@@ -38,6 +39,7 @@ pub(super) const KEYS: Keys = Keys::Table(&[
             ("adjacency", Keys::Any),
             ("person", Keys::Any),
             ("max_records_per_person", Keys::Any),
+            ("memory", Keys::Any),
         ]),
     ),
     ("budget", Keys::Table(&[("epsilon", Keys::Any), ("delta", Keys::Any)])),
@@ -108,6 +110,7 @@ struct Data {
     adjacency: Option<String>,
     person: Option<String>,
     max_records_per_person: Option<i64>,
+    memory: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -169,6 +172,13 @@ impl Config {
                         many records as there are, and their number is not public"
                 .into());
         }
+        if data.memory == Memory::Stream && policy.reply_delay == ReplyDelay::Auto {
+            return Err(
+                "`policy.reply_delay_ms` must be a number with data.memory = \"stream\": \"auto\" is measured on made-up \
+                        records in memory, and yours are read from a file"
+                    .into(),
+            );
+        }
         if let Some(person) = &data.person
             && policy.columns.iter().flatten().any(|column| column == person)
         {
@@ -221,7 +231,19 @@ impl Data {
             Some("drop") => BadRows::Drop,
             Some(other) => return Err(unknown("data.bad_rows", other, &["stop", "drop"])),
         };
-        Ok(DataConfig { path: folder.join(self.path), bad_rows, text: self.text, person: self.person, unit })
+        let memory = memory(self.memory.as_deref(), &self.path, self.person.is_some())?;
+        Ok(DataConfig { path: folder.join(self.path), bad_rows, text: self.text, person: self.person, unit, memory })
+    }
+}
+
+fn memory(word: Option<&str>, path: &str, persons: bool) -> Result<Memory, String> {
+    match word {
+        None | Some("auto") => Ok(Memory::Auto),
+        Some("copies") => Ok(Memory::Copies),
+        Some("lean") => Ok(Memory::Lean),
+        Some("stream") if persons || !path.to_ascii_lowercase().ends_with(".parquet") => Err(NOT_STREAMED.into()),
+        Some("stream") => Ok(Memory::Stream),
+        Some(other) => Err(unknown("data.memory", other, &["auto", "copies", "lean", "stream"])),
     }
 }
 

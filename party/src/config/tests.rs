@@ -167,6 +167,30 @@ fn bad_values_name_their_key() {
 }
 
 #[test]
+fn what_is_kept_in_memory() {
+    let with = |file: &str, words: &str, delay: &str| {
+        let data = format!("path = \"a.{file}\"\n{words}");
+        parse(&GOOD.replace("path = \"admissions.csv\"", &data).replace("min_noise_sd = 0.5", delay)).map(|c| c.data.memory)
+    };
+    let fixed = "reply_delay_ms = 100";
+    assert_eq!(with("csv", "", fixed), Ok(Memory::Auto));
+    for (word, memory) in [("auto", Memory::Auto), ("copies", Memory::Copies), ("lean", Memory::Lean), ("stream", Memory::Stream)]
+    {
+        assert_eq!(with("parquet", &format!("memory = {word:?}"), fixed), Ok(memory));
+    }
+    let persons = "memory = \"stream\"\nperson = \"who\"\nmax_records_per_person = 2";
+    for (file, words, delay, said) in [
+        ("csv", "memory = \"stream\"", fixed, "takes a Parquet file"),
+        ("parquet", persons, fixed, "without `data.person`"),
+        ("parquet", "memory = \"stream\"", "", "`policy.reply_delay_ms` must be a number"),
+        ("parquet", "memory = \"streams\"", fixed, "did you mean \"stream\""),
+    ] {
+        let e = with(file, words, delay).unwrap_err();
+        assert!(e.contains(said), "{e}");
+    }
+}
+
+#[test]
 fn reply_delays() {
     let delay = |value: &str| parse(&GOOD.replace("min_noise_sd = 0.5", value)).map(|c| c.policy.reply_delay);
     assert_eq!(delay(""), Ok(ReplyDelay::Auto));

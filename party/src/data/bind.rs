@@ -1,9 +1,11 @@
-//! A shard bound to a job: its columns clamped to the job's public bounds and scaled, once, when the job opens.
+//! A shard bound to a job: its columns clamped to the job's public bounds and scaled, once when the job opens or block by block in every pass.
 
-use conclave_common::job::{ColumnSpec, JobSpec};
-use conclave_common::model::{ModelData, assemble};
+use std::collections::BTreeMap;
 
-use super::{Column, Shard};
+use conclave_common::job::{ColumnSpec, JobSpec, level_at};
+use conclave_common::model::{ModelData, Persons, assemble};
+
+use super::{DataError, Kind, Shard};
 
 /// A job that this shard's columns can't serve. It depends on which columns there are and of what kind, never on a record.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -22,13 +24,47 @@ pub enum BindError {
 /// adds exactly 0 to every sum. In a column that is declared numeric or binary every value is a number.
 ///
 /// # Errors
-/// The first column that the shard doesn't have, or has in another kind.
+/// The first column that the shard doesn't have, or has in another kind. A shard that is streamed has no columns in memory.
 pub fn bind(shard: &Shard, spec: &JobSpec) -> Result<ModelData, BindError> {
-    let texts = |name: &&str| matches!(shard.column(name), Some(Column::Texts { .. })) && !is_levels(spec, name);
-    if let Some(name) = spec.model.columns().into_iter().find(texts) {
-        return Err(BindError::Texts(name.to_owned()));
+    Binding::new(shard, spec)?.records(|name| shard.column(name).map(|column| column.values()), shard.persons().cloned())
+}
+
+/// A job's way from a shard's columns to its model's scale. What depends on the job and on the different texts alone is made once.
+pub(crate) struct Binding {
+    spec: JobSpec,
+    scales: BTreeMap<String, Scale>,
+}
+
+impl Binding {
+    /// # Errors
+    /// As [`bind`].
+    pub(crate) fn new(shard: &Shard, spec: &JobSpec) -> Result<Self, BindError> {
+        let texts = |name: &&str| matches!(shard.kind(name), Some(Kind::Texts(_))) && !is_levels(spec, name);
+        if let Some(name) = spec.model.columns().into_iter().find(texts) {
+            return Err(BindError::Texts(name.to_owned()));
+        }
+        let scale = |name: &str| Some((name.to_owned(), Scale::new(shard.kind(name)?, spec.columns.get(name)?)));
+        let scales = spec.model.columns().into_iter().map(|name| scale(name).ok_or_else(|| BindError::Missing(name.to_owned())));
+        Ok(Self { spec: spec.clone(), scales: scales.collect::<Result<_, _>>()? })
     }
-    assemble(spec, shard.persons().cloned(), |name, bounds| Some(scaled(shard.column(name)?, bounds))).map_err(BindError::Missing)
+
+    /// Whether the job's model has this column.
+    pub(super) fn reads(&self, name: &str) -> bool {
+        self.scales.contains_key(name)
+    }
+
+    /// Records on the model's scale, from the shard's values of each column; `persons` says whose they are.
+    ///
+    /// # Errors
+    /// The first column that has no values.
+    pub(super) fn records<'v>(
+        &self,
+        values: impl Fn(&str) -> Option<&'v [f64]>,
+        persons: Option<Persons>,
+    ) -> Result<ModelData, BindError> {
+        let scaled = |name: &str, _: &ColumnSpec| Some(self.scales.get(name)?.of(values(name)?).collect());
+        assemble(&self.spec, persons, scaled).map_err(BindError::Missing)
+    }
 }
 
 fn is_levels(spec: &JobSpec, name: &str) -> bool {
@@ -37,24 +73,47 @@ fn is_levels(spec: &JobSpec, name: &str) -> bool {
 
 /// How many of the shard's records a job leaves out, since they hold a value that is no level of its column, by column. For the
 /// owner's eyes alone.
-pub(crate) fn unlisted(shard: &Shard, spec: &JobSpec) -> Vec<(String, u64)> {
-    let count = |name: &str| {
-        let bounds = spec.columns.get(name)?;
-        let missing = scaled(shard.column(name)?, bounds).iter().filter(|x| x.is_nan()).count() as u64;
-        (missing > 0).then(|| (name.to_owned(), missing))
-    };
-    spec.model.columns().into_iter().filter_map(count).collect()
+///
+/// # Errors
+/// Where the shard is streamed and can't be read.
+pub(crate) fn unlisted(shard: &Shard, spec: &JobSpec) -> Result<Vec<(String, u64)>, DataError> {
+    let mut found = Vec::new();
+    for name in spec.model.columns() {
+        let (Some(kind), Some(bounds)) = (shard.kind(name), spec.columns.get(name)) else { continue };
+        let (scale, mut missing) = (Scale::new(kind, bounds), 0);
+        shard.look(name, |values| missing += scale.of(values).filter(|x| x.is_nan()).count() as u64)?;
+        if missing > 0 {
+            found.push((name.to_owned(), missing));
+        }
+    }
+    Ok(found)
 }
 
-/// A column on the scale of a model.
+/// A column's way to the scale of a model. Its steps are the same for every value.
 ///
 /// A value stands for its text, however it is held: whether other records of the column are numbers makes no difference.
-fn scaled(column: Column<'_>, bounds: &ColumnSpec) -> Vec<f64> {
-    match column {
-        Column::Numbers(values) => values.iter().map(|v| bounds.scale(bounds.level_of_number(*v))).collect(),
-        Column::Texts { codes, words } => {
-            let table: Vec<f64> = words.iter().map(|word| bounds.scale(bounds.level_of(word))).collect();
-            codes.iter().map(|code| table.get(*code as usize).copied().unwrap_or(f64::NAN)).collect()
+enum Scale {
+    Numbers(ColumnSpec),
+    /// Of a column of numbers that is declared by its levels, the level's numbers; NaN where a level is none.
+    Levels(Vec<f64>),
+    /// Of each word.
+    Texts(Vec<f64>),
+}
+
+impl Scale {
+    fn new(kind: Kind<'_>, bounds: &ColumnSpec) -> Self {
+        match (kind, bounds.level_numbers()) {
+            (Kind::Texts(words), _) => Self::Texts(words.iter().map(|word| bounds.scale(bounds.level_of(word))).collect()),
+            (Kind::Numbers, Some(levels)) => Self::Levels(levels),
+            (Kind::Numbers, None) => Self::Numbers(bounds.clone()),
         }
+    }
+
+    fn of(&self, values: &[f64]) -> impl Iterator<Item = f64> {
+        values.iter().map(move |value| match self {
+            Self::Numbers(bounds) => bounds.scale(*value),
+            Self::Levels(levels) => level_at(levels, *value),
+            Self::Texts(words) => words.get(*value as usize).copied().unwrap_or(f64::NAN),
+        })
     }
 }

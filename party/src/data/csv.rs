@@ -1,15 +1,24 @@
 //! Comma-separated values with a header line; a byte order mark is tolerated, blanks around values are not counted.
 
-use csv::{ByteRecord, ReaderBuilder, Trim};
+use std::fs::File;
 
-use super::rows::{Rows, Value, finite};
+use csv::{ByteRecord, Reader, ReaderBuilder, Trim};
+
+use super::rows::{Piece, Rows, finite};
 use super::{DataError, Flaw, Shard, select};
 use crate::config::DataConfig;
+
+/// Rows of a batch, and bytes after which a batch of longer rows ends: what is in the second-level cache is parsed at once.
+const BATCH: usize = 2048;
+const BATCH_BYTES: u64 = 1 << 20;
 
 pub(super) fn read(config: &DataConfig, needed: Option<&[String]>) -> Result<Shard, DataError> {
     let path = config.path.as_path();
     let unreadable = |e: csv::Error| DataError::Unreadable { file: path.to_owned(), reason: reason(&e) };
-    let mut reader = ReaderBuilder::new().flexible(true).trim(Trim::All).from_path(path).map_err(unreadable)?;
+    let file = File::open(path).map_err(|e| unreadable(e.into()))?;
+    let length = file.metadata().map_or(0, |about| about.len());
+    let mut reader =
+        ReaderBuilder::new().flexible(true).trim(Trim::Headers).buffer_capacity(BATCH_BYTES as usize).from_reader(file);
     let header: Vec<String> = reader
         .headers()
         .map_err(unreadable)?
@@ -26,41 +35,110 @@ pub(super) fn read(config: &DataConfig, needed: Option<&[String]>) -> Result<Sha
     // The owner says which: were it read off the values, one record could decide it.
     let texts: Vec<bool> = chosen.columns.iter().map(|(name, _)| config.text.contains(name)).collect();
     let mut rows = Rows::new(config, header.clone(), &chosen, &texts);
-    let mut record = ByteRecord::new();
-    while reader.read_byte_record(&mut record).map_err(unreadable)? {
-        let line = record.position().map_or(0, csv::Position::line);
-        let value = |((_, at), text): (&(String, usize), &bool)| {
-            let field = record.get(*at);
-            if *text { words(field).map(Value::Text) } else { number(field).map(Value::Number) }
-        };
-        let mut values: Vec<_> = chosen.columns.iter().zip(&texts).map(value).collect();
-        // A row that is too long is torn: which of its fields is which can't be known.
-        if record.len() > header.len() {
-            values.fill(Err(Flaw::NotNumeric));
-        }
-        rows.push(&values, chosen.person.and_then(|at| record.get(at)), || match record.len() > header.len() {
-            true => format!("line {line} with {} fields under a header of {}", record.len(), header.len()),
-            false => format!("line {line}"),
-        })?;
+    let mut fields: Vec<Field> =
+        chosen.columns.iter().zip(texts).map(|((_, at), text)| Field { at: *at, text, most: header.len() }).collect();
+    let (mut batch, mut next) = (Batch::default(), Batch::default());
+    next.fill(&mut reader).map_err(unreadable)?;
+    while next.filled > 0 {
+        std::mem::swap(&mut batch, &mut next);
+        rows.reserve(expected(rows.kept(), batch.filled, reader.position().byte(), length))?;
+        // The next rows are split into fields while these become numbers.
+        let (filled, taken) = rayon::join(
+            || next.fill(&mut reader),
+            || {
+                rows.batch(
+                    batch.filled,
+                    &mut fields,
+                    |field, column| Ok(field.read(batch.records(), column)),
+                    |row| chosen.person.and_then(|at| batch.records[row].get(at)).map(<[u8]>::trim_ascii),
+                    |row| batch.place(row, header.len()),
+                )
+            },
+        );
+        taken?;
+        filled.map_err(unreadable)?;
     }
     Ok(rows.finish())
 }
 
-fn words(field: Option<&[u8]>) -> Result<&str, Flaw> {
-    match field {
-        None | Some(b"") => Err(Flaw::Missing),
-        Some(bytes) => std::str::from_utf8(bytes).map_err(|_| Flaw::NotText),
+/// How many more rows to make room for: those at hand and, where it is not known yet, what the rest of the file holds at this rate.
+fn expected(kept: usize, at_hand: usize, read: u64, length: u64) -> usize {
+    let rest = (kept + at_hand) as f64 * (length.saturating_sub(read) as f64 / read.max(1) as f64);
+    // A hundredth more, lest the last rows take one more step. What is not used is never touched, and given back.
+    at_hand + (1.01 * rest) as usize
+}
+
+/// Rows that follow one another.
+#[derive(Default)]
+struct Batch {
+    records: Vec<ByteRecord>,
+    filled: usize,
+}
+
+impl Batch {
+    fn fill(&mut self, reader: &mut Reader<File>) -> Result<(), csv::Error> {
+        let start = reader.position().byte();
+        self.filled = 0;
+        while self.filled < BATCH && reader.position().byte() - start < BATCH_BYTES {
+            if self.filled == self.records.len() {
+                self.records.push(ByteRecord::new());
+            }
+            if !reader.read_byte_record(&mut self.records[self.filled])? {
+                break;
+            }
+            self.filled += 1;
+        }
+        Ok(())
+    }
+
+    fn records(&self) -> &[ByteRecord] {
+        &self.records[..self.filled]
+    }
+
+    fn place(&self, row: usize, columns: usize) -> String {
+        let record = &self.records[row];
+        let line = record.position().map_or(0, csv::Position::line);
+        match record.len() > columns {
+            true => format!("line {line} with {} fields under a header of {columns}", record.len()),
+            false => format!("line {line}"),
+        }
     }
 }
 
-fn number(field: Option<&[u8]>) -> Result<f64, Flaw> {
-    match field {
-        None | Some(b"") => Err(Flaw::Missing),
-        Some(bytes) => {
-            let text = std::str::from_utf8(bytes).map_err(|_| Flaw::NotNumeric)?;
-            finite(text.parse().map_err(|_| Flaw::NotNumeric)?)
+/// A column of the file.
+struct Field {
+    at: usize,
+    text: bool,
+    /// Fields that a row has at most.
+    most: usize,
+}
+
+impl Field {
+    fn read(&self, records: &[ByteRecord], column: &mut Vec<f64>) -> Piece {
+        let mut piece = Piece::default();
+        for (row, record) in records.iter().enumerate() {
+            let field = record.get(self.at).map(<[u8]>::trim_ascii);
+            let value = match field {
+                // A row that is too long is torn: which of its fields is which can't be known.
+                _ if record.len() > self.most => Err(Flaw::NotNumeric),
+                None | Some(b"") => Err(Flaw::Missing),
+                Some(bytes) if self.text => {
+                    std::str::from_utf8(bytes).map(|text| piece.words.number(text)).map_err(|_| Flaw::NotText)
+                }
+                Some(bytes) => number(bytes),
+            };
+            column.push(value.unwrap_or_else(|flaw| {
+                piece.flaws.push((row, flaw));
+                f64::NAN
+            }));
         }
+        piece
     }
+}
+
+/// What `str::parse` reads, bit for bit, in fewer steps.
+fn number(text: &[u8]) -> Result<f64, Flaw> {
+    finite(fast_float2::parse(text).map_err(|_| Flaw::NotNumeric)?)
 }
 
 fn reason(e: &csv::Error) -> String {
@@ -68,5 +146,49 @@ fn reason(e: &csv::Error) -> String {
         csv::ErrorKind::Io(e) => format!("cannot be read: {e}; `data.path` names the records"),
         csv::ErrorKind::Utf8 { .. } => "its header line is not UTF-8 text; save the file as UTF-8".into(),
         _ => format!("is not a CSV file: {e}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// As the standard library reads it.
+    fn parsed(text: &[u8]) -> Result<u64, Flaw> {
+        let parsed = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).ok_or(Flaw::NotNumeric);
+        parsed.and_then(finite).map(f64::to_bits)
+    }
+
+    #[test]
+    fn odd_spellings_are_read_as_the_standard_library_reads_them() {
+        let spellings = "|.|-|-.|+|+1|--1|-0|-0.0|0|00012|1.|.5|-.5|+.5|1..2|1.2.3|1e5|1E5|1e+5|1e|e5|1.e5|.e5|1e-400|1e999|1e5.5|\
+            9007199254740993|0.9007199254740993|123456789012345678901234567890|2.2250738585072011e-308|4.9e-324|1.7976931348623159e308|\
+            1,5|1_0|inf|-inf|+INF|infin|infinity|-Infinity|nan|-NaN|+nan|nano|0x1|1f|1d|1f64|é|1 2|1\u{0}|\u{2212}1|٣";
+        for text in spellings.split('|') {
+            assert_eq!(number(text.as_bytes()).map(f64::to_bits), parsed(text.as_bytes()), "{text:?}");
+        }
+        assert_eq!(number(b"1\xff"), Err(Flaw::NotNumeric));
+    }
+
+    proptest! {
+        #[test]
+        fn texts_are_read_as_the_standard_library_reads_them(text in "[-+]?[0-9]{0,20}[.]?[0-9]{0,20}([eE][-+]?[0-9]{0,3})?") {
+            prop_assert_eq!(number(text.as_bytes()).map(f64::to_bits), parsed(text.as_bytes()));
+        }
+
+        #[test]
+        fn any_bytes_are_read_as_the_standard_library_reads_them(text in "[-+.0-9eEinfatyNxX_ ]{0,12}") {
+            prop_assert_eq!(number(text.as_bytes()).map(f64::to_bits), parsed(text.as_bytes()));
+        }
+
+        #[test]
+        fn numbers_are_read_back(bits in any::<u64>(), places in 0_usize..9) {
+            let value = f64::from_bits(bits);
+            for text in [value.to_string(), format!("{value:e}"), format!("{:.places$}", value % 1e7)] {
+                prop_assert_eq!(number(text.as_bytes()).map(f64::to_bits), parsed(text.as_bytes()));
+            }
+        }
     }
 }

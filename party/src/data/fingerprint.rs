@@ -3,34 +3,62 @@
 
 use std::collections::BTreeMap;
 
-use super::{Column, Shard};
-use crate::ledger::Secret;
+use rayon::prelude::*;
+
+use super::{DataError, Kind, Shard};
+use crate::ledger::{Pieces, Secret};
 
 const DOMAIN: &str = "conclave column 1";
 const TEXTS: &str = "conclave text column 1";
 /// Stands for whose the records are; no column of a file can have this name unquoted, and none of a job.
 const PERSONS: &str = "(persons)";
 
+/// Numbers that are hashed at once.
+const CHUNK: usize = 1024;
+
 impl Shard {
     /// The keyed hash of every column that was read: its name and its cleaned values' exact bits or texts, in the order of records.
-    pub fn fingerprints(&self, secret: &Secret) -> BTreeMap<String, [u8; 32]> {
-        let column = |name: &String| {
-            let (domain, bytes): (_, Vec<u8>) = match self.column(name)? {
-                Column::Numbers(values) => (DOMAIN, values.iter().flat_map(|v| v.to_bits().to_le_bytes()).collect()),
-                Column::Texts { codes, words } => {
-                    // Each text with its length before it: no two columns give the same bytes.
-                    let spelt = |word: &String| [&(word.len() as u64).to_le_bytes(), word.as_bytes()].concat();
-                    let spelt: Vec<Vec<u8>> = words.iter().map(spelt).collect();
-                    (TEXTS, codes.iter().flat_map(|code| spelt[*code as usize].iter().copied()).collect())
-                }
-            };
-            Some((name.clone(), secret.mac(domain, [name.as_bytes(), &bytes])))
-        };
-        let mut hashes: BTreeMap<_, _> = self.names().iter().filter_map(column).collect();
+    ///
+    /// # Errors
+    /// Where the shard is streamed and can't be read.
+    pub fn fingerprints(&self, secret: &Secret) -> Result<BTreeMap<String, [u8; 32]>, DataError> {
+        let column = |name: &String| Ok((name.clone(), self.fingerprint(secret, name)?));
+        let mut hashes = self.names().par_iter().map(column).collect::<Result<BTreeMap<_, _>, _>>()?;
         if let Some(persons) = self.persons() {
-            let ends: Vec<u8> = persons.ends().iter().flat_map(|end| (*end as u64).to_le_bytes()).collect();
-            hashes.insert(PERSONS.to_owned(), secret.mac(DOMAIN, [PERSONS.as_bytes(), &ends]));
+            let ends = persons.ends();
+            let mut hash = secret.mac_in_pieces(DOMAIN, PERSONS.as_bytes(), 8 * ends.len() as u64);
+            whole(&mut hash, ends, |end| (*end as u64).to_le_bytes());
+            hashes.insert(PERSONS.to_owned(), hash.finish());
         }
-        hashes
+        Ok(hashes)
+    }
+
+    fn fingerprint(&self, secret: &Secret, name: &str) -> Result<[u8; 32], DataError> {
+        let mut hash;
+        match self.kind(name) {
+            Some(Kind::Texts(words)) => {
+                // Each text with its length before it: no two columns give the same bytes.
+                let spelt = |word: &String| [&(word.len() as u64).to_le_bytes(), word.as_bytes()].concat();
+                let spelt: Vec<Vec<u8>> = words.iter().map(spelt).collect();
+                let text = |code: &f64| spelt[*code as usize].as_slice();
+                let mut length = 0;
+                self.look(name, |codes| length += codes.iter().map(|code| text(code).len() as u64).sum::<u64>())?;
+                hash = secret.mac_in_pieces(TEXTS, name.as_bytes(), length);
+                self.look(name, |codes| codes.iter().for_each(|code| hash.update(text(code))))?;
+            }
+            _ => {
+                hash = secret.mac_in_pieces(DOMAIN, name.as_bytes(), 8 * self.records());
+                self.look(name, |values| whole(&mut hash, values, |value| value.to_bits().to_le_bytes()))?;
+            }
+        }
+        Ok(hash.finish())
+    }
+}
+
+fn whole<T>(hash: &mut Pieces, values: &[T], bytes: impl Fn(&T) -> [u8; 8]) {
+    let mut buffer = [0; 8 * CHUNK];
+    for chunk in values.chunks(CHUNK) {
+        buffer.chunks_exact_mut(8).zip(chunk).for_each(|(to, value)| to.copy_from_slice(&bytes(value)));
+        hash.update(&buffer[..8 * chunk.len()]);
     }
 }

@@ -9,22 +9,33 @@ mod fingerprint;
 mod parquet;
 mod persons;
 mod rows;
+mod scaled;
+mod stream;
 mod words;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-pub(crate) use bind::unlisted;
 pub use bind::{BindError, bind};
+pub(crate) use bind::{Binding, unlisted};
+pub(crate) use scaled::Scaled;
+pub(crate) use stream::Streamed;
 
 use conclave_common::accounting::{Adjacency, PrivacyUnit};
+use conclave_common::job::ColumnSpec;
 use conclave_common::model::Persons;
 use conclave_common::sampler::Holding;
 
-use crate::config::{BadRows, DataConfig};
+use crate::config::{BadRows, DataConfig, Memory};
+use stream::Stream;
 use words::Words;
 
 /// The most units of privacy of a shard whose number of units is not public: what is refused must not depend on the number.
 pub const MAX_UNPUBLISHED_UNITS: u64 = 1 << 24;
+
+/// What a file that can't be streamed has to be told.
+pub(crate) const NOT_STREAMED: &str = "data.memory = \"stream\" takes a Parquet file without `data.person`: convert the file, or write \
+                                       memory = \"lean\"";
 
 /// Why a value can't be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,13 +120,15 @@ pub enum DataError {
 }
 
 /// The cleaned records of one party, by column.
-#[derive(Clone, PartialEq)]
+#[derive(Clone)]
 pub struct Shard {
     file: PathBuf,
     header: Vec<String>,
     names: Vec<String>,
-    /// Values; of a column of texts, the numbers of its words.
+    /// Values; of a column of texts, the numbers of its words. Empty where they are streamed.
     columns: Vec<Vec<f64>>,
+    stream: Option<Arc<Stream>>,
+    memory: Memory,
     /// Of each column of texts, its words.
     words: Vec<Option<Words>>,
     dropped: u64,
@@ -134,6 +147,9 @@ impl Shard {
     /// to stop at one.
     pub fn load(config: &DataConfig, needed: Option<&[String]>) -> Result<Self, DataError> {
         let extension = config.path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase);
+        if config.memory == Memory::Stream && (extension.as_deref() == Some("csv") || config.person.is_some()) {
+            return Err(DataError::Unreadable { file: config.path.clone(), reason: NOT_STREAMED.into() });
+        }
         let shard = match extension.as_deref() {
             Some("csv") => csv::read(config, needed),
             Some("parquet") => parquet::read(config, needed),
@@ -155,6 +171,31 @@ impl Shard {
             return Err(DataError::Unreadable { file: shard.file, reason });
         }
         Ok(shard)
+    }
+
+    /// A shard without a column, for made-up records.
+    pub(crate) fn made_up(unit: PrivacyUnit, persons: Option<Persons>) -> Self {
+        Self {
+            file: PathBuf::new(),
+            header: Vec::new(),
+            names: Vec::new(),
+            columns: Vec::new(),
+            stream: None,
+            memory: Memory::Lean,
+            words: Vec::new(),
+            dropped: 0,
+            unit,
+            person: None,
+            persons,
+            beyond_limit: 0,
+        }
+    }
+
+    /// Adds a made-up column: numbers, or the numbers of these levels' texts.
+    pub(crate) fn put(&mut self, name: &str, values: Vec<f64>, levels: Option<&ColumnSpec>) {
+        self.names.push(name.to_owned());
+        self.columns.push(values);
+        self.words.push(levels.map(Words::of_levels));
     }
 
     /// Number of units of privacy: persons, or records.
@@ -184,7 +225,13 @@ impl Shard {
 
     /// Number of records after cleaning; public where rows are protected against replacement.
     pub fn records(&self) -> u64 {
-        self.columns.first().map_or(0, |c| c.len() as u64)
+        let held = || self.columns.first().map_or(0, |c| c.len() as u64);
+        self.stream.as_ref().map_or_else(held, |stream| stream.records())
+    }
+
+    /// What of the records is kept in memory, as the owner wrote it.
+    pub(crate) fn memory(&self) -> Memory {
+        self.memory
     }
 
     /// Number of rows left out for bad values; for the owner alone.
@@ -207,8 +254,30 @@ impl Shard {
         &self.names
     }
 
-    /// A column, one value per record.
+    /// What a column holds, whether it is in memory or not.
+    pub(crate) fn kind(&self, name: &str) -> Option<Kind<'_>> {
+        let words = self.words.get(self.names.iter().position(|n| n == name)?)?;
+        Some(words.as_ref().map_or(Kind::Numbers, |words| Kind::Texts(words.list())))
+    }
+
+    /// Gives `look` the values of a column, as [`Column::values`], all at once or one block after another; nothing where there is no such
+    /// column.
+    ///
+    /// # Errors
+    /// Where the shard is streamed and can't be read.
+    pub(crate) fn look(&self, name: &str, mut look: impl FnMut(&[f64])) -> Result<(), DataError> {
+        match (&self.stream, self.names.iter().position(|n| n == name)) {
+            (Some(stream), Some(at)) => return self.look_at_stream(stream, at, look),
+            _ => self.column(name).into_iter().for_each(|column| look(column.values())),
+        }
+        Ok(())
+    }
+
+    /// A column, one value per record. None where the shard is streamed.
     pub fn column(&self, name: &str) -> Option<Column<'_>> {
+        if self.stream.is_some() {
+            return None;
+        }
         let at = self.names.iter().position(|n| n == name)?;
         let values = self.columns.get(at)?.as_slice();
         Some(match self.words.get(at)? {
@@ -216,6 +285,15 @@ impl Shard {
             Some(words) => Column::Texts { codes: values, words: words.list() },
         })
     }
+}
+
+/// What the values of a column are.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Kind<'a> {
+    /// Numbers, all finite.
+    Numbers,
+    /// The numbers of these words.
+    Texts(&'a [String]),
 }
 
 /// The values of a column, one per record.
@@ -230,6 +308,15 @@ pub enum Column<'a> {
         /// The different texts.
         words: &'a [String],
     },
+}
+
+impl<'a> Column<'a> {
+    /// The numbers, or the words' numbers.
+    pub(crate) fn values(&self) -> &'a [f64] {
+        match self {
+            Column::Numbers(values) | Column::Texts { codes: values, .. } => values,
+        }
+    }
 }
 
 /// Shows the shape and no value, so that no log line can hold a record.
@@ -279,5 +366,7 @@ fn places(file: &Path, header: &[String], needed: Option<&[String]>) -> Result<V
         .collect()
 }
 
+#[cfg(test)]
+pub(crate) mod loading_tests;
 #[cfg(test)]
 mod tests;

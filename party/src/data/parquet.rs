@@ -1,33 +1,24 @@
 //! Parquet files: every flat column of a numeric physical type or of texts; nulls are missing values.
 
+mod column;
+
 use std::fs::File;
 use std::panic::catch_unwind;
+use std::sync::Arc;
 
 use parquet::basic::{ConvertedType, LogicalType, Type};
-use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
-use parquet::data_type::DataType;
 use parquet::errors::ParquetError;
-use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use parquet::file::metadata::ParquetMetaDataReader;
 use parquet::schema::types::ColumnDescriptor;
 
-use super::rows::{Rows, Value, finite};
-use super::{DataError, Flaw, Shard, select};
-use crate::config::DataConfig;
+use super::rows::Rows;
+use super::stream::{Stamp, Stream};
+use super::{DataError, Shard, select};
+use crate::config::{DataConfig, Memory};
+pub(super) use column::Column;
 
-/// One column of a row group, one entry per row.
-enum Values {
-    Numbers(Vec<Result<f64, Flaw>>),
-    Texts(Vec<Result<Box<str>, Flaw>>),
-}
-
-impl Values {
-    fn at(&self, row: usize) -> Result<Value<'_>, Flaw> {
-        match self {
-            Values::Numbers(values) => values[row].map(Value::Number),
-            Values::Texts(values) => values[row].as_deref().map(Value::Text).map_err(|flaw| *flaw),
-        }
-    }
-}
+/// Rows that are decoded at once: few enough for little memory, enough for two threads to be worth their while.
+const BATCH: usize = 1 << 16;
 
 pub(super) fn read(config: &DataConfig, needed: Option<&[String]>) -> Result<Shard, DataError> {
     // The reader asserts what a damaged file may break.
@@ -42,8 +33,9 @@ fn decode(config: &DataConfig, needed: Option<&[String]>) -> Result<Shard, DataE
     let unreadable = |reason: String| DataError::Unreadable { file: path.to_owned(), reason };
     let broken = |e: ParquetError| unreadable(format!("cannot be read as Parquet: {e}"));
     let file = File::open(path).map_err(|e| unreadable(format!("cannot be read: {e}; `data.path` names the records")))?;
-    let reader = SerializedFileReader::new(file).map_err(broken)?;
-    let schema = reader.metadata().file_metadata().schema_descr_ptr();
+    let stamp = file.metadata().map(|about| Stamp::of(&about)).map_err(|e| unreadable(format!("cannot be looked at: {e}")))?;
+    let footer = Arc::new(ParquetMetaDataReader::new().parse_and_finish(&file).map_err(broken)?);
+    let schema = footer.file_metadata().schema_descr();
     let header: Vec<String> = schema.columns().iter().map(|c| c.path().string()).collect();
     if header.is_empty() {
         return Err(DataError::Empty { file: path.to_owned(), reason: "has no columns".into() });
@@ -57,27 +49,40 @@ fn decode(config: &DataConfig, needed: Option<&[String]>) -> Result<Shard, DataE
     }
     let texts: Vec<bool> = chosen.columns.iter().map(|(_, at)| schema.column(*at).physical_type() == Type::BYTE_ARRAY).collect();
     let mut rows = Rows::new(config, header.clone(), &chosen, &texts);
-    let mut row = 0u64;
-    for group in 0..reader.num_row_groups() {
-        let group = reader.get_row_group(group).map_err(broken)?;
-        let count = usize::try_from(group.metadata().num_rows())
-            .map_err(|_| unreadable("a row group has a negative number of rows: the file is damaged".into()))?;
-        let columns: Vec<Values> = chosen
-            .columns
-            .iter()
-            .map(|(name, at)| {
-                read_column(&*group, *at, count).map_err(|e| unreadable(format!("column {name:?} cannot be read: {e}")))
-            })
-            .collect::<Result<_, _>>()?;
-        let persons = chosen.person.map(|at| read_persons(&*group, at, count)).transpose().map_err(broken)?;
-        for at in 0..count {
-            row += 1;
-            let values: Vec<_> = columns.iter().map(|column| column.at(at)).collect();
-            let person = persons.as_ref().and_then(|persons| persons[at].as_deref());
-            rows.push(&values, person, || format!("row {row}"))?;
+    let file = Arc::new(file);
+    let places = chosen.columns.iter().map(|(_, at)| *at).collect();
+    let mut stream = (config.memory == Memory::Stream).then(|| Stream::new(path, stamp, &file, &footer, places));
+    let counts = footer.row_groups().iter().map(|group| usize::try_from(group.num_rows()));
+    let counts = counts.collect::<Result<Vec<_>, _>>();
+    let counts = counts.map_err(|_| unreadable("a row group has a negative number of rows: the file is damaged".into()))?;
+    rows.reserve(if stream.is_some() { BATCH } else { counts.iter().fold(0, |sum, count| sum.saturating_add(*count)) })?;
+    let mut read = 0;
+    for ((number, group), count) in (0..).zip(footer.row_groups()).zip(counts) {
+        let bad_column = |name: &str, e: ParquetError| unreadable(format!("column {name:?} cannot be read: {e}"));
+        let open =
+            |(name, at): &(String, usize)| Ok((name.clone(), Column::open(&file, group, *at).map_err(|e| bad_column(name, e))?));
+        let mut columns = chosen.columns.iter().map(open).collect::<Result<Vec<_>, _>>()?;
+        let mut persons = chosen.person.map(|at| Column::open(&file, group, at)).transpose().map_err(broken)?;
+        for start in (0..count).step_by(BATCH) {
+            let count = BATCH.min(count - start);
+            let names = persons.as_mut().map(|column| column.names(count)).transpose().map_err(broken)?;
+            let out = rows.batch(
+                count,
+                &mut columns,
+                |(name, column), values| column.read(count, values).map_err(|e| bad_column(name, e)),
+                |row| names.as_ref().and_then(|names| names[row].as_deref()),
+                |row| format!("row {}", read + row + 1),
+            )?;
+            read += count;
+            if let Some(stream) = &mut stream {
+                stream.enter(number, start == 0, count, &out);
+                rows.forget();
+            }
         }
     }
-    Ok(rows.finish())
+    let Some(stream) = stream else { return Ok(rows.finish()) };
+    stream.unchanged().map_err(unreadable)?;
+    Ok(rows.finish_streamed(stream))
 }
 
 fn check_kind(column: &ColumnDescriptor) -> Result<(), String> {
@@ -105,100 +110,5 @@ fn check_person(column: &ColumnDescriptor) -> Result<(), String> {
             Ok(())
         }
         other => Err(format!("is of type {other}; data.person must name a flat column of text or whole numbers")),
-    }
-}
-
-/// The names of a row group's persons, one per row; `None` for a null.
-fn read_persons(group: &dyn RowGroupReader, at: usize, count: usize) -> Result<Vec<Option<Box<[u8]>>>, ParquetError> {
-    let descriptor = group.metadata().schema_descr_ptr().column(at);
-    fn whole(value: i64) -> Box<[u8]> {
-        value.to_le_bytes().into()
-    }
-    match group.get_column_reader(at)? {
-        ColumnReader::Int32ColumnReader(r) => drain(r, &descriptor, count, |v| Some(whole(i64::from(*v))), None),
-        ColumnReader::Int64ColumnReader(r) => drain(r, &descriptor, count, |v| Some(whole(*v)), None),
-        ColumnReader::ByteArrayColumnReader(r) => drain(r, &descriptor, count, |v| Some(v.data().into()), None),
-        ColumnReader::FixedLenByteArrayColumnReader(r) => drain(r, &descriptor, count, |v| Some(v.data().into()), None),
-        _ => Err(ParquetError::General("its type can't name persons".into())),
-    }
-}
-
-/// One column of a row group, one entry per row.
-fn read_column(group: &dyn RowGroupReader, at: usize, count: usize) -> Result<Values, ParquetError> {
-    let descriptor = group.metadata().schema_descr_ptr().column(at);
-    let divisor = 10f64.powi(decimal_places(&descriptor));
-    let unsigned = is_unsigned(&descriptor);
-    let missing = Err(Flaw::Missing);
-    let numbers = match group.get_column_reader(at)? {
-        ColumnReader::ByteArrayColumnReader(r) => {
-            return drain(r, &descriptor, count, |v| words(v.data()), Err(Flaw::Missing)).map(Values::Texts);
-        }
-        ColumnReader::BoolColumnReader(r) => drain(r, &descriptor, count, |v| finite(f64::from(u8::from(*v))), missing),
-        ColumnReader::Int32ColumnReader(r) if unsigned => {
-            drain(r, &descriptor, count, |v| finite(f64::from(v.cast_unsigned())), missing)
-        }
-        ColumnReader::Int32ColumnReader(r) => drain(r, &descriptor, count, |v| finite(f64::from(*v) / divisor), missing),
-        ColumnReader::Int64ColumnReader(r) if unsigned => {
-            drain(r, &descriptor, count, |v| finite(v.cast_unsigned() as f64), missing)
-        }
-        ColumnReader::Int64ColumnReader(r) => drain(r, &descriptor, count, |v| finite(*v as f64 / divisor), missing),
-        ColumnReader::FloatColumnReader(r) => drain(r, &descriptor, count, |v| finite(f64::from(*v)), missing),
-        ColumnReader::DoubleColumnReader(r) => drain(r, &descriptor, count, |v| finite(*v), missing),
-        _ => Err(ParquetError::General("its type is not numeric".into())),
-    };
-    numbers.map(Values::Numbers)
-}
-
-/// A text without the blanks around it, as in a CSV file.
-fn words(bytes: &[u8]) -> Result<Box<str>, Flaw> {
-    match std::str::from_utf8(bytes).map_err(|_| Flaw::NotText)?.trim() {
-        "" => Err(Flaw::Missing),
-        text => Ok(text.into()),
-    }
-}
-
-fn drain<T: DataType, V: Clone>(
-    mut reader: ColumnReaderImpl<T>,
-    descriptor: &ColumnDescriptor,
-    count: usize,
-    read: impl Fn(&T::T) -> V,
-    missing: V,
-) -> Result<Vec<V>, ParquetError> {
-    let present = descriptor.max_def_level();
-    let (mut levels, mut raw) = (Vec::new(), Vec::new());
-    let mut rows = 0;
-    while rows < count {
-        let (records, _, _) = reader.read_records(count - rows, Some(&mut levels), None, &mut raw)?;
-        if records == 0 {
-            return Err(ParquetError::EOF(format!("{rows} rows instead of {count}: the file is damaged")));
-        }
-        rows += records;
-    }
-    let mut found = raw.iter().map(read);
-    let mut next = || found.next().ok_or_else(|| ParquetError::EOF("values are missing: the file is damaged".into()));
-    if present == 0 {
-        return (0..count).map(|_| next()).collect();
-    }
-    if levels.len() != count {
-        return Err(ParquetError::EOF(format!("{} levels instead of {count}: the file is damaged", levels.len())));
-    }
-    levels.iter().map(|level| if *level == present { next() } else { Ok(missing.clone()) }).collect()
-}
-
-fn decimal_places(column: &ColumnDescriptor) -> i32 {
-    match column.logical_type_ref() {
-        Some(LogicalType::Decimal(d)) => d.scale,
-        _ if column.converted_type() == ConvertedType::DECIMAL => column.type_scale(),
-        _ => 0,
-    }
-}
-
-fn is_unsigned(column: &ColumnDescriptor) -> bool {
-    match column.logical_type_ref() {
-        Some(LogicalType::Integer(i)) => !i.is_signed,
-        _ => matches!(
-            column.converted_type(),
-            ConvertedType::UINT_8 | ConvertedType::UINT_16 | ConvertedType::UINT_32 | ConvertedType::UINT_64
-        ),
     }
 }

@@ -1,26 +1,36 @@
-//! Rows become columns here, and bad rows stop or fall out; the same rule for every file format.
+//! Rows become columns here, batch by batch, and bad rows stop or fall out; the same rule for every file format.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+
+use rayon::prelude::*;
 
 use super::persons::Gathering;
+use super::stream::Stream;
 use super::words::Words;
 use super::{BadRows, Chosen, DataError, Flaw, Shard};
 use crate::config::DataConfig;
 
-/// A value as a file holds it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Value<'a> {
-    Number(f64),
-    Text(&'a str),
-}
-
-/// Collects a shard row by row.
+/// Collects a shard. A batch is read column by column to the columns' ends; then the rows that can't stay are taken out again, so that
+/// no value is held twice.
 pub(super) struct Rows {
     shard: Shard,
     persons: Option<Gathering>,
     bad_rows: BadRows,
     more: &'static str,
 }
+
+/// What a batch of one column holds besides its values.
+#[derive(Default)]
+pub(super) struct Piece {
+    /// Rows of the batch, ascending, whose value can't be used, and why.
+    pub(super) flaws: Vec<(usize, Flaw)>,
+    /// Of a column of texts, the batch's own words: its values are their numbers.
+    pub(super) words: Words,
+}
+
+/// A row of a batch with the first of its columns that can't be used.
+type Bad = (usize, usize, Flaw);
 
 impl Rows {
     /// `chosen` is what is read of a file with this header, and `texts` which of the chosen columns hold texts.
@@ -34,6 +44,8 @@ impl Rows {
             header,
             names,
             columns,
+            stream: None,
+            memory: config.memory,
             words: texts.iter().map(|text| text.then(Words::default)).collect(),
             dropped: 0,
             unit: config.unit,
@@ -45,35 +57,102 @@ impl Rows {
         Self { shard, persons, bad_rows: config.bad_rows, more }
     }
 
-    /// Takes one row; `person` is whose it is, where a column says so, and `place` tells where it stands, should it be bad.
-    pub(super) fn push(
+    /// The rows that have been kept.
+    pub(super) fn kept(&self) -> usize {
+        self.shard.columns.first().map_or(0, Vec::len)
+    }
+
+    /// Makes room for `more` rows where there is less, and no more than that.
+    ///
+    /// # Errors
+    /// Where there is no such memory.
+    pub(super) fn reserve(&mut self, more: usize) -> Result<(), DataError> {
+        self.shard.columns.iter_mut().try_for_each(|column| column.try_reserve_exact(more)).map_err(|_| DataError::Unreadable {
+            file: self.shard.file.clone(),
+            reason: format!("there is no memory for {more} more rows of {} columns", self.shard.names.len()),
+        })
+    }
+
+    /// Takes a batch of `count` rows, and gives those of them that were left out, ascending.
+    ///
+    /// `read` puts the values of each column to the end of what it is given, one for every row, with one reader for each column; columns
+    /// are read side by side. `person` gives whose a row of the batch is, where a column says so, and `place` tells where it stands,
+    /// should it be bad.
+    pub(super) fn batch<'p, R: Send>(
         &mut self,
-        values: &[Result<Value<'_>, Flaw>],
-        person: Option<&[u8]>,
-        place: impl FnOnce() -> String,
-    ) -> Result<(), DataError> {
-        if let Some((at, flaw)) = values.iter().enumerate().find_map(|(i, v)| v.err().map(|f| (i, f))) {
-            return self.bad(place, self.shard.names[at].clone(), flaw);
-        }
-        if let Some(persons) = &mut self.persons {
-            let Some(person) = person.filter(|name| !name.is_empty()) else {
-                return self.bad(place, self.shard.person.clone().unwrap_or_default(), Flaw::Missing);
-            };
-            if !persons.keep(person) {
-                self.shard.beyond_limit += 1;
-                return Ok(());
+        count: usize,
+        readers: &mut [R],
+        read: impl Fn(&mut R, &mut Vec<f64>) -> Result<Piece, DataError> + Sync,
+        person: impl Fn(usize) -> Option<&'p [u8]>,
+        place: impl Fn(usize) -> String,
+    ) -> Result<Vec<usize>, DataError> {
+        let columns = self.shard.columns.par_iter_mut().zip(readers);
+        let pieces: Vec<_> = columns.map(|(column, reader)| read(reader, column)).collect();
+        // The first column's error, whichever was met first.
+        let mut pieces = pieces.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let flaws = pieces.iter_mut().enumerate();
+        let mut bad: Vec<Bad> = flaws
+            .flat_map(|(at, piece)| std::mem::take(&mut piece.flaws).into_iter().map(move |(row, flaw)| (row, at, flaw)))
+            .collect();
+        bad.sort_unstable_by_key(|(row, at, _)| (*row, *at));
+        bad.dedup_by_key(|(row, ..)| *row);
+        let out = self.left_out(count, bad, person, place)?;
+        let texts = self.shard.words.iter_mut().zip(&pieces);
+        for (column, (words, piece)) in self.shard.columns.iter_mut().zip(texts) {
+            let start = column.len() - count;
+            leave_out(column, start, out.iter().copied());
+            if let Some(words) = words {
+                // A word of a row that is left out is not taken in.
+                words.renumber(&piece.words, &mut column[start..]);
             }
         }
-        let columns = self.shard.columns.iter_mut().zip(&mut self.shard.words);
-        for ((column, words), value) in columns.zip(values.iter().flatten()) {
-            column.push(match (value, words) {
-                (Value::Number(value), _) => *value,
-                // A word of a row that is left out is not taken in.
-                (Value::Text(text), Some(words)) => words.number(text),
-                (Value::Text(_), None) => f64::NAN,
-            });
+        Ok(out)
+    }
+
+    /// Keeps no values of the rows so far.
+    pub(super) fn forget(&mut self) {
+        self.shard.columns.iter_mut().for_each(Vec::clear);
+    }
+
+    /// The shard, whose rows stay in the file.
+    pub(super) fn finish_streamed(mut self, stream: Stream) -> Shard {
+        self.shard.columns = Vec::new();
+        self.shard.stream = Some(Arc::new(stream));
+        self.shard
+    }
+
+    /// The rows of a batch that don't stay, ascending.
+    fn left_out<'p>(
+        &mut self,
+        count: usize,
+        bad: Vec<Bad>,
+        person: impl Fn(usize) -> Option<&'p [u8]>,
+        place: impl Fn(usize) -> String,
+    ) -> Result<Vec<usize>, DataError> {
+        let Some(mut persons) = self.persons.take() else {
+            bad.iter().try_for_each(|(row, at, flaw)| self.bad(|| place(*row), self.shard.names[*at].clone(), *flaw))?;
+            return Ok(bad.into_iter().map(|(row, ..)| row).collect());
+        };
+        let mut bad = bad.into_iter().peekable();
+        let mut out = Vec::new();
+        for row in 0..count {
+            let kept = if let Some((_, at, flaw)) = bad.next_if(|(bad, ..)| *bad == row) {
+                self.bad(|| place(row), self.shard.names[at].clone(), flaw)?;
+                false
+            } else if let Some(name) = person(row).filter(|name| !name.is_empty()) {
+                let kept = persons.keep(name);
+                self.shard.beyond_limit += u64::from(!kept);
+                kept
+            } else {
+                self.bad(|| place(row), self.shard.person.clone().unwrap_or_default(), Flaw::Missing)?;
+                false
+            };
+            if !kept {
+                out.push(row);
+            }
         }
-        Ok(())
+        self.persons = Some(persons);
+        Ok(out)
     }
 
     fn bad(&mut self, place: impl FnOnce() -> String, column: String, flaw: Flaw) -> Result<(), DataError> {
@@ -89,9 +168,23 @@ impl Rows {
     }
 
     pub(super) fn finish(mut self) -> Shard {
+        self.shard.columns.iter_mut().for_each(Vec::shrink_to_fit);
         self.shard.persons = self.persons.and_then(|persons| persons.group(&mut self.shard.columns));
         self.shard
     }
+}
+
+/// Takes rows, ascending and counted from `start`, out of a column.
+pub(super) fn leave_out(column: &mut Vec<f64>, start: usize, out: impl Iterator<Item = usize>) {
+    let (mut from, mut to) = (start, start);
+    for end in out.map(|row| start + row).chain([column.len()]) {
+        if from > to {
+            column.copy_within(from..end, to);
+        }
+        to += end - from;
+        from = end + 1;
+    }
+    column.truncate(to);
 }
 
 /// A number as read, or what is wrong with it.

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use conclave_common::job::ColumnSpec;
+
 /// A column's words, numbered in the order in which they appear.
 #[derive(Clone, Default, PartialEq)]
 pub(super) struct Words {
@@ -10,6 +12,17 @@ pub(super) struct Words {
 }
 
 impl Words {
+    /// The levels of a column, each by its own number.
+    pub(super) fn of_levels(bounds: &ColumnSpec) -> Self {
+        let mut words = Self::default();
+        if let ColumnSpec::Levels(levels) = bounds {
+            for level in levels {
+                words.number(level);
+            }
+        }
+        words
+    }
+
     /// The number of a text, which is taken in where it is new.
     pub(super) fn number(&mut self, text: &str) -> f64 {
         if let Some(number) = self.numbers.get(text) {
@@ -20,6 +33,24 @@ impl Words {
         self.list.push(text.to_owned());
         self.numbers.insert(text.to_owned(), number);
         f64::from(number)
+    }
+
+    /// Turns numbers of another list's words into numbers of these; words that no number stands for are not taken in.
+    pub(super) fn renumber(&mut self, others: &Words, numbers: &mut [f64]) {
+        let mut known = vec![None; others.list.len()];
+        for number in numbers {
+            let at = *number as usize;
+            *number = *known[at].get_or_insert_with(|| self.number(&others.list[at]));
+        }
+    }
+
+    /// As [`Words::renumber`] where every word is known; none where one is not.
+    pub(super) fn look_up(&self, others: &Words, numbers: &mut [f64]) -> Option<()> {
+        let known: Vec<Option<u32>> = others.list.iter().map(|word| self.numbers.get(word).copied()).collect();
+        numbers.iter_mut().try_for_each(|number| {
+            *number = f64::from((*known.get(*number as usize)?)?);
+            Some(())
+        })
     }
 
     /// The words, by number.

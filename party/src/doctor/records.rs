@@ -4,8 +4,8 @@ use conclave_common::job::{ColumnSpec, JobSpec};
 
 use super::Finding;
 use crate::config::{BadRows, DataConfig, PartyConfig};
-use crate::data::{Column, DataError, Shard, bind, unlisted};
-use crate::owner::{JobView, State, jobs, read_off};
+use crate::data::{Binding, DataError, Kind, Shard, unlisted};
+use crate::owner::{JobView, State, extremes, jobs, read_off};
 
 /// Clamped values of more than this share of a column earn a warning.
 const MANY_CLAMPED: f64 = 0.01;
@@ -61,8 +61,8 @@ fn rows(shard: &Shard) -> Finding {
 }
 
 fn columns(config: &PartyConfig, shard: &Shard) -> Finding {
-    let kind = |name: &String| match shard.column(name) {
-        Some(Column::Texts { .. }) => format!("{name} (texts)"),
+    let kind = |name: &String| match shard.kind(name) {
+        Some(Kind::Texts(_)) => format!("{name} (texts)"),
         _ => name.clone(),
     };
     let named = shard.names().iter().map(kind).collect::<Vec<_>>().join(", ");
@@ -99,7 +99,10 @@ fn bounds(config: &PartyConfig, shard: &Shard) -> Vec<Finding> {
             continue;
         };
         looked_at += 1;
-        let flaws = flaws(shard, spec);
+        let flaws = match flaws(shard, spec) {
+            Ok(flaws) => flaws,
+            Err(e) => return vec![Finding::fail(CODE, e.to_string(), "look at the file of records").private()],
+        };
         findings.extend(flaws.into_iter().map(|(fatal, what, remedy)| {
             let found = format!("job {short} {:?}: {what}", spec.name);
             if fatal { Finding::fail(CODE, found, remedy) } else { Finding::warn(CODE, found, remedy) }.private()
@@ -115,25 +118,29 @@ fn bounds(config: &PartyConfig, shard: &Shard) -> Vec<Finding> {
 }
 
 /// What does not fit: whether it stops the job, what it is, what to do.
-fn flaws(shard: &Shard, spec: &JobSpec) -> Vec<(bool, String, &'static str)> {
+fn flaws(shard: &Shard, spec: &JobSpec) -> Result<Vec<(bool, String, &'static str)>, DataError> {
     const ASK: &str = "ask the analyst for bounds that fit; results lose what is clamped or left out";
-    if let Err(e) = bind(shard, spec) {
-        return vec![(true, format!("the data {}", e), "tell the analyst: columns, and levels of texts, are public")];
+    if let Err(e) = Binding::new(shard, spec) {
+        return Ok(vec![(true, format!("the data {}", e), "tell the analyst: columns, and levels of texts, are public")]);
     }
     let mut flaws = Vec::new();
     for name in spec.model.columns() {
-        let (Some(declared), Some(Column::Numbers(values))) = (spec.columns.get(name), shard.column(name)) else { continue };
-        let share = |odd: &dyn Fn(f64) -> bool| values.iter().filter(|v| odd(**v)).count() as f64 / values.len().max(1) as f64;
+        let (Some(declared), Some(Kind::Numbers)) = (spec.columns.get(name), shard.kind(name)) else { continue };
+        let share = |odd: &dyn Fn(f64) -> bool| -> Result<f64, DataError> {
+            let mut count = 0;
+            shard.look(name, |values| count += values.iter().filter(|v| odd(**v)).count())?;
+            Ok(count as f64 / shard.records().max(1) as f64)
+        };
         match *declared {
             ColumnSpec::Numeric { min, max } => {
-                let clamped = share(&|v| v < min || v > max);
+                let clamped = share(&|v| v < min || v > max)?;
                 if clamped >= MANY_CLAMPED {
                     flaws.push((
                         false,
                         format!("{:.1}% of {name} lie outside {min} to {max} and are clamped", 100.0 * clamped),
                         ASK,
                     ));
-                } else if span(values) < LITTLE_USED * (max - min) {
+                } else if span(shard, name)? < LITTLE_USED * (max - min) {
                     let what = format!("{name} uses less than {:.0}% of the range {min} to {max}", 100.0 * LITTLE_USED);
                     flaws.push((
                         false,
@@ -143,7 +150,7 @@ fn flaws(shard: &Shard, spec: &JobSpec) -> Vec<(bool, String, &'static str)> {
                 }
             }
             ColumnSpec::Binary => {
-                let odd = share(&|v| v != 0.0 && v != 1.0);
+                let odd = share(&|v| v != 0.0 && v != 1.0)?;
                 if odd > 0.0 {
                     let what = format!("{:.1}% of {name} are neither 0 nor 1; from 0.5 on they count as 1", 100.0 * odd);
                     flaws.push((false, what, "look whether the column holds what the job takes it for"));
@@ -152,20 +159,19 @@ fn flaws(shard: &Shard, spec: &JobSpec) -> Vec<(bool, String, &'static str)> {
             ColumnSpec::Levels(_) => {}
         }
     }
-    flaws.extend(unlisted(shard, spec).into_iter().map(|(name, rows)| {
+    flaws.extend(unlisted(shard, spec)?.into_iter().map(|(name, rows)| {
         (false, format!("{rows} of {} rows hold a {name} that the job does not list", shard.records()), ASK)
     }));
-    flaws.extend(read_off(shard, spec).into_iter().map(|name| {
+    flaws.extend(read_off(shard, spec)?.into_iter().map(|name| {
         let remedy = "ask the analyst where they come from: bounds are public, and read off the data they tell its extremes";
         (false, format!("the bounds of {name} are your data's own least and greatest value"), remedy)
     }));
-    flaws
+    Ok(flaws)
 }
 
-fn span(values: &[f64]) -> f64 {
-    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-    let greatest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    greatest - least
+fn span(shard: &Shard, name: &str) -> Result<f64, DataError> {
+    let (least, greatest) = extremes(shard, name)?;
+    Ok(greatest - least)
 }
 
 #[cfg(test)]
@@ -183,7 +189,8 @@ mod tests {
     #[test]
     fn bounds_are_compared_with_the_columns() {
         let spec = JobSpec::parse(MEAN_TOML).unwrap();
-        let found = |csv: &str| flaws(&shard(csv), &spec).into_iter().map(|(fatal, what, _)| (fatal, what)).collect::<Vec<_>>();
+        let found =
+            |csv: &str| flaws(&shard(csv), &spec).unwrap().into_iter().map(|(fatal, what, _)| (fatal, what)).collect::<Vec<_>>();
         assert_eq!(found("height\n150\n170\n181\n"), []);
         assert_eq!(
             found("height\n150\n170\n1.81\n240\n"),

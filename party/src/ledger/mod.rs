@@ -86,6 +86,7 @@ pub use open::{Durability, Keeping, RESERVE_BLOCK};
 pub use receipt::{ChargeReceipt, Recorded};
 pub use report::{AnalystReport, JobReport, JobTotals, Report, job_totals, report, report_kept};
 pub(crate) use schema::close_to_others;
+pub(crate) use secret::Pieces;
 pub use secret::{SECRET_FILE, Secret};
 
 use books::Books;

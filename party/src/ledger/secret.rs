@@ -62,10 +62,14 @@ impl Secret {
 
     /// HMAC-SHA256 of the parts, each preceded by its length, under a domain of its own.
     pub fn mac<'a>(&self, domain: &'a str, parts: impl IntoIterator<Item = &'a [u8]>) -> [u8; 32] {
-        let tag = self.context(domain, parts).sign();
-        let mut mac = [0; 32];
-        mac.copy_from_slice(tag.as_ref());
-        mac
+        Pieces(self.context(domain, parts)).finish()
+    }
+
+    /// As [`Secret::mac`] of a name and a part of `length` bytes that comes in pieces.
+    pub(crate) fn mac_in_pieces(&self, domain: &str, name: &[u8], length: u64) -> Pieces {
+        let mut context = self.context(domain, [name]);
+        context.update(&length.to_le_bytes());
+        Pieces(context)
     }
 
     /// Whether `mac` is that of the parts; takes the same time for all that are not.
@@ -81,6 +85,21 @@ impl Secret {
             context.update(part);
         }
         context
+    }
+}
+
+/// A hash that is under way.
+pub(crate) struct Pieces(hmac::Context);
+
+impl Pieces {
+    pub(crate) fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    pub(crate) fn finish(self) -> [u8; 32] {
+        let mut mac = [0; 32];
+        mac.copy_from_slice(self.0.sign().as_ref());
+        mac
     }
 }
 

@@ -2,24 +2,39 @@
 
 use conclave_common::job::{ColumnSpec, JobSpec};
 
-use crate::data::{Column, Shard};
+use crate::data::{DataError, Kind, Shard};
 
 /// Columns whose declared bounds are this shard's own least and greatest value. For the owner's eyes alone: it depends on
 /// the records.
 ///
 /// Bounds are public and unprotected. One that was read off the data tells the value of a record, whatever the noise.
-pub(crate) fn read_off(shard: &Shard, spec: &JobSpec) -> Vec<String> {
-    let same = |name: &&str| {
-        let (Some(ColumnSpec::Numeric { min, max }), Some(Column::Numbers(values))) =
-            (spec.columns.get(*name), shard.column(name))
-        else {
-            return false;
+///
+/// # Errors
+/// Where the shard is streamed and can't be read.
+pub(crate) fn read_off(shard: &Shard, spec: &JobSpec) -> Result<Vec<String>, DataError> {
+    let mut found = Vec::new();
+    for name in spec.model.columns() {
+        let (Some(ColumnSpec::Numeric { min, max }), Some(Kind::Numbers)) = (spec.columns.get(name), shard.kind(name)) else {
+            continue;
         };
-        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-        let greatest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        *min == least && *max == greatest
-    };
-    spec.model.columns().into_iter().filter(same).map(str::to_owned).collect()
+        if (*min, *max) == extremes(shard, name)? {
+            found.push(name.to_owned());
+        }
+    }
+    Ok(found)
+}
+
+/// The least and the greatest value of a column of numbers.
+///
+/// # Errors
+/// Where the shard is streamed and can't be read.
+pub(crate) fn extremes(shard: &Shard, name: &str) -> Result<(f64, f64), DataError> {
+    let (mut least, mut greatest) = (f64::INFINITY, f64::NEG_INFINITY);
+    shard.look(name, |values| {
+        least = values.iter().copied().fold(least, f64::min);
+        greatest = values.iter().copied().fold(greatest, f64::max);
+    })?;
+    Ok((least, greatest))
 }
 
 #[cfg(test)]
@@ -37,9 +52,9 @@ mod tests {
         let job = |min: f64, max: f64| {
             JobSpec::parse(&MEAN_TOML.replace("min = 100, max = 200", &format!("min = {min:?}, max = {max:?}"))).unwrap()
         };
-        assert_eq!(read_off(&shard, &job(151.5, 197.25)), ["height"]);
+        assert_eq!(read_off(&shard, &job(151.5, 197.25)).unwrap(), ["height"]);
         for (min, max) in [(100.0, 200.0), (151.5, 200.0), (100.0, 197.25)] {
-            assert!(read_off(&shard, &job(min, max)).is_empty());
+            assert!(read_off(&shard, &job(min, max)).unwrap().is_empty());
         }
     }
 }

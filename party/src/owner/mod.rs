@@ -9,7 +9,7 @@ mod totals;
 mod words;
 mod worst;
 
-pub(crate) use extremes::read_off;
+pub(crate) use extremes::{extremes, read_off};
 pub(crate) use jobs::{JobView, State, find, jobs};
 pub(crate) use statement::{Facts, markdown, page, statement};
 pub(crate) use totals::releases;

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use conclave_party::answer::Answerer;
-use conclave_party::config::{Approve, BadRows, DataConfig, Policy, ReplyDelay};
+use conclave_party::config::{Approve, BadRows, DataConfig, Memory, Policy, ReplyDelay};
 use conclave_party::data::Shard;
 use conclave_party::ledger::Ledger;
 use conclave_party::members::Members;
@@ -45,10 +45,11 @@ fn answerer(folder: &std::path::Path) -> Answerer {
         text: Vec::new(),
         person: None,
         unit: budget().unit,
+        memory: Memory::default(),
     };
     let shard = Shard::load(&data, None).expect("a shard");
     let mut ledger = Ledger::open_kept(&keeping).expect("its ledger");
-    ledger.present_data(&shard.fingerprints(ledger.secret())).expect("its data");
+    ledger.present_data(&shard.fingerprints(ledger.secret()).expect("a shard")).expect("its data");
     let policy = Policy { approve: Approve::Automatic, reply_delay: ReplyDelay::Off, ..Policy::default() };
     let noise = Noise::from_os().expect("noise");
     Answerer::new(PARTY.into(), policy, budget(), shard, ledger, noise).with_members(Members::of(folder, None))

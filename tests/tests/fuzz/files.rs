@@ -4,7 +4,7 @@ use std::path::Path;
 
 use conclave_common::accounting::PrivacyUnit;
 use conclave_party::PartyConfig;
-use conclave_party::config::{BadRows, DataConfig};
+use conclave_party::config::{BadRows, DataConfig, Memory};
 use conclave_party::data::Shard;
 use conclave_party::ledger::export;
 
@@ -92,6 +92,7 @@ fn load(name: &'static str, extension: &str, seeds: Vec<Vec<u8>>) {
                 text: Vec::new(),
                 person: None,
                 unit: PrivacyUnit::default(),
+                memory: Memory::default(),
             };
             Shard::load(&data, None).is_ok()
         }),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use conclave_common::accounting::Budget;
-use conclave_party::config::{Approve, BadRows, DataConfig, Policy, ReplyDelay};
+use conclave_party::config::{Approve, BadRows, DataConfig, Memory, Policy, ReplyDelay};
 use conclave_party::ledger::{Durability, Keeping};
 use conclave_party::simulated::SimulatedParty;
 use conclave_proto::ca::{self, Validity};
@@ -93,8 +93,14 @@ impl Fixture {
 
     /// Starts a party on the ledger in `folder`.
     pub(crate) fn start(&self, folder: &Path, party: usize, durability: Durability) -> SimulatedParty {
-        let data =
-            DataConfig { path: self.rows(party), bad_rows: BadRows::Stop, text: Vec::new(), person: None, unit: budget().unit };
+        let data = DataConfig {
+            path: self.rows(party),
+            bad_rows: BadRows::Stop,
+            text: Vec::new(),
+            person: None,
+            unit: budget().unit,
+            memory: Memory::default(),
+        };
         let policy = Policy { approve: Approve::Automatic, reply_delay: ReplyDelay::Off, ..Policy::default() };
         let keeping = keeping(folder, party, durability);
         SimulatedParty::start(&keeping, &data, policy, self.folder.path()).expect("a party that starts")

@@ -101,7 +101,7 @@ impl World {
     fn start(&mut self) {
         let shard = Shard::load(&data(self.rows.clone(), BadRows::Stop), None).unwrap();
         let mut ledger = Ledger::open_kept(&self.keeping).unwrap();
-        ledger.present_data(&shard.fingerprints(ledger.secret())).unwrap();
+        ledger.present_data(&shard.fingerprints(ledger.secret()).unwrap()).unwrap();
         let policy = Policy { approve: Approve::Manual, ..open_policy() };
         let answerer = Answerer::new("hospital-a".into(), policy, budget(), shard, ledger, Noise::from_os().unwrap());
         self.answerer = Some(answerer.with_consent(ConsentStore::open(&self.keeping.ledger).unwrap()));
