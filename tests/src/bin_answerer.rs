@@ -68,6 +68,7 @@ fn serve(folder: &Path, mode: Mode) -> Result<(), String> {
             Some(coordinator_frame::Body::OpenJob(open)) => send(stdout, opened(&mut answerer, &open)).map_err(|e| text(&e))?,
             Some(coordinator_frame::Body::Query(query)) => {
                 send(stdout, Body::Answer(answerer.answer(query))).map_err(|e| text(&e))?;
+                answerer.catch_up();
             }
             // A failure has been logged.
             Some(coordinator_frame::Body::CloseJob(close)) => drop(answerer.close(&close.job, &close.reason)),

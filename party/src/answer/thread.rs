@@ -121,7 +121,8 @@ impl Answerer {
                 let answer = self.answer_held(request, received);
                 let status = answer.status;
                 reply(&outbox, Body::Answer(answer));
-                return self.meters.replied(status);
+                self.meters.replied(status);
+                return self.catch_up();
             }
             Command::Open(request, received, outbox) => return self.open_or_wait(request, received, outbox),
             Command::Consent => self.consent_changed(),
@@ -137,6 +138,14 @@ impl Answerer {
 }
 
 impl Answerer {
+    /// Lets the ledger do what it puts off until a reply has left. Nothing of it depends on a record.
+    pub fn catch_up(&mut self) {
+        // A failure has been logged, and the ledger answers no more.
+        if self.ledger.catch_up().unwrap_or(true) {
+            self.pacer.passed();
+        }
+    }
+
     /// Answers, and gives the answer back at the moment at which it is to leave. Nothing but sending follows.
     pub(super) fn answer_held(&mut self, request: v1::Query, received: Instant) -> v1::Answer {
         let began = self.pacer.begin(received);

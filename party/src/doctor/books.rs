@@ -12,7 +12,7 @@ use crate::presence::running;
 /// A budget of which this share is spent earns a warning.
 const NEARLY_SPENT: f64 = 0.9;
 /// Bytes of a release, charge and answer, before enough were made to measure it.
-const TYPICAL: f64 = 400.0;
+const TYPICAL: f64 = 200.0;
 const MEASURED: u64 = 10_000;
 /// A disk that lasts less long at the present rate earns a warning.
 const FEW_DAYS: f64 = 90.0;

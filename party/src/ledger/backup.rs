@@ -42,7 +42,7 @@ pub fn backup(keeping: &Keeping, to: &Path) -> Result<Copied, LedgerError> {
     }
     let draft = copy(&connect_read_only(&keeping.ledger)?, to)?;
     let copied = connect_read_only(&draft)?;
-    let books = verify::read(&copied, &draft, |_, _| Ok(()))?;
+    let books = verify::read(&copied, &draft, &verify::Layout::PRESENT, |_, _| Ok(()))?;
     keeping.check_genesis(&draft, books.genesis())?;
     drop(copied);
     let asked = ConsentStore::path_of(&keeping.ledger);

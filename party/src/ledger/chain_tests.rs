@@ -74,7 +74,7 @@ impl House {
 }
 
 fn read_only(path: &Path) -> Result<Books, LedgerError> {
-    verify::read(&schema::connect_read_only(path)?, path, |_, _| Ok(()))
+    verify::read(&schema::connect_read_only(path)?, path, &verify::Layout::PRESENT, |_, _| Ok(()))
 }
 
 #[test]
@@ -456,7 +456,7 @@ fn a_million_releases_in_figures() {
     let books = {
         let (start, before) = (Instant::now(), on_cpu());
         let connection = schema::connect_read_only(&house.keeping().ledger).unwrap();
-        let books = verify::read(&connection, &house.keeping().ledger, |_, _| Ok(())).unwrap();
+        let books = verify::read(&connection, &house.keeping().ledger, &verify::Layout::PRESENT, |_, _| Ok(())).unwrap();
         println!("one thread {:.3} s, {:.3} s of a processor", start.elapsed().as_secs_f64(), on_cpu() - before);
         books
     };
@@ -481,4 +481,8 @@ fn a_million_releases_in_figures() {
     let mut export = Vec::new();
     export::write(&house.keeping(), &mut export).unwrap();
     println!("export {:.2} s, {} MB", start.elapsed().as_secs_f64(), export.len() >> 20);
+    to_former(&house.keeping().ledger).unwrap();
+    let start = Instant::now();
+    drop(Ledger::open_kept(&house.keeping()).unwrap());
+    println!("converted and opened in {:.2} s", start.elapsed().as_secs_f64());
 }

@@ -1,8 +1,7 @@
 //! The ledger as JSON lines, for an auditor without the party's machine: one entry a line, and its checker.
 //!
 //! The first line says what the file is, the last carries the party's signature over everything before it. Between them
-//! stand all entries in order, with the hash that the ledger stores beside each; [`check`] adds them up again with
-//! the code that the ledger itself uses.
+//! stand all entries in order, each with its hash; [`check`] adds them up again with the code that the ledger itself uses.
 
 use std::io::{BufRead, Write};
 
@@ -269,8 +268,9 @@ pub fn write(keeping: &Keeping, to: impl Write) -> Result<(Vec<u8>, Books), Ledg
     let connection = connection.transaction()?;
     let header = Header { conclave_ledger_export: EXPORT, party: keeping.party.clone(), exported_ms: schema::now_ms() };
     write_line(&mut to, &header).map_err(output)?;
-    let books =
-        verify::read(&connection, &keeping.ledger, |entry, hash| write_line(&mut to, &Line::of(entry, hash)).map_err(output))?;
+    let books = verify::read(&connection, &keeping.ledger, &verify::Layout::PRESENT, |entry, hash| {
+        write_line(&mut to, &Line::of(entry, hash)).map_err(output)
+    })?;
     keeping.check_genesis(&keeping.ledger, books.genesis())?;
     to.flush().map_err(output)?;
     Ok((signed_bytes(&to.hash.finalize().into()), books))

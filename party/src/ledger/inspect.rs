@@ -44,7 +44,7 @@ pub fn inspect(keeping: &Keeping, floor: f64) -> Result<Inspection, LedgerError>
     let now = schema::now_ms();
     let since = now.saturating_sub(i64::try_from(RECENTLY.as_millis()).unwrap_or(i64::MAX));
     let (mut all, mut recent) = (Prices::default(), Prices::default());
-    let books = verify::read(&connection, path, |entry, _| {
+    let books = verify::read(&connection, path, &verify::Layout::PRESENT, |entry, _| {
         if let Entry::Charge(charge) = entry {
             let at_floor = charge.charge as f64 * (charge.s as f64 * conclave_common::mechanism::STEP / floor).powi(2);
             all.add(charge.charge as f64, at_floor);

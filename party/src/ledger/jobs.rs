@@ -29,7 +29,6 @@ pub struct JobEntry<'a> {
 pub(super) struct OpenJob {
     pub(super) seq: u64,
     pub(super) analyst: String,
-    pub(super) cap: Budget,
     pub(super) filter: PrivacyFilter,
     /// What has been drawn on the open block, whether or not it is recorded yet.
     pub(super) drawn: Spent,
@@ -119,7 +118,7 @@ impl Ledger {
         let filter = filter.with_spent(spent);
         let analyst = entry.analyst.to_owned();
         self.resume_analyst(&analyst)?;
-        self.jobs.insert(entry.job.to_owned(), OpenJob { seq, analyst, cap, filter, drawn: Spent::default() });
+        self.jobs.insert(entry.job.to_owned(), OpenJob { seq, analyst, filter, drawn: Spent::default() });
         Ok(())
     }
 
@@ -164,7 +163,7 @@ impl Ledger {
     }
 
     fn try_close_job(&mut self, job: &str, reason: &str) -> Result<(), LedgerError> {
-        let settle = self.settle(job, "closed")?;
+        let settle = self.settle(job, "closed");
         let seq = match (self.jobs.remove(job), self.books.job(job)) {
             (Some(open), _) => open.seq,
             // Opened before this process began, and not since: it has ended while the party was away. A ledger that is behind

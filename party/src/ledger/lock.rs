@@ -18,7 +18,7 @@ pub(super) struct LedgerLock {
     _file: File,
     /// The ledger, locked; `None` before it is made. Not closed before SQLite has closed its own handle: closing any handle of a
     /// file ends the process's record locks on it.
-    _ledger: Option<File>,
+    ledger: Option<File>,
 }
 
 impl LedgerLock {
@@ -34,7 +34,12 @@ impl LedgerLock {
             true => Some(lock_ledger(path)?),
             false => None,
         };
-        Ok(Self { _file: file, _ledger: ledger })
+        Ok(Self { _file: file, ledger })
+    }
+
+    /// Locks the file that is about to take the ledger's name, and gives the old one's lock, to be held until it has.
+    pub(super) fn move_to(&mut self, draft: &Path) -> Result<Option<File>, LedgerError> {
+        Ok(self.ledger.replace(lock_ledger(draft)?))
     }
 
     /// The lock of a ledger that is not there yet; its folder must be.

@@ -45,12 +45,15 @@ mod backup;
 pub mod books;
 mod charge;
 mod charged;
+mod convert;
 mod digest;
 pub mod entry;
 mod error;
 pub mod events;
 pub mod export;
 mod feed;
+#[cfg(any(test, feature = "test-util"))]
+mod former;
 mod head;
 mod ids;
 mod inspect;
@@ -78,6 +81,8 @@ pub use charge::{ChargeOutcome, Grant, QueryKey, Refusal};
 pub(crate) use charged::{Charged, Entered, JobReader};
 pub use digest::{Digest, QueryContent, point_digest};
 pub use error::LedgerError;
+#[cfg(any(test, feature = "test-util"))]
+pub use former::to_former;
 pub use head::{HEAD_BYTES, Head};
 pub use inspect::{Inspection, RECENTLY, inspect};
 pub use jobs::JobEntry;
@@ -95,6 +100,7 @@ use head::HeadFile;
 use ids::Seqs;
 use jobs::OpenJob;
 use lock::LedgerLock;
+use reserve::Ahead;
 
 /// An open ledger, held exclusively.
 #[derive(Debug)]
@@ -126,6 +132,8 @@ pub struct Ledger {
     /// Charged rows that had no answer when this process opened the ledger: nothing of them had left, so they may be
     /// answered under their old charge. Every other unanswered row is in flight.
     recoverable: Seqs,
+    /// The next block is due.
+    ahead: Option<Ahead>,
     /// Paid from a block, and not yet written.
     pending: HashMap<i64, Pending>,
     last_pending: i64,
@@ -193,6 +201,8 @@ impl Ledger {
 
 #[cfg(test)]
 mod chain_tests;
+#[cfg(test)]
+mod convert_tests;
 #[cfg(test)]
 mod model_tests;
 #[cfg(test)]

@@ -12,9 +12,9 @@ use super::books::{Books, plus};
 use super::events::{Genesis, Settle, Unlock, exact, hex};
 use super::head::{Head, HeadFile};
 use super::lock::LedgerLock;
-use super::schema::{FORMAT, checkpoint, connect, create, now_ms, sync_folder, with_suffix};
+use super::schema::{FORMAT, checkpoint, create, now_ms, sync_folder, with_suffix};
 use super::secret::Secret;
-use super::{DataStanding, Ledger, LedgerError, verify};
+use super::{DataStanding, Ledger, LedgerError, convert, verify};
 
 /// Receipts of one opening of a ledger are worthless at another.
 static SESSIONS: AtomicU64 = AtomicU64::new(1);
@@ -194,8 +194,8 @@ impl Ledger {
             return Err(LedgerError::Missing(path.clone()));
         }
         let path = path.canonicalize().map_err(|e| LedgerError::io(path, &e))?;
-        let lock = LedgerLock::for_existing(&path)?;
-        let connection = connect(&path)?;
+        let mut lock = LedgerLock::for_existing(&path)?;
+        let connection = convert::connect(keeping, &path, &mut lock)?;
         let (party, budget) = (keeping.party.clone(), keeping.budget);
         let books = verify::add_up(&connection, &path)?;
         keeping.check_genesis(&path, books.genesis())?;
@@ -217,6 +217,7 @@ impl Ledger {
             data: DataStanding::Unknown,
             lost: None,
             jobs: HashMap::new(),
+            ahead: None,
             pending: HashMap::new(),
             last_pending: 0,
             session: SESSIONS.fetch_add(1, Ordering::Relaxed),
@@ -277,7 +278,7 @@ impl Ledger {
     }
 
     fn try_close(&mut self) -> Result<(), LedgerError> {
-        let settles = self.settle_all("stopped")?;
+        let settles = self.settle_all("stopped");
         self.write(true, |pen| {
             for (job, settle) in &settles {
                 pen.event(Settle::KIND, *job, &settle.body())?;
@@ -348,13 +349,5 @@ pub(super) fn holds(connection: &Connection, books: &Books, head: &Head) -> Resu
     if head.seq >= books.seq() {
         return Ok(head.seq == books.seq() && head.hash == books.hash());
     }
-    let mut held = false;
-    for table in ["charges", "answers", "jobs", "events"] {
-        let mut select = connection.prepare(&format!("SELECT hash FROM {table} WHERE seq = ?1"))?;
-        let mut rows = select.query([head.seq])?;
-        while let Some(row) = rows.next()? {
-            held |= row.get::<_, [u8; 32]>(0)? == head.hash;
-        }
-    }
-    Ok(held)
+    Ok(verify::hash_at(connection, head.seq)? == Some(head.hash))
 }

@@ -2,13 +2,15 @@
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use super::books::Books;
+use super::books::{Books, JobBooks};
 use super::entry::{AnswerEntry, ChargeEntry, Entry, EventEntry, Hash, JobEntered};
 use super::schema::copy_log;
 use super::{Ledger, LedgerError};
 
-/// Commits after which the log is copied into the database: a few megabytes of log.
-pub(super) const COMMITS_IN_LOG: u32 = 200;
+/// Commits after which the log is copied into the database, once a reply has left: a few megabytes of log.
+const COMMITS_IN_LOG: u32 = 200;
+/// Commits after which it is copied at once, where nobody says that a reply has left.
+const MOST_IN_LOG: u32 = 4 * COMMITS_IN_LOG;
 
 /// One transaction's worth of entries.
 pub(super) struct Pen<'a> {
@@ -60,16 +62,28 @@ impl Pen<'_> {
         }
     }
 
-    /// Brings the table of totals in line.
+    /// Brings the table of totals and the tail in line.
     fn finish(self) -> Result<(), LedgerError> {
-        let mut upsert = self.transaction.prepare_cached("INSERT OR REPLACE INTO totals VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?;
-        for job in self.touched.iter().filter_map(|seq| self.books.job_at(*seq)) {
-            let all = job.committed();
-            let reserved = all.units - job.spent.units;
-            upsert.execute((job.seq, job.queries, job.spent.units, reserved, job.last_charge, all.slack_units, all.draws))?;
-        }
-        Ok(())
+        write_totals(self.transaction, self.touched.iter().filter_map(|seq| self.books.job_at(*seq)))?;
+        Ok(write_tail(self.transaction, self.books)?)
     }
+}
+
+/// What these jobs' entries add up to.
+pub(super) fn write_totals<'a>(connection: &Connection, jobs: impl IntoIterator<Item = &'a JobBooks>) -> rusqlite::Result<()> {
+    let mut upsert = connection.prepare_cached("INSERT OR REPLACE INTO totals VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?;
+    for job in jobs {
+        let all = job.committed();
+        let reserved = all.units - job.spent.units;
+        upsert.execute((job.seq, job.queries, job.spent.units, reserved, job.last_charge, all.slack_units, all.draws))?;
+    }
+    Ok(())
+}
+
+/// The last entry's number and hash: in the same commit as the entry, whatever its kind.
+pub(super) fn write_tail(connection: &Connection, books: &Books) -> rusqlite::Result<()> {
+    let mut upsert = connection.prepare_cached("INSERT OR REPLACE INTO tail VALUES (1, ?1, ?2)")?;
+    upsert.execute((books.seq(), books.hash())).map(drop)
 }
 
 impl Ledger {
@@ -96,21 +110,49 @@ impl Ledger {
             self.move_head()?;
         }
         self.uncopied += 1;
-        if self.uncopied >= COMMITS_IN_LOG {
-            copy_log(&self.connection)?;
-            self.uncopied = 0;
+        if self.uncopied >= MOST_IN_LOG {
+            self.copy_log()?;
         }
         Ok(())
     }
+
+    fn copy_log(&mut self) -> Result<(), LedgerError> {
+        copy_log(&self.connection)?;
+        self.uncopied = 0;
+        Ok(())
+    }
+
+    /// Does what is due and nobody waits for, once a reply has left: writes and syncs the next block of a job whose block is nearly used
+    /// up, and copies the log into the database. Says whether it did any of it.
+    ///
+    /// # Errors
+    /// [`LedgerError::Halted`] after any failure of the database: final for this process.
+    pub fn catch_up(&mut self) -> Result<bool, LedgerError> {
+        self.alive()?;
+        if self.lost.is_some() {
+            return Ok(false);
+        }
+        let result = self.try_catch_up();
+        self.fail_stop(result)
+    }
+
+    fn try_catch_up(&mut self) -> Result<bool, LedgerError> {
+        let reserved = self.reserve_ahead()?;
+        let full = self.uncopied >= COMMITS_IN_LOG;
+        if full {
+            self.copy_log()?;
+        }
+        Ok(reserved || full)
+    }
 }
 
-/// Stores an entry under its hash.
+/// Stores an entry, with its hash unless it is an answer.
 pub(super) fn insert(connection: &Connection, entry: &Entry<'_>, hash: &Hash) -> rusqlite::Result<()> {
     match entry {
         Entry::Charge(e) => insert_charge(connection, e, hash),
         Entry::Answer(AnswerEntry { seq, charge, released }) => connection
-            .prepare_cached("INSERT INTO answers (charge, seq, released, hash) VALUES (?1, ?2, ?3, ?4)")?
-            .execute((charge, seq, released, hash))
+            .prepare_cached("INSERT INTO answers (charge, seq, released) VALUES (?1, ?2, ?3)")?
+            .execute((charge, seq, released))
             .map(drop),
         Entry::Job(e) => insert_job(connection, e, hash),
         Entry::Event(EventEntry { seq, time_ms, kind, job, body }) => connection
@@ -123,8 +165,8 @@ pub(super) fn insert(connection: &Connection, entry: &Entry<'_>, hash: &Hash) ->
 fn insert_charge(connection: &Connection, e: &ChargeEntry, hash: &Hash) -> rusqlite::Result<()> {
     let mut insert = connection.prepare_cached(
         "INSERT INTO charges (seq, time_ms, job, iteration, chain, attempt, block, digest, theta, theta_next, kind, k_t, s,
-                              charge, running_total, slack, hash)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
+                              charge, running_total, hash)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
     )?;
     insert
         .execute(rusqlite::params![
@@ -143,7 +185,6 @@ fn insert_charge(connection: &Connection, e: &ChargeEntry, hash: &Hash) -> rusql
             e.s,
             e.charge,
             e.running_total,
-            e.slack,
             hash,
         ])
         .map(drop)

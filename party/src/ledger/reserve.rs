@@ -4,13 +4,24 @@
 //! paid for are written without a sync and become durable with the next block, with the job's close, or when the party
 //! stops. A crash forfeits all of a block that is not recorded. What a settled block has left goes back: it was never drawn
 //! on, and everything that was is in the same or an earlier synced commit.
+//!
+//! Once a block holds no more than one more message, it is settled and the next is written in its place when the reply has left
+//! ([`Ledger::catch_up`]), so that a query seldom waits for a sync.
 
 use conclave_common::accounting::{Priced, PrivacyFilter, Spent};
 
 use super::books::{Block, minus, plus};
 use super::charge::Filters;
 use super::events::{Reserve, Settle};
-use super::{Ledger, LedgerError, QueryKey, Refusal};
+use super::{Durability, Ledger, LedgerError, QueryKey, Refusal};
+
+/// The message after which a job's block is nearly used up.
+#[derive(Debug)]
+pub(super) struct Ahead {
+    job: String,
+    iteration: u64,
+    releases: Vec<Priced>,
+}
 
 impl Ledger {
     /// Pays fresh queries from the job's block, or from a new one.
@@ -30,7 +41,8 @@ impl Ledger {
         };
         let Some(seq) = self.jobs.get(job).map(|open| open.seq) else { return Ok(Err(Refusal::UnknownJob)) };
         if !self.block_holds(job, iteration, need)
-            && let Err(refusal) = self.next_block(job, iteration, fresh, block)?
+            && let Err(refusal) =
+                self.next_block(job, iteration, &fresh.iter().map(QueryKey::priced).collect::<Vec<_>>(), block)?
         {
             return Ok(Err(refusal));
         }
@@ -38,8 +50,26 @@ impl Ledger {
         if let Some(open) = self.jobs.get_mut(job) {
             open.drawn = plus(open.drawn, need).unwrap_or(paying.held);
         }
+        if !self.block_holds(job, iteration + 1, and_half(need)) {
+            self.ahead = Some(Ahead { job: job.to_owned(), iteration, releases: fresh.iter().map(QueryKey::priced).collect() });
+        }
         let paid: Vec<_> = fresh.iter().copied().zip(costs).collect();
         Ok(Ok(self.note(seq, paying.seq, iteration, &paid)))
+    }
+
+    /// Writes the next block ahead, where the last message has nearly used up its job's; says whether it did. Not while an answer to what
+    /// a block has paid for is still to be recorded: settling would forfeit it.
+    pub(super) fn reserve_ahead(&mut self) -> Result<bool, LedgerError> {
+        let Some(Ahead { job, iteration, releases }) = self.ahead.take() else { return Ok(false) };
+        let Durability::Reserve { block: queries } = self.durability else { return Ok(false) };
+        let (Some(open), Some(block)) = (self.jobs.get(&job), self.books.job(&job).and_then(|job| job.block)) else {
+            return Ok(false);
+        };
+        if open.drawn != block.used {
+            return Ok(false);
+        }
+        // Refused, the job hears of it when it asks for more than its block still holds.
+        Ok(self.next_block(&job, iteration, &releases, queries)?.is_ok())
     }
 
     /// What each query costs, whatever is left.
@@ -70,21 +100,20 @@ impl Ledger {
         &mut self,
         job: &str,
         iteration: u64,
-        fresh: &[QueryKey],
+        message: &[Priced],
         queries: u32,
     ) -> Result<Result<(), Refusal>, LedgerError> {
         let Some(seq) = self.jobs.get(job).map(|open| open.seq) else { return Ok(Err(Refusal::UnknownJob)) };
-        let Some(mut filters) = self.filters_after_settling(job)? else { return Ok(Err(Refusal::UnknownJob)) };
-        let one: Vec<Priced> = fresh.iter().map(QueryKey::priced).collect();
-        let mut times = (queries as usize / one.len()).max(1);
+        let Some(mut filters) = self.filters_after_settling(job) else { return Ok(Err(Refusal::UnknownJob)) };
+        let mut times = (queries as usize / message.len()).max(1);
         let held = loop {
-            match filters.try_charge(&one.repeat(times)) {
+            match filters.try_charge(&message.repeat(times)) {
                 Ok(held) => break held,
                 Err(refusal) if times == 1 => return Ok(Err(refusal)),
                 Err(_) => times /= 2,
             }
         };
-        let settle = self.settle(job, "full")?;
+        let settle = self.settle(job, "full");
         let reserve = Reserve { iteration, units: held.units, slack: held.slack_units, draws: held.draws };
         self.write(true, |pen| {
             if let Some(settle) = &settle {
@@ -93,6 +122,7 @@ impl Ledger {
             pen.event(Reserve::KIND, seq, &reserve.body())
         })?;
         self.keep_filters(job, filters);
+        self.ahead = None;
         if let Some(open) = self.jobs.get_mut(job) {
             open.drawn = Spent::default();
         }
@@ -100,42 +130,40 @@ impl Ledger {
     }
 
     /// The filters as they will be once the job's block has given back what was never drawn on.
-    fn filters_after_settling(&self, job: &str) -> Result<Option<Filters>, LedgerError> {
-        let (Some(filters), Some(open)) = (self.filters(job), self.jobs.get(job)) else { return Ok(None) };
-        let Some(block) = self.books.job(job).and_then(|job| job.block) else { return Ok(Some(filters)) };
+    fn filters_after_settling(&self, job: &str) -> Option<Filters> {
+        let (filters, open) = (self.filters(job)?, self.jobs.get(job)?);
+        let Some(block) = self.books.job(job).and_then(|job| job.block) else { return Some(filters) };
         let back = minus(block.held, open.drawn);
-        let less = |filter: &PrivacyFilter, budget| PrivacyFilter::resume(budget, minus(filter.spent(), back));
-        let analyst = match (&filters.analyst, &self.analyst_cap) {
-            (Some(filter), Some(cap)) => Some(less(filter, cap)?),
-            _ => None,
+        let less = |filter: PrivacyFilter| {
+            let spent = minus(filter.spent(), back);
+            filter.with_spent(spent)
         };
-        Ok(Some(Filters { data: less(&filters.data, &self.budget)?, analyst, job: less(&filters.job, &open.cap)? }))
+        Some(Filters { data: less(filters.data), analyst: filters.analyst.map(less), job: less(filters.job) })
     }
 
     /// The entry that settles the job's block, if it has one; the filters are brought in line. What was drawn and never
     /// recorded is forfeited: it may have been computed.
-    pub(super) fn settle(&mut self, job: &str, why: &str) -> Result<Option<Settle>, LedgerError> {
-        let Some(block) = self.books.job(job).and_then(|job| job.block) else { return Ok(None) };
-        let Some(filters) = self.filters_after_settling(job)? else { return Ok(None) };
-        let Some(open) = self.jobs.get(job) else { return Ok(None) };
+    pub(super) fn settle(&mut self, job: &str, why: &str) -> Option<Settle> {
+        let block = self.books.job(job)?.block?;
+        let (Some(filters), Some(open)) = (self.filters_after_settling(job), self.jobs.get(job)) else { return None };
         let settle = settled(&block, open.drawn, why);
         // Their receipts are worth nothing from here on.
         self.pending.retain(|_, pending| pending.block != block.seq);
         self.keep_filters(job, filters);
-        Ok(Some(settle))
+        Some(settle)
     }
 
     /// The entries that settle every open block.
-    pub(super) fn settle_all(&mut self, why: &str) -> Result<Vec<(u64, Settle)>, LedgerError> {
+    pub(super) fn settle_all(&mut self, why: &str) -> Vec<(u64, Settle)> {
         let jobs: Vec<(String, u64)> = self.jobs.iter().map(|(id, open)| (id.clone(), open.seq)).collect();
-        let mut settles = Vec::new();
-        for (job, seq) in jobs {
-            if let Some(settle) = self.settle(&job, why)? {
-                settles.push((seq, settle));
-            }
-        }
-        Ok(settles)
+        jobs.into_iter().filter_map(|(job, seq)| Some((seq, self.settle(&job, why)?))).collect()
     }
+}
+
+/// What a message may cost that follows one of this cost: prices of proposals vary by about so much.
+fn and_half(need: Spent) -> Spent {
+    let more = |n: u64| n.saturating_add(n.div_ceil(2));
+    Spent { units: more(need.units), slack_units: more(need.slack_units), draws: more(need.draws) }
 }
 
 fn settled(block: &Block, drawn: Spent, why: &str) -> Settle {

@@ -22,6 +22,8 @@ const SIZES: [u64; 2] = [1 << 28, (1 << 28) + (1 << 24)];
 enum Step {
     /// Ask the next round of a job, or one that many rounds back; sizes by chain.
     Ask(usize, u64, Vec<usize>),
+    /// The reply to the last has left.
+    CatchUp,
     Kill,
     PowerLoss,
     Stop,
@@ -32,6 +34,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         12 => (0..2usize, prop_oneof![4 => Just(0u64), 1 => 1..9u64], prop::collection::vec(0..2usize, 1..4))
             .prop_map(|(j, back, sizes)| Step::Ask(j, back, sizes)),
+        6 => Just(Step::CatchUp),
         1 => Just(Step::Kill),
         1 => Just(Step::PowerLoss),
         1 => Just(Step::Stop),
@@ -183,6 +186,13 @@ impl World {
         assert!(ledger.units().0 >= self.outside.cost);
     }
 
+    fn catch_up(&mut self) {
+        self.ledger.as_mut().unwrap().catch_up().unwrap();
+        if self.ledger.as_ref().unwrap().head().seq != self.synced {
+            self.keep_durable();
+        }
+    }
+
     fn leaves(&mut self, job: usize, iteration: u64, attempt: u32, sizes: &[usize], now: &[(i64, bool)]) {
         for ((size, (value, fresh)), chain) in sizes.iter().zip(now).zip(0..) {
             let before = self.outside.seen.get(&(job, iteration, chain)).copied();
@@ -218,6 +228,7 @@ proptest! {
         for step in steps {
             match step {
                 Step::Ask(job, back, sizes) => world.ask(job, back, &sizes),
+                Step::CatchUp => world.catch_up(),
                 Step::Kill => world.die(false),
                 Step::PowerLoss => world.die(true),
                 Step::Stop => {
@@ -300,4 +311,77 @@ fn near_the_end_of_the_budget_blocks_shrink_to_what_is_left() {
         }
     }
     assert_eq!(granted, 10);
+}
+
+/// What a query waits for: in a steady job nothing, once the first block is there.
+#[test]
+fn no_query_waits_for_a_sync() {
+    for (chains, block) in [(1, 6), (2, 6), (2, 64), (16, 64), (64, 64)] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ledger.sqlite");
+        let keeping = Keeping { durability: Durability::Reserve { block }, ..Keeping::beside(&path, "a", &budget()) };
+        keeping.init().unwrap();
+        let mut ledger = Ledger::open_kept(&keeping).unwrap();
+        ledger.open_job(&entry(JOBS[0], budget())).unwrap();
+        let (mut noise, mut ahead) = (Noise::from_os().unwrap(), 0);
+        for iteration in 0..100 {
+            // Prices vary by a tenth, but where a block has no room for more than the last message.
+            let size = (1 << 20) + if block > chains { (iteration % 3) << 15 } else { 0 };
+            let keys: Vec<_> = (0..chains).map(|chain| key(chain, 1, size)).collect();
+            let before = ledger.head().seq;
+            let ChargeOutcome::Granted(grants) = ledger.charge(JOBS[0], iteration, &keys).unwrap() else { panic!("refused") };
+            let releases = grants.into_iter().map(|grant| match grant {
+                Grant::Charged(receipt) => release(receipt, no_sum(), &mut noise),
+                Grant::Answered(_) => panic!("answered before"),
+            });
+            let releases = releases.collect();
+            ledger.record(releases).unwrap();
+            assert!(ledger.head().seq == before || iteration == 0, "{chains} chains, round {iteration}: a sync on the path");
+            ahead += u32::from(ledger.catch_up().unwrap());
+        }
+        // A block pays for nearly as many messages as it has room for.
+        let (messages, room) = (100.0, f64::from(block / chains));
+        assert!(f64::from(ahead) < 1.0 + messages / (room - 2.0).max(1.0), "{chains} chains: {ahead} blocks");
+        let spent = ledger.units().0;
+        ledger.close().unwrap();
+        let ledger = Ledger::open_kept(&keeping).unwrap();
+        assert!(ledger.units().0 < spent, "a clean stop gives back what was not drawn on");
+    }
+}
+
+#[test]
+fn nothing_is_settled_that_still_waits_for_its_answer() {
+    let mut world = World::new();
+    let ledger = world.ledger.as_mut().unwrap();
+    // The whole block is drawn on.
+    let keys: Vec<_> = (0..BLOCK).map(|chain| key(chain, 1, SIZES[0])).collect();
+    let ChargeOutcome::Granted(grants) = ledger.charge(JOBS[0], 0, &keys).unwrap() else { panic!("refused") };
+    let (head, spent) = (ledger.head(), ledger.units());
+    assert!(!ledger.catch_up().unwrap());
+    assert_eq!((ledger.head(), ledger.units()), (head, spent));
+    for grant in grants {
+        answer(ledger, &mut world.noise, grant);
+    }
+    ledger.charge(JOBS[0], 0, &keys).unwrap();
+    assert_eq!(ledger.units(), spent, "every one of them was paid for by the block, and recorded");
+}
+
+/// What was written ahead and not asked for is forfeited with the rest, as any open block is.
+#[test]
+fn a_block_that_was_written_ahead_is_forfeited_in_a_crash() {
+    let mut world = World::new();
+    for round in 0..3 {
+        world.ask(0, 0, &[0, 0]);
+        assert_eq!(world.ledger.as_ref().unwrap().books().job(JOBS[0]).unwrap().queries, 2 * (round + 1));
+        world.catch_up();
+    }
+    let (price, block) = (units(0), u64::from(BLOCK));
+    let written = world.ledger.as_ref().unwrap().units().0;
+    assert!(written > block * price, "no block was written ahead");
+    world.die(true);
+    assert_eq!(world.ledger.as_ref().unwrap().units().0, written);
+    // What the first block had paid for was synced with the second.
+    world.next[0] = 0;
+    world.ask(0, 0, &[0, 0]);
+    assert_eq!(world.outside.afresh, 0);
 }

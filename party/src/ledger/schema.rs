@@ -12,14 +12,16 @@ use super::LedgerError;
 use super::books::Books;
 use super::entry::{Entry, EventEntry};
 use super::events::Genesis;
-use super::pen::insert;
+use super::pen::{insert, write_tail};
 
-/// Version of the tables; in the first entry and in SQLite's `user_version`.
-pub(super) const FORMAT: i32 = 3;
+/// Version of the tables; in SQLite's `user_version`, and in the first entry of a ledger that was made with it.
+pub(super) const FORMAT: i32 = 4;
+/// The version before, which a start converts.
+pub(super) const FORMER: i32 = 3;
 /// SQLite's `application_id`: "CLGR".
 const APPLICATION: i32 = 0x434c_4752;
 
-const TABLES: &str = "
+const EVENTS_AND_JOBS: &str = "
 CREATE TABLE events (
   seq     INTEGER PRIMARY KEY,
   time_ms INTEGER NOT NULL,
@@ -41,6 +43,43 @@ CREATE TABLE jobs (
   fingerprint BLOB NOT NULL,
   hash        BLOB NOT NULL
 ) STRICT;
+";
+
+/// What grows with every release. A charge's slack is not stored, it follows from `s`; an answer's hash is not, either: the hash of the next
+/// charge, job or event is over it, and `tail` has the last entry's.
+const CHARGES_AND_ANSWERS: &str = "
+CREATE TABLE charges (
+  seq           INTEGER PRIMARY KEY,
+  time_ms       INTEGER NOT NULL,
+  job           INTEGER NOT NULL,
+  iteration     INTEGER NOT NULL,
+  chain         INTEGER NOT NULL,
+  attempt       INTEGER NOT NULL,
+  block         INTEGER NOT NULL,
+  digest        BLOB NOT NULL,
+  theta         BLOB NOT NULL,
+  theta_next    BLOB NOT NULL,
+  kind          INTEGER NOT NULL,
+  k_t           INTEGER NOT NULL,
+  s             INTEGER NOT NULL,
+  charge        INTEGER NOT NULL,
+  running_total INTEGER NOT NULL,
+  hash          BLOB NOT NULL
+) STRICT;
+CREATE TABLE answers (
+  charge   INTEGER PRIMARY KEY,
+  seq      INTEGER NOT NULL,
+  released INTEGER NOT NULL
+) STRICT;
+CREATE TABLE tail (
+  id   INTEGER PRIMARY KEY,
+  seq  INTEGER NOT NULL,
+  hash BLOB NOT NULL
+) STRICT;
+";
+
+/// The same in the format before: every entry with its hash.
+const FORMER_CHARGES_AND_ANSWERS: &str = "
 CREATE TABLE charges (
   seq           INTEGER PRIMARY KEY,
   time_ms       INTEGER NOT NULL,
@@ -66,6 +105,9 @@ CREATE TABLE answers (
   released INTEGER NOT NULL,
   hash     BLOB NOT NULL
 ) STRICT;
+";
+
+const TOTALS_AND_VIEW: &str = "
 CREATE TABLE totals (
   job         INTEGER PRIMARY KEY,
   queries     INTEGER NOT NULL,
@@ -83,6 +125,11 @@ CREATE VIEW releases AS
          a.released
   FROM charges c JOIN jobs j ON j.seq = c.job LEFT JOIN answers a ON a.charge = c.seq;
 ";
+
+/// This version's tables.
+pub(super) const TABLES: [&str; 3] = [EVENTS_AND_JOBS, CHARGES_AND_ANSWERS, TOTALS_AND_VIEW];
+/// Those of the format before.
+pub(super) const FORMER_TABLES: [&str; 3] = [EVENTS_AND_JOBS, FORMER_CHARGES_AND_ANSWERS, TOTALS_AND_VIEW];
 
 /// Unix time in milliseconds. For people: nothing is decided on it.
 pub(super) fn now_ms() -> i64 {
@@ -104,29 +151,45 @@ pub(super) fn create(path: &Path, genesis: &Genesis) -> Result<(), LedgerError> 
             reason: "is the log of a ledger that is not beside it; put the ledger back, or move this file away".into(),
         });
     }
+    let draft = make_draft(path, &TABLES, FORMAT, |new| {
+        let body = genesis.body();
+        let first = Entry::Event(EventEntry { seq: 1, time_ms: now_ms(), kind: Genesis::KIND, job: 0, body: &body });
+        let mut books = Books::default();
+        let hash = books.append(&first).map_err(|why| LedgerError::corrupt(path, format!("the first entry {why}")))?;
+        insert(new, &first, &hash)?;
+        Ok(write_tail(new, &books)?)
+    })?;
+    if path.try_exists().map_err(|e| LedgerError::io(path, &e))? {
+        return Err(LedgerError::Exists(path.to_owned()));
+    }
+    std::fs::rename(&draft, path).map_err(|e| LedgerError::io(path, &e))?;
+    sync_folder(path)
+}
+
+/// A ledger's file under another name, with what `fill` writes into it, durable: one that lacks nothing but its own name.
+pub(super) fn make_draft(
+    path: &Path,
+    tables: &[&str],
+    format: i32,
+    fill: impl FnOnce(&Connection) -> Result<(), LedgerError>,
+) -> Result<PathBuf, LedgerError> {
     let draft = with_suffix(path, ".new");
     if draft.exists() {
+        // A crash has left it half made.
         std::fs::remove_file(&draft).map_err(|e| LedgerError::io(&draft, &e))?;
     }
     let mut connection = Connection::open(&draft)?;
     close_to_others(&draft).map_err(|e| LedgerError::io(&draft, &e))?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     let transaction = connection.transaction()?;
-    transaction.execute_batch(TABLES)?;
+    tables.iter().try_for_each(|tables| transaction.execute_batch(tables))?;
     transaction.pragma_update(None, "application_id", APPLICATION)?;
-    transaction.pragma_update(None, "user_version", FORMAT)?;
-    let body = genesis.body();
-    let first = Entry::Event(EventEntry { seq: 1, time_ms: now_ms(), kind: Genesis::KIND, job: 0, body: &body });
-    let hash = Books::default().append(&first).map_err(|why| LedgerError::corrupt(path, format!("the first entry {why}")))?;
-    insert(&transaction, &first, &hash)?;
+    transaction.pragma_update(None, "user_version", format)?;
+    fill(&transaction)?;
     transaction.commit()?;
     connection.close().map_err(|(_, e)| e)?;
     File::open(&draft).and_then(|f| f.sync_all()).map_err(|e| LedgerError::io(&draft, &e))?;
-    if path.try_exists().map_err(|e| LedgerError::io(path, &e))? {
-        return Err(LedgerError::Exists(path.to_owned()));
-    }
-    std::fs::rename(&draft, path).map_err(|e| LedgerError::io(path, &e))?;
-    sync_folder(path)
+    Ok(draft)
 }
 
 /// An auditor may be given the group; everybody else on the machine has no business with it. SQLite gives its log the same mode.
@@ -158,8 +221,30 @@ fn sync_folder(_path: &Path) -> Result<(), LedgerError> {
     Ok(())
 }
 
-/// Opens an existing ledger for writing: write-ahead log, every commit synced.
-pub(super) fn connect(path: &Path) -> Result<Connection, LedgerError> {
+/// Prepares a ledger that was opened for writing: write-ahead log, every commit synced.
+pub(super) fn connect(connection: Connection, path: &Path) -> Result<Connection, LedgerError> {
+    check_application(&connection, path)?;
+    let mode = journal_mode(&connection, "WAL")?;
+    if mode != "wal" {
+        return Err(LedgerError::Foreign {
+            file: path.to_owned(),
+            reason: format!("its file system allows no write-ahead log (mode {mode}); keep the ledger on a local disk"),
+        });
+    }
+    sync_commits(&connection)?;
+    check_schema(&connection, path, &TABLES)?;
+    Ok(connection)
+}
+
+/// As [`connect`], for a ledger of the format before that is to be converted: its journal stays as it is.
+pub(super) fn connect_former(connection: Connection, path: &Path) -> Result<Connection, LedgerError> {
+    sync_commits(&connection)?;
+    check_schema(&connection, path, &FORMER_TABLES)?;
+    Ok(connection)
+}
+
+/// Opens a database that is there, and changes nothing yet.
+pub(super) fn open(path: &Path) -> Result<Connection, LedgerError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     // An auditor's open reader may hold a lock for a moment.
@@ -167,26 +252,21 @@ pub(super) fn connect(path: &Path) -> Result<Connection, LedgerError> {
     // SQLite's own copying of the log swallows errors, and its last one, when a connection ends, would sync again after a sync
     // has failed: both are done by the ledger itself, or not at all.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-    check_application(&connection, path)?;
-    let mode = begin_log(&connection)?;
-    if mode != "wal" {
-        return Err(LedgerError::Foreign {
-            file: path.to_owned(),
-            reason: format!("its file system allows no write-ahead log (mode {mode}); keep the ledger on a local disk"),
-        });
-    }
-    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
-    connection.pragma_update(None, "synchronous", "FULL")?;
-    connection.pragma_update(None, "fullfsync", true)?;
-    connection.pragma_update(None, "checkpoint_fullfsync", true)?;
-    check_schema(&connection, path)?;
     Ok(connection)
 }
 
-/// Turns the write-ahead log on and gives the mode. The change is committed at the statement's end, after its row: only there does a
-/// failure show.
-fn begin_log(connection: &Connection) -> rusqlite::Result<String> {
-    let mut select = connection.prepare("PRAGMA journal_mode = WAL")?;
+/// Every commit is synced, and the log copied when the ledger says so. Only a database takes these.
+fn sync_commits(connection: &Connection) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "fullfsync", true)?;
+    connection.pragma_update(None, "checkpoint_fullfsync", true)
+}
+
+/// Changes the mode of the journal and gives what it is then. The change is committed at the statement's end, after its row: only there
+/// does a failure show.
+pub(super) fn journal_mode(connection: &Connection, mode: &str) -> rusqlite::Result<String> {
+    let mut select = connection.prepare(&format!("PRAGMA journal_mode = {mode}"))?;
     let mut rows = select.query([])?;
     let mode = rows.next()?.map_or(Ok(String::new()), |row| row.get(0))?;
     while rows.next()?.is_some() {}
@@ -217,11 +297,25 @@ pub(super) fn connect_read_only(path: &Path) -> Result<Connection, LedgerError> 
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(Duration::from_secs(5))?;
     check_application(&connection, path)?;
-    check_schema(&connection, path)?;
+    check_schema(&connection, path, &TABLES)?;
     Ok(connection)
 }
 
 fn check_application(connection: &Connection, path: &Path) -> Result<(), LedgerError> {
+    let foreign = |reason: String| LedgerError::Foreign { file: path.to_owned(), reason };
+    match format_of(connection, path)? {
+        FORMAT => Ok(()),
+        FORMER => Err(foreign(format!(
+            "is a ledger of format {FORMER}, which the party converts to format {FORMAT} when it starts: start it once with this version"
+        ))),
+        other => Err(foreign(format!(
+            "is a ledger of format {other}; this version reads format {FORMAT}: run the version that made it, whose budget stays as it is"
+        ))),
+    }
+}
+
+/// The format of a ledger, whichever it is.
+pub(super) fn format_of(connection: &Connection, path: &Path) -> Result<i32, LedgerError> {
     let foreign = |reason: String| LedgerError::Foreign { file: path.to_owned(), reason };
     let pragma = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
     let application = pragma("application_id")
@@ -229,23 +323,18 @@ fn check_application(connection: &Connection, path: &Path) -> Result<(), LedgerE
     if application != APPLICATION {
         return Err(foreign("is not a ledger; `ledger` must name the file that `init` made".into()));
     }
-    match pragma("user_version")? {
-        FORMAT => Ok(()),
-        other => Err(foreign(format!(
-            "is a ledger of format {other}; this version reads format {FORMAT}: run the version that made it, whose budget stays as it is"
-        ))),
-    }
+    Ok(pragma("user_version")?)
 }
 
 /// Tables, columns, views: exactly those of this version. A trigger, say, could rewrite what is written.
-fn check_schema(connection: &Connection, path: &Path) -> Result<(), LedgerError> {
+fn check_schema(connection: &Connection, path: &Path, tables: &[&str]) -> Result<(), LedgerError> {
     type Part = (String, String, Option<String>);
     let parts = |connection: &Connection| -> rusqlite::Result<Vec<Part>> {
         let mut select = connection.prepare("SELECT type, name, sql FROM sqlite_schema ORDER BY type, name")?;
         select.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?.collect()
     };
     let expected = Connection::open_in_memory()?;
-    expected.execute_batch(TABLES)?;
+    tables.iter().try_for_each(|tables| expected.execute_batch(tables))?;
     let found = parts(connection).map_err(|e| LedgerError::corrupt(path, format!("its list of tables can't be read ({e})")))?;
     if found != parts(&expected)? {
         return Err(LedgerError::corrupt(path, "its tables are not those of a ledger of this version"));

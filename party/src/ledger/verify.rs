@@ -1,17 +1,52 @@
 //! Reading a ledger from its first entry to its last: done at every start, and for every export.
 //!
 //! One pass over each table in the order of its rows, merged by sequence number; a million charges are hashed and added
-//! up again in about a second, so nothing here allocates per row.
+//! up again in about a second, so nothing here allocates per row. A hash that is not stored is computed, and the next one that is
+//! stored, at the latest the tail's, is compared with what they lead to.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use rusqlite::{Connection, Row};
+use conclave_common::accounting;
+use conclave_common::mechanism::NoiseScale;
+use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::LedgerError;
 use super::books::Books;
 use super::entry::{AnswerEntry, ChargeEntry, Entry, EventEntry, Hash, JobEntered};
-use super::feed::Feed;
+use super::feed::{Feed, Read};
+
+/// What a format stores of the two long tables.
+pub(super) struct Layout {
+    charges: &'static str,
+    charge: Read<(ChargeEntry, Hash)>,
+    answers: &'static str,
+    answer: Read<(AnswerEntry, Option<Hash>)>,
+    /// Whether the last entry's number and hash have a table.
+    tail: bool,
+}
+
+impl Layout {
+    /// This version's.
+    pub(super) const PRESENT: Self = Self {
+        charges: "SELECT seq, time_ms, job, iteration, chain, attempt, block, digest, theta, theta_next, kind, k_t, s, charge,
+                         running_total, hash FROM charges ORDER BY seq",
+        charge,
+        answers: "SELECT charge, seq, released FROM answers ORDER BY charge",
+        answer,
+        tail: true,
+    };
+
+    /// The one before.
+    pub(super) const FORMER: Self = Self {
+        charges: "SELECT seq, time_ms, job, iteration, chain, attempt, block, digest, theta, theta_next, kind, k_t, s, charge,
+                         running_total, hash, slack FROM charges ORDER BY seq",
+        charge: former_charge,
+        answers: "SELECT charge, seq, released, hash FROM answers ORDER BY charge",
+        answer: former_answer,
+        tail: false,
+    };
+}
 
 /// Reads every entry in order, adds it to the books and gives it to `each`.
 ///
@@ -20,11 +55,12 @@ use super::feed::Feed;
 pub(super) fn read(
     connection: &Connection,
     path: &Path,
+    layout: &Layout,
     each: impl FnMut(&Entry<'_>, &Hash) -> Result<(), LedgerError>,
 ) -> Result<Books, LedgerError> {
-    let mut select = Both::prepare(connection).map_err(|e| unread(path, &e))?;
-    let (charges, answers) = select.open().map_err(|e| unread(path, &e))?;
-    merge(connection, path, charges, answers, each)
+    let mut select = Both::prepare(connection, layout).map_err(|e| unread(path, &e))?;
+    let (charges, answers) = select.open(layout).map_err(|e| unread(path, &e))?;
+    merge(connection, path, layout, (charges, answers), each)
 }
 
 /// As [`read`], with a thread and connection of their own for charges and for answers, which are nearly all there is: what a start
@@ -34,17 +70,40 @@ pub(super) fn read(
 /// As [`read`].
 pub(super) fn add_up(connection: &Connection, path: &Path) -> Result<Books, LedgerError> {
     std::thread::scope(|scope| {
-        let charges = Feed::thread(scope, path, CHARGES, charge);
-        let answers = Feed::thread(scope, path, ANSWERS, answer);
-        merge(connection, path, charges, answers, |_, _| Ok(()))
+        let layout = &Layout::PRESENT;
+        let charges = Feed::thread(scope, path, layout.charges, layout.charge);
+        let answers = Feed::thread(scope, path, layout.answers, layout.answer);
+        merge(connection, path, layout, (charges, answers), |_, _| Ok(()))
     })
+}
+
+/// The hash of the entry of that number, in a ledger that has been verified; `None` where there is no such entry. Of an answer it is computed
+/// from the nearest one before that is stored: none but answers stand between.
+pub(super) fn hash_at(connection: &Connection, seq: u64) -> rusqlite::Result<Option<Hash>> {
+    let mut nearest: Option<(u64, Hash)> = None;
+    for table in ["charges", "jobs", "events"] {
+        let sql = format!("SELECT seq, hash FROM {table} WHERE seq <= ?1 ORDER BY seq DESC LIMIT 1");
+        let found = connection.query_row(&sql, [seq], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+        nearest = nearest.max(found);
+    }
+    let Some((mut at, mut hash)) = nearest else { return Ok(None) };
+    let mut select = connection.prepare("SELECT charge, seq, released FROM answers WHERE seq > ?1 AND seq <= ?2 ORDER BY seq")?;
+    let mut answers = select.query([at, seq])?;
+    while let Some(row) = answers.next()? {
+        let (entry, _) = answer(row)?;
+        if entry.seq != at + 1 {
+            return Ok(None);
+        }
+        (at, hash) = (entry.seq, Entry::Answer(entry).hash(&hash));
+    }
+    Ok((at == seq).then_some(hash))
 }
 
 fn merge(
     connection: &Connection,
     path: &Path,
-    charges: Feed<'_, (ChargeEntry, Hash)>,
-    answers: Feed<'_, (AnswerEntry, Hash)>,
+    layout: &Layout,
+    (charges, answers): (Charges<'_>, Answers<'_>),
     mut each: impl FnMut(&Entry<'_>, &Hash) -> Result<(), LedgerError>,
 ) -> Result<Books, LedgerError> {
     let mut books = Books::default();
@@ -52,12 +111,30 @@ fn merge(
     let mut tables = select.open(charges, answers).map_err(|e| unread(path, &e))?;
     while let Some(found) = tables.next(books.seq() + 1).map_err(|e| unread(path, &e))? {
         let entry = found.entry();
-        let checked = books.check(&entry, found.hash());
+        let checked = match found.hash() {
+            Some(stored) => books.check(&entry, stored),
+            None => books.append(&entry).map(drop),
+        };
         checked.map_err(|why| LedgerError::corrupt(path, format!("entry {} {why}", entry.seq())))?;
-        each(&entry, found.hash())?;
+        each(&entry, &books.hash())?;
     }
     finish(connection, path, &books, tables.rest())?;
+    if layout.tail {
+        check_tail(connection, &books).map_err(|e| unread(path, &e))?.map_err(|why| LedgerError::corrupt(path, why))?;
+    }
     Ok(books)
+}
+
+/// One row, of the last entry: an answer that nothing follows is damaged, or entries at the end are missing, where it is of another.
+fn check_tail(connection: &Connection, books: &Books) -> rusqlite::Result<Result<(), String>> {
+    let mut select = connection.prepare("SELECT id, seq, hash FROM tail")?;
+    let tails: Vec<(u64, u64, Hash)> =
+        select.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?.collect::<Result<_, _>>()?;
+    Ok(match tails.as_slice() {
+        [(1, seq, hash)] if (*seq, *hash) == (books.seq(), books.hash()) => Ok(()),
+        [(_, seq, _)] if *seq != books.seq() => Err(format!("it ends at entry {} and its tail is of entry {seq}", books.seq())),
+        _ => Err(format!("entry {}, or an answer before it, does not fit the hash that is stored in the tail", books.seq())),
+    })
 }
 
 /// A database that can't be read is a damaged one.
@@ -94,10 +171,10 @@ fn check_totals(connection: &Connection, books: &Books) -> rusqlite::Result<Resu
     Ok(rows.next()?.map_or(Ok(()), |_| Err("it has totals of a job that is not entered".into())))
 }
 
-/// An entry as read, with the hash stored beside it.
+/// An entry as read, with the hash stored beside it, if there is one.
 enum Found {
     Charge(ChargeEntry, Hash),
-    Answer(AnswerEntry, Hash),
+    Answer(AnswerEntry, Option<Hash>),
     Job(Box<JobRow>),
     Event(Box<EventRow>),
 }
@@ -122,11 +199,12 @@ struct EventRow {
 }
 
 impl Found {
-    fn hash(&self) -> &Hash {
+    fn hash(&self) -> Option<&Hash> {
         match self {
-            Found::Charge(_, hash) | Found::Answer(_, hash) => hash,
-            Found::Job(row) => &row.hash,
-            Found::Event(row) => &row.hash,
+            Found::Charge(_, hash) => Some(hash),
+            Found::Answer(_, hash) => hash.as_ref(),
+            Found::Job(row) => Some(&row.hash),
+            Found::Event(row) => Some(&row.hash),
         }
     }
 
@@ -157,11 +235,8 @@ impl Found {
     }
 }
 
-const CHARGES: &str =
-    "SELECT seq, time_ms, job, iteration, chain, attempt, block, digest, theta, theta_next, kind, k_t, s, charge,
-                              running_total, slack, hash FROM charges ORDER BY seq";
-
-const ANSWERS: &str = "SELECT charge, seq, released, hash FROM answers ORDER BY charge";
+type Charges<'s> = Feed<'s, (ChargeEntry, Hash)>;
+type Answers<'s> = Feed<'s, (AnswerEntry, Option<Hash>)>;
 
 /// The two long tables, read by this thread.
 struct Both<'c> {
@@ -170,13 +245,12 @@ struct Both<'c> {
 }
 
 impl<'c> Both<'c> {
-    fn prepare(connection: &'c Connection) -> rusqlite::Result<Self> {
-        Ok(Self { charges: connection.prepare(CHARGES)?, answers: connection.prepare(ANSWERS)? })
+    fn prepare(connection: &'c Connection, layout: &Layout) -> rusqlite::Result<Self> {
+        Ok(Self { charges: connection.prepare(layout.charges)?, answers: connection.prepare(layout.answers)? })
     }
 
-    #[allow(clippy::type_complexity)]
-    fn open(&mut self) -> rusqlite::Result<(Feed<'_, (ChargeEntry, Hash)>, Feed<'_, (AnswerEntry, Hash)>)> {
-        Ok((Feed::Rows(self.charges.query([])?, charge), Feed::Rows(self.answers.query([])?, answer)))
+    fn open(&mut self, layout: &Layout) -> rusqlite::Result<(Charges<'_>, Answers<'_>)> {
+        Ok((Feed::Rows(self.charges.query([])?, layout.charge), Feed::Rows(self.answers.query([])?, layout.answer)))
     }
 }
 
@@ -196,11 +270,7 @@ impl<'c> Selects<'c> {
         })
     }
 
-    fn open<'s>(
-        &'s mut self,
-        charges: Feed<'s, (ChargeEntry, Hash)>,
-        answers: Feed<'s, (AnswerEntry, Hash)>,
-    ) -> rusqlite::Result<Tables<'s>> {
+    fn open<'s>(&'s mut self, charges: Charges<'s>, answers: Answers<'s>) -> rusqlite::Result<Tables<'s>> {
         let mut tables = Tables {
             charges: Table::new(charges),
             answers: Table::new(answers),
@@ -236,11 +306,11 @@ impl<'s, T> Table<'s, T> {
 
 struct Tables<'s> {
     charges: Table<'s, (ChargeEntry, Hash)>,
-    answers: Table<'s, (AnswerEntry, Hash)>,
+    answers: Table<'s, (AnswerEntry, Option<Hash>)>,
     jobs: Table<'s, JobRow>,
     events: Table<'s, EventRow>,
     /// Answers stand in the order of their charges; those given after a restart come later in the ledger.
-    later: BTreeMap<u64, (AnswerEntry, Hash)>,
+    later: BTreeMap<u64, (AnswerEntry, Option<Hash>)>,
 }
 
 impl Tables<'_> {
@@ -281,6 +351,16 @@ impl Tables<'_> {
 }
 
 fn charge(row: &Row<'_>) -> rusqlite::Result<(ChargeEntry, Hash)> {
+    // The books refuse a scale that is none.
+    let slack = NoiseScale::from_units(row.get(12)?).map_or(0, accounting::slack_units_of_draw);
+    charge_with(row, slack)
+}
+
+fn former_charge(row: &Row<'_>) -> rusqlite::Result<(ChargeEntry, Hash)> {
+    charge_with(row, row.get(16)?)
+}
+
+fn charge_with(row: &Row<'_>, slack: u64) -> rusqlite::Result<(ChargeEntry, Hash)> {
     let entry = ChargeEntry {
         seq: row.get(0)?,
         time_ms: row.get(1)?,
@@ -297,13 +377,17 @@ fn charge(row: &Row<'_>) -> rusqlite::Result<(ChargeEntry, Hash)> {
         s: row.get(12)?,
         charge: row.get(13)?,
         running_total: row.get(14)?,
-        slack: row.get(15)?,
+        slack,
     };
-    Ok((entry, row.get(16)?))
+    Ok((entry, row.get(15)?))
 }
 
-fn answer(row: &Row<'_>) -> rusqlite::Result<(AnswerEntry, Hash)> {
-    Ok((AnswerEntry { charge: row.get(0)?, seq: row.get(1)?, released: row.get(2)? }, row.get(3)?))
+fn answer(row: &Row<'_>) -> rusqlite::Result<(AnswerEntry, Option<Hash>)> {
+    Ok((AnswerEntry { charge: row.get(0)?, seq: row.get(1)?, released: row.get(2)? }, None))
+}
+
+fn former_answer(row: &Row<'_>) -> rusqlite::Result<(AnswerEntry, Option<Hash>)> {
+    Ok((answer(row)?.0, Some(row.get(3)?)))
 }
 
 fn job(row: &Row<'_>) -> rusqlite::Result<JobRow> {

@@ -90,6 +90,20 @@ pub struct Disk {
 }
 
 impl Disk {
+    /// What lies in a folder, all of it durable.
+    pub fn holding(folder: &Path) -> Self {
+        let mut disk = Self::default();
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let entry = entry.expect("a file");
+            let inode = std::os::unix::fs::MetadataExt::ino(&entry.metadata().expect("a file"));
+            let durable = std::fs::read(entry.path()).expect("a file");
+            disk.files.insert(inode, File { durable, pending: Vec::new() });
+            disk.durable.insert(entry.file_name().into_string().expect("a name"), inode);
+        }
+        disk.names = disk.durable.clone();
+        disk
+    }
+
     /// The next call.
     pub fn take(&mut self, call: &Call, folder_inode: u64) {
         let name = |inode| (call.name.clone(), inode);

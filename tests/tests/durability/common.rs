@@ -12,6 +12,8 @@ use tempfile::TempDir;
 pub(crate) const EXE: &str = env!("CARGO_BIN_EXE_conclave-answerer");
 /// What a party keeps.
 const FILES: [&str; 4] = ["ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite.head", "ledger.sqlite.key"];
+/// After a life that was killed: what it was answering, something older, and more.
+const SECOND: [Step; 6] = [Step::Open(0), Step::Open(1), Step::Ask(0, 3), Step::Ask(0, 0), Step::Ask(1, 1), Step::Ask(0, 4)];
 const MODES: [Mode; 2] = [Mode::Strict, Mode::Reserve(6)];
 
 /// A folder in memory where there is one: a death of the process is the same there, and a sync costs nothing.
@@ -36,13 +38,15 @@ pub(crate) struct Case {
     pub(crate) window: Range<usize>,
     /// Inode of the folder in which it was played.
     pub(crate) folder: u64,
+    /// What the disk held before.
+    pub(crate) disk: Disk,
     /// What an earlier life has left: the files, and what had come out.
     before: Option<(TempDir, Outside)>,
 }
 
 impl Case {
     fn new(mode: Mode, script: Vec<Step>, before: Option<(TempDir, Outside)>) -> Self {
-        let mut case = Self { mode, script, calls: Vec::new(), window: 0..0, folder: 0, before };
+        let mut case = Self { mode, script, calls: Vec::new(), window: 0..0, folder: 0, disk: Disk::default(), before };
         case.play_undisturbed();
         case.window = 0..case.calls.len();
         case
@@ -53,6 +57,7 @@ impl Case {
         let workshop = workshop();
         let (folder, mut outside) = self.room(&workshop);
         let log = workshop.path().join("log");
+        self.disk = Disk::holding(&folder);
         let plan = Plan { deed: Deed::Watch, at: 0, log: Some(&log) };
         let mut party = Party::start(EXE, &folder, self.mode, Some(&plan));
         assert_eq!(party.play(&self.script, self.mode, &mut outside), End::Done);
@@ -60,14 +65,12 @@ impl Case {
         outside.check_ended(&folder, self.mode);
         self.calls = calls(&log);
         self.folder = folder.metadata().expect("a folder").ino();
-        if self.before.is_none() {
-            self.assert_complete(&folder);
-        }
+        self.assert_complete(&folder);
     }
 
     /// The log has missed nothing that was done to the files.
     fn assert_complete(&self, folder: &Path) {
-        let mut disk = Disk::default();
+        let mut disk = self.disk.clone();
         self.calls.iter().for_each(|call| disk.take(call, self.folder));
         let rebuilt = folder.with_extension("rebuilt");
         disk.write_all(&rebuilt);
@@ -90,6 +93,11 @@ impl Case {
         (folder, outside.clone())
     }
 
+    /// What had come out before.
+    pub(crate) fn heard_before(&self) -> Outside {
+        self.before.as_ref().map_or_else(Outside::default, |(_, outside)| outside.clone())
+    }
+
     /// A life after one that was killed in the middle of its script: the log is full, blocks are open.
     pub(crate) fn again() -> [Self; 2] {
         Self::short().map(|short| {
@@ -100,8 +108,27 @@ impl Case {
             let mut party = Party::start(EXE, &folder, mode, Some(&plan));
             party.play(&SCRIPT, mode, &mut outside);
             party.end();
-            let script = [Step::Open(0), Step::Open(1), Step::Ask(0, 3), Step::Ask(0, 0), Step::Ask(1, 1), Step::Ask(0, 4)];
-            Self::new(mode, script.to_vec(), Some((workshop, outside)))
+            Self::new(mode, SECOND.to_vec(), Some((workshop, outside)))
+        })
+    }
+
+    /// A life after one whose software was of the version before, and which was killed: the ledger is converted at its start. The calls
+    /// until it answers are of interest.
+    pub(crate) fn converted() -> [Self; 2] {
+        Self::short().map(|short| {
+            let mode = short.mode;
+            let workshop = workshop();
+            let (folder, mut outside) = short.room(&workshop);
+            let plan = Plan { deed: Deed::Kill, at: short.calls.len() * 2 / 3, log: None };
+            let mut party = Party::start(EXE, &folder, mode, Some(&plan));
+            party.play(&SCRIPT, mode, &mut outside);
+            party.end();
+            conclave_party::ledger::to_former(&folder.join("ledger.sqlite")).expect("a ledger");
+            let mut case = Self::new(mode, SECOND.to_vec(), Some((workshop, outside)));
+            let greeted = case.calls.iter().position(|call| call.kind == 'o').expect("a greeting");
+            case.window = 0..greeted + 1;
+            assert!(case.calls[case.window.clone()].iter().any(|call| call.kind == 'r'), "nothing was converted");
+            case
         })
     }
 
@@ -128,7 +155,7 @@ impl Case {
 
     /// The call from which on there is a ledger that writes its log; before, it holds nothing but its first entry.
     pub(crate) fn made(&self) -> usize {
-        self.calls.iter().position(|call| call.kind == 'c' && call.name == "ledger.sqlite-wal").unwrap_or(0)
+        self.calls.iter().rposition(|call| call.kind == 'c' && call.name == "ledger.sqlite-wal").unwrap_or(0)
     }
 
     /// For people: the calls by kind, and the window.

@@ -31,7 +31,14 @@ fn at_calls(case: &Case, stride: usize) {
 
 #[test]
 fn killed_at_some_calls() {
-    Case::short().iter().chain(&Case::again()).for_each(|case| at_calls(case, 37));
+    Case::short().iter().chain(&Case::again()).chain(&Case::converted()).for_each(|case| at_calls(case, 37));
+}
+
+/// A ledger of the format before, converted when the party starts.
+#[test]
+#[ignore = "heavy: run by .ci/run"]
+fn killed_at_every_call_of_a_conversion() {
+    Case::converted().iter().for_each(|case| at_calls(case, 1));
 }
 
 #[test]

@@ -102,6 +102,12 @@ fn some_calls_fail() {
 
 #[test]
 #[ignore = "heavy: run by .ci/run"]
+fn every_call_of_a_conversion_fails() {
+    Case::converted().iter().for_each(|case| fail_at_calls(case, 1));
+}
+
+#[test]
+#[ignore = "heavy: run by .ci/run"]
 fn every_call_fails() {
     Case::short().iter().for_each(|case| fail_at_calls(case, 1));
 }

@@ -1,0 +1,146 @@
+//! A ledger of the format before this one is brought to this one, once, when the party starts.
+//!
+//! The entries, their encoding and their hashes are the same in both: what differs is how much of them is stored. The new file is written
+//! beside the old one, read back, compared with it by sums and head, synced, and only then takes the old one's name. Whenever the process
+//! dies or the power fails, one whole ledger has that name, the old or the new; both hold the same entries, but for the one that says
+//! that the ledger was converted, and nothing is answered before the new name is durable. The lock is held throughout.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+
+use super::books::Books;
+use super::entry::{Entry, EventEntry};
+use super::lock::LedgerLock;
+use super::pen::{insert, write_tail, write_totals};
+use super::schema::{
+    self, FORMAT, FORMER, TABLES, connect_read_only, journal_mode, make_draft, now_ms, sync_folder, with_suffix,
+};
+use super::secret::Secret;
+use super::verify::{self, Layout};
+use super::{Keeping, LedgerError};
+
+/// The event that a conversion enters.
+const KIND: &str = "convert";
+
+/// Opens the ledger at `path`, which is locked, for writing; first it is converted if it is of the format before.
+///
+/// # Errors
+/// Those of [`super::Ledger::open_kept`], and where the disk does not hold a second copy: the ledger is as it was then.
+pub(super) fn connect(keeping: &Keeping, path: &Path, lock: &mut LedgerLock) -> Result<Connection, LedgerError> {
+    let found = schema::open(path)?;
+    if schema::format_of(&found, path)? != FORMER {
+        return schema::connect(found, path);
+    }
+    convert(schema::connect_former(found, path)?, keeping, path, lock)?;
+    schema::connect(schema::open(path)?, path)
+}
+
+/// The lock goes over to the new file.
+fn convert(former: Connection, keeping: &Keeping, path: &Path, lock: &mut LedgerLock) -> Result<(), LedgerError> {
+    let books = verify::read(&former, path, &Layout::FORMER, |_, _| Ok(()))?;
+    // Another party's, or another data set's, is left as it is.
+    keeping.check_genesis(path, books.genesis())?;
+    keeping.check(path, &books, &Secret::load(&keeping.secret)?)?;
+    put_log_away(&former, path)?;
+    let draft = write(&former, path)?;
+    compare(&draft, &books)?;
+    let bytes = |path: &Path| path.metadata().map_or(0, |file| file.len());
+    let (before, after) = (bytes(path), bytes(&draft));
+    former.close().map_err(|(_, e)| e)?;
+    keep_readers(path, &draft)?;
+    // The old file stays locked, too, until it is no ledger any more.
+    let old = lock.move_to(&draft)?;
+    std::fs::rename(&draft, path).map_err(|e| LedgerError::io(path, &e))?;
+    sync_folder(path)?;
+    drop(old);
+    tracing::info!(
+        "the ledger {} was converted from format {FORMER} to {FORMAT}: {} entries, {before} bytes before and {after} now",
+        path.display(),
+        books.seq()
+    );
+    Ok(())
+}
+
+/// SQLite plays whatever log lies beside a database into it: that of the old file must be gone, durably, before the new one has its name.
+fn put_log_away(former: &Connection, path: &Path) -> Result<(), LedgerError> {
+    let in_use = || LedgerError::Foreign {
+        file: path.to_owned(),
+        reason: format!(
+            "is of format {FORMER} and open in another program, an auditor's perhaps: end that one and start again, and it is converted"
+        ),
+    };
+    let busy: bool = former.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+    if busy {
+        return Err(in_use());
+    }
+    match journal_mode(former, "DELETE") {
+        Ok(mode) if mode == "delete" => {}
+        Err(e) if e.sqlite_error_code() != Some(rusqlite::ErrorCode::DatabaseBusy) => return Err(e.into()),
+        _ => return Err(in_use()),
+    }
+    for suffix in ["-wal", "-journal"] {
+        let log = with_suffix(path, suffix);
+        if log.try_exists().map_err(|e| LedgerError::io(&log, &e))? {
+            return Err(LedgerError::Foreign { file: log, reason: "is a log that the ledger beside it has not taken in".into() });
+        }
+    }
+    sync_folder(path)
+}
+
+/// Writes all entries, and one that says what was done, under another name.
+fn write(former: &Connection, path: &Path) -> Result<PathBuf, LedgerError> {
+    make_draft(path, &TABLES, FORMAT, |new| {
+        let mut books = verify::read(former, path, &Layout::FORMER, |entry, hash| Ok(insert(new, entry, hash)?))?;
+        let software = concat!("conclave-party ", env!("CARGO_PKG_VERSION"));
+        let body = serde_json::json!({ "from": FORMER, "to": FORMAT, "software": software }).to_string();
+        let act = Entry::Event(EventEntry { seq: books.seq() + 1, time_ms: now_ms(), kind: KIND, job: 0, body: &body });
+        let hash = books.append(&act).map_err(|why| LedgerError::Wrong(format!("the entry to be written {why}")))?;
+        insert(new, &act, &hash)?;
+        write_totals(new, books.jobs())?;
+        Ok(write_tail(new, &books)?)
+    })
+}
+
+/// The new file is read like any ledger, from its first entry on, and holds every entry of the old one: its chain goes through the old
+/// one's head.
+fn compare(draft: &Path, former: &Books) -> Result<(), LedgerError> {
+    let new = connect_read_only(draft)?;
+    let sound: String = new.query_row("PRAGMA integrity_check", [], |row| row.get(0))?;
+    let mut head = None;
+    let books = verify::read(&new, draft, &Layout::PRESENT, |entry, hash| {
+        if entry.seq() == former.seq() {
+            head = Some(*hash);
+        }
+        Ok(())
+    })?;
+    let same = head == Some(former.hash())
+        && books.seq() == former.seq() + 1
+        && (books.spent(), books.held(), books.answers()) == (former.spent(), former.held(), former.answers())
+        && books.jobs().len() == former.jobs().len()
+        && books.unanswered() == former.unanswered();
+    if !same || sound != "ok" {
+        return Err(LedgerError::corrupt(draft, "the converted copy is not the ledger that it was made from"));
+    }
+    Ok(())
+}
+
+/// Whoever might read the old file may read the new one.
+#[cfg(unix)]
+fn keep_readers(path: &Path, draft: &Path) -> Result<(), LedgerError> {
+    use std::os::unix::fs::{MetadataExt, chown};
+    let io = |e: std::io::Error| LedgerError::io(draft, &e);
+    let (old, new) = (path.metadata().map_err(io)?, draft.metadata().map_err(io)?);
+    if old.gid() != new.gid()
+        && let Err(e) = chown(draft, None, Some(old.gid()))
+    {
+        tracing::warn!("the converted ledger can't be given to the group that its file had ({e}); give it to them by hand");
+    }
+    std::fs::set_permissions(draft, old.permissions()).and_then(|()| File::open(draft)?.sync_all()).map_err(io)
+}
+
+#[cfg(not(unix))]
+fn keep_readers(_path: &Path, _draft: &Path) -> Result<(), LedgerError> {
+    Ok(())
+}
