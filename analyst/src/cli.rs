@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use conclave_proto::error::{ErrorCode, Fault};
 
-use crate::{account, ca, demo, draws, extend, jobs, plan, rehearse, submit, verify_ledger};
+use crate::{account, ca, demo, draws, extend, jobs, plan, rehearse, report, submit, verify_ledger};
 
 const ABOUT: &str = "One Bayesian posterior from several data owners who never show their records";
 
@@ -30,6 +30,7 @@ And against daemons that run already:
   conclave submit job.toml --wait
   conclave jobs
   conclave draws JOB --format zarr --out draws/
+  conclave report JOB -o report.html              the whole result as one page
   conclave extend JOB --wait                      more draws from where a finished job ended
 
 Exit codes: 0 done, 2 your input is wrong, 3 refused by policy or budget, 4 a party or the coordinator is \
@@ -55,6 +56,7 @@ enum Command {
     Summary(jobs::SummaryArgs),
     Extend(extend::ExtendArgs),
     Draws(draws::DrawsArgs),
+    Report(report::ReportArgs),
     VerifyLedger(verify_ledger::VerifyLedgerArgs),
     Ca(ca::CaArgs),
 }
@@ -81,6 +83,7 @@ pub(crate) fn run(args: Vec<OsString>) -> Result<ExitCode, Fault> {
         Command::Summary(args) => block_on(jobs::summary(args)),
         Command::Extend(args) => block_on(extend::run(args)),
         Command::Draws(args) => block_on(draws::run(args)),
+        Command::Report(args) => block_on(report::run(args)),
         Command::VerifyLedger(args) => verify_ledger::run(&args),
         Command::Ca(args) => ca::run(args),
     }

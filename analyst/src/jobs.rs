@@ -158,7 +158,8 @@ fn as_json(job: &JobStatus) -> serde_json::Value {
     })
 }
 
-fn moment(unix_ms: i64) -> String {
+/// A moment in UTC, to the second.
+pub(crate) fn moment(unix_ms: i64) -> String {
     let format = format_description!("[year]-[month]-[day] [hour]:[minute]:[second]");
     OffsetDateTime::from_unix_timestamp(unix_ms / 1000).ok().and_then(|time| time.format(format).ok()).unwrap_or_default()
 }

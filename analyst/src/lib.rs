@@ -17,6 +17,7 @@ mod jobs;
 mod output;
 mod plan;
 mod rehearse;
+mod report;
 mod result;
 mod submit;
 mod table;

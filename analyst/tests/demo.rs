@@ -114,7 +114,43 @@ fn use_as_analyst(folder: &Path, first_job: &str) {
     let metadata = std::fs::read_to_string(folder.join("fetched/zarr.json")).unwrap();
     assert_eq!(serde_json::from_str::<Value>(&metadata).unwrap()["zarr_format"], 3);
 
+    let summary = conclave(&["summary", first_job, "--json"]);
+    check_report(folder, first_job, &String::from_utf8(summary.stdout).unwrap(), &conclave);
+
     refusals(folder, &conclave);
+}
+
+/// The report of a run: its numbers are those of the summary, digit for digit, and nothing in it leads out of it.
+fn check_report(folder: &Path, job: &str, summary: &str, conclave: &dyn Fn(&[&str]) -> Output) {
+    let written = conclave(&["report", job, "-o", "report.html", "--json"]);
+    assert!(written.status.success(), "{}", String::from_utf8_lossy(&written.stderr));
+    let page = std::fs::read_to_string(folder.join("report.html")).unwrap();
+    let object = page.split("id=\"result\">").nth(1).unwrap().split("</pre>").next().unwrap();
+    assert_eq!(object.replace("&quot;", "\""), summary.trim());
+    let result: Value = serde_json::from_str(summary).unwrap();
+    let shown: Vec<&str> = page.split("<data value=\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+    let row = |row: &Value, keys: &[&str]| keys.iter().map(|key| row[key].to_string()).collect::<Vec<_>>();
+    let figures = ["mean", "mcse_mean", "sd", "q5", "median", "q95"];
+    let spent = ["queries", "epsilon_spent", "epsilon_zcdp", "mu_squared_spent", "delta", "epsilon_budget"];
+    for (table, keys) in [("posterior", figures), ("posterior_original", figures), ("parties", spent)] {
+        for values in result[table].as_array().unwrap().iter().map(|r| row(r, &keys)) {
+            assert!(shown.windows(keys.len()).any(|window| window == values), "{table}: {values:?}");
+        }
+    }
+    for outside in ["http:", "https:", "url(", "src=", "@import", "<script", "<link"] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+    assert!(page.split("href=\"").skip(1).all(|rest| rest.starts_with('#')));
+    let text = std::fs::read_to_string(folder.join("job.toml")).unwrap();
+    assert!(page.contains(&text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")));
+    assert!(page.contains("Trace of dose") && page.contains("Pairs of parameters"));
+    assert!(!folder.join("report.html.partial").exists());
+    // The same job gives the same page, and no page is written over another.
+    assert!(conclave(&["report", job, "-o", "again.html"]).status.success());
+    assert_eq!(std::fs::read_to_string(folder.join("again.html")).unwrap(), page);
+    let taken = conclave(&["report", job, "-o", "report.html"]);
+    assert_eq!(taken.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&taken.stderr).contains("there already"));
 }
 
 /// Bad input: exit code 2, a message that names what is wrong, and no job made.
@@ -141,6 +177,7 @@ fn refusals(folder: &Path, conclave: &dyn Fn(&[&str]) -> Output) {
     for (args, code) in [
         (&["summary", "no-such-job"][..], 2),
         (&["cancel", "no-such-job"], 2),
+        (&["report", "no-such-job", "-o", "none.html"], 2),
         (&["draws", "x", "--format", "csv", "--out", "x"], 2),
         (&["jobs", "--coordinator", "https://127.0.0.1:9"], 4),
         (&["jobs", "--coordinator", "http://127.0.0.1:9"], 2),

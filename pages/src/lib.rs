@@ -7,16 +7,18 @@
 //! - [`plot`] draws: [`plot::trace`], [`plot::density`], [`plot::pairs`], [`plot::intervals`], [`plot::budget`], [`plot::spark`]. Each
 //!   gives a `<figure>` with a title, a description and its numbers as a table.
 //! - [`plot::Trace`] and [`plot::Sample`] take draws one at a time and stay small however many come: what a live page keeps of a chain.
-//! - [`text`] formats numbers and makes names of strangers harmless to look at.
+//! - [`text`] formats numbers and makes names of strangers harmless to look at; [`forecast`] says when a run will
+//!   end and at what cost.
+//!
+//! Whoever builds pages of these parts writes the rest with [`maud`]'s `html!`, whose markup all of them give.
 //!
 //! Nothing here needs `unsafe-inline`: no `style` attribute, no event handler, no script but that one file. What a plot looks like is said by classes
 //! that the one stylesheet knows, and by SVG's own attributes.
 #![forbid(unsafe_code)]
 
+pub mod forecast;
 pub mod page;
 pub mod plot;
 pub mod site;
 pub mod table;
 pub mod text;
-
-pub use maud::{Markup, PreEscaped, html};

@@ -49,9 +49,9 @@ pub fn table(caption: &str, header: &[&str], rows: &[Vec<Cell>]) -> Markup {
     // A column is to the right where its first cell is.
     let right = |column: usize| rows.first().and_then(|row| row.get(column)).is_some_and(Cell::is_number);
     html! {
+        p.caption aria-hidden="true" { (caption) }
         div.scroll tabindex="0" role="region" aria-label=(caption) {
-            table {
-                caption { (caption) }
+            table aria-label=(caption) {
                 thead { tr { @for (column, text) in header.iter().enumerate() {
                     th scope="col" class=[right(column).then_some("n")] { (text) }
                 } } }

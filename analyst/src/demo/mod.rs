@@ -182,7 +182,8 @@ fn next_steps(folder: &DemoFolder, status: &JobStatus, url: &str) -> String {
     }
     text += &format!(
         "\nThen, as the analyst:\n  export CONCLAVE_COORDINATOR={url} CONCLAVE_IDENTITY={}\n  {program} jobs\n  \
-         {program} summary {job}\n  {program} draws {job} --format zarr --out draws\n  {program} submit {} --wait\n",
+         {program} summary {job}\n  {program} report {job} -o report.html\n  {program} draws {job} --format zarr --out draws\n  \
+         {program} submit {} --wait\n",
         quoted(&folder.analyst()),
         quoted(&folder.job()),
     );

@@ -11,8 +11,10 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use conclave_proto::error::{ErrorCode, Fault, from_status};
+use conclave_proto::v1::jobs_client::JobsClient;
 use conclave_proto::v1::{FileChunk, JobRequest};
 use serde_json::json;
+use tonic::transport::Channel;
 
 use crate::client::Connection;
 use crate::files;
@@ -63,19 +65,9 @@ pub(crate) async fn run(args: DrawsArgs) -> Result<ExitCode, Fault> {
         return Err(input(format!("{} is there already: name a place that is not taken", args.out.display())));
     }
     let mut client = args.connection.open().await?;
-    let request = JobRequest { job: args.job.clone() };
-    let fault = |status: tonic::Status| from_status(&status);
-    let mut chunks = client.draws(request).await.map_err(fault)?.into_inner();
     // Under another name until it is whole, so that half a store is never taken for one.
     let partial = partial_name(&args.out);
-    if !files::is_vacant(&partial)? {
-        return Err(input(format!("{} is left from a fetch that broke off: remove it and try again", partial.display())));
-    }
-    let mut store = Store::new(&partial)?;
-    while let Some(chunk) = chunks.message().await.map_err(fault)? {
-        store.accept(chunk)?;
-    }
-    let fetched = store.finish()?;
+    let fetched = fetch(&mut client, &args.job, &partial).await?;
     let (count, bytes) = match args.format {
         Format::Zarr => {
             std::fs::rename(&partial, &args.out).map(|()| fetched).map_err(|e| files::fault(&args.out, "be written", &e))?
@@ -92,6 +84,20 @@ pub(crate) async fn run(args: DrawsArgs) -> Result<ExitCode, Fault> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Fetches a job's store of draws into a folder of that name; gives the number of its files and their bytes.
+pub(crate) async fn fetch(client: &mut JobsClient<Channel>, job: &str, folder: &Path) -> Result<(u64, u64), Fault> {
+    let fault = |status: tonic::Status| from_status(&status);
+    let mut chunks = client.draws(JobRequest { job: job.to_owned() }).await.map_err(fault)?.into_inner();
+    if !files::is_vacant(folder)? {
+        return Err(input(format!("{} is left from a fetch that broke off: remove it and try again", folder.display())));
+    }
+    let mut store = Store::new(folder)?;
+    while let Some(chunk) = chunks.message().await.map_err(fault)? {
+        store.accept(chunk)?;
+    }
+    store.finish()
+}
+
 /// Writes a fetched store in another format and removes it.
 fn converted(store: &Path, write: impl Fn(&Draws) -> Result<(u64, u64), Fault>) -> Result<(u64, u64), Fault> {
     let written = Draws::read(store).and_then(|draws| write(&draws));
@@ -99,7 +105,8 @@ fn converted(store: &Path, write: impl Fn(&Draws) -> Result<(u64, u64), Fault>) 
     written
 }
 
-fn partial_name(out: &Path) -> PathBuf {
+/// The name beside `out` of what is not whole yet.
+pub(crate) fn partial_name(out: &Path) -> PathBuf {
     let mut name = out.components().as_path().as_os_str().to_owned();
     name.push(".partial");
     PathBuf::from(name)

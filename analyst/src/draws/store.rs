@@ -32,6 +32,8 @@ pub(crate) struct Draws {
     /// The analyst's name for the job.
     pub(crate) name: String,
     pub(crate) seed: u64,
+    /// The software that made them, as it names itself.
+    pub(crate) created_by: String,
     pub(crate) parameters: Vec<String>,
     pub(crate) warmup: Stretch,
     pub(crate) sampling: Stretch,
@@ -49,6 +51,7 @@ impl Draws {
         Ok(Self {
             name: attributes["name"].as_str().unwrap_or("job").to_owned(),
             seed: attributes["seed"].as_u64().unwrap_or(0),
+            created_by: attributes["created_by"].as_str().unwrap_or_default().to_owned(),
             warmup: stretch(root, "warmup_", &parameters)?,
             sampling: stretch(root, "", &parameters)?,
             parameters,

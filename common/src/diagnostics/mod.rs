@@ -14,7 +14,7 @@ mod verdict;
 
 use ess::of_split_chains;
 use ranks::z_scale;
-pub use verdict::{Verdict, verdict};
+pub use verdict::{ERROR_SHARE, RHAT, Verdict, ess_wanted, verdict};
 
 /// Posterior summary of one parameter.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]

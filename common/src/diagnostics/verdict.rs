@@ -3,7 +3,7 @@
 use super::Summary;
 
 /// Split R-hat above this earns a warning (Vehtari et al. 2021, section 4).
-const RHAT: f64 = 1.01;
+pub const RHAT: f64 = 1.01;
 /// Split R-hat above this says that the draws are of no use.
 const RHAT_USELESS: f64 = 1.1;
 /// Bulk and tail effective sample size per chain below which a warning is due (Vehtari et al. 2021, section 4).
@@ -11,7 +11,13 @@ const ESS_PER_CHAIN: f64 = 100.0;
 /// The same in all, however few the chains.
 const ESS_LEAST: f64 = 400.0;
 /// A Monte Carlo error of the mean above this share of the posterior sd earns a warning.
-const ERROR_SHARE: f64 = 0.1;
+pub const ERROR_SHARE: f64 = 0.1;
+
+/// Bulk and tail effective sample size over all chains below which a warning is due.
+#[must_use]
+pub fn ess_wanted(chains: u32) -> f64 {
+    (ESS_PER_CHAIN * f64::from(chains)).max(ESS_LEAST)
+}
 
 /// What to think of a run.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
@@ -65,7 +71,7 @@ fn mixing(rows: &[(&str, Summary)], chains: u32, remedy: &str) -> Vec<String> {
 }
 
 fn sample_size(rows: &[(&str, Summary)], chains: u32, remedy: &str) -> Vec<String> {
-    let wanted = (ESS_PER_CHAIN * f64::from(chains)).max(ESS_LEAST);
+    let wanted = ess_wanted(chains);
     let least = |what: &str, of: fn(&Summary) -> f64, so: &str| {
         let low = rows.iter().filter(|(_, s)| of(s) < wanted).min_by(|a, b| of(&a.1).total_cmp(&of(&b.1)));
         low.map(|(name, s)| {

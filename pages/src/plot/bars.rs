@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::axis::Axis;
 use super::figure::picture;
 use super::path::Path;
-use crate::text::{number, percent, plain_name};
+use crate::text::{number, plain_name};
 
 /// What a party's budget is at a moment.
 #[derive(Debug, Clone, Copy)]
@@ -30,7 +30,7 @@ pub fn budget(of: &Budget<'_>) -> Markup {
     let spent = share(of.spent);
     let projected = of.projected.filter(|p| p.is_finite()).map_or(spent, |p| share(p).max(spent));
     let left = (of.limit - of.spent).max(0.0);
-    let words = format!("epsilon {} of {} spent ({})", number(of.spent), of.limit, percent(of.spent / of.limit));
+    let words = format!("epsilon {} of {} spent ({})", number(of.spent), of.limit, share_of(of.spent / of.limit));
     let rest = match of.projected.filter(|p| p.is_finite() && projected > spent) {
         Some(p) => format!("{} left; {} expected at the end", number(left), number(p)),
         None => format!("{} left", number(left)),
@@ -48,6 +48,11 @@ pub fn budget(of: &Budget<'_>) -> Markup {
             p.words { (words) "; " (rest) }
         }
     }
+}
+
+/// A share in tenths of a percent: a budget of which little is left is not said to be spent whole.
+fn share_of(share: f64) -> String {
+    if share.is_finite() { format!("{:.1}%", (1000.0 * share).floor() / 10.0) } else { "-".to_owned() }
 }
 
 /// A line of a few numbers without axes, the last one marked; numbers that are none are gaps.
@@ -104,7 +109,7 @@ mod tests {
     fn a_bar_says_its_numbers() {
         let text = budget(&Budget { id: "b", party: "<b>", spent: 1.5, projected: Some(2.25), limit: 3.0 }).into_string();
         for part in
-            ["epsilon 1.5000 of 3 spent (50%)", "1.5000 left; 2.2500 expected at the end", "width=\"150\"", "width=\"225\""]
+            ["epsilon 1.5000 of 3 spent (50.0%)", "1.5000 left; 2.2500 expected at the end", "width=\"150\"", "width=\"225\""]
         {
             assert!(text.contains(part), "{part} in {text}");
         }

@@ -35,7 +35,7 @@ pub struct Densities<'a> {
 #[must_use]
 pub fn density(of: &Densities<'_>) -> Markup {
     let parameter = plain_name(of.parameter);
-    let field = Field { left: 24.0, ..Field::new(300.0, 180.0) };
+    let field = Field { left: 24.0, ..Field::new(290.0, 180.0) };
     let kernels: Vec<Kernel> = of.chains.iter().map(|draws| Kernel::new(draws)).collect();
     let x = grid_of(of.chains, &kernels, of.support);
     let step = (x.greatest - x.least) / (GRID - 1) as f64;
@@ -53,9 +53,10 @@ pub fn density(of: &Densities<'_>) -> Markup {
         }
     };
     let legend: Vec<String> = (1..=apart).map(|chain| format!("chain {chain}")).collect();
-    let note = html! { @if prior.is_some() { p.note { "Dotted: the prior's shape, scaled to the height of the plot." } } };
+    let note = html! { @if prior.is_some() { p.note { "Dotted: the prior’s shape over this range, not on the scale of the densities." } } };
     figure(&Figure {
         id: of.id,
+        class: "chart",
         field,
         title: &format!("Density of {parameter}"),
         description: &format!(
@@ -63,7 +64,7 @@ pub fn density(of: &Densities<'_>) -> Markup {
              Silverman's rule (1986, equation 3.31), 0.9 min(sd, interquartile range / 1.34) n^(-1/5), mirrored where the parameter's \
              range ends. Chains that agree lie on each other."
         ),
-        x: (&x, &label(&parameter, of.scale)),
+        x: (&x, &label(&parameter, of.scale, 40)),
         y: (None, "density"),
         layers,
         legend: &legend,
@@ -126,11 +127,11 @@ impl Kernel {
     }
 }
 
-/// The prior on the grid, as high at its highest as three quarters of the plot.
+/// The prior on the grid, as high at its highest as a third of the plot: its shape, since its height would be lost beside a posterior's.
 fn prior_curve(log: &dyn Fn(f64) -> f64, points: &[f64], highest: f64) -> Option<Vec<f64>> {
     let logs: Vec<f64> = points.iter().map(|x| log(*x)).collect();
     let top = logs.iter().copied().filter(|x| x.is_finite()).fold(f64::NEG_INFINITY, f64::max);
-    top.is_finite().then(|| logs.iter().map(|x| 0.75 * highest * (x - top).exp()).collect())
+    top.is_finite().then(|| logs.iter().map(|x| highest / 3.0 * (x - top).exp()).collect())
 }
 
 /// The range of all draws with room for the kernels, within the support.

@@ -21,7 +21,7 @@ pub(super) struct Field {
 impl Field {
     /// A field with room for an axis to the left and below.
     pub(super) fn new(width: f64, height: f64) -> Self {
-        Self { width, height, left: 52.0, bottom: 36.0, top: 8.0, right: 10.0 }
+        Self { width, height, left: 52.0, bottom: 36.0, top: 8.0, right: 18.0 }
     }
 
     /// The position of a share of the horizontal axis.
@@ -39,6 +39,8 @@ impl Field {
 pub(super) struct Figure<'a> {
     /// Distinguishes the plot's elements from those of other plots on the page: letters, digits and `-`.
     pub(super) id: &'a str,
+    /// Of the picture.
+    pub(super) class: &'a str,
     pub(super) field: Field,
     pub(super) title: &'a str,
     pub(super) description: &'a str,
@@ -80,26 +82,26 @@ pub(super) fn picture(id: &str, class: &str, size: (f64, f64), texts: (&str, &st
 
 /// Puts a plot together.
 pub(super) fn figure(figure: &Figure<'_>) -> Markup {
-    let Figure { id, field, title, description, layers, legend, note, numbers, .. } = figure;
+    let Figure { id, class, field, title, description, layers, legend, note, numbers, .. } = figure;
     let content = html! { (axes(figure)) (layers) };
     html! {
         figure.plot id=(id) {
             figcaption { (title) }
-            (picture(id, "chart", (field.width, field.height), (title, description), &content))
-            (legend_of(legend))
+            (picture(id, class, (field.width, field.height), (title, description), &content))
+            (legend_of(legend, "line"))
             (note)
             details { summary { "Numbers of this plot" } p { (description) } (numbers) }
         }
     }
 }
 
-/// The names of the series beside a sample of each one's line.
-pub(super) fn legend_of(names: &[String]) -> Markup {
+/// The names of the series beside a sample of each one's `line` or colour (`swatch`).
+pub(super) fn legend_of(names: &[String], sample: &str) -> Markup {
     html! {
         @if names.len() > 1 {
             ul.legend { @for (series, name) in names.iter().enumerate() {
                 li {
-                    svg viewBox="0 0 24 8" aria-hidden="true" { path class={ "line " (class_of(series)) } d="M1 4h22" {} }
+                    svg viewBox="0 0 24 8" aria-hidden="true" { path class={ (sample) " " (class_of(series)) } d="M4 4h16" {} }
                     " " (name)
                 }
             } }
@@ -115,8 +117,8 @@ fn axes(figure: &Figure<'_>) -> Markup {
         let ticks = axis.ticks(wanted);
         ticks.into_iter().filter_map(|(value, text)| Some((axis.share(value)?, text))).collect()
     };
-    // A label takes about 50 units across and 25 down.
-    let across = ((right - left) / 70.0).max(2.0) as usize;
+    // A label takes about 40 units across and 25 down.
+    let across = ((right - left) / 55.0).max(2.0) as usize;
     let down = ((bottom - top) / 32.0).max(2.0) as usize;
     html! {
         @if let Some(axis) = figure.y.0 {

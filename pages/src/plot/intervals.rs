@@ -26,7 +26,7 @@ pub struct Interval {
 #[must_use]
 pub fn intervals(id: &str, scale: &str, rows: &[Interval]) -> Markup {
     let drawn = &rows[..rows.len().min(MOST)];
-    let field = Field { left: 110.0, ..Field::new(720.0, drawn.len() as f64 * ROW + 52.0) };
+    let field = Field { left: 100.0, ..Field::new(440.0, drawn.len() as f64 * ROW + 52.0) };
     let x = Axis::around(drawn.iter().flat_map(|row| row.quantiles));
     let height = 1.0 / drawn.len().max(1) as f64;
     let layers = html! {
@@ -50,6 +50,7 @@ pub fn intervals(id: &str, scale: &str, rows: &[Interval]) -> Markup {
         if rows.len() > MOST { format!(" The first {MOST} of {} parameters are drawn.", rows.len()) } else { String::new() };
     figure(&Figure {
         id,
+        class: "chart intervals",
         field,
         title: "Medians and 90% intervals",
         description: &format!(

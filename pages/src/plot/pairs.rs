@@ -40,7 +40,8 @@ pub fn pairs(of: &Pairs<'_>) -> Markup {
     if shown.len() < 2 {
         return html! {};
     }
-    let size = (shown.len() - 1) as f64 * PANEL + MARGIN + 8.0;
+    let across = (shown.len() - 1) as f64 * PANEL;
+    let size = (across + MARGIN + 4.0, across + 38.0);
     let chains = draws[0].len().min(APART);
     let left_out = draws.len() - shown.len();
     let description = format!(
@@ -60,9 +61,9 @@ pub fn pairs(of: &Pairs<'_>) -> Markup {
         figure.plot.wide id=(id) {
             figcaption { "Pairs of parameters" }
             div.scroll tabindex="0" role="region" aria-label="Pairs of parameters" {
-                (picture(id, if shown.len() > 5 { "chart pairs many" } else { "chart pairs" }, (size, size), ("Pairs of parameters", &description), &content))
+                (picture(id, if shown.len() > 5 { "chart pairs many" } else { "chart pairs" }, size, ("Pairs of parameters", &description), &content))
             }
-            (legend_of(&legend))
+            (legend_of(&legend, "swatch"))
             details { summary { "Numbers of this plot" } p { (description) } (numbers(names, &shown, &correlations)) }
         }
     }
@@ -78,7 +79,7 @@ fn panel(of: &Pairs<'_>, (i, j): (usize, usize), (column, row): (usize, usize), 
     let points: Vec<String> = (0..chains).map(|chain| cloud(of, (i, j), chain, &axes, (left, top, side))).collect();
     let (lowest, leftmost) = (row + 1 == count, column == 0);
     let tick = |axis: &Axis| -> Vec<(f64, String)> {
-        axis.ticks(2).into_iter().filter_map(|(value, text)| Some((axis.share(value)?, text))).collect()
+        axis.ticks(3).into_iter().filter_map(|(value, text)| Some((axis.share(value)?, text))).collect()
     };
     html! {
         rect.axis x=(at(left)) y=(at(top)) width=(at(side)) height=(at(side)) {}

@@ -140,7 +140,7 @@ const APART: usize = 8;
 pub fn trace(traces: &Traces<'_>) -> Markup {
     let Traces { id, scale, chains, .. } = *traces;
     let parameter = plain_name(traces.parameter);
-    let field = Field::new(420.0, 180.0);
+    let field = Field::new(390.0, 180.0);
     let draws = chains.iter().map(Trace::draws).max().unwrap_or(0);
     let x = Axis::between(0.0, draws.max(1) as f64);
     let y = Axis::around(chains.iter().flat_map(|chain| <[f64; 2]>::from(chain.range())));
@@ -156,6 +156,7 @@ pub fn trace(traces: &Traces<'_>) -> Markup {
     }
     figure(&Figure {
         id,
+        class: "chart",
         field,
         title: &format!("Trace of {parameter}"),
         description: &format!(
@@ -165,7 +166,7 @@ pub fn trace(traces: &Traces<'_>) -> Markup {
             thousands(chains.first().map_or(1, |chain| chain.width)),
         ),
         x: (&x, "draw"),
-        y: (Some(&y), &label(&parameter, scale)),
+        y: (Some(&y), &label(&parameter, scale, 26)),
         layers,
         legend: &legend,
         note: html! {},
@@ -173,10 +174,14 @@ pub fn trace(traces: &Traces<'_>) -> Markup {
     })
 }
 
-/// An axis' name with its scale; the scale is left out where there is no room.
-pub(super) fn label(parameter: &str, scale: &str) -> String {
+/// An axis' name with its scale; the scale is left out where there is no room for so many characters.
+pub(super) fn label(parameter: &str, scale: &str, room: usize) -> String {
     let short: String = crate::text::plain(parameter, 22);
-    if short.chars().count() + scale.chars().count() > 34 || scale.is_empty() { short } else { format!("{short} ({scale})") }
+    if short.chars().count() + scale.chars().count() + 3 > room || scale.is_empty() {
+        short
+    } else {
+        format!("{short} ({scale})")
+    }
 }
 
 fn numbers(chains: &[Trace]) -> Markup {

@@ -1,159 +1,20 @@
-//! Following a job to its end: the stream of statuses, the progress shown, the broken connection survived.
+//! What there is to say about a job that is followed.
 
-use std::io::IsTerminal;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use conclave_proto::error::{ErrorCode, Fault, from_status};
-use conclave_proto::v1::jobs_client::JobsClient;
-use conclave_proto::v1::{JobRequest, JobStatus};
-use indicatif::{ProgressBar, ProgressStyle};
-use tonic::transport::Channel;
+use conclave_proto::v1::JobStatus;
 
 use crate::table::thousands;
 
-/// A coordinator that does not come back within this time ends the watching, not the job.
-const PATIENCE: Duration = Duration::from_secs(120);
-/// Pause before the watch is asked for again.
-const RETRY: Duration = Duration::from_secs(1);
-/// Without a terminal, a line is printed this often while nothing changes but the counts.
-const LINE_EVERY: Duration = Duration::from_secs(5);
-
-/// Whether a job in this state will not change any more.
-pub(crate) fn has_ended(state: &str) -> bool {
-    matches!(state, "finished" | "cancelled" | "failed")
-}
-
-/// Follows a job until it has ended and gives its last status. Progress goes to standard error.
-pub(crate) async fn follow(client: &mut JobsClient<Channel>, job: &str) -> Result<JobStatus, Fault> {
-    let mut progress = Progress::new();
-    let mut lost_since: Option<Instant> = None;
-    loop {
-        let fault = match watch_once(client, job, &mut progress, &mut lost_since).await {
-            Ok(Some(status)) => {
-                progress.finish();
-                return Ok(status);
-            }
-            // A stream that ends before the job does: the coordinator is going down.
-            Ok(None) => Fault::new(ErrorCode::Unreachable, "the coordinator closed the connection"),
-            Err(fault) => fault,
-        };
-        if fault.code != ErrorCode::Unreachable {
-            progress.finish();
-            return Err(fault);
-        }
-        let since = *lost_since.get_or_insert_with(|| {
-            progress.say(&format!("{fault}; the job does not need us, trying again"));
-            Instant::now()
-        });
-        if since.elapsed() > PATIENCE {
-            progress.finish();
-            return Err(Fault::new(
-                ErrorCode::Unreachable,
-                format!(
-                    "the coordinator has been unreachable for {} s. The job goes on when it is back: \
-                     `conclave watch {job}`",
-                    PATIENCE.as_secs()
-                ),
-            ));
-        }
-        tokio::time::sleep(RETRY).await;
-    }
-}
-
-async fn watch_once(
-    client: &mut JobsClient<Channel>,
-    job: &str,
-    progress: &mut Progress,
-    lost_since: &mut Option<Instant>,
-) -> Result<Option<JobStatus>, Fault> {
-    let request = JobRequest { job: job.to_owned() };
-    let fault = |status: tonic::Status| from_status(&status);
-    let mut stream = client.watch(request).await.map_err(fault)?.into_inner();
-    while let Some(status) = stream.message().await.map_err(fault)? {
-        *lost_since = None;
-        progress.show(&status);
-        if has_ended(&status.state) {
-            return Ok(Some(status));
-        }
-    }
-    Ok(None)
-}
-
-/// A bar on a terminal, plain lines elsewhere.
-struct Progress {
-    bar: Option<ProgressBar>,
-    last_line: Option<(Instant, String)>,
-    /// Warnings said already.
-    warned: Vec<String>,
-}
-
-impl Progress {
-    fn new() -> Self {
-        let bar = std::io::stderr().is_terminal().then(|| {
-            let bar = ProgressBar::new(0);
-            // The template is a constant that is known to parse; a plain bar would do as well.
-            if let Ok(style) = ProgressStyle::with_template("{prefix:>10} [{bar:30}] {msg}") {
-                bar.set_style(style.progress_chars("=> "));
-            }
-            bar.enable_steady_tick(Duration::from_millis(200));
-            bar
-        });
-        Self { bar, last_line: None, warned: Vec::new() }
-    }
-
-    fn show(&mut self, status: &JobStatus) {
-        let text = describe(status, SystemTime::now());
-        for warning in unsaid(&mut self.warned, &status.warnings) {
-            self.say(&format!("Warning: {warning}"));
-        }
-        if let Some(bar) = &self.bar {
-            bar.set_length(status.draws_asked.max(1));
-            bar.set_position(status.draws);
-            bar.set_prefix(heading(status).to_owned());
-            bar.set_message(text);
-            return;
-        }
-        let key = format!("{} {:?} {}", heading(status), status.waiting_for, status.waiting_reason);
-        let due = match &self.last_line {
-            None => true,
-            Some((when, last)) => *last != key || when.elapsed() >= LINE_EVERY,
-        };
-        if due {
-            eprintln!("{}: {text}", heading(status));
-            self.last_line = Some((Instant::now(), key));
-        }
-    }
-
-    fn say(&self, text: &str) {
-        match &self.bar {
-            Some(bar) => bar.println(text),
-            None => eprintln!("{text}"),
-        }
-    }
-
-    fn finish(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
-    }
-}
-
-impl Drop for Progress {
-    // A watch that is broken off by Ctrl-C leaves a clean line too.
-    fn drop(&mut self) {
-        self.finish();
-    }
-}
-
 /// Warnings that have not been said, each once; control characters left out.
-fn unsaid(said: &mut Vec<String>, warnings: &[String]) -> Vec<String> {
+pub(super) fn unsaid(said: &mut Vec<String>, warnings: &[String]) -> Vec<String> {
     let fresh: Vec<String> = warnings.iter().filter(|warning| !said.contains(warning)).cloned().collect();
     said.extend_from_slice(&fresh);
     fresh.iter().map(|warning| warning.chars().filter(|c| !c.is_control()).collect()).collect()
 }
 
 /// The one word for where the job is.
-fn heading(status: &JobStatus) -> &str {
+pub(super) fn heading(status: &JobStatus) -> &str {
     match (status.state.as_str(), status.phase.as_str()) {
         ("running", "") => "running",
         ("running", phase) => phase,
@@ -162,7 +23,7 @@ fn heading(status: &JobStatus) -> &str {
 }
 
 /// What there is to say about a job that goes on.
-fn describe(status: &JobStatus, now: SystemTime) -> String {
+pub(super) fn describe(status: &JobStatus, now: SystemTime) -> String {
     let undecided = &status.awaiting_consent;
     if !undecided.is_empty() && status.waiting_for.iter().all(|party| undecided.contains(party)) {
         return format!(

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""Opens a page in Debian's chromium without a network, as its readers do: no console error, no request, no overflow, every picture named.
+
+    apt-get install -y --no-install-recommends chromium && pip install playwright
+    .ci/browser.py REPORT.html --out target/screens
+
+Screenshots at 1280 and 390 pixels in light and dark, and the page as it prints, are left in the folder.
+"""
+import argparse
+import pathlib
+import sys
+
+from playwright.sync_api import sync_playwright
+
+WIDTHS = (1280, 390)
+
+
+def complaints(page):
+    """What a reader would stumble over, as sentences."""
+    return page.evaluate(
+        """() => {
+        const found = [];
+        const wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
+        if (wide > 0) found.push(`the page is ${wide} pixels too wide`);
+        for (const svg of document.querySelectorAll('svg:not([aria-hidden])')) {
+            const label = (svg.getAttribute('aria-labelledby') || '').split(' ').map(id => document.getElementById(id));
+            if (svg.getAttribute('role') !== 'img' || !label.every(e => e && e.textContent)) found.push('a picture has no name');
+        }
+        const ids = [...document.querySelectorAll('[id]')].map(e => e.id);
+        if (new Set(ids).size !== ids.length) found.push('an id stands twice');
+        for (const a of document.querySelectorAll('a[href^="#"]'))
+            if (!document.getElementById(a.getAttribute('href').slice(1))) found.push(`${a.getAttribute('href')} leads nowhere`);
+        for (const box of document.querySelectorAll('.scroll'))
+            if (box.scrollWidth > box.clientWidth + 1 && box.tabIndex !== 0) found.push('a table scrolls that no key reaches');
+        return found;
+    }"""
+    )
+
+
+def contrast(page):
+    """The least contrast of text against the page's ground, by WCAG 2.2; 4.5 is asked."""
+    return page.evaluate(
+        """() => {
+        const channel = c => { c /= 255; return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; };
+        const light = rgb => { const [r, g, b] = rgb.match(/[0-9.]+/g).map(Number); return 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b); };
+        const ground = e => { for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor; if (!/, 0\\)$|transparent/.test(c)) return c; } return 'rgb(255,255,255)'; };
+        let least = [99, ''];
+        for (const e of document.querySelectorAll('p, th, td, dt, dd, li, a, summary, figcaption, caption, h1, h2, h3, pre, svg text, .ok, .bad')) {
+            if (!e.textContent.trim() || !e.getClientRects().length) continue;
+            const style = getComputedStyle(e), colour = e instanceof SVGElement ? style.fill : style.color;
+            const [a, b] = [light(colour), light(ground(e))];
+            const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+            if (ratio < least[0]) least = [ratio, e.tagName + ' ' + e.textContent.trim().slice(0, 30)];
+        }
+        return least;
+    }"""
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("page", type=pathlib.Path)
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("target/screens"))
+    parser.add_argument("--chromium", default="/usr/bin/chromium")
+    args = parser.parse_args()
+    args.out.mkdir(parents=True, exist_ok=True)
+    address = args.page.resolve().as_uri()
+    problems = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=args.chromium, args=["--no-sandbox"])
+        for width in WIDTHS:
+            for scheme in ("light", "dark"):
+                where = f"{width} px, {scheme}"
+                context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True)
+                page = context.new_page()
+                page.on("console", lambda m, where=where: problems.append(f"{where}: console {m.type}: {m.text}"))
+                page.on("pageerror", lambda e, where=where: problems.append(f"{where}: {e}"))
+                page.on("request", lambda r, where=where: r.url == address or problems.append(f"{where}: asks for {r.url}"))
+                page.goto(address)
+                problems += [f"{where}: {what}" for what in complaints(page)]
+                least, what = contrast(page)
+                if least < 4.5:
+                    problems.append(f"{where}: contrast {least:.2f} of {what}")
+                page.screenshot(path=args.out / f"{args.page.stem}-{width}-{scheme}.png", full_page=True)
+                for details in page.query_selector_all("details > summary"):
+                    details.focus()
+                    page.keyboard.press("Enter")
+                closed = page.eval_on_selector_all("details", "all => all.filter(d => !d.open).length")
+                if closed:
+                    problems.append(f"{where}: {closed} details do not open by keyboard")
+                problems += [f"{where}, details open: {what}" for what in complaints(page)]
+                context.close()
+        page = browser.new_page()
+        page.goto(address)
+        page.pdf(path=args.out / f"{args.page.stem}.pdf", format="A4")
+        browser.close()
+    print("\n".join(problems) or f"{args.page}: nothing to complain of")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

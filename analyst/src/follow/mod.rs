@@ -1,0 +1,82 @@
+//! Following a job to its end: the stream of statuses, the progress shown, the broken connection survived.
+
+mod outlook;
+mod screen;
+mod words;
+
+use std::time::{Duration, Instant};
+
+use conclave_proto::error::{ErrorCode, Fault, from_status};
+use conclave_proto::v1::jobs_client::JobsClient;
+use conclave_proto::v1::{JobRequest, JobStatus};
+use tonic::transport::Channel;
+
+use screen::Screen;
+
+/// A coordinator that does not come back within this time ends the watching, not the job.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// Pause before the watch is asked for again.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Whether a job in this state will not change any more.
+pub(crate) fn has_ended(state: &str) -> bool {
+    matches!(state, "finished" | "cancelled" | "failed")
+}
+
+/// Follows a job until it has ended and gives its last status. Progress goes to standard error.
+pub(crate) async fn follow(client: &mut JobsClient<Channel>, job: &str) -> Result<JobStatus, Fault> {
+    // Budgets can be projected only with the job's delta; a coordinator that can't tell it is no reason not to watch.
+    let source = client.source(JobRequest { job: job.to_owned() }).await.ok().map(|reply| reply.into_inner().spec_toml);
+    let mut screen = Screen::new(source.as_deref());
+    let mut lost_since: Option<Instant> = None;
+    loop {
+        let fault = match watch_once(client, job, &mut screen, &mut lost_since).await {
+            Ok(Some(status)) => {
+                screen.finish();
+                return Ok(status);
+            }
+            // A stream that ends before the job does: the coordinator is going down.
+            Ok(None) => Fault::new(ErrorCode::Unreachable, "the coordinator closed the connection"),
+            Err(fault) => fault,
+        };
+        if fault.code != ErrorCode::Unreachable {
+            screen.finish();
+            return Err(fault);
+        }
+        let since = *lost_since.get_or_insert_with(|| {
+            screen.say(&format!("{fault}; the job does not need us, trying again"));
+            Instant::now()
+        });
+        if since.elapsed() > PATIENCE {
+            screen.finish();
+            return Err(Fault::new(
+                ErrorCode::Unreachable,
+                format!(
+                    "the coordinator has been unreachable for {} s. The job goes on when it is back: \
+                     `conclave watch {job}`",
+                    PATIENCE.as_secs()
+                ),
+            ));
+        }
+        tokio::time::sleep(RETRY).await;
+    }
+}
+
+async fn watch_once(
+    client: &mut JobsClient<Channel>,
+    job: &str,
+    screen: &mut Screen,
+    lost_since: &mut Option<Instant>,
+) -> Result<Option<JobStatus>, Fault> {
+    let request = JobRequest { job: job.to_owned() };
+    let fault = |status: tonic::Status| from_status(&status);
+    let mut stream = client.watch(request).await.map_err(fault)?.into_inner();
+    while let Some(status) = stream.message().await.map_err(fault)? {
+        *lost_since = None;
+        screen.show(&status);
+        if has_ended(&status.state) {
+            return Ok(Some(status));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,192 @@
+//! What is shown of a job that is followed: bars on a terminal, plain lines elsewhere.
+
+use std::io::IsTerminal;
+use std::time::{Duration, Instant, SystemTime};
+
+use conclave_pages::plot::spark_text;
+use conclave_pages::text::{number, percent, plain_name};
+use conclave_proto::v1::{JobStatus, PartyStatus};
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+
+use super::outlook::{HISTORY, Outlook, most_spent};
+use super::words::{describe, heading, unsaid};
+
+/// Without a terminal, a line is printed this often while nothing changes but the counts.
+const LINE_EVERY: Duration = Duration::from_secs(5);
+/// Parties that have a bar of their own.
+const BARS: usize = 8;
+
+/// Bars on a terminal, plain lines elsewhere.
+pub(super) struct Screen {
+    terminal: Option<Terminal>,
+    last_line: Option<(Instant, String)>,
+    /// Warnings said already.
+    warned: Vec<String>,
+    outlook: Outlook,
+}
+
+impl Screen {
+    /// The screen of a job; `source` is its file, where it could be had.
+    pub(super) fn new(source: Option<&str>) -> Self {
+        let terminal = std::io::stderr().is_terminal().then(Terminal::new);
+        Self { terminal, last_line: None, warned: Vec::new(), outlook: Outlook::new(source) }
+    }
+
+    /// Shows a status.
+    pub(super) fn show(&mut self, status: &JobStatus) {
+        self.outlook.see(status);
+        let text = describe(status, SystemTime::now()) + &self.outlook.words(status);
+        for warning in unsaid(&mut self.warned, &status.warnings) {
+            self.say(&format!("Warning: {warning}"));
+        }
+        if let Some(terminal) = &mut self.terminal {
+            terminal.show(status, text, &self.outlook);
+            return;
+        }
+        let key = format!("{} {:?} {}", heading(status), status.waiting_for, status.waiting_reason);
+        let due = match &self.last_line {
+            None => true,
+            Some((when, last)) => *last != key || when.elapsed() >= LINE_EVERY,
+        };
+        if due {
+            eprintln!("{}: {text}{}", heading(status), most_in_words(status, &self.outlook));
+            self.last_line = Some((Instant::now(), key));
+        }
+    }
+
+    /// Prints a line that stays.
+    pub(super) fn say(&self, text: &str) {
+        match &self.terminal {
+            Some(terminal) => terminal.main.println(text),
+            None => eprintln!("{text}"),
+        }
+    }
+
+    /// Takes the bars away.
+    pub(super) fn finish(&self) {
+        if let Some(terminal) = &self.terminal {
+            terminal.finish();
+        }
+    }
+}
+
+impl Drop for Screen {
+    // A watch that is broken off by Ctrl-C leaves a clean line too.
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+/// "; epsilon 1.2000 of 3 at hospital-a, 2.9000 expected at the end", of the party whose budget is nearest to its end.
+fn most_in_words(status: &JobStatus, outlook: &Outlook) -> String {
+    let nearest = most_spent(status, 1).first().and_then(|index| Some((*index, status.parties.get(*index)?)));
+    let spent = nearest.filter(|(_, party)| party.epsilon_spent > 0.0);
+    spent
+        .map(|(index, party)| format!("; {} at {}", budget(party, outlook.epsilon_at_end(index)), plain_name(&party.name)))
+        .unwrap_or_default()
+}
+
+/// "epsilon 1.2000 of 3 (40%), 2.9000 expected at the end".
+fn budget(party: &PartyStatus, projected: Option<f64>) -> String {
+    let share = percent(party.epsilon_spent / party.epsilon_budget);
+    let at_end = projected.map(|epsilon| format!(", {} expected at the end", number(epsilon))).unwrap_or_default();
+    format!("epsilon {} of {} ({share}){at_end}", number(party.epsilon_spent), party.epsilon_budget)
+}
+
+/// From the top: who is waited for, how far the job is, the parties' budgets, how it went of late.
+struct Terminal {
+    bars: MultiProgress,
+    waiting: ProgressBar,
+    main: ProgressBar,
+    parties: Vec<ProgressBar>,
+    others: ProgressBar,
+    history: ProgressBar,
+}
+
+/// Steps of a budget's bar.
+const STEPS: f64 = 1000.0;
+
+impl Terminal {
+    fn new() -> Self {
+        let bars = MultiProgress::new();
+        let line = |template: &str| {
+            let bar = bars.add(ProgressBar::new(1));
+            // Templates are constants that are known to parse; a plain bar would do as well.
+            if let Ok(style) = ProgressStyle::with_template(template) {
+                bar.set_style(style.progress_chars("=> "));
+            }
+            bar
+        };
+        let waiting = line("{wide_msg:.yellow.bold}");
+        let main = line("{prefix:>10} [{bar:30}] {msg}");
+        main.enable_steady_tick(Duration::from_millis(200));
+        let (others, history) = (line("{wide_msg:.dim}"), line("{wide_msg:.dim}"));
+        Self { waiting, main, parties: Vec::new(), others, history, bars }
+    }
+
+    fn show(&mut self, status: &JobStatus, text: String, outlook: &Outlook) {
+        let paused = !status.waiting_for.is_empty();
+        self.waiting.set_message(if paused { format!("! {text}") } else { String::new() });
+        self.main.set_length(status.draws_asked.max(1));
+        self.main.set_position(status.draws);
+        self.main.set_prefix(heading(status).to_owned());
+        self.main.set_message(if paused { format!("{} of {} draws per chain", status.draws, status.draws_asked) } else { text });
+        let shown = most_spent(status, BARS);
+        while self.parties.len() < shown.len() {
+            self.parties.push(self.party());
+        }
+        for (bar, index) in self.parties.iter().zip(&shown) {
+            let Some(party) = status.parties.get(*index) else { continue };
+            let away = if party.attached { "" } else { ", away" };
+            bar.set_prefix(plain_name(&party.name));
+            bar.set_position((STEPS * (party.epsilon_spent / party.epsilon_budget).clamp(0.0, 1.0)) as u64);
+            bar.set_message(budget(party, outlook.epsilon_at_end(*index)) + away);
+        }
+        let rest = status.parties.len() - shown.len();
+        self.others.set_message(if rest > 0 { format!("{rest} other parties have spent less") } else { String::new() });
+        let line = |name: &str, values: &[f64]| format!("{name} {}", spark_text(values, HISTORY));
+        let history = [line("rounds/s", &outlook.rates), line("accepted", &outlook.accepted)].join("   ");
+        self.history.set_message(if outlook.rates.len() > 1 { history } else { String::new() });
+    }
+
+    fn party(&self) -> ProgressBar {
+        let bar = self.bars.insert_before(&self.others, ProgressBar::new(STEPS as u64));
+        if let Ok(style) = ProgressStyle::with_template("{prefix:>16} [{bar:24}] {msg}") {
+            bar.set_style(style.progress_chars("## "));
+        }
+        bar
+    }
+
+    fn finish(&self) {
+        for bar in [&self.waiting, &self.main, &self.others, &self.history].into_iter().chain(&self.parties) {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_is_said_in_one_line() {
+        let party =
+            PartyStatus { name: "a\u{1b}[2J".to_owned(), epsilon_spent: 1.2, epsilon_budget: 3.0, ..PartyStatus::default() };
+        assert_eq!(budget(&party, Some(2.9)), "epsilon 1.2000 of 3 (40%), 2.9000 expected at the end");
+        let status = JobStatus { parties: vec![PartyStatus::default(), party], ..JobStatus::default() };
+        assert_eq!(most_in_words(&status, &Outlook::new(None)), "; epsilon 1.2000 of 3 (40%) at a [2J");
+        assert_eq!(most_in_words(&JobStatus::default(), &Outlook::new(None)), "");
+    }
+
+    #[test]
+    fn bars_take_any_status() {
+        let mut terminal = Terminal::new();
+        let party = |name: &str| PartyStatus { name: name.to_owned(), epsilon_spent: f64::NAN, ..PartyStatus::default() };
+        let many = JobStatus { parties: (0..20).map(|i| party(&i.to_string())).collect(), ..JobStatus::default() };
+        for status in [JobStatus::default(), many] {
+            terminal.show(&status, "words".to_owned(), &Outlook::new(None));
+        }
+        assert_eq!(terminal.parties.len(), BARS);
+        terminal.finish();
+    }
+}

@@ -1,0 +1,135 @@
+//! The posterior in numbers, and whether they can be relied on.
+
+use conclave_common::diagnostics::{ERROR_SHARE, RHAT, ess_wanted};
+use conclave_pages::page::{Tone, notice};
+use conclave_pages::plot::{Interval, intervals};
+use conclave_pages::table::{Cell, table};
+use conclave_pages::text::{number, percent, plain};
+use maud::{Markup, html};
+use serde_json::Value;
+
+use super::Material;
+use super::figures::{cell, inline, rows, text, thousandths, whole};
+
+pub(super) fn section(material: &Material<'_>) -> Markup {
+    let posterior = rows(material.result, "posterior");
+    let drawn: Vec<Interval> = posterior
+        .iter()
+        .map(|row| {
+            let quantiles = ["q5", "median", "q95"].map(|key| row[key].as_f64().unwrap_or(f64::NAN));
+            Interval { name: text(row, "name").to_owned(), quantiles }
+        })
+        .collect();
+    html! {
+        (intervals("intervals", "scale of the priors", &drawn))
+        (summaries("On the scale of the priors: numeric columns coded to [−1, 1] by their public bounds, binary ones 0 or 1", posterior))
+        (summaries("In the data’s own units", rows(material.result, "posterior_original")))
+        p.note { "“±” is the Monte Carlo standard error of the mean. Each row is rounded to the second digit of it: what comes after is noise. Every digit "
+            "stands in the page for programs and in the object at its end. 5% and 95% bound the central 90% interval." }
+    }
+}
+
+fn summaries(caption: &str, posterior: &[Value]) -> Markup {
+    let rows: Vec<Vec<Cell>> = posterior
+        .iter()
+        .map(|row| {
+            let digits = decimals_of(row);
+            let figures = ["mean", "mcse_mean", "sd", "q5", "median", "q95"].map(|key| cell(&row[key], |x| fixed(x, digits)));
+            std::iter::once(Cell::Name(text(row, "name").to_owned())).chain(figures).collect()
+        })
+        .collect();
+    table(caption, &["parameter", "mean", "±", "sd", "5%", "median", "95%"], &rows)
+}
+
+/// The decimals that show two digits of the mean's Monte Carlo error, 2 to 9; 4 where there is none.
+fn decimals_of(row: &Value) -> usize {
+    let error = row["mcse_mean"].as_f64().filter(|error| *error > 0.0 && error.is_finite());
+    // Bounded, so the conversion is exact.
+    error.map_or(4, |error| (1.0 - error.log10().floor()).clamp(2.0, 9.0) as usize)
+}
+
+/// A number to so many decimals, or in powers of ten where it is too long for a table.
+fn fixed(x: f64, decimals: usize) -> String {
+    if x.abs() < 1e7 { format!("{x:.decimals$}") } else { number(x) }
+}
+
+/// What to think of the run, to be read before anything else.
+pub(super) fn verdict(material: &Material<'_>) -> Markup {
+    let warnings: Vec<&str> = rows(material.result, "warnings").iter().filter_map(Value::as_str).collect();
+    let sentence = plain(text(material.result, "budget_error"), 1000);
+    if warnings.is_empty() {
+        let body = html! { p { "R-hat, effective sample sizes and Monte Carlo errors of every parameter are within their limits." } p { (sentence) } };
+        return notice(Tone::Good, "Nothing speaks against these draws", &body, false);
+    }
+    let body = html! {
+        ul { @for warning in &warnings { li { (plain(warning, 2000)) } } }
+        p { (sentence) }
+    };
+    let heading =
+        if warnings.len() == 1 { "One thing to beware of".to_owned() } else { format!("{} things to beware of", warnings.len()) };
+    notice(Tone::Beware, &heading, &body, false)
+}
+
+pub(super) fn diagnostics(material: &Material<'_>) -> Markup {
+    let chains = material.spec.sampler.chains;
+    let wanted = ess_wanted(chains);
+    let body: Vec<Vec<Cell>> = rows(material.result, "posterior")
+        .iter()
+        .map(|row| {
+            let share = ratio(row);
+            let words = remarks(row, chains);
+            let remark = if words.is_empty() {
+                html! { span.ok { "✓ good" } }
+            } else {
+                html! { span.bad { "! " (words.join("; ")) } }
+            };
+            vec![
+                Cell::Name(text(row, "name").to_owned()),
+                Cell::markup(remark),
+                cell(&row["rhat"], thousandths),
+                cell(&row["ess_bulk"], whole),
+                cell(&row["ess_tail"], whole),
+                Cell::Number(share.map_or_else(|| "-".to_owned(), |x| format!("{:.1}%", 100.0 * x))),
+            ]
+        })
+        .collect();
+    html! {
+        (table("Convergence and precision", &["parameter", "verdict", "R-hat", "ESS bulk", "ESS tail", "MCSE / sd"], &body))
+        p.note {
+            "Limits: R-hat at most " (RHAT) ", bulk and tail effective sample size at least " (whole(wanted)) " (100 per chain, 400 in all), "
+            "Monte Carlo error of the mean at most " (percent(ERROR_SHARE)) " of the posterior sd. Rank-normalised split R-hat, effective sample "
+            "sizes and Monte Carlo errors are those of Vehtari, Gelman, Simpson, Carpenter & Bürkner (2021). The largest share of "
+            "a Monte Carlo error in a posterior sd is " (inline(&material.result["mcse_to_sd"], number)) "."
+        }
+        @if chains == 1 { p { "One chain can’t be compared with another: R-hat says nothing here." } }
+        p { "These figures can’t see everything: chains that have all missed the same mode agree with each other." }
+    }
+}
+
+/// The Monte Carlo error of a parameter's mean as a share of its sd.
+fn ratio(row: &Value) -> Option<f64> {
+    let share = row["mcse_mean"].as_f64()? / row["sd"].as_f64()?;
+    share.is_finite().then_some(share)
+}
+
+/// What is wrong with a parameter's draws, by the limits of the run's own warnings.
+fn remarks(row: &Value, chains: u32) -> Vec<&'static str> {
+    let figure = |key: &str| row[key].as_f64();
+    let low = |key: &str| figure(key).is_some_and(|ess| ess < ess_wanted(chains));
+    let mut remarks = Vec::new();
+    match figure("rhat") {
+        Some(rhat) if rhat > RHAT => remarks.push("the chains disagree"),
+        None if chains > 1 => remarks.push("can’t be told: too few draws, or a chain never moved"),
+        _ => {}
+    }
+    if low("ess_bulk") {
+        remarks.push("few independent draws for mean and median");
+    }
+    if low("ess_tail") {
+        remarks.push("few independent draws for the 5% and 95% quantiles");
+    }
+    if ratio(row).is_some_and(|share| share > ERROR_SHARE) {
+        remarks.push("the mean is uncertain");
+    }
+    remarks
+}

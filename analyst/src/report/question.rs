@@ -1,0 +1,175 @@
+//! What was asked: the model as a formula, its parameters' priors, and what is publicly declared of the columns.
+
+use conclave_common::job::{ColumnSpec, Design, Factor, Family, Feature, Interval, ModelSpec, Offset, Regression};
+use conclave_pages::table::{Cell, facts, table};
+use conclave_pages::text::name;
+use maud::{Markup, html};
+
+use super::Material;
+use super::figures::plain;
+
+pub(super) fn section(material: &Material<'_>) -> Markup {
+    let spec = material.spec;
+    let parties: Vec<Markup> = spec.parties.iter().map(|party| name(party)).collect();
+    let extends = spec.extends.as_ref().map(|job| ("continues", html! { "job " code { (job) } }));
+    let said: Vec<(&str, Markup)> = [
+        ("model", html! { (name(&spec.model.describe())) }),
+        ("asked by", html! { "analyst " (name(&material.status.analyst)) }),
+        ("of", html! { @for (i, party) in parties.iter().enumerate() { @if i > 0 { ", " } (party) } }),
+    ]
+    .into_iter()
+    .chain(extends)
+    .collect();
+    html! {
+        (facts(&said))
+        div.formula { (formula(&spec.model)) }
+        @if spec.power != 1.0 { p { "The likelihood is raised to the power " (plain(spec.power)) "." } }
+        p { "Numeric columns are clamped to their public bounds and coded to [−1, 1] between them; the formula and the priors speak of the "
+            "coded values. [column = level] is 1 where it holds and 0 elsewhere." }
+        (parameters(material))
+        (columns(material))
+        p.note { "The bounds were declared by the analyst from public knowledge, not read off anybody's records. Values outside count as the bound." }
+    }
+}
+
+/// A name in a formula.
+fn v(text: &str) -> Markup {
+    html! { i { (name(text)) } }
+}
+
+fn formula(model: &ModelSpec) -> Markup {
+    match model {
+        ModelSpec::Regression(regression) => regression_formula(regression),
+        ModelSpec::Bernoulli { outcome } => html! { "Pr(" (v(outcome)) " = 1) = p" },
+        ModelSpec::PoissonMean { outcome } => html! { (v(outcome)) " ~ Poisson(rate)" },
+        ModelSpec::Multinomial { outcome, .. } => html! { "Pr(" (v(outcome)) " = level) = p[level]" },
+        ModelSpec::GaussianMean { outcome, sd } => {
+            html! { (v(outcome)) " ~ Normal(mean, sd), sd = " (plain(*sd)) " in the data’s units" }
+        }
+        ModelSpec::GaussianMixture { outcome, sd, weight } => html! {
+            (v(outcome)) " ~ " (plain(*weight)) " Normal(theta_1, sd) + " (plain(1.0 - weight)) " Normal(theta_1 + theta_2, sd), sd = "
+            (plain(*sd)) " in the data’s units"
+        },
+        ModelSpec::Weibull { outcome, event } => html! {
+            (v(outcome)) " ~ Weibull(shape, scale), censored where " (v(event)) " = 0"
+        },
+        ModelSpec::Banana { outcome, second_outcome, bend, precision } => html! {
+            (v(outcome)) " ~ Normal(theta_1, precision " (plain(precision[0])) "), " (v(second_outcome)) " ~ Normal(theta_2 + "
+            (plain(*bend)) " theta_1², precision " (plain(precision[1])) ")"
+        },
+    }
+}
+
+fn regression_formula(regression: &Regression) -> Markup {
+    let Regression { family, outcome, design } = regression;
+    let y = v(outcome);
+    html! {
+        @match family {
+            Family::Logistic => { "logit Pr(" (y) " = 1) = " (predictor(design)) }
+            Family::Linear { sd } => {
+                (y) " ~ Normal(η, " @if let Some(sd) = sd { "sd = " (plain(*sd)) " in the data’s units" } @else { "sigma" } "), η = " (predictor(design))
+            }
+            Family::Poisson => { (y) " ~ Poisson(exp η), η = " (predictor(design)) }
+            Family::NegativeBinomial => {
+                (y) " ~ NegativeBinomial(mean μ, variance μ + dispersion μ²), log μ = " (predictor(design))
+            }
+            Family::StudentT { df } => { (y) " ~ Student-t(" (plain(*df)) " degrees of freedom, η, sigma), η = " (predictor(design)) }
+        }
+    }
+}
+
+/// The linear predictor, one term per coefficient; of very many the first ones.
+fn predictor(design: &Design) -> Markup {
+    const MOST: usize = 40;
+    let terms = design.features.iter().take(MOST).enumerate();
+    html! {
+        @match &design.offset {
+            Some(Offset::Value(column)) => { (v(column)) " + " }
+            Some(Offset::Exposure(column)) => { "log " (v(column)) " + " }
+            None => {}
+        }
+        @if design.intercept { "β" sub { "intercept" } @if !design.features.is_empty() { " + " } }
+        @for (index, feature) in terms { @if index > 0 { " + " } (term(feature)) }
+        @if design.features.len() > MOST { " + … (" (design.features.len()) " terms)" }
+    }
+}
+
+fn term(feature: &Feature) -> Markup {
+    let factor = |factor: &Factor| match factor.level {
+        None => v(&factor.column),
+        // The level's name stands in the parameter's.
+        Some(_) => html! { "[" (v(&factor.column)) " = " (name(level_name(&feature.name, &factor.column))) "]" },
+    };
+    html! { "β" sub { (name(&feature.name)) } @for f in &feature.factors { " · " (factor(f)) } }
+}
+
+/// The level of a column in a parameter's name, as `b` in `age:ward[b]`.
+fn level_name<'a>(parameter: &'a str, column: &str) -> &'a str {
+    let opening = format!("{column}[");
+    let rest = parameter.split_once(&opening).map_or(parameter, |(_, rest)| rest);
+    rest.split("]:").next().unwrap_or(rest).trim_end_matches(']')
+}
+
+fn parameters(material: &Material<'_>) -> Markup {
+    let spec = material.spec;
+    let names = spec.model.parameter_names();
+    let rows: Vec<Vec<Cell>> = names
+        .iter()
+        .zip(spec.priors.iter().zip(&spec.support))
+        .map(|(name, (prior, Interval { min, max }))| {
+            let range = format!("{} to {}", plain(*min), plain(*max));
+            vec![Cell::Name(name.clone()), Cell::markup(html! { code { (prior) } }), Cell::Text(range)]
+        })
+        .collect();
+    table(
+        "Parameters, their priors, and the box that no draw leaves, on the scale of the priors",
+        &["parameter", "prior", "box"],
+        &rows,
+    )
+}
+
+fn columns(material: &Material<'_>) -> Markup {
+    let spec = material.spec;
+    let design = spec.model.design();
+    let rows: Vec<Vec<Cell>> = spec
+        .model
+        .columns()
+        .into_iter()
+        .map(|column| {
+            let role = match (column == spec.model.outcome(), design.and_then(|d| d.offset.as_ref())) {
+                (true, _) => "outcome",
+                (false, Some(Offset::Value(offset))) if offset == column => "offset",
+                (false, Some(Offset::Exposure(exposure))) if exposure == column => "exposure",
+                (false, _) if design.is_none() => "second outcome or event",
+                _ => "predictor",
+            };
+            vec![Cell::Name(column.to_owned()), Cell::Text(role.to_owned()), Cell::markup(bounds(spec.columns.get(column)))]
+        })
+        .collect();
+    table("Columns, and what is publicly declared of them", &["column", "part", "public bounds"], &rows)
+}
+
+fn bounds(column: Option<&ColumnSpec>) -> Markup {
+    html! {
+        @match column {
+            Some(ColumnSpec::Numeric { min, max }) => { "a number from " (plain(*min)) " to " (plain(*max)) }
+            Some(ColumnSpec::Binary) => "0 or 1",
+            Some(ColumnSpec::Levels(levels)) => {
+                "one of " @for (index, level) in levels.iter().enumerate() { @if index > 0 { ", " } (name(level)) @if index == 0 { " (the reference)" } }
+            }
+            None => "not declared",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::level_name;
+
+    #[test]
+    fn levels_are_found_in_the_names_of_parameters() {
+        assert_eq!(level_name("ward[b]", "ward"), "b");
+        assert_eq!(level_name("age:ward[b]", "ward"), "b");
+        assert_eq!((level_name("sex[f]:ward[b]", "sex"), level_name("sex[f]:ward[b]", "ward")), ("f", "b"));
+    }
+}

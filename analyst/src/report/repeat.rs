@@ -1,0 +1,48 @@
+//! Everything needed to check the run and to repeat it.
+
+use conclave_pages::table::facts;
+use conclave_pages::text::{name, plain};
+use maud::{Markup, html};
+use sha2::{Digest, Sha256};
+
+use super::Material;
+use crate::jobs::moment;
+
+/// A longer object is left to `conclave summary`: the last states of many chains.
+const LONGEST: usize = 300_000;
+
+pub(super) fn section(material: &Material<'_>) -> Markup {
+    let Material { status, source, spec, .. } = *material;
+    let digest: String = Sha256::digest(source.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+    let made_by = material.draws.map(|draws| plain(&draws.created_by, 100)).filter(|text| !text.is_empty());
+    let object = status.result_json.trim();
+    html! {
+        (facts(&[
+            ("job", html! { code { (plain(&status.job, 100)) } " (follows from the analyst’s signature)" }),
+            ("analyst", name(&status.analyst)),
+            ("submitted", html! { (moment(status.submitted_unix_ms)) " UTC" }),
+            // Without its scheme: the page has nothing in it that could be taken for a link.
+            ("coordinator", name(material.coordinator.trim_start_matches("https://"))),
+            ("software", html! {
+                @if let Some(made_by) = &made_by { (made_by) " ran it; " } "conclave " (env!("CARGO_PKG_VERSION")) " wrote this report"
+            }),
+            ("seed", html! { (spec.sampler.seed) ", of proposals and decisions. The noise has no seed: a second run spends anew and gives other draws of the same posterior" }),
+            ("digest", html! { "SHA-256 of the job file: " code { (digest) } }),
+        ]))
+        p {
+            "Every owner can replay the run: " code { "conclave-party verify " (plain(&status.job, 100)) } " compares every question, decision, draw and summary with "
+            "the published releases and with the owner’s own ledger. " code { "conclave verify-ledger" } " checks an exported ledger anywhere. The draws: "
+            code { "conclave draws " (plain(&status.job, 100)) " --format zarr --out draws.zarr" } ". To ask again: save the job file below and "
+            code { "conclave submit job.toml" } "."
+        }
+        h3 { "The job file, byte for byte" }
+        pre tabindex="0" { (source) }
+        h3 { "The result, as " code { "conclave summary --json" } " prints it" }
+        @if object.len() <= LONGEST {
+            details { summary { "Show the object" } pre tabindex="0" id="result" { (object) } }
+        } @else {
+            p { "It is too long to stand here: " code { "conclave summary " (plain(&status.job, 100)) " --json" } " prints it." }
+        }
+        p.note { "This page was made from that object, the job file and the draws. The same job gives the same page." }
+    }
+}

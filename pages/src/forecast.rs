@@ -1,0 +1,150 @@
+//! How fast a run goes, when it will end, and what it will have cost by then.
+
+use std::collections::VecDeque;
+
+/// What a run has come to at a moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Moment {
+    /// Seconds by a clock that only goes forward.
+    pub at: f64,
+    /// Rounds.
+    pub rounds: u64,
+    /// Kept draws per chain.
+    pub draws: u64,
+    /// Mu squared spent at each party: it adds up, as epsilon does not.
+    pub mu_squared: Vec<f64>,
+}
+
+/// What is to be expected of a run whose pace stays as it is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Forecast {
+    /// Seconds until it ends.
+    pub seconds_left: f64,
+    /// The party whose budget ends it, by its number; `None` where all draws will be made.
+    pub ended_by: Option<usize>,
+    /// Mu squared at each party at the end.
+    pub mu_squared: Vec<f64>,
+}
+
+/// The pace of a run over its last seconds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pace {
+    moments: VecDeque<Moment>,
+    window: f64,
+}
+
+impl Pace {
+    /// A pace that looks back so many seconds, above 0.
+    #[must_use]
+    pub fn new(window: f64) -> Self {
+        Self { moments: VecDeque::new(), window }
+    }
+
+    /// Takes what the run has come to.
+    pub fn record(&mut self, moment: Moment) {
+        // Some four hundred are enough, however often a run tells of itself.
+        let spacing = self.window / 200.0;
+        if self.moments.len() > 1 && self.moments.iter().rev().nth(1).is_some_and(|before| moment.at - before.at < spacing) {
+            self.moments.pop_back();
+        }
+        let from = moment.at - self.window;
+        self.moments.push_back(moment);
+        while self.moments.len() > 2 && self.moments.get(1).is_some_and(|second| second.at < from) {
+            self.moments.pop_front();
+        }
+    }
+
+    /// Forgets what was: the run was held up, or goes on in another way.
+    pub fn restart(&mut self) {
+        self.moments.clear();
+    }
+
+    /// First and last moment, a second apart at least.
+    fn ends(&self) -> Option<(&Moment, &Moment, f64)> {
+        let (first, last) = (self.moments.front()?, self.moments.back()?);
+        let elapsed = last.at - first.at;
+        (elapsed >= 1.0).then_some((first, last, elapsed))
+    }
+
+    /// Rounds a second; `None` while too little has been seen.
+    #[must_use]
+    pub fn rounds_per_second(&self) -> Option<f64> {
+        let (first, last, elapsed) = self.ends()?;
+        Some(last.rounds.saturating_sub(first.rounds) as f64 / elapsed)
+    }
+
+    /// When the run ends and at what cost, with `draws` per chain asked for and at most `limits` of mu squared at each party; `None`
+    /// while no draw is kept, or too little has been seen.
+    #[must_use]
+    pub fn forecast(&self, draws: u64, limits: &[f64]) -> Option<Forecast> {
+        let (first, last, elapsed) = self.ends()?;
+        let drawn = last.draws.saturating_sub(first.draws) as f64 / elapsed;
+        if drawn <= 0.0 {
+            return None;
+        }
+        let rate = |party: usize| {
+            let of = |moment: &Moment| moment.mu_squared.get(party).copied().unwrap_or(0.0);
+            (of(last) - of(first)).max(0.0) / elapsed
+        };
+        let by_draws = draws.saturating_sub(last.draws) as f64 / drawn;
+        let by_budget = limits.iter().enumerate().filter_map(|(party, limit)| {
+            let left = (limit - last.mu_squared.get(party)?).max(0.0) / rate(party);
+            left.is_finite().then_some((party, left))
+        });
+        let soonest = by_budget.min_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, left)| *left < by_draws);
+        let seconds_left = soonest.map_or(by_draws, |(_, left)| left);
+        let at_the_end = |(party, now): (usize, &f64)| {
+            let then = now + rate(party) * seconds_left;
+            limits.get(party).map_or(then, |limit| then.min(limit.max(*now)))
+        };
+        let mu_squared = last.mu_squared.iter().enumerate().map(at_the_end).collect();
+        Some(Forecast { seconds_left, ended_by: soonest.map(|(party, _)| party), mu_squared })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: f64) -> Moment {
+        Moment {
+            at: seconds,
+            rounds: (seconds * 50.0) as u64,
+            draws: (seconds * 10.0) as u64,
+            mu_squared: vec![seconds * 0.01, seconds * 0.02],
+        }
+    }
+
+    #[test]
+    fn a_run_ends_with_its_draws_or_its_budget() {
+        let mut pace = Pace::new(30.0);
+        assert_eq!((pace.rounds_per_second(), pace.forecast(10, &[])), (None, None));
+        (0..=100).for_each(|second| pace.record(at(f64::from(second))));
+        assert_eq!(pace.rounds_per_second(), Some(50.0));
+        let close = |a: f64, b: f64| (a - b).abs() < 1e-6;
+        let all = pace.forecast(1500, &[9.0, 9.0]);
+        assert!(
+            all.as_ref().is_some_and(|f| close(f.seconds_left, 50.0) && f.ended_by.is_none() && close(f.mu_squared[1], 3.0)),
+            "{all:?}"
+        );
+        let budget = pace.forecast(1500, &[9.0, 2.5]);
+        assert!(
+            budget.as_ref().is_some_and(|f| close(f.seconds_left, 25.0) && f.ended_by == Some(1) && close(f.mu_squared[1], 2.5)),
+            "{budget:?}"
+        );
+        pace.restart();
+        assert_eq!(pace.forecast(1500, &[9.0, 2.5]), None);
+    }
+
+    #[test]
+    fn only_the_last_seconds_count_and_few_moments_are_kept() {
+        let mut pace = Pace::new(10.0);
+        (0..5000).for_each(|i| pace.record(at(f64::from(i) * 0.01)));
+        pace.record(Moment { at: 50.0, draws: 500, rounds: 2500, mu_squared: vec![0.5, 1.0] });
+        assert!(pace.moments.len() <= 402, "{}", pace.moments.len());
+        let slow = Moment { at: 62.0, draws: 500, rounds: 2500, mu_squared: vec![0.5, 1.0] };
+        pace.record(slow.clone());
+        pace.record(Moment { at: 75.0, ..slow });
+        assert_eq!((pace.rounds_per_second(), pace.forecast(900, &[])), (Some(0.0), None));
+    }
+}
