@@ -85,6 +85,9 @@ pub(crate) async fn run(args: ReportArgs) -> Result<ExitCode, Fault> {
         Fault::new(ErrorCode::Internal, format!("this version cannot read the job file ({e}): use that of the run"))
     })?;
     let partial = partial_name(&args.out);
+    if partial.exists() {
+        return Err(input(format!("{} is in the way of the draws that the report needs: move it away", partial.display())));
+    }
     let fetched = fetch(&mut client, &args.job, &partial).await;
     let draws = read(&partial, fetched)?;
     let page = page(&Material {

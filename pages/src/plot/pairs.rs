@@ -78,20 +78,20 @@ fn panel(of: &Pairs<'_>, (i, j): (usize, usize), (column, row): (usize, usize), 
     let chains = of.draws[i].len().min(APART);
     let points: Vec<String> = (0..chains).map(|chain| cloud(of, (i, j), chain, &axes, (left, top, side))).collect();
     let (lowest, leftmost) = (row + 1 == count, column == 0);
-    let tick = |axis: &Axis| -> Vec<(f64, String)> {
-        axis.ticks(3).into_iter().filter_map(|(value, text)| Some((axis.share(value)?, text))).collect()
+    let tick = |axis: &Axis, wanted: usize| -> Vec<(f64, String)> {
+        axis.ticks(wanted).into_iter().filter_map(|(value, text)| Some((axis.share(value)?, text))).collect()
     };
     html! {
         rect.axis x=(at(left)) y=(at(top)) width=(at(side)) height=(at(side)) {}
         @for (series, d) in points.iter().enumerate() { path class={ "dots " (class_of(series)) } d=(d) {} }
         @if lowest {
-            @for (share, text) in tick(&axes[0]) {
+            @for (share, text) in tick(&axes[0], 3) {
                 text.tick x=(at(left + share * side)) y=(at(top + side + 12.0)) text-anchor="middle" { (text) }
             }
             text.label x=(at(left + side / 2.0)) y=(at(top + side + 27.0)) text-anchor="middle" { (plain(&of.names[i], 16)) }
         }
         @if leftmost {
-            @for (share, text) in tick(&axes[1]) {
+            @for (share, text) in tick(&axes[1], 4) {
                 text.tick x=(at(left - 3.0)) y=(at(top + side - share * side + 3.5)) text-anchor="end" { (text) }
             }
             text.label x="0" y="0" text-anchor="middle" transform={ "translate(9 " (at(top + side / 2.0)) ") rotate(-90)" } {
