@@ -17,7 +17,8 @@ pub mod penalty;
 pub use discrete_gaussian::DiscreteGaussian;
 pub use kind::QueryKind;
 pub use lattice::{
-    Clip, LatticeSum, MAX_SENSITIVITY, STEP, Sensitivity, SumCache, beyond, quantise, quantise_units, sensitivity, sum_fits,
+    Clip, LatticeSum, MAX_SENSITIVITY, Quantiser, STEP, Sensitivity, SumCache, beyond, quantise, quantise_units, sensitivity,
+    sum_fits,
 };
 pub use noise_draw::{NoiseDraw, NoiseStock};
 pub use noise_scale::NoiseScale;

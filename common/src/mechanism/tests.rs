@@ -35,6 +35,29 @@ fn quantise_rounds_half_to_even() {
     assert_eq!(quantise((odd - 0.5) * STEP, (1_u64 << 50) as f64), odd - 1.0);
 }
 
+proptest! {
+    /// What kernels use, against the definition.
+    #[test]
+    fn a_quantiser_is_the_definition(ratio in any::<f64>(), small in -20.0..20.0f64, centre in -1.0..1.0f64, units in 1..=MAX_SENSITIVITY) {
+        let k = units as f64;
+        for ratio in [ratio, small, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0] {
+            let (quantiser, reverse) = (Quantiser::new(1.0, centre, k, false), Quantiser::new(1.0, -centre, k, false));
+            prop_assert_eq!(quantiser.units(ratio), quantise_units(ratio - centre, k));
+            prop_assert_eq!(quantiser.beyond(ratio), beyond(ratio - centre, k));
+            prop_assert_eq!(reverse.units(-ratio), -quantiser.units(ratio));
+            prop_assert_eq!(quantiser.bits(ratio).wrapping_sub(Quantiser::OFFSET) as i64, quantiser.units(ratio));
+            let left_out = Quantiser::new(1.0, centre, k, true);
+            let counted = if ratio.is_nan() { 0.0 } else { ratio };
+            prop_assert_eq!(left_out.units(ratio), quantise_units(counted - centre, k));
+            // A power is one more rounding at most.
+            let tempered = Quantiser::new(0.3, centre, k, false).units(ratio);
+            let plain = quantise_units(0.3 * ratio - centre, k);
+            prop_assert!(tempered.abs_diff(plain) <= 1 + (plain.unsigned_abs() >> 50), "{} {}", tempered, plain);
+            prop_assert!(tempered.unsigned_abs() <= units);
+        }
+    }
+}
+
 #[test]
 fn sensitivity_is_the_smaller_of_bound_and_clip() {
     let units = |bound, clip| sensitivity(bound, clip).map(Sensitivity::units);

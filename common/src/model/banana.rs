@@ -13,7 +13,7 @@
 //! Information: `tau_2` about `theta_2`; about `theta_1` it is `tau_1 + 4 a^2 theta_1^2 tau_2`, which has no supremum, and
 //! `|theta_1| = 1` stands for all.
 
-use super::blocks::{self, Kernel};
+use super::blocks::{self, Kernel, Scratch, Visit};
 use super::ratio_range::RatioRange;
 use super::source::Rows;
 use super::{Block, Model, ModelData, Step};
@@ -27,6 +27,24 @@ pub(super) struct Banana {
     scales: [(f64, f64); 2],
     bend: f64,
     precision: [f64; 2],
+}
+
+/// What of a step is public.
+#[derive(Clone, Copy)]
+pub(super) struct Constants {
+    /// What the ratio grows by per unit of each outcome.
+    slopes: [f64; 2],
+    /// How far the middle of each outcome's scale is from the mean of its means.
+    shifts: [f64; 2],
+    half_widths: [f64; 2],
+}
+
+impl Constants {
+    #[inline(always)]
+    fn of_record(&self, [x, z]: [f64; 2]) -> f64 {
+        let Self { slopes, shifts, half_widths } = self;
+        slopes[0] * (shifts[0] + half_widths[0] * x) + slopes[1] * (shifts[1] + half_widths[1] * z)
+    }
 }
 
 impl Banana {
@@ -47,19 +65,20 @@ fn check((_, auxiliary): (usize, usize), dimensions: bool) {
 }
 
 impl Kernel for Banana {
-    #[inline(always)]
-    fn log_ratios(&self, rows: &Rows<'_>, step: (&[f64], &[f64]), _scratch: &mut [f64], out: &mut [f64]) {
-        let (from, to) = step;
+    type Constants = Constants;
+
+    fn constants(&self, from: &[f64], to: &[f64]) -> Constants {
         // Differences of means, odd in the step, and means of means, symmetric in it.
         let first = self.precision[0] * (to[0] - from[0]);
         let second = self.precision[1] * ((to[1] - from[1]) + self.bend * (to[0] - from[0]) * (to[0] + from[0]));
         let middle = (0.5 * (from[0] + to[0]), 0.5 * (self.mean(from) + self.mean(to)));
         let [one, two] = self.scales;
-        let (shift_one, shift_two) = (one.0 - middle.0, two.0 - middle.1);
-        let records = rows.outcome().iter().zip(rows.auxiliary(0));
-        for (out, (x, z)) in out.iter_mut().zip(records) {
-            *out = first * (shift_one + one.1 * x) + second * (shift_two + two.1 * z);
-        }
+        Constants { slopes: [first, second], shifts: [one.0 - middle.0, two.0 - middle.1], half_widths: [one.1, two.1] }
+    }
+
+    #[inline(always)]
+    fn log_ratios(&self, rows: &Rows<'_>, constants: &Constants, _scratch: &mut Scratch, visit: &mut impl Visit) {
+        visit.over([rows.outcome(), rows.auxiliary(0)], constants, Constants::of_record);
     }
 }
 

@@ -1,25 +1,62 @@
-//! How a kernel walks over a shard: in blocks that fit the first-level cache, all steps of a message on each block.
+//! How a kernel walks over a block of a shard: in tiles that stay in the first-level cache, all steps of a message on each tile.
 //!
-//! Everything here is integer addition, so the sum of a shard does not depend on the order of blocks; a caller may split a shard by
-//! blocks over threads and merge the parts.
+//! A kernel's arithmetic is scalar code over columns that the compiler turns into vector code for the instruction set at hand; inlining
+//! carries it there. Fused multiply-adds are asked for by name, and so have the same bits on every vector width and every machine. A processor
+//! without them gets them from its mathematical library, some hundred times slower: among those of the last ten years none is.
+//!
+//! Everything that is summed is an integer, so the sum of a shard does not depend on the order of blocks and tiles.
 
 use pulp::{Arch, Simd, WithSimd};
 
 use super::Step;
 use super::persons::{PersonSum, Persons};
 use super::source::{Block, Rows};
-use crate::mechanism::{LatticeSum, QueryKind, beyond, quantise_units, sum_fits};
+use crate::mechanism::{LatticeSum, Quantiser, QueryKind, sum_fits};
 
-/// Records per block.
-pub(super) const BLOCK: usize = 512;
+/// Records per tile, at most.
+pub(super) const TILE: usize = 1024;
+/// Bytes that a tile's columns take, so that they and what is computed from them stay in the first-level cache.
+const CACHED: usize = 32 << 10;
 
-/// One model's arithmetic on a block of records.
-pub(super) trait Kernel: Sync {
-    /// Writes `log p(record | to) - log p(record | from)` of each record of `rows` to `out`; `scratch` and `out` are as long as `rows`.
+/// Values of a tile's records, where vectors begin.
+#[derive(Clone)]
+#[repr(align(64))]
+pub(super) struct Lane(pub(super) [f64; TILE]);
+
+impl Lane {
+    pub(super) const ZERO: Self = Self([0.0; TILE]);
+}
+
+/// Room for what a kernel computes of a tile on the way.
+pub(super) struct Scratch {
+    pub(super) one: Lane,
+    pub(super) other: Lane,
+}
+
+/// What becomes of the log ratios of a tile's records.
+pub(super) trait Visit {
+    /// Takes `ratio` of each record, given its numbers in these columns, which are of one length.
     ///
-    /// A record's value depends on that record and the step alone, and is odd in the step bit for bit. Inlined into code built for
-    /// wider vectors: mark it `#[inline(always)]`.
-    fn log_ratios(&self, rows: &Rows<'_>, step: (&[f64], &[f64]), scratch: &mut [f64], out: &mut [f64]);
+    /// `ratio` is straight-line arithmetic, without a branch on a record. It is a function marked `#[inline(always)]`: a closure may be left
+    /// outside of the code for wider vectors.
+    fn over<const N: usize, C>(&mut self, columns: [&[f64]; N], constants: &C, ratio: impl Fn(&C, [f64; N]) -> f64);
+}
+
+/// One model's arithmetic.
+pub(super) trait Kernel: Sync {
+    /// What of a step is public, worked out once for a block.
+    type Constants;
+
+    /// Whether a record whose ratio is not a number counts as a ratio of 0, from which the centre is taken off; else as no ratio at all.
+    const LEFT_OUT: bool = false;
+
+    /// The constants of a step.
+    fn constants(&self, from: &[f64], to: &[f64]) -> Self::Constants;
+
+    /// Shows `log p(record | to) - log p(record | from)` of each of `rows`.
+    ///
+    /// A record's value depends on that record and the step alone, and is odd in the step bit for bit. Mark it `#[inline(always)]`.
+    fn log_ratios(&self, rows: &Rows<'_>, constants: &Self::Constants, scratch: &mut Scratch, visit: &mut impl Visit);
 }
 
 /// The lattice sums of all steps over one block.
@@ -27,31 +64,109 @@ pub(super) trait Kernel: Sync {
 /// # Panics
 /// When a shard of this size does not fit the sum at some step's sensitivity; see [`sum_fits`].
 pub(super) fn lattice_sums<K: Kernel>(kernel: &K, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum> {
-    for step in steps {
-        assert!(
-            sum_fits(block.units(), step.sensitivity),
-            "{} units of privacy at sensitivity {} overflow a lattice sum",
-            block.units(),
-            step.sensitivity.units()
-        );
-    }
-    let totals = Arch::new().dispatch(Sums { kernel, block, steps });
+    let sums = Sums::new(kernel, block, steps);
+    #[cfg(test)]
+    let arch = if portable::asked() { Arch::Scalar } else { Arch::new() };
+    #[cfg(not(test))]
+    let arch = Arch::new();
+    let totals = arch.dispatch(&sums);
     let scaled = |(total, step): (i64, &Step<'_>)| {
         if step.count_clipped { total.saturating_mul(QueryKind::COUNT_UNIT as i64) } else { total }
     };
     totals.into_iter().zip(steps).map(scaled).map(LatticeSum::new).collect()
 }
 
-struct Sums<'a, K> {
+/// A block, and the steps to sum over it.
+pub(super) struct Sums<'a, K: Kernel> {
     kernel: &'a K,
     block: &'a Block<'a>,
-    steps: &'a [Step<'a>],
+    steps: Vec<Prepared<'a, K>>,
 }
 
-impl<K: Kernel> WithSimd for Sums<'_, K> {
+/// A step with its public constants.
+struct Prepared<'a, K: Kernel> {
+    step: &'a Step<'a>,
+    constants: K::Constants,
+    quantiser: Quantiser,
+}
+
+impl<'a, K: Kernel> Sums<'a, K> {
+    pub(super) fn new(kernel: &'a K, block: &'a Block<'a>, steps: &'a [Step<'a>]) -> Self {
+        let share = u64::from(block.persons().map_or(1, |(persons, _)| persons.limit()));
+        let prepare = |step: &'a Step<'a>| {
+            let units = step.sensitivity.units();
+            assert!(
+                sum_fits(block.units(), step.sensitivity),
+                "{} units of privacy at sensitivity {units} overflow a lattice sum",
+                block.units()
+            );
+            // At most 2^50, so exact.
+            let quantiser = Quantiser::new(step.power, step.centre, (units / share) as f64, K::LEFT_OUT);
+            Prepared { step, constants: kernel.constants(step.from, step.to), quantiser }
+        };
+        Self { kernel, block, steps: steps.iter().map(prepare).collect() }
+    }
+
+    /// Records per tile.
+    fn tile(&self) -> usize {
+        let (predictors, auxiliary) = self.block.columns();
+        let fits = CACHED / (size_of::<f64>() * (1 + predictors + auxiliary));
+        // Whole cache lines, so that where one tile is aligned the next is.
+        fits.clamp(64, TILE) & !7
+    }
+
+    #[inline(always)]
+    fn total(&self) -> Vec<i64> {
+        let mut totals = vec![0_i64; self.steps.len()];
+        let mut scratch = Scratch { one: Lane::ZERO, other: Lane::ZERO };
+        let mut tiles = self.block.tiles(self.tile());
+        while let Some(rows) = tiles.next() {
+            let rows = &rows;
+            for (prepared, total) in self.steps.iter().zip(&mut totals) {
+                // No partial sum overflows: sum_fits.
+                if prepared.step.count_clipped {
+                    let mut ratios = Ratios::default();
+                    self.kernel.log_ratios(rows, &prepared.constants, &mut scratch, &mut ratios);
+                    let count = ratios.of(rows).iter().map(|ratio| i64::from(prepared.quantiser.beyond(*ratio))).sum::<i64>();
+                    *total = total.wrapping_add(count);
+                } else {
+                    let mut sum = Total { quantiser: prepared.quantiser, total: 0 };
+                    self.kernel.log_ratios(rows, &prepared.constants, &mut scratch, &mut sum);
+                    *total = total.wrapping_add(sum.total as i64);
+                }
+            }
+        }
+        totals
+    }
+
+    #[inline(always)]
+    fn total_by_person(&self, persons: &Persons, first: usize) -> Vec<i64> {
+        let mut sums = vec![PersonSum::beginning(first); self.steps.len()];
+        let mut scratch = Scratch { one: Lane::ZERO, other: Lane::ZERO };
+        let (mut ratios, mut values) = (Ratios::default(), [0_i64; TILE]);
+        let mut tiles = self.block.tiles(self.tile());
+        while let Some(rows) = tiles.next() {
+            let rows = &rows;
+            for (prepared, sum) in self.steps.iter().zip(&mut sums) {
+                self.kernel.log_ratios(rows, &prepared.constants, &mut scratch, &mut ratios);
+                let (step, quantiser) = (prepared.step, prepared.quantiser);
+                let values = &mut values[..rows.len()];
+                for (value, ratio) in values.iter_mut().zip(ratios.of(rows)) {
+                    *value = if step.count_clipped { i64::from(quantiser.beyond(*ratio)) } else { quantiser.units(*ratio) };
+                }
+                // At most 2^50. A person counts once, however many of the records are clamped; where none is, their sum is within its
+                // own clamp.
+                let most = if step.count_clipped { 1 } else { step.sensitivity.units() as i64 };
+                sum.add(persons, rows.range(), values, most);
+            }
+        }
+        sums.iter().map(PersonSum::total).collect()
+    }
+}
+
+impl<K: Kernel> WithSimd for &Sums<'_, K> {
     type Output = Vec<i64>;
 
-    // The arithmetic is scalar code that the compiler vectorises for the instruction set at hand; inlining carries it there.
     #[inline(always)]
     fn with_simd<S: Simd>(self, _simd: S) -> Vec<i64> {
         match self.block.persons() {
@@ -61,49 +176,70 @@ impl<K: Kernel> WithSimd for Sums<'_, K> {
     }
 }
 
-impl<K: Kernel> Sums<'_, K> {
+/// Adds up the ratios on the lattice.
+struct Total {
+    quantiser: Quantiser,
+    total: u64,
+}
+
+impl Visit for Total {
     #[inline(always)]
-    fn total(&self) -> Vec<i64> {
-        let mut totals = vec![0_i64; self.steps.len()];
-        let (mut scratch, mut ratios) = ([0.0; BLOCK], [0.0; BLOCK]);
-        for rows in self.block.rows(BLOCK) {
-            let (scratch, ratios) = (&mut scratch[..rows.len()], &mut ratios[..rows.len()]);
-            for (step, total) in self.steps.iter().zip(&mut totals) {
-                self.kernel.log_ratios(&rows, (step.from, step.to), scratch, ratios);
-                // At most 2^50, so exact.
-                let (clamp, centre, power) = (step.sensitivity.units() as f64, step.centre, step.power);
-                // No partial sum overflows: sum_fits.
-                let sum = if step.count_clipped {
-                    // Public: which of the two is asked.
-                    ratios.iter().fold(0_i64, |sum, ratio| sum.wrapping_add(i64::from(beyond(*ratio * power - centre, clamp))))
-                } else {
-                    ratios.iter().fold(0_i64, |sum, ratio| sum.wrapping_add(quantise_units(*ratio * power - centre, clamp)))
-                };
-                *total = total.wrapping_add(sum);
-            }
+    fn over<const N: usize, C>(&mut self, columns: [&[f64]; N], constants: &C, ratio: impl Fn(&C, [f64; N]) -> f64) {
+        let (records, quantiser) = (columns[0].len(), self.quantiser);
+        let columns = columns.map(|column| &column[..records]);
+        let mut total = 0_u64;
+        for i in 0..records {
+            total = total.wrapping_add(quantiser.bits(ratio(constants, std::array::from_fn(|k| columns[k][i]))));
         }
-        totals
+        let offsets = Quantiser::OFFSET.wrapping_mul(records as u64);
+        self.total = self.total.wrapping_add(total).wrapping_sub(offsets);
+    }
+}
+
+/// Keeps the ratios.
+struct Ratios(Lane);
+
+impl Default for Ratios {
+    fn default() -> Self {
+        Self(Lane::ZERO)
+    }
+}
+
+impl Ratios {
+    fn of(&self, rows: &Rows<'_>) -> &[f64] {
+        &self.0.0[..rows.len()]
+    }
+}
+
+impl Visit for Ratios {
+    #[inline(always)]
+    fn over<const N: usize, C>(&mut self, columns: [&[f64]; N], constants: &C, ratio: impl Fn(&C, [f64; N]) -> f64) {
+        let records = columns[0].len();
+        let columns = columns.map(|column| &column[..records]);
+        for (i, out) in self.0.0[..records].iter_mut().enumerate() {
+            *out = ratio(constants, std::array::from_fn(|k| columns[k][i]));
+        }
+    }
+}
+
+/// The code for any processor in the place of that for this one, to compare them.
+#[cfg(test)]
+pub(super) mod portable {
+    use std::cell::Cell;
+
+    thread_local! {
+        static ASKED: Cell<bool> = const { Cell::new(false) };
     }
 
-    #[inline(always)]
-    fn total_by_person(&self, persons: &Persons, first: usize) -> Vec<i64> {
-        let mut sums = vec![PersonSum::beginning(first); self.steps.len()];
-        let (mut scratch, mut ratios, mut values) = ([0.0; BLOCK], [0.0; BLOCK], [0_i64; BLOCK]);
-        for rows in self.block.rows(BLOCK) {
-            let (scratch, ratios) = (&mut scratch[..rows.len()], &mut ratios[..rows.len()]);
-            for (step, sum) in self.steps.iter().zip(&mut sums) {
-                self.kernel.log_ratios(&rows, (step.from, step.to), scratch, ratios);
-                let clamp = (step.sensitivity.units() / u64::from(persons.limit())) as f64;
-                for (value, ratio) in values.iter_mut().zip(ratios.iter()) {
-                    let ratio = *ratio * step.power - step.centre;
-                    *value = if step.count_clipped { i64::from(beyond(ratio, clamp)) } else { quantise_units(ratio, clamp) };
-                }
-                // At most 2^50. A person counts once, however many of the records are clamped; where none is, their sum is within its
-                // own clamp.
-                let most = if step.count_clipped { 1 } else { step.sensitivity.units() as i64 };
-                sum.add(persons, rows.range(), &values[..rows.len()], most);
-            }
-        }
-        sums.iter().map(PersonSum::total).collect()
+    pub(super) fn asked() -> bool {
+        ASKED.get()
+    }
+
+    /// What `sums` gives on this thread by portable code.
+    pub(in crate::model) fn by<T>(sums: impl FnOnce() -> T) -> T {
+        ASKED.set(true);
+        let given = sums();
+        ASKED.set(false);
+        given
     }
 }

@@ -3,7 +3,7 @@
 //! Algorithm 3 of Yıldırım, *On the use of penalty MCMC for differential privacy*, releases noisy sums of `S` instead of log ratios.
 
 use super::ModelData;
-use super::blocks::BLOCK;
+use super::blocks::TILE;
 use super::source::{Block, Rows};
 use crate::mechanism::LatticeSum;
 
@@ -62,8 +62,10 @@ pub(super) fn sum_on_lattice(
         // Both bit patterns belong to numbers of one binade, and their difference is the rounded integer.
         ((x + ROUNDER).to_bits() as i64).wrapping_sub(ROUNDER.to_bits() as i64)
     };
-    let total = block
-        .rows(BLOCK)
-        .fold(0_i64, |total, rows| (0..rows.len()).fold(total, |total, i| total.wrapping_add(units(value(&rows, i)))));
+    let mut total = 0_i64;
+    let mut tiles = block.tiles(TILE);
+    while let Some(rows) = tiles.next() {
+        total = (0..rows.len()).fold(total, |total, i| total.wrapping_add(units(value(&rows, i))));
+    }
     LatticeSum::new(total)
 }

@@ -13,7 +13,7 @@
 //!
 //! Information: at most that of a record whose component is known, `1 / v`.
 
-use super::blocks::{self, Kernel};
+use super::blocks::{self, Kernel, Scratch, Visit};
 use super::ratio_range::RatioRange;
 use super::softplus::{softplus, softplus_difference};
 use super::source::Rows;
@@ -37,7 +37,7 @@ pub(super) struct GaussianMixture {
 
 /// What a step's ratios are computed from.
 #[derive(Clone, Copy)]
-struct Constants {
+pub(super) struct Constants {
     /// The first component's log ratio is `offset + slope y`.
     offset: f64,
     slope: f64,
@@ -51,6 +51,11 @@ impl Constants {
     fn ratio(&self, y: f64) -> f64 {
         let (before, after) = (self.alpha.0 + self.beta.0 * y, self.alpha.1 + self.beta.1 * y);
         (self.offset + self.slope * y) + softplus_difference(after, before)
+    }
+
+    #[inline(always)]
+    fn of_record(&self, [y]: [f64; 1]) -> f64 {
+        self.ratio(y)
     }
 
     /// A bound on the magnitude of the ratio's second derivative in `y` on `[low, high]`.
@@ -90,7 +95,7 @@ impl GaussianMixture {
     }
 
     #[inline(always)]
-    fn constants(&self, from: &[f64], to: &[f64]) -> Constants {
+    fn step(&self, from: &[f64], to: &[f64]) -> Constants {
         let slope = (to[0] - from[0]) / self.variance;
         let (before, after) = (self.line(from), self.line(to));
         Constants { offset: -0.5 * slope * (from[0] + to[0]), slope, alpha: (before.0, after.0), beta: (before.1, after.1) }
@@ -98,12 +103,15 @@ impl GaussianMixture {
 }
 
 impl Kernel for GaussianMixture {
+    type Constants = Constants;
+
+    fn constants(&self, from: &[f64], to: &[f64]) -> Constants {
+        self.step(from, to)
+    }
+
     #[inline(always)]
-    fn log_ratios(&self, rows: &Rows<'_>, step: (&[f64], &[f64]), _scratch: &mut [f64], out: &mut [f64]) {
-        let constants = self.constants(step.0, step.1);
-        for (out, y) in out.iter_mut().zip(rows.outcome()) {
-            *out = constants.ratio(*y);
-        }
+    fn log_ratios(&self, rows: &Rows<'_>, constants: &Constants, _scratch: &mut Scratch, visit: &mut impl Visit) {
+        visit.over([rows.outcome()], constants, Constants::of_record);
     }
 }
 
@@ -113,7 +121,7 @@ impl Model for GaussianMixture {
     }
 
     fn ratios(&self, from: &[f64], to: &[f64]) -> RatioRange {
-        let constants = self.constants(from, to);
+        let constants = self.step(from, to);
         envelope::range(self.range.0, self.range.1, |y| constants.ratio(y), |low, high| constants.curvature(low, high))
     }
 

@@ -1,6 +1,6 @@
 //! Models of one parameter whose log ratio is a line in the outcome: exponential families with the outcome as their statistic.
 
-use super::blocks::{self, Kernel};
+use super::blocks::{self, Kernel, Scratch, Visit};
 use super::ratio_range::RatioRange;
 use super::source::Rows;
 use super::{Block, Step};
@@ -13,6 +13,13 @@ use crate::mechanism::LatticeSum;
 pub(super) struct Line {
     pub offset: f64,
     pub slope: f64,
+}
+
+impl Line {
+    #[inline(always)]
+    fn at(&self, [y]: [f64; 1]) -> f64 {
+        self.slope.mul_add(y, self.offset)
+    }
 }
 
 /// A model whose log ratio is a [`Line`].
@@ -43,11 +50,14 @@ pub(super) trait LineModel: Sync {
 struct LineKernel<'m, M>(&'m M);
 
 impl<M: LineModel> Kernel for LineKernel<'_, M> {
+    type Constants = Line;
+
+    fn constants(&self, from: &[f64], to: &[f64]) -> Line {
+        self.0.line(from[0], to[0])
+    }
+
     #[inline(always)]
-    fn log_ratios(&self, rows: &Rows<'_>, step: (&[f64], &[f64]), _scratch: &mut [f64], out: &mut [f64]) {
-        let Line { offset, slope } = self.0.line(step.0[0], step.1[0]);
-        for (out, y) in out.iter_mut().zip(rows.outcome()) {
-            *out = offset + slope * y;
-        }
+    fn log_ratios(&self, rows: &Rows<'_>, constants: &Line, _scratch: &mut Scratch, visit: &mut impl Visit) {
+        visit.over([rows.outcome()], constants, Line::at);
     }
 }

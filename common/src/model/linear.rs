@@ -15,9 +15,11 @@
 //!
 //! Exponential family, `sd` known ([`super::linear_statistic`]).
 
+use super::blocks::Visit;
 use super::linear_predictor::LinearPredictor;
 use super::ratio_range::RatioRange;
-use super::regression::{Ends, LEAST_SCATTER, Likelihood};
+use super::regression::{Ends, LEAST_SCATTER, Likelihood, around};
+use super::weighted::Moving;
 use crate::job::ColumnSpec;
 
 /// The likelihood of a normal outcome.
@@ -41,7 +43,6 @@ impl Linear {
     }
 
     /// sigma before and after a step.
-    #[inline(always)]
     fn sigmas(&self, own: Option<(f64, f64)>) -> (f64, f64) {
         match (self.sd, own) {
             (Some(sd), _) => (sd, sd),
@@ -59,12 +60,17 @@ pub(super) struct Constants {
     logarithm: f64,
 }
 
+/// The log ratio where sigma stays: the move times the residual half way, over the variance.
+#[inline(always)]
+fn still(by: &f64, [y, middle, direction]: [f64; 3]) -> f64 {
+    (by * direction) * (y - middle)
+}
+
 impl Likelihood for Linear {
     type Constants = Constants;
 
-    #[inline(always)]
-    fn constants(&self, own: Option<(f64, f64)>) -> Constants {
-        let (from, to) = self.sigmas(own);
+    fn constants(&self, _predictor: &LinearPredictor, step: &Ends<'_>) -> Constants {
+        let (from, to) = self.sigmas(step.own);
         Constants { precision: (from.recip(), to.recip()), logarithm: libm::log(from) - libm::log(to) }
     }
 
@@ -74,6 +80,17 @@ impl Likelihood for Linear {
         0.5 * (before * before - after * after) + constants.logarithm
     }
 
+    #[inline(always)]
+    fn log_ratios(constants: &Constants, moving: &Moving<'_>, visit: &mut impl Visit) {
+        let (a, b) = constants.precision;
+        // Public: whether sigma stays.
+        if a == b {
+            visit.over(moving.columns(), &(moving.by * (a * a)), still);
+        } else {
+            visit.over(moving.columns(), &(0.5 * moving.by, constants), around::<Self>);
+        }
+    }
+
     fn log_density(&self, y: f64, eta: f64, own: Option<f64>) -> f64 {
         let sigma = self.sigma(own);
         let z = (y - eta) / sigma;
@@ -81,7 +98,7 @@ impl Likelihood for Linear {
     }
 
     fn ratios(&self, predictor: &LinearPredictor, step: &Ends<'_>) -> RatioRange {
-        let Constants { precision: (a, b), logarithm } = self.constants(step.own);
+        let Constants { precision: (a, b), logarithm } = self.constants(predictor, step);
         let pair = || step.from.iter().zip(step.to);
         // Exact where sigma stays: then nothing but the step itself is left.
         let still = a == b;

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use super::source::Rows;
+use super::source::Of;
+use super::weighted::{Along, Moves, Weighted};
 use crate::job::{ColumnSpec, Design, Factor, Offset};
 
 /// A linear predictor on declared columns.
@@ -105,27 +106,38 @@ impl LinearPredictor {
     }
 
     /// The intercept (0 without one) and the coefficients of the features; whatever follows them in `theta` is not the predictor's.
-    #[inline(always)]
     fn split<'t>(&self, theta: &'t [f64]) -> (f64, &'t [f64]) {
         let (first, rest) = if self.intercept { (theta[0], &theta[1..]) } else { (0.0, theta) };
         (first, &rest[..self.features.len()])
     }
 
-    /// `eta` of each record of `rows`.
-    #[inline(always)]
-    pub(super) fn fill(&self, rows: &Rows<'_>, theta: &[f64], out: &mut [f64]) {
+    /// `eta` as a sum over a record's columns.
+    pub(super) fn weighted(&self, theta: &[f64]) -> Weighted {
         let (intercept, coefficients) = self.split(theta);
-        out.fill(intercept);
-        if let Some((_, factor)) = self.offset {
-            for (eta, offset) in out.iter_mut().zip(rows.auxiliary(0)) {
-                *eta += offset * factor;
-            }
-        }
-        for (j, coefficient) in coefficients.iter().enumerate() {
-            for (eta, x) in out.iter_mut().zip(rows.predictor(j)) {
-                *eta += coefficient * x;
-            }
-        }
+        self.with_offset(intercept, coefficients.iter().copied())
+    }
+
+    fn with_offset(&self, intercept: f64, coefficients: impl Iterator<Item = f64>) -> Weighted {
+        let offset = self.offset.map(|(_, factor)| (factor, Of::Auxiliary(0)));
+        Weighted::new(intercept, offset.into_iter().chain(coefficients.enumerate().map(|(j, weight)| (weight, Of::Predictor(j)))))
+    }
+
+    /// What a step comes to.
+    pub(super) fn moves(&self, from: &[f64], to: &[f64]) -> Moves {
+        let ((a, from), (b, to)) = (self.split(from), self.split(to));
+        let pairs = || from.iter().zip(to);
+        let middle = self.with_offset(0.5 * a + 0.5 * b, pairs().map(|(from, to)| 0.5 * from + 0.5 * to));
+        let moved: Vec<_> = pairs()
+            .enumerate()
+            .filter(|(_, (from, to))| from != to)
+            .map(|(j, (from, to))| (to - from, Of::Predictor(j)))
+            .collect();
+        let along = match (moved.as_slice(), a == b) {
+            ([], _) => Along::Constant(b - a),
+            ([(by, of)], true) => Along::Column(*by, *of),
+            _ => Along::Several(Weighted::new(b - a, moved)),
+        };
+        Moves { middle, along }
     }
 
     /// Panics when shapes differ. They are public: a party checks the request, and its own loader makes the data.

@@ -11,15 +11,25 @@
 //! ([`concave_most`]). Where predictors are wide this tends to `sum_j |Delta_j| max|x_j|`, and it is less when no record can have an
 //! extreme `eta`.
 
-use super::linear_predictor::LinearPredictor;
+use super::blocks::Visit;
+use super::fused::{MODERATE, SHORT, short_ratio, softplus_difference};
+use super::linear_predictor::{LinearPredictor, Span};
 use super::ratio_range::RatioRange;
-use super::regression::{Ends, Likelihood, concave_most};
-use super::softplus::{softplus, softplus_difference};
+use super::regression::{Ends, Likelihood, around, concave_most};
+use super::softplus::softplus;
+use super::weighted::Moving;
 use crate::job::ColumnSpec;
 
 /// The likelihood of a binary outcome.
 pub(super) struct Logistic {
     outcome: (f64, f64),
+}
+
+/// How far a step moves the linear predictor over the declared columns.
+pub(super) enum Length {
+    /// By no more than twice [`SHORT`], around no more than [`MODERATE`].
+    Short,
+    Any,
 }
 
 impl Logistic {
@@ -28,14 +38,31 @@ impl Logistic {
     }
 }
 
-impl Likelihood for Logistic {
-    type Constants = ();
+#[inline(always)]
+fn short(half: &f64, [y, middle, direction]: [f64; 3]) -> f64 {
+    short_ratio(y, middle, half * direction)
+}
 
-    fn constants(&self, _own: Option<(f64, f64)>) {}
+impl Likelihood for Logistic {
+    type Constants = Length;
+
+    fn constants(&self, predictor: &LinearPredictor, step: &Ends<'_>) -> Length {
+        let Span { low, high, furthest } = predictor.span(step.from, step.to);
+        if furthest <= 2.0 * SHORT && low >= -MODERATE && high <= MODERATE { Length::Short } else { Length::Any }
+    }
 
     #[inline(always)]
-    fn log_ratio(_constants: &(), y: f64, from: f64, to: f64) -> f64 {
-        y * (to - from) - softplus_difference(to, from)
+    fn log_ratio(_constants: &Length, y: f64, from: f64, to: f64) -> f64 {
+        y.mul_add(to - from, -softplus_difference(to, from))
+    }
+
+    #[inline(always)]
+    fn log_ratios(constants: &Length, moving: &Moving<'_>, visit: &mut impl Visit) {
+        let half = 0.5 * moving.by;
+        match constants {
+            Length::Short => visit.over(moving.columns(), &half, short),
+            Length::Any => visit.over(moving.columns(), &(half, constants), around::<Self>),
+        }
     }
 
     fn log_density(&self, y: f64, eta: f64, _own: Option<f64>) -> f64 {

@@ -11,6 +11,7 @@ mod contribution;
 mod elementary;
 mod envelope;
 mod exponential_family;
+mod fused;
 mod gaussian_mean;
 mod gaussian_mixture;
 mod line;
@@ -35,6 +36,7 @@ mod tempered;
 #[cfg(test)]
 mod tests;
 mod weibull;
+mod weighted;
 
 pub use assemble::assemble;
 pub use contribution::{Contribution, contribution, is_centred};
@@ -43,26 +45,27 @@ pub use pass::Threads;
 pub use persons::Persons;
 pub use question::{Question, QuestionError};
 pub use ratio_range::RatioRange;
-pub use source::{Block, BlockError, Blocks};
+pub use source::{Block, BlockError, Blocks, Number};
 pub use statistic_grid::StatisticGrid;
 
 use crate::job::{ColumnSpec, JobSpec, ModelSpec};
 use crate::mechanism::{LatticeSum, Sensitivity};
 
-/// The rows of one shard as a model needs them: one `Vec` per column, clamped and scaled to the declared bounds.
+/// The rows of one shard as a model needs them: one `Vec` per column, clamped and scaled to the declared bounds. Numbers may be held as
+/// `f32`, which halves the memory; arithmetic on them is in `f64` all the same.
 #[derive(Clone, Default)]
-pub struct ModelData {
+pub struct ModelData<T = f64> {
     /// The outcome, one value per record.
-    pub outcome: Vec<f64>,
+    pub outcome: Vec<T>,
     /// One `Vec` per feature of the design, in the parameters' order, each as long as `outcome`. The intercept is not stored.
-    pub predictors: Vec<Vec<f64>>,
+    pub predictors: Vec<Vec<T>>,
     /// Columns of another part in the model, in the order that the model's document gives: an offset, a censoring indicator.
-    pub auxiliary: Vec<Vec<f64>>,
+    pub auxiliary: Vec<Vec<T>>,
     /// Who the records belong to, where a person is the unit of privacy.
     pub persons: Option<Persons>,
 }
 
-impl ModelData {
+impl<T> ModelData<T> {
     /// The number of records.
     #[must_use]
     pub fn records(&self) -> u64 {
@@ -77,9 +80,9 @@ impl ModelData {
 
     /// The same columns without a record.
     #[must_use]
-    pub fn emptied(&self) -> Self {
-        let none = |columns: &[Vec<f64>]| vec![Vec::new(); columns.len()];
-        Self { outcome: Vec::new(), predictors: none(&self.predictors), auxiliary: none(&self.auxiliary), persons: None }
+    pub fn emptied(&self) -> ModelData {
+        let none = |columns: &[Vec<T>]| vec![Vec::new(); columns.len()];
+        ModelData { outcome: Vec::new(), predictors: none(&self.predictors), auxiliary: none(&self.auxiliary), persons: None }
     }
 }
 

@@ -11,7 +11,7 @@
 //! Exponential family: `S_k` is 1 where the outcome is level `k` and 0 otherwise, `phi_k = ln p_k`, `log g = 0`. (K - 1 indicators would do
 //! for records of some level and cost less; but then a record of no level would count as the last.)
 
-use super::blocks::{self, Kernel};
+use super::blocks::{self, Kernel, Scratch, Visit};
 use super::exponential_family::{ExponentialFamily, sum_on_lattice};
 use super::ratio_range::RatioRange;
 use super::source::Rows;
@@ -36,17 +36,30 @@ impl Multinomial {
     }
 }
 
+#[inline(always)]
+fn as_it_is(_: &(), [ratio]: [f64; 1]) -> f64 {
+    ratio
+}
+
 impl Kernel for Multinomial {
+    /// Every level's log ratio.
+    type Constants = Vec<f64>;
+
+    fn constants(&self, from: &[f64], to: &[f64]) -> Vec<f64> {
+        from.iter().zip(to).map(|(from, to)| ratio(*from, *to)).collect()
+    }
+
     #[inline(always)]
-    fn log_ratios(&self, rows: &Rows<'_>, step: (&[f64], &[f64]), _scratch: &mut [f64], out: &mut [f64]) {
+    fn log_ratios(&self, rows: &Rows<'_>, ratios: &Vec<f64>, scratch: &mut Scratch, visit: &mut impl Visit) {
+        let out = &mut scratch.one.0[..rows.len()];
         out.fill(0.0);
-        let outcome = rows.outcome();
-        for (level, (from, to)) in step.0.iter().zip(step.1).enumerate() {
-            let (level, ratio) = (level as f64, ratio(*from, *to));
-            for (out, y) in out.iter_mut().zip(outcome) {
-                *out = if *y == level { ratio } else { *out };
+        for (level, ratio) in ratios.iter().enumerate() {
+            let level = level as f64;
+            for (out, y) in out.iter_mut().zip(rows.outcome()) {
+                *out = if *y == level { *ratio } else { *out };
             }
         }
+        visit.over([out], &(), as_it_is);
     }
 }
 

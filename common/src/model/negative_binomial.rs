@@ -108,8 +108,8 @@ impl NegativeBinomial {
 impl Likelihood for NegativeBinomial {
     type Constants = Constants;
 
-    fn constants(&self, own: Option<(f64, f64)>) -> Constants {
-        let (from, to) = own.unwrap_or((f64::NAN, f64::NAN));
+    fn constants(&self, _predictor: &LinearPredictor, step: &Ends<'_>) -> Constants {
+        let (from, to) = step.own.unwrap_or((f64::NAN, f64::NAN));
         Constants { counts: self.counts, from: Dispersion::new(from), to: Dispersion::new(to) }
     }
 
@@ -128,7 +128,7 @@ impl Likelihood for NegativeBinomial {
     }
 
     fn ratios(&self, predictor: &LinearPredictor, step: &Ends<'_>) -> RatioRange {
-        let Constants { from, to, .. } = self.constants(step.own);
+        let Constants { from, to, .. } = self.constants(predictor, step);
         if step.from == step.to {
             let (low, high) = self.moving_dispersion(predictor, step.from, from, to);
             return RatioRange::of([low, high]);

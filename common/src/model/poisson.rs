@@ -30,7 +30,7 @@ impl Poisson {
 impl Likelihood for Poisson {
     type Constants = Counts;
 
-    fn constants(&self, _own: Option<(f64, f64)>) -> Counts {
+    fn constants(&self, _predictor: &LinearPredictor, _step: &Ends<'_>) -> Counts {
         self.counts
     }
 

@@ -78,8 +78,8 @@ impl StudentT {
 impl Likelihood for StudentT {
     type Constants = Constants;
 
-    fn constants(&self, own: Option<(f64, f64)>) -> Constants {
-        let (from, to) = own.unwrap_or((f64::NAN, f64::NAN));
+    fn constants(&self, _predictor: &LinearPredictor, step: &Ends<'_>) -> Constants {
+        let (from, to) = step.own.unwrap_or((f64::NAN, f64::NAN));
         Constants { precision: (from.recip(), to.recip()), logarithm: libm::log(from) - libm::log(to), df: self.df }
     }
 
@@ -95,7 +95,7 @@ impl Likelihood for StudentT {
     }
 
     fn ratios(&self, predictor: &LinearPredictor, step: &Ends<'_>) -> RatioRange {
-        let constants = self.constants(step.own);
+        let constants = self.constants(predictor, step);
         let (sigma, sigma_to) = step.own.unwrap_or((f64::NAN, f64::NAN));
         if step.from == step.to {
             let (low, high) = self.moving_sigma(predictor, step.from, &constants);

@@ -17,7 +17,7 @@
 //! Information, about the logs of the parameters: 1.83 for an uncensored record's shape (pi^2/6 + (1 - gamma)^2), `k^2` for its scale; a shape
 //! of 10 stands for the second, which has no supremum.
 
-use super::blocks::{self, Kernel};
+use super::blocks::{self, Kernel, Scratch, Visit};
 use super::elementary::{exp, ln};
 use super::ratio_range::RatioRange;
 use super::source::Rows;
@@ -39,7 +39,7 @@ pub(super) struct Weibull {
 
 /// What a step's ratios are computed from; every difference is odd in the step.
 #[derive(Clone, Copy)]
-struct Constants {
+pub(super) struct Constants {
     shape: (f64, f64),
     /// `k ln lambda`.
     offset: (f64, f64),
@@ -92,14 +92,23 @@ fn check((_, auxiliary): (usize, usize), dimensions: bool) {
     assert!(dimensions, "one value per parameter");
 }
 
-impl Kernel for Weibull {
+impl Weibull {
     #[inline(always)]
-    fn log_ratios(&self, rows: &Rows<'_>, step: (&[f64], &[f64]), _scratch: &mut [f64], out: &mut [f64]) {
-        let constants = Constants::new(step.0, step.1);
-        let records = rows.outcome().iter().zip(rows.auxiliary(0));
-        for (out, (x, event)) in out.iter_mut().zip(records) {
-            *out = constants.ratio(ln(self.middle + self.half * x), *event);
-        }
+    fn of_record((model, constants): &(&Self, &Constants), [x, event]: [f64; 2]) -> f64 {
+        constants.ratio(ln(model.middle + model.half * x), event)
+    }
+}
+
+impl Kernel for Weibull {
+    type Constants = Constants;
+
+    fn constants(&self, from: &[f64], to: &[f64]) -> Constants {
+        Constants::new(from, to)
+    }
+
+    #[inline(always)]
+    fn log_ratios(&self, rows: &Rows<'_>, constants: &Constants, _scratch: &mut Scratch, visit: &mut impl Visit) {
+        visit.over([rows.outcome(), rows.auxiliary(0)], &(self, constants), Self::of_record);
     }
 }
 

@@ -15,6 +15,7 @@ mod linear;
 mod logistic;
 mod multinomial;
 mod negative_binomial;
+mod passes;
 mod persons;
 mod poisson;
 mod poisson_mean;

@@ -1,0 +1,98 @@
+//! Made-up shards, models and steps to time.
+
+use conclave_common::job::JobSpec;
+use conclave_common::mechanism::Sensitivity;
+use conclave_common::model::{self, Block, BlockError, Blocks, Model, ModelData, Step, Threads};
+
+/// Predictors of a regression.
+pub const WIDTH: usize = 10;
+
+/// A model with a shard of made-up records.
+pub struct Case {
+    pub name: &'static str,
+    pub model: Box<dyn Model>,
+    pub data: ModelData,
+}
+
+/// Marsaglia's xorshift, uniform on [-1, 1].
+fn uniform(state: &mut u64) -> f64 {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    2.0 * (*state as f64 / u64::MAX as f64) - 1.0
+}
+
+impl Case {
+    fn new(name: &'static str, model: &str, outcome: &str, predictors: usize, records: usize) -> Self {
+        let names: Vec<String> = (0..predictors).map(|j| format!("x{j}")).collect();
+        let listed = if predictors > 0 { format!("predictors = {names:?}\n") } else { String::new() };
+        let columns: String = names.iter().map(|name| format!("{name} = {{ min = -1, max = 1 }}\n")).collect();
+        let spec = format!(
+            "name = \"bench\"\nparties = [\"a\"]\n[model]\noutcome = \"y\"\n{listed}{model}\n[columns]\ny = {outcome}\n{columns}\
+             [privacy]\nepsilon = 1.0\ndelta = 1e-6\n"
+        );
+        let spec = JobSpec::parse(&spec).expect("a job");
+        let mut state = 88_172_645_463_325_252;
+        let binary = outcome.contains("binary");
+        let mut value = |whole: bool| if whole { f64::from(uniform(&mut state) > 0.0) } else { uniform(&mut state) };
+        let data = ModelData {
+            outcome: (0..records).map(|_| value(binary)).collect(),
+            predictors: (0..predictors).map(|_| (0..records).map(|_| value(false)).collect()).collect(),
+            ..ModelData::default()
+        };
+        Self { name, model: model::build(&spec), data }
+    }
+
+    pub fn logistic(records: usize) -> Self {
+        Self::new("logistic", "kind = \"logistic\"", "{ binary = true }", WIDTH, records)
+    }
+
+    pub fn linear(records: usize) -> Self {
+        Self::new("linear", "kind = \"linear\"\nsd = 0.5", "{ min = -1, max = 1 }", WIDTH, records)
+    }
+
+    pub fn gaussian_mean(records: usize) -> Self {
+        Self::new("gaussian_mean", "kind = \"gaussian_mean\"\nsd = 0.5", "{ min = -1, max = 1 }", 0, records)
+    }
+
+    /// The ends of one step for each of so many chains: a guided step of `length` in one coordinate, or such a step in all of them.
+    pub fn ends(&self, chains: usize, length: f64, all: bool) -> Vec<(Vec<f64>, Vec<f64>)> {
+        let dimension = self.model.parameter_names().len();
+        let ends = |chain: usize| {
+            let from: Vec<f64> = (0..dimension).map(|j| 0.1 * j as f64 - 0.03 * chain as f64 - 0.2).collect();
+            let moves = |j: usize| all || j == (1 + chain) % dimension;
+            let to = from.iter().enumerate().map(|(j, t)| if moves(j) { t + length } else { *t }).collect();
+            (from, to)
+        };
+        (0..chains).map(ends).collect()
+    }
+
+    /// One pass: the sums of all steps.
+    pub fn pass(&self, blocks: &dyn Blocks, threads: &Threads, ends: &[(Vec<f64>, Vec<f64>)]) {
+        let clamp = Sensitivity::from_units(1 << 36).expect("a sensitivity");
+        let steps: Vec<Step<'_>> = ends.iter().map(|(from, to)| Step::new(from, to, clamp)).collect();
+        let sums =
+            threads.sum(blocks, steps.len(), |block: &Block<'_>| Ok::<_, BlockError>(self.model.block_sums(block, &steps)));
+        std::hint::black_box(sums.expect("records in memory").len());
+    }
+
+    /// The columns, the outcome first.
+    pub fn columns(&self) -> Vec<&[f64]> {
+        std::iter::once(&self.data.outcome).chain(&self.data.predictors).map(Vec::as_slice).collect()
+    }
+}
+
+/// Reads columns once, so many values of each at a time.
+pub fn read(columns: &[&[f64]], at_a_time: usize) -> u64 {
+    pulp::Arch::new().dispatch(|| {
+        let mut total = 0_u64;
+        let records = columns[0].len();
+        for start in (0..records).step_by(at_a_time) {
+            for column in columns {
+                let values = &column[start..records.min(start + at_a_time)];
+                total = values.iter().fold(total, |total, value| total.wrapping_add(value.to_bits()));
+            }
+        }
+        total
+    })
+}
