@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use conclave_common::accounting::Adjacency;
+use conclave_common::model::Threads;
 use conclave_proto::ca;
 use conclave_proto::error::Fault;
 use conclave_proto::identity::{PeerIdentity, Role};
@@ -163,7 +164,9 @@ pub(crate) fn prepare(config: &PartyConfig) -> Result<Answerer, StartError> {
     let (name, policy) = (config.name.clone(), config.policy.clone());
     let consent = ConsentStore::open(&config.ledger)?;
     let members = Members::of(&config.identity, config.revoked.as_deref());
-    Ok(Answerer::new(name, policy, config.budget, shard, ledger, noise).with_consent(consent).with_members(members))
+    let threads = Threads::new(config.threads).map_err(|e| StartError::System(format!("no threads for passes: {e}")))?;
+    let answerer = Answerer::new(name, policy, config.budget, shard, ledger, noise).with_consent(consent).with_members(members);
+    Ok(answerer.with_threads(threads).with_precision(config.precision))
 }
 
 /// Runs a party until `shutdown` completes: then the answer in hand is finished, sent, and the ledger closed.

@@ -5,13 +5,13 @@ use conclave_common::mechanism::Sensitivity;
 use conclave_common::model::{self, Block, BlockError, Blocks, Model, ModelData, Step, Threads};
 
 /// Predictors of a regression.
-pub const WIDTH: usize = 10;
+const WIDTH: usize = 10;
 
 /// A model with a shard of made-up records.
-pub struct Case {
-    pub name: &'static str,
-    pub model: Box<dyn Model>,
-    pub data: ModelData,
+pub(crate) struct Case {
+    pub(crate) name: &'static str,
+    pub(crate) model: Box<dyn Model>,
+    pub(crate) data: ModelData,
 }
 
 /// Marsaglia's xorshift, uniform on [-1, 1].
@@ -43,20 +43,20 @@ impl Case {
         Self { name, model: model::build(&spec), data }
     }
 
-    pub fn logistic(records: usize) -> Self {
+    pub(crate) fn logistic(records: usize) -> Self {
         Self::new("logistic", "kind = \"logistic\"", "{ binary = true }", WIDTH, records)
     }
 
-    pub fn linear(records: usize) -> Self {
+    pub(crate) fn linear(records: usize) -> Self {
         Self::new("linear", "kind = \"linear\"\nsd = 0.5", "{ min = -1, max = 1 }", WIDTH, records)
     }
 
-    pub fn gaussian_mean(records: usize) -> Self {
+    pub(crate) fn gaussian_mean(records: usize) -> Self {
         Self::new("gaussian_mean", "kind = \"gaussian_mean\"\nsd = 0.5", "{ min = -1, max = 1 }", 0, records)
     }
 
     /// The ends of one step for each of so many chains: a guided step of `length` in one coordinate, or such a step in all of them.
-    pub fn ends(&self, chains: usize, length: f64, all: bool) -> Vec<(Vec<f64>, Vec<f64>)> {
+    pub(crate) fn ends(&self, chains: usize, length: f64, all: bool) -> Vec<(Vec<f64>, Vec<f64>)> {
         let dimension = self.model.parameter_names().len();
         let ends = |chain: usize| {
             let from: Vec<f64> = (0..dimension).map(|j| 0.1 * j as f64 - 0.03 * chain as f64 - 0.2).collect();
@@ -68,7 +68,7 @@ impl Case {
     }
 
     /// One pass: the sums of all steps.
-    pub fn pass(&self, blocks: &dyn Blocks, threads: &Threads, ends: &[(Vec<f64>, Vec<f64>)]) {
+    pub(crate) fn pass(&self, blocks: &dyn Blocks, threads: &Threads, ends: &[(Vec<f64>, Vec<f64>)]) {
         let clamp = Sensitivity::from_units(1 << 36).expect("a sensitivity");
         let steps: Vec<Step<'_>> = ends.iter().map(|(from, to)| Step::new(from, to, clamp)).collect();
         let sums =
@@ -77,13 +77,13 @@ impl Case {
     }
 
     /// The columns, the outcome first.
-    pub fn columns(&self) -> Vec<&[f64]> {
+    pub(crate) fn columns(&self) -> Vec<&[f64]> {
         std::iter::once(&self.data.outcome).chain(&self.data.predictors).map(Vec::as_slice).collect()
     }
 }
 
 /// Reads columns once, so many values of each at a time.
-pub fn read(columns: &[&[f64]], at_a_time: usize) -> u64 {
+pub(crate) fn read(columns: &[&[f64]], at_a_time: usize) -> u64 {
     pulp::Arch::new().dispatch(|| {
         let mut total = 0_u64;
         let records = columns[0].len();

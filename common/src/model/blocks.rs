@@ -183,6 +183,8 @@ struct Total {
 }
 
 impl Visit for Total {
+    // An index, so that one loop serves any number of columns.
+    #[allow(clippy::needless_range_loop)]
     #[inline(always)]
     fn over<const N: usize, C>(&mut self, columns: [&[f64]; N], constants: &C, ratio: impl Fn(&C, [f64; N]) -> f64) {
         let (records, quantiser) = (columns[0].len(), self.quantiser);

@@ -16,6 +16,7 @@ use conclave_proto::v1;
 
 use super::records::Records;
 use super::stage::Stage;
+use crate::config::Precision;
 use crate::data::{Binding, Scaled, Shard};
 
 /// Passes that are measured, at least and at most.
@@ -65,11 +66,12 @@ pub(super) fn measure(job: &Rehearsal<'_>, folder: &Path) -> Result<JobDelay, St
     let records = job.made_up()?;
     // What Algorithm 3 sums once is summed while the job opens.
     let blocks = records.blocks();
-    let summed = super::query::statistics(model::build(job.spec).as_ref(), job.spec, job.unit, blocks, &Threads::one());
+    let summed = super::query::statistics(model::build(job.spec).as_ref(), job.spec, job.unit, blocks, job.threads);
     drop(summed.map_err(|why| why.to_string())?);
     let binding = began.elapsed();
     // No noise is kept in stock: every draw is made on demand, as the slowest answer's are.
     let mut stage = Stage::new(&scratch.0, job.spec.privacy.budget.of(job.unit))?;
+    stage.answerer.threads = Arc::clone(job.threads);
     stage.put_records_on(JOB, job.spec, records)?;
     let mut times = Vec::new();
     let began = Instant::now();
@@ -125,6 +127,9 @@ pub(super) struct Rehearsal<'a> {
     pub(super) units: u64,
     /// Whether every pass scales the records.
     pub(super) lean: bool,
+    /// What the job's own passes run on, and how its copies are held.
+    pub(super) threads: &'a Arc<Threads>,
+    pub(super) precision: Precision,
 }
 
 impl Rehearsal<'_> {
@@ -168,7 +173,7 @@ impl Rehearsal<'_> {
         if !self.lean {
             let made =
                 assemble(self.spec, persons, |_, bounds| Some((0..records).map(|_| bounds.scale(value(bounds))).collect()));
-            return made.map(Records::Held);
+            return made.map(|data| Records::new(data, self.precision));
         }
         let mut shard = Shard::made_up(self.unit, persons);
         for name in self.spec.model.columns() {
@@ -253,7 +258,9 @@ mod tests {
                  days = {{ min = 0.5, max = 9 }}\n[privacy]\nepsilon = 1.0\ndelta = 1e-6\n"
             );
             let spec = JobSpec::parse(&text).unwrap();
-            let rehearsal = Rehearsal { spec: &spec, unit: PrivacyUnit::default(), units: 300, lean: false };
+            let (threads, unit) = (Arc::new(Threads::one()), PrivacyUnit::default());
+            let rehearsal =
+                Rehearsal { spec: &spec, unit, units: 300, lean: false, threads: &threads, precision: Precision::Double };
             let made = rehearsal.made_up().unwrap();
             let made = made.held();
             assert_eq!((made.outcome.len(), made.predictors.len()), (300, 5), "{kind}");

@@ -26,7 +26,7 @@ use conclave_common::job::JobSpec;
 use conclave_common::mechanism::SumCache;
 use conclave_common::model::{self, Model, Threads};
 
-use crate::config::Policy;
+use crate::config::{Policy, Precision};
 use crate::data::Shard;
 use crate::ledger::{Ledger, LedgerError};
 use crate::members::Members;
@@ -56,7 +56,8 @@ pub struct Answerer {
     noise: Noise,
     members: Members,
     jobs: HashMap<String, ActiveJob>,
-    threads: Threads,
+    threads: Arc<Threads>,
+    precision: Precision,
     pacer: Pacer,
     #[cfg(test)]
     pub(crate) fault: Option<fault::Fault>,
@@ -106,7 +107,8 @@ impl Answerer {
             noise,
             members: Members::default(),
             jobs: HashMap::new(),
-            threads: Threads::one(),
+            threads: Arc::new(Threads::one()),
+            precision: Precision::default(),
             pacer: Pacer::default(),
             #[cfg(test)]
             fault: None,
@@ -126,7 +128,14 @@ impl Answerer {
     /// Makes passes over the records on these threads; without it, on the one that answers.
     #[must_use]
     pub fn with_threads(mut self, threads: Threads) -> Self {
-        self.threads = threads;
+        self.threads = Arc::new(threads);
+        self
+    }
+
+    /// Holds the jobs' records in this precision; without it, as doubles.
+    #[must_use]
+    pub fn with_precision(mut self, precision: Precision) -> Self {
+        self.precision = precision;
         self
     }
 

@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use super::measure::{JobDelay, Rehearsal, measure};
 use super::records::Records;
 use super::{ActiveJob, Answerer, LONGEST_WORD, Opening};
-use crate::config::{Memory, ReplyDelay};
+use crate::config::{Memory, Precision, ReplyDelay};
 use crate::consent::Standing;
 use crate::data::{BindError, Binding, MAX_UNPUBLISHED_UNITS, Scaled, Streamed, bind};
 use crate::ledger::{JobEntry, LedgerError};
@@ -90,7 +90,7 @@ impl Answerer {
             self.noise.keep(self.jobs.values().map(|job| job.spec.privacy.noise).chain([spec.privacy.noise]));
             self.reading = delay.map(|delay| (Instant::now(), delay.open));
             let records = self.records_of(&spec, memory)?;
-            let on = (self.budget.unit, &self.threads);
+            let on = (self.budget.unit, &*self.threads);
             let active = ActiveJob::new(spec, digest, records, on, delay).map_err(|why| {
                 tracing::error!(job = %request.job, "the job can't be opened: {why}");
                 Fault::new(ErrorCode::Internal, "the party can't sum over its data; its owner's log says why")
@@ -114,9 +114,11 @@ impl Answerer {
             unit if unit.adjacency == Adjacency::AddRemove => MAX_UNPUBLISHED_UNITS,
             unit => self.shard.units().saturating_mul(u64::from(unit.records_per_person().unwrap_or(1))),
         };
-        let bytes = |spec: &JobSpec| rows.saturating_mul(8 * spec.model.columns().len() as u64);
-        let copies = self.jobs.values().filter(|job| matches!(job.records, Records::Held(_)));
-        let held = copies.fold(bytes(spec), |sum, job| sum.saturating_add(bytes(&job.spec)));
+        let bytes = |spec: &JobSpec, each: u64| rows.saturating_mul(each * spec.model.columns().len() as u64);
+        let copies = self.jobs.values().filter(|job| !matches!(job.records, Records::Streamed(_)));
+        // A job's columns are scaled as doubles before they are held in the owner's precision.
+        let opening = bytes(spec, Precision::Double.bytes());
+        let held = copies.fold(opening, |sum, job| sum.saturating_add(bytes(&job.spec, self.precision.bytes())));
         match self.shard.memory() {
             _ if held <= limit.saturating_mul(1 << 20) => Ok(Memory::Copies),
             Memory::Auto => Ok(Memory::Lean),
@@ -135,7 +137,7 @@ impl Answerer {
         let unfit = |e: BindError| invalid(format!("the party {e}"));
         let (shard, binding) = (Arc::clone(&self.shard), || Binding::new(&self.shard, spec).map_err(unfit));
         Ok(match memory {
-            Memory::Copies | Memory::Auto => Records::Held(bind(&self.shard, spec).map_err(unfit)?),
+            Memory::Copies | Memory::Auto => Records::new(bind(&self.shard, spec).map_err(unfit)?, self.precision),
             Memory::Lean => Records::Streamed(Box::new(Scaled::new(shard, binding()?))),
             Memory::Stream => {
                 let streamed = Streamed::new(shard, binding()?);
@@ -169,7 +171,8 @@ impl Answerer {
             let chains = spec.sampler.chains as usize;
             return Ok(Some(JobDelay { answer, open: answer.max(UNPUBLISHED_OPENING), chains }));
         }
-        let rehearsal = Rehearsal { spec, unit: self.budget.unit, units: self.shard.units(), lean: memory == Memory::Lean };
+        let (unit, units, lean) = (self.budget.unit, self.shard.units(), memory == Memory::Lean);
+        let rehearsal = Rehearsal { spec, unit, units, lean, threads: &self.threads, precision: self.precision };
         let folder = self.ledger.path().parent().unwrap_or(Path::new("."));
         let measured = measure(&rehearsal, folder).map_err(|why| {
             tracing::error!(%job, "the reply delay can't be measured: {why}");

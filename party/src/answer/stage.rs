@@ -56,7 +56,7 @@ impl Stage {
     /// # Errors
     /// A sentence: the ledger does not take the job.
     pub(crate) fn put_on(&mut self, job: &str, spec: &JobSpec, data: ModelData) -> Result<(), String> {
-        self.put_records_on(job, spec, Records::Held(data))
+        self.put_records_on(job, spec, Records::new(data, self.answerer.precision))
     }
 
     /// As [`Stage::put_on`], however the records are held.
@@ -77,7 +77,7 @@ impl Stage {
         };
         self.answerer.ledger.open_job(&entry).map_err(|e| e.to_string())?;
         let unread = |e: NoSum| e.to_string();
-        let on = (self.budget.unit, &self.answerer.threads);
+        let on = (self.budget.unit, &*self.answerer.threads);
         let active = ActiveJob::new(spec.clone(), digest, records, on, None).map_err(unread)?;
         self.answerer.jobs.insert(job.to_owned(), active);
         Ok(())

@@ -8,6 +8,7 @@
 mod keeping;
 mod raw;
 
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use conclave_common::accounting::{Budget, PrivacyUnit};
@@ -39,6 +40,10 @@ pub struct PartyConfig {
     pub head_file: PathBuf,
     /// What is synced before a number leaves.
     pub durability: Durability,
+    /// Threads that passes over the records run on.
+    pub threads: NonZeroUsize,
+    /// How a job's scaled copy of the records is held.
+    pub precision: Precision,
     /// The records and how they are read.
     pub data: DataConfig,
     /// The budget of the data, over all jobs and for ever, and the unit of privacy that it protects.
@@ -78,6 +83,26 @@ pub enum Memory {
     Lean,
     /// Nothing but the blocks at hand: every pass reads the file.
     Stream,
+}
+
+/// How the numbers of a job's scaled copy of the records are held. Arithmetic on them is in doubles in any case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Precision {
+    /// 64 bits.
+    #[default]
+    Double,
+    /// 32 bits: half the memory, and each number rounded to 24 significant bits.
+    Single,
+}
+
+impl Precision {
+    /// Bytes of a number.
+    pub(crate) fn bytes(self) -> u64 {
+        match self {
+            Self::Double => 8,
+            Self::Single => 4,
+        }
+    }
 }
 
 /// What a row with a missing, non-numeric or non-finite value in a needed column does.

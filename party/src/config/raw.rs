@@ -1,5 +1,6 @@
 //! The file's own shape, and the checks that turn it into a [`PartyConfig`].
 
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use conclave_proto::tls::{ProxyChoice, ProxySettings};
 use serde::Deserialize;
 
 use super::keeping::{HEAD_FILE, KEY_FILE};
-use super::{Approve, BadRows, DataConfig, Memory, PartyConfig, Policy, ReplyDelay};
+use super::{Approve, BadRows, DataConfig, Memory, PartyConfig, Policy, Precision, ReplyDelay};
 use crate::data::NOT_STREAMED;
 use crate::ledger::{Durability, RESERVE_BLOCK};
 
@@ -30,6 +31,7 @@ pub(super) const KEYS: Keys = Keys::Table(&[
     ("log", Keys::Any),
     ("metrics", Keys::Any),
     ("otlp", Keys::Any),
+    ("threads", Keys::Any),
     (
         "data",
         Keys::Table(&[
@@ -40,6 +42,7 @@ pub(super) const KEYS: Keys = Keys::Table(&[
             ("person", Keys::Any),
             ("max_records_per_person", Keys::Any),
             ("memory", Keys::Any),
+            ("precision", Keys::Any),
         ]),
     ),
     ("budget", Keys::Table(&[("epsilon", Keys::Any), ("delta", Keys::Any)])),
@@ -79,6 +82,9 @@ const MODELS: [&str; 12] = [
     "banana",
 ];
 
+/// More threads than any machine has processors are a slip of the pen.
+const MAX_THREADS: usize = 1024;
+
 #[derive(Deserialize)]
 pub(super) struct Config {
     name: String,
@@ -95,6 +101,7 @@ pub(super) struct Config {
     log: Option<String>,
     metrics: Option<String>,
     otlp: Option<String>,
+    threads: Option<i64>,
     data: Data,
     budget: RawBudget,
     #[serde(default)]
@@ -111,6 +118,7 @@ struct Data {
     person: Option<String>,
     max_records_per_person: Option<i64>,
     memory: Option<String>,
+    precision: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -148,6 +156,18 @@ impl Config {
         }
     }
 
+    /// As many as there are processors unless the file says otherwise.
+    fn threads(&self) -> Result<NonZeroUsize, String> {
+        match self.threads {
+            None => Ok(std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)),
+            Some(threads) => {
+                usize::try_from(threads).ok().filter(|threads| *threads <= MAX_THREADS).and_then(NonZeroUsize::new).ok_or_else(
+                    || format!("`threads` is {threads}: it must be from 1 to {MAX_THREADS}, or left out for one per processor"),
+                )
+            }
+        }
+    }
+
     fn proxy(&self, folder: &Path) -> Result<ProxySettings, String> {
         let choice = self.proxy.as_deref().map(|text| ProxyChoice::parse(text, "`proxy` in party.toml"));
         Ok(ProxySettings {
@@ -163,7 +183,8 @@ impl Config {
         if !self.coordinator.starts_with("https://") || self.coordinator.len() <= "https://".len() {
             return Err(format!("`coordinator` is {:?}: write it as https://host or https://host:port", self.coordinator));
         }
-        let (durability, proxy) = (self.durability()?, self.proxy(folder)?);
+        let (durability, proxy, threads) = (self.durability()?, self.proxy(folder)?, self.threads()?);
+        let precision = self.data.precision()?;
         let ops = Settings::parse(self.log.as_deref(), self.metrics.as_deref(), self.otlp.as_deref())?;
         let budget = Budget::new(self.budget.epsilon, self.budget.delta).map_err(|e| format!("[budget]: {e}"))?;
         let (data, policy) = (self.data.check(folder)?, self.policy.check()?);
@@ -194,6 +215,8 @@ impl Config {
             revoked: self.revoked.map(|path| folder.join(path)),
             ledger: folder.join(self.ledger),
             durability,
+            threads,
+            precision,
             budget: budget.of(data.unit),
             data,
             policy,
@@ -203,6 +226,14 @@ impl Config {
 }
 
 impl Data {
+    fn precision(&self) -> Result<Precision, String> {
+        match self.precision.as_deref() {
+            None | Some("f64") => Ok(Precision::Double),
+            Some("f32") => Ok(Precision::Single),
+            Some(other) => Err(unknown("data.precision", other, &["f64", "f32"])),
+        }
+    }
+
     fn check(self, folder: &Path) -> Result<DataConfig, String> {
         let adjacency = match self.adjacency.as_deref() {
             None | Some("replace") => Adjacency::Replace,

@@ -48,6 +48,21 @@ fn reads_a_whole_file_and_places_paths() {
 }
 
 #[test]
+fn threads_and_precision() {
+    let defaults = parse(GOOD).unwrap();
+    assert!(defaults.threads.get() >= 1 && defaults.precision == Precision::Double);
+    assert_eq!(parse(&format!("threads = 3\n{GOOD}")).unwrap().threads.get(), 3);
+    for bad in ["0", "-1", "100000"] {
+        let refused = parse(&format!("threads = {bad}\n{GOOD}")).unwrap_err();
+        assert!(refused.starts_with(&format!("`threads` is {bad}")), "{refused}");
+    }
+    let with = |word: &str| parse(&GOOD.replace("[data]", &format!("[data]\nprecision = {word:?}"))).map(|c| c.precision);
+    assert_eq!((with("f32"), with("f64")), (Ok(Precision::Single), Ok(Precision::Double)));
+    let refused = with("f16").unwrap_err();
+    assert!(refused.starts_with("`data.precision` is \"f16\"") && refused.ends_with("known: f64, f32"), "{refused}");
+}
+
+#[test]
 fn the_way_to_the_coordinator() {
     let with = |lines: &str| parse(&format!("{lines}\n{GOOD}")).map(|c| (format!("{:?}", c.proxy.choice), c.proxy.ca_bundle));
     assert_eq!(with("").unwrap(), ("Environment".into(), None));
