@@ -138,6 +138,41 @@ fn a_real_job_is_answered_however_its_records_are_held() {
     assert!(seen[0].0[0].iter().all(|sum| *sum != 0));
 }
 
+/// `cargo test --release -p conclave-party --lib passes_take -- --ignored --nocapture` prints a line for each way.
+#[test]
+#[ignore = "a measurement"]
+fn passes_take_their_time() {
+    let row = |at: i64| Row {
+        a: Ok(at as f64 * 1e3),
+        ward: Ok(["a", "b", "ab", "cc"][at as usize % 4].to_owned()),
+        n: Ok(at * 10_000_000_000),
+        who: None,
+        torn: false,
+    };
+    let rows: Vec<Row> = (0..1_000_000).map(row).collect();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.parquet");
+    parquet_file(&file, &[&rows]);
+    for data in ways(file, None) {
+        let answerer = open(folder.path(), &data, open_policy());
+        let job = &answerer.jobs[JOB];
+        let (from, to) = (vec![0.0; job.spec.dimension()], vec![0.01; job.spec.dimension()]);
+        let step = [Step::new(&from, &to, Sensitivity::from_units(1 << 33).unwrap())];
+        for threads in [1, 2] {
+            let threads = Threads::new(NonZeroUsize::new(threads).unwrap()).unwrap();
+            let mut times: Vec<f64> = (0..15)
+                .map(|_| {
+                    let began = Instant::now();
+                    super::sums::sums(job, &threads, &step).unwrap();
+                    began.elapsed().as_secs_f64() * 1e3
+                })
+                .collect();
+            times.sort_by(f64::total_cmp);
+            println!("{:?}, {} threads: {:.2} ms a pass over {} records", data.memory, threads.count(), times[7], rows.len());
+        }
+    }
+}
+
 /// Copies as long as they fit; and where the owner wants nothing else, no job that they don't fit.
 #[test]
 fn jobs_whose_copies_do_not_fit_are_lean() {

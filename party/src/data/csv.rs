@@ -41,7 +41,9 @@ pub(super) fn read(config: &DataConfig, needed: Option<&[String]>) -> Result<Sha
     next.fill(&mut reader).map_err(unreadable)?;
     while next.filled > 0 {
         std::mem::swap(&mut batch, &mut next);
-        rows.reserve(expected(rows.kept(), batch.filled, reader.position().byte(), length))?;
+        let expected = expected(rows.kept(), batch.filled, reader.position().byte(), length);
+        // The rest of the file may be quite another thing: room for it is a convenience, room for what is here is not.
+        rows.reserve(expected).or_else(|_| rows.reserve(batch.filled))?;
         // The next rows are split into fields while these become numbers.
         let (filled, taken) = rayon::join(
             || next.fill(&mut reader),
