@@ -72,6 +72,7 @@ impl StartError {
                 LedgerError::Exists(_)
                 | LedgerError::Missing(_)
                 | LedgerError::Foreign { .. }
+                | LedgerError::Former(_)
                 | LedgerError::Party { .. }
                 | LedgerError::Budget { .. }
                 | LedgerError::Unit { .. }

@@ -10,7 +10,7 @@ use super::{Common, print, print_json};
 use crate::config::{PartyConfig, ReplyDelay};
 use crate::daemon::StartError;
 use crate::data::Shard;
-use crate::ledger::report_kept;
+use crate::ledger::{LedgerError, report_kept};
 use crate::link::load_identity;
 use crate::presence::running;
 
@@ -77,6 +77,10 @@ impl Found {
 
     fn ledger(&mut self, config: &PartyConfig, runs: bool) {
         let report = report_kept(&config.keeping());
+        if let Err(e @ LedgerError::Former(_)) = &report {
+            self.checks.note("ledger", e.to_string());
+            return;
+        }
         self.share_spent = report.as_ref().ok().map(|report| report.share_spent);
         self.checks.found(
             "ledger",

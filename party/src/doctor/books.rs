@@ -23,6 +23,7 @@ pub(super) fn check(config: &PartyConfig) -> Vec<Finding> {
     let inspection = inspect(&keeping, config.policy.min_noise_sd.max(f64::MIN_POSITIVE));
     findings.push(match &inspection {
         Ok(found) => entries(found),
+        Err(e @ LedgerError::Former(_)) => Finding::warn("ledger", e.to_string(), "start the party: docs/operator.md, Upgrade"),
         Err(e) => Finding::fail("ledger", e.to_string(), remedy(e)),
     });
     let Ok(inspection) = inspection else {

@@ -31,6 +31,8 @@ const KIND: &str = "convert";
 pub(super) fn connect(keeping: &Keeping, path: &Path, lock: &mut LedgerLock) -> Result<Connection, LedgerError> {
     let found = schema::open(path)?;
     if schema::format_of(&found, path)? != FORMER {
+        // A conversion may have been killed after it gave the new file its name: that name is to be durable before the file has a log.
+        sync_folder(path)?;
         return schema::connect(found, path);
     }
     convert(schema::connect_former(found, path)?, keeping, path, lock)?;
@@ -44,23 +46,31 @@ fn convert(former: Connection, keeping: &Keeping, path: &Path, lock: &mut Ledger
     keeping.check_genesis(path, books.genesis())?;
     keeping.check(path, &books, &Secret::load(&keeping.secret)?)?;
     put_log_away(&former, path)?;
-    let draft = write(&former, path)?;
-    compare(&draft, &books)?;
     let bytes = |path: &Path| path.metadata().map_or(0, |file| file.len());
-    let (before, after) = (bytes(path), bytes(&draft));
-    former.close().map_err(|(_, e)| e)?;
-    keep_readers(path, &draft)?;
-    // The old file stays locked, too, until it is no ledger any more.
-    let old = lock.move_to(&draft)?;
-    std::fs::rename(&draft, path).map_err(|e| LedgerError::io(path, &e))?;
+    let before = bytes(path);
+    replace(former, path, &books, lock).inspect_err(|_| {
+        // The draft may take the room that the old version needs, should its owner go back to it.
+        let _ = std::fs::remove_file(schema::draft_of(path));
+    })?;
     sync_folder(path)?;
-    drop(old);
+    let after = bytes(path);
     tracing::info!(
         "the ledger {} was converted from format {FORMER} to {FORMAT}: {} entries, {before} bytes before and {after} now",
         path.display(),
         books.seq()
     );
     Ok(())
+}
+
+/// Puts the converted ledger in the old one's place.
+fn replace(former: Connection, path: &Path, books: &Books, lock: &mut LedgerLock) -> Result<(), LedgerError> {
+    let draft = write(&former, path)?;
+    compare(&draft, books)?;
+    former.close().map_err(|(_, e)| e)?;
+    keep_readers(path, &draft)?;
+    // The old file stays locked, too, until it is no ledger any more.
+    let _old = lock.move_to(&draft)?;
+    std::fs::rename(&draft, path).map_err(|e| LedgerError::io(path, &e))
 }
 
 /// SQLite plays whatever log lies beside a database into it: that of the old file must be gone, durably, before the new one has its name.
@@ -126,18 +136,21 @@ fn compare(draft: &Path, former: &Books) -> Result<(), LedgerError> {
     Ok(())
 }
 
-/// Whoever might read the old file may read the new one.
+/// Whoever might use the old file may use the new one.
 #[cfg(unix)]
 fn keep_readers(path: &Path, draft: &Path) -> Result<(), LedgerError> {
-    use std::os::unix::fs::{MetadataExt, chown};
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
     let io = |e: std::io::Error| LedgerError::io(draft, &e);
     let (old, new) = (path.metadata().map_err(io)?, draft.metadata().map_err(io)?);
-    if old.gid() != new.gid()
-        && let Err(e) = chown(draft, None, Some(old.gid()))
+    let mut permissions = old.permissions();
+    if (old.uid(), old.gid()) != (new.uid(), new.gid())
+        && let Err(e) = chown(draft, Some(old.uid()), Some(old.gid()))
     {
-        tracing::warn!("the converted ledger can't be given to the group that its file had ({e}); give it to them by hand");
+        tracing::warn!("the converted ledger can't be given the owner and group that its file had ({e}); do it by hand");
+        // Not to another group than the one that was allowed to read it.
+        permissions.set_mode(permissions.mode() & !0o070);
     }
-    std::fs::set_permissions(draft, old.permissions()).and_then(|()| File::open(draft)?.sync_all()).map_err(io)
+    std::fs::set_permissions(draft, permissions).and_then(|()| File::open(draft)?.sync_all()).map_err(io)
 }
 
 #[cfg(not(unix))]

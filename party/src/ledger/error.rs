@@ -27,6 +27,9 @@ pub enum LedgerError {
         /// What it is instead.
         reason: String,
     },
+    /// Of the format before, which the party converts when it starts.
+    #[error("{}: is a ledger of an older format, which the party converts when it starts: start it once with this version", .0.display())]
+    Former(PathBuf),
     /// Made for another party.
     #[error(
         "{}: this is the ledger of party {found:?}, and the configuration's name is {expected:?}; point `ledger` at the \

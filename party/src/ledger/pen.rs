@@ -123,7 +123,7 @@ impl Ledger {
     }
 
     /// Does what is due and nobody waits for, once a reply has left: writes and syncs the next block of a job whose block is nearly used
-    /// up, and copies the log into the database. Says whether it did any of it.
+    /// up, and copies the log into the database. Says whether any of it took time.
     ///
     /// # Errors
     /// [`LedgerError::Halted`] after any failure of the database: final for this process.

@@ -41,8 +41,13 @@ impl Ledger {
         };
         let Some(seq) = self.jobs.get(job).map(|open| open.seq) else { return Ok(Err(Refusal::UnknownJob)) };
         if !self.block_holds(job, iteration, need)
-            && let Err(refusal) =
-                self.next_block(job, iteration, &fresh.iter().map(QueryKey::priced).collect::<Vec<_>>(), block)?
+            && let Err(refusal) = self.next_block(
+                job,
+                iteration,
+                &fresh.iter().map(QueryKey::priced).collect::<Vec<_>>(),
+                times(block, fresh.len()),
+                1,
+            )?
         {
             return Ok(Err(refusal));
         }
@@ -57,19 +62,24 @@ impl Ledger {
         Ok(Ok(self.note(seq, paying.seq, iteration, &paid)))
     }
 
-    /// Writes the next block ahead, where the last message has nearly used up its job's; says whether it did. Not while an answer to what
+    /// Writes the next block ahead, where the last message has nearly used up its job's; says whether it tried. Not while an answer to what
     /// a block has paid for is still to be recorded: settling would forfeit it.
+    ///
+    /// Only a whole block: near the end of a budget the old one may hold more than what is left beside it, and nothing that nobody has
+    /// asked for is to be kept from other jobs. And none of a single number, which could pay for no round after the last.
     pub(super) fn reserve_ahead(&mut self) -> Result<bool, LedgerError> {
         let Some(Ahead { job, iteration, releases }) = self.ahead.take() else { return Ok(false) };
         let Durability::Reserve { block: queries } = self.durability else { return Ok(false) };
         let (Some(open), Some(block)) = (self.jobs.get(&job), self.books.job(&job).and_then(|job| job.block)) else {
             return Ok(false);
         };
-        if open.drawn != block.used {
+        let whole = times(queries, releases.len());
+        if open.drawn != block.used || whole * releases.len() < 2 {
             return Ok(false);
         }
-        // Refused, the job hears of it when it asks for more than its block still holds.
-        Ok(self.next_block(&job, iteration, &releases, queries)?.is_ok())
+        // Refused, the job hears of it when it asks for more than its block still holds. Pricing a block takes time in any case.
+        drop(self.next_block(&job, iteration, &releases, whole, whole)?);
+        Ok(true)
     }
 
     /// What each query costs, whatever is left.
@@ -94,23 +104,24 @@ impl Ledger {
         covered && need.units <= left.units && need.slack_units <= left.slack_units && need.draws <= left.draws
     }
 
-    /// Settles the job's block and reserves the next, in one synced commit: as many times this message as the owner's block
-    /// has queries, or fewer where the budget holds no more.
+    /// Settles the job's block and reserves the next, in one synced commit: `most` times this message, or fewer where the budget holds no
+    /// more, down to `least`.
     fn next_block(
         &mut self,
         job: &str,
         iteration: u64,
         message: &[Priced],
-        queries: u32,
+        most: usize,
+        least: usize,
     ) -> Result<Result<(), Refusal>, LedgerError> {
         let Some(seq) = self.jobs.get(job).map(|open| open.seq) else { return Ok(Err(Refusal::UnknownJob)) };
         let Some(mut filters) = self.filters_after_settling(job) else { return Ok(Err(Refusal::UnknownJob)) };
-        let mut times = (queries as usize / message.len()).max(1);
+        let mut times = most;
         let held = loop {
             match filters.try_charge(&message.repeat(times)) {
                 Ok(held) => break held,
-                Err(refusal) if times == 1 => return Ok(Err(refusal)),
-                Err(_) => times /= 2,
+                Err(refusal) if times <= least => return Ok(Err(refusal)),
+                Err(_) => times = (times / 2).max(least),
             }
         };
         let settle = self.settle(job, "full");
@@ -164,6 +175,11 @@ impl Ledger {
 fn and_half(need: Spent) -> Spent {
     let more = |n: u64| n.saturating_add(n.div_ceil(2));
     Spent { units: more(need.units), slack_units: more(need.slack_units), draws: more(need.draws) }
+}
+
+/// How many messages of this length make a block of so many queries.
+fn times(queries: u32, message: usize) -> usize {
+    (queries as usize / message.max(1)).max(1)
 }
 
 fn settled(block: &Block, drawn: Spent, why: &str) -> Settle {

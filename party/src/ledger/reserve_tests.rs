@@ -349,6 +349,46 @@ fn no_query_waits_for_a_sync() {
     }
 }
 
+/// A message is refused when what is spent and it come to more than the budget, however the charge was written; and a block of one number is
+/// never written ahead, since it could pay for no later round.
+#[test]
+fn writing_ahead_takes_nothing_from_the_job_that_it_is_for() {
+    for block in [1, 2, 6, 64] {
+        let granted = |ahead: bool| {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("ledger.sqlite");
+            let keeping = Keeping { durability: Durability::Reserve { block }, ..Keeping::beside(&path, "a", &budget()) };
+            keeping.init().unwrap();
+            let mut ledger = Ledger::open_kept(&keeping).unwrap();
+            ledger.open_job(&entry(JOBS[0], budget())).unwrap();
+            let mut noise = Noise::from_os().unwrap();
+            let price = |size: u64| {
+                let key = key(0, 1, size);
+                charge_units(key.k_t, key.s).unwrap()
+            };
+            // A hundred to a hundred and fifty queries or so.
+            let size = (20..50).map(|power| 1 << power).find(|size| price(*size) > ledger.units().1 / 400).unwrap();
+            let mut tried = 0;
+            for iteration in 0.. {
+                let keys = [key(0, 1, size + size / 10 * (iteration % 7))];
+                match ledger.charge(JOBS[0], iteration, &keys).unwrap() {
+                    ChargeOutcome::Granted(grants) => {
+                        for grant in grants {
+                            answer(&mut ledger, &mut noise, grant);
+                        }
+                    }
+                    ChargeOutcome::Refused(_) => return (iteration, tried),
+                }
+                tried += u32::from(ahead && ledger.catch_up().unwrap());
+            }
+            unreachable!("a budget ends")
+        };
+        let ((with, tried), (without, _)) = (granted(true), granted(false));
+        assert!(with > 30 && with == without, "blocks of {block}: {with} and {without}");
+        assert_eq!(tried > 0, block > 1, "blocks of {block}");
+    }
+}
+
 #[test]
 fn nothing_is_settled_that_still_waits_for_its_answer() {
     let mut world = World::new();

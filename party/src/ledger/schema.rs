@@ -173,7 +173,7 @@ pub(super) fn make_draft(
     format: i32,
     fill: impl FnOnce(&Connection) -> Result<(), LedgerError>,
 ) -> Result<PathBuf, LedgerError> {
-    let draft = with_suffix(path, ".new");
+    let draft = draft_of(path);
     if draft.exists() {
         // A crash has left it half made.
         std::fs::remove_file(&draft).map_err(|e| LedgerError::io(&draft, &e))?;
@@ -190,6 +190,11 @@ pub(super) fn make_draft(
     connection.close().map_err(|(_, e)| e)?;
     File::open(&draft).and_then(|f| f.sync_all()).map_err(|e| LedgerError::io(&draft, &e))?;
     Ok(draft)
+}
+
+/// Where a ledger is made until it is whole.
+pub(super) fn draft_of(path: &Path) -> PathBuf {
+    with_suffix(path, ".new")
 }
 
 /// An auditor may be given the group; everybody else on the machine has no business with it. SQLite gives its log the same mode.
@@ -305,9 +310,7 @@ fn check_application(connection: &Connection, path: &Path) -> Result<(), LedgerE
     let foreign = |reason: String| LedgerError::Foreign { file: path.to_owned(), reason };
     match format_of(connection, path)? {
         FORMAT => Ok(()),
-        FORMER => Err(foreign(format!(
-            "is a ledger of format {FORMER}, which the party converts to format {FORMAT} when it starts: start it once with this version"
-        ))),
+        FORMER => Err(LedgerError::Former(path.to_owned())),
         other => Err(foreign(format!(
             "is a ledger of format {other}; this version reads format {FORMAT}: run the version that made it, whose budget stays as it is"
         ))),

@@ -112,7 +112,8 @@ fn merge(
     while let Some(found) = tables.next(books.seq() + 1).map_err(|e| unread(path, &e))? {
         let entry = found.entry();
         let checked = match found.hash() {
-            Some(stored) => books.check(&entry, stored),
+            // An answer has no hash of its own: a damaged one shows at the next entry that has.
+            Some(stored) => books.check(&entry, stored).map_err(|why| format!("{why}, or an answer before it is damaged")),
             None => books.append(&entry).map(drop),
         };
         checked.map_err(|why| LedgerError::corrupt(path, format!("entry {} {why}", entry.seq())))?;
