@@ -132,11 +132,17 @@ fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
     file.sync_all()
 }
 
+pub(crate) const NO_VECTORS: &str = "this processor lacks AVX2 or FMA, or a virtual machine hides them: without them the time of an answer depends \
+                                     on what records hold; run the party on one that has them, or give its machine the host's processor model";
+
 /// Everything a party needs before it dials: identity, records, ledger, noise.
 ///
 /// # Errors
 /// The first thing that is wrong, with the remedy.
 pub(crate) fn prepare(config: &PartyConfig) -> Result<Answerer, StartError> {
+    if !conclave_common::model::vectorises() {
+        return Err(StartError::System(NO_VECTORS.into()));
+    }
     crate::expiry::warn(&load_identity(&config.identity, &config.key, &config.name)?);
     let shard = Shard::load(&config.data, config.policy.columns.as_deref())?;
     // How many rows were left out is the owner's alone, and a log may travel: `run --check` tells it.

@@ -2,7 +2,8 @@
 //!
 //! A kernel's arithmetic is scalar code over columns that the compiler turns into vector code for the instruction set at hand; inlining
 //! carries it there. Fused multiply-adds are asked for by name, and so have the same bits on every vector width and every machine. A processor
-//! without them gets them from its mathematical library, some hundred times slower: among those of the last ten years none is.
+//! without them gets them from its mathematical library, some hundred times slower and in a time that depends on the values: a party does not
+//! run on one, see [`vectorises`].
 //!
 //! Everything that is summed is an integer, so the sum of a shard does not depend on the order of blocks and tiles.
 
@@ -17,6 +18,13 @@ use crate::mechanism::{LatticeSum, Quantiser, QueryKind, sum_fits};
 pub(super) const TILE: usize = 1024;
 /// Bytes that a tile's columns take, so that they and what is computed from them stay in the first-level cache.
 const CACHED: usize = 32 << 10;
+
+/// Whether this processor computes kernels in vectors, by fused multiply-adds: on x86-64 one with AVX2, FMA and what came with them. On
+/// another the time of a pass depends on what records hold.
+#[must_use]
+pub fn vectorises() -> bool {
+    !cfg!(target_arch = "x86_64") || !matches!(Arch::new(), Arch::Scalar)
+}
 
 /// Values of a tile's records, where vectors begin.
 #[derive(Clone)]

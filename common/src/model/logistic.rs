@@ -13,7 +13,7 @@
 
 use super::blocks::Visit;
 use super::fused::{MODERATE, SHORT, short_ratio, softplus_difference};
-use super::linear_predictor::{LinearPredictor, Span};
+use super::linear_predictor::LinearPredictor;
 use super::ratio_range::RatioRange;
 use super::regression::{Ends, Likelihood, around, concave_most};
 use super::softplus::softplus;
@@ -47,8 +47,11 @@ impl Likelihood for Logistic {
     type Constants = Length;
 
     fn constants(&self, predictor: &LinearPredictor, step: &Ends<'_>) -> Length {
-        let Span { low, high, furthest } = predictor.span(step.from, step.to);
-        if furthest <= 2.0 * SHORT && low >= -MODERATE && high <= MODERATE { Length::Short } else { Length::Any }
+        // Of every record, also of those that a step in one indicator leaves where they are: what is computed of them counts for nothing,
+        // but where they lie must not tell by the time that it takes.
+        let ends = [step.from, step.to].map(|theta| predictor.range(theta, 1.0, None));
+        let moderate = ends.iter().all(|(low, high)| *low >= -MODERATE && *high <= MODERATE);
+        if moderate && predictor.span(step.from, step.to).furthest <= 2.0 * SHORT { Length::Short } else { Length::Any }
     }
 
     #[inline(always)]
@@ -85,4 +88,38 @@ impl Likelihood for Logistic {
 /// `1 / (1 + e^-x)` by `libm`, whose bits are the same on every machine: a party and a coordinator compute the same bound.
 pub(super) fn logistic(x: f64) -> f64 {
     1.0 / (1.0 + libm::exp(-x))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::job::JobSpec;
+
+    /// The short form is for steps at which it is exact enough, and quick, for every record: also where an indicator that is 0 keeps a
+    /// record far from where the step happens.
+    #[test]
+    fn a_step_is_short_where_every_record_lies_within_its_range() {
+        let spec = JobSpec::parse(
+            "name = \"t\"\nparties = [\"a\"]\n[model]\nkind = \"logistic\"\noutcome = \"y\"\npredictors = [\"x\", \"b\"]\n\
+             [columns]\ny = { binary = true }\nx = { min = -1, max = 1 }\nb = { binary = true }\n\
+             [privacy]\nepsilon = 1.0\ndelta = 1e-6\n",
+        )
+        .unwrap();
+        let column = |name: &str| spec.columns[name].clone();
+        let predictor = LinearPredictor::new(spec.model.design().unwrap(), 1.0, &column);
+        let logistic = Logistic::new(&column("y"));
+        let short = |from: [f64; 3], to: [f64; 3]| {
+            let length = |from: &[f64], to: &[f64]| logistic.constants(&predictor, &Ends { from, to, own: None });
+            let (there, back) = (length(&from, &to), length(&to, &from));
+            assert_eq!(matches!(there, Length::Short), matches!(back, Length::Short));
+            matches!(there, Length::Short)
+        };
+        assert!(short([0.1, 0.2, 0.3], [0.1, 0.2, 0.31]));
+        assert!(short([0.1, 0.2, 0.3], [0.11, 0.21, 0.31]));
+        assert!(!short([0.1, 0.2, 0.3], [0.1, 0.2, 0.35]));
+        assert!(!short([0.1, 600.0, 0.3], [0.1, 600.0, 0.31]));
+        assert!(!short([-708.6, 0.0, 700.0], [-708.6, 0.0, 700.0 + 1e-9]));
+        assert!(!short([-300.0, 250.0, 300.0], [-300.0, 250.0, 300.001]));
+    }
 }

@@ -38,6 +38,7 @@ mod tests;
 mod weibull;
 mod weighted;
 
+pub use blocks::vectorises;
 pub use assemble::assemble;
 pub use contribution::{Contribution, contribution, is_centred};
 pub use exponential_family::ExponentialFamily;

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::{Common, print, print_json};
 use crate::config::{PartyConfig, ReplyDelay};
-use crate::daemon::StartError;
+use crate::daemon::{NO_VECTORS, StartError};
 use crate::data::Shard;
 use crate::ledger::{LedgerError, report_kept};
 use crate::link::load_identity;
@@ -100,6 +100,9 @@ impl Found {
     }
 
     fn policy(&mut self, config: &PartyConfig) {
+        if !conclave_common::model::vectorises() {
+            self.checks.fault("processor", NO_VECTORS);
+        }
         let unlimited = config.policy.unlimited();
         if !unlimited.is_empty() {
             self.checks.note("policy", format!("sets no {}: jobs are not limited in it", unlimited.join(", no ")));
