@@ -4,6 +4,7 @@
 //! messages can't race. Neither a refusal nor an answer's length depends on a record.
 
 mod consent;
+mod dearest;
 mod delay;
 #[cfg(test)]
 pub(crate) mod fault;
