@@ -38,8 +38,8 @@ mod tests;
 mod weibull;
 mod weighted;
 
-pub use blocks::vectorises;
 pub use assemble::assemble;
+pub use blocks::vectorises;
 pub use contribution::{Contribution, contribution, is_centred};
 pub use exponential_family::ExponentialFamily;
 pub use pass::Threads;

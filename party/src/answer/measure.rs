@@ -9,15 +9,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use conclave_common::accounting::PrivacyUnit;
-use conclave_common::job::{Algorithm, ColumnSpec, JobSpec, LEAST_MAGNITUDE};
+use conclave_common::job::{Algorithm, ColumnSpec, Interval, JobSpec, LEAST_MAGNITUDE};
 use conclave_common::mechanism::QueryKind;
 use conclave_common::model::{self, Persons, Threads, assemble};
 use conclave_proto::v1;
 
+use super::dearest::{Dearest, ORDINARY};
 use super::records::Records;
 use super::stage::Stage;
 use crate::config::Precision;
-use crate::data::{Binding, Scaled, Shard};
 
 /// Passes that are measured, at least and at most.
 const PASSES: std::ops::RangeInclusive<u64> = 24..=200;
@@ -73,13 +73,14 @@ pub(super) fn measure(job: &Rehearsal<'_>, folder: &Path) -> Result<JobDelay, St
     let mut stage = Stage::new(&scratch.0, job.spec.privacy.budget.of(job.unit))?;
     stage.answerer.threads = Arc::clone(job.threads);
     stage.put_records_on(JOB, job.spec, records)?;
+    let dearest = job.dearest();
     let mut times = Vec::new();
     let began = Instant::now();
     for pass in 0..*PASSES.end() {
         if pass >= *PASSES.start() && began.elapsed() > LONG_ENOUGH {
             break;
         }
-        let request = job.request(pass);
+        let request = job.request(pass, dearest.as_ref());
         let asked = Instant::now();
         let answer = stage.answerer.answer(request);
         times.push(asked.elapsed());
@@ -125,8 +126,6 @@ pub(super) struct Rehearsal<'a> {
     pub(super) unit: PrivacyUnit,
     /// Records, or persons where persons are protected.
     pub(super) units: u64,
-    /// Whether every pass scales the records.
-    pub(super) lean: bool,
     /// What the job's own passes run on, and how its copies are held.
     pub(super) threads: &'a Arc<Threads>,
     pub(super) precision: Precision,
@@ -170,56 +169,44 @@ impl Rehearsal<'_> {
             let value = from + width * uniform();
             if matches!(bounds, ColumnSpec::Levels(_)) { value.round() } else { value }
         };
-        if !self.lean {
-            let made =
-                assemble(self.spec, persons, |_, bounds| Some((0..records).map(|_| bounds.scale(value(bounds))).collect()));
-            return made.map(|data| Records::new(data, self.precision));
-        }
-        let mut shard = Shard::made_up(self.unit, persons);
-        for name in self.spec.model.columns() {
-            // The job's parser has seen to it that every model column is declared.
-            let bounds = self.spec.columns.get(name).ok_or("a column is not declared")?;
-            let values: Vec<f64> = (0..records).map(|_| value(bounds)).collect();
-            match bounds.level_numbers() {
-                // A value's level is looked for among the numbers of the levels, or by the number of its word.
-                Some(numbers) if numbers.iter().all(|number| number.is_finite()) => {
-                    let at = |level: &f64| numbers.get(*level as usize).copied().unwrap_or_default();
-                    shard.put(name, values.iter().map(at).collect(), None);
-                }
-                Some(_) => shard.put(name, values, Some(bounds)),
-                None => shard.put(name, values, None),
-            }
-        }
-        let binding = Binding::new(&shard, self.spec).map_err(|e| e.to_string())?;
-        Ok(Records::Streamed(Box::new(Scaled::new(Arc::new(shard), binding))))
+        let made = assemble(self.spec, persons, |_, bounds| Some((0..records).map(|_| bounds.scale(value(bounds))).collect()));
+        made.map(|data| Records::new(data, self.precision))
     }
 
-    /// Every parameter at an ordinary value, at the least one that may be asked, and at either end of its box. A step of no
-    /// length costs least.
-    fn request(&self, pass: u64) -> v1::Query {
-        let theta: Vec<f64> = self
-            .spec
-            .support
-            .iter()
-            .map(|box_| match pass % 4 {
-                0 => 0.3_f64.clamp(box_.min, box_.max),
-                1 => LEAST_MAGNITUDE.clamp(box_.min, box_.max),
-                2 => box_.max,
-                _ => box_.min,
-            })
-            .collect();
-        let noise_scale = self.spec.privacy.noise.units();
+    /// In every second pass the step that takes longest, to and fro. In the others, every parameter at an ordinary value, at the least
+    /// one that may be asked, and at either end of its box, in a step of no length.
+    fn request(&self, pass: u64, dearest: Option<&Dearest>) -> v1::Query {
+        let theta = |box_: &Interval| match pass / 2 % 4 {
+            0 => ORDINARY.clamp(box_.min, box_.max),
+            1 => LEAST_MAGNITUDE.clamp(box_.min, box_.max),
+            2 => box_.max,
+            _ => box_.min,
+        };
+        let theta: Vec<f64> = self.spec.support.iter().map(theta).collect();
+        let still = (theta.as_slice(), theta.as_slice(), self.spec.privacy.noise);
+        let moved = dearest.filter(|_| pass % 2 == 1).map(|dearest| {
+            let (from, to) = dearest.turned(pass / 2 % 2 == 1);
+            (from, to, dearest.noise)
+        });
+        let (from, to, noise) = moved.unwrap_or(still);
         let components = self.components() as u32;
         let proposals = (0..self.chains() as u32)
             .map(|chain| match components {
-                0 => v1::Proposal { chain, from: theta.clone(), to: theta.clone(), noise_scale, kind: 0 },
+                0 => v1::Proposal { chain, from: from.to_vec(), to: to.to_vec(), noise_scale: noise.units(), kind: 0 },
                 _ => {
                     let kind = QueryKind::Statistic { component: chain % components }.code();
-                    v1::Proposal { chain, noise_scale, kind, ..v1::Proposal::default() }
+                    v1::Proposal { chain, noise_scale: self.spec.privacy.noise.units(), kind, ..v1::Proposal::default() }
                 }
             })
             .collect();
         v1::Query { job: JOB.into(), iteration: pass, proposals, attempt: 0 }
+    }
+
+    /// The step that takes longest; none for Algorithm 3, which asks no steps.
+    fn dearest(&self) -> Option<Dearest> {
+        let queries = (*PASSES.end()).saturating_mul(self.chains() as u64);
+        let asks_steps = self.components() == 0;
+        asks_steps.then(|| Dearest::new(model::build(self.spec).as_ref(), self.spec, self.unit, self.units, queries)).flatten()
     }
 }
 
@@ -259,8 +246,7 @@ mod tests {
             );
             let spec = JobSpec::parse(&text).unwrap();
             let (threads, unit) = (Arc::new(Threads::one()), PrivacyUnit::default());
-            let rehearsal =
-                Rehearsal { spec: &spec, unit, units: 300, lean: false, threads: &threads, precision: Precision::Double };
+            let rehearsal = Rehearsal { spec: &spec, unit, units: 300, threads: &threads, precision: Precision::Double };
             let made = rehearsal.made_up().unwrap();
             let made = made.held();
             assert_eq!((made.outcome.len(), made.predictors.len()), (300, 5), "{kind}");
@@ -268,10 +254,6 @@ mod tests {
             assert!(columns().all(|column| column.iter().all(|x| x.is_finite())), "{kind}");
             assert!(made.predictors.iter().all(|column| column.iter().any(|x| *x != 0.0)), "{kind}: every level is made up");
             measure(&rehearsal, folder.path()).unwrap_or_else(|e| panic!("{kind}: {e}"));
-            let lean = Rehearsal { lean: true, ..rehearsal };
-            let again = lean.made_up().unwrap();
-            assert_eq!(again.blocks().block(0).unwrap().outcome(), made.outcome, "{kind}: the same records");
-            measure(&lean, folder.path()).unwrap_or_else(|e| panic!("{kind}: {e}"));
         }
     }
 }

@@ -173,14 +173,15 @@ fn passes_take_their_time() {
     }
 }
 
-/// Copies as long as they fit; and where the owner wants nothing else, no job that they don't fit.
+/// Copies as long as they fit; what makes none has no such limit.
 #[test]
-fn jobs_whose_copies_do_not_fit_are_lean() {
+fn jobs_whose_copies_do_not_fit_are_refused() {
     let (folder, file) = study();
     let policy = |mib| Policy { max_memory_mib: Some(mib), ..open_policy() };
-    let auto = config(file.clone(), BadRows::Drop, None);
-    assert!(held(&open(folder.path(), &auto, policy(4))) && !held(&open(folder.path(), &auto, policy(1))));
-    let shard = Shard::load(&DataConfig { memory: Memory::Copies, ..auto }, Some(&NEEDED.map(str::to_owned))).unwrap();
+    let copies = config(file.clone(), BadRows::Drop, None);
+    let lean = DataConfig { memory: Memory::Lean, ..copies.clone() };
+    assert!(held(&open(folder.path(), &copies, policy(4))) && !held(&open(folder.path(), &lean, policy(1))));
+    let shard = Shard::load(&copies, Some(&NEEDED.map(str::to_owned))).unwrap();
     let path = folder.path().join("none.sqlite");
     Ledger::init(&path, "hospital-a", &budget()).unwrap();
     let ledger = Ledger::open(&path, "hospital-a", &budget()).unwrap();

@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::measure::{JobDelay, Rehearsal, measure};
 use super::records::Records;
+use super::sums::NoSum;
 use super::{ActiveJob, Answerer, LONGEST_WORD, Opening};
 use crate::config::{Memory, Precision, ReplyDelay};
 use crate::consent::Standing;
@@ -85,14 +86,17 @@ impl Answerer {
         }
         if !known {
             // Public constants first, from made-up records; then the real ones are read.
-            let memory = self.memory_of(&spec)?;
-            let delay = self.delay_of_job(&request.job, &spec, memory)?;
+            self.admit_memory(&spec)?;
+            let delay = self.delay_of_job(&request.job, &spec)?;
             self.noise.keep(self.jobs.values().map(|job| job.spec.privacy.noise).chain([spec.privacy.noise]));
             self.reading = delay.map(|delay| (Instant::now(), delay.open));
-            let records = self.records_of(&spec, memory)?;
+            let records = self.records_of(&spec)?;
             let on = (self.budget.unit, &*self.threads);
             let active = ActiveJob::new(spec, digest, records, on, delay).map_err(|why| {
                 tracing::error!(job = %request.job, "the job can't be opened: {why}");
+                if matches!(why, NoSum::Unread(_)) {
+                    self.ledger.halt(&why.to_string());
+                }
                 Fault::new(ErrorCode::Internal, "the party can't sum over its data; its owner's log says why")
             })?;
             tracing::info!(job = %request.job, analyst = %request.analyst, name = ?active.spec.name, "job is open");
@@ -103,41 +107,39 @@ impl Answerer {
 }
 
 impl Answerer {
-    /// How a job's records are held. The open jobs' scaled copies of the data must fit. Counted from what is public: neither the choice nor
-    /// the refusal and its words depend on how many rows there are where that is not.
-    fn memory_of(&self, spec: &JobSpec) -> Result<Memory, Fault> {
-        if matches!(self.shard.memory(), Memory::Lean | Memory::Stream) {
-            return Ok(self.shard.memory());
+    /// The open jobs' scaled copies of the data must fit. Counted from what is public: neither the refusal nor its words depend on how many
+    /// rows there are where that is not.
+    fn admit_memory(&self, spec: &JobSpec) -> Result<(), Fault> {
+        if self.shard.memory() != Memory::Copies {
+            return Ok(());
         }
         let limit = self.policy.max_memory_mib.unwrap_or(MEMORY_MIB);
         let rows = match self.shard.holding().unit() {
             unit if unit.adjacency == Adjacency::AddRemove => MAX_UNPUBLISHED_UNITS,
             unit => self.shard.units().saturating_mul(u64::from(unit.records_per_person().unwrap_or(1))),
         };
-        let bytes = |spec: &JobSpec, each: u64| rows.saturating_mul(each * spec.model.columns().len() as u64);
-        let copies = self.jobs.values().filter(|job| !matches!(job.records, Records::Streamed(_)));
+        let held = |spec: &JobSpec| rows.saturating_mul(self.precision.bytes() * columns_held(spec));
         // A job's columns are scaled as doubles before they are held in the owner's precision.
-        let opening = bytes(spec, Precision::Double.bytes());
-        let held = copies.fold(opening, |sum, job| sum.saturating_add(bytes(&job.spec, self.precision.bytes())));
-        match self.shard.memory() {
-            _ if held <= limit.saturating_mul(1 << 20) => Ok(Memory::Copies),
-            Memory::Auto => Ok(Memory::Lean),
-            _ => Err(Fault::new(
+        let opening = rows.saturating_mul(Precision::Double.bytes() * columns_held(spec));
+        let all = self.jobs.values().fold(opening, |sum, job| sum.saturating_add(held(&job.spec)));
+        if all > limit.saturating_mul(1 << 20) {
+            return Err(Fault::new(
                 ErrorCode::Policy,
                 format!(
                     "the open jobs' columns would take more memory than the owner's max_memory_mib of {limit}: wait until \
                      another job has ended, or ask the owner to raise it"
                 ),
-            )),
+            ));
         }
+        Ok(())
     }
 
     /// The records as the job's passes read them. Copies are made here; nothing else reads a record before a charge.
-    fn records_of(&self, spec: &JobSpec, memory: Memory) -> Result<Records, Fault> {
+    fn records_of(&self, spec: &JobSpec) -> Result<Records, Fault> {
         let unfit = |e: BindError| invalid(format!("the party {e}"));
         let (shard, binding) = (Arc::clone(&self.shard), || Binding::new(&self.shard, spec).map_err(unfit));
-        Ok(match memory {
-            Memory::Copies | Memory::Auto => Records::new(bind(&self.shard, spec).map_err(unfit)?, self.precision),
+        Ok(match self.shard.memory() {
+            Memory::Copies => Records::new(bind(&self.shard, spec).map_err(unfit)?, self.precision),
             Memory::Lean => Records::Streamed(Box::new(Scaled::new(shard, binding()?))),
             Memory::Stream => {
                 let streamed = Streamed::new(shard, binding()?);
@@ -160,19 +162,19 @@ impl Answerer {
     }
 
     /// The delay of a job's replies: the owner's, or measured.
-    fn delay_of_job(&self, job: &str, spec: &JobSpec, memory: Memory) -> Result<Option<JobDelay>, Fault> {
+    fn delay_of_job(&self, job: &str, spec: &JobSpec) -> Result<Option<JobDelay>, Fault> {
         if self.policy.reply_delay == ReplyDelay::Off {
             return Ok(None);
         }
-        let unmeasured = self.budget.unit.adjacency == Adjacency::AddRemove || memory == Memory::Stream;
+        let unmeasured = self.budget.unit.adjacency == Adjacency::AddRemove || self.shard.memory() != Memory::Copies;
         if let (true, ReplyDelay::Fixed(answer)) = (unmeasured, self.policy.reply_delay) {
-            // Nothing may be measured on as many records as there are where their number is not public; and made-up records in memory
-            // say nothing of ones in a file.
+            // Nothing may be measured on as many records as there are where their number is not public; and made-up copies in memory say
+            // nothing of records that are scaled or read as a pass goes.
             let chains = spec.sampler.chains as usize;
             return Ok(Some(JobDelay { answer, open: answer.max(UNPUBLISHED_OPENING), chains }));
         }
-        let (unit, units, lean) = (self.budget.unit, self.shard.units(), memory == Memory::Lean);
-        let rehearsal = Rehearsal { spec, unit, units, lean, threads: &self.threads, precision: self.precision };
+        let (unit, units) = (self.budget.unit, self.shard.units());
+        let rehearsal = Rehearsal { spec, unit, units, threads: &self.threads, precision: self.precision };
         let folder = self.ledger.path().parent().unwrap_or(Path::new("."));
         let measured = measure(&rehearsal, folder).map_err(|why| {
             tracing::error!(%job, "the reply delay can't be measured: {why}");
@@ -203,6 +205,12 @@ impl Answerer {
         );
         Ok(Some(delay))
     }
+}
+
+/// Columns that a job's copy has: the outcome, every feature of the design, what else the model reads.
+fn columns_held(spec: &JobSpec) -> u64 {
+    let features = spec.model.design().map_or(0, |design| design.features.len());
+    (1 + features + spec.model.auxiliary().len()) as u64
 }
 
 fn millis(delay: Duration) -> f64 {

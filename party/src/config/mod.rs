@@ -74,10 +74,8 @@ pub struct DataConfig {
 /// What of the records is kept in memory. Answers are the same, bit for bit; their delays are not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Memory {
-    /// [`Memory::Copies`] where a job's copies fit into `policy.max_memory_mib`, or else [`Memory::Lean`].
-    #[default]
-    Auto,
     /// The columns, and every open job's own columns on its model's scale.
+    #[default]
     Copies,
     /// The columns; every pass scales them block by block.
     Lean,

@@ -193,10 +193,10 @@ impl Config {
                         many records as there are, and their number is not public"
                 .into());
         }
-        if data.memory == Memory::Stream && policy.reply_delay == ReplyDelay::Auto {
+        if data.memory != Memory::Copies && policy.reply_delay == ReplyDelay::Auto {
             return Err(
-                "`policy.reply_delay_ms` must be a number with data.memory = \"stream\": \"auto\" is measured on made-up \
-                        records in memory, and yours are read from a file"
+                "`policy.reply_delay_ms` must be a number with data.memory = \"lean\" or \"stream\": \"auto\" is measured on \
+                        made-up records that take as much memory as a job's copies"
                     .into(),
             );
         }
@@ -269,12 +269,11 @@ impl Data {
 
 fn memory(word: Option<&str>, path: &str, persons: bool) -> Result<Memory, String> {
     match word {
-        None | Some("auto") => Ok(Memory::Auto),
-        Some("copies") => Ok(Memory::Copies),
+        None | Some("copies") => Ok(Memory::Copies),
         Some("lean") => Ok(Memory::Lean),
         Some("stream") if persons || !path.to_ascii_lowercase().ends_with(".parquet") => Err(NOT_STREAMED.into()),
         Some("stream") => Ok(Memory::Stream),
-        Some(other) => Err(unknown("data.memory", other, &["auto", "copies", "lean", "stream"])),
+        Some(other) => Err(unknown("data.memory", other, &["copies", "lean", "stream"])),
     }
 }
 

@@ -188,9 +188,8 @@ fn what_is_kept_in_memory() {
         parse(&GOOD.replace("path = \"admissions.csv\"", &data).replace("min_noise_sd = 0.5", delay)).map(|c| c.data.memory)
     };
     let fixed = "reply_delay_ms = 100";
-    assert_eq!(with("csv", "", fixed), Ok(Memory::Auto));
-    for (word, memory) in [("auto", Memory::Auto), ("copies", Memory::Copies), ("lean", Memory::Lean), ("stream", Memory::Stream)]
-    {
+    assert_eq!(with("csv", "", fixed), Ok(Memory::Copies));
+    for (word, memory) in [("copies", Memory::Copies), ("lean", Memory::Lean), ("stream", Memory::Stream)] {
         assert_eq!(with("parquet", &format!("memory = {word:?}"), fixed), Ok(memory));
     }
     let persons = "memory = \"stream\"\nperson = \"who\"\nmax_records_per_person = 2";
@@ -198,6 +197,7 @@ fn what_is_kept_in_memory() {
         ("csv", "memory = \"stream\"", fixed, "takes a Parquet file"),
         ("parquet", persons, fixed, "without `data.person`"),
         ("parquet", "memory = \"stream\"", "", "`policy.reply_delay_ms` must be a number"),
+        ("csv", "memory = \"lean\"", "", "`policy.reply_delay_ms` must be a number"),
         ("parquet", "memory = \"streams\"", fixed, "did you mean \"stream\""),
     ] {
         let e = with(file, words, delay).unwrap_err();

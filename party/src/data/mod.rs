@@ -93,31 +93,6 @@ impl Shard {
         Ok(shard)
     }
 
-    /// A shard without a column, for made-up records.
-    pub(crate) fn made_up(unit: PrivacyUnit, persons: Option<Persons>) -> Self {
-        Self {
-            file: PathBuf::new(),
-            header: Vec::new(),
-            names: Vec::new(),
-            columns: Vec::new(),
-            stream: None,
-            memory: Memory::Lean,
-            words: Vec::new(),
-            dropped: 0,
-            unit,
-            person: None,
-            persons,
-            beyond_limit: 0,
-        }
-    }
-
-    /// Adds a made-up column: numbers, or the numbers of these levels' texts.
-    pub(crate) fn put(&mut self, name: &str, values: Vec<f64>, levels: Option<&ColumnSpec>) {
-        self.names.push(name.to_owned());
-        self.columns.push(values);
-        self.words.push(levels.map(Words::of_levels));
-    }
-
     /// Number of units of privacy: persons, or records.
     pub fn units(&self) -> u64 {
         self.persons.as_ref().map_or(self.records(), Persons::count)

@@ -47,15 +47,20 @@ pub(super) struct Stamp {
     length: u64,
     modified: Option<SystemTime>,
     identity: (u64, u64),
+    /// When anything about the file was changed last, which no program sets: seconds, and their billionths.
+    changed: (i64, i64),
 }
 
 impl Stamp {
     pub(super) fn of(about: &Metadata) -> Self {
         #[cfg(unix)]
-        let identity = (std::os::unix::fs::MetadataExt::dev(about), std::os::unix::fs::MetadataExt::ino(about));
+        let (identity, changed) = {
+            use std::os::unix::fs::MetadataExt;
+            ((about.dev(), about.ino()), (about.ctime(), about.ctime_nsec()))
+        };
         #[cfg(not(unix))]
-        let identity = (0, 0);
-        Self { length: about.len(), modified: about.modified().ok(), identity }
+        let (identity, changed) = ((0, 0), (0, 0));
+        Self { length: about.len(), modified: about.modified().ok(), identity, changed }
     }
 }
 

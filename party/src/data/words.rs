@@ -12,17 +12,6 @@ pub(super) struct Words {
 }
 
 impl Words {
-    /// The levels of a column, each by its own number.
-    pub(super) fn of_levels(bounds: &ColumnSpec) -> Self {
-        let mut words = Self::default();
-        if let ColumnSpec::Levels(levels) = bounds {
-            for level in levels {
-                words.number(level);
-            }
-        }
-        words
-    }
-
     /// The number of a text, which is taken in where it is new.
     pub(super) fn number(&mut self, text: &str) -> f64 {
         if let Some(number) = self.numbers.get(text) {
