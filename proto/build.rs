@@ -10,6 +10,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let descriptors = protox::compile(["conclave/v1/conclave.proto"], ["proto"])?;
     let out = PathBuf::from(std::env::var("OUT_DIR")?);
     std::fs::write(out.join("conclave_descriptor.bin"), descriptors.encode_to_vec())?;
-    tonic_prost_build::configure().build_client(true).build_server(true).compile_fds(descriptors)?;
+    tonic_prost_build::configure()
+        .build_client(true)
+        .build_server(true)
+        .codec_path("crate::codec::FrameCodec")
+        .compile_fds(descriptors)?;
     Ok(())
 }

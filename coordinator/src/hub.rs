@@ -88,7 +88,8 @@ struct Attachment {
 
 #[derive(Debug)]
 struct Subscription {
-    parties: Vec<String>,
+    /// Positions in the job's list, by name.
+    parties: HashMap<String, usize>,
     events: mpsc::UnboundedSender<PartyEvent>,
 }
 
@@ -147,7 +148,7 @@ impl Hub {
     pub(crate) fn deliver(&self, party: &str, job: &str, message: Message) -> bool {
         let inner = self.lock();
         let Some(subscription) = inner.jobs.get(job) else { return false };
-        let Some(position) = subscription.parties.iter().position(|p| p == party) else { return false };
+        let Some(position) = subscription.parties.get(party).copied() else { return false };
         subscription.events.send(PartyEvent { party: position, event: Event::Said(message) }).is_ok()
     }
 
@@ -161,7 +162,8 @@ impl Hub {
                 let _ = events.send(PartyEvent { party: position, event });
             }
         }
-        inner.jobs.insert(job, Subscription { parties: parties.to_vec(), events });
+        let parties = parties.iter().cloned().zip(0..).collect();
+        inner.jobs.insert(job, Subscription { parties, events });
         receiver
     }
 
@@ -231,7 +233,7 @@ fn head_number(head: &[u8]) -> Option<u64> {
 impl Inner {
     fn tell(&self, party: &str, event: impl Fn() -> Event) {
         for subscription in self.jobs.values() {
-            if let Some(position) = subscription.parties.iter().position(|p| p == party) {
+            if let Some(position) = subscription.parties.get(party).copied() {
                 // A driver that has ended hears nothing more.
                 let _ = subscription.events.send(PartyEvent { party: position, event: event() });
             }

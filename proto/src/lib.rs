@@ -1,6 +1,7 @@
 //! The wire between analysts, the coordinator and the parties.
 //!
 //! - [`v1`]: the messages and services, generated from `proto/conclave/v1/conclave.proto`.
+//! - [`codec`]: how the messages of a stream are encoded.
 //! - [`convert`]: wire messages to domain types and back. Nothing else looks inside a wire message's numbers.
 //! - [`error`]: the one table between our error codes, gRPC status codes and exit codes.
 //! - [`identity`]: who a peer is, read from its certificate and from nothing else.
@@ -14,6 +15,7 @@
 
 pub mod array_name;
 pub mod ca;
+pub mod codec;
 pub mod convert;
 pub mod error;
 pub mod identity;

@@ -10,6 +10,7 @@ use conclave_common::sampler::{ClipWatch, Draw, Holding, Phase, ReplayError, Rou
 use conclave_proto::error::{ErrorCode, Fault};
 
 use super::draws::{self, DrawWriter};
+use super::members::Questions;
 use super::{Ending, Job, attributes};
 use crate::spending::Spent;
 use crate::store::{LoggedRound, Store, StoreError};
@@ -24,16 +25,45 @@ pub(super) struct Chain {
     /// The round being asked; `None` when all draws are made.
     round: Option<Round>,
     writer: DrawWriter,
-    /// What each party protects, in the job's order.
-    units: Vec<PrivacyUnit>,
-    /// How many units each party holds, where that is public.
-    counts: Vec<Option<u64>>,
-    /// What each party has been charged for rounds absorbed.
-    spent: Vec<Spent>,
+    books: Books,
     rounds: u64,
     /// Kept draws of all chains.
     kept: u64,
     clock: Clock,
+}
+
+/// What parties have been charged for rounds absorbed. A charge depends on what a party protects and on nothing else of it, so there is one
+/// account for each kind of unit, however many parties there are.
+#[derive(Debug)]
+struct Books {
+    accounts: Vec<(PrivacyUnit, Spent)>,
+    /// Each party's account, in the job's order.
+    of_party: Vec<usize>,
+}
+
+impl Books {
+    fn new(holdings: &[Holding]) -> Self {
+        let mut accounts: Vec<(PrivacyUnit, Spent)> = Vec::new();
+        let mut account = |unit: PrivacyUnit| {
+            accounts.iter().position(|(known, _)| *known == unit).unwrap_or_else(|| {
+                accounts.push((unit, Spent::default()));
+                accounts.len() - 1
+            })
+        };
+        let of_party = holdings.iter().map(|holding| account(holding.unit())).collect();
+        Self { accounts, of_party }
+    }
+
+    fn add(&mut self, round: &Round, model: &dyn Model, spec: &JobSpec) -> Result<(), Ending> {
+        for (unit, spent) in &mut self.accounts {
+            *spent = spent.plus(Spent::of_round(round, model, spec, *unit).map_err(stopped)?);
+        }
+        Ok(())
+    }
+
+    fn of(&self, party: usize) -> (PrivacyUnit, Spent) {
+        self.accounts[self.of_party[party]]
+    }
 }
 
 /// Sampling time: from the first query to the last draw, going on after a restart where the log ends.
@@ -58,8 +88,7 @@ struct Replayed {
     model: Box<dyn Model>,
     sampler: Sampler,
     draws: DrawStore,
-    units: Vec<PrivacyUnit>,
-    spent: Vec<Spent>,
+    books: Books,
     rounds: u64,
     kept: u64,
     before: Duration,
@@ -71,7 +100,6 @@ impl Chain {
     /// # Errors
     /// A log that does not fit the job, a draws folder that can't be written.
     pub(super) async fn start(job: Arc<Job>, store: Store, holdings: Vec<Holding>) -> Result<Self, Ending> {
-        let counts = holdings.iter().map(|holding| holding.records().or(holding.persons())).collect();
         let (for_replay, its_store) = (Arc::clone(&job), store.clone());
         let (replayed, round) = tokio::task::spawn_blocking(move || replay(&for_replay, &its_store, &holdings))
             .await
@@ -86,9 +114,7 @@ impl Chain {
             model: replayed.model,
             sampler: replayed.sampler,
             round,
-            units: replayed.units,
-            counts,
-            spent: replayed.spent,
+            books: replayed.books,
             rounds: replayed.rounds,
             kept: replayed.kept,
             clock: Clock { before: replayed.before, started: None },
@@ -126,7 +152,7 @@ impl Chain {
     /// A draws folder that can't be written; a charge that can't be computed.
     pub(super) fn settle(&mut self, unsettled: Unsettled) -> Result<u64, Ending> {
         if let Some(round) = unsettled.0 {
-            add_cost(&mut self.spent, &self.units, &round, self.model.as_ref(), &self.job.spec)?;
+            self.books.add(&round, self.model.as_ref(), &self.job.spec)?;
         }
         let draws = self.sampler.take_draws();
         let kept = count_kept(&draws);
@@ -138,30 +164,30 @@ impl Chain {
         }
     }
 
-    /// The greatest magnitudes that releases of the round being asked can have, `[party][query]`.
-    pub(super) fn greatest_releases(&self) -> Vec<Vec<u64>> {
+    /// What the queries of the round being asked are worth.
+    pub(super) fn questions(&self) -> Questions {
         let Some(round) = &self.round else { return Vec::new() };
-        let of_party = |(unit, count): (&PrivacyUnit, &Option<u64>)| {
-            let greatest = round.queries.iter().map(|query| {
+        let asked = |(unit, _): &(PrivacyUnit, Spent)| {
+            let asked = round.queries.iter().map(|query| {
                 let points = (query.from.as_slice(), query.to.as_slice());
                 let question = Question::new(self.model.as_ref(), &self.job.spec, *unit, query.kind, points);
-                // A question without a price ends the job when its round is booked.
-                question.map_or(u64::MAX, |question| question.greatest_release(*count, query.noise))
+                question.ok().map(|question| (question, query.noise))
             });
-            greatest.collect()
+            (*unit, asked.collect())
         };
-        self.units.iter().zip(&self.counts).map(of_party).collect()
+        self.books.accounts.iter().map(asked).collect()
     }
 
     /// What the round being asked costs a party that has answered it.
     pub(super) fn unfinished_cost(&self, party: usize) -> Spent {
-        let cost = |round| Spent::of_round(round, self.model.as_ref(), &self.job.spec, self.units[party]);
+        let unit = self.books.of(party).0;
+        let cost = |round| Spent::of_round(round, self.model.as_ref(), &self.job.spec, unit);
         self.round.as_ref().map(cost).and_then(Result::ok).unwrap_or_default()
     }
 
     /// What a party has been charged for rounds absorbed.
     pub(super) fn spent(&self, party: usize) -> Spent {
-        self.spent[party]
+        self.books.of(party).1
     }
 
     pub(super) fn rounds(&self) -> u64 {
@@ -224,9 +250,8 @@ fn replay(job: &Job, store: &Store, holdings: &[Holding]) -> Result<(Replayed, O
     let draws = DrawStore::create(&job.draws, chains, model.parameter_names(), &attributes::at_start(job))
         .map_err(|e| Ending::Stopped(job.draws_fault(&e)))?;
     let sampler = Sampler::with_holdings(spec, holdings).map_err(unfit)?;
-    let units: Vec<PrivacyUnit> = holdings.iter().map(Holding::unit).collect();
-    let spent = vec![Spent::default(); units.len()];
-    let mut replayed = Replayed { model, sampler, draws, units, spent, rounds: 0, kept: 0, before: Duration::ZERO };
+    let mut replayed =
+        Replayed { model, sampler, draws, books: Books::new(holdings), rounds: 0, kept: 0, before: Duration::ZERO };
     store.replay(&job.id, spec.parties.len(), |logged| replayed.step(job, &logged))?;
     let round = replayed.sampler.asking().map_err(unfit)?;
     replayed.take_draws(job);
@@ -243,7 +268,7 @@ impl Replayed {
                 job.id
             )),
         })?;
-        add_cost(&mut self.spent, &self.units, &round, self.model.as_ref(), &job.spec)?;
+        self.books.add(&round, self.model.as_ref(), &job.spec)?;
         self.rounds += 1;
         self.before = Duration::from_micros(logged.elapsed_us);
         self.take_draws(job);
@@ -267,13 +292,6 @@ fn unfit(error: SamplerError) -> Ending {
         SamplerError::UnknownCount { party } => fault.at_party(party),
         _ => fault,
     })
-}
-
-fn add_cost(spent: &mut [Spent], units: &[PrivacyUnit], round: &Round, model: &dyn Model, spec: &JobSpec) -> Result<(), Ending> {
-    for (spent, unit) in spent.iter_mut().zip(units) {
-        *spent = spent.plus(Spent::of_round(round, model, spec, *unit).map_err(stopped)?);
-    }
-    Ok(())
 }
 
 impl From<StoreError> for Ending {

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use conclave_common::accounting::PrivacyUnit;
+use conclave_common::mechanism::NoiseScale;
+use conclave_common::model::Question;
 use conclave_common::sampler::Holding;
 use conclave_proto::convert::AnswerStatus;
 use conclave_proto::error::{ErrorCode, Fault};
@@ -52,9 +55,15 @@ pub(super) struct Members {
     asked: Option<Asked>,
     /// The round before, to tell an answer sent twice from an answer that changed.
     previous: Option<(u64, Vec<Vec<i64>>)>,
-    /// The greatest magnitudes that the round's releases can have, `[party][query]`.
-    greatest: Vec<Vec<u64>>,
+    /// What the round's queries are worth, by what a party protects: it bounds what a party can release.
+    questions: Questions,
+    /// Parties that have yet to answer the round.
+    due: usize,
 }
+
+/// For each kind of unit that is protected, a query's constants and its noise, one per query; `None` for a question without a price, which
+/// ends the job when its round is booked.
+pub(super) type Questions = Vec<(PrivacyUnit, Vec<Option<(Question, NoiseScale)>>)>;
 
 /// What the driver has to do about something that a party said.
 #[derive(Debug, PartialEq, Eq)]
@@ -85,7 +94,7 @@ impl Members {
             since: now,
             deadline: Deadline::new(limits, now.at),
         });
-        Self { list: list.collect(), asked: None, previous: None, greatest: Vec::new() }
+        Self { list: list.collect(), asked: None, previous: None, questions: Vec::new(), due: 0 }
     }
 
     /// A stream in place of whatever was before; the job has to be opened on it.
@@ -162,6 +171,7 @@ impl Members {
     /// Begins a round: nobody has answered it yet.
     pub(super) fn ask(&mut self, iteration: u64, queries: usize, now: Moment) {
         self.asked = Some(Asked { iteration, queries });
+        self.due = self.list.len();
         for member in &mut self.list {
             member.answer = None;
             member.attempt = 0;
@@ -172,9 +182,9 @@ impl Members {
         }
     }
 
-    /// Says what the releases of the round being asked can be at most, `[party][query]`.
-    pub(super) fn expect(&mut self, greatest: Vec<Vec<u64>>) {
-        self.greatest = greatest;
+    /// Says what the queries of the round being asked are worth.
+    pub(super) fn expect(&mut self, questions: Questions) {
+        self.questions = questions;
     }
 
     /// What the parties hold, once every one has opened the job at least once.
@@ -187,7 +197,7 @@ impl Members {
     }
 
     pub(super) fn all_answered(&self) -> bool {
-        self.asked.is_some() && self.list.iter().all(|m| m.answer.is_some())
+        self.asked.is_some() && self.due == 0
     }
 
     pub(super) fn answered(&self, party: usize) -> bool {
@@ -280,6 +290,7 @@ impl Members {
                 match &member.answer {
                     None => {
                         member.answer = Some(releases);
+                        self.due -= 1;
                         member.deadline.kept(now.at);
                         Ok(Told::Answered)
                     }
@@ -298,8 +309,12 @@ impl Members {
 
     /// What no sum of clamped records can be, whatever they hold and whatever the noise.
     fn impossible(&self, party: usize, iteration: u64, releases: &[i64]) -> Option<String> {
-        let greatest = self.greatest.get(party)?;
-        let too_great = releases.iter().zip(greatest).enumerate().find(|(_, (release, most))| release.unsigned_abs() > **most);
+        let holding = self.list[party].holding?;
+        let (_, questions) = self.questions.iter().find(|(unit, _)| *unit == holding.unit())?;
+        let units = holding.records().or(holding.persons());
+        let greatest =
+            questions.iter().map(|asked| asked.map_or(u64::MAX, |(question, noise)| question.greatest_release(units, noise)));
+        let too_great = releases.iter().zip(greatest).enumerate().find(|(_, (release, most))| release.unsigned_abs() > *most);
         too_great.map(|(query, (release, most))| {
             format!("the impossible number {release} for query {query} of round {iteration}, where none is beyond {most}")
         })
@@ -430,6 +445,18 @@ mod tests {
         Message::Answer { iteration, outcome: Ok(releases.to_vec()) }
     }
 
+    /// One ratio at parties that protect rows, under a clip of 0.5.
+    fn questions() -> Questions {
+        let spec = conclave_common::job::JobSpec::parse(
+            "name = \"t\"\nparties = [\"a\", \"b\"]\n[model]\nkind = \"gaussian_mean\"\noutcome = \"y\"\nsd = 1.0\n[columns]\n\
+             y = { min = -10, max = 10 }\n[privacy]\nepsilon = 1.0\ndelta = 1e-6\nclip = 0.5",
+        );
+        let (spec, unit, kind) = (spec.unwrap(), PrivacyUnit::default(), conclave_common::mechanism::QueryKind::Ratio);
+        let model = conclave_common::model::build(&spec);
+        let question = Question::new(model.as_ref(), &spec, unit, kind, (&[0.0], &[0.3])).unwrap();
+        vec![(unit, vec![Some((question, NoiseScale::from_units(1 << 20).unwrap()))])]
+    }
+
     fn named(ending: Result<Told, Ending>) -> (Option<String>, String) {
         let Err(Ending::Failed(fault)) = ending else { panic!("{ending:?}") };
         (fault.party, fault.message)
@@ -480,11 +507,14 @@ mod tests {
             |m| hear(m, 1, answer(5, &[1, 2])),
             |m| hear(m, 1, answer(6, &[1])),
             |m| {
-                m.expect(vec![vec![1000], vec![1]]);
-                hear(m, 1, answer(5, &[2]))
+                m.expect(questions());
+                // Ten records of at most 0.5, and 64 noise scales.
+                let greatest = 10 * (1_i64 << 31) + (64 << 20);
+                hear(m, 0, answer(5, &[greatest])).unwrap();
+                hear(m, 1, answer(5, &[greatest + 1]))
             },
             |m| {
-                m.expect(vec![vec![1000], vec![u64::MAX >> 1]]);
+                m.expect(questions());
                 hear(m, 1, answer(5, &[i64::MIN]))
             },
             |m| hear(m, 1, Message::Malformed("an answer without a status".to_owned())),

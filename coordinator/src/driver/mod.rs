@@ -160,11 +160,13 @@ impl Driver {
         }
         let patience = tokio::time::sleep(self.limits.shown);
         tokio::pin!(patience);
+        let mut heard = Heard::News;
         loop {
-            self.publish();
+            self.publish(heard);
+            heard = Heard::News;
             tokio::select! {
                 event = self.events.recv() => match event {
-                    Some(event) => self.handle(event).await?,
+                    Some(event) => heard = self.handle(event).await?,
                     None => return Err(Ending::Shutdown),
                 },
                 ending = told_to_stop(&mut self.stop) => return Err(ending),
@@ -177,7 +179,7 @@ impl Driver {
         }
     }
 
-    async fn handle(&mut self, event: PartyEvent) -> Result<(), Ending> {
+    async fn handle(&mut self, event: PartyEvent) -> Result<Heard, Ending> {
         let party = event.party;
         match event.event {
             Event::Attached(outbox) => {
@@ -202,11 +204,12 @@ impl Driver {
                     if self.members.all_answered() {
                         self.advance()?;
                     }
+                    return Ok(Heard::Answer);
                 }
                 Told::AskAgain => self.ask(party),
             },
         }
-        Ok(())
+        Ok(Heard::News)
     }
 
     async fn opened(&mut self, party: usize) -> Result<(), Ending> {
@@ -261,7 +264,7 @@ impl Driver {
         (0..self.members.list.len()).for_each(|party| self.ask(party));
         // Looked up while the parties work.
         if let Some(chain) = &self.chain {
-            self.members.expect(chain.greatest_releases());
+            self.members.expect(chain.questions());
         }
         Ok(())
     }
@@ -288,6 +291,15 @@ impl Driver {
             submission: Some(self.job.submission.clone()),
         })
     }
+}
+
+/// What a driver has just heard, as far as it may change how its job stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Heard {
+    /// One of the answers of which a round is made: while the chains run, they go on running.
+    Answer,
+    /// Anything else.
+    News,
 }
 
 async fn told_to_stop(stop: &mut watch::Receiver<Option<Stop>>) -> Ending {

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::chain::Chain;
-use super::{Driver, Job, Moment};
+use super::{Driver, Heard, Job, Moment};
 use crate::spending::Spent;
 use crate::status::{PartyStatus, State, Status};
 
@@ -44,8 +44,13 @@ impl Driver {
         (state, waiting)
     }
 
-    /// Tells watchers, at once when the state has changed and at most every [`PUBLISH`] else.
-    pub(super) fn publish(&mut self) {
+    /// Tells watchers, at once when the state has changed and at most every [`PUBLISH`] else. Looking at every party at every answer
+    /// would be the square of their number in a round.
+    pub(super) fn publish(&mut self, heard: Heard) {
+        let running = heard == Heard::Answer && self.status.borrow().state == State::Running;
+        if running && self.published.elapsed() < PUBLISH {
+            return;
+        }
         let (state, waiting) = self.state();
         {
             let shown = self.status.borrow();

@@ -10,8 +10,9 @@ use tokio::sync::oneshot;
 
 /// Connections of one member: a party needs one, an analyst one for each command that runs.
 const MOST_OF_ONE: usize = 16;
-/// Connections in all.
-const MOST: usize = 1024;
+/// Connections in all: three thousand parties, and room for analysts and for streams that are being replaced. Each holds some sixty
+/// kilobytes and a descriptor.
+const MOST: usize = 4096;
 
 /// The register of established connections.
 #[derive(Debug, Default)]

@@ -1,5 +1,6 @@
 //! The writing thread: group commit of whatever has gathered.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::sync::{Arc, OnceLock};
@@ -134,7 +135,8 @@ fn gather(queue: &Receiver<Command>, group: &mut Vec<Command>) -> bool {
 
 pub(super) fn commit(connection: &mut Connection, group: &[Command]) -> rusqlite::Result<()> {
     let transaction = connection.transaction()?;
-    for command in group {
+    let newest = newest_heads(group);
+    for (at, command) in group.iter().enumerate() {
         match command {
             Command::Job(job) => insert_job(&transaction, job)?,
             Command::Holding { job, position, holding } => set_holding(&transaction, job, *position, holding)?,
@@ -152,13 +154,22 @@ pub(super) fn commit(connection: &mut Connection, group: &[Command]) -> rusqlite
                     )?
                     .execute(params![party, software, at_ms])?;
             }
-            Command::Head { party, head } => {
+            Command::Head { party, head } if newest.get(party.as_str()) == Some(&at) => {
                 transaction.prepare_cached("INSERT OR REPLACE INTO heads VALUES (?1, ?2)")?.execute(params![party, head])?;
             }
-            Command::Barrier(_) | Command::Close => {}
+            Command::Head { .. } | Command::Barrier(_) | Command::Close => {}
         }
     }
     transaction.commit()
+}
+
+/// Where in a group each party's last head stands: every answer brings one, and those before it would be replaced in the same commit.
+fn newest_heads(group: &[Command]) -> HashMap<&str, usize> {
+    let head = |(at, command)| match command {
+        &Command::Head { ref party, .. } => Some((party.as_str(), at)),
+        _ => None,
+    };
+    group.iter().enumerate().filter_map(head).collect()
 }
 
 fn set_holding(connection: &Connection, job: &str, position: usize, holding: &Holding) -> rusqlite::Result<()> {

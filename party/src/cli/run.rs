@@ -10,8 +10,9 @@ pub(super) fn run(args: RunArgs) -> Result<(), StartError> {
         return check::check(&args.common);
     }
     let config = load(&args.common)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
+    // The stream, the session on it and what waits for the owner share one thread: a query and its answer pass through it without waking
+    // another. Records are read on the answering thread, which keeps nothing here waiting.
+    let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|e| StartError::System(format!("no runtime: {e}")))?;
@@ -26,9 +27,11 @@ pub(super) fn run(args: RunArgs) -> Result<(), StartError> {
     let done = runtime.block_on(async {
         let signals = Signals::listen(args.exit_with_stdin)
             .map_err(|e| StartError::System(format!("cannot listen for the word to stop: {e}")))?;
-        run_with(config, args.ready_file, signals.wait()).await
+        let done = run_with(config, args.ready_file, signals.wait()).await;
+        // The last traces leave by this runtime, which runs as long as it is waited for.
+        let _ = tokio::task::spawn_blocking(move || logs.end()).await;
+        done
     });
-    logs.end();
     runtime.shutdown_background();
     done
 }

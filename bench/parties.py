@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""What a party costs its coordinator, and how a round grows with parties and chains.
+
+One process plays all parties, each on a mutual-TLS stream with a certificate of its own, and answers at once; the coordinator is the daemon
+as it is shipped, and its processor time and memory are the operating system's word (`coordinator/examples/parties.rs`). Where both share two
+cores, a round takes longer than the coordinator's part of it.
+
+    python3 bench/parties.py [--parties 1,3,10,30,100,300,1000] [--chains 1,4,16,64] [--json]
+
+Chains are varied with three parties. Builds both in release mode.
+"""
+import argparse
+import json
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+# Asked of 1,000 parties.
+CPU_US, KIB = 40, 64
+
+
+def build():
+    subprocess.run(["cargo", "build", "--release", "--quiet", "-p", "conclave-coordinator", "--bins", "--example", "parties"],
+                   check=True, cwd=ROOT)
+    metadata = subprocess.run(["cargo", "metadata", "--no-deps", "--format-version", "1"], check=True, cwd=ROOT, capture_output=True)
+    return Path(json.loads(metadata.stdout)["target_directory"]) / "release"
+
+
+def measure(release, parties, chains):
+    # A few seconds each, whatever their number.
+    rounds = max(100, min(5000, 100_000 // (parties * max(1, chains // 8))))
+    command = [release / "examples" / "parties", release / "conclave-coordinator", parties, chains, rounds]
+    run = subprocess.run([str(part) for part in command], check=True, stdout=subprocess.PIPE, text=True)
+    return json.loads(run.stdout)
+
+
+def numbers(text):
+    return [int(part) for part in text.split(",")]
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--parties", type=numbers, default=[1, 3, 10, 30, 100, 300, 1000])
+    arguments.add_argument("--chains", type=numbers, default=[1, 4, 16, 64])
+    arguments.add_argument("--release", type=Path, help="folder of what is built already")
+    arguments.add_argument("--json", action="store_true", help="print one JSON object on standard output alone")
+    asked = arguments.parse_args()
+    release = asked.release or build()
+    rows = [measure(release, parties, 1) for parties in asked.parties]
+    rows += [measure(release, 3, chains) for chains in asked.chains]
+    if asked.json:
+        print(json.dumps({"asked": {"cpu_us_per_party_round": CPU_US, "kib_per_party": KIB}, "rows": rows}))
+        return
+    print(f"of 1,000 parties asked: at most {CPU_US} us of the coordinator's processor a party and round, {KIB} KiB a party")
+    print(f"{'parties':>8}{'chains':>8}{'round, us':>12}{'CPU us/party':>14}{'KiB attached':>14}{'KiB running':>13}")
+    for row in rows:
+        print(f"{row['parties']:8}{row['chains']:8}{row['round_us']:12.0f}{row['cpu_us_per_party_round']:14.1f}"
+              f"{row['attached_kib_per_party']:14.1f}{row['running_kib_per_party']:13.1f}")
+
+
+if __name__ == "__main__":
+    main()

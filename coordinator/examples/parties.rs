@@ -1,0 +1,232 @@
+//! Many simulated parties on one coordinator: what each costs its processor and its memory, and how long a round takes.
+//!
+//! This process holds every party's mutual-TLS stream, each with a certificate of its own, and answers every query at once with a number
+//! that could be a release. The coordinator is the daemon as it is shipped, in a process of its own, and its processor time and memory are
+//! what the operating system says. Prints one JSON object; `bench/parties.py` runs it.
+//!
+//! `parties COORDINATOR PARTIES CHAINS ROUNDS`, where COORDINATOR is the daemon's executable.
+#![allow(clippy::unwrap_used)]
+
+#[path = "../tests/consortium/mod.rs"]
+mod consortium;
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use conclave_proto::ca::KeyedPem;
+use conclave_proto::identity::Role;
+use conclave_proto::tls::{IdentityDir, connect};
+use conclave_proto::v1::coordinator_frame::Body as Heard;
+use conclave_proto::v1::jobs_client::JobsClient;
+use conclave_proto::v1::link_client::LinkClient;
+use conclave_proto::v1::party_frame::Body;
+use conclave_proto::v1::{Answer, Hello, JobOpened, JobRequest, PartyFrame, Query, SubmitRequest};
+use conclave_proto::{OLDEST_PROTOCOL, PROTOCOL, submission};
+use tokio::sync::{Semaphore, mpsc};
+use tokio_stream::wrappers::UnboundedReceiverStream;
+use tonic::Streaming;
+
+const RECORDS: u64 = 1000;
+/// Rounds that nobody looks at come first.
+const WARM: u64 = 20;
+/// Handshakes at once: fewer than the coordinator takes from one address.
+const DIALLING: usize = 32;
+
+fn main() {
+    let mut args = std::env::args().skip(1);
+    let daemon = args.next().expect("the coordinator's executable");
+    let mut number = || args.next().and_then(|n| n.parse::<u64>().ok()).expect("parties, chains and rounds, as numbers");
+    let (parties, chains, rounds) = (number(), number(), number());
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    println!("{}", runtime.block_on(measure(Path::new(&daemon), parties, chains, rounds)));
+}
+
+async fn measure(daemon: &Path, parties: u64, chains: u64, rounds: u64) -> serde_json::Value {
+    let folder = tempfile::tempdir().unwrap();
+    let ca = consortium::new_ca();
+    let coordinator = Coordinator::start(daemon, &ca, folder.path());
+    let names: Vec<String> = (0..parties).map(|i| format!("p{i:04}")).collect();
+    // The first connection makes what all share.
+    let alice = identity(&ca, folder.path(), Role::Analyst, "alice");
+    let mut jobs = JobsClient::new(connect(&coordinator.url, &alice).await.unwrap());
+    let before = coordinator.resident_kib();
+    let dialling = Arc::new(Semaphore::new(DIALLING));
+    let mut attaching = tokio::task::JoinSet::new();
+    for name in &names {
+        let (url, dialling) = (coordinator.url.clone(), Arc::clone(&dialling));
+        let identity = identity(&ca, folder.path(), Role::Party, name);
+        attaching.spawn(async move {
+            let _place = dialling.acquire().await.unwrap();
+            Party::attach(&url, &identity).await
+        });
+    }
+    let mut attached = attaching.join_all().await;
+    // What handshakes left behind is given back, or it is not.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let held = coordinator.resident_kib();
+    let (told, mut span) = mpsc::unbounded_channel();
+    let watch = Watch { coordinator: coordinator.child.id(), last: WARM + rounds, told };
+    attached[0].watch = Some(watch);
+    let serving: Vec<_> = attached.into_iter().map(|party| tokio::spawn(party.serve())).collect();
+    let job = job_toml(&names, chains, WARM + rounds + 5);
+    let signed = SubmitRequest { submission: Some(submission::sign(&alice, &job).unwrap()), spec_toml: job };
+    let job = jobs.submit(signed).await.unwrap().into_inner().job;
+    let (first, last) = (span.recv().await.unwrap(), span.recv().await.unwrap());
+    let running = coordinator.resident_kib();
+    while !["finished", "failed"].contains(&state(&mut jobs, &job).await.as_str()) {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(state(&mut jobs, &job).await, "finished");
+    drop(serving);
+    coordinator.stop().await;
+    let each = |kib: u64| kib.saturating_sub(before) as f64 / parties as f64;
+    serde_json::json!({
+        "parties": parties, "chains": chains, "rounds": rounds,
+        "cpu_us_per_party_round": (last.cpu_us - first.cpu_us) / (parties * rounds) as f64,
+        "round_us": (last.at - first.at).as_secs_f64() * 1e6 / rounds as f64,
+        "attached_kib_per_party": each(held), "running_kib_per_party": each(running), "resident_kib": running,
+    })
+}
+
+async fn state(jobs: &mut JobsClient<tonic::transport::Channel>, job: &str) -> String {
+    jobs.get(JobRequest { job: job.to_owned() }).await.unwrap().into_inner().state
+}
+
+fn identity(ca: &KeyedPem, folder: &Path, role: Role, name: &str) -> IdentityDir {
+    let folder = folder.join(name);
+    consortium::identity(ca, &folder, role, name);
+    IdentityDir::load(&folder).unwrap()
+}
+
+/// A job that starts with its chains at once.
+fn job_toml(parties: &[String], chains: u64, draws: u64) -> String {
+    let names: Vec<String> = parties.iter().map(|name| format!("\"{name}\"")).collect();
+    format!(
+        "name = \"many\"\nparties = [{}]\nmodel = {{ kind = \"gaussian_mean\", outcome = \"x\", sd = 1.0 }}\n\
+         columns = {{ x = {{ min = -4, max = 4 }} }}\n[sampler]\nchains = {chains}\ndraws = {draws}\nwarmup = 0\n\
+         proposal = {{ kind = \"guided\", radius = 0.05 }}\nstart = {{ mean = 0.1 }}\n[privacy]\nepsilon = 900.0\ndelta = 1e-6\n",
+        names.join(", ")
+    )
+}
+
+/// The daemon, in a process of its own.
+struct Coordinator {
+    child: Child,
+    url: String,
+}
+
+impl Coordinator {
+    fn start(daemon: &Path, ca: &KeyedPem, folder: &Path) -> Self {
+        let config = consortium::coordinator(ca, folder);
+        let ready = folder.join("ready");
+        let mut command = Command::new(daemon);
+        command.args(["run", "--exit-with-stdin", "--config"]).arg(config).arg("--ready-file").arg(&ready);
+        let log = std::fs::File::create(folder.join("log")).unwrap();
+        let child = command.stdin(Stdio::piped()).stderr(log).spawn().unwrap();
+        let address = loop {
+            match std::fs::read_to_string(&ready) {
+                Ok(address) => break address,
+                Err(_) => std::thread::sleep(Duration::from_millis(20)),
+            }
+        };
+        Self { child, url: format!("https://{}", address.trim()) }
+    }
+
+    fn resident_kib(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse().unwrap()
+    }
+
+    async fn stop(mut self) {
+        drop(self.child.stdin.take());
+        tokio::task::spawn_blocking(move || self.child.wait()).await.unwrap().unwrap();
+    }
+}
+
+/// The coordinator's processor time at a moment.
+struct Moment {
+    at: Instant,
+    cpu_us: f64,
+}
+
+impl Moment {
+    fn of(coordinator: u32) -> Self {
+        let tasks = std::fs::read_dir(format!("/proc/{coordinator}/task")).unwrap();
+        // Nanoseconds on a processor; a thread that ended meanwhile has none.
+        let on = |task: std::io::Result<std::fs::DirEntry>| {
+            let text = std::fs::read_to_string(task.ok()?.path().join("schedstat")).ok()?;
+            text.split_whitespace().next()?.parse::<f64>().ok()
+        };
+        Self { at: Instant::now(), cpu_us: tasks.filter_map(on).sum::<f64>() / 1e3 }
+    }
+}
+
+/// Takes the times of the first and the last round that count.
+struct Watch {
+    coordinator: u32,
+    last: u64,
+    told: mpsc::UnboundedSender<Moment>,
+}
+
+struct Party {
+    out: mpsc::UnboundedSender<PartyFrame>,
+    heard: Streaming<conclave_proto::v1::CoordinatorFrame>,
+    watch: Option<Watch>,
+    entries: u64,
+}
+
+impl Party {
+    async fn attach(url: &str, identity: &IdentityDir) -> Self {
+        let mut link = LinkClient::new(connect(url, identity).await.unwrap());
+        let (out, frames) = mpsc::unbounded_channel();
+        let hello = Hello { protocol: PROTOCOL, software: "simulated".to_owned(), oldest: OLDEST_PROTOCOL };
+        out.send(PartyFrame { body: Some(Body::Hello(hello)) }).unwrap();
+        let mut heard = link.attach(UnboundedReceiverStream::new(frames)).await.unwrap().into_inner();
+        let welcome = heard.message().await.unwrap().and_then(|frame| frame.body);
+        assert!(matches!(welcome, Some(Heard::Welcome(_))), "{welcome:?}");
+        Self { out, heard, watch: None, entries: 0 }
+    }
+
+    async fn serve(mut self) {
+        while let Ok(Some(frame)) = self.heard.message().await {
+            let said = match frame.body {
+                Some(Heard::OpenJob(open)) => {
+                    let head = self.head();
+                    Body::JobOpened(JobOpened { job: open.job, records: RECORDS, head, ..JobOpened::default() })
+                }
+                Some(Heard::Query(query)) => self.answer(query),
+                _ => continue,
+            };
+            if self.out.send(PartyFrame { body: Some(said) }).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn answer(&mut self, query: Query) -> Body {
+        if let Some(watch) = &self.watch
+            && [WARM, watch.last].contains(&query.iteration)
+        {
+            let _ = watch.told.send(Moment::of(watch.coordinator));
+        }
+        // Some noise, from nowhere but the question.
+        let releases =
+            (0..query.proposals.len() as i64).map(|at| ((query.iteration as i64 * 977 + at * 131) % 2001 - 1000) << 20);
+        Body::Answer(Answer {
+            releases: releases.collect(),
+            iteration: query.iteration,
+            job: query.job,
+            status: Some(0),
+            head: self.head(),
+        })
+    }
+
+    /// A head like that of a ledger that has grown: every answer has a new one.
+    fn head(&mut self) -> Vec<u8> {
+        self.entries += 1;
+        [self.entries.to_le_bytes().as_slice(), &[7; 64]].concat()
+    }
+}
