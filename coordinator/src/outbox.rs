@@ -11,7 +11,6 @@ use std::task::{Context, Poll, Waker};
 use conclave_proto::error::{Fault, to_status};
 use conclave_proto::v1::CoordinatorFrame;
 use conclave_proto::v1::coordinator_frame::Body;
-use prost::Message;
 use tokio::sync::Notify;
 use tokio_stream::Stream;
 use tonic::Status;
@@ -43,7 +42,7 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct Queue {
-    frames: VecDeque<(usize, CoordinatorFrame)>,
+    frames: VecDeque<(usize, Arc<Body>)>,
     bytes: usize,
     /// Set once: nothing is taken in after it, and it is the last that the stream gives.
     ending: Option<Ending>,
@@ -87,10 +86,11 @@ fn wake(mut queue: MutexGuard<'_, Queue>) {
 }
 
 impl Outbox {
-    /// Sends a frame. A stream that has ended takes it in silence: its end is told by [`Outbox::ended`].
-    pub(crate) fn send(&self, body: Body) {
-        let frame = CoordinatorFrame { body: Some(body) };
-        let size = frame.encoded_len();
+    /// Sends a frame; what goes to many parties waits in all their queues as one. A stream that has ended takes it in silence: its end is
+    /// told by [`Outbox::ended`].
+    pub(crate) fn send(&self, body: impl Into<Arc<Body>>) {
+        let body = body.into();
+        let size = body.encoded_len();
         let mut queue = self.0.0.lock();
         if queue.ending.is_some() || queue.closed {
             return;
@@ -108,7 +108,7 @@ impl Outbox {
             return;
         }
         queue.bytes += size;
-        queue.frames.push_back((size, frame));
+        queue.frames.push_back((size, body));
         wake(queue);
     }
 
@@ -150,9 +150,10 @@ impl Stream for OutboxStream {
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Outgoing>> {
         let mut queue = self.0.lock();
-        if let Some((size, frame)) = queue.frames.pop_front() {
+        if let Some((size, body)) = queue.frames.pop_front() {
             queue.bytes -= size;
-            return Poll::Ready(Some(Ok(frame)));
+            drop(queue);
+            return Poll::Ready(Some(Ok(CoordinatorFrame { body: Some(Arc::unwrap_or_clone(body)) })));
         }
         if let Some(ending) = &mut queue.ending {
             return Poll::Ready(ending.status.take().map(Err));

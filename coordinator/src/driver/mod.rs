@@ -120,8 +120,10 @@ pub(crate) struct Driver {
     events: mpsc::UnboundedReceiver<PartyEvent>,
     members: Members,
     chain: Option<Chain>,
-    /// The round being asked, ready to send.
-    query: Option<v1::Query>,
+    /// What opens the job, ready to send.
+    opening: Arc<Body>,
+    /// The round being asked, ready to send as the first attempt.
+    query: Option<Arc<Body>>,
     /// When it was first asked.
     asked: Instant,
     status: watch::Sender<Status>,
@@ -141,8 +143,24 @@ impl Driver {
         let Surroundings { hub, store, meters, limits } = surroundings;
         let events = hub.subscribe(Arc::clone(&job.id), &job.spec.parties);
         let members = Members::new(&job.spec.parties, holdings, limits, Moment::now());
+        let opening = Arc::new(open_job(&job));
         let (asked, published) = (Instant::now(), Instant::now());
-        Self { job, hub, store, meters, limits, events, members, chain: None, query: None, asked, status, stop, published }
+        Self {
+            job,
+            hub,
+            store,
+            meters,
+            limits,
+            events,
+            members,
+            chain: None,
+            opening,
+            query: None,
+            asked,
+            status,
+            stop,
+            published,
+        }
     }
 
     /// Runs the job to its end, or until the coordinator stops.
@@ -183,7 +201,7 @@ impl Driver {
         let party = event.party;
         match event.event {
             Event::Attached(outbox) => {
-                outbox.send(self.open_job());
+                outbox.send(Arc::clone(&self.opening));
                 self.members.attach(party, outbox, Moment::now());
             }
             Event::Detached => {
@@ -260,7 +278,7 @@ impl Driver {
         };
         self.members.ask(round.iteration, round.queries.len(), Moment::now());
         self.asked = Instant::now();
-        self.query = Some(query_to_wire(&self.job.id, round.iteration, &round.queries));
+        self.query = Some(Arc::new(Body::Query(query_to_wire(&self.job.id, round.iteration, &round.queries))));
         (0..self.members.list.len()).for_each(|party| self.ask(party));
         // Looked up while the parties work.
         if let Some(chain) = &self.chain {
@@ -278,19 +296,22 @@ impl Driver {
         {
             chain.start_clock();
             // Only a party that has not answered is asked, and what was answered and logged is never asked again.
-            outbox.send(Body::Query(v1::Query { attempt: member.attempt, ..query.clone() }));
+            match (member.attempt, &**query) {
+                (attempt @ 1.., Body::Query(query)) => outbox.send(Body::Query(v1::Query { attempt, ..query.clone() })),
+                _ => outbox.send(Arc::clone(query)),
+            }
         }
     }
+}
 
-    fn open_job(&self) -> Body {
-        Body::OpenJob(v1::OpenJob {
-            job: self.job.id.to_string(),
-            analyst: self.job.analyst.clone(),
-            spec_toml: self.job.spec_toml.clone(),
-            spec_digest: Sha256::digest(self.job.spec_toml.as_bytes()).to_vec(),
-            submission: Some(self.job.submission.clone()),
-        })
-    }
+fn open_job(job: &Job) -> Body {
+    Body::OpenJob(v1::OpenJob {
+        job: job.id.to_string(),
+        analyst: job.analyst.clone(),
+        spec_toml: job.spec_toml.clone(),
+        spec_digest: Sha256::digest(job.spec_toml.as_bytes()).to_vec(),
+        submission: Some(job.submission.clone()),
+    })
 }
 
 /// What a driver has just heard, as far as it may change how its job stands.

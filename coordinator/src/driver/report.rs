@@ -72,6 +72,8 @@ impl Driver {
         let spec = &self.job.spec;
         let budget = &spec.privacy.budget;
         let chain = self.chain.as_ref();
+        // Parties that protect the same have spent the same: what costs a search for a root is found once.
+        let mut found = (Spent::default(), 0.0);
         Status {
             phase: chain.map(Chain::phase),
             iteration: chain.map(Chain::rounds).unwrap_or_default(),
@@ -86,11 +88,14 @@ impl Driver {
                 .enumerate()
                 .map(|(party, member)| {
                     let spent = chain.map(|chain| chain.spent(party)).unwrap_or_default();
+                    if spent != found.0 {
+                        found = (spent, spent.epsilon(budget));
+                    }
                     PartyStatus {
                         name: member.name.clone(),
                         holding: member.holding,
                         spent,
-                        epsilon_spent: spent.epsilon(budget),
+                        epsilon_spent: found.1,
                         epsilon_budget: budget.epsilon,
                     }
                 })
