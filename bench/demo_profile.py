@@ -27,7 +27,7 @@ FUNCTIONS = [
     ("wire", re.compile(r"h2::|hyper|tonic|prost::|rustls|ring_|ring::|tokio|http::|bytes::|conclave_proto|mio::|aes_|gcm_|hpack|tower")),
     ("ledger", re.compile(r"sqlite|rusqlite|wal[A-Z]|pcache|btree|Btree|pager|Pager|unix[A-Z]|sha2::|conclave_party::ledger|accounting")),
 ]
-ORDER = ["kernels", "sync", "wire", "noise", "ledger", "sampler", "other of ours", "other processes"]
+ORDER = ["kernels", "sync", "wire", "noise", "ledger", "sampler", "other of ours"]
 TITLES = {"sync": "sync: the ledgers' writes and fdatasync, in the kernel", "wire": "wire: sockets, TLS, HTTP/2, threads woken",
           "kernels": "kernels: sums over the records", "noise": "noise: exact discrete Gaussians", "ledger": "ledgers and log: SQLite, hashes, prices",
           "sampler": "sampler and draws"}
@@ -82,17 +82,18 @@ def main():
         thread, _, function, image = found.groups()
         what = kind(thread, function, image)
         counts[what] += 1
-        if what in ("other of ours", "other processes"):
+        if what == "other of ours":
             rest[f"{thread}: {function}"] += 1
-    total, idle = sum(counts.values()), counts.pop("idle", 0)
-    busy = total - idle
+    total, idle, others = sum(counts.values()), counts.pop("idle", 0), counts.pop("other processes", 0)
+    busy = total - idle - others
     shares = {name: counts[name] / busy for name in ORDER}
     mainly = sum(shares[name] for name in ("kernels", "sync", "wire"))
     if asked.json:
-        print(json.dumps({"seconds": result["seconds"], "iterations": result["iterations"], "idle": idle / total, "shares": shares,
+        print(json.dumps({"seconds": result["seconds"], "iterations": result["iterations"], "idle": idle / total, "others": others / total, "shares": shares,
                           "kernels_sync_wire": mainly}))
         return
-    print(f"{result['iterations']} rounds in {result['seconds']:.1f} s; {idle / total:.0%} of the processors' time idle; of the rest:")
+    print(f"{result['iterations']} rounds in {result['seconds']:.1f} s; {idle / total:.0%} of the processors' time idle, "
+          f"{others / total:.0%} other processes'; of the rest:")
     for name in ORDER:
         print(f"{TITLES.get(name, name):56}{shares[name]:7.1%}")
     print(f"{'kernels, sync and wire together (asked: 60%)':56}{mainly:7.1%}")

@@ -165,11 +165,13 @@ pub(super) fn commit(connection: &mut Connection, group: &[Command]) -> rusqlite
 
 /// Where in a group each party's last head stands: every answer brings one, and those before it would be replaced in the same commit.
 fn newest_heads(group: &[Command]) -> HashMap<&str, usize> {
-    let head = |(at, command)| match command {
-        &Command::Head { ref party, .. } => Some((party.as_str(), at)),
-        _ => None,
-    };
-    group.iter().enumerate().filter_map(head).collect()
+    let mut newest = HashMap::new();
+    for (at, command) in group.iter().enumerate() {
+        if let Command::Head { party, .. } = command {
+            newest.insert(party.as_str(), at);
+        }
+    }
+    newest
 }
 
 fn set_holding(connection: &Connection, job: &str, position: usize, holding: &Holding) -> rusqlite::Result<()> {
