@@ -24,6 +24,7 @@ mod meters;
 pub mod noise;
 mod operations;
 mod owner;
+mod page;
 pub mod policy;
 mod presence;
 pub mod release;

@@ -80,6 +80,11 @@ impl Meters {
         *self.0.problem.lock().unwrap_or_else(PoisonError::into_inner) = problem;
     }
 
+    /// Whether the ledger answers.
+    pub(crate) fn is_well(&self) -> bool {
+        self.problem().is_none()
+    }
+
     fn problem(&self) -> Option<String> {
         self.0.problem.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

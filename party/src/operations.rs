@@ -1,9 +1,10 @@
-//! What shows a party to its owner's monitoring, beside its work: the page of metrics, where the configuration asks for it.
+//! What shows a party to its owner, beside its work: the page of metrics and the owner's own page, where the configuration asks for them.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use conclave_ops::Endpoint;
+use conclave_ops::web::Site;
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
@@ -11,36 +12,56 @@ use crate::answer::thread::Desk;
 use crate::config::PartyConfig;
 use crate::daemon::StartError;
 use crate::meters::{Meters, PartyPage};
+use crate::page;
 
 /// How often sizes on the disk are noted.
 const SIZES: Duration = Duration::from_secs(15);
 
-/// The page's address, taken, and nothing served yet.
-pub(crate) struct Prepared(Option<(Endpoint, PartyPage)>);
+/// The addresses, taken, and nothing served yet.
+pub(crate) struct Prepared {
+    metrics: Option<(Endpoint, PartyPage)>,
+    site: Option<(Site, PartyConfig)>,
+}
 
 impl Prepared {
-    /// Takes the address.
+    /// Takes the addresses.
     ///
     /// # Errors
-    /// [`StartError::System`] where it can't be had.
+    /// [`StartError::System`] where one can't be had.
     pub(crate) async fn new(config: &PartyConfig) -> Result<Self, StartError> {
-        let Some(address) = config.ops.metrics else { return Ok(Self(None)) };
-        let endpoint = Endpoint::bind(address).await.map_err(StartError::System)?;
-        let page = PartyPage {
-            meters: Meters::default(),
-            budget: config.budget,
-            certificate: config.identity.join("certificate.pem"),
-            started: SystemTime::now(),
+        let metrics = match config.ops.metrics {
+            None => None,
+            Some(address) => {
+                let endpoint = Endpoint::bind(address).await.map_err(StartError::System)?;
+                let page = PartyPage {
+                    meters: Meters::default(),
+                    budget: config.budget,
+                    certificate: config.identity.join("certificate.pem"),
+                    started: SystemTime::now(),
+                };
+                Some((endpoint, page))
+            }
         };
-        Ok(Self(Some((endpoint, page))))
+        let site = match config.page {
+            None => None,
+            Some(address) => {
+                let site = Site::bind("page", address, &page::token_of(config), &[]).await.map_err(StartError::System)?;
+                Some((site, config.clone()))
+            }
+        };
+        Ok(Self { metrics, site })
     }
 
-    /// Serves what `meters` notes.
+    /// Serves what `meters` notes, and the owner's page.
     pub(crate) fn show(self, meters: &Meters, desk: Desk) -> Operations {
         let mut tasks = JoinSet::new();
-        if let Some((endpoint, page)) = self.0 {
+        if let Some((endpoint, page)) = self.metrics {
             tasks.spawn(endpoint.serve(Arc::new(PartyPage { meters: meters.clone(), ..page })));
             tasks.spawn(note_sizes(desk));
+        }
+        if let Some((site, config)) = self.site {
+            let meters = meters.clone();
+            tasks.spawn(site.serve(page::pages(config), Arc::new(move || meters.is_well())));
         }
         Operations(tasks)
     }

@@ -13,4 +13,5 @@ pub mod proxies;
 pub mod recorder;
 pub mod strangers;
 pub mod study;
+pub mod visit;
 pub mod zarr;

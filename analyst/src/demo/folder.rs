@@ -66,11 +66,14 @@ impl DemoFolder {
         Ok(())
     }
 
-    /// Writes the coordinator's configuration; `listen` is an address with a port, 0 for one that the kernel chooses.
-    pub(super) fn write_coordinator(&self, listen: &str) -> Result<PathBuf, Fault> {
+    /// Writes the coordinator's configuration; `listen` is an address with a port, 0 for one that the kernel chooses; `pages` asks for a
+    /// dashboard.
+    pub(super) fn write_coordinator(&self, listen: &str, pages: bool) -> Result<PathBuf, Fault> {
         let path = self.coordinator().join("coordinator.toml");
-        let text =
-            format!("listen = \"{listen}\"\nidentity = \"identity/\"\nstore = \"coordinator.sqlite\"\ndraws = \"draws/\"\n");
+        let dashboard = if pages { "dashboard = \"127.0.0.1:0\"\n" } else { "" };
+        let text = format!(
+            "listen = \"{listen}\"\nidentity = \"identity/\"\nstore = \"coordinator.sqlite\"\ndraws = \"draws/\"\n{dashboard}"
+        );
         files::overwrite(&path, &text)?;
         Ok(path)
     }
@@ -159,7 +162,7 @@ fn party_toml(party: &str, url: &str, args: &DemoArgs) -> String {
          coordinator = \"{url}\"\n\
          identity = \"identity/\"\n\
          ledger = \"ledger.sqlite\"\n\
-         durability = \"{}\"\n\n\
+         durability = \"{}\"\n{}\n\
          [data]\n\
          path = \"admissions.csv\"\n\n\
          # Of the data, over all jobs and for ever.\n\
@@ -179,6 +182,7 @@ fn party_toml(party: &str, url: &str, args: &DemoArgs) -> String {
             Durability::Strict => "strict",
             Durability::Reserve => "reserve",
         },
+        if args.pages { "page = \"127.0.0.1:0\"\n" } else { "" },
         DATA_BUDGET_FACTOR * args.epsilon,
         args.delta,
         args.epsilon,
@@ -202,7 +206,7 @@ mod tests {
         let spec = JobSpec::parse(&files::read(&folder.job()).unwrap()).unwrap();
         assert_eq!(spec.parties, folder.parties);
         assert_eq!(spec.privacy.budget.epsilon, args.epsilon);
-        let coordinator = folder.write_coordinator("127.0.0.1:0").unwrap();
+        let coordinator = folder.write_coordinator("127.0.0.1:0", true).unwrap();
         conclave_coordinator::Config::load(&coordinator).unwrap();
         for party in &folder.parties {
             let config = folder.write_party(party, "https://127.0.0.1:1", &args).unwrap();

@@ -59,6 +59,9 @@ pub(crate) struct DemoArgs {
     /// Where everything is left; must be empty or not there
     #[arg(long, value_name = "DIR", default_value = "conclave-demo")]
     out: PathBuf,
+    /// Serve the coordinator's dashboard and each party's page on this machine, on free ports, and say where
+    #[arg(long)]
+    pages: bool,
     /// Print one JSON object on standard output: the result, with the true coefficients under "true"
     #[arg(long)]
     json: bool,
@@ -110,11 +113,11 @@ fn check(args: &DemoArgs) -> Result<(), Fault> {
 /// Starts the daemons, submits the job and follows it; gives its last status and the coordinator's URL.
 async fn run_job(args: &DemoArgs, folder: &DemoFolder, children: &mut Children) -> Result<(JobStatus, String), Fault> {
     let logs = folder.logs();
-    let config = folder.write_coordinator("127.0.0.1:0")?;
+    let config = folder.write_coordinator("127.0.0.1:0", args.pages)?;
     children.start(&Daemon { name: "coordinator", word: "__coordinator", config: &config, logs: &logs })?;
     let address = children.ready().await?;
     // Started by hand, the coordinator will listen where the parties' configurations look for it.
-    folder.write_coordinator(&address)?;
+    folder.write_coordinator(&address, args.pages)?;
     let url = format!("https://{address}");
     for party in &folder.parties {
         let config = folder.write_party(party, &url, args)?;
@@ -122,6 +125,9 @@ async fn run_job(args: &DemoArgs, folder: &DemoFolder, children: &mut Children) 
     }
     children.ready().await?;
     eprintln!("The coordinator listens on {address}; {} parties are attached, each a process of its own.", folder.parties.len());
+    if args.pages {
+        tell_pages(folder);
+    }
     let connection = Connection { coordinator: url.clone(), identity: folder.analyst() };
     let run = async {
         let mut client = connection.open().await?;
@@ -137,6 +143,18 @@ async fn run_job(args: &DemoArgs, folder: &DemoFolder, children: &mut Children) 
         return Err(failure(&status));
     }
     Ok((status, url))
+}
+
+/// Says where the pages are: the daemons have written it into their logs.
+fn tell_pages(folder: &DemoFolder) {
+    let says = |log: &str, key: &str| {
+        let text = std::fs::read_to_string(folder.logs().join(format!("{log}.log"))).unwrap_or_default();
+        let found = text.rsplit_once(&format!("{key} at ")).map(|(_, rest)| rest.lines().next().unwrap_or_default().to_owned());
+        eprintln!("  {log}: {}", found.unwrap_or_else(|| "not told yet; see its log".to_owned()));
+    };
+    eprintln!("Pages to look at meanwhile:");
+    says("coordinator", "dashboard");
+    folder.parties.iter().for_each(|party| says(party, "page"));
 }
 
 /// Prints the result and what to type next.
@@ -242,6 +260,7 @@ pub(super) mod tests {
             durability: Durability::Strict,
             seed: 1,
             out: out.to_owned(),
+            pages: false,
             json: true,
         }
     }

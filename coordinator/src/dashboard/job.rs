@@ -45,11 +45,11 @@ pub(super) async fn page(
 pub(super) async fn events(State(dashboard): Shared, Path(id): Path<String>, uri: Uri) -> Response {
     let Some(shown) = dashboard.book.shown(&id) else { return missing("There is no such job.") };
     let from = number_in(&uri, "from");
-    events::stream(move || {
+    events::stream(LOOK, move || {
         let (dashboard, shown) = (Arc::clone(&dashboard), shown.clone());
         async move {
             let ended = over(&shown.status.borrow());
-            events::Now { parts: parts(&dashboard, &shown, from).await, over: ended }
+            now(parts(&dashboard, &shown, from).await, ended)
         }
     })
 }

@@ -26,9 +26,9 @@ pub(super) async fn page(State(dashboard): Shared, Extension(visitor): Extension
 
 pub(super) async fn events(State(dashboard): Shared, uri: Uri) -> Response {
     let from = number_in(&uri, "from");
-    events::stream(move || {
+    events::stream(LOOK, move || {
         let dashboard = Arc::clone(&dashboard);
-        async move { events::Now { parts: parts(&dashboard, from), over: false } }
+        async move { now(parts(&dashboard, from), false) }
     })
 }
 

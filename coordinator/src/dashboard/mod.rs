@@ -4,18 +4,19 @@
 //! watchers of a job together, and then not again for a hundred times as long as they took.
 
 mod chains;
-mod events;
 mod job;
 mod list;
 mod watched;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{Path, State};
 use axum::http::Uri;
 use axum::response::Response;
 use axum::routing::get;
 use axum::{Extension, Router};
+use conclave_ops::web::events::{self, Now};
 use conclave_ops::web::{self, Visitor};
 use conclave_pages::page;
 use conclave_pages::site::{self, Served};
@@ -38,6 +39,9 @@ pub(crate) struct Dashboard {
 
 type Shared = State<Arc<Dashboard>>;
 
+/// How often it is looked whether something of a page has changed.
+const LOOK: Duration = Duration::from_secs(1);
+
 /// A part of a page: its element's id, and what it holds now.
 type Part = (&'static str, Markup);
 
@@ -55,6 +59,11 @@ pub(crate) fn pages(book: Arc<Book>, hub: Arc<Hub>) -> Router {
         .route("/favicon.ico", get(|| async { web::file("image/svg+xml", site::ICON) }))
         .fallback(|| async { missing("There is no such page.") })
         .with_state(dashboard)
+}
+
+/// The parts as they are sent.
+fn now(parts: Vec<Part>, over: bool) -> Now {
+    Now { parts: parts.into_iter().map(|(id, content)| (id, content.into_string())).collect(), over }
 }
 
 /// A page that says why there is none.

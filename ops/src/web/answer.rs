@@ -79,6 +79,16 @@ pub fn missing(text: String) -> Response<Body> {
     of(StatusCode::NOT_FOUND, "text/html; charset=utf-8", text.into())
 }
 
+/// A page that says that something was not done.
+pub fn refused(text: String) -> Response<Body> {
+    of(StatusCode::CONFLICT, "text/html; charset=utf-8", text.into())
+}
+
+/// A picture, SVG.
+pub fn picture(text: String) -> Response<Body> {
+    of(StatusCode::OK, "image/svg+xml", text.into())
+}
+
 /// A file that belongs to the pages.
 pub fn file(kind: &'static str, text: &'static str) -> Response<Body> {
     of(StatusCode::OK, kind, text.into())

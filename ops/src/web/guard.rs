@@ -212,10 +212,6 @@ mod tests {
         request.body(()).unwrap().into_parts().0
     }
 
-    fn fields(pairs: &[(&str, &str)]) -> Fields {
-        Fields(pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect())
-    }
-
     #[test]
     fn hosts_are_known_by_name_and_under_any_port() {
         let (guard, _) = guard();
@@ -249,23 +245,23 @@ mod tests {
         let (guard, token) = guard();
         let now = Instant::now();
         let ours = parts(&[("host", "localhost"), ("origin", "http://localhost")]);
-        assert_eq!(guard.login(&ours, &fields(&[("token", "wrong")]), now), Err(Refusal::Unknown));
-        assert_eq!(guard.login(&parts(&[("host", "localhost")]), &fields(&[("token", &token)]), now), Err(Refusal::Origin));
-        let [one, other] = [0, 1].map(|_| guard.login(&ours, &fields(&[("token", &token)]), now).unwrap());
+        assert_eq!(guard.login(&ours, &Fields::of(&[("token", "wrong")]), now), Err(Refusal::Unknown));
+        assert_eq!(guard.login(&parts(&[("host", "localhost")]), &Fields::of(&[("token", &token)]), now), Err(Refusal::Origin));
+        let [one, other] = [0, 1].map(|_| guard.login(&ours, &Fields::of(&[("token", &token)]), now).unwrap());
         let of = |id: &str| guard.caller(&parts(&[("cookie", &format!("a=b; {}={id}", guard.cookie()))]).headers, now);
         let (caller, stranger) = (of(&one).unwrap(), of(&other).unwrap());
         assert_eq!(of("x"), Err(Refusal::Unknown));
-        assert_eq!(guard.admits_form(&caller, &fields(&[(CSRF_FIELD, &caller.visitor().csrf)])), Ok(()));
+        assert_eq!(guard.admits_form(&caller, &Fields::of(&[(CSRF_FIELD, &caller.visitor().csrf)])), Ok(()));
         for wrong in ["", "x", &stranger.visitor().csrf] {
-            assert_eq!(guard.admits_form(&caller, &fields(&[(CSRF_FIELD, wrong)])), Err(Refusal::Form));
+            assert_eq!(guard.admits_form(&caller, &Fields::of(&[(CSRF_FIELD, wrong)])), Err(Refusal::Form));
         }
-        assert_eq!(guard.admits_form(&caller, &fields(&[])), Err(Refusal::Form));
+        assert_eq!(guard.admits_form(&caller, &Fields::of(&[])), Err(Refusal::Form));
         guard.logout(&caller);
         assert_eq!(of(&one), Err(Refusal::Unknown));
 
         let bearer = parts(&[("authorization", &format!("Bearer {}", token.trim()))]);
         assert_eq!(guard.caller(&bearer.headers, now), Ok(Caller::Program));
-        assert_eq!(guard.admits_form(&Caller::Program, &fields(&[])), Ok(()));
+        assert_eq!(guard.admits_form(&Caller::Program, &Fields::of(&[])), Ok(()));
         let elsewhere = parts(&[("host", "localhost"), ("origin", "http://evil.example")]);
         assert_eq!(guard.admits(&elsewhere, &Caller::Program, true), Err(Refusal::Origin));
     }

@@ -6,6 +6,7 @@
 //! but `/healthz` answers 401 with the login form.
 
 mod answer;
+pub mod events;
 mod guard;
 mod sessions;
 mod token;
@@ -33,7 +34,7 @@ use tower::ServiceExt;
 
 use crate::listen::attend;
 use answer::{dress, plain, refusal, with_cookie};
-pub use answer::{file, html, missing, see_other};
+pub use answer::{file, html, missing, picture, refused, see_other};
 pub use guard::CSRF_FIELD;
 use guard::{Caller, Guard, Refusal};
 use token::Token;
@@ -62,9 +63,15 @@ pub struct Visitor {
 
 /// The fields of a form that was sent, as an extension of every `POST` that reaches the pages.
 #[derive(Debug, Clone, Default)]
-pub struct Fields(pub(crate) Vec<(String, String)>);
+pub struct Fields(Vec<(String, String)>);
 
 impl Fields {
+    /// These fields, as if they had been sent.
+    #[must_use]
+    pub fn of(fields: &[(&str, &str)]) -> Self {
+        Self(fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect())
+    }
+
     /// The first field of that name.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(field, _)| field == name).map(|(_, value)| value.as_str())

@@ -54,6 +54,13 @@ pub(super) fn audit(args: &AuditArgs) -> Result<(), StartError> {
     if let Some(path) = &args.out {
         std::fs::write(path, svg(&report)).map_err(|e| StartError::System(format!("{}: {e}", path.display())))?;
     }
+    if let Some(config) = &config {
+        // The owner's page shows the last one. A folder that can't be written does not spoil an audit.
+        let path = crate::page::audit_of(&config.ledger);
+        if let Err(e) = std::fs::write(&path, svg(&report)) {
+            tracing::warn!("{}: {e}; the party's page will not show this audit", path.display());
+        }
+    }
     if args.json {
         print_json(&report)?
     } else {

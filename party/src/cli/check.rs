@@ -62,6 +62,7 @@ impl Found {
         self.ledger(config, daemon.is_some());
         self.policy(config);
         self.checks.metrics(config.ops.metrics, daemon.is_some());
+        self.checks.pages("page", config.page, daemon.is_some());
     }
 
     fn data(&mut self, config: &PartyConfig) {

@@ -7,10 +7,9 @@ use serde_json::json;
 
 use super::{Common, load, print, print_json};
 use crate::config::PartyConfig;
-use crate::consent::{ConsentStore, Decider, Standing};
+use crate::consent::Standing;
 use crate::daemon::StartError;
-use crate::ledger::report_kept;
-use crate::owner::{JobView, WorstCase, analyst_left, describe, figure, find, unit_of_privacy, worst_case};
+use crate::owner::{JobView, WorstCase, asked, find};
 
 #[derive(Debug, Args)]
 pub(super) struct ApproveArgs {
@@ -39,10 +38,10 @@ pub(super) struct RefuseArgs {
 pub(super) fn approve(args: &ApproveArgs) -> Result<(), StartError> {
     let config = load(&args.common)?;
     let job = find(&config.ledger, &args.job)?;
-    let worst = worst(&config, &job)?;
+    let worst = asked::worst(&config, &job)?;
     if !args.common.json {
-        print(&shown(&config, &job, &worst))?;
-        for warning in super::status::bounds(&config, std::slice::from_ref(&job)) {
+        print(&asked::shown(config.budget.unit, &job, &worst))?;
+        for warning in asked::bounds(&config, std::slice::from_ref(&job)) {
             print(&format!("warning: {warning}"))?;
         }
     }
@@ -75,7 +74,7 @@ fn decide(
     worst: Option<&WorstCase>,
 ) -> Result<(), StartError> {
     let id = &job.request.job;
-    ConsentStore::open(&config.ledger)?.decide(id, decision, Decider::Owner, reason)?;
+    asked::decide(config, id, decision, reason)?;
     if common.json {
         return print_json(&json!({
             "job": id, "decision": decision.as_str(), "digest": job.request.digest_hex(), "worst_case": worst,
@@ -90,43 +89,6 @@ fn decide(
         _ => "its analyst is told",
     };
     print(&format!("{id} {}: {effect}", decision.as_str()))
-}
-
-fn worst(config: &PartyConfig, job: &JobView) -> Result<WorstCase, StartError> {
-    let unreadable =
-        || StartError::Input(format!("this version can't read job {}; what can't be read can't be approved", job.request.job));
-    let spec = job.spec.as_ref().ok_or_else(unreadable)?;
-    let keeping = config.keeping();
-    let report = report_kept(&keeping)?;
-    analyst_left(&keeping, &report, &job.request.analyst)
-        .and_then(|left| worst_case(spec, job.spent().units, &report, left))
-        .map_err(|e| StartError::Input(format!("[privacy]: {e}")))
-}
-
-/// What the owner sees before saying yes.
-fn shown(config: &PartyConfig, job: &JobView, worst: &WorstCase) -> String {
-    let request = &job.request;
-    let mut lines = vec![
-        format!("job {} {:?}", request.job, job.name()),
-        format!("  {:<9} analyst {}, on {}", "asked by", request.analyst, request.asked),
-    ];
-    lines.extend(job.spec.iter().flat_map(describe).map(|(name, words)| format!("  {name:<9} {words}")));
-    lines.push(format!("  {:<9} SHA-256 {}", "digest", request.digest_hex()));
-    let end = if worst.ended_early { ", where the data's budget or the analyst's cap ends it" } else { "" };
-    lines.push(format!(
-        "worst case, should it use all that it may:\n  this job  epsilon {} at delta {}{end}; by zCDP {}\n  the data  epsilon \
-         {} now, {} after it, of {} at delta {}: {:.1}% of the budget",
-        figure(worst.job_epsilon),
-        figure(worst.job_delta),
-        figure(worst.job_epsilon_zcdp),
-        figure(worst.data_epsilon_now),
-        figure(worst.data_epsilon_after),
-        figure(worst.data_epsilon_budget),
-        figure(worst.data_delta),
-        100.0 * worst.share_after
-    ));
-    lines.push(format!("this {}", unit_of_privacy(config.budget.unit)));
-    lines.join("\n")
 }
 
 fn agreed(job: &JobView) -> Result<bool, StartError> {

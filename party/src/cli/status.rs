@@ -10,9 +10,8 @@ use super::{Common, jobs, load, print, print_json};
 use crate::answer::ReplyCounts;
 use crate::config::{Approve, PartyConfig};
 use crate::daemon::StartError;
-use crate::data::{DataError, Shard, unlisted};
 use crate::ledger::{Report, report_kept};
-use crate::owner::{JobView, State, figure, jobs as all, read_off, unit_of_privacy};
+use crate::owner::{State, asked, figure, jobs as all, unit_of_privacy};
 use crate::presence::{Presence, running};
 
 /// A certificate that ends within this time earns a warning.
@@ -77,7 +76,7 @@ fn whole(config: &PartyConfig, as_json: bool) -> Result<(), StartError> {
     if let Some(problem) = daemon.as_ref().and_then(Option::as_ref).and_then(|p| p.ledger.as_ref()) {
         warnings.push(format!("the ledger answers nothing: {problem}"));
     }
-    warnings.extend(bounds(config, &jobs));
+    warnings.extend(asked::bounds(config, &jobs));
     let waiting = jobs.iter().filter(|job| job.state() == State::Awaiting).count();
     if as_json {
         return print_json(&json!({
@@ -181,44 +180,4 @@ fn day(time: SystemTime) -> String {
     let seconds = time.duration_since(UNIX_EPOCH).map(|d| d.as_secs()).unwrap_or_default();
     let time = i64::try_from(seconds).ok().and_then(|s| time::OffsetDateTime::from_unix_timestamp(s).ok());
     time.map(|t| t.date().to_string()).unwrap_or_default()
-}
-
-/// Jobs whose bounds look as if read off these very data, or whose levels leave rows out. Loads the data, so only where a job is about to use them.
-pub(super) fn bounds(config: &PartyConfig, jobs: &[JobView]) -> Vec<String> {
-    let live = |job: &&JobView| matches!(job.state(), State::Awaiting | State::Approved | State::Running);
-    let live: Vec<&JobView> = jobs.iter().filter(live).collect();
-    if live.is_empty() {
-        return Vec::new();
-    }
-    let shard = match Shard::load(&config.data, config.policy.columns.as_deref()) {
-        Ok(shard) => shard,
-        Err(e) => return vec![format!("the data can't be read: {e}")],
-    };
-    let mut warnings = Vec::new();
-    for job in live {
-        match job.spec.as_ref().map(|spec| Ok((unlisted(&shard, spec)?, read_off(&shard, spec)?))) {
-            None => {}
-            Some(Err::<_, DataError>(e)) => warnings.push(format!("the data can't be read: {e}")),
-            Some(Ok((unlisted, read_off))) => {
-                let unlisted = unlisted.into_iter().map(|(column, rows)| {
-                    format!(
-                        "job {}: {rows} of {} rows hold a {column} that is none of the values the job lists: they add nothing to \
-                         its results",
-                        job.request.job,
-                        shard.records()
-                    )
-                });
-                let read_off = read_off.into_iter().map(|column| {
-                    format!(
-                        "job {}: the bounds of {column} are your data's own least and greatest value. Bounds are public: if they \
-                         were read off the data, they tell the values of records, whatever the noise. Ask the analyst where they \
-                         come from",
-                        job.request.job
-                    )
-                });
-                warnings.extend(unlisted.chain(read_off));
-            }
-        }
-    }
-    warnings
 }

@@ -8,6 +8,7 @@
 mod keeping;
 mod raw;
 
+use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
@@ -52,6 +53,8 @@ pub struct PartyConfig {
     pub policy: Policy,
     /// Logs and metrics.
     pub ops: Settings,
+    /// Where the owner's page is served, on the loopback interface; nowhere where it is not set.
+    pub page: Option<SocketAddr>,
 }
 
 /// Where the records are and what becomes of bad rows.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use conclave_common::accounting::{Adjacency, Budget, MAX_RECORDS_PER_PERSON, PrivacyUnit};
 use conclave_common::job::keys::{Keys, nearest};
-use conclave_ops::Settings;
+use conclave_ops::{Settings, web};
 use conclave_proto::identity::valid_name;
 use conclave_proto::tls::{ProxyChoice, ProxySettings};
 use serde::Deserialize;
@@ -32,6 +32,7 @@ pub(super) const KEYS: Keys = Keys::Table(&[
     ("metrics", Keys::Any),
     ("otlp", Keys::Any),
     ("threads", Keys::Any),
+    ("page", Keys::Any),
     (
         "data",
         Keys::Table(&[
@@ -102,6 +103,7 @@ pub(super) struct Config {
     metrics: Option<String>,
     otlp: Option<String>,
     threads: Option<i64>,
+    page: Option<String>,
     data: Data,
     budget: RawBudget,
     #[serde(default)]
@@ -221,6 +223,7 @@ impl Config {
             data,
             policy,
             ops,
+            page: self.page.as_deref().map(|address| web::address("page", address)).transpose()?,
         })
     }
 }

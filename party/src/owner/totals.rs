@@ -85,6 +85,18 @@ pub(crate) fn releases(ledger: &Path, job: &str) -> Result<Option<Releases>, Led
     Ok(found.map(|(noise, (first, last))| Releases { noise, charged: (utc(first), utc(last)) }))
 }
 
+/// Releases by day, of entries after the one numbered `after`: the day (since 1970, UTC), how many, and the last entry's number.
+///
+/// # Errors
+/// As [`job_totals`].
+pub(crate) fn releases_by_day(ledger: &Path, after: u64) -> Result<Vec<(i64, u64, u64)>, LedgerError> {
+    let connection = connect(ledger)?;
+    let mut select =
+        connection.prepare("SELECT time_ms / 86400000, count(*), max(seq) FROM charges WHERE seq > ?1 GROUP BY 1")?;
+    let all = select.query_map([after], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?.collect::<Result<_, _>>()?;
+    Ok(all)
+}
+
 fn connect(ledger: &Path) -> Result<Connection, LedgerError> {
     if !ledger.exists() {
         return Err(LedgerError::Missing(ledger.to_owned()));

@@ -11,18 +11,16 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use serde_json::json;
 
-use super::Part;
-
-/// How often it is looked whether something has changed.
-const LOOK: Duration = Duration::from_secs(1);
 /// A line in between tells both ends that the other is there.
 const ALIVE: Duration = Duration::from_secs(15);
 
 /// A page at a moment.
-pub(super) struct Now {
-    pub(super) parts: Vec<Part>,
+#[derive(Debug, Clone)]
+pub struct Now {
+    /// Its parts: each one's element, and what it holds, as HTML.
+    pub parts: Vec<(&'static str, String)>,
     /// Whether nothing of it will change any more.
-    pub(super) over: bool,
+    pub over: bool,
 }
 
 struct Feed<F> {
@@ -34,14 +32,15 @@ struct Feed<F> {
     over: bool,
 }
 
-/// The answer that sends what `look` finds, whenever it differs from what was sent before. It lives no longer than its connection.
-pub(super) fn stream<F, N>(look: F) -> Response
+/// The answer that sends what `look` finds `every` so often, where it differs from what was sent before. It lives no longer than its
+/// connection.
+pub fn stream<F, N>(every: Duration, look: F) -> Response
 where
     F: FnMut() -> N + Send + 'static,
     N: Future<Output = Now> + Send + 'static,
 {
     let feed = Feed { look, sent: HashMap::new(), ready: VecDeque::new(), began: false, over: false };
-    let events = stream::unfold(feed, |mut feed| async move {
+    let events = stream::unfold(feed, move |mut feed| async move {
         loop {
             if let Some(event) = feed.ready.pop_front() {
                 return Some((Ok::<_, Infallible>(event), feed));
@@ -50,7 +49,7 @@ where
                 return None;
             }
             if feed.began {
-                tokio::time::sleep(LOOK).await;
+                tokio::time::sleep(every).await;
             }
             feed.began = true;
             let now = (feed.look)().await;
@@ -64,10 +63,10 @@ impl<F> Feed<F> {
     fn take(&mut self, now: Now) {
         for (id, content) in now.parts {
             let mut digest = DefaultHasher::new();
-            content.0.hash(&mut digest);
+            content.hash(&mut digest);
             if self.sent.insert(id, digest.finish()) != Some(digest.finish()) {
                 // As JSON, which holds neither line breaks nor carriage returns.
-                self.ready.push_back(Event::default().data(json!({ "id": id, "html": content.0 }).to_string()));
+                self.ready.push_back(Event::default().data(json!({ "id": id, "html": content }).to_string()));
             }
         }
         if now.over {

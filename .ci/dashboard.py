@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+"""Looks at the daemons' pages as a person does: Debian's chromium, driven by playwright.
+
+  pip install playwright; apt-get install chromium
+  cargo build -p conclave && .ci/dashboard.py [--conclave target/debug/conclave] [--out target/browser]
+
+Starts a demo with its pages, opens the dashboard, watches traces grow and a budget bar move, stops a party (SIGSTOP) and sees it named
+and gone again, decides nothing that is not asked, cancels the job, looks at a party's page, and fails on any error in the browser's
+console. Screenshots at 1280 and 390 pixels, light and dark, are left in --out.
+"""
+
+import argparse
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+from browser import complaints, contrast
+
+WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+
+
+def until(what, test, seconds=60):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        found = test()
+        if found:
+            return found
+        time.sleep(0.2)
+    raise SystemExit(f"waited in vain for {what}")
+
+
+def site(log, key):
+    """Where a daemon's log says that its pages are."""
+    text = log.read_text() if log.exists() else ""
+    # Colours are for terminals.
+    found = re.search(rf"{key} at (http://[^/\s]+)/", text)
+    return found and found.group(1)
+
+
+class Looker:
+    """A browser that has logged in, and everything that its console complained of since."""
+
+    def __init__(self, browser, address, token, out):
+        self.context = browser.new_context(viewport=WIDE, color_scheme="light")
+        self.page, self.out, self.errors = self.context.new_page(), out, []
+        self.page.goto(address)
+        self.page.get_by_label("Token").fill("wrong")
+        self.page.get_by_role("button", name="Open").click()
+        self.page.get_by_text("That is not the token").wait_for()
+        # Chromium itself tells of the two answers with 401 up to here.
+        self.page.on("console", lambda m: self.errors.append(f"{m.type}: {m.text}") if m.type in ("error", "warning") else None)
+        self.page.on("pageerror", lambda e: self.errors.append(str(e)))
+        self.page.on("request", lambda r: r.url.startswith(address) or self.errors.append(f"asked elsewhere: {r.url}"))
+        self.page.get_by_label("Token").fill(token)
+        self.page.get_by_role("button", name="Open").click()
+        self.page.locator("h1").wait_for()
+
+    def shots(self, name):
+        for width, size in (("1280", WIDE), ("390", NARROW)):
+            self.page.set_viewport_size(size)
+            self.errors += [f"{name} at {width}: {what}" for what in complaints(self.page)]
+            self.page.screenshot(path=self.out / f"{name}-{width}.png", full_page=True)
+        self.page.emulate_media(color_scheme="dark")
+        self.page.screenshot(path=self.out / f"{name}-390-dark.png", full_page=True)
+        for scheme in ("dark", "light"):
+            self.page.emulate_media(color_scheme=scheme)
+            least, what = contrast(self.page)
+            if least < 4.5:
+                self.errors.append(f"{name}, {scheme}: contrast {least:.2f} of {what}")
+        self.page.set_viewport_size(WIDE)
+
+    def draws(self):
+        return int(self.page.locator("#progress progress").first.get_attribute("value"))
+
+    def spent(self):
+        return float(self.page.locator("rect.bar-spent").first.get_attribute("width"))
+
+
+def keyboard(look):
+    """The first stop of the tab key leads past what is above, and every stop is seen."""
+    look.page.reload()
+    look.page.locator("h1").wait_for()
+    look.page.keyboard.press("Tab")
+    first = look.page.evaluate("document.activeElement.className")
+    assert first == "skip", f"the first stop is {first!r}"
+    for _ in range(6):
+        look.page.keyboard.press("Tab")
+        outline = look.page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+        assert outline != "none", "a focused element is not marked"
+
+
+def dashboard(look, folder, conclave):
+    page = look.page
+    page.get_by_role("link", name="readmission").first.wait_for()
+    look.shots("jobs")
+    page.get_by_role("link", name="readmission").first.click()
+    page.get_by_role("heading", name="Privacy budget of this job").wait_for()
+    until("traces", lambda: page.locator("svg.chart").count() >= 2)
+    until("the end of the warm-up", lambda: look.draws() > 0, 120)
+    trace = page.locator("svg.chart path.line").first
+    before = (look.draws(), look.spent(), trace.get_attribute("d"))
+    until("a trace to grow", lambda: trace.get_attribute("d") != before[2])
+    until("draws to be made", lambda: look.draws() > before[0])
+    until("the budget bar to move", lambda: look.spent() > before[1])
+    print(f"traces grow; draws {before[0]} to {look.draws()}; bar {before[1]} to {look.spent()}")
+    # What the reader has opened stays open while the page goes on.
+    page.locator("#chains details summary").first.click()
+    page.wait_for_timeout(2500)
+    assert page.locator("#chains details").first.get_attribute("open") is not None, "an opened table closed itself"
+    look.shots("job")
+    keyboard(look)
+
+    party = sorted(p.name for p in folder.iterdir() if (p / "party.toml").exists())[1]
+    pid = json.loads((folder / party / "ledger.sqlite.state").read_text())["pid"]
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        page.get_by_text(re.compile(f"Paused: waits for .*{party}")).first.wait_for(timeout=60_000)
+        look.shots("paused")
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    until("the pause to end", lambda: page.get_by_text("Paused: waits for").count() == 0)
+    draws = look.draws()
+    until("draws after the pause", lambda: look.draws() > draws)
+    print(f"{party} was named as paused, and the run went on")
+
+    # The demo ends with its own job, so another one is cancelled.
+    listen = re.search(r'listen = "([^"]+)"', (folder / "coordinator" / "coordinator.toml").read_text()).group(1)
+    job = folder / "another.toml"
+    job.write_text((folder / "job.toml").read_text().replace('name = "readmission"', 'name = "another <b>job</b>"'))
+    subprocess.run([conclave, "submit", job, "--coordinator", f"https://{listen}", "--identity", folder / "alice" / "identity"],
+                   check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    page.get_by_role("link", name="Jobs").click()
+    page.get_by_role("link", name="another <b>job</b>").first.click()
+    page.get_by_role("link", name="Cancel this job…").click()
+    look.shots("cancel")
+    page.get_by_role("button", name="Cancel this job").click()
+    until("the end", lambda: page.locator("#state b", has_text="cancelled").count() == 1)
+    look.shots("cancelled")
+    print("the job is cancelled")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--conclave", default="target/debug/conclave", type=Path)
+    parser.add_argument("--chromium", default="/usr/bin/chromium")
+    parser.add_argument("--out", default="target/browser", type=Path)
+    args = parser.parse_args()
+    args.out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as scratch, sync_playwright() as play:
+        folder = Path(scratch) / "demo"
+        demo = subprocess.Popen(
+            [args.conclave, "demo", "--pages", "--rows", "2000", "--draws", "1000000", "--epsilon", "150", "--out", folder],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )
+        browser = play.chromium.launch(executable_path=args.chromium, args=["--no-sandbox"])
+        try:
+            address = until("the dashboard", lambda: site(folder / "logs" / "coordinator.log", "dashboard"))
+            until("the job", lambda: all(site(folder / "logs" / f"{p}.log", "page") for p in ("hospital-a", "hospital-b", "hospital-c")))
+            owner = Looker(browser, site(folder / "logs" / "hospital-a.log", "page"),
+                           (folder / "hospital-a" / "identity" / "page-token").read_text(), args.out)
+            operator = Looker(browser, address, (folder / "coordinator" / "dashboard-token").read_text(), args.out)
+            dashboard(operator, folder, args.conclave)
+            until("releases on the party's page", lambda: owner.page.get_by_text("number that left").count() > 0)
+            owner.shots("party")
+            errors = operator.errors + owner.errors
+        finally:
+            browser.close()
+            demo.send_signal(signal.SIGINT)
+            demo.wait(timeout=60)
+        if errors:
+            raise SystemExit("the browser's console complains:\n" + "\n".join(errors))
+        print(f"no console error; screenshots are in {args.out}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

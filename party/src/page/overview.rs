@@ -1,0 +1,197 @@
+//! The party at a glance.
+
+use super::*;
+use conclave_common::accounting::gaussian_dp;
+use conclave_ops::web::events::{self, Now};
+use conclave_pages::page::{Tone, notice};
+use conclave_pages::plot::{self, Budget};
+use conclave_pages::table::{Cell, facts, table};
+use conclave_pages::text::{name, number, plain, thousands};
+use time::OffsetDateTime;
+
+use super::read::{Ledger, audit_of};
+use crate::owner::{State as JobState, figure};
+
+/// Days and jobs that are shown.
+const DAYS: usize = 14;
+const JOBS: usize = 50;
+/// Longest sentence that is shown.
+const SENTENCE: usize = 600;
+/// No plot of an audit is longer.
+const PLOT: u64 = 4 << 20;
+
+pub(super) async fn page(State(desktop): Shared, Extension(visitor): Extension<Visitor>) -> Response {
+    let facts = desktop.facts().await;
+    let body = html! { @for (id, content) in parts(&desktop.config, &facts) { (site::part(id, matches!(id, "state" | "waiting"), &content)) } };
+    web::html(site::served(&Served {
+        title: &format!("Party {}", desktop.config.name),
+        above: &[],
+        word: (web::CSRF_FIELD, &visitor.csrf),
+        events: Some("/events"),
+        body: &body,
+    }))
+}
+
+pub(super) async fn events(State(desktop): Shared) -> Response {
+    events::stream(FRESH, move || {
+        let desktop = Arc::clone(&desktop);
+        async move {
+            let facts = desktop.facts().await;
+            let parts = parts(&desktop.config, &facts).into_iter().map(|(id, content)| (id, content.into_string())).collect();
+            Now { parts, over: false }
+        }
+    })
+}
+
+pub(super) async fn audit(State(desktop): Shared) -> Response {
+    let path = audit_of(&desktop.config.ledger);
+    let read = tokio::task::spawn_blocking(move || {
+        let long = std::fs::metadata(&path).is_ok_and(|found| found.len() > PLOT);
+        if long { None } else { std::fs::read_to_string(&path).ok() }
+    });
+    match read.await.ok().flatten() {
+        Some(text) => web::picture(text),
+        None => said("Nothing here", &html! { p { "No audit has left its plot." } }, web::missing),
+    }
+}
+
+fn parts(config: &PartyConfig, facts: &Facts) -> Vec<(&'static str, Markup)> {
+    let mut parts = vec![("state", state(config, facts))];
+    if let Ok(ledger) = &facts.ledger {
+        parts.push(("waiting", waiting(&ledger.jobs)));
+        parts.push(("budget", budget(ledger)));
+        parts.push(("days", days(&ledger.days)));
+        parts.push(("jobs", all(ledger, config)));
+        parts.push(("releases", last(ledger)));
+    }
+    parts.push(("audit", audited(facts.audited)));
+    parts
+}
+
+fn state(config: &PartyConfig, facts: &Facts) -> Markup {
+    let problem = facts.daemon.as_ref().and_then(|daemon| daemon.ledger.as_ref()).or(facts.ledger.as_ref().err());
+    html! {
+        @if let Some(problem) = problem {
+            (notice(Tone::Beware, "The ledger answers nothing", &html! { p { (plain(problem, SENTENCE)) } }, false))
+        }
+        @match &facts.daemon {
+            Some(daemon) if daemon.attached => p { "Attached to " code { (config.coordinator) } " since " (daemon.since) "." },
+            Some(daemon) => { (notice(Tone::Beware, &format!("Not attached since {}", daemon.since), &html! { p { "Jobs that need this party are paused; it dials " code { (config.coordinator) } " again by itself." } }, false)) }
+            None => p { "The daemon has not said yet how it is." },
+        }
+    }
+}
+
+fn waiting(jobs: &[crate::owner::JobView]) -> Markup {
+    let waiting: Vec<_> = jobs.iter().filter(|job| job.state() == JobState::Awaiting).collect();
+    html! {
+        h2 { "Waiting for your decision" }
+        @if waiting.is_empty() { p { "Nothing." } }
+        @for job in waiting.iter().take(JOBS) {
+            (notice(Tone::Note, &format!("{} asks for {}", plain(&job.request.analyst, 80), plain(job.name(), 80)), &html! {
+                p { "Asked on " (job.request.asked) ". " a href={ "/jobs/" (job.request.job) } { "Look at it and decide" } }
+            }, false))
+        }
+        @if waiting.len() > JOBS { p { "And " (waiting.len() - JOBS) " more: " code { "conclave-party jobs" } "." } }
+    }
+}
+
+fn budget(ledger: &Ledger) -> Markup {
+    let r = &ledger.report;
+    let bar = |id, words, spent: f64| {
+        plot::budget(&Budget { id, party: words, spent: spent.min(r.epsilon_budget), projected: None, limit: r.epsilon_budget })
+    };
+    html! {
+        h2 { "The data's budget, over all jobs and for ever" }
+        (bar("gdp", "Epsilon, Gaussian DP", r.epsilon_spent))
+        (bar("zcdp", "The same by zCDP", r.epsilon_zcdp))
+        (facts(&[
+            ("delta", html! { (r.delta) }),
+            ("share of the budget spent", html! { (format!("{:.2}%", 100.0 * r.share_spent)) " of mu² (" (number(r.mu_squared_spent)) " of " (number(r.mu_squared_budget)) "): mu² adds up over jobs, epsilons do not" }),
+            ("a new job may ask for", html! { "epsilon " (figure(r.epsilon_new_job)) " at most" }),
+            ("numbers released", html! { (thousands(r.queries)) " in " (thousands(r.jobs)) " jobs since " (r.created) }),
+            ("protects one", html! { (r.unit) }),
+        ]))
+        p.note { "zCDP is another, looser account of the same releases; the budget is kept by the first." }
+    }
+}
+
+fn days(days: &std::collections::BTreeMap<i64, u64>) -> Markup {
+    let today = OffsetDateTime::now_utc().unix_timestamp().div_euclid(86_400);
+    let shown: Vec<(i64, u64)> =
+        (0..DAYS as i64).rev().map(|back| today - back).map(|day| (day, days.get(&day).copied().unwrap_or(0))).collect();
+    let date =
+        |day: i64| OffsetDateTime::from_unix_timestamp(day * 86_400).map(|time| time.date().to_string()).unwrap_or_default();
+    let values: Vec<f64> = shown.iter().map(|(_, count)| *count as f64).collect();
+    let rows: Vec<Vec<Cell>> =
+        shown.iter().rev().map(|(day, count)| vec![Cell::Text(date(*day)), Cell::Number(thousands(*count))]).collect();
+    html! {
+        h2 { "Releases per day" }
+        p { (plot::spark("per-day", "Releases per day", &values)) " the last " (DAYS) " days; " (thousands(days.values().sum())) " in all" }
+        details { summary { "As a table" } (table("Releases per day, UTC", &["day", "releases"], &rows)) }
+    }
+}
+
+fn all(ledger: &Ledger, config: &PartyConfig) -> Markup {
+    let rows: Vec<Vec<Cell>> = ledger
+        .jobs
+        .iter()
+        .rev()
+        .take(JOBS)
+        .map(|job| {
+            vec![
+                Cell::markup(html! { a href={ "/jobs/" (job.request.job) } { (name(job.name())) } }),
+                Cell::Text(job.state().as_str().to_owned()),
+                Cell::Number(thousands(job.spent().draws)),
+                Cell::Number(figure(job.epsilon_spent(&config.budget))),
+                Cell::Name(job.request.analyst.clone()),
+                Cell::Text(job.request.asked.clone()),
+            ]
+        })
+        .collect();
+    html! {
+        h2 { "Jobs" }
+        @if rows.is_empty() { p { "No job was asked of this party yet." } }
+        @else { (table("The latest jobs first", &["job", "state", "numbers", "epsilon spent", "analyst", "asked"], &rows)) }
+    }
+}
+
+fn last(ledger: &Ledger) -> Markup {
+    let rows: Vec<Vec<Cell>> = ledger
+        .last
+        .iter()
+        .map(|release| {
+            vec![
+                Cell::Text(release.time.clone()),
+                Cell::Name(release.job.chars().take(8).collect()),
+                Cell::Name(release.analyst.clone()),
+                Cell::Number(thousands(release.iteration)),
+                Cell::Number(release.chain.to_string()),
+                Cell::Text(release.kind.clone()),
+                Cell::Number(figure(release.sigma)),
+                Cell::Number(figure(gaussian_dp::epsilon(release.mu_squared.sqrt(), ledger.report.delta))),
+                Cell::Number(release.released.map_or_else(|| "-".to_owned(), |number| number.to_string())),
+            ]
+        })
+        .collect();
+    html! {
+        h2 { "The last releases" }
+        @if rows.is_empty() { p { "Nothing has left." } }
+        @else {
+            (table("What left, the latest first", &["charged (UTC)", "job", "analyst", "round", "chain", "what", "noise sd", "epsilon alone", "number that left"], &rows))
+            p.note { "Numbers are in lattice units of 2⁻³² with their noise in them, as they left. All of them: " code { "conclave-party ledger" } "." }
+        }
+    }
+}
+
+fn audited(there: bool) -> Markup {
+    html! {
+        h2 { "Audit" }
+        @if there {
+            img.picture src="/audit.svg" alt="Plot of the last privacy audit: the test statistic with and without one record, and the errors of every test. Its figures are in the picture.";
+            p.note { "Of made-up records, through the answer path that this party uses. Run again: " code { "conclave-party audit --config party.toml" } "." }
+        } @else {
+            p { "No audit has been run with this configuration. " code { "conclave-party audit --config party.toml" } " attacks this party's own answer path on made-up records, and leaves its plot here." }
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! What the page shows, read off the party's files.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::config::PartyConfig;
+use crate::daemon::StartError;
+use crate::ledger::{LedgerError, Listed, Listing, Report, list, report_kept};
+use crate::owner::{JobView, jobs, releases_by_day};
+use crate::presence::{Presence, running};
+
+/// Releases that are shown one by one.
+const LAST: u64 = 20;
+
+/// All of it, at a moment.
+#[derive(Debug)]
+pub(super) struct Facts {
+    pub(super) daemon: Option<Presence>,
+    pub(super) ledger: Result<Ledger, String>,
+    /// Whether an audit has left its plot.
+    pub(super) audited: bool,
+}
+
+/// What the ledger and the file of decisions say.
+#[derive(Debug)]
+pub(super) struct Ledger {
+    pub(super) report: Report,
+    pub(super) jobs: Vec<JobView>,
+    /// Releases by day, days since 1970.
+    pub(super) days: BTreeMap<i64, u64>,
+    pub(super) last: Vec<Listed>,
+}
+
+/// Releases by day, counted up to some entry: only later ones are counted anew.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Days {
+    upto: u64,
+    counts: BTreeMap<i64, u64>,
+}
+
+impl Facts {
+    pub(super) fn unreadable(why: &str) -> Self {
+        Self { daemon: None, ledger: Err(why.to_owned()), audited: false }
+    }
+}
+
+/// The plot that `conclave-party audit --config` leaves beside the ledger.
+pub(crate) fn audit_of(ledger: &Path) -> PathBuf {
+    let mut name = ledger.as_os_str().to_owned();
+    name.push(".audit.svg");
+    name.into()
+}
+
+/// Reads everything; gives the counts back with those of new entries.
+pub(super) fn read(config: &PartyConfig, mut days: Days) -> (Facts, Days) {
+    let ledger = ledger(config, &mut days).map_err(|e| e.to_string());
+    let audited = audit_of(&config.ledger).exists();
+    (Facts { daemon: running(&config.ledger).flatten(), ledger, audited }, days)
+}
+
+fn ledger(config: &PartyConfig, days: &mut Days) -> Result<Ledger, StartError> {
+    let report = report_kept(&config.keeping())?;
+    let jobs = jobs(&config.ledger)?;
+    for (day, count, last) in releases_by_day(&config.ledger, days.upto)? {
+        *days.counts.entry(day).or_default() += count;
+        days.upto = days.upto.max(last);
+    }
+    let mut last = Vec::new();
+    list::<LedgerError>(&config.keeping(), &Listing { job: None, last: Some(LAST) }, |release| {
+        last.push(release);
+        Ok(())
+    })?;
+    last.reverse();
+    Ok(Ledger { report, jobs, days: days.counts.clone(), last })
+}

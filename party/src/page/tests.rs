@@ -1,0 +1,119 @@
+#![allow(clippy::unwrap_used)]
+
+use axum::body::{Body, to_bytes};
+use axum::http::{Request, StatusCode};
+use sha2::{Digest, Sha256};
+use tower::ServiceExt;
+
+use super::*;
+use crate::consent::{ConsentStore, Standing};
+use crate::ledger::Ledger;
+use crate::testing::{JOB, MEAN_TOML, entry, key, open_request, write};
+
+const HOSTILE: &str = "<script>alert(1)</script>";
+
+struct Rig {
+    _folder: tempfile::TempDir,
+    config: PartyConfig,
+    pages: Router,
+}
+
+impl Rig {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), "a.csv", "height\n150\n160\n");
+        std::fs::create_dir(folder.path().join("identity")).unwrap();
+        let text = "name = \"hospital-a\"\ncoordinator = \"https://c\"\nidentity = \"identity\"\nledger = \"l.sqlite\"\npage = \"127.0.0.1:0\"\n\
+                    [data]\npath = \"a.csv\"\n[budget]\nepsilon = 8.0\ndelta = 1e-6\n[policy]\nmax_epsilon_per_job = 3.0\n";
+        let config = PartyConfig::parse(text, folder.path()).unwrap();
+        config.keeping().init().unwrap();
+        Self { pages: pages(config.clone()), _folder: folder, config }
+    }
+
+    /// A job that waits, with hostile names in it.
+    fn asks(&self) {
+        let toml = MEAN_TOML.replace("\"mean\"", &format!("\"{HOSTILE}\u{202e}\"")).replace("height", &format!("'{HOSTILE}'"));
+        let toml = toml.replace(&format!("outcome = \"'{HOSTILE}'\""), &format!("outcome = \"{HOSTILE}\""));
+        let request = conclave_proto::v1::OpenJob { analyst: HOSTILE.to_owned(), ..open_request(&toml) };
+        let digest: [u8; 32] = Sha256::digest(toml.as_bytes()).into();
+        ConsentStore::open(&self.config.ledger).unwrap().ask(&request, &digest).unwrap();
+    }
+
+    async fn send(&self, request: Request<Body>, fields: &[(&str, &str)]) -> (StatusCode, String) {
+        let mut request = request;
+        request.extensions_mut().insert(Visitor { csrf: "word".to_owned() });
+        request.extensions_mut().insert(Fields::of(fields));
+        let response = self.pages.clone().oneshot(request).await.unwrap();
+        let status = response.status();
+        (status, String::from_utf8(to_bytes(response.into_body(), usize::MAX).await.unwrap().to_vec()).unwrap())
+    }
+
+    async fn get(&self, path: &str) -> (StatusCode, String) {
+        self.send(Request::get(path).body(Body::empty()).unwrap(), &[]).await
+    }
+
+    async fn post(&self, path: &str, fields: &[(&str, &str)]) -> StatusCode {
+        self.send(Request::post(path).body(Body::empty()).unwrap(), fields).await.0
+    }
+
+    fn standing(&self) -> Option<Standing> {
+        ConsentStore::open(&self.config.ledger).unwrap().standing(JOB).unwrap()
+    }
+}
+
+#[tokio::test]
+async fn a_waiting_job_is_shown_in_the_commands_words_and_approved() {
+    let rig = Rig::new();
+    assert!(rig.get("/").await.1.contains("No job was asked of this party yet."));
+    rig.asks();
+    tokio::time::sleep(FRESH).await;
+    let at = format!("/jobs/{JOB}");
+    for path in ["/", at.as_str()] {
+        let (status, page) = rig.get(path).await;
+        assert_eq!(status, StatusCode::OK);
+        assert!(!page.contains(HOSTILE) && page.contains("&lt;script&gt;") && !page.contains('\u{202e}'), "{page}");
+    }
+    let page = rig.get(&at).await.1;
+    for there in ["worst case", "SHA-256", "one row", "name=\"csrf\" value=\"word\"", "Approve this job", "Reject it"] {
+        assert!(page.contains(there), "{there} in {page}");
+    }
+    assert_eq!(rig.standing(), Some(Standing::Awaiting));
+    assert_eq!(rig.post(&format!("{at}/approve"), &[]).await, StatusCode::SEE_OTHER);
+    assert_eq!(rig.standing(), Some(Standing::Approved));
+    assert!(!rig.get(&at).await.1.contains("Approve this job"));
+    assert_eq!(rig.post(&format!("{at}/reject"), &[("reason", "late")]).await, StatusCode::CONFLICT);
+}
+
+#[tokio::test]
+async fn a_rejection_needs_a_reason_and_ids_are_whole() {
+    let rig = Rig::new();
+    rig.asks();
+    assert_eq!(rig.post(&format!("/jobs/{JOB}/reject"), &[("reason", " ")]).await, StatusCode::CONFLICT);
+    for part in [&JOB[..8], "x", "%27%3B--"] {
+        assert_eq!(rig.post(&format!("/jobs/{part}/approve"), &[]).await, StatusCode::NOT_FOUND);
+        assert_eq!(rig.get(&format!("/jobs/{part}")).await.0, StatusCode::NOT_FOUND);
+    }
+    assert_eq!(rig.get(&format!("/jobs/{JOB}/approve")).await.0, StatusCode::METHOD_NOT_ALLOWED);
+    assert_eq!(rig.standing(), Some(Standing::Awaiting));
+    assert_eq!(rig.post(&format!("/jobs/{JOB}/reject"), &[("reason", HOSTILE)]).await, StatusCode::SEE_OTHER);
+    assert_eq!(rig.standing(), Some(Standing::Rejected));
+    assert!(!rig.get(&format!("/jobs/{JOB}")).await.1.contains(HOSTILE));
+}
+
+#[tokio::test]
+async fn releases_are_counted_by_day_and_shown() {
+    let rig = Rig::new();
+    let mut ledger = Ledger::open_kept(&rig.config.keeping()).unwrap();
+    ledger.open_job(&entry(JOB, rig.config.budget)).unwrap();
+    ledger.charge(JOB, 0, &[key(0, 1, 1 << 20), key(1, 2, 1 << 20)]).unwrap();
+    let first = rig.get("/").await.1;
+    assert!(first.contains("; 2 in all") && first.contains("Privacy budget of Epsilon, Gaussian DP"), "{first}");
+    // While the ledger is open, and without counting anything twice.
+    ledger.charge(JOB, 1, &[key(0, 3, 1 << 20)]).unwrap();
+    tokio::time::sleep(FRESH).await;
+    let page = rig.get("/").await.1;
+    assert!(page.contains("; 3 in all"), "{page}");
+    assert_eq!(rig.get("/audit.svg").await.0, StatusCode::NOT_FOUND);
+    std::fs::write(audit_of(&rig.config.ledger), "<svg xmlns=\"http://www.w3.org/2000/svg\"/>").unwrap();
+    assert_eq!(rig.get("/audit.svg").await, (StatusCode::OK, "<svg xmlns=\"http://www.w3.org/2000/svg\"/>".to_owned()));
+}
