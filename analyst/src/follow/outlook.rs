@@ -11,7 +11,7 @@ use conclave_proto::v1::JobStatus;
 /// How far back the pace looks, in seconds.
 const WINDOW: f64 = 30.0;
 /// Values of a sparkline, one every [`SPACING`] seconds.
-pub(super) const HISTORY: usize = 40;
+pub(super) const HISTORY: usize = 24;
 const SPACING: f64 = 2.0;
 
 /// What is remembered of a job that is watched.

@@ -35,7 +35,7 @@ impl Screen {
     /// Shows a status.
     pub(super) fn show(&mut self, status: &JobStatus) {
         self.outlook.see(status);
-        let text = describe(status, SystemTime::now()) + &self.outlook.words(status);
+        let text = describe(status, SystemTime::now());
         for warning in unsaid(&mut self.warned, &status.warnings) {
             self.say(&format!("Warning: {warning}"));
         }
@@ -49,7 +49,8 @@ impl Screen {
             Some((when, last)) => *last != key || when.elapsed() >= LINE_EVERY,
         };
         if due {
-            eprintln!("{}: {text}{}", heading(status), most_in_words(status, &self.outlook));
+            let pace = self.outlook.words(status);
+            eprintln!("{}: {text}{pace}{}", heading(status), most_in_words(status, &self.outlook));
             self.last_line = Some((Instant::now(), key));
         }
     }
@@ -118,9 +119,9 @@ impl Terminal {
             bar
         };
         let waiting = line("{wide_msg:.yellow.bold}");
-        let main = line("{prefix:>10} [{bar:30}] {msg}");
+        let main = line("{prefix:>10} [{bar:24}] {wide_msg}");
         main.enable_steady_tick(Duration::from_millis(200));
-        let (others, history) = (line("{wide_msg:.dim}"), line("{wide_msg:.dim}"));
+        let (others, history) = (line("{wide_msg:.dim}"), line("{wide_msg}"));
         Self { waiting, main, parties: Vec::new(), others, history, bars }
     }
 
@@ -145,13 +146,14 @@ impl Terminal {
         let rest = status.parties.len() - shown.len();
         self.others.set_message(if rest > 0 { format!("{rest} other parties have spent less") } else { String::new() });
         let line = |name: &str, values: &[f64]| format!("{name} {}", spark_text(values, HISTORY));
-        let history = [line("rounds/s", &outlook.rates), line("accepted", &outlook.accepted)].join("   ");
-        self.history.set_message(if outlook.rates.len() > 1 { history } else { String::new() });
+        let pace = outlook.words(status).trim_start_matches(", ").to_owned();
+        let history = format!("{pace}   {}   {}", line("rounds/s", &outlook.rates), line("accepted", &outlook.accepted));
+        self.history.set_message(if outlook.rates.len() > 1 { history } else { pace });
     }
 
     fn party(&self) -> ProgressBar {
         let bar = self.bars.insert_before(&self.others, ProgressBar::new(STEPS as u64));
-        if let Ok(style) = ProgressStyle::with_template("{prefix:>16} [{bar:24}] {msg}") {
+        if let Ok(style) = ProgressStyle::with_template("{prefix:>16} [{bar:18}] {wide_msg}") {
             bar.set_style(style.progress_chars("## "));
         }
         bar
