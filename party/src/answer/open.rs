@@ -59,7 +59,7 @@ impl Answerer {
             return Err(invalid(format!("the job's `parties` do not name {:?}", self.party)));
         }
         if !known {
-            self.memory_of(&spec)?;
+            self.admit_memory(&spec)?;
             self.ledger.admit_idle(&request.job, &request.analyst).map_err(ledger_fault)?;
         }
         admit(&self.policy, &self.budget, &self.shard, &request.analyst, &spec)?;
@@ -86,7 +86,6 @@ impl Answerer {
         }
         if !known {
             // Public constants first, from made-up records; then the real ones are read.
-            self.admit_memory(&spec)?;
             let delay = self.delay_of_job(&request.job, &spec)?;
             self.noise.keep(self.jobs.values().map(|job| job.spec.privacy.noise).chain([spec.privacy.noise]));
             self.reading = delay.map(|delay| (Instant::now(), delay.open));

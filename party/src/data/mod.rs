@@ -24,7 +24,6 @@ pub(crate) use scaled::Scaled;
 pub(crate) use stream::Streamed;
 
 use conclave_common::accounting::{Adjacency, PrivacyUnit};
-use conclave_common::job::ColumnSpec;
 use conclave_common::model::Persons;
 use conclave_common::sampler::Holding;
 

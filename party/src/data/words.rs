@@ -2,8 +2,6 @@
 
 use std::collections::HashMap;
 
-use conclave_common::job::ColumnSpec;
-
 /// A column's words, numbered in the order in which they appear.
 #[derive(Clone, Default, PartialEq)]
 pub(super) struct Words {

@@ -78,7 +78,7 @@ impl Ledger {
             return Ok(false);
         }
         // Refused, the job hears of it when it asks for more than its block still holds. Pricing a block takes time in any case.
-        drop(self.next_block(&job, iteration, &releases, whole, whole)?);
+        let _ = self.next_block(&job, iteration, &releases, whole, whole)?;
         Ok(true)
     }
 
