@@ -10,7 +10,9 @@ for manifest in */Cargo.toml; do
   crate=$(dirname "$manifest")
   mkdir -p "$to/$crate/src"
   cp "$manifest" "$to/$crate/"
-  for source in "$crate"/src/lib.rs "$crate"/src/main.rs "$crate"/src/bin*.rs "$crate"/build.rs; do
-    test ! -e "$source" || echo 'fn main() {}' > "$to/$source"
+  for source in "$crate"/src/lib.rs "$crate"/src/main.rs "$crate"/src/bin*.rs "$crate"/benches/*.rs "$crate"/build.rs; do
+    test -e "$source" || continue
+    mkdir -p "$to/$(dirname "$source")"
+    echo 'fn main() {}' > "$to/$source"
   done
 done

@@ -180,7 +180,7 @@ fn jobs_whose_copies_do_not_fit_are_refused() {
     let policy = |mib| Policy { max_memory_mib: Some(mib), ..open_policy() };
     let copies = config(file.clone(), BadRows::Drop, None);
     let lean = DataConfig { memory: Memory::Lean, ..copies.clone() };
-    assert!(held(&open(folder.path(), &copies, policy(4))) && !held(&open(folder.path(), &lean, policy(1))));
+    assert!(held(&open(folder.path(), &copies, policy(8))) && !held(&open(folder.path(), &lean, policy(1))));
     let shard = Shard::load(&copies, Some(&NEEDED.map(str::to_owned))).unwrap();
     let path = folder.path().join("none.sqlite");
     Ledger::init(&path, "hospital-a", &budget()).unwrap();

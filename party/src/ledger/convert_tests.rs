@@ -159,7 +159,7 @@ fn until_its_party_starts_it_is_read_by_its_own_version_alone() {
     let museum = Museum::old();
     let error = report_kept(&museum.keeping()).unwrap_err().to_string();
     assert!(error.contains("format 3") && error.contains("start it once"), "{error}");
-    assert!(matches!(inspect(&museum.keeping(), 1.0), Err(LedgerError::Foreign { .. })));
+    assert!(matches!(inspect(&museum.keeping(), 1.0), Err(LedgerError::Former(_))));
     assert_eq!(museum.format(), FORMER);
     drop(museum.open());
     report_kept(&museum.keeping()).unwrap();

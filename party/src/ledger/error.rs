@@ -28,7 +28,10 @@ pub enum LedgerError {
         reason: String,
     },
     /// Of the format before, which the party converts when it starts.
-    #[error("{}: is a ledger of an older format, which the party converts when it starts: start it once with this version", .0.display())]
+    #[error(
+        "{}: is a ledger of format {former}, which the party converts when it starts: start it once with this version",
+        .0.display(), former = super::schema::FORMER
+    )]
     Former(PathBuf),
     /// Made for another party.
     #[error(
