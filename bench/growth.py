@@ -83,7 +83,7 @@ def main():
     words.add_argument("--conclave", required=True, help="the conclave program, built with --release")
     words.add_argument("--most-rows", type=int, default=10_000_000)
     words.add_argument("--durability", default="strict", choices=["strict", "reserve"])
-    words.add_argument("--parties", help="JSON of bench/parties.py")
+    words.add_argument("--parties", help="output of bench/parties.py --json")
     words.add_argument("--from-json", help="an earlier output of this script: plot it, measure nothing")
     words.add_argument("--folder", help="where the demos run: the file system whose syncs count")
     words.add_argument("--svg", help="where the plot goes")
@@ -95,7 +95,8 @@ def main():
         found = measure(given)
     if given.parties:
         with open(given.parties, encoding="utf-8") as file:
-            found["parties"] = [[row["parties"], row["round_us"]] for row in json.load(file)["parties"]]
+            rows = {row["parties"]: row["round_us"] for row in json.load(file)["rows"] if row["chains"] == 1}
+            found["parties"] = [list(row) for row in sorted(rows.items())]
     print(json.dumps(found))
     if given.svg:
         names = {"rows": "records of one party, one chain", "chains": "chains, 3 parties of 1,000", "parties": "simulated parties, one chain"}
