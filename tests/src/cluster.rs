@@ -116,9 +116,14 @@ impl Cluster {
         self.url = format!("https://{address}");
     }
 
-    /// From its next start on, the daemon of this name (`coordinator`, or a party's) is this build of the command line.
+    /// From its next start on, the daemon of this name (`coordinator`, or a party's) is this build of the command line; a party that is yet to
+    /// be enrolled has its ledger made by it, too.
     pub fn use_build(&mut self, name: &str, exe: &str) {
         self.builds.insert(name.to_owned(), exe.into());
+    }
+
+    fn build_of(&self, name: &str) -> &Path {
+        self.builds.get(name).unwrap_or(&self.exe)
     }
 
     /// kill -9 of the coordinator.
@@ -153,7 +158,9 @@ impl Cluster {
         fs::create_dir_all(self.path(name)).expect("a party's folder");
         fs::write(self.path(name).join("party.toml"), text).expect("a party's configuration");
         let config = format!("{name}/party.toml");
-        self.must(&["__party", "init", "--config", &config]);
+        let init =
+            self.command_of(self.build_of(name), &["__party", "init", "--config", &config]).output().expect("the binary starts");
+        assert!(init.status.success(), "{}", String::from_utf8_lossy(&init.stderr));
         self.must(&["ca", "sign", &format!("{name}/identity/request.pem"), "--ca", "ca"]);
         self.parties.push((name.to_owned(), None));
         self.parties.len() - 1
@@ -321,7 +328,7 @@ impl Cluster {
         let log = fs::OpenOptions::new().create(true).append(true).open(self.path(&format!("{name}.log"))).expect("a log");
         let ready = ready.to_str().expect("a plain path");
         // Without this process's end of the pipe a daemon stops: none outlives a test that is killed.
-        let exe = self.builds.get(name).unwrap_or(&self.exe);
+        let exe = self.build_of(name);
         self.command_of(exe, &[word, "run", "--config", config, "--ready-file", ready, "--exit-with-stdin"])
             .stdin(Stdio::piped())
             .stdout(Stdio::null())

@@ -31,8 +31,9 @@ fn every_daemon_is_replaced_in_the_middle_of_a_job() {
     let previous = std::env::var("CONCLAVE_PREVIOUS").expect("CONCLAVE_PREVIOUS names the previous build's `conclave`");
     let mut cluster = Cluster::new(EXE);
     for (seed, name) in NAMES.iter().enumerate() {
-        let party = cluster.enrol_study(name, &study::records(400, seed as u64), 990.0);
+        // Its ledger is one of the previous build's.
         cluster.use_build(name, &previous);
+        let party = cluster.enrol_study(name, &study::records(400, seed as u64), 990.0);
         cluster.start_party(party);
     }
     let sampler = format!("chains = {CHAINS}\ndraws = {DRAWS}\nwarmup = 100\nseed = 7\nlocate_share = 0.05");
