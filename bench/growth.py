@@ -21,6 +21,10 @@ import sys
 import tempfile
 
 
+# A power of ten's exponent.
+RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
 def median_round(conclave, folder, *, parties, rows, chains, draws, durability):
     """Runs a demo and gives the median time of a round after the search for the mode, in microseconds."""
     out = os.path.join(folder, "demo")
@@ -68,7 +72,7 @@ def plot(series, path):
             parts.append(f'<line x1="{x0}" x2="{x1}" y1="{y:.1f}" y2="{y:.1f}" stroke="#dddddd"/>')
             parts.append(f'<text x="{x0 - 6}" y="{y + 4:.1f}" text-anchor="end">{word}</text>')
         for power in range(math.ceil(first), math.floor(last) + 1):
-            parts.append(f'<text x="{across(10.0**power):.1f}" y="{y0 + 16}" text-anchor="middle">{10**power:,}</text>')
+            parts.append(f'<text x="{across(10.0**power):.1f}" y="{y0 + 16}" text-anchor="middle">{10**power if power < 4 else "10" + str(power).translate(RAISED)}</text>')
         line = " ".join(f"{across(x):.1f},{up(y):.1f}" for x, y in points)
         parts.append(f'<polyline points="{line}" fill="none" stroke="#0b5fa5" stroke-width="2"/>')
         parts += [f'<circle cx="{across(x):.1f}" cy="{up(y):.1f}" r="3" fill="#0b5fa5"/>' for x, y in points]
