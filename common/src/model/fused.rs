@@ -4,6 +4,8 @@
 //! Straight-line arithmetic for vector code, with the same bits on every machine, as [`super::softplus`], which is accurate to the last
 //! digits and prices queries.
 
+use super::softplus::positive_part;
+
 /// 1.5 * 2^52 and the exponent's bias: adding it rounds to an integer, which then stands in the low bits of the sum as an exponent field does.
 const ROUNDER: f64 = 6_755_399_441_055_744.0 + 1_023.0;
 
@@ -101,11 +103,6 @@ pub(super) fn softplus_difference(to: f64, from: f64) -> f64 {
     let even = w2.mul_add(w2.mul_add(w2.mul_add(TWO_ATANH[6], TWO_ATANH[4]), TWO_ATANH[2]), TWO_ATANH[0]);
     let odd = w2.mul_add(w2.mul_add(TWO_ATANH[5], TWO_ATANH[3]), TWO_ATANH[1]);
     s.mul_add(w.mul_add(odd, even), positive_part(to) - positive_part(from))
-}
-
-#[inline(always)]
-fn positive_part(x: f64) -> f64 {
-    if x < 0.0 { 0.0 } else { x }
 }
 
 #[cfg(test)]

@@ -24,8 +24,9 @@ pub(super) fn softplus(x: f64) -> f64 {
     positive_part(x) + two_atanh(a / (2.0 + a))
 }
 
+/// `max(x, 0)`; not-a-number for not-a-number.
 #[inline(always)]
-fn positive_part(x: f64) -> f64 {
+pub(super) fn positive_part(x: f64) -> f64 {
     if x < 0.0 { 0.0 } else { x }
 }
 

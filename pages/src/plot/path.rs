@@ -18,22 +18,17 @@ impl Path {
 
     /// Draws to a point, or begins there. Coordinates are finite and within a picture.
     pub(super) fn to(&mut self, x: f64, y: f64) {
-        let point = (tenths(x), tenths(y));
-        match self.at {
-            None => {
-                self.text.push('M');
-                self.pair(point);
-            }
-            Some((x, y)) => {
-                self.text.push('l');
-                self.pair((point.0 - x, point.1 - y));
-            }
-        }
-        self.at = Some(point);
+        self.go('l', x, y);
     }
 
     /// A dot: a line of no length, which a round cap makes visible.
     pub(super) fn dot(&mut self, x: f64, y: f64) {
+        self.go('m', x, y);
+        self.text.push_str("h0");
+    }
+
+    /// Goes to a point by this relative command, or begins there.
+    fn go(&mut self, command: char, x: f64, y: f64) {
         let point = (tenths(x), tenths(y));
         match self.at {
             None => {
@@ -41,11 +36,10 @@ impl Path {
                 self.pair(point);
             }
             Some((x, y)) => {
-                self.text.push('m');
+                self.text.push(command);
                 self.pair((point.0 - x, point.1 - y));
             }
         }
-        self.text.push_str("h0");
         self.at = Some(point);
     }
 
