@@ -2,7 +2,7 @@
 """Opens a page in Debian's chromium without a network, as its readers do: no console error, no request, no overflow, every picture named.
 
     apt-get install -y --no-install-recommends chromium && pip install playwright
-    .ci/browser.py REPORT.html --out target/screens
+    .ci/browser.py REPORT.html --out target/browser
 
 Screenshots at 1280 and 390 pixels in light and dark, and the page as it prints, are left in the folder.
 """
@@ -57,42 +57,48 @@ def contrast(page):
     )
 
 
+def look(browser, path, out):
+    """Everything that is wrong with a page of one file, as sentences; leaves its pictures in a folder."""
+    address, problems = path.resolve().as_uri(), []
+    for width in WIDTHS:
+        for scheme in ("light", "dark"):
+            where = f"{path.name} at {width} px, {scheme}"
+            context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True)
+            page = context.new_page()
+            page.on("console", lambda m, where=where: problems.append(f"{where}: console {m.type}: {m.text}"))
+            page.on("pageerror", lambda e, where=where: problems.append(f"{where}: {e}"))
+            page.on("request", lambda r, where=where: r.url == address or problems.append(f"{where}: asks for {r.url}"))
+            page.goto(address)
+            problems += [f"{where}: {what}" for what in complaints(page)]
+            least, what = contrast(page)
+            if least < 4.5:
+                problems.append(f"{where}: contrast {least:.2f} of {what}")
+            page.screenshot(path=out / f"{path.stem}-{width}-{scheme}.png", full_page=True)
+            for details in page.query_selector_all("details > summary"):
+                details.focus()
+                page.keyboard.press("Enter")
+            closed = page.eval_on_selector_all("details", "all => all.filter(d => !d.open).length")
+            if closed:
+                problems.append(f"{where}: {closed} details do not open by keyboard")
+            problems += [f"{where}, details open: {what}" for what in complaints(page)]
+            context.close()
+    page = browser.new_page()
+    page.goto(address)
+    page.pdf(path=out / f"{path.stem}.pdf", format="A4")
+    page.close()
+    return problems
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("page", type=pathlib.Path)
-    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("target/screens"))
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("target/browser"))
     parser.add_argument("--chromium", default="/usr/bin/chromium")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
-    address = args.page.resolve().as_uri()
-    problems = []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=args.chromium, args=["--no-sandbox"])
-        for width in WIDTHS:
-            for scheme in ("light", "dark"):
-                where = f"{width} px, {scheme}"
-                context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True)
-                page = context.new_page()
-                page.on("console", lambda m, where=where: problems.append(f"{where}: console {m.type}: {m.text}"))
-                page.on("pageerror", lambda e, where=where: problems.append(f"{where}: {e}"))
-                page.on("request", lambda r, where=where: r.url == address or problems.append(f"{where}: asks for {r.url}"))
-                page.goto(address)
-                problems += [f"{where}: {what}" for what in complaints(page)]
-                least, what = contrast(page)
-                if least < 4.5:
-                    problems.append(f"{where}: contrast {least:.2f} of {what}")
-                page.screenshot(path=args.out / f"{args.page.stem}-{width}-{scheme}.png", full_page=True)
-                for details in page.query_selector_all("details > summary"):
-                    details.focus()
-                    page.keyboard.press("Enter")
-                closed = page.eval_on_selector_all("details", "all => all.filter(d => !d.open).length")
-                if closed:
-                    problems.append(f"{where}: {closed} details do not open by keyboard")
-                problems += [f"{where}, details open: {what}" for what in complaints(page)]
-                context.close()
-        page = browser.new_page()
-        page.goto(address)
-        page.pdf(path=args.out / f"{args.page.stem}.pdf", format="A4")
+        problems = look(browser, args.page, args.out)
         browser.close()
     print("\n".join(problems) or f"{args.page}: nothing to complain of")
     return 1 if problems else 0

@@ -5,8 +5,8 @@
   cargo build -p conclave && .ci/dashboard.py [--conclave target/debug/conclave] [--out target/browser]
 
 Starts a demo with its pages, opens the dashboard, watches traces grow and a budget bar move, stops a party (SIGSTOP) and sees it named
-and gone again, decides nothing that is not asked, cancels the job, looks at a party's page, and fails on any error in the browser's
-console. Screenshots at 1280 and 390 pixels, light and dark, are left in --out.
+and gone again, cancels a job of a hostile name and opens its report without a network, looks at a party's page, and fails on any error
+in the browser's console. Screenshots at 1280 and 390 pixels, light and dark, are left in --out.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from browser import complaints, contrast
+from browser import complaints, contrast, look
 
 WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 
@@ -84,67 +84,73 @@ class Looker:
         return float(self.page.locator("rect.bar-spent").first.get_attribute("width"))
 
 
-def keyboard(look):
+def keyboard(looker):
     """The first stop of the tab key leads past what is above, and every stop is seen."""
-    look.page.reload()
-    look.page.locator("h1").wait_for()
-    look.page.keyboard.press("Tab")
-    first = look.page.evaluate("document.activeElement.className")
+    looker.page.reload()
+    looker.page.locator("h1").wait_for()
+    looker.page.keyboard.press("Tab")
+    first = looker.page.evaluate("document.activeElement.className")
     assert first == "skip", f"the first stop is {first!r}"
     for _ in range(6):
-        look.page.keyboard.press("Tab")
-        outline = look.page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+        looker.page.keyboard.press("Tab")
+        outline = looker.page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
         assert outline != "none", "a focused element is not marked"
 
 
-def dashboard(look, folder, conclave):
-    page = look.page
+def dashboard(looker, folder, conclave):
+    page = looker.page
     page.get_by_role("link", name="readmission").first.wait_for()
-    look.shots("jobs")
+    looker.shots("jobs")
     page.get_by_role("link", name="readmission").first.click()
     page.get_by_role("heading", name="Privacy budget of this job").wait_for()
     until("traces", lambda: page.locator("svg.chart").count() >= 2)
-    until("the end of the warm-up", lambda: look.draws() > 0, 120)
+    until("the end of the warm-up", lambda: looker.draws() > 0, 120)
     trace = page.locator("svg.chart path.line").first
-    before = (look.draws(), look.spent(), trace.get_attribute("d"))
+    before = (looker.draws(), looker.spent(), trace.get_attribute("d"))
     until("a trace to grow", lambda: trace.get_attribute("d") != before[2])
-    until("draws to be made", lambda: look.draws() > before[0])
-    until("the budget bar to move", lambda: look.spent() > before[1])
-    print(f"traces grow; draws {before[0]} to {look.draws()}; bar {before[1]} to {look.spent()}")
+    until("draws to be made", lambda: looker.draws() > before[0])
+    until("the budget bar to move", lambda: looker.spent() > before[1])
+    print(f"traces grow; draws {before[0]} to {looker.draws()}; bar {before[1]} to {looker.spent()}")
     # What the reader has opened stays open while the page goes on.
     page.locator("#chains details summary").first.click()
     page.wait_for_timeout(2500)
     assert page.locator("#chains details").first.get_attribute("open") is not None, "an opened table closed itself"
-    look.shots("job")
-    keyboard(look)
+    looker.shots("job")
+    keyboard(looker)
 
     party = sorted(p.name for p in folder.iterdir() if (p / "party.toml").exists())[1]
     pid = json.loads((folder / party / "ledger.sqlite.state").read_text())["pid"]
     os.kill(pid, signal.SIGSTOP)
     try:
         page.get_by_text(re.compile(f"Paused: waits for .*{party}")).first.wait_for(timeout=60_000)
-        look.shots("paused")
+        looker.shots("paused")
     finally:
         os.kill(pid, signal.SIGCONT)
     until("the pause to end", lambda: page.get_by_text("Paused: waits for").count() == 0)
-    draws = look.draws()
-    until("draws after the pause", lambda: look.draws() > draws)
+    draws = looker.draws()
+    until("draws after the pause", lambda: looker.draws() > draws)
     print(f"{party} was named as paused, and the run went on")
 
     # The demo ends with its own job, so another one is cancelled.
     listen = re.search(r'listen = "([^"]+)"', (folder / "coordinator" / "coordinator.toml").read_text()).group(1)
     job = folder / "another.toml"
     job.write_text((folder / "job.toml").read_text().replace('name = "readmission"', 'name = "another <b>job</b>"'))
-    subprocess.run([conclave, "submit", job, "--coordinator", f"https://{listen}", "--identity", folder / "alice" / "identity"],
-                   check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    at = ["--coordinator", f"https://{listen}", "--identity", folder / "alice" / "identity"]
+    subprocess.run([conclave, "submit", job, *at], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     page.get_by_role("link", name="Jobs").click()
     page.get_by_role("link", name="another <b>job</b>").first.click()
+    until("draws of the other job", lambda: looker.draws() > 0, 120)
     page.get_by_role("link", name="Cancel this job…").click()
-    look.shots("cancel")
+    looker.shots("cancel")
     page.get_by_role("button", name="Cancel this job").click()
     until("the end", lambda: page.locator("#state b", has_text="cancelled").count() == 1)
-    look.shots("cancelled")
+    looker.shots("cancelled")
     print("the job is cancelled")
+
+    ended, report = page.url.rsplit("/", 1)[1], folder / "report.html"
+    subprocess.run([conclave, "report", ended, "-o", report, *at], check=True, stdout=subprocess.DEVNULL)
+    looker.errors += look(looker.context.browser, report, looker.out)
+    print(f"the report of {ended} opens without a network")
 
 
 def main():

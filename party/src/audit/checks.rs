@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use conclave_common::accounting::Budget;
+use conclave_common::accounting::{Budget, gaussian_dp};
 use conclave_common::model::ModelData;
 use conclave_proto::convert::AnswerStatus;
 use conclave_proto::v1;
@@ -25,18 +25,19 @@ fn wire_length(answer: &v1::Answer) -> usize {
 /// A sentence where the stage can't be set.
 pub(super) fn run(design: &Design, folder: &Path, prepare: &(dyn Fn(&mut Stage) + Sync)) -> Result<Vec<String>, String> {
     let mut findings = Vec::new();
-    let folders = ["one-answer", "records"].map(|name| folder.join(name));
-    for folder in &folders {
-        std::fs::create_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    }
-    one_paid_answer(design, &folders[0], prepare, &mut findings)?;
-    no_matter_what_the_records_are(design, &folders[1], prepare, &mut findings)?;
+    one_paid_answer(design, &folder.join("one-answer"), prepare, &mut findings)?;
+    no_matter_what_the_records_are(design, folder, prepare, &mut findings)?;
     Ok(findings)
 }
 
-/// A stage whose data's budget holds many questions of the design.
+/// Delta of the stages' own budgets.
+const DELTA: f64 = 1e-6;
+
+/// A stage whose data's budget holds a job's and somewhat more, whatever that is: where the budget ended, a refusal would be none
+/// of a fault's.
 fn stage(design: &Design, folder: &Path) -> Result<Stage, String> {
-    let budget = Budget::new(200.0, 1e-6).map_err(|e| e.to_string())?;
+    std::fs::create_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let budget = Budget::new(gaussian_dp::epsilon(1.5 * design.mu_claimed, DELTA), DELTA).map_err(|e| e.to_string())?;
     Stage::new(folder, budget.of(design.unit))
 }
 
@@ -78,23 +79,22 @@ fn one_paid_answer(
     Ok(())
 }
 
-/// Ordinary, extreme and impossible records: the same statuses, lengths and charges, and numbers within range.
+/// Ordinary, extreme and impossible records: the same statuses, lengths and charges, and numbers within range. Each has a ledger
+/// of its own, in the same state.
 fn no_matter_what_the_records_are(
     design: &Design,
     folder: &Path,
     prepare: &(dyn Fn(&mut Stage) + Sync),
     findings: &mut Vec<String>,
 ) -> Result<(), String> {
-    let mut stage = stage(design, folder)?;
     let mut seen: Option<(v1::Answer, usize, u64)> = None;
     let far = design.farthest();
     for (number, (name, shard)) in shards(design).into_iter().enumerate() {
-        let job = format!("{JOB}-{number}");
-        stage.put_on(&job, &design.spec, shard)?;
+        let mut stage = stage(design, &folder.join(format!("records-{number}")))?;
+        stage.put_on(JOB, &design.spec, shard)?;
         prepare(&mut stage);
-        let before = stage.answerer.ledger().units().0;
-        let answer = stage.answerer.answer(design.message(&job, 0));
-        let charged = stage.answerer.ledger().units().0 - before;
+        let answer = stage.answerer.answer(design.message(JOB, 0));
+        let charged = stage.answerer.ledger().units().0;
         let length = wire_length(&answer);
         if answer.releases.iter().any(|a| !(-far..=far).contains(a)) {
             findings.push(format!("with {name}, a released number is beyond what clamped records and noise can add up to"));

@@ -24,6 +24,15 @@ fn the_answer_path_keeps_its_claim() {
     assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n") && !svg.contains("NaN"), "{svg}");
 }
 
+/// Budgets so large that one question takes what many jobs have elsewhere: what ends then is no finding.
+#[test]
+fn a_large_budget_is_no_finding() {
+    for mu in [10.0, 25.0] {
+        let report = audit(mu, LEAST).run().unwrap();
+        assert_eq!(report.findings, [""; 0], "{mu}");
+    }
+}
+
 fn faulty(mu: f64, replicates: u64, prepare: impl Fn(&mut Stage) + Sync) -> Report {
     let audit = audit(mu, replicates);
     let design = Design::new(audit.budget, audit.questions, audit.noise_sd).unwrap();
