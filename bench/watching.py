@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""What watching costs the driver: rounds a second with the job's page open, against without, in turns within one run.
+"""What watching costs the driver, and how soon a job's page comes.
 
   cargo build --release -p conclave && bench/watching.py --conclave target/release/conclave
 
-Prints the medians and the median ratio of neighbouring turns; asked is a cost below 2%.
+First: rounds a second with the job's page open, against without, in turns within one run; prints the medians and the median ratio of
+neighbouring turns; asked is a cost below 2%. Then a job with a million draws, running: seconds from asking for its page over a socket to
+the page's last byte, each time when its plots are due to be drawn anew; asked is at most 0.2.
 """
 
 import argparse
+import contextlib
 import re
 import signal
 import sqlite3
@@ -19,71 +22,116 @@ import urllib.request
 from pathlib import Path
 
 
-def rounds(store):
-    with sqlite3.connect(f"file:{store}?mode=ro", uri=True) as connection:
-        return (connection.execute("SELECT iteration FROM rounds ORDER BY job DESC, iteration DESC LIMIT 1").fetchone() or [0])[0]
+class Demo:
+    """A demo with its pages, and what it takes to look at them."""
+
+    def __init__(self, folder, process):
+        self.process, self.store = process, folder / "coordinator" / "coordinator.sqlite"
+        log, address = folder / "logs" / "coordinator.log", None
+        while not address:
+            self.pause(0.2)
+            found = log.exists() and re.search(r"dashboard at (http://[^/\s]+)/", log.read_text())
+            address = found and found.group(1)
+        self.token = (folder / "coordinator" / "dashboard-token").read_text().strip()
+        job = None
+        while not job:
+            self.pause(0.5)
+            job = re.search(r"/jobs/([0-9a-f-]{36})", self.ask(address).read().decode())
+        self.page = f"{address}/jobs/{job.group(1)}"
+
+    def pause(self, seconds):
+        time.sleep(seconds)
+        if self.process.poll() is not None:
+            raise SystemExit("the demo ended too early: raise its epsilon")
+
+    def ask(self, url):
+        return urllib.request.urlopen(urllib.request.Request(url, headers={"Authorization": f"Bearer {self.token}"}))
+
+    def rounds(self):
+        with contextlib.closing(sqlite3.connect(f"file:{self.store}?mode=ro", uri=True)) as connection:
+            found = connection.execute("SELECT iteration FROM rounds ORDER BY job DESC, iteration DESC LIMIT 1").fetchone()
+        return (found or [0])[0]
+
+    def watch(self, stop, seen):
+        with self.ask(f"{self.page}/events") as events:
+            while not stop.is_set():
+                seen[0] += len(events.readline())
 
 
-def watch(url, token, stop, seen):
-    request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"})
-    with urllib.request.urlopen(request) as events:
-        while not stop.is_set():
-            line = events.readline()
-            seen[0] += len(line)
+@contextlib.contextmanager
+def demo(conclave, *more):
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch) / "demo"
+        process = subprocess.Popen(
+            [conclave, "demo", "--pages", "--rows", "1000", "--draws", "1000000", "--epsilon", "500", "--durability", "reserve", "--out", folder, *more],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            yield Demo(folder, process)
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(timeout=60)
+
+
+def rates(run, turns, seconds):
+    while run.rounds() < 2000:
+        run.pause(0.5)
+    rates = {True: [], False: []}
+    for turn in range(2 * turns):
+        # Now this one first, now that one: what drifts falls on both.
+        watched = turn % 4 in (1, 2)
+        stop, seen = threading.Event(), [0]
+        if watched:
+            threading.Thread(target=run.watch, args=(stop, seen), daemon=True).start()
+        run.pause(0.5)
+        first, begin = run.rounds(), time.monotonic()
+        run.pause(seconds)
+        rate = (run.rounds() - first) / (time.monotonic() - begin)
+        stop.set()
+        rates[watched].append(rate)
+        print(f"{'watched ' if watched else 'alone   '} {rate:8.1f} rounds/s {seen[0]:>10} bytes", flush=True)
+    # Each turn against its neighbour: what else the machine does falls on both.
+    ratios = sorted(watched / alone for watched, alone in zip(rates[True], rates[False]))
+    low, high = ratios[len(ratios) // 4], ratios[(3 * len(ratios)) // 4]
+    alone, watched, ratio = (statistics.median(r) for r in (rates[False], rates[True], ratios))
+    print(f"alone {alone:.1f}, watched {watched:.1f} rounds/s; ratio of neighbouring turns {ratio:.4f} (quartiles {low:.4f} to "
+          f"{high:.4f}): watching costs {100 * (1 - ratio):.2f}%")
+
+
+def page(run, chains, draws, looks):
+    def made():
+        found = re.search(r'<progress[^>]* value="(\d+)"', run.ask(run.page).read().decode())
+        return chains * int(found.group(1)) if found else 0
+
+    # Nobody looks meanwhile: looking would be what is measured.
+    while run.rounds() * chains < draws:
+        run.pause(2.0)
+    while made() < draws:
+        run.pause(10.0)
+    times = []
+    for _ in range(looks):
+        # Longer than what was drawn is shown again.
+        run.pause(15.0)
+        begin = time.monotonic()
+        size = len(run.ask(run.page).read())
+        times.append(time.monotonic() - begin)
+        print(f"page of {made()} draws, {size} bytes: {times[-1]:.3f} s", flush=True)
+    print(f"a page of {draws} draws and more: median {statistics.median(times):.3f} s, longest {max(times):.3f} s (asked 0.2)")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--conclave", default="target/release/conclave", type=Path)
-    parser.add_argument("--turns", default=24, type=int, help="pairs of turns")
+    parser.add_argument("--turns", default=24, type=int, help="pairs of turns; 0 for none")
     parser.add_argument("--seconds", default=2.0, type=float, help="of one turn")
+    parser.add_argument("--page-draws", default=1_000_000, type=int, help="draws of the job whose page is timed; 0 for none")
+    parser.add_argument("--looks", default=8, type=int, help="times that its page is asked for")
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch) / "demo"
-        demo = subprocess.Popen(
-            [args.conclave, "demo", "--pages", "--rows", "1000", "--draws", "1000000", "--chains", "2", "--epsilon", "500", "--durability", "reserve",
-             "--out", folder], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            log, address = folder / "logs" / "coordinator.log", None
-            while not address:
-                time.sleep(0.2)
-                found = log.exists() and re.search(r"dashboard at (http://[^/\s]+)/", log.read_text())
-                address = found and found.group(1)
-            token = (folder / "coordinator" / "dashboard-token").read_text().strip()
-            store = folder / "coordinator" / "coordinator.sqlite"
-            request = urllib.request.Request(address, headers={"Authorization": f"Bearer {token}"})
-            job = None
-            while not job:
-                time.sleep(0.5)
-                job = re.search(r"/jobs/([0-9a-f-]{36})", urllib.request.urlopen(request).read().decode())
-            url = f"{address}/jobs/{job.group(1)}/events"
-            while rounds(store) < 2000:
-                time.sleep(0.5)
-            rates = {True: [], False: []}
-            for turn in range(2 * args.turns):
-                # Now this one first, now that one: what drifts falls on both.
-                watched = turn % 4 in (1, 2)
-                stop, seen = threading.Event(), [0]
-                if watched:
-                    threading.Thread(target=watch, args=(url, token, stop, seen), daemon=True).start()
-                time.sleep(0.5)
-                first, begin = rounds(store), time.monotonic()
-                time.sleep(args.seconds)
-                rate = (rounds(store) - first) / (time.monotonic() - begin)
-                stop.set()
-                rates[watched].append(rate)
-                print(f"{'watched ' if watched else 'alone   '} {rate:8.1f} rounds/s {seen[0]:>10} bytes", flush=True)
-                if demo.poll() is not None:
-                    raise SystemExit("the demo ended too early: raise its epsilon")
-            # Each turn against its neighbour: what else the machine does falls on both.
-            ratios = sorted(watched / alone for watched, alone in zip(rates[True], rates[False]))
-            low, high = ratios[len(ratios) // 4], ratios[(3 * len(ratios)) // 4]
-            alone, watched, ratio = (statistics.median(r) for r in (rates[False], rates[True], ratios))
-            print(f"alone {alone:.1f}, watched {watched:.1f} rounds/s; ratio of neighbouring turns {ratio:.4f} (quartiles {low:.4f} to "
-                  f"{high:.4f}): watching costs {100 * (1 - ratio):.2f}%")
-        finally:
-            demo.send_signal(signal.SIGINT)
-            demo.wait(timeout=60)
+    if args.turns:
+        with demo(args.conclave, "--chains", "2") as run:
+            rates(run, args.turns, args.seconds)
+    if args.page_draws:
+        with demo(args.conclave, "--chains", "16") as run:
+            page(run, 16, args.page_draws, args.looks)
 
 
 if __name__ == "__main__":
