@@ -213,13 +213,12 @@ fn band(trace: &Trace, field: &Field, x: &Axis, y: &Axis) -> String {
             for (draw, column) in places() {
                 to(&mut path, field, (x, y), (draw, column.greatest));
             }
-            // With one draw to a column the way back is the way there.
-            if stretch.iter().any(|column| column.least < column.greatest) {
-                for (draw, column) in places().rev() {
-                    to(&mut path, field, (x, y), (draw, column.least));
-                }
-                path.close();
+            // With one draw to a column the way back is the way there. It is gone nevertheless: a band is filled, and what is left
+            // open is filled up to the straight line between its ends.
+            for (draw, column) in places().rev() {
+                to(&mut path, field, (x, y), (draw, column.least));
             }
+            path.close();
         }
         path.lift();
         at += stretch.len();
@@ -279,6 +278,15 @@ mod tests {
         assert_eq!(trace.columns.iter().map(of).collect::<Vec<_>>()[..2], [(1.0, 3.0), (2.0, 2.0)]);
         assert_eq!((trace.mean(), trace.finite, trace.draws()), (2.0, 3, 6));
         assert!(trace.columns[2].least > trace.columns[2].greatest);
+    }
+
+    #[test]
+    fn a_band_of_single_draws_encloses_nothing() {
+        let (field, y) = (Field::new(390.0, 180.0), Axis::between(0.0, 4.0));
+        let drawn = |draws: &[f64]| band(&Trace::of(draws, 10), &field, &Axis::between(0.0, 3.0), &y);
+        assert_eq!(drawn(&[1.0, 3.0, 2.0]), "M52 110l106.7-68l106.6 34l0 0l-106.6-34l-106.7 68Z");
+        // A number that is none breaks the band in two.
+        assert_eq!(drawn(&[1.0, f64::NAN, 2.0]).matches('Z').count(), 2);
     }
 
     #[test]
