@@ -1,0 +1,59 @@
+//! What the sampler refuses.
+
+use crate::accounting::AccountingError;
+use crate::mechanism::MechanismError;
+
+/// What the sampler refuses.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum SamplerError {
+    /// As many record counts as parties are needed.
+    #[error("{got} record counts for {expected} parties")]
+    Records {
+        /// Number of parties.
+        expected: usize,
+        /// Number of counts.
+        got: usize,
+    },
+    /// A party's record count isn't public and the job makes no guess.
+    #[error("{party} does not publish its record count: give [sampler] records_guess, a guess of one party's number of records")]
+    UnknownCount {
+        /// The party.
+        party: String,
+    },
+    /// Algorithm 3 needs the number of records, and a record as the unit of privacy.
+    #[error(
+        "{party} protects a unit of \"{unit}\", and penalty-exp-family needs rows that are replaced: use algorithm = \"penalty\", or leave the party out"
+    )]
+    Protects {
+        /// The party.
+        party: String,
+        /// What it protects.
+        unit: String,
+    },
+    /// The model is no exponential family.
+    #[error("the model is no exponential family with a bounded statistic: use algorithm = \"penalty\"")]
+    NoFamily,
+    /// A sum over the records could leave the lattice.
+    #[error(
+        "{party} holds more records than a sum of this statistic can: narrow the columns' bounds, or bring them nearer to 0 for their width"
+    )]
+    TooManyRecords {
+        /// The party.
+        party: String,
+    },
+    /// The clip cuts so much that the chains can't be trusted: draws made so far are of another posterior.
+    #[error("{0}")]
+    Clipped(String),
+    /// Releases that do not fit the round that was asked.
+    #[error("the releases do not fit the round: {0}")]
+    Shape(&'static str),
+    /// No round is being asked.
+    #[error("no round is waiting for releases")]
+    NoRound,
+    /// A noise scale or sensitivity out of range.
+    #[error(transparent)]
+    Mechanism(#[from] MechanismError),
+    /// The budget is not a budget.
+    #[error(transparent)]
+    Accounting(#[from] AccountingError),
+}

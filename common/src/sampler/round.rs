@@ -1,0 +1,68 @@
+//! What the sampler asks and yields.
+
+use crate::mechanism::{NoiseScale, QueryKind};
+
+/// What a round is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Finding the mode and the posterior's curvature, one search for all chains.
+    Locate,
+    /// Chains run; draws are set apart.
+    Warmup,
+    /// Chains run; draws are kept.
+    Sampling,
+}
+
+impl Phase {
+    /// The name in statuses.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Phase::Locate => "locate",
+            Phase::Warmup => "warmup",
+            Phase::Sampling => "sampling",
+        }
+    }
+}
+
+/// One question to every party.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Query {
+    /// The chain, or the slot of another question of the round; part of the query's identity.
+    pub chain: u32,
+    /// What is asked; a ratio is the log-likelihood ratio of `to` against `from`.
+    pub kind: QueryKind,
+    /// theta; empty where a statistic is asked.
+    pub from: Vec<f64>,
+    /// theta'; empty where a statistic is asked.
+    pub to: Vec<f64>,
+    /// Noise scale of each party's release.
+    pub noise: NoiseScale,
+}
+
+/// One message to every party.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Round {
+    /// Number of the message, from 0; part of each query's identity.
+    pub iteration: u64,
+    /// What it is for.
+    pub phase: Phase,
+    /// At least one query; fewer than there are chains when a proposal fell outside the parameter box.
+    pub queries: Vec<Query>,
+}
+
+/// One state of one chain.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Draw {
+    /// The chain, from 0.
+    pub chain: u32,
+    /// Whether it belongs to the warm-up.
+    pub warmup: bool,
+    /// The chain's state after the decision.
+    pub theta: Vec<f64>,
+    /// Whether the proposal was accepted.
+    pub accepted: bool,
+    /// Noisy log acceptance ratio, penalty and prior included; −∞ for a proposal outside the box.
+    pub log_alpha: f64,
+    /// The round's number.
+    pub iteration: u64,
+}
