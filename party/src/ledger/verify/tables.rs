@@ -1,0 +1,284 @@
+//! The tables' rows as entries, in the order of their numbers.
+
+use std::collections::BTreeMap;
+
+use conclave_common::accounting;
+use conclave_common::mechanism::NoiseScale;
+use rusqlite::{Connection, Row};
+
+use crate::ledger::entry::{AnswerEntry, ChargeEntry, Entry, EventEntry, Hash, JobEntered};
+use crate::ledger::feed::{Feed, Read};
+
+/// What a format stores of the two long tables.
+pub(in crate::ledger) struct Layout {
+    pub(super) charges: &'static str,
+    pub(super) charge: Read<(ChargeEntry, Hash)>,
+    pub(super) answers: &'static str,
+    pub(super) answer: Read<(AnswerEntry, Option<Hash>)>,
+    /// Whether the last entry's number and hash have a table.
+    pub(super) tail: bool,
+}
+
+impl Layout {
+    /// This version's.
+    pub(in crate::ledger) const PRESENT: Self = Self {
+        charges: "SELECT seq, time_ms, job, iteration, chain, attempt, block, digest, theta, theta_next, kind, k_t, s, charge,
+                         running_total, hash FROM charges ORDER BY seq",
+        charge,
+        answers: "SELECT charge, seq, released FROM answers ORDER BY charge",
+        answer,
+        tail: true,
+    };
+
+    /// The one before.
+    pub(in crate::ledger) const FORMER: Self = Self {
+        charges: "SELECT seq, time_ms, job, iteration, chain, attempt, block, digest, theta, theta_next, kind, k_t, s, charge,
+                         running_total, hash, slack FROM charges ORDER BY seq",
+        charge: former_charge,
+        answers: "SELECT charge, seq, released, hash FROM answers ORDER BY charge",
+        answer: former_answer,
+        tail: false,
+    };
+}
+
+/// An entry as read, with the hash stored beside it, if there is one.
+pub(super) enum Found {
+    Charge(ChargeEntry, Hash),
+    Answer(AnswerEntry, Option<Hash>),
+    Job(Box<JobRow>),
+    Event(Box<EventRow>),
+}
+
+pub(super) struct JobRow {
+    seq: u64,
+    time_ms: i64,
+    texts: [String; 5],
+    spec_digest: Hash,
+    records: u64,
+    fingerprint: Vec<u8>,
+    hash: Hash,
+}
+
+pub(super) struct EventRow {
+    seq: u64,
+    time_ms: i64,
+    kind: String,
+    job: u64,
+    body: String,
+    hash: Hash,
+}
+
+impl Found {
+    pub(super) fn hash(&self) -> Option<&Hash> {
+        match self {
+            Found::Charge(_, hash) => Some(hash),
+            Found::Answer(_, hash) => hash.as_ref(),
+            Found::Job(row) => Some(&row.hash),
+            Found::Event(row) => Some(&row.hash),
+        }
+    }
+
+    pub(super) fn entry(&self) -> Entry<'_> {
+        match self {
+            Found::Charge(entry, _) => Entry::Charge(*entry),
+            Found::Answer(entry, _) => Entry::Answer(*entry),
+            Found::Job(row) => {
+                let [job, analyst, spec_toml, cap_epsilon, cap_delta] = row.texts.each_ref().map(String::as_str);
+                Entry::Job(JobEntered {
+                    seq: row.seq,
+                    time_ms: row.time_ms,
+                    job,
+                    analyst,
+                    spec_digest: &row.spec_digest,
+                    spec_toml,
+                    cap_epsilon,
+                    cap_delta,
+                    records: row.records,
+                    fingerprint: &row.fingerprint,
+                })
+            }
+            Found::Event(row) => {
+                let EventRow { seq, time_ms, ref kind, job, ref body, .. } = **row;
+                Entry::Event(EventEntry { seq, time_ms, kind, job, body })
+            }
+        }
+    }
+}
+
+pub(super) type Charges<'s> = Feed<'s, (ChargeEntry, Hash)>;
+pub(super) type Answers<'s> = Feed<'s, (AnswerEntry, Option<Hash>)>;
+
+/// The two long tables, read by this thread.
+pub(super) struct Both<'c> {
+    charges: rusqlite::Statement<'c>,
+    answers: rusqlite::Statement<'c>,
+}
+
+impl<'c> Both<'c> {
+    pub(super) fn prepare(connection: &'c Connection, layout: &Layout) -> rusqlite::Result<Self> {
+        Ok(Self { charges: connection.prepare(layout.charges)?, answers: connection.prepare(layout.answers)? })
+    }
+
+    pub(super) fn open(&mut self, layout: &Layout) -> rusqlite::Result<(Charges<'_>, Answers<'_>)> {
+        Ok((Feed::Rows(self.charges.query([])?, layout.charge), Feed::Rows(self.answers.query([])?, layout.answer)))
+    }
+}
+
+pub(super) struct Selects<'c> {
+    jobs: rusqlite::Statement<'c>,
+    events: rusqlite::Statement<'c>,
+}
+
+impl<'c> Selects<'c> {
+    pub(super) fn prepare(connection: &'c Connection) -> rusqlite::Result<Self> {
+        Ok(Self {
+            jobs: connection.prepare(
+                "SELECT seq, time_ms, job, analyst, spec_toml, cap_epsilon, cap_delta, spec_digest, records, fingerprint, hash
+                 FROM jobs ORDER BY seq",
+            )?,
+            events: connection.prepare("SELECT seq, time_ms, kind, job, body, hash FROM events ORDER BY seq")?,
+        })
+    }
+
+    pub(super) fn open<'s>(&'s mut self, charges: Charges<'s>, answers: Answers<'s>) -> rusqlite::Result<Tables<'s>> {
+        let mut tables = Tables {
+            charges: Table::new(charges),
+            answers: Table::new(answers),
+            jobs: Table::new(Feed::Rows(self.jobs.query([])?, job)),
+            events: Table::new(Feed::Rows(self.events.query([])?, event)),
+            later: BTreeMap::new(),
+        };
+        tables.charges.step()?;
+        tables.answers.step()?;
+        tables.jobs.step()?;
+        tables.events.step()?;
+        Ok(tables)
+    }
+}
+
+/// A table being read, one row ahead.
+pub(super) struct Table<'s, T> {
+    feed: Feed<'s, T>,
+    ahead: Option<T>,
+}
+
+impl<'s, T> Table<'s, T> {
+    pub(super) fn new(feed: Feed<'s, T>) -> Self {
+        Self { feed, ahead: None }
+    }
+
+    /// Gives the row ahead and reads the next.
+    fn step(&mut self) -> rusqlite::Result<Option<T>> {
+        let next = self.feed.pull()?;
+        Ok(std::mem::replace(&mut self.ahead, next))
+    }
+}
+
+pub(super) struct Tables<'s> {
+    charges: Table<'s, (ChargeEntry, Hash)>,
+    answers: Table<'s, (AnswerEntry, Option<Hash>)>,
+    jobs: Table<'s, JobRow>,
+    events: Table<'s, EventRow>,
+    /// Answers stand in the order of their charges; those given after a restart come later in the ledger.
+    later: BTreeMap<u64, (AnswerEntry, Option<Hash>)>,
+}
+
+impl Tables<'_> {
+    /// The entry of number `seq`; or the next event, should `seq` be left out by an unlock. `None` where there is neither.
+    pub(super) fn next(&mut self, seq: u64) -> rusqlite::Result<Option<Found>> {
+        if self.charges.ahead.as_ref().is_some_and(|(e, _)| e.seq == seq) {
+            return Ok(self.charges.step()?.map(|(entry, hash)| Found::Charge(entry, hash)));
+        }
+        if self.answers.ahead.as_ref().is_some_and(|(e, _)| e.seq == seq) {
+            return Ok(self.answers.step()?.map(|(entry, hash)| Found::Answer(entry, hash)));
+        }
+        if self.events.ahead.as_ref().is_some_and(|e| e.seq == seq) {
+            return Ok(self.events.step()?.map(|row| Found::Event(Box::new(row))));
+        }
+        if self.jobs.ahead.as_ref().is_some_and(|e| e.seq == seq) {
+            return Ok(self.jobs.step()?.map(|row| Found::Job(Box::new(row))));
+        }
+        while !self.later.contains_key(&seq) {
+            match self.answers.step()? {
+                Some((entry, hash)) => self.later.insert(entry.seq, (entry, hash)),
+                None => break,
+            };
+        }
+        if let Some((entry, hash)) = self.later.remove(&seq) {
+            return Ok(Some(Found::Answer(entry, hash)));
+        }
+        // The books say whether an entry with another number may stand here.
+        Ok(self.events.step()?.map(|row| Found::Event(Box::new(row))))
+    }
+
+    pub(super) fn rest(&self) -> bool {
+        self.charges.ahead.is_some()
+            || self.answers.ahead.is_some()
+            || self.jobs.ahead.is_some()
+            || self.events.ahead.is_some()
+            || !self.later.is_empty()
+    }
+}
+
+fn charge(row: &Row<'_>) -> rusqlite::Result<(ChargeEntry, Hash)> {
+    // The books refuse a scale that is none.
+    let slack = NoiseScale::from_units(row.get(12)?).map_or(0, accounting::slack_units_of_draw);
+    charge_with(row, slack)
+}
+
+fn former_charge(row: &Row<'_>) -> rusqlite::Result<(ChargeEntry, Hash)> {
+    charge_with(row, row.get(16)?)
+}
+
+fn charge_with(row: &Row<'_>, slack: u64) -> rusqlite::Result<(ChargeEntry, Hash)> {
+    let entry = ChargeEntry {
+        seq: row.get(0)?,
+        time_ms: row.get(1)?,
+        job: row.get(2)?,
+        iteration: row.get(3)?,
+        chain: row.get(4)?,
+        attempt: row.get(5)?,
+        block: row.get(6)?,
+        digest: row.get(7)?,
+        theta: row.get(8)?,
+        theta_next: row.get(9)?,
+        kind: row.get(10)?,
+        k_t: row.get(11)?,
+        s: row.get(12)?,
+        charge: row.get(13)?,
+        running_total: row.get(14)?,
+        slack,
+    };
+    Ok((entry, row.get(15)?))
+}
+
+pub(super) fn answer(row: &Row<'_>) -> rusqlite::Result<(AnswerEntry, Option<Hash>)> {
+    Ok((AnswerEntry { charge: row.get(0)?, seq: row.get(1)?, released: row.get(2)? }, None))
+}
+
+fn former_answer(row: &Row<'_>) -> rusqlite::Result<(AnswerEntry, Option<Hash>)> {
+    Ok((answer(row)?.0, Some(row.get(3)?)))
+}
+
+fn job(row: &Row<'_>) -> rusqlite::Result<JobRow> {
+    Ok(JobRow {
+        seq: row.get(0)?,
+        time_ms: row.get(1)?,
+        texts: [row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?, row.get(6)?],
+        spec_digest: row.get(7)?,
+        records: row.get(8)?,
+        fingerprint: row.get(9)?,
+        hash: row.get(10)?,
+    })
+}
+
+fn event(row: &Row<'_>) -> rusqlite::Result<EventRow> {
+    Ok(EventRow {
+        seq: row.get(0)?,
+        time_ms: row.get(1)?,
+        kind: row.get(2)?,
+        job: row.get(3)?,
+        body: row.get(4)?,
+        hash: row.get(5)?,
+    })
+}
