@@ -23,7 +23,7 @@ pub(crate) struct Book {
     surroundings: Surroundings,
     /// Folder of all draws.
     draws: PathBuf,
-    /// Whether there is a dashboard to show chains at.
+    /// Whether chains are kept for who watches.
     watchable: bool,
     inner: Mutex<Inner>,
 }
@@ -52,11 +52,11 @@ struct Entry {
     /// The job file, byte for byte.
     source: Arc<str>,
     stop: watch::Sender<Option<Stop>>,
-    /// What the dashboard shows of its chains.
+    /// What is shown of its chains.
     live: Option<Arc<Live>>,
 }
 
-/// A job as the dashboard shows it, whoever submitted it.
+/// A job as it is shown.
 #[derive(Debug, Clone)]
 pub(crate) struct Shown {
     /// Its status, followed as it changes.
@@ -67,11 +67,18 @@ pub(crate) struct Shown {
     pub live: Option<Arc<Live>>,
 }
 
-/// Jobs that have ended and whose chains are still kept for the dashboard.
+impl Shown {
+    fn of(entry: &Entry) -> Self {
+        let Entry { status, source, live, .. } = entry;
+        Self { status: status.clone(), source: Arc::clone(source), live: live.clone() }
+    }
+}
+
+/// Jobs that have ended and whose chains are still kept.
 const SHOWN: usize = 16;
 
 impl Book {
-    /// A book of the jobs in the store; those that have not ended are taken up again. `watchable` keeps their chains for a dashboard.
+    /// A book of the jobs in the store; those that have not ended are taken up again. `watchable` keeps their chains for who watches.
     pub(crate) fn open(surroundings: Surroundings, draws: PathBuf, rows: Vec<JobRow>, watchable: bool) -> Self {
         let book = Self { surroundings, draws, watchable, inner: Mutex::default() };
         for row in rows {
@@ -206,6 +213,14 @@ impl Book {
         self.of(id, analyst, |entry| entry.source.to_string())
     }
 
+    /// A job as its analyst may see it.
+    ///
+    /// # Errors
+    /// As [`Self::watch`].
+    pub(crate) fn shown_to(&self, id: &str, analyst: &str) -> Result<Shown, Fault> {
+        self.of(id, analyst, Shown::of)
+    }
+
     fn of<T>(&self, id: &str, analyst: &str, what: impl FnOnce(&Entry) -> T) -> Result<T, Fault> {
         let inner = self.lock();
         let entry = inner.entries.get(id).filter(|entry| entry.status.borrow().analyst == analyst);
@@ -242,8 +257,7 @@ impl Book {
     /// A job, whoever submitted it: for the coordinator's operator.
     pub(crate) fn shown(&self, id: &str) -> Option<Shown> {
         let inner = self.lock();
-        let Entry { status, source, live, .. } = inner.entries.get(id)?;
-        Some(Shown { status: status.clone(), source: Arc::clone(source), live: live.clone() })
+        inner.entries.get(id).map(Shown::of)
     }
 
     /// Whether jobs are no longer run.

@@ -5,7 +5,7 @@
 //!
 //! - [`server`]: gRPC over mutual TLS. [`hub`]: who is attached, and whose words go to which job.
 //! - [`book`]: all jobs. [`driver`]: one job's task. [`store`]: jobs and the iteration log, in SQLite.
-//! - [`dashboard`]: pages for people. [`live`]: what they show of chains that run.
+//! - [`dashboard`]: pages for people. [`live`]: what they and `conclave watch` show of chains.
 //! - [`zarr`]: draws as they come. [`result`]: the finished run's object.
 #![forbid(unsafe_code)]
 
@@ -85,7 +85,7 @@ impl Coordinator {
         let operations = Prepared::new(config).await?;
         let hub = Arc::new(Hub::with_heads(loaded.parties, loaded.heads));
         let surroundings = Surroundings { hub, store, meters: Arc::default(), limits: driver::Limits::default() };
-        let book = Arc::new(Book::open(surroundings.clone(), draws, loaded.jobs, config.dashboard.is_some()));
+        let book = Arc::new(Book::open(surroundings.clone(), draws, loaded.jobs, true));
         Ok(Self { listener, address, credentials, book, surroundings, operations })
     }
 

@@ -1,4 +1,9 @@
-//! What the dashboard shows of running chains: kept as draws come, on the draws' way to disk, and small however many there are.
+//! What the dashboard and `conclave watch` show of running chains: kept as draws come, on the draws' way to disk, and small however many there are.
+
+pub(crate) mod paced;
+pub(crate) mod stored;
+mod summary;
+mod traces;
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -7,6 +12,8 @@ use std::time::Duration;
 
 use conclave_common::sampler::Draw;
 use conclave_pages::plot::{self, Sample, Trace};
+
+pub(crate) use traces::traces;
 
 /// Columns of a trace, where not so many traces are kept that they get fewer.
 const COLUMNS: usize = 240;

@@ -243,6 +243,7 @@ async fn a_job_from_submission_to_its_draws() {
     assert_eq!(files["posterior/mean/c/3/1"].len(), 8000);
 
     check_log(&consortium, &job, root).await;
+    check_traces(&consortium, &job, &result).await;
 
     assert_eq!(analyst.list(v1::ListRequest {}).await.unwrap().into_inner().jobs.len(), 1);
     assert_eq!(analyst.cancel(request()).await.unwrap().into_inner().state, "finished");
@@ -251,6 +252,30 @@ async fn a_job_from_submission_to_its_draws() {
     consortium.stop().await;
     for party in parties {
         assert_eq!(party.await.unwrap(), 1210);
+    }
+}
+
+/// The job's analyst is told how its chains ran, in the result's own numbers, and nobody else anything.
+async fn check_traces(consortium: &Consortium, job: &str, result: &serde_json::Value) {
+    let ask = async |role, name, job: &str| {
+        let mut jobs = JobsClient::new(consortium.dial(role, name).await);
+        jobs.traces(v1::TracesRequest { job: job.to_owned() }).await.map(tonic::Response::into_inner)
+    };
+    let reply = ask(Role::Analyst, "alice", job).await.unwrap();
+    let [mean] = &*reply.traces else { panic!("{reply:?}") };
+    let row = &result["posterior"][0];
+    assert!(!reply.warmup && reply.parameters == 1 && row["name"] == mean.parameter.as_str(), "{reply:?}");
+    for (told, key) in [(mean.mean, "mean"), (mean.sd, "sd")] {
+        assert!((told - row[key].as_f64().unwrap()).abs() < 1e-9, "{key}: {told} {row}");
+    }
+    assert!(mean.chains.len() == 4 && mean.chains.iter().all(|chain| chain.draws.len() == 64));
+    assert!(reply.ess.unwrap().value > 10.0 && reply.rhat.unwrap().value > 0.9);
+    for (role, name, job, code) in [
+        (Role::Analyst, "mallory", job, ErrorCode::NotFound),
+        (Role::Analyst, "alice", "x", ErrorCode::NotFound),
+        (Role::Party, "a", job, ErrorCode::Unauthenticated),
+    ] {
+        assert_eq!(from_status(&ask(role, name, job).await.unwrap_err()).code, code, "{name}");
     }
 }
 

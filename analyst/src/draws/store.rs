@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use conclave_coordinator::zarr::encode;
+use conclave_coordinator::zarr::read::{Element, ReadError, StoredArray, metadata};
 use conclave_proto::error::{ErrorCode, Fault};
-use serde_json::Value;
 
 use crate::files;
 
@@ -45,7 +45,7 @@ impl Draws {
     /// # Errors
     /// A file that is missing or is not what it should be, by its path.
     pub(crate) fn read(root: &Path) -> Result<Self, Fault> {
-        let attributes = metadata(root)?["attributes"].clone();
+        let attributes = metadata(root).map_err(fault)?["attributes"].clone();
         let names = attributes["parameters"].as_array().ok_or_else(|| broken(root, "it does not list its parameters"))?;
         let parameters: Vec<String> = names.iter().filter_map(|n| n.as_str().map(str::to_owned)).collect();
         Ok(Self {
@@ -67,13 +67,12 @@ impl Draws {
 fn stretch(root: &Path, prefix: &str, parameters: &[String]) -> Result<Stretch, Fault> {
     let posterior = root.join(format!("{prefix}posterior"));
     let stats = root.join(format!("{prefix}sample_stats"));
-    let float = |path: &Path| array(path, "float64", 8, |b| f64::from_le_bytes(eight(b)));
-    let theta = parameters.iter().enumerate().map(|(i, name)| float(&posterior.join(encode(name, i))));
+    let theta = parameters.iter().enumerate().map(|(i, name)| array(&posterior.join(encode(name, i))));
     let read = Stretch {
         theta: theta.collect::<Result<_, _>>()?,
-        accepted: array(&stats.join("accepted"), "bool", 1, |b| b.first().is_some_and(|b| *b != 0))?,
-        log_alpha: float(&stats.join("log_alpha"))?,
-        iteration: array(&stats.join("iteration"), "int64", 8, |b| i64::from_le_bytes(eight(b)))?,
+        accepted: array(&stats.join("accepted"))?,
+        log_alpha: array(&stats.join("log_alpha"))?,
+        iteration: array(&stats.join("iteration"))?,
     };
     let shape = |chains: usize, draws: usize| move |(c, d): (usize, usize)| (c, d) == (chains, draws);
     let same = shape(read.accepted.len(), read.draws());
@@ -84,42 +83,20 @@ fn stretch(root: &Path, prefix: &str, parameters: &[String]) -> Result<Stretch, 
 }
 
 /// An array of shape (chain, draw).
-fn array<T>(folder: &Path, data_type: &str, size: usize, read: impl Fn(&[u8]) -> T) -> Result<Vec<Vec<T>>, Fault> {
-    let metadata = metadata(folder)?;
-    let pair = |value: &Value| -> Option<[usize; 2]> {
-        let numbers = value.as_array()?.iter().map(|v| usize::try_from(v.as_u64()?).ok()).collect::<Option<Vec<_>>>()?;
-        numbers.try_into().ok()
+fn array<T: Element>(folder: &Path) -> Result<Vec<Vec<T>>, Fault> {
+    let stored = StoredArray::open(folder).map_err(fault)?;
+    let one = |chain| {
+        let parts = (0..stored.parts()).map(|part| stored.part(chain, part).map_err(fault)).collect::<Result<Vec<_>, _>>()?;
+        Ok(parts.concat())
     };
-    let shape = pair(&metadata["shape"]);
-    let chunk = pair(&metadata["chunk_grid"]["configuration"]["chunk_shape"]);
-    let (Some([chains, draws]), Some([1, columns])) = (shape, chunk.filter(|c| c[1] > 0)) else {
-        return Err(broken(folder, "it is not an array by chain and draw"));
-    };
-    if metadata["data_type"] != data_type {
-        return Err(broken(folder, &format!("its elements are not {data_type}")));
+    (0..stored.shape().0).map(one).collect()
+}
+
+fn fault(error: ReadError) -> Fault {
+    match error {
+        ReadError::File { path, error } => files::fault(&path, "be read", &error),
+        ReadError::Layout { path, what } => broken(&path, &what),
     }
-    let one = |chain: usize| {
-        let mut row = Vec::new();
-        for part in 0..draws.div_ceil(columns) {
-            let path = folder.join("c").join(chain.to_string()).join(part.to_string());
-            let bytes = std::fs::read(&path).map_err(|e| files::fault(&path, "be read", &e))?;
-            if bytes.len() != columns.saturating_mul(size) {
-                return Err(broken(&path, "it has another length than its metadata say"));
-            }
-            row.extend(bytes.chunks(size).take(draws - part * columns).map(&read));
-        }
-        Ok(row)
-    };
-    (0..chains).map(one).collect()
-}
-
-fn metadata(node: &Path) -> Result<Value, Fault> {
-    let path = node.join("zarr.json");
-    serde_json::from_str(&files::read(&path)?).map_err(|e| broken(&path, &e.to_string()))
-}
-
-fn eight(bytes: &[u8]) -> [u8; 8] {
-    bytes.try_into().unwrap_or_default()
 }
 
 fn broken(path: &Path, what: &str) -> Fault {

@@ -1,5 +1,6 @@
 //! Following a job to its end: the stream of statuses, the progress shown, the broken connection survived.
 
+mod chains;
 mod outlook;
 mod screen;
 mod words;
@@ -8,7 +9,10 @@ use std::time::{Duration, Instant};
 
 use conclave_proto::error::{ErrorCode, Fault, from_status};
 use conclave_proto::v1::jobs_client::JobsClient;
-use conclave_proto::v1::{JobRequest, JobStatus};
+use conclave_proto::v1::{JobRequest, JobStatus, TracesReply, TracesRequest};
+use tokio::task::JoinSet;
+use tokio::time::{Interval, MissedTickBehavior};
+use tonic::Code;
 use tonic::transport::Channel;
 
 use screen::Screen;
@@ -17,6 +21,9 @@ use screen::Screen;
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Pause before the watch is asked for again.
 const RETRY: Duration = Duration::from_secs(1);
+
+/// How often the chains are asked for while a job runs.
+const LOOK: Duration = Duration::from_secs(2);
 
 /// Whether a job in this state will not change any more.
 pub(crate) fn has_ended(state: &str) -> bool {
@@ -71,12 +78,59 @@ async fn watch_once(
     let request = JobRequest { job: job.to_owned() };
     let fault = |status: tonic::Status| from_status(&status);
     let mut stream = client.watch(request).await.map_err(fault)?.into_inner();
-    while let Some(status) = stream.message().await.map_err(fault)? {
-        *lost_since = None;
-        screen.show(&status);
-        if has_ended(&status.state) {
-            return Ok(Some(status));
+    let mut looks = Looks::new(client.clone(), job);
+    loop {
+        tokio::select! {
+            status = stream.message() => {
+                let Some(status) = status.map_err(fault)? else { return Ok(None) };
+                *lost_since = None;
+                looks.running = status.state == "running";
+                screen.show(&status);
+                if has_ended(&status.state) {
+                    return Ok(Some(status));
+                }
+            }
+            traces = looks.next() => screen.trace(traces),
         }
     }
-    Ok(None)
+}
+
+/// Asks how the chains stand, again and again while they run. A coordinator that can't tell is followed without.
+struct Looks {
+    client: JobsClient<Channel>,
+    job: String,
+    running: bool,
+    known: bool,
+    due: Interval,
+    /// The question that is on its way, if one is.
+    asked: JoinSet<Result<TracesReply, tonic::Status>>,
+}
+
+impl Looks {
+    fn new(client: JobsClient<Channel>, job: &str) -> Self {
+        let mut due = tokio::time::interval(LOOK);
+        due.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Self { client, job: job.to_owned(), running: false, known: true, due, asked: JoinSet::new() }
+    }
+
+    /// The next answer. Nothing is lost where this is dropped and called again.
+    async fn next(&mut self) -> TracesReply {
+        loop {
+            if let Some(answer) = self.asked.join_next().await {
+                match answer {
+                    Ok(Ok(traces)) => return traces,
+                    Ok(Err(status)) if status.code() == Code::Unimplemented => self.known = false,
+                    // The stream of statuses tells what matters of a connection that broke.
+                    _ => {}
+                }
+            }
+            if !self.known || !self.running {
+                // Called again when the next status has come.
+                std::future::pending::<()>().await;
+            }
+            self.due.tick().await;
+            let (mut client, request) = (self.client.clone(), TracesRequest { job: self.job.clone() });
+            self.asked.spawn(async move { client.traces(request).await.map(tonic::Response::into_inner) });
+        }
+    }
 }

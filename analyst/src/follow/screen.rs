@@ -5,9 +5,11 @@ use std::time::{Duration, Instant, SystemTime};
 
 use conclave_pages::plot::spark_text;
 use conclave_pages::text::{number, percent, plain_name};
-use conclave_proto::v1::{JobStatus, PartyStatus};
+use conclave_proto::v1::{JobStatus, PartyStatus, TracesReply};
+use console::Term;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
+use super::chains;
 use super::outlook::{HISTORY, Outlook, most_spent};
 use super::words::{describe, heading, unsaid};
 
@@ -23,13 +25,15 @@ pub(super) struct Screen {
     /// Warnings said already.
     warned: Vec<String>,
     outlook: Outlook,
+    traces: TracesReply,
 }
 
 impl Screen {
     /// The screen of a job; `source` is its file, where it could be had.
     pub(super) fn new(source: Option<&str>) -> Self {
-        let terminal = std::io::stderr().is_terminal().then(Terminal::new);
-        Self { terminal, last_line: None, warned: Vec::new(), outlook: Outlook::new(source) }
+        // One that can't move its cursor gets lines.
+        let terminal = std::io::stderr().is_terminal().then(Terminal::new).filter(|terminal| !terminal.bars.is_hidden());
+        Self { terminal, last_line: None, warned: Vec::new(), outlook: Outlook::new(source), traces: TracesReply::default() }
     }
 
     /// Shows a status.
@@ -41,6 +45,7 @@ impl Screen {
         }
         if let Some(terminal) = &mut self.terminal {
             terminal.show(status, text, &self.outlook);
+            terminal.trace(&self.traces);
             return;
         }
         let key = format!("{} {:?} {}", heading(status), status.waiting_for, status.waiting_reason);
@@ -50,9 +55,19 @@ impl Screen {
         };
         if due {
             let pace = self.outlook.words(status);
-            eprintln!("{}: {text}{pace}{}", heading(status), most_in_words(status, &self.outlook));
+            let mixing = chains::worst(&self.traces).filter(|_| !self.traces.warmup);
+            let mixing = mixing.map(|worst| format!("; {worst}")).unwrap_or_default();
+            eprintln!("{}: {text}{pace}{}{mixing}", heading(status), most_in_words(status, &self.outlook));
             self.last_line = Some((Instant::now(), key));
         }
+    }
+
+    /// Takes how the chains stand: shown from now on.
+    pub(super) fn trace(&mut self, traces: TracesReply) {
+        if let Some(terminal) = &mut self.terminal {
+            terminal.trace(&traces);
+        }
+        self.traces = traces;
     }
 
     /// Prints a line that stays.
@@ -94,7 +109,7 @@ fn budget(party: &PartyStatus, projected: Option<f64>) -> String {
     format!("epsilon {} of {} ({share}){at_end}", number(party.epsilon_spent), party.epsilon_budget)
 }
 
-/// From the top: who is waited for, how far the job is, the parties' budgets, how it went of late.
+/// From the top: who is waited for, how far the job is, the parties' budgets, how it went of late, how the chains mix.
 struct Terminal {
     bars: MultiProgress,
     waiting: ProgressBar,
@@ -102,6 +117,7 @@ struct Terminal {
     parties: Vec<ProgressBar>,
     others: ProgressBar,
     history: ProgressBar,
+    chains: Vec<ProgressBar>,
 }
 
 /// Steps of a budget's bar.
@@ -122,7 +138,7 @@ impl Terminal {
         let main = line("{prefix:>10} [{bar:24}] {wide_msg}");
         main.enable_steady_tick(Duration::from_millis(200));
         let (others, history) = (line("{wide_msg:.dim}"), line("{wide_msg}"));
-        Self { waiting, main, parties: Vec::new(), others, history, bars }
+        Self { waiting, main, parties: Vec::new(), others, history, chains: Vec::new(), bars }
     }
 
     fn show(&mut self, status: &JobStatus, text: String, outlook: &Outlook) {
@@ -151,6 +167,29 @@ impl Terminal {
         self.history.set_message(if outlook.rates.len() > 1 { history } else { pace });
     }
 
+    /// The chains, on the lines that are left below everything else.
+    fn trace(&mut self, traces: &TracesReply) {
+        let (height, width) = Term::stderr().size();
+        // The four lines that are always there, and the last one, where the cursor is.
+        let left = usize::from(height).saturating_sub(self.parties.len() + 5);
+        let table = chains::table(traces, usize::from(width), left);
+        while self.chains.len() > table.len() {
+            self.chains.pop().iter().for_each(|bar| self.bars.remove(bar));
+        }
+        while self.chains.len() < table.len() {
+            self.chains.push(self.line());
+        }
+        self.chains.iter().zip(table).for_each(|(bar, line)| bar.set_message(line));
+    }
+
+    fn line(&self) -> ProgressBar {
+        let bar = self.bars.add(ProgressBar::new(1));
+        if let Ok(style) = ProgressStyle::with_template("{wide_msg}") {
+            bar.set_style(style);
+        }
+        bar
+    }
+
     fn party(&self) -> ProgressBar {
         let bar = self.bars.insert_before(&self.others, ProgressBar::new(STEPS as u64));
         if let Ok(style) = ProgressStyle::with_template("{prefix:>16} [{bar:18}] {wide_msg}") {
@@ -160,7 +199,7 @@ impl Terminal {
     }
 
     fn finish(&self) {
-        for bar in [&self.waiting, &self.main, &self.others, &self.history].into_iter().chain(&self.parties) {
+        for bar in [&self.waiting, &self.main, &self.others, &self.history].into_iter().chain(&self.parties).chain(&self.chains) {
             bar.finish_and_clear();
         }
     }

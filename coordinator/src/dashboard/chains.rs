@@ -1,6 +1,5 @@
 //! Plots and diagnostics of chains that run. Takes a moment: not for a thread that has to answer.
 
-use conclave_common::diagnostics::{ess_bulk, ess_tail, split_rhat};
 use conclave_pages::plot::{self, Densities, Traces};
 use conclave_pages::table::{Cell, table};
 use conclave_pages::text::{name, number, percent, thousands};
@@ -56,14 +55,9 @@ fn diagnostics<'a>(shown: impl Iterator<Item = (&'a String, &'a ParameterView)>,
 }
 
 fn row(parameter: &str, of: &ParameterView) -> Vec<Cell> {
-    let chains: Vec<&[f64]> = of.samples.iter().map(Vec::as_slice).collect();
-    let draws: f64 = of.traces.iter().map(|trace| trace.draws() as f64).sum();
-    let mean = of.traces.iter().map(|trace| trace.mean() * trace.draws() as f64).sum::<f64>() / draws;
-    let sd =
-        (of.traces.iter().map(|t| (t.sd().powi(2) + (t.mean() - mean).powi(2)) * t.draws() as f64).sum::<f64>() / draws).sqrt();
+    let summary = of.summary();
     let shown = |x: f64| if x.is_finite() { number(x) } else { "-".to_owned() };
-    let rhat = split_rhat(&chains);
-    let judged = match rhat {
+    let judged = match summary.rhat {
         x if x > RHAT => html! { span.bad { (format!("{x:.3}")) " (above " (RHAT) ")" } },
         x if x.is_finite() => html! { span.ok { (format!("{x:.3}")) } },
         _ => html! { "-" },
@@ -71,11 +65,11 @@ fn row(parameter: &str, of: &ParameterView) -> Vec<Cell> {
     let ess = |x: f64| Cell::Number(if x.is_finite() { thousands(x as u64) } else { "-".to_owned() });
     vec![
         Cell::Name(parameter.to_owned()),
-        Cell::Number(shown(mean)),
-        Cell::Number(shown(sd)),
+        Cell::Number(shown(summary.mean)),
+        Cell::Number(shown(summary.sd)),
         Cell::markup(judged),
-        ess(ess_bulk(&chains)),
-        ess(ess_tail(&chains)),
+        ess(summary.ess_bulk),
+        ess(summary.ess_tail),
     ]
 }
 

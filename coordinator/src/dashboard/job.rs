@@ -11,6 +11,7 @@ use conclave_pages::text::{duration, name, number, percent, plain, thousands};
 use super::chains::{PARAMETERS, draw};
 use super::watched::Outlook;
 use crate::book::Shown;
+use crate::live::stored::{Found, Request};
 use crate::spending::Spent;
 use crate::status::{Status, phase_name};
 
@@ -25,7 +26,7 @@ pub(super) async fn page(
 ) -> Response {
     let Some(shown) = dashboard.book.shown(&id) else { return missing("There is no such job.") };
     let from = number_in(&uri, "from");
-    let parts = parts(&dashboard, &shown, from).await;
+    let (parts, over) = parts(&dashboard, &shown, from).await;
     let status = shown.status.borrow().clone();
     let title = plain_name(&status.name);
     let body = html! {
@@ -37,7 +38,7 @@ pub(super) async fn page(
         title: &title,
         above: &[("/", "Jobs")],
         word: (web::CSRF_FIELD, &visitor.csrf),
-        events: (!over(&status)).then_some(&*events),
+        events: (!over).then_some(&*events),
         body: &body,
     }))
 }
@@ -48,8 +49,8 @@ pub(super) async fn events(State(dashboard): Shared, Path(id): Path<String>, uri
     events::stream(LOOK, move || {
         let (dashboard, shown) = (Arc::clone(&dashboard), shown.clone());
         async move {
-            let ended = over(&shown.status.borrow());
-            now(parts(&dashboard, &shown, from).await, ended)
+            let (parts, over) = parts(&dashboard, &shown, from).await;
+            now(parts, over)
         }
     })
 }
@@ -88,37 +89,62 @@ pub(super) async fn cancel(State(dashboard): Shared, Path(id): Path<String>) -> 
     }
 }
 
-/// Whether nothing of a job's page will change any more.
-fn over(status: &Status) -> bool {
-    status.state.ended()
-}
-
-async fn parts(dashboard: &Dashboard, shown: &Shown, from: usize) -> Vec<Part> {
+/// The parts of a job's page, and whether none of them will change any more.
+async fn parts(dashboard: &Dashboard, shown: &Shown, from: usize) -> (Vec<Part>, bool) {
     let status = shown.status.borrow().clone();
-    let watched = dashboard.watched.job(&status.id, from);
+    let ended = status.state.ended();
+    let watched = dashboard.watched.at((status.id.clone(), from, ended));
     let outlook = watched.progress(&status);
     let spec = JobSpec::parse(&shown.source).ok();
     let attached = |party: &str| dashboard.hub.is_attached(party);
-    let chains = match (&shown.live, &spec) {
-        (Some(live), Some(spec)) => {
-            let (live, names) = (Arc::clone(live), model::build(spec).parameter_names().to_vec());
-            let id = status.id.clone();
-            let drawing = move || async move {
-                let drawn = tokio::task::spawn_blocking(move || draw(&live, &names, from, &id)).await;
-                drawn.unwrap_or_else(|_| html! { p { "The chains can't be drawn." } })
-            };
-            watched.drawn(drawing).await
-        }
-        _ => Arc::default(),
+    let found = match &spec {
+        Some(spec) => chains_of(dashboard, shown, spec).await,
+        None => None,
     };
-    vec![
+    let reading = matches!(found, Some(Found::Reading));
+    let chains = match (found, &spec) {
+        (Some(Found::Chains(live)), Some(spec)) => {
+            let (names, id) = (model::build(spec).parameter_names().to_vec(), status.id.clone());
+            let drawn = watched.drawn.get(move || draw(&live, &names, from, &id)).await;
+            drawn.map_or_else(|| not_drawn("The chains can't be drawn."), |drawn| (*drawn).clone())
+        }
+        (Some(Found::Reading), _) => not_drawn("The draws are being read from the disk; the plots come when they are."),
+        (Some(Found::Unreadable(why)), _) => {
+            not_drawn(&format!("The draws of this job can't be shown: {}.", plain(&why, SENTENCE)))
+        }
+        _ => Markup::default(),
+    };
+    let parts = vec![
         ("state", state(&status)),
         ("progress", progress(&status, &outlook)),
         ("budgets", budgets(&status, &outlook, spec.as_ref())),
         ("parties", parties(&status, shown, attached)),
         ("result", result(&status)),
-        ("chains", (*chains).clone()),
-    ]
+        ("chains", chains),
+    ];
+    (parts, ended && !reading)
+}
+
+/// The chains of a job: as they came, or, where they are no longer kept, from its draws on disk; `None` where none was kept at all.
+async fn chains_of(dashboard: &Dashboard, shown: &Shown, spec: &JobSpec) -> Option<Found> {
+    let (id, ended, draws) = {
+        let status = shown.status.borrow();
+        (status.id.clone(), status.state.ended(), status.draws)
+    };
+    match &shown.live {
+        Some(live) => Some(Found::Chains(Arc::clone(live))),
+        // What is not over is written to.
+        None if !ended || draws == 0 => None,
+        None => {
+            let parameters = model::build(spec).parameter_names().to_vec();
+            let root = dashboard.book.draws_of(&id);
+            Some(dashboard.stored.chains(Request { job: id, root, chains: spec.sampler.chains as usize, parameters }).await)
+        }
+    }
+}
+
+fn not_drawn(words: &str) -> Markup {
+    html! { h2 { "Chains" } p { (words) } }
 }
 
 /// What matters most, read out when it changes: no numbers that run.
@@ -142,17 +168,18 @@ fn state(status: &Status) -> Markup {
 
 fn progress(status: &Status, outlook: &Outlook) -> Markup {
     let words = format!("{} of {} draws per chain", thousands(status.draws), thousands(status.draws_asked));
-    let left = outlook.rate.filter(|_| !over(status)).map(|rate| status.draws_asked.saturating_sub(status.draws) as f64 / rate);
+    let left =
+        outlook.rate.filter(|_| !status.state.ended()).map(|rate| status.draws_asked.saturating_sub(status.draws) as f64 / rate);
     html! {
         p { (site::progress(status.draws, status.draws_asked, &words)) }
         dl.tiles {
             div { dt { "Rounds" } dd { (thousands(status.iteration)) } }
             div { dt { "Sampling time" } dd { (duration(status.seconds)) } }
             div { dt { "Proposals accepted" } dd { (percent(status.acceptance_rate)) } }
-            div { dt { "Draws per chain and second" } dd { (outlook.rate.filter(|_| !over(status)).map_or_else(|| "-".to_owned(), |rate| format!("{rate:.1}"))) } }
+            div { dt { "Draws per chain and second" } dd { (outlook.rate.filter(|_| !status.state.ended()).map_or_else(|| "-".to_owned(), |rate| format!("{rate:.1}"))) } }
             div { dt { "Time left, at most" } dd { (left.map_or_else(|| "-".to_owned(), duration)) } }
         }
-        @if !over(status) { p { a.danger href={ "/jobs/" (status.id) "/cancel" } { "Cancel this job…" } } }
+        @if !status.state.ended() { p { a.danger href={ "/jobs/" (status.id) "/cancel" } { "Cancel this job…" } } }
     }
 }
 
@@ -160,7 +187,7 @@ fn budgets(status: &Status, outlook: &Outlook, spec: Option<&JobSpec>) -> Markup
     html! {
         h2 { "Privacy budget of this job" }
         @for (index, party) in status.parties.iter().enumerate() {
-            @let units = outlook.units_at_end.get(index).copied().flatten().filter(|_| !over(status));
+            @let units = outlook.units_at_end.get(index).copied().flatten().filter(|_| !status.state.ended());
             @let projected = units.zip(spec).map(|(units, spec)| Spent { units, ..party.spent }.epsilon(&spec.privacy.budget).min(party.epsilon_budget));
             (plot::budget(&Budget {
                 id: &format!("budget-{index}"),

@@ -27,6 +27,7 @@ use time::macros::format_description;
 
 use crate::book::Book;
 use crate::hub::Hub;
+use crate::live::stored::Stored;
 use watched::Watched;
 
 /// What the pages are made from.
@@ -35,6 +36,7 @@ pub(crate) struct Dashboard {
     book: Arc<Book>,
     hub: Arc<Hub>,
     watched: Watched,
+    stored: Stored,
 }
 
 type Shared = State<Arc<Dashboard>>;
@@ -47,7 +49,7 @@ type Part = (&'static str, Markup);
 
 /// Every page of the dashboard.
 pub(crate) fn pages(book: Arc<Book>, hub: Arc<Hub>) -> Router {
-    let dashboard = Arc::new(Dashboard { book, hub, watched: Watched::default() });
+    let dashboard = Arc::new(Dashboard { book, hub, watched: Watched::default(), stored: Stored::default() });
     Router::new()
         .route("/", get(list::page))
         .route("/events", get(list::events))

@@ -1,42 +1,28 @@
-//! Jobs that somebody looks at: what was drawn of them last, and how they went on since.
+//! How jobs that somebody looks at went on since.
 
-use std::collections::{HashMap, VecDeque};
-use std::future::Future;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use maud::Markup;
 
+use crate::live::paced::{LookedAt, Paced};
 use crate::status::Status;
 
-/// Plots are not drawn anew before this time has passed, nor before [`REST`] times as long as they took.
-const LEAST: Duration = Duration::from_secs(1);
-/// One part in so many of a thread's time goes into plots.
-const REST: u32 = 100;
-/// Nobody looks any more.
-const LEFT: Duration = Duration::from_secs(120);
 /// Moments that are kept of a job's progress.
 const MOMENTS: usize = 60;
 /// The least time between two of them.
 const APART: Duration = Duration::from_millis(900);
 
-/// All of them.
-#[derive(Debug, Default)]
-pub(super) struct Watched(Mutex<HashMap<(String, usize), Arc<Job>>>);
+/// All of them, by id, each part of its parameters by itself, and what has ended apart from what goes on.
+pub(super) type Watched = LookedAt<(String, usize, bool), Job>;
 
 /// One of them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Job {
-    drawn: tokio::sync::Mutex<Option<Drawn>>,
+    /// The plots of its chains.
+    pub(super) drawn: Paced<Markup>,
     progress: Mutex<Progress>,
-    looked: Mutex<Instant>,
-}
-
-#[derive(Debug)]
-struct Drawn {
-    at: Instant,
-    took: Duration,
-    content: Arc<Markup>,
 }
 
 /// How a job went on since somebody first looked.
@@ -54,39 +40,7 @@ struct Moment {
     units: Vec<u64>,
 }
 
-impl Watched {
-    /// A job of which somebody looks at one part of its parameters.
-    pub(super) fn job(&self, id: &str, part: usize) -> Arc<Job> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|_, job| job.looked().elapsed() < LEFT);
-        let job = all.entry((id.to_owned(), part)).or_insert_with(|| {
-            Arc::new(Job { drawn: tokio::sync::Mutex::default(), progress: Mutex::default(), looked: Mutex::new(Instant::now()) })
-        });
-        *job.looked.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
-        Arc::clone(job)
-    }
-}
-
 impl Job {
-    fn looked(&self) -> Instant {
-        *self.looked.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// What was drawn last, drawn anew by `draw` where that is due.
-    pub(super) async fn drawn<F>(&self, draw: impl FnOnce() -> F) -> Arc<Markup>
-    where
-        F: Future<Output = Markup>,
-    {
-        let mut drawn = self.drawn.lock().await;
-        if let Some(last) = drawn.as_ref().filter(|last| last.at.elapsed() < LEAST.max(last.took * REST)) {
-            return Arc::clone(&last.content);
-        }
-        let begin = Instant::now();
-        let content = Arc::new(draw().await);
-        *drawn = Some(Drawn { at: Instant::now(), took: begin.elapsed(), content: Arc::clone(&content) });
-        content
-    }
-
     /// Notes where the job stands, and gives what can be told from how it went on.
     pub(super) fn progress(&self, status: &Status) -> Outlook {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner).note(status, Instant::now())

@@ -52,7 +52,7 @@ pub(crate) struct Job {
     pub submitted_ms: i64,
     /// Where its Zarr store is.
     pub draws: PathBuf,
-    /// What a dashboard shows of its chains, where there is one.
+    /// What is shown of its chains, where somebody may watch.
     pub live: Option<Arc<Live>>,
 }
 

@@ -3,11 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use conclave_common::job::JobSpec;
+use conclave_common::model;
 use conclave_proto::error;
 use conclave_proto::identity::{self, Role};
 use conclave_proto::submission;
 use conclave_proto::v1::jobs_server::Jobs;
-use conclave_proto::v1::{FileChunk, JobRequest, JobSource, JobStatus, ListReply, ListRequest, SubmitReply, SubmitRequest};
+use conclave_proto::v1::{
+    FileChunk, JobRequest, JobSource, JobStatus, ListReply, ListRequest, SubmitReply, SubmitRequest, TracesReply, TracesRequest,
+};
 use tokio::sync::{mpsc, watch};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
@@ -15,6 +19,8 @@ use tonic::{Request, Response, Status};
 use super::files;
 use crate::book::{Book, Signed};
 use crate::driver::Surroundings;
+use crate::live::paced::{LookedAt, Paced};
+use crate::live::traces;
 
 /// Least time between two statuses of one `Watch`.
 const SPACING: Duration = Duration::from_millis(200);
@@ -25,11 +31,12 @@ pub(crate) struct JobsService {
     book: Arc<Book>,
     surroundings: Surroundings,
     stopping: watch::Receiver<bool>,
+    traces: LookedAt<(String, bool), Paced<TracesReply>>,
 }
 
 impl JobsService {
     pub(crate) fn new(book: Arc<Book>, surroundings: Surroundings, stopping: watch::Receiver<bool>) -> Self {
-        Self { book, surroundings, stopping }
+        Self { book, surroundings, stopping, traces: LookedAt::default() }
     }
 }
 
@@ -120,6 +127,24 @@ impl Jobs for JobsService {
         let analyst = analyst_of(&request)?;
         let source = self.book.source(&request.get_ref().job, &analyst);
         source.map(|spec_toml| Response::new(JobSource { spec_toml })).map_err(|fault| error::to_status(&fault))
+    }
+
+    async fn traces(&self, request: Request<TracesRequest>) -> Result<Response<TracesReply>, Status> {
+        let analyst = analyst_of(&request)?;
+        let shown = self.book.shown_to(&request.get_ref().job, &analyst).map_err(|fault| error::to_status(&fault))?;
+        let Some(live) = shown.live else { return Ok(Response::new(TracesReply::default())) };
+        let (id, ended) = {
+            let status = shown.status.borrow();
+            (status.id.clone(), status.state.ended())
+        };
+        let compute = move || match JobSpec::parse(&shown.source) {
+            Ok(spec) => traces(&live, model::build(&spec).parameter_names()),
+            Err(_) => TracesReply::default(),
+        };
+        let reply = self.traces.at((id, ended)).get(compute).await;
+        let reply = reply
+            .ok_or_else(|| error::to_status(&error::Fault::new(error::ErrorCode::Internal, "the chains can't be summed up")))?;
+        Ok(Response::new((*reply).clone()))
     }
 }
 

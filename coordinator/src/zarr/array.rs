@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 pub(crate) const CHUNK: usize = 1000;
 
 /// A type of element that the store holds.
-pub(crate) trait Element: Copy {
+pub trait Element: Copy {
     /// Its name in `data_type`.
     const DATA_TYPE: &'static str;
     /// What fills the rest of an unfinished chunk.
@@ -21,6 +21,8 @@ pub(crate) trait Element: Copy {
     fn fill_value() -> Value;
     /// Appends the element's little-endian bytes.
     fn put(self, out: &mut Vec<u8>);
+    /// The element of its little-endian bytes, which are as many as [`Self::put`] appends.
+    fn get(bytes: &[u8]) -> Self;
 }
 
 impl Element for f64 {
@@ -31,6 +33,9 @@ impl Element for f64 {
     }
     fn put(self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.to_le_bytes());
+    }
+    fn get(bytes: &[u8]) -> Self {
+        bytes.try_into().map_or(Self::FILL, Self::from_le_bytes)
     }
 }
 
@@ -43,6 +48,9 @@ impl Element for i64 {
     fn put(self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.to_le_bytes());
     }
+    fn get(bytes: &[u8]) -> Self {
+        bytes.try_into().map_or(Self::FILL, Self::from_le_bytes)
+    }
 }
 
 impl Element for bool {
@@ -53,6 +61,9 @@ impl Element for bool {
     }
     fn put(self, out: &mut Vec<u8>) {
         out.push(u8::from(self));
+    }
+    fn get(bytes: &[u8]) -> Self {
+        bytes.first().is_some_and(|byte| *byte != 0)
     }
 }
 

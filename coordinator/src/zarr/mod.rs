@@ -13,6 +13,7 @@
 
 mod array;
 pub mod attributes;
+pub mod read;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -142,9 +143,13 @@ struct Section {
 }
 
 impl Section {
+    /// Its two groups: draws, and what belongs to them.
+    fn folders(root: &Path, prefix: &str) -> [PathBuf; 2] {
+        ["posterior", "sample_stats"].map(|group| root.join(format!("{prefix}{group}")))
+    }
+
     fn new(root: &Path, prefix: &str, chains: usize, parameters: &[String]) -> Self {
-        let posterior = root.join(format!("{prefix}posterior"));
-        let stats = root.join(format!("{prefix}sample_stats"));
+        let [posterior, stats] = Self::folders(root, prefix);
         let theta = parameters.iter().enumerate().map(|(i, parameter)| {
             Array::new(posterior.join(encode(parameter, i)), CHAIN_DRAW, chains).attribute("parameter", parameter.as_str())
         });

@@ -91,14 +91,23 @@ pub fn spark(id: &str, title: &str, values: &[f64]) -> Markup {
 /// The same as [`spark`] in characters, for a terminal: at most `width` of the last values.
 #[must_use]
 pub fn spark_text(values: &[f64], width: usize) -> String {
-    const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let values = &values[values.len().saturating_sub(width)..];
-    let finite = || values.iter().copied().filter(|x| x.is_finite());
-    let (Some(least), Some(greatest)) = (finite().reduce(f64::min), finite().reduce(f64::max)) else { return String::new() };
+    spark_texts(&[values]).concat()
+}
+
+/// Several of them, drawn on one scale: what is higher in one is higher in all. Empty where none holds a number.
+#[must_use]
+pub fn spark_texts(rows: &[&[f64]]) -> Vec<String> {
+    const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let finite = || rows.iter().copied().flatten().copied().filter(|x| x.is_finite());
+    let (Some(least), Some(greatest)) = (finite().reduce(f64::min), finite().reduce(f64::max)) else {
+        return vec![String::new(); rows.len()];
+    };
     let axis = Axis::between(least, greatest);
     // Numbers that are all alike are in the middle.
     let level = |x: f64| if least == greatest { 3 } else { (axis.share(x).unwrap_or(0.0) * 7.999) as usize };
-    values.iter().map(|x| if x.is_finite() { LEVELS[level(*x).min(7)] } else { ' ' }).collect()
+    let one = |row: &&[f64]| row.iter().map(|x| if x.is_finite() { LEVELS[level(*x).min(7)] } else { ' ' }).collect();
+    rows.iter().map(one).collect()
 }
 
 #[cfg(test)]
@@ -126,6 +135,8 @@ mod tests {
         assert_eq!(spark_text(&[5.0, 5.0], 9), "▄▄");
         assert_eq!((spark_text(&[], 9), spark_text(&[f64::NAN], 9)), (String::new(), String::new()));
         assert_eq!(spark_text(&[1.0; 50], 9).chars().count(), 9);
+        assert_eq!(spark_texts(&[&[0.0, 1.0], &[], &[2.0]]), ["▁▄", "", "█"]);
+        assert_eq!(spark_texts(&[&[f64::NAN], &[]]), ["", ""]);
         for values in [&[][..], &[1.0], &[f64::NAN, f64::INFINITY], &[f64::MIN, f64::MAX]] {
             let text = spark("s", "rounds <a second>", values).into_string();
             assert!(!text.contains("NaN") && text.contains("&lt;a second&gt;"), "{text}");

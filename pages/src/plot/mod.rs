@@ -15,11 +15,11 @@ mod trace;
 use maud::{Markup, html};
 
 pub use axis::Axis;
-pub use bars::{Budget, budget, spark, spark_text};
+pub use bars::{Budget, budget, spark, spark_text, spark_texts};
 pub use density::{Densities, density};
 pub use intervals::{Interval, intervals};
 pub use pairs::{MOST_PARAMETERS, Pairs, pairs};
-pub use sample::Sample;
+pub use sample::{Sample, evenly};
 pub use trace::{Trace, Traces, trace};
 
 /// How many columns each trace of a page may have so that the page stays small: all traces together have at most some 34,000.

@@ -48,6 +48,14 @@ impl Sample {
     }
 }
 
+/// At most `most` of some values, evenly spaced from the first to the last.
+#[must_use]
+pub fn evenly(values: &[f64], most: usize) -> Vec<f64> {
+    let count = values.len().min(most);
+    let last = values.len().saturating_sub(1);
+    (0..count).map(|i| values[if count > 1 { i * last / (count - 1) } else { last }]).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -61,5 +69,13 @@ mod tests {
         assert!(first.windows(2).all(|pair| pair[1] - pair[0] == sample.every() as f64), "{first:?}");
         assert_eq!((first[0], sample.parameter(1)[1]), (0.0, -first[1]));
         assert!(sample.parameter(7).iter().all(|x| x.is_nan()));
+    }
+
+    #[test]
+    fn few_of_many_are_even() {
+        let ten: Vec<f64> = (0..10).map(f64::from).collect();
+        assert_eq!(evenly(&ten, 4), [0.0, 3.0, 6.0, 9.0]);
+        assert_eq!((evenly(&ten, 20), evenly(&ten, 1)), (ten, vec![9.0]));
+        assert!(evenly(&[], 5).is_empty() && evenly(&[1.0], 0).is_empty());
     }
 }
