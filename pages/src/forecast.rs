@@ -31,17 +31,29 @@ pub struct Forecast {
 pub struct Pace {
     moments: VecDeque<Moment>,
     window: f64,
+    phase: String,
 }
 
 impl Pace {
     /// A pace that looks back so many seconds, above 0.
     #[must_use]
     pub fn new(window: f64) -> Self {
-        Self { moments: VecDeque::new(), window }
+        Self { moments: VecDeque::new(), window, phase: String::new() }
     }
 
-    /// Takes what the run has come to.
-    pub fn record(&mut self, moment: Moment) {
+    /// Takes what the run has come to in this phase; in none while it is held up. A pause says nothing of the pace, and each phase
+    /// has its own: either way it begins anew.
+    pub fn see(&mut self, phase: Option<&str>, moment: Moment) {
+        if phase != Some(&*self.phase) {
+            self.moments.clear();
+            phase.unwrap_or_default().clone_into(&mut self.phase);
+        }
+        if phase.is_some() {
+            self.record(moment);
+        }
+    }
+
+    fn record(&mut self, moment: Moment) {
         // Some four hundred are enough, however often a run tells of itself.
         let spacing = self.window / 200.0;
         if self.moments.len() > 1 && self.moments.iter().rev().nth(1).is_some_and(|before| moment.at - before.at < spacing) {
@@ -52,11 +64,6 @@ impl Pace {
         while self.moments.len() > 2 && self.moments.get(1).is_some_and(|second| second.at < from) {
             self.moments.pop_front();
         }
-    }
-
-    /// Forgets what was: the run was held up, or goes on in another way.
-    pub fn restart(&mut self) {
-        self.moments.clear();
     }
 
     /// First and last moment, a second apart at least.
@@ -73,15 +80,19 @@ impl Pace {
         Some(last.rounds.saturating_sub(first.rounds) as f64 / elapsed)
     }
 
+    /// Kept draws per chain and second; `None` while too little has been seen.
+    #[must_use]
+    pub fn draws_per_second(&self) -> Option<f64> {
+        let (first, last, elapsed) = self.ends()?;
+        Some(last.draws.saturating_sub(first.draws) as f64 / elapsed)
+    }
+
     /// When the run ends and at what cost, with `draws` per chain asked for and at most `limits` of mu squared at each party; `None`
     /// while no draw is kept, or too little has been seen.
     #[must_use]
     pub fn forecast(&self, draws: u64, limits: &[f64]) -> Option<Forecast> {
         let (first, last, elapsed) = self.ends()?;
-        let drawn = last.draws.saturating_sub(first.draws) as f64 / elapsed;
-        if drawn <= 0.0 {
-            return None;
-        }
+        let drawn = self.draws_per_second().filter(|drawn| *drawn > 0.0)?;
         let rate = |party: usize| {
             let of = |moment: &Moment| moment.mu_squared.get(party).copied().unwrap_or(0.0);
             (of(last) - of(first)).max(0.0) / elapsed
@@ -119,8 +130,8 @@ mod tests {
     fn a_run_ends_with_its_draws_or_its_budget() {
         let mut pace = Pace::new(30.0);
         assert_eq!((pace.rounds_per_second(), pace.forecast(10, &[])), (None, None));
-        (0..=100).for_each(|second| pace.record(at(f64::from(second))));
-        assert_eq!(pace.rounds_per_second(), Some(50.0));
+        (0..=100).for_each(|second| pace.see(Some("sampling"), at(f64::from(second))));
+        assert_eq!((pace.rounds_per_second(), pace.draws_per_second()), (Some(50.0), Some(10.0)));
         let close = |a: f64, b: f64| (a - b).abs() < 1e-6;
         let all = pace.forecast(1500, &[9.0, 9.0]);
         assert!(
@@ -132,8 +143,13 @@ mod tests {
             budget.as_ref().is_some_and(|f| close(f.seconds_left, 25.0) && f.ended_by == Some(1) && close(f.mu_squared[1], 2.5)),
             "{budget:?}"
         );
-        pace.restart();
-        assert_eq!(pace.forecast(1500, &[9.0, 2.5]), None);
+        // Another phase, and a pause, make it begin anew.
+        for phase in [Some("another"), None] {
+            pace.see(phase, at(101.0));
+            assert_eq!(pace.forecast(1500, &[9.0, 2.5]), None);
+            (102..=104).for_each(|second| pace.see(Some("sampling"), at(f64::from(second))));
+            assert!(pace.forecast(1500, &[9.0, 2.5]).is_some());
+        }
     }
 
     #[test]

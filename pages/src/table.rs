@@ -20,6 +20,8 @@ pub enum Cell {
     },
     /// Anything, to the left.
     Markup(String),
+    /// A number in markup of its own, to the right.
+    Marked(String),
 }
 
 impl Cell {
@@ -29,8 +31,14 @@ impl Cell {
         Self::Markup(markup.into_string())
     }
 
+    /// A number in markup of its own.
+    #[must_use]
+    pub fn marked(number: Markup) -> Self {
+        Self::Marked(number.into_string())
+    }
+
     fn is_number(&self) -> bool {
-        matches!(self, Self::Number(_) | Self::Exact { .. })
+        matches!(self, Self::Number(_) | Self::Exact { .. } | Self::Marked(_))
     }
 
     fn render(&self) -> Markup {
@@ -38,7 +46,7 @@ impl Cell {
             Self::Text(text) | Self::Number(text) => html! { (text) },
             Self::Name(name) => super::text::name(name),
             Self::Exact { value, shown } => html! { data value=(value) { (shown) } },
-            Self::Markup(markup) => maud::PreEscaped(markup.clone()),
+            Self::Markup(markup) | Self::Marked(markup) => maud::PreEscaped(markup.clone()),
         }
     }
 }

@@ -18,7 +18,6 @@ const SPACING: f64 = 2.0;
 pub(super) struct Outlook {
     begun: Instant,
     pace: Pace,
-    phase: String,
     /// The job's delta, where its file could be had: without it epsilon can't be projected.
     delta: Option<f64>,
     limits: Vec<f64>,
@@ -36,7 +35,6 @@ impl Outlook {
         Self {
             begun: Instant::now(),
             pace: Pace::new(WINDOW),
-            phase: String::new(),
             delta,
             limits: Vec::new(),
             forecast: None,
@@ -52,22 +50,14 @@ impl Outlook {
     }
 
     fn see_at(&mut self, status: &JobStatus, at: f64) {
-        // A pause says nothing of the pace, and each phase has its own.
-        if status.state != "running" || status.phase != self.phase {
-            self.pace.restart();
-            self.forecast = None;
-            self.phase.clone_from(&status.phase);
-        }
-        if status.state != "running" {
-            return;
-        }
         let mu_squared =
             |epsilon: f64| self.delta.filter(|_| epsilon > 0.0).map_or(0.0, |delta| gaussian_dp::mu(epsilon, delta).powi(2));
         let spent = status.parties.iter().map(|party| mu_squared(party.epsilon_spent)).collect();
         if self.limits.is_empty() && self.delta.is_some() {
             self.limits = status.parties.iter().map(|party| mu_squared(party.epsilon_budget)).collect();
         }
-        self.pace.record(Moment { at, rounds: status.iteration, draws: status.draws, mu_squared: spent });
+        let phase = (status.state == "running").then_some(&*status.phase);
+        self.pace.see(phase, Moment { at, rounds: status.iteration, draws: status.draws, mu_squared: spent });
         self.forecast = self.pace.forecast(status.draws_asked, &self.limits);
         if at - self.sampled >= SPACING
             && let Some(rate) = self.pace.rounds_per_second()

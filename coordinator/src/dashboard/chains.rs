@@ -67,7 +67,7 @@ fn row(parameter: &str, of: &ParameterView) -> Vec<Cell> {
         Cell::Name(parameter.to_owned()),
         Cell::Number(shown(summary.mean)),
         Cell::Number(shown(summary.sd)),
-        Cell::markup(judged),
+        Cell::marked(judged),
         ess(summary.ess_bulk),
         ess(summary.ess_tail),
     ]

@@ -12,7 +12,6 @@ use super::chains::{PARAMETERS, draw};
 use super::watched::Outlook;
 use crate::book::Shown;
 use crate::live::stored::{Found, Request};
-use crate::spending::Spent;
 use crate::status::{Status, phase_name};
 
 /// Longest sentence of a party's or of the analyst's that is shown.
@@ -94,8 +93,8 @@ async fn parts(dashboard: &Dashboard, shown: &Shown, from: usize) -> (Vec<Part>,
     let status = shown.status.borrow().clone();
     let ended = status.state.ended();
     let watched = dashboard.watched.at((status.id.clone(), from, ended));
-    let outlook = watched.progress(&status);
     let spec = JobSpec::parse(&shown.source).ok();
+    let outlook = watched.progress(&status, spec.as_ref());
     let attached = |party: &str| dashboard.hub.is_attached(party);
     let found = match &spec {
         Some(spec) => chains_of(dashboard, shown, spec).await,
@@ -168,17 +167,19 @@ fn state(status: &Status) -> Markup {
 
 fn progress(status: &Status, outlook: &Outlook) -> Markup {
     let words = format!("{} of {} draws per chain", thousands(status.draws), thousands(status.draws_asked));
-    let left =
-        outlook.rate.filter(|_| !status.state.ended()).map(|rate| status.draws_asked.saturating_sub(status.draws) as f64 / rate);
+    let rate = outlook.draws_per_second.map_or_else(|| "-".to_owned(), |rate| format!("{rate:.1}"));
+    let left = outlook.forecast.as_ref().map_or_else(|| "-".to_owned(), |forecast| duration(forecast.seconds_left));
+    let ends = outlook.forecast.as_ref().and_then(|forecast| status.parties.get(forecast.ended_by?));
     html! {
         p { (site::progress(status.draws, status.draws_asked, &words)) }
         dl.tiles {
             div { dt { "Rounds" } dd { (thousands(status.iteration)) } }
             div { dt { "Sampling time" } dd { (duration(status.seconds)) } }
             div { dt { "Proposals accepted" } dd { (percent(status.acceptance_rate)) } }
-            div { dt { "Draws per chain and second" } dd { (outlook.rate.filter(|_| !status.state.ended()).map_or_else(|| "-".to_owned(), |rate| format!("{rate:.1}"))) } }
-            div { dt { "Time left, at most" } dd { (left.map_or_else(|| "-".to_owned(), duration)) } }
+            div { dt { "Draws per chain and second" } dd { (rate) } }
+            div { dt { "Time left, about" } dd { (left) } }
         }
+        @if let Some(party) = ends { p { "If it goes on like this, the budget at " (name(&party.name)) " ends it before all draws are made." } }
         @if !status.state.ended() { p { a.danger href={ "/jobs/" (status.id) "/cancel" } { "Cancel this job…" } } }
     }
 }
@@ -187,8 +188,7 @@ fn budgets(status: &Status, outlook: &Outlook, spec: Option<&JobSpec>) -> Markup
     html! {
         h2 { "Privacy budget of this job" }
         @for (index, party) in status.parties.iter().enumerate() {
-            @let units = outlook.units_at_end.get(index).copied().flatten().filter(|_| !status.state.ended());
-            @let projected = units.zip(spec).map(|(units, spec)| Spent { units, ..party.spent }.epsilon(&spec.privacy.budget).min(party.epsilon_budget));
+            @let projected = outlook.epsilon_at_end(index).map(|epsilon| epsilon.min(party.epsilon_budget));
             (plot::budget(&Budget {
                 id: &format!("budget-{index}"),
                 party: &party.name,
@@ -200,7 +200,7 @@ fn budgets(status: &Status, outlook: &Outlook, spec: Option<&JobSpec>) -> Markup
         p.note {
             "Epsilon of this job alone, by Gaussian differential privacy"
             @if let Some(spec) = spec { ", at delta = " (spec.privacy.budget.delta) }
-            ". What the data have spent over all jobs is the owner's to see. Expected at the end: if it goes on as it did since this page is looked at; \
+            ". What the data have spent over all jobs is the owner's to see. Expected at the end: if it goes on as it does now; \
              the budget ends a run that would spend more."
         }
     }

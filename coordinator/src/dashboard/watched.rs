@@ -1,94 +1,72 @@
-//! How jobs that somebody looks at went on since.
+//! How jobs that somebody looks at go on.
 
-use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use conclave_common::accounting::{PrivacyFilter, gaussian_dp, mu_squared};
+use conclave_common::job::JobSpec;
+use conclave_pages::forecast::{Forecast, Moment, Pace};
 use maud::Markup;
 
 use crate::live::paced::{LookedAt, Paced};
-use crate::status::Status;
+use crate::status::{State, Status, phase_name};
 
-/// Moments that are kept of a job's progress.
-const MOMENTS: usize = 60;
-/// The least time between two of them.
-const APART: Duration = Duration::from_millis(900);
+/// How far back the pace looks, in seconds.
+const WINDOW: f64 = 60.0;
 
 /// All of them, by id, each part of its parameters by itself, and what has ended apart from what goes on.
 pub(super) type Watched = LookedAt<(String, usize, bool), Job>;
 
 /// One of them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Job {
     /// The plots of its chains.
     pub(super) drawn: Paced<Markup>,
-    progress: Mutex<Progress>,
+    pace: Mutex<Pace>,
+    begun: Instant,
 }
 
-/// How a job went on since somebody first looked.
-#[derive(Debug, Default)]
-pub(super) struct Progress {
-    /// The first moment with a kept draw, and the latest ones.
-    first: Option<Moment>,
-    latest: VecDeque<Moment>,
-}
-
-#[derive(Debug, Clone)]
-struct Moment {
-    at: Instant,
-    draws: u64,
-    units: Vec<u64>,
-}
-
-impl Job {
-    /// Notes where the job stands, and gives what can be told from how it went on.
-    pub(super) fn progress(&self, status: &Status) -> Outlook {
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner).note(status, Instant::now())
+impl Default for Job {
+    fn default() -> Self {
+        Self { drawn: Paced::default(), pace: Mutex::new(Pace::new(WINDOW)), begun: Instant::now() }
     }
 }
 
-/// What can be told from how a job went on.
+/// What can be told from how a job went on since somebody looks at it; nothing of one that does not run.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Outlook {
     /// Kept draws per chain and second, lately.
-    pub(super) rate: Option<f64>,
-    /// What each party will have spent when all draws are made, in units of 2^-48 of mu squared, if it goes on as it did; the
-    /// job's budget may end it before.
-    pub(super) units_at_end: Vec<Option<u64>>,
+    pub(super) draws_per_second: Option<f64>,
+    /// When it ends, if it goes on like this.
+    pub(super) forecast: Option<Forecast>,
+    /// The job's delta.
+    delta: f64,
 }
 
-impl Progress {
-    fn note(&mut self, status: &Status, now: Instant) -> Outlook {
-        if self.latest.back().is_none_or(|last| now.duration_since(last.at) >= APART) {
-            let units = status.parties.iter().map(|party| party.spent.units).collect();
-            let moment = Moment { at: now, draws: status.draws, units };
-            if status.draws > 0 && self.first.is_none() {
-                self.first = Some(moment.clone());
-            }
-            if self.latest.len() == MOMENTS {
-                self.latest.pop_front();
-            }
-            self.latest.push_back(moment);
+impl Job {
+    /// Notes where the job stands, and gives what can be told from that and what was noted before.
+    pub(super) fn progress(&self, status: &Status, spec: Option<&JobSpec>) -> Outlook {
+        let Some(budget) = spec.map(|spec| spec.privacy.budget) else { return Outlook::default() };
+        let limit = PrivacyFilter::new(&budget).map_or(f64::INFINITY, |filter| mu_squared(filter.limit_units()));
+        let spent = status.parties.iter().map(|party| party.spent.mu_squared()).collect();
+        let phase = status.phase.filter(|_| status.state == State::Running).map(phase_name);
+        let moment =
+            Moment { at: self.begun.elapsed().as_secs_f64(), rounds: status.iteration, draws: status.draws, mu_squared: spent };
+        // Moments are added whole.
+        let mut pace = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
+        pace.see(phase, moment);
+        Outlook {
+            draws_per_second: pace.draws_per_second(),
+            forecast: pace.forecast(status.draws_asked, &vec![limit; status.parties.len()]),
+            delta: budget.delta,
         }
-        Outlook { rate: self.rate(), units_at_end: self.at_end(status) }
     }
+}
 
-    fn rate(&self) -> Option<f64> {
-        let (first, last) = (self.latest.front()?, self.latest.back()?);
-        let seconds = last.at.duration_since(first.at).as_secs_f64();
-        (seconds > 0.0 && last.draws > first.draws).then(|| (last.draws - first.draws) as f64 / seconds)
-    }
-
-    fn at_end(&self, status: &Status) -> Vec<Option<u64>> {
-        let left = status.draws_asked.saturating_sub(status.draws) as f64;
-        let of_party = |party: usize| {
-            let (first, last) = (self.first.as_ref()?, self.latest.back()?);
-            let draws = last.draws.checked_sub(first.draws).filter(|draws| *draws > 0)? as f64;
-            let spent = last.units.get(party)?.checked_sub(*first.units.get(party)?)? as f64;
-            let more = spent / draws * left;
-            // Beyond 2^63 no budget reaches.
-            Some(status.parties.get(party)?.spent.units.saturating_add(more.min(9e18) as u64))
-        };
-        (0..status.parties.len()).map(of_party).collect()
+impl Outlook {
+    /// Epsilon that a party will have spent at the end, where that can be told.
+    pub(super) fn epsilon_at_end(&self, party: usize) -> Option<f64> {
+        let mu_squared = *self.forecast.as_ref()?.mu_squared.get(party)?;
+        (mu_squared > 0.0).then(|| gaussian_dp::epsilon(mu_squared.sqrt(), self.delta))
     }
 }
