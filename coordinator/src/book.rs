@@ -56,6 +56,24 @@ struct Entry {
     live: Option<Arc<Live>>,
 }
 
+/// Whose jobs are looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Whose {
+    /// Everybody's: for the coordinator's operator.
+    Everybodys,
+    /// Those that this analyst sees by [`Book::watch`] and [`Book::list`].
+    Of(String),
+}
+
+impl Whose {
+    fn includes(&self, status: &Status) -> bool {
+        match self {
+            Self::Everybodys => true,
+            Self::Of(analyst) => status.analyst == *analyst,
+        }
+    }
+}
+
 /// A job as it is shown.
 #[derive(Debug, Clone)]
 pub(crate) struct Shown {
@@ -248,16 +266,21 @@ impl Book {
         all.filter(|status| status.analyst == analyst).collect()
     }
 
-    /// Looks at every job's status, of whichever analyst, in the order of submission.
-    pub(crate) fn each(&self, mut look: impl FnMut(&Status)) {
+    /// Looks at the status of each of those jobs, in the order of submission.
+    pub(crate) fn each(&self, of: &Whose, mut look: impl FnMut(&Status)) {
         let inner = self.lock();
-        inner.order.iter().filter_map(|id| inner.entries.get(id)).for_each(|entry| look(&entry.status.borrow()));
+        for entry in inner.order.iter().filter_map(|id| inner.entries.get(id)) {
+            let status = entry.status.borrow();
+            if of.includes(&status) {
+                look(&status);
+            }
+        }
     }
 
-    /// A job, whoever submitted it: for the coordinator's operator.
-    pub(crate) fn shown(&self, id: &str) -> Option<Shown> {
+    /// A job, if it is one of those.
+    pub(crate) fn shown(&self, id: &str, of: &Whose) -> Option<Shown> {
         let inner = self.lock();
-        inner.entries.get(id).map(Shown::of)
+        inner.entries.get(id).filter(|entry| of.includes(&entry.status.borrow())).map(Shown::of)
     }
 
     /// Whether jobs are no longer run.

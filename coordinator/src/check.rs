@@ -32,6 +32,12 @@ pub(crate) fn check(path: &Path) -> Checks {
     checks.found("draws", writable(&config.draws));
     checks.metrics(config.ops.metrics, running);
     checks.pages("dashboard", config.dashboard, running);
+    if let Some(address) = config.dashboard.filter(|address| !address.ip().is_loopback()) {
+        checks.note(
+            "dashboard",
+            format!("{address} can be reached by others: over TLS, with an analyst's certificate or the token"),
+        );
+    }
     checks
 }
 

@@ -24,11 +24,13 @@ pub struct Config {
     pub ops: Settings,
     /// File of revoked certificates, where one is kept.
     pub revoked: Option<PathBuf>,
-    /// Where the dashboard is served, on the loopback interface; nowhere where it is not set.
+    /// Where the dashboard is served; nowhere where it is not set.
     pub dashboard: Option<SocketAddr>,
+    /// Whether it is served over TLS, with this coordinator's certificate; always where others can reach the address.
+    pub dashboard_tls: bool,
     /// The file of the token that opens it; made when missing.
     pub dashboard_token: PathBuf,
-    /// Hosts under which a proxy before it passes on requests, beside the loopback's own names.
+    /// Hosts under which it may be asked for, beside the loopback's own names and, over TLS, those in the certificate.
     pub dashboard_hosts: Vec<String>,
 }
 
@@ -40,6 +42,7 @@ const KEYS: Keys = Keys::Table(&[
     ("dashboard", Keys::Any),
     ("dashboard_token", Keys::Any),
     ("dashboard_hosts", Keys::Any),
+    ("dashboard_tls", Keys::Any),
     ("revoked", Keys::Any),
     ("log", Keys::Any),
     ("metrics", Keys::Any),
@@ -58,6 +61,7 @@ struct Raw {
     revoked: Option<PathBuf>,
     dashboard: Option<String>,
     dashboard_token: Option<PathBuf>,
+    dashboard_tls: Option<bool>,
     #[serde(default)]
     dashboard_hosts: Vec<String>,
 }
@@ -87,6 +91,12 @@ impl Config {
             .listen
             .parse()
             .map_err(|_| format!("`listen` = \"{}\" is not an address with a port, such as \"0.0.0.0:443\"", raw.listen))?;
+        let dashboard = raw.dashboard.map(|address| web::address("dashboard", &address)).transpose()?;
+        let dashboard_tls = raw.dashboard_tls.unwrap_or_else(|| dashboard.is_some_and(|address| !address.ip().is_loopback()));
+        if let Some(address) = dashboard.filter(|_| !dashboard_tls) {
+            web::loopback_only("dashboard", address)
+                .map_err(|refused| format!("{refused}; or leave `dashboard_tls` out, and it is served over TLS"))?;
+        }
         Ok(Self {
             listen,
             identity: folder.join(raw.identity),
@@ -94,7 +104,8 @@ impl Config {
             draws: folder.join(raw.draws),
             ops: Settings::parse(raw.log.as_deref(), raw.metrics.as_deref(), raw.otlp.as_deref())?,
             revoked: raw.revoked.map(|file| folder.join(file)),
-            dashboard: raw.dashboard.map(|address| web::address("dashboard", &address)).transpose()?,
+            dashboard,
+            dashboard_tls,
             dashboard_token: folder.join(raw.dashboard_token.unwrap_or_else(|| "dashboard-token".into())),
             dashboard_hosts: raw.dashboard_hosts,
         })
@@ -123,6 +134,14 @@ mod tests {
     }
 
     #[test]
+    fn whoever_is_elsewhere_sees_the_dashboard_over_tls_alone() {
+        let tls = |lines: &str| parse(&format!("{GOOD}{lines}\n")).unwrap().dashboard_tls;
+        assert!(!tls("") && !tls("dashboard = \"127.0.0.1:8080\"") && !tls("dashboard = \"[::1]:8080\""));
+        assert!(tls("dashboard = \"127.0.0.1:8080\"\ndashboard_tls = true"));
+        assert!(tls("dashboard = \"0.0.0.0:8080\"") && tls("dashboard = \"[::]:8080\"\ndashboard_tls = true"));
+    }
+
+    #[test]
     fn faults_name_the_key() {
         for (from, to, expect) in [
             ("store =", "stroe =", "did you mean `store`"),
@@ -132,7 +151,7 @@ mod tests {
             ("draws =", "revokd = \"r.txt\"\ndraws =", "did you mean `revoked`"),
             ("draws =", "revoked = 7\ndraws =", "expected path string"),
             ("draws =", "dashboard = \"x\"\ndraws =", "`dashboard`"),
-            ("draws =", "dashboard = \"0.0.0.0:8080\"\ndraws =", "ssh -L"),
+            ("draws =", "dashboard = \"0.0.0.0:8080\"\ndashboard_tls = false\ndraws =", "ssh -L"),
             ("draws =", "dashbord = \"127.0.0.1:8080\"\ndraws =", "did you mean `dashboard`"),
         ] {
             let message = parse(&GOOD.replace(from, to)).unwrap_err();

@@ -105,7 +105,7 @@ impl Coordinator {
         let store = surroundings.store.clone();
         let (reporter, health_service) = tonic_health::server::health_reporter();
         let health = Health { book: Arc::clone(&book), store: store.clone(), stopping: stopping.clone() };
-        let operations = operations.show(surroundings.clone(), health, reporter, address);
+        let operations = operations.show(surroundings.clone(), health, reporter, address, Arc::clone(&credentials));
         let mut stopped = stopping.clone();
         let until_stopped = async move { server::stopped(&mut stopped).await };
         let server =

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use conclave_ops::{Histogram, Page, Source, disk, exponential_buckets, page};
 
-use crate::book::Book;
+use crate::book::{Book, Whose};
 use crate::driver::Surroundings;
 use crate::health::Health;
 use crate::status::{State, Status};
@@ -116,7 +116,7 @@ impl CoordinatorPage {
     fn jobs(&self) -> (Lines, Vec<Running>, Lines) {
         let mut states: BTreeMap<&'static str, f64> = State::ALL.iter().map(|state| (state.as_str(), 0.0)).collect();
         let (mut running, mut waiting) = (Vec::new(), BTreeMap::<String, f64>::new());
-        self.book.each(|status: &Status| {
+        self.book.each(&Whose::Everybodys, |status: &Status| {
             *states.entry(status.state.as_str()).or_default() += 1.0;
             if status.state.ended() {
                 return;

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use conclave_ops::Endpoint;
 use conclave_ops::state::{self, StateFile};
-use conclave_ops::web::Site;
+use conclave_ops::web::{Healthy, Over, Site};
 use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 use tonic_health::server::HealthReporter;
@@ -18,7 +18,7 @@ use crate::driver::{Surroundings, now_ms};
 use crate::error::RunError;
 use crate::health::Health;
 use crate::meters::CoordinatorPage;
-use crate::server;
+use crate::server::{self, Credentials};
 
 /// What is ready before the coordinator serves.
 pub(crate) struct Prepared {
@@ -39,7 +39,8 @@ impl Prepared {
         };
         let site = match config.dashboard {
             Some(address) => {
-                let bound = Site::bind("dashboard", address, &config.dashboard_token, &config.dashboard_hosts).await;
+                let over = if config.dashboard_tls { Over::Tls } else { Over::Plain };
+                let bound = Site::bind("dashboard", address, &config.dashboard_token, &config.dashboard_hosts, over).await;
                 Some(bound.map_err(RunError::System)?)
             }
             None => None,
@@ -54,6 +55,7 @@ impl Prepared {
         health: Health,
         reporter: HealthReporter,
         address: SocketAddr,
+        credentials: Arc<Credentials>,
     ) -> Operations {
         let mut tasks = JoinSet::new();
         match StateFile::hold(&state::path_of(&self.config.store)) {
@@ -64,7 +66,14 @@ impl Prepared {
         }
         if let Some(site) = self.site {
             let (pages, health) = (dashboard::pages(health.book.clone(), surroundings.hub.clone()), health.clone());
-            tasks.spawn(site.serve(pages, Arc::new(move || health.now().is_ok())));
+            let healthy: Healthy = Arc::new(move || health.now().is_ok());
+            match site.over() {
+                Over::Plain => drop(tasks.spawn(site.serve(pages, healthy))),
+                Over::Tls => {
+                    let (listener, conversations) = site.into_parts(pages, healthy);
+                    tasks.spawn(server::serve_pages(listener, conversations, credentials));
+                }
+            }
         }
         if let Some(endpoint) = self.endpoint {
             let page = CoordinatorPage {

@@ -4,7 +4,7 @@
 //! - [`log`]: the log on standard error. [`signals`]: the word to stop.
 //! - [`check`]: what `--check` finds. [`state`]: whether a daemon runs.
 //! - [`page`]: a page of metrics. [`endpoint`]: where it is served. [`disk`]: sizes for it.
-//! - [`web`]: pages for people, behind a token.
+//! - [`web`]: pages for people, behind a token or a certificate. [`source`]: hosts that connections come from.
 #![forbid(unsafe_code)]
 
 pub mod check;
@@ -17,6 +17,7 @@ mod otlp;
 pub mod page;
 pub mod settings;
 pub mod signals;
+pub mod source;
 pub mod state;
 pub mod web;
 

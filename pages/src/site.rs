@@ -24,6 +24,8 @@ pub struct Served<'a> {
     pub above: &'a [(&'a str, &'a str)],
     /// Name and value of the field that every form must have.
     pub word: (&'a str, &'a str),
+    /// Whether there is a session to log out of.
+    pub session: bool,
     /// Where the page's events come from, if it is kept up to date.
     pub events: Option<&'a str>,
     /// What it shows, below its title.
@@ -36,7 +38,7 @@ pub fn served(of: &Served<'_>) -> String {
     let body = html! {
         header.site {
             nav aria-label="Where you are" { @for (address, words) in of.above { a href=(address) { (words) } " › " } }
-            @if !of.word.1.is_empty() {
+            @if of.session {
                 (form("/logout", of.word, &html! { button.quiet { "Log out" } }))
             }
         }
@@ -80,15 +82,16 @@ mod tests {
     #[test]
     fn forms_carry_their_word_and_strangers_have_no_button() {
         let body = html! { p { "<b>" } };
-        let page = |word| {
-            served(&Served { title: "t<", above: &[("/", "Jobs")], word: ("csrf", word), events: Some("/e"), body: &body })
+        let page = |session| {
+            let (above, word) = (&[("/", "Jobs")][..], ("csrf", "w\""));
+            served(&Served { title: "t<", above, word, session, events: Some("/e"), body: &body })
         };
-        let known = page("w\"");
+        let known = page(true);
         for there in ["name=\"csrf\" value=\"w&quot;\"", "data-events=\"/e\"", "<h1>t&lt;</h1>", "&lt;b&gt;", "src=\"/live.js\""]
         {
             assert!(known.contains(there), "{there} in {known}");
         }
-        assert!(!page("").contains("/logout"));
+        assert!(!page(false).contains("/logout"));
         for inline in ["style=\"", "onclick", "<script>", "javascript:"] {
             assert!(!known.contains(inline), "{inline}");
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use conclave_ops::Endpoint;
-use conclave_ops::web::Site;
+use conclave_ops::web::{Over, Site};
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
@@ -45,8 +45,8 @@ impl Prepared {
         let site = match config.page {
             None => None,
             Some(address) => {
-                let site = Site::bind("page", address, &page::token_of(config), &[]).await.map_err(StartError::System)?;
-                Some((site, config.clone()))
+                let site = Site::bind("page", address, &page::token_of(config), &[], Over::Plain).await;
+                Some((site.map_err(StartError::System)?, config.clone()))
             }
         };
         Ok(Self { metrics, site })

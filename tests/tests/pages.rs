@@ -1,9 +1,10 @@
 //! The pages as people use them: real processes, real sockets, no browser.
 
 use std::fs;
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use conclave_tests::cluster::Cluster;
+use conclave_tests::cluster::{Cluster, json};
 use conclave_tests::study;
 use conclave_tests::visit::Visit;
 use serde_json::Value;
@@ -31,10 +32,14 @@ fn cluster() -> Cluster {
 
 /// Where a daemon said that its pages are, and their token.
 fn site(cluster: &Cluster, daemon: &str, key: &str, token: &str) -> (String, String) {
+    (said(cluster, daemon, &format!("{key} at http://")), fs::read_to_string(cluster.path(token)).expect("a token"))
+}
+
+/// The address after these words in a daemon's log, the last time that it said them.
+fn said(cluster: &Cluster, daemon: &str, words: &str) -> String {
     let log = cluster.log(daemon);
-    let rest = log.rsplit(&format!("{key} at http://")).next().unwrap_or_default();
-    let address = rest.split('/').next().unwrap_or_default().to_owned();
-    (address, fs::read_to_string(cluster.path(token)).expect("a token"))
+    let rest = log.rsplit(words).next().unwrap_or_default();
+    rest.split('/').next().unwrap_or_default().to_owned()
 }
 
 fn until(what: &str, mut test: impl FnMut() -> bool) {
@@ -136,4 +141,101 @@ fn strangers_learn_nothing_and_plots_outlive_a_restart() {
     let (dashboard, token) = site(&cluster, "coordinator", "dashboard", "coordinator/dashboard-token");
     let operator = Visit::login(&dashboard, &token);
     until("plots", || operator.get(&format!("/jobs/{job}")).1.contains("Trace of treated"));
+}
+
+/// A coordinator whose dashboard others can reach, a party, the analysts alice and bob, and a job of each that goes on: alice's first.
+fn open_to_others() -> (Cluster, String, [String; 2]) {
+    let mut cluster = Cluster::new(EXE);
+    cluster.coordinator_extra = "dashboard = \"0.0.0.0:0\"\nrevoked = \"revoked.txt\"\n";
+    fs::write(cluster.path("coordinator/revoked.txt"), "").expect("a list");
+    cluster.kill_coordinator();
+    cluster.start_coordinator();
+    let party = cluster.enrol_study("a", &study::records(300, 1), 400.0);
+    cluster.start_party(party);
+    cluster.must(&["ca", "request", "analyst", "bob", "--out", "bob"]);
+    cluster.must(&["ca", "sign", "bob/request.pem", "--ca", "ca"]);
+    let path = cluster.write_job(&study::job(&["a"], &format!("draws = 1000000\n{SAMPLER}"), "epsilon = 150\ndelta = 1e-6"));
+    let jobs = ["alice", "bob"].map(|analyst| {
+        let submitted = json(&cluster.must(&["submit", &path, "--json", "--identity", analyst]));
+        submitted["job"].as_str().expect("a job").to_owned()
+    });
+    cluster.wait_status(&jobs[0], PATIENCE, "draws", |s| s["draws"].as_u64().unwrap_or(0) > 20);
+    let everywhere = said(&cluster, "coordinator", "dashboard at https://");
+    let port = everywhere.strip_prefix("0.0.0.0:").expect("every address of this machine");
+    let address = format!("127.0.0.1:{port}");
+    (cluster, address, jobs)
+}
+
+/// Paths of the dashboard, some of a job.
+fn paths(job: &str) -> Vec<String> {
+    let of_job = ["", "/events", "/cancel"].map(|page| format!("/jobs/{job}{page}"));
+    ["/", "/events", "/style.css", "/nothing"].map(str::to_owned).into_iter().chain(of_job).collect()
+}
+
+#[test]
+fn over_tls_an_analysts_certificate_opens_their_own_jobs_and_nobody_elses() {
+    let (cluster, address, [hers, his]) = open_to_others();
+    let ca = cluster.path("ca/ca.pem");
+    let stranger = Visit::over_tls(&address, "coordinator.test", &ca);
+    let holder = |identity: &str| Visit::with_certificate(&address, "coordinator.test", &ca, &cluster.path(identity));
+    let (alice, bob) = (holder("alice"), holder("bob"));
+
+    // Nobody, and a party.
+    assert_eq!(stranger.get("/healthz").0, 200);
+    for nobody in [&stranger, &holder("a/identity")] {
+        for path in paths(&hers) {
+            let (status, text) = nobody.get(&path);
+            assert!(status == 401 && !text.contains(&hers) && !text.contains("small study"), "{path}: {text}");
+        }
+        assert_eq!(nobody.post(&format!("/jobs/{hers}/cancel"), "csrf=x").0, 401);
+    }
+    assert!(stranger.get("/").1.contains("strict-transport-security: max-age="));
+    assert_eq!(stranger.post("/login", "token=wrong").0, 401);
+    let plain = Visit::stranger(&address).send(&format!("GET /healthz HTTP/1.1\r\nHost: {address}\r\n\r\n"));
+    assert!(plain.0 == 0 && !plain.1.contains("HTTP/"), "{plain:?}");
+    cluster.must(&["ca", "init", "--out", "elsewhere"]);
+    cluster.must(&["ca", "request", "analyst", "alice", "--out", "false"]);
+    cluster.must(&["ca", "sign", "false/request.pem", "--ca", "elsewhere"]);
+    assert_eq!(holder("false").get("/healthz").0, 0, "who shows a false certificate gets less than who shows none");
+
+    // The operator, by the token; the name in the address is one of the certificate's.
+    let token = fs::read_to_string(cluster.path("coordinator/dashboard-token")).expect("a token");
+    let operator = Visit::over_tls(&address, "127.0.0.1", &ca).log_in(&token);
+    let (status, page) = operator.get("/");
+    assert!(status == 200 && page.contains(&hers) && page.contains(&his), "{page}");
+
+    // Analysts.
+    for (analyst, own, others) in [(&alice, &hers, &his), (&bob, &his, &hers)] {
+        let (status, page) = analyst.get("/");
+        assert!(status == 200 && page.contains(own) && !page.contains(others), "{page}");
+        assert_eq!(analyst.get(&format!("/jobs/{own}")).0, 200);
+        for path in ["", "/events", "/cancel"].map(|page| format!("/jobs/{others}{page}")) {
+            assert_eq!(analyst.get(&path).0, 404, "{path}");
+        }
+    }
+    let cancel = |job: &str| format!("/jobs/{job}/cancel");
+    let form = format!("csrf={}", alice.word(&cancel(&hers)));
+    assert_eq!(alice.post(&cancel(&his), &form).0, 404);
+    for origin in ["https://evil.example", "null", &format!("http://{address}")] {
+        assert_eq!(alice.post_from(origin, &cancel(&hers), &form).0, 403, "{origin}");
+    }
+    for form in ["", "csrf=x", &format!("csrf={}", bob.word(&cancel(&his)))] {
+        assert_eq!(alice.post(&cancel(&hers), form).0, 403, "{form}");
+    }
+    assert_ne!(cluster.status(&hers)["state"], "cancelled");
+    assert_eq!(alice.post(&cancel(&hers), &form).0, 303);
+    assert_eq!(cluster.status(&hers)["state"], "cancelled");
+    assert!(!bob.get(&format!("/jobs/{his}")).1.contains("<b>cancelled"));
+
+    // Revoked: what is open ends, and nothing opens again.
+    let ((begins, began), (ends, ended)) = (mpsc::channel(), mpsc::channel());
+    let watching = bob.clone();
+    std::thread::spawn(move || ends.send(watching.follow("/events", || begins.send(()).expect("a listener"))));
+    began.recv_timeout(PATIENCE).expect("the beginning of what an analyst watches");
+    assert_eq!(bob.get("/").0, 200);
+    cluster.must(&["ca", "revoke", "bob/certificate.pem", "--list", "coordinator/revoked.txt"]);
+    assert_eq!(bob.get("/").0, 0);
+    let (status, _) = ended.recv_timeout(PATIENCE).expect("the end of what a revoked analyst watches");
+    assert_eq!(status, 0, "it is cut, and does not end by itself");
+    assert_eq!((alice.get("/").0, stranger.get("/").0), (200, 401));
 }

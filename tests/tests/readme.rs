@@ -54,6 +54,32 @@ fn the_configurations_of_containers_are_valid() {
     assert_eq!(config.ledger, Path::new("/state/ledger.sqlite"));
 }
 
+#[test]
+fn pages_that_the_samples_leave_out_can_be_put_in() {
+    let deploy = Path::new(ROOT).join("deploy");
+    let folder = tempfile::tempdir().expect("a folder");
+    let put_in = |file: &str, embedded: Option<&str>| {
+        let text = fs::read_to_string(deploy.join(file)).unwrap_or_else(|e| panic!("{file}: {e}"));
+        let text = embedded.map_or_else(|| text.clone(), |name| text_block(&text, name));
+        let path = folder.path().join("config.toml");
+        fs::write(&path, text.replace("# dashboard", "dashboard").replace("# page", "page")).expect("a file");
+        path
+    };
+    for (file, embedded, tls) in [
+        ("sample/coordinator/coordinator.toml", None, false),
+        ("compose/coordinator.toml", None, true),
+        ("kubernetes/coordinator.yaml", Some("coordinator.toml"), false),
+    ] {
+        let config = Config::load(&put_in(file, embedded)).expect("a valid coordinator");
+        assert!(config.dashboard.is_some() && config.dashboard_tls == tls && config.dashboard_hosts.len() == 1, "{file}");
+        assert!(config.dashboard_token.ends_with("dashboard-token"), "{file}");
+    }
+    for (file, embedded) in [("sample/a/party.toml", None), ("kubernetes/party-init.yaml", Some("party.toml"))] {
+        let config = PartyConfig::load(&put_in(file, embedded)).expect("a valid party");
+        assert!(config.page.is_some(), "{file}");
+    }
+}
+
 /// What stands under `name: |` in a manifest, without its indentation.
 fn text_block(manifest: &str, name: &str) -> String {
     let rest = manifest.split(&format!("  {name}: |\n")).nth(1).unwrap_or_else(|| panic!("no {name} in the manifest"));

@@ -23,7 +23,7 @@ pub(super) async fn page(
     Path(id): Path<String>,
     uri: Uri,
 ) -> Response {
-    let Some(shown) = dashboard.book.shown(&id) else { return missing("There is no such job.") };
+    let Some(shown) = dashboard.book.shown(&id, &whose(&visitor)) else { return missing("There is no such job.") };
     let from = number_in(&uri, "from");
     let (parts, over) = parts(&dashboard, &shown, from).await;
     let status = shown.status.borrow().clone();
@@ -37,13 +37,19 @@ pub(super) async fn page(
         title: &title,
         above: &[("/", "Jobs")],
         word: (web::CSRF_FIELD, &visitor.csrf),
+        session: visitor.has_session(),
         events: (!over).then_some(&*events),
         body: &body,
     }))
 }
 
-pub(super) async fn events(State(dashboard): Shared, Path(id): Path<String>, uri: Uri) -> Response {
-    let Some(shown) = dashboard.book.shown(&id) else { return missing("There is no such job.") };
+pub(super) async fn events(
+    State(dashboard): Shared,
+    Extension(visitor): Extension<Visitor>,
+    Path(id): Path<String>,
+    uri: Uri,
+) -> Response {
+    let Some(shown) = dashboard.book.shown(&id, &whose(&visitor)) else { return missing("There is no such job.") };
     let from = number_in(&uri, "from");
     events::stream(LOOK, move || {
         let (dashboard, shown) = (Arc::clone(&dashboard), shown.clone());
@@ -59,7 +65,7 @@ pub(super) async fn ask_to_cancel(
     Extension(visitor): Extension<Visitor>,
     Path(id): Path<String>,
 ) -> Response {
-    let Some(shown) = dashboard.book.shown(&id) else { return missing("There is no such job.") };
+    let Some(shown) = dashboard.book.shown(&id, &whose(&visitor)) else { return missing("There is no such job.") };
     let status = shown.status.borrow().clone();
     let (title, back) = (format!("Cancel {}?", plain_name(&status.name)), format!("/jobs/{}", status.id));
     let body = match status.state.ended() {
@@ -73,15 +79,20 @@ pub(super) async fn ask_to_cancel(
         title: &title,
         above: &[("/", "Jobs"), (&back, "The job")],
         word: (web::CSRF_FIELD, &visitor.csrf),
+        session: visitor.has_session(),
         events: None,
         body: &body,
     }))
 }
 
-pub(super) async fn cancel(State(dashboard): Shared, Path(id): Path<String>) -> Response {
-    let Some(shown) = dashboard.book.shown(&id) else { return missing("There is no such job.") };
+pub(super) async fn cancel(State(dashboard): Shared, Extension(visitor): Extension<Visitor>, Path(id): Path<String>) -> Response {
+    let Some(shown) = dashboard.book.shown(&id, &whose(&visitor)) else { return missing("There is no such job.") };
     let analyst = shown.status.borrow().analyst.clone();
-    tracing::info!(job = %id, "cancelled at the dashboard");
+    let by = match &visitor.who {
+        Who::Operator => "the operator",
+        Who::Member(name) => name,
+    };
+    tracing::info!(job = %id, by, "cancelled at the dashboard");
     match dashboard.book.cancel(&id, &analyst).await {
         Ok(_) => web::see_other(&format!("/jobs/{id}")),
         Err(_) => missing("There is no such job."),

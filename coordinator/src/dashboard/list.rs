@@ -12,23 +12,25 @@ const MOST: usize = 50;
 
 pub(super) async fn page(State(dashboard): Shared, Extension(visitor): Extension<Visitor>, uri: Uri) -> Response {
     let from = number_in(&uri, "from");
-    let parts = parts(&dashboard, from);
+    let whose = whose(&visitor);
+    let parts = parts(&dashboard, &whose, from);
     let body = html! { @for (id, content) in &parts { (site::part(id, *id == "waiting", content)) } };
     let events = format!("/events?from={from}");
     web::html(site::served(&Served {
-        title: "Jobs of this coordinator",
+        title: if whose == Whose::Everybodys { "Jobs of this coordinator" } else { "Your jobs" },
         above: &[],
         word: (web::CSRF_FIELD, &visitor.csrf),
+        session: visitor.has_session(),
         events: Some(&events),
         body: &body,
     }))
 }
 
-pub(super) async fn events(State(dashboard): Shared, uri: Uri) -> Response {
-    let from = number_in(&uri, "from");
+pub(super) async fn events(State(dashboard): Shared, Extension(visitor): Extension<Visitor>, uri: Uri) -> Response {
+    let (whose, from) = (whose(&visitor), number_in(&uri, "from"));
     events::stream(LOOK, move || {
-        let dashboard = Arc::clone(&dashboard);
-        async move { now(parts(&dashboard, from), false) }
+        let (dashboard, whose) = (Arc::clone(&dashboard), whose.clone());
+        async move { now(parts(&dashboard, &whose, from), false) }
     })
 }
 
@@ -57,10 +59,10 @@ fn row(status: &Status) -> Row {
     }
 }
 
-fn parts(dashboard: &Dashboard, from: usize) -> Vec<Part> {
+fn parts(dashboard: &Dashboard, whose: &Whose, from: usize) -> Vec<Part> {
     let mut counts = JobState::ALL.map(|state| (state, 0_u64));
     let (mut all, mut waiting) = (0_usize, Vec::new());
-    dashboard.book.each(|status| {
+    dashboard.book.each(whose, |status| {
         all += 1;
         counts.iter_mut().filter(|(state, _)| *state == status.state).for_each(|(_, count)| *count += 1);
         if !status.waiting_for.is_empty() && waiting.len() < MOST {
@@ -71,16 +73,18 @@ fn parts(dashboard: &Dashboard, from: usize) -> Vec<Part> {
     let last = all.saturating_sub(from);
     let first = last.saturating_sub(MOST);
     let (mut at, mut rows) = (0, Vec::new());
-    dashboard.book.each(|status| {
+    dashboard.book.each(whose, |status| {
         if (first..last).contains(&at) {
             rows.push(row(status));
         }
         at += 1;
     });
     rows.reverse();
+    // Which parties there are is the operator's to see: analysts see those of their jobs.
+    let attached = (*whose == Whose::Everybodys).then(|| dashboard.hub.attached());
     vec![
         ("waiting", waiting_part(&waiting)),
-        ("counts", counts_part(&counts, &dashboard.hub.attached())),
+        ("counts", counts_part(&counts, attached.as_deref())),
         ("jobs", jobs_part(&rows, (from, first, all))),
     ]
 }
@@ -97,10 +101,12 @@ fn waiting_part(waiting: &[Waiting]) -> Markup {
     }
 }
 
-fn counts_part(counts: &[(JobState, u64)], attached: &[String]) -> Markup {
+fn counts_part(counts: &[(JobState, u64)], attached: Option<&[String]>) -> Markup {
     html! {
         dl.tiles { @for (state, count) in counts.iter().filter(|(_, count)| *count > 0) { div { dt { (state.as_str()) } dd { (thousands(*count)) } } } }
-        p.note { "Parties attached: " @if attached.is_empty() { "none" } @else { (plain(attached)) } }
+        @if let Some(attached) = attached {
+            p.note { "Parties attached: " @if attached.is_empty() { "none" } @else { (plain(attached)) } }
+        }
     }
 }
 

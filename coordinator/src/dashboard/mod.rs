@@ -1,4 +1,5 @@
 //! The coordinator's dashboard: jobs, and one job as it runs, as pages behind [`conclave_ops::web`]'s guard. Read-only but for cancel.
+//! Whoever has the token sees every job; an analyst who shows a certificate sees and cancels what the gRPC service shows and cancels.
 //!
 //! Watching is paid for by who watches: plots and diagnostics are drawn on a thread that may block, at most once a second for all
 //! watchers of a job together, and then not again for a hundred times as long as they took.
@@ -17,7 +18,7 @@ use axum::response::Response;
 use axum::routing::get;
 use axum::{Extension, Router};
 use conclave_ops::web::events::{self, Now};
-use conclave_ops::web::{self, Visitor};
+use conclave_ops::web::{self, Visitor, Who};
 use conclave_pages::page;
 use conclave_pages::site::{self, Served};
 use conclave_pages::text::plain_name;
@@ -25,7 +26,7 @@ use maud::{Markup, html};
 use time::OffsetDateTime;
 use time::macros::format_description;
 
-use crate::book::Book;
+use crate::book::{Book, Whose};
 use crate::hub::Hub;
 use crate::live::stored::Stored;
 use watched::Watched;
@@ -63,6 +64,14 @@ pub(crate) fn pages(book: Arc<Book>, hub: Arc<Hub>) -> Router {
         .with_state(dashboard)
 }
 
+/// Whose jobs a visitor may see, and cancel.
+fn whose(visitor: &Visitor) -> Whose {
+    match &visitor.who {
+        Who::Operator => Whose::Everybodys,
+        Who::Member(analyst) => Whose::Of(analyst.clone()),
+    }
+}
+
 /// The parts as they are sent.
 fn now(parts: Vec<Part>, over: bool) -> Now {
     Now { parts: parts.into_iter().map(|(id, content)| (id, content.into_string())).collect(), over }
@@ -71,8 +80,14 @@ fn now(parts: Vec<Part>, over: bool) -> Now {
 /// A page that says why there is none.
 fn missing(words: &str) -> Response {
     let body = html! { p { (words) } p { a href="/" { "All jobs" } } };
-    let text =
-        site::served(&Served { title: "Nothing here", above: &[], word: (web::CSRF_FIELD, ""), events: None, body: &body });
+    let text = site::served(&Served {
+        title: "Nothing here",
+        above: &[],
+        word: (web::CSRF_FIELD, ""),
+        session: false,
+        events: None,
+        body: &body,
+    });
     web::missing(text)
 }
 

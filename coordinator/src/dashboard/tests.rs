@@ -36,19 +36,30 @@ impl Rig {
 
     /// A job of many hostile names, that waits for its parties.
     async fn submit(&self) -> String {
+        self.submit_as(HOSTILE).await
+    }
+
+    async fn submit_as(&self, analyst: &str) -> String {
         let signed = Signed { job: uuid::Uuid::new_v4().to_string(), submission: v1::Submission::default() };
-        self.book.submit(job_toml(), HOSTILE, signed).await.unwrap()
+        self.book.submit(job_toml(), analyst, signed).await.unwrap()
     }
 
     async fn send(&self, request: Request<Body>) -> Response {
-        let mut request = request;
-        request.extensions_mut().insert(Visitor { csrf: "word".to_owned() });
+        self.send_as(Who::Operator, request).await
+    }
+
+    async fn send_as(&self, who: Who, mut request: Request<Body>) -> Response {
+        request.extensions_mut().insert(Visitor { csrf: "word".to_owned(), who });
         request.extensions_mut().insert(Fields::default());
         self.pages.clone().oneshot(request).await.unwrap()
     }
 
     async fn get(&self, path: &str) -> (StatusCode, String) {
-        let response = self.send(Request::get(path).body(Body::empty()).unwrap()).await;
+        self.get_as(Who::Operator, path).await
+    }
+
+    async fn get_as(&self, who: Who, path: &str) -> (StatusCode, String) {
+        let response = self.send_as(who, Request::get(path).body(Body::empty()).unwrap()).await;
         let status = response.status();
         (status, String::from_utf8(to_bytes(response.into_body(), usize::MAX).await.unwrap().to_vec()).unwrap())
     }
@@ -87,7 +98,7 @@ fn harmless(page: &str) {
 async fn names_of_strangers_are_escaped_on_every_page() {
     let rig = Rig::new();
     let job = rig.submit().await;
-    rig.book.shown(&job).unwrap().live.unwrap().take(&draws(50, true));
+    rig.book.shown(&job, &Whose::Everybodys).unwrap().live.unwrap().take(&draws(50, true));
     for path in ["/".to_owned(), format!("/jobs/{job}"), format!("/jobs/{job}?from=8"), format!("/jobs/{job}/cancel")] {
         let (status, page) = rig.get(&path).await;
         assert_eq!(status, StatusCode::OK, "{path}");
@@ -110,7 +121,7 @@ async fn a_job_is_shown_paused_named_and_warming_up_and_can_be_cancelled() {
     let rig = Rig::new();
     assert!(rig.get("/").await.1.contains("No job has been submitted yet."));
     let job = rig.submit().await;
-    let live = rig.book.shown(&job).unwrap().live.unwrap();
+    let live = rig.book.shown(&job, &Whose::Everybodys).unwrap().live.unwrap();
     rig.book.watch(&job, HOSTILE).unwrap().wait_for(|status| !status.waiting_for.is_empty()).await.unwrap();
     let (_, page) = rig.get(&format!("/jobs/{job}")).await;
     for there in [
@@ -139,6 +150,30 @@ async fn a_job_is_shown_paused_named_and_warming_up_and_can_be_cancelled() {
 }
 
 #[tokio::test]
+async fn an_analyst_sees_and_cancels_what_the_service_shows_and_cancels() {
+    let rig = Rig::new();
+    let (job, others) = (rig.submit_as("alice").await, rig.submit_as("bob").await);
+    let alice = || Who::Member("alice".to_owned());
+    let (_, page) = rig.get_as(alice(), "/").await;
+    assert!(page.contains("Your jobs") && page.contains(&job) && !page.contains(&others), "{page}");
+    assert!(!page.contains("bob") && !page.contains("Parties attached") && !page.contains("/logout"), "{page}");
+    let events = rig.send_as(alice(), Request::get("/events").body(Body::empty()).unwrap()).await;
+    let first = events.into_body().into_data_stream().take(3).collect::<Vec<_>>().await;
+    let first: String = first.into_iter().map(|part| String::from_utf8(part.unwrap().to_vec()).unwrap()).collect();
+    assert!(first.contains(&job) && !first.contains(&others) && !first.contains("Parties attached"), "{first}");
+    for path in ["", "/events", "/cancel"].map(|page| format!("/jobs/{others}{page}")) {
+        assert_eq!(rig.get_as(alice(), &path).await.0, StatusCode::NOT_FOUND, "{path}");
+    }
+    let cancel = |job: &str| Request::post(format!("/jobs/{job}/cancel")).body(Body::empty()).unwrap();
+    assert_eq!(rig.send_as(alice(), cancel(&others)).await.status(), StatusCode::NOT_FOUND);
+    assert!(!rig.book.watch(&others, "bob").unwrap().borrow().state.ended());
+    assert_eq!(rig.send_as(alice(), cancel(&job)).await.status(), StatusCode::SEE_OTHER);
+    assert!(rig.book.watch(&job, "alice").unwrap().borrow().state.ended());
+    let (_, page) = rig.get("/").await;
+    assert!(page.contains(&job) && page.contains(&others) && page.contains("/logout") && page.contains("Parties attached"));
+}
+
+#[tokio::test]
 async fn what_is_not_there_is_not_found() {
     let rig = Rig::new();
     for path in ["/jobs/x", "/jobs/x/events", "/jobs/x/cancel", "/nothing", "/jobs/%3Cscript%3E"] {
@@ -159,7 +194,7 @@ async fn a_page_of_a_million_draws() {
     let rig = Rig::new();
     let job = rig.submit().await;
     let begin = Instant::now();
-    rig.book.shown(&job).unwrap().live.unwrap().take(&draws(250_000, false));
+    rig.book.shown(&job, &Whose::Everybodys).unwrap().live.unwrap().take(&draws(250_000, false));
     println!("1,000,000 draws of 10 parameters taken in {:?}", begin.elapsed());
     for from in [0, 8, 1, 2] {
         let begin = Instant::now();

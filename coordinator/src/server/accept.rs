@@ -1,23 +1,28 @@
 //! The accept loop: strangers are handled here, at little cost, and members come out of it.
 
 use std::convert::Infallible;
+use std::future::Future;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use conclave_ops::source::Source;
 use conclave_proto::error::Fault;
 use conclave_proto::identity::PeerIdentity;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::server::TcpIncoming;
 
 use super::complaints::Complaints;
 use super::connection::Connection;
-use super::connections::Connections;
 use super::credentials::Credentials;
-use super::pending::{Pending, Source};
+use super::pending::Pending;
 use crate::meters::Meters;
 
 /// A peer that has not finished its handshake by then is dropped.
@@ -26,93 +31,138 @@ const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
 /// before the peer has shown who it is; others wait in the operating system's queue meanwhile, at no cost here.
 const BURST: u32 = 256;
 const PACE: Duration = Duration::from_micros(2500);
-/// Handshakes dropped at once where the machine has no more descriptors, and the pause after it.
+/// Strangers dropped at once where the machine has no more descriptors, and the pause after it.
 const RELIEF: usize = 16;
 const RELIEF_PAUSE: Duration = Duration::from_millis(20);
-/// A dead connection is noticed even where HTTP/2 has not begun.
+/// A dead connection is noticed even where HTTP has not begun.
 const TCP_KEEPALIVE: Duration = Duration::from_secs(60);
+
+/// What is done with the connections that come in at a port.
+pub(super) trait Host: Clone + Send + Sync + 'static {
+    /// Takes one through its handshake, and further. It may be dropped for a newer one for as long as `waiting` lives.
+    fn receive(self, stream: TcpStream, from: IpAddr, waiting: Waiting) -> impl Future<Output = Result<(), String>> + Send;
+
+    /// Resolves when nobody is to be received any more.
+    fn closed(&self) -> impl Future<Output = ()> + Send;
+}
+
+/// A stranger's place among those who make room for each other; given back when it is dropped.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    pending: Arc<Mutex<Pending>>,
+    id: u64,
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        with(&self.pending, |pending| pending.leave(self.id));
+    }
+}
+
+fn with<T>(pending: &Mutex<Pending>, act: impl FnOnce(&mut Pending) -> T) -> T {
+    // A table that has lost count by one still bounds.
+    act(&mut pending.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Takes a connection through its handshake.
+///
+/// # Errors
+/// In a few words, why there was none.
+pub(super) async fn handshake(acceptor: &TlsAcceptor, stream: TcpStream) -> Result<TlsStream<TcpStream>, String> {
+    let shaken = timeout(HANDSHAKE_WITHIN, acceptor.accept(stream)).await.map_err(|_| "no handshake in time")?;
+    shaken.map_err(|e| e.to_string())
+}
 
 /// Members' connections, as they come through their handshakes.
 pub(super) type Incoming = ReceiverStream<Result<Connection, Infallible>>;
 
-/// Starts to accept; ends when the stream is dropped.
-pub(super) fn accept(
-    listener: TcpListener,
-    credentials: Arc<Credentials>,
-    connections: Arc<Connections>,
-    meters: Arc<Meters>,
-) -> Incoming {
+/// Starts to accept members; ends when the stream is dropped.
+pub(super) fn accept(listener: TcpListener, credentials: Arc<Credentials>, meters: Arc<Meters>) -> Incoming {
     let (members, incoming) = mpsc::channel(16);
-    let door = Door { credentials, connections, meters, members, pending: Arc::default(), complaints: Arc::default() };
-    tokio::spawn(door.keep(listener));
+    tokio::spawn(keep(listener, Members { credentials, meters, members }));
     ReceiverStream::new(incoming)
 }
 
 #[derive(Clone)]
-struct Door {
+struct Members {
     credentials: Arc<Credentials>,
-    connections: Arc<Connections>,
     meters: Arc<Meters>,
     members: mpsc::Sender<Result<Connection, Infallible>>,
-    pending: Arc<Mutex<Pending>>,
-    complaints: Arc<Complaints>,
 }
 
-impl Door {
-    async fn keep(self, listener: TcpListener) {
-        let mut incoming = TcpIncoming::from(listener).with_nodelay(Some(true)).with_keepalive(Some(TCP_KEEPALIVE));
-        let mut pace = Pace::new(Instant::now());
-        loop {
-            let accepted = tokio::select! {
-                accepted = incoming.next() => accepted,
-                () = self.members.closed() => return,
-            };
-            match accepted {
-                Some(Ok(stream)) => pace.wait(self.welcome(stream)).await,
-                Some(Err(error)) => {
-                    self.complaints.note("the machine takes no more connections", &error);
-                    self.with(|pending| pending.relieve(RELIEF));
-                    tokio::time::sleep(RELIEF_PAUSE).await;
-                }
-                None => return,
-            }
-        }
-    }
-
-    fn with<T>(&self, act: impl FnOnce(&mut Pending) -> T) -> T {
-        // A table that has lost count by one still bounds.
-        act(&mut self.pending.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Begins a handshake; gives what it costs the pace.
-    fn welcome(&self, stream: TcpStream) -> u32 {
+impl Host for Members {
+    fn receive(self, stream: TcpStream, _: IpAddr, waiting: Waiting) -> impl Future<Output = Result<(), String>> + Send {
         self.meters.connection();
-        let Ok(address) = stream.peer_addr() else { return 1 };
-        let (id, crowded) = self.with(|pending| pending.enter(Source::of(address.ip())));
-        if crowded {
-            self.complaints.note("a handshake was dropped for a newer one", &address.ip());
-        }
-        let door = self.clone();
-        let task = tokio::spawn(async move {
-            let outcome = timeout(HANDSHAKE_WITHIN, door.handshake(stream)).await;
-            door.with(|pending| pending.leave(id));
-            match outcome {
-                Ok(Ok(connection)) => drop(door.members.send(Ok(connection)).await),
-                Ok(Err(fault)) => door.complaints.note(&fault, &address.ip()),
-                Err(_) => door.complaints.note("no handshake in time", &address.ip()),
-            }
-        });
-        self.with(|pending| pending.runs(id, task.abort_handle()));
-        if crowded { 2 } else { 1 }
+        self.take_in(stream, waiting)
     }
 
-    async fn handshake(&self, stream: TcpStream) -> Result<Connection, String> {
-        let gate = self.credentials.gate();
-        let stream = gate.acceptor().accept(stream).await.map_err(|e| e.to_string())?;
+    async fn closed(&self) {
+        self.members.closed().await;
+    }
+}
+
+impl Members {
+    async fn take_in(self, stream: TcpStream, waiting: Waiting) -> Result<(), String> {
+        let stream = handshake(self.credentials.gate().acceptor(), stream).await?;
         let chain = stream.get_ref().1.peer_certificates().unwrap_or_default().to_vec();
         let leaf = chain.first().ok_or("no certificate")?;
         let member = PeerIdentity::of_certificate(leaf).map_err(|fault: Fault| fault.message)?;
-        Ok(Connection::new(stream, self.connections.enter(member, chain)))
+        let connection = Connection::new(stream, self.credentials.connections().enter(member, chain));
+        drop(waiting);
+        // An error means that the server has stopped.
+        let _ = self.members.send(Ok(connection)).await;
+        Ok(())
+    }
+}
+
+/// Receives whoever comes in, until the host has closed or this is dropped, and all that are being received with it.
+pub(super) async fn keep(listener: TcpListener, host: impl Host) {
+    let mut incoming = TcpIncoming::from(listener).with_nodelay(Some(true)).with_keepalive(Some(TCP_KEEPALIVE));
+    let mut door = Door { host, pending: Arc::default(), complaints: Arc::default(), received: JoinSet::new() };
+    let mut pace = Pace::new(Instant::now());
+    loop {
+        let accepted = tokio::select! {
+            accepted = incoming.next() => accepted,
+            () = door.host.closed() => return,
+        };
+        match accepted {
+            Some(Ok(stream)) => pace.wait(door.welcome(stream)).await,
+            Some(Err(error)) => {
+                door.complaints.note("the machine takes no more connections", &error);
+                with(&door.pending, |pending| pending.relieve(RELIEF));
+                tokio::time::sleep(RELIEF_PAUSE).await;
+            }
+            None => return,
+        }
+    }
+}
+
+struct Door<H> {
+    host: H,
+    pending: Arc<Mutex<Pending>>,
+    complaints: Arc<Complaints>,
+    received: JoinSet<()>,
+}
+
+impl<H: Host> Door<H> {
+    /// Begins to receive somebody; gives what it costs the pace.
+    fn welcome(&mut self, stream: TcpStream) -> u32 {
+        while self.received.try_join_next().is_some() {}
+        let Ok(address) = stream.peer_addr() else { return 1 };
+        let from = address.ip();
+        let (id, crowded) = with(&self.pending, |pending| pending.enter(Source::of(from)));
+        if crowded {
+            self.complaints.note("a stranger's connection was dropped for a newer one", &from);
+        }
+        let waiting = Waiting { pending: Arc::clone(&self.pending), id };
+        let (received, complaints) = (self.host.clone().receive(stream, from, waiting), Arc::clone(&self.complaints));
+        let task = self.received.spawn(async move {
+            if let Err(why) = received.await {
+                complaints.note(&why, &from);
+            }
+        });
+        with(&self.pending, |pending| pending.runs(id, task));
+        if crowded { 2 } else { 1 }
     }
 }
 

@@ -19,12 +19,13 @@ const LOOK: Duration = Duration::from_secs(1);
 const CHECK: Duration = Duration::from_secs(60);
 const DAILY: Duration = Duration::from_secs(86_400);
 
-/// What lets members in.
+/// What lets members in, and who is in.
 #[derive(Debug)]
 pub(crate) struct Credentials {
     folder: PathBuf,
     revoked: Option<RevokedFile>,
     gate: RwLock<Gate>,
+    connections: Arc<Connections>,
 }
 
 /// Ends the watching of the files when it is dropped.
@@ -44,7 +45,7 @@ impl Credentials {
             file.read().map_err(|fault| RunError::Input(fault.message))?;
         }
         let gate = load(folder, revoked.clone()).map_err(|fault| RunError::Input(format!("`identity`: {fault}")))?;
-        Ok(Self { folder: folder.to_owned(), revoked, gate: RwLock::new(gate) })
+        Ok(Self { folder: folder.to_owned(), revoked, gate: RwLock::new(gate), connections: Arc::default() })
     }
 
     /// What new connections go through.
@@ -52,13 +53,18 @@ impl Credentials {
         self.gate.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// The members' connections; those whose certificates no longer count are cut.
+    pub(super) fn connections(&self) -> &Arc<Connections> {
+        &self.connections
+    }
+
     /// Watches the files, on a thread of its own, for as long as the answer lives.
     ///
     /// # Errors
     /// An operating system that gives no thread.
-    pub(super) fn watch(self: &Arc<Self>, connections: Arc<Connections>) -> std::io::Result<Watch> {
+    pub(super) fn watch(self: &Arc<Self>) -> std::io::Result<Watch> {
         let (stop, stopped) = mpsc::channel();
-        let mut watcher = Watcher::new(Arc::clone(self), connections);
+        let mut watcher = Watcher::new(Arc::clone(self));
         std::thread::Builder::new().name("credentials".to_owned()).spawn(move || {
             while stopped.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
                 watcher.look(Instant::now());
@@ -109,7 +115,6 @@ fn stamp(folder: &Path) -> Stamp {
 /// What has been seen of the files so far.
 struct Watcher {
     credentials: Arc<Credentials>,
-    connections: Arc<Connections>,
     /// Of the identity in use, or of one that was tried and found wanting.
     tried: Stamp,
     seen: Stamp,
@@ -119,12 +124,12 @@ struct Watcher {
 }
 
 impl Watcher {
-    fn new(credentials: Arc<Credentials>, connections: Arc<Connections>) -> Self {
+    fn new(credentials: Arc<Credentials>) -> Self {
         let tried = stamp(&credentials.folder);
         let list = read(&credentials);
         credentials.warn_of_expiry();
         let now = Instant::now();
-        Self { credentials, connections, seen: tried.clone(), tried, list, checked: now, warned: now }
+        Self { credentials, seen: tried.clone(), tried, list, checked: now, warned: now }
     }
 
     fn look(&mut self, now: Instant) {
@@ -137,7 +142,7 @@ impl Watcher {
             }
             self.checked = now;
             let gate = self.credentials.gate();
-            self.connections.sweep(|chain| gate.check(chain, SystemTime::now()));
+            self.credentials.connections.sweep(|chain| gate.check(chain, SystemTime::now()));
         }
         if now.duration_since(self.warned) >= DAILY {
             self.warned = now;

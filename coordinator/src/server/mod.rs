@@ -1,4 +1,4 @@
-//! The gRPC server: the link to parties and the analysts' calls, over mutual TLS alone.
+//! The gRPC server: the link to parties and the analysts' calls, over mutual TLS alone. And the dashboard, where that is served over TLS.
 
 mod accept;
 mod complaints;
@@ -9,6 +9,7 @@ mod files;
 mod jobs;
 pub(crate) mod link;
 mod log;
+mod pages;
 mod pending;
 
 use std::future::Future;
@@ -29,8 +30,8 @@ use tonic_health::pb::health_server::{Health, HealthServer};
 use crate::book::Book;
 use crate::driver::Surroundings;
 use crate::error::RunError;
-use connections::Connections;
 pub(crate) use credentials::Credentials;
+pub(crate) use pages::serve_pages;
 
 /// A request holds a job file at most. A longer message is refused by its length, before any of it is kept.
 const MAX_REQUEST_BYTES: usize = 1 << 20;
@@ -77,8 +78,7 @@ pub(crate) async fn serve(
         .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
         .build_v1()
         .map_err(|e| system(&e))?;
-    let connections = Arc::new(Connections::default());
-    let _watch = credentials.watch(Arc::clone(&connections)).map_err(|e| system(&e))?;
+    let _watch = credentials.watch().map_err(|e| system(&e))?;
     Server::builder()
         .timeout(REQUEST_WITHIN)
         .initial_stream_window_size(STREAM_WINDOW_BYTES)
@@ -94,7 +94,7 @@ pub(crate) async fn serve(
         .add_service(jobs)
         .add_service(health)
         .add_service(reflection)
-        .serve_with_incoming_shutdown(accept::accept(listener, credentials, connections, meters), shutdown)
+        .serve_with_incoming_shutdown(accept::accept(listener, credentials, meters), shutdown)
         .await
         .map_err(|e| RunError::System(format!("the server failed: {e}")))
 }

@@ -3,10 +3,11 @@
 use axum::body::Body;
 use hyper::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION, REFERRER_POLICY, RETRY_AFTER,
-    SET_COOKIE, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+    SET_COOKIE, STRICT_TRANSPORT_SECURITY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use hyper::{Response, StatusCode};
 
+use super::Over;
 use super::guard::Refusal;
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
@@ -33,8 +34,14 @@ const LOGIN: [&str; 2] = [
      configuration names.</p></form></main></body></html>",
 ];
 
-/// Adds what every answer carries.
-pub(super) fn dress(mut response: Response<Body>) -> Response<Body> {
+/// For half a year the host is asked over TLS alone.
+const STRICT: &str = "max-age=15552000";
+
+/// Adds what every answer carries; `strict` to a host that is to be asked over TLS alone.
+pub(super) fn dress(mut response: Response<Body>, strict: bool) -> Response<Body> {
+    if strict {
+        response.headers_mut().insert(STRICT_TRANSPORT_SECURITY, HeaderValue::from_static(STRICT));
+    }
     for (name, value) in HEADERS {
         response.headers_mut().insert(name, HeaderValue::from_static(value));
     }
@@ -111,10 +118,11 @@ pub fn see_other(path: &str) -> Response<Body> {
 }
 
 /// Sets the session's cookie, or takes it away.
-pub(super) fn with_cookie(mut response: Response<Body>, name: &str, id: Option<&str>) -> Response<Body> {
+pub(super) fn with_cookie(mut response: Response<Body>, over: Over, name: &str, id: Option<&str>) -> Response<Body> {
+    let secure = if over == Over::Tls { "; Secure" } else { "" };
     let cookie = match id {
-        Some(id) => format!("{name}={id}; HttpOnly; SameSite=Strict; Path=/"),
-        None => format!("{name}=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0"),
+        Some(id) => format!("{name}={id}; HttpOnly; SameSite=Strict; Path=/{secure}"),
+        None => format!("{name}=; HttpOnly; SameSite=Strict; Path=/{secure}; Max-Age=0"),
     };
     if let Ok(value) = HeaderValue::from_str(&cookie) {
         response.headers_mut().insert(SET_COOKIE, value);

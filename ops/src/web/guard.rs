@@ -1,4 +1,4 @@
-//! Who is let in: token or session, host, origin, the form's word.
+//! Who is let in: token, session or certificate; host, origin, the form's word.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -6,10 +6,12 @@ use std::time::Instant;
 use hyper::header::{AUTHORIZATION, COOKIE, HOST, HeaderMap, HeaderName, ORIGIN};
 use hyper::http::request::Parts;
 use ring::hmac;
+use ring::rand::SystemRandom;
 
+use super::attempts::Attempts;
 use super::sessions::Sessions;
-use super::token::Token;
-use super::{Fields, Visitor};
+use super::token::{Token, hex};
+use super::{Fields, Over, Peer, Visitor, Who};
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
@@ -22,13 +24,20 @@ pub(super) struct Guard {
     token: Token,
     /// Names under which the pages may be asked for, without ports, in lower case.
     hosts: Vec<String>,
+    over: Over,
+    /// Makes the words of visitors who have a certificate and no session.
+    words: hmac::Key,
     sessions: Mutex<Sessions>,
+    attempts: Mutex<Attempts>,
 }
+
+/// The loopback's own names.
+const LOOPBACK: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
 /// Why a request goes no further.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// Who asks has shown no token.
+    /// Who asks has shown neither token nor certificate.
     Unknown,
     /// Tokens were tried too often.
     TooOften,
@@ -45,6 +54,8 @@ pub(super) enum Refusal {
 pub(super) enum Caller {
     /// A browser.
     Session { id: String, csrf: String },
+    /// A browser with a certificate. It sends that along with every request, whichever site's page asks.
+    Member { name: String, csrf: String },
     /// A program that sends the token with every request. No browser does that by itself.
     Program,
 }
@@ -52,17 +63,22 @@ pub(super) enum Caller {
 impl Caller {
     pub(super) fn visitor(&self) -> Visitor {
         match self {
-            Self::Session { csrf, .. } => Visitor { csrf: csrf.clone() },
-            Self::Program => Visitor { csrf: String::new() },
+            Self::Session { csrf, .. } => Visitor { csrf: csrf.clone(), who: Who::Operator },
+            Self::Member { name, csrf } => Visitor { csrf: csrf.clone(), who: Who::Member(name.clone()) },
+            Self::Program => Visitor { csrf: String::new(), who: Who::Operator },
         }
     }
 }
 
 impl Guard {
-    pub(super) fn new(token: Token, names: &[String]) -> Self {
-        let own = ["127.0.0.1", "localhost", "[::1]"].map(str::to_owned);
-        let hosts = own.into_iter().chain(names.iter().map(|name| name.to_ascii_lowercase())).collect();
-        Self { token, hosts, sessions: Mutex::default() }
+    /// # Errors
+    /// An operating system without random numbers.
+    pub(super) fn new(token: Token, names: &[String], over: Over) -> Result<Self, String> {
+        let names = names.iter().map(|name| name.to_ascii_lowercase());
+        let hosts = LOOPBACK.map(str::to_owned).into_iter().chain(names).collect();
+        let words = hmac::Key::generate(hmac::HMAC_SHA256, &SystemRandom::new())
+            .map_err(|_| "the operating system gives no random numbers".to_owned())?;
+        Ok(Self { token, hosts, over, words, sessions: Mutex::default(), attempts: Mutex::default() })
     }
 
     fn sessions(&self) -> MutexGuard<'_, Sessions> {
@@ -72,34 +88,45 @@ impl Guard {
 
     /// The name of the cookie.
     pub(super) fn cookie(&self) -> String {
-        format!("conclave-{}", self.token.mark)
+        // A browser takes the prefix from this very host over TLS alone: no neighbour's page can set such a cookie.
+        let prefix = if self.over == Over::Tls { "__Host-" } else { "" };
+        format!("{prefix}conclave-{}", self.token.mark)
     }
 
-    /// Who asks, by cookie or token.
+    /// Who asks, by token, cookie or certificate; the token's bearer is the operator, whatever certificate the browser shows beside it.
     ///
     /// # Errors
     /// [`Refusal::Unknown`], [`Refusal::TooOften`].
-    pub(super) fn caller(&self, headers: &HeaderMap, now: Instant) -> Result<Caller, Refusal> {
+    pub(super) fn caller(&self, headers: &HeaderMap, peer: &Peer, now: Instant) -> Result<Caller, Refusal> {
         if let Some(presented) = headers.get(AUTHORIZATION) {
             let token = presented.to_str().ok().and_then(|value| value.strip_prefix("Bearer "));
-            return self.try_token(token.unwrap_or_default(), now).map(|()| Caller::Program);
+            return self.try_token(token.unwrap_or_default(), peer, now).map(|()| Caller::Program);
         }
         let cookie = format!("{}=", self.cookie());
         let ids = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(';'));
         let mut ids = ids.filter_map(|pair| pair.trim().strip_prefix(&cookie));
         let sessions = self.sessions();
-        ids.find_map(|id| sessions.csrf(id, now).map(|csrf| Caller::Session { id: id.to_owned(), csrf })).ok_or(Refusal::Unknown)
+        let session = ids.find_map(|id| sessions.csrf(id, now).map(|csrf| Caller::Session { id: id.to_owned(), csrf }));
+        session.or_else(|| self.member(peer)).ok_or(Refusal::Unknown)
     }
 
-    fn try_token(&self, presented: &str, now: Instant) -> Result<(), Refusal> {
-        let mut sessions = self.sessions();
-        if !sessions.may_try(now) {
+    /// Whoever's certificate opened the connection.
+    fn member(&self, peer: &Peer) -> Option<Caller> {
+        let member = peer.member.as_ref()?;
+        let csrf = hex(hmac::sign(&self.words, &member.certificate).as_ref());
+        Some(Caller::Member { name: member.name.clone(), csrf })
+    }
+
+    fn try_token(&self, presented: &str, peer: &Peer, now: Instant) -> Result<(), Refusal> {
+        // Counts are kept whole at every step.
+        let mut attempts = self.attempts.lock().unwrap_or_else(PoisonError::into_inner);
+        if !attempts.may_try(peer.source, now) {
             return Err(Refusal::TooOften);
         }
         if self.token.is(presented) {
             return Ok(());
         }
-        sessions.failed(now);
+        attempts.failed(peer.source, now);
         Err(Refusal::Unknown)
     }
 
@@ -107,10 +134,10 @@ impl Guard {
     ///
     /// # Errors
     /// As [`Self::caller`]; also where the form comes from elsewhere.
-    pub(super) fn login(&self, parts: &Parts, fields: &Fields, now: Instant) -> Result<String, Refusal> {
-        self.host(parts)?;
-        same_origin(&parts.headers)?;
-        self.try_token(fields.get("token").unwrap_or_default(), now)?;
+    pub(super) fn login(&self, parts: &Parts, fields: &Fields, peer: &Peer, now: Instant) -> Result<String, Refusal> {
+        self.host(parts, peer)?;
+        self.same_origin(&parts.headers)?;
+        self.try_token(fields.get("token").unwrap_or_default(), peer, now)?;
         self.sessions().begin(now).map_err(|_| Refusal::TooOften)
     }
 
@@ -125,15 +152,15 @@ impl Guard {
     ///
     /// # Errors
     /// [`Refusal::Host`], [`Refusal::Origin`].
-    pub(super) fn admits(&self, parts: &Parts, caller: &Caller, changes: bool) -> Result<(), Refusal> {
-        self.host(parts)?;
+    pub(super) fn admits(&self, parts: &Parts, peer: &Peer, caller: &Caller, changes: bool) -> Result<(), Refusal> {
+        self.host(parts, peer)?;
         let headers = &parts.headers;
         match (caller, changes) {
-            (Caller::Session { .. }, true) => same_origin(headers),
-            (Caller::Program, true) if headers.contains_key(ORIGIN) => same_origin(headers),
+            (Caller::Session { .. } | Caller::Member { .. }, true) => self.same_origin(headers),
+            (Caller::Program, true) if headers.contains_key(ORIGIN) => self.same_origin(headers),
             (Caller::Program, _) => Ok(()),
             // Another site may lead here by a link, and embed or fetch nothing.
-            (Caller::Session { .. }, false) => match text(headers, &FETCH_SITE) {
+            (Caller::Session { .. } | Caller::Member { .. }, false) => match text(headers, &FETCH_SITE) {
                 Some("cross-site" | "same-site") if text(headers, &FETCH_MODE) != Some("navigate") => Err(Refusal::Origin),
                 _ => Ok(()),
             },
@@ -147,19 +174,51 @@ impl Guard {
     pub(super) fn admits_form(&self, caller: &Caller, fields: &Fields) -> Result<(), Refusal> {
         match caller {
             Caller::Program => Ok(()),
-            Caller::Session { csrf, .. } => match fields.get(CSRF_FIELD).is_some_and(|word| same(word, csrf)) {
-                true => Ok(()),
-                false => Err(Refusal::Form),
-            },
+            Caller::Session { csrf, .. } | Caller::Member { csrf, .. } => {
+                match fields.get(CSRF_FIELD).is_some_and(|word| same(word, csrf)) {
+                    true => Ok(()),
+                    false => Err(Refusal::Form),
+                }
+            }
         }
     }
 
-    fn host(&self, parts: &Parts) -> Result<(), Refusal> {
-        let mut hosts = parts.headers.get_all(HOST).iter();
-        match (hosts.next().and_then(|host| host.to_str().ok()), hosts.next(), parts.uri.authority()) {
-            (Some(host), None, None) if self.hosts.contains(&name_of(host)) => Ok(()),
+    fn host(&self, parts: &Parts, peer: &Peer) -> Result<(), Refusal> {
+        match host_of(&parts.headers) {
+            Some(host) if parts.uri.authority().is_none() && self.knows(&host, peer) => Ok(()),
             _ => Err(Refusal::Host),
         }
+    }
+
+    fn knows(&self, host: &str, peer: &Peer) -> bool {
+        self.hosts.iter().chain(&*peer.hosts).any(|known| known == host)
+    }
+
+    /// Whether a browser is to be told that it may ask this host over TLS alone: where it was asked under a name of ours that is not
+    /// every machine's own, on which other programs may well serve without.
+    pub(super) fn is_strict(&self, headers: &HeaderMap, peer: &Peer) -> bool {
+        let ours = |host: String| self.knows(&host, peer) && !LOOPBACK.contains(&&*host);
+        self.over == Over::Tls && host_of(headers).is_some_and(ours)
+    }
+
+    /// Whether a page of this very site asks, by the browser's word. One that says nothing is refused.
+    fn same_origin(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+        // Plain HTTP may come from a proxy on this machine that ends TLS.
+        let schemes: &[&str] = if self.over == Over::Tls { &["https"] } else { &["http", "https"] };
+        let (origin, host) = (text(headers, &ORIGIN), text(headers, &HOST));
+        let is = |origin: &str, host: &str| schemes.iter().any(|s| format!("{s}://{host}").eq_ignore_ascii_case(origin));
+        let ours = origin.zip(host).is_some_and(|(origin, host)| is(origin, host));
+        let site = text(headers, &FETCH_SITE).is_none_or(|site| site == "same-origin");
+        if ours && site { Ok(()) } else { Err(Refusal::Origin) }
+    }
+}
+
+/// The one host that a request names.
+fn host_of(headers: &HeaderMap) -> Option<String> {
+    let mut hosts = headers.get_all(HOST).iter();
+    match (hosts.next().and_then(|host| host.to_str().ok()), hosts.next()) {
+        (Some(host), None) => Some(name_of(host)),
+        _ => None,
     }
 }
 
@@ -170,15 +229,6 @@ fn name_of(host: &str) -> String {
         _ => host,
     };
     name.to_ascii_lowercase()
-}
-
-/// Whether a page of this very site asks, by the browser's word. One that says nothing is refused.
-fn same_origin(headers: &HeaderMap) -> Result<(), Refusal> {
-    let (origin, host) = (text(headers, &ORIGIN), text(headers, &HOST));
-    let of_host = |host: &str| [format!("http://{host}"), format!("https://{host}")];
-    let ours = origin.zip(host).is_some_and(|(origin, host)| of_host(host).iter().any(|o| o.eq_ignore_ascii_case(origin)));
-    let site = text(headers, &FETCH_SITE).is_none_or(|site| site == "same-origin");
-    if ours && site { Ok(()) } else { Err(Refusal::Origin) }
 }
 
 fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
@@ -192,86 +242,4 @@ fn same(one: &str, other: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-    use hyper::Request;
-
-    fn guard() -> (Guard, String) {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("token");
-        let guard = Guard::new(Token::at(&path).unwrap(), &["Board.Example".to_owned()]);
-        (guard, std::fs::read_to_string(&path).unwrap())
-    }
-
-    fn parts(headers: &[(&str, &str)]) -> Parts {
-        let mut request = Request::get("/");
-        for (name, value) in headers {
-            request = request.header(*name, *value);
-        }
-        request.body(()).unwrap().into_parts().0
-    }
-
-    #[test]
-    fn hosts_are_known_by_name_and_under_any_port() {
-        let (guard, _) = guard();
-        for good in ["127.0.0.1:8080", "localhost", "LOCALHOST:1", "[::1]:8080", "[::1]", "board.example:443"] {
-            assert_eq!(guard.host(&parts(&[("host", good)])), Ok(()), "{good}");
-        }
-        for bad in ["evil.example", "127.0.0.1.evil.example", "localhost.evil:80", "", "evil@127.0.0.1", "::1"] {
-            assert_eq!(guard.host(&parts(&[("host", bad)])), Err(Refusal::Host), "{bad}");
-        }
-        assert!(guard.host(&parts(&[])).is_err());
-        assert!(guard.host(&parts(&[("host", "localhost"), ("host", "evil.example")])).is_err());
-    }
-
-    #[test]
-    fn only_pages_of_this_site_change_anything() {
-        let ours = [("host", "localhost:8080"), ("origin", "http://localhost:8080")];
-        assert_eq!(same_origin(&parts(&ours).headers), Ok(()));
-        let with = |name, value| same_origin(&parts(&[ours[0], ours[1], (name, value)]).headers);
-        assert_eq!(with("sec-fetch-site", "same-origin"), Ok(()));
-        for site in ["cross-site", "same-site", "none"] {
-            assert_eq!(with("sec-fetch-site", site), Err(Refusal::Origin), "{site}");
-        }
-        for origin in ["http://localhost:8081", "http://evil.example", "null", "http://localhost", ""] {
-            assert!(same_origin(&parts(&[ours[0], ("origin", origin)]).headers).is_err(), "{origin}");
-        }
-        assert!(same_origin(&parts(&ours[..1]).headers).is_err());
-    }
-
-    #[test]
-    fn a_session_needs_its_own_word_and_a_program_none() {
-        let (guard, token) = guard();
-        let now = Instant::now();
-        let ours = parts(&[("host", "localhost"), ("origin", "http://localhost")]);
-        assert_eq!(guard.login(&ours, &Fields::of(&[("token", "wrong")]), now), Err(Refusal::Unknown));
-        assert_eq!(guard.login(&parts(&[("host", "localhost")]), &Fields::of(&[("token", &token)]), now), Err(Refusal::Origin));
-        let [one, other] = [0, 1].map(|_| guard.login(&ours, &Fields::of(&[("token", &token)]), now).unwrap());
-        let of = |id: &str| guard.caller(&parts(&[("cookie", &format!("a=b; {}={id}", guard.cookie()))]).headers, now);
-        let (caller, stranger) = (of(&one).unwrap(), of(&other).unwrap());
-        assert_eq!(of("x"), Err(Refusal::Unknown));
-        assert_eq!(guard.admits_form(&caller, &Fields::of(&[(CSRF_FIELD, &caller.visitor().csrf)])), Ok(()));
-        for wrong in ["", "x", &stranger.visitor().csrf] {
-            assert_eq!(guard.admits_form(&caller, &Fields::of(&[(CSRF_FIELD, wrong)])), Err(Refusal::Form));
-        }
-        assert_eq!(guard.admits_form(&caller, &Fields::of(&[])), Err(Refusal::Form));
-        guard.logout(&caller);
-        assert_eq!(of(&one), Err(Refusal::Unknown));
-
-        let bearer = parts(&[("authorization", &format!("Bearer {}", token.trim()))]);
-        assert_eq!(guard.caller(&bearer.headers, now), Ok(Caller::Program));
-        assert_eq!(guard.admits_form(&Caller::Program, &Fields::of(&[])), Ok(()));
-        let elsewhere = parts(&[("host", "localhost"), ("origin", "http://evil.example")]);
-        assert_eq!(guard.admits(&elsewhere, &Caller::Program, true), Err(Refusal::Origin));
-    }
-
-    #[test]
-    fn guessing_is_slow_even_for_who_has_the_token() {
-        let (guard, token) = guard();
-        let now = Instant::now();
-        let presents = |word: &str| guard.caller(&parts(&[("authorization", &format!("Bearer {word}"))]).headers, now);
-        while presents("wrong") == Err(Refusal::Unknown) {}
-        assert_eq!(presents(token.trim()), Err(Refusal::TooOften));
-    }
-}
+mod tests;

@@ -1,4 +1,4 @@
-//! Who has shown the token: sessions of browsers, and how often a token may be tried.
+//! Who has shown the token: sessions of browsers.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -9,10 +9,6 @@ use super::token;
 const MOST: usize = 32;
 /// How long one lasts.
 const LASTS: Duration = Duration::from_secs(12 * 3600);
-/// Attempts with a wrong token before anybody has to wait.
-const ATTEMPTS: u32 = 10;
-/// After this time one more attempt is free.
-const REFILL: Duration = Duration::from_secs(6);
 
 /// A browser that has shown the token.
 #[derive(Debug, Clone)]
@@ -21,12 +17,10 @@ struct Session {
     csrf: String,
 }
 
-/// All sessions, by the value of their cookie; and the attempts.
+/// All sessions, by the value of their cookie.
 #[derive(Debug, Default)]
 pub(super) struct Sessions {
     open: HashMap<String, Session>,
-    wrong: u32,
-    last_wrong: Option<Instant>,
 }
 
 impl Sessions {
@@ -56,24 +50,6 @@ impl Sessions {
     pub(super) fn end(&mut self, id: &str) {
         self.open.remove(id);
     }
-
-    /// Whether a token may be tried now.
-    pub(super) fn may_try(&mut self, now: Instant) -> bool {
-        if let Some(last) = self.last_wrong {
-            let free = now.duration_since(last).as_secs() / REFILL.as_secs();
-            if free > 0 {
-                self.wrong = self.wrong.saturating_sub(u32::try_from(free).unwrap_or(u32::MAX));
-                self.last_wrong = Some(now);
-            }
-        }
-        self.wrong < ATTEMPTS
-    }
-
-    /// Counts a wrong token.
-    pub(super) fn failed(&mut self, now: Instant) {
-        self.wrong += 1;
-        self.last_wrong.get_or_insert(now);
-    }
 }
 
 #[cfg(test)]
@@ -92,19 +68,5 @@ mod tests {
         assert!(sessions.csrf(&first, now).is_none() && later.iter().all(|id| sessions.csrf(id, now).is_some()));
         sessions.end(&later[0]);
         assert!(sessions.csrf(&later[0], now).is_none());
-    }
-
-    #[test]
-    fn attempts_run_out_and_come_back_one_by_one() {
-        let (mut sessions, start) = (Sessions::default(), Instant::now());
-        for _ in 0..ATTEMPTS {
-            assert!(sessions.may_try(start));
-            sessions.failed(start);
-        }
-        assert!(!sessions.may_try(start) && !sessions.may_try(start + REFILL / 2));
-        assert!(sessions.may_try(start + REFILL));
-        sessions.failed(start + REFILL);
-        assert!(!sessions.may_try(start + REFILL));
-        assert!(sessions.may_try(start + 100 * REFILL));
     }
 }

@@ -4,7 +4,9 @@
 use axum::Extension;
 use axum::routing::{get, post};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
+use super::converse::{FORM_BYTES, HEAD_BYTES};
 use super::*;
 
 struct Served {
@@ -16,16 +18,19 @@ struct Served {
 async fn served() -> Served {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("token");
-    let site = Site::bind("dashboard", ([127, 0, 0, 1], 0).into(), &path, &[]).await.unwrap();
+    let site = Site::bind("dashboard", ([127, 0, 0, 1], 0).into(), &path, &[], Over::Plain).await.unwrap();
     let address = site.address();
-    let pages = Router::new()
+    tokio::spawn(site.serve(pages(), Arc::new(|| true)));
+    Served { address, token: std::fs::read_to_string(path).unwrap().trim().to_owned(), _folder: folder }
+}
+
+fn pages() -> Router {
+    Router::new()
         .route("/", get(|Extension(visitor): Extension<Visitor>| async move { format!("word={};secret", visitor.csrf) }))
         .route(
             "/do",
             post(|Extension(fields): Extension<Fields>| async move { format!("did {}", fields.get("x").unwrap_or("-")) }),
-        );
-    tokio::spawn(site.serve(pages, Arc::new(|| true)));
-    Served { address, token: std::fs::read_to_string(path).unwrap().trim().to_owned(), _folder: folder }
+        )
 }
 
 impl Served {
@@ -179,6 +184,77 @@ async fn wrong_tokens_run_out() {
     assert!(last.contains("too often") && last.contains("retry-after"), "{last}");
     let right = served.post("/login", &served.origin(), &format!("token={}", served.token)).await;
     assert!(right.starts_with("HTTP/1.1 401"), "{right}");
+}
+
+/// What a request over TLS gets, without the TLS: somebody else ends that.
+async fn behind_tls(conversations: &Conversations, member: Option<Member>, place: Option<Place>, request: &str) -> String {
+    let hosts = Arc::from(["board.example".to_owned()]);
+    let (mut near, far) = tokio::io::duplex(64 << 10);
+    let peer = Peer { source: Source::of([10, 0, 0, 1].into()), hosts, member };
+    near.write_all(request.as_bytes()).await.unwrap();
+    conversations.hold(far, peer, place).await;
+    let mut text = String::new();
+    near.read_to_string(&mut text).await.unwrap();
+    text
+}
+
+#[tokio::test]
+async fn over_tls_cookies_are_secure_and_a_certificate_opens_the_pages() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("token");
+    let site = Site::bind("dashboard", ([127, 0, 0, 1], 0).into(), &path, &[], Over::Tls).await.unwrap();
+    let token = std::fs::read_to_string(&path).unwrap();
+    let (_listener, conversations) = site.into_parts(pages(), Arc::new(|| true));
+    let alice = || Some(Member { name: "alice".to_owned(), certificate: vec![1] });
+    let get = "GET / HTTP/1.1\r\nHost: board.example:8443\r\n\r\n";
+    let stranger = behind_tls(&conversations, None, None, get).await;
+    assert!(stranger.starts_with("HTTP/1.1 401") && !stranger.contains("secret"), "{stranger}");
+    assert!(stranger.contains("strict-transport-security: max-age=15552000\r\n"), "{stranger}");
+    let page = behind_tls(&conversations, alice(), None, get).await;
+    assert!(page.starts_with("HTTP/1.1 200") && page.contains("secret"), "{page}");
+    let word = page.split("word=").nth(1).unwrap().split(';').next().unwrap().to_owned();
+    let post = |path: &str, origin: &str, form: &str| {
+        format!(
+            "POST {path} HTTP/1.1\r\nHost: board.example:8443\r\nOrigin: {origin}\r\nContent-Type: application/x-www-form-urlencoded\r\n\
+             Content-Length: {}\r\n\r\n{form}",
+            form.len()
+        )
+    };
+    let (ours, form) = ("https://board.example:8443", format!("csrf={word}&x=1"));
+    assert!(behind_tls(&conversations, alice(), None, &post("/do", ours, &form)).await.ends_with("did 1"));
+    for (origin, form) in [("https://evil.example", &*form), ("http://board.example:8443", &form), (ours, "csrf=x&x=1")] {
+        let answer = behind_tls(&conversations, alice(), None, &post("/do", origin, form)).await;
+        assert!(answer.starts_with("HTTP/1.1 403"), "{origin} {form}: {answer}");
+    }
+    let login = behind_tls(&conversations, None, None, &post("/login", ours, &format!("token={}", token.trim()))).await;
+    let cookie = login.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
+    assert!(
+        cookie.starts_with("__Host-conclave-") && cookie.ends_with("; HttpOnly; SameSite=Strict; Path=/; Secure"),
+        "{cookie}"
+    );
+}
+
+#[tokio::test]
+async fn who_has_the_token_stands_among_strangers_no_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("token");
+    let site = Site::bind("dashboard", ([127, 0, 0, 1], 0).into(), &path, &[], Over::Tls).await.unwrap();
+    let token = std::fs::read_to_string(&path).unwrap();
+    // A page that is made for as long as there are strangers.
+    let held = Arc::new(());
+    let waits = Arc::downgrade(&held);
+    let pages = Router::new().route(
+        "/",
+        get(|| async move {
+            while waits.strong_count() > 0 {
+                tokio::task::yield_now().await;
+            }
+            "alone"
+        }),
+    );
+    let (_listener, conversations) = site.into_parts(pages, Arc::new(|| true));
+    let request = format!("GET / HTTP/1.1\r\nHost: board.example\r\nAuthorization: Bearer {}\r\n\r\n", token.trim());
+    assert!(behind_tls(&conversations, None, Some(Box::new(held)), &request).await.ends_with("alone"));
 }
 
 #[test]

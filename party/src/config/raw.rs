@@ -223,7 +223,7 @@ impl Config {
             data,
             policy,
             ops,
-            page: self.page.as_deref().map(|address| web::address("page", address)).transpose()?,
+            page: self.page.as_deref().map(|address| web::loopback_address("page", address)).transpose()?,
         })
     }
 }

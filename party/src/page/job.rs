@@ -39,6 +39,7 @@ pub(super) async fn page(State(desktop): Shared, Extension(visitor): Extension<V
         title: &format!("Job {}", plain_name(asked.job.name())),
         above: &[("/", "The party")],
         word: (web::CSRF_FIELD, &visitor.csrf),
+        session: visitor.has_session(),
         events: None,
         body: &body,
     }))

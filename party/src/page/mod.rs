@@ -92,7 +92,7 @@ impl Desktop {
 /// A page that says one thing.
 fn said(title: &str, what: &Markup, answer: fn(String) -> Response) -> Response {
     let body = html! { (what) p { a href="/" { "To the party's page" } } };
-    answer(site::served(&Served { title, above: &[], word: (web::CSRF_FIELD, ""), events: None, body: &body }))
+    answer(site::served(&Served { title, above: &[], word: (web::CSRF_FIELD, ""), session: false, events: None, body: &body }))
 }
 
 #[cfg(test)]

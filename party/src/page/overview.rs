@@ -27,6 +27,7 @@ pub(super) async fn page(State(desktop): Shared, Extension(visitor): Extension<V
         title: &format!("Party {}", desktop.config.name),
         above: &[],
         word: (web::CSRF_FIELD, &visitor.csrf),
+        session: visitor.has_session(),
         events: Some("/events"),
         body: &body,
     }))

@@ -41,7 +41,7 @@ impl Rig {
 
     async fn send(&self, request: Request<Body>, fields: &[(&str, &str)]) -> (StatusCode, String) {
         let mut request = request;
-        request.extensions_mut().insert(Visitor { csrf: "word".to_owned() });
+        request.extensions_mut().insert(Visitor { csrf: "word".to_owned(), who: web::Who::Operator });
         request.extensions_mut().insert(Fields::of(fields));
         let response = self.pages.clone().oneshot(request).await.unwrap();
         let status = response.status();

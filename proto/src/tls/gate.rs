@@ -1,6 +1,7 @@
 //! The coordinator's end of a handshake: who is let in, and whether those inside still would be.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -12,6 +13,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::explain::describe;
 use super::folder::{IdentityDir, provider};
+use crate::ca;
 use crate::error::{ErrorCode, Fault};
 use crate::identity::{PeerIdentity, Role};
 use crate::revoked::RevokedFile;
@@ -21,11 +23,13 @@ use crate::revoked::RevokedFile;
 pub struct Gate {
     verifier: Arc<MemberVerifier>,
     acceptor: TlsAcceptor,
+    pages: TlsAcceptor,
+    hosts: Arc<[String]>,
 }
 
 impl IdentityDir {
-    /// The coordinator's side: this certificate shown, one of the consortium's CA demanded of everyone, and none taken that `revoked`
-    /// names. That file is read at every handshake.
+    /// The coordinator's side: this certificate shown, one of the consortium's CA demanded of every member, and none taken that
+    /// `revoked` names. That file is read at every handshake.
     ///
     /// # Errors
     /// [`ErrorCode::InvalidInput`] where the folder is not a coordinator's or can't be used.
@@ -35,27 +39,54 @@ impl IdentityDir {
             Fault::new(ErrorCode::InvalidInput, format!("{} cannot be used: {e}", self.folder().display()))
         };
         let inner = WebPkiClientVerifier::builder_with_provider(self.roots(), provider()).build().map_err(|e| unusable(&e))?;
-        let verifier = Arc::new(MemberVerifier { inner, revoked });
-        let (chain, key) = self.chain_and_key()?;
-        let mut config = ServerConfig::builder_with_provider(provider())
-            .with_safe_default_protocol_versions()
-            .map_err(|e| unusable(&e))?
-            .with_client_cert_verifier(Arc::clone(&verifier) as Arc<dyn ClientCertVerifier>)
-            .with_single_cert(chain, key)
-            .map_err(|e| unusable(&e))?;
-        config.alpn_protocols.push(b"h2".to_vec());
-        // A resumed session would not show its certificate again: neither to a list of revoked ones nor to a new CA.
-        config.session_storage = Arc::new(NoServerSessionStorage {});
-        config.send_tls13_tickets = 0;
-        Ok(Gate { verifier, acceptor: TlsAcceptor::from(Arc::new(config)) })
+        let verifier = Arc::new(MemberVerifier { inner, revoked, mandatory: true });
+        let optional = Arc::new(MemberVerifier { mandatory: false, ..(*verifier).clone() });
+        let acceptor = |verifier: &Arc<MemberVerifier>, protocol: &[u8]| {
+            let (chain, key) = self.chain_and_key()?;
+            let mut config = ServerConfig::builder_with_provider(provider())
+                .with_safe_default_protocol_versions()
+                .map_err(|e| unusable(&e))?
+                .with_client_cert_verifier(Arc::clone(verifier) as Arc<dyn ClientCertVerifier>)
+                .with_single_cert(chain, key)
+                .map_err(|e| unusable(&e))?;
+            config.alpn_protocols.push(protocol.to_vec());
+            // A resumed session would not show its certificate again: neither to a list of revoked ones nor to a new CA.
+            config.session_storage = Arc::new(NoServerSessionStorage {});
+            config.send_tls13_tickets = 0;
+            Ok::<_, Fault>(TlsAcceptor::from(Arc::new(config)))
+        };
+        let (members, pages) = (acceptor(&verifier, b"h2")?, acceptor(&optional, b"http/1.1")?);
+        let hosts = ca::summarise(self.certificate_pem())?.hosts.iter().map(|host| in_url(host)).collect();
+        Ok(Gate { verifier, acceptor: members, pages, hosts })
+    }
+}
+
+/// A host as it stands in a URL: in lower case, an IPv6 address in brackets.
+fn in_url(host: &str) -> String {
+    match host.parse() {
+        Ok(IpAddr::V6(address)) => format!("[{address}]"),
+        _ => host.to_ascii_lowercase(),
     }
 }
 
 impl Gate {
-    /// What takes a connection through its handshake.
+    /// What takes a member's connection through its handshake.
     #[must_use]
     pub fn acceptor(&self) -> &TlsAcceptor {
         &self.acceptor
+    }
+
+    /// The same for a browser (HTTP/1.1), which may show a certificate or none. One that it shows is held to the same rule, and the
+    /// handshake fails where it breaks it.
+    #[must_use]
+    pub fn pages(&self) -> &TlsAcceptor {
+        &self.pages
+    }
+
+    /// The hosts that the coordinator's certificate is good for, as they stand in a URL.
+    #[must_use]
+    pub fn hosts(&self) -> &Arc<[String]> {
+        &self.hosts
     }
 
     /// Whether a member with this chain, leaf first, would be let in at `now`.
@@ -83,10 +114,12 @@ impl fmt::Debug for Gate {
 }
 
 /// rustls' own verification of chain, validity and purpose, then that there is one usable name, and that nobody has revoked it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct MemberVerifier {
     inner: Arc<dyn ClientCertVerifier>,
     revoked: Option<RevokedFile>,
+    /// Whether a handshake without a certificate fails.
+    mandatory: bool,
 }
 
 impl MemberVerifier {
@@ -96,6 +129,10 @@ impl MemberVerifier {
 }
 
 impl ClientCertVerifier for MemberVerifier {
+    fn client_auth_mandatory(&self) -> bool {
+        self.mandatory
+    }
+
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
         self.inner.root_hint_subjects()
     }
