@@ -1,6 +1,7 @@
 //! The pages as people use them: real processes, real sockets, no browser.
 
 use std::fs;
+use std::net::TcpStream;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -226,6 +227,11 @@ fn over_tls_an_analysts_certificate_opens_their_own_jobs_and_nobody_elses() {
     assert_eq!(alice.post(&cancel(&hers), &form).0, 303);
     assert_eq!(cluster.status(&hers)["state"], "cancelled");
     assert!(!bob.get(&format!("/jobs/{his}")).1.contains("<b>cancelled"));
+
+    // A crowd that says nothing stands in nobody's way.
+    let crowd: Vec<_> = (0..200).map(|_| TcpStream::connect(&address).expect("a connection")).collect();
+    assert_eq!((operator.get("/").0, alice.get("/").0, stranger.get("/healthz").0), (200, 200, 200));
+    drop(crowd);
 
     // Revoked: what is open ends, and nothing opens again.
     let ((begins, began), (ends, ended)) = (mpsc::channel(), mpsc::channel());
