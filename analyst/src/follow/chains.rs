@@ -9,7 +9,7 @@ use crate::table::thousands;
 
 /// Split R-hat above this earns a mark (Vehtari et al. 2021, section 4).
 const RHAT: f64 = 1.01;
-/// Columns of a parameter's name, and of all that stands before the traces.
+/// Columns of a parameter's name, and of all that stands before the traces, blanks between them included.
 const NAME: usize = 14;
 const NUMBERS: usize = NAME + 38;
 /// The least columns that a trace is legible in, and the most that it has draws for.
@@ -28,11 +28,8 @@ pub(super) fn table(reply: &TracesReply, width: usize, most: usize) -> Vec<Strin
     let chains = reply.traces.iter().map(|of| of.chains.len()).max().unwrap_or(0);
     let (chains, each) = room(width, chains);
     let ess = if reply.every > 1 { "ESS ≥" } else { "ESS" };
-    let traces = match (chains, reply.warmup) {
-        (0, _) => "",
-        (_, true) => "traces, warm-up",
-        (_, false) => "trace of each chain",
-    };
+    let words = if reply.warmup { ["traces, warm-up", "warm-up"] } else { ["trace of each chain", "traces"] };
+    let traces = words.into_iter().find(|word| word.len() < chains * (each + 1)).unwrap_or_default();
     let mut lines =
         vec![format!("{:NAME$} {:>19} {:>7} {ess:>7}  {traces}", "parameter", "mean ± sd", "R-hat ").trim_end().to_owned()];
     lines.extend(reply.traces.iter().take(shown).map(|of| row(of, chains, each)));
@@ -45,8 +42,8 @@ pub(super) fn table(reply: &TracesReply, width: usize, most: usize) -> Vec<Strin
 
 /// How many of the chains' traces there is room for, and the columns of each.
 fn room(width: usize, chains: usize) -> (usize, usize) {
-    // Two blanks before the traces, one between them, and the last column of a terminal stays empty.
-    let room = width.saturating_sub(NUMBERS + 2);
+    // A blank after each: the last column of a terminal stays empty.
+    let room = width.saturating_sub(NUMBERS);
     let chains = chains.min(room / (TRACE.0 + 1));
     (chains, (room / chains.max(1)).saturating_sub(1).min(TRACE.1))
 }
@@ -117,7 +114,7 @@ mod tests {
 
     #[test]
     fn every_width_has_its_table() {
-        for (width, traces) in [(20, 0), (53, 0), (64, 1), (80, 4 - 1), (81, 4), (140, 4), (400, 4)] {
+        for (width, traces) in [(20, 0), (53, 0), (59, 1), (70, 2), (79, 3), (80, 4), (140, 4), (400, 4)] {
             let lines = table(&reply(3, 4), width, 20);
             assert_eq!(lines.len(), 4, "{lines:#?}");
             let spark = |line: &str| line.chars().filter(|c| ('▁'..='█').contains(c)).count();
@@ -125,7 +122,7 @@ mod tests {
                 assert!(line.chars().all(|c| !c.is_control()) && line.contains("-0.312 ± 0.041"), "{line:?}");
                 assert_eq!(line.split(' ').filter(|word| spark(word) > 0).count(), traces, "{width}: {line}");
             }
-            assert!(width < 64 || lines.iter().all(|line| measure_text_width(line) < width), "{width}: {lines:#?}");
+            assert!(width < 59 || lines.iter().all(|line| measure_text_width(line) < width), "{width}: {lines:#?}");
         }
         let lines = table(&reply(3, 4), 140, 20);
         assert!(lines[2].contains("1.034!") && lines[1].contains("1.002 ") && lines[1].contains(" 812 "), "{lines:#?}");

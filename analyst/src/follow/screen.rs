@@ -116,6 +116,7 @@ struct Terminal {
     main: ProgressBar,
     parties: Vec<ProgressBar>,
     others: ProgressBar,
+    pace: ProgressBar,
     history: ProgressBar,
     chains: Vec<ProgressBar>,
 }
@@ -137,8 +138,8 @@ impl Terminal {
         let waiting = line("{wide_msg:.yellow.bold}");
         let main = line("{prefix:>10} [{bar:24}] {wide_msg}");
         main.enable_steady_tick(Duration::from_millis(200));
-        let (others, history) = (line("{wide_msg:.dim}"), line("{wide_msg}"));
-        Self { waiting, main, parties: Vec::new(), others, history, chains: Vec::new(), bars }
+        let (others, pace, history) = (line("{wide_msg:.dim}"), line("{wide_msg}"), line("{wide_msg}"));
+        Self { waiting, main, parties: Vec::new(), others, pace, history, chains: Vec::new(), bars }
     }
 
     fn show(&mut self, status: &JobStatus, text: String, outlook: &Outlook) {
@@ -162,16 +163,16 @@ impl Terminal {
         let rest = status.parties.len() - shown.len();
         self.others.set_message(if rest > 0 { format!("{rest} other parties have spent less") } else { String::new() });
         let line = |name: &str, values: &[f64]| format!("{name} {}", spark_text(values, HISTORY));
-        let pace = outlook.words(status).trim_start_matches(", ").to_owned();
-        let history = format!("{pace}   {}   {}", line("rounds/s", &outlook.rates), line("accepted", &outlook.accepted));
-        self.history.set_message(if outlook.rates.len() > 1 { history } else { pace });
+        self.pace.set_message(outlook.words(status).trim_start_matches(", ").to_owned());
+        let history = format!("{}   {}", line("rounds/s", &outlook.rates), line("accepted", &outlook.accepted));
+        self.history.set_message(if outlook.rates.len() > 1 { history } else { String::new() });
     }
 
     /// The chains, on the lines that are left below everything else.
     fn trace(&mut self, traces: &TracesReply) {
         let (height, width) = Term::stderr().size();
-        // The four lines that are always there, and the last one, where the cursor is.
-        let left = usize::from(height).saturating_sub(self.parties.len() + 5);
+        // The five lines that are always there, and the last one, where the cursor is.
+        let left = usize::from(height).saturating_sub(self.parties.len() + 6);
         let table = chains::table(traces, usize::from(width), left);
         while self.chains.len() > table.len() {
             self.chains.pop().iter().for_each(|bar| self.bars.remove(bar));
@@ -199,7 +200,11 @@ impl Terminal {
     }
 
     fn finish(&self) {
-        for bar in [&self.waiting, &self.main, &self.others, &self.history].into_iter().chain(&self.parties).chain(&self.chains) {
+        for bar in [&self.waiting, &self.main, &self.others, &self.pace, &self.history]
+            .into_iter()
+            .chain(&self.parties)
+            .chain(&self.chains)
+        {
             bar.finish_and_clear();
         }
     }
