@@ -95,8 +95,10 @@ fn a_terminal_shows_traces_budgets_and_a_pause_that_comes_and_goes() {
         |text: &str| text.split("treated").skip(1).any(|rest| rest.lines().next().is_some_and(|l| l.contains(['▁', '█'])));
     until("traces", || traces(&watching.since("trace of each chain")));
     until("a budget's bar", || watching.since("] epsilon ").contains(" of 300 ("));
-    let table = watching.since("trace of each chain");
-    assert!(!table.contains("more;") && ["intercept", "age", " ± "].iter().all(|part| table.contains(part)), "{table}");
+    until("every parameter", || {
+        let table = watching.since("trace of each chain");
+        ["intercept", "treated", "age", " ± "].iter().all(|part| table.contains(part))
+    });
 
     cluster.kill_party(1);
     until("the pause", || !watching.since("waiting for b since").is_empty());
