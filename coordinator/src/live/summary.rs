@@ -1,6 +1,7 @@
 //! One parameter's posterior so far, in numbers.
 
 use conclave_common::diagnostics::{ess_bulk, ess_tail, split_rhat};
+use conclave_pages::plot::Trace;
 
 use super::ParameterView;
 
@@ -20,10 +21,13 @@ impl ParameterView {
     /// Takes a moment: not for a thread that has to answer.
     pub(crate) fn summary(&self) -> Summary {
         let chains: Vec<&[f64]> = self.samples.iter().map(Vec::as_slice).collect();
-        let drawn = || self.traces.iter().filter(|trace| trace.draws() > 0);
-        let draws: f64 = drawn().map(|trace| trace.draws() as f64).sum();
-        let mean = drawn().map(|trace| trace.mean() * trace.draws() as f64).sum::<f64>() / draws;
-        let variance = drawn().map(|t| (t.sd().powi(2) + (t.mean() - mean).powi(2)) * t.draws() as f64).sum::<f64>() / draws;
-        Summary { mean, sd: variance.sqrt(), rhat: split_rhat(&chains), ess_bulk: ess_bulk(&chains), ess_tail: ess_tail(&chains) }
+        let drawn = || self.traces.iter().map(|trace| (trace, trace.draws() as f64)).filter(|(_, count)| *count > 0.0);
+        let draws: f64 = drawn().map(|(_, count)| count).sum();
+        let mean = drawn().map(|(trace, count)| trace.mean() * count).sum::<f64>() / draws;
+        // Within the chains, and between them.
+        let within = |trace: &Trace, count: f64| if count > 1.0 { trace.sd().powi(2) * (count - 1.0) } else { 0.0 };
+        let squares: f64 = drawn().map(|(trace, count)| within(trace, count) + (trace.mean() - mean).powi(2) * count).sum();
+        let sd = (squares / (draws - 1.0)).sqrt();
+        Summary { mean, sd, rhat: split_rhat(&chains), ess_bulk: ess_bulk(&chains), ess_tail: ess_tail(&chains) }
     }
 }
