@@ -83,6 +83,9 @@ impl Jobs for WhoAmI {
     async fn source(&self, _: Request<v1::JobRequest>) -> Result<Response<v1::JobSource>, Status> {
         Err(Status::unimplemented("source"))
     }
+    async fn traces(&self, _: Request<v1::TracesRequest>) -> Result<Response<v1::TracesReply>, Status> {
+        Err(Status::unimplemented("traces"))
+    }
 }
 
 fn serve(tls: ServerTlsConfig) -> String {
