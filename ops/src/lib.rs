@@ -4,12 +4,14 @@
 //! - [`log`]: the log on standard error. [`signals`]: the word to stop.
 //! - [`check`]: what `--check` finds. [`state`]: whether a daemon runs.
 //! - [`page`]: a page of metrics. [`endpoint`]: where it is served. [`disk`]: sizes for it.
+//! - [`latest`]: what lengths of time were made up of lately.
 //! - [`web`]: pages for people, behind a token or a certificate. [`source`]: hosts that connections come from.
 #![forbid(unsafe_code)]
 
 pub mod check;
 pub mod disk;
 pub mod endpoint;
+pub mod latest;
 mod listen;
 pub mod log;
 #[cfg(feature = "otlp")]
@@ -23,6 +25,7 @@ pub mod web;
 
 pub use check::Checks;
 pub use endpoint::Endpoint;
+pub use latest::{Latest, Summary};
 pub use log::{Daemon, LogFormat, Logs};
 pub use page::{Page, Source};
 pub use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};

@@ -4,8 +4,8 @@
 //!
 //! - [`page::document`] makes a whole page, with the stylesheet inside (one file that needs nothing else) or at an address of its own.
 //! - [`site::served`] makes a page of a daemon's own server: the way back, forms, parts that a small script keeps up to date.
-//! - [`plot`] draws: [`plot::trace`], [`plot::density`], [`plot::pairs`], [`plot::intervals`], [`plot::budget`], [`plot::spark`]. Each
-//!   gives a `<figure>` with a title, a description and its numbers as a table.
+//! - [`plot`] draws: [`plot::trace`], [`plot::density`], [`plot::pairs`], [`plot::intervals`], [`plot::budget`], [`plot::spark`],
+//!   [`plot::stack`]. Each gives a `<figure>` with a title, a description and its numbers as a table.
 //! - [`plot::Trace`] and [`plot::Sample`] take draws one at a time and stay small however many come: what a live page keeps of a chain.
 //! - [`text`] formats numbers and makes names of strangers harmless to look at; [`forecast`] says when a run will
 //!   end and at what cost.

@@ -10,6 +10,7 @@ mod intervals;
 mod pairs;
 mod path;
 mod sample;
+mod stack;
 mod trace;
 
 use maud::{Markup, html};
@@ -20,6 +21,7 @@ pub use density::{Densities, density};
 pub use intervals::{Interval, intervals};
 pub use pairs::{MOST_PARAMETERS, Pairs, pairs};
 pub use sample::{Sample, evenly};
+pub use stack::{Bar, Part, Stack, millis, stack};
 pub use trace::{Trace, Traces, trace};
 
 /// How many columns each trace of a page may have so that the page stays small: all traces together have at most some 34,000.
