@@ -174,7 +174,7 @@ pub fn answer_from_wire(wire: v1::Answer) -> Result<Answer, Fault> {
     })
 }
 
-/// The message that a party has opened a job on what it holds.
+/// The message that a party has opened a job on what it holds, without its ledger's head and its reply delay.
 pub fn opened_to_wire(job: &str, holding: &Holding) -> v1::JobOpened {
     v1::JobOpened {
         job: job.to_owned(),
@@ -182,7 +182,7 @@ pub fn opened_to_wire(job: &str, holding: &Holding) -> v1::JobOpened {
         persons: holding.persons().unwrap_or(0),
         records_per_person: holding.unit().records_per_person().unwrap_or(0),
         add_remove: holding.unit().adjacency == Adjacency::AddRemove,
-        head: Vec::new(),
+        ..v1::JobOpened::default()
     }
 }
 

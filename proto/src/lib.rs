@@ -3,6 +3,7 @@
 //! - [`v1`]: the messages and services, generated from `proto/conclave/v1/conclave.proto`.
 //! - [`codec`]: how the messages of a stream are encoded.
 //! - [`convert`]: wire messages to domain types and back. Nothing else looks inside a wire message's numbers.
+//! - [`delay`]: when answers leave, as both ends reckon it.
 //! - [`error`]: the one table between our error codes, gRPC status codes and exit codes.
 //! - [`identity`]: who a peer is, read from its certificate and from nothing else.
 //! - [`submission`]: a job as its analyst signed it.
@@ -17,6 +18,7 @@ pub mod array_name;
 pub mod ca;
 pub mod codec;
 pub mod convert;
+pub mod delay;
 pub mod error;
 pub mod identity;
 pub mod revoked;

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use conclave_common::sampler::Holding;
 use conclave_ops::EXPORTED;
+use conclave_proto::delay::AnswerDelay;
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::v1::{self, party_frame::Body};
 
@@ -105,7 +106,9 @@ impl Answerer {
             Ok(Opening::Opened(holding)) => {
                 self.consent.outboxes.insert(job.clone(), outbox.clone());
                 let head = self.ledger.head().to_bytes();
-                Body::JobOpened(v1::JobOpened { head, ..conclave_proto::convert::opened_to_wire(&job, &holding) })
+                let opened = v1::JobOpened { head, ..conclave_proto::convert::opened_to_wire(&job, &holding) };
+                let delay = self.jobs.get(&job).and_then(|job| job.delay);
+                Body::JobOpened(AnswerDelay::told(delay.map(|delay| delay.answer), opened))
             }
             Ok(Opening::Pending) => {
                 tracing::info!(%job, analyst = %request.analyst, "job awaits your decision: conclave-party approve with its id");

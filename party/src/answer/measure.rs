@@ -12,6 +12,7 @@ use conclave_common::accounting::PrivacyUnit;
 use conclave_common::job::{Algorithm, ColumnSpec, Interval, JobSpec, LEAST_MAGNITUDE};
 use conclave_common::mechanism::QueryKind;
 use conclave_common::model::{self, Persons, Threads, assemble};
+use conclave_proto::delay::AnswerDelay;
 use conclave_proto::v1;
 
 use super::dearest::{Dearest, ORDINARY};
@@ -29,19 +30,10 @@ const MARGIN: Duration = Duration::from_micros(200);
 /// The delays of one job's replies. Public.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct JobDelay {
-    /// Of an answer to as many proposals as the job has chains; a longer message waits for as many times more.
-    pub(crate) answer: Duration,
+    /// Of an answer, least where it is to no more proposals than the job's chains ask in a round.
+    pub(crate) answer: AnswerDelay,
     /// Of opening the job, counted from when the shard begins to be read for it.
     pub(crate) open: Duration,
-    /// The job's chains.
-    pub(crate) chains: usize,
-}
-
-impl JobDelay {
-    /// The delay of an answer to `asked` proposals.
-    pub(crate) fn of(&self, asked: usize) -> Duration {
-        self.answer.saturating_mul(u32::try_from(asked.div_ceil(self.chains.max(1)).max(1)).unwrap_or(u32::MAX))
-    }
 }
 
 /// A delay above `worst`: a quarter more and a margin, rounded up to a step of 0.25 ms or, beyond 10 ms, about 5%.
@@ -93,7 +85,8 @@ pub(super) fn measure(job: &Rehearsal<'_>, folder: &Path) -> Result<JobDelay, St
     // leaves at the next multiple, and one in twenty of those at a job's opening need not slow every reply down.
     let worst = times[times.len() - 1 - times.len() / 20];
     tracing::debug!("made-up answers took {:?} in the median, {worst:?} nearly always", times[times.len() / 2]);
-    Ok(JobDelay { answer: above(worst), open: above(binding), chains: job.chains() })
+    let proposals = u32::try_from(job.chains()).unwrap_or(u32::MAX);
+    Ok(JobDelay { answer: AnswerDelay { least: above(worst), proposals }, open: above(binding) })
 }
 
 /// A folder beside the ledger, on the same disk; gone when the measurement is done.
@@ -218,12 +211,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn delays_are_rounded_up_and_grow_with_the_message() {
+    fn delays_are_rounded_up() {
         for (worst, delay) in [(0.01, 0.25), (0.5, 1.0), (3.0, 4.0), (7.0, 9.0), (30.0, 38.0), (200.0, 260.0)] {
             assert_eq!(above(Duration::from_secs_f64(worst * 1e-3)), Duration::from_secs_f64(delay * 1e-3), "{worst}");
         }
-        let delay = JobDelay { answer: Duration::from_millis(2), open: Duration::ZERO, chains: 4 };
-        assert_eq!([1, 4, 5, 8, 9].map(|asked| delay.of(asked).as_millis()), [2, 2, 4, 4, 6]);
     }
 
     /// Levels, an interaction and an exposure are made up too, and no kind of regression refuses a value at the ends of its box.

@@ -14,6 +14,7 @@ mod query;
 mod records;
 #[cfg(feature = "test-util")]
 pub mod simulated;
+pub(crate) mod split;
 pub(crate) mod stage;
 mod sums;
 pub(crate) mod thread;
@@ -42,6 +43,7 @@ use crate::text::clip;
 use delay::Pacer;
 use measure::JobDelay;
 use records::Records;
+use split::Split;
 use sums::NoSum;
 
 /// Characters of another's text that are logged or kept.
@@ -60,6 +62,7 @@ pub struct Answerer {
     threads: Arc<Threads>,
     precision: Precision,
     pacer: Pacer,
+    split: Split,
     #[cfg(test)]
     pub(crate) fault: Option<fault::Fault>,
     /// When the shard began to be read for the job that is being opened, and how long that may take.
@@ -99,6 +102,7 @@ impl ActiveJob {
 impl Answerer {
     /// Brings together what answers. No job is open yet.
     pub fn new(party: String, policy: Policy, budget: Budget, shard: Shard, ledger: Ledger, noise: Noise) -> Self {
+        let pacer = Pacer::default();
         Self {
             party,
             policy,
@@ -110,7 +114,8 @@ impl Answerer {
             jobs: HashMap::new(),
             threads: Arc::new(Threads::one()),
             precision: Precision::default(),
-            pacer: Pacer::default(),
+            split: Split::new(pacer.counter().clone()),
+            pacer,
             #[cfg(test)]
             fault: None,
             reading: None,

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use conclave_common::accounting::Adjacency;
 use conclave_common::job::JobSpec;
+use conclave_proto::delay::AnswerDelay;
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::identity::valid_name;
 use conclave_proto::v1;
@@ -166,11 +167,11 @@ impl Answerer {
             return Ok(None);
         }
         let unmeasured = self.budget.unit.adjacency == Adjacency::AddRemove || self.shard.memory() != Memory::Copies;
-        if let (true, ReplyDelay::Fixed(answer)) = (unmeasured, self.policy.reply_delay) {
+        if let (true, ReplyDelay::Fixed(least)) = (unmeasured, self.policy.reply_delay) {
             // Nothing may be measured on as many records as there are where their number is not public; and made-up copies in memory say
             // nothing of records that are scaled or read as a pass goes.
-            let chains = spec.sampler.chains as usize;
-            return Ok(Some(JobDelay { answer, open: answer.max(UNPUBLISHED_OPENING), chains }));
+            let answer = AnswerDelay { least, proposals: spec.sampler.chains };
+            return Ok(Some(JobDelay { answer, open: least.max(UNPUBLISHED_OPENING) }));
         }
         let (unit, units) = (self.budget.unit, self.shard.units());
         let rehearsal = Rehearsal { spec, unit, units, threads: &self.threads, precision: self.precision };
@@ -180,17 +181,17 @@ impl Answerer {
             Fault::new(ErrorCode::Internal, "the party can't measure its reply delay; its owner's log says why")
         })?;
         let delay = match self.policy.reply_delay {
-            ReplyDelay::Fixed(answer) => {
-                if measured.answer > answer {
+            ReplyDelay::Fixed(least) => {
+                if measured.answer.least > least {
                     tracing::warn!(
                         %job,
                         "reply_delay_ms is {} and answers on made-up records call for {}: some replies will leave at a later \
                          multiple",
-                        millis(answer),
-                        millis(measured.answer)
+                        millis(least),
+                        millis(measured.answer.least)
                     );
                 }
-                JobDelay { answer, ..measured }
+                JobDelay { answer: AnswerDelay { least, ..measured.answer }, ..measured }
             }
             _ => measured,
         };
@@ -198,8 +199,8 @@ impl Answerer {
             %job,
             "replies leave {} ms after their service begins, or that times the length of a message over {} chains; the job \
              is opened in {} ms",
-            millis(delay.answer),
-            delay.chains,
+            millis(delay.answer.least),
+            delay.answer.proposals,
             millis(delay.open)
         );
         Ok(Some(delay))

@@ -8,6 +8,7 @@ use conclave_common::sampler::Query;
 use conclave_proto::convert::{Answer, AnswerStatus, answer_to_wire, query_from_wire};
 use conclave_proto::v1;
 
+use super::split::Part;
 use super::sums::{NoSum, guarded, sums};
 use super::{ActiveJob, Answerer, LONGEST_WORD, MAX_JOB_ID};
 use crate::data::MAX_UNPUBLISHED_UNITS;
@@ -54,7 +55,10 @@ impl Answerer {
         if queries.iter().any(|q| noise_sd(q) < self.policy.min_noise_sd) {
             return Err(AnswerStatus::Policy);
         }
-        let grants = match self.ledger.charge(&job, iteration, &keys).map_err(halted)? {
+        self.split.was(Part::Computing);
+        let charged = self.ledger.charge(&job, iteration, &keys);
+        self.split.was(Part::Ledger);
+        let grants = match charged.map_err(halted)? {
             ChargeOutcome::Granted(grants) => grants,
             ChargeOutcome::Refused(refusal) => return Err(refused(&job, iteration, refusal)),
         };
@@ -63,7 +67,10 @@ impl Answerer {
         if releases.is_empty() {
             return Ok(order.into_iter().flatten().collect());
         }
-        let mut fresh = self.ledger.record(releases).map_err(halted)?.into_iter();
+        self.split.was(Part::Computing);
+        let recorded = self.ledger.record(releases);
+        self.split.was(Part::Ledger);
+        let mut fresh = recorded.map_err(halted)?.into_iter();
         // One recorded value per release, so the iterator lasts; were it short, nothing unrecorded could take its place.
         order.into_iter().map(|answer| answer.or_else(|| fresh.next()).ok_or(AnswerStatus::Halted)).collect()
     }
@@ -89,6 +96,7 @@ impl Answerer {
                 }
             }
         }
+        self.split.was(Part::Noise);
         if charged.is_empty() {
             return Ok((Vec::new(), order));
         }

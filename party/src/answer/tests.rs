@@ -301,9 +301,34 @@ fn replies_are_held_to_a_measured_delay() {
     let mut answerer = house.start();
     answerer.open(&open_request(MEAN_TOML)).unwrap();
     let delay = answerer.jobs[JOB].delay.unwrap();
-    assert!(delay.answer >= std::time::Duration::from_micros(250) && delay.chains == 2, "{delay:?}");
+    assert!(delay.answer.least >= std::time::Duration::from_micros(250) && delay.answer.proposals == 2, "{delay:?}");
     // The rehearsal's folder is gone, and nothing of it is in the ledger.
     assert!(!house.folder.path().join("reply-delay.tmp").exists());
     assert_eq!(house.queries(), 0);
     assert_eq!(status(&answerer.answer(query(0, &[(0, 0.0, 1e-4)]))), AnswerStatus::Released);
+}
+
+/// Through the answering thread's own door: what an answer's time was made up of is noted once it has left, and nothing of refusals.
+#[test]
+fn the_owner_is_told_what_the_time_of_answers_was_made_up_of() {
+    let delay = Duration::from_millis(40);
+    let house = House::new(Policy { reply_delay: crate::config::ReplyDelay::Fixed(delay), ..open_policy() });
+    let mut answerer = house.start();
+    answerer.open(&open_request(MEAN_TOML)).unwrap();
+    let times = answerer.split.times().clone();
+    let (outbox, mut inbox) = tokio::sync::mpsc::channel(4);
+    let mut ask = |request| {
+        answerer.handle(thread::Command::Query(request, Instant::now(), outbox.clone()));
+        let Some(v1::party_frame::Body::Answer(answer)) = inbox.try_recv().unwrap().body else { panic!() };
+        status(&answer)
+    };
+    assert_eq!(ask(query(0, &[(0, f64::NAN, 0.0)])), AnswerStatus::Invalid);
+    assert_eq!((times.summary(), times.counts().held), (None, 1));
+    assert_eq!(ask(query(0, &[(0, 0.0, 1e-4)])), AnswerStatus::Released);
+    let summary = times.summary().unwrap();
+    let of = |part: split::Part| summary.parts[part as usize].0;
+    // Service began before its first look at the clock and ended after the delay, or a multiple of it.
+    assert!(summary.whole.0 > 0.9 * delay.as_secs_f64(), "{summary:?}");
+    assert!(of(split::Part::Ledger) > 0.0 && of(split::Part::Computing) > 0.0 && of(split::Part::Held) > 0.0, "{summary:?}");
+    assert_eq!(times.counts(), answerer.reply_counts());
 }

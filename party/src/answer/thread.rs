@@ -5,12 +5,13 @@
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use conclave_proto::convert::AnswerStatus;
 use conclave_proto::error::Fault;
 use conclave_proto::v1::{self, party_frame::Body};
 use tokio::sync::mpsc::{self, error::TrySendError};
 use tokio::sync::oneshot;
 
-use super::delay::Counter;
+use super::split::{OwnTimes, Part};
 use super::{Answerer, Opening, ReplyCounts};
 use crate::config::ReplyDelay;
 
@@ -40,7 +41,7 @@ pub(super) enum Command {
 #[derive(Clone)]
 pub(crate) struct Desk {
     commands: mpsc::Sender<Command>,
-    counter: Counter,
+    times: OwnTimes,
 }
 
 /// Starts the answering thread.
@@ -49,7 +50,7 @@ pub(crate) struct Desk {
 /// Where the operating system gives no thread.
 pub(crate) fn start(mut answerer: Answerer) -> std::io::Result<(Desk, JoinHandle<()>)> {
     let (commands, mut inbox) = mpsc::channel(WAITING);
-    let counter = answerer.pacer.counter().clone();
+    let times = answerer.split.times().clone();
     let thread = std::thread::Builder::new().name("answers".into()).spawn(move || {
         while let Some(command) = inbox.blocking_recv() {
             answerer.handle(command);
@@ -59,7 +60,7 @@ pub(crate) fn start(mut answerer: Answerer) -> std::io::Result<(Desk, JoinHandle
         answerer.log_counts();
         answerer.end();
     })?;
-    Ok((Desk { commands, counter }, thread))
+    Ok((Desk { commands, times }, thread))
 }
 
 /// The answering thread has ended; nothing will be answered any more.
@@ -98,7 +99,12 @@ impl Desk {
 
     /// How many replies have left, and how many of them late.
     pub(crate) fn reply_counts(&self) -> ReplyCounts {
-        self.counter.counts()
+        self.times.counts()
+    }
+
+    /// What the latest answers' times were made up of; for the owner's own page and nothing else.
+    pub(crate) fn times(&self) -> &OwnTimes {
+        &self.times
     }
 
     /// Waits until everything taken in before is answered.
@@ -122,6 +128,9 @@ impl Answerer {
                 let status = answer.status;
                 reply(&outbox, Body::Answer(answer));
                 self.meters.replied(status);
+                if status == Some(AnswerStatus::Released.to_wire()) {
+                    self.split.left();
+                }
                 return self.catch_up();
             }
             Command::Open(request, received, outbox) => return self.open_or_wait(request, received, outbox),
@@ -149,8 +158,10 @@ impl Answerer {
     /// Answers, and gives the answer back at the moment at which it is to leave. Nothing but sending follows.
     pub(super) fn answer_held(&mut self, request: v1::Query, received: Instant) -> v1::Answer {
         let began = self.pacer.begin(received);
+        self.split.begin();
         let delay = self.delay_of(&request);
         let answer = self.answer(request);
+        self.split.was(Part::Computing);
         self.pacer.hold(began, delay);
         answer
     }
@@ -166,13 +177,13 @@ impl Answerer {
     /// Public: it depends on the job and on the message's length.
     fn delay_of(&self, request: &v1::Query) -> Option<Duration> {
         if let Some(job) = self.jobs.get(&request.job) {
-            return job.delay.map(|delay| delay.of(request.proposals.len()));
+            return job.delay.map(|delay| delay.answer.of(request.proposals.len()));
         }
         // A job that is not open: the slowest open one's.
         match self.policy.reply_delay {
             ReplyDelay::Off => None,
             ReplyDelay::Fixed(delay) => Some(delay),
-            ReplyDelay::Auto => Some(self.jobs.values().filter_map(|job| Some(job.delay?.answer)).max().unwrap_or(NO_JOB)),
+            ReplyDelay::Auto => Some(self.jobs.values().filter_map(|job| Some(job.delay?.answer.least)).max().unwrap_or(NO_JOB)),
         }
     }
 

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use conclave_common::mechanism::NoiseScale;
 use conclave_common::model::{Model, ModelData};
+use conclave_proto::delay::AnswerDelay;
 use conclave_proto::v1;
 use rand::RngExt;
 use statrs::distribution::{ContinuousCDF, Normal};
@@ -57,7 +58,7 @@ fn stage(folder: &Path, extreme: f64, jobs: &[&Asked; 2], delay: Option<Duration
         outcome.push(last);
         stage.put_on(asked.job, &spec, ModelData { outcome, ..ModelData::default() }).unwrap();
         let job = stage.answerer.jobs.get_mut(asked.job).unwrap();
-        job.delay = delay.map(|answer| JobDelay { answer, open: answer, chains: 2 });
+        job.delay = delay.map(|answer| JobDelay { answer: AnswerDelay { least: answer, proposals: 2 }, open: answer });
     }
     let scales = jobs.map(|asked| NoiseScale::from_sd(asked.noise_sd).unwrap());
     stage.answerer.noise.keep(scales);

@@ -5,7 +5,7 @@ use tempfile::TempDir;
 use tokio::sync::mpsc;
 
 use super::*;
-use crate::config::{BadRows, DataConfig, Policy};
+use crate::config::{BadRows, DataConfig, Policy, ReplyDelay};
 use crate::data::Shard;
 use crate::ledger::{Ledger, report};
 use crate::noise::Noise;
@@ -252,4 +252,31 @@ fn a_step_too_wide_for_the_sum_is_refused_alike_whatever_the_number_of_records()
     answerer.open(&open_request(&wide)).unwrap();
     assert_eq!(status(&answerer.answer(query(0, &[(0, 0.0, 0.5)]))), AnswerStatus::Invalid);
     assert_eq!(status(&answerer.answer(query(0, &[(0, 0.0, 1e-4)]))), AnswerStatus::Released);
+}
+
+/// What the coordinator is told of the delay is the policy's, or is measured on made-up records; nothing where the owner has it off.
+#[test]
+fn an_opening_tells_the_delay_that_answers_are_held_to() {
+    let hears = |reply_delay: ReplyDelay, unit: PrivacyUnit| {
+        let house = House::new(Policy { reply_delay, ..open_policy() }, unit);
+        let mut answerer = house.start();
+        let (outbox, mut inbox) = mpsc::channel(8);
+        let mut opening = || {
+            ask(&mut answerer, &outbox);
+            let Body::JobOpened(opened) = said(&mut inbox) else { panic!() };
+            opened
+        };
+        let first = opening();
+        assert_eq!(opening(), v1::JobOpened { head: first.head.clone(), ..opening() }, "a second opening tells the same");
+        let told = AnswerDelay::heard(&first);
+        assert_eq!(told, answerer.jobs[JOB].delay.map(|delay| delay.answer));
+        told.map(|told| (told.least, told.proposals))
+    };
+    let row = PrivacyUnit::default();
+    let fixed = std::time::Duration::from_micros(1250);
+    assert_eq!(hears(ReplyDelay::Off, row), None);
+    assert_eq!(hears(ReplyDelay::Fixed(fixed), row), Some((fixed, 2)));
+    assert_eq!(hears(ReplyDelay::Fixed(fixed), PrivacyUnit::row(Adjacency::AddRemove)), Some((fixed, 2)));
+    let (measured, proposals) = hears(ReplyDelay::Auto, row).unwrap();
+    assert!(!measured.is_zero() && proposals == 2, "{measured:?}");
 }
