@@ -55,13 +55,15 @@ impl Prepared {
     /// Serves what `meters` notes, and the owner's page.
     pub(crate) fn show(self, meters: &Meters, desk: Desk) -> Operations {
         let mut tasks = JoinSet::new();
+        let times = desk.times().clone();
         if let Some((endpoint, page)) = self.metrics {
             tasks.spawn(endpoint.serve(Arc::new(PartyPage { meters: meters.clone(), ..page })));
             tasks.spawn(note_sizes(desk));
         }
         if let Some((site, config)) = self.site {
             let meters = meters.clone();
-            tasks.spawn(site.serve(page::pages(config), Arc::new(move || meters.is_well())));
+            // Not the desk: whoever looks can't make the answering thread wait.
+            tasks.spawn(site.serve(page::pages(config, times), Arc::new(move || meters.is_well())));
         }
         Operations(tasks)
     }

@@ -21,7 +21,7 @@ pub use bind::{BindError, bind};
 pub(crate) use bind::{Binding, unlisted};
 pub use error::{DataError, Flaw};
 pub(crate) use scaled::Scaled;
-pub(crate) use stream::Streamed;
+pub(crate) use stream::{Stamp, Streamed};
 
 use conclave_common::accounting::{Adjacency, PrivacyUnit};
 use conclave_common::model::Persons;

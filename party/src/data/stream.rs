@@ -43,7 +43,7 @@ struct Span {
 
 /// What tells that a file is another than it was.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Stamp {
+pub(crate) struct Stamp {
     length: u64,
     modified: Option<SystemTime>,
     identity: (u64, u64),
@@ -52,7 +52,7 @@ pub(super) struct Stamp {
 }
 
 impl Stamp {
-    pub(super) fn of(about: &Metadata) -> Self {
+    pub(crate) fn of(about: &Metadata) -> Self {
         #[cfg(unix)]
         let (identity, changed) = {
             use std::os::unix::fs::MetadataExt;

@@ -60,41 +60,44 @@ pub(crate) fn decide(config: &PartyConfig, job: &str, decision: Standing, reason
 }
 
 /// Jobs whose bounds look as if read off these very data, or whose levels leave rows out. Loads the data, so only where a job is about to use them.
+/// Data that can't be read are a warning too.
 pub(crate) fn bounds(config: &PartyConfig, jobs: &[JobView]) -> Vec<String> {
+    try_bounds(config, jobs).unwrap_or_else(|e| vec![unread(&e)])
+}
+
+/// In place of the warnings where there are none to be had.
+pub(crate) fn unread(error: &DataError) -> String {
+    format!("the data can't be read: {error}")
+}
+
+/// As [`bounds`].
+///
+/// # Errors
+/// Where the data can't be read.
+pub(crate) fn try_bounds(config: &PartyConfig, jobs: &[JobView]) -> Result<Vec<String>, DataError> {
     let live = |job: &&JobView| matches!(job.state(), State::Awaiting | State::Approved | State::Running);
     let live: Vec<&JobView> = jobs.iter().filter(live).collect();
     if live.is_empty() {
-        return Vec::new();
+        return Ok(Vec::new());
     }
-    let shard = match Shard::load(&config.data, config.policy.columns.as_deref()) {
-        Ok(shard) => shard,
-        Err(e) => return vec![format!("the data can't be read: {e}")],
-    };
+    let shard = Shard::load(&config.data, config.policy.columns.as_deref())?;
     let mut warnings = Vec::new();
-    for job in live {
-        match job.spec.as_ref().map(|spec| Ok((unlisted(&shard, spec)?, read_off(&shard, spec)?))) {
-            None => {}
-            Some(Err::<_, DataError>(e)) => warnings.push(format!("the data can't be read: {e}")),
-            Some(Ok((unlisted, read_off))) => {
-                let unlisted = unlisted.into_iter().map(|(column, rows)| {
-                    format!(
-                        "job {}: {rows} of {} rows hold a {column} that is none of the values the job lists: they add nothing to \
-                         its results",
-                        job.request.job,
-                        shard.records()
-                    )
-                });
-                let read_off = read_off.into_iter().map(|column| {
-                    format!(
-                        "job {}: the bounds of {column} are your data's own least and greatest value. Bounds are public: if they \
-                         were read off the data, they tell the values of records, whatever the noise. Ask the analyst where they \
-                         come from",
-                        job.request.job
-                    )
-                });
-                warnings.extend(unlisted.chain(read_off));
-            }
-        }
+    for (job, spec) in live.into_iter().filter_map(|job| Some((job, job.spec.as_ref()?))) {
+        let unlisted = unlisted(&shard, spec)?.into_iter().map(|(column, rows)| {
+            format!(
+                "job {}: {rows} of {} rows hold a {column} that is none of the values the job lists: they add nothing to its results",
+                job.request.job,
+                shard.records()
+            )
+        });
+        let read_off = read_off(&shard, spec)?.into_iter().map(|column| {
+            format!(
+                "job {}: the bounds of {column} are your data's own least and greatest value. Bounds are public: if they were read \
+                 off the data, they tell the values of records, whatever the noise. Ask the analyst where they come from",
+                job.request.job
+            )
+        });
+        warnings.extend(unlisted.chain(read_off));
     }
-    warnings
+    Ok(warnings)
 }

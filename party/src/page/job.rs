@@ -4,6 +4,7 @@ use super::*;
 use conclave_pages::page::{Tone, notice};
 use conclave_pages::text::{plain, plain_name};
 
+use super::warnings::Warnings;
 use crate::consent::Standing;
 use crate::owner::{JobView, State as JobState, asked, find};
 
@@ -20,20 +21,20 @@ struct Asked {
 }
 
 /// Reads a job by its whole id. Looks at the data where a decision on it is due, as `conclave-party approve` does.
-fn look(config: &PartyConfig, id: &str) -> Option<Asked> {
+fn look(config: &PartyConfig, warnings: &Warnings, id: &str) -> Option<Asked> {
     let job = find(&config.ledger, id).ok().filter(|job| job.request.job == id)?;
     let worst = asked::worst(config, &job);
     let words = worst.map(|worst| asked::shown(config.budget.unit, &job, &worst)).map_err(|e| e.to_string());
     let warnings = match job.state() {
-        JobState::Awaiting => asked::bounds(config, std::slice::from_ref(&job)),
+        JobState::Awaiting => warnings.of(config, &job),
         _ => Vec::new(),
     };
     Some(Asked { job, words, warnings })
 }
 
 pub(super) async fn page(State(desktop): Shared, Extension(visitor): Extension<Visitor>, Path(id): Path<String>) -> Response {
-    let config = desktop.config.clone();
-    let Ok(Some(asked)) = tokio::task::spawn_blocking(move || look(&config, &id)).await else { return unknown() };
+    let looking = move || look(&desktop.config, &desktop.warnings, &id);
+    let Ok(Some(asked)) = tokio::task::spawn_blocking(looking).await else { return unknown() };
     let body = body(&asked, &visitor.csrf);
     web::html(site::served(&Served {
         title: &format!("Job {}", plain_name(asked.job.name())),

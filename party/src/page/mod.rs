@@ -2,12 +2,15 @@
 //! wait for a decision.
 //!
 //! It reads the ledger as `conclave-party status` does, without its lock and on threads that may block, at most once in [`FRESH`] for
-//! all who look; it holds no desk and so can't make the answering thread wait. A decision is the one act that it has, and it is the
+//! all who look; it holds no desk and so can't make the answering thread wait. What the times
+//! of answers were made up of, the answering thread leaves in memory without waiting, and nothing but this page looks there. A decision is the one act that it has, and it is the
 //! act of `conclave-party approve` and `reject`. What it shows never leaves by itself.
 
 mod job;
 mod overview;
 mod read;
+mod times;
+mod warnings;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,9 +24,11 @@ use conclave_pages::page;
 use conclave_pages::site::{self, Served};
 use maud::{Markup, html};
 
+use crate::answer::split::OwnTimes;
 use crate::config::PartyConfig;
 pub(crate) use read::audit_of;
 use read::{Days, Facts};
+use warnings::Warnings;
 
 /// How long what was read is shown before it is read anew.
 const FRESH: Duration = Duration::from_secs(2);
@@ -34,6 +39,8 @@ const TOKEN: &str = "page-token";
 #[derive(Debug)]
 struct Desktop {
     config: PartyConfig,
+    times: OwnTimes,
+    warnings: Warnings,
     read: tokio::sync::Mutex<Read>,
 }
 
@@ -50,9 +57,9 @@ pub(crate) fn token_of(config: &PartyConfig) -> std::path::PathBuf {
     config.identity.join(TOKEN)
 }
 
-/// Every page of the party's.
-pub(crate) fn pages(config: PartyConfig) -> Router {
-    let desktop = Arc::new(Desktop { config, read: tokio::sync::Mutex::default() });
+/// Every page of the party's; `times` are the running party's.
+pub(crate) fn pages(config: PartyConfig, times: OwnTimes) -> Router {
+    let desktop = Arc::new(Desktop { config, times, warnings: Warnings::default(), read: tokio::sync::Mutex::default() });
     Router::new()
         .route("/", get(overview::page))
         .route("/events", get(overview::events))

@@ -22,7 +22,8 @@ const PLOT: u64 = 4 << 20;
 
 pub(super) async fn page(State(desktop): Shared, Extension(visitor): Extension<Visitor>) -> Response {
     let facts = desktop.facts().await;
-    let body = html! { @for (id, content) in parts(&desktop.config, &facts) { (site::part(id, matches!(id, "state" | "waiting"), &content)) } };
+    let body =
+        html! { @for (id, content) in parts(&desktop, &facts) { (site::part(id, matches!(id, "state" | "waiting"), &content)) } };
     web::html(site::served(&Served {
         title: &format!("Party {}", desktop.config.name),
         above: &[],
@@ -38,7 +39,7 @@ pub(super) async fn events(State(desktop): Shared) -> Response {
         let desktop = Arc::clone(&desktop);
         async move {
             let facts = desktop.facts().await;
-            let parts = parts(&desktop.config, &facts).into_iter().map(|(id, content)| (id, content.into_string())).collect();
+            let parts = parts(&desktop, &facts).into_iter().map(|(id, content)| (id, content.into_string())).collect();
             Now { parts, over: false }
         }
     })
@@ -56,7 +57,8 @@ pub(super) async fn audit(State(desktop): Shared) -> Response {
     }
 }
 
-fn parts(config: &PartyConfig, facts: &Facts) -> Vec<(&'static str, Markup)> {
+fn parts(desktop: &Desktop, facts: &Facts) -> Vec<(&'static str, Markup)> {
+    let config = &desktop.config;
     let mut parts = vec![("state", state(config, facts))];
     if let Ok(ledger) = &facts.ledger {
         parts.push(("waiting", waiting(&ledger.jobs)));
@@ -65,6 +67,7 @@ fn parts(config: &PartyConfig, facts: &Facts) -> Vec<(&'static str, Markup)> {
         parts.push(("jobs", all(ledger, config)));
         parts.push(("releases", last(ledger)));
     }
+    parts.push(("times", times::part(config.durability, &desktop.times)));
     parts.push(("audit", audited(facts.audited)));
     parts
 }

@@ -15,6 +15,7 @@ const HOSTILE: &str = "<script>alert(1)</script>";
 struct Rig {
     _folder: tempfile::TempDir,
     config: PartyConfig,
+    times: OwnTimes,
     pages: Router,
 }
 
@@ -27,7 +28,8 @@ impl Rig {
                     [data]\npath = \"a.csv\"\n[budget]\nepsilon = 8.0\ndelta = 1e-6\n[policy]\nmax_epsilon_per_job = 3.0\n";
         let config = PartyConfig::parse(text, folder.path()).unwrap();
         config.keeping().init().unwrap();
-        Self { pages: pages(config.clone()), _folder: folder, config }
+        let times = OwnTimes::default();
+        Self { pages: pages(config.clone(), times.clone()), _folder: folder, times, config }
     }
 
     /// A job that waits, with hostile names in it.
@@ -116,4 +118,28 @@ async fn releases_are_counted_by_day_and_shown() {
     assert_eq!(rig.get("/audit.svg").await.0, StatusCode::NOT_FOUND);
     std::fs::write(audit_of(&rig.config.ledger), "<svg xmlns=\"http://www.w3.org/2000/svg\"/>").unwrap();
     assert_eq!(rig.get("/audit.svg").await, (StatusCode::OK, "<svg xmlns=\"http://www.w3.org/2000/svg\"/>".to_owned()));
+}
+
+#[tokio::test]
+async fn the_owner_sees_what_an_answers_time_was_made_up_of() {
+    let rig = Rig::new();
+    assert!(rig.get("/").await.1.contains("No number has left since the party was started."));
+    let us = Duration::from_micros;
+    rig.times.note([us(1500), us(30), us(470), us(2000)]);
+    let (_, page) = rig.get("/").await;
+    for there in [
+        "aria-labelledby=\"answer-times-title\"",
+        "class=\"part p3\"",
+        "<th scope=\"row\">computing</th><td class=\"n\">1.500</td>",
+        "<th scope=\"row\">ledger, with its syncs</th><td class=\"n\">0.470</td>",
+        "<th scope=\"row\">held back until the reply delay</th><td class=\"n\">2.000</td>",
+        "service</th><td class=\"n\">4.000</td>",
+        "No reply was held back",
+    ] {
+        assert!(page.contains(there), "{there} in {page}");
+    }
+    // Where the ledger is synced ahead, that is said and not hidden.
+    let reserve = crate::ledger::Durability::Reserve { block: 64 };
+    let page = times::part(reserve, &rig.times).into_string();
+    assert!(page.contains("syncs take 0 ms") && page.contains("ledger, its syncs off the path"), "{page}");
 }

@@ -1,0 +1,120 @@
+//! What jobs that wait ask of the data, which their owner is warned of. To see it the data are loaded: once for a job, and one load at a time.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use crate::config::PartyConfig;
+use crate::data::{DataError, Stamp};
+use crate::owner::{JobView, asked};
+
+/// Jobs whose warnings are kept; with one more, all are forgotten.
+const MOST: usize = 64;
+
+/// The warnings that are known, as long as the data file is the one that they were read off. A job's id stands for its text.
+#[derive(Debug, Default)]
+pub(super) struct Warnings(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    stamp: Option<Stamp>,
+    of_job: HashMap<String, Vec<String>>,
+}
+
+impl Warnings {
+    /// The warnings about a job that waits. Not for a task: it reads files, and waits for whoever reads them.
+    pub(super) fn of(&self, config: &PartyConfig, job: &JobView) -> Vec<String> {
+        self.known_or(config, &job.request.job, || asked::try_bounds(config, std::slice::from_ref(job)))
+    }
+
+    fn known_or(&self, config: &PartyConfig, id: &str, load: impl FnOnce() -> Result<Vec<String>, DataError>) -> Vec<String> {
+        // Held while the data are loaded: no second copy of them. What a load that panicked has left is what was known before.
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Before they are loaded: a file that changes meanwhile is loaded again.
+        let stamp = std::fs::metadata(&config.data.path).ok().map(|about| Stamp::of(&about));
+        if stamp.is_none() || stamp != known.stamp {
+            *known = Known { stamp, of_job: HashMap::new() };
+        }
+        if let Some(warnings) = known.of_job.get(id) {
+            return warnings.clone();
+        }
+        match load() {
+            Ok(warnings) => {
+                if known.of_job.len() >= MOST {
+                    known.of_job.clear();
+                }
+                if known.stamp.is_some() {
+                    known.of_job.insert(id.to_owned(), warnings.clone());
+                }
+                warnings
+            }
+            Err(e) => vec![asked::unread(&e)],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    fn config(folder: &std::path::Path) -> PartyConfig {
+        let text = "name = \"a\"\ncoordinator = \"https://c\"\nidentity = \"i\"\nledger = \"l\"\n[data]\npath = \"a.csv\"\n\
+                    [budget]\nepsilon = 8.0\ndelta = 1e-6\n[policy]\nmax_epsilon_per_job = 3.0\n";
+        PartyConfig::parse(text, folder).unwrap()
+    }
+
+    #[test]
+    fn data_are_loaded_once_for_a_job_until_they_change() {
+        let folder = tempfile::tempdir().unwrap();
+        let (config, warnings, loads) = (config(folder.path()), Warnings::default(), AtomicUsize::new(0));
+        let ask = |id: &str| {
+            let load = || Ok(vec![format!("load {}", loads.fetch_add(1, Ordering::Relaxed))]);
+            warnings.known_or(&config, id, load)
+        };
+        // Without a file there is nothing to know it again by.
+        assert_eq!([ask("x"), ask("x")], [["load 0"], ["load 1"]]);
+        std::fs::write(&config.data.path, "height\n150\n").unwrap();
+        assert_eq!(
+            [ask("x"), ask("x"), ask("y"), ask("x"), ask("y")],
+            [["load 2"], ["load 2"], ["load 3"], ["load 2"], ["load 3"]]
+        );
+        std::fs::write(&config.data.path, "height\n150\n160\n").unwrap();
+        assert_eq!([ask("y"), ask("y")], [["load 4"], ["load 4"]]);
+        (0..10 * MOST).for_each(|id| drop(ask(&id.to_string())));
+        assert!(warnings.0.lock().unwrap().of_job.len() <= MOST);
+    }
+
+    #[test]
+    fn what_could_not_be_read_is_tried_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let (config, warnings) = (config(folder.path()), Warnings::default());
+        std::fs::write(&config.data.path, "height\n150\n").unwrap();
+        let missing = || Err(DataError::Unreadable { file: config.data.path.clone(), reason: "cut off".to_owned() });
+        assert!(warnings.known_or(&config, "x", missing)[0].contains("can't be read"));
+        assert!(warnings.known_or(&config, "x", || Ok(Vec::new())).is_empty());
+        assert!(warnings.known_or(&config, "x", missing).is_empty());
+    }
+
+    #[test]
+    fn data_are_loaded_by_one_at_a_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let (config, warnings, loading) = (config(folder.path()), Warnings::default(), AtomicUsize::new(0));
+        std::fs::write(&config.data.path, "height\n150\n").unwrap();
+        std::thread::scope(|threads| {
+            for id in 0..8 {
+                let (config, warnings, loading) = (&config, &warnings, &loading);
+                threads.spawn(move || {
+                    warnings.known_or(config, &id.to_string(), || {
+                        assert_eq!(loading.fetch_add(1, Ordering::SeqCst), 0);
+                        std::thread::sleep(std::time::Duration::from_millis(2));
+                        loading.fetch_sub(1, Ordering::SeqCst);
+                        Ok(Vec::new())
+                    })
+                });
+            }
+        });
+        assert_eq!(warnings.0.lock().unwrap().of_job.len(), 8);
+    }
+}
