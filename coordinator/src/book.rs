@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use conclave_common::job::JobSpec;
 use conclave_common::sampler::{Holding, Phase};
+use conclave_ops::Summary;
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::{submission, v1};
 use tokio::sync::watch;
@@ -281,6 +282,11 @@ impl Book {
     pub(crate) fn shown(&self, id: &str, of: &Whose) -> Option<Shown> {
         let inner = self.lock();
         inner.entries.get(id).filter(|entry| of.includes(&entry.status.borrow())).map(Shown::of)
+    }
+
+    /// How long the store's latest commits took.
+    pub(crate) fn commit_times(&self) -> Option<Summary<1>> {
+        self.surroundings.store.commit_times()
     }
 
     /// Whether jobs are no longer run.

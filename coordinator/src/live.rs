@@ -6,11 +6,11 @@ mod summary;
 mod traces;
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use conclave_common::sampler::Draw;
+use conclave_ops::{Latest, Summary};
 use conclave_pages::plot::{self, Sample, Trace};
 
 pub(crate) use traces::traces;
@@ -22,16 +22,25 @@ const SAMPLED: usize = 2_000_000;
 const ROWS: (usize, usize) = (64, 1000);
 /// Draws that are taken in at one go: a look need not wait for more.
 const BATCH: usize = 64;
-/// Latest lengths of time that are kept.
-const TIMES: usize = 128;
 
 /// One job's chains.
 #[derive(Debug)]
 pub(crate) struct Live {
     chains: usize,
     stretch: Mutex<Option<Stretch>>,
-    rounds: Times,
-    replies: Vec<Times>,
+    rounds: Latest<3>,
+    replies: Vec<Latest<3>>,
+}
+
+/// What the time of a round was made up of, from the round before on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RoundTime {
+    /// The round before was decided, and this one proposed and put into bytes.
+    pub(crate) proposing: Duration,
+    /// The books of the round before were done, while the parties worked.
+    pub(crate) booking: Duration,
+    /// There was nothing to do but to wait for the slowest party.
+    pub(crate) waiting: Duration,
 }
 
 /// The warm-up, or what came after it.
@@ -72,8 +81,8 @@ pub(crate) struct ParameterView {
 impl Live {
     /// Of a job with so many chains and parties, before its first draw.
     pub(crate) fn new(chains: usize, parties: usize) -> Self {
-        let replies = (0..parties).map(|_| Times::default()).collect();
-        Self { chains, stretch: Mutex::default(), rounds: Times::default(), replies }
+        let replies = (0..parties).map(|_| Latest::default()).collect();
+        Self { chains, stretch: Mutex::default(), rounds: Latest::default(), replies }
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Stretch>> {
@@ -113,26 +122,30 @@ impl Live {
         })
     }
 
-    /// A party's answer to a round has come, so long after the round was asked.
-    pub(crate) fn replied(&self, party: usize, took: Duration) {
+    /// A party's answer to a round has come, so long after the round was asked. For `held` of it the party held it back, as it has told,
+    /// and whatever it did for the answer lies within.
+    pub(crate) fn replied(&self, party: usize, took: Duration, held: Option<Duration>) {
         if let Some(times) = self.replies.get(party) {
-            times.note(took);
+            times.note(match held {
+                Some(held) => [held.min(took), took.saturating_sub(held), Duration::ZERO],
+                None => [Duration::ZERO, Duration::ZERO, took],
+            });
         }
     }
 
     /// A round is complete.
-    pub(crate) fn round(&self, took: Duration) {
-        self.rounds.note(took);
+    pub(crate) fn round(&self, time: RoundTime) {
+        self.rounds.note([time.proposing, time.booking, time.waiting]);
     }
 
-    /// Median and 95% quantile of the latest rounds, seconds.
-    pub(crate) fn round_times(&self) -> Option<(f64, f64)> {
-        self.rounds.quantiles()
+    /// The latest rounds: the parts as in [`RoundTime`].
+    pub(crate) fn round_times(&self) -> Option<Summary<3>> {
+        self.rounds.summary()
     }
 
-    /// The same of a party's answers.
-    pub(crate) fn reply_times(&self, party: usize) -> Option<(f64, f64)> {
-        self.replies.get(party)?.quantiles()
+    /// A party's latest answers: what it held back, the rest of those that it held back, and the whole of those of which it told nothing.
+    pub(crate) fn reply_times(&self, party: usize) -> Option<Summary<3>> {
+        self.replies.get(party)?.summary()
     }
 }
 
@@ -152,36 +165,6 @@ impl Chain {
         self.sample.push(&draw.theta);
         self.draws += 1;
         self.accepted += u64::from(draw.accepted);
-    }
-}
-
-/// The latest of some lengths of time, noted by one task and read by others.
-#[derive(Debug)]
-struct Times {
-    /// Microseconds; 0 where nothing is noted yet.
-    latest: Box<[AtomicU32]>,
-    next: AtomicUsize,
-}
-
-impl Default for Times {
-    fn default() -> Self {
-        Self { latest: (0..TIMES).map(|_| AtomicU32::new(0)).collect(), next: AtomicUsize::new(0) }
-    }
-}
-
-impl Times {
-    fn note(&self, took: Duration) {
-        let next = self.next.fetch_add(1, Ordering::Relaxed) % TIMES;
-        let micros = u32::try_from(took.as_micros()).unwrap_or(u32::MAX);
-        self.latest[next].store(micros.max(1), Ordering::Relaxed);
-    }
-
-    fn quantiles(&self) -> Option<(f64, f64)> {
-        let noted = self.latest.iter().map(|time| time.load(Ordering::Relaxed)).filter(|time| *time > 0);
-        let mut seconds: Vec<f64> = noted.map(|micros| f64::from(micros) / 1e6).collect();
-        seconds.sort_unstable_by(f64::total_cmp);
-        let at = |p| conclave_common::diagnostics::quantile(&seconds, p);
-        (!seconds.is_empty()).then(|| (at(0.5), at(0.95)))
     }
 }
 
@@ -212,15 +195,21 @@ mod tests {
     }
 
     #[test]
-    fn the_latest_times_are_summed_up() {
+    fn an_answers_time_is_split_at_the_delay_that_the_party_told() {
         let live = Live::new(1, 2);
         assert_eq!((live.round_times(), live.reply_times(1), live.reply_times(9)), (None, None, None));
-        for ms in 0..500 {
-            live.replied(1, Duration::from_millis(ms));
+        let ms = Duration::from_millis;
+        live.replied(1, ms(5), Some(ms(3)));
+        let split = live.reply_times(1).unwrap();
+        assert_eq!((split.whole.0, split.parts.map(|part| part.0)), (0.005, [0.003, 0.002, 0.0]));
+        // One that came sooner than it said was not held for longer than it took; of one that told nothing, nothing is known.
+        for (held, parts) in [(Some(ms(9)), [0.005, 0.0, 0.0]), (None, [0.0, 0.0, 0.005])] {
+            let live = Live::new(1, 1);
+            live.replied(0, ms(5), held);
+            assert_eq!(live.reply_times(0).unwrap().parts.map(|part| part.0), parts);
         }
-        let (median, high) = live.reply_times(1).unwrap();
-        assert!((0.43..0.44).contains(&median) && (0.48..0.5).contains(&high), "{median} {high}");
-        live.round(Duration::from_secs(1 << 40));
-        assert!(live.round_times().unwrap().0 > 4000.0);
+        live.replied(9, ms(5), None);
+        live.round(RoundTime { proposing: ms(1), booking: ms(2), waiting: ms(4) });
+        assert_eq!(live.round_times().unwrap().whole, (0.007, 0.007));
     }
 }

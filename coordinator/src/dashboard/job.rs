@@ -14,6 +14,8 @@ use crate::book::Shown;
 use crate::live::stored::{Found, Request};
 use crate::status::{Status, phase_name};
 
+mod times;
+
 /// Longest sentence of a party's or of the analyst's that is shown.
 const SENTENCE: usize = 600;
 
@@ -128,7 +130,7 @@ async fn parts(dashboard: &Dashboard, shown: &Shown, from: usize) -> (Vec<Part>,
         ("state", state(&status)),
         ("progress", progress(&status, &outlook)),
         ("budgets", budgets(&status, &outlook, spec.as_ref())),
-        ("parties", parties(&status, shown, attached)),
+        ("parties", times::parties(&status.parties, shown.live.as_deref(), dashboard.book.commit_times(), attached)),
         ("result", result(&status)),
         ("chains", chains),
     ];
@@ -213,36 +215,6 @@ fn budgets(status: &Status, outlook: &Outlook, spec: Option<&JobSpec>) -> Markup
             @if let Some(spec) = spec { ", at delta = " (spec.privacy.budget.delta) }
             ". What the data have spent over all jobs is the owner's to see. Expected at the end: if it goes on as it does now; \
              the budget ends a run that would spend more."
-        }
-    }
-}
-
-fn parties(status: &Status, shown: &Shown, attached: impl Fn(&str) -> bool) -> Markup {
-    let live = shown.live.as_deref();
-    let seconds = |times: Option<(f64, f64)>| match times {
-        Some((median, high)) => [median, high].map(|s| Cell::Number(format!("{:.1}", 1e3 * s))),
-        None => ["-", "-"].map(|dash| Cell::Number(dash.to_owned())),
-    };
-    let mut rows: Vec<Vec<Cell>> = Vec::new();
-    for (index, party) in status.parties.iter().enumerate() {
-        let here = if attached(&party.name) { "yes" } else { "no" };
-        let mut row =
-            vec![Cell::Name(party.name.clone()), Cell::Text(here.to_owned()), Cell::Number(thousands(party.spent.queries))];
-        row.push(Cell::Number(party.holding.and_then(|h| h.records()).map_or_else(|| "-".to_owned(), thousands)));
-        row.extend(seconds(live.and_then(|live| live.reply_times(index))));
-        rows.push(row);
-    }
-    let header = ["party", "attached", "numbers released", "records", "answer, median ms", "95% within ms"];
-    html! {
-        h2 { "Parties and the time of a round" }
-        (table("Parties of this job", &header, &rows))
-        @if let Some((median, high)) = live.and_then(|live| live.round_times()) {
-            p { "A round takes " (format!("{:.1}", 1e3 * median)) " ms (median of the latest), 95% of them at most " (format!("{:.1}", 1e3 * high)) " ms. It is over when the slowest party has answered." }
-        }
-        p.note {
-            "An answer's time is what this coordinator sees: from asking to hearing, the wire and the party's reply delay included. How much of it a party \
-             computed or wrote to its disk is not told, and can't be asked for: how long a computation takes may depend on records. That is why replies \
-             are held until a fixed delay has passed; an owner sees the late ones in " code { "conclave-party status" } "."
         }
     }
 }

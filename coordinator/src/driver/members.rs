@@ -7,6 +7,7 @@ use conclave_common::mechanism::NoiseScale;
 use conclave_common::model::Question;
 use conclave_common::sampler::Holding;
 use conclave_proto::convert::AnswerStatus;
+use conclave_proto::delay::AnswerDelay;
 use conclave_proto::error::{ErrorCode, Fault};
 use tokio::time::Instant;
 
@@ -34,6 +35,8 @@ pub(super) struct Member {
     pub(super) attempt: u32,
     /// What it holds, from the first opening on.
     pub(super) holding: Option<Holding>,
+    /// When its answers leave, as it told at the newest opening.
+    delay: Option<AnswerDelay>,
     /// Its answer to the round being asked.
     answer: Option<Vec<i64>>,
     /// Since when the job could be waiting for it.
@@ -90,6 +93,7 @@ impl Members {
             held_up: None,
             attempt: 0,
             holding: *holding,
+            delay: None,
             answer: None,
             since: now,
             deadline: Deadline::new(limits, now.at),
@@ -182,6 +186,11 @@ impl Members {
         }
     }
 
+    /// For how long a party holds back its answer to the round being asked, where it has told.
+    pub(super) fn held_back(&self, party: usize) -> Option<Duration> {
+        Some(self.list[party].delay?.of(self.asked?.queries))
+    }
+
     /// Says what the queries of the round being asked are worth.
     pub(super) fn expect(&mut self, questions: Questions) {
         self.questions = questions;
@@ -221,7 +230,14 @@ impl Members {
     /// How the job ends of it.
     pub(super) fn hear(&mut self, party: usize, message: Message, now: Moment) -> Result<Told, Ending> {
         match message {
-            Message::Opened(holding) => self.opened(party, holding, now),
+            Message::Opened(holding, delay) => {
+                let told = self.opened(party, holding, now);
+                // Another opening may tell another delay, as after the party was configured anew: it is no part of what it holds.
+                if matches!(told, Ok(Told::FirstOpening(_) | Told::Opening)) {
+                    self.list[party].delay = delay;
+                }
+                told
+            }
             Message::Pending => {
                 let member = &mut self.list[party];
                 member.pending = member.outbox.is_some() && !member.open;
@@ -432,7 +448,7 @@ mod tests {
         for party in 0..2 {
             members.attach(party, outbox().0, Moment::now());
             let holding = Holding::rows(10);
-            assert_eq!(hear(&mut members, party, Message::Opened(holding)), Ok(Told::FirstOpening(holding)));
+            assert_eq!(hear(&mut members, party, Message::Opened(holding, None)), Ok(Told::FirstOpening(holding)));
         }
         members
     }
@@ -556,11 +572,29 @@ mod tests {
     }
 
     #[test]
+    fn another_reply_delay_is_no_change_of_what_a_party_holds() {
+        let mut members = members();
+        assert_eq!(members.held_back(0), None);
+        for (ms, expected) in [(2, Some(4)), (3, Some(6)), (0, None)] {
+            members.detach(0, Moment::now());
+            members.attach(0, outbox().0, Moment::now());
+            let delay = (ms > 0).then(|| AnswerDelay { least: Duration::from_millis(ms), proposals: 4 });
+            assert_eq!(hear(&mut members, 0, Message::Opened(Holding::rows(10), delay)), Ok(Told::Opening));
+            members.ask(ms, 5, Moment::now());
+            assert_eq!(members.held_back(0), expected.map(Duration::from_millis));
+        }
+        // What is not heard as an opening tells no delay.
+        let late = Some(AnswerDelay { least: Duration::from_millis(9), proposals: 4 });
+        assert_eq!(hear(&mut members, 0, Message::Opened(Holding::rows(10), late)), Ok(Told::Nothing));
+        assert_eq!((members.held_back(0), members.held_back(1)), (None, None));
+    }
+
+    #[test]
     fn another_record_count_is_named() {
         let mut members = members();
         members.detach(1, Moment::now());
         members.attach(1, outbox().0, Moment::now());
-        let (party, message) = named(hear(&mut members, 1, Message::Opened(Holding::rows(11))));
+        let (party, message) = named(hear(&mut members, 1, Message::Opened(Holding::rows(11), None)));
         assert_eq!(party.as_deref(), Some("b"));
         assert!(message.contains("11") && message.contains("10"), "{message}");
     }

@@ -10,6 +10,7 @@ mod draws;
 mod ending;
 mod members;
 mod report;
+mod stopwatch;
 
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
@@ -34,6 +35,7 @@ use chain::Chain;
 pub(crate) use deadline::Limits;
 use members::{Members, Told};
 pub(crate) use report::queued;
+use stopwatch::Stopwatch;
 
 /// What a driver needs to know of its job.
 #[derive(Debug)]
@@ -124,8 +126,7 @@ pub(crate) struct Driver {
     opening: Arc<Body>,
     /// The round being asked, ready to send as the first attempt.
     query: Option<Arc<Body>>,
-    /// When it was first asked.
-    asked: Instant,
+    stopwatch: Stopwatch,
     status: watch::Sender<Status>,
     stop: watch::Receiver<Option<Stop>>,
     published: Instant,
@@ -144,7 +145,6 @@ impl Driver {
         let events = hub.subscribe(Arc::clone(&job.id), &job.spec.parties);
         let members = Members::new(&job.spec.parties, holdings, limits, Moment::now());
         let opening = Arc::new(open_job(&job));
-        let (asked, published) = (Instant::now(), Instant::now());
         Self {
             job,
             hub,
@@ -156,10 +156,10 @@ impl Driver {
             chain: None,
             opening,
             query: None,
-            asked,
+            stopwatch: Stopwatch::new(),
             status,
             stop,
-            published,
+            published: Instant::now(),
         }
     }
 
@@ -217,7 +217,7 @@ impl Driver {
                 Told::Opening => self.opened(party).await?,
                 Told::Answered => {
                     if let Some(live) = &self.job.live {
-                        live.replied(party, self.asked.elapsed());
+                        live.replied(party, self.stopwatch.since_asked(), self.members.held_back(party));
                     }
                     if self.members.all_answered() {
                         self.advance()?;
@@ -253,10 +253,10 @@ impl Driver {
         let (Some(chain), Some((iteration, answers))) = (&mut self.chain, self.members.take_answers()) else {
             return Ok(());
         };
-        let took = self.asked.elapsed();
-        self.meters.round(took);
+        let complete = self.stopwatch.complete();
+        self.meters.round(complete.took);
         if let Some(live) = &self.job.live {
-            live.round(took);
+            live.round(self.stopwatch.of(complete));
         }
         let unsettled = chain.absorb(iteration, answers)?;
         // The next queries leave first; the books of the last round are done while the parties work.
@@ -264,6 +264,7 @@ impl Driver {
         if let Some(chain) = &mut self.chain {
             self.meters.kept(chain.settle(unsettled)?);
         }
+        self.stopwatch.booked(complete);
         asked
     }
 
@@ -277,8 +278,8 @@ impl Driver {
             });
         };
         self.members.ask(round.iteration, round.queries.len(), Moment::now());
-        self.asked = Instant::now();
         self.query = Some(Arc::new(Body::Query(query_to_wire(&self.job.id, round.iteration, &round.queries))));
+        self.stopwatch.asks();
         (0..self.members.list.len()).for_each(|party| self.ask(party));
         // Looked up while the parties work.
         if let Some(chain) = &self.chain {

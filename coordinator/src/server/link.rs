@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use conclave_proto::convert::{answer_from_wire, opened_from_wire};
+use conclave_proto::delay::AnswerDelay;
 use conclave_proto::error::{self, ErrorCode, Fault};
 use conclave_proto::identity::{self, Role};
 use conclave_proto::v1::coordinator_frame::Body;
@@ -206,7 +207,7 @@ impl Session {
             Some(Said::JobOpened(opened)) => {
                 self.keep_head(&opened.head);
                 let message = match opened_from_wire(&opened) {
-                    Ok(holding) => Message::Opened(holding),
+                    Ok(holding) => Message::Opened(holding, AnswerDelay::heard(&opened)),
                     Err(fault) => Message::Malformed(fault.message),
                 };
                 (opened.job, message)

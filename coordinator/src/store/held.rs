@@ -6,11 +6,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use conclave_ops::{Histogram, exponential_buckets};
 use rusqlite::Connection;
 
 use super::write::{Command, commit};
-use super::{Commands, Loaded, Shared, Store, StoreError, connect, read, take_lock};
+use super::{Commands, Commits, Loaded, Shared, Store, StoreError, connect, read, take_lock};
 
 /// The connection with what waits to be written; `None` once closed.
 #[derive(Debug)]
@@ -68,8 +67,8 @@ impl Store {
         let failure = Arc::new(OnceLock::new());
         let held =
             Held { path: path.to_owned(), failure: Arc::clone(&failure), waiting: Mutex::new(Some((connection, Vec::new()))) };
-        let commit_seconds = Histogram::new(exponential_buckets(0.000_1, 4.0, 11));
-        let shared = Shared { path: path.to_owned(), failure, writer: Mutex::new(None), commit_seconds, _lock: lock };
+        let commits = Commits::default();
+        let shared = Shared { path: path.to_owned(), failure, writer: Mutex::new(None), commits, _lock: lock };
         Ok((Self { shared: Arc::new(shared), commands: Commands::Held(Arc::new(held)) }, loaded))
     }
 

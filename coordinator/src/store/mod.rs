@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
 
 use conclave_common::sampler::Holding;
-use conclave_ops::{Histogram, exponential_buckets};
+use conclave_ops::{Histogram, Latest, Summary, exponential_buckets};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
@@ -93,9 +93,23 @@ struct Shared {
     /// The first failure of a write. Nothing is written after it: a log with a hole can't be replayed.
     failure: Arc<OnceLock<StoreError>>,
     writer: Mutex<Option<JoinHandle<()>>>,
-    commit_seconds: Histogram,
+    commits: Commits,
     /// Held for as long as the store is open; the operating system lets go of it however the process ends.
     _lock: File,
+}
+
+/// How long commits took; clones share it.
+#[derive(Debug, Clone)]
+struct Commits {
+    seconds: Histogram,
+    latest: Arc<Latest<1>>,
+}
+
+impl Default for Commits {
+    fn default() -> Self {
+        // 0.1 ms to 100 s.
+        Self { seconds: Histogram::new(exponential_buckets(0.000_1, 4.0, 11)), latest: Arc::default() }
+    }
 }
 
 impl Store {
@@ -112,17 +126,16 @@ impl Store {
         let connection = connect(path)?;
         let loaded = read::load(&connection).map_err(|e| failed(e.to_string()))?;
         let failure = Arc::new(OnceLock::new());
-        // 0.1 ms to 100 s.
-        let commit_seconds = Histogram::new(exponential_buckets(0.000_1, 4.0, 11));
+        let commits = Commits::default();
         let (commands, queue) = mpsc::channel();
         let writer = {
-            let (path, failure, seconds) = (path.to_owned(), Arc::clone(&failure), commit_seconds.clone());
+            let (path, failure, commits) = (path.to_owned(), Arc::clone(&failure), commits.clone());
             std::thread::Builder::new()
                 .name("store".to_owned())
-                .spawn(move || write::serve(connection, &queue, &path, &failure, &seconds))
+                .spawn(move || write::serve(connection, &queue, &path, &failure, &commits))
                 .map_err(|e| failed(e.to_string()))?
         };
-        let shared = Shared { path: path.to_owned(), failure, writer: Mutex::new(Some(writer)), commit_seconds, _lock: lock };
+        let shared = Shared { path: path.to_owned(), failure, writer: Mutex::new(Some(writer)), commits, _lock: lock };
         Ok((Self { shared: Arc::new(shared), commands: Commands::Thread(commands) }, loaded))
     }
 
@@ -195,7 +208,12 @@ impl Store {
 
     /// How long commits took.
     pub(crate) fn commit_seconds(&self) -> &Histogram {
-        &self.shared.commit_seconds
+        &self.shared.commits.seconds
+    }
+
+    /// How long the latest commits took.
+    pub(crate) fn commit_times(&self) -> Option<Summary<1>> {
+        self.shared.commits.latest.summary()
     }
 
     /// Reads a job's log in order on a connection of its own.

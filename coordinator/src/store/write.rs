@@ -8,12 +8,11 @@ use std::time::{Duration, Instant};
 
 use conclave_common::accounting::Adjacency;
 use conclave_common::sampler::Holding;
-use conclave_ops::Histogram;
 use conclave_proto::error::Fault;
 use rusqlite::{Connection, params};
 use tokio::sync::oneshot;
 
-use super::StoreError;
+use super::{Commits, StoreError};
 
 /// How long rounds gather before they are committed together. The thread sleeps meanwhile, so that a fast chain on a
 /// small machine is not preempted by its own log at every round.
@@ -81,7 +80,7 @@ pub(super) fn serve(
     queue: &Receiver<Command>,
     path: &Path,
     failure: &OnceLock<StoreError>,
-    seconds: &Histogram,
+    commits: &Commits,
 ) {
     let mut open = true;
     while open {
@@ -94,7 +93,9 @@ pub(super) fn serve(
             None => {
                 let began = Instant::now();
                 let committed = commit(&mut connection, &group);
-                seconds.observe(began.elapsed().as_secs_f64());
+                let took = began.elapsed();
+                commits.seconds.observe(took.as_secs_f64());
+                commits.latest.note([took]);
                 committed.map_err(|e| StoreError::Failed { path: path.to_owned(), message: e.to_string() })
             }
         };
