@@ -106,6 +106,7 @@ mod tests {
 
     use super::*;
     use crate::live::RoundTime;
+    use crate::spending::Spent;
 
     const HOSTILE: &str = "<script>alert(1)</script>";
 
