@@ -110,7 +110,7 @@ def page(run, chains, draws, looks):
     times = []
     for _ in range(looks):
         # Longer than what was drawn is shown again.
-        run.pause(15.0)
+        run.pause(25.0)
         begin = time.monotonic()
         size = len(run.ask(run.page).read())
         times.append(time.monotonic() - begin)

@@ -54,6 +54,10 @@ impl Pace {
     }
 
     fn record(&mut self, moment: Moment) {
+        // What happened while nobody looked may have been a pause.
+        if self.moments.back().is_some_and(|last| moment.at - last.at > 0.5 * self.window) {
+            self.moments.clear();
+        }
         // Some four hundred are enough, however often a run tells of itself.
         let spacing = self.window / 200.0;
         if self.moments.len() > 1 && self.moments.iter().rev().nth(1).is_some_and(|before| moment.at - before.at < spacing) {
@@ -158,9 +162,11 @@ mod tests {
         (0..5000).for_each(|i| pace.record(at(f64::from(i) * 0.01)));
         pace.record(Moment { at: 50.0, draws: 500, rounds: 2500, mu_squared: vec![0.5, 1.0] });
         assert!(pace.moments.len() <= 402, "{}", pace.moments.len());
-        let slow = Moment { at: 62.0, draws: 500, rounds: 2500, mu_squared: vec![0.5, 1.0] };
-        pace.record(slow.clone());
-        pace.record(Moment { at: 75.0, ..slow });
+        let slow = |at: f64| Moment { at, draws: 500, rounds: 2500, mu_squared: vec![0.5, 1.0] };
+        (51..=75).for_each(|second| pace.record(slow(f64::from(second))));
         assert_eq!((pace.rounds_per_second(), pace.forecast(900, &[])), (Some(0.0), None));
+        // After a gap nothing is known, rather than that little happened.
+        pace.record(slow(81.0));
+        assert_eq!(pace.rounds_per_second(), None);
     }
 }

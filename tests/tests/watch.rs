@@ -127,7 +127,9 @@ fn plain_lines_name_the_parameter_that_mixes_worst() {
     let mut watch = cluster.start(&["watch", &job]);
     let mut lines = std::io::BufReader::new(watch.stderr.take().expect("a pipe"));
     let mut line = String::new();
+    let end = Instant::now() + PATIENCE;
     while !line.contains("worst R-hat") {
+        assert!(Instant::now() < end, "waited in vain for a line that names it");
         line.clear();
         assert!(std::io::BufRead::read_line(&mut lines, &mut line).expect("a line") > 0, "the watch ended");
     }

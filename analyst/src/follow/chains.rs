@@ -1,5 +1,6 @@
 //! How the chains of a job that is followed mix, in characters.
 
+use conclave_common::diagnostics::RHAT;
 use conclave_pages::plot::{evenly, spark_texts};
 use conclave_pages::text::plain_name;
 use conclave_proto::v1::{ParameterFigure, ParameterTraces, TracesReply};
@@ -7,8 +8,6 @@ use console::{Alignment, pad_str};
 
 use crate::table::thousands;
 
-/// Split R-hat above this earns a mark (Vehtari et al. 2021, section 4).
-const RHAT: f64 = 1.01;
 /// Columns of a parameter's name, and of all that stands before the traces, blanks between them included.
 const NAME: usize = 14;
 const NUMBERS: usize = NAME + 38;
@@ -32,12 +31,22 @@ pub(super) fn table(reply: &TracesReply, width: usize, most: usize) -> Vec<Strin
     let traces = words.into_iter().find(|word| word.len() < chains * (each + 1)).unwrap_or_default();
     let mut lines =
         vec![format!("{:NAME$} {:>19} {:>7} {ess:>7}  {traces}", "parameter", "mean ± sd", "R-hat ").trim_end().to_owned()];
-    lines.extend(reply.traces.iter().take(shown).map(|of| row(of, chains, each)));
+    lines.extend(worst_first(&reply.traces, shown).map(|of| row(of, chains, each)));
     if left_out(shown) {
         let left = reply.parameters as usize - shown;
         lines.push(format!("and {left} more; {}", worst(reply).unwrap_or_default()).trim_end_matches("; ").to_owned());
     }
     lines
+}
+
+/// Those that mix worst, in the job's order.
+fn worst_first(all: &[ParameterTraces], shown: usize) -> impl Iterator<Item = &ParameterTraces> {
+    let known = |of: &ParameterTraces| if of.rhat.is_nan() { 0.0 } else { of.rhat };
+    let mut order: Vec<usize> = (0..all.len()).collect();
+    order.sort_by(|a, b| known(&all[*b]).total_cmp(&known(&all[*a])));
+    order.truncate(shown);
+    order.sort_unstable();
+    order.into_iter().map(|index| &all[index])
 }
 
 /// How many of the chains' traces there is room for, and the columns of each.
@@ -51,7 +60,7 @@ fn room(width: usize, chains: usize) -> (usize, usize) {
 fn row(of: &ParameterTraces, chains: usize, each: usize) -> String {
     let name = plain_name(&of.parameter);
     let rhat = match of.rhat {
-        x if x > RHAT => format!("{x:.3}!"),
+        x if x > RHAT => in_digits(x) + "!",
         x if x.is_finite() => format!("{x:.3} "),
         _ => "- ".to_owned(),
     };
@@ -64,27 +73,36 @@ fn row(of: &ParameterTraces, chains: usize, each: usize) -> String {
     format!("{name} {:>19} {rhat:>7} {ess:>7}  {}", mean_and_sd(of.mean, of.sd), traces.join(" ")).trim_end().to_owned()
 }
 
+fn in_digits(rhat: f64) -> String {
+    if rhat.is_finite() { format!("{rhat:.3}") } else { "∞".to_owned() }
+}
+
 fn thinned(draws: &[f32], most: usize) -> Vec<f64> {
     evenly(&draws.iter().map(|draw| f64::from(*draw)).collect::<Vec<_>>(), most)
 }
 
-/// "0.31 ± 0.12", to two digits of the standard deviation.
+/// "0.31 ± 0.12", to two digits of the standard deviation, and to the unit where that is larger.
 fn mean_and_sd(mean: f64, sd: f64) -> String {
     if !mean.is_finite() || !sd.is_finite() {
         return "-".to_owned();
     }
-    let digits = 1.0 - if sd > 0.0 { sd.log10().floor() } else { 0.0 };
+    let digits = (1.0 - if sd > 0.0 { sd.log10().floor() } else { 0.0 }).max(0.0);
     match digits {
-        0.0..=6.0 if mean.abs() < 1e6 => format!("{mean:.0$} ± {sd:.0$}", digits as usize),
-        _ => format!("{mean:.1e} ± {sd:.1e}"),
+        0.0..=6.0 if mean.abs().max(sd) < 1e6 => format!("{mean:.0$} ± {sd:.0$}", digits as usize),
+        // As many digits as it takes to tell the mean to a tenth of the standard deviation.
+        _ => {
+            let digits = if sd > 0.0 { (mean.abs() / sd).log10().ceil().clamp(0.0, 6.0) as usize + 1 } else { 1 };
+            format!("{mean:.digits$e} ± {sd:.1e}")
+        }
     }
 }
 
 /// "worst R-hat 1.034 (age), least ESS 41 (bmi)"; `None` before either is known.
 pub(super) fn worst(reply: &TracesReply) -> Option<String> {
     let named = |figure: &ParameterFigure, value: String| format!("{value} ({})", plain_name(&figure.parameter));
-    let rhat = reply.rhat.as_ref().map(|figure| format!("worst R-hat {}", named(figure, format!("{:.3}", figure.value))));
-    let ess = reply.ess.as_ref().map(|figure| format!("least ESS {}", named(figure, thousands(figure.value as u64))));
+    let rhat = reply.rhat.as_ref().map(|figure| format!("worst R-hat {}", named(figure, in_digits(figure.value))));
+    let least = if reply.every > 1 { "≥ " } else { "" };
+    let ess = reply.ess.as_ref().map(|figure| format!("least ESS {least}{}", named(figure, thousands(figure.value as u64))));
     let known: Vec<String> = rhat.into_iter().chain(ess).collect();
     (!known.is_empty()).then(|| known.join(", "))
 }
@@ -148,7 +166,14 @@ mod tests {
             ParameterTraces { mean: f64::NAN, rhat: f64::NAN, ess_bulk: f64::NAN, ess_tail: f64::NAN, ..Default::default() };
         let lines = table(&TracesReply { traces: vec![nan], parameters: 1, warmup: true, ..Default::default() }, 80, 9);
         assert_eq!(lines[1].split_whitespace().collect::<Vec<_>>(), ["-", "-", "-"]);
-        assert_eq!((mean_and_sd(12.5, 0.0), mean_and_sd(1e9, 3e-9)), ("12.5 ± 0.0".to_owned(), "1.0e9 ± 3.0e-9".to_owned()));
+        assert_eq!(
+            (mean_and_sd(12.5, 0.0), mean_and_sd(1e9, 3e-9)),
+            ("12.5 ± 0.0".to_owned(), "1.0000000e9 ± 3.0e-9".to_owned())
+        );
+        assert_eq!(
+            (mean_and_sd(54321.4, 123.2), mean_and_sd(3.2e7, 1.5e4)),
+            ("54321 ± 123".to_owned(), "3.20000e7 ± 1.5e4".to_owned())
+        );
         assert_eq!(worst(&TracesReply::default()), None);
     }
 }

@@ -48,7 +48,7 @@ fn parameter(material: &Material<'_>, draws: &Draws, index: usize, resolution: u
     let prior = material.spec.priors.get(index).filter(|prior| !matches!(prior, Prior::Dirichlet { .. }));
     let log_prior = prior.map(|prior| |x: f64| prior.log_density(x));
     row(&[
-        trace(&Traces { id: &format!("trace-{index}"), parameter, scale: SCALE, chains: &traces }),
+        trace(&Traces { id: &format!("trace-{index}"), parameter, scale: SCALE, chains: &traces, warmup: false }),
         density(&Densities {
             id: &format!("density-{index}"),
             parameter,

@@ -1,5 +1,6 @@
 //! Plots and diagnostics of chains that run. Takes a moment: not for a thread that has to answer.
 
+use conclave_common::diagnostics::RHAT;
 use conclave_pages::plot::{self, Densities, Traces};
 use conclave_pages::table::{Cell, table};
 use conclave_pages::text::{name, number, percent, thousands};
@@ -11,8 +12,6 @@ use crate::live::{Live, ParameterView, View};
 pub(super) const PARAMETERS: usize = 8;
 /// The scale of the parameters.
 const SCALE: &str = "scale of the priors";
-/// Split R-hat above this earns a warning (Vehtari et al. 2021, section 4).
-const RHAT: f64 = 1.01;
 
 /// The chains of a job, of [`PARAMETERS`] parameters from the one at `from`.
 pub(super) fn draw(live: &Live, names: &[String], from: usize, job: &str) -> Markup {
@@ -28,7 +27,7 @@ pub(super) fn draw(live: &Live, names: &[String], from: usize, job: &str) -> Mar
         @if names.len() > PARAMETERS { (pages(names.len(), from, job)) }
         @for (index, (parameter, of)) in shown().enumerate() {
             h3 { (name(parameter)) }
-            (plots(index, parameter, of))
+            (plots(index, parameter, of, view.warmup))
         }
     }
 }
@@ -47,9 +46,8 @@ fn diagnostics<'a>(shown: impl Iterator<Item = (&'a String, &'a ParameterView)>,
     html! {
         (table("How the chains mix", &["parameter", "mean", "sd", "R-hat", "ESS (bulk)", "ESS (tail)"], &rows))
         p.note {
-            "R-hat near 1 says that the chains agree; above " (RHAT) " they do not yet. ESS is how many independent draws these are worth"
-            @if view.every > 1 { ", computed on one draw in " (view.every) ": what all draws are worth is at least about that" }
-            "."
+            "R-hat near 1 says that the chains agree; above " (RHAT) " they do not yet. ESS is how many independent draws these are worth."
+            @if view.every > 1 { " Both are computed on one draw in " (view.every) ", the result's on all: what all draws are worth is at least about this ESS." }
         }
     }
 }
@@ -58,7 +56,9 @@ fn row(parameter: &str, of: &ParameterView) -> Vec<Cell> {
     let summary = of.summary();
     let shown = |x: f64| if x.is_finite() { number(x) } else { "-".to_owned() };
     let judged = match summary.rhat {
-        x if x > RHAT => html! { span.bad { (format!("{x:.3}")) " (above " (RHAT) ")" } },
+        x if x > RHAT => {
+            html! { span.bad { (if x.is_finite() { format!("{x:.3}") } else { "∞".to_owned() }) " (above " (RHAT) ")" } }
+        }
         x if x.is_finite() => html! { span.ok { (format!("{x:.3}")) } },
         _ => html! { "-" },
     };
@@ -73,7 +73,7 @@ fn row(parameter: &str, of: &ParameterView) -> Vec<Cell> {
     ]
 }
 
-fn plots(index: usize, parameter: &str, of: &ParameterView) -> Markup {
+fn plots(index: usize, parameter: &str, of: &ParameterView, warmup: bool) -> Markup {
     let chains: Vec<&[f64]> = of.samples.iter().map(Vec::as_slice).collect();
     let (trace_id, density_id) = (format!("trace-{index}"), format!("density-{index}"));
     let density = Densities {
@@ -84,7 +84,10 @@ fn plots(index: usize, parameter: &str, of: &ParameterView) -> Markup {
         support: (f64::NEG_INFINITY, f64::INFINITY),
         log_prior: None,
     };
-    plot::row(&[plot::trace(&Traces { id: &trace_id, parameter, scale: SCALE, chains: &of.traces }), plot::density(&density)])
+    plot::row(&[
+        plot::trace(&Traces { id: &trace_id, parameter, scale: SCALE, chains: &of.traces, warmup }),
+        plot::density(&density),
+    ])
 }
 
 /// The way to the other parameters.

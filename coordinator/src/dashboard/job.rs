@@ -27,7 +27,7 @@ pub(super) async fn page(
 ) -> Response {
     let Some(shown) = dashboard.book.shown(&id, &whose(&visitor)) else { return missing("There is no such job.") };
     let from = number_in(&uri, "from");
-    let (parts, over) = parts(&dashboard, &shown, from).await;
+    let (parts, over) = parts(&dashboard, &shown, from, is_operator(&visitor)).await;
     let status = shown.status.borrow().clone();
     let title = plain_name(&status.name);
     let body = html! {
@@ -52,11 +52,11 @@ pub(super) async fn events(
     uri: Uri,
 ) -> Response {
     let Some(shown) = dashboard.book.shown(&id, &whose(&visitor)) else { return missing("There is no such job.") };
-    let from = number_in(&uri, "from");
+    let (from, operator) = (number_in(&uri, "from"), is_operator(&visitor));
     events::stream(LOOK, move || {
         let (dashboard, shown) = (Arc::clone(&dashboard), shown.clone());
         async move {
-            let (parts, over) = parts(&dashboard, &shown, from).await;
+            let (parts, over) = parts(&dashboard, &shown, from, operator).await;
             now(parts, over)
         }
     })
@@ -102,35 +102,43 @@ pub(super) async fn cancel(State(dashboard): Shared, Extension(visitor): Extensi
 }
 
 /// The parts of a job's page, and whether none of them will change any more.
-async fn parts(dashboard: &Dashboard, shown: &Shown, from: usize) -> (Vec<Part>, bool) {
+///
+/// Parameters are those of the page of [`PARAMETERS`] that `from` lies in, or the last one. What is the machine's own, paths and the
+/// store's pace, is told the operator alone.
+async fn parts(dashboard: &Dashboard, shown: &Shown, from: usize, operator: bool) -> (Vec<Part>, bool) {
     let status = shown.status.borrow().clone();
     let ended = status.state.ended();
-    let watched = dashboard.watched.at((status.id.clone(), from, ended));
     let spec = JobSpec::parse(&shown.source).ok();
+    let names = spec.as_ref().map_or_else(Vec::new, |spec| model::build(spec).parameter_names().to_vec());
+    // An address holds any number, and each page that is looked at has its own share of a thread.
+    let from = from.min(names.len().saturating_sub(1)) / PARAMETERS * PARAMETERS;
+    let watched = dashboard.watched.at((status.id.clone(), from, ended));
     let outlook = watched.progress(&status, spec.as_ref());
     let attached = |party: &str| dashboard.hub.is_attached(party);
     let found = match &spec {
-        Some(spec) => chains_of(dashboard, shown, spec).await,
+        Some(spec) => chains_of(dashboard, shown, spec, &names).await,
         None => None,
     };
     let reading = matches!(found, Some(Found::Reading));
-    let chains = match (found, &spec) {
-        (Some(Found::Chains(live)), Some(spec)) => {
-            let (names, id) = (model::build(spec).parameter_names().to_vec(), status.id.clone());
+    let chains = match found {
+        Some(Found::Chains(live)) => {
+            let id = status.id.clone();
             let drawn = watched.drawn.get(move || draw(&live, &names, from, &id)).await;
             drawn.map_or_else(|| not_drawn("The chains can't be drawn."), |drawn| (*drawn).clone())
         }
-        (Some(Found::Reading), _) => not_drawn("The draws are being read from the disk; the plots come when they are."),
-        (Some(Found::Unreadable(why)), _) => {
-            not_drawn(&format!("The draws of this job can't be shown: {}.", plain(&why, SENTENCE)))
+        Some(Found::Reading) => not_drawn("The draws are being read from the disk; the plots come when they are."),
+        Some(Found::Unreadable(why)) => {
+            let why = if operator { plain(&why, SENTENCE) } else { "the coordinator's log says why".to_owned() };
+            not_drawn(&format!("The draws of this job can't be shown: {why}."))
         }
-        _ => Markup::default(),
+        None => Markup::default(),
     };
+    let commits = dashboard.book.commit_times().filter(|_| operator);
     let parts = vec![
         ("state", state(&status)),
         ("progress", progress(&status, &outlook)),
         ("budgets", budgets(&status, &outlook, spec.as_ref())),
-        ("parties", times::parties(&status.parties, shown.live.as_deref(), dashboard.book.commit_times(), attached)),
+        ("parties", times::parties(&status.parties, shown.live.as_deref(), commits, attached)),
         ("result", result(&status)),
         ("chains", chains),
     ];
@@ -138,7 +146,7 @@ async fn parts(dashboard: &Dashboard, shown: &Shown, from: usize) -> (Vec<Part>,
 }
 
 /// The chains of a job: as they came, or, where they are no longer kept, from its draws on disk; `None` where none was kept at all.
-async fn chains_of(dashboard: &Dashboard, shown: &Shown, spec: &JobSpec) -> Option<Found> {
+async fn chains_of(dashboard: &Dashboard, shown: &Shown, spec: &JobSpec, names: &[String]) -> Option<Found> {
     let (id, ended, draws) = {
         let status = shown.status.borrow();
         (status.id.clone(), status.state.ended(), status.draws)
@@ -148,8 +156,7 @@ async fn chains_of(dashboard: &Dashboard, shown: &Shown, spec: &JobSpec) -> Opti
         // What is not over is written to.
         None if !ended || draws == 0 => None,
         None => {
-            let parameters = model::build(spec).parameter_names().to_vec();
-            let root = dashboard.book.draws_of(&id);
+            let (root, parameters) = (dashboard.book.draws_of(&id), names.to_vec());
             Some(dashboard.stored.chains(Request { job: id, root, chains: spec.sampler.chains as usize, parameters }).await)
         }
     }

@@ -134,9 +134,17 @@ async fn a_job_is_shown_paused_named_and_warming_up_and_can_be_cancelled() {
         assert!(page.contains(there), "{there} in {page}");
     }
     live.take(&draws(30, true));
-    assert!(rig.get(&format!("/jobs/{job}?from=1")).await.1.contains("draws of the warm-up"));
+    // What was drawn a moment ago is shown again; the other page of parameters was not drawn yet.
+    assert!(rig.get(&format!("/jobs/{job}?from=9")).await.1.contains("draws of the warm-up"));
     live.take(&draws(30, false));
-    let (_, page) = rig.get(&format!("/jobs/{job}?from=2")).await;
+    let mut page = String::new();
+    for _ in 0..200 {
+        if page.contains("R-hat") && !page.contains("draws of the warm-up") {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        page = rig.get(&format!("/jobs/{job}?from=18446744073709551615")).await.1;
+    }
     assert!(page.contains("R-hat") && page.contains("<svg") && !page.contains("draws of the warm-up"), "{page}");
     assert!(rig.get("/").await.1.contains("Paused: waits for a, b"));
 
@@ -196,7 +204,7 @@ async fn a_page_of_a_million_draws() {
     let begin = Instant::now();
     rig.book.shown(&job, &Whose::Everybodys).unwrap().live.unwrap().take(&draws(250_000, false));
     println!("1,000,000 draws of 10 parameters taken in {:?}", begin.elapsed());
-    for from in [0, 8, 1, 2] {
+    for from in [0, 8] {
         let begin = Instant::now();
         let (_, page) = rig.get(&format!("/jobs/{job}?from={from}")).await;
         println!("page from parameter {from}: {:?}, {} bytes", begin.elapsed(), page.len());

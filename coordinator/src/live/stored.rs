@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use conclave_common::sampler::Draw;
 use tokio::sync::{Semaphore, watch};
@@ -16,6 +16,8 @@ use crate::zarr::read::{KeptDraws, ReadError};
 const KEPT: usize = 4;
 /// How long a page waits for what is being read.
 const PATIENCE: Duration = Duration::from_millis(100);
+/// A job at which nobody has looked for so long is not read any more. Pages that wait look every second.
+const LEFT: Duration = Duration::from_secs(10);
 
 /// What there is to be read of a job.
 #[derive(Debug, Clone)]
@@ -52,8 +54,19 @@ pub(crate) struct Stored {
 struct Reading {
     job: String,
     found: watch::Receiver<Found>,
+    looked: Arc<Mutex<Instant>>,
     /// A job that is forgotten before its turn is not read.
     _task: JoinSet<()>,
+}
+
+impl Reading {
+    fn goes_on(&self) -> bool {
+        matches!(*self.found.borrow(), Found::Reading)
+    }
+}
+
+fn nobody_looks(looked: &Mutex<Instant>) -> bool {
+    looked.lock().unwrap_or_else(PoisonError::into_inner).elapsed() > LEFT
 }
 
 impl Default for Stored {
@@ -82,11 +95,18 @@ impl Stored {
     fn reading(&self, request: Request) -> Arc<Reading> {
         // Every change below leaves whole entries.
         let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        jobs.retain(|reading| !(reading.goes_on() && nobody_looks(&reading.looked)));
         let kept = jobs.iter().position(|reading| reading.job == request.job).and_then(|at| jobs.remove(at));
         let reading = kept.unwrap_or_else(|| Arc::new(begin(request, Arc::clone(&self.turns))));
+        *reading.looked.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
         jobs.push_back(Arc::clone(&reading));
-        let forgotten = jobs.len().saturating_sub(KEPT);
-        jobs.drain(..forgotten);
+        // Only what has been read makes room: a reading that gave way to another, and it to this one, would never come to an end.
+        let mut beyond = jobs.iter().filter(|reading| !reading.goes_on()).count().saturating_sub(KEPT);
+        jobs.retain(|reading| {
+            let goes = beyond > 0 && !reading.goes_on();
+            beyond -= usize::from(goes);
+            !goes
+        });
         reading
     }
 }
@@ -94,10 +114,16 @@ impl Stored {
 fn begin(request: Request, turns: Arc<Semaphore>) -> Reading {
     let job = request.job.clone();
     let (told, found) = watch::channel(Found::Reading);
+    let looked = Arc::new(Mutex::new(Instant::now()));
     let mut task = JoinSet::new();
+    let last = Arc::clone(&looked);
     task.spawn(async move {
         // Nobody closes it.
         let Ok(turn) = turns.acquire_owned().await else { return };
+        // The next look drops it, and begins anew.
+        if nobody_looks(&last) {
+            return;
+        }
         tokio::task::spawn_blocking(move || {
             let read = read(&request.root, request.chains, &request.parameters);
             if let Err(error) = &read {
@@ -109,7 +135,7 @@ fn begin(request: Request, turns: Arc<Semaphore>) -> Reading {
             drop(turn);
         });
     });
-    Reading { job, found, _task: task }
+    Reading { job, found, looked, _task: task }
 }
 
 /// A job's kept draws. Memory: that of [`Live`] and of one chunk of each array.
@@ -191,6 +217,29 @@ mod tests {
         requests.iter().for_each(|request| std::fs::remove_dir_all(&request.root).unwrap());
         assert!(matches!(settled(&stored, &requests[KEPT]).await, Found::Chains(_)));
         assert!(matches!(settled(&stored, &requests[0]).await, Found::Unreadable(_)));
+    }
+
+    /// Pages of more jobs than are kept, each looked at again and again while one job at a time is read.
+    #[tokio::test]
+    async fn as_many_jobs_as_are_looked_at_are_read_in_the_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let stored = Stored::default();
+        let requests: Vec<Request> = (0..3 * KEPT).map(|i| store(&folder.path().join(format!("{i}.zarr")), 5)).collect();
+        // Nothing is read yet.
+        let turn = Arc::clone(&stored.turns).acquire_owned().await.unwrap();
+        let readings: Vec<_> = requests.iter().map(|request| stored.reading(request.clone())).collect();
+        let again: Vec<_> = requests.iter().map(|request| stored.reading(request.clone())).collect();
+        assert!(readings.iter().zip(&again).all(|(one, other)| Arc::ptr_eq(one, other)));
+        drop(turn);
+        for (reading, request) in readings.iter().zip(&requests) {
+            let mut found = reading.found.clone();
+            assert!(
+                matches!(*found.wait_for(|found| !matches!(found, Found::Reading)).await.unwrap(), Found::Chains(_)),
+                "{request:?}"
+            );
+        }
+        stored.reading(requests[0].clone());
+        assert_eq!(stored.jobs.lock().unwrap().len(), KEPT);
     }
 
     #[tokio::test]

@@ -12,18 +12,31 @@ const DRAWS: usize = 64;
 
 /// The chains as they stand; `names` are the job's parameters. Takes a moment: not for a thread that has to answer.
 pub(crate) fn traces(live: &Live, names: &[String]) -> TracesReply {
+    loop {
+        // The warm-up ends once: what was read of it then gives way to what came after.
+        if let Some(reply) = of_one_stretch(live, names) {
+            return reply;
+        }
+    }
+}
+
+/// `None` where the warm-up ended meanwhile.
+fn of_one_stretch(live: &Live, names: &[String]) -> Option<TracesReply> {
     let mut reply = TracesReply { parameters: u32::try_from(names.len()).unwrap_or(u32::MAX), ..TracesReply::default() };
     let mut all = Vec::new();
     // A few at a time, so that little is copied at once, and nobody who adds draws waits for long.
     for from in (0..names.len()).step_by(TRACED) {
-        let Some(view) = live.view(from..from + TRACED) else { return TracesReply::default() };
+        let Some(view) = live.view(from..from + TRACED) else { return Some(TracesReply::default()) };
+        if from > 0 && view.warmup != reply.warmup {
+            return None;
+        }
         (reply.warmup, reply.every) = (view.warmup, view.every);
         all.extend(names[from..].iter().zip(&view.parameters).map(|(name, parameter)| of_parameter(name, parameter)));
     }
     reply.rhat = greatest(&all, |of| of.rhat);
     reply.ess = greatest(&all, |of| -of.ess_bulk.min(of.ess_tail)).map(|least| ParameterFigure { value: -least.value, ..least });
     reply.traces = worst(all);
-    reply
+    Some(reply)
 }
 
 fn of_parameter(name: &str, parameter: &ParameterView) -> ParameterTraces {
@@ -40,16 +53,16 @@ fn of_parameter(name: &str, parameter: &ParameterView) -> ParameterTraces {
     }
 }
 
-/// The parameter of which `figure` is greatest, among those where it is known.
+/// The parameter of which `figure` is greatest, among those where it is known. R-hat is infinite where chains stand still apart.
 fn greatest(all: &[ParameterTraces], figure: impl Fn(&ParameterTraces) -> f64) -> Option<ParameterFigure> {
-    let known = all.iter().map(|of| (of, figure(of))).filter(|(_, value)| value.is_finite());
+    let known = all.iter().map(|of| (of, figure(of))).filter(|(_, value)| !value.is_nan());
     let (of, value) = known.max_by(|(_, a), (_, b)| a.total_cmp(b))?;
     Some(ParameterFigure { parameter: of.parameter.clone(), value })
 }
 
 /// Those that mix worst, in the job's order.
 fn worst(mut all: Vec<ParameterTraces>) -> Vec<ParameterTraces> {
-    let known = |x: f64| if x.is_finite() { x } else { 0.0 };
+    let known = |x: f64| if x.is_nan() { 0.0 } else { x };
     let mut order: Vec<usize> = (0..all.len()).collect();
     order.sort_by(|a, b| known(all[*b].rhat).total_cmp(&known(all[*a].rhat)));
     order.truncate(TRACED);

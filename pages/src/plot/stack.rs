@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn parts_are_as_long_as_they_take_and_begin_where_the_one_before_ends() {
         let text = of(&[bar("<a>", &[(0, 3.0), (1, 1.0)]), bar("b", &[(0, 0.5)])]);
-        // The field is 450 wide, for 4 ms.
+        // The field is 486 wide, for 4 ms.
         let (left, per_ms) = (116.0, (620.0 - 116.0 - 18.0) / 4.0);
         let place = |from: f64, ms: f64| format!("x=\"{}\" y=\"14\" width=\"{}\"", at(left + from * per_ms), at(ms * per_ms));
         for part in [

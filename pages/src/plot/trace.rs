@@ -130,6 +130,8 @@ pub struct Traces<'a> {
     pub scale: &'a str,
     /// One entry per chain. Those after the eighth are drawn together as one grey band.
     pub chains: &'a [Trace],
+    /// Whether these are draws of the warm-up.
+    pub warmup: bool,
 }
 
 /// Chains that are drawn each by itself.
@@ -138,7 +140,7 @@ const APART: usize = 8;
 /// The trace plot: for every chain the band that it covered, and its running mean.
 #[must_use]
 pub fn trace(traces: &Traces<'_>) -> Markup {
-    let Traces { id, scale, chains, .. } = *traces;
+    let Traces { id, scale, chains, warmup, .. } = *traces;
     let parameter = plain_name(traces.parameter);
     let field = Field::new(390.0, 180.0);
     let draws = chains.iter().map(Trace::draws).max().unwrap_or(0);
@@ -160,9 +162,10 @@ pub fn trace(traces: &Traces<'_>) -> Markup {
         field,
         title: &format!("Trace of {parameter}"),
         description: &format!(
-            "Draws of {parameter} in the order in which they were made, {} per chain after the warm-up. Bands: least and greatest \
+            "Draws of {parameter} in the order in which they were made, {} per chain {} the warm-up. Bands: least and greatest \
              draw within {} consecutive ones. Lines: mean of all draws so far. Chains that mix cover the same band and their means meet.",
             thousands(draws),
+            if warmup { "in" } else { "after" },
             thousands(chains.first().map_or(1, |chain| chain.width)),
         ),
         x: (&x, "draw"),
@@ -296,11 +299,15 @@ mod tests {
         for draws in &odd {
             for chains in [1, 4, 40] {
                 let chains = vec![Trace::of(draws, 200); chains];
-                let text = trace(&Traces { id: "t", parameter: "<b>", scale: "x", chains: &chains }).into_string();
+                let text = trace(&Traces { id: "t", parameter: "<b>", scale: "x", chains: &chains, warmup: true }).into_string();
                 assert!(!text.contains("NaN") && !text.contains("inf") && !text.contains("<b>"), "{text}");
                 assert!(text.len() < 60_000, "{}", text.len());
             }
         }
-        assert!(trace(&Traces { id: "t", parameter: "a", scale: "", chains: &[] }).into_string().contains("role=\"img\""));
+        assert!(
+            trace(&Traces { id: "t", parameter: "a", scale: "", chains: &[], warmup: false })
+                .into_string()
+                .contains("role=\"img\"")
+        );
     }
 }

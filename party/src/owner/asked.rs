@@ -1,6 +1,7 @@
 //! A job as its owner decides on it: the same words and the same act, whether by a command or at the party's page.
 
 use conclave_common::accounting::PrivacyUnit;
+use conclave_common::job::JobSpec;
 
 use crate::config::PartyConfig;
 use crate::consent::{ConsentStore, Decider, Standing};
@@ -62,7 +63,8 @@ pub(crate) fn decide(config: &PartyConfig, job: &str, decision: Standing, reason
 /// Jobs whose bounds look as if read off these very data, or whose levels leave rows out. Loads the data, so only where a job is about to use them.
 /// Data that can't be read are a warning too.
 pub(crate) fn bounds(config: &PartyConfig, jobs: &[JobView]) -> Vec<String> {
-    try_bounds(config, jobs).unwrap_or_else(|e| vec![unread(&e)])
+    let each = each_bounds(config, jobs).unwrap_or_else(|e| vec![Err(e)]);
+    each.into_iter().flat_map(|found| found.unwrap_or_else(|e| vec![unread(&e)])).collect()
 }
 
 /// In place of the warnings where there are none to be had.
@@ -75,29 +77,36 @@ pub(crate) fn unread(error: &DataError) -> String {
 /// # Errors
 /// Where the data can't be read.
 pub(crate) fn try_bounds(config: &PartyConfig, jobs: &[JobView]) -> Result<Vec<String>, DataError> {
+    Ok(each_bounds(config, jobs)?.into_iter().collect::<Result<Vec<_>, _>>()?.concat())
+}
+
+type Warnings = Result<Vec<String>, DataError>;
+
+/// Job by job: what can't be read for one says nothing of the others.
+fn each_bounds(config: &PartyConfig, jobs: &[JobView]) -> Result<Vec<Warnings>, DataError> {
     let live = |job: &&JobView| matches!(job.state(), State::Awaiting | State::Approved | State::Running);
     let live: Vec<&JobView> = jobs.iter().filter(live).collect();
     if live.is_empty() {
         return Ok(Vec::new());
     }
     let shard = Shard::load(&config.data, config.policy.columns.as_deref())?;
-    let mut warnings = Vec::new();
-    for (job, spec) in live.into_iter().filter_map(|job| Some((job, job.spec.as_ref()?))) {
-        let unlisted = unlisted(&shard, spec)?.into_iter().map(|(column, rows)| {
-            format!(
-                "job {}: {rows} of {} rows hold a {column} that is none of the values the job lists: they add nothing to its results",
-                job.request.job,
-                shard.records()
-            )
-        });
-        let read_off = read_off(&shard, spec)?.into_iter().map(|column| {
-            format!(
-                "job {}: the bounds of {column} are your data's own least and greatest value. Bounds are public: if they were read \
-                 off the data, they tell the values of records, whatever the noise. Ask the analyst where they come from",
-                job.request.job
-            )
-        });
-        warnings.extend(unlisted.chain(read_off));
-    }
-    Ok(warnings)
+    Ok(live.into_iter().filter_map(|job| Some(bounds_of(&shard, job, job.spec.as_ref()?))).collect())
+}
+
+fn bounds_of(shard: &Shard, job: &JobView, spec: &JobSpec) -> Warnings {
+    let unlisted = unlisted(shard, spec)?.into_iter().map(|(column, rows)| {
+        format!(
+            "job {}: {rows} of {} rows hold a {column} that is none of the values the job lists: they add nothing to its results",
+            job.request.job,
+            shard.records()
+        )
+    });
+    let read_off = read_off(shard, spec)?.into_iter().map(|column| {
+        format!(
+            "job {}: the bounds of {column} are your data's own least and greatest value. Bounds are public: if they were read \
+             off the data, they tell the values of records, whatever the noise. Ask the analyst where they come from",
+            job.request.job
+        )
+    });
+    Ok(unlisted.chain(read_off).collect())
 }
