@@ -59,11 +59,11 @@ class Demo:
 
 
 @contextlib.contextmanager
-def demo(conclave, *more):
+def demo(conclave, epsilon, *more):
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "demo"
         process = subprocess.Popen(
-            [conclave, "demo", "--pages", "--rows", "1000", "--draws", "1000000", "--epsilon", "500", "--durability", "reserve", "--out", folder, *more],
+            [conclave, "demo", "--pages", "--rows", "1000", "--draws", "1000000", "--epsilon", epsilon, "--durability", "reserve", "--out", folder, *more],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             yield Demo(folder, process)
@@ -127,10 +127,10 @@ def main():
     parser.add_argument("--looks", default=8, type=int, help="times that its page is asked for")
     args = parser.parse_args()
     if args.turns:
-        with demo(args.conclave, "--chains", "2") as run:
+        with demo(args.conclave, "500", "--chains", "2") as run:
             rates(run, args.turns, args.seconds)
     if args.page_draws:
-        with demo(args.conclave, "--chains", "16") as run:
+        with demo(args.conclave, "5000", "--chains", "16") as run:
             page(run, 16, args.page_draws, args.looks)
 
 

@@ -213,9 +213,10 @@ mod tests {
         for request in &requests {
             assert!(matches!(settled(&stored, request).await, Found::Chains(_)));
         }
-        assert_eq!(stored.jobs.lock().unwrap().len(), KEPT);
         requests.iter().for_each(|request| std::fs::remove_dir_all(&request.root).unwrap());
         assert!(matches!(settled(&stored, &requests[KEPT]).await, Found::Chains(_)));
+        // What is read makes room at the look after.
+        assert_eq!(stored.jobs.lock().unwrap().len(), KEPT);
         assert!(matches!(settled(&stored, &requests[0]).await, Found::Unreadable(_)));
     }
 

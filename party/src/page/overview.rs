@@ -166,9 +166,9 @@ fn last(ledger: &Ledger) -> Markup {
         .iter()
         .map(|release| {
             vec![
-                Cell::Text(release.time.clone()),
+                // "2026-11-21 01:17:22": day and time break apart where there is little room.
+                Cell::Text(release.time.chars().take(19).collect::<String>().replace('T', " ")),
                 Cell::Name(release.job.chars().take(8).collect()),
-                Cell::Name(release.analyst.clone()),
                 Cell::Number(thousands(release.iteration)),
                 Cell::Number(release.chain.to_string()),
                 Cell::Text(release.kind.clone()),
@@ -182,7 +182,7 @@ fn last(ledger: &Ledger) -> Markup {
         h2 { "The last releases" }
         @if rows.is_empty() { p { "Nothing has left." } }
         @else {
-            (table("What left, the latest first", &["charged (UTC)", "job", "analyst", "round", "chain", "what", "noise sd", "epsilon alone", "number that left"], &rows))
+            (table("What left, the latest first", &["charged (UTC)", "job", "round", "chain", "what", "noise sd", "epsilon alone", "number that left"], &rows))
             p.note { "Numbers are in lattice units of 2⁻³² with their noise in them, as they left. All of them: " code { "conclave-party ledger" } "." }
         }
     }

@@ -73,16 +73,7 @@ fn listed(parties: &[PartyStatus], replies: &[Option<Summary<3>>], attached: imp
         first.into_iter().chain(times(summary)).collect::<Vec<_>>()
     };
     let rows: Vec<Vec<Cell>> = parties.iter().zip(replies).map(row).collect();
-    let header = [
-        "party",
-        "attached",
-        "numbers released",
-        "records",
-        "answer, median ms",
-        "95% within ms",
-        "held by its delay, ms",
-        "wire and queues, median ms",
-    ];
+    let header = ["party", "attached", "numbers", "records", "answer, median ms", "95%, ms", "its delay, ms", "beyond it, ms"];
     table("Parties of this job", &header, &rows)
 }
 
