@@ -51,7 +51,7 @@ fn all() -> Vec<Case> {
     all.extend(logistic::wide().map(|case| {
         let mut spec = case.spec.clone();
         spec.power = 0.3;
-        Case { name: "tempered logistic with levels", model: build(&spec), spec, ..case }
+        Case { name: "tempered logistic with levels", model: build(&spec.model, &spec.columns, spec.power), spec, ..case }
     }));
     all
 }
