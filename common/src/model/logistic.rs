@@ -6,9 +6,9 @@
 //! Parameters: `intercept` (where the job has one), then one coefficient per feature, on the log-odds scale per unit of the scaled
 //! feature: numeric predictors span `[-1, 1]`, binary ones and indicators of levels are 0 or 1. An offset is on the log-odds scale.
 //!
-//! Public bound: the log density is concave in `eta`, and its slope `y - p`, with `p` the logistic function of `eta`, grows with `y`. Over the
-//! declared columns `eta` and how far it moves lie in intervals known without data, which bounds the integral of the slope
-//! ([`concave_ratios`]). Where predictors are wide this tends to `sum_j |Delta_j| max|x_j|`, and it is less when no record can have an
+//! Public bound and centre: the log density is concave in `eta`, and its slope `y - p`, with `p` the logistic function of `eta`, grows with
+//! `y`. Over the declared columns `eta` and how far it moves lie in intervals known without data, which bounds the integral of the slope
+//! ([`concave_ratios`]). Where predictors are wide the bound tends to `sum_j |Delta_j| max|x_j|`, and it is less when no record can have an
 //! extreme `eta`.
 
 use super::blocks::Visit;

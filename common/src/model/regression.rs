@@ -174,9 +174,10 @@ impl<L: Likelihood> Model for Regression<L> {
 /// is the linear predictor at which the slope is 0.
 ///
 /// The log ratio is an integral of the slope over a move of the linear predictor. Of moves up it is greatest where the slope is, for the
-/// greatest outcome from the low end of the predictor's range; of moves down for the least outcome from the high end. What it is least of is
-/// what it is greatest of in the reverse step, which swaps up and down. 0 is always in the range: a record that does not move, or that is left
-/// out, needs no more room.
+/// greatest outcome from the low end of the predictor's range; of moves down for the least outcome from the high end. The least log ratio is
+/// the greatest of the reverse step, which swaps up and down, negated. Where all records move the same way, as in a step of the intercept or of
+/// an indicator, the two differ: the middle is a centre that makes what is left cheaper. 0 is always in the range: a record that does not
+/// move, or that is left out, needs no more room.
 pub(super) fn concave_ratios(
     span: Span,
     outcome: (f64, f64),
