@@ -7,6 +7,7 @@ use super::bernoulli::Bernoulli;
 use super::gaussian_mean::GaussianMean;
 use super::gaussian_mixture::GaussianMixture;
 use super::interface::Model;
+use super::line::LineModel;
 use super::linear::Linear;
 use super::linear_predictor::LinearPredictor;
 use super::linear_statistic::LinearStatistic;
@@ -39,9 +40,9 @@ pub fn build(spec: &ModelSpec, columns: &BTreeMap<String, ColumnSpec>, power: f6
         ModelSpec::Banana { outcome, second_outcome, bend, precision } => {
             Box::new(Banana::new(names, [&column(outcome), &column(second_outcome)], *bend, *precision))
         }
-        ModelSpec::Bernoulli { .. } => Box::new(Bernoulli::new(names)),
-        ModelSpec::PoissonMean { outcome } => Box::new(PoissonMean::new(names, &column(outcome))),
-        ModelSpec::GaussianMean { outcome, sd } => Box::new(GaussianMean::new(names, &column(outcome), *sd)),
+        ModelSpec::Bernoulli { .. } => Box::new(LineModel::new(names, Bernoulli)),
+        ModelSpec::PoissonMean { outcome } => Box::new(LineModel::new(names, PoissonMean::new(&column(outcome)))),
+        ModelSpec::GaussianMean { outcome, sd } => Box::new(LineModel::new(names, GaussianMean::new(&column(outcome), *sd))),
     };
     if power == 1.0 { model } else { Box::new(Tempered::new(model, power)) }
 }
