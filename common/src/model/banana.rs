@@ -13,9 +13,9 @@
 //! Information: `tau_2` about `theta_2`; about `theta_1` it is `tau_1 + 4 a^2 theta_1^2 tau_2`, which has no supremum, and
 //! `|theta_1| = 1` stands for all.
 
-use super::blocks::{self, Kernel, Scratch, Visit};
+use super::blocks::{self, Kernel, KernelVisitor, Scratch};
 use super::ratio_range::RatioRange;
-use super::source::Rows;
+use super::tile::Tile;
 use super::{Block, Model, ModelData, Step};
 use crate::mechanism::LatticeSum;
 use crate::schema::ColumnSpec;
@@ -77,8 +77,8 @@ impl Kernel for Banana {
     }
 
     #[inline(always)]
-    fn log_ratios(&self, rows: &Rows<'_>, constants: &Constants, _scratch: &mut Scratch, visit: &mut impl Visit) {
-        visit.over([rows.outcome(), rows.auxiliary(0)], constants, Constants::of_record);
+    fn log_ratios(&self, rows: &Tile<'_>, constants: &Constants, _scratch: &mut Scratch, visitor: &mut impl KernelVisitor) {
+        visitor.over([rows.outcome(), rows.auxiliary(0)], constants, Constants::of_record);
     }
 }
 

@@ -13,10 +13,10 @@
 //!
 //! Information: at most that of a record whose component is known, `1 / v`.
 
-use super::blocks::{self, Kernel, Scratch, Visit};
+use super::blocks::{self, Kernel, KernelVisitor, Scratch};
 use super::ratio_range::RatioRange;
 use super::softplus::{softplus, softplus_difference};
-use super::source::Rows;
+use super::tile::Tile;
 use super::{Block, Model, ModelData, Step, envelope};
 use crate::mechanism::LatticeSum;
 use crate::schema::ColumnSpec;
@@ -110,8 +110,8 @@ impl Kernel for GaussianMixture {
     }
 
     #[inline(always)]
-    fn log_ratios(&self, rows: &Rows<'_>, constants: &Constants, _scratch: &mut Scratch, visit: &mut impl Visit) {
-        visit.over([rows.outcome()], constants, Constants::of_record);
+    fn log_ratios(&self, rows: &Tile<'_>, constants: &Constants, _scratch: &mut Scratch, visitor: &mut impl KernelVisitor) {
+        visitor.over([rows.outcome()], constants, Constants::of_record);
     }
 }
 

@@ -3,7 +3,7 @@
 use super::data::ModelData;
 use super::exponential_family::ExponentialFamily;
 use super::ratio_range::RatioRange;
-use super::source::Block;
+use super::shard::Block;
 use super::step::Step;
 use crate::mechanism::{LatticeSum, Sensitivity};
 

@@ -1,12 +1,13 @@
 //! Models of one parameter whose log ratio is a line in the outcome: exponential families with one statistic of the outcome.
 
-use super::blocks::{self, Kernel, Scratch, Visit};
+use super::blocks::{self, Kernel, KernelVisitor, Scratch};
 use super::data::ModelData;
 use super::exponential_family::{ExponentialFamily, sum_on_lattice};
 use super::interface::Model;
 use super::ratio_range::RatioRange;
-use super::source::{Block, Rows};
+use super::shard::Block;
 use super::step::Step;
+use super::tile::Tile;
 use crate::mechanism::LatticeSum;
 
 /// `log p(y | to) - log p(y | from) = offset + slope y`, with the outcome `y` on the model's scale.
@@ -77,8 +78,8 @@ impl<L: LineLikelihood> Kernel for LineModel<L> {
     }
 
     #[inline(always)]
-    fn log_ratios(&self, rows: &Rows<'_>, constants: &Line, _scratch: &mut Scratch, visit: &mut impl Visit) {
-        visit.over([rows.outcome()], constants, Line::at);
+    fn log_ratios(&self, rows: &Tile<'_>, constants: &Line, _scratch: &mut Scratch, visitor: &mut impl KernelVisitor) {
+        visitor.over([rows.outcome()], constants, Line::at);
     }
 }
 

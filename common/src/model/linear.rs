@@ -15,11 +15,11 @@
 //!
 //! Exponential family, `sd` known ([`super::linear_statistic`]).
 
-use super::blocks::Visit;
+use super::blocks::KernelVisitor;
 use super::linear_predictor::LinearPredictor;
 use super::ratio_range::RatioRange;
 use super::regression::{Ends, LEAST_SCATTER, Likelihood, around};
-use super::weighted::Moving;
+use super::weighted::TileStep;
 use crate::schema::ColumnSpec;
 
 /// The likelihood of a normal outcome.
@@ -81,13 +81,13 @@ impl Likelihood for Linear {
     }
 
     #[inline(always)]
-    fn log_ratios(constants: &Constants, moving: &Moving<'_>, visit: &mut impl Visit) {
+    fn log_ratios(constants: &Constants, moving: &TileStep<'_>, visitor: &mut impl KernelVisitor) {
         let (a, b) = constants.precision;
         // Public: whether sigma stays.
         if a == b {
-            visit.over(moving.columns(), &(moving.by * (a * a)), still);
+            visitor.over(moving.columns(), &(moving.by * (a * a)), still);
         } else {
-            visit.over(moving.columns(), &(0.5 * moving.by, constants), around::<Self>);
+            visitor.over(moving.columns(), &(0.5 * moving.by, constants), around::<Self>);
         }
     }
 

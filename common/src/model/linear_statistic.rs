@@ -7,7 +7,8 @@
 
 use super::exponential_family::{ExponentialFamily, sum_on_lattice};
 use super::linear_predictor::LinearPredictor;
-use super::source::{Block, Rows};
+use super::shard::Block;
+use super::tile::Tile;
 use crate::mechanism::LatticeSum;
 
 /// The family of a linear regression.
@@ -77,8 +78,8 @@ impl ExponentialFamily for LinearStatistic {
         self.predictor.check(block.columns());
         let first = usize::from(self.predictor.has_intercept());
         let feature = |j: usize| j.checked_sub(first);
-        let sum = |value: &dyn Fn(&Rows<'_>, usize) -> f64| sum_on_lattice(block, value, step, limits);
-        let outcome = |rows: &Rows<'_>, i: usize| match self.offset {
+        let sum = |value: &dyn Fn(&Tile<'_>, usize) -> f64| sum_on_lattice(block, value, step, limits);
+        let outcome = |rows: &Tile<'_>, i: usize| match self.offset {
             Some(factor) => rows.outcome()[i] - rows.auxiliary(0)[i] * factor,
             None => rows.outcome()[i],
         };

@@ -29,14 +29,15 @@ mod poisson_mean;
 mod ratio_range;
 mod registry;
 mod regression;
+mod shard;
 mod softplus;
-mod source;
 mod statistic_grid;
 mod step;
 mod student_t;
 mod tempered;
 #[cfg(test)]
 mod tests;
+mod tile;
 mod weibull;
 mod weighted;
 
@@ -49,6 +50,6 @@ pub use pass::Threads;
 pub use persons::Persons;
 pub use ratio_range::RatioRange;
 pub use registry::{build, in_original_units};
-pub use source::{Block, BlockError, Blocks, Number};
+pub use shard::{Block, BlockError, Blocks, Number};
 pub use statistic_grid::StatisticGrid;
 pub use step::Step;

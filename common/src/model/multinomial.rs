@@ -11,10 +11,10 @@
 //! Exponential family: `S_k` is 1 where the outcome is level `k` and 0 otherwise, `phi_k = ln p_k`, `log g = 0`. (K - 1 indicators would do
 //! for records of some level and cost less; but then a record of no level would count as the last.)
 
-use super::blocks::{self, Kernel, Scratch, Visit};
+use super::blocks::{self, Kernel, KernelVisitor, Scratch};
 use super::exponential_family::{ExponentialFamily, sum_on_lattice};
 use super::ratio_range::RatioRange;
-use super::source::Rows;
+use super::tile::Tile;
 use super::{Block, Model, ModelData, Step};
 use crate::mechanism::LatticeSum;
 
@@ -50,7 +50,7 @@ impl Kernel for Multinomial {
     }
 
     #[inline(always)]
-    fn log_ratios(&self, rows: &Rows<'_>, ratios: &Vec<f64>, scratch: &mut Scratch, visit: &mut impl Visit) {
+    fn log_ratios(&self, rows: &Tile<'_>, ratios: &Vec<f64>, scratch: &mut Scratch, visitor: &mut impl KernelVisitor) {
         let out = &mut scratch.one.0[..rows.len()];
         out.fill(0.0);
         for (level, ratio) in ratios.iter().enumerate() {
@@ -59,7 +59,7 @@ impl Kernel for Multinomial {
                 *out = if *y == level { *ratio } else { *out };
             }
         }
-        visit.over([out], &(), as_it_is);
+        visitor.over([out], &(), as_it_is);
     }
 }
 

@@ -17,10 +17,10 @@
 //! Information, about the logs of the parameters: 1.83 for an uncensored record's shape (pi^2/6 + (1 - gamma)^2), `k^2` for its scale; a shape
 //! of 10 stands for the second, which has no supremum.
 
-use super::blocks::{self, Kernel, Scratch, Visit};
+use super::blocks::{self, Kernel, KernelVisitor, Scratch};
 use super::elementary::{exp, ln};
 use super::ratio_range::RatioRange;
-use super::source::Rows;
+use super::tile::Tile;
 use super::{Block, Model, ModelData, Step, envelope};
 use crate::mechanism::LatticeSum;
 use crate::schema::ColumnSpec;
@@ -107,8 +107,8 @@ impl Kernel for Weibull {
     }
 
     #[inline(always)]
-    fn log_ratios(&self, rows: &Rows<'_>, constants: &Constants, _scratch: &mut Scratch, visit: &mut impl Visit) {
-        visit.over([rows.outcome(), rows.auxiliary(0)], &(self, constants), Self::of_record);
+    fn log_ratios(&self, rows: &Tile<'_>, constants: &Constants, _scratch: &mut Scratch, visitor: &mut impl KernelVisitor) {
+        visitor.over([rows.outcome(), rows.auxiliary(0)], &(self, constants), Self::of_record);
     }
 }
 
