@@ -2,11 +2,13 @@
 //!
 //! Density of one record, outcome `y` 0 or 1: `log p(y | p) = y ln p + (1 - y) ln(1 - p)`.
 //!
-//! Parameter: `p`, a probability strictly between 0 and 1, without unit. Under a beta prior the posterior is known exactly. Source:
-//! Yıldırım, *On the use of penalty MCMC for differential privacy*, the Beta–Bernoulli experiment.
+//! Parameter: `p`, a probability strictly between 0 and 1, without unit. Under a beta prior the
+//! posterior is known exactly. Source: Yıldırım, *On the use of penalty MCMC for differential privacy*,
+//! the Beta–Bernoulli experiment.
 //!
-//! Log ratio: `ln((1 - p') / (1 - p))` at `y = 0`, `ln(p' / p)` at `y = 1`. The public bound is the greater magnitude of the two, the public
-//! centre their mean: where `p` is near 0 or 1 it nearly halves what a record can contribute.
+//! Log ratio: `ln((1 - p') / (1 - p))` at `y = 0`, `ln(p' / p)` at `y = 1`. The public bound is the
+//! greater magnitude of the two, the public centre their mean: where `p` is near 0 or 1 it nearly halves
+//! what a record can contribute.
 //!
 //! Exponential family: `S = y`, `phi = ln(p / (1 - p))`, `log g = ln(1 - p)`.
 

@@ -1,12 +1,15 @@
 //! The mean of a normal outcome with known standard deviation.
 //!
-//! Density of one record: `log p(y | theta) = -(y - theta)^2 / (2 v)` up to a constant, where `y` and `theta` are on the scale of the
-//! outcome's declared bounds (`[-1, 1]`) and `v` is the known variance on that scale.
+//! Density of one record: `log p(y | theta) = -(y - theta)^2 / (2 v)` up to a constant, where `y` and
+//! `theta` are on the scale of the outcome's declared bounds (`[-1, 1]`) and `v` is the known variance
+//! on that scale.
 //!
-//! Parameter: `mean`, in scaled units. The posterior under a normal prior is known exactly, which makes this model the yardstick of tests.
+//! Parameter: `mean`, in scaled units. The posterior under a normal prior is known exactly, which makes
+//! this model the yardstick of tests.
 //!
-//! Log ratio: `Delta y / v - Delta (theta + theta') / (2 v)`, a line in `y`. Its public bound is its greatest magnitude, at an end of the
-//! outcome's range; its public centre is the second term, and `|Delta| / v` is left around it.
+//! Log ratio: `Delta y / v - Delta (theta + theta') / (2 v)`, a line in `y`. Its public bound is its
+//! greatest magnitude, at an end of the outcome's range; its public centre is the second term, and
+//! `|Delta| / v` is left around it.
 //!
 //! Exponential family: `S = y`, `phi = theta / v`, `log g = -theta^2 / (2 v)`.
 

@@ -1,4 +1,5 @@
-//! Models of one parameter whose log ratio is a line in the outcome: exponential families with one statistic of the outcome.
+//! Models of one parameter whose log ratio is a line in the outcome: exponential families with one
+//! statistic of the outcome.
 
 use super::blocks::{self, Kernel, KernelVisitor, Scratch};
 use super::data::ModelData;
@@ -12,7 +13,8 @@ use crate::mechanism::LatticeSum;
 
 /// `log p(y | to) - log p(y | from) = offset + slope y`, with the outcome `y` on the model's scale.
 ///
-/// Both are odd in the step, bit for bit: each is a difference between its ends, or such a difference times what is symmetric in them.
+/// Both are odd in the step, bit for bit: each is a difference between its ends, or such a difference
+/// times what is symmetric in them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Line {
     pub offset: f64,
@@ -46,7 +48,8 @@ pub(super) trait LineLikelihood: Send + Sync {
     /// `log g(theta)` of the exponential family.
     fn log_normaliser(&self, theta: f64) -> f64;
 
-    /// The most Fisher information of one record about the parameter on its unconstrained scale; see [`Model::information_bound`].
+    /// The most Fisher information of one record about the parameter on its unconstrained scale; see
+    /// [`Model::information_bound`].
     fn information(&self) -> f64;
 
     /// The log likelihood of these outcomes, up to what depends on them alone.

@@ -1,17 +1,19 @@
 //! Linear regression with a normal error, its standard deviation known or a parameter.
 //!
-//! Density of one record, outcome `y` and linear predictor `eta = offset + intercept + sum_j theta_j x_j`, both on the scale of the outcome's
-//! declared bounds (`[-1, 1]`): `log p(y | eta, sigma) = -ln(sigma) - (y - eta)^2 / (2 sigma^2)` up to a constant.
+//! Density of one record, outcome `y` and linear predictor
+//! `eta = offset + intercept + sum_j theta_j x_j`, both on the scale of the outcome's declared bounds
+//! (`[-1, 1]`): `log p(y | eta, sigma) = -ln(sigma) - (y - eta)^2 / (2 sigma^2)` up to a constant.
 //!
-//! Parameters: `intercept` (where the job has one), then one coefficient per feature, in half widths of the outcome per unit of the
-//! scaled feature; last `sigma` > 0, in half widths of the outcome, unless the job gives `sd` in the data's units. An offset is in the
-//! outcome's units.
+//! Parameters: `intercept` (where the job has one), then one coefficient per feature, in half widths of
+//! the outcome per unit of the scaled feature; last `sigma` > 0, in half widths of the outcome, unless
+//! the job gives `sd` in the data's units. An offset is in the outcome's units.
 //!
-//! Log ratio: with `e` the residual and `e'` that after the step, `ln(sigma / sigma') + (e/sigma - e'/sigma') (e/sigma + e'/sigma') / 2`. Both
-//! factors `p` and `q` are linear in the outcome and the features, whose ranges are declared. So for every `t > 0` it is
-//! `[(t p + q/t)^2 - (t p - q/t)^2] / 8`, and the ranges of the two linear functions bound it from above and below; several `t` are tried.
-//! A step in one coefficient alone is a quadratic in that feature, whose extremes are taken exactly. The middle of the range is the public
-//! centre (MATH.md, section 2).
+//! Log ratio: with `e` the residual and `e'` that after the step,
+//! `ln(sigma / sigma') + (e/sigma - e'/sigma') (e/sigma + e'/sigma') / 2`. Both factors `p` and `q` are
+//! linear in the outcome and the features, whose ranges are declared. So for every `t > 0` it is
+//! `[(t p + q/t)^2 - (t p - q/t)^2] / 8`, and the ranges of the two linear functions bound it from above
+//! and below; several `t` are tried. A step in one coefficient alone is a quadratic in that feature,
+//! whose extremes are taken exactly. The middle of the range is the public centre (MATH.md, section 2).
 //!
 //! Exponential family, `sd` known ([`super::linear_statistic`]).
 
@@ -154,8 +156,8 @@ impl Over<'_> {
         (a.min(b) - high, a.max(b) - low)
     }
 
-    /// Least and greatest product of two linear functions, rounded outward no further than their ranges are. Negating one of them gives
-    /// exactly the negatives, swapped.
+    /// Least and greatest product of two linear functions, rounded outward no further than their ranges
+    /// are. Negating one of them gives exactly the negatives, swapped.
     fn product(&self, p: &Residual, q: &Residual) -> (f64, f64) {
         let (of_p, of_q) = (self.range(p), self.range(q));
         let corners = [of_p.0 * of_q.0, of_p.0 * of_q.1, of_p.1 * of_q.0, of_p.1 * of_q.1];
@@ -179,7 +181,8 @@ impl Over<'_> {
         (low, high)
     }
 
-    /// The same where `p` is a multiple of one feature, coefficient `j`, of this range (1 for the intercept): a quadratic in it.
+    /// The same where `p` is a multiple of one feature, coefficient `j`, of this range (1 for the
+    /// intercept): a quadratic in it.
     fn one_coefficient(&self, p: &Residual, q: &Residual, j: usize, feature: Option<(f64, f64)>) -> (f64, f64) {
         let mut theta = q.theta.clone();
         let own = std::mem::take(&mut theta[j]);

@@ -1,9 +1,12 @@
 //! Linear regression with known error as an exponential family (Algorithm 3).
 //!
-//! With `z = y - offset`: `-(z - theta . x)^2 / (2 v) = -z^2 / (2 v) + sum_j (theta_j / v) x_j z - sum_{j <= k} c_jk (theta_j theta_k / v) x_j x_k`, `c_jk` being 1/2
-//! for `j = k` and 1 otherwise. So `S` holds the products `x_j x_k`, `j <= k`, then `x_j z`; the intercept's `x` is 1. Products that are the
-//! same for every record are not in it: the intercept's square is `log g`, and indicators of two levels of a column are never both 1.
-//! Where a record may be left out, the intercept's square is a component, since then it is not the same for every record.
+//! With `z = y - offset`:
+//! `-(z - theta . x)^2 / (2 v) = -z^2 / (2 v) + sum_j (theta_j / v) x_j z - sum_{j <= k} c_jk (theta_j theta_k / v) x_j x_k`,
+//! `c_jk` being 1/2 for `j = k` and 1 otherwise. So `S` holds the products `x_j x_k`, `j <= k`, then
+//! `x_j z`; the intercept's `x` is 1. Products that are the same for every record are not in it: the
+//! intercept's square is `log g`, and indicators of two levels of a column are never both 1. Where a
+//! record may be left out, the intercept's square is a component, since then it is not the same for
+//! every record.
 
 use super::exponential_family::{ExponentialFamily, sum_on_lattice};
 use super::linear_predictor::LinearPredictor;

@@ -1,7 +1,8 @@
-//! Statistical models: the kernels that turn a shard into a lattice sum, and the public bounds that their privacy needs.
+//! Statistical models: the kernels that turn a shard into a lattice sum, and the public bounds that
+//! their privacy needs.
 //!
-//! One file per model. A model sees values on the scale that priors are declared on: numeric columns scaled to `[-1, 1]` by their
-//! public bounds, binary columns 0 or 1.
+//! One file per model. A model sees values on the scale that priors are declared on: numeric columns
+//! scaled to `[-1, 1]` by their public bounds, binary columns 0 or 1.
 
 mod assemble;
 mod banana;

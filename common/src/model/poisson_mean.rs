@@ -1,12 +1,14 @@
 //! The mean of a count.
 //!
-//! Density of one record, count `y` within the declared bounds: `log p(y | rate) = y ln(rate) - rate` up to `-ln(y!)`, which does not
-//! depend on the parameter. The count enters in its own units: a shard holds `x` with `y = centre + half_width x`.
+//! Density of one record, count `y` within the declared bounds: `log p(y | rate) = y ln(rate) - rate` up
+//! to `-ln(y!)`, which does not depend on the parameter. The count enters in its own units: a shard
+//! holds `x` with `y = centre + half_width x`.
 //!
 //! Parameter: `rate` > 0, counts per record. Under a gamma prior the posterior is known exactly.
 //!
-//! Log ratio: `y ln(rate' / rate) - (rate' - rate)`, a line in `y`. The public bound is its greatest magnitude, at an end of the declared
-//! counts; the public centre is its value at the middle of them, and `half_width |ln(rate' / rate)|` is left around it.
+//! Log ratio: `y ln(rate' / rate) - (rate' - rate)`, a line in `y`. The public bound is its greatest
+//! magnitude, at an end of the declared counts; the public centre is its value at the middle of them,
+//! and `half_width |ln(rate' / rate)|` is left around it.
 //!
 //! Exponential family: `S = y` in counts, `phi = ln(rate)`, `log g = -rate`.
 

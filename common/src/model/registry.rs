@@ -22,7 +22,8 @@ use super::tempered::Tempered;
 use super::weibull::Weibull;
 use crate::schema::{self, ColumnSpec, Family, ModelSpec};
 
-/// What an undeclared column is read as. Only a job that was built by hand gets here, and its ratios are clamped all the same.
+/// What an undeclared column is read as. Only a job that was built by hand gets here, and its ratios are
+/// clamped all the same.
 const UNDECLARED: ColumnSpec = ColumnSpec::Numeric { min: -1.0, max: 1.0 };
 
 /// The model of this specification over the declared columns, its likelihood taken to `power`.

@@ -1,4 +1,5 @@
-//! A tile is a run of a block's records as slices of its columns, short enough to stay in the first-level cache.
+//! A tile is a run of a block's records as slices of its columns, short enough to stay in the
+//! first-level cache.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -80,7 +81,8 @@ enum Columns<'a> {
 #[derive(Default)]
 struct Widened {
     values: Vec<f64>,
-    /// Where the first column begins, and how far the columns are apart: whole cache lines, and not as far as would crowd a cache's sets.
+    /// Where the first column begins, and how far the columns are apart: whole cache lines, and not as
+    /// far as would crowd a cache's sets.
     first: usize,
     apart: usize,
     predictors: usize,

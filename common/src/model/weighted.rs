@@ -54,8 +54,8 @@ fn add<const N: usize>(rows: &Tile<'_>, terms: &[(f64, ColumnRef); N], start: Op
 
 /// A step in a linear predictor.
 ///
-/// With `eta` before and `eta'` after it, the middle is `(eta + eta') / 2`, the same both ways bit for bit, and the move `eta' - eta` is negated by
-/// the reverse step bit for bit.
+/// With `eta` before and `eta'` after it, the middle is `(eta + eta') / 2`, the same both ways bit for
+/// bit, and the move `eta' - eta` is negated by the reverse step bit for bit.
 pub(super) struct CoefficientStep {
     pub middle: WeightedSum,
     pub along: Direction,
