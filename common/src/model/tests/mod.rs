@@ -7,6 +7,7 @@
 mod banana;
 mod bernoulli;
 mod bounds;
+mod centres;
 mod exponential_family;
 mod gaussian_mean;
 mod gaussian_mixture;
