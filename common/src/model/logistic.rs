@@ -11,13 +11,13 @@
 //! ([`concave_ratios`]). Where predictors are wide the bound tends to `sum_j |Delta_j| max|x_j|`, and it is less when no record can have an
 //! extreme `eta`.
 
-use super::blocks::Visit;
+use super::blocks::KernelVisitor;
 use super::fused::{MODERATE, SHORT, short_ratio, softplus_difference};
 use super::linear_predictor::LinearPredictor;
 use super::ratio_range::RatioRange;
 use super::regression::{Ends, Likelihood, around, concave_ratios};
 use super::softplus::softplus;
-use super::weighted::Moving;
+use super::weighted::TileStep;
 use crate::schema::ColumnSpec;
 
 /// The likelihood of a binary outcome.
@@ -60,11 +60,11 @@ impl Likelihood for Logistic {
     }
 
     #[inline(always)]
-    fn log_ratios(constants: &Length, moving: &Moving<'_>, visit: &mut impl Visit) {
+    fn log_ratios(constants: &Length, moving: &TileStep<'_>, visitor: &mut impl KernelVisitor) {
         let half = 0.5 * moving.by;
         match constants {
-            Length::Short => visit.over(moving.columns(), &half, short),
-            Length::Any => visit.over(moving.columns(), &(half, constants), around::<Self>),
+            Length::Short => visitor.over(moving.columns(), &half, short),
+            Length::Any => visitor.over(moving.columns(), &(half, constants), around::<Self>),
         }
     }
 

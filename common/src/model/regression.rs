@@ -2,13 +2,13 @@
 //!
 //! A regression's file gives the likelihood of an outcome at a linear predictor, [`Likelihood`]; the rest is here.
 
-use super::blocks::{self, Kernel, Scratch, TILE, Visit};
+use super::blocks::{self, Kernel, KernelVisitor, Scratch, TILE};
 use super::exponential_family::ExponentialFamily;
 use super::linear_predictor::{LinearPredictor, Span};
 use super::linear_statistic::LinearStatistic;
 use super::ratio_range::RatioRange;
-use super::source::Rows;
-use super::weighted::{Moves, Moving};
+use super::tile::Tile;
+use super::weighted::{CoefficientStep, TileStep};
 use super::{Block, Model, ModelData, Step};
 use crate::mechanism::LatticeSum;
 use crate::schema::ColumnSpec;
@@ -28,11 +28,11 @@ pub(super) trait Likelihood: Send + Sync {
 
     /// Shows the log ratios of a tile's records. A family with a shorter way than by both linear predictors takes it here.
     #[inline(always)]
-    fn log_ratios(constants: &Self::Constants, moving: &Moving<'_>, visit: &mut impl Visit)
+    fn log_ratios(constants: &Self::Constants, moving: &TileStep<'_>, visitor: &mut impl KernelVisitor)
     where
         Self: Sized,
     {
-        visit.over(moving.columns(), &(0.5 * moving.by, constants), around::<Self>);
+        visitor.over(moving.columns(), &(0.5 * moving.by, constants), around::<Self>);
     }
 
     /// The log density, up to what depends on the outcome alone; for references that need no privacy.
@@ -101,7 +101,7 @@ impl<L: Likelihood> Regression<L> {
 }
 
 impl<L: Likelihood> Kernel for Regression<L> {
-    type Constants = (Moves, L::Constants);
+    type Constants = (CoefficientStep, L::Constants);
 
     // What its centre takes off is added back for a record that is left out, too.
     const LEFT_OUT: bool = true;
@@ -112,9 +112,9 @@ impl<L: Likelihood> Kernel for Regression<L> {
     }
 
     #[inline(always)]
-    fn log_ratios(&self, rows: &Rows<'_>, constants: &Self::Constants, scratch: &mut Scratch, visit: &mut impl Visit) {
+    fn log_ratios(&self, rows: &Tile<'_>, constants: &Self::Constants, scratch: &mut Scratch, visitor: &mut impl KernelVisitor) {
         let (moves, constants) = constants;
-        L::log_ratios(constants, &moves.of(rows, scratch), visit);
+        L::log_ratios(constants, &moves.of(rows, scratch), visitor);
     }
 }
 
