@@ -32,6 +32,7 @@ mod softplus;
 mod source;
 mod statistic_grid;
 mod student_t;
+mod summand;
 mod tempered;
 #[cfg(test)]
 mod tests;
@@ -48,6 +49,7 @@ pub use question::{Question, QuestionError};
 pub use ratio_range::RatioRange;
 pub use source::{Block, BlockError, Blocks, Number};
 pub use statistic_grid::StatisticGrid;
+pub use summand::{Summand, block_sums, sums};
 
 use crate::job::{ColumnSpec, JobSpec, ModelSpec};
 use crate::mechanism::{LatticeSum, Sensitivity};
