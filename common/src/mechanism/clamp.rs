@@ -94,7 +94,7 @@ impl Clamp {
         self.units(units as f64)
     }
 
-    /// Whether the clamp cuts the value.
+    /// Whether the clamp cuts the value; of not-a-number, what it counts as.
     #[inline(always)]
     #[must_use]
     pub fn cuts(self, value: f64) -> bool {

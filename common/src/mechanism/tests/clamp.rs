@@ -91,7 +91,7 @@ proptest! {
         prop_assert_eq!(whole, nothing);
         prop_assert!(limits.0 <= whole && whole <= limits.1);
         prop_assert_eq!(clamp.bits(value).wrapping_sub(Clamp::OFFSET) as i64, whole);
-        prop_assert_eq!(clamp.cuts(value), outside(value, limits));
+        prop_assert_eq!(clamp.cuts(value), outside(if value.is_nan() { 0.0 } else { value }, limits));
         let filled = if missing.is_nan() { 0.0 } else { missing };
         let clamp = clamp.with_missing(missing);
         prop_assert_eq!(clamp.units(value), definition(value, limits, filled));
