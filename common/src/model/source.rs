@@ -8,7 +8,8 @@ use std::ops::Range;
 
 use pulp::Arch;
 
-use super::{ModelData, Persons};
+use super::data::ModelData;
+use super::persons::Persons;
 
 /// Records of a block of a shard in memory, or a little less where persons stay together: enough for what a block costs by itself to be
 /// nothing beside its records, few enough for threads to share a shard evenly.

@@ -3,7 +3,11 @@
 //! Kinds of query differ in the integers that a unit contributes and in the clamp that holds them, and in nothing else: charge, noise,
 //! record and replay go by the number of components alone.
 
-use super::{Block, Model, ModelData, StatisticGrid, Step};
+use super::data::ModelData;
+use super::interface::Model;
+use super::source::Block;
+use super::statistic_grid::StatisticGrid;
+use super::step::Step;
 use crate::mechanism::LatticeSum;
 
 /// The per-unit integers of one query, each held to public limits by a [`crate::mechanism::Clamp`].

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use conclave_common::accounting::{Budget, PrivacyUnit};
 use conclave_common::job::JobSpec;
 use conclave_common::mechanism::SumCache;
-use conclave_common::model::{self, Model, Threads};
+use conclave_common::model::{Model, Threads};
 
 use super::answer_timing::AnswerTiming;
 use super::consent_state::ConsentState;
@@ -67,7 +67,7 @@ impl ActiveJob {
         (unit, threads): (PrivacyUnit, &Threads),
         delay: Option<JobDelay>,
     ) -> Result<Self, NoSum> {
-        let model = model::build(&spec);
+        let model = spec.build_model();
         let fixed_sums = fixed_sums(model.as_ref(), &spec, unit, records.blocks(), threads)?;
         Ok(Self { spec, digest, model, records, fixed_sums, delay })
     }

@@ -2,7 +2,8 @@
 
 use conclave_common::accounting::{Adjacency, PrivacyUnit};
 use conclave_common::mechanism::QueryKind;
-use conclave_common::model::{Question, Summand};
+use conclave_common::model::Summand;
+use conclave_common::query::QueryTerms;
 use conclave_common::sampler::Query;
 use conclave_proto::convert::{Answer, AnswerStatus, answer_to_wire, query_from_wire};
 use conclave_proto::v1;
@@ -94,7 +95,7 @@ impl Answerer {
     fn sample_noise<'q>(
         &mut self,
         queries: &'q [Query],
-        terms: &[Question],
+        terms: &[QueryTerms],
         grants: Vec<Grant>,
     ) -> Result<(Vec<ChargedQuery<'q>>, Vec<Option<Recorded>>), AnswerStatus> {
         let (mut charged, mut order) = (Vec::new(), Vec::with_capacity(grants.len()));
@@ -164,7 +165,7 @@ fn check(
     queries: &[Query],
     job: &str,
     (iteration, attempt): (u64, u32),
-) -> Result<(Vec<QueryKey>, Vec<Question>), AnswerStatus> {
+) -> Result<(Vec<QueryKey>, Vec<QueryTerms>), AnswerStatus> {
     let spec = &active.spec;
     // Rounds are counted from 0; the ledger's integers are signed.
     if iteration > i64::MAX as u64 {
@@ -178,7 +179,7 @@ fn check(
                 tracing::warn!(%job, iteration, chain, "outside the job's parameter box");
                 return Err(AnswerStatus::Invalid);
             }
-            let question = Question::new(active.model.as_ref(), spec, unit, *kind, (from, to)).map_err(|e| {
+            let question = QueryTerms::new(active.model.as_ref(), spec, unit, *kind, (from, to)).map_err(|e| {
                 tracing::warn!(%job, iteration, chain, "{e}");
                 AnswerStatus::Invalid
             })?;

@@ -12,7 +12,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use conclave_common::accounting::PrivacyUnit;
 use conclave_common::job::JobSpec;
 use conclave_common::mechanism::{LatticeSum, QueryKind, SumCache};
-use conclave_common::model::{Block, BlockError, Blocks, Model, Question, Summand, Threads, block_sums};
+use conclave_common::model::{Block, BlockError, Blocks, Model, Summand, Threads, block_sums};
+use conclave_common::query::QueryTerms;
 
 /// Why there is no sum. Neither has to do with what a record holds.
 #[derive(Debug, PartialEq, thiserror::Error)]
@@ -56,9 +57,9 @@ pub(super) fn fixed_sums(
 ) -> Result<SumCache, NoSum> {
     let terms = |component: u32| {
         let kind = QueryKind::Statistic { component };
-        Question::new(model, spec, unit, kind, (&[], &[])).ok().filter(|terms| terms.sum_fits(blocks.units()))
+        QueryTerms::new(model, spec, unit, kind, (&[], &[])).ok().filter(|terms| terms.sum_fits(blocks.units()))
     };
-    let terms: Vec<Question> = (0..QueryKind::MAX_COMPONENTS).map_while(terms).collect();
+    let terms: Vec<QueryTerms> = (0..QueryKind::MAX_COMPONENTS).map_while(terms).collect();
     let summands: Vec<Summand<'_>> = terms.iter().map(|terms| terms.summand(&[], &[])).collect();
     let sums = summed(model, blocks, threads, &summands)?;
     Ok(SumCache::new(terms.iter().map(|terms| terms.kind).zip(sums)))
@@ -102,7 +103,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use std::num::NonZeroUsize;
 
-    use conclave_common::model::{self, ModelData, Persons};
+    use conclave_common::model::{ModelData, Persons};
 
     use super::*;
     use crate::answer::tests::faults::Panics;
@@ -171,7 +172,7 @@ mod tests {
             (0..).map_while(|component| cache.sum(QueryKind::Statistic { component })).map(LatticeSum::open_for_test).collect()
         };
         let (whole, without) = (data(&[170.0, 181.5, 164.0]), data(&[170.0, 164.0]));
-        let (sound, panics) = (model::build(&spec), Panics(model::build(&spec), 181.5));
+        let (sound, panics) = (spec.build_model(), Panics(spec.build_model(), 181.5));
         let expected = sums(sound.as_ref(), &without);
         assert!(!expected.is_empty() && expected != sums(sound.as_ref(), &data(&[])));
         assert_eq!(sums(&panics, &whole), expected);
