@@ -24,8 +24,8 @@ pub(crate) use self::dial::{Dial, load_identity};
 use self::frames::{Frames, Open};
 use self::pauses::{After, Pauses};
 use self::renewal::{LOOK, Renewal};
-use crate::answer::MAX_JOB_ID;
-use crate::answer::thread::{Desk, Gone, Outbox};
+use crate::answer::thread::{Desk, Gone};
+use crate::answer::{MAX_JOB_ID, Outbox};
 use crate::presence::Announcement;
 use crate::text::clip;
 

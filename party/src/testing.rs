@@ -54,6 +54,7 @@ pub(crate) fn key(chain: u32, content: u8, k_t: u64) -> QueryKey {
         kind: QueryKind::Ratio,
         k_t: Sensitivity::from_units(k_t).unwrap(),
         s: NoiseScale::from_sd(1.0).unwrap(),
+        components: 1,
     }
 }
 

@@ -35,6 +35,7 @@ mod softplus;
 mod statistic_grid;
 mod step;
 mod student_t;
+mod summand;
 mod tempered;
 #[cfg(test)]
 mod tests;
@@ -54,3 +55,4 @@ pub use registry::{build, in_original_units};
 pub use shard::{Block, BlockError, Blocks, Number};
 pub use statistic_grid::StatisticGrid;
 pub use step::Step;
+pub use summand::{Summand, block_sums, sums};

@@ -19,7 +19,7 @@ use std::time::Instant;
 use conclave_common::accounting::{Budget, gaussian_dp};
 use serde::Serialize;
 
-use crate::answer::stage::Stage;
+use crate::answer::sandbox::Sandbox;
 use statistics::{Bounds, Samples};
 use world::{Design, Theatre, World};
 
@@ -91,8 +91,8 @@ impl Audit {
         self.run_prepared(Design::new(self.budget, self.questions, self.noise_sd)?, &|_| {})
     }
 
-    /// As [`Audit::run`]; `prepare` sees every stage before it answers.
-    fn run_prepared(&self, design: Design, prepare: &(dyn Fn(&mut Stage) + Sync)) -> Result<Report, String> {
+    /// As [`Audit::run`]; `prepare` sees every sandbox before it answers.
+    fn run_prepared(&self, design: Design, prepare: &(dyn Fn(&mut Sandbox) + Sync)) -> Result<Report, String> {
         let began = Instant::now();
         let folder = Folder::new()?;
         let mut findings = checks::run(&design, &folder.0, prepare)?;
@@ -136,7 +136,7 @@ impl Audit {
         &self,
         design: &Design,
         folder: &Path,
-        prepare: &(dyn Fn(&mut Stage) + Sync),
+        prepare: &(dyn Fn(&mut Sandbox) + Sync),
         findings: &mut Vec<String>,
     ) -> Result<Samples, String> {
         let threads = std::thread::available_parallelism().map_or(1, |n| n.get() as u64).min(self.replicates);

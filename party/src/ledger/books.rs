@@ -30,6 +30,8 @@ pub struct Books {
     places: HashMap<String, usize>,
     last_job: usize,
     unanswered: Seqs,
+    /// Integers in the answer to a charge of several.
+    components: HashMap<u64, u32>,
     /// Fingerprints of the columns that the data have had since the last refresh.
     columns: HashMap<String, String>,
     /// `seq` of the last refresh.
@@ -92,6 +94,11 @@ impl Books {
 
     pub(super) fn unanswered(&self) -> &Seqs {
         &self.unanswered
+    }
+
+    /// Integers in the answer to a charge.
+    pub(super) fn components(&self, charge: u64) -> u32 {
+        self.components.get(&charge).copied().unwrap_or(1)
     }
 
     pub(super) fn columns(&self) -> &HashMap<String, String> {
@@ -171,13 +178,16 @@ impl Books {
         let (k_t, s) = (Sensitivity::from_units(e.k_t), NoiseScale::from_units(e.s));
         let (Ok(k_t), Ok(s)) = (k_t, s) else { return Err("has no usable sensitivity or noise".into()) };
         let kind = QueryKind::from_code(e.kind).ok_or("is of a kind that there is not")?;
-        if self.unit.charge_of_kind(kind, k_t, s).ok() != Some(e.charge) {
+        if e.components == 0 {
+            return Err("pays for no integer".into());
+        }
+        if self.unit.charge_of_release(kind, e.components, k_t, s).ok() != Some(e.charge) {
             return Err("has a charge that its kind, sensitivity and noise don't give".into());
         }
-        if e.slack != self.slack_of(s) {
+        if Some(e.slack) != self.slack_of(s).checked_mul(u64::from(e.components)) {
             return Err("has a slack that its noise doesn't give".into());
         }
-        let cost = Spent { units: e.charge, slack_units: e.slack, draws: 1 };
+        let cost = Spent { units: e.charge, slack_units: e.slack, draws: u64::from(e.components) };
         self.spent = plus(self.spent, cost).ok_or("makes the total too large")?;
         if e.running_total != self.spent.units {
             return Err("has a running total that is not the sum of the charges".into());
@@ -203,12 +213,19 @@ impl Books {
         job.idle = 0;
         job.last_charge = e.seq;
         self.unanswered.insert(e.seq);
+        if e.components > 1 {
+            self.components.insert(e.seq, e.components);
+        }
         Ok(())
     }
 
-    fn answer(&mut self, e: &AnswerEntry) -> Result<(), Wrong> {
+    fn answer(&mut self, e: &AnswerEntry<'_>) -> Result<(), Wrong> {
         if !self.unanswered.remove(&e.charge) {
             return Err(format!("answers entry {}, which is no charge or is answered already", e.charge));
+        }
+        let (paid, given) = (self.components(e.charge), e.released.len());
+        if given != paid as usize {
+            return Err(format!("answers entry {}, which pays for {paid} integers, with {given}", e.charge));
         }
         self.answers += 1;
         Ok(())

@@ -76,6 +76,7 @@ impl QueryContent<'_> {
             kind: self.kind,
             k_t: self.k_t,
             s: self.s,
+            components: u32::try_from(self.kind.length()).unwrap_or(u32::MAX),
         }
     }
 }

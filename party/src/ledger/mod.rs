@@ -4,13 +4,13 @@
 //! everything in this crate leans on them:
 //!
 //! * **Spend, then look.** [`Ledger::charge`] makes a charge durable before any record is read, and hands out the
-//!   [`ChargeReceipt`] without which [`crate::release::arm`] can't be called. No receipt can be had elsewhere:
+//!   [`ChargeReceipt`] without which [`sample_noise`] can't be called. No receipt can be had elsewhere:
 //!
 //! ```compile_fail
 //! # use {conclave_common::mechanism::{NoiseScale, Sensitivity}, conclave_party::ledger::ChargeReceipt};
 //! // A receipt can't be built: its fields are private.
 //! fn forge(k_t: Sensitivity, s: NoiseScale) -> ChargeReceipt {
-//!     ChargeReceipt { seq: 1, session: 1, k_t, s }
+//!     ChargeReceipt { seq: 1, session: 1, k_t, s, components: 1 }
 //! }
 //! ```
 //! ```compile_fail
@@ -23,7 +23,7 @@
 //!
 //! * **Same question, same bytes.** A query is known by (job, iteration, chain) and by the SHA-256 of everything that
 //!   determines its answer. [`Ledger::record`] makes an answer durable before it may be sent: only a
-//!   [`Recorded`] value goes into a reply. Asked again, the same query gets the same integer at no charge; another
+//!   [`Recorded`] value goes into a reply. Asked again, the same query gets the same integers at no charge; another
 //!   query under the same id is refused.
 //! * **Nothing is forgotten.** Every entry carries the hash of the one before it ([`entry`]); a start reads and hashes them
 //!   all. The last synced entry's hash, under a key of the party's own, goes with every reply ([`Head`]): a ledger that does
@@ -45,6 +45,7 @@ mod backup;
 pub mod books;
 mod charge;
 mod charged;
+mod components;
 mod convert;
 mod digest;
 pub mod entry;
@@ -63,6 +64,7 @@ mod lock;
 mod open;
 mod pen;
 mod receipt;
+mod release;
 mod report;
 mod reserve;
 mod schema;
@@ -89,6 +91,7 @@ pub use jobs::JobEntry;
 pub use listing::{Listed, Listing, list};
 pub use open::{Durability, Keeping, RESERVE_BLOCK};
 pub use receipt::{ChargeReceipt, Recorded};
+pub use release::{ChargedNoise, Release, sample_noise};
 pub use report::{AnalystReport, JobReport, JobTotals, Report, job_totals, report, report_kept};
 pub(crate) use schema::close_to_others;
 pub(crate) use secret::Pieces;
@@ -209,3 +212,5 @@ mod model_tests;
 mod reserve_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod vector_tests;

@@ -5,7 +5,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use super::books::{Books, JobBooks};
 use super::entry::{AnswerEntry, ChargeEntry, Entry, EventEntry, Hash, JobEntered};
 use super::schema::copy_log;
-use super::{Ledger, LedgerError};
+use super::{Ledger, LedgerError, components};
 
 /// Commits after which the log is copied into the database, once a reply has left: a few megabytes of log.
 const COMMITS_IN_LOG: u32 = 200;
@@ -150,10 +150,7 @@ impl Ledger {
 pub(super) fn insert(connection: &Connection, entry: &Entry<'_>, hash: &Hash) -> rusqlite::Result<()> {
     match entry {
         Entry::Charge(e) => insert_charge(connection, e, hash),
-        Entry::Answer(AnswerEntry { seq, charge, released }) => connection
-            .prepare_cached("INSERT INTO answers (charge, seq, released) VALUES (?1, ?2, ?3)")?
-            .execute((charge, seq, released))
-            .map(drop),
+        Entry::Answer(e) => insert_answer(connection, e),
         Entry::Job(e) => insert_job(connection, e, hash),
         Entry::Event(EventEntry { seq, time_ms, kind, job, body }) => connection
             .prepare_cached("INSERT INTO events (seq, time_ms, kind, job, body, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?
@@ -162,7 +159,18 @@ pub(super) fn insert(connection: &Connection, entry: &Entry<'_>, hash: &Hash) ->
     }
 }
 
+fn insert_answer(connection: &Connection, e: &AnswerEntry<'_>) -> rusqlite::Result<()> {
+    // The books take in no answer without an integer.
+    let [first, others @ ..] = e.released else { return Ok(()) };
+    let mut insert = connection.prepare_cached("INSERT INTO answers (charge, seq, released) VALUES (?1, ?2, ?3)")?;
+    insert.execute((e.charge, e.seq, first))?;
+    if others.is_empty() { Ok(()) } else { components::insert_answer(connection, e.charge, others) }
+}
+
 fn insert_charge(connection: &Connection, e: &ChargeEntry, hash: &Hash) -> rusqlite::Result<()> {
+    if e.components > 1 {
+        components::insert_charge(connection, e.seq, e.components)?;
+    }
     let mut insert = connection.prepare_cached(
         "INSERT INTO charges (seq, time_ms, job, iteration, chain, attempt, block, digest, theta, theta_next, kind, k_t, s,
                               charge, running_total, hash)

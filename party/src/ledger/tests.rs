@@ -5,8 +5,8 @@ use conclave_common::accounting::charge_units;
 use tempfile::TempDir;
 
 use super::*;
+use crate::ledger::release::release;
 use crate::noise::Noise;
-use crate::release::release;
 use crate::testing::{JOB, budget, entry, key, no_sum};
 
 struct Desk {
@@ -43,10 +43,10 @@ impl Desk {
         let mut values = Vec::new();
         for grant in grants {
             match grant {
-                Grant::Answered(recorded) => values.push(recorded.value()),
+                Grant::Answered(recorded) => values.push(recorded.integers()[0]),
                 Grant::Charged(receipt) => {
                     let one = release(receipt, no_sum(), &mut self.noise);
-                    values.extend(ledger.record(vec![one]).unwrap().into_iter().map(Recorded::value));
+                    values.extend(ledger.record(vec![one]).unwrap().iter().flat_map(|recorded| recorded.integers().to_vec()));
                 }
             }
         }
@@ -234,7 +234,7 @@ fn a_charged_query_in_flight_is_not_charged_or_answered_twice() {
     let Some(Grant::Charged(receipt)) = receipts.pop() else { panic!("not charged") };
     let one = release(receipt, no_sum(), &mut desk.noise);
     let recorded = ledger.record(vec![one]).unwrap();
-    assert_eq!(desk.answer(&mut ledger, 1, &[key(0, 1, 1000)]), [recorded[0].value()]);
+    assert_eq!(desk.answer(&mut ledger, 1, &[key(0, 1, 1000)]), [recorded[0].integers()[0]]);
 }
 
 #[test]

@@ -8,10 +8,10 @@ use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::LedgerError;
 use super::books::Books;
 use super::entry::{Entry, Hash};
 use super::feed::Feed;
+use super::{LedgerError, components};
 
 mod tables;
 
@@ -57,14 +57,18 @@ pub(super) fn hash_at(connection: &Connection, seq: u64) -> rusqlite::Result<Opt
         nearest = nearest.max(found);
     }
     let Some((mut at, mut hash)) = nearest else { return Ok(None) };
+    let vectors = components::are_stored(connection)?;
     let mut select = connection.prepare("SELECT charge, seq, released FROM answers WHERE seq > ?1 AND seq <= ?2 ORDER BY seq")?;
     let mut answers = select.query([at, seq])?;
     while let Some(row) = answers.next()? {
-        let (entry, _) = answer(row)?;
+        let (mut entry, _) = answer(row)?;
         if entry.seq != at + 1 {
             return Ok(None);
         }
-        (at, hash) = (entry.seq, Entry::Answer(entry).hash(&hash));
+        if vectors {
+            entry.released = components::of_answer(connection, entry.charge, row.get(2)?)?;
+        }
+        (at, hash) = (entry.seq, Entry::Answer(entry.entry()).hash(&hash));
     }
     Ok((at == seq).then_some(hash))
 }

@@ -24,7 +24,7 @@ use conclave_pages::page;
 use conclave_pages::site::{self, Served};
 use maud::{Markup, html};
 
-use crate::answer::split::OwnTimes;
+use crate::answer::answer_timing::OwnTimes;
 use crate::config::PartyConfig;
 pub(crate) use read::audit_of;
 use read::{Days, Facts};

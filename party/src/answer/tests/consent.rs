@@ -1,13 +1,22 @@
+//! The owner's word: jobs that wait for it, and jobs that lose it while they run.
 #![allow(clippy::unwrap_used)]
+use std::time::Instant;
+
 use conclave_common::accounting::{Adjacency, Budget, PrivacyUnit};
 use conclave_proto::convert::AnswerStatus;
+use conclave_proto::error::ErrorCode;
+use conclave_proto::v1::{self, party_frame::Body};
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 
-use super::*;
-use crate::config::{BadRows, DataConfig, Policy, ReplyDelay};
+use crate::answer::answerer::Answerer;
+use crate::answer::open::Opening;
+use crate::answer::reply::Outbox;
+use crate::config::{Approve, BadRows, DataConfig, Policy, ReplyDelay};
+use crate::consent::{ConsentStore, Decider, Standing};
 use crate::data::Shard;
 use crate::ledger::{Ledger, report};
+use crate::members::Members;
 use crate::noise::Noise;
 use crate::testing::{JOB, MEAN_TOML, budget, data, open_policy, open_request, query, write};
 
@@ -43,6 +52,7 @@ impl House {
         let shard = Shard::load(&self.data, self.policy.columns.as_deref()).unwrap();
         let ledger = Ledger::open(&self.ledger(), "hospital-a", &self.budget).unwrap();
         Answerer::new("hospital-a".into(), self.policy.clone(), self.budget, shard, ledger, Noise::from_os().unwrap())
+            .with_members(Members::anyone())
             .with_consent(self.decisions())
     }
 
