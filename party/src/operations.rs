@@ -10,7 +10,7 @@ use tokio::time::MissedTickBehavior;
 
 use crate::answer::thread::Desk;
 use crate::config::PartyConfig;
-use crate::daemon::StartError;
+use crate::error::StartError;
 use crate::meters::{Meters, PartyPage};
 use crate::page;
 

@@ -48,7 +48,7 @@ impl Announcement {
         let file = StateFile::hold(&path)
             .inspect_err(|e| tracing::warn!("{}: {e}; `status` will not know that this party runs", path.display()))
             .ok();
-        let now = crate::consent::now();
+        let now = crate::clock::now();
         let presence = Presence {
             pid: std::process::id(),
             started: now.clone(),
@@ -74,7 +74,7 @@ impl Announcement {
         if held.presence.attached != attached {
             held.presence.attached = attached;
             held.span = attached.then(|| tracing::info_span!(target: EXPORTED, "attached"));
-            held.presence.since = crate::consent::now();
+            held.presence.since = crate::clock::now();
             held.write();
         }
     }

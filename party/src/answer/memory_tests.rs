@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::config::{BadRows, DataConfig, Memory};
-use crate::data::loading_tests::{Row, config, csv_file, parquet_file, rows};
+use crate::data::tests::row_by_row::{Row, config, csv_file, parquet_file, rows};
 use crate::ledger::{Secret, report};
 use crate::testing::{JOB, budget, open_policy, open_request, query};
 

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
-use super::Report;
+use super::report::Report;
 use super::statistics::Samples;
 
 const WIDTH: f64 = 860.0;

@@ -3,8 +3,14 @@ use std::collections::HashMap;
 
 use conclave_common::model::Model;
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use conclave_common::accounting::{Budget, gaussian_dp};
+
+use super::world::{Design, World};
 use super::*;
 use crate::answer::fault::{Fault, NanNotClamped, TooSmall, Watched};
+use crate::answer::stage::Stage;
 
 /// The budget that buys `mu`.
 fn budget(mu: f64) -> Budget {

@@ -6,10 +6,11 @@ use conclave_ops::check::{Checks, writable};
 use conclave_proto::revoked::RevokedFile;
 use serde_json::json;
 
-use super::{Common, print, print_json};
+use super::common::{Common, print, print_json};
 use crate::config::{PartyConfig, ReplyDelay};
-use crate::daemon::{NO_VECTORS, StartError};
+use crate::daemon::NO_VECTORS;
 use crate::data::Shard;
+use crate::error::StartError;
 use crate::ledger::{LedgerError, report_kept};
 use crate::link::load_identity;
 use crate::presence::running;

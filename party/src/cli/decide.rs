@@ -5,10 +5,10 @@ use std::io::{BufRead, IsTerminal, Write};
 use clap::Args;
 use serde_json::json;
 
-use super::{Common, load, print, print_json};
+use super::common::{Common, load, print, print_json};
 use crate::config::PartyConfig;
 use crate::consent::Standing;
-use crate::daemon::StartError;
+use crate::error::StartError;
 use crate::owner::{JobView, WorstCase, asked, find};
 
 #[derive(Debug, Args)]

@@ -6,10 +6,11 @@ use clap::Args;
 use conclave_proto::ca;
 use serde_json::json;
 
-use super::{Common, jobs, load, print, print_json};
+use super::common::{Common, load, print, print_json};
+use super::jobs;
 use crate::answer::ReplyCounts;
 use crate::config::{Approve, PartyConfig};
-use crate::daemon::StartError;
+use crate::error::StartError;
 use crate::ledger::{Report, report_kept};
 use crate::owner::{State, asked, figure, jobs as all, unit_of_privacy};
 use crate::presence::{Presence, running};

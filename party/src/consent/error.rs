@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Standing;
+use super::standing::Standing;
 
 /// A decision that can't be read, entered or acted on.
 #[derive(Debug, thiserror::Error)]

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use conclave_common::job::{ColumnSpec, JobSpec, level_at};
 use conclave_common::model::{ModelData, Persons, assemble};
 
-use super::{DataError, Kind, Shard};
+use super::error::DataError;
+use super::shard::{Kind, Shard};
 
 /// A job that this shard's columns can't serve. It depends on which columns there are and of what kind, never on a record.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

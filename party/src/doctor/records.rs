@@ -2,7 +2,7 @@
 
 use conclave_common::job::{ColumnSpec, JobSpec};
 
-use super::Finding;
+use super::finding::Finding;
 use crate::config::{BadRows, DataConfig, PartyConfig};
 use crate::data::{Binding, DataError, Kind, Shard, unlisted};
 use crate::owner::{JobView, State, extremes, jobs, read_off};

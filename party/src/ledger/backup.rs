@@ -9,10 +9,13 @@ use std::time::Duration;
 use rusqlite::Connection;
 use rusqlite::backup::Backup;
 
+use super::error::LedgerError;
 use super::events::hex;
-use super::schema::{close_to_others, connect_read_only, sync_folder, with_suffix};
-use super::{Keeping, LedgerError, verify};
+use super::schema::{connect_read_only, sync_folder};
+use super::settings::Keeping;
+use super::verify;
 use crate::consent::ConsentStore;
+use crate::private_files::{close_to_others, with_suffix};
 
 /// Pages copied at a step; the party writes in between.
 const PAGES: i32 = 1024;

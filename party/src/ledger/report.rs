@@ -8,11 +8,11 @@ use std::path::Path;
 use conclave_common::accounting::{self, Budget, PrivacyFilter, Spent, gaussian_dp};
 use rusqlite::Connection;
 use serde::Serialize;
-use time::OffsetDateTime;
-use time::macros::format_description;
 
-use super::events::Genesis;
-use super::{Keeping, LedgerError, schema};
+use super::error::LedgerError;
+use super::schema::{self, genesis};
+use super::settings::Keeping;
+use crate::clock::to_milliseconds;
 
 /// The state of the data's budget.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -160,7 +160,7 @@ pub fn report_kept(keeping: &Keeping) -> Result<Report, LedgerError> {
         draws_remaining: filter.limit().draws.saturating_sub(spent.draws),
         slack_share_spent: spent.slack_units as f64 / filter.limit().slack_units as f64,
         jobs: rows.len() as u64,
-        created: utc(created),
+        created: to_milliseconds(created),
         open_jobs: open_jobs(&connection, keeping, &rows, remaining)?,
         analysts: analysts(keeping, &rows)?,
     })
@@ -168,20 +168,6 @@ pub fn report_kept(keeping: &Keeping) -> Result<Report, LedgerError> {
 
 fn epsilon(units: u64, delta: f64) -> f64 {
     if units == 0 { 0.0 } else { gaussian_dp::epsilon(accounting::mu_squared(units).sqrt(), delta) }
-}
-
-/// Time of day and calendar of a Unix time in milliseconds, UTC.
-pub(super) fn utc(time_ms: i64) -> String {
-    let format = format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]Z");
-    let moment = OffsetDateTime::from_unix_timestamp_nanos(i128::from(time_ms) * 1_000_000);
-    moment.ok().and_then(|moment| moment.format(&format).ok()).unwrap_or_else(|| format!("{time_ms} ms"))
-}
-
-pub(super) fn genesis(connection: &Connection, path: &Path) -> Result<(i64, Genesis), LedgerError> {
-    let (time, body): (i64, String) =
-        connection.query_row("SELECT time_ms, body FROM events WHERE seq = 1", [], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let genesis = Genesis::parse(&body).map_err(|why| LedgerError::corrupt(path, format!("its first entry {why}")))?;
-    Ok((time, genesis))
 }
 
 fn rows(connection: &Connection) -> Result<Vec<Row>, LedgerError> {
@@ -317,13 +303,13 @@ pub fn job_totals(path: &Path) -> Result<Vec<JobTotals>, LedgerError> {
             continue;
         }
         let body: serde_json::Value = serde_json::from_str(event.get_ref(3)?.as_str().unwrap_or_default()).unwrap_or_default();
-        closed.insert(job, (utc(event.get(2)?), body["reason"].as_str().unwrap_or_default().to_owned()));
+        closed.insert(job, (to_milliseconds(event.get(2)?), body["reason"].as_str().unwrap_or_default().to_owned()));
     }
     let mut opened = connection.prepare("SELECT time_ms FROM jobs WHERE seq = ?1")?;
     let mut totals = Vec::new();
     for row in rows(&connection)? {
         totals.push(JobTotals {
-            opened: utc(opened.query_row([row.seq], |time| time.get(0))?),
+            opened: to_milliseconds(opened.query_row([row.seq], |time| time.get(0))?),
             closed: closed.remove(&row.seq),
             queries: row.queries,
             spent: Spent { units: row.charge.saturating_add(row.reserved), slack_units: 0, draws: row.queries },

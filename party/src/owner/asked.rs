@@ -5,11 +5,14 @@ use conclave_common::job::JobSpec;
 
 use crate::config::PartyConfig;
 use crate::consent::{ConsentStore, Decider, Standing};
-use crate::daemon::StartError;
 use crate::data::{DataError, Shard, unlisted};
+use crate::error::StartError;
 use crate::ledger::report_kept;
 
-use super::{JobView, State, WorstCase, analyst_left, describe, figure, read_off, unit_of_privacy, worst_case};
+use super::extremes::read_off;
+use super::jobs::{JobView, State};
+use super::words::{describe, figure, unit_of_privacy};
+use super::worst::{WorstCase, analyst_left, worst_case};
 
 /// What a job comes to if it uses all that it may.
 ///

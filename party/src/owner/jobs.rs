@@ -7,7 +7,7 @@ use conclave_common::job::JobSpec;
 use serde::Serialize;
 
 use crate::consent::{ConsentError, ConsentStore, Request, Standing};
-use crate::daemon::StartError;
+use crate::error::StartError;
 use crate::ledger::LedgerError;
 
 use super::totals::{JobTotals, job_totals};

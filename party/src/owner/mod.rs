@@ -14,5 +14,5 @@ pub(crate) use extremes::{extremes, read_off};
 pub(crate) use jobs::{JobView, State, find, jobs};
 pub(crate) use statement::{Facts, markdown, page, statement};
 pub(crate) use totals::{releases, releases_by_day};
-pub(crate) use words::{describe, figure, unit_of_privacy};
+pub(crate) use words::{figure, unit_of_privacy};
 pub(crate) use worst::{WorstCase, analyst_left, worst_case};

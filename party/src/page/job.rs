@@ -1,10 +1,19 @@
 //! One job, as its owner decides on it.
 
-use super::*;
-use conclave_pages::page::{Tone, notice};
-use conclave_pages::text::{plain, plain_name};
+use std::sync::Arc;
 
+use axum::Extension;
+use axum::extract::{Path, State};
+use axum::response::Response;
+use conclave_ops::web::{self, Fields, Visitor};
+use conclave_pages::page::{Tone, notice};
+use conclave_pages::site::{self, Served};
+use conclave_pages::text::{plain, plain_name};
+use maud::{Markup, html};
+
+use super::desktop::{Desktop, Shared, said};
 use super::warnings::Warnings;
+use crate::config::PartyConfig;
 use crate::consent::Standing;
 use crate::owner::{JobView, State as JobState, asked, find};
 

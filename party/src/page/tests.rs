@@ -1,11 +1,19 @@
 #![allow(clippy::unwrap_used)]
 
+use std::time::Duration;
+
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode};
 use sha2::{Digest, Sha256};
 use tower::ServiceExt;
 
+use axum::Router;
+use conclave_ops::web::{self, Fields, Visitor};
+
+use super::desktop::FRESH;
 use super::*;
+use crate::answer::split::OwnTimes;
+use crate::config::PartyConfig;
 use crate::consent::{ConsentStore, Standing};
 use crate::ledger::Ledger;
 use crate::testing::{JOB, MEAN_TOML, entry, key, open_request, write};

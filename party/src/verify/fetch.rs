@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use tonic::{Code, Status};
 
 use crate::config::PartyConfig;
-use crate::daemon::StartError;
+use crate::error::StartError;
 use crate::link::load_identity;
 
 /// Longest message taken. Rounds and draws come in small ones; a header holds the result, below 2 KiB for each parameter of up to 4096.

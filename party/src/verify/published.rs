@@ -7,9 +7,10 @@ use conclave_proto::array_name::encode;
 use conclave_proto::v1::FileChunk;
 use serde_json::{Value, json};
 
+use super::check::Check;
 use super::drawn::{Column, Stretch};
-use super::rounds::Replayed;
-use super::{Check, summary};
+use super::replayed::Replayed;
+use super::summary;
 use crate::text::clip;
 
 const NAME: &str = "draws";

@@ -1,0 +1,9 @@
+//! The refusal of a word that a key does not take.
+
+use conclave_common::job::keys::nearest;
+
+/// Names the key, the word, the nearest known one and all known ones.
+pub(super) fn unknown(key: &str, value: &str, known: &[&str]) -> String {
+    let hint = nearest(value, known.iter().copied()).map(|n| format!(" (did you mean {n:?}?)")).unwrap_or_default();
+    format!("`{key}` is {value:?}{hint}; known: {}", known.join(", "))
+}
