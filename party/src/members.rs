@@ -3,38 +3,14 @@
 //! The coordinator's word for who asks is worth nothing here. What the policy limits by analyst, and what the ledger sums by analyst, is
 //! limited and summed by the name in a certificate that this party's own CA has signed.
 
+use std::fmt::Debug;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::revoked::RevokedFile;
 use conclave_proto::{submission, v1};
-
-/// The consortium as this party knows it.
-#[derive(Debug, Clone)]
-pub struct Members(Known);
-
-#[derive(Debug, Clone)]
-enum Known {
-    /// No CA: nobody's jobs are opened.
-    #[cfg_attr(test, allow(dead_code))]
-    Nobody,
-    /// The CA's file, and that of revoked certificates.
-    Consortium(PathBuf, Option<RevokedFile>),
-    /// Anybody's word is taken, for tests of what comes after.
-    #[cfg(test)]
-    Anyone,
-}
-
-impl Default for Members {
-    /// Nobody; where the crate's tests build an answerer without saying otherwise, anyone.
-    fn default() -> Self {
-        #[cfg(test)]
-        return Self(Known::Anyone);
-        #[cfg(not(test))]
-        Self(Known::Nobody)
-    }
-}
 
 /// Why a job is not its analyst's.
 #[derive(Debug)]
@@ -45,24 +21,61 @@ pub(crate) enum NotAdmitted {
     Revoked(Fault),
 }
 
+/// The decision whether a job is its analyst's.
+pub(crate) trait Admission: Debug + Send + Sync {
+    /// Checks that the job is signed by the analyst whose it is said to be, under the id that follows from the signature. A job that is
+    /// `entered` in the ledger was signed while its certificate was valid: that it has run out since ends no job.
+    fn admit(&self, request: &v1::OpenJob, entered: bool) -> Result<(), NotAdmitted>;
+}
+
+/// The consortium as this party knows it. Without one, nobody's jobs are opened.
+#[derive(Debug, Clone)]
+pub struct Members(Arc<dyn Admission>);
+
+impl Default for Members {
+    fn default() -> Self {
+        Self::admitted_by(Nobody)
+    }
+}
+
 impl Members {
     /// Those whose certificates the CA in the identity folder has signed, but for the revoked.
     pub fn of(identity: &Path, revoked: Option<&Path>) -> Self {
-        Self(Known::Consortium(identity.join("ca.pem"), revoked.map(RevokedFile::at)))
+        Self::admitted_by(Consortium { ca: identity.join("ca.pem"), revoked: revoked.map(RevokedFile::at) })
     }
 
-    /// Checks that the job is signed by the analyst whose it is said to be, under the id that follows from the signature. A job that is
-    /// `entered` in the ledger was signed while its certificate was valid: that it has run out since ends no job.
+    /// Those whom `admission` admits.
+    pub(crate) fn admitted_by(admission: impl Admission + 'static) -> Self {
+        Self(Arc::new(admission))
+    }
+
+    /// As [`Admission::admit`].
     pub(crate) fn admit(&self, request: &v1::OpenJob, entered: bool) -> Result<(), NotAdmitted> {
-        let (ca, revoked) = match &self.0 {
-            Known::Consortium(ca, revoked) => (ca, revoked),
-            Known::Nobody => {
-                let fault = Fault::new(ErrorCode::Unauthenticated, "the party knows no consortium whose jobs it could open");
-                return Err(NotAdmitted::Unsigned(fault));
-            }
-            #[cfg(test)]
-            Known::Anyone => return Ok(()),
-        };
+        self.0.admit(request, entered)
+    }
+}
+
+/// No CA is known.
+#[derive(Debug)]
+struct Nobody;
+
+impl Admission for Nobody {
+    fn admit(&self, _: &v1::OpenJob, _: bool) -> Result<(), NotAdmitted> {
+        let fault = Fault::new(ErrorCode::Unauthenticated, "the party knows no consortium whose jobs it could open");
+        Err(NotAdmitted::Unsigned(fault))
+    }
+}
+
+/// The CA's file, and that of revoked certificates.
+#[derive(Debug)]
+struct Consortium {
+    ca: PathBuf,
+    revoked: Option<RevokedFile>,
+}
+
+impl Admission for Consortium {
+    fn admit(&self, request: &v1::OpenJob, entered: bool) -> Result<(), NotAdmitted> {
+        let Self { ca, revoked } = self;
         let id = submission::check(request.submission.as_ref(), &request.analyst, &request.spec_toml)
             .map_err(NotAdmitted::Unsigned)?;
         if id != request.job {

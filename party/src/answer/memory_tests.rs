@@ -44,7 +44,8 @@ fn open(folder: &Path, data: &DataConfig, policy: Policy) -> Answerer {
     }
     let ledger = Ledger::open(&ledger, "hospital-a", &budget().of(data.unit)).unwrap();
     let mut answerer =
-        Answerer::new("hospital-a".into(), policy, budget().of(data.unit), shard, ledger, Noise::from_os().unwrap());
+        Answerer::new("hospital-a".into(), policy, budget().of(data.unit), shard, ledger, Noise::from_os().unwrap())
+            .with_members(crate::testing::anyone());
     assert!(matches!(answerer.open(&open_request(LINEAR)).unwrap(), Opening::Opened(_)));
     answerer
 }
@@ -185,7 +186,8 @@ fn jobs_whose_copies_do_not_fit_are_refused() {
     let path = folder.path().join("none.sqlite");
     Ledger::init(&path, "hospital-a", &budget()).unwrap();
     let ledger = Ledger::open(&path, "hospital-a", &budget()).unwrap();
-    let mut answerer = Answerer::new("hospital-a".into(), policy(1), budget(), shard, ledger, Noise::from_os().unwrap());
+    let mut answerer = Answerer::new("hospital-a".into(), policy(1), budget(), shard, ledger, Noise::from_os().unwrap())
+        .with_members(crate::testing::anyone());
     let refused = answerer.open(&open_request(LINEAR)).unwrap_err().to_string();
     assert!(refused.contains("max_memory_mib of 1"), "{refused}");
 }

@@ -87,7 +87,8 @@ fn live(rows: &str, toml: &str, change: impl Fn(&mut ModelData)) -> Seen {
         let delay = ReplyDelay::Fixed(Duration::from_secs(1));
         let policy = Policy { reply_delay: delay, min_noise_sd: 0.5, ..open_policy() };
         let ledger = Ledger::open(&ledger, "hospital-a", &budget()).unwrap();
-        let mut answerer = Answerer::new("hospital-a".into(), policy, budget(), shard, ledger, Noise::from_os().unwrap());
+        let mut answerer = Answerer::new("hospital-a".into(), policy, budget(), shard, ledger, Noise::from_os().unwrap())
+            .with_members(crate::testing::anyone());
         opened = open(&mut answerer, toml);
         // An opening may be late on a busy machine.
         let late = answerer.reply_counts().overruns;
@@ -196,7 +197,8 @@ fn a_reply_has_one_length_whatever_it_says() {
     let ledger = Ledger::open(&file, "hospital-a", &budget()).unwrap();
     let shard = Shard::load(&data(path, BadRows::Stop), None).unwrap();
     let noise = Noise::from_os().unwrap();
-    let mut answerer = Answerer::new("hospital-a".into(), open_policy(), budget(), shard, ledger, noise);
+    let mut answerer =
+        Answerer::new("hospital-a".into(), open_policy(), budget(), shard, ledger, noise).with_members(crate::testing::anyone());
     let unknown = answerer.answer(query(0, &[(0, 0.0, 1e-4)]));
     answerer.open(&open_request(MEAN_TOML)).unwrap();
     let answer = answerer.answer(query(0, &[(0, 0.0, 1e-4)]));

@@ -38,7 +38,8 @@ fn nearly_spent(folder: &std::path::Path) -> (Answerer, u64) {
     Ledger::init(&file, "hospital-a", &budget()).unwrap();
     let ledger = Ledger::open(&file, "hospital-a", &budget()).unwrap();
     let shard = Shard::load(&data(path, BadRows::Stop), None).unwrap();
-    let mut answerer = Answerer::new("hospital-a".into(), open_policy(), budget(), shard, ledger, Noise::from_os().unwrap());
+    let mut answerer = Answerer::new("hospital-a".into(), open_policy(), budget(), shard, ledger, Noise::from_os().unwrap())
+        .with_members(crate::testing::anyone());
     for job in 0..JOBS {
         let spec_toml = MEAN_TOML.replace("\"mean\"", &format!("\"mean {job}\""));
         let spec_digest = Sha256::digest(spec_toml.as_bytes()).to_vec();

@@ -41,6 +41,7 @@ impl House {
         let shard = Shard::load(&config, self.policy.columns.as_deref()).unwrap();
         let ledger = Ledger::open(&self.ledger(), "hospital-a", &self.budget).unwrap();
         Answerer::new("hospital-a".into(), self.policy.clone(), self.budget, shard, ledger, Noise::from_os().unwrap())
+            .with_members(crate::testing::anyone())
     }
 
     fn queries(&self) -> u64 {

@@ -43,6 +43,7 @@ impl House {
         let shard = Shard::load(&self.data, self.policy.columns.as_deref()).unwrap();
         let ledger = Ledger::open(&self.ledger(), "hospital-a", &self.budget).unwrap();
         Answerer::new("hospital-a".into(), self.policy.clone(), self.budget, shard, ledger, Noise::from_os().unwrap())
+            .with_members(crate::testing::anyone())
             .with_consent(self.decisions())
     }
 

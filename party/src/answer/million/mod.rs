@@ -103,7 +103,8 @@ impl World {
         let mut ledger = Ledger::open_kept(&self.keeping).unwrap();
         ledger.present_data(&shard.fingerprints(ledger.secret()).unwrap()).unwrap();
         let policy = Policy { approve: Approve::Manual, ..open_policy() };
-        let answerer = Answerer::new("hospital-a".into(), policy, budget(), shard, ledger, Noise::from_os().unwrap());
+        let answerer = Answerer::new("hospital-a".into(), policy, budget(), shard, ledger, Noise::from_os().unwrap())
+            .with_members(crate::testing::anyone());
         self.answerer = Some(answerer.with_consent(ConsentStore::open(&self.keeping.ledger).unwrap()));
     }
 
