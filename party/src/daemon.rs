@@ -1,4 +1,4 @@
-//! The daemon: everything checked, then the answering thread and the link.
+//! The daemon checks everything it depends on, then starts the answering thread and the link.
 
 use std::future::Future;
 use std::path::{Path, PathBuf};

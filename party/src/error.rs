@@ -1,4 +1,5 @@
-//! Why a party can't start, or a command of its owner's can't be carried out, and with which exit code it ends.
+//! A [`StartError`] says why a party can't start or a command can't be carried out, and with which exit
+//! code it ends.
 
 use conclave_proto::error::Fault;
 

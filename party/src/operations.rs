@@ -1,4 +1,4 @@
-//! What shows a party to its owner, beside its work: the page of metrics and the owner's own page, where the configuration asks for them.
+//! The daemon's pages: metrics, and the owner's own page, where the configuration asks for them.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};

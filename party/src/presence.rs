@@ -1,4 +1,5 @@
-//! Whether this party's daemon runs and is attached, for the owner's `status`: `<ledger>.state`, a file beside the ledger, no port.
+//! A daemon announces that it runs and is attached, for the owner's `status`: `<ledger>.state`, a file
+//! beside the ledger, no port.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

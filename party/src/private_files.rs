@@ -1,4 +1,4 @@
-//! Files that nobody else on the machine has any business with: how they are named, made and closed to others.
+//! Private files are named, made and closed to everybody else on the machine.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};

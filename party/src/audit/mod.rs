@@ -1,4 +1,4 @@
-//! The audit: an experiment that anyone can repeat on what the accounting claims.
+//! The audit tries the claimed privacy: an experiment that anyone can repeat.
 //!
 //! Two made-up shards differ in one extreme record. The real answer path spends a whole budget on each, many times over;
 //! the best test that tells the two apart has error rates, and these bound from below what privacy was really given

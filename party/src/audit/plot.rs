@@ -1,4 +1,4 @@
-//! The audit as a picture: what the test saw in either world, and the trade-off between its two errors.
+//! The audit's plot shows what the test saw in either world, and the trade-off between its two errors.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! What an audit found.
+//! The audit's report: the claim, the lower bounds, and what speaks against the claim.
 
 use serde::Serialize;
 

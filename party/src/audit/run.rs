@@ -1,4 +1,5 @@
-//! Plays a budget's worth of questions in both worlds, many times over, and bounds what was given.
+//! An audit plays a budget's worth of queries in both worlds, many times over, and bounds the mu that was
+//! given.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,5 @@
-//! `conclave-party run --check`: everything that can be looked at without changing anything. `doctor` looks deeper.
+//! `conclave-party run --check` looks at everything that can be looked at without changing anything.
+//! `doctor` looks deeper.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Every command by its name.
+//! The command line names every command and runs it.
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! What the commands share: their arguments, the configuration, and what they print.
+//! The commands share their arguments, how they load the configuration, and how they print.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `conclave-party renew` and `install`: a new certificate without a restart.
+//! `conclave-party renew` and `install` replace a certificate without a restart.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;

@@ -1,4 +1,4 @@
-//! Where a party's ledger is kept, and under which limits: what its configuration says of it.
+//! The configuration's ledger settings: where a party's ledger is kept, and under which limits.
 
 use conclave_common::accounting::Budget;
 

@@ -1,4 +1,4 @@
-//! Reads a configuration file, or says what is wrong with it.
+//! A configuration file is read and checked, or the first thing wrong with it is named.
 
 use std::path::{Path, PathBuf};
 

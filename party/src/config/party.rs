@@ -1,4 +1,4 @@
-//! What a party's owner has settled: files, limits, budget and addresses, all checked.
+//! A party's configuration: files, budget, addresses and limits, all checked.
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;

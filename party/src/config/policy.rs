@@ -1,4 +1,4 @@
-//! The limits that an owner sets to every job.
+//! The owner's policy: the limits that every job must keep within.
 
 /// The owner's limits. A limit that is not set does not limit.
 #[derive(Debug, Clone, PartialEq, Default)]

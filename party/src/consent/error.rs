@@ -1,4 +1,4 @@
-//! What can go wrong with the owner's decisions.
+//! The errors of the owner's decisions.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Reading requests and decisions, for the owner's commands.
+//! The owner's commands read requests and decisions.
 
 use rusqlite::Row;
 

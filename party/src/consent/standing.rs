@@ -1,4 +1,4 @@
-//! Where a job stands with the owner, and who decided so.
+//! A job's standing with its owner, and who decided on it.
 
 /// Where a job stands with the owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! The file of requests and decisions.
+//! The store of requests and decisions, one SQLite file.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! A shard bound to a job: its columns clamped to the job's public bounds and scaled, once when the job opens or block by block in every pass.
+//! A binding clamps a shard's columns to a job's public bounds and scales them, once as the job opens or
+//! block by block in every pass.
 
 use std::collections::BTreeMap;
 

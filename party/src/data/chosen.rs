@@ -1,4 +1,4 @@
-//! The columns that are read of a file, by the names in its header.
+//! The chosen columns of a file, by the names in its header.
 
 use std::path::Path;
 

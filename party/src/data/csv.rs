@@ -1,4 +1,5 @@
-//! Comma-separated values with a header line; a byte order mark is tolerated, blanks around values are not counted.
+//! The CSV reader: a header line, then values; a byte order mark is tolerated, blanks around values are not
+//! counted.
 
 use std::fs::File;
 

@@ -1,4 +1,4 @@
-//! Loads a party's shard from the file that its configuration names.
+//! A party's shard is loaded from the file that its configuration names.
 
 use conclave_common::accounting::Adjacency;
 

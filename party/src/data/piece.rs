@@ -1,4 +1,4 @@
-//! A batch of one column's values, as every reader gives it, and what is wrong with some of them.
+//! A piece of one column's values, as every reader gives it, and what is wrong with some of them.
 
 use super::error::Flaw;
 use super::words::Words;

@@ -1,4 +1,4 @@
-//! What a configuration says of the records: where they are, how they are read and what of them is kept.
+//! The data settings of a configuration: where the records are, how they are read and what of them is kept.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The cleaned records of one party, by column.
+//! A shard holds the cleaned records of one party, by column.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! A Parquet file that is larger than memory: nothing of it is kept but which rows are left out, and every pass reads it again.
+//! A stream reads a Parquet file that is larger than memory: it keeps which rows are left out, and every
+//! pass reads the file again.
 //!
 //! A pass must see the records that were counted and fingerprinted when the party started. So length, time of change and identity of the file
 //! are looked at before the first block of a pass is read and after the last, and what does not look the same any more has no sum.
@@ -61,14 +62,14 @@ impl Stamp {
 }
 
 /// How far a reading of some columns has come.
-pub(super) struct Reading {
+pub(super) struct StreamCursor {
     /// Numbers of the columns in the shard.
     columns: Vec<usize>,
     open: Vec<Column>,
     pub(super) next: usize,
 }
 
-impl Reading {
+impl StreamCursor {
     pub(super) fn new(columns: Vec<usize>) -> Self {
         Self { columns, open: Vec::new(), next: 0 }
     }
@@ -106,13 +107,13 @@ impl Stream {
     }
 
     /// The kept values of the next block, by column.
-    pub(super) fn next(&self, reading: &mut Reading, words: &[Option<Words>]) -> Result<Vec<Vec<f64>>, String> {
+    pub(super) fn next(&self, reading: &mut StreamCursor, words: &[Option<Words>]) -> Result<Vec<Vec<f64>>, String> {
         // The reader asserts what a damaged file may break.
         catch_unwind(AssertUnwindSafe(|| self.decode(reading, words)))
             .unwrap_or_else(|_| Err(format!("{} is damaged", self.path.display())))
     }
 
-    fn decode(&self, reading: &mut Reading, words: &[Option<Words>]) -> Result<Vec<Vec<f64>>, String> {
+    fn decode(&self, reading: &mut StreamCursor, words: &[Option<Words>]) -> Result<Vec<Vec<f64>>, String> {
         let span = &self.blocks[reading.next];
         let broken = |e: parquet::errors::ParquetError| format!("{} can't be read: {e}", self.path.display());
         if reading.next == 0 {

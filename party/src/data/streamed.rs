@@ -1,4 +1,4 @@
-//! A streamed shard's records: every look at a column, and every pass of a job, reads the file again.
+//! A streamed shard reads its file for every look at a column and every pass of a job.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,7 +8,7 @@ use conclave_common::model::{Block, BlockError, Blocks};
 use super::bind::Binding;
 use super::error::DataError;
 use super::shard::Shard;
-use super::stream::{Reading, Stream};
+use super::stream::{Stream, StreamCursor};
 
 impl Shard {
     /// Gives `look` the values of a column, as [`super::Column::values`], all at once or one block after another; nothing where there is no such
@@ -26,7 +26,7 @@ impl Shard {
 
     /// Gives `look` a column's values block by block; the shard is streamed and has this column.
     fn look_at_stream(&self, stream: &Stream, at: usize, mut look: impl FnMut(&[f64])) -> Result<(), DataError> {
-        let mut reading = Reading::new(vec![at]);
+        let mut reading = StreamCursor::new(vec![at]);
         for _ in 0..stream.count() {
             let values = stream.next(&mut reading, &self.words);
             let values = values.map_err(|reason| DataError::Unreadable { file: self.file.clone(), reason })?;
@@ -47,7 +47,7 @@ pub(crate) struct Streamed {
 }
 
 struct Pass {
-    reading: Reading,
+    reading: StreamCursor,
     /// Blocks that were read on the way to the one asked for, until their own turn.
     ahead: BTreeMap<usize, Vec<Vec<f64>>>,
 }
@@ -58,7 +58,7 @@ impl Streamed {
         let stream = shard.stream.clone()?;
         let names: Vec<String> = shard.names().iter().filter(|name| binding.reads(name)).cloned().collect();
         let columns = (0..).zip(shard.names()).filter(|(_, name)| binding.reads(name)).map(|(at, _)| at).collect();
-        let pass = Mutex::new(Pass { reading: Reading::new(columns), ahead: BTreeMap::new() });
+        let pass = Mutex::new(Pass { reading: StreamCursor::new(columns), ahead: BTreeMap::new() });
         Some(Self { shard, stream, binding, names, pass })
     }
 

@@ -1,4 +1,4 @@
-//! Every check, one after the other.
+//! The doctor makes every check, one after the other.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What one check found, and what to do about it.
+//! A finding of one check, and what to do about it.
 
 use serde::Serialize;
 

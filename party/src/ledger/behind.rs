@@ -1,4 +1,5 @@
-//! Whether a ledger holds every head that its party gave away; one that doesn't is behind, and locked.
+//! A ledger that lacks a head that its party gave away is behind: it answers nothing until its owner
+//! unlocks it.
 
 use rusqlite::Connection;
 

@@ -1,4 +1,4 @@
-//! A ledger of the format before this one is brought to this one, once, when the party starts.
+//! A conversion brings a ledger of the format before this one to this one, once, when the party starts.
 //!
 //! The entries, their encoding and their hashes are the same in both: what differs is how much of them is stored. The new file is written
 //! beside the old one, read back, compared with it by sums and head, synced, and only then takes the old one's name. Whenever the process

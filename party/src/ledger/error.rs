@@ -1,4 +1,4 @@
-//! What can go wrong with a ledger.
+//! The errors of a ledger.
 
 use std::path::{Path, PathBuf};
 

@@ -142,7 +142,7 @@ impl Settle {
 /// A place in a chain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Place {
+pub struct ChainPosition {
     /// Sequence number.
     pub seq: u64,
     /// Hash of the entry there, in hexadecimal.
@@ -156,9 +156,9 @@ pub struct Unlock {
     /// The owner's words.
     pub reason: String,
     /// The head that the ledger does not reach.
-    pub lost: Place,
+    pub lost: ChainPosition,
     /// Where the ledger went on from.
-    pub from: Place,
+    pub from: ChainPosition,
 }
 event!(Unlock, "unlock");
 

@@ -1,4 +1,4 @@
-//! Numbers by which a file is known for a ledger, and for one that this version reads.
+//! A ledger's format: the numbers by which a file is known for one, and for one that this version reads.
 
 /// Version of the tables; in SQLite's `user_version`, and in the first entry of a ledger that was made with it.
 pub(super) const FORMAT: i32 = 4;

@@ -1,4 +1,4 @@
-//! Stores entries, totals and the tail as rows of the tables.
+//! Entries, totals and the tail are stored as rows of the tables.
 
 use rusqlite::Connection;
 

@@ -1,4 +1,5 @@
-//! What a ledger has of one job, charge by charge: what a replay of the coordinator's log is compared with.
+//! A job's history in the ledger, charge by charge: what a replay of the coordinator's log is compared
+//! with.
 
 use rusqlite::{Connection, OptionalExtension, Row};
 

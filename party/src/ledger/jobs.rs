@@ -1,4 +1,4 @@
-//! The ledger's jobs: who asked for what, under which cap.
+//! The ledger's jobs are entered, opened and closed: who asked for what, under which cap.
 
 use conclave_common::accounting::{Budget, PrivacyFilter, Spent};
 

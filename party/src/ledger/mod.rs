@@ -57,14 +57,13 @@ mod ids;
 mod insert;
 mod inspect;
 mod job_history;
+mod job_totals;
 mod jobs;
 mod listing;
 mod lock;
 mod open;
 mod owner_actions;
 mod pen;
-#[cfg(any(test, feature = "test-util"))]
-mod previous_format;
 mod query;
 mod receipt;
 mod report;
@@ -85,15 +84,15 @@ pub use inspect::{Inspection, RECENTLY, inspect};
 pub(crate) use job_history::{Charged, Entered, JobReader};
 pub use jobs::JobEntry;
 pub use listing::{Listed, Listing, list};
-#[cfg(any(test, feature = "test-util"))]
-pub use previous_format::to_former;
 pub use query::{Digest, QueryContent, QueryKey, point_digest};
 pub use receipt::{ChargeReceipt, Recorded};
-pub use report::{AnalystReport, JobReport, JobTotals, Report, job_totals, report, report_kept};
+pub use report::{AnalystReport, JobReport, Report, report, report_kept};
 pub(crate) use secret::Pieces;
 pub use secret::{SECRET_FILE, Secret};
 pub use settings::{Durability, Keeping, RESERVE_BLOCK};
 pub use wrong::Wrong;
 
-#[cfg(test)]
+#[cfg(any(test, feature = "test-util"))]
 mod tests;
+#[cfg(any(test, feature = "test-util"))]
+pub use tests::to_former;

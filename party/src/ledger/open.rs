@@ -1,4 +1,4 @@
-//! Making a ledger, opening it, closing it, and knowing its head again.
+//! A ledger is made, opened, unlocked and closed.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -86,7 +86,7 @@ impl Ledger {
     pub fn unlock(keeping: &Keeping, reason: &str) -> Result<Unlock, LedgerError> {
         let mut ledger = Self::read(keeping)?;
         let Some(lost) = ledger.lost.take() else { return Err(LedgerError::NotBehind) };
-        let place = |seq, hash: &[u8; 32]| super::events::Place { seq, hash: hex(hash) };
+        let place = |seq, hash: &[u8; 32]| super::events::ChainPosition { seq, hash: hex(hash) };
         let act = Unlock {
             reason: reason.to_owned(),
             lost: place(lost.seq, &lost.hash),

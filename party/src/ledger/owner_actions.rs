@@ -1,4 +1,4 @@
-//! What the owner does, and what the data are: entries of their own kinds.
+//! The owner's actions, and the fingerprints of the data, are entries of their own kinds.
 
 use std::collections::BTreeMap;
 

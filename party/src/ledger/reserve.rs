@@ -1,4 +1,4 @@
-//! Reserve mode: charge written ahead in blocks.
+//! Reserve mode charges ahead, in blocks.
 //!
 //! A block is for one job. It is synced before the first number that it pays for is computed; charges and answers that it
 //! paid for are written without a sync and become durable with the next block, with the job's close, or when the party

@@ -1,4 +1,5 @@
-//! The tables, how they are made and how they are opened. See `party/docs/ledger-schema.md` for the reader's side.
+//! The schema of the tables, how they are made and how they are opened. See `party/docs/ledger-schema.md`
+//! for the reader's side.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

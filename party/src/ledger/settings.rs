@@ -1,4 +1,4 @@
-//! What a configuration says of a ledger: where it is kept, and under which limits.
+//! The settings of a ledger: where it is kept, and under which limits.
 
 use std::path::{Path, PathBuf};
 

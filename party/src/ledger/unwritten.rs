@@ -1,4 +1,4 @@
-//! What a running party keeps of its open jobs beside the ledger's entries: charges that are still to be written among it.
+//! A running party keeps, beside the entries, its open jobs and the charges that are still to be written.
 
 use conclave_common::accounting::{Priced, PrivacyFilter, Spent};
 

@@ -1,4 +1,5 @@
-//! Attaches to the coordinator, hands its frames to the answering thread, and attaches again whenever the stream breaks.
+//! A session attaches to the coordinator and hands its frames to the answering thread; when the stream
+//! breaks, the next begins.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,7 +13,7 @@ use conclave_proto::v1::{self, coordinator_frame, party_frame::Body};
 use conclave_proto::version::{End, Spoken, agree};
 use rand::RngExt;
 use tokio::sync::{mpsc, watch};
-use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, sleep_until, timeout};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep, sleep_until, timeout};
 use tonic::Streaming;
 
 use super::dial::Dial;
@@ -101,10 +102,7 @@ impl Link {
         };
         let mut standing = Standing::Stranger;
         let mut renewal = Renewal::of(identity);
-        let mut look = interval_at(Instant::now() + LOOK, LOOK);
-        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut beat = interval_at(Instant::now() + HEARTBEAT, HEARTBEAT);
-        beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let (mut look, mut beat) = (every(LOOK), every(HEARTBEAT));
         let mut sequence = 0;
         let mut heard = Instant::now();
         loop {
@@ -114,13 +112,9 @@ impl Link {
                     return Ended::Stopped;
                 }
                 _ = beat.tick() => {
-                    if standing == Standing::Welcome {
-                        standing = Standing::Settled;
-                    }
+                    standing = standing.after_a_beat();
                     sequence += 1;
-                    self.presence.set_replies(self.desk.reply_counts());
-                    // A full outbox holds frames enough to show that this party lives.
-                    let _ = outbox.try_send(frame(Body::Heartbeat(v1::Heartbeat { sequence })));
+                    self.beat(&outbox, sequence);
                     continue;
                 }
                 _ = look.tick() => {
@@ -150,16 +144,17 @@ impl Link {
             };
             match step {
                 Ok(Ok(())) => {}
-                Ok(Err(fault)) => {
-                    return match standing {
-                        Standing::Stranger => Ended::Fault(fault),
-                        Standing::Welcome => Ended::Lost { fault, settled: false },
-                        Standing::Settled => Ended::Lost { fault, settled: true },
-                    };
-                }
+                Ok(Err(fault)) => return standing.ended(fault),
                 Err(Gone) => return Ended::Gone,
             }
         }
+    }
+
+    /// Shows that this party lives.
+    fn beat(&self, outbox: &Outbox, sequence: u64) {
+        self.presence.set_replies(self.desk.reply_counts());
+        // A full outbox holds frames enough to show it.
+        let _ = outbox.try_send(frame(Body::Heartbeat(v1::Heartbeat { sequence })));
     }
 
     async fn attach(&self, outbox: &Outbox, frames: Frames) -> Result<Attached, Fault> {
@@ -245,6 +240,21 @@ enum Standing {
     Settled,
 }
 
+impl Standing {
+    /// A party that is still attached when it beats is settled.
+    fn after_a_beat(self) -> Self {
+        if self == Self::Welcome { Self::Settled } else { self }
+    }
+
+    fn ended(self, fault: Fault) -> Ended {
+        match self {
+            Self::Stranger => Ended::Fault(fault),
+            Self::Welcome => Ended::Lost { fault, settled: false },
+            Self::Settled => Ended::Lost { fault, settled: true },
+        }
+    }
+}
+
 /// A stream that the coordinator has taken, and what it was opened with.
 struct Attached {
     inbound: Streaming<v1::CoordinatorFrame>,
@@ -264,6 +274,13 @@ enum Ended {
     Stopped,
     /// The answering thread is gone.
     Gone,
+}
+
+/// Ticks first after one period; a tick that comes late puts off those after it.
+fn every(period: Duration) -> Interval {
+    let mut interval = interval_at(Instant::now() + period, period);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    interval
 }
 
 /// Completes once the party is told to stop.

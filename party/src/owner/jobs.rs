@@ -1,4 +1,4 @@
-//! Every job that was asked of this party, where it stands and what it has spent.
+//! The owner's view of every job that was asked of this party: where it stands and what it has spent.
 
 use std::path::Path;
 

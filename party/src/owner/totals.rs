@@ -1,4 +1,4 @@
-//! What the ledger has of each job, read without its lock.
+//! The totals of each job in the ledger, read without its lock.
 
 use std::path::Path;
 use std::time::Duration;

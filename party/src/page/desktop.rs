@@ -1,4 +1,4 @@
-//! What every page is made from: the party's files, read now or a moment ago.
+//! Every page is made from the party's files, read now or a moment ago.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

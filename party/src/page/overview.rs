@@ -1,4 +1,4 @@
-//! The party at a glance.
+//! The overview page shows the party at a glance.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What the page shows, read off the party's files.
+//! The page's facts are read off the party's files.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! The log against this party's own ledger: what it was asked, and what it answered.
+//! The log's answers are checked against this party's own ledger: what it was asked, and what it answered.
 
 use std::collections::BTreeSet;
 

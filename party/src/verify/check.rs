@@ -1,4 +1,4 @@
-//! One thing that is checked of a job, and how it came out.
+//! A check of a job, and how it came out.
 
 use serde::Serialize;
 

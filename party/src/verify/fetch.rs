@@ -1,4 +1,4 @@
-//! The log on its way from the coordinator.
+//! A job's log is fetched from the coordinator.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! The draws that the coordinator publishes, file by file as they come, against those that its log leads to: bit for bit.
+//! The published draws are checked, file by file as they come, against those that the log leads to: bit for
+//! bit.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +9,7 @@ use conclave_proto::v1::FileChunk;
 use serde_json::{Value, json};
 
 use super::check::Check;
-use super::drawn::{Column, Stretch};
+use super::drawn::{Column, DrawRange};
 use super::replayed::Replayed;
 use super::summary;
 use crate::text::clip;
@@ -179,7 +180,7 @@ impl Published {
     }
 }
 
-fn stretch(replayed: &Replayed, warmup: bool) -> &Stretch {
+fn stretch(replayed: &Replayed, warmup: bool) -> &DrawRange {
     if warmup { &replayed.drawn.warmup } else { &replayed.drawn.sampling }
 }
 

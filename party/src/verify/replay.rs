@@ -1,4 +1,4 @@
-//! Fetches a job's log and takes it in, piece by piece, to the checks that it has to stand.
+//! The replay fetches a job's log and takes it, piece by piece, to the checks that it has to stand.
 
 use conclave_common::job::JobSpec;
 use conclave_proto::error::ErrorCode;

@@ -1,4 +1,5 @@
-//! What a job's log comes to when its last round is in, and what the coordinator says that it comes to.
+//! A replayed job: what its log comes to when its last round is in, and what the coordinator says that it
+//! comes to.
 
 use conclave_common::job::JobSpec;
 use conclave_proto::v1::LogHeader;

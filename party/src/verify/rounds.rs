@@ -1,4 +1,4 @@
-//! The log put through the sampler again, round by round.
+//! The rounds of a log are put through the sampler again, one by one.
 
 use conclave_common::job::JobSpec;
 use conclave_common::sampler::{Holding, ReplayError, Round, Sampler};

@@ -1,4 +1,4 @@
-//! The result that the coordinator publishes against the draws that its log leads to.
+//! The published result is checked against the draws that the log leads to.
 
 use conclave_common::diagnostics::{Summary, summarise};
 use conclave_common::job::Continuation;

@@ -1,4 +1,4 @@
-//! The file's own shape, and the checks that turn it into a [`PartyConfig`].
+//! The whole file as it is written, checked into a [`PartyConfig`].
 
 use std::num::NonZeroUsize;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The file's own shape, and the checks that turn it into a [`super::PartyConfig`].
+//! The configuration file as it is written, table by table, and its checks.
 
 mod data;
 mod file;

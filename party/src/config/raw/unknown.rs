@@ -1,4 +1,4 @@
-//! The refusal of a word that a key does not take.
+//! A word that a key does not take is refused by one sentence.
 
 use conclave_common::job::keys::nearest;
 

@@ -1,4 +1,4 @@
-//! A column of a row group, decoded some rows at a time to the end of the shard's own column.
+//! The reader of one column of a row group, some rows at a time, to the end of the shard's own column.
 
 use std::fs::File;
 use std::io::{BufReader, Read};

@@ -1,4 +1,4 @@
-//! Parquet files: every flat column of a numeric physical type or of texts; nulls are missing values.
+//! The Parquet reader: every flat column of a numeric physical type or of texts; nulls are missing values.
 
 mod column;
 mod read;

@@ -1,4 +1,4 @@
-//! Reads a Parquet file into a shard, or finds out what a streamed shard reads of it.
+//! A Parquet file is read into a shard, or what a streamed shard reads of it is found out.
 
 use std::fs::File;
 use std::panic::catch_unwind;

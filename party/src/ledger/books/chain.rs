@@ -1,4 +1,4 @@
-//! What all entries add up to.
+//! The fold over all entries: checks each against those before it, and adds it up.
 
 use std::collections::HashMap;
 

@@ -14,12 +14,12 @@ use crate::noise::Noise;
 use crate::release::release;
 use crate::testing::{JOB, budget, entry, key, no_sum};
 
-struct House {
+struct Fixture {
     folder: TempDir,
     noise: Noise,
 }
 
-impl House {
+impl Fixture {
     fn new() -> Self {
         let house = Self { folder: tempfile::tempdir().unwrap(), noise: Noise::from_os().unwrap() };
         house.keeping().init().unwrap();
@@ -83,7 +83,7 @@ fn read_only(path: &Path) -> Result<Books, LedgerError> {
 
 #[test]
 fn every_flipped_byte_is_found_or_changes_nothing() {
-    let mut house = House::new();
+    let mut house = Fixture::new();
     let mut ledger = house.open();
     for iteration in 0..6 {
         house.answer(&mut ledger, iteration, 2);
@@ -117,7 +117,7 @@ fn every_flipped_byte_is_found_or_changes_nothing() {
 
 #[test]
 fn a_torn_or_flipped_log_is_damaged_whole_or_locked() {
-    let mut house = House::new();
+    let mut house = Fixture::new();
     let mut ledger = house.open();
     house.answer(&mut ledger, 0, 1);
     house.answer(&mut ledger, 1, 1);
@@ -161,7 +161,7 @@ fn a_torn_or_flipped_log_is_damaged_whole_or_locked() {
 
 #[test]
 fn a_restored_older_ledger_is_locked_until_its_owner_unlocks_it() {
-    let mut house = House::new();
+    let mut house = Fixture::new();
     let mut ledger = house.open();
     house.answer(&mut ledger, 0, 2);
     ledger.close().unwrap();
@@ -197,7 +197,7 @@ fn a_restored_older_ledger_is_locked_until_its_owner_unlocks_it() {
 
 #[test]
 fn a_head_that_the_coordinator_shows_locks_a_ledger_whose_head_file_was_restored_too() {
-    let mut house = House::new();
+    let mut house = Fixture::new();
     let mut ledger = house.open();
     house.answer(&mut ledger, 0, 2);
     ledger.close().unwrap();
@@ -231,7 +231,7 @@ fn a_head_that_the_coordinator_shows_locks_a_ledger_whose_head_file_was_restored
 
 #[test]
 fn a_forged_head_locks_nothing() {
-    let mut house = House::new();
+    let mut house = Fixture::new();
     let mut ledger = house.open();
     house.answer(&mut ledger, 0, 2);
     let own = ledger.head().to_bytes();
@@ -253,7 +253,7 @@ fn a_forged_head_locks_nothing() {
 
 #[test]
 fn another_key_or_none_is_named() {
-    let house = House::new();
+    let house = Fixture::new();
     drop(house.open());
     let keeping = house.keeping();
     #[cfg(unix)]
@@ -278,7 +278,7 @@ fn another_key_or_none_is_named() {
 #[test]
 fn the_clock_decides_nothing() {
     const TEN_YEARS: i64 = 10 * 365 * 24 * 3600 * 1000;
-    let mut house = House::new();
+    let mut house = Fixture::new();
     let mut ledger = house.open();
     let first = house.answer(&mut ledger, 0, 3);
     let spent = ledger.units();
@@ -301,7 +301,7 @@ fn the_clock_decides_nothing() {
 
 #[test]
 fn an_analysts_cap_holds_over_all_jobs_and_restarts() {
-    let house = House::new();
+    let house = Fixture::new();
     let cap = Budget { epsilon: 0.5, ..budget() };
     let keeping = Keeping { analyst_cap: Some(cap), ..house.keeping() };
     let limit = PrivacyFilter::new(&cap).unwrap().limit_units();
@@ -328,7 +328,7 @@ fn an_analysts_cap_holds_over_all_jobs_and_restarts() {
 
 #[test]
 fn changed_data_wait_for_the_owner() {
-    let house = House::new();
+    let house = Fixture::new();
     let columns = |age: u8, bmi: u8| [("age".to_owned(), [age; 32]), ("bmi".to_owned(), [bmi; 32])].into();
     let start = |age, bmi| {
         let mut ledger = Ledger::open_kept(&house.keeping()).unwrap();
@@ -359,7 +359,7 @@ fn changed_data_wait_for_the_owner() {
 
 #[test]
 fn an_export_is_checked_line_by_line() {
-    let mut house = House::new();
+    let mut house = Fixture::new();
     let mut ledger = house.open();
     for iteration in 0..3 {
         house.answer(&mut ledger, iteration, 2);
@@ -404,7 +404,7 @@ fn a_million_releases_in_figures() {
     use std::time::Instant;
 
     use crate::ledger::entry::{AnswerEntry, ChargeEntry, Entry};
-    let house = House::new();
+    let house = Fixture::new();
     let mut ledger = house.open();
     let job = ledger.books().job(JOB).unwrap().seq;
     let k = key(0, 1, 1);

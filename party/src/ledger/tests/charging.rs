@@ -10,12 +10,12 @@ use crate::noise::Noise;
 use crate::release::release;
 use crate::testing::{JOB, budget, entry, key, no_sum};
 
-struct Desk {
+struct Fixture {
     folder: TempDir,
     noise: Noise,
 }
 
-impl Desk {
+impl Fixture {
     fn new() -> (Self, Ledger) {
         let desk = Self { folder: tempfile::tempdir().unwrap(), noise: Noise::from_os().unwrap() };
         Ledger::init(&desk.path(), "hospital-a", &budget()).unwrap();
@@ -72,7 +72,7 @@ fn refused(outcome: ChargeOutcome) -> Refusal {
 /// A coordinator tells a party of the ends of its jobs whenever it attaches: each is entered once, and none that is not known.
 #[test]
 fn an_end_that_is_told_again_or_late_is_entered_once() {
-    let (desk, ledger) = Desk::new();
+    let (desk, ledger) = Fixture::new();
     drop(ledger);
     let mut ledger = Ledger::open(&desk.path(), "hospital-a", &budget()).unwrap();
     let ends = || -> i64 {
@@ -96,7 +96,7 @@ fn an_end_that_is_told_again_or_late_is_entered_once() {
 
 #[test]
 fn a_ledger_is_made_once_and_never_by_accident() {
-    let (desk, ledger) = Desk::new();
+    let (desk, ledger) = Fixture::new();
     drop(ledger);
     assert!(matches!(Ledger::init(&desk.path(), "hospital-a", &budget()), Err(LedgerError::Exists(_))));
     let elsewhere = desk.folder.path().join("other.sqlite");
@@ -111,7 +111,7 @@ fn a_ledger_is_made_once_and_never_by_accident() {
 
 #[test]
 fn one_process_holds_it_under_any_name() {
-    let (desk, ledger) = Desk::new();
+    let (desk, ledger) = Fixture::new();
     assert!(matches!(Ledger::open(&desk.path(), "hospital-a", &budget()), Err(LedgerError::Locked(_))));
     #[cfg(unix)]
     {
@@ -138,7 +138,7 @@ fn one_process_holds_it_under_any_name() {
 #[test]
 #[cfg(unix)]
 fn the_ledger_itself_is_locked_and_has_one_name() {
-    let (desk, ledger) = Desk::new();
+    let (desk, ledger) = Fixture::new();
     drop(ledger);
     let held = std::fs::File::open(desk.path()).unwrap();
     held.lock().unwrap();
@@ -158,7 +158,7 @@ fn the_ledger_itself_is_locked_and_has_one_name() {
 /// The attack: one job closed and opened for ever, or ever new jobs, each writing to the ledger and none paying.
 #[test]
 fn what_never_asks_can_t_make_the_ledger_grow() {
-    let (mut desk, mut ledger) = Desk::new();
+    let (mut desk, mut ledger) = Fixture::new();
     let reopened = (0..1000).find(|_| {
         ledger.close_job(JOB, "again").unwrap();
         ledger.admit_idle(JOB, "alice").is_err() || ledger.open_job(&entry(JOB, budget())).is_err()
@@ -180,7 +180,7 @@ fn what_never_asks_can_t_make_the_ledger_grow() {
 
 #[test]
 fn budget_party_and_file_must_match() {
-    let (desk, ledger) = Desk::new();
+    let (desk, ledger) = Fixture::new();
     drop(ledger);
     let other = Budget::new(f64::from_bits(8f64.to_bits() + 1), 1e-6).unwrap();
     let error = Ledger::open(&desk.path(), "hospital-a", &other).unwrap_err();
@@ -197,7 +197,7 @@ fn budget_party_and_file_must_match() {
 
 #[test]
 fn the_same_query_gets_the_same_bytes_at_no_charge() {
-    let (mut desk, mut ledger) = Desk::new();
+    let (mut desk, mut ledger) = Fixture::new();
     let keys = [key(0, 1, 1000), key(1, 2, 1000)];
     let first = desk.answer(&mut ledger, 7, &keys);
     let spent = ledger.units();
@@ -212,7 +212,7 @@ fn the_same_query_gets_the_same_bytes_at_no_charge() {
 
 #[test]
 fn an_altered_query_under_the_same_id_is_refused() {
-    let (mut desk, mut ledger) = Desk::new();
+    let (mut desk, mut ledger) = Fixture::new();
     desk.answer(&mut ledger, 7, &[key(0, 1, 1000)]);
     let spent = ledger.units();
     // The fresh second query of the message is not charged either.
@@ -228,7 +228,7 @@ fn an_altered_query_under_the_same_id_is_refused() {
 
 #[test]
 fn a_charged_query_in_flight_is_not_charged_or_answered_twice() {
-    let (mut desk, mut ledger) = Desk::new();
+    let (mut desk, mut ledger) = Fixture::new();
     let mut receipts = granted(ledger.charge(JOB, 1, &[key(0, 1, 1000)]).unwrap());
     let outcome = ledger.charge(JOB, 1, &[key(0, 1, 1000)]).unwrap();
     assert_eq!(refused(outcome), Refusal::InFlight { chain: 0 });
@@ -240,7 +240,7 @@ fn a_charged_query_in_flight_is_not_charged_or_answered_twice() {
 
 #[test]
 fn after_a_crash_a_charged_query_is_answered_under_its_charge_once() {
-    let (mut desk, mut ledger) = Desk::new();
+    let (mut desk, mut ledger) = Fixture::new();
     let answered = desk.answer(&mut ledger, 1, &[key(0, 1, 1000)]);
     // Charged, then the process dies: the receipt is lost with it.
     let lost = granted(ledger.charge(JOB, 1, &[key(1, 2, 1000)]).unwrap());
@@ -265,7 +265,7 @@ fn after_a_crash_a_charged_query_is_answered_under_its_charge_once() {
 
 #[test]
 fn over_budget_is_refused_and_a_message_is_all_or_none() {
-    let (mut desk, mut ledger) = Desk::new();
+    let (mut desk, mut ledger) = Fixture::new();
     // One charge takes mu² = (2 k)² g² = a quarter of the budget and a little.
     let limit = ledger.units().1;
     let k_t = ((limit as f64 / 4.0 / (1u64 << 48) as f64).sqrt() / 2.0 * (1u64 << 32) as f64).ceil() as u64;
@@ -285,7 +285,7 @@ fn over_budget_is_refused_and_a_message_is_all_or_none() {
 
 #[test]
 fn a_jobs_cap_lies_within_the_datas_budget_and_outlives_a_restart() {
-    let (mut desk, mut ledger) = Desk::new();
+    let (mut desk, mut ledger) = Fixture::new();
     const SMALL: &str = "job-small";
     let cap = Budget::new(0.5, 1e-6).unwrap();
     ledger.open_job(&entry(SMALL, cap)).unwrap();
@@ -314,7 +314,7 @@ fn a_jobs_cap_lies_within_the_datas_budget_and_outlives_a_restart() {
 /// The attack: messages of 256 questions at K_t = 1, next to free, until nothing is left for anybody.
 #[test]
 fn the_cheapest_questions_use_up_their_own_job_and_no_ledger() {
-    let (mut desk, mut ledger) = Desk::new();
+    let (mut desk, mut ledger) = Fixture::new();
     const SMALL: &str = "job-small";
     ledger.open_job(&entry(SMALL, Budget::new(0.02, 1e-6).unwrap())).unwrap();
     let message: Vec<QueryKey> = (0..256).map(|chain| key(chain, 1, 1)).collect();
@@ -332,7 +332,7 @@ fn the_cheapest_questions_use_up_their_own_job_and_no_ledger() {
 
 #[test]
 fn a_job_id_stands_for_one_job() {
-    let (desk, mut ledger) = Desk::new();
+    let (desk, mut ledger) = Fixture::new();
     let base = entry(JOB, budget());
     for changed in
         [JobEntry { spec_digest: &[2; 32], ..base }, JobEntry { analyst: "bob", ..base }, JobEntry { records: 6, ..base }]
@@ -375,7 +375,7 @@ fn sums_are_added_up_again_at_every_start() {
         "ALTER TABLE charges ADD COLUMN more INTEGER",
         "CREATE TRIGGER t AFTER INSERT ON charges BEGIN DELETE FROM answers; END",
     ] {
-        let (mut desk, mut ledger) = Desk::new();
+        let (mut desk, mut ledger) = Fixture::new();
         desk.answer(&mut ledger, 0, &[key(0, 1, 1000), key(1, 1, 1000), key(2, 1, 1000)]);
         drop(ledger);
         desk.sql(damage);
@@ -386,7 +386,7 @@ fn sums_are_added_up_again_at_every_start() {
 
 #[test]
 fn a_failed_write_is_final() {
-    let (mut desk, mut ledger) = Desk::new();
+    let (mut desk, mut ledger) = Fixture::new();
     desk.answer(&mut ledger, 0, &[key(0, 1, 1000)]);
     // Someone else has written: this process's view of the ledger is void.
     desk.sql("UPDATE events SET time_ms = time_ms + 1 WHERE seq = 1");
@@ -399,7 +399,7 @@ fn a_failed_write_is_final() {
 
 #[test]
 fn an_auditor_reads_what_has_left() {
-    let (mut desk, mut ledger) = Desk::new();
+    let (mut desk, mut ledger) = Fixture::new();
     let values = desk.answer(&mut ledger, 3, &[key(0, 1, 1 << 29), key(1, 2, 1 << 30)]);
     let reader = schema::connect_read_only(&desk.path()).unwrap();
     type Row = (i64, String, String, i64, u32, String, u64, f64, u64, i64);

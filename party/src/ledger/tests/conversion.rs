@@ -19,12 +19,12 @@ use crate::testing::{JOB, budget, entry, key, no_sum};
 const OLD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/ledger-format-3");
 const FILES: [&str; 4] = ["ledger.sqlite", "ledger.sqlite-wal", "ledger-secret.key", "ledger-head"];
 
-struct Museum {
+struct Fixture {
     folder: TempDir,
     noise: Noise,
 }
 
-impl Museum {
+impl Fixture {
     fn empty() -> Self {
         Self { folder: tempfile::tempdir().unwrap(), noise: Noise::from_os().unwrap() }
     }
@@ -102,7 +102,7 @@ impl Museum {
 
 #[test]
 fn a_ledger_that_the_version_before_wrote_goes_on() {
-    let mut museum = Museum::old();
+    let mut museum = Fixture::old();
     assert_eq!(museum.format(), FORMER);
     let old: Vec<String> =
         std::fs::read_to_string(Path::new(OLD).join("export.jsonl")).unwrap().lines().skip(1).map(str::to_owned).collect();
@@ -156,7 +156,7 @@ fn an_export_of_the_version_before_is_read() {
 
 #[test]
 fn until_its_party_starts_it_is_read_by_its_own_version_alone() {
-    let museum = Museum::old();
+    let museum = Fixture::old();
     let error = report_kept(&museum.keeping()).unwrap_err().to_string();
     assert!(error.contains("format 3") && error.contains("start it once"), "{error}");
     assert!(matches!(inspect(&museum.keeping(), 1.0), Err(LedgerError::Former(_))));
@@ -176,14 +176,14 @@ fn what_can_t_be_opened_is_not_converted() {
         "UPDATE totals SET queries = queries + 1",
         "CREATE TRIGGER t AFTER INSERT ON charges BEGIN DELETE FROM answers; END",
     ] {
-        let museum = Museum::made(4);
+        let museum = Fixture::made(4);
         Connection::open(museum.at("ledger.sqlite")).unwrap().execute_batch(damage).unwrap();
         let error = Ledger::open_kept(&museum.keeping()).unwrap_err();
         assert!(matches!(error, LedgerError::Corrupt { .. }), "{damage}: {error}");
         assert_eq!(museum.format(), FORMER, "{damage}");
         assert!(!museum.at("ledger.sqlite.new").exists());
     }
-    let museum = Museum::made(2);
+    let museum = Fixture::made(2);
     let other = Keeping { party: "hospital-b".into(), ..museum.keeping() };
     assert!(matches!(Ledger::open_kept(&other), Err(LedgerError::Party { .. })));
     let key = std::fs::read(museum.at("ledger-secret.key")).unwrap();
@@ -197,7 +197,7 @@ fn what_can_t_be_opened_is_not_converted() {
 
 #[test]
 fn a_log_that_a_reader_holds_open_is_not_left_beside_the_new_file() {
-    let museum = Museum::made(2);
+    let museum = Fixture::made(2);
     let reader = Connection::open(museum.at("ledger.sqlite")).unwrap();
     reader.execute_batch("BEGIN").unwrap();
     let _: i64 = reader.query_row("SELECT count(*) FROM charges", [], |row| row.get(0)).unwrap();
@@ -212,7 +212,7 @@ fn a_log_that_a_reader_holds_open_is_not_left_beside_the_new_file() {
 /// What a conversion that was cut short may leave: it is begun again.
 #[test]
 fn a_draft_that_was_left_is_put_away() {
-    let museum = Museum::made(2);
+    let museum = Fixture::made(2);
     std::fs::write(museum.at("ledger.sqlite.new"), "half of a ledger").unwrap();
     std::fs::write(museum.at("ledger.sqlite.new-journal"), "and of its journal").unwrap();
     drop(museum.open());
@@ -224,7 +224,7 @@ fn a_draft_that_was_left_is_put_away() {
 #[cfg(unix)]
 fn the_new_file_is_locked_and_as_open_to_others_as_the_old_one() {
     use std::os::unix::fs::PermissionsExt;
-    let museum = Museum::made(2);
+    let museum = Fixture::made(2);
     let path = museum.at("ledger.sqlite");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o604)).unwrap();
     let ledger = museum.open();
@@ -238,7 +238,7 @@ fn the_new_file_is_locked_and_as_open_to_others_as_the_old_one() {
 /// Restored from a copy that its own version made: older than what has left, before and after.
 #[test]
 fn a_ledger_that_is_behind_stays_behind() {
-    let mut museum = Museum::made(2);
+    let mut museum = Fixture::made(2);
     let copy = ["ledger.sqlite", "ledger.sqlite-wal"].map(|name| (name, std::fs::read(museum.at(name)).unwrap()));
     let mut ledger = museum.open();
     museum.answer(&mut ledger, 7, &[key(0, 1, 1000)]);
@@ -258,7 +258,7 @@ fn a_ledger_that_is_behind_stays_behind() {
 /// The hash of every entry, stored or computed, is the one that the chain has there.
 #[test]
 fn every_entrys_hash_is_found_again() {
-    let museum = Museum::old();
+    let museum = Fixture::old();
     let ledger = museum.open();
     let mut hashes = Vec::new();
     verify::read(&ledger.connection, &ledger.path, &verify::Layout::PRESENT, |entry, hash| {

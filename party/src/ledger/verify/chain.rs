@@ -1,4 +1,5 @@
-//! Adds up a ledger from its first entry to its last, and compares what it comes to with every hash that is stored.
+//! The verification adds up a ledger from its first entry to its last, and compares what it comes to with
+//! every hash that is stored.
 
 use std::path::Path;
 

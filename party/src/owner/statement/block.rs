@@ -1,4 +1,4 @@
-//! The parts that a statement is made of, whatever format it is written in.
+//! A statement is made of blocks, whatever format it is written in.
 
 /// A part of a document. Text is plain; each format escapes it.
 #[derive(Debug, Clone, PartialEq)]

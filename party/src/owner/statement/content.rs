@@ -1,4 +1,4 @@
-//! What a statement says, section by section.
+//! The statement's content, section by section.
 
 use conclave_common::accounting::{Adjacency, gaussian_dp, zcdp};
 use conclave_common::job::JobSpec;
@@ -8,9 +8,9 @@ use super::block::Block;
 use crate::config::PartyConfig;
 use crate::ledger::Report;
 use crate::owner::jobs::{JobView, State};
+use crate::owner::text::{describe, figure, unit_of_privacy};
 use crate::owner::totals::Releases;
-use crate::owner::words::{describe, figure, unit_of_privacy};
-use crate::owner::worst::WorstCase;
+use crate::owner::worst_case::WorstCase;
 
 /// What a statement draws on beside the job itself.
 #[derive(Debug, Clone, Copy)]

@@ -12,10 +12,10 @@ use crate::config::PartyConfig;
 use crate::consent::{Decided, Request, Standing};
 use crate::ledger::{Ledger, report};
 use crate::owner::jobs::JobView;
+use crate::owner::text::figure;
 use crate::owner::totals::JobTotals;
 use crate::owner::totals::Releases;
-use crate::owner::words::figure;
-use crate::owner::worst::worst_case;
+use crate::owner::worst_case::worst_case;
 use crate::testing::{JOB, MEAN_TOML};
 
 fn config(data: &str) -> PartyConfig {

@@ -4,13 +4,13 @@ use std::path::Path;
 
 use rusqlite::Connection;
 
-use super::books::Books;
-use super::entry::{AnswerEntry, Entry, Hash};
-use super::error::LedgerError;
-use super::format::FORMER;
-use super::insert::{insert, write_totals};
-use super::schema::{FORMER_TABLES, connect_read_only, journal_mode, make_draft, open};
-use super::verify::{self, Layout};
+use crate::ledger::books::Books;
+use crate::ledger::entry::{AnswerEntry, Entry, Hash};
+use crate::ledger::error::LedgerError;
+use crate::ledger::format::FORMER;
+use crate::ledger::insert::{insert, write_totals};
+use crate::ledger::schema::{FORMER_TABLES, connect_read_only, journal_mode, make_draft, open};
+use crate::ledger::verify::{self, Layout};
 use crate::private_files::with_suffix;
 
 /// Entries that are left in the log.
@@ -19,7 +19,7 @@ const IN_LOG: u64 = 7;
 /// Writes a ledger that nobody holds in the format before, its last entries in a log, as a party leaves them that is killed.
 ///
 /// # Errors
-/// As [`super::Ledger::open_kept`].
+/// As [`crate::ledger::Ledger::open_kept`].
 pub fn to_former(path: &Path) -> Result<(), LedgerError> {
     let io = |e: std::io::Error| LedgerError::io(path, &e);
     let present = connect_read_only(path)?;

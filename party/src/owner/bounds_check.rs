@@ -1,4 +1,4 @@
-//! Whether a job's public bounds look as if they had been read off this shard.
+//! The bounds check asks whether a job's public bounds look as if they had been read off this shard.
 
 use conclave_common::job::{ColumnSpec, JobSpec};
 

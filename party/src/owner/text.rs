@@ -1,4 +1,4 @@
-//! The same things in the same words wherever the owner reads them.
+//! The owner's text says the same things in the same words wherever they are read.
 
 use conclave_common::accounting::{Adjacency, PrivacyUnit};
 use conclave_common::job::{ClipRule, ColumnSpec, JobSpec, Warmup};

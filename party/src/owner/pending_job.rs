@@ -1,4 +1,5 @@
-//! A job as its owner decides on it: the same words and the same act, whether by a command or at the party's page.
+//! A pending job, as its owner decides on it: the same words and the same act, by a command or at the
+//! party's page.
 
 use conclave_common::accounting::PrivacyUnit;
 use conclave_common::job::JobSpec;
@@ -9,16 +10,16 @@ use crate::data::{DataError, Shard, unlisted};
 use crate::error::StartError;
 use crate::ledger::report_kept;
 
-use super::extremes::read_off;
+use super::bounds_check::read_off;
 use super::jobs::{JobView, State};
-use super::words::{describe, figure, unit_of_privacy};
-use super::worst::{WorstCase, analyst_left, worst_case};
+use super::text::{describe, figure, unit_of_privacy};
+use super::worst_case::{WorstCase, analyst_left, worst_case};
 
 /// What a job comes to if it uses all that it may.
 ///
 /// # Errors
 /// A job that this version can't read; a ledger that can't be read.
-pub(crate) fn worst(config: &PartyConfig, job: &JobView) -> Result<WorstCase, StartError> {
+pub(crate) fn worst_case_of(config: &PartyConfig, job: &JobView) -> Result<WorstCase, StartError> {
     let unreadable =
         || StartError::Input(format!("this version can't read job {}; what can't be read can't be approved", job.request.job));
     let spec = job.spec.as_ref().ok_or_else(unreadable)?;
