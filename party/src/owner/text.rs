@@ -1,7 +1,8 @@
 //! The owner's text says the same things in the same words wherever they are read.
 
 use conclave_common::accounting::{Adjacency, PrivacyUnit};
-use conclave_common::job::{ClipRule, ColumnSpec, JobSpec, Warmup};
+use conclave_common::job::{ClipRule, JobSpec, Warmup};
+use conclave_common::schema::ColumnSpec;
 
 /// What a guarantee protects, as a sentence without its full stop.
 pub(crate) fn unit_of_privacy(unit: PrivacyUnit) -> String {

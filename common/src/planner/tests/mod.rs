@@ -1,6 +1,8 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use crate::job::*;
+use crate::mechanism::penalty;
 
 fn mean_job(sampler: &str, privacy: &str) -> JobSpec {
     JobSpec::parse(&format!(

@@ -1,43 +1,14 @@
-//! What a guarantee protects: one row or one person, and what its neighbouring data sets are.
+//! A privacy unit is what a guarantee protects: one row or one person. It prices a release.
 
 use std::fmt;
 
-use super::AccountingError;
-use super::units::charge_of;
+use super::adjacency::Adjacency;
+use super::charge::charge_of;
+use super::error::AccountingError;
 use crate::mechanism::{MechanismError, NoiseScale, QueryKind, Sensitivity};
 
 /// The most records that one person may be given.
 pub const MAX_RECORDS_PER_PERSON: u32 = 1 << 16;
-
-/// Which data sets are neighbours, that is, what an adversary can't tell apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Adjacency {
-    /// One unit is replaced by another. The number of units is public, and the sum moves by at most `2 K_t`.
-    #[default]
-    Replace,
-    /// One unit is added or removed. The number of units is not public, and the sum moves by at most `K_t`.
-    AddRemove,
-}
-
-impl Adjacency {
-    /// The name in configuration files.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Replace => "replace",
-            Self::AddRemove => "add-remove",
-        }
-    }
-
-    /// How many times `K_t` the sum moves between neighbours.
-    #[must_use]
-    pub fn factor(self) -> u64 {
-        match self {
-            Self::Replace => 2,
-            Self::AddRemove => 1,
-        }
-    }
-}
 
 /// What one party's guarantee protects. Public: it prices every query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

@@ -1,15 +1,15 @@
-//! The ledger's fixed point: mu^2 in units of 2^-48.
+//! The charge of a release is its mu^2, rounded up to the ledger's units, and at least what its noise takes of the ledger.
 
-use super::{AccountingError, Adjacency, slack};
+use super::adjacency::Adjacency;
+use super::error::AccountingError;
+use super::fixed_point::UNIT_LOG2;
+use super::slack;
 use crate::mechanism::{NoiseScale, Sensitivity};
-
-/// One unit of a ledger is `2^-UNIT_LOG2` of mu^2. A budget of mu^2 = 4 is then 2^50 units, and 64 bits hold mu^2 up to 65,536.
-pub const UNIT_LOG2: u32 = 48;
 
 /// The least that a release costs, whatever its sensitivity: 2^-24 of mu^2.
 ///
 /// A ledger grants a limited number of noise draws, `T = 2^24 max(1, ceil(mu_B^2))` of them, and a limited total of slack for discrete noise
-/// (see `slack`). Were a question of next to no sensitivity next to free, 2^24 of them would use up the ledger for every other job at no
+/// (see `limits`). Were a question of next to no sensitivity next to free, 2^24 of them would use up the ledger for every other job at no
 /// cost to the asker. So a release costs at least its share of both: this much for the draw, and eight units for each unit of slack. Both
 /// follow from public constants and the public noise scale alone, so that every filter, the coordinator and an auditor find the same
 /// charge. Neither limit can then be met before the budget itself, and a job, whose cap is a part of the budget, can use no larger part of
@@ -37,10 +37,4 @@ pub(super) fn charge_of(factor: u64, k_t: Sensitivity, s: NoiseScale) -> Result<
     let charge =
         u64::try_from(charge).map_err(|_| AccountingError::ChargeOverflow { sensitivity: k_t.units(), noise: s.units() })?;
     Ok(charge.max(LEAST_CHARGE_UNITS).max(slack::price(s)))
-}
-
-/// The mu^2 of a number of ledger units.
-#[must_use]
-pub fn mu_squared(units: u64) -> f64 {
-    units as f64 / (1_u64 << UNIT_LOG2) as f64
 }

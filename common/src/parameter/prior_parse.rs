@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use super::Prior;
+use super::prior::Prior;
+use crate::schema::keys::nearest;
 
 /// Every family of the grammar with its arguments; `dirichlet` takes any number of them.
 const FAMILIES: &[(&str, &[Argument])] = {
@@ -120,7 +121,7 @@ fn read(text: &str) -> Result<Read, PriorError> {
     let range = |message: String| PriorError::Range(text.trim().to_owned(), message);
     let Some((name, expected)) = FAMILIES.iter().find(|(name, _)| *name == family) else {
         return Err(PriorError::UnknownFamily {
-            nearest: crate::job::keys::nearest(&family, FAMILIES.iter().map(|f| f.0)).unwrap_or("normal").to_owned(),
+            nearest: nearest(&family, FAMILIES.iter().map(|f| f.0)).unwrap_or("normal").to_owned(),
             family,
         });
     };

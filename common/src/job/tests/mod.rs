@@ -1,6 +1,8 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use crate::parameter::*;
+use crate::schema::*;
 
 const JOB: &str = r#"
 name = "readmission"
@@ -188,13 +190,13 @@ fn levels_and_interactions_become_parameters() {
 /// The example of the documentation.
 #[test]
 fn the_documents_example_is_a_job() {
-    let text = include_str!("../../../docs/job-file.md");
+    let text = include_str!("../../../../docs/job-file.md");
     let example = text.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
     let job = JobSpec::parse(example).unwrap();
     let names =
         ["intercept", "age", "ward[surgery]", "ward[geriatrics]", "age:ward[surgery]", "age:ward[geriatrics]", "dispersion"];
     assert_eq!(job.model.parameter_names(), names);
-    assert!(model_spec::BUILT.iter().all(|kind| text.contains(&format!("| `{kind}` |"))));
+    assert!(BUILT.iter().all(|kind| text.contains(&format!("| `{kind}` |"))));
 }
 
 #[test]

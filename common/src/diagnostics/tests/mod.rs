@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::chains::slices;
 use super::*;
 
 /// The chains of `tests/vectors/diagnostics.py`.
@@ -38,7 +39,7 @@ fn chains(case: &Value) -> Vec<Vec<f64>> {
 
 #[test]
 fn agrees_with_arviz() {
-    let vectors: Value = serde_json::from_str(include_str!("../../../tests/vectors/diagnostics.json")).unwrap();
+    let vectors: Value = serde_json::from_str(include_str!("../../../../tests/vectors/diagnostics.json")).unwrap();
     for case in vectors["cases"].as_array().unwrap() {
         let chains = chains(case);
         let chains = slices(&chains);

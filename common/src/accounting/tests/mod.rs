@@ -4,12 +4,12 @@ use num_bigint::BigUint;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::slack::DRAWS;
+use super::limits::DRAWS;
 use super::*;
 use crate::mechanism::{NoiseScale, Sensitivity};
 
 fn vectors() -> Value {
-    serde_json::from_str(include_str!("../../../tests/vectors/accounting.json")).unwrap()
+    serde_json::from_str(include_str!("../../../../tests/vectors/accounting.json")).unwrap()
 }
 
 fn number(row: &Value, key: &str) -> f64 {

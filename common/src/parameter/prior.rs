@@ -1,12 +1,6 @@
 //! Prior densities: what they are, where they live, and how far a search for the mode may look.
 
-mod parse;
-#[cfg(test)]
-mod tests;
-
-pub use parse::PriorError;
-
-use crate::job::Constraint;
+use super::constraint::Constraint;
 
 /// The prior of one parameter. Arguments are finite; scales, shapes, rates and degrees of freedom are positive.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -147,7 +141,7 @@ impl Prior {
         }
     }
 
-    /// The default prior of a parameter that is counted in `unit`s ([`crate::job::ModelSpec::units`]).
+    /// The default prior of a parameter that is counted in `unit`s ([`crate::schema::ModelSpec::units`]).
     #[must_use]
     pub fn weak(constraint: Constraint, unit: f64) -> Self {
         match constraint {
@@ -217,7 +211,7 @@ impl Prior {
     }
 
     /// Minus the second derivative of the log density at its centre, on the parameter's unconstrained scale
-    /// ([`crate::transform`], Jacobian included); 0 where the prior says nothing about it.
+    /// ([`super::Transform`], Jacobian included); 0 where the prior says nothing about it.
     #[must_use]
     pub fn precision(&self, constraint: Constraint) -> f64 {
         match (*self, constraint) {

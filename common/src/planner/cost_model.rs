@@ -1,16 +1,16 @@
-//! The job's own sampler, run against the stand-in and priced.
+//! The cost model runs the job's own sampler against the stand-in and prices every round.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 use rand_distr::{Distribution, StandardNormal};
 
-use super::PlanError;
+use super::outcome::PlanError;
 use super::stand_in::{Guess, StandIn};
 use crate::accounting::PrivacyUnit;
 use crate::diagnostics;
 use crate::job::{Algorithm, JobSpec};
 use crate::mechanism::{QueryKind, STEP};
-use crate::model::{self, Model};
+use crate::model::Model;
 use crate::rehearsal::question;
 use crate::sampler::{Holding, Phase, Query, Round, Sampler};
 
@@ -24,7 +24,7 @@ const MOST_IN_ALL: u64 = 3_000_000;
 const SEED: u64 = 0x70_6c_61_6e;
 
 /// What the walk found.
-pub(super) struct Walk {
+pub(super) struct CostModel {
     /// Units of 2^-48 of mu^2 that a party has spent after each round.
     cumulative: Vec<u64>,
     /// Rounds before the first of sampling; `None` where the walk did not get there.
@@ -38,7 +38,7 @@ pub(super) struct Walk {
     conditional_sd: Vec<f64>,
 }
 
-impl Walk {
+impl CostModel {
     /// Walks until sampling is known well enough and the budget is spent, or known to hold more.
     pub(super) fn run(spec: &JobSpec, guess: &Guess, limit_units: u64) -> Result<Self, PlanError> {
         let stand_in = StandIn::new(spec, guess)?;
@@ -47,7 +47,7 @@ impl Walk {
         endless.sampler.draws = MOST_IN_ALL;
         let mut sampler = Sampler::with_holdings(&endless, &holdings)?;
         let mut parties =
-            Parties { spec, model: model::build(spec), guess, stand_in: &stand_in, rng: ChaCha20Rng::seed_from_u64(SEED) };
+            Parties { spec, model: spec.build_model(), guess, stand_in: &stand_in, rng: ChaCha20Rng::seed_from_u64(SEED) };
         let (d, chains) = (spec.dimension(), spec.sampler.chains as usize);
         let mut walk = Self {
             cumulative: Vec::new(),

@@ -1,9 +1,10 @@
-//! What one query is worth at one party: the public constants that price it and that its sum is made with.
+//! The terms of a query are the public constants that price it at one party and that its sum is made with.
 
-use super::{Model, StatisticGrid, contribution};
+use super::contribution::contribution;
 use crate::accounting::{Adjacency, PrivacyUnit};
 use crate::job::{Algorithm, JobSpec};
 use crate::mechanism::{MechanismError, NoiseScale, QueryKind, Sensitivity, sum_fits};
+use crate::model::{Model, StatisticGrid};
 
 /// Beyond the sum itself a release lies no further than this many noise scales: a discrete Gaussian gets there less than once in
 /// e^2000 draws.
@@ -13,7 +14,7 @@ const SUMS_BELOW: u128 = 1 << 62;
 
 /// The public constants of one query at one party. Both sides compute them with this code.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Question {
+pub struct QueryTerms {
     /// What is asked.
     pub kind: QueryKind,
     /// What the query is charged by; see [`PrivacyUnit::charge_of_kind`].
@@ -27,7 +28,7 @@ pub struct Question {
 
 /// Why a query has no price: it does not belong to the job. None depends on a record.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum QuestionError {
+pub enum QueryError {
     /// The job's algorithm asks for something else.
     #[error("the job's algorithm does not ask for a {0}")]
     Kind(QueryKind),
@@ -50,45 +51,45 @@ pub enum QuestionError {
     Mechanism(#[from] MechanismError),
 }
 
-impl Question {
+impl QueryTerms {
     /// The constants of a query of this kind, of the step `from` to `to`, at a party that protects `unit`. A statistic is asked
     /// without a step.
     ///
     /// # Errors
-    /// [`QuestionError`].
+    /// [`QueryError`].
     pub fn new(
         model: &dyn Model,
         spec: &JobSpec,
         unit: PrivacyUnit,
         kind: QueryKind,
         (from, to): (&[f64], &[f64]),
-    ) -> Result<Self, QuestionError> {
+    ) -> Result<Self, QueryError> {
         let exponential = spec.algorithm == Algorithm::PenaltyExpFamily;
         if let QueryKind::Statistic { component } = kind {
             if !exponential {
-                return Err(QuestionError::Kind(kind));
+                return Err(QueryError::Kind(kind));
             }
             if !(from.is_empty() && to.is_empty()) {
-                return Err(QuestionError::Points);
+                return Err(QueryError::Points);
             }
             if unit != PrivacyUnit::row(Adjacency::Replace) {
-                return Err(QuestionError::Unit(unit));
+                return Err(QueryError::Unit(unit));
             }
-            let family = model.exponential_family().ok_or(QuestionError::Kind(kind))?;
-            let range = family.ranges().get(component as usize).copied().ok_or(QuestionError::Component(component))?;
+            let family = model.exponential_family().ok_or(QueryError::Kind(kind))?;
+            let range = family.ranges().get(component as usize).copied().ok_or(QueryError::Component(component))?;
             let grid = StatisticGrid::new(range)?;
             let sensitivity = grid.sensitivity();
             return Ok(Self { kind, sensitivity, clamp: sensitivity, centre: 0.0, grid: Some(grid) });
         }
         if exponential {
-            return Err(QuestionError::Kind(kind));
+            return Err(QueryError::Kind(kind));
         }
         if from.is_empty() || to.is_empty() {
-            return Err(QuestionError::Points);
+            return Err(QueryError::Points);
         }
         let part = contribution(model, &spec.privacy, unit, from, to)?;
         let sensitivity = match kind {
-            QueryKind::ClipCount if spec.privacy.clip.is_none() => return Err(QuestionError::NoClip),
+            QueryKind::ClipCount if spec.privacy.clip.is_none() => return Err(QueryError::NoClip),
             QueryKind::ClipCount => Sensitivity::from_units(QueryKind::COUNT_UNIT)?,
             _ => part.sensitivity,
         };
@@ -126,7 +127,7 @@ impl Question {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::model::{ModelData, Persons, Step, build};
+    use crate::model::{ModelData, Persons, Step};
 
     fn spec(clip: &str) -> JobSpec {
         JobSpec::parse(&format!(
@@ -139,15 +140,15 @@ mod tests {
     #[test]
     fn a_query_must_belong_to_the_job() {
         let (auto, clipped) = (spec(""), spec("clip = 0.5"));
-        let model = build(&auto);
+        let model = auto.build_model();
         let ask = |spec: &JobSpec, kind, from: &[f64], to: &[f64]| {
-            Question::new(model.as_ref(), spec, PrivacyUnit::default(), kind, (from, to))
+            QueryTerms::new(model.as_ref(), spec, PrivacyUnit::default(), kind, (from, to))
         };
         let statistic = QueryKind::Statistic { component: 0 };
         assert!(ask(&auto, QueryKind::Ratio, &[0.0], &[0.1]).is_ok());
-        assert_eq!(ask(&auto, QueryKind::Ratio, &[], &[]), Err(QuestionError::Points));
-        assert_eq!(ask(&auto, QueryKind::ClipCount, &[0.0], &[0.1]), Err(QuestionError::NoClip));
-        assert_eq!(ask(&auto, statistic, &[], &[]), Err(QuestionError::Kind(statistic)));
+        assert_eq!(ask(&auto, QueryKind::Ratio, &[], &[]), Err(QueryError::Points));
+        assert_eq!(ask(&auto, QueryKind::ClipCount, &[0.0], &[0.1]), Err(QueryError::NoClip));
+        assert_eq!(ask(&auto, statistic, &[], &[]), Err(QueryError::Kind(statistic)));
         let count = ask(&clipped, QueryKind::ClipCount, &[0.0], &[0.1]).unwrap();
         let ratio = ask(&clipped, QueryKind::Ratio, &[0.0], &[0.1]).unwrap();
         assert_eq!((count.sensitivity.units(), count.clamp, count.centre), (1 << 20, ratio.sensitivity, ratio.centre));
@@ -156,9 +157,9 @@ mod tests {
     #[test]
     fn releases_have_a_greatest_magnitude() {
         let (spec, noise) = (spec("clip = 0.5"), NoiseScale::from_units(1 << 20).unwrap());
-        let model = build(&spec);
+        let model = spec.build_model();
         let ask = |kind| {
-            let question = Question::new(model.as_ref(), &spec, PrivacyUnit::default(), kind, (&[0.0], &[0.3])).unwrap();
+            let question = QueryTerms::new(model.as_ref(), &spec, PrivacyUnit::default(), kind, (&[0.0], &[0.3])).unwrap();
             [Some(0), Some(1000), Some(u64::MAX), None].map(|units| question.greatest_release(units, noise))
         };
         let (beyond, whole) = (64 << 20, (1 << 62) + (64 << 20));
@@ -170,12 +171,12 @@ mod tests {
     #[test]
     fn counts_are_of_the_units_that_the_clamp_cuts() {
         let spec = spec("clip = 0.5");
-        let model = build(&spec);
+        let model = spec.build_model();
         let outcome: Vec<f64> = (0..2000).map(|i| f64::from(i) / 1000.0 - 1.0).chain([f64::NAN]).collect();
         let count = |data: &ModelData, from: f64, to: f64| {
             let (from, to) = ([from], [to]);
             let question =
-                Question::new(model.as_ref(), &spec, PrivacyUnit::default(), QueryKind::ClipCount, (&from, &to)).unwrap();
+                QueryTerms::new(model.as_ref(), &spec, PrivacyUnit::default(), QueryKind::ClipCount, (&from, &to)).unwrap();
             let step = Step {
                 sensitivity: question.clamp,
                 centre: question.centre,
@@ -186,7 +187,7 @@ mod tests {
         };
         let expected = |from: f64, to: f64| {
             let (points, kind) = (([from], [to]), QueryKind::ClipCount);
-            let question = Question::new(model.as_ref(), &spec, PrivacyUnit::default(), kind, (&points.0, &points.1)).unwrap();
+            let question = QueryTerms::new(model.as_ref(), &spec, PrivacyUnit::default(), kind, (&points.0, &points.1)).unwrap();
             let ratio = |y: f64| -50.0 * ((y - to).powi(2) - (y - from).powi(2)) - question.centre;
             // What is not a number adds nothing, and is not clipped either.
             outcome.iter().filter(|y| ratio(**y).abs() > 0.5).count() as i64

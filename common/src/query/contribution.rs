@@ -1,9 +1,9 @@
-//! What one unit of privacy contributes to the sum of a step: the public constants that price it.
+//! A contribution is what one unit of privacy adds to the sum of a step: the public constants that price it.
 
-use super::Model;
 use crate::accounting::{Adjacency, PrivacyUnit};
 use crate::job::{ClipRule, PrivacySpec};
 use crate::mechanism::{MechanismError, Sensitivity, sensitivity};
+use crate::model::Model;
 
 /// The public constants of one query at one party. Both sides compute them with this code.
 #[derive(Debug, Clone, Copy, PartialEq)]

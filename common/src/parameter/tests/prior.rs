@@ -1,9 +1,7 @@
-#![allow(clippy::unwrap_used)]
-
 use statrs::distribution as reference;
 use statrs::distribution::Continuous;
 
-use super::*;
+use crate::parameter::*;
 
 #[test]
 fn every_family_parses_and_prints() {
@@ -124,7 +122,7 @@ fn nothing_is_dense_outside_the_support() {
 /// Centre and precision on the unconstrained scale, against differences of log density plus Jacobian.
 #[test]
 fn centres_and_precisions_are_those_of_the_unconstrained_density() {
-    use crate::transform::Transform;
+    use crate::parameter::Transform;
     use Constraint::{Positive, Real, UnitInterval};
     for (text, constraint) in [
         ("normal(0.3, 1.7)", Real),
