@@ -15,10 +15,9 @@ use conclave_common::job::JobSpec;
 use conclave_common::mechanism::{NoiseScale, QueryKind, Sensitivity};
 use conclave_common::model::{Model, ModelData};
 use conclave_party::ledger::{
-    ChargeOutcome, Durability, Grant, JobEntry, Keeping, Ledger, QueryContent, QueryKey, RESERVE_BLOCK, Recorded,
+    ChargeOutcome, Durability, Grant, JobEntry, Keeping, Ledger, QueryContent, QueryKey, RESERVE_BLOCK, Recorded, sample_noise,
 };
 use conclave_party::noise::Noise;
-use conclave_party::release::arm;
 use criterion::{BenchmarkId, Criterion, Throughput};
 use tempfile::TempDir;
 
@@ -90,7 +89,7 @@ impl Bench {
         for grant in grants {
             let Grant::Charged(receipt) = grant else { return Err("answered before".into()) };
             let sum = self.model.lattice_sum(&ModelData::default(), &[0.0], &[0.1], k_t);
-            releases.push(arm(receipt, &mut self.noise).release(sum));
+            releases.push(sample_noise(receipt, &mut self.noise).release(sum));
         }
         let begun = Instant::now();
         black_box::<Vec<Recorded>>(self.ledger.record(releases)?);

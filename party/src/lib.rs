@@ -1,7 +1,7 @@
 //! The data owner's side of Conclave: a daemon beside the records, and the owner's commands.
 //!
 //! What leaves this process about a record is one integer per query, and every such integer goes through
-//! [`ledger`] (charged durably, then recorded durably) and [`release`] (exact noise) in [`answer`].
+//! [`ledger`] (charged durably, then recorded durably) and given exact noise ([`noise`]) in [`answer`].
 #![forbid(unsafe_code)]
 
 // Noise from a seed is noise that can be foretold: a build for use must not even hold it.
@@ -30,7 +30,6 @@ mod page;
 pub mod policy;
 mod presence;
 mod private_files;
-pub mod release;
 mod text;
 mod verify;
 

@@ -3,7 +3,6 @@
 //! The coordinator's word for who asks is worth nothing here. What the policy limits by analyst, and what the ledger sums by analyst, is
 //! limited and summed by the name in a certificate that this party's own CA has signed.
 
-use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -11,6 +10,34 @@ use std::time::SystemTime;
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::revoked::RevokedFile;
 use conclave_proto::{submission, v1};
+
+/// The consortium as this party knows it; clones share it.
+#[derive(Debug, Clone)]
+pub struct Members(Arc<dyn Admission>);
+
+/// Says whose jobs are opened.
+trait Admission: std::fmt::Debug + Send + Sync {
+    /// As [`Members::admit`].
+    fn admit(&self, request: &v1::OpenJob, entered: bool) -> Result<(), NotAdmitted>;
+}
+
+/// No CA: nobody's jobs are opened.
+#[derive(Debug)]
+struct Nobody;
+
+/// The CA's file, and that of revoked certificates.
+#[derive(Debug)]
+struct Consortium {
+    ca: PathBuf,
+    revoked: Option<RevokedFile>,
+}
+
+impl Default for Members {
+    /// Nobody.
+    fn default() -> Self {
+        Self(Arc::new(Nobody))
+    }
+}
 
 /// Why a job is not its analyst's.
 #[derive(Debug)]
@@ -21,56 +48,24 @@ pub(crate) enum NotAdmitted {
     Revoked(Fault),
 }
 
-/// The decision whether a job is its analyst's.
-pub(crate) trait Admission: Debug + Send + Sync {
-    /// Checks that the job is signed by the analyst whose it is said to be, under the id that follows from the signature. A job that is
-    /// `entered` in the ledger was signed while its certificate was valid: that it has run out since ends no job.
-    fn admit(&self, request: &v1::OpenJob, entered: bool) -> Result<(), NotAdmitted>;
-}
-
-/// The consortium as this party knows it. Without one, nobody's jobs are opened.
-#[derive(Debug, Clone)]
-pub struct Members(Arc<dyn Admission>);
-
-impl Default for Members {
-    fn default() -> Self {
-        Self::admitted_by(Nobody)
-    }
-}
-
 impl Members {
     /// Those whose certificates the CA in the identity folder has signed, but for the revoked.
     pub fn of(identity: &Path, revoked: Option<&Path>) -> Self {
-        Self::admitted_by(Consortium { ca: identity.join("ca.pem"), revoked: revoked.map(RevokedFile::at) })
+        Self(Arc::new(Consortium { ca: identity.join("ca.pem"), revoked: revoked.map(RevokedFile::at) }))
     }
 
-    /// Those whom `admission` admits.
-    pub(crate) fn admitted_by(admission: impl Admission + 'static) -> Self {
-        Self(Arc::new(admission))
-    }
-
-    /// As [`Admission::admit`].
+    /// Checks that the job is signed by the analyst whose it is said to be, under the id that follows from the signature. A job that is
+    /// `entered` in the ledger was signed while its certificate was valid: that it has run out since ends no job.
     pub(crate) fn admit(&self, request: &v1::OpenJob, entered: bool) -> Result<(), NotAdmitted> {
         self.0.admit(request, entered)
     }
 }
-
-/// No CA is known.
-#[derive(Debug)]
-struct Nobody;
 
 impl Admission for Nobody {
     fn admit(&self, _: &v1::OpenJob, _: bool) -> Result<(), NotAdmitted> {
         let fault = Fault::new(ErrorCode::Unauthenticated, "the party knows no consortium whose jobs it could open");
         Err(NotAdmitted::Unsigned(fault))
     }
-}
-
-/// The CA's file, and that of revoked certificates.
-#[derive(Debug)]
-struct Consortium {
-    ca: PathBuf,
-    revoked: Option<RevokedFile>,
 }
 
 impl Admission for Consortium {
@@ -105,5 +100,31 @@ impl Admission for Consortium {
             .map_err(unreadable)
             .and_then(|ca| submission::check_signer(signed, &ca, SystemTime::now()))
             .map_err(NotAdmitted::Unsigned)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Anybody's word is taken, for tests of what comes after.
+    #[derive(Debug)]
+    struct Anyone;
+
+    impl Admission for Anyone {
+        fn admit(&self, _: &v1::OpenJob, _: bool) -> Result<(), NotAdmitted> {
+            Ok(())
+        }
+    }
+
+    impl Members {
+        pub(crate) fn anyone() -> Self {
+            Self(Arc::new(Anyone))
+        }
+    }
+
+    #[test]
+    fn without_a_consortium_nobodys_jobs_are_opened() {
+        assert!(matches!(Members::default().admit(&v1::OpenJob::default(), true), Err(NotAdmitted::Unsigned(_))));
     }
 }

@@ -12,7 +12,6 @@ use sha2::{Digest as _, Sha256};
 
 use crate::config::{BadRows, DataConfig, Memory, Policy};
 use crate::ledger::{Digest, JobEntry, QueryKey};
-use crate::members::{Admission, Members, NotAdmitted};
 
 pub(crate) const JOB: &str = "6f1c1a52-6d0e-4b1e-9d55-0d8f0f2b7a01";
 
@@ -37,6 +36,7 @@ pub(crate) fn key(chain: u32, content: u8, k_t: u64) -> QueryKey {
         kind: QueryKind::Ratio,
         k_t: Sensitivity::from_units(k_t).unwrap(),
         s: NoiseScale::from_sd(1.0).unwrap(),
+        components: 1,
     }
 }
 
@@ -84,18 +84,4 @@ pub(crate) fn query(iteration: u64, steps: &[(u32, f64, f64)]) -> v1::Query {
         .map(|(chain, from, to)| v1::Proposal { chain: *chain, from: vec![*from], to: vec![*to], noise_scale, kind: 0 })
         .collect();
     v1::Query { job: JOB.into(), iteration, proposals, attempt: 0 }
-}
-
-/// Anybody's word is taken: for tests of what comes after a job's admission.
-pub(crate) fn anyone() -> Members {
-    Members::admitted_by(Anyone)
-}
-
-#[derive(Debug)]
-struct Anyone;
-
-impl Admission for Anyone {
-    fn admit(&self, _: &v1::OpenJob, _: bool) -> Result<(), NotAdmitted> {
-        Ok(())
-    }
 }

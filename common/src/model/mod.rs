@@ -34,6 +34,7 @@ mod source;
 mod statistic_grid;
 mod step;
 mod student_t;
+mod summand;
 mod tempered;
 #[cfg(test)]
 mod tests;
@@ -52,3 +53,4 @@ pub use registry::{build, in_original_units};
 pub use source::{Block, BlockError, Blocks, Number};
 pub use statistic_grid::StatisticGrid;
 pub use step::Step;
+pub use summand::{Summand, block_sums, sums};

@@ -6,6 +6,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use pulp::Arch;
+
 use super::data::ModelData;
 use super::persons::Persons;
 
@@ -54,6 +56,8 @@ pub struct Block<'a> {
     rows: Range<usize>,
     /// Units of `data`: persons, or the same as `rows`.
     units: Range<usize>,
+    /// What kernels run on.
+    arch: Arch,
 }
 
 enum Held<'a> {
@@ -76,7 +80,7 @@ impl<'a> Block<'a> {
 
     fn of(data: Cow<'a, ModelData>) -> Self {
         let (rows, units) = (0..data.outcome.len(), 0..data.units() as usize);
-        Self { data: Held::Double(data), rows, units }
+        Self { data: Held::Double(data), rows, units, arch: Arch::new() }
     }
 
     /// Number of records.
@@ -99,7 +103,18 @@ impl<'a> Block<'a> {
             Held::Double(data) => Held::Double(Cow::Borrowed(data)),
             Held::Single(data) => Held::Single(data),
         };
-        Block { rows: records_of(self.owners(), &units), data, units }
+        Block { rows: records_of(self.owners(), &units), data, units, arch: self.arch }
+    }
+
+    /// The same records for kernels that run on `arch`, in the place of this processor's best: to compare them.
+    #[cfg(test)]
+    pub(super) fn on(self, arch: Arch) -> Self {
+        Self { arch, ..self }
+    }
+
+    /// The instruction set that kernels run on: this processor's best.
+    pub(super) fn arch(&self) -> Arch {
+        self.arch
     }
 
     /// The same columns without a record.
@@ -316,13 +331,13 @@ pub trait Number: Sized + Send + Sync {
 
 impl Number for f64 {
     fn lend(data: &ModelData, units: Range<usize>, rows: Range<usize>) -> Block<'_> {
-        Block { data: Held::Double(Cow::Borrowed(data)), rows, units }
+        Block { data: Held::Double(Cow::Borrowed(data)), rows, units, arch: Arch::new() }
     }
 }
 
 impl Number for f32 {
     fn lend(data: &ModelData<f32>, units: Range<usize>, rows: Range<usize>) -> Block<'_> {
-        Block { data: Held::Single(data), rows, units }
+        Block { data: Held::Single(data), rows, units, arch: Arch::new() }
     }
 }
 

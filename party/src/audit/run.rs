@@ -11,7 +11,7 @@ use super::checks;
 use super::report::Report;
 use super::statistics::{Bounds, Samples};
 use super::world::{Design, Theatre, World};
-use crate::answer::stage::Stage;
+use crate::answer::sandbox::Sandbox;
 
 /// What to audit.
 #[derive(Debug, Clone, Copy)]
@@ -38,8 +38,8 @@ impl Audit {
         self.run_prepared(Design::new(self.budget, self.questions, self.noise_sd)?, &|_| {})
     }
 
-    /// As [`Audit::run`]; `prepare` sees every stage before it answers.
-    pub(super) fn run_prepared(&self, design: Design, prepare: &(dyn Fn(&mut Stage) + Sync)) -> Result<Report, String> {
+    /// As [`Audit::run`]; `prepare` sees every sandbox before it answers.
+    pub(super) fn run_prepared(&self, design: Design, prepare: &(dyn Fn(&mut Sandbox) + Sync)) -> Result<Report, String> {
         let began = Instant::now();
         let folder = Folder::new()?;
         let mut findings = checks::run(&design, &folder.0, prepare)?;
@@ -83,7 +83,7 @@ impl Audit {
         &self,
         design: &Design,
         folder: &Path,
-        prepare: &(dyn Fn(&mut Stage) + Sync),
+        prepare: &(dyn Fn(&mut Sandbox) + Sync),
         findings: &mut Vec<String>,
     ) -> Result<Samples, String> {
         let threads = std::thread::available_parallelism().map_or(1, |n| n.get() as u64).min(self.replicates);

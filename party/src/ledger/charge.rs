@@ -3,18 +3,20 @@
 use std::collections::HashSet;
 
 use conclave_common::accounting::{FilterRefusal, Priced, PrivacyFilter, Spent};
+use conclave_common::mechanism::Components;
 use rusqlite::{Connection, OptionalExtension};
 
 use super::books::minus;
+use super::components;
 use super::entry::{AnswerEntry, ChargeEntry, Entry};
 use super::error::LedgerError;
 use super::handle::Ledger;
 use super::pen::Pen;
 use super::query::QueryKey;
 use super::receipt::{ChargeReceipt, Recorded};
+use super::release::Release;
 use super::settings::Durability;
 use super::unwritten::Pending;
-use crate::release::Release;
 
 /// What the ledger says to a message.
 #[derive(Debug)]
@@ -77,7 +79,7 @@ pub enum Refusal {
 /// How a query stands before the message is charged.
 enum Standing {
     Fresh,
-    Answered(i64),
+    Answered(Components),
     Recoverable(u64),
 }
 
@@ -160,7 +162,7 @@ impl Ledger {
                 }
                 Standing::Fresh => paid.next()?,
             };
-            Some(Grant::Charged(ChargeReceipt::mint(row, self.session, query.k_t, query.s)))
+            Some(Grant::Charged(ChargeReceipt::mint((row, self.session), query.k_t, query.s, query.components)))
         });
         Ok(ChargeOutcome::Granted(grants.collect()))
     }
@@ -248,7 +250,7 @@ impl Ledger {
                     Some(pending) => write_charge(pen, pending)?,
                     None => *row,
                 };
-                pen.write(&Entry::Answer(AnswerEntry { seq: pen.next(), charge, released: *released }))?;
+                pen.write(&Entry::Answer(AnswerEntry { seq: pen.next(), charge, released: released.as_slice() }))?;
             }
             Ok(())
         })?;
@@ -266,8 +268,9 @@ impl Ledger {
             let least = books.least_attempt(iteration);
             return Ok(if query.attempt < least { Err(Refusal::Attempt { chain, least }) } else { Ok(Standing::Fresh) });
         };
-        let (content, released) = read_row(&self.connection, seq)?;
-        if content != (query.digest.0, query.k_t.units(), query.s.units()) {
+        let components = self.books.components(seq);
+        let (content, released) = read_row(&self.connection, seq, components)?;
+        if (content, components) != ((query.digest.0, query.k_t.units(), query.s.units()), query.components) {
             return Ok(Err(Refusal::Conflict { chain }));
         }
         match (released, self.books.unanswered().contains(&seq)) {
@@ -281,13 +284,15 @@ impl Ledger {
 
 type Content = ([u8; 32], u64, u64);
 
-/// A charge's content and its answer.
-fn read_row(connection: &Connection, seq: u64) -> Result<(Content, Option<i64>), LedgerError> {
+/// A charge's content and its answer, of so many components.
+fn read_row(connection: &Connection, seq: u64, components: u32) -> Result<(Content, Option<Components>), LedgerError> {
     let mut select = connection.prepare_cached(
         "SELECT c.digest, c.k_t, c.s, a.released FROM charges c LEFT JOIN answers a ON a.charge = c.seq WHERE c.seq = ?1",
     )?;
     let row = select.query_row([seq], |row| Ok(((row.get(0)?, row.get(1)?, row.get(2)?), row.get(3)?))).optional()?;
-    row.ok_or_else(|| LedgerError::Wrong(format!("entry {seq} is gone")))
+    let (content, first): (Content, Option<i64>) = row.ok_or_else(|| LedgerError::Wrong(format!("entry {seq} is gone")))?;
+    let whole = |first| if components == 1 { Ok(Components::One(first)) } else { components::of_answer(connection, seq, first) };
+    Ok((content, first.map(whole).transpose()?))
 }
 
 /// Writes a charge and gives its number.
@@ -311,6 +316,7 @@ fn write_charge(pen: &mut Pen<'_>, paid: &Pending) -> Result<u64, LedgerError> {
         charge: paid.cost.units,
         running_total: total.ok_or_else(|| LedgerError::Wrong("the total is too large".into()))?,
         slack: paid.cost.slack_units,
+        components: key.components,
     }))?;
     Ok(seq)
 }

@@ -5,6 +5,7 @@
 
 use std::io::{BufRead, Write};
 
+use conclave_common::mechanism::Components;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -77,12 +78,16 @@ enum Line {
         charge: u64,
         running_total: u64,
         slack: u64,
+        /// Not written where it is 1.
+        #[serde(default = "one", skip_serializing_if = "is_one")]
+        components: u32,
         hash: String,
     },
     Answer {
         seq: u64,
         charge: u64,
-        released: i64,
+        /// A number, or a list of several.
+        released: Components,
         hash: String,
     },
     Job {
@@ -129,9 +134,14 @@ impl Line {
                 charge: e.charge,
                 running_total: e.running_total,
                 slack: e.slack,
+                components: e.components,
                 hash,
             },
-            Entry::Answer(AnswerEntry { seq, charge, released }) => Self::Answer { seq, charge, released, hash },
+            Entry::Answer(AnswerEntry { seq, charge, released }) => {
+                // An entry has at least one integer, which the books see to.
+                let released = Components::new(released).unwrap_or(Components::One(0));
+                Self::Answer { seq, charge, released, hash }
+            }
             Entry::Job(e) => Self::Job {
                 seq: e.seq,
                 time_ms: e.time_ms,
@@ -160,7 +170,7 @@ impl Line {
                 Ok(books.check(&Entry::Charge(entry), &stored(hash)?)?)
             }
             Self::Answer { seq, charge, released, hash } => {
-                let entry = AnswerEntry { seq: *seq, charge: *charge, released: *released };
+                let entry = AnswerEntry { seq: *seq, charge: *charge, released: released.as_slice() };
                 Ok(books.check(&Entry::Answer(entry), &stored(hash)?)?)
             }
             Self::Job {
@@ -204,7 +214,21 @@ impl Line {
 
     fn charge(&self, digest: Hash, (theta, theta_next): ([u8; 16], [u8; 16])) -> Option<ChargeEntry> {
         let Self::Charge {
-            seq, time_ms, job, iteration, chain, attempt, block, kind, k_t, s, charge, running_total, slack, ..
+            seq,
+            time_ms,
+            job,
+            iteration,
+            chain,
+            attempt,
+            block,
+            kind,
+            k_t,
+            s,
+            charge,
+            running_total,
+            slack,
+            components,
+            ..
         } = *self
         else {
             return None;
@@ -226,8 +250,19 @@ impl Line {
             charge,
             running_total,
             slack,
+            components,
         })
     }
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// As `skip_serializing_if` wants it.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_one(number: &u32) -> bool {
+    *number == 1
 }
 
 const NOT_HEX: &str = "has a digest that is not hexadecimal";

@@ -3,6 +3,7 @@
 use rusqlite::Connection;
 
 use super::books::{Books, JobBooks};
+use super::components;
 use super::entry::{AnswerEntry, ChargeEntry, Entry, EventEntry, Hash, JobEntered};
 
 /// What these jobs' entries add up to.
@@ -26,10 +27,7 @@ pub(super) fn write_tail(connection: &Connection, books: &Books) -> rusqlite::Re
 pub(super) fn insert(connection: &Connection, entry: &Entry<'_>, hash: &Hash) -> rusqlite::Result<()> {
     match entry {
         Entry::Charge(e) => insert_charge(connection, e, hash),
-        Entry::Answer(AnswerEntry { seq, charge, released }) => connection
-            .prepare_cached("INSERT INTO answers (charge, seq, released) VALUES (?1, ?2, ?3)")?
-            .execute((charge, seq, released))
-            .map(drop),
+        Entry::Answer(e) => insert_answer(connection, e),
         Entry::Job(e) => insert_job(connection, e, hash),
         Entry::Event(EventEntry { seq, time_ms, kind, job, body }) => connection
             .prepare_cached("INSERT INTO events (seq, time_ms, kind, job, body, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?
@@ -38,7 +36,18 @@ pub(super) fn insert(connection: &Connection, entry: &Entry<'_>, hash: &Hash) ->
     }
 }
 
+fn insert_answer(connection: &Connection, e: &AnswerEntry<'_>) -> rusqlite::Result<()> {
+    // The books take in no answer without an integer.
+    let [first, others @ ..] = e.released else { return Ok(()) };
+    let mut insert = connection.prepare_cached("INSERT INTO answers (charge, seq, released) VALUES (?1, ?2, ?3)")?;
+    insert.execute((e.charge, e.seq, first))?;
+    if others.is_empty() { Ok(()) } else { components::insert_answer(connection, e.charge, others) }
+}
+
 fn insert_charge(connection: &Connection, e: &ChargeEntry, hash: &Hash) -> rusqlite::Result<()> {
+    if e.components > 1 {
+        components::insert_charge(connection, e.seq, e.components)?;
+    }
     let mut insert = connection.prepare_cached(
         "INSERT INTO charges (seq, time_ms, job, iteration, chain, attempt, block, digest, theta, theta_next, kind, k_t, s,
                               charge, running_total, hash)

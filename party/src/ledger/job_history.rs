@@ -1,8 +1,10 @@
 //! A job's history in the ledger, charge by charge: what a replay of the coordinator's log is compared
 //! with.
 
+use conclave_common::mechanism::Components;
 use rusqlite::{Connection, OptionalExtension, Row};
 
+use super::components;
 use super::entry::Hash;
 use super::error::LedgerError;
 use super::events::{Reserve, Settle};
@@ -26,7 +28,7 @@ pub(crate) struct Entered {
 }
 
 /// One charged question.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Charged {
     /// Round of the job.
     pub(crate) iteration: u64,
@@ -34,8 +36,8 @@ pub(crate) struct Charged {
     pub(crate) chain: u32,
     /// SHA-256 of the question's content.
     pub(crate) digest: Hash,
-    /// The number that left; `None` where none has yet.
-    pub(crate) released: Option<i64>,
+    /// The integers that left; `None` where none have yet.
+    pub(crate) released: Option<Components>,
 }
 
 /// Reads what the ledger has of a job; takes no lock and writes nothing.
@@ -83,17 +85,25 @@ impl JobReader {
     pub(crate) fn charges(&self, from: u64) -> Result<Vec<Charged>, LedgerError> {
         let Some(entered) = &self.entered else { return Ok(Vec::new()) };
         let mut select = self.connection.prepare_cached(
-            "SELECT c.iteration, c.chain, c.digest, a.released FROM charges c LEFT JOIN answers a ON a.charge = c.seq
+            "SELECT c.iteration, c.chain, c.digest, a.released, c.seq FROM charges c LEFT JOIN answers a ON a.charge = c.seq
              WHERE c.job = ?1 AND c.iteration >= ?2 ORDER BY c.iteration, c.chain",
         )?;
         // No ledger counts rounds beyond its signed integers.
         let from = i64::try_from(from).unwrap_or(i64::MAX);
+        let vectors = components::are_stored(&self.connection)?;
+        let charged = |row: &Row<'_>| charged(row, vectors.then_some(&self.connection));
         Ok(select.query_map((entered.seq, from), charged)?.collect::<Result<_, _>>()?)
     }
 }
 
-fn charged(row: &Row<'_>) -> rusqlite::Result<Charged> {
-    Ok(Charged { iteration: row.get(0)?, chain: row.get(1)?, digest: row.get(2)?, released: row.get(3)? })
+/// A row, with the further integers of its answer where the ledger has any.
+fn charged(row: &Row<'_>, vectors: Option<&Connection>) -> rusqlite::Result<Charged> {
+    let whole = |first: i64| match vectors {
+        Some(connection) => components::of_answer(connection, row.get(4)?, first),
+        None => Ok(Components::One(first)),
+    };
+    let released = row.get::<_, Option<i64>>(3)?.map(whole).transpose()?;
+    Ok(Charged { iteration: row.get(0)?, chain: row.get(1)?, digest: row.get(2)?, released })
 }
 
 /// Rounds that blocks forfeited in a crash may have paid for: their answers may have left without a row that lasted.

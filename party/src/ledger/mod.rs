@@ -4,13 +4,13 @@
 //! everything in this crate leans on them:
 //!
 //! * **Spend, then look.** [`Ledger::charge`] makes a charge durable before any record is read, and hands out the
-//!   [`ChargeReceipt`] without which [`crate::release::arm`] can't be called. No receipt can be had elsewhere:
+//!   [`ChargeReceipt`] without which [`sample_noise`] can't be called. No receipt can be had elsewhere:
 //!
 //! ```compile_fail
 //! # use {conclave_common::mechanism::{NoiseScale, Sensitivity}, conclave_party::ledger::ChargeReceipt};
 //! // A receipt can't be built: its fields are private.
 //! fn forge(k_t: Sensitivity, s: NoiseScale) -> ChargeReceipt {
-//!     ChargeReceipt { seq: 1, session: 1, k_t, s }
+//!     ChargeReceipt { seq: 1, session: 1, k_t, s, components: 1 }
 //! }
 //! ```
 //! ```compile_fail
@@ -23,7 +23,7 @@
 //!
 //! * **Same question, same bytes.** A query is known by (job, iteration, chain) and by the SHA-256 of everything that
 //!   determines its answer. [`Ledger::record`] makes an answer durable before it may be sent: only a
-//!   [`Recorded`] value goes into a reply. Asked again, the same query gets the same integer at no charge; another
+//!   [`Recorded`] value goes into a reply. Asked again, the same query gets the same integers at no charge; another
 //!   query under the same id is refused.
 //! * **Nothing is forgotten.** Every entry carries the hash of the one before it ([`entry`]); a start reads and hashes them
 //!   all. The last synced entry's hash, under a key of the party's own, goes with every reply ([`Head`]): a ledger that does
@@ -44,6 +44,7 @@ mod backup;
 mod behind;
 pub mod books;
 mod charge;
+mod components;
 mod convert;
 pub mod entry;
 mod error;
@@ -66,6 +67,7 @@ mod owner_actions;
 mod pen;
 mod query;
 mod receipt;
+mod release;
 mod report;
 mod reserve;
 mod schema;
@@ -86,6 +88,7 @@ pub use jobs::JobEntry;
 pub use listing::{Listed, Listing, list};
 pub use query::{Digest, QueryContent, QueryKey, point_digest};
 pub use receipt::{ChargeReceipt, Recorded};
+pub use release::{ChargedNoise, Release, sample_noise};
 pub use report::{AnalystReport, JobReport, Report, report, report_kept};
 pub(crate) use secret::Pieces;
 pub use secret::{SECRET_FILE, Secret};

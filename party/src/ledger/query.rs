@@ -75,6 +75,7 @@ impl QueryContent<'_> {
             kind: self.kind,
             k_t: self.k_t,
             s: self.s,
+            components: u32::try_from(self.kind.length()).unwrap_or(u32::MAX),
         }
     }
 }
@@ -98,12 +99,14 @@ pub struct QueryKey {
     pub k_t: Sensitivity,
     /// Noise scale, lattice units.
     pub s: NoiseScale,
+    /// Integers in the answer, at least 1; see [`QueryKind::length`].
+    pub components: u32,
 }
 
 impl QueryKey {
     /// The query as the filters price it.
     pub(super) fn priced(&self) -> Priced {
-        Priced { kind: self.kind, sensitivity: self.k_t, noise: self.s }
+        Priced { kind: self.kind, sensitivity: self.k_t, noise: self.s, components: self.components }
     }
 }
 

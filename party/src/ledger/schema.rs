@@ -9,6 +9,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use super::books::Books;
+use super::components;
 use super::entry::{Entry, EventEntry};
 use super::error::LedgerError;
 use super::events::Genesis;
@@ -303,6 +304,10 @@ fn check_schema(connection: &Connection, path: &Path, tables: &[&str]) -> Result
     let expected = Connection::open_in_memory()?;
     tables.iter().try_for_each(|tables| expected.execute_batch(tables))?;
     let found = parts(connection).map_err(|e| LedgerError::corrupt(path, format!("its list of tables can't be read ({e})")))?;
+    let present = tables == TABLES.as_slice();
+    if present && found.iter().any(|(_, name, _)| name == "charge_components") {
+        expected.execute_batch(components::TABLES)?;
+    }
     if found != parts(&expected)? {
         return Err(LedgerError::corrupt(path, "its tables are not those of a ledger of this version"));
     }

@@ -23,6 +23,9 @@ pub enum Wrong {
     /// The code stands for no kind of query.
     #[error("is of a kind that there is not")]
     Kind,
+    /// A release is of one integer at least.
+    #[error("pays for no integer")]
+    NoInteger,
     /// The price follows from the query.
     #[error("has a charge that its kind, sensitivity and noise don't give")]
     Charge,
@@ -57,6 +60,16 @@ pub enum Wrong {
     /// A charge has one answer.
     #[error("answers entry {0}, which is no charge or is answered already")]
     Answered(u64),
+    /// An answer has as many integers as its charge pays for.
+    #[error("answers entry {charge}, which pays for {paid} integers, with {given}")]
+    Length {
+        /// Number of the charge.
+        charge: u64,
+        /// Integers paid for.
+        paid: u32,
+        /// Integers of the answer.
+        given: usize,
+    },
     /// A job is entered once.
     #[error("enters job {0} a second time")]
     EnteredTwice(String),

@@ -20,8 +20,8 @@ use super::dial::Dial;
 use super::frames::{Frames, Open};
 use super::pauses::{After, Pauses};
 use super::renewal::{LOOK, Renewal};
-use crate::answer::MAX_JOB_ID;
-use crate::answer::thread::{Desk, Gone, Outbox};
+use crate::answer::thread::{Desk, Gone};
+use crate::answer::{MAX_JOB_ID, Outbox};
 use crate::presence::Announcement;
 use crate::text::clip;
 

@@ -11,7 +11,7 @@ use maud::{Markup, html};
 
 use super::read::{self, Days, Facts};
 use super::warnings::Warnings;
-use crate::answer::split::OwnTimes;
+use crate::answer::answer_timing::OwnTimes;
 use crate::config::PartyConfig;
 
 /// How long what was read is shown before it is read anew.

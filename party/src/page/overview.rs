@@ -184,7 +184,7 @@ fn last(ledger: &Ledger) -> Markup {
                 Cell::Text(release.kind.clone()),
                 Cell::Number(figure(release.sigma)),
                 Cell::Number(figure(gaussian_dp::epsilon(release.mu_squared.sqrt(), ledger.report.delta))),
-                Cell::Number(release.released.map_or_else(|| "-".to_owned(), |number| number.to_string())),
+                Cell::Number(release.released.as_ref().map_or_else(|| "-".to_owned(), |number| number.to_string())),
             ]
         })
         .collect();

@@ -13,7 +13,7 @@ use maud::html;
 use super::desktop::{Desktop, said};
 use super::warnings::Warnings;
 use super::{job, overview};
-use crate::answer::split::OwnTimes;
+use crate::answer::answer_timing::OwnTimes;
 use crate::config::PartyConfig;
 
 /// The file of the token, in the identity folder.

@@ -12,7 +12,7 @@ use conclave_ops::web::{self, Fields, Visitor};
 
 use super::desktop::FRESH;
 use super::*;
-use crate::answer::split::OwnTimes;
+use crate::answer::answer_timing::OwnTimes;
 use crate::config::PartyConfig;
 use crate::consent::{ConsentStore, Standing};
 use crate::ledger::Ledger;

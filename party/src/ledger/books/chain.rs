@@ -24,6 +24,8 @@ pub struct Books {
     places: HashMap<String, usize>,
     last_job: usize,
     unanswered: Seqs,
+    /// Integers in the answer to a charge of several.
+    components: HashMap<u64, u32>,
     /// Fingerprints of the columns that the data have had since the last refresh.
     columns: HashMap<String, String>,
     /// `seq` of the last refresh.
@@ -83,6 +85,11 @@ impl Books {
 
     pub(in crate::ledger) fn unanswered(&self) -> &Seqs {
         &self.unanswered
+    }
+
+    /// Integers in the answer to a charge.
+    pub(in crate::ledger) fn components(&self, charge: u64) -> u32 {
+        self.components.get(&charge).copied().unwrap_or(1)
     }
 
     pub(in crate::ledger) fn columns(&self) -> &HashMap<String, String> {
@@ -162,13 +169,16 @@ impl Books {
         let (k_t, s) = (Sensitivity::from_units(e.k_t), NoiseScale::from_units(e.s));
         let (Ok(k_t), Ok(s)) = (k_t, s) else { return Err(Wrong::Scales) };
         let kind = QueryKind::from_code(e.kind).ok_or(Wrong::Kind)?;
-        if self.unit.charge_of_kind(kind, k_t, s).ok() != Some(e.charge) {
+        if e.components == 0 {
+            return Err(Wrong::NoInteger);
+        }
+        if self.unit.charge_of_release(kind, e.components, k_t, s).ok() != Some(e.charge) {
             return Err(Wrong::Charge);
         }
-        if e.slack != self.slack_of(s) {
+        if Some(e.slack) != self.slack_of(s).checked_mul(u64::from(e.components)) {
             return Err(Wrong::Slack);
         }
-        let cost = Spent { units: e.charge, slack_units: e.slack, draws: 1 };
+        let cost = Spent { units: e.charge, slack_units: e.slack, draws: u64::from(e.components) };
         self.spent = plus(self.spent, cost).ok_or(Wrong::Overflow)?;
         if e.running_total != self.spent.units {
             return Err(Wrong::RunningTotal);
@@ -194,12 +204,19 @@ impl Books {
         job.idle = 0;
         job.last_charge = e.seq;
         self.unanswered.insert(e.seq);
+        if e.components > 1 {
+            self.components.insert(e.seq, e.components);
+        }
         Ok(())
     }
 
-    fn answer(&mut self, e: &AnswerEntry) -> Result<(), Wrong> {
+    fn answer(&mut self, e: &AnswerEntry<'_>) -> Result<(), Wrong> {
         if !self.unanswered.remove(&e.charge) {
             return Err(Wrong::Answered(e.charge));
+        }
+        let (paid, given) = (self.components(e.charge), e.released.len());
+        if given != paid as usize {
+            return Err(Wrong::Length { charge: e.charge, paid, given });
         }
         self.answers += 1;
         Ok(())

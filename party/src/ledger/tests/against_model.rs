@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 use conclave_common::accounting::{Budget, PrivacyFilter};
 
+use crate::ledger::release::release;
 use crate::ledger::*;
 use crate::noise::Noise;
-use crate::release::release;
 use crate::testing::{budget, entry, key, no_sum};
 
 const JOBS: [&str; 2] = ["job-0", "job-1"];
@@ -124,12 +124,12 @@ impl World {
                 for (grant, chain) in grants.into_iter().zip(chains) {
                     let row = self.model.rows.get_mut(&(job, iteration, chain.0)).unwrap();
                     match grant {
-                        Grant::Answered(recorded) => assert_eq!(Some(recorded.value()), row.2),
+                        Grant::Answered(recorded) => assert_eq!(Some(recorded.integers()[0]), row.2),
                         Grant::Charged(receipt) => {
                             assert_eq!(row.2, None);
                             if left > 0 {
                                 let one = release(receipt, no_sum(), &mut self.noise);
-                                row.2 = Some(ledger.record(vec![one]).unwrap()[0].value());
+                                row.2 = Some(ledger.record(vec![one]).unwrap()[0].integers()[0]);
                                 left -= 1;
                             }
                         }

@@ -9,9 +9,9 @@ use conclave_common::accounting::{Budget, PrivacyFilter};
 
 use crate::ledger::books::Books;
 use crate::ledger::head::HeadFile;
+use crate::ledger::release::release;
 use crate::ledger::*;
 use crate::noise::Noise;
-use crate::release::release;
 use crate::testing::{JOB, budget, entry, key, no_sum};
 
 struct Fixture {
@@ -48,8 +48,8 @@ impl Fixture {
         let keys: Vec<_> = (0..chains).map(|chain| key(chain, 1, 1000)).collect();
         let ChargeOutcome::Granted(grants) = ledger.charge(JOB, iteration, &keys).unwrap() else { panic!("refused") };
         let mut one = |grant| match grant {
-            Grant::Answered(recorded) => recorded.value(),
-            Grant::Charged(receipt) => ledger.record(vec![release(receipt, no_sum(), &mut self.noise)]).unwrap()[0].value(),
+            Grant::Answered(recorded) => recorded.integers()[0],
+            Grant::Charged(receipt) => ledger.record(vec![release(receipt, no_sum(), &mut self.noise)]).unwrap()[0].integers()[0],
         };
         grants.into_iter().map(&mut one).collect()
     }
@@ -440,10 +440,11 @@ fn a_million_releases_in_figures() {
                             charge,
                             running_total,
                             slack,
+                            components: 1,
                         }))?;
                     }
                     for charge in first..first + 4 {
-                        pen.write(&Entry::Answer(AnswerEntry { seq: pen.next(), charge, released: -(charge as i64) << 20 }))?;
+                        pen.write(&Entry::Answer(AnswerEntry { seq: pen.next(), charge, released: &[-(charge as i64) << 20] }))?;
                     }
                 }
                 Ok(())
@@ -478,7 +479,7 @@ fn a_million_releases_in_figures() {
     let mut hash = [0; 32];
     let start = Instant::now();
     for seq in 0..1_000_000 {
-        hash = Entry::Answer(AnswerEntry { seq, charge: seq, released: 7 }).hash(&hash);
+        hash = Entry::Answer(AnswerEntry { seq, charge: seq, released: &[7] }).hash(&hash);
     }
     println!("a million answers hashed in {:.3} s ({hash:?})", start.elapsed().as_secs_f64());
     let start = Instant::now();

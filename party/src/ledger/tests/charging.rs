@@ -5,9 +5,9 @@ use conclave_common::accounting::{Budget, PrivacyFilter, charge_units};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
+use crate::ledger::release::release;
 use crate::ledger::*;
 use crate::noise::Noise;
-use crate::release::release;
 use crate::testing::{JOB, budget, entry, key, no_sum};
 
 struct Fixture {
@@ -44,10 +44,10 @@ impl Fixture {
         let mut values = Vec::new();
         for grant in grants {
             match grant {
-                Grant::Answered(recorded) => values.push(recorded.value()),
+                Grant::Answered(recorded) => values.push(recorded.integers()[0]),
                 Grant::Charged(receipt) => {
                     let one = release(receipt, no_sum(), &mut self.noise);
-                    values.extend(ledger.record(vec![one]).unwrap().into_iter().map(Recorded::value));
+                    values.extend(ledger.record(vec![one]).unwrap().iter().flat_map(|recorded| recorded.integers().to_vec()));
                 }
             }
         }
@@ -235,7 +235,7 @@ fn a_charged_query_in_flight_is_not_charged_or_answered_twice() {
     let Some(Grant::Charged(receipt)) = receipts.pop() else { panic!("not charged") };
     let one = release(receipt, no_sum(), &mut desk.noise);
     let recorded = ledger.record(vec![one]).unwrap();
-    assert_eq!(desk.answer(&mut ledger, 1, &[key(0, 1, 1000)]), [recorded[0].value()]);
+    assert_eq!(desk.answer(&mut ledger, 1, &[key(0, 1, 1000)]), [recorded[0].integers()[0]]);
 }
 
 #[test]

@@ -9,9 +9,9 @@ use tempfile::TempDir;
 use crate::ledger::entry::Entry;
 use crate::ledger::events::unhex;
 use crate::ledger::format::{FORMAT, FORMER};
+use crate::ledger::release::release;
 use crate::ledger::*;
 use crate::noise::Noise;
-use crate::release::release;
 use crate::testing::{JOB, budget, entry, key, no_sum};
 
 /// Made with the version before: strict and reserve mode, answers given after a restart, a crash with an open block, an unlock, and at the
@@ -72,8 +72,8 @@ impl Fixture {
     fn answer(&mut self, ledger: &mut Ledger, iteration: u64, keys: &[QueryKey]) -> Vec<i64> {
         let ChargeOutcome::Granted(grants) = ledger.charge(JOB, iteration, keys).unwrap() else { panic!("refused") };
         let mut one = |grant| match grant {
-            Grant::Answered(recorded) => recorded.value(),
-            Grant::Charged(receipt) => ledger.record(vec![release(receipt, no_sum(), &mut self.noise)]).unwrap()[0].value(),
+            Grant::Answered(recorded) => recorded.integers()[0],
+            Grant::Charged(receipt) => ledger.record(vec![release(receipt, no_sum(), &mut self.noise)]).unwrap()[0].integers()[0],
         };
         grants.into_iter().map(&mut one).collect()
     }

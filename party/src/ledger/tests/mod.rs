@@ -11,5 +11,7 @@ mod conversion;
 mod previous_format;
 #[cfg(test)]
 mod reserve;
+#[cfg(test)]
+mod vectors;
 
 pub use previous_format::to_former;

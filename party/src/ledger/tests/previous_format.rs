@@ -72,6 +72,7 @@ fn insert_former(connection: &Connection, entry: &Entry<'_>, hash: &Hash) -> rus
             ],
         ),
         Entry::Answer(AnswerEntry { seq, charge, released }) => {
+            let [released] = released else { return Err(rusqlite::Error::InvalidQuery) };
             connection.execute("INSERT INTO answers VALUES (?1, ?2, ?3, ?4)", (charge, seq, released, hash))
         }
         other => return insert(connection, other, hash),

@@ -10,9 +10,9 @@ use tempfile::TempDir;
 
 use std::path::PathBuf;
 
+use crate::ledger::release::release;
 use crate::ledger::*;
 use crate::noise::Noise;
-use crate::release::release;
 use crate::testing::{budget, entry, key, no_sum};
 
 const JOBS: [&str; 2] = ["job-0", "job-1"];
@@ -217,8 +217,8 @@ impl World {
 
 fn answer(ledger: &mut Ledger, noise: &mut Noise, grant: Grant) -> (i64, bool) {
     match grant {
-        Grant::Answered(recorded) => (recorded.value(), false),
-        Grant::Charged(receipt) => (ledger.record(vec![release(receipt, no_sum(), noise)]).unwrap()[0].value(), true),
+        Grant::Answered(recorded) => (recorded.integers()[0], false),
+        Grant::Charged(receipt) => (ledger.record(vec![release(receipt, no_sum(), noise)]).unwrap()[0].integers()[0], true),
     }
 }
 

@@ -7,6 +7,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::tables::{Answers, Both, Charges, Layout, Selects, answer};
 use crate::ledger::books::Books;
+use crate::ledger::components;
 use crate::ledger::entry::{Entry, Hash};
 use crate::ledger::error::LedgerError;
 use crate::ledger::feed::Feed;
@@ -50,14 +51,18 @@ pub(in crate::ledger) fn hash_at(connection: &Connection, seq: u64) -> rusqlite:
         nearest = nearest.max(found);
     }
     let Some((mut at, mut hash)) = nearest else { return Ok(None) };
+    let vectors = components::are_stored(connection)?;
     let mut select = connection.prepare("SELECT charge, seq, released FROM answers WHERE seq > ?1 AND seq <= ?2 ORDER BY seq")?;
     let mut answers = select.query([at, seq])?;
     while let Some(row) = answers.next()? {
-        let (entry, _) = answer(row)?;
+        let (mut entry, _) = answer(row)?;
         if entry.seq != at + 1 {
             return Ok(None);
         }
-        (at, hash) = (entry.seq, Entry::Answer(entry).hash(&hash));
+        if vectors {
+            entry.released = components::of_answer(connection, entry.charge, row.get(2)?)?;
+        }
+        (at, hash) = (entry.seq, Entry::Answer(entry.entry()).hash(&hash));
     }
     Ok((at == seq).then_some(hash))
 }

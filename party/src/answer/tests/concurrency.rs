@@ -10,10 +10,11 @@ use conclave_proto::v1::{self, party_frame::Body};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::mpsc;
 
-use super::{Answerer, Opening, thread};
+use crate::answer::{Answerer, Opening, thread};
 use crate::config::BadRows;
 use crate::data::Shard;
 use crate::ledger::Ledger;
+use crate::members::Members;
 use crate::noise::Noise;
 use crate::testing::{MEAN_TOML, data, open_policy, write};
 
@@ -39,7 +40,7 @@ fn nearly_spent(folder: &std::path::Path) -> (Answerer, u64) {
     let ledger = Ledger::open(&file, "hospital-a", &budget()).unwrap();
     let shard = Shard::load(&data(path, BadRows::Stop), None).unwrap();
     let mut answerer = Answerer::new("hospital-a".into(), open_policy(), budget(), shard, ledger, Noise::from_os().unwrap())
-        .with_members(crate::testing::anyone());
+        .with_members(Members::anyone());
     for job in 0..JOBS {
         let spec_toml = MEAN_TOML.replace("\"mean\"", &format!("\"mean {job}\""));
         let spec_digest = Sha256::digest(spec_toml.as_bytes()).to_vec();

@@ -14,10 +14,10 @@ use conclave_proto::v1;
 use rand::RngExt;
 use statrs::distribution::{ContinuousCDF, Normal};
 
-use super::fault::Watched;
-use super::measure::JobDelay;
-use super::stage::Stage;
+use super::faults::Watched;
 use super::*;
+use crate::answer::delay::JobDelay;
+use crate::answer::sandbox::Sandbox;
 use crate::testing::{MEAN_TOML, budget};
 
 /// Replies to each of two jobs.
@@ -48,25 +48,25 @@ impl Asked {
     }
 }
 
-/// A stage with both jobs, over shards that differ in one record.
-fn stage(folder: &Path, extreme: f64, jobs: &[&Asked; 2], delay: Option<Duration>) -> Stage {
-    let mut stage = Stage::new(folder, budget()).unwrap();
+/// A sandbox with both jobs, over shards that differ in one record.
+fn sandbox(folder: &Path, extreme: f64, jobs: &[&Asked; 2], delay: Option<Duration>) -> Sandbox {
+    let mut sandbox = Sandbox::new(folder, budget()).unwrap();
     for (asked, last) in jobs.iter().zip([0.25, extreme]) {
         let toml = MEAN_TOML.replace("noise_sd = 1.0", &format!("noise_sd = {:?}", asked.noise_sd));
         let spec = JobSpec::parse(&toml).unwrap();
         let mut outcome: Vec<f64> = (0..64).map(|i| f64::from(i % 7) / 3.0 - 1.0).collect();
         outcome.push(last);
-        stage.put_on(asked.job, &spec, ModelData { outcome, ..ModelData::default() }).unwrap();
-        let job = stage.answerer.jobs.get_mut(asked.job).unwrap();
+        sandbox.put_on(asked.job, &spec, ModelData { outcome, ..ModelData::default() }).unwrap();
+        let job = sandbox.answerer.jobs.get_mut(asked.job).unwrap();
         job.delay = delay.map(|answer| JobDelay { answer: AnswerDelay { least: answer, proposals: 2 }, open: answer });
     }
     let scales = jobs.map(|asked| NoiseScale::from_sd(asked.noise_sd).unwrap());
-    stage.answerer.noise.keep(scales);
-    stage
+    sandbox.answerer.noise.keep(scales);
+    sandbox
 }
 
 /// Asks both jobs in random order until each has its replies.
-fn interleave(stage: &mut Stage, jobs: &mut [Asked; 2]) {
+fn interleave(sandbox: &mut Sandbox, jobs: &mut [Asked; 2]) {
     let mut rng = rand::rng();
     while jobs.iter().any(|asked| asked.times.len() < REPLIES) {
         let asked = &mut jobs[usize::from(rng.random::<bool>())];
@@ -74,11 +74,11 @@ fn interleave(stage: &mut Stage, jobs: &mut [Asked; 2]) {
             continue;
         }
         let request = asked.request();
-        let before = stage.answerer.reply_counts().overruns;
+        let before = sandbox.answerer.reply_counts().overruns;
         let sent = Instant::now();
-        let answer = stage.answerer.answer_held(request, sent);
+        let answer = sandbox.answerer.answer_held(request, sent);
         asked.times.push(sent.elapsed().as_secs_f64() * 1e6);
-        asked.overruns += stage.answerer.reply_counts().overruns - before;
+        asked.overruns += sandbox.answerer.reply_counts().overruns - before;
         assert_eq!(answer.status, Some(0));
     }
 }
@@ -163,7 +163,7 @@ impl Drop for Folder {
 
 fn run(name: &'static str, extreme: f64, mut jobs: [Asked; 2], delay: Option<Duration>, planted: Option<Duration>) -> Verdict {
     let folder = Folder::new(name);
-    let mut stage = stage(&folder.0, extreme, &[&jobs[0], &jobs[1]], delay);
+    let mut sandbox = sandbox(&folder.0, extreme, &[&jobs[0], &jobs[1]], delay);
     if let Some(planted) = planted {
         let slow = move || {
             let began = Instant::now();
@@ -171,9 +171,9 @@ fn run(name: &'static str, extreme: f64, mut jobs: [Asked; 2], delay: Option<Dur
                 std::hint::spin_loop();
             }
         };
-        stage.answerer.plant_model(jobs[1].job, |inner, _| -> Box<dyn Model> { Box::new(Watched(inner, Box::new(slow))) });
+        sandbox.answerer.plant_model(jobs[1].job, |inner, _| -> Box<dyn Model> { Box::new(Watched(inner, Box::new(slow))) });
     }
-    interleave(&mut stage, &mut jobs);
+    interleave(&mut sandbox, &mut jobs);
     compare(name, jobs)
 }
 

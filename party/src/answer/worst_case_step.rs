@@ -1,4 +1,4 @@
-//! The step that takes a kernel longest: every parameter moves, by more than the short cuts for small steps take.
+//! The worst-case step, which takes a kernel longest: every parameter moves, by more than the short cuts for small steps take.
 
 use conclave_common::accounting::{PrivacyFilter, PrivacyUnit};
 use conclave_common::job::JobSpec;
@@ -13,13 +13,13 @@ pub(super) const ORDINARY: f64 = 0.3;
 
 /// A step, and noise under which it costs next to nothing.
 #[derive(Debug, Clone)]
-pub(super) struct Dearest {
+pub(super) struct WorstCaseStep {
     pub(super) from: Vec<f64>,
     pub(super) to: Vec<f64>,
     pub(super) noise: NoiseScale,
 }
 
-impl Dearest {
+impl WorstCaseStep {
     /// The step of a job at a party that protects `units` units like `unit`, to be asked `queries` times for half of the job's budget at most.
     ///
     /// None where there is no such step: where the model gives no bound and the job no clip, or where the bound is beyond all noise.
@@ -57,10 +57,10 @@ mod tests {
 
     use super::*;
 
-    fn dearest(job: &str) -> Option<Dearest> {
+    fn found(job: &str) -> Option<WorstCaseStep> {
         let text = format!("name = \"t\"\nparties = [\"a\"]\n{job}[privacy]\nepsilon = 1.0\ndelta = 1e-6\n");
         let spec = JobSpec::parse(&text).unwrap();
-        Dearest::new(spec.build_model().as_ref(), &spec, PrivacyUnit::default(), 10_000, 200 * 4)
+        WorstCaseStep::new(spec.build_model().as_ref(), &spec, PrivacyUnit::default(), 10_000, 200 * 4)
     }
 
     #[test]
@@ -82,8 +82,8 @@ mod tests {
             regression("student_t", count, "df = 4\n"),
             format!("[model]\nkind = \"gaussian_mean\"\noutcome = \"y\"\nsd = 1.0\n[columns]\ny = {count}\n"),
         ] {
-            let found = dearest(&job);
-            let Some(Dearest { from, to, .. }) = &found else {
+            let found = found(&job);
+            let Some(WorstCaseStep { from, to, .. }) = &found else {
                 // Without a clip, ratios without a bound have no price.
                 assert!(job.contains("\"poisson\"") || job.contains("negative_binomial"), "{job}");
                 continue;

@@ -7,24 +7,25 @@ use conclave_proto::v1;
 use tempfile::TempDir;
 
 use super::*;
+use crate::answer::records::Records;
+use crate::answer::{answer_timing, thread};
 use crate::config::BadRows;
 use crate::ledger::report;
+use crate::members::Members;
 use crate::testing::{JOB, MEAN_TOML, budget, data, open_policy, open_request, query, write};
 
-mod hostile;
-
-struct House {
+pub(super) struct House {
     folder: TempDir,
     policy: Policy,
     budget: Budget,
 }
 
 impl House {
-    fn new(policy: Policy) -> Self {
+    pub(super) fn new(policy: Policy) -> Self {
         Self::with_budget(policy, budget())
     }
 
-    fn with_budget(policy: Policy, budget: Budget) -> Self {
+    pub(super) fn with_budget(policy: Policy, budget: Budget) -> Self {
         let house = Self { folder: tempfile::tempdir().unwrap(), policy, budget };
         let rows: String = (0..1000).map(|i| format!("{},{}\n", 100 + i % 101, i % 2)).collect();
         write(house.folder.path(), "a.csv", &format!("height,sick\n{rows}"));
@@ -32,31 +33,31 @@ impl House {
         house
     }
 
-    fn ledger(&self) -> std::path::PathBuf {
+    pub(super) fn ledger(&self) -> std::path::PathBuf {
         self.folder.path().join("ledger.sqlite")
     }
 
-    fn start(&self) -> Answerer {
+    pub(super) fn start(&self) -> Answerer {
         let config = data(self.folder.path().join("a.csv"), BadRows::Stop);
         let shard = Shard::load(&config, self.policy.columns.as_deref()).unwrap();
         let ledger = Ledger::open(&self.ledger(), "hospital-a", &self.budget).unwrap();
         Answerer::new("hospital-a".into(), self.policy.clone(), self.budget, shard, ledger, Noise::from_os().unwrap())
-            .with_members(crate::testing::anyone())
+            .with_members(Members::anyone())
     }
 
-    fn queries(&self) -> u64 {
+    pub(super) fn queries(&self) -> u64 {
         report(&self.ledger(), "hospital-a", &self.budget).unwrap().queries
     }
 }
 
-fn opened() -> (House, Answerer) {
+pub(super) fn opened() -> (House, Answerer) {
     let house = House::new(open_policy());
     let mut answerer = house.start();
     assert!(matches!(answerer.open(&open_request(MEAN_TOML)).unwrap(), Opening::Opened(_)));
     (house, answerer)
 }
 
-fn status(answer: &v1::Answer) -> AnswerStatus {
+pub(super) fn status(answer: &v1::Answer) -> AnswerStatus {
     AnswerStatus::from_wire(answer.status.unwrap()).unwrap()
 }
 
@@ -316,7 +317,7 @@ fn the_owner_is_told_what_the_time_of_answers_was_made_up_of() {
     let house = House::new(Policy { reply_delay: crate::config::ReplyDelay::Fixed(delay), ..open_policy() });
     let mut answerer = house.start();
     answerer.open(&open_request(MEAN_TOML)).unwrap();
-    let times = answerer.split.times().clone();
+    let times = answerer.timing.times().clone();
     let (outbox, mut inbox) = tokio::sync::mpsc::channel(4);
     let mut ask = |request| {
         answerer.handle(thread::Command::Query(request, Instant::now(), outbox.clone()));
@@ -327,9 +328,12 @@ fn the_owner_is_told_what_the_time_of_answers_was_made_up_of() {
     assert_eq!((times.summary(), times.counts().held), (None, 1));
     assert_eq!(ask(query(0, &[(0, 0.0, 1e-4)])), AnswerStatus::Released);
     let summary = times.summary().unwrap();
-    let of = |part: split::Part| summary.parts[part as usize].0;
+    let of = |part: answer_timing::Part| summary.parts[part as usize].0;
     // Service began before its first look at the clock and ended after the delay, or a multiple of it.
     assert!(summary.whole.0 > 0.9 * delay.as_secs_f64(), "{summary:?}");
-    assert!(of(split::Part::Ledger) > 0.0 && of(split::Part::Computing) > 0.0 && of(split::Part::Held) > 0.0, "{summary:?}");
+    assert!(
+        of(answer_timing::Part::Ledger) > 0.0 && of(answer_timing::Part::Computing) > 0.0 && of(answer_timing::Part::Held) > 0.0,
+        "{summary:?}"
+    );
     assert_eq!(times.counts(), answerer.reply_counts());
 }

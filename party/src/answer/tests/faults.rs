@@ -9,7 +9,8 @@ use conclave_common::query::contribution;
 use conclave_proto::convert::{AnswerStatus, query_from_wire};
 use conclave_proto::v1;
 
-use super::Answerer;
+use crate::answer::answerer::Answerer;
+use crate::answer::query::Outcome;
 
 /// A fault in how a message is answered.
 #[derive(Clone)]
@@ -24,40 +25,42 @@ pub(crate) enum Fault {
     ChargeAfterAnswer(Option<v1::Query>),
 }
 
-impl Answerer {
-    /// The outcome of a message, with the planted fault, if any.
-    pub(super) fn outcome(&mut self, request: v1::Query) -> Result<Vec<i64>, AnswerStatus> {
-        match self.fault.take() {
-            None => self.honest(request),
-            Some(Fault::FloatOnTheWire) => {
-                self.fault = Some(Fault::FloatOnTheWire);
+impl Fault {
+    /// The reply to a message, with this fault in it.
+    pub(crate) fn answer(&mut self, answerer: &mut Answerer, request: v1::Query) -> v1::Answer {
+        answerer.reply_to(request, |answerer, request| self.outcome(answerer, request))
+    }
+
+    fn outcome(&mut self, answerer: &mut Answerer, request: v1::Query) -> Outcome {
+        match self {
+            Self::FloatOnTheWire => {
                 let float = |units: i64| (units as f64 * STEP).to_bits() as i64;
-                self.honest(request).map(|values| values.into_iter().map(float).collect())
+                answerer.answer_query(request).map(|values| values.into_iter().map(float).collect())
             }
-            Some(Fault::UnchargedError) => {
-                self.fault = Some(Fault::UnchargedError);
-                if self.jobs[&request.job].records.held().outcome.iter().any(|y| y.is_nan()) {
+            Self::UnchargedError => {
+                if answerer.jobs[&request.job].records.held().outcome.iter().any(|y| y.is_nan()) {
                     return Err(AnswerStatus::Invalid);
                 }
-                self.honest(request)
+                answerer.answer_query(request)
             }
-            Some(Fault::ChargeAfterAnswer(pending)) => {
-                if let Some(message) = pending
-                    && self.jobs.contains_key(&message.job)
+            Self::ChargeAfterAnswer(pending) => {
+                if let Some(message) = pending.take()
+                    && answerer.jobs.contains_key(&message.job)
                 {
-                    let _ = self.honest(message);
+                    let _ = answerer.answer_query(message);
                 }
-                let values = self.sums_in_the_clear(&request);
-                let noise = self.jobs[&request.job].spec.privacy.noise;
-                self.fault = Some(Fault::ChargeAfterAnswer(Some(request)));
-                let release = |sum: i64| LatticeSum::from_units_for_test(sum).add_noise(self.noise.draw(noise));
+                let values = answerer.sums_in_the_clear(&request);
+                let noise = answerer.jobs[&request.job].spec.privacy.noise;
+                *pending = Some(request);
+                let release =
+                    |sum: i64| LatticeSum::from_units_for_test(sum).add_noise(answerer.noise.sample(noise, 1)).as_slice()[0];
                 Ok(values.into_iter().map(release).collect())
             }
-            Some(Fault::ReusedNoise(mut seen)) => {
+            Self::ReusedNoise(seen) => {
                 let id = (request.job.clone(), request.iteration);
-                let outcome = match (self.honest(request.clone()), seen.get(&id)) {
+                match (answerer.answer_query(request.clone()), seen.get(&id)) {
                     (Err(AnswerStatus::Conflict), Some((first, released))) => {
-                        let (before, now) = (self.sums_in_the_clear(first), self.sums_in_the_clear(&request));
+                        let (before, now) = (answerer.sums_in_the_clear(first), answerer.sums_in_the_clear(&request));
                         Ok(released.iter().zip(before).zip(now).map(|((r, before), now)| r - before + now).collect())
                     }
                     (Ok(values), _) => {
@@ -65,13 +68,13 @@ impl Answerer {
                         Ok(values)
                     }
                     (refusal, _) => refusal,
-                };
-                self.fault = Some(Fault::ReusedNoise(seen));
-                outcome
+                }
             }
         }
     }
+}
 
+impl Answerer {
     fn sums_in_the_clear(&self, request: &v1::Query) -> Vec<i64> {
         let active = &self.jobs[&request.job];
         let queries = query_from_wire(request.clone()).expect("a query of the audit");

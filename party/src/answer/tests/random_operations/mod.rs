@@ -19,11 +19,12 @@ use rand_chacha::ChaCha8Rng;
 use sha2::{Digest as _, Sha256};
 
 use self::books::{Chain, Job, Model, Prices};
-use super::{Answerer, Opening};
+use crate::answer::{Answerer, Opening};
 use crate::config::{Approve, BadRows, Policy};
 use crate::consent::{ConsentStore, Decider, Standing};
 use crate::data::Shard;
 use crate::ledger::{ChargeOutcome, Durability, Keeping, Ledger, QueryContent};
+use crate::members::Members;
 use crate::noise::Noise;
 use crate::testing::{MEAN_TOML, data, open_policy, write};
 
@@ -104,7 +105,7 @@ impl World {
         ledger.present_data(&shard.fingerprints(ledger.secret()).unwrap()).unwrap();
         let policy = Policy { approve: Approve::Manual, ..open_policy() };
         let answerer = Answerer::new("hospital-a".into(), policy, budget(), shard, ledger, Noise::from_os().unwrap())
-            .with_members(crate::testing::anyone());
+            .with_members(Members::anyone());
         self.answerer = Some(answerer.with_consent(ConsentStore::open(&self.keeping.ledger).unwrap()));
     }
 

@@ -3,16 +3,19 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use conclave_common::mechanism::{LatticeSum, Sensitivity};
-use conclave_common::model::{Step, Threads};
+use conclave_common::mechanism::{LatticeSum, QueryKind, Sensitivity};
+use conclave_common::model::{Step, Summand};
 use conclave_proto::convert::AnswerStatus;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::*;
+use crate::answer::records::Records;
+use crate::answer::sums::NoSum;
 use crate::config::{BadRows, DataConfig, Memory};
 use crate::data::tests::row_by_row::{Row, config, csv_file, parquet_file, rows};
 use crate::ledger::{Secret, report};
+use crate::members::Members;
 use crate::testing::{JOB, budget, open_policy, open_request, query};
 
 const LINEAR: &str = r#"
@@ -35,6 +38,12 @@ noise_sd = 1.0
 
 const NEEDED: [&str; 3] = ["a", "ward", "n"];
 
+/// One sum per step.
+fn step_sums(job: &ActiveJob, threads: &Threads, steps: &[Step<'_>]) -> Result<Vec<LatticeSum>, NoSum> {
+    let asked: Vec<_> = steps.iter().map(|step| (QueryKind::Ratio, Summand::Step(*step))).collect();
+    crate::answer::sums::sums(job.model.as_ref(), job.records.blocks(), threads, &job.fixed_sums, &asked)
+}
+
 /// The records of a file as passes read them, and the party that holds them.
 fn open(folder: &Path, data: &DataConfig, policy: Policy) -> Answerer {
     let shard = Shard::load(data, Some(&NEEDED.map(str::to_owned))).unwrap();
@@ -45,7 +54,7 @@ fn open(folder: &Path, data: &DataConfig, policy: Policy) -> Answerer {
     let ledger = Ledger::open(&ledger, "hospital-a", &budget().of(data.unit)).unwrap();
     let mut answerer =
         Answerer::new("hospital-a".into(), policy, budget().of(data.unit), shard, ledger, Noise::from_os().unwrap())
-            .with_members(crate::testing::anyone());
+            .with_members(Members::anyone());
     assert!(matches!(answerer.open(&open_request(LINEAR)).unwrap(), Opening::Opened(_)));
     answerer
 }
@@ -58,8 +67,7 @@ fn sums(answerer: &Answerer) -> Vec<Vec<i64>> {
     let clamp = Sensitivity::from_units(1 << 33).unwrap();
     let counted = Step { count_clipped: true, ..Step::new(&to, &from, Sensitivity::from_units(1 << 20).unwrap()) };
     let steps = [Step::new(&from, &to, clamp), counted];
-    let on =
-        |threads: &Threads| super::sums::sums(job, threads, &steps).unwrap().into_iter().map(LatticeSum::open_for_test).collect();
+    let on = |threads: &Threads| step_sums(job, threads, &steps).unwrap().into_iter().map(LatticeSum::open_for_test).collect();
     vec![on(&Threads::one()), on(&Threads::new(NonZeroUsize::new(3).unwrap()).unwrap()), on(&Threads::one())]
 }
 
@@ -164,7 +172,7 @@ fn passes_take_their_time() {
             let mut times: Vec<f64> = (0..15)
                 .map(|_| {
                     let began = Instant::now();
-                    super::sums::sums(job, &threads, &step).unwrap();
+                    step_sums(job, &threads, &step).unwrap();
                     began.elapsed().as_secs_f64() * 1e3
                 })
                 .collect();
@@ -187,7 +195,7 @@ fn jobs_whose_copies_do_not_fit_are_refused() {
     Ledger::init(&path, "hospital-a", &budget()).unwrap();
     let ledger = Ledger::open(&path, "hospital-a", &budget()).unwrap();
     let mut answerer = Answerer::new("hospital-a".into(), policy(1), budget(), shard, ledger, Noise::from_os().unwrap())
-        .with_members(crate::testing::anyone());
+        .with_members(Members::anyone());
     let refused = answerer.open(&open_request(LINEAR)).unwrap_err().to_string();
     assert!(refused.contains("max_memory_mib of 1"), "{refused}");
 }

@@ -8,6 +8,7 @@ use super::*;
 use crate::config::{BadRows, DataConfig, Policy, ReplyDelay};
 use crate::data::Shard;
 use crate::ledger::{Ledger, report};
+use crate::members::Members;
 use crate::noise::Noise;
 use crate::testing::{JOB, MEAN_TOML, budget, data, open_policy, open_request, query, write};
 
@@ -43,7 +44,7 @@ impl House {
         let shard = Shard::load(&self.data, self.policy.columns.as_deref()).unwrap();
         let ledger = Ledger::open(&self.ledger(), "hospital-a", &self.budget).unwrap();
         Answerer::new("hospital-a".into(), self.policy.clone(), self.budget, shard, ledger, Noise::from_os().unwrap())
-            .with_members(crate::testing::anyone())
+            .with_members(Members::anyone())
             .with_consent(self.decisions())
     }
 

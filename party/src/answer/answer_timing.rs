@@ -1,4 +1,4 @@
-//! What the time of an answer was made up of, for its owner's own page and nothing else.
+//! The timing of an answer: what its time was made up of, for its owner's own page and nothing else.
 //!
 //! How long a computation takes may depend on records. So this stays in the process: in no metric, no log, no file. Clocks are read at
 //! the same moments of every answer, and what they said is noted after the reply has left.
@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 
 use conclave_ops::{Latest, Summary};
 
-use super::ReplyCounts;
-use super::delay::Counter;
+use super::delay::{Counter, ReplyCounts};
 
 /// What the answering thread does for an answer; every moment of its service belongs to one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,13 +53,13 @@ impl OwnTimes {
 
 /// The splits as the answering thread makes them.
 #[derive(Debug)]
-pub(super) struct Split {
+pub(super) struct AnswerTiming {
     last: Instant,
     parts: [Duration; 4],
     times: OwnTimes,
 }
 
-impl Split {
+impl AnswerTiming {
     pub(super) fn new(counter: Counter) -> Self {
         Self { last: Instant::now(), parts: [Duration::ZERO; 4], times: OwnTimes { latest: Arc::default(), counter } }
     }
@@ -95,21 +94,21 @@ mod tests {
 
     #[test]
     fn every_moment_belongs_to_one_part() {
-        let mut split = Split::new(Counter::default());
-        let times = split.times().clone();
-        split.begin();
-        let began = split.last;
+        let mut timing = AnswerTiming::new(Counter::default());
+        let times = timing.times().clone();
+        timing.begin();
+        let began = timing.last;
         for part in [Part::Computing, Part::Ledger, Part::Noise, Part::Computing, Part::Ledger] {
             std::thread::sleep(Duration::from_millis(1));
-            split.was(part);
+            timing.was(part);
         }
         assert_eq!(times.summary(), None);
         std::thread::sleep(Duration::from_millis(1));
-        split.left();
-        assert_eq!(split.parts.iter().sum::<Duration>(), split.last - began);
-        assert!(Part::ALL.iter().enumerate().all(|(at, part)| *part as usize == at && !split.parts[at].is_zero()));
+        timing.left();
+        assert_eq!(timing.parts.iter().sum::<Duration>(), timing.last - began);
+        assert!(Part::ALL.iter().enumerate().all(|(at, part)| *part as usize == at && !timing.parts[at].is_zero()));
         assert!(times.summary().is_some());
-        split.begin();
-        assert_eq!(split.parts, [Duration::ZERO; 4]);
+        timing.begin();
+        assert_eq!(timing.parts, [Duration::ZERO; 4]);
     }
 }

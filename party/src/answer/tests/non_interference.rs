@@ -14,6 +14,7 @@ use tracing_subscriber::fmt::MakeWriter;
 
 use super::*;
 use crate::config::{BadRows, ReplyDelay};
+use crate::members::Members;
 use crate::meters::PartyPage;
 use crate::testing::{JOB, MEAN_TOML, budget, data, open_policy, open_request, query, write};
 
@@ -88,7 +89,7 @@ fn live(rows: &str, toml: &str, change: impl Fn(&mut ModelData)) -> Seen {
         let policy = Policy { reply_delay: delay, min_noise_sd: 0.5, ..open_policy() };
         let ledger = Ledger::open(&ledger, "hospital-a", &budget()).unwrap();
         let mut answerer = Answerer::new("hospital-a".into(), policy, budget(), shard, ledger, Noise::from_os().unwrap())
-            .with_members(crate::testing::anyone());
+            .with_members(Members::anyone());
         opened = open(&mut answerer, toml);
         // An opening may be late on a busy machine.
         let late = answerer.reply_counts().overruns;
@@ -198,7 +199,7 @@ fn a_reply_has_one_length_whatever_it_says() {
     let shard = Shard::load(&data(path, BadRows::Stop), None).unwrap();
     let noise = Noise::from_os().unwrap();
     let mut answerer =
-        Answerer::new("hospital-a".into(), open_policy(), budget(), shard, ledger, noise).with_members(crate::testing::anyone());
+        Answerer::new("hospital-a".into(), open_policy(), budget(), shard, ledger, noise).with_members(Members::anyone());
     let unknown = answerer.answer(query(0, &[(0, 0.0, 1e-4)]));
     answerer.open(&open_request(MEAN_TOML)).unwrap();
     let answer = answerer.answer(query(0, &[(0, 0.0, 1e-4)]));

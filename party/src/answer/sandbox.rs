@@ -7,24 +7,30 @@ use std::path::Path;
 use conclave_common::accounting::Budget;
 use conclave_common::job::JobSpec;
 use conclave_common::model::ModelData;
+use conclave_proto::v1;
 use sha2::{Digest, Sha256};
 
+use super::answerer::{ActiveJob, Answerer};
 use super::records::Records;
-use super::{ActiveJob, Answerer, NoSum};
+use super::sums::NoSum;
 use crate::config::{BadRows, DataConfig, Memory, Policy, ReplyDelay};
 use crate::data::Shard;
 use crate::ledger::{JobEntry, Ledger};
 use crate::noise::Noise;
 
-/// The party and analyst of a stage.
+/// The party and analyst of a sandbox.
 pub(crate) const NOBODY: &str = "rehearsal";
+/// How a message is answered: by [`Answerer::answer`], unless a test of the audit has put a faulty way in its place.
+pub(crate) type Respond = Box<dyn FnMut(&mut Answerer, v1::Query) -> v1::Answer>;
+
 /// An answerer in a folder of its own.
-pub(crate) struct Stage {
+pub(crate) struct Sandbox {
     pub(crate) answerer: Answerer,
     pub(crate) budget: Budget,
+    pub(crate) respond: Respond,
 }
 
-impl Stage {
+impl Sandbox {
     /// Makes the ledger in `folder`, which must be there.
     ///
     /// # Errors
@@ -48,7 +54,13 @@ impl Stage {
         let ledger = Ledger::open(&path, NOBODY, &budget).map_err(|e| text(&e))?;
         let noise = Noise::from_os().map_err(|e| text(&e))?;
         let policy = Policy { reply_delay: ReplyDelay::Off, ..Policy::default() };
-        Ok(Self { answerer: Answerer::new(NOBODY.into(), policy, budget, shard, ledger, noise), budget })
+        let answerer = Answerer::new(NOBODY.into(), policy, budget, shard, ledger, noise);
+        Ok(Self { answerer, budget, respond: Box::new(Answerer::answer) })
+    }
+
+    /// Answers a message.
+    pub(crate) fn answer(&mut self, request: v1::Query) -> v1::Answer {
+        (self.respond)(&mut self.answerer, request)
     }
 
     /// Opens a job over made-up records, which are on the model's scale.
@@ -59,7 +71,7 @@ impl Stage {
         self.put_records_on(job, spec, Records::new(data, self.answerer.precision))
     }
 
-    /// As [`Stage::put_on`], however the records are held.
+    /// As [`Sandbox::put_on`], however the records are held.
     ///
     /// # Errors
     /// As there.
