@@ -9,8 +9,8 @@ use conclave_common::accounting::{Budget, gaussian_dp};
 
 use super::world::{Design, World};
 use super::*;
-use crate::answer::fault::{Fault, NanNotClamped, TooSmall, Watched};
 use crate::answer::sandbox::Sandbox;
+use crate::answer::tests::faults::{Fault, NanNotClamped, TooSmall, Watched};
 
 /// The budget that buys `mu`.
 fn budget(mu: f64) -> Budget {

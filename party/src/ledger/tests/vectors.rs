@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use conclave_common::accounting::{LEAST_CHARGE_UNITS, slack_units_of_draw};
 use conclave_common::mechanism::{Components, LatticeSum};
+use rusqlite::Connection;
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
