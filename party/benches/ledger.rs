@@ -23,26 +23,7 @@ use tempfile::TempDir;
 
 const PARTY: &str = "hospital-a";
 const JOB: &str = "6f1c1a52-6d0e-4b1e-9d55-0d8f0f2b7a01";
-const SPEC: &str = r#"
-name = "mean"
-algorithm = "penalty"
-parties = ["hospital-a"]
-[model]
-kind = "gaussian_mean"
-outcome = "height"
-sd = 10.0
-[columns]
-height = { min = 100, max = 200 }
-[prior]
-default = "normal(0, 1)"
-[sampler]
-chains = 2
-draws = 10
-[privacy]
-epsilon = 3.0
-delta = 1e-6
-noise_sd = 1.0
-"#;
+const SPEC: &str = include_str!("../tests/jobs/mean.toml");
 /// Parameters of a point: each query's digest covers two.
 const DIMENSION: usize = 10;
 const RESERVE: Durability = Durability::Reserve { block: RESERVE_BLOCK };

@@ -11,11 +11,13 @@ compile_error!("the feature `test-util` of conclave-party is for tests of the de
 pub mod answer;
 mod audit;
 mod cli;
+mod clock;
 pub mod config;
 pub mod consent;
 mod daemon;
 pub mod data;
 mod doctor;
+mod error;
 mod expiry;
 pub mod ledger;
 mod link;
@@ -27,6 +29,7 @@ mod owner;
 mod page;
 pub mod policy;
 mod presence;
+mod private_files;
 mod text;
 mod verify;
 
@@ -34,7 +37,8 @@ mod verify;
 pub use answer::simulated;
 pub use cli::cli_main;
 pub use config::PartyConfig;
-pub use daemon::{StartError, init_ledger, run, run_with};
+pub use daemon::{init_ledger, run, run_with};
+pub use error::StartError;
 
 #[cfg(test)]
 mod testing;

@@ -1,4 +1,4 @@
-//! What must hold of every single answer, tried on the answer path once per audit.
+//! These checks must hold of every single answer; an audit tries them once on the answer path.
 //!
 //! The experiment bounds what the released numbers tell; these find what no number of replicates would: an answer that
 //! was not paid for, a second answer to one question, a length, a status or a charge that tells of a record.

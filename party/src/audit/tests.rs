@@ -3,7 +3,13 @@ use std::collections::HashMap;
 
 use conclave_common::model::Model;
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use conclave_common::accounting::{Budget, gaussian_dp};
+
+use super::world::{Design, World};
 use super::*;
+use crate::answer::sandbox::Sandbox;
 use crate::answer::tests::faults::{Fault, NanNotClamped, TooSmall, Watched};
 
 /// The budget that buys `mu`.

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Common, load, print, print_json};
-use crate::daemon::StartError;
+use super::common::{Common, load, print, print_json};
+use crate::error::StartError;
 use crate::ledger::events::hex;
 use crate::ledger::export::{self, Seal};
 use crate::ledger::{Ledger, LedgerError, Listed, Listing, list};

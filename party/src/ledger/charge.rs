@@ -3,44 +3,20 @@
 use std::collections::HashSet;
 
 use conclave_common::accounting::{FilterRefusal, Priced, PrivacyFilter, Spent};
-use conclave_common::mechanism::{Components, NoiseScale, QueryKind, Sensitivity};
+use conclave_common::mechanism::Components;
 use rusqlite::{Connection, OptionalExtension};
 
 use super::books::minus;
+use super::components;
 use super::entry::{AnswerEntry, ChargeEntry, Entry};
+use super::error::LedgerError;
+use super::handle::Ledger;
 use super::pen::Pen;
+use super::query::QueryKey;
+use super::receipt::{ChargeReceipt, Recorded};
 use super::release::Release;
-use super::{ChargeReceipt, Digest, Durability, Ledger, LedgerError, Recorded, components};
-
-/// One chain's query of a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct QueryKey {
-    /// Chain within the round.
-    pub chain: u32,
-    /// How often the coordinator has heard that the answer may be lost; 0 the first time.
-    pub attempt: u32,
-    /// Digest of the query's content.
-    pub digest: Digest,
-    /// Digest of theta, see [`super::point_digest`].
-    pub theta: [u8; 16],
-    /// Digest of theta'.
-    pub theta_next: [u8; 16],
-    /// What is asked.
-    pub kind: QueryKind,
-    /// Public: of a ratio the most that one unit contributes, of other kinds the most that the sum moves; lattice units.
-    pub k_t: Sensitivity,
-    /// Noise scale, lattice units.
-    pub s: NoiseScale,
-    /// Integers in the answer, at least 1; see [`QueryKind::length`].
-    pub components: u32,
-}
-
-impl QueryKey {
-    /// The query as the filters price it.
-    pub(super) fn priced(&self) -> Priced {
-        Priced { kind: self.kind, sensitivity: self.k_t, noise: self.s, components: self.components }
-    }
-}
+use super::settings::Durability;
+use super::unwritten::Pending;
 
 /// What the ledger says to a message.
 #[derive(Debug)]
@@ -105,16 +81,6 @@ enum Standing {
     Fresh,
     Answered(Components),
     Recoverable(u64),
-}
-
-/// Paid from a block and not yet written.
-#[derive(Debug)]
-pub(super) struct Pending {
-    pub(super) job: u64,
-    pub(super) block: u64,
-    iteration: u64,
-    key: QueryKey,
-    cost: Spent,
 }
 
 /// The filters that a charge must pass, innermost last.

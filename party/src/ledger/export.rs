@@ -11,8 +11,11 @@ use sha2::{Digest as _, Sha256};
 
 use super::books::Books;
 use super::entry::{AnswerEntry, ChargeEntry, Entry, EventEntry, Hash, JobEntered};
+use super::error::LedgerError;
 use super::events::{hex, unhex};
-use super::{Keeping, LedgerError, schema, verify};
+use super::settings::Keeping;
+use super::{schema, verify};
+use crate::clock::now_ms;
 
 /// Version of the file's lines.
 const EXPORT: u32 = 2;
@@ -164,11 +167,11 @@ impl Line {
             Self::Charge { digest, theta, theta_next, hash, .. } => {
                 let halves = (unhex(theta).ok_or(NOT_HEX)?, unhex(theta_next).ok_or(NOT_HEX)?);
                 let entry = self.charge(unhex(digest).ok_or(NOT_HEX)?, halves).ok_or(NOT_HEX)?;
-                books.check(&Entry::Charge(entry), &stored(hash)?)
+                Ok(books.check(&Entry::Charge(entry), &stored(hash)?)?)
             }
             Self::Answer { seq, charge, released, hash } => {
                 let entry = AnswerEntry { seq: *seq, charge: *charge, released: released.as_slice() };
-                books.check(&Entry::Answer(entry), &stored(hash)?)
+                Ok(books.check(&Entry::Answer(entry), &stored(hash)?)?)
             }
             Self::Job {
                 seq,
@@ -200,11 +203,11 @@ impl Line {
                     records: *records,
                     fingerprint: &fingerprint,
                 };
-                books.check(&Entry::Job(entry), &stored(hash)?)
+                Ok(books.check(&Entry::Job(entry), &stored(hash)?)?)
             }
             Self::Event { seq, time_ms, kind, job, body, hash } => {
                 let entry = EventEntry { seq: *seq, time_ms: *time_ms, kind, job: *job, body };
-                books.check(&Entry::Event(entry), &stored(hash)?)
+                Ok(books.check(&Entry::Event(entry), &stored(hash)?)?)
             }
         }
     }
@@ -301,7 +304,7 @@ pub fn write(keeping: &Keeping, to: impl Write) -> Result<(Vec<u8>, Books), Ledg
     let mut to = Hashing { to, hash: Sha256::new() };
     let mut connection = schema::connect_read_only(&keeping.ledger)?;
     let connection = connection.transaction()?;
-    let header = Header { conclave_ledger_export: EXPORT, party: keeping.party.clone(), exported_ms: schema::now_ms() };
+    let header = Header { conclave_ledger_export: EXPORT, party: keeping.party.clone(), exported_ms: now_ms() };
     write_line(&mut to, &header).map_err(output)?;
     let books = verify::read(&connection, &keeping.ledger, &verify::Layout::PRESENT, |entry, hash| {
         write_line(&mut to, &Line::of(entry, hash)).map_err(output)

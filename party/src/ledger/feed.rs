@@ -1,4 +1,5 @@
-//! A table's rows, one after the other: read where they are wanted, or by a thread of their own.
+//! A feed gives a table's rows, one after the other: read where they are wanted, or by a thread of their
+//! own.
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};

@@ -4,9 +4,12 @@ use conclave_common::accounting;
 use conclave_common::mechanism::{Components, QueryKind, STEP};
 use serde::Serialize;
 
+use super::components;
+use super::error::LedgerError;
 use super::events::hex;
-use super::report::{genesis, utc};
-use super::{Keeping, LedgerError, components, schema};
+use super::schema::{self, genesis};
+use super::settings::Keeping;
+use crate::clock::to_milliseconds;
 
 /// Which releases to list.
 #[derive(Debug, Clone, Default)]
@@ -98,7 +101,7 @@ fn listed(row: &rusqlite::Row<'_>, vectors: Option<&rusqlite::Connection>) -> ru
     let sigma = if kind == Some(QueryKind::ClipCount) { s as f64 / QueryKind::COUNT_UNIT as f64 } else { s as f64 * STEP };
     Ok(Listed {
         seq: row.get(0)?,
-        time: utc(row.get(1)?),
+        time: to_milliseconds(row.get(1)?),
         job: row.get(2)?,
         analyst: row.get(3)?,
         iteration: row.get(4)?,

@@ -10,7 +10,7 @@ use conclave_common::query::QueryTerms;
 use conclave_common::sampler::{Query, Round};
 
 use crate::consent::Request;
-use crate::daemon::StartError;
+use crate::error::StartError;
 use crate::ledger::{Charged, JobReader, QueryContent};
 
 /// This party's part in the log.

@@ -13,7 +13,7 @@ use super::*;
 use crate::answer::records::Records;
 use crate::answer::sums::NoSum;
 use crate::config::{BadRows, DataConfig, Memory};
-use crate::data::loading_tests::{Row, config, csv_file, parquet_file, rows};
+use crate::data::tests::row_by_row::{Row, config, csv_file, parquet_file, rows};
 use crate::ledger::{Secret, report};
 use crate::members::Members;
 use crate::testing::{JOB, budget, open_policy, open_request, query};

@@ -1,4 +1,4 @@
-//! The tables' rows as entries, in the order of their numbers.
+//! The reader of all tables gives their rows as entries, in the order of their numbers.
 
 use std::collections::BTreeMap;
 
