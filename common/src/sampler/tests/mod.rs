@@ -1,5 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
+mod same_bits;
+
 use proptest::prelude::*;
 use rand::SeedableRng;
 
