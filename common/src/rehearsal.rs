@@ -8,7 +8,7 @@ use crate::accounting::{AccountingError, Budget, FilterRefusal, Priced, PrivacyF
 use crate::job::JobSpec;
 use crate::mechanism::{DiscreteGaussian, LatticeSum, NoiseDraw, NoiseScale, QueryKind};
 use crate::model::{self, Model, ModelData, Question, QuestionError, Step};
-use crate::sampler::{Holding, Query, Round};
+use crate::sampler::{PartyMetadata, Query, Round};
 
 /// Why a round can't be answered, the budget aside.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -87,8 +87,8 @@ impl<R: CryptoRng> Rehearsal<R> {
 
     /// What is public about each party.
     #[must_use]
-    pub fn holdings(&self) -> Vec<Holding> {
-        self.parties.iter().map(|party| Holding::new(party.unit, party.data.units())).collect()
+    pub fn holdings(&self) -> Vec<PartyMetadata> {
+        self.parties.iter().map(|party| PartyMetadata::new(party.unit, party.data.units())).collect()
     }
 
     /// What each party has released and what it cost: number of releases, and units of 2^-48 of mu^2.

@@ -4,7 +4,7 @@
 //! shard add up without rounding, and what leaves is that sum plus a draw from the discrete Gaussian of Canonne, Kamath & Steinke
 //! (2020). No float is ever released, so the low-order bits of floating-point noise (Mironov 2012; Haney et al. 2022) tell nothing.
 //!
-//! The step and the noise scale are chosen so that the penalty acceptance of [`penalty`] keeps detailed balance *exactly* on the
+//! The step and the noise scale are chosen so that the penalty acceptance (`sampler::penalty`) keeps detailed balance *exactly* on the
 //! lattice: that needs `sigma^2 / STEP` to be an integer, hence noise scales that are multiples of 2^16 units of 2^-32.
 
 mod discrete_gaussian;
@@ -12,7 +12,6 @@ mod kind;
 mod lattice;
 mod noise_draw;
 mod noise_scale;
-pub mod penalty;
 
 pub use discrete_gaussian::DiscreteGaussian;
 pub use kind::QueryKind;

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::penalty::{expected_acceptance, log_alpha};
 use super::*;
+use crate::sampler::penalty::{expected_acceptance, log_alpha};
 
 // --- quantise and sensitivity -----------------------------------------------------------------------------------------------------
 

@@ -17,9 +17,8 @@ mod walk;
 
 use crate::accounting::{AccountingError, Budget, PrivacyFilter, advanced_composition, mu_squared, zcdp};
 use crate::job::{Algorithm, JobSpec, ProposalKind};
-use crate::mechanism::penalty;
 use crate::model;
-use crate::sampler::SamplerError;
+use crate::sampler::{SamplerError, penalty};
 
 pub use stand_in::Guess;
 pub use theorem_1::{Theorem1, iterations as theorem_1};

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use conclave_common::accounting::PrivacyUnit;
 use conclave_common::job::JobSpec;
 use conclave_common::model::{self, Model, Question};
-use conclave_common::sampler::{ClipWatch, Draw, Holding, Phase, ReplayError, Round, Sampler, SamplerError};
+use conclave_common::sampler::{self, ClipWatch, Draw, Holding, Phase, ReplayError, Round, Sampler, SamplerError, Totals};
 use conclave_proto::error::{ErrorCode, Fault};
 
 use super::draws::{self, DrawWriter};
@@ -21,7 +21,7 @@ pub(super) struct Chain {
     job: Arc<Job>,
     store: Store,
     model: Box<dyn Model>,
-    sampler: Sampler,
+    sampler: Box<dyn Sampler>,
     /// The round being asked; `None` when all draws are made.
     round: Option<Round>,
     writer: DrawWriter,
@@ -86,7 +86,7 @@ impl Clock {
 /// A sampler brought to where the log ends; made on a thread that may block.
 struct Replayed {
     model: Box<dyn Model>,
-    sampler: Sampler,
+    sampler: Box<dyn Sampler>,
     draws: DrawStore,
     books: Books,
     rounds: u64,
@@ -140,7 +140,9 @@ impl Chain {
         let elapsed = self.clock.elapsed().as_micros() as u64;
         self.store.log_round(&self.job.id, iteration, elapsed, releases).map_err(store_stopped)?;
         let asked = self.round.take();
-        self.sampler.absorb(releases).map_err(|e| stopped(e.to_string()))?;
+        let round = asked.as_ref().ok_or_else(|| stopped(SamplerError::NoRound.to_string()))?;
+        let totals = Totals::of(round, releases);
+        totals.and_then(|totals| self.sampler.absorb(&totals)).map_err(|e| stopped(e.to_string()))?;
         self.round = self.sampler.asking().map_err(unfit)?;
         self.rounds += 1;
         Ok(Unsettled(asked))
@@ -218,7 +220,7 @@ impl Chain {
     }
 
     pub(super) fn acceptance_rate(&self) -> f64 {
-        self.sampler.acceptance_rate()
+        self.sampler.acceptance_rate().unwrap_or_default()
     }
 
     pub(super) fn seconds(&self) -> f64 {
@@ -249,7 +251,7 @@ fn replay(job: &Job, store: &Store, holdings: &[Holding]) -> Result<(Replayed, O
     let chains = spec.sampler.chains as usize;
     let draws = DrawStore::create(&job.draws, chains, model.parameter_names(), &attributes::at_start(job))
         .map_err(|e| Ending::Stopped(job.draws_fault(&e)))?;
-    let sampler = Sampler::with_holdings(spec, holdings).map_err(unfit)?;
+    let sampler = sampler::build(spec, holdings).map_err(unfit)?;
     let mut replayed =
         Replayed { model, sampler, draws, books: Books::new(holdings), rounds: 0, kept: 0, before: Duration::ZERO };
     store.replay(&job.id, spec.parties.len(), |logged| replayed.step(job, &logged))?;

@@ -4,7 +4,7 @@ use conclave_common::accounting::PrivacyUnit;
 use conclave_common::job::JobSpec;
 use conclave_common::model::{self, Question};
 use conclave_common::prior::Prior;
-use conclave_common::sampler::{Holding, Sampler};
+use conclave_common::sampler::{self, Holding};
 
 use crate::harness::{Target, fuzz};
 
@@ -88,7 +88,7 @@ fn ask(text: &[u8]) -> bool {
     let model = model::build(&spec);
     assert!(!model.parameter_names().is_empty(), "{text}");
     let holdings = vec![Holding::rows(1000); spec.parties.len()];
-    let Ok(mut sampler) = Sampler::with_holdings(&spec, &holdings) else { return true };
+    let Ok(mut sampler) = sampler::build(&spec, &holdings) else { return true };
     if let Ok(Some(round)) = sampler.next_round() {
         for query in round.queries.iter().take(4) {
             let points = (query.from.as_slice(), query.to.as_slice());

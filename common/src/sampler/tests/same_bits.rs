@@ -1,8 +1,12 @@
-//! Rounds, draws and decisions of several jobs keep their bits: a run that was begun by one build is replayed by the next.
+//! Rounds, draws and decisions of several jobs keep their bits: a run that was begun by one build is
+//! replayed by the next.
 
+#![allow(clippy::unwrap_used)]
+
+use super::fixtures::{give, sampler_of};
 use crate::job::JobSpec;
 use crate::mechanism::QueryKind;
-use crate::sampler::{Draw, Query, Sampler, SamplerError};
+use crate::sampler::{Draw, Query, SamplerError};
 
 /// FNV-1a over 64-bit words.
 struct Digest(u64);
@@ -44,7 +48,8 @@ fn hashed(iteration: u64, query: usize, party: usize) -> f64 {
     (digest.0 >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
 }
 
-/// Party's answer: a parabola's ratio, a mean statistic, or no cut at all; each with made-up noise of the query's own scale.
+/// Party's answer: a parabola's ratio, a mean statistic, or no cut at all; each with made-up noise of the
+/// query's own scale.
 fn answer(iteration: u64, at: usize, party: usize, query: &Query) -> i64 {
     let noise = hashed(iteration, at, party) * query.noise.units() as f64;
     let signal = match query.kind {
@@ -60,7 +65,7 @@ fn answer(iteration: u64, at: usize, party: usize, query: &Query) -> i64 {
 
 fn run(job: &str) -> u64 {
     let spec = JobSpec::parse(job).unwrap();
-    let mut sampler = Sampler::new(&spec, &[300, 500]).unwrap();
+    let mut sampler = sampler_of(&spec, &[300, 500]);
     let mut digest = Digest(0xcbf2_9ce4_8422_2325);
     loop {
         let round = match sampler.next_round() {
@@ -78,8 +83,8 @@ fn run(job: &str) -> u64 {
         let of_party = |party: usize| -> Vec<i64> {
             round.queries.iter().enumerate().map(|(at, query)| answer(round.iteration, at, party, query)).collect()
         };
-        sampler.absorb(&[of_party(0), of_party(1)]).unwrap();
-        digest.word(sampler.acceptance_rate().to_bits());
+        give(sampler.as_mut(), &round, &[of_party(0), of_party(1)]);
+        digest.word(sampler.acceptance_rate().unwrap().to_bits());
         sampler.take_draws().iter().for_each(|draw| digest.draw(draw));
     }
     sampler.take_draws().iter().for_each(|draw| digest.draw(draw));

@@ -1,0 +1,28 @@
+//! The purpose of a search before the chains, and its share of the budget.
+
+use crate::job::{JobSpec, Radius};
+
+/// Share of the job's budget (as mu²) that each measurement of curvature takes when starting values are
+/// given and radii are not: one at the start, up to three more in the warm-up.
+pub const CALIBRATE_SHARE: f64 = 0.02;
+
+/// What a search is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Move to the mode and measure the curvature there.
+    Mode,
+    /// Stay at the given start and measure the curvature.
+    Curvature,
+}
+
+impl Purpose {
+    /// The purpose of the job's search and its share of the budget; `None` where starting values and radii
+    /// are given.
+    pub(crate) fn of(spec: &JobSpec) -> Option<(Self, f64)> {
+        match spec.sampler.locate_share {
+            share if share > 0.0 => Some((Self::Mode, share)),
+            _ if spec.sampler.radius == Radius::Auto => Some((Self::Curvature, CALIBRATE_SHARE)),
+            _ => None,
+        }
+    }
+}
