@@ -8,6 +8,7 @@ pub mod calibration;
 pub mod cluster;
 pub mod crash;
 pub mod federation;
+pub mod imports;
 pub mod logistic_reference;
 pub mod proxies;
 pub mod recorder;

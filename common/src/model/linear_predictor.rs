@@ -3,9 +3,10 @@
 
 use std::collections::BTreeSet;
 
+use super::softplus::positive_part;
 use super::source::Of;
 use super::weighted::{Along, Moves, Weighted};
-use crate::job::{ColumnSpec, Design, Factor, Offset};
+use crate::schema::{ColumnSpec, Design, Factor, Offset};
 
 /// A linear predictor on declared columns.
 #[derive(Clone)]
@@ -44,8 +45,17 @@ pub(super) struct Span {
     pub low: f64,
     /// The greatest of both ends.
     pub high: f64,
+    /// The furthest that a record's linear predictor moves up, at least 0.
+    pub up: f64,
+    /// The furthest that one moves down, at least 0.
+    pub down: f64,
+}
+
+impl Span {
     /// The greatest magnitude of the move. 0 only where no record's linear predictor moves.
-    pub furthest: f64,
+    pub(super) fn furthest(self) -> f64 {
+        self.up.max(self.down)
+    }
 }
 
 impl LinearPredictor {
@@ -192,13 +202,14 @@ impl LinearPredictor {
         only.checked_sub(usize::from(self.intercept)).filter(|j| self.features[*j].indicator)
     }
 
-    /// Where the linear predictor of a record that moves lies, and how far it moves. The same both ways, bit for bit.
+    /// Where the linear predictor of a record that moves lies, and how far it moves. The reverse step lies at the same place and swaps up
+    /// and down, bit for bit.
     pub(super) fn span(&self, from: &[f64], to: &[f64]) -> Span {
         let only = self.indicator_moved(from, to);
         let step: Vec<f64> = from[..self.len()].iter().zip(to).map(|(from, to)| to - from).collect();
         let (a, b) = self.range(&step, 0.0, only);
         let ((low_from, high_from), (low_to, high_to)) = (self.range(from, 1.0, only), self.range(to, 1.0, only));
-        Span { low: low_from.min(low_to), high: high_from.max(high_to), furthest: b.max(-a) }
+        Span { low: low_from.min(low_to), high: high_from.max(high_to), up: positive_part(b), down: positive_part(-a) }
     }
 
     /// Per coefficient, the greatest square of what it is multiplied by.

@@ -19,7 +19,7 @@ use super::target::Target;
 use super::totals::Totals;
 use crate::job::JobSpec;
 use crate::mechanism::{QueryKind, STEP};
-use crate::model::is_centred;
+use crate::query::is_centred;
 
 /// The log acceptance ratio of one proposal (Algorithm 2, step 2): accept when `log u` is below it.
 ///

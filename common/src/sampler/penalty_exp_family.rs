@@ -22,7 +22,7 @@ use super::surrogate::Mode;
 use super::target::Target;
 use super::totals::Totals;
 use crate::job::{JobSpec, ProposalKind};
-use crate::mechanism::{NoiseScale, STEP};
+use crate::mechanism::NoiseScale;
 use crate::model::StatisticGrid;
 
 /// Greatest radius of a guided one-coordinate move in posterior sds: without noise it mixes best near there.
@@ -51,7 +51,7 @@ impl PenaltyExpFamily {
         let budget = target.budget()?;
         let statistic = ReleasedStatistic::new(&target, parties)?;
         let search = match Purpose::of(spec) {
-            Some((purpose, share)) => Some((purpose, noise_for(&statistic.grids, share * budget)?)),
+            Some((purpose, share)) => Some((purpose, StatisticGrid::noise_for(&statistic.grids, share * budget)?)),
             None => None,
         };
         let mut ensemble = Ensemble::new(&target);
@@ -191,13 +191,4 @@ fn radii(statistic: &ReleasedStatistic, target: &Target, mode: &Mode) -> Vec<f64
             mode.sd.iter().enumerate().map(|(j, sd)| (factor * sd).min(half(j))).collect()
         }
     }
-}
-
-/// The scale at which one release of every component costs `mu_squared` in all.
-pub(crate) fn noise_for(grids: &[StatisticGrid], mu_squared: f64) -> Result<NoiseScale, crate::mechanism::MechanismError> {
-    let width = grids.iter().map(|grid| grid.sensitivity().units()).max().unwrap_or(1) as f64;
-    // A sliver more, for charges that are rounded up. Below the least scale that a release may have, the
-    // least.
-    let sd = STEP * width * (grids.len() as f64 / mu_squared).sqrt() * (1.0 + 1e-9);
-    NoiseScale::from_sd(sd.max(STEP * NoiseScale::MIN_UNITS as f64))
 }

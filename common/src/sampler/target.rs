@@ -4,7 +4,7 @@ use super::error::SamplerError;
 use super::space::Space;
 use crate::accounting::PrivacyFilter;
 use crate::job::{JobSpec, Radius};
-use crate::model::{self, Model};
+use crate::model::Model;
 
 /// A job's posterior, as its chains see it.
 pub(super) struct Target {
@@ -15,7 +15,7 @@ pub(super) struct Target {
 
 impl Target {
     pub(super) fn new(spec: &JobSpec) -> Self {
-        Self { space: Space::new(spec), model: model::build(spec), spec: spec.clone() }
+        Self { space: Space::new(spec), model: spec.build_model(), spec: spec.clone() }
     }
 
     /// The job's budget, as mu².

@@ -7,6 +7,5 @@ mod purpose;
 mod search;
 
 pub(super) use plan::SearchPlan;
-pub use purpose::CALIBRATE_SHARE;
 pub(super) use purpose::Purpose;
 pub(super) use search::{Found, ModeSearch};

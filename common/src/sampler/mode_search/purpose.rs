@@ -1,10 +1,6 @@
 //! The purpose of a search before the chains, and its share of the budget.
 
-use crate::job::{JobSpec, Radius};
-
-/// Share of the job's budget (as mu²) that each measurement of curvature takes when starting values are
-/// given and radii are not: one at the start, up to three more in the warm-up.
-pub const CALIBRATE_SHARE: f64 = 0.02;
+use crate::job::{CALIBRATE_SHARE, JobSpec, Radius};
 
 /// What a search is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

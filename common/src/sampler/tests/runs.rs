@@ -9,7 +9,6 @@ use super::fixtures::{give, sampler_of};
 use crate::accounting::PrivacyFilter;
 use crate::diagnostics;
 use crate::job::JobSpec;
-use crate::model;
 use crate::sampler::proposal::{Proposal, ProposalScale};
 use crate::sampler::{Draw, PartyMetadata, Phase, Round, SamplerError, Totals, build};
 
@@ -106,7 +105,7 @@ fn totals_are_sums_over_parties() {
 #[test]
 fn locate_asks_in_pairs_and_keeps_to_its_share() {
     let spec = spec("locate_share = 0.3");
-    let model = model::build(&spec);
+    let model = spec.build_model();
     let (rounds, _) = run_to_end(&spec);
     let mut spent = 0.0;
     for q in rounds.iter().filter(|r| r.phase == Phase::Locate).flat_map(|r| &r.queries) {
@@ -123,7 +122,7 @@ fn locate_asks_in_pairs_and_keeps_to_its_share() {
 fn a_search_is_priced_for_what_the_parties_protect() {
     use crate::accounting::{Adjacency, PrivacyUnit};
     let spec = spec("locate_share = 0.3");
-    let model = model::build(&spec);
+    let model = spec.build_model();
     let person = PrivacyUnit::person(Adjacency::Replace, 5).unwrap();
     let parties = [PartyMetadata::rows(100), PartyMetadata::new(person, 20)];
     let mut sampler = build(&spec, &parties).unwrap();
