@@ -146,8 +146,8 @@ fn rehearse(
 ) -> Result<Rehearsed, Fault> {
     let records: Vec<u64> = shards.iter().map(|(data, _)| data.records()).collect();
     let mut parties = Rehearsal::new(spec, shards, rng).map_err(|e| input(e.to_string()))?;
-    let holdings = parties.holdings();
-    let mut sampler = sampler::build(spec, &holdings).map_err(|e| input(e.to_string()))?;
+    let metadata = parties.metadata();
+    let mut sampler = sampler::build(spec, &metadata).map_err(|e| input(e.to_string()))?;
     let names = spec.model.parameter_names();
     let chains = spec.sampler.chains as usize;
     let mut draws = match out {
@@ -189,7 +189,7 @@ fn rehearse(
     sampler.take_draws().into_iter().for_each(|draw| draws.push(&row(draw)));
     progress.finish();
     let spent = parties.spent().into_iter().map(|(queries, units)| Spent { queries, units });
-    let parties = spec.parties.iter().zip(&holdings).zip(spent);
+    let parties = spec.parties.iter().zip(&metadata).zip(spent);
     let outcome = Outcome {
         stopped_by,
         budget_party,
@@ -198,7 +198,7 @@ fn rehearse(
         warnings: clip_warning(sampler.as_ref()).into_iter().collect(),
         radii: sampler.radii_by_parameter(),
         parties: parties
-            .map(|((name, holding), spent)| PartyOutcome { name: name.clone(), holding: Some(*holding), spent })
+            .map(|((name, metadata), spent)| PartyOutcome { name: name.clone(), holding: Some(*metadata), spent })
             .collect(),
     };
     if draws.kept() == 0 {

@@ -88,7 +88,7 @@ impl<R: CryptoRng> Rehearsal<R> {
 
     /// What is public about each party.
     #[must_use]
-    pub fn holdings(&self) -> Vec<PartyMetadata> {
+    pub fn metadata(&self) -> Vec<PartyMetadata> {
         self.parties.iter().map(|party| PartyMetadata::new(party.unit, party.data.units())).collect()
     }
 

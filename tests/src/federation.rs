@@ -11,7 +11,7 @@ use conclave_common::job::JobSpec;
 use conclave_common::mechanism::{DiscreteGaussian, NoiseScale, QueryKind, STEP};
 use conclave_common::model::{Model, ModelData, Step};
 use conclave_common::query::QueryTerms;
-use conclave_common::sampler::{self, ClipWatch, Draw, Holding, Phase, Query, Round, Sampler, SamplerError, Totals};
+use conclave_common::sampler::{self, ClipWatch, Draw, PartyMetadata, Phase, Query, Round, Sampler, SamplerError, Totals};
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
@@ -253,7 +253,7 @@ impl Federation {
 
 /// The sampler of a job over parties of so many rows.
 pub fn sampler_of(spec: &JobSpec, records: &[u64]) -> Box<dyn Sampler> {
-    sampler::build(spec, &Holding::of_rows(records)).expect("a sampler")
+    sampler::build(spec, &PartyMetadata::of_rows(records)).expect("a sampler")
 }
 
 /// Gives a sampler what the parties released for the round being asked.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Instant;
 
-use conclave_common::sampler::Holding;
+use conclave_common::sampler::PartyMetadata;
 use conclave_ops::EXPORTED;
 use conclave_proto::delay::AnswerDelay;
 use conclave_proto::error::{ErrorCode, Fault};
@@ -21,7 +21,7 @@ use crate::text::clip;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Opening {
     /// It is open, on this.
-    Opened(Holding),
+    Opened(PartyMetadata),
     /// Its owner has yet to decide.
     Pending,
 }

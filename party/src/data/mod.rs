@@ -25,7 +25,7 @@ pub(crate) use stream::{Stamp, Streamed};
 
 use conclave_common::accounting::{Adjacency, PrivacyUnit};
 use conclave_common::model::Persons;
-use conclave_common::sampler::Holding;
+use conclave_common::sampler::PartyMetadata;
 
 use crate::config::{BadRows, DataConfig, Memory};
 use stream::Stream;
@@ -98,8 +98,8 @@ impl Shard {
     }
 
     /// What is public about the shard.
-    pub fn holding(&self) -> Holding {
-        Holding::new(self.unit, self.units())
+    pub fn holding(&self) -> PartyMetadata {
+        PartyMetadata::new(self.unit, self.units())
     }
 
     /// Whose the records are, where a person is the unit of privacy.

@@ -1,7 +1,7 @@
 //! The log put through the sampler again, round by round.
 
 use conclave_common::job::JobSpec;
-use conclave_common::sampler::{self, Holding, ReplayError, Round, Sampler};
+use conclave_common::sampler::{self, PartyMetadata, ReplayError, Round, Sampler};
 use conclave_proto::convert::{MAX_PROPOSALS, opened_from_wire};
 use conclave_proto::v1::{LogHeader, LogRound};
 
@@ -178,7 +178,7 @@ fn start(spec: &JobSpec, header: &LogHeader) -> Result<Option<Box<dyn Sampler>>,
         return Err("the log is of other parties than the job's".to_owned());
     }
     let opened = header.parties.iter().map(|party| party.opened.as_ref().map(opened_from_wire).transpose());
-    let holdings: Option<Vec<Holding>> =
+    let parties: Option<Vec<PartyMetadata>> =
         opened.collect::<Result<Vec<_>, _>>().map_err(|fault| fault.message)?.into_iter().collect();
-    holdings.map(|holdings| sampler::build(spec, &holdings).map_err(|e| e.to_string())).transpose()
+    parties.map(|parties| sampler::build(spec, &parties).map_err(|e| e.to_string())).transpose()
 }
