@@ -13,7 +13,7 @@ use conclave_common::job::JobSpec;
 use conclave_common::model::ModelData;
 use conclave_common::planner::Guess;
 use conclave_common::rehearsal::{Answer, Rehearsal};
-use conclave_common::sampler::{ClipWatch, Draw, Phase, Sampler, SamplerError};
+use conclave_common::sampler::{self, ClipWatch, Draw, Phase, Sampler, SamplerError, Totals};
 use conclave_common::schema::ColumnSpec;
 use conclave_coordinator::result::{self, Outcome, PartyOutcome, RunResult, StoppedBy};
 use conclave_coordinator::spending::Spent;
@@ -146,8 +146,8 @@ fn rehearse(
 ) -> Result<Rehearsed, Fault> {
     let records: Vec<u64> = shards.iter().map(|(data, _)| data.records()).collect();
     let mut parties = Rehearsal::new(spec, shards, rng).map_err(|e| input(e.to_string()))?;
-    let holdings = parties.holdings();
-    let mut sampler = Sampler::with_holdings(spec, &holdings).map_err(|e| input(e.to_string()))?;
+    let metadata = parties.metadata();
+    let mut sampler = sampler::build(spec, &metadata).map_err(|e| input(e.to_string()))?;
     let names = spec.model.parameter_names();
     let chains = spec.sampler.chains as usize;
     let mut draws = match out {
@@ -172,7 +172,10 @@ fn rehearse(
             break;
         }
         match parties.answer(&round).map_err(|e| input(e.to_string()))? {
-            Answer::Released(releases) => sampler.absorb(&releases).map_err(|e| input(e.to_string()))?,
+            Answer::Released(releases) => {
+                let totals = Totals::of(&round, &releases);
+                totals.and_then(|totals| sampler.absorb(&totals)).map_err(|e| input(e.to_string()))?;
+            }
             Answer::Refused { party, .. } => {
                 (stopped_by, budget_party) = (StoppedBy::Budget, Some(spec.parties[party].clone()));
                 break;
@@ -186,16 +189,16 @@ fn rehearse(
     sampler.take_draws().into_iter().for_each(|draw| draws.push(&row(draw)));
     progress.finish();
     let spent = parties.spent().into_iter().map(|(queries, units)| Spent { queries, units });
-    let parties = spec.parties.iter().zip(&holdings).zip(spent);
+    let parties = spec.parties.iter().zip(&metadata).zip(spent);
     let outcome = Outcome {
         stopped_by,
         budget_party,
         iterations,
         seconds: began.elapsed().as_secs_f64(),
-        warnings: clip_warning(&sampler).into_iter().collect(),
+        warnings: clip_warning(sampler.as_ref()).into_iter().collect(),
         radii: sampler.radii_by_parameter(),
         parties: parties
-            .map(|((name, holding), spent)| PartyOutcome { name: name.clone(), holding: Some(*holding), spent })
+            .map(|((name, metadata), spent)| PartyOutcome { name: name.clone(), holding: Some(*metadata), spent })
             .collect(),
     };
     if draws.kept() == 0 {
@@ -218,7 +221,7 @@ fn rehearse(
 }
 
 /// What the analyst must know of an explicit clip.
-fn clip_warning(sampler: &Sampler) -> Option<String> {
+fn clip_warning(sampler: &dyn Sampler) -> Option<String> {
     sampler.clip_watch().and_then(|watch| watch.stop().or_else(|| watch.warning()))
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use conclave_common::job::JobSpec;
-use conclave_common::sampler::{Holding, Phase};
+use conclave_common::sampler::{PartyMetadata, Phase};
 use conclave_ops::Summary;
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::{submission, v1};
@@ -167,7 +167,7 @@ impl Book {
         Err(Fault::new(ErrorCode::InvalidInput, message).at_party(first.clone()))
     }
 
-    fn start(&self, job: Arc<Job>, holdings: &[Option<Holding>]) {
+    fn start(&self, job: Arc<Job>, holdings: &[Option<PartyMetadata>]) {
         let id = job.id.to_string();
         let (status, shown) = watch::channel(driver::queued(&job));
         let (stop, stopping) = watch::channel(None);
@@ -193,7 +193,7 @@ impl Book {
             (Ok(spec), None) => {
                 // What was encoded decodes; were it not so, the parties would refuse the job.
                 let submission = submission::decode(&row.submission).unwrap_or_default();
-                let holdings: Vec<Option<Holding>> = row.parties.iter().map(|p| p.holding).collect();
+                let holdings: Vec<Option<PartyMetadata>> = row.parties.iter().map(|p| p.holding).collect();
                 let job = Job {
                     id: row.id.as_str().into(),
                     draws: Job::draws_folder(&self.draws, &row.id),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use conclave_common::sampler::Holding;
+use conclave_common::sampler::PartyMetadata;
 use conclave_proto::convert::AnswerStatus;
 use conclave_proto::delay::AnswerDelay;
 use conclave_proto::error::Fault;
@@ -43,7 +43,7 @@ pub(crate) enum Event {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Message {
     /// The job is open, on this; its answers leave by this delay, where the party holds them back and says so.
-    Opened(Holding, Option<AnswerDelay>),
+    Opened(PartyMetadata, Option<AnswerDelay>),
     /// The party's owner has yet to decide.
     Pending,
     /// The party can't answer until its owner has mended something.
@@ -305,12 +305,12 @@ mod tests {
     fn words_reach_the_job_they_are_about() {
         let hub = Hub::new(BTreeSet::from(["z".to_owned()]));
         let mut events = hub.subscribe("j".into(), &["a".to_owned()]);
-        assert!(hub.deliver("a", "j", Message::Opened(Holding::rows(3), None)));
-        assert!(!hub.deliver("a", "other", Message::Opened(Holding::rows(3), None)));
-        assert!(!hub.deliver("stranger", "j", Message::Opened(Holding::rows(3), None)));
-        assert!(matches!(events.try_recv().unwrap().event, Event::Said(Message::Opened(h, None)) if h == Holding::rows(3)));
+        assert!(hub.deliver("a", "j", Message::Opened(PartyMetadata::rows(3), None)));
+        assert!(!hub.deliver("a", "other", Message::Opened(PartyMetadata::rows(3), None)));
+        assert!(!hub.deliver("stranger", "j", Message::Opened(PartyMetadata::rows(3), None)));
+        assert!(matches!(events.try_recv().unwrap().event, Event::Said(Message::Opened(h, None)) if h == PartyMetadata::rows(3)));
         hub.unsubscribe("j");
-        assert!(!hub.deliver("a", "j", Message::Opened(Holding::rows(3), None)));
+        assert!(!hub.deliver("a", "j", Message::Opened(PartyMetadata::rows(3), None)));
         let (unknown, known) = hub.unknown(&["z".to_owned(), "a".to_owned()]);
         assert_eq!((unknown, known), (vec!["a".to_owned()], vec!["z".to_owned()]));
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use conclave_common::diagnostics::{self, Summary, Verdict};
 use conclave_common::job::{Continuation, JobSpec};
 use conclave_common::model;
-use conclave_common::sampler::Holding;
+use conclave_common::sampler::PartyMetadata;
 use serde::Serialize;
 
 use crate::spending::Spent;
@@ -52,7 +52,7 @@ pub struct PartyOutcome {
     /// Name.
     pub name: String,
     /// What it holds; `None` where it never opened the job.
-    pub holding: Option<Holding>,
+    pub holding: Option<PartyMetadata>,
     /// What the job has spent there.
     pub spent: Spent,
 }

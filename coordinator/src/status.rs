@@ -1,6 +1,6 @@
 //! What is known of a job at a moment: what `Get`, `List` and `Watch` show.
 
-use conclave_common::sampler::{Holding, Phase};
+use conclave_common::sampler::{PartyMetadata, Phase};
 use conclave_proto::error::Fault;
 use conclave_proto::v1;
 
@@ -106,7 +106,7 @@ pub(crate) struct PartyStatus {
     /// Name.
     pub name: String,
     /// What it holds; `None` until the party has opened the job.
-    pub holding: Option<Holding>,
+    pub holding: Option<PartyMetadata>,
     /// What the job has spent there.
     pub spent: Spent,
     /// Epsilon of `spent` at the job's delta.

@@ -7,7 +7,7 @@ use conclave_common::accounting::PrivacyUnit;
 use conclave_common::job::JobSpec;
 use conclave_common::model::Model;
 use conclave_common::query::QueryTerms;
-use conclave_common::sampler::{ClipWatch, Draw, Holding, Phase, ReplayError, Round, Sampler, SamplerError};
+use conclave_common::sampler::{self, ClipWatch, Draw, PartyMetadata, Phase, ReplayError, Round, Sampler, SamplerError, Totals};
 use conclave_proto::error::{ErrorCode, Fault};
 
 use super::draws::{self, DrawWriter};
@@ -22,7 +22,7 @@ pub(super) struct Chain {
     job: Arc<Job>,
     store: Store,
     model: Box<dyn Model>,
-    sampler: Sampler,
+    sampler: Box<dyn Sampler>,
     /// The round being asked; `None` when all draws are made.
     round: Option<Round>,
     writer: DrawWriter,
@@ -43,7 +43,7 @@ struct Books {
 }
 
 impl Books {
-    fn new(holdings: &[Holding]) -> Self {
+    fn new(parties: &[PartyMetadata]) -> Self {
         let mut accounts: Vec<(PrivacyUnit, Spent)> = Vec::new();
         let mut account = |unit: PrivacyUnit| {
             accounts.iter().position(|(known, _)| *known == unit).unwrap_or_else(|| {
@@ -51,7 +51,7 @@ impl Books {
                 accounts.len() - 1
             })
         };
-        let of_party = holdings.iter().map(|holding| account(holding.unit())).collect();
+        let of_party = parties.iter().map(|party| account(party.unit())).collect();
         Self { accounts, of_party }
     }
 
@@ -87,7 +87,7 @@ impl Clock {
 /// A sampler brought to where the log ends; made on a thread that may block.
 struct Replayed {
     model: Box<dyn Model>,
-    sampler: Sampler,
+    sampler: Box<dyn Sampler>,
     draws: DrawStore,
     books: Books,
     rounds: u64,
@@ -100,9 +100,9 @@ impl Chain {
     ///
     /// # Errors
     /// A log that does not fit the job, a draws folder that can't be written.
-    pub(super) async fn start(job: Arc<Job>, store: Store, holdings: Vec<Holding>) -> Result<Self, Ending> {
+    pub(super) async fn start(job: Arc<Job>, store: Store, parties: Vec<PartyMetadata>) -> Result<Self, Ending> {
         let (for_replay, its_store) = (Arc::clone(&job), store.clone());
-        let (replayed, round) = tokio::task::spawn_blocking(move || replay(&for_replay, &its_store, &holdings))
+        let (replayed, round) = tokio::task::spawn_blocking(move || replay(&for_replay, &its_store, &parties))
             .await
             .map_err(|e| stopped(format!("the replay of the iteration log failed: {e}")))??;
         if replayed.rounds > 0 {
@@ -141,7 +141,9 @@ impl Chain {
         let elapsed = self.clock.elapsed().as_micros() as u64;
         self.store.log_round(&self.job.id, iteration, elapsed, releases).map_err(store_stopped)?;
         let asked = self.round.take();
-        self.sampler.absorb(releases).map_err(|e| stopped(e.to_string()))?;
+        let round = asked.as_ref().ok_or_else(|| stopped(SamplerError::NoRound.to_string()))?;
+        let totals = Totals::of(round, releases);
+        totals.and_then(|totals| self.sampler.absorb(&totals)).map_err(|e| stopped(e.to_string()))?;
         self.round = self.sampler.asking().map_err(unfit)?;
         self.rounds += 1;
         Ok(Unsettled(asked))
@@ -219,7 +221,7 @@ impl Chain {
     }
 
     pub(super) fn acceptance_rate(&self) -> f64 {
-        self.sampler.acceptance_rate()
+        self.sampler.acceptance_rate().unwrap_or_default()
     }
 
     pub(super) fn seconds(&self) -> f64 {
@@ -244,15 +246,14 @@ fn count_kept(draws: &[Draw]) -> u64 {
 }
 
 /// The chains where the log ends, and the round that is to be asked there.
-fn replay(job: &Job, store: &Store, holdings: &[Holding]) -> Result<(Replayed, Option<Round>), Ending> {
+fn replay(job: &Job, store: &Store, parties: &[PartyMetadata]) -> Result<(Replayed, Option<Round>), Ending> {
     let spec: &JobSpec = &job.spec;
     let model = spec.build_model();
     let chains = spec.sampler.chains as usize;
     let draws = DrawStore::create(&job.draws, chains, model.parameter_names(), &attributes::at_start(job))
         .map_err(|e| Ending::Stopped(job.draws_fault(&e)))?;
-    let sampler = Sampler::with_holdings(spec, holdings).map_err(unfit)?;
-    let mut replayed =
-        Replayed { model, sampler, draws, books: Books::new(holdings), rounds: 0, kept: 0, before: Duration::ZERO };
+    let sampler = sampler::build(spec, parties).map_err(unfit)?;
+    let mut replayed = Replayed { model, sampler, draws, books: Books::new(parties), rounds: 0, kept: 0, before: Duration::ZERO };
     store.replay(&job.id, spec.parties.len(), |logged| replayed.step(job, &logged))?;
     let round = replayed.sampler.asking().map_err(unfit)?;
     replayed.take_draws(job);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use conclave_common::accounting::PrivacyUnit;
 use conclave_common::mechanism::NoiseScale;
 use conclave_common::query::QueryTerms;
-use conclave_common::sampler::Holding;
+use conclave_common::sampler::PartyMetadata;
 use conclave_proto::convert::AnswerStatus;
 use conclave_proto::delay::AnswerDelay;
 use conclave_proto::error::{ErrorCode, Fault};
@@ -34,7 +34,7 @@ pub(super) struct Member {
     /// How often it has said of this round that a crash may have lost its answer.
     pub(super) attempt: u32,
     /// What it holds, from the first opening on.
-    pub(super) holding: Option<Holding>,
+    pub(super) holding: Option<PartyMetadata>,
     /// When its answers leave, as it told at the newest opening.
     delay: Option<AnswerDelay>,
     /// Its answer to the round being asked.
@@ -74,7 +74,7 @@ pub(super) enum Told {
     /// Nothing.
     Nothing,
     /// The party has opened the job, holding this, for the first time.
-    FirstOpening(Holding),
+    FirstOpening(PartyMetadata),
     /// The party has opened the job again.
     Opening,
     /// The round now has this party's answer.
@@ -84,7 +84,7 @@ pub(super) enum Told {
 }
 
 impl Members {
-    pub(super) fn new(parties: &[String], holdings: &[Option<Holding>], limits: Limits, now: Moment) -> Self {
+    pub(super) fn new(parties: &[String], holdings: &[Option<PartyMetadata>], limits: Limits, now: Moment) -> Self {
         let list = parties.iter().zip(holdings).map(|(name, holding)| Member {
             name: name.clone(),
             outbox: None,
@@ -197,7 +197,7 @@ impl Members {
     }
 
     /// What the parties hold, once every one has opened the job at least once.
-    pub(super) fn holdings(&self) -> Option<Vec<Holding>> {
+    pub(super) fn holdings(&self) -> Option<Vec<PartyMetadata>> {
         self.list.iter().map(|m| m.holding).collect()
     }
 
@@ -256,7 +256,7 @@ impl Members {
         }
     }
 
-    fn opened(&mut self, party: usize, holding: Holding, now: Moment) -> Result<Told, Ending> {
+    fn opened(&mut self, party: usize, holding: PartyMetadata, now: Moment) -> Result<Told, Ending> {
         let member = &mut self.list[party];
         if member.outbox.is_none() || member.open {
             return Ok(Told::Nothing);
@@ -428,7 +428,7 @@ impl Members {
 }
 
 /// What a party holds, as far as it is public.
-fn in_words(holding: &Holding) -> String {
+fn in_words(holding: &PartyMetadata) -> String {
     let unit = holding.unit();
     match (holding.records(), holding.persons()) {
         (Some(records), _) => format!("{records} records"),
@@ -447,7 +447,7 @@ mod tests {
         let mut members = Members::new(&["a".to_owned(), "b".to_owned()], &[None, None], Limits::default(), Moment::now());
         for party in 0..2 {
             members.attach(party, outbox().0, Moment::now());
-            let holding = Holding::rows(10);
+            let holding = PartyMetadata::rows(10);
             assert_eq!(hear(&mut members, party, Message::Opened(holding, None)), Ok(Told::FirstOpening(holding)));
         }
         members
@@ -579,13 +579,13 @@ mod tests {
             members.detach(0, Moment::now());
             members.attach(0, outbox().0, Moment::now());
             let delay = (ms > 0).then(|| AnswerDelay { least: Duration::from_millis(ms), proposals: 4 });
-            assert_eq!(hear(&mut members, 0, Message::Opened(Holding::rows(10), delay)), Ok(Told::Opening));
+            assert_eq!(hear(&mut members, 0, Message::Opened(PartyMetadata::rows(10), delay)), Ok(Told::Opening));
             members.ask(ms, 5, Moment::now());
             assert_eq!(members.held_back(0), expected.map(Duration::from_millis));
         }
         // What is not heard as an opening tells no delay.
         let late = Some(AnswerDelay { least: Duration::from_millis(9), proposals: 4 });
-        assert_eq!(hear(&mut members, 0, Message::Opened(Holding::rows(10), late)), Ok(Told::Nothing));
+        assert_eq!(hear(&mut members, 0, Message::Opened(PartyMetadata::rows(10), late)), Ok(Told::Nothing));
         assert_eq!((members.held_back(0), members.held_back(1)), (None, None));
     }
 
@@ -594,7 +594,7 @@ mod tests {
         let mut members = members();
         members.detach(1, Moment::now());
         members.attach(1, outbox().0, Moment::now());
-        let (party, message) = named(hear(&mut members, 1, Message::Opened(Holding::rows(11), None)));
+        let (party, message) = named(hear(&mut members, 1, Message::Opened(PartyMetadata::rows(11), None)));
         assert_eq!(party.as_deref(), Some("b"));
         assert!(message.contains("11") && message.contains("10"), "{message}");
     }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use conclave_common::job::JobSpec;
-use conclave_common::sampler::Holding;
+use conclave_common::sampler::PartyMetadata;
 use conclave_proto::convert::query_to_wire;
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::v1;
@@ -136,7 +136,7 @@ impl Driver {
     /// A driver ready to [`Self::run`]. `holdings` are what parties reported when the job was opened before.
     pub(crate) fn new(
         job: Arc<Job>,
-        holdings: &[Option<Holding>],
+        holdings: &[Option<PartyMetadata>],
         surroundings: Surroundings,
         status: watch::Sender<Status>,
         stop: watch::Receiver<Option<Stop>>,
@@ -242,7 +242,7 @@ impl Driver {
     }
 
     /// Starts the chains, or continues them from the log.
-    async fn start(&mut self, holdings: Vec<Holding>) -> Result<(), Ending> {
+    async fn start(&mut self, holdings: Vec<PartyMetadata>) -> Result<(), Ending> {
         let chain = Chain::start(Arc::clone(&self.job), self.store.clone(), holdings).await?;
         self.chain = Some(chain);
         self.ask_all()

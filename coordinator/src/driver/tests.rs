@@ -194,7 +194,7 @@ async fn serve(
             Body::OpenJob(open) => {
                 assert_eq!(open.submission.unwrap().nonce, [7; 32]);
                 assert_eq!(open.spec_digest, Sha256::digest(open.spec_toml.as_bytes()).to_vec());
-                hub.deliver(name, &open.job, Message::Opened(Holding::rows(records), None));
+                hub.deliver(name, &open.job, Message::Opened(PartyMetadata::rows(records), None));
             }
             Body::Query(query) => {
                 let bits = query.proposals.iter().flat_map(|p| p.from.iter().chain(&p.to)).map(|x| x.to_bits());
@@ -495,7 +495,7 @@ async fn an_owner_who_has_yet_to_decide_is_waited_for() {
     rig.surroundings.hub.deliver("b", &job, Message::Pending);
     let status = rig.until(&job, |s| !s.awaiting_consent.is_empty()).await;
     assert_eq!((status.state, status.awaiting_consent, status.waiting_for), (State::Opening, vec!["b".into()], vec!["b".into()]));
-    rig.surroundings.hub.deliver("b", &job, Message::Opened(Holding::rows(RECORDS), None));
+    rig.surroundings.hub.deliver("b", &job, Message::Opened(PartyMetadata::rows(RECORDS), None));
     let status = rig.until(&job, |s| s.state == State::Running).await;
     assert!(status.awaiting_consent.is_empty() && status.waiting_for.is_empty());
 }

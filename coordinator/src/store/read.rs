@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use conclave_common::accounting::{Adjacency, PrivacyUnit};
-use conclave_common::sampler::Holding;
+use conclave_common::sampler::PartyMetadata;
 use conclave_proto::error::{ErrorCode, Fault};
 use rusqlite::{Connection, Params};
 
@@ -57,7 +57,7 @@ pub(crate) struct PartyRow {
     /// Name.
     pub name: String,
     /// What it held at the first opening.
-    pub holding: Option<Holding>,
+    pub holding: Option<PartyMetadata>,
     /// Releases; of an ended job.
     pub queries: u64,
     /// What they cost, in units of 2^-48 of mu squared; of an ended job.
@@ -121,7 +121,7 @@ fn load_parties(connection: &Connection, job: i64) -> rusqlite::Result<Vec<Party
         let unit = PrivacyUnit::person(adjacency, limit).unwrap_or(PrivacyUnit::row(adjacency));
         Ok(PartyRow {
             name: row.get(0)?,
-            holding: opened.then(|| Holding::new(unit, count as u64)),
+            holding: opened.then(|| PartyMetadata::new(unit, count as u64)),
             queries: row.get::<_, i64>(1)? as u64,
             charge_units: row.get::<_, i64>(2)? as u64,
         })

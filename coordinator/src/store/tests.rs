@@ -39,8 +39,8 @@ fn a_job_and_its_log_survive() {
     store.insert_job(new_job("j1"));
     store.insert_job(new_job("j2"));
     let person = PrivacyUnit::person(Adjacency::AddRemove, 3).unwrap();
-    store.set_holding("j1", 0, Holding::rows(100));
-    store.set_holding("j1", 1, Holding::new(person, 7));
+    store.set_holding("j1", 0, PartyMetadata::rows(100));
+    store.set_holding("j1", 1, PartyMetadata::new(person, 7));
     store.seen("a", "x 1", 5);
     store.seen("a", "x 2", 6);
     let id: Arc<str> = "j1".into();
@@ -62,8 +62,8 @@ fn a_job_and_its_log_survive() {
     assert_eq!(rounds(&store, "j1"), logged);
     assert_eq!(loaded.jobs.len(), 2);
     assert_eq!(loaded.jobs[0].state, "queued");
-    assert_eq!(loaded.jobs[0].parties[0].holding, Some(Holding::rows(100)));
-    assert_eq!(loaded.jobs[0].parties[1].holding, Some(Holding::new(person, 7)));
+    assert_eq!(loaded.jobs[0].parties[0].holding, Some(PartyMetadata::rows(100)));
+    assert_eq!(loaded.jobs[0].parties[1].holding, Some(PartyMetadata::new(person, 7)));
     assert_eq!(loaded.jobs[1].parties[1].holding, None);
     assert_eq!(loaded.parties.into_iter().collect::<Vec<_>>(), ["a"]);
 }

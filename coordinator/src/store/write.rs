@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use conclave_common::accounting::Adjacency;
-use conclave_common::sampler::Holding;
+use conclave_common::sampler::PartyMetadata;
 use conclave_proto::error::Fault;
 use rusqlite::{Connection, params};
 use tokio::sync::oneshot;
@@ -65,7 +65,7 @@ pub(crate) struct Ended {
 #[derive(Debug)]
 pub(super) enum Command {
     Job(Box<NewJob>),
-    Holding { job: String, position: usize, holding: Holding },
+    Holding { job: String, position: usize, holding: PartyMetadata },
     Round { job: Arc<str>, iteration: u64, elapsed_us: u64, releases: Vec<u8> },
     Ended(Box<Ended>),
     Seen { party: String, software: String, at_ms: i64 },
@@ -175,7 +175,7 @@ fn newest_heads(group: &[Command]) -> HashMap<&str, usize> {
     newest
 }
 
-fn set_holding(connection: &Connection, job: &str, position: usize, holding: &Holding) -> rusqlite::Result<()> {
+fn set_holding(connection: &Connection, job: &str, position: usize, holding: &PartyMetadata) -> rusqlite::Result<()> {
     let count = |count: Option<u64>| count.map(|c| c as i64);
     let unit = holding.unit();
     connection.execute(

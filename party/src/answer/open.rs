@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use conclave_common::accounting::Adjacency;
 use conclave_common::job::JobSpec;
-use conclave_common::sampler::Holding;
+use conclave_common::sampler::PartyMetadata;
 use conclave_proto::delay::AnswerDelay;
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::identity::valid_name;
@@ -39,7 +39,7 @@ pub(crate) const MAX_JOB_ID: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Opening {
     /// It is open, on this.
-    Opened(Holding),
+    Opened(PartyMetadata),
     /// Its owner has yet to decide.
     Pending,
 }

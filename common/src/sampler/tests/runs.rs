@@ -1,10 +1,16 @@
+//! Samplers as their callers see them: what they ask, in which order, and where the chains go.
+
 #![allow(clippy::unwrap_used)]
 
 use proptest::prelude::*;
 use rand::SeedableRng;
 
-use super::*;
+use super::fixtures::{give, sampler_of};
+use crate::accounting::PrivacyFilter;
 use crate::diagnostics;
+use crate::job::JobSpec;
+use crate::sampler::proposal::{Proposal, ProposalScale};
+use crate::sampler::{Draw, PartyMetadata, Phase, Round, SamplerError, Totals, build};
 
 fn spec(sampler: &str) -> JobSpec {
     JobSpec::parse(&format!(
@@ -34,11 +40,11 @@ fn spec(sampler: &str) -> JobSpec {
 
 /// Answers as if both parties held nothing and added nothing.
 fn run_to_end(spec: &JobSpec) -> (Vec<Round>, Vec<Draw>) {
-    let mut sampler = Sampler::new(spec, &[100, 100]).unwrap();
+    let mut sampler = sampler_of(spec, &[100, 100]);
     let (mut rounds, mut draws) = (Vec::new(), Vec::new());
     while let Some(round) = sampler.next_round().unwrap() {
         assert_eq!(sampler.next_round().unwrap().as_ref(), Some(&round), "asking again gives the same round");
-        sampler.absorb(&[vec![1 << 30; round.queries.len()], vec![-5; round.queries.len()]]).unwrap();
+        give(sampler.as_mut(), &round, &[vec![1 << 30; round.queries.len()], vec![-5; round.queries.len()]]);
         rounds.push(round);
         draws.extend(sampler.take_draws());
     }
@@ -73,13 +79,27 @@ fn the_same_releases_give_the_same_run() {
 #[test]
 fn releases_of_another_shape_change_nothing() {
     let spec = spec("");
-    let mut sampler = Sampler::new(&spec, &[5, 5]).unwrap();
-    assert_eq!(sampler.absorb(&[vec![0], vec![0]]), Err(SamplerError::NoRound));
-    let round = sampler.next_round().unwrap().unwrap();
-    assert!(matches!(sampler.absorb(&[vec![0; 2]]), Err(SamplerError::Shape(_))));
-    assert!(matches!(sampler.absorb(&[vec![0; 2], vec![0]]), Err(SamplerError::Shape(_))));
+    let mut sampler = sampler_of(&spec, &[5, 5]);
+    let round = sampler_of(&spec, &[5, 5]).next_round().unwrap().unwrap();
+    let totals = |releases: &[Vec<i64>]| Totals::of(&round, releases);
+    assert_eq!(sampler.absorb(&totals(&[vec![0; 2], vec![0; 2]]).unwrap()), Err(SamplerError::NoRound));
+    assert_eq!(sampler.next_round().unwrap().as_ref(), Some(&round));
+    assert!(matches!(sampler.absorb(&totals(&[vec![0; 2]]).unwrap()), Err(SamplerError::Shape(_))));
+    assert!(matches!(totals(&[vec![0; 2], vec![0]]), Err(SamplerError::Shape(_))));
+    let shorter = Round { queries: round.queries[..1].to_vec(), ..round.clone() };
+    let of_another = Totals::of(&shorter, &[vec![0], vec![0]]).unwrap();
+    assert!(matches!(sampler.absorb(&of_another), Err(SamplerError::Shape(_))));
     assert_eq!(sampler.next_round().unwrap(), Some(round));
-    assert!(matches!(Sampler::new(&spec, &[5]), Err(SamplerError::Records { .. })));
+    assert!(matches!(build(&spec, &PartyMetadata::of_rows(&[5])), Err(SamplerError::Records { .. })));
+}
+
+/// Components stand in the order asked, and are summed over the parties without wrapping.
+#[test]
+fn totals_are_sums_over_parties() {
+    let round = sampler_of(&spec(""), &[5, 5]).next_round().unwrap().unwrap();
+    let totals = Totals::of(&round, &[vec![i64::MAX, 3], vec![i64::MAX, -5]]).unwrap();
+    assert_eq!(totals.components(), [2 * i128::from(i64::MAX), -2]);
+    assert!(totals.by_query().eq([&[2 * i128::from(i64::MAX)][..], &[-2][..]]));
 }
 
 #[test]
@@ -105,8 +125,8 @@ fn a_search_is_priced_for_what_the_parties_protect() {
     let spec = spec("locate_share = 0.3");
     let model = spec.build_model();
     let person = PrivacyUnit::person(Adjacency::Replace, 5).unwrap();
-    let holdings = [Holding::rows(100), Holding::new(person, 20)];
-    let mut sampler = Sampler::with_holdings(&spec, &holdings).unwrap();
+    let parties = [PartyMetadata::rows(100), PartyMetadata::new(person, 20)];
+    let mut sampler = build(&spec, &parties).unwrap();
     let mut spent = 0.0;
     while let Some(round) = sampler.next_round().unwrap().filter(|round| round.phase == Phase::Locate) {
         for q in &round.queries {
@@ -114,7 +134,7 @@ fn a_search_is_priced_for_what_the_parties_protect() {
             spent +=
                 crate::accounting::mu_squared(person.charge_units(person.sensitivity(per_record).unwrap(), q.noise).unwrap());
         }
-        sampler.absorb(&[vec![0; round.queries.len()], vec![0; round.queries.len()]]).unwrap();
+        give(sampler.as_mut(), &round, &[vec![0; round.queries.len()], vec![0; round.queries.len()]]);
     }
     let budget = crate::accounting::mu_squared(PrivacyFilter::new(&spec.privacy.budget).unwrap().limit_units());
     assert!(spent > 0.2 * budget && spent <= 0.3 * budget, "{spent} of {budget}");
@@ -123,26 +143,26 @@ fn a_search_is_priced_for_what_the_parties_protect() {
 #[test]
 fn an_unpublished_count_is_guessed_or_named() {
     use crate::accounting::{Adjacency, PrivacyUnit};
-    let hidden = Holding::new(PrivacyUnit::row(Adjacency::AddRemove), 77);
+    let hidden = PartyMetadata::new(PrivacyUnit::row(Adjacency::AddRemove), 77);
     assert_eq!((hidden.records(), hidden.most_records()), (None, None));
-    let Err(error) = Sampler::with_holdings(&spec(""), &[Holding::rows(5), hidden]) else { panic!("it must be refused") };
+    let Err(error) = build(&spec(""), &[PartyMetadata::rows(5), hidden]) else { panic!("it must be refused") };
     assert_eq!(error, SamplerError::UnknownCount { party: "b".into() });
     assert!(error.to_string().contains("b does not publish") && error.to_string().contains("records_guess"), "{error}");
-    assert!(Sampler::with_holdings(&spec("records_guess = 80"), &[Holding::rows(5), hidden]).is_ok());
+    assert!(build(&spec("records_guess = 80"), &[PartyMetadata::rows(5), hidden]).is_ok());
     // Without a search nobody needs to know.
     let given = spec("start = { intercept = 0, x = 0 }\nproposal = { kind = \"guided\", radius = 0.5 }");
-    assert!(Sampler::with_holdings(&given, &[hidden, hidden]).is_ok());
+    assert!(build(&given, &[hidden, hidden]).is_ok());
     // Persons stand for at most their limit each.
-    let persons = Holding::new(PrivacyUnit::person(Adjacency::Replace, 5).unwrap(), 20);
+    let persons = PartyMetadata::new(PrivacyUnit::person(Adjacency::Replace, 5).unwrap(), 20);
     assert_eq!((persons.records(), persons.persons(), persons.most_records()), (None, Some(20), Some(100)));
 }
 
 #[test]
 fn a_guided_walk_turns_only_the_refused_coordinate() {
     let mut rng = rand_chacha::ChaCha20Rng::seed_from_u64(3);
-    let mut walk = proposal::Walk::new(crate::job::ProposalKind::Guided, 0.1, 3, &mut rng);
+    let mut walk = Proposal::new(crate::job::ProposalKind::Guided, 0.1, 3, &mut rng);
     let direction =
-        |walk: &proposal::Walk, rng: &mut _, j: usize| walk.propose(&[0.0; 3], &Frame::axes(vec![1.0; 3]), rng)[j].signum();
+        |walk: &Proposal, rng: &mut _, j: usize| walk.propose(&[0.0; 3], &ProposalScale::axes(vec![1.0; 3]), rng)[j].signum();
     let first: Vec<f64> = (0..3)
         .map(|j| {
             let sign = direction(&walk, &mut rng, j);
@@ -156,7 +176,8 @@ fn a_guided_walk_turns_only_the_refused_coordinate() {
     }
 }
 
-/// Radii measured at a given start are measured again in the warm-up, around the chains, and never while sampling.
+/// Radii measured at a given start are measured again in the warm-up, around the chains, and never while
+/// sampling.
 #[test]
 fn radii_at_a_given_start_are_measured_anew() {
     let spec = spec("warmup = 40\nstart = { intercept = 0.1, x = 0.2 }");
@@ -168,16 +189,17 @@ fn radii_at_a_given_start_are_measured_anew() {
     assert_eq!(draws.iter().filter(|d| d.warmup).count(), 3 * 80);
 }
 
-/// Runs a job whose parties hold nothing: the releases are noise alone, of the real scale. One summary for each parameter.
+/// Runs a job whose parties hold nothing: the releases are noise alone, of the real scale. One summary for
+/// each parameter.
 fn without_data(spec: &JobSpec) -> Vec<diagnostics::Summary> {
-    let mut sampler = Sampler::new(spec, &[0, 0]).unwrap();
+    let mut sampler = sampler_of(spec, &[0, 0]);
     let mut draws = vec![vec![Vec::new(); 3]; spec.model.parameter_names().len()];
     let gaussian = crate::mechanism::DiscreteGaussian::new(spec.privacy.noise);
     let mut rng = rand_chacha::ChaCha20Rng::seed_from_u64(17);
     let mut release = |queries: usize| (0..queries).map(|_| gaussian.sample(&mut rng)).collect::<Vec<i64>>();
     while let Some(round) = sampler.next_round().unwrap() {
         let releases = [release(round.queries.len()), release(round.queries.len())];
-        sampler.absorb(&releases).unwrap();
+        give(sampler.as_mut(), &round, &releases);
         for d in sampler.take_draws().iter().filter(|d| !d.warmup) {
             draws.iter_mut().zip(&d.theta).for_each(|(x, theta)| x[d.chain as usize].push(*theta));
         }
@@ -186,11 +208,11 @@ fn without_data(spec: &JobSpec) -> Vec<diagnostics::Summary> {
     draws.iter().map(summary).collect()
 }
 
-/// With no data, the chains must sample the prior truncated to the box, a normal(0, 2.5) on [−1, 1.5], whose mean and sd
-/// Simpson's rule gives. Steps run into both edges all the time.
+/// With no data, the chains must sample the prior truncated to the box, a normal(0, 2.5) on [−1, 1.5],
+/// whose mean and sd Simpson's rule gives. Steps run into both edges all the time.
 ///
-/// A right chain misses 5 MCSE, or 3% of the sd at these lengths, with probability below 1e-5; without jitter a one-coordinate
-/// walk of one length lives on a lattice and misses both.
+/// A right chain misses 5 MCSE, or 3% of the sd at these lengths, with probability below 1e-5; without
+/// jitter a one-coordinate walk of one length lives on a lattice and misses both.
 #[test]
 fn without_data_the_prior_is_sampled() {
     for kind in ["guided", "componentwise", "random_walk", "truncated_walk"] {
@@ -215,21 +237,21 @@ proptest! {
     fn any_releases_keep_the_chain_inside_its_box(values in prop::collection::vec(any::<i64>(), 200), seed in any::<u32>()) {
         let base = spec("warmup = 5");
         let spec = JobSpec { sampler: crate::job::SamplerSpec { seed: u64::from(seed), ..base.sampler }, ..base };
-        let mut sampler = Sampler::new(&spec, &[10, 10]).unwrap();
+        let mut sampler = sampler_of(&spec, &[10, 10]);
         let mut values = values.into_iter().cycle();
         while let Some(round) = sampler.next_round().unwrap() {
             for q in &round.queries {
                 prop_assert!(spec.in_support(&q.from) && spec.in_support(&q.to));
             }
             let releases: Vec<Vec<i64>> = (0..2).map(|_| (0..round.queries.len()).map(|_| values.next().unwrap()).collect()).collect();
-            sampler.absorb(&releases).unwrap();
+            give(sampler.as_mut(), &round, &releases);
             prop_assert!(sampler.take_draws().iter().all(|d| spec.in_support(&d.theta)));
         }
     }
 }
 
-/// Each chain takes its own starting values as they are, also where they would not survive a way through the logarithm and back, and
-/// its first query asks from there. What a run ends with continues it so.
+/// Each chain takes its own starting values as they are, also where they would not survive a way through
+/// the logarithm and back, and its first query asks from there. What a run ends with continues it so.
 #[test]
 fn chains_start_where_they_are_told() {
     let job = |sampler: &str| {
@@ -280,11 +302,20 @@ fn chains_start_where_they_are_told() {
 #[test]
 fn radii_are_given_back_by_parameter() {
     let fixed = spec("proposal = { radius = { intercept = 0.25, x = 0.5 } }\nstart = { intercept = 0, x = 1 }");
-    assert_eq!(Sampler::new(&fixed, &[5, 5]).unwrap().radii_by_parameter(), Some(vec![0.25, 0.5]));
-    let mut searching = Sampler::new(&spec(""), &[5, 5]).unwrap();
+    assert_eq!(sampler_of(&fixed, &[5, 5]).radii_by_parameter(), Some(vec![0.25, 0.5]));
+    let mut searching = sampler_of(&spec(""), &[5, 5]);
     assert_eq!(searching.radii_by_parameter(), None);
+    let mut steps = vec![Vec::new(); 2];
     while let Some(round) = searching.next_round().unwrap() {
-        searching.absorb(&vec![vec![0; round.queries.len()]; 2]).unwrap();
+        if let Some(radii) = searching.radii_by_parameter() {
+            for query in &round.queries {
+                let moved = query.from.iter().zip(&query.to).map(|(from, to)| (to - from).abs()).zip(&radii);
+                moved.zip(&mut steps).filter(|((moved, _), _)| *moved > 0.0).for_each(|((m, r), steps)| steps.push(m / r));
+            }
+        }
+        give(searching.as_mut(), &round, &vec![vec![0; round.queries.len()]; 2]);
     }
-    assert_eq!(searching.radii_by_parameter().unwrap(), searching.radii());
+    // Every move of a parameter is as long as its radius, but for the jitter.
+    assert!(steps.iter().all(|of_one| of_one.len() > 30), "{steps:?}");
+    assert!(steps.iter().flatten().all(|share| (0.899..1.101).contains(share)), "{steps:?}");
 }

@@ -1,27 +1,29 @@
-//! What a search knows along one direction: a parabola's curvature, how far δ reaches, how well the place is known.
+//! What a search knows along one direction: a parabola's curvature, how far δ reaches, how well the place
+//! is known.
 
 /// δ is at most divided by this from sweep to sweep.
 const SHRINK: f64 = 5.0;
-/// δ ends between these many posterior standard deviations: below, the curvature drowns in noise; above, the parabola bends.
+/// δ ends between these many posterior standard deviations: below, the curvature drowns in noise; above,
+/// the parabola bends.
 pub(super) const LEAST_DELTA: f64 = 4.0;
 const MOST_DELTA: f64 = 12.0;
 /// Relative error at which a curvature is good enough.
 const CURVATURE_ERROR: f64 = 0.1;
-/// Relative process noise of a curvature from one sweep to the next while δ still shrinks: theta moves, and a long
-/// parabola measures another curvature than a short one.
+/// Relative process noise of a curvature from one sweep to the next while δ still shrinks: theta moves, and
+/// a long parabola measures another curvature than a short one.
 const DRIFT: f64 = 0.3;
 /// The same once δ has settled.
 const SETTLED_DRIFT: f64 = 0.05;
 /// Least curvature, as a share of the greatest possible one.
 pub(super) const LEAST_CURVATURE: f64 = 1e-5;
-/// What theta still moved over the last so many sweeps counts as its error: with correlated coordinates a search by
-/// coordinates creeps, and its last step alone would look small.
+/// What theta still moved over the last so many sweeps counts as its error: with correlated coordinates a
+/// search by coordinates creeps, and its last step alone would look small.
 const CREEP_SWEEPS: usize = 3;
 
 /// One direction's state.
 pub(super) struct Axis {
     pub(super) delta: f64,
-    /// Greatest δ: a pair of questions fits into the box around a point near its edge.
+    /// Greatest δ: a pair of queries fits into the box around a point near its edge.
     pub(super) most_delta: f64,
     pub(super) curvature: f64,
     /// Variance of `curvature`.
@@ -39,7 +41,8 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// Weighs a measured curvature of this variance against what is known (a scalar Kalman step), within its limits.
+    /// Weighs a measured curvature of this variance against what is known (a scalar Kalman step), within
+    /// its limits.
     pub(super) fn learn_curvature(&mut self, measured: f64, variance: f64) {
         let gain = self.variance / (self.variance + variance);
         self.curvature = (self.curvature + gain * (measured - self.curvature)).clamp(self.least, self.most);
@@ -69,8 +72,8 @@ impl Axis {
         self.variance += (drift * self.curvature).powi(2);
     }
 
-    /// Posterior sd given the other coordinates, on the small side of what is known: a radius that is too small costs
-    /// rounds, one that is too large costs budget.
+    /// Posterior sd given the other coordinates, on the small side of what is known: a radius that is too
+    /// small costs rounds, one that is too large costs budget.
     pub(super) fn sd(&self) -> f64 {
         (self.curvature + self.variance.sqrt()).sqrt().recip()
     }

@@ -1,17 +1,20 @@
-//! Directions beside the coordinates: where a search by coordinates creeps, the way that it creeps (Hooke & Jeeves 1961; Powell 1964).
+//! Directions beside the coordinates: where a search by coordinates creeps, the way that it creeps (Hooke &
+//! Jeeves 1961; Powell 1964).
 
 use super::axis::{Axis, LEAST_CURVATURE, LEAST_DELTA};
 use crate::sampler::space::Space;
 
 /// Most directions beside the coordinates.
 const MOST_PATTERNS: usize = 3;
-/// A sweep's movement counts where its squared length, in units of its noise, is this many sds above what noise alone gives.
+/// A sweep's movement counts where its squared length, in units of its noise, is this many sds above what
+/// noise alone gives.
 const SIGNIFICANT: f64 = 3.0;
 /// Cosine of the angle between two sweeps' movements, in posterior sds, above which the search creeps.
 const SAME_WAY: f64 = 0.7;
 /// The same, above which a creeping movement is along a direction that is known already.
 const KNOWN_WAY: f64 = 0.95;
-/// Least share of the second coordinate of a direction in the first, in posterior sds: below, it is that coordinate's own.
+/// Least share of the second coordinate of a direction in the first, in posterior sds: below, it is that
+/// coordinate's own.
 const LEAST_SHARE: f64 = 0.2;
 /// A direction stays while its curvature is below this share of what independent coordinates would give it.
 const WEAK: f64 = 0.5;

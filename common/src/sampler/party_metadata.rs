@@ -1,20 +1,21 @@
 //! What is public about one party's data.
 
-use super::SamplerError;
+use super::error::SamplerError;
 use crate::accounting::{Adjacency, PrivacyUnit};
 use crate::job::JobSpec;
 
 /// What is public about one party's data: what its guarantee protects, and how many such units there are.
 ///
-/// Replacing one unit changes nothing here. The count of rows is therefore public only where rows are replaced, and where persons
-/// are replaced the count of persons is, since two persons may have different numbers of rows.
+/// Replacing one unit changes nothing here. The count of rows is therefore public only where rows are
+/// replaced, and where persons are replaced the count of persons is, since two persons may have different
+/// numbers of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Holding {
+pub struct PartyMetadata {
     unit: PrivacyUnit,
     count: Option<u64>,
 }
 
-impl Holding {
+impl PartyMetadata {
     /// `count` units; dropped where neighbours differ by addition or removal.
     #[must_use]
     pub fn new(unit: PrivacyUnit, count: u64) -> Self {
@@ -25,6 +26,12 @@ impl Holding {
     #[must_use]
     pub fn rows(count: u64) -> Self {
         Self::new(PrivacyUnit::default(), count)
+    }
+
+    /// One party for each of these counts of rows.
+    #[must_use]
+    pub fn of_rows(counts: &[u64]) -> Vec<Self> {
+        counts.iter().map(|count| Self::rows(*count)).collect()
     }
 
     /// What is protected.
@@ -53,10 +60,10 @@ impl Holding {
 }
 
 /// Upper bounds, or the analyst's guess, of every party's number of records.
-pub(super) fn record_bounds(spec: &JobSpec, holdings: &[Holding]) -> Result<Vec<u64>, SamplerError> {
-    let bound = |(party, holding): (&String, &Holding)| {
-        let known = holding.most_records().or(spec.sampler.records_guess);
+pub(super) fn record_bounds(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Vec<u64>, SamplerError> {
+    let bound = |(party, metadata): (&String, &PartyMetadata)| {
+        let known = metadata.most_records().or(spec.sampler.records_guess);
         known.ok_or_else(|| SamplerError::UnknownCount { party: party.clone() })
     };
-    spec.parties.iter().zip(holdings).map(bound).collect()
+    spec.parties.iter().zip(parties).map(bound).collect()
 }

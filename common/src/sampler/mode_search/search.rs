@@ -1,27 +1,28 @@
-//! Finding the mode before the chains start, from released ratios alone.
+//! A search finds the posterior's mode before the chains start, from released ratios alone.
 //!
-//! Chains that each walk from a distant start spend the budget on the way, and end it far from the mode with an R-hat
-//! that can look good. So one shared search goes first, in the unconstrained coordinates that the chains walk in. Coordinate by
-//! coordinate it asks two paired questions, (u, u ± δ e_j); a parabola through the two answers gives slope and curvature, a Newton step
-//! follows, damped by how well u is known already against how noisy the answer is (a scalar Kalman filter), and δ shrinks from the
-//! prior's scale to a few posterior standard deviations. Each question has a noise scale of its own, sized so that it costs a planned
-//! share of the budget, whatever δ is.
+//! Chains that each walk from a distant start spend the budget on the way, and end it far from the mode
+//! with an R-hat that can look good. So one shared search goes first, in the unconstrained coordinates that
+//! the chains walk in. Coordinate by coordinate it asks two paired queries, (u, u ± δ e_j); a parabola
+//! through the two answers gives slope and curvature, a Newton step follows, damped by how well u is known
+//! already against how noisy the answer is (a scalar Kalman filter), and δ shrinks from the prior's scale
+//! to a few posterior standard deviations. Each query has a noise scale of its own, sized so that it costs
+//! a planned share of the budget, whatever δ is.
 //!
-//! Where coordinates are correlated, such a search creeps along a valley: sweep after sweep it moves the same way. Then that way itself
-//! becomes one more direction of the search ([`pattern`]), with its own parabola, δ and bound.
+//! Where coordinates are correlated, such a search creeps along a valley: sweep after sweep it moves the
+//! same way. Then that way itself becomes one more direction of the search ([`Pattern`]), with its own
+//! parabola, δ and bound.
 
-mod axis;
-mod pattern;
-
-use super::space::Space;
-use super::{Query, SamplerError};
+use super::axis::{Axis, LEAST_CURVATURE, LEAST_DELTA};
+use super::pattern::{self, Pattern, Patterns};
+use super::purpose::Purpose;
 use crate::accounting::PrivacyUnit;
 use crate::job::JobSpec;
 use crate::mechanism::{NoiseScale, QueryKind, STEP};
 use crate::model::Model;
 use crate::query::contribution;
-use axis::{Axis, LEAST_CURVATURE, LEAST_DELTA};
-use pattern::{Pattern, Patterns};
+use crate::sampler::error::SamplerError;
+use crate::sampler::round::Query;
+use crate::sampler::space::Space;
 
 /// Sweeps over all coordinates of a search for the mode; early ones are cheap and coarse.
 const MODE_SWEEPS: u32 = 10;
@@ -29,20 +30,11 @@ const MODE_SWEEPS: u32 = 10;
 const CURVATURE_SWEEPS: u32 = 3;
 /// Each sweep may spend this many times what the one before it did.
 const GROWTH: f64 = 1.6;
-/// How often δ is halved to bring a question's noise into range.
+/// How often δ is halved to bring a query's noise into range.
 const HALVINGS: u32 = 64;
 
-/// What a search is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Purpose {
-    /// Move to the mode and measure the curvature there.
-    Mode,
-    /// Stay at the given start and measure the curvature.
-    Curvature,
-}
-
 /// What a search found.
-pub(super) struct Found {
+pub(crate) struct Found {
     pub purpose: Purpose,
     /// The place, in coordinates.
     pub u: Vec<f64>,
@@ -52,22 +44,22 @@ pub(super) struct Found {
     pub error_sd: Vec<f64>,
 }
 
-/// The coordinates of a pair of questions.
+/// The coordinates of a pair of queries.
 struct Pair {
     base: Vec<f64>,
     up: Vec<f64>,
     down: Vec<f64>,
 }
 
-/// The search as a state machine.
-pub(super) struct Locate {
+/// A search for the mode, or for the curvature around a given place, as a state machine.
+pub(crate) struct ModeSearch {
     purpose: Purpose,
     u: Vec<f64>,
     axes: Vec<Axis>,
     patterns: Patterns,
     /// mu² that one party spends in each sweep.
     price: Vec<f64>,
-    /// What the parties protect: the noise is sized for the one at which a question costs most.
+    /// What the parties protect: the noise is sized for the one at which a query costs most.
     units: Vec<PrivacyUnit>,
     sweep: usize,
     /// Which direction of the sweep: the patterns first, then the coordinates.
@@ -75,9 +67,9 @@ pub(super) struct Locate {
     asked: Option<Pair>,
 }
 
-impl Locate {
+impl ModeSearch {
     /// A search that may spend `mu_squared` at each party, from the job's start or the priors' centres.
-    pub(super) fn new(
+    pub(crate) fn new(
         spec: &JobSpec,
         space: &Space,
         model: &dyn Model,
@@ -119,12 +111,13 @@ impl Locate {
     }
 
     /// The search from another point.
-    pub(super) fn at(self, u: Vec<f64>) -> Self {
+    pub(crate) fn at(self, u: Vec<f64>) -> Self {
         Self { u, ..self }
     }
 
-    /// The search for parties that protect these units: its noise is sized for the one at which a question costs most.
-    pub(super) fn priced_for(self, units: impl Iterator<Item = PrivacyUnit>) -> Self {
+    /// The search for parties that protect these units: its noise is sized for the one at which a query
+    /// costs most.
+    pub(crate) fn priced_for(self, units: impl Iterator<Item = PrivacyUnit>) -> Self {
         Self { units: units.collect(), ..self }
     }
 
@@ -140,10 +133,10 @@ impl Locate {
         (&mut self.axes[j], direction)
     }
 
-    /// The two paired questions of the present direction.
+    /// The two paired queries of the present direction.
     ///
     /// Near the box's edge they are centred as far inside as δ asks; u itself stays.
-    pub(super) fn queries(&mut self, spec: &JobSpec, space: &Space, model: &dyn Model) -> Result<Vec<Query>, SamplerError> {
+    pub(crate) fn queries(&mut self, spec: &JobSpec, space: &Space, model: &dyn Model) -> Result<Vec<Query>, SamplerError> {
         let mut halvings = 0;
         loop {
             let u = self.u.clone();
@@ -151,7 +144,8 @@ impl Locate {
             let pair = pair(&u, &direction, axis.delta, space);
             let [from, up, down] = [&pair.base, &pair.up, &pair.down].map(|u| space.theta_inside(spec, u));
             match self.noise(spec, model, &from, [&up, &down]) {
-                // A long step's bound, and with it the noise, may be beyond what the lattice holds; both shrink with δ.
+                // A long step's bound, and with it the noise, may be beyond what the lattice holds; both
+                // shrink with δ.
                 Err(_) if halvings < HALVINGS => {
                     self.current().0.delta /= 2.0;
                     halvings += 1;
@@ -166,7 +160,7 @@ impl Locate {
         }
     }
 
-    /// The noise at which a question of the present sweep costs what was planned; never below the job's own.
+    /// The noise at which a query of the present sweep costs what was planned; never below the job's own.
     fn noise(&self, spec: &JobSpec, model: &dyn Model, from: &[f64], to: [&[f64]; 2]) -> Result<NoiseScale, SamplerError> {
         let mut dearest = 0.0_f64;
         for unit in &self.units {
@@ -175,13 +169,13 @@ impl Locate {
                 dearest = dearest.max(unit.adjacency.factor() as f64 * part.sensitivity.units() as f64);
             }
         }
-        let questions = 2.0 * (self.u.len() + self.patterns.active.len()) as f64;
-        let sd = dearest * STEP / (self.price[self.sweep] / questions).sqrt();
+        let queries = 2.0 * (self.u.len() + self.patterns.active.len()) as f64;
+        let sd = dearest * STEP / (self.price[self.sweep] / queries).sqrt();
         Ok(NoiseScale::from_sd(sd.max(spec.privacy.noise.sd()))?)
     }
 
     /// Takes the two noisy log likelihood ratios: fits the parabola, steps, resizes δ.
-    pub(super) fn absorb(&mut self, spec: &JobSpec, space: &Space, queries: &[Query], ratios: &[f64]) {
+    pub(crate) fn absorb(&mut self, spec: &JobSpec, space: &Space, queries: &[Query], ratios: &[f64]) {
         let ([up, down], [r_up, r_down], Some(pair)) = (queries, ratios, self.asked.take()) else { return };
         let log_prior = |u: &[f64], theta: &[f64]| space.log_prior(spec, u, theta);
         let base = log_prior(&pair.base, &up.from);
@@ -206,7 +200,7 @@ impl Locate {
         self.next_turn(step, space);
     }
 
-    /// Books a step along the present direction and turns to the next one.
+    /// Ends a step along the present direction and turns to the next one.
     fn next_turn(&mut self, step: f64, space: &Space) {
         match self.turn.checked_sub(self.patterns.active.len()) {
             Some(j) => self.axes[j].path.push(self.u[j]),
@@ -225,7 +219,7 @@ impl Locate {
     }
 
     /// The outcome, once the last sweep is answered.
-    pub(super) fn found(&self) -> Option<Found> {
+    pub(crate) fn found(&self) -> Option<Found> {
         (self.sweep == self.price.len()).then(|| Found {
             purpose: self.purpose,
             u: self.u.clone(),
@@ -240,7 +234,7 @@ impl Locate {
     }
 }
 
-/// The coordinates of a pair of questions at distance `delta` along `direction`, inside the box.
+/// The coordinates of a pair of queries at distance `delta` along `direction`, inside the box.
 fn pair(u: &[f64], direction: &[f64], delta: f64, space: &Space) -> Pair {
     let reach: Vec<f64> = direction.iter().map(|d| delta * d.abs()).collect();
     let base: Vec<f64> = u
