@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use super::softplus::positive_part;
-use super::source::Of;
-use super::weighted::{Along, Moves, Weighted};
+use super::tile::ColumnRef;
+use super::weighted::{CoefficientStep, Direction, WeightedSum};
 use crate::schema::{ColumnSpec, Design, Factor, Offset};
 
 /// A linear predictor on declared columns.
@@ -122,32 +122,35 @@ impl LinearPredictor {
     }
 
     /// `eta` as a sum over a record's columns.
-    pub(super) fn weighted(&self, theta: &[f64]) -> Weighted {
+    pub(super) fn weighted(&self, theta: &[f64]) -> WeightedSum {
         let (intercept, coefficients) = self.split(theta);
         self.with_offset(intercept, coefficients.iter().copied())
     }
 
-    fn with_offset(&self, intercept: f64, coefficients: impl Iterator<Item = f64>) -> Weighted {
-        let offset = self.offset.map(|(_, factor)| (factor, Of::Auxiliary(0)));
-        Weighted::new(intercept, offset.into_iter().chain(coefficients.enumerate().map(|(j, weight)| (weight, Of::Predictor(j)))))
+    fn with_offset(&self, intercept: f64, coefficients: impl Iterator<Item = f64>) -> WeightedSum {
+        let offset = self.offset.map(|(_, factor)| (factor, ColumnRef::Auxiliary(0)));
+        WeightedSum::new(
+            intercept,
+            offset.into_iter().chain(coefficients.enumerate().map(|(j, weight)| (weight, ColumnRef::Predictor(j)))),
+        )
     }
 
     /// What a step comes to.
-    pub(super) fn moves(&self, from: &[f64], to: &[f64]) -> Moves {
+    pub(super) fn moves(&self, from: &[f64], to: &[f64]) -> CoefficientStep {
         let ((a, from), (b, to)) = (self.split(from), self.split(to));
         let pairs = || from.iter().zip(to);
         let middle = self.with_offset(0.5 * a + 0.5 * b, pairs().map(|(from, to)| 0.5 * from + 0.5 * to));
         let moved: Vec<_> = pairs()
             .enumerate()
             .filter(|(_, (from, to))| from != to)
-            .map(|(j, (from, to))| (to - from, Of::Predictor(j)))
+            .map(|(j, (from, to))| (to - from, ColumnRef::Predictor(j)))
             .collect();
         let along = match (moved.as_slice(), a == b) {
-            ([], _) => Along::Constant(b - a),
-            ([(by, of)], true) => Along::Column(*by, *of),
-            _ => Along::Several(Weighted::new(b - a, moved)),
+            ([], _) => Direction::Constant(b - a),
+            ([(by, of)], true) => Direction::Column(*by, *of),
+            _ => Direction::Several(WeightedSum::new(b - a, moved)),
         };
-        Moves { middle, along }
+        CoefficientStep { middle, along }
     }
 
     /// Panics when shapes differ. They are public: a party checks the request, and its own loader makes the data.

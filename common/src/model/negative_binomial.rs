@@ -8,7 +8,7 @@
 //!
 //! Parameters: those of a Poisson regression, and last `dispersion`, the `a` above, which is taken within `[1e-9, 1e9]`.
 //!
-//! Public bound. In `eta` the log density is concave, and its slope `(y - mu) / (1 + a mu)` grows with `y`; [`concave_ratios`]. Of a move of the
+//! Public bound and centre. In `eta` the log density is concave, and its slope `(y - mu) / (1 + a mu)` grows with `y`; [`concave_ratios`]. Of a move of the
 //! dispersion alone, upwards say, the log ratio `h(y, mu)` changes from `y` to `y + 1` by `ln[(1 + a' y)(1 + a mu) / ((1 + a y)(1 + a' mu))]`,
 //! which has the sign of `y - mu`, and in `mu` at the rate of `mu - y` times what is positive. So it is greatest at a corner of the declared
 //! ranges and least at the largest mean and the count just above it, or nearest to that. A step in both is taken as one after the

@@ -7,8 +7,8 @@
 //! Parameters: `intercept` (where the job has one), then one coefficient per feature, on the log scale of the rate per unit of the scaled
 //! feature. An exposure is positive and enters with its logarithm; an offset is on the log scale.
 //!
-//! Public bound: the log density is concave in `eta`, and its slope `y - e^eta` grows with `y`; [`concave_ratios`]. It is as large as
-//! the greatest rate that the declared columns admit at the two parameter values: declare narrow bounds.
+//! Public bound and centre: the log density is concave in `eta`, and its slope `y - e^eta` grows with `y`; [`concave_ratios`]. The bound is as
+//! large as the greatest rate that the declared columns admit at the two parameter values: declare narrow bounds.
 
 use super::elementary::exp;
 use super::linear_predictor::LinearPredictor;

@@ -2,13 +2,13 @@
 //!
 //! A regression's file gives the likelihood of an outcome at a linear predictor, [`Likelihood`]; the rest is here.
 
-use super::blocks::{self, Kernel, Scratch, TILE, Visit};
+use super::blocks::{self, Kernel, KernelVisitor, Scratch, TILE};
 use super::exponential_family::ExponentialFamily;
 use super::linear_predictor::{LinearPredictor, Span};
 use super::linear_statistic::LinearStatistic;
 use super::ratio_range::RatioRange;
-use super::source::Rows;
-use super::weighted::{Moves, Moving};
+use super::tile::Tile;
+use super::weighted::{CoefficientStep, TileStep};
 use super::{Block, Model, ModelData, Step};
 use crate::mechanism::LatticeSum;
 use crate::schema::ColumnSpec;
@@ -28,11 +28,11 @@ pub(super) trait Likelihood: Send + Sync {
 
     /// Shows the log ratios of a tile's records. A family with a shorter way than by both linear predictors takes it here.
     #[inline(always)]
-    fn log_ratios(constants: &Self::Constants, moving: &Moving<'_>, visit: &mut impl Visit)
+    fn log_ratios(constants: &Self::Constants, moving: &TileStep<'_>, visitor: &mut impl KernelVisitor)
     where
         Self: Sized,
     {
-        visit.over(moving.columns(), &(0.5 * moving.by, constants), around::<Self>);
+        visitor.over(moving.columns(), &(0.5 * moving.by, constants), around::<Self>);
     }
 
     /// The log density, up to what depends on the outcome alone; for references that need no privacy.
@@ -101,7 +101,7 @@ impl<L: Likelihood> Regression<L> {
 }
 
 impl<L: Likelihood> Kernel for Regression<L> {
-    type Constants = (Moves, L::Constants);
+    type Constants = (CoefficientStep, L::Constants);
 
     // What its centre takes off is added back for a record that is left out, too.
     const LEFT_OUT: bool = true;
@@ -112,9 +112,9 @@ impl<L: Likelihood> Kernel for Regression<L> {
     }
 
     #[inline(always)]
-    fn log_ratios(&self, rows: &Rows<'_>, constants: &Self::Constants, scratch: &mut Scratch, visit: &mut impl Visit) {
+    fn log_ratios(&self, rows: &Tile<'_>, constants: &Self::Constants, scratch: &mut Scratch, visitor: &mut impl KernelVisitor) {
         let (moves, constants) = constants;
-        L::log_ratios(constants, &moves.of(rows, scratch), visit);
+        L::log_ratios(constants, &moves.of(rows, scratch), visitor);
     }
 }
 
@@ -174,9 +174,10 @@ impl<L: Likelihood> Model for Regression<L> {
 /// is the linear predictor at which the slope is 0.
 ///
 /// The log ratio is an integral of the slope over a move of the linear predictor. Of moves up it is greatest where the slope is, for the
-/// greatest outcome from the low end of the predictor's range; of moves down for the least outcome from the high end. What it is least of is
-/// what it is greatest of in the reverse step, which swaps up and down. 0 is always in the range: a record that does not move, or that is left
-/// out, needs no more room.
+/// greatest outcome from the low end of the predictor's range; of moves down for the least outcome from the high end. The least log ratio is
+/// the greatest of the reverse step, which swaps up and down, negated. Where all records move the same way, as in a step of the intercept or of
+/// an indicator, the two differ: the middle is a centre that makes what is left cheaper. 0 is always in the range: a record that does not
+/// move, or that is left out, needs no more room.
 pub(super) fn concave_ratios(
     span: Span,
     outcome: (f64, f64),

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::accounting::{Adjacency, PrivacyUnit};
-use crate::mechanism::{STEP, quantise_units};
+use crate::mechanism::{Clamp, STEP};
 
 const COUNTS: &str = "y = { min = 3, max = 20 }\na = { min = 20, max = 80 }\nc = { binary = true }\n\
     w = { levels = [\"p\", \"q\", \"r\"] }\ndays = { min = 0.5, max = 3 }\no = { min = -1, max = 0.5 }";
@@ -232,7 +232,8 @@ fn kernels_of_concave_models_take_the_centre_off() {
             let (from, to) = (case.theta(&mut rng, 0.5), case.theta(&mut rng, 0.5));
             let record = case.record(&mut rng);
             let (found, part) = centred(&case, std::slice::from_ref(&record), &from, &to);
-            let expected = quantise_units(case.ratio(&record, &from, &to) - part.centre, part.sensitivity.units() as f64);
+            let clamp = Clamp::symmetric(part.sensitivity.units());
+            let expected = clamp.units((case.ratio(&record, &from, &to) - part.centre) / STEP);
             assert!(part.centre != 0.0 && found.abs_diff(expected) <= 1, "{}: {found} {expected} {part:?}", case.name);
         }
     }
