@@ -43,7 +43,7 @@ impl Query {
     /// Number of integers that a party releases to it.
     #[must_use]
     pub fn length(&self) -> usize {
-        1
+        self.kind.length()
     }
 }
 

@@ -1,4 +1,4 @@
-//! The penalty acceptance.
+//! The penalty acceptance takes half the variance off, and accepts as Proposition 1 says.
 
 #![allow(clippy::unwrap_used)]
 
