@@ -5,7 +5,7 @@
 
 use super::data::ModelData;
 use super::interface::Model;
-use super::source::Block;
+use super::shard::Block;
 use super::statistic_grid::StatisticGrid;
 use super::step::Step;
 use crate::mechanism::LatticeSum;

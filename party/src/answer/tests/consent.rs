@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use conclave_common::accounting::{Adjacency, Budget, PrivacyUnit};
 use conclave_proto::convert::AnswerStatus;
+use conclave_proto::delay::AnswerDelay;
 use conclave_proto::error::ErrorCode;
 use conclave_proto::v1::{self, party_frame::Body};
 use tempfile::TempDir;
