@@ -1,4 +1,4 @@
-//! The clamp: what holds one unit's contribution to a public interval, whatever a record holds.
+//! The clamp holds one unit's contribution to a public interval, whatever a record holds.
 //!
 //! Privacy rests on this function. A release's noise is scaled to the distance between the ends of a [`Clamp`], and to
 //! nothing that a model says of its records: whatever a kernel computes, not-a-number and infinities included, what is

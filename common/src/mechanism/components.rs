@@ -1,4 +1,4 @@
-//! The integers of one answer, one per component.
+//! Components are the integers of one answer.
 
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroize;

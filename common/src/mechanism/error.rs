@@ -1,4 +1,4 @@
-//! The errors of the mechanism: which public constants it refuses.
+//! The mechanism's errors name the public constants that it refuses.
 
 /// Why a constant of the mechanism was refused.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

@@ -1,4 +1,4 @@
-//! The kinds of query: what a release is a noisy sum of.
+//! A query's kind says what a release is a noisy sum of.
 
 use super::NoiseScale;
 
@@ -47,12 +47,12 @@ impl QueryKind {
         !matches!(self, Self::Statistic { .. })
     }
 
-    /// How many times the sum moves by a query's sensitivity between neighbours, `replaced` times where a unit counts twice: of a
-    /// ratio the sensitivity bounds one unit's part, of other kinds it is already the most that the sum moves.
+    /// How far the sum moves between neighbours, in sensitivities of the query: a ratio's bounds one unit's part, which counts
+    /// `factor` times there ([`crate::accounting::Adjacency::factor`]); of other kinds it already bounds what the whole sum moves.
     #[must_use]
-    pub(crate) fn moves(self, replaced: u64) -> u64 {
+    pub(crate) fn moves(self, factor: u64) -> u64 {
         match self {
-            Self::Ratio => replaced,
+            Self::Ratio => factor,
             Self::ClipCount | Self::Statistic { .. } => 1,
         }
     }

@@ -1,4 +1,4 @@
-//! One sample of noise, to be used once.
+//! A noise sample is added to one sum, and used once.
 
 use rand::CryptoRng;
 use zeroize::Zeroize;

@@ -1,4 +1,4 @@
-//! The scale of log ratios: from log-likelihood units to lattice units, and into the clamp.
+//! A quantiser scales log ratios from log-likelihood units to lattice units, and clamps them.
 
 use super::Clamp;
 use super::step::STEPS_PER_UNIT;

@@ -1,4 +1,4 @@
-//! The sensitivity: how far one unit of privacy can move a lattice sum, from the model's public bound and the job's clip.
+//! The sensitivity bounds how far one unit of privacy moves a lattice sum: by the model's public bound and the job's clip.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! The lattice step: the unit in which log likelihood ratios are counted.
+//! The lattice step is the unit in which log likelihood ratios are counted.
 
 /// The lattice step: log likelihood ratios are counted in multiples of 2^-32.
 pub const STEP: f64 = 1.0 / STEPS_PER_UNIT;

@@ -1,4 +1,4 @@
-//! The un-noised sum of a shard, which has no way out but through noise.
+//! A lattice sum is the un-noised sum of a shard, and has no way out but through noise.
 
 use super::{Components, NoiseSample, QueryKind};
 

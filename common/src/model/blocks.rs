@@ -10,8 +10,9 @@
 use pulp::{Arch, Simd, WithSimd};
 
 use super::persons::{PersonSum, Persons};
-use super::source::{Block, Rows};
+use super::shard::Block;
 use super::step::Step;
+use super::tile::Tile;
 use crate::mechanism::{Clamp, LatticeSum, Quantiser, QueryKind, sum_fits};
 
 /// Records per tile, at most.
@@ -42,7 +43,7 @@ pub(super) struct Scratch {
 }
 
 /// What becomes of the log ratios of a tile's records.
-pub(super) trait Visit {
+pub(super) trait KernelVisitor {
     /// Takes `ratio` of each record, given its numbers in these columns, which are of one length.
     ///
     /// `ratio` is straight-line arithmetic, without a branch on a record. It is a function marked `#[inline(always)]`: a closure may be left
@@ -64,7 +65,7 @@ pub(super) trait Kernel: Sync {
     /// Shows `log p(record | to) - log p(record | from)` of each of `rows`.
     ///
     /// A record's value depends on that record and the step alone, and is odd in the step bit for bit. Mark it `#[inline(always)]`.
-    fn log_ratios(&self, rows: &Rows<'_>, constants: &Self::Constants, scratch: &mut Scratch, visit: &mut impl Visit);
+    fn log_ratios(&self, rows: &Tile<'_>, constants: &Self::Constants, scratch: &mut Scratch, visitor: &mut impl KernelVisitor);
 }
 
 /// The lattice sums of all steps over one block.
@@ -183,7 +184,7 @@ struct Total {
     total: u64,
 }
 
-impl Visit for Total {
+impl KernelVisitor for Total {
     // An index, so that one loop serves any number of columns.
     #[allow(clippy::needless_range_loop)]
     #[inline(always)]
@@ -209,12 +210,12 @@ impl Default for Ratios {
 }
 
 impl Ratios {
-    fn of(&self, rows: &Rows<'_>) -> &[f64] {
+    fn of(&self, rows: &Tile<'_>) -> &[f64] {
         &self.0.0[..rows.len()]
     }
 }
 
-impl Visit for Ratios {
+impl KernelVisitor for Ratios {
     #[inline(always)]
     fn over<const N: usize, C>(&mut self, columns: [&[f64]; N], constants: &C, ratio: impl Fn(&C, [f64; N]) -> f64) {
         let records = columns[0].len();

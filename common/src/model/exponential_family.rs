@@ -4,7 +4,8 @@
 
 use super::blocks::TILE;
 use super::data::ModelData;
-use super::source::{Block, Rows};
+use super::shard::Block;
+use super::tile::Tile;
 use crate::mechanism::{Clamp, LatticeSum};
 
 /// A model's form as an exponential family with a bounded sufficient statistic.
@@ -35,7 +36,7 @@ pub trait ExponentialFamily: Sync {
 /// When the limits are out of order or beyond 2^50, or a sum of that many values within them could overflow: public, and checked by callers.
 pub(super) fn sum_on_lattice(
     block: &Block<'_>,
-    value: impl Fn(&Rows<'_>, usize) -> f64,
+    value: impl Fn(&Tile<'_>, usize) -> f64,
     step: f64,
     limits: (i64, i64),
 ) -> LatticeSum {

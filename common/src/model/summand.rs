@@ -1,11 +1,11 @@
-//! What a query sums: the place where a kind of query becomes integers of one unit of privacy.
+//! A summand makes a kind of query into integers of one unit of privacy.
 //!
 //! Kinds of query differ in the integers that a unit contributes and in the clamp that holds them, and in nothing else: charge, noise,
 //! record and replay go by the number of components alone.
 
 use super::data::ModelData;
 use super::interface::Model;
-use super::source::Block;
+use super::shard::Block;
 use super::statistic_grid::StatisticGrid;
 use super::step::Step;
 use crate::mechanism::LatticeSum;

@@ -1,4 +1,4 @@
-//! Who answers: the records, the ledger, the noise and the open jobs, in one place and on one thread.
+//! The answerer holds the records, the ledger, the noise and the open jobs, in one place and on one thread.
 
 use std::collections::HashMap;
 use std::sync::Arc;

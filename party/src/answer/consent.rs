@@ -196,7 +196,3 @@ fn fault(error: ConsentError) -> Fault {
         }
     }
 }
-
-#[cfg(test)]
-#[path = "tests/consent.rs"]
-mod tests;

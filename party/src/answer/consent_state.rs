@@ -1,4 +1,4 @@
-//! The state of consent: the owner's decisions, and who waits for them.
+//! The state of consent holds the owner's decisions, and who waits for them.
 
 use std::collections::HashMap;
 

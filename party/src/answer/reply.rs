@@ -1,4 +1,4 @@
-//! A reply on its way to the session that asked.
+//! A reply goes to the session that asked.
 
 use conclave_proto::v1::{self, party_frame::Body};
 use tokio::sync::mpsc::{self, error::TrySendError};

@@ -1,4 +1,4 @@
-//! The answer path over made-up records, with a ledger of its own: what the reply delay is measured on, and the audit.
+//! The sandbox runs the answer path over made-up records, with a ledger of its own: what the reply delay is measured on, and the audit.
 //!
 //! Charge, records, noise, release and reply are the daemon's, line for line. What differs is where the records come from.
 

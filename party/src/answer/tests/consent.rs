@@ -1,11 +1,19 @@
+//! The owner's word: jobs that wait for it, and jobs that lose it while they run.
 #![allow(clippy::unwrap_used)]
+use std::time::Instant;
+
 use conclave_common::accounting::{Adjacency, Budget, PrivacyUnit};
 use conclave_proto::convert::AnswerStatus;
+use conclave_proto::error::ErrorCode;
+use conclave_proto::v1::{self, party_frame::Body};
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 
-use super::*;
-use crate::config::{BadRows, DataConfig, Policy, ReplyDelay};
+use crate::answer::answerer::Answerer;
+use crate::answer::open::Opening;
+use crate::answer::reply::Outbox;
+use crate::config::{Approve, BadRows, DataConfig, Policy, ReplyDelay};
+use crate::consent::{ConsentStore, Decider, Standing};
 use crate::data::Shard;
 use crate::ledger::{Ledger, report};
 use crate::members::Members;

@@ -16,6 +16,7 @@ use crate::noise::Noise;
 
 mod answers;
 mod concurrency;
+mod consent;
 pub(crate) mod faults;
 mod hostile;
 mod memory;
