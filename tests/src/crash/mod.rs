@@ -9,7 +9,7 @@ pub mod shim;
 use std::path::Path;
 
 use conclave_common::accounting::Budget;
-use conclave_party::ledger::{Durability, Keeping};
+use conclave_party::ledger::{Durability, LedgerSettings};
 
 /// The party's name.
 pub const PARTY: &str = "hospital-a";
@@ -43,11 +43,11 @@ impl Mode {
     }
 
     /// Ledger, key and head in one folder.
-    pub fn keeping(self, folder: &Path) -> Keeping {
+    pub fn keeping(self, folder: &Path) -> LedgerSettings {
         let durability = match self {
             Self::Strict => Durability::Strict,
             Self::Reserve(block) => Durability::Reserve { block },
         };
-        Keeping { durability, ..Keeping::beside(&folder.join("ledger.sqlite"), PARTY, &budget()) }
+        LedgerSettings { durability, ..LedgerSettings::beside(&folder.join("ledger.sqlite"), PARTY, &budget()) }
     }
 }

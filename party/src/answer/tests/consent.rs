@@ -87,7 +87,7 @@ fn refused(body: Body) -> (String, String) {
     (refused.code, refused.reason)
 }
 
-fn ask(answerer: &mut Answerer, outbox: &Outbox) {
+fn ask(answerer: &mut Answerer, outbox: &ReplySender) {
     answerer.open_or_wait(open_request(MEAN_TOML), Instant::now(), outbox.clone());
 }
 

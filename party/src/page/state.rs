@@ -19,7 +19,7 @@ pub(super) const FRESH: Duration = Duration::from_secs(2);
 
 /// What the pages are made from.
 #[derive(Debug)]
-pub(super) struct Desktop {
+pub(super) struct PageState {
     pub(super) config: PartyConfig,
     pub(super) times: OwnTimes,
     pub(super) warnings: Warnings,
@@ -32,9 +32,9 @@ pub(super) struct Read {
     last: Option<(Instant, Arc<Facts>)>,
 }
 
-pub(super) type Shared = State<Arc<Desktop>>;
+pub(super) type Shared = State<Arc<PageState>>;
 
-impl Desktop {
+impl PageState {
     /// What there is to show, read now or a moment ago; one reader at a time.
     pub(super) async fn facts(&self) -> Arc<Facts> {
         let mut read = self.read.lock().await;

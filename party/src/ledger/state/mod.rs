@@ -1,4 +1,4 @@
-//! The books: what a ledger's entries add up to, checked entry by entry.
+//! The state of a ledger is what its entries add up to, checked entry by entry.
 //!
 //! The same code adds up a ledger at start, an export on an auditor's desk, and every entry that the party is about to
 //! write: an entry that does not follow from those before it is refused in all three places.
@@ -6,6 +6,6 @@
 mod chain;
 mod job;
 
-pub use chain::Books;
-pub use job::{Block, JobBooks};
+pub use chain::LedgerState;
+pub use job::{Block, JobState};
 pub(super) use job::{minus, plus};

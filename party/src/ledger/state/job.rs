@@ -1,4 +1,4 @@
-//! One job's part of the books: what it has spent, and the block that pays ahead for its answers.
+//! One job's part of a ledger's state: what it has spent, and the block that pays ahead for its answers.
 
 use conclave_common::accounting::Spent;
 
@@ -7,9 +7,9 @@ use crate::ledger::events::{Reserve, Settle};
 use crate::ledger::ids::Ids;
 use crate::ledger::wrong::Wrong;
 
-/// One job's part of the books.
+/// One job's part of the state.
 #[derive(Debug, Clone)]
-pub struct JobBooks {
+pub struct JobState {
     /// `seq` of its entry.
     pub seq: u64,
     /// Its id.
@@ -81,7 +81,7 @@ pub(in crate::ledger) fn plus(a: Spent, b: Spent) -> Option<Spent> {
     })
 }
 
-impl JobBooks {
+impl JobState {
     pub(super) fn reserve(&mut self, seq: u64, reserve: &Reserve) -> Result<(), Wrong> {
         if self.block.is_some() {
             return Err(Wrong::SecondBlock(self.id.clone()));

@@ -1,13 +1,13 @@
-//! Writing entries: each is added to the books first, which refuse what does not follow, and carries their hash.
+//! A writer adds each entry to the ledger's state first, which refuses what does not follow, and stores it with its hash.
 
 use rusqlite::{Transaction, TransactionBehavior};
 
-use super::books::Books;
 use super::entry::{Entry, EventEntry};
 use super::error::LedgerError;
 use super::handle::Ledger;
 use super::insert::{insert, write_tail, write_totals};
 use super::schema::copy_log;
+use super::state::LedgerState;
 
 /// Commits after which the log is copied into the database, once a reply has left: a few megabytes of log.
 const COMMITS_IN_LOG: u32 = 200;
@@ -15,30 +15,30 @@ const COMMITS_IN_LOG: u32 = 200;
 const MOST_IN_LOG: u32 = 4 * COMMITS_IN_LOG;
 
 /// One transaction's worth of entries.
-pub(super) struct Pen<'a> {
+pub(super) struct EntryWriter<'a> {
     transaction: &'a Transaction<'a>,
-    books: &'a mut Books,
+    state: &'a mut LedgerState,
     time_ms: i64,
     touched: Vec<u64>,
 }
 
-impl Pen<'_> {
+impl EntryWriter<'_> {
     /// The number of the next entry.
     pub(super) fn next(&self) -> u64 {
-        self.books.seq() + 1
+        self.state.seq() + 1
     }
 
-    pub(super) fn books(&self) -> &Books {
-        self.books
+    pub(super) fn state(&self) -> &LedgerState {
+        self.state
     }
 
     pub(super) fn time_ms(&self) -> i64 {
         self.time_ms
     }
 
-    /// Writes an entry; the transaction's failure is the ledger's end, so the books need no way back.
+    /// Writes an entry; the transaction's failure is the ledger's end, so the state needs no way back.
     pub(super) fn write(&mut self, entry: &Entry<'_>) -> Result<(), LedgerError> {
-        let hash = self.books.append(entry).map_err(|why| LedgerError::Wrong(format!("the entry to be written {why}")))?;
+        let hash = self.state.append(entry).map_err(|why| LedgerError::Wrong(format!("the entry to be written {why}")))?;
         match entry {
             Entry::Charge(charge) => self.touch(charge.job),
             Entry::Job(job) => self.touch(job.seq),
@@ -53,7 +53,7 @@ impl Pen<'_> {
         self.event_at(self.next(), kind, job, body)
     }
 
-    /// As [`Pen::event`], under a number that need not be the next: an unlock's.
+    /// As [`EntryWriter::event`], under a number that need not be the next: an unlock's.
     pub(super) fn event_at(&mut self, seq: u64, kind: &str, job: u64, body: &str) -> Result<(), LedgerError> {
         self.write(&Entry::Event(EventEntry { seq, time_ms: self.time_ms, kind, job, body }))
     }
@@ -66,8 +66,8 @@ impl Pen<'_> {
 
     /// Brings the table of totals and the tail in line.
     fn finish(self) -> Result<(), LedgerError> {
-        write_totals(self.transaction, self.touched.iter().filter_map(|seq| self.books.job_at(*seq)))?;
-        Ok(write_tail(self.transaction, self.books)?)
+        write_totals(self.transaction, self.touched.iter().filter_map(|seq| self.state.job_at(*seq)))?;
+        Ok(write_tail(self.transaction, self.state)?)
     }
 }
 
@@ -76,7 +76,7 @@ impl Ledger {
     pub(super) fn write(
         &mut self,
         sync: bool,
-        entries: impl FnOnce(&mut Pen<'_>) -> Result<(), LedgerError>,
+        entries: impl FnOnce(&mut EntryWriter<'_>) -> Result<(), LedgerError>,
     ) -> Result<(), LedgerError> {
         if self.syncing != sync {
             self.connection.pragma_update(None, "synchronous", if sync { "FULL" } else { "NORMAL" })?;
@@ -87,9 +87,10 @@ impl Ledger {
         if *self.data_version.get_or_insert(version) != version {
             return Err(LedgerError::Wrong("something else has written into it".into()));
         }
-        let mut pen = Pen { transaction: &transaction, books: &mut self.books, time_ms: (self.clock)(), touched: Vec::new() };
-        entries(&mut pen)?;
-        pen.finish()?;
+        let mut writer =
+            EntryWriter { transaction: &transaction, state: &mut self.state, time_ms: (self.clock)(), touched: Vec::new() };
+        entries(&mut writer)?;
+        writer.finish()?;
         transaction.commit()?;
         if sync {
             self.move_head()?;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use conclave_common::accounting::{self, Budget, PrivacyFilter, PrivacyUnit, Spent};
 use conclave_common::mechanism::{NoiseScale, QueryKind, Sensitivity};
 
-use super::job::{Block, JobBooks, plus};
+use super::job::{Block, JobState, plus};
 use crate::ledger::entry::{AnswerEntry, ChargeEntry, Entry, EventEntry, Hash, JobEntered, NO_HASH};
 use crate::ledger::events::{Data, Genesis, Reserve, Settle, Unlock};
 use crate::ledger::ids::{Id, Ids, Seqs};
@@ -13,14 +13,14 @@ use crate::ledger::wrong::Wrong;
 
 /// A ledger's sums up to some entry.
 #[derive(Debug, Clone, Default)]
-pub struct Books {
+pub struct LedgerState {
     seq: u64,
     hash: Hash,
     genesis: Option<Genesis>,
     unit: PrivacyUnit,
     spent: Spent,
     answers: u64,
-    jobs: Vec<JobBooks>,
+    jobs: Vec<JobState>,
     places: HashMap<String, usize>,
     last_job: usize,
     unanswered: Seqs,
@@ -36,7 +36,7 @@ pub struct Books {
     slack: (u64, u64),
 }
 
-impl Books {
+impl LedgerState {
     /// The last entry's sequence number; 0 before the first.
     pub fn seq(&self) -> u64 {
         self.seq
@@ -64,7 +64,7 @@ impl Books {
     }
 
     /// Jobs in the order in which they were entered.
-    pub fn jobs(&self) -> &[JobBooks] {
+    pub fn jobs(&self) -> &[JobState] {
         &self.jobs
     }
 
@@ -74,12 +74,12 @@ impl Books {
     }
 
     /// The job of that id.
-    pub fn job(&self, id: &str) -> Option<&JobBooks> {
+    pub fn job(&self, id: &str) -> Option<&JobState> {
         self.jobs.get(*self.places.get(id)?)
     }
 
     /// The job whose entry has that number.
-    pub fn job_at(&self, seq: u64) -> Option<&JobBooks> {
+    pub fn job_at(&self, seq: u64) -> Option<&JobState> {
         self.jobs.get(self.place_of(seq)?)
     }
 
@@ -226,7 +226,7 @@ impl Books {
         if self.places.insert(e.job.to_owned(), self.jobs.len()).is_some() {
             return Err(Wrong::EnteredTwice(e.job.to_owned()));
         }
-        self.jobs.push(JobBooks {
+        self.jobs.push(JobState {
             seq: e.seq,
             id: e.job.to_owned(),
             analyst: e.analyst.to_owned(),
