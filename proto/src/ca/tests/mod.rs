@@ -1,5 +1,13 @@
 #![allow(clippy::unwrap_used)]
+use std::time::{Duration, SystemTime};
+
+use rustls_pki_types::CertificateDer;
+use rustls_pki_types::pem::PemObject;
+use x509_parser::prelude::{FromDer, X509Certificate};
+
 use super::*;
+use crate::error::ErrorCode;
+use crate::identity::{PeerIdentity, Role};
 
 fn validity(days: u32) -> Validity {
     Validity { now: SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000), days }
@@ -14,7 +22,7 @@ fn identity(role: Role) -> PeerIdentity {
 }
 
 fn extended(pem: &str) -> (bool, bool) {
-    let der = certificate_der(pem).unwrap();
+    let der = CertificateDer::from_pem_slice(pem.as_bytes()).unwrap();
     let (_, parsed) = X509Certificate::from_der(&der).unwrap();
     let usage = parsed.extended_key_usage().unwrap().unwrap().value;
     (usage.client_auth, usage.server_auth)
@@ -84,7 +92,7 @@ fn only_role_and_name_are_copied_from_a_members_request() {
     params.subject_alt_names = alternative_names(&identity(Role::Party), &["c.example".to_owned()]).unwrap();
     let csr = params.serialize_request(&key).unwrap().pem().unwrap();
     let signed = sign(&ca(), &csr, true, validity(1)).unwrap();
-    let der = certificate_der(&signed).unwrap();
+    let der = CertificateDer::from_pem_slice(signed.as_bytes()).unwrap();
     let (_, parsed) = X509Certificate::from_der(&der).unwrap();
     assert!(!parsed.is_ca());
     assert_eq!(extended(&signed), (true, false));
