@@ -3,7 +3,7 @@
 use conclave_pages::plot::evenly;
 use conclave_proto::v1::{ChainTrace, ParameterFigure, ParameterTraces, TracesReply};
 
-use super::{Live, ParameterView};
+use super::chains::{Live, ParameterView};
 
 /// Parameters whose traces are told, and chains of each.
 const TRACED: usize = 8;
@@ -14,14 +14,14 @@ const DRAWS: usize = 64;
 pub(crate) fn traces(live: &Live, names: &[String]) -> TracesReply {
     loop {
         // The warm-up ends once: what was read of it then gives way to what came after.
-        if let Some(reply) = of_one_stretch(live, names) {
+        if let Some(reply) = of_one_phase(live, names) {
             return reply;
         }
     }
 }
 
 /// `None` where the warm-up ended meanwhile.
-fn of_one_stretch(live: &Live, names: &[String]) -> Option<TracesReply> {
+fn of_one_phase(live: &Live, names: &[String]) -> Option<TracesReply> {
     let mut reply = TracesReply { parameters: u32::try_from(names.len()).unwrap_or(u32::MAX), ..TracesReply::default() };
     let mut all = Vec::new();
     // A few at a time, so that little is copied at once, and nobody who adds draws waits for long.
