@@ -7,7 +7,8 @@ use rand::CryptoRng;
 use crate::accounting::{AccountingError, Budget, FilterRefusal, Priced, PrivacyFilter, PrivacyUnit};
 use crate::job::JobSpec;
 use crate::mechanism::{DiscreteGaussian, LatticeSum, NoiseDraw, NoiseScale, QueryKind};
-use crate::model::{self, Model, ModelData, Question, QuestionError, Step};
+use crate::model::{Model, ModelData, Step};
+use crate::query::{QueryError, QueryTerms};
 use crate::sampler::{Holding, Query, Round};
 
 /// Why a round can't be answered, the budget aside.
@@ -23,7 +24,7 @@ pub enum RehearsalError {
     },
     /// A query that does not belong to the job, or is out of range.
     #[error(transparent)]
-    Question(#[from] QuestionError),
+    QueryTerms(#[from] QueryError),
     /// The budget can't be kept.
     #[error(transparent)]
     Accounting(#[from] AccountingError),
@@ -82,7 +83,7 @@ impl<R: CryptoRng> Rehearsal<R> {
             Ok::<_, AccountingError>(Party { data, unit, filter, queries: 0 })
         };
         let parties = shards.into_iter().map(party).collect::<Result<_, _>>()?;
-        Ok(Self { spec: spec.clone(), model: model::build(spec), parties, rng, noise: None })
+        Ok(Self { spec: spec.clone(), model: spec.build_model(), parties, rng, noise: None })
     }
 
     /// What is public about each party.
@@ -146,7 +147,7 @@ impl<R: CryptoRng> Rehearsal<R> {
         for query in queries {
             let question = question(&self.spec, self.model.as_ref(), *unit, query)?;
             if let (QueryKind::Statistic { component }, Some(grid)) = (query.kind, question.grid()) {
-                let family = self.model.exponential_family().ok_or(QuestionError::Kind(query.kind))?;
+                let family = self.model.exponential_family().ok_or(QueryError::Kind(query.kind))?;
                 statistics.push(family.statistic_sum(data, component as usize, grid.step, grid.limits));
             } else {
                 steps.push(Step {
@@ -164,6 +165,6 @@ impl<R: CryptoRng> Rehearsal<R> {
 }
 
 /// A query's public constants at a party that protects `unit`.
-pub(crate) fn question(spec: &JobSpec, model: &dyn Model, unit: PrivacyUnit, query: &Query) -> Result<Question, QuestionError> {
-    Question::new(model, spec, unit, query.kind, (&query.from, &query.to))
+pub(crate) fn question(spec: &JobSpec, model: &dyn Model, unit: PrivacyUnit, query: &Query) -> Result<QueryTerms, QueryError> {
+    QueryTerms::new(model, spec, unit, query.kind, (&query.from, &query.to))
 }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use conclave_common::accounting::Budget;
 use conclave_common::job::JobSpec;
 use conclave_common::mechanism::{NoiseScale, QueryKind, Sensitivity};
-use conclave_common::model::{self, Model, ModelData};
+use conclave_common::model::{Model, ModelData};
 use conclave_party::ledger::{
     ChargeOutcome, Durability, Grant, JobEntry, Keeping, Ledger, QueryContent, QueryKey, RESERVE_BLOCK, Recorded,
 };
@@ -77,7 +77,7 @@ impl Bench {
         let mut ledger = Ledger::open_kept(&keeping)?;
         let entry = JobEntry { job: JOB, analyst: "alice", spec_digest: &[1; 32], spec_toml: SPEC, cap: budget, records: 1000 };
         ledger.open_job(&entry)?;
-        let model = model::build(&JobSpec::parse(SPEC)?);
+        let model = JobSpec::parse(SPEC)?.build_model();
         Ok(Self { folder, keeping, ledger, noise: Noise::from_os()?, model, iteration: 0 })
     }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use conclave_common::accounting::Budget;
 use conclave_common::job::JobSpec;
 use conclave_common::mechanism::{LatticeSum, NoiseScale, QueryKind, Sensitivity};
-use conclave_common::model::{self, ModelData};
+use conclave_common::model::ModelData;
 use conclave_proto::v1;
 use sha2::{Digest as _, Sha256};
 
@@ -60,7 +60,7 @@ pub(crate) fn key(chain: u32, content: u8, k_t: u64) -> QueryKey {
 /// A sum over no records.
 pub(crate) fn no_sum() -> LatticeSum {
     let spec = JobSpec::parse(MEAN_TOML).unwrap();
-    model::build(&spec).lattice_sum(&ModelData::default(), &[0.0], &[0.1], Sensitivity::from_units(5).unwrap())
+    spec.build_model().lattice_sum(&ModelData::default(), &[0.0], &[0.1], Sensitivity::from_units(5).unwrap())
 }
 
 pub(crate) fn write(folder: &Path, name: &str, text: &str) -> PathBuf {

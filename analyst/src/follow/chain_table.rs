@@ -1,6 +1,6 @@
 //! How the chains of a job that is followed mix, in characters.
 
-use conclave_common::diagnostics::RHAT;
+use conclave_common::diagnostics::{RHAT, worst_mixing};
 use conclave_pages::plot::{evenly, spark_texts};
 use conclave_pages::text::plain_name;
 use conclave_proto::v1::{ParameterFigure, ParameterTraces, TracesReply};
@@ -31,22 +31,16 @@ pub(super) fn table(reply: &TracesReply, width: usize, most: usize) -> Vec<Strin
     let traces = words.into_iter().find(|word| word.len() < chains * (each + 1)).unwrap_or_default();
     let mut lines =
         vec![format!("{:NAME$} {:>19} {:>7} {ess:>7}  {traces}", "parameter", "mean ± sd", "R-hat ").trim_end().to_owned()];
-    lines.extend(worst_first(&reply.traces, shown).map(|of| row(of, chains, each)));
+    lines.extend(
+        worst_mixing(reply.traces.iter().map(|of| of.rhat), shown)
+            .into_iter()
+            .map(|place| row(&reply.traces[place], chains, each)),
+    );
     if left_out(shown) {
         let left = reply.parameters as usize - shown;
         lines.push(format!("and {left} more; {}", worst(reply).unwrap_or_default()).trim_end_matches("; ").to_owned());
     }
     lines
-}
-
-/// Those that mix worst, in the job's order.
-fn worst_first(all: &[ParameterTraces], shown: usize) -> impl Iterator<Item = &ParameterTraces> {
-    let known = |of: &ParameterTraces| if of.rhat.is_nan() { 0.0 } else { of.rhat };
-    let mut order: Vec<usize> = (0..all.len()).collect();
-    order.sort_by(|a, b| known(&all[*b]).total_cmp(&known(&all[*a])));
-    order.truncate(shown);
-    order.sort_unstable();
-    order.into_iter().map(|index| &all[index])
 }
 
 /// How many of the chains' traces there is room for, and the columns of each.

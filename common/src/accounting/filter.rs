@@ -1,7 +1,11 @@
-//! The privacy filter: grants a query or refuses it, before any record is read.
+//! The privacy filter grants a query or refuses it, before any record is read.
 
-use super::slack::{self, Limits};
-use super::{AccountingError, Budget, PrivacyUnit};
+use super::budget::Budget;
+use super::error::AccountingError;
+use super::fixed_point::mu_squared;
+use super::limits::{self, Limits};
+use super::privacy_unit::PrivacyUnit;
+use super::{gaussian_dp, slack, zcdp};
 use crate::mechanism::{NoiseScale, QueryKind, Sensitivity};
 
 /// What a ledger has granted. Add-only; the ledger stores it and [`PrivacyFilter::resume`] takes it back.
@@ -19,19 +23,19 @@ impl Spent {
     /// mu^2 as a float.
     #[must_use]
     pub fn mu_squared(&self) -> f64 {
-        super::mu_squared(self.units)
+        mu_squared(self.units)
     }
 
     /// A running epsilon at `delta`, for the owner to watch. What is promised is the budget, not this.
     #[must_use]
     pub fn epsilon(&self, delta: f64) -> f64 {
-        super::gaussian_dp::epsilon(self.mu_squared().sqrt(), delta)
+        gaussian_dp::epsilon(self.mu_squared().sqrt(), delta)
     }
 
     /// The same by zCDP (`rho = mu^2 / 2`).
     #[must_use]
     pub fn epsilon_zcdp(&self, delta: f64) -> f64 {
-        super::zcdp::epsilon(0.5 * self.mu_squared(), delta)
+        zcdp::epsilon(0.5 * self.mu_squared(), delta)
     }
 }
 
@@ -96,7 +100,7 @@ impl PrivacyFilter {
     /// # Errors
     /// As [`PrivacyFilter::new`].
     pub fn resume(budget: &Budget, spent: Spent) -> Result<Self, AccountingError> {
-        let Limits { units, slack_units, draws } = slack::limits(budget)?;
+        let Limits { units, slack_units, draws } = limits::limits(budget)?;
         Ok(Self { limit_units: units, limit_slack_units: slack_units, limit_draws: draws, spent, unit: budget.unit })
     }
 
@@ -121,7 +125,7 @@ impl PrivacyFilter {
     /// The ledger-exact mu of the budget, after the slack.
     #[must_use]
     pub fn limit_mu(&self) -> f64 {
-        super::mu_squared(self.limit_units).sqrt()
+        mu_squared(self.limit_units).sqrt()
     }
 
     /// The most that a ledger of this budget grants: charges, slack and draws. Charges are priced so that they end first.

@@ -5,6 +5,7 @@
 //! space, so that a delta of 1e-300 is as accurate as one of 1e-3.
 
 use super::normal::{cdf, ln_density, mills, mills_drop};
+use super::search::largest_count;
 
 /// Relative margin by which results are rounded to the safe side: far above the error of the computation, far below 1e-9.
 const MARGIN: f64 = 1e-11;
@@ -67,7 +68,7 @@ pub fn mu(epsilon: f64, delta: f64) -> f64 {
 #[must_use]
 pub fn queries_allowed(mu0: f64, epsilon: f64, delta: f64) -> u64 {
     let mu = mu(epsilon, delta);
-    super::largest_count(|count| count as f64 * mu0 * mu0 <= mu * mu)
+    largest_count(|count| count as f64 * mu0 * mu0 <= mu * mu)
 }
 
 /// Narrows `[under, over]` to neighbouring floats; `below` holds at `under` and not at `over`.

@@ -3,6 +3,8 @@
 //! The discrete Gaussian of scale `s` under sensitivity `Delta` is `rho = Delta^2 / (2 s^2)` zCDP exactly, and rho adds under adaptive
 //! composition (Bun & Steinke 2016). Converted by Canonne, Kamath & Steinke (2020), Proposition 12, at the best order.
 
+use super::search::largest_count;
+
 /// The smallest epsilon for which `rho`-zCDP gives `(epsilon, delta)`-DP by the best order. `rho >= 0`, `0 < delta < 1`; 0 when rho is 0.
 #[must_use]
 pub fn epsilon(rho: f64, delta: f64) -> f64 {
@@ -36,5 +38,5 @@ fn at_order(rho: f64, delta: f64, w: f64) -> f64 {
 /// How many queries of `mu0` each (`rho = mu0^2 / 2`) stay within `(epsilon, delta)`.
 #[must_use]
 pub fn queries_allowed(mu0: f64, epsilon: f64, delta: f64) -> u64 {
-    super::largest_count(|count| self::epsilon(0.5 * mu0 * mu0 * count as f64, delta) <= epsilon)
+    largest_count(|count| self::epsilon(0.5 * mu0 * mu0 * count as f64, delta) <= epsilon)
 }

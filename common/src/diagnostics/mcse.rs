@@ -2,7 +2,9 @@
 
 use statrs::function::beta::beta_reg;
 
-use super::{ess, mean, usable};
+use super::chains::usable;
+use super::ess::ess;
+use super::moments::mean;
 
 /// Of the standard deviation, by the delta method from the variance of squared deviations; `mean` is that of all draws.
 ///

@@ -1,6 +1,6 @@
 //! What diagnostics mean, in sentences: warnings with a remedy, and how much of what is reported is the budget's doing.
 
-use super::Summary;
+use super::summary::Summary;
 
 /// Split R-hat above this earns a warning (Vehtari et al. 2021, section 4).
 pub const RHAT: f64 = 1.01;
@@ -107,7 +107,7 @@ fn budget_error(worst: Option<(&str, f64)>, by_budget: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnostics::NOTHING;
+    use crate::diagnostics::summary::NOTHING;
 
     fn row(rhat: f64, ess: f64, mcse: f64) -> Summary {
         Summary { mean: 1.0, sd: 2.0, rhat, ess_bulk: ess, ess_tail: ess, mcse_mean: mcse, ..NOTHING }

@@ -1,11 +1,12 @@
-//! A job that continues a finished one.
+//! An extension is a job that continues a finished one.
 //!
 //! It is a job of its own: what it may spend and every constant of it stand in its file, for owners to consent to.
 
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
-use super::{JobError, JobSpec, Radius};
+use super::error::JobError;
+use super::spec::{JobSpec, Radius};
 
 /// Where a run ended. Parameters are in the model's order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

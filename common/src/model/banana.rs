@@ -17,8 +17,8 @@ use super::blocks::{self, Kernel, Scratch, Visit};
 use super::ratio_range::RatioRange;
 use super::source::Rows;
 use super::{Block, Model, ModelData, Step};
-use crate::job::ColumnSpec;
 use crate::mechanism::LatticeSum;
+use crate::schema::ColumnSpec;
 
 /// The banana on two declared numeric columns.
 pub(super) struct Banana {

@@ -9,9 +9,9 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::Step;
 use super::persons::{PersonSum, Persons};
 use super::source::{Block, Rows};
+use super::step::Step;
 use crate::mechanism::{LatticeSum, Quantiser, QueryKind, sum_fits};
 
 /// Records per tile, at most.

@@ -2,8 +2,8 @@
 //!
 //! Algorithm 3 of Yıldırım, *On the use of penalty MCMC for differential privacy*, releases noisy sums of `S` instead of log ratios.
 
-use super::ModelData;
 use super::blocks::TILE;
+use super::data::ModelData;
 use super::source::{Block, Rows};
 use crate::mechanism::LatticeSum;
 

@@ -18,8 +18,8 @@ use super::ratio_range::RatioRange;
 use super::softplus::{softplus, softplus_difference};
 use super::source::Rows;
 use super::{Block, Model, ModelData, Step, envelope};
-use crate::job::ColumnSpec;
 use crate::mechanism::LatticeSum;
+use crate::schema::ColumnSpec;
 
 /// Greatest slope of the logistic density, `1 / (6 sqrt(3))`, rounded up.
 const STEEPEST: f64 = 0.096_226;

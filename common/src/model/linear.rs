@@ -20,7 +20,7 @@ use super::linear_predictor::LinearPredictor;
 use super::ratio_range::RatioRange;
 use super::regression::{Ends, LEAST_SCATTER, Likelihood, around};
 use super::weighted::Moving;
-use crate::job::ColumnSpec;
+use crate::schema::ColumnSpec;
 
 /// The likelihood of a normal outcome.
 pub(super) struct Linear {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::source::Of;
 use super::weighted::{Along, Moves, Weighted};
-use crate::job::{ColumnSpec, Design, Factor, Offset};
+use crate::schema::{ColumnSpec, Design, Factor, Offset};
 
 /// A linear predictor on declared columns.
 #[derive(Clone)]

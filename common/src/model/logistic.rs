@@ -18,7 +18,7 @@ use super::ratio_range::RatioRange;
 use super::regression::{Ends, Likelihood, around, concave_most};
 use super::softplus::softplus;
 use super::weighted::Moving;
-use crate::job::ColumnSpec;
+use crate::schema::ColumnSpec;
 
 /// The likelihood of a binary outcome.
 pub(super) struct Logistic {

@@ -20,7 +20,7 @@ use super::logistic::logistic;
 use super::ratio_range::RatioRange;
 use super::regression::{Counts, Ends, Likelihood, concave_most, one_after_the_other};
 use super::softplus::softplus;
-use crate::job::ColumnSpec;
+use crate::schema::ColumnSpec;
 
 const DISPERSION: (f64, f64) = (1e-9, 1e9);
 

@@ -14,7 +14,7 @@ use super::elementary::exp;
 use super::linear_predictor::LinearPredictor;
 use super::ratio_range::RatioRange;
 use super::regression::{Counts, Ends, Likelihood, concave_most};
-use crate::job::ColumnSpec;
+use crate::schema::ColumnSpec;
 
 /// The likelihood of a count.
 pub(super) struct Poisson {

@@ -14,8 +14,8 @@ use super::exponential_family::{ExponentialFamily, sum_on_lattice};
 use super::line::{Line, LineModel};
 use super::ratio_range::RatioRange;
 use super::{Block, Model, ModelData, Step};
-use crate::job::ColumnSpec;
 use crate::mechanism::LatticeSum;
+use crate::schema::ColumnSpec;
 
 /// A mean count of a declared numeric column.
 pub(super) struct PoissonMean {

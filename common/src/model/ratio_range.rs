@@ -1,7 +1,5 @@
 //! What one record's log ratio can be over the declared columns, and the public constants that follow from it.
 
-use super::outward;
-
 /// Least and greatest log ratio of one record over the declared column bounds, in log-likelihood units.
 ///
 /// A model computes it from differences between the two ends of a step, so that the reverse step gives exactly the negatives, swapped.
@@ -78,6 +76,11 @@ impl RatioRange {
     fn finite(self) -> bool {
         (self.high - self.low).is_finite() && (self.high + self.low).is_finite()
     }
+}
+
+/// Rounds a bound outward by more than the error of computing it, the same for a step and its reverse.
+pub(super) fn outward(bound: f64) -> f64 {
+    bound * (1.0 + 1e-12)
 }
 
 #[cfg(test)]

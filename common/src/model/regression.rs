@@ -4,19 +4,14 @@
 
 use super::blocks::{self, Kernel, Scratch, TILE, Visit};
 use super::exponential_family::ExponentialFamily;
-use super::linear::Linear;
 use super::linear_predictor::{LinearPredictor, Span};
 use super::linear_statistic::LinearStatistic;
-use super::logistic::Logistic;
-use super::negative_binomial::NegativeBinomial;
-use super::poisson::Poisson;
 use super::ratio_range::RatioRange;
 use super::source::Rows;
-use super::student_t::StudentT;
 use super::weighted::{Moves, Moving};
 use super::{Block, Model, ModelData, Step};
-use crate::job::{self, ColumnSpec, Family};
 use crate::mechanism::LatticeSum;
+use crate::schema::ColumnSpec;
 
 /// The likelihood of an outcome at a linear predictor.
 pub(super) trait Likelihood: Send + Sync {
@@ -81,30 +76,17 @@ pub(super) struct Regression<L> {
     statistic: Option<LinearStatistic>,
 }
 
-/// The regression of a job; `names` holds one name per parameter, `column` gives the declared columns.
-pub(super) fn build(names: Vec<String>, spec: &job::Regression, column: &dyn Fn(&str) -> ColumnSpec) -> Box<dyn Model> {
-    let outcome = column(&spec.outcome);
-    let predictor = |unit: f64| LinearPredictor::new(&spec.design, unit, column);
-    let of_link = predictor(1.0);
-    match spec.family {
-        Family::Logistic => boxed(names, of_link, Logistic::new(&outcome)),
-        Family::Linear { sd } => {
-            let predictor = predictor(outcome.half_width());
-            let scaled = sd.map(|sd| sd / outcome.half_width());
-            let statistic = scaled.map(|sd| LinearStatistic::new(predictor.clone(), outcome.range(), sd * sd));
-            Box::new(Regression { names, predictor, likelihood: Linear::new(&outcome, sd), statistic })
-        }
-        Family::Poisson => boxed(names, of_link, Poisson::new(&outcome)),
-        Family::NegativeBinomial => boxed(names, of_link, NegativeBinomial::new(&outcome)),
-        Family::StudentT { df } => boxed(names, predictor(outcome.half_width()), StudentT::new(&outcome, df)),
-    }
-}
-
-fn boxed<L: Likelihood + 'static>(names: Vec<String>, predictor: LinearPredictor, likelihood: L) -> Box<dyn Model> {
-    Box::new(Regression { names, predictor, likelihood, statistic: None })
-}
-
 impl<L: Likelihood> Regression<L> {
+    /// A regression with one name per parameter.
+    pub(super) fn new(names: Vec<String>, predictor: LinearPredictor, likelihood: L) -> Self {
+        Self { names, predictor, likelihood, statistic: None }
+    }
+
+    /// The regression as an exponential family, where it is one.
+    pub(super) fn with_statistic(self, statistic: Option<LinearStatistic>) -> Self {
+        Self { statistic, ..self }
+    }
+
     fn ends<'a>(&self, from: &'a [f64], to: &'a [f64]) -> Ends<'a> {
         let ((from, own_from), (to, own_to)) = (self.split(from), self.split(to));
         Ends { from, to, own: own_from.zip(own_to) }

@@ -6,7 +6,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::{ModelData, Persons};
+use super::data::ModelData;
+use super::persons::Persons;
 
 /// Records of a block of a shard in memory, or a little less where persons stay together: enough for what a block costs by itself to be
 /// nothing beside its records, few enough for threads to share a shard evenly.

@@ -15,7 +15,7 @@ use super::elementary::ln_ratio;
 use super::linear_predictor::{LinearPredictor, Span};
 use super::ratio_range::RatioRange;
 use super::regression::{Ends, LEAST_SCATTER, Likelihood, one_after_the_other};
-use crate::job::ColumnSpec;
+use crate::schema::ColumnSpec;
 
 /// The likelihood of an outcome with heavy tails.
 pub(super) struct StudentT {

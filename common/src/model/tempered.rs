@@ -8,8 +8,8 @@
 //! information are the model's times the power.
 
 use super::exponential_family::ExponentialFamily;
-use super::ratio_range::RatioRange;
-use super::{Block, Model, ModelData, Step, outward};
+use super::ratio_range::{RatioRange, outward};
+use super::{Block, Model, ModelData, Step};
 use crate::mechanism::LatticeSum;
 
 /// A model and a power on its likelihood.

@@ -22,8 +22,8 @@ use super::elementary::{exp, ln};
 use super::ratio_range::RatioRange;
 use super::source::Rows;
 use super::{Block, Model, ModelData, Step, envelope};
-use crate::job::ColumnSpec;
 use crate::mechanism::LatticeSum;
+use crate::schema::ColumnSpec;
 
 /// Weibull survival on a declared time column and an event column.
 pub(super) struct Weibull {

@@ -1,6 +1,6 @@
 //! What to change to get more.
 
-use super::{Plan, kappa};
+use super::outcome::{Plan, kappa};
 use crate::accounting::gaussian_dp;
 use crate::job::{Algorithm, JobSpec, ProposalKind};
 

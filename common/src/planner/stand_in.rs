@@ -1,8 +1,7 @@
 //! A normal stand-in for a job's likelihood.
 
+use super::outcome::PlanError;
 use crate::job::JobSpec;
-
-use super::PlanError;
 
 /// A guess of what there is: record counts, and the posterior's first two moments on the scale that priors are declared on.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]

@@ -85,7 +85,7 @@ fn releases_of_another_shape_change_nothing() {
 #[test]
 fn locate_asks_in_pairs_and_keeps_to_its_share() {
     let spec = spec("locate_share = 0.3");
-    let model = model::build(&spec);
+    let model = spec.build_model();
     let (rounds, _) = run_to_end(&spec);
     let mut spent = 0.0;
     for q in rounds.iter().filter(|r| r.phase == Phase::Locate).flat_map(|r| &r.queries) {
@@ -102,7 +102,7 @@ fn locate_asks_in_pairs_and_keeps_to_its_share() {
 fn a_search_is_priced_for_what_the_parties_protect() {
     use crate::accounting::{Adjacency, PrivacyUnit};
     let spec = spec("locate_share = 0.3");
-    let model = model::build(&spec);
+    let model = spec.build_model();
     let person = PrivacyUnit::person(Adjacency::Replace, 5).unwrap();
     let holdings = [Holding::rows(100), Holding::new(person, 20)];
     let mut sampler = Sampler::with_holdings(&spec, &holdings).unwrap();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use conclave_common::job::JobSpec;
-use conclave_common::model::{self, Model};
+use conclave_common::model::Model;
 use conclave_common::sampler::{ClipWatch, Draw, Holding, Phase, ReplayError, Round, Sampler, SamplerError};
 use conclave_draws::spent::Spent;
 use conclave_draws::zarr::DrawStore;
@@ -205,7 +205,7 @@ fn count_kept(draws: &[Draw]) -> u64 {
 /// The chains where the log ends, and the round that is to be asked there.
 fn replay(job: &Job, store: &Store, holdings: &[Holding]) -> Result<(Replayed, Option<Round>), StopReason> {
     let spec: &JobSpec = &job.spec;
-    let model = model::build(spec);
+    let model = spec.build_model();
     let chains = spec.sampler.chains as usize;
     let draws = DrawStore::create(&job.draws, chains, model.parameter_names(), &attributes::at_start(job))
         .map_err(|e| StopReason::Stopped(job.draws_fault(&e)))?;

@@ -14,7 +14,7 @@ use super::stop::StopReason;
 use crate::clock::Timestamp;
 use crate::party_event::Event;
 use crate::status::{State, Status};
-use crate::store::Ended;
+use crate::store::{Ended, RunEnd};
 
 /// How long answers on their way are waited for when a job ends in the middle of a round. They are discarded, but
 /// what they cost is part of what the job has spent.
@@ -71,17 +71,16 @@ impl Driver {
         }
         (status.state, status.fault) = (verdict.state, verdict.fault.clone());
         status.result = self.write_result(&verdict, &status).await;
-        self.store.end_job(Ended {
-            id: self.job.id.to_string(),
-            state: status.state.as_str(),
+        let run = RunEnd {
             iterations: status.iteration,
             draws: status.draws,
             acceptance_rate: status.acceptance_rate,
             seconds: status.seconds,
             fault: status.fault.clone(),
             result: status.result.clone(),
-            spent: status.parties.iter().map(|p| (p.spent.queries, p.spent.units)).collect(),
-        });
+        };
+        let spent = status.parties.iter().map(|p| (p.spent.queries, p.spent.units)).collect();
+        self.store.end_job(Ended { id: self.job.id.to_string(), state: status.state.as_str(), run, spent });
         if let Err(error) = self.store.barrier().await {
             tracing::error!(job = %self.job.id, %error, "the job's end was not stored");
         }

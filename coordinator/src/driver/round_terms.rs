@@ -3,13 +3,14 @@
 use conclave_common::accounting::PrivacyUnit;
 use conclave_common::job::JobSpec;
 use conclave_common::mechanism::NoiseScale;
-use conclave_common::model::{Model, Question};
+use conclave_common::model::Model;
+use conclave_common::query::QueryTerms;
 use conclave_common::sampler::{Holding, Round};
 
 /// For each kind of unit that is protected, a query's terms and its noise, one per query; `None` for a query without a
 /// price, which ends the job when its round is booked.
 #[derive(Debug, Default)]
-pub(super) struct RoundTerms(Vec<(PrivacyUnit, Vec<Option<(Question, NoiseScale)>>)>);
+pub(super) struct RoundTerms(Vec<(PrivacyUnit, Vec<Option<(QueryTerms, NoiseScale)>>)>);
 
 impl RoundTerms {
     /// The terms at parties that protect one of `units`.
@@ -17,7 +18,7 @@ impl RoundTerms {
         let terms = |unit: PrivacyUnit| {
             let of_query = round.queries.iter().map(|query| {
                 let points = (query.from.as_slice(), query.to.as_slice());
-                Question::new(model, spec, unit, query.kind, points).ok().map(|terms| (terms, query.noise))
+                QueryTerms::new(model, spec, unit, query.kind, points).ok().map(|terms| (terms, query.noise))
             });
             (unit, of_query.collect())
         };

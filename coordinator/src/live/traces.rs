@@ -1,5 +1,6 @@
 //! The chains of a job as its analyst follows them in a terminal.
 
+use conclave_common::diagnostics::worst_mixing;
 use conclave_pages::plot::evenly;
 use conclave_proto::v1::{ChainTrace, ParameterFigure, ParameterTraces, TracesReply};
 
@@ -62,12 +63,8 @@ fn greatest(all: &[ParameterTraces], figure: impl Fn(&ParameterTraces) -> f64) -
 
 /// Those that mix worst, in the job's order.
 fn worst(mut all: Vec<ParameterTraces>) -> Vec<ParameterTraces> {
-    let known = |x: f64| if x.is_nan() { 0.0 } else { x };
-    let mut order: Vec<usize> = (0..all.len()).collect();
-    order.sort_by(|a, b| known(all[*b].rhat).total_cmp(&known(all[*a].rhat)));
-    order.truncate(TRACED);
-    order.sort_unstable();
-    order.into_iter().map(|index| std::mem::take(&mut all[index])).collect()
+    let places = worst_mixing(all.iter().map(|of| of.rhat), TRACED);
+    places.into_iter().map(|place| std::mem::take(&mut all[place])).collect()
 }
 
 #[cfg(test)]

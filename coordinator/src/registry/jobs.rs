@@ -18,7 +18,7 @@ use crate::clock::now_ms;
 use crate::driver::{self, Driver, DriverContext, Job, StopRequest};
 use crate::live::Live;
 use crate::status::{State, Status};
-use crate::store::{JobRow, NewJob};
+use crate::store::{JobRow, NewJob, SubmittedJob};
 
 /// Every job, and the tasks of those that run. Jobs run side by side, each at its own pace.
 #[derive(Debug)]
@@ -81,15 +81,15 @@ impl JobRegistry {
             submission,
         };
         let store = &self.context.store;
-        store.insert_job(NewJob {
+        let submitted = SubmittedJob {
             id: id.clone(),
             name: job.spec.name.clone(),
             analyst: job.analyst.clone(),
             spec: job.spec_toml.clone(),
             submitted_ms: job.submitted_ms,
-            parties: job.spec.parties.clone(),
             submission: submission::encode(&job.submission),
-        });
+        };
+        store.insert_job(NewJob { job: submitted, parties: job.spec.parties.clone() });
         store.barrier().await.map_err(|e| Fault::new(ErrorCode::Internal, e.to_string()))?;
         let holdings = vec![None; job.spec.parties.len()];
         self.start(Arc::new(job), &holdings);
@@ -133,28 +133,28 @@ impl JobRegistry {
         let ended = State::parse_ended(&row.state);
         if ended.is_some() {
             let parties: Vec<String> = row.parties.iter().map(|party| party.name.clone()).collect();
-            let reason = row.fault.as_ref().map_or_else(|| row.state.clone(), ToString::to_string);
-            self.context.party_registry.end(&row.id, &reason, &parties);
+            let reason = row.run.fault.as_ref().map_or_else(|| row.state.clone(), ToString::to_string);
+            self.context.party_registry.end(&row.job.id, &reason, &parties);
         }
-        match (JobSpec::parse(&row.spec), ended) {
+        match (JobSpec::parse(&row.job.spec), ended) {
             (Ok(spec), None) => {
                 // What was encoded decodes; were it not so, the parties would refuse the job.
-                let submission = submission::decode(&row.submission).unwrap_or_default();
+                let submission = submission::decode(&row.job.submission).unwrap_or_default();
                 let holdings: Vec<Option<Holding>> = row.parties.iter().map(|p| p.holding).collect();
                 let job = Job {
-                    id: row.id.as_str().into(),
-                    draws: Job::draws_folder(&self.draws, &row.id),
-                    analyst: row.analyst,
-                    submitted_ms: row.submitted_ms,
+                    id: row.job.id.as_str().into(),
+                    draws: Job::draws_folder(&self.draws, &row.job.id),
+                    analyst: row.job.analyst,
+                    submitted_ms: row.job.submitted_ms,
                     live: self.live(&spec),
                     spec,
-                    spec_toml: row.spec,
+                    spec_toml: row.job.spec,
                     submission,
                 };
                 self.start(Arc::new(job), &holdings);
             }
             (spec, ended) => {
-                let source = row.spec.as_str().into();
+                let source = row.job.spec.as_str().into();
                 let status = restored(row, spec.ok().as_ref(), ended);
                 let (_, shown) = watch::channel(status);
                 let entry = Entry { status: shown.clone(), source, stop: watch::channel(None).0, live: None };

@@ -188,12 +188,12 @@ impl LogSource {
         let parties =
             row.parties.iter().map(|p| LogParty { name: p.name.clone(), opened: p.holding.as_ref().map(opened) }).collect();
         Ok(LogHeader {
-            job: row.id,
-            analyst: row.analyst,
-            spec_toml: row.spec,
-            submission: submission::decode(&row.submission),
+            job: row.job.id,
+            analyst: row.job.analyst,
+            spec_toml: row.job.spec,
+            submission: submission::decode(&row.job.submission),
             state: state.as_str().to_owned(),
-            result_json: row.result.unwrap_or_default(),
+            result_json: row.run.result.unwrap_or_default(),
             parties,
         })
     }

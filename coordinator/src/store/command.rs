@@ -4,28 +4,18 @@ use std::fmt::Debug;
 use std::sync::{Arc, mpsc};
 
 use conclave_common::sampler::Holding;
-use conclave_proto::error::Fault;
 use tokio::sync::oneshot;
 
 use super::error::StoreError;
+use super::job::{RunEnd, SubmittedJob};
 
-/// A job as submitted.
+/// A job to be recorded.
 #[derive(Debug, Clone)]
 pub(crate) struct NewJob {
-    /// UUID.
-    pub id: String,
-    /// The analyst's name for it.
-    pub name: String,
-    /// Who submitted it.
-    pub analyst: String,
-    /// The job file.
-    pub spec: String,
-    /// Unix time in milliseconds.
-    pub submitted_ms: i64,
+    /// What was submitted.
+    pub job: SubmittedJob,
     /// Parties in the job file's order.
     pub parties: Vec<String>,
-    /// The analyst's signature, encoded.
-    pub submission: Vec<u8>,
 }
 
 /// How a job ended.
@@ -35,18 +25,8 @@ pub(crate) struct Ended {
     pub id: String,
     /// `finished`, `cancelled` or `failed`.
     pub state: &'static str,
-    /// Rounds.
-    pub iterations: u64,
-    /// Kept draws per chain.
-    pub draws: u64,
-    /// Acceptance rate of the last phase.
-    pub acceptance_rate: f64,
-    /// Sampling time.
-    pub seconds: f64,
-    /// Why it failed.
-    pub fault: Option<Fault>,
-    /// The finished run's object.
-    pub result: Option<String>,
+    /// What its run came to.
+    pub run: RunEnd,
     /// Releases and charge units of each party, in the job's order.
     pub spent: Vec<(u64, u64)>,
 }

@@ -13,6 +13,7 @@ mod error;
 mod handle;
 #[cfg(feature = "test-util")]
 pub(crate) mod held;
+mod job;
 mod log;
 mod read;
 mod write;
@@ -24,5 +25,6 @@ pub(crate) use command::{Ended, NewJob};
 pub(crate) use connection::{APPLICATION_ID, SCHEMA_VERSION};
 pub(crate) use error::StoreError;
 pub(crate) use handle::Store;
+pub(crate) use job::{RunEnd, SubmittedJob};
 pub(crate) use log::{LogReader, LoggedRound};
 pub(crate) use read::JobRow;

@@ -139,13 +139,13 @@ fn set_holding(connection: &Connection, job: &str, position: usize, holding: &Ho
     Ok(())
 }
 
-fn insert_job(connection: &Connection, job: &NewJob) -> rusqlite::Result<()> {
+fn insert_job(connection: &Connection, NewJob { job, parties }: &NewJob) -> rusqlite::Result<()> {
     connection.execute(
         "INSERT INTO jobs (id, name, analyst, spec, submitted_ms, state, submission) VALUES (?1, ?2, ?3, ?4, ?5, 'queued', ?6)",
         params![job.id, job.name, job.analyst, job.spec, job.submitted_ms, job.submission],
     )?;
     let key = connection.last_insert_rowid();
-    for (position, party) in job.parties.iter().enumerate() {
+    for (position, party) in parties.iter().enumerate() {
         connection.execute(
             "INSERT INTO job_parties (job, position, party) VALUES (?1, ?2, ?3)",
             params![key, position as i64, party],
@@ -155,21 +155,22 @@ fn insert_job(connection: &Connection, job: &NewJob) -> rusqlite::Result<()> {
 }
 
 fn end_job(connection: &Connection, ended: &Ended) -> rusqlite::Result<()> {
-    let fault = ended.fault.as_ref();
+    let run = &ended.run;
+    let fault = run.fault.as_ref();
     connection.execute(
         "UPDATE jobs SET state = ?2, iterations = ?3, draws = ?4, acceptance_rate = ?5, seconds = ?6,
                 error_code = ?7, error_party = ?8, error = ?9, result = ?10 WHERE id = ?1",
         params![
             ended.id,
             ended.state,
-            ended.iterations as i64,
-            ended.draws as i64,
-            ended.acceptance_rate,
-            ended.seconds,
+            run.iterations as i64,
+            run.draws as i64,
+            run.acceptance_rate,
+            run.seconds,
             fault.map(|f| f.code.as_str()),
             fault.and_then(|f| f.party.as_deref()),
             fault.map(|f| f.message.as_str()),
-            ended.result,
+            run.result,
         ],
     )?;
     for (position, (queries, units)) in ended.spent.iter().enumerate() {

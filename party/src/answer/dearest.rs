@@ -3,7 +3,8 @@
 use conclave_common::accounting::{PrivacyFilter, PrivacyUnit};
 use conclave_common::job::JobSpec;
 use conclave_common::mechanism::{NoiseScale, QueryKind};
-use conclave_common::model::{Model, Question};
+use conclave_common::model::Model;
+use conclave_common::query::QueryTerms;
 
 /// How far every parameter moves, where its box is that wide.
 const FAR: f64 = 0.125;
@@ -33,7 +34,7 @@ impl Dearest {
         if !(spec.in_support(&from) && spec.in_support(&to)) {
             return None;
         }
-        let question = Question::new(model, spec, unit, QueryKind::Ratio, (&from, &to)).ok()?;
+        let question = QueryTerms::new(model, spec, unit, QueryKind::Ratio, (&from, &to)).ok()?;
         if !question.sum_fits(units) {
             return None;
         }
@@ -53,14 +54,13 @@ impl Dearest {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use conclave_common::model;
 
     use super::*;
 
     fn dearest(job: &str) -> Option<Dearest> {
         let text = format!("name = \"t\"\nparties = [\"a\"]\n{job}[privacy]\nepsilon = 1.0\ndelta = 1e-6\n");
         let spec = JobSpec::parse(&text).unwrap();
-        Dearest::new(model::build(&spec).as_ref(), &spec, PrivacyUnit::default(), 10_000, 200 * 4)
+        Dearest::new(spec.build_model().as_ref(), &spec, PrivacyUnit::default(), 10_000, 200 * 4)
     }
 
     #[test]

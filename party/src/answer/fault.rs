@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use conclave_common::job::JobSpec;
 use conclave_common::mechanism::{LatticeSum, STEP, Sensitivity};
-use conclave_common::model::{Block, ExponentialFamily, Model, ModelData, RatioRange, Step, contribution};
+use conclave_common::model::{Block, ExponentialFamily, Model, ModelData, RatioRange, Step};
+use conclave_common::query::contribution;
 use conclave_proto::convert::{AnswerStatus, query_from_wire};
 use conclave_proto::v1;
 

@@ -9,9 +9,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use conclave_common::accounting::PrivacyUnit;
-use conclave_common::job::{Algorithm, ColumnSpec, Interval, JobSpec, LEAST_MAGNITUDE};
+use conclave_common::job::{Algorithm, JobSpec};
 use conclave_common::mechanism::QueryKind;
-use conclave_common::model::{self, Persons, Threads, assemble};
+use conclave_common::model::{Persons, Threads, assemble};
+use conclave_common::parameter::Interval;
+use conclave_common::schema::{ColumnSpec, LEAST_MAGNITUDE};
 use conclave_proto::delay::AnswerDelay;
 use conclave_proto::v1;
 
@@ -58,7 +60,7 @@ pub(super) fn measure(job: &Rehearsal<'_>, folder: &Path) -> Result<JobDelay, St
     let records = job.made_up()?;
     // What Algorithm 3 sums once is summed while the job opens.
     let blocks = records.blocks();
-    let summed = super::query::statistics(model::build(job.spec).as_ref(), job.spec, job.unit, blocks, job.threads);
+    let summed = super::query::statistics(job.spec.build_model().as_ref(), job.spec, job.unit, blocks, job.threads);
     drop(summed.map_err(|why| why.to_string())?);
     let binding = began.elapsed();
     // No noise is kept in stock: every draw is made on demand, as the slowest answer's are.
@@ -135,7 +137,7 @@ impl Rehearsal<'_> {
         if self.spec.algorithm != Algorithm::PenaltyExpFamily {
             return 0;
         }
-        model::build(self.spec).exponential_family().map_or(0, |family| family.ranges().len())
+        self.spec.build_model().exponential_family().map_or(0, |family| family.ranges().len())
     }
 
     /// Records all over the columns' bounds, held as the job's own are.
@@ -162,7 +164,9 @@ impl Rehearsal<'_> {
             let value = from + width * uniform();
             if matches!(bounds, ColumnSpec::Levels(_)) { value.round() } else { value }
         };
-        let made = assemble(self.spec, persons, |_, bounds| Some((0..records).map(|_| bounds.scale(value(bounds))).collect()));
+        let made = assemble(&self.spec.model, &self.spec.columns, persons, |_, bounds| {
+            Some((0..records).map(|_| bounds.scale(value(bounds))).collect())
+        });
         made.map(|data| Records::new(data, self.precision))
     }
 
@@ -199,7 +203,7 @@ impl Rehearsal<'_> {
     fn dearest(&self) -> Option<Dearest> {
         let queries = (*PASSES.end()).saturating_mul(self.chains() as u64);
         let asks_steps = self.components() == 0;
-        asks_steps.then(|| Dearest::new(model::build(self.spec).as_ref(), self.spec, self.unit, self.units, queries)).flatten()
+        asks_steps.then(|| Dearest::new(self.spec.build_model().as_ref(), self.spec, self.unit, self.units, queries)).flatten()
     }
 }
 

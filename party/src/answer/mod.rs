@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 use conclave_common::accounting::{Budget, PrivacyUnit};
 use conclave_common::job::JobSpec;
 use conclave_common::mechanism::SumCache;
-use conclave_common::model::{self, Model, Threads};
+use conclave_common::model::{Model, Threads};
 
 use crate::config::{Policy, Precision};
 use crate::data::Shard;
@@ -93,7 +93,7 @@ impl ActiveJob {
         (unit, threads): (PrivacyUnit, &Threads),
         delay: Option<JobDelay>,
     ) -> Result<Self, NoSum> {
-        let model = model::build(&spec);
+        let model = spec.build_model();
         let statistics = query::statistics(model.as_ref(), &spec, unit, records.blocks(), threads)?;
         Ok(Self { spec, digest, model, records, statistics, delay })
     }

@@ -3,7 +3,8 @@
 use conclave_common::accounting::{Adjacency, PrivacyUnit};
 use conclave_common::job::JobSpec;
 use conclave_common::mechanism::{QueryKind, SumCache};
-use conclave_common::model::{Block, Blocks, Model, Question, StatisticGrid, Step, Threads};
+use conclave_common::model::{Block, Blocks, Model, StatisticGrid, Step, Threads};
+use conclave_common::query::QueryTerms;
 use conclave_common::sampler::Query;
 use conclave_proto::convert::{Answer, AnswerStatus, answer_to_wire, query_from_wire};
 use conclave_proto::v1;
@@ -81,11 +82,11 @@ impl Answerer {
         &mut self,
         job: &str,
         queries: &[Query],
-        questions: &[Question],
+        questions: &[QueryTerms],
         grants: Vec<Grant>,
     ) -> Result<(Vec<Release>, Vec<Option<Recorded>>), AnswerStatus> {
         let active = self.jobs.get(job).ok_or(AnswerStatus::UnknownJob)?;
-        let mut charged: Vec<(&Query, &Question, Armed)> = Vec::new();
+        let mut charged: Vec<(&Query, &QueryTerms, Armed)> = Vec::new();
         let mut order = Vec::with_capacity(grants.len());
         for ((query, question), grant) in queries.iter().zip(questions).zip(grants) {
             match grant {
@@ -148,7 +149,7 @@ fn check(
     queries: &[Query],
     job: &str,
     (iteration, attempt): (u64, u32),
-) -> Result<(Vec<QueryKey>, Vec<Question>), AnswerStatus> {
+) -> Result<(Vec<QueryKey>, Vec<QueryTerms>), AnswerStatus> {
     let spec = &active.spec;
     // Rounds are counted from 0; the ledger's integers are signed.
     if iteration > i64::MAX as u64 {
@@ -163,7 +164,7 @@ fn check(
                 tracing::warn!(%job, iteration, chain, "outside the job's parameter box");
                 return Err(AnswerStatus::Invalid);
             }
-            let question = Question::new(active.model.as_ref(), spec, unit, *kind, (from, to)).map_err(|e| {
+            let question = QueryTerms::new(active.model.as_ref(), spec, unit, *kind, (from, to)).map_err(|e| {
                 tracing::warn!(%job, iteration, chain, "{e}");
                 AnswerStatus::Invalid
             })?;
@@ -182,7 +183,7 @@ fn check(
 }
 
 /// A charged query as a kernel takes it: a ratio clamped at what was charged. Counts are of what the ratio's clamp cuts.
-fn step<'a>(query: &'a Query, question: &Question, armed: &Armed) -> Step<'a> {
+fn step<'a>(query: &'a Query, question: &QueryTerms, armed: &Armed) -> Step<'a> {
     let count_clipped = query.kind == QueryKind::ClipCount;
     let sensitivity = if count_clipped { question.clamp } else { armed.sensitivity() };
     Step { centre: question.centre, count_clipped, ..Step::new(&query.from, &query.to, sensitivity) }
@@ -201,7 +202,7 @@ pub(super) fn statistics(
     threads: &Threads,
 ) -> Result<SumCache, NoSum> {
     let grid = |component: u32| {
-        let question = Question::new(model, spec, unit, QueryKind::Statistic { component }, (&[], &[])).ok()?;
+        let question = QueryTerms::new(model, spec, unit, QueryKind::Statistic { component }, (&[], &[])).ok()?;
         question.grid().filter(|_| question.sum_fits(blocks.units()))
     };
     let grids: Vec<_> = (0..QueryKind::MAX_COMPONENTS).map_while(grid).collect();
@@ -236,7 +237,7 @@ fn halted(_: LedgerError) -> AnswerStatus {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use conclave_common::mechanism::LatticeSum;
-    use conclave_common::model::{self, ModelData};
+    use conclave_common::model::ModelData;
 
     use super::*;
     use crate::answer::fault::Panics;
@@ -253,7 +254,7 @@ mod tests {
             (0..).map_while(|at| cache.sum(at)).map(LatticeSum::open_for_test).collect()
         };
         let (whole, without) = (data(&[170.0, 181.5, 164.0]), data(&[170.0, 164.0]));
-        let (sound, panics) = (model::build(&spec), Panics(model::build(&spec), 181.5));
+        let (sound, panics) = (spec.build_model(), Panics(spec.build_model(), 181.5));
         let expected = sums(sound.as_ref(), &without);
         assert!(!expected.is_empty() && expected != sums(sound.as_ref(), &data(&[])));
         assert_eq!(sums(&panics, &whole), expected);

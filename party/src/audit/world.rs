@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use conclave_common::accounting::{Adjacency, Budget, PrivacyFilter, PrivacyUnit, gaussian_dp, mu_squared};
 use conclave_common::job::JobSpec;
 use conclave_common::mechanism::{NoiseScale, STEP, Sensitivity, sensitivity};
-use conclave_common::model::{self, Model, ModelData, Persons};
+use conclave_common::model::{Model, ModelData, Persons};
 use conclave_proto::convert::AnswerStatus;
 use conclave_proto::v1;
 
@@ -61,7 +61,7 @@ impl Design {
         let spec = JobSpec::parse(&job_toml(cap, questions, sd)).map_err(|e| text(&e))?;
         let (unit, s) = (cap.unit, spec.privacy.noise);
         let limit = PrivacyFilter::new(&cap).map_err(|e| text(&e))?.limit_units();
-        let model = plant(model::build(&spec));
+        let model = plant(spec.build_model());
         // Charges go with the square of the step; the last hundredths of a percent are found by stepping down.
         let mu_each = mu_squared(limit).sqrt() / f64::from(questions).sqrt();
         let mut half_step = 0.5 * mu_each * s.sd() / unit.factor() as f64 / model.bound(&[-0.5], &[0.5]) * 1.000_001;

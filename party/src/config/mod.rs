@@ -13,7 +13,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use conclave_common::accounting::{Budget, PrivacyUnit};
-use conclave_common::job::keys;
+use conclave_common::schema::keys;
 use conclave_ops::Settings;
 
 use conclave_proto::tls::ProxySettings;

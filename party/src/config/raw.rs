@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use conclave_common::accounting::{Adjacency, Budget, MAX_RECORDS_PER_PERSON, PrivacyUnit};
-use conclave_common::job::keys::{Keys, nearest};
+use conclave_common::schema::keys::{Keys, nearest};
 use conclave_ops::{Settings, web};
 use conclave_proto::identity::valid_name;
 use conclave_proto::tls::{ProxyChoice, ProxySettings};

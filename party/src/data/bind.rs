@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use conclave_common::job::{ColumnSpec, JobSpec, level_at};
+use conclave_common::job::JobSpec;
 use conclave_common::model::{ModelData, Persons, assemble};
+use conclave_common::schema::{ColumnSpec, level_at};
 
 use super::{DataError, Kind, Shard};
 
@@ -63,7 +64,7 @@ impl Binding {
         persons: Option<Persons>,
     ) -> Result<ModelData, BindError> {
         let scaled = |name: &str, _: &ColumnSpec| Some(self.scales.get(name)?.of(values(name)?).collect());
-        assemble(&self.spec, persons, scaled).map_err(BindError::Missing)
+        assemble(&self.spec.model, &self.spec.columns, persons, scaled).map_err(BindError::Missing)
     }
 }
 

@@ -251,7 +251,7 @@ fn places(file: &Path, header: &[String], needed: Option<&[String]>) -> Result<V
             None => Err(DataError::UnknownColumn {
                 file: file.to_owned(),
                 column: name.clone(),
-                hint: conclave_common::job::keys::nearest(name, header.iter().map(String::as_str))
+                hint: conclave_common::schema::keys::nearest(name, header.iter().map(String::as_str))
                     .map(|n| format!(" (did you mean {n:?}?)"))
                     .unwrap_or_default(),
                 known: header.to_vec(),

@@ -1,6 +1,7 @@
 //! The records and what jobs declare about them. What is found about values is for the owner alone.
 
-use conclave_common::job::{ColumnSpec, JobSpec};
+use conclave_common::job::JobSpec;
+use conclave_common::schema::ColumnSpec;
 
 use super::Finding;
 use crate::config::{BadRows, DataConfig, PartyConfig};

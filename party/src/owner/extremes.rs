@@ -1,6 +1,7 @@
 //! Whether a job's public bounds look as if they had been read off this shard.
 
-use conclave_common::job::{ColumnSpec, JobSpec};
+use conclave_common::job::JobSpec;
+use conclave_common::schema::ColumnSpec;
 
 use crate::data::{DataError, Kind, Shard};
 

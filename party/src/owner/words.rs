@@ -1,7 +1,8 @@
 //! The same things in the same words wherever the owner reads them.
 
 use conclave_common::accounting::{Adjacency, PrivacyUnit};
-use conclave_common::job::{ClipRule, ColumnSpec, JobSpec, Warmup};
+use conclave_common::job::{ClipRule, JobSpec, Warmup};
+use conclave_common::schema::ColumnSpec;
 
 /// What a guarantee protects, as a sentence without its full stop.
 pub(crate) fn unit_of_privacy(unit: PrivacyUnit) -> String {

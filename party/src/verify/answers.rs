@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use conclave_common::accounting::PrivacyUnit;
 use conclave_common::job::JobSpec;
-use conclave_common::model::{self, Model, Question};
+use conclave_common::model::Model;
+use conclave_common::query::QueryTerms;
 use conclave_common::sampler::{Query, Round};
 
 use crate::consent::Request;
@@ -54,7 +55,7 @@ impl Answers {
             exhausted: false,
             job: asked.job.clone(),
             digest: asked.digest,
-            model: model::build(&spec),
+            model: spec.build_model(),
             spec,
             unit,
             lost: 0,
@@ -171,7 +172,7 @@ impl Answers {
     /// The digest under which this party's ledger charges a question.
     fn content(&self, iteration: u64, query: &Query) -> Result<[u8; 32], ()> {
         let Query { chain, kind, from, to, noise } = query;
-        let question = Question::new(self.model.as_ref(), &self.spec, self.unit, *kind, (from, to)).map_err(|_| ())?;
+        let question = QueryTerms::new(self.model.as_ref(), &self.spec, self.unit, *kind, (from, to)).map_err(|_| ())?;
         let content = QueryContent {
             job: &self.job,
             spec_digest: &self.digest,

@@ -62,7 +62,7 @@ pub(super) fn check(replayed: &Replayed) -> Check {
 fn difference(replayed: &Replayed, result: &Value) -> Option<String> {
     let draws = &replayed.drawn.sampling;
     let samples: Vec<Vec<&[f64]>> = draws.theta.iter().map(|chains| chains.iter().map(Vec::as_slice).collect()).collect();
-    let model = model::build(&replayed.spec);
+    let model = replayed.spec.build_model();
     let original = model::in_original_units(model.as_ref(), &samples);
     let original: Vec<Vec<&[f64]>> = original.iter().map(|chains| chains.iter().map(Vec::as_slice).collect()).collect();
     let last = |chain: usize| samples.iter().filter_map(|parameter| parameter[chain].last().copied()).collect();

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::known_parameters;
+use super::checks::known_parameters;
+use crate::job::error::JobError;
+use crate::job::limits::{DEFAULT_BOX, LEAST_POSITIVE, MAX_BOX};
 use crate::job::raw::RawInterval;
-use crate::job::{Constraint, DEFAULT_BOX, Interval, JobError, LEAST_POSITIVE, MAX_BOX};
-use crate::prior::Prior;
+use crate::parameter::{Constraint, Interval, Prior};
 
 /// Least width of a parameter's box, relative to its greatest magnitude.
 const LEAST_WIDTH: f64 = 1e-9;

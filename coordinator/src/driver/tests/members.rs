@@ -43,7 +43,7 @@ fn terms() -> RoundTerms {
          y = { min = -10, max = 10 }\n[privacy]\nepsilon = 1.0\ndelta = 1e-6\nclip = 0.5",
     );
     let spec = spec.unwrap();
-    let model = conclave_common::model::build(&spec);
+    let model = spec.build_model();
     let noise = NoiseScale::from_units(1 << 20).unwrap();
     let query = Query { chain: 0, kind: QueryKind::Ratio, from: vec![0.0], to: vec![0.3], noise };
     let round = Round { iteration: 5, phase: Phase::Sampling, queries: vec![query] };

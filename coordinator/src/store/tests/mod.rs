@@ -9,15 +9,15 @@ use conclave_common::accounting::{Adjacency, PrivacyUnit};
 use conclave_proto::error::{ErrorCode, Fault};
 
 fn new_job(id: &str) -> NewJob {
-    NewJob {
+    let job = SubmittedJob {
         id: id.to_owned(),
         name: "readmission".to_owned(),
         analyst: "alice".to_owned(),
         spec: "name = 'readmission'".to_owned(),
         submitted_ms: 1_700_000_000_000,
-        parties: vec!["a".to_owned(), "b".to_owned()],
         submission: vec![1, 2],
-    }
+    };
+    NewJob { job, parties: vec!["a".to_owned(), "b".to_owned()] }
 }
 
 fn settled(store: &Store) -> Result<(), StoreError> {
@@ -83,20 +83,22 @@ fn an_end_is_recorded() {
     store.end_job(Ended {
         id: "j1".to_owned(),
         state: "failed",
-        iterations: 12,
-        draws: 3,
-        acceptance_rate: 0.5,
-        seconds: 1.25,
-        fault: Some(fault.clone()),
-        result: Some("{}".to_owned()),
+        run: RunEnd {
+            iterations: 12,
+            draws: 3,
+            acceptance_rate: 0.5,
+            seconds: 1.25,
+            fault: Some(fault.clone()),
+            result: Some("{}".to_owned()),
+        },
         spent: vec![(48, 1 << 40), (44, 7)],
     });
     store.close();
     drop(store);
     let (_store, loaded) = Store::open(&path).unwrap();
     let job = &loaded.jobs[0];
-    assert_eq!((job.state.as_str(), job.iterations, job.draws), ("failed", 12, 3));
-    assert_eq!(job.fault, Some(fault));
+    assert_eq!((job.state.as_str(), job.run.iterations, job.run.draws), ("failed", 12, 3));
+    assert_eq!(job.run.fault, Some(fault));
     assert_eq!(job.parties[0].charge_units, 1 << 40);
     assert_eq!(job.parties[1].queries, 44);
 }

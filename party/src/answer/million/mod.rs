@@ -11,7 +11,7 @@ use std::time::Instant;
 use conclave_common::accounting::{Budget, PrivacyFilter, PrivacyUnit};
 use conclave_common::job::JobSpec;
 use conclave_common::mechanism::{NoiseScale, QueryKind, Sensitivity};
-use conclave_common::model::{self, contribution};
+use conclave_common::query::contribution;
 use conclave_proto::convert::AnswerStatus;
 use conclave_proto::v1;
 use rand::{RngExt, SeedableRng};
@@ -57,7 +57,7 @@ fn to(iteration: u64, chain: u32, content: u8) -> f64 {
 fn price(to: f64) -> (Sensitivity, NoiseScale, u64) {
     let spec = JobSpec::parse(&toml(0)).unwrap();
     let unit = PrivacyUnit::default();
-    let part = contribution(model::build(&spec).as_ref(), &spec.privacy, unit, &[0.0], &[to]).unwrap();
+    let part = contribution(spec.build_model().as_ref(), &spec.privacy, unit, &[0.0], &[to]).unwrap();
     let s = NoiseScale::from_sd(1.0).unwrap();
     (part.sensitivity, s, unit.charge_units(part.sensitivity, s).unwrap())
 }

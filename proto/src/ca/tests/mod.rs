@@ -1,10 +1,14 @@
 #![allow(clippy::unwrap_used)]
 use std::time::{Duration, SystemTime};
 
+use rcgen::{
+    BasicConstraints, CertificateParams, CertificateSigningRequestParams, ExtendedKeyUsagePurpose, IsCa, KeyPair, SanType,
+};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
+use super::names::{alternative_names, common_name};
 use super::*;
 use crate::error::ErrorCode;
 use crate::identity::{PeerIdentity, Role};
