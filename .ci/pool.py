@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Runs every check that needs a build and no other's end: the README's test command, the ignored tests one by one, the containers, the upgrade, the
-pages, the supply chain. As many at once as there are processors for: what waits runs beside what computes, and the longest begin first.
+"""Runs every check that needs a build and no other's end: the README's test command, the ignored tests one by
+one, the containers, the upgrade, the pages, the supply chain. As many at once as there are processors for: what
+waits runs beside what computes, and the longest begin first.
 
     .ci/pool.py [--only TEST ...]     only these ignored tests, by name
 
-Prints each check's output as it ends, and all their seconds at the end; ends with 1 where one failed. How long a check takes, and how many
-processors it keeps busy, is read from `.ci/seconds`; what was measured is left in target/ci-seconds, of the same form.
+Prints each check's output as it ends, and all their seconds at the end; ends with 1 where one failed. How long a
+check takes, and how many processors it keeps busy, is read from `.ci/seconds`; what was measured is left in
+target/ci-seconds, of the same form.
 """
 import argparse
 import json
@@ -19,7 +21,8 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAMS = ROOT / "target/programs"
-# What only measures or needs a machine with nothing else to do (`.ci/exhaustive` runs them), and what `.ci/upgrade` runs.
+# What only measures or needs a machine with nothing else to do (`.ci/exhaustive` runs them), and what
+# `.ci/upgrade` runs.
 LEFT_OUT = {
     "kernel_speed", "a_million_releases_in_figures", "reply_times_do_not_tell_records_or_noise_apart",
     "every_daemon_is_replaced_in_the_middle_of_a_job",
@@ -46,7 +49,10 @@ class Check:
         self.passed = None
 
     def run(self):
-        environment = {**os.environ, "CARGO_MANIFEST_DIR": str(self.folder)} if self.folder != ROOT else None
+        # As cargo runs a test; and other random lists at every commit, the same ones when a commit is run
+        # again.
+        own = {"CARGO_MANIFEST_DIR": str(self.folder), "CONCLAVE_SIM_SEED": os.environ.get("CONCLAVE_SIM_SEED", SEED)}
+        environment = {**os.environ, **own} if self.folder != ROOT else None
         with tempfile.TemporaryFile() as output:
             began = time.monotonic()
             process = subprocess.Popen(self.command, cwd=self.folder, env=environment, stdout=output, stderr=subprocess.STDOUT)
@@ -128,9 +134,6 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", metavar="TEST")
     only = parser.parse_args().only
-    # Other random lists at every commit, and the same ones when a commit is run again.
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, stdout=subprocess.PIPE, text=True).stdout
-    os.environ.setdefault("CONCLAVE_SIM_SEED", str(int(commit[:8] or "0", 16)))
     tests = [check for check in ignored() if (check.name in only if only else check.name not in LEFT_OUT)]
     if only and {check.name for check in tests} != set(only):
         sys.exit(f"no such test: {set(only) - {check.name for check in tests}}")
@@ -149,5 +152,6 @@ def main():
 
 
 KNOWN = known()
+SEED = str(int(subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, stdout=subprocess.PIPE, text=True).stdout[:8] or "0", 16))
 if __name__ == "__main__":
     main()

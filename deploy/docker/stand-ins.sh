@@ -5,9 +5,9 @@
 #   conclave-build-base      Debian with a C compiler and Rust
 #   conclave-runtime-base    the C library and CA certificates, a user without rights, no shell
 #
-# Needs root, Debian or one of its kin, and a Rust toolchain of rustup's. Takes about two minutes; does nothing where both images are
-# there with this toolchain. `stand-ins.sh runtime` makes the second one alone, in a second, of this machine's own C library: for programs that
-# were built here.
+# Needs root, Debian or one of its kin, and a Rust toolchain of rustup's. Takes about two minutes; does
+# nothing where both images are there with this toolchain. `stand-ins.sh runtime` makes the second one
+# alone, in a second, of this machine's own C library: for programs that were built here.
 set -euo pipefail
 
 rust=$(rustc --version)

@@ -40,14 +40,15 @@ impl Ranking {
         self.draws * self.thin
     }
 
-    /// The chi-square statistic of each parameter's ranks, from `replicate(seed)` for every seed, on two threads.
+    /// The chi-square statistic of each parameter's ranks, from `replicate(seed)` for every seed, on two
+    /// threads.
     pub fn chi_squares(&self, fault: Noise, replicate: impl Fn(u64) -> Replicate + Sync) -> Vec<f64> {
         statistics(&self.ranked(0..self.runs, fault, &replicate))
     }
 
-    /// Whether a fault shows in the first parameter's ranks: looks at a tenth of the replicates, two tenths and so on, and stops where the
-    /// statistic exceeds a bound that a calibrated sampler exceeds with probability 0.0001 a look, or at the end [`CHI_SQUARE_0_999`]: all in all
-    /// with 0.0019 at most.
+    /// Whether a fault shows in the first parameter's ranks: looks at a tenth of the replicates, two tenths
+    /// and so on, and stops where the statistic exceeds a bound that a calibrated sampler exceeds with
+    /// probability 0.0001 a look, or at the end [`CHI_SQUARE_0_999`]: all in all with 0.0019 at most.
     pub fn shows(&self, fault: Noise, replicate: impl Fn(u64) -> Replicate + Sync) -> bool {
         let mut bins = Vec::new();
         let look = self.runs / 10;

@@ -1,8 +1,10 @@
-//! Advanced composition as the penalty paper uses it (Yıldırım, Theorems 2 and 3): a row of the planner's comparison, nothing more.
+//! Advanced composition as the penalty paper uses it (Yıldırım, Theorems 2 and 3): a row of the
+//! planner's comparison, nothing more.
 
 use super::search::largest_count;
 
-/// Epsilon of `count` queries of `mu0` each, half of `delta` spent on the queries and half on their composition.
+/// Epsilon of `count` queries of `mu0` each, half of `delta` spent on the queries and half on their
+/// composition.
 ///
 /// `None` where it does not apply: the epsilon of one query reaches 1, outside Theorem 2.
 #[must_use]

@@ -20,7 +20,8 @@ impl Budget {
     /// A checked budget that protects one row against replacement; see [`Budget::of`].
     ///
     /// # Errors
-    /// [`AccountingError::Epsilon`] unless epsilon is positive and finite, [`AccountingError::Delta`] unless delta is between 0 and 1.
+    /// [`AccountingError::Epsilon`] unless epsilon is positive and finite, [`AccountingError::Delta`]
+    /// unless delta is between 0 and 1.
     pub fn new(epsilon: f64, delta: f64) -> Result<Self, AccountingError> {
         if !(epsilon.is_finite() && epsilon > 0.0) {
             return Err(AccountingError::Epsilon(epsilon));

@@ -17,7 +17,8 @@ pub enum AccountingError {
         /// The budget's delta.
         delta: f64,
     },
-    /// The budget's mu^2 does not fit the ledger's 64-bit fixed point, or epsilon exceeds what the slack is derived for.
+    /// The budget's mu^2 does not fit the ledger's 64-bit fixed point, or epsilon exceeds what the slack
+    /// is derived for.
     #[error(
         "the budget (epsilon {epsilon}, delta {delta}) is too large to keep a ledger for: give epsilon of at most 1000 and delta of at most 0.5"
     )]

@@ -20,6 +20,16 @@ pub struct Spent {
 }
 
 impl Spent {
+    /// The sum with another, field by field; `None` where it leaves 64 bits.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Option<Self> {
+        Some(Self {
+            units: self.units.checked_add(other.units)?,
+            slack_units: self.slack_units.checked_add(other.slack_units)?,
+            draws: self.draws.checked_add(other.draws)?,
+        })
+    }
+
     /// mu^2 as a float.
     #[must_use]
     pub fn mu_squared(&self) -> f64 {
@@ -65,11 +75,39 @@ pub struct Priced {
     pub sensitivity: Sensitivity,
     /// Scale of its noise.
     pub noise: NoiseScale,
+    /// Integers in it, each with noise of its own; at least 1.
+    pub components: u32,
+}
+
+impl Priced {
+    /// A release that answers a query of this kind.
+    #[must_use]
+    pub fn new(kind: QueryKind, sensitivity: Sensitivity, noise: NoiseScale) -> Self {
+        let components = u32::try_from(kind.length()).unwrap_or(u32::MAX);
+        Self { kind, sensitivity, noise, components }
+    }
+
+    /// What the release costs of each thing that a ledger counts.
+    ///
+    /// One charge pays for all components: the sensitivity bounds how far the whole vector moves. Each component has its own noise,
+    /// and so its own part of the allowance for discrete noise.
+    ///
+    /// # Errors
+    /// [`AccountingError::ChargeOverflow`] when any of it exceeds 64 bits.
+    pub fn cost(&self, unit: PrivacyUnit) -> Result<Spent, AccountingError> {
+        let Self { kind, sensitivity, noise, components } = *self;
+        let overflow = AccountingError::ChargeOverflow { sensitivity: sensitivity.units(), noise: noise.units() };
+        Ok(Spent {
+            units: unit.charge_of_release(kind, components, sensitivity, noise)?,
+            slack_units: slack::units_of_draw(noise).checked_mul(u64::from(components)).ok_or(overflow)?,
+            draws: u64::from(components),
+        })
+    }
 }
 
 impl From<(Sensitivity, NoiseScale)> for Priced {
     fn from((sensitivity, noise): (Sensitivity, NoiseScale)) -> Self {
-        Self { kind: QueryKind::Ratio, sensitivity, noise }
+        Self::new(QueryKind::Ratio, sensitivity, noise)
     }
 }
 
@@ -140,7 +178,7 @@ impl PrivacyFilter {
         self.limit_units.saturating_sub(self.spent.units)
     }
 
-    /// Charges all of `releases` (one noise draw each) or none, and returns each one's charge in units of 2^-48.
+    /// Charges all of `releases` or none, and returns each one's charge in units of 2^-48.
     ///
     /// # Errors
     /// [`FilterRefusal`]; nothing is charged then.
@@ -160,12 +198,9 @@ impl PrivacyFilter {
         let mut after = self.spent;
         let mut charges = Vec::with_capacity(releases.len());
         for release in releases {
-            let Priced { kind, sensitivity, noise: s } = (*release).into();
-            let charge = self.unit.charge_of_kind(kind, sensitivity, s).map_err(|_| FilterRefusal::Overflow)?;
-            after.units = after.units.checked_add(charge).ok_or(FilterRefusal::Overflow)?;
-            after.slack_units = after.slack_units.checked_add(slack::units_of_draw(s)).ok_or(FilterRefusal::Overflow)?;
-            after.draws = after.draws.checked_add(1).ok_or(FilterRefusal::Overflow)?;
-            charges.push(charge);
+            let cost = (*release).into().cost(self.unit).map_err(|_| FilterRefusal::Overflow)?;
+            after = after.plus(cost).ok_or(FilterRefusal::Overflow)?;
+            charges.push(cost.units);
         }
         if after.units > self.limit_units {
             Err(FilterRefusal::Budget)

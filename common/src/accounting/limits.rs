@@ -1,14 +1,18 @@
-//! The limits of a ledger are what is left of a budget when the slack for the discrete Gaussian is taken off it.
+//! The limits of a ledger are what is left of a budget when the slack for the discrete Gaussian is taken
+//! off it.
 //!
-//! A continuous Gaussian rounded to the integers is exactly Gaussian-DP: rounding commutes with adding an integer, so it is
-//! post-processing. Within `z` scales of the centre, the discrete Gaussian and the rounded one differ in log probability by at most
-//! `z^2 / (24 s^2)`; beyond, both have probability at most `q`. Passing from the one to the other and back again on neighbouring shards, with
-//! total log difference `H` over all draws, turns `(epsilon', delta')` into
-//! `(epsilon' + 2 H, e^H (delta' + (1 + e^epsilon) T q))` for `T` draws. Hence what is left of a budget, below.
+//! A continuous Gaussian rounded to the integers is exactly Gaussian-DP: rounding commutes with adding
+//! an integer, so it is post-processing. Within `z` scales of the centre, the discrete Gaussian and the
+//! rounded one differ in log probability by at most `z^2 / (24 s^2)`; beyond, both have probability at
+//! most `q`. Passing from the one to the other and back again on neighbouring shards, with total log
+//! difference `H` over all draws, turns `(epsilon', delta')` into
+//! `(epsilon' + 2 H, e^H (delta' + (1 + e^epsilon) T q))` for `T` draws. Hence what is left of a budget,
+//! below.
 //!
-//! Neither `H` nor `T` may run out before the budget, or whoever asks many questions that cost next to nothing could end a ledger for all
-//! others. So each draw has a least price ([`LEAST_CHARGE_UNITS`] and [`super::slack::price`]): as charges sum to at most `Q_B`, draws sum to at
-//! most `Q_B / 2^24 <= T` and slack to at most `Q_B / 8`, which is within the limit for every budget that [`limits`] accepts.
+//! Neither `H` nor `T` may run out before the budget, or whoever asks many questions that cost next to
+//! nothing could end a ledger for all others. So each draw has a least price ([`LEAST_CHARGE_UNITS`] and
+//! [`super::slack::price`]): as charges sum to at most `Q_B`, draws sum to at most `Q_B / 2^24 <= T` and
+//! slack to at most `Q_B / 8`, which is within the limit for every budget that [`limits`] accepts.
 
 use super::budget::Budget;
 use super::charge::LEAST_CHARGE_UNITS;
@@ -20,18 +24,21 @@ use super::slack::PRICE_OF_SLACK;
 /// `H`: the total log difference allowed over all draws of a ledger, 2^-20.
 const TOTAL_LOG_DIFFERENCE: f64 = 1.0 / (1_u64 << 20) as f64;
 
-/// `T` for a budget of `mu_B^2 <= 1`: the most noise draws that one ledger grants. In proportion to the budget beyond.
+/// `T` for a budget of `mu_B^2 <= 1`: the most noise draws that one ledger grants. In proportion to the
+/// budget beyond.
 pub(super) const DRAWS: u64 = 1 << 24;
 
 /// `H` in the unit of [`super::Spent::slack_units`], 2^-80.
 const TOTAL_SLACK_UNITS: u64 = 1 << 60;
 
-/// How far out the comparison reaches. The first row serves every budget in ordinary use. The factor `e^epsilon` before the tail needs
-/// further rows for budgets beyond epsilon of about 30, which no owner would set but tests against exact posteriors do.
+/// How far out the comparison reaches. The first row serves every budget in ordinary use. The factor
+/// `e^epsilon` before the tail needs further rows for budgets beyond epsilon of about 30, which no owner
+/// would set but tests against exact posteriors do.
 struct Reach {
     /// `-log2 q`, where `q >= P(|Z| > z s)` for both distributions: `z` is 12, 24, 48.
     tail_log2: f64,
-    /// The slack limit: a draw counts `6 / s^2 = 12^2 / (24 s^2)` in every row, so the limit is `H` over `(z / 12)^2`.
+    /// The slack limit: a draw counts `6 / s^2 = 12^2 / (24 s^2)` in every row, so the limit is `H` over
+    /// `(z / 12)^2`.
     slack_limit: u64,
 }
 
@@ -71,7 +78,8 @@ pub(super) fn limits(budget: &Budget) -> Result<Limits, AccountingError> {
     })?;
     let reduced_delta = (-TOTAL_LOG_DIFFERENCE).exp() * delta - takes(reach);
     let mu = gaussian_dp::mu(reduced_epsilon, reduced_delta);
-    // Rounded down twice: mu by 1e-11 relative, the product here by its floor. A 64-bit unit below 2^63 also fits SQLite's integers.
+    // Rounded down twice: mu by 1e-11 relative, the product here by its floor. A 64-bit unit below 2^63
+    // also fits SQLite's integers.
     let units = mu * mu * (1_u64 << UNIT_LOG2) as f64;
     if units >= (1_u64 << 63) as f64 {
         return Err(too_large);
@@ -101,7 +109,8 @@ mod tests {
 
     #[test]
     fn the_tail_constants_cover_the_tails() {
-        // CKS 2020, Proposition 25: the discrete tail beyond m is at most the continuous tail beyond m - 1, here z - 2^-20 scales out.
+        // CKS 2020, Proposition 25: the discrete tail beyond m is at most the continuous tail beyond
+        // m - 1, here z - 2^-20 scales out.
         for (reach, z) in REACHES.iter().zip([12.0, 24.0, 48.0]) {
             let edge: f64 = z - 1.0 / f64::from(1 << 20);
             let ln_tail = normal::ln_density(edge) + normal::mills(edge).ln() + std::f64::consts::LN_2;
@@ -112,7 +121,8 @@ mod tests {
 
     #[test]
     fn the_log_difference_is_within_its_bound() {
-        // Rounded: the integral of the density over a unit cell; discrete: the density, normalised. At s = 8, where it shows.
+        // Rounded: the integral of the density over a unit cell; discrete: the density, normalised. At
+        // s = 8, where it shows.
         let s = 8.0;
         let norm: f64 = (-400..=400).map(|k| normal::ln_density(f64::from(k) / s).exp()).sum();
         for k in 0..=96 {

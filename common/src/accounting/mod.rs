@@ -1,12 +1,14 @@
 //! Privacy accounting by Gaussian differential privacy, with the rigorous zCDP figure beside it.
 //!
-//! A release of integers with L2 sensitivity `Delta` and noise scale `s` costs `mu^2 = Delta^2 / s^2`, and costs add, however each query
-//! was chosen from earlier answers (Smith & Thakurta 2022, "Fully Adaptive Composition for Gaussian Differential Privacy"). A budget
-//! `(epsilon, delta)` is therefore one number, the largest `mu` that it allows (Balle & Wang 2018), and the ledger is a sum of integers.
+//! A release of integers with L2 sensitivity `Delta` and noise scale `s` costs `mu^2 = Delta^2 / s^2`,
+//! and costs add, however each query was chosen from earlier answers (Smith & Thakurta 2022, "Fully
+//! Adaptive Composition for Gaussian Differential Privacy"). A budget `(epsilon, delta)` is therefore
+//! one number, the largest `mu` that it allows (Balle & Wang 2018), and the ledger is a sum of integers.
 //!
-//! [`gaussian_dp`], [`zcdp`] and [`advanced_composition`] give figures without slack, for planning and reports. [`PrivacyFilter`] is what
-//! a ledger enforces: it takes a sliver off the budget (about 1e-6 of it) because the discrete Gaussian is not exactly Gaussian. A release
-//! has a least price, [`LEAST_CHARGE_UNITS`], so that nobody can use up a ledger's noise draws without using up its budget.
+//! [`gaussian_dp`], [`zcdp`] and [`advanced_composition`] give figures without slack, for planning and
+//! reports. [`PrivacyFilter`] is what a ledger enforces: it takes a sliver off the budget (about 1e-6 of
+//! it) because the discrete Gaussian is not exactly Gaussian. A release has a least price,
+//! [`LEAST_CHARGE_UNITS`], so that nobody can use up a ledger's noise draws without using up its budget.
 
 mod adjacency;
 pub mod advanced_composition;

@@ -51,7 +51,7 @@ impl PrivacyUnit {
     /// # Errors
     /// [`AccountingError::ChargeOverflow`] when it exceeds 64 bits.
     pub fn charge_units(self, k_t: Sensitivity, s: NoiseScale) -> Result<u64, AccountingError> {
-        charge_of(self.adjacency.factor(), k_t, s)
+        charge_of(self.adjacency.factor(), 1, k_t, s)
     }
 
     /// What a release of any kind costs; as [`PrivacyUnit::charge_units`].
@@ -62,10 +62,21 @@ impl PrivacyUnit {
     /// # Errors
     /// [`AccountingError::ChargeOverflow`] when it exceeds 64 bits.
     pub fn charge_of_kind(self, kind: QueryKind, sensitivity: Sensitivity, s: NoiseScale) -> Result<u64, AccountingError> {
-        match kind {
-            QueryKind::Ratio => self.charge_units(sensitivity, s),
-            QueryKind::ClipCount | QueryKind::Statistic { .. } => charge_of(1, sensitivity, s),
-        }
+        self.charge_of_release(kind, u32::try_from(kind.length()).unwrap_or(u32::MAX), sensitivity, s)
+    }
+
+    /// What a release of so many components costs; as [`PrivacyUnit::charge_of_kind`], whose `sensitivity` bounds the whole vector in L2.
+    ///
+    /// # Errors
+    /// [`AccountingError::ChargeOverflow`] when it exceeds 64 bits.
+    pub fn charge_of_release(
+        self,
+        kind: QueryKind,
+        components: u32,
+        sensitivity: Sensitivity,
+        s: NoiseScale,
+    ) -> Result<u64, AccountingError> {
+        charge_of(kind.moves(self.adjacency.factor()), components, sensitivity, s)
     }
 
     /// How many times one record's part the sum moves between neighbours.
@@ -140,6 +151,20 @@ mod tests {
                     prop_assert_eq!(twice, PrivacyUnit::row(Adjacency::Replace).charge_units(k_t, s));
                 }
             }
+        }
+
+        /// The components of a vector have one charge together, and each its own draw and slack.
+        #[test]
+        fn a_vectors_cost_is_one_charge_and_a_draw_for_each_component(k in 1_u64..1 << 30, j in 16_u64..1 << 30, d in 2_u32..5_000) {
+            let (k_t, s) = (Sensitivity::from_units(k).unwrap(), NoiseScale::from_units(j << 16).unwrap());
+            let one = crate::accounting::Priced::new(QueryKind::Ratio, k_t, s);
+            let unit = PrivacyUnit::default();
+            let (single, vector) = (one.cost(unit).unwrap(), crate::accounting::Priced { components: d, ..one }.cost(unit).unwrap());
+            prop_assert_eq!((single.draws, single.slack_units), (1, crate::accounting::slack_units_of_draw(s)));
+            prop_assert_eq!((vector.draws, vector.slack_units), (u64::from(d), u64::from(d) * single.slack_units));
+            // Neither draws nor slack run out before the budget.
+            prop_assert_eq!(single.units, unit.charge_units(k_t, s).unwrap());
+            prop_assert_eq!(vector.units, single.units.max(u64::from(d) * least(s)));
         }
 
         #[test]

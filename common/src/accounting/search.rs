@@ -1,6 +1,7 @@
 //! A search finds how many queries fit a budget.
 
-/// The largest count for which `fits` holds, where it holds for 0 and, once false, stays false. Saturates at 2^62.
+/// The largest count for which `fits` holds, where it holds for 0 and, once false, stays false.
+/// Saturates at 2^62.
 pub(crate) fn largest_count(fits: impl Fn(u64) -> bool) -> u64 {
     let mut over = 1_u64;
     while fits(over) {

@@ -1,4 +1,5 @@
-//! The slack of a noise draw is its share of what a ledger allows the discrete Gaussian to depart from the Gaussian; see `limits`.
+//! The slack of a noise draw is its share of what a ledger allows the discrete Gaussian to depart from
+//! the Gaussian; see `limits`.
 
 use crate::mechanism::NoiseScale;
 

@@ -39,7 +39,8 @@ pub(super) fn ess_below(chains: &[&[f64]], threshold: f64) -> f64 {
 
 /// The effective sample size of the mean of chains that are already split, all of one length of at least 2.
 ///
-/// Chains whose draws are all equal count every draw. The result is at most `count * log10(count)`, for antithetic chains.
+/// Chains whose draws are all equal count every draw. The result is at most `count * log10(count)`, for
+/// antithetic chains.
 fn of_split_chains(chains: &[&[f64]]) -> f64 {
     let draws = chains[0].len();
     let count = (draws * chains.len()) as f64;
@@ -94,7 +95,8 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     lanes.iter().sum::<f64>() + rest
 }
 
-/// The integrated autocorrelation time, `-1 + 2 sum rho`, over Geyer's initial positive and monotone sequence of pairs.
+/// The integrated autocorrelation time, `-1 + 2 sum rho`, over Geyer's initial positive and monotone
+/// sequence of pairs.
 ///
 /// Lags are asked for in order and only up to the first pair with a negative sum.
 fn correlation_time(draws: usize, correlation: impl Fn(usize) -> f64) -> f64 {
@@ -105,7 +107,8 @@ fn correlation_time(draws: usize, correlation: impl Fn(usize) -> f64) -> f64 {
         rho.push(even);
         rho.push(odd);
     }
-    // The last pair is left out of the doubled sum, but for its even term once, unless that ends the sequence by being negative.
+    // The last pair is left out of the doubled sum, but for its even term once, unless that ends the
+    // sequence by being negative.
     let kept = rho.len() - 2;
     let last = if even > 0.0 || even + odd >= 0.0 { even } else { 0.0 };
     let sum: f64 = monotone(&rho[..kept]).iter().sum();

@@ -4,7 +4,8 @@ use super::chains::{equal_lengths, pooled, slices, split, usable};
 use super::moments::{mean_and_sd, quantile};
 use super::ranks::z_scale;
 
-/// Rank-normalised split R-hat: the larger of the bulk's and the folded draws'. Dimensionless, near 1 for chains that agree.
+/// Rank-normalised split R-hat: the larger of the bulk's and the folded draws'. Dimensionless, near 1
+/// for chains that agree.
 #[must_use]
 pub fn split_rhat(chains: &[&[f64]]) -> f64 {
     let chains = equal_lengths(chains);

@@ -13,7 +13,8 @@ pub struct Summary {
     pub mean: f64,
     /// Standard deviation of all draws (divisor: count less one).
     pub sd: f64,
-    /// 5% quantile, linearly interpolated between order statistics, as all quantiles here (Hyndman & Fan's type 7).
+    /// 5% quantile, linearly interpolated between order statistics, as all quantiles here (Hyndman &
+    /// Fan's type 7).
     pub q5: f64,
     /// Median.
     pub median: f64,
@@ -23,7 +24,8 @@ pub struct Summary {
     pub ess_bulk: f64,
     /// Effective sample size of the tails: the smaller of those of the 5% and 95% quantiles.
     pub ess_tail: f64,
-    /// The larger of the rank-normalised split R-hat of the draws and of their folded values. Below 1.01 is good, above 1.1 is not.
+    /// The larger of the rank-normalised split R-hat of the draws and of their folded values. Below 1.01
+    /// is good, above 1.1 is not.
     pub rhat: f64,
     /// Monte Carlo standard error of the mean, `sd / sqrt(ess)`.
     pub mcse_mean: f64,
@@ -35,7 +37,8 @@ pub struct Summary {
     pub mcse_median: f64,
     /// Of the 95% quantile.
     pub mcse_q95: f64,
-    /// Effective sample size of the 5% quantile: that of the indicator of draws at or below it. The same for the other two below.
+    /// Effective sample size of the 5% quantile: that of the indicator of draws at or below it. The same
+    /// for the other two below.
     pub ess_q5: f64,
     /// Of the median.
     pub ess_median: f64,

@@ -89,7 +89,8 @@ pub struct SamplerSpec {
     pub radius: Radius,
     /// Whether the warm-up turns the moves into the posterior's principal axes.
     pub rotate: bool,
-    /// Half width of the factor around 1 on a one-coordinate radius, in [0, 0.5]. With 0 such a walk only reaches a lattice of points.
+    /// Half width of the factor around 1 on a one-coordinate radius, in [0, 0.5]. With 0 such a walk
+    /// only reaches a lattice of points.
     pub jitter: f64,
     /// Seed of proposals and decisions; never of noise.
     pub seed: u64,
@@ -108,7 +109,8 @@ pub struct SamplerSpec {
 pub enum Warmup {
     /// This many sweeps.
     Sweeps(u64),
-    /// Until split R-hat of the warm-up's later half is below `rhat` for every parameter, at most `max` sweeps.
+    /// Until split R-hat of the warm-up's later half is below `rhat` for every parameter, at most `max`
+    /// sweeps.
     UntilRhat {
         /// Threshold above 1.
         rhat: f64,
@@ -120,7 +122,8 @@ pub enum Warmup {
 /// The proposal of the chains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProposalKind {
-    /// One coordinate, fixed radius; keeps that coordinate's sign after an acceptance, flips it after a rejection (Gustafson 1998).
+    /// One coordinate, fixed radius; keeps that coordinate's sign after an acceptance, flips it after a
+    /// rejection (Gustafson 1998).
     Guided,
     /// One coordinate, fixed radius, random sign.
     Componentwise,
@@ -128,9 +131,10 @@ pub enum ProposalKind {
     RandomWalk,
     /// All coordinates, Gaussian, each cut off at twice its radius.
     ///
-    /// Assumption A3 of Yıldırım, *On the use of penalty MCMC for differential privacy*, section 3.2.1: no coordinate moves further
-    /// than c n^−α. With radii in proportion to the posterior's sd, α is the 1/2 that the paper allows at most. Together with a
-    /// Lipschitz bound of the log likelihood (A2; `Model::bound`) it bounds the cost of every release beforehand.
+    /// Assumption A3 of Yıldırım, *On the use of penalty MCMC for differential privacy*, section 3.2.1:
+    /// no coordinate moves further than c n^−α. With radii in proportion to the posterior's sd, α is the
+    /// 1/2 that the paper allows at most. Together with a Lipschitz bound of the log likelihood (A2;
+    /// `Model::bound`) it bounds the cost of every release beforehand.
     TruncatedWalk,
 }
 
@@ -154,11 +158,12 @@ impl ProposalKind {
     }
 }
 
-/// Proposal radii, on the unconstrained scale of each parameter: that of the priors for real parameters, the logarithm of positive
-/// ones, the logit of probabilities.
+/// Proposal radii, on the unconstrained scale of each parameter: that of the priors for real parameters,
+/// the logarithm of positive ones, the logit of probabilities.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Radius {
-    /// From the posterior's curvature, measured on released values during `locate` or at the start of the warm-up.
+    /// From the posterior's curvature, measured on released values during `locate` or at the start of
+    /// the warm-up.
     Auto,
     /// One per parameter, set by hand; the last of a simplex is not used.
     Fixed(Vec<f64>),

@@ -1,4 +1,5 @@
-//! The assembly turns a shard's columns into what a model reads: scaled columns, indicators of levels, products of them, offsets.
+//! The assembly turns a shard's columns into what a model reads: scaled columns, indicators of levels,
+//! products of them, offsets.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +7,12 @@ use super::data::ModelData;
 use super::persons::Persons;
 use crate::schema::{Auxiliary, ColumnSpec, Feature, LEAST_MAGNITUDE, ModelSpec};
 
-/// Makes a model's data from columns on the model's scale: `scaled` gives a column, one value per record as [`ColumnSpec::scale`] does.
+/// Makes a model's data from columns on the model's scale: `scaled` gives a column, one value per record
+/// as [`ColumnSpec::scale`] does.
 ///
-/// A record with a value that is not a number in any of the model's columns, as one that is no level of its column, becomes not a number
-/// in all of them: it adds exactly 0 to every sum, and takes as long as any other.
+/// A record with a value that is not a number in any of the model's columns, as one that is no level of
+/// its column, becomes not a number in all of them: it adds exactly 0 to every sum, and takes as long as
+/// any other.
 ///
 /// # Errors
 /// The name of the first column that `scaled` doesn't have, or that is not declared.

@@ -2,15 +2,18 @@
 
 use super::persons::Persons;
 
-/// The rows of one shard as a model needs them: one `Vec` per column, clamped and scaled to the declared bounds. Numbers may be held as
-/// `f32`, which halves the memory; arithmetic on them is in `f64` all the same.
+/// The rows of one shard as a model needs them: one `Vec` per column, clamped and scaled to the declared
+/// bounds. Numbers may be held as `f32`, which halves the memory; arithmetic on them is in `f64` all the
+/// same.
 #[derive(Clone, Default)]
 pub struct ModelData<T = f64> {
     /// The outcome, one value per record.
     pub outcome: Vec<T>,
-    /// One `Vec` per feature of the design, in the parameters' order, each as long as `outcome`. The intercept is not stored.
+    /// One `Vec` per feature of the design, in the parameters' order, each as long as `outcome`. The
+    /// intercept is not stored.
     pub predictors: Vec<Vec<T>>,
-    /// Columns of another part in the model, in the order that the model's document gives: an offset, a censoring indicator.
+    /// Columns of another part in the model, in the order that the model's document gives: an offset, a
+    /// censoring indicator.
     pub auxiliary: Vec<Vec<T>>,
     /// Who the records belong to, where a person is the unit of privacy.
     pub persons: Option<Persons>,

@@ -1,7 +1,8 @@
-//! Statistical models: the kernels that turn a shard into a lattice sum, and the public bounds that their privacy needs.
+//! Statistical models: the kernels that turn a shard into a lattice sum, and the public bounds that
+//! their privacy needs.
 //!
-//! One file per model. A model sees values on the scale that priors are declared on: numeric columns scaled to `[-1, 1]` by their
-//! public bounds, binary columns 0 or 1.
+//! One file per model. A model sees values on the scale that priors are declared on: numeric columns
+//! scaled to `[-1, 1]` by their public bounds, binary columns 0 or 1.
 
 mod assemble;
 mod banana;
@@ -29,14 +30,16 @@ mod poisson_mean;
 mod ratio_range;
 mod registry;
 mod regression;
+mod shard;
 mod softplus;
-mod source;
 mod statistic_grid;
 mod step;
 mod student_t;
+mod summand;
 mod tempered;
 #[cfg(test)]
 mod tests;
+mod tile;
 mod weibull;
 mod weighted;
 
@@ -49,6 +52,7 @@ pub use pass::Threads;
 pub use persons::Persons;
 pub use ratio_range::RatioRange;
 pub use registry::{build, in_original_units};
-pub use source::{Block, BlockError, Blocks, Number};
+pub use shard::{Block, BlockError, Blocks, Number};
 pub use statistic_grid::StatisticGrid;
 pub use step::Step;
+pub use summand::{Summand, block_sums, sums};

@@ -7,6 +7,7 @@ use super::bernoulli::Bernoulli;
 use super::gaussian_mean::GaussianMean;
 use super::gaussian_mixture::GaussianMixture;
 use super::interface::Model;
+use super::line::LineModel;
 use super::linear::Linear;
 use super::linear_predictor::LinearPredictor;
 use super::linear_statistic::LinearStatistic;
@@ -21,7 +22,8 @@ use super::tempered::Tempered;
 use super::weibull::Weibull;
 use crate::schema::{self, ColumnSpec, Family, ModelSpec};
 
-/// What an undeclared column is read as. Only a job that was built by hand gets here, and its ratios are clamped all the same.
+/// What an undeclared column is read as. Only a job that was built by hand gets here, and its ratios are
+/// clamped all the same.
 const UNDECLARED: ColumnSpec = ColumnSpec::Numeric { min: -1.0, max: 1.0 };
 
 /// The model of this specification over the declared columns, its likelihood taken to `power`.
@@ -39,9 +41,9 @@ pub fn build(spec: &ModelSpec, columns: &BTreeMap<String, ColumnSpec>, power: f6
         ModelSpec::Banana { outcome, second_outcome, bend, precision } => {
             Box::new(Banana::new(names, [&column(outcome), &column(second_outcome)], *bend, *precision))
         }
-        ModelSpec::Bernoulli { .. } => Box::new(Bernoulli::new(names)),
-        ModelSpec::PoissonMean { outcome } => Box::new(PoissonMean::new(names, &column(outcome))),
-        ModelSpec::GaussianMean { outcome, sd } => Box::new(GaussianMean::new(names, &column(outcome), *sd)),
+        ModelSpec::Bernoulli { .. } => Box::new(LineModel::new(names, Bernoulli)),
+        ModelSpec::PoissonMean { outcome } => Box::new(LineModel::new(names, PoissonMean::new(&column(outcome)))),
+        ModelSpec::GaussianMean { outcome, sd } => Box::new(LineModel::new(names, GaussianMean::new(&column(outcome), *sd))),
     };
     if power == 1.0 { model } else { Box::new(Tempered::new(model, power)) }
 }

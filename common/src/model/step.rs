@@ -11,12 +11,14 @@ pub struct Step<'a> {
     pub to: &'a [f64],
     /// The most that one unit of privacy contributes.
     pub sensitivity: Sensitivity,
-    /// What is taken off each record's log ratio before it is rounded and clamped; 0 where the model gives no centre.
+    /// What is taken off each record's log ratio before it is rounded and clamped; 0 where the model
+    /// gives no centre.
     pub centre: f64,
     /// Instead of the ratios, count the units of privacy at which the clamp bites, each as 2^20 lattice units
     /// ([`crate::mechanism::QueryKind::COUNT_UNIT`]).
     pub count_clipped: bool,
-    /// What each record's log ratio is multiplied by before that: the likelihood's power. 1 but for a tempered model, which sets it.
+    /// What each record's log ratio is multiplied by before that: the likelihood's power. 1 but for a
+    /// tempered model, which sets it.
     pub power: f64,
 }
 

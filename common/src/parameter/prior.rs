@@ -2,7 +2,8 @@
 
 use super::constraint::Constraint;
 
-/// The prior of one parameter. Arguments are finite; scales, shapes, rates and degrees of freedom are positive.
+/// The prior of one parameter. Arguments are finite; scales, shapes, rates and degrees of freedom are
+/// positive.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Prior {
     /// `normal(mean, sd)`.
@@ -95,10 +96,11 @@ pub enum Prior {
 }
 
 impl Prior {
-    /// The natural logarithm of the density at `x`, up to a constant that does not depend on `x`; −∞ where the density is 0.
+    /// The natural logarithm of the density at `x`, up to a constant that does not depend on `x`; −∞
+    /// where the density is 0.
     ///
-    /// Only differences of it are ever used. A dirichlet's components add up to its log density. Computed by `libm`, so that a replay
-    /// on another machine decides alike.
+    /// Only differences of it are ever used. A dirichlet's components add up to its log density.
+    /// Computed by `libm`, so that a replay on another machine decides alike.
     #[must_use]
     pub fn log_density(&self, x: f64) -> f64 {
         let (least, greatest) = self.support();
@@ -152,8 +154,8 @@ impl Prior {
         }
     }
 
-    /// The centre that a search for the mode may start from. For densities on the positive line it is the mode of the density of log x,
-    /// for `beta` the mode of that of logit x.
+    /// The centre that a search for the mode may start from. For densities on the positive line it is
+    /// the mode of the density of log x, for `beta` the mode of that of logit x.
     #[must_use]
     pub fn location(&self) -> f64 {
         match *self {
@@ -171,8 +173,9 @@ impl Prior {
         }
     }
 
-    /// An interval around the prior's centre that no box may cut silently: two sds or scales either way where the density has them,
-    /// the whole of a `uniform`; the centre alone where a density on the positive line is weak on purpose.
+    /// An interval around the prior's centre that no box may cut silently: two sds or scales either way
+    /// where the density has them, the whole of a `uniform`; the centre alone where a density on the
+    /// positive line is weak on purpose.
     #[must_use]
     pub fn core(&self) -> (f64, f64) {
         let centre = self.location();
@@ -189,8 +192,8 @@ impl Prior {
         }
     }
 
-    /// Greatest magnitude that a box must leave to a parameter with this prior, where it can: the prior's tails beyond it are
-    /// nothing to a posterior (ten sds, a hundred scales of a heavy tail).
+    /// Greatest magnitude that a box must leave to a parameter with this prior, where it can: the
+    /// prior's tails beyond it are nothing to a posterior (ten sds, a hundred scales of a heavy tail).
     #[must_use]
     pub fn reach(&self) -> f64 {
         let centre = self.location().abs();
@@ -240,7 +243,8 @@ impl Prior {
             (Prior::StudentT { scale, .. } | Prior::Cauchy { scale, .. }, Constraint::Real) => scale,
             (Prior::Uniform { min, max }, Constraint::Real) => (max - min) / 4.0,
             (_, Constraint::Real) => self.location().abs(),
-            // Logarithms and logits: tails are not followed beyond a factor of e², and a flat prior is looked at by factors of e.
+            // Logarithms and logits: tails are not followed beyond a factor of e², and a flat prior is
+            // looked at by factors of e.
             _ => match self.precision(constraint) {
                 0.0 => 1.0,
                 precision => precision.max(0.25).sqrt().recip(),

@@ -25,7 +25,8 @@ const FAMILIES: &[(&str, &[Argument])] = {
     ]
 };
 const DIRICHLET: &str = "dirichlet";
-/// Positive arguments and the magnitudes of others lie within these: squares and quotients of them stay finite.
+/// Positive arguments and the magnitudes of others lie within these: squares and quotients of them stay
+/// finite.
 const LEAST_ARGUMENT: f64 = 1e-30;
 const GREATEST_ARGUMENT: f64 = 1e30;
 
@@ -71,7 +72,8 @@ impl Prior {
     /// Reads `family(argument, …)` for one parameter, white space ignored.
     ///
     /// # Errors
-    /// Text that is no prior, an unknown family, arguments out of range, and `dirichlet`, which is for several parameters.
+    /// Text that is no prior, an unknown family, arguments out of range, and `dirichlet`, which is for
+    /// several parameters.
     pub fn parse(text: &str) -> Result<Self, PriorError> {
         match read(text)? {
             Read::One(prior) => Ok(prior),
@@ -81,7 +83,8 @@ impl Prior {
         }
     }
 
-    /// Reads the prior of `size` probabilities that add up to 1: `dirichlet(a)` for all alike, or `dirichlet(a_1, …, a_K)`.
+    /// Reads the prior of `size` probabilities that add up to 1: `dirichlet(a)` for all alike, or
+    /// `dirichlet(a_1, …, a_K)`.
     ///
     /// # Errors
     /// As [`Prior::parse`]; another family; another number of arguments.

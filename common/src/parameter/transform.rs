@@ -1,8 +1,10 @@
-//! Parameters with constraints and the real line: the chains walk in unconstrained values `u`, everything else speaks of `theta`.
+//! Parameters with constraints and the real line: the chains walk in unconstrained values `u`,
+//! everything else speaks of `theta`.
 //!
-//! Conventions of the Stan reference manual, "Constraint transforms": the logarithm of a positive parameter, the logit of one in the
-//! unit interval, stick-breaking for a simplex of K parameters (which has K − 1 unconstrained values), a real parameter as it is. With
-//! the logarithm of the Jacobian's determinant added to the log prior density, a chain in `u` samples the posterior of `theta`.
+//! Conventions of the Stan reference manual, "Constraint transforms": the logarithm of a positive
+//! parameter, the logit of one in the unit interval, stick-breaking for a simplex of K parameters (which
+//! has K − 1 unconstrained values), a real parameter as it is. With the logarithm of the Jacobian's
+//! determinant added to the log prior density, a chain in `u` samples the posterior of `theta`.
 //!
 //! All of it is a function of bits by `libm`, so that a replay on another machine makes the same chain.
 
@@ -20,8 +22,8 @@ pub struct Transform {
 }
 
 impl Transform {
-    /// The transforms of parameters with these constraints, one entry per parameter: a simplex has as many consecutive entries as it has
-    /// parameters.
+    /// The transforms of parameters with these constraints, one entry per parameter: a simplex has as
+    /// many consecutive entries as it has parameters.
     #[must_use]
     pub fn new(constraints: &[Constraint]) -> Self {
         let mut blocks = Vec::new();
@@ -39,7 +41,8 @@ impl Transform {
         self.blocks.iter().map(|block| coordinates(*block)).sum()
     }
 
-    /// The parameter whose entry each unconstrained value belongs to: a simplex's sticks to its parameters but the last.
+    /// The parameter whose entry each unconstrained value belongs to: a simplex's sticks to its
+    /// parameters but the last.
     #[must_use]
     pub fn parameters(&self) -> Vec<usize> {
         let mut at = 0;
@@ -57,7 +60,8 @@ impl Transform {
         self.blocks.iter().flat_map(|block| std::iter::repeat_n(*block, coordinates(*block))).collect()
     }
 
-    /// theta of these unconstrained values: one value per parameter, each 0 or at least [`LEAST_MAGNITUDE`] in magnitude.
+    /// theta of these unconstrained values: one value per parameter, each 0 or at least
+    /// [`LEAST_MAGNITUDE`] in magnitude.
     #[must_use]
     pub fn constrain(&self, u: &[f64]) -> Vec<f64> {
         let mut theta = Vec::with_capacity(u.len() + self.blocks.len());
@@ -76,7 +80,8 @@ impl Transform {
         theta
     }
 
-    /// The unconstrained values of `theta`; values at or beyond the edge of a constraint become the furthest that are used.
+    /// The unconstrained values of `theta`; values at or beyond the edge of a constraint become the
+    /// furthest that are used.
     #[must_use]
     pub fn unconstrain(&self, theta: &[f64]) -> Vec<f64> {
         let mut u = Vec::with_capacity(theta.len());
@@ -118,7 +123,8 @@ impl Transform {
                     let mut log_left = 0.0;
                     for (k, u) in u.iter().enumerate() {
                         let y = stick(*u, coordinates(*block) - k);
-                        // d theta_k / d u_k = left · z (1 − z), and what is left afterwards is left · (1 − z).
+                        // d theta_k / d u_k = left · z (1 − z), and what is left afterwards is
+                        // left · (1 − z).
                         total += log_left + log_inverse_logit(y) + log_inverse_logit(-y);
                         log_left += log_inverse_logit(-y);
                     }
@@ -129,8 +135,8 @@ impl Transform {
         total
     }
 
-    /// The box of theta, one interval per parameter, as one interval per unconstrained value. A simplex's sticks are only held to where
-    /// they are used at all; its box is looked at in theta.
+    /// The box of theta, one interval per parameter, as one interval per unconstrained value. A
+    /// simplex's sticks are only held to where they are used at all; its box is looked at in theta.
     #[must_use]
     pub fn unconstrained_box(&self, support: &[Interval]) -> Vec<Interval> {
         self.parameters()
@@ -161,7 +167,8 @@ fn coordinates(constraint: Constraint) -> usize {
     if let Constraint::Simplex { size } = constraint { size.max(1) - 1 } else { 1 }
 }
 
-/// The logit of the share that a stick takes of what is left when `after` more parameters follow: u = 0 makes all parts equal.
+/// The logit of the share that a stick takes of what is left when `after` more parameters follow: u = 0
+/// makes all parts equal.
 fn stick(u: f64, after: usize) -> f64 {
     u - libm::log(after as f64)
 }

@@ -130,8 +130,8 @@ impl CostModel {
         self.draws.iter().map(one).collect()
     }
 
-    /// The constant of the law for small steps: effective draws per query, times total noise variance, over the mean squared move in
-    /// units of the posterior sd of the coordinate given the others.
+    /// The constant of the law for small steps: effective draws per query, times total noise variance,
+    /// over the mean squared move in units of the posterior sd of the coordinate given the others.
     pub(super) fn kappas(&self, total_variance: f64) -> Vec<f64> {
         let parameters = self.efficiency().into_iter().zip(&self.moved).zip(&self.conditional_sd);
         parameters.map(|((e, moved), tau)| e * total_variance * tau * tau * self.queries as f64 / moved).collect()

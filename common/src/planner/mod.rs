@@ -1,11 +1,13 @@
 //! What a job will buy, before anything is spent.
 //!
-//! The planner runs the job's own sampler against a normal stand-in for the likelihood (the guess of the posterior), prices every query
-//! with the code that ledgers use, and counts how far each accounting reaches. Nothing here sees a record, and nothing is spent.
+//! The planner runs the job's own sampler against a normal stand-in for the likelihood (the guess of the
+//! posterior), prices every query with the code that ledgers use, and counts how far each accounting
+//! reaches. Nothing here sees a record, and nothing is spent.
 //!
-//! The law for small steps says what to expect in formulas (N parties, each with noise of its own; bound L per unit step; tau the
-//! posterior sd of a coordinate given the others; d coordinates; mu the budget): `ESS = (kappa / d) (mu / (2 L tau sqrt(N)))^2`, with kappa
-//! 0.45 for guided moves, 0.33 for one coordinate with a random sign, 0.19 for Gaussian random walks. The cost model gives the same
+//! The law for small steps says what to expect in formulas (N parties, each with noise of its own; bound
+//! L per unit step; tau the posterior sd of a coordinate given the others; d coordinates; mu the
+//! budget): `ESS = (kappa / d) (mu / (2 L tau sqrt(N)))^2`, with kappa 0.45 for guided moves, 0.33 for
+//! one coordinate with a random sign, 0.19 for Gaussian random walks. The cost model gives the same
 //! figures where steps are small, and goes on being right where they are not.
 
 mod advice;

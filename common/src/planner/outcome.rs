@@ -27,12 +27,14 @@ pub enum PlanError {
 pub struct Plan {
     /// What each party can afford, in the job's order.
     pub parties: Vec<PartyPlan>,
-    /// Expected share of proposals accepted while sampling: Proposition 1 of the penalty paper, averaged over the walk's steps. `NaN`
-    /// (`null` in JSON) for Algorithm 3, as are effective draws: its chains walk on statistics that only records have.
+    /// Expected share of proposals accepted while sampling: Proposition 1 of the penalty paper, averaged
+    /// over the walk's steps. `NaN` (`null` in JSON) for Algorithm 3, as are effective draws: its chains
+    /// walk on statistics that only records have.
     pub acceptance_rate: f64,
     /// The same in the limit of small steps, `2 Phi(-sigma / 2)`.
     pub acceptance_small_steps: f64,
-    /// Effective draws of each parameter in the run as it will be: all of its draws, or as many as the budget holds.
+    /// Effective draws of each parameter in the run as it will be: all of its draws, or as many as the
+    /// budget holds.
     pub ess: Vec<ParameterPlan>,
     /// Rounds of the run as it will be, over all chains together, `locate` and warm-up included.
     pub iterations: u64,
@@ -48,7 +50,8 @@ pub struct Plan {
     pub advice: Vec<String>,
 }
 
-/// Rounds (messages to every party, for all chains together) that one party's budget holds by each accounting.
+/// Rounds (messages to every party, for all chains together) that one party's budget holds by each
+/// accounting.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct PartyPlan {
     /// The party.
@@ -57,7 +60,8 @@ pub struct PartyPlan {
     pub iterations_gdp: u64,
     /// By zero-concentrated differential privacy.
     pub iterations_zcdp: u64,
-    /// By the penalty paper's composition (Theorems 2 and 3), as if every query cost what an average one costs.
+    /// By the penalty paper's composition (Theorems 2 and 3), as if every query cost what an average one
+    /// costs.
     pub iterations_advanced: u64,
     /// By the penalty paper's Theorem 1: its k(n) for this party's records.
     pub iterations_theorem_1: u64,
@@ -70,7 +74,8 @@ pub struct ParameterPlan {
     pub name: String,
     /// Expected effective sample size of its mean.
     pub ess: f64,
-    /// The constant of the law for small steps that this amounts to; `NaN` where the curvature of the guess is not positive.
+    /// The constant of the law for small steps that this amounts to; `NaN` where the curvature of the
+    /// guess is not positive.
     pub kappa: f64,
 }
 

@@ -64,7 +64,8 @@ pub fn plan(spec: &JobSpec, guess: &Guess) -> Result<Plan, PlanError> {
     Ok(plan)
 }
 
-/// The mu^2 that zCDP allows, in units of 2^-48: the largest whose epsilon at the budget's delta stays within the budget.
+/// The mu^2 that zCDP allows, in units of 2^-48: the largest whose epsilon at the budget's delta stays
+/// within the budget.
 fn zcdp_units(budget: &Budget) -> u64 {
     let fits = |units: u64| zcdp::epsilon(0.5 * mu_squared(units), budget.delta) <= budget.epsilon;
     let (mut under, mut over) = (0_u64, 1_u64 << 62);

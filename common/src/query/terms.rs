@@ -4,7 +4,7 @@ use super::contribution::contribution;
 use crate::accounting::{Adjacency, PrivacyUnit};
 use crate::job::{Algorithm, JobSpec};
 use crate::mechanism::{MechanismError, NoiseScale, QueryKind, Sensitivity, sum_fits};
-use crate::model::{Model, StatisticGrid};
+use crate::model::{Model, StatisticGrid, Step, Summand};
 
 /// Beyond the sum itself a release lies no further than this many noise scales: a discrete Gaussian gets there less than once in
 /// e^2000 draws.
@@ -114,6 +114,25 @@ impl QueryTerms {
         let sum = units.map_or(SUMS_BELOW, |units| (u128::from(units) * u128::from(per_unit)).min(SUMS_BELOW));
         // At most 2^62 + 2^56.
         u64::try_from(sum + NOISE_SCALES * u128::from(noise.units())).unwrap_or(u64::MAX)
+    }
+
+    /// Integers in the answer; see [`QueryKind::length`].
+    #[must_use]
+    pub fn length(&self) -> usize {
+        self.kind.length()
+    }
+
+    /// What the query sums over the units of a shard, where it is asked of the step `from` to `to`. Of any kind; the clamp is in it.
+    #[must_use]
+    pub fn summand<'a>(&self, from: &'a [f64], to: &'a [f64]) -> Summand<'a> {
+        match (self.grid, self.kind) {
+            (Some(grid), QueryKind::Statistic { component }) => Summand::Statistic { component: component as usize, grid },
+            (_, kind) => Summand::Step(Step {
+                centre: self.centre,
+                count_clipped: kind == QueryKind::ClipCount,
+                ..Step::new(from, to, self.clamp)
+            }),
+        }
     }
 
     /// The lattice that a statistic is summed on.

@@ -2,8 +2,9 @@
 
 /// Least magnitude of a scaled value or a parameter, other than 0: 2^-100.
 ///
-/// Products and differences of numbers that keep to it are never subnormal. Arithmetic on subnormal numbers takes many
-/// processors some hundred times as long, so that the time of a pass would tell how many records hold them.
+/// Products and differences of numbers that keep to it are never subnormal. Arithmetic on subnormal
+/// numbers takes many processors some hundred times as long, so that the time of a pass would tell how
+/// many records hold them.
 pub const LEAST_MAGNITUDE: f64 = f64::from_bits((1023 - 100) << 52);
 
 /// What is publicly declared about one column.
@@ -25,8 +26,8 @@ pub enum ColumnSpec {
 impl ColumnSpec {
     /// A raw value on the model's scale.
     ///
-    /// Total: whatever the record holds, the result lies in [`ColumnSpec::range`], or is NaN: for NaN, and for what is no level.
-    /// What a record holds must never decide whether a job is answered.
+    /// Total: whatever the record holds, the result lies in [`ColumnSpec::range`], or is NaN: for NaN,
+    /// and for what is no level. What a record holds must never decide whether a job is answered.
     pub fn scale(&self, value: f64) -> f64 {
         let scaled = match *self {
             ColumnSpec::Numeric { min, max } => {
@@ -43,7 +44,8 @@ impl ColumnSpec {
         if scaled.abs() < LEAST_MAGNITUDE { 0.0 } else { scaled.clamp(self.range().0, self.range().1) }
     }
 
-    /// The number of the level that a text stands for, as [`ColumnSpec::scale`] takes it; NaN where it is none of them.
+    /// The number of the level that a text stands for, as [`ColumnSpec::scale`] takes it; NaN where it
+    /// is none of them.
     ///
     /// Texts that are both numbers are the same where the numbers are: `1.0` is the level `1`.
     pub fn level_of(&self, text: &str) -> f64 {
@@ -53,7 +55,8 @@ impl ColumnSpec {
         found.map_or(f64::NAN, |at| at as f64)
     }
 
-    /// The numbers that the levels stand for, in order, for [`level_at`]; NaN where a level is a text. None where there are no levels.
+    /// The numbers that the levels stand for, in order, for [`level_at`]; NaN where a level is a text.
+    /// None where there are no levels.
     pub fn level_numbers(&self) -> Option<Vec<f64>> {
         let ColumnSpec::Levels(levels) = self else { return None };
         Some(levels.iter().map(|level| number(level)).collect())
@@ -85,7 +88,8 @@ impl ColumnSpec {
     }
 }
 
-/// [`ColumnSpec::level_of`] for a value that was read as a number, among the levels' numbers. It takes as many steps for any value.
+/// [`ColumnSpec::level_of`] for a value that was read as a number, among the levels' numbers. It takes
+/// as many steps for any value.
 pub fn level_at(numbers: &[f64], value: f64) -> f64 {
     numbers.iter().enumerate().rev().fold(f64::NAN, |found, (at, number)| if *number == value { at as f64 } else { found })
 }

@@ -1,4 +1,5 @@
-//! The linear predictor of a regression: which columns it is made of, and how categorical columns and interactions become numbers.
+//! The linear predictor of a regression: which columns it is made of, and how categorical columns and
+//! interactions become numbers.
 
 /// The right-hand side of a regression: `eta = offset + intercept + sum_j theta_j x_j`.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,7 +25,8 @@ pub struct Feature {
     pub factors: Vec<Factor>,
 }
 
-/// The most columns of one interaction. With no more, a product of scaled values stays far from subnormal numbers.
+/// The most columns of one interaction. With no more, a product of scaled values stays far from
+/// subnormal numbers.
 pub const MAX_FACTORS: usize = 3;
 
 /// One factor of a feature.
@@ -32,7 +34,8 @@ pub const MAX_FACTORS: usize = 3;
 pub struct Factor {
     /// The column.
     pub column: String,
-    /// The number of the level whose indicator (0 or 1) it is; the scaled value of the column where there is none.
+    /// The number of the level whose indicator (0 or 1) it is; the scaled value of the column where
+    /// there is none.
     pub level: Option<usize>,
 }
 

@@ -1,4 +1,5 @@
-//! Unknown keys in configuration files: found before anything is read from them, and named with the nearest known key.
+//! Unknown keys in configuration files: found before anything is read from them, and named with the
+//! nearest known key.
 
 /// What keys a table may hold.
 #[derive(Debug, Clone, Copy)]
@@ -59,8 +60,8 @@ fn walk(prefix: &str, table: &toml::Table, keys: &Keys) -> Result<(), UnknownKey
     Ok(())
 }
 
-/// Longest name that a suggestion is looked for: the search takes time in proportion to the product of two lengths, and a
-/// daemon meets names that strangers wrote.
+/// Longest name that a suggestion is looked for: the search takes time in proportion to the product of
+/// two lengths, and a daemon meets names that strangers wrote.
 const LONGEST: usize = 64;
 
 /// The known name nearest to `name`, if any is near enough to be a slip.

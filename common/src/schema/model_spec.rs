@@ -164,7 +164,8 @@ impl ModelSpec {
         }
     }
 
-    /// The constraint of each parameter, in the order of every theta. A simplex takes as many consecutive entries as it has parameters.
+    /// The constraint of each parameter, in the order of every theta. A simplex takes as many
+    /// consecutive entries as it has parameters.
     pub fn constraints(&self) -> Vec<Constraint> {
         match self {
             ModelSpec::Regression(Regression { family, design, .. }) => {
@@ -181,10 +182,11 @@ impl ModelSpec {
         }
     }
 
-    /// What each parameter is counted in, on the scale that priors are declared on; default priors and boxes grow with it.
+    /// What each parameter is counted in, on the scale that priors are declared on; default priors and
+    /// boxes grow with it.
     ///
-    /// 1 for parameters without a unit, or in half widths of a column's bounds. A parameter in the data's units is counted in
-    /// the greatest magnitude that its column is declared to have.
+    /// 1 for parameters without a unit, or in half widths of a column's bounds. A parameter in the
+    /// data's units is counted in the greatest magnitude that its column is declared to have.
     pub fn units(&self, columns: &BTreeMap<String, ColumnSpec>) -> Vec<f64> {
         let greatest = |column: &str| match columns.get(column) {
             Some(ColumnSpec::Numeric { min, max }) => min.abs().max(max.abs()),

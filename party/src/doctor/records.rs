@@ -3,7 +3,7 @@
 use conclave_common::job::JobSpec;
 use conclave_common::schema::ColumnSpec;
 
-use super::Finding;
+use super::finding::Finding;
 use crate::config::{BadRows, DataConfig, PartyConfig};
 use crate::data::{Binding, DataError, Kind, Shard, unlisted};
 use crate::owner::{JobView, State, extremes, jobs, read_off};

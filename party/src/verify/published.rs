@@ -1,13 +1,15 @@
-//! The draws that the coordinator publishes, file by file as they come, against those that its log leads to: bit for bit.
+//! The published draws are checked, file by file as they come, against those that the log leads to: bit for
+//! bit.
 
 use conclave_proto::array_name::encode;
 use conclave_proto::v1::FileChunk;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::drawn::{Column, Stretch};
-use super::rounds::Replayed;
-use super::{Check, summary};
+use super::check::Check;
+use super::drawn::{Column, DrawRange};
+use super::replayed::Replayed;
+use super::summary;
 use crate::text::clip;
 
 const NAME: &str = "draws";
@@ -176,7 +178,7 @@ impl Published {
     }
 }
 
-fn stretch(replayed: &Replayed, warmup: bool) -> &Stretch {
+fn stretch(replayed: &Replayed, warmup: bool) -> &DrawRange {
     if warmup { &replayed.drawn.warmup } else { &replayed.drawn.sampling }
 }
 

@@ -151,8 +151,8 @@ fn killed_at_a_few_random_moments() {
     both(20, 1);
 }
 
-/// A hundred in each mode, or as many as `CONCLAVE_KILLS` says: every call is killed exhaustively beside them, and what random moments add is
-/// a kill between calls, of which each meets one.
+/// A hundred in each mode, or as many as `CONCLAVE_KILLS` says: every call is killed exhaustively beside
+/// them, and what random moments add is a kill between calls, of which each meets one.
 #[test]
 #[ignore = "heavy: run by .ci/run"]
 fn killed_at_many_random_moments() {

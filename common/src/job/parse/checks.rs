@@ -13,7 +13,8 @@ const SCALED_SD: (f64, f64) = (1e-6, 1e6);
 /// The greatest count: beyond it the arithmetic loses whole numbers.
 const MOST_COUNT: f64 = 1e9;
 
-/// Least declared time, as a share of the greatest: logarithms of shorter ones are lost in the rounding of scaled values.
+/// Least declared time, as a share of the greatest: logarithms of shorter ones are lost in the rounding
+/// of scaled values.
 const LEAST_TIME: f64 = 1e-9;
 /// Greatest magnitude of the banana's known constants, and reciprocal of its least precision.
 pub(super) const MOST_CONSTANT: f64 = 1e12;

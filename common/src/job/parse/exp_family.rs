@@ -9,12 +9,13 @@ use crate::model::StatisticGrid;
 /// What the charges of many releases may sum to beyond their exact cost, as a share: each is rounded up.
 const ROUNDING: f64 = 1e-6;
 
-/// Checks that the model has a statistic that can be released, and spreads the budget over the rounds that the job asks for, the same
-/// for every component: that is `noise_sd = "auto"`. A `noise_sd` of the analyst's own, in widths of a component's range, is kept.
+/// Checks that the model has a statistic that can be released, and spreads the budget over the rounds
+/// that the job asks for, the same for every component: that is `noise_sd = "auto"`. A `noise_sd` of the
+/// analyst's own, in widths of a component's range, is kept.
 ///
 /// # Errors
-/// A model without a bounded statistic, an explicit clip, more releases in a message than a party takes, or more in the run than the budget
-/// holds at the least charge of one.
+/// A model without a bounded statistic, an explicit clip, more releases in a message than a party takes,
+/// or more in the run than the budget holds at the least charge of one.
 pub(super) fn resolve(mut spec: JobSpec, auto_noise: bool) -> Result<JobSpec, JobError> {
     if spec.algorithm != Algorithm::PenaltyExpFamily {
         return Ok(spec);
@@ -51,7 +52,8 @@ pub(super) fn resolve(mut spec: JobSpec, auto_noise: bool) -> Result<JobSpec, Jo
     Ok(spec)
 }
 
-/// However noisy a release is, it has a least charge: more releases than `budget` (mu²) holds of those end the run before its draws.
+/// However noisy a release is, it has a least charge: more releases than `budget` (mu²) holds of those
+/// end the run before its draws.
 fn within_least_charges(spec: &JobSpec, budget: f64, components: u64) -> Result<(), JobError> {
     let affordable = budget / mu_squared(LEAST_CHARGE_UNITS) / components as f64;
     if releases(spec) as f64 <= affordable {
@@ -114,7 +116,8 @@ mod tests {
         let most = error.message.split("at most ").nth(1).unwrap().split(' ').next().unwrap().parse::<u64>().unwrap();
         assert_eq!(job(most + 1, 1.0).unwrap_err().key, "sampler.draws");
         let spec = job(most, 1.0).unwrap();
-        // What the noise is charged, with all components and the least charge, stays within what the search leaves.
+        // What the noise is charged, with all components and the least charge, stays within what the
+        // search leaves.
         let family_components = 4; // u, u², y, u y; the intercept's square is the same for every record
         let filter = PrivacyFilter::new(&spec.privacy.budget).unwrap();
         let unit = crate::accounting::PrivacyUnit::default();

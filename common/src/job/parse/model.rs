@@ -87,7 +87,8 @@ fn unknown(kind: &str) -> JobError {
     JobError::new("model.kind", format!("unknown model `{kind}`{hint}; known are {known}"))
 }
 
-/// A kind takes its own keys and no other's: a key that is not read would leave its writer believing that it was.
+/// A kind takes its own keys and no other's: a key that is not read would leave its writer believing
+/// that it was.
 fn check_keys(raw: &RawModel) -> Result<(), JobError> {
     let (_, takes) = TAKES.iter().find(|(kind, _)| *kind == raw.kind).ok_or_else(|| unknown(&raw.kind))?;
     match raw.written().into_iter().find(|key| !takes.contains(key)) {

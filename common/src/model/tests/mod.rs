@@ -7,6 +7,7 @@
 mod banana;
 mod bernoulli;
 mod bounds;
+mod centres;
 mod exponential_family;
 mod gaussian_mean;
 mod gaussian_mixture;
@@ -21,6 +22,7 @@ mod poisson;
 mod poisson_mean;
 mod privacy;
 mod ratios;
+mod shard;
 mod speed;
 mod student_t;
 mod tempered;
