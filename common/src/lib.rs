@@ -8,6 +8,7 @@
 pub mod accounting;
 pub mod diagnostics;
 pub mod job;
+pub mod keys;
 pub mod mechanism;
 pub mod model;
 pub mod parameter;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::job::error::JobError;
 use crate::job::limits::MAX_NAME;
-use crate::schema::keys::nearest;
+use crate::keys::nearest;
 use crate::schema::{ColumnSpec, Family, ModelSpec};
 
 /// A known standard deviation, in half widths of the outcome's bounds.
