@@ -15,4 +15,5 @@ pub mod recorder;
 pub mod strangers;
 pub mod study;
 pub mod visit;
+pub mod wait;
 pub mod zarr;

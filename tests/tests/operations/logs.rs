@@ -2,9 +2,10 @@
 
 use conclave_tests::cluster::Cluster;
 use conclave_tests::study;
+use conclave_tests::wait::wait_until;
 use serde_json::Value;
 
-use super::{EXE, enrol, restart_coordinator, wait_until};
+use super::{EXE, enrol, restart_coordinator};
 
 /// A value that nothing but a record has: an age with so many digits, and the same as models see it, scaled to [-1, 1].
 const ODD: f64 = 61.918_273_645;

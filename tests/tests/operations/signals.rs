@@ -3,9 +3,10 @@
 use conclave_tests::books::{LedgerCopy, Replay};
 use conclave_tests::cluster::{Cluster, json};
 use conclave_tests::study;
+use conclave_tests::wait::{SOON, wait_until};
 use serde_json::Value;
 
-use super::{EXE, SOON, enrol, restart_coordinator, wait_until};
+use super::{EXE, enrol, restart_coordinator};
 
 const NAMES: [&str; 2] = ["hospital-a", "hospital-b"];
 /// More rounds than go by before the last daemon is told to stop; none go by while one is away.

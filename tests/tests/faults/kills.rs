@@ -12,18 +12,18 @@ use conclave_tests::books::{LedgerCopy, Replay};
 use conclave_tests::cluster::Cluster;
 use conclave_tests::recorder::{Questions, Recorder, signed_job};
 use conclave_tests::study;
+use conclave_tests::wait::{SOON, wait_until};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
-const EXE: &str = env!("CARGO_BIN_EXE_conclave-e2e");
+use crate::EXE;
+
 const NAMES: [&str; 3] = ["hospital-a", "hospital-b", "hospital-c"];
 const KILLS: usize = 20;
 /// Long enough that twenty kills meet a running job.
 const DRAWS: usize = 15_000;
 const CHAINS: usize = 2;
-/// For what takes a moment; on a busy machine, a long one.
-const SOON: Duration = Duration::from_secs(30);
 
 fn consortium() -> (Cluster, String) {
     let mut cluster = Cluster::new(EXE);
@@ -35,14 +35,6 @@ fn consortium() -> (Cluster, String) {
     let sampler = format!("chains = {CHAINS}\ndraws = {DRAWS}\nwarmup = 300\nseed = 7\nlocate_share = 0.05");
     let job = cluster.submit_only(&study::job(&NAMES, &sampler, "epsilon = 980\ndelta = 1e-6"));
     (cluster, job)
-}
-
-fn wait_until(what: &str, holds: impl Fn() -> bool) {
-    let end = Instant::now() + SOON;
-    while !holds() {
-        assert!(Instant::now() < end, "waited in vain for {what}");
-        std::thread::sleep(Duration::from_millis(2));
-    }
 }
 
 /// Waits until the log holds more rounds than `before`.

@@ -10,20 +10,14 @@ use std::time::{Duration, Instant};
 use conclave_tests::cluster::Cluster;
 use conclave_tests::study;
 use conclave_tests::visit::Visit;
+use conclave_tests::wait::wait_until;
 
-const EXE: &str = env!("CARGO_BIN_EXE_conclave-e2e");
+use crate::EXE;
+
 const PATIENCE: Duration = Duration::from_secs(60);
 const SAMPLER: &str = "chains = 2\nwarmup = 2\nseed = 5\nproposal = { kind = \"guided\", radius = 0.08 }\n\
                        start = { intercept = 0.0, treated = 0.5, age = 0.5 }\n";
 const PRIVACY: &str = "epsilon = 300\ndelta = 1e-6";
-
-fn until(what: &str, mut test: impl FnMut() -> bool) {
-    let end = Instant::now() + PATIENCE;
-    while !test() {
-        assert!(Instant::now() < end, "waited in vain for {what}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
 
 /// A coordinator and the parties a and b, with data for as many jobs as a test has.
 fn cluster(coordinator_extra: &'static str) -> Cluster {
@@ -93,31 +87,31 @@ fn a_terminal_shows_traces_budgets_and_a_pause_that_comes_and_goes() {
     let mut watching = Watching::start(&cluster, &job, 100);
     let traces =
         |text: &str| text.split("treated").skip(1).any(|rest| rest.lines().next().is_some_and(|l| l.contains(['▁', '█'])));
-    until("traces", || traces(&watching.since("trace of each chain")));
-    until("a budget's bar", || watching.since("] epsilon ").contains(" of 300 ("));
-    until("every parameter", || {
+    wait_until("traces", || traces(&watching.since("trace of each chain")));
+    wait_until("a budget's bar", || watching.since("] epsilon ").contains(" of 300 ("));
+    wait_until("every parameter", || {
         let table = watching.since("trace of each chain");
         ["intercept", "treated", "age", " ± "].iter().all(|part| table.contains(part))
     });
 
     cluster.kill_party(1);
-    until("the pause", || !watching.since("waiting for b since").is_empty());
+    wait_until("the pause", || !watching.since("waiting for b since").is_empty());
     cluster.start_party(1);
     // A line in which the job draws again, after the last one in which it waited.
-    until("the end of the pause", || {
+    wait_until("the end of the pause", || {
         let after = watching.since("waiting for b since");
         after.contains("sampling [") && traces(&after)
     });
     cluster.must(&["cancel", &job]);
     // Not by `wait`, which would close the terminal's input first.
     let mut ended = None;
-    until("its end", || {
+    wait_until("its end", || {
         ended = watching.child.try_wait().expect("a child");
         ended.is_some()
     });
     // A run that was cancelled is no success.
     assert_eq!(ended.and_then(|status| status.code()), Some(1));
-    until("the result", || watching.since("rounds of 2 chains").contains("The job was cancelled"));
+    wait_until("the result", || watching.since("rounds of 2 chains").contains("The job was cancelled"));
 }
 
 #[test]
@@ -160,7 +154,7 @@ fn a_job_that_ended_before_a_restart_has_its_plots() {
     let id = result["job"].as_str().expect("a job").to_owned();
     let at = format!("/jobs/{id}");
     let operator = restarted(&mut cluster);
-    until("plots from the disk", || operator.get(&at).1.contains("Trace of treated"));
+    wait_until("plots from the disk", || operator.get(&at).1.contains("Trace of treated"));
     let (_, page) = operator.get(&at);
     for there in ["<b>finished", "<h2>Result</h2>", "R-hat", "60 per chain after the warm-up", "of 60"] {
         assert!(page.contains(there), "{there} in {page}");
@@ -174,12 +168,12 @@ fn a_job_that_ended_before_a_restart_has_its_plots() {
     let draws = Path::new(result["draws"].as_str().expect("a path")).to_owned();
     fs::write(draws.join("sample_stats/accepted/c/1/0"), "short").expect("a chunk");
     let operator = restarted(&mut cluster);
-    until("a word on the damage", || operator.get(&at).1.contains("draws of this job can't be shown"));
+    wait_until("a word on the damage", || operator.get(&at).1.contains("draws of this job can't be shown"));
     let (_, page) = operator.get(&at);
     assert!(
         page.contains("accepted/c/1/0") && page.contains("<h2>Result</h2>") && !page.contains("<svg class=\"chart\""),
         "{page}"
     );
     fs::remove_dir_all(&draws).expect("no draws");
-    until("a word on the loss", || operator.get(&at).1.contains("zarr.json cannot be read"));
+    wait_until("a word on the loss", || operator.get(&at).1.contains("zarr.json cannot be read"));
 }
