@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use conclave_common::accounting::PrivacyUnit;
-use conclave_common::job::{ColumnSpec, JobSpec};
+use conclave_common::job::JobSpec;
 use conclave_common::model::ModelData;
 use conclave_common::planner::Guess;
 use conclave_common::rehearsal::{Answer, Rehearsal};
 use conclave_common::sampler::{ClipWatch, Draw, Phase, Sampler, SamplerError};
+use conclave_common::schema::ColumnSpec;
 use conclave_coordinator::result::{self, Outcome, PartyOutcome, RunResult, StoppedBy};
 use conclave_coordinator::spending::Spent;
 use conclave_coordinator::zarr::{DrawStore, Row, attributes};

@@ -6,8 +6,9 @@ use rand::CryptoRng;
 
 use crate::accounting::{AccountingError, Budget, FilterRefusal, Priced, PrivacyFilter, PrivacyUnit};
 use crate::job::JobSpec;
-use crate::mechanism::{DiscreteGaussian, LatticeSum, NoiseDraw, NoiseScale, QueryKind};
-use crate::model::{self, Model, ModelData, Question, QuestionError, Step};
+use crate::mechanism::{DiscreteGaussian, LatticeSum, NoiseSample, NoiseScale};
+use crate::model::{self, Model, ModelData};
+use crate::query::{QueryError, QueryTerms};
 use crate::sampler::{Holding, Query, Round};
 
 /// Why a round can't be answered, the budget aside.
@@ -23,7 +24,7 @@ pub enum RehearsalError {
     },
     /// A query that does not belong to the job, or is out of range.
     #[error(transparent)]
-    Question(#[from] QuestionError),
+    QueryTerms(#[from] QueryError),
     /// The budget can't be kept.
     #[error(transparent)]
     Accounting(#[from] AccountingError),
@@ -40,7 +41,7 @@ pub enum RehearsalError {
 /// What the parties say to a round.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
-    /// `[party][query]`, lattice units.
+    /// Per party the integers of all queries, one after the other in the order asked; lattice units.
     Released(Vec<Vec<i64>>),
     /// This party's budget does not hold the round; nobody was charged for it.
     Refused {
@@ -82,7 +83,7 @@ impl<R: CryptoRng> Rehearsal<R> {
             Ok::<_, AccountingError>(Party { data, unit, filter, queries: 0 })
         };
         let parties = shards.into_iter().map(party).collect::<Result<_, _>>()?;
-        Ok(Self { spec: spec.clone(), model: model::build(spec), parties, rng, noise: None })
+        Ok(Self { spec: spec.clone(), model: spec.build_model(), parties, rng, noise: None })
     }
 
     /// What is public about each party.
@@ -110,7 +111,7 @@ impl<R: CryptoRng> Rehearsal<R> {
                 if !question.sum_fits(party.data.units()) {
                     return Err(RehearsalError::TooManyRecords { party: self.spec.parties[index].clone() });
                 }
-                prices.push(Priced { kind: query.kind, sensitivity: question.sensitivity, noise: query.noise });
+                prices.push(Priced::new(query.kind, question.sensitivity, query.noise));
             }
             let mut filter = party.filter.clone();
             if let Err(refusal) = filter.try_charge(&prices) {
@@ -132,7 +133,8 @@ impl<R: CryptoRng> Rehearsal<R> {
         for (sum, query) in sums.into_iter().zip(&round.queries) {
             let known = self.noise.take().filter(|(scale, _)| *scale == query.noise);
             let (scale, sampler) = known.unwrap_or_else(|| (query.noise, DiscreteGaussian::new(query.noise)));
-            out.push(sum.add_noise(NoiseDraw::new(&sampler, &mut self.rng)));
+            let sample = NoiseSample::gathered(query.kind.length(), || NoiseSample::new(&sampler, &mut self.rng));
+            out.extend_from_slice(sum.add_noise(sample).as_slice());
             self.noise = Some((scale, sampler));
         }
         Ok(out)
@@ -141,29 +143,16 @@ impl<R: CryptoRng> Rehearsal<R> {
     /// The un-noised sums of one party, one per query; all steps in one pass over the records.
     fn sums(&self, party: usize, queries: &[Query]) -> Result<Vec<LatticeSum>, RehearsalError> {
         let Party { data, unit, .. } = &self.parties[party];
-        let mut steps = Vec::with_capacity(queries.len());
-        let mut statistics = Vec::new();
+        let mut summands = Vec::with_capacity(queries.len());
         for query in queries {
             let question = question(&self.spec, self.model.as_ref(), *unit, query)?;
-            if let (QueryKind::Statistic { component }, Some(grid)) = (query.kind, question.grid()) {
-                let family = self.model.exponential_family().ok_or(QuestionError::Kind(query.kind))?;
-                statistics.push(family.statistic_sum(data, component as usize, grid.step, grid.limits));
-            } else {
-                steps.push(Step {
-                    centre: question.centre,
-                    count_clipped: query.kind == QueryKind::ClipCount,
-                    ..Step::new(&query.from, &query.to, question.clamp)
-                });
-            }
+            summands.push(question.summand(&query.from, &query.to));
         }
-        let mut sums = if steps.is_empty() { Vec::new() } else { self.model.lattice_sums(data, &steps) }.into_iter();
-        let mut statistics = statistics.into_iter();
-        let sum = |query: &Query| if let QueryKind::Statistic { .. } = query.kind { statistics.next() } else { sums.next() };
-        Ok(queries.iter().filter_map(sum).collect())
+        Ok(model::sums(self.model.as_ref(), data, &summands))
     }
 }
 
 /// A query's public constants at a party that protects `unit`.
-pub(crate) fn question(spec: &JobSpec, model: &dyn Model, unit: PrivacyUnit, query: &Query) -> Result<Question, QuestionError> {
-    Question::new(model, spec, unit, query.kind, (&query.from, &query.to))
+pub(crate) fn question(spec: &JobSpec, model: &dyn Model, unit: PrivacyUnit, query: &Query) -> Result<QueryTerms, QueryError> {
+    QueryTerms::new(model, spec, unit, query.kind, (&query.from, &query.to))
 }

@@ -148,7 +148,7 @@ impl RunResult {
 /// `job` is the run's id and `path` where its draws are.
 #[must_use]
 pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, outcome: &Outcome) -> RunResult {
-    let model = model::build(spec);
+    let model = spec.build_model();
     let names = model.parameter_names();
     let samples: Vec<Vec<&[f64]>> = (0..names.len()).map(|i| draws.samples(i)).collect();
     let posterior: Vec<PosteriorRow> = names.iter().zip(&samples).map(|(name, chains)| PosteriorRow::new(name, chains)).collect();

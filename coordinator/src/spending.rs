@@ -2,7 +2,8 @@
 
 use conclave_common::accounting::{self, Budget, PrivacyUnit, gaussian_dp, zcdp};
 use conclave_common::job::JobSpec;
-use conclave_common::model::{Model, Question};
+use conclave_common::model::Model;
+use conclave_common::query::QueryTerms;
 use conclave_common::sampler::Round;
 
 /// Releases and their cost.
@@ -22,7 +23,7 @@ impl Spent {
     pub fn of_round(round: &Round, model: &dyn Model, spec: &JobSpec, unit: PrivacyUnit) -> Result<Self, String> {
         let mut spent = Self::default();
         for query in &round.queries {
-            let question = Question::new(model, spec, unit, query.kind, (&query.from, &query.to)).map_err(|e| e.to_string())?;
+            let question = QueryTerms::new(model, spec, unit, query.kind, (&query.from, &query.to)).map_err(|e| e.to_string())?;
             let units = unit.charge_of_kind(query.kind, question.sensitivity, query.noise).map_err(|e| e.to_string())?;
             spent = spent.plus(Self { queries: 1, units });
         }

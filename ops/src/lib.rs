@@ -4,11 +4,13 @@
 //! - [`log`]: the log on standard error. [`signals`]: the word to stop.
 //! - [`check`]: what `--check` finds. [`state`]: whether a daemon runs.
 //! - [`page`]: a page of metrics. [`endpoint`]: where it is served. [`disk`]: sizes for it.
+//! - [`clock`]: the wall clock.
 //! - [`latest`]: what lengths of time were made up of lately.
 //! - [`web`]: pages for people, behind a token or a certificate. [`source`]: hosts that connections come from.
 #![forbid(unsafe_code)]
 
 pub mod check;
+pub mod clock;
 pub mod disk;
 pub mod endpoint;
 pub mod latest;
@@ -24,6 +26,7 @@ pub mod state;
 pub mod web;
 
 pub use check::Checks;
+pub use clock::Clock;
 pub use endpoint::Endpoint;
 pub use latest::{Latest, Summary};
 pub use log::{Daemon, LogFormat, Logs};

@@ -2,15 +2,15 @@
 
 use std::io::IsTerminal;
 
-use tracing_subscriber::filter::EnvFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::registry::{LookupSpan, Registry};
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::Settings;
 
-/// Written where `RUST_LOG` says nothing.
-const DEFAULT_FILTER: &str = "info";
+/// Written where `RUST_LOG` says nothing, or nothing that is a filter.
+const DEFAULT_LEVEL: LevelFilter = LevelFilter::INFO;
 
 /// How log lines are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -81,12 +81,19 @@ impl Logs {
     }
 }
 
+/// The filter of log lines: levels by target, such as `info` or `warn,conclave_party=debug`, separated by commas.
+fn filter(written: Option<&str>) -> Targets {
+    let directives = |text: &str| text.split(',').filter(|part| !part.is_empty()).collect::<Vec<_>>().join(",");
+    let read = written.and_then(|text| directives(text).parse().ok());
+    read.unwrap_or_else(|| Targets::new().with_default(DEFAULT_LEVEL))
+}
+
 /// The layer that writes lines.
 fn lines<S>(format: LogFormat) -> impl Layer<S>
 where
     S: tracing::Subscriber + for<'a> LookupSpan<'a>,
 {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(DEFAULT_FILTER));
+    let filter = filter(std::env::var("RUST_LOG").ok().as_deref());
     let stderr = std::io::stderr;
     let layer = tracing_subscriber::fmt::layer().with_writer(stderr).with_ansi(stderr().is_terminal()).with_target(false);
     let layer: Box<dyn Layer<S> + Send + Sync> = match format {
@@ -98,7 +105,22 @@ where
 
 #[cfg(test)]
 mod tests {
+    use tracing::Level;
+
     use super::*;
+
+    #[test]
+    fn a_filter_sets_levels_by_target() {
+        let of = |written| filter(Some(written));
+        assert_eq!(filter(None), Targets::new().with_default(LevelFilter::INFO));
+        assert_eq!([of("no=such=filter"), of("party=loud"), of("info,")], [filter(None), filter(None), filter(None)]);
+        assert_eq!(of(""), Targets::new().with_default(LevelFilter::ERROR));
+        let by_target = of("info,conclave_party=debug,h2=off");
+        assert!(by_target.would_enable("conclave_party::link", &Level::DEBUG));
+        assert!(!by_target.would_enable("conclave_coordinator", &Level::DEBUG));
+        assert!(by_target.would_enable("conclave_coordinator", &Level::INFO));
+        assert!(!by_target.would_enable("h2::proto", &Level::ERROR));
+    }
 
     #[test]
     fn every_name_is_a_format() {

@@ -13,37 +13,17 @@ use std::time::{Duration, Instant};
 use conclave_common::accounting::Budget;
 use conclave_common::job::JobSpec;
 use conclave_common::mechanism::{NoiseScale, QueryKind, Sensitivity};
-use conclave_common::model::{self, Model, ModelData};
+use conclave_common::model::{Model, ModelData};
 use conclave_party::ledger::{
-    ChargeOutcome, Durability, Grant, JobEntry, Keeping, Ledger, QueryContent, QueryKey, RESERVE_BLOCK, Recorded,
+    ChargeOutcome, Durability, Grant, JobEntry, Keeping, Ledger, QueryContent, QueryKey, RESERVE_BLOCK, Recorded, sample_noise,
 };
 use conclave_party::noise::Noise;
-use conclave_party::release::arm;
 use criterion::{BenchmarkId, Criterion, Throughput};
 use tempfile::TempDir;
 
 const PARTY: &str = "hospital-a";
 const JOB: &str = "6f1c1a52-6d0e-4b1e-9d55-0d8f0f2b7a01";
-const SPEC: &str = r#"
-name = "mean"
-algorithm = "penalty"
-parties = ["hospital-a"]
-[model]
-kind = "gaussian_mean"
-outcome = "height"
-sd = 10.0
-[columns]
-height = { min = 100, max = 200 }
-[prior]
-default = "normal(0, 1)"
-[sampler]
-chains = 2
-draws = 10
-[privacy]
-epsilon = 3.0
-delta = 1e-6
-noise_sd = 1.0
-"#;
+const SPEC: &str = include_str!("../tests/jobs/mean.toml");
 /// Parameters of a point: each query's digest covers two.
 const DIMENSION: usize = 10;
 const RESERVE: Durability = Durability::Reserve { block: RESERVE_BLOCK };
@@ -77,7 +57,7 @@ impl Bench {
         let mut ledger = Ledger::open_kept(&keeping)?;
         let entry = JobEntry { job: JOB, analyst: "alice", spec_digest: &[1; 32], spec_toml: SPEC, cap: budget, records: 1000 };
         ledger.open_job(&entry)?;
-        let model = model::build(&JobSpec::parse(SPEC)?);
+        let model = JobSpec::parse(SPEC)?.build_model();
         Ok(Self { folder, keeping, ledger, noise: Noise::from_os()?, model, iteration: 0 })
     }
 
@@ -109,7 +89,7 @@ impl Bench {
         for grant in grants {
             let Grant::Charged(receipt) = grant else { return Err("answered before".into()) };
             let sum = self.model.lattice_sum(&ModelData::default(), &[0.0], &[0.1], k_t);
-            releases.push(arm(receipt, &mut self.noise).release(sum));
+            releases.push(sample_noise(receipt, &mut self.noise).release(sum));
         }
         let begun = Instant::now();
         black_box::<Vec<Recorded>>(self.ledger.record(releases)?);

@@ -1,4 +1,4 @@
-//! The daemon: everything checked, then the answering thread and the link.
+//! The daemon checks everything it depends on, then starts the answering thread and the link.
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -7,99 +7,28 @@ use std::time::Duration;
 use conclave_common::accounting::Adjacency;
 use conclave_common::model::Threads;
 use conclave_proto::ca;
-use conclave_proto::error::Fault;
 use conclave_proto::identity::{PeerIdentity, Role};
 use conclave_proto::revoked::RevokedFile;
 use tokio::time::MissedTickBehavior;
 
 use crate::answer::thread::Desk;
 use crate::answer::{Answerer, thread};
-use crate::config::{Approve, ConfigError, PartyConfig, ReplyDelay};
-use crate::consent::{ConsentError, ConsentStore};
-use crate::data::{DataError, Shard};
-use crate::ledger::{Ledger, LedgerError};
+use crate::config::{Approve, PartyConfig, ReplyDelay};
+use crate::consent::ConsentStore;
+use crate::data::Shard;
+use crate::error::StartError;
+use crate::ledger::Ledger;
 use crate::link::{Dial, Link, load_identity};
 use crate::members::Members;
 use crate::noise::Noise;
 use crate::operations::Prepared;
 use crate::presence::Announcement;
-
-/// Why a party can't start.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// The configuration.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// The data file.
-    #[error(transparent)]
-    Data(#[from] DataError),
-    /// The ledger.
-    #[error(transparent)]
-    Ledger(#[from] LedgerError),
-    /// The owner's decisions.
-    #[error(transparent)]
-    Consent(#[from] ConsentError),
-    /// The identity folder.
-    #[error(transparent)]
-    Identity(#[from] Fault),
-    /// What the owner asked for on the command line.
-    #[error("{0}")]
-    Input(String),
-    /// The daemon does not run.
-    #[error("{0}")]
-    NotRunning(String),
-    /// A job's published log does not stand up to a check.
-    #[error(
-        "job {job} does not stand up to a check ({failed}): do not rely on its result, and ask the coordinator's operator why"
-    )]
-    NotVerified {
-        /// The job.
-        job: String,
-        /// The checks that fail.
-        failed: String,
-    },
-    /// The operating system.
-    #[error("{0}")]
-    System(String),
-}
-
-impl StartError {
-    /// The exit code: 2 where the owner's files are wrong, 1 where the machine is.
-    pub fn exit_code(&self) -> u8 {
-        match self {
-            Self::Config(_) | Self::Data(_) | Self::Input(_) => 2,
-            Self::Ledger(
-                LedgerError::Exists(_)
-                | LedgerError::Missing(_)
-                | LedgerError::Foreign { .. }
-                | LedgerError::Former(_)
-                | LedgerError::Party { .. }
-                | LedgerError::Budget { .. }
-                | LedgerError::Unit { .. }
-                | LedgerError::Secret { .. }
-                | LedgerError::NotBehind
-                | LedgerError::NoReason
-                | LedgerError::Accounting(_),
-            ) => 2,
-            Self::Consent(e) => {
-                if e.is_input() {
-                    2
-                } else {
-                    1
-                }
-            }
-            Self::Identity(fault) => fault.code.exit_code(),
-            Self::NotRunning(_) => 4,
-            Self::NotVerified { .. } => 3,
-            Self::Ledger(_) | Self::System(_) => 1,
-        }
-    }
-}
+use crate::private_files;
 
 /// Makes the ledger of a party's data: an explicit act, once.
 ///
 /// # Errors
-/// [`LedgerError::Exists`] where there is one; see [`crate::ledger::Keeping::init`].
+/// [`crate::ledger::LedgerError::Exists`] where there is one; see [`crate::ledger::Keeping::init`].
 pub fn init_ledger(config: &PartyConfig) -> Result<(), StartError> {
     Ok(config.keeping().init()?)
 }
@@ -117,19 +46,8 @@ pub(crate) fn init_identity(config: &PartyConfig) -> Result<Option<PathBuf>, Sta
     }
     let made = ca::make_request(&PeerIdentity::new(Role::Party, &config.name)?, &[])?;
     std::fs::write(&request, made.pem).map_err(|e| system(&request, e))?;
-    write_private(key, &made.key_pem).map_err(|e| system(key, e))?;
+    private_files::create(key, made.key_pem.as_bytes()).map_err(|e| system(key, e))?;
     Ok(Some(request))
-}
-
-fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
-    use std::io::Write;
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(path)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()
 }
 
 pub(crate) const NO_VECTORS: &str = "this processor lacks AVX2 or FMA, or a virtual machine hides them: without them the time of an answer depends \

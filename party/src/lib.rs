@@ -1,7 +1,7 @@
 //! The data owner's side of Conclave: a daemon beside the records, and the owner's commands.
 //!
 //! What leaves this process about a record is one integer per query, and every such integer goes through
-//! [`ledger`] (charged durably, then recorded durably) and [`release`] (exact noise) in [`answer`].
+//! [`ledger`] (charged durably, then recorded durably) and given exact noise ([`noise`]) in [`answer`].
 #![forbid(unsafe_code)]
 
 // Noise from a seed is noise that can be foretold: a build for use must not even hold it.
@@ -11,11 +11,13 @@ compile_error!("the feature `test-util` of conclave-party is for tests of the de
 pub mod answer;
 mod audit;
 mod cli;
+mod clock;
 pub mod config;
 pub mod consent;
 mod daemon;
 pub mod data;
 mod doctor;
+mod error;
 mod expiry;
 pub mod ledger;
 mod link;
@@ -27,7 +29,7 @@ mod owner;
 mod page;
 pub mod policy;
 mod presence;
-pub mod release;
+mod private_files;
 mod text;
 mod verify;
 
@@ -35,7 +37,8 @@ mod verify;
 pub use answer::simulated;
 pub use cli::cli_main;
 pub use config::PartyConfig;
-pub use daemon::{StartError, init_ledger, run, run_with};
+pub use daemon::{init_ledger, run, run_with};
+pub use error::StartError;
 
 #[cfg(test)]
 mod testing;

@@ -4,35 +4,38 @@
 //! limited and summed by the name in a certificate that this party's own CA has signed.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::revoked::RevokedFile;
 use conclave_proto::{submission, v1};
 
-/// The consortium as this party knows it.
+/// The consortium as this party knows it; clones share it.
 #[derive(Debug, Clone)]
-pub struct Members(Known);
+pub struct Members(Arc<dyn Admission>);
 
-#[derive(Debug, Clone)]
-enum Known {
-    /// No CA: nobody's jobs are opened.
-    #[cfg_attr(test, allow(dead_code))]
-    Nobody,
-    /// The CA's file, and that of revoked certificates.
-    Consortium(PathBuf, Option<RevokedFile>),
-    /// Anybody's word is taken, for tests of what comes after.
-    #[cfg(test)]
-    Anyone,
+/// Says whose jobs are opened.
+trait Admission: std::fmt::Debug + Send + Sync {
+    /// As [`Members::admit`].
+    fn admit(&self, request: &v1::OpenJob, entered: bool) -> Result<(), NotAdmitted>;
+}
+
+/// No CA: nobody's jobs are opened.
+#[derive(Debug)]
+struct Nobody;
+
+/// The CA's file, and that of revoked certificates.
+#[derive(Debug)]
+struct Consortium {
+    ca: PathBuf,
+    revoked: Option<RevokedFile>,
 }
 
 impl Default for Members {
-    /// Nobody; where the crate's tests build an answerer without saying otherwise, anyone.
+    /// Nobody.
     fn default() -> Self {
-        #[cfg(test)]
-        return Self(Known::Anyone);
-        #[cfg(not(test))]
-        Self(Known::Nobody)
+        Self(Arc::new(Nobody))
     }
 }
 
@@ -48,21 +51,26 @@ pub(crate) enum NotAdmitted {
 impl Members {
     /// Those whose certificates the CA in the identity folder has signed, but for the revoked.
     pub fn of(identity: &Path, revoked: Option<&Path>) -> Self {
-        Self(Known::Consortium(identity.join("ca.pem"), revoked.map(RevokedFile::at)))
+        Self(Arc::new(Consortium { ca: identity.join("ca.pem"), revoked: revoked.map(RevokedFile::at) }))
     }
 
     /// Checks that the job is signed by the analyst whose it is said to be, under the id that follows from the signature. A job that is
     /// `entered` in the ledger was signed while its certificate was valid: that it has run out since ends no job.
     pub(crate) fn admit(&self, request: &v1::OpenJob, entered: bool) -> Result<(), NotAdmitted> {
-        let (ca, revoked) = match &self.0 {
-            Known::Consortium(ca, revoked) => (ca, revoked),
-            Known::Nobody => {
-                let fault = Fault::new(ErrorCode::Unauthenticated, "the party knows no consortium whose jobs it could open");
-                return Err(NotAdmitted::Unsigned(fault));
-            }
-            #[cfg(test)]
-            Known::Anyone => return Ok(()),
-        };
+        self.0.admit(request, entered)
+    }
+}
+
+impl Admission for Nobody {
+    fn admit(&self, _: &v1::OpenJob, _: bool) -> Result<(), NotAdmitted> {
+        let fault = Fault::new(ErrorCode::Unauthenticated, "the party knows no consortium whose jobs it could open");
+        Err(NotAdmitted::Unsigned(fault))
+    }
+}
+
+impl Admission for Consortium {
+    fn admit(&self, request: &v1::OpenJob, entered: bool) -> Result<(), NotAdmitted> {
+        let Self { ca, revoked } = self;
         let id = submission::check(request.submission.as_ref(), &request.analyst, &request.spec_toml)
             .map_err(NotAdmitted::Unsigned)?;
         if id != request.job {
@@ -92,5 +100,31 @@ impl Members {
             .map_err(unreadable)
             .and_then(|ca| submission::check_signer(signed, &ca, SystemTime::now()))
             .map_err(NotAdmitted::Unsigned)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Anybody's word is taken, for tests of what comes after.
+    #[derive(Debug)]
+    struct Anyone;
+
+    impl Admission for Anyone {
+        fn admit(&self, _: &v1::OpenJob, _: bool) -> Result<(), NotAdmitted> {
+            Ok(())
+        }
+    }
+
+    impl Members {
+        pub(crate) fn anyone() -> Self {
+            Self(Arc::new(Anyone))
+        }
+    }
+
+    #[test]
+    fn without_a_consortium_nobodys_jobs_are_opened() {
+        assert!(matches!(Members::default().admit(&v1::OpenJob::default(), true), Err(NotAdmitted::Unsigned(_))));
     }
 }

@@ -17,7 +17,7 @@ use conclave_proto::convert::AnswerStatus;
 
 use crate::ledger::Ledger;
 
-/// Sizes are told in whole steps of this many bytes: how long a number is in the ledger's file is nobody's business.
+/// Sizes are rounded to steps of this many bytes, so that the size of the ledger's file does not leak the length of a released integer.
 const SIZE_STEP: u64 = 1 << 20;
 const STATUSES: usize = AnswerStatus::ALL.len();
 

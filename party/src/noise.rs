@@ -1,14 +1,14 @@
-//! The noise of releases, drawn ahead of the request, from a cryptographic generator that the operating system seeds.
+//! The noise of releases, sampled ahead of the request, from a cryptographic generator that the operating system seeds.
 //!
-//! There is no way to give it a seed: whoever knew it could subtract the noise. How long a draw takes depends on what is
-//! drawn, so a thread of its own keeps a bounded stock per noise scale that an open job names, and the answering thread only
-//! takes from it. A scale without a stock (the search for the mode has one per question) is drawn on demand. Either way a
-//! draw is had before the records are read, is used once, and its memory is overwritten. Draws are kept in memory alone: a
-//! party that starts again draws afresh.
+//! There is no way to give it a seed: whoever knew it could subtract the noise. How long a sample takes depends on
+//! what it is, so a thread of its own keeps a bounded stock per noise scale that an open job names, and the answering thread only
+//! takes from it. A scale without a stock (the search for the mode has one per question) is sampled on demand. Either way a
+//! sample is had before the records are read, is used once, and its memory is overwritten. Samples are kept in memory alone:
+//! a party that starts again begins afresh.
 //!
 //! A virtual machine that is copied or set back while it runs has its generators copied too, and two copies would give the same noise
 //! to different questions: their difference is free of noise. So each generator is keyed anew, from its old state and 256 fresh bits of
-//! the operating system, before every batch for a stock and before every draw on demand; and what is in stock is thrown away
+//! the operating system, before every batch for a stock and before every sample on demand; and what is in stock is thrown away
 //! whenever a job is opened ([`Noise::renew`]), as every coordinator asks for after every break of the connection, which no copy of a
 //! machine outlives. A copy that answers all the same meets the ledger: its head is behind.
 
@@ -16,31 +16,30 @@ use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use conclave_common::mechanism::{DiscreteGaussian, NoiseDraw, NoiseScale, NoiseStock};
+use conclave_common::mechanism::{DiscreteGaussian, NoiseSample, NoiseScale, NoiseStock};
 use rand::rngs::{SysError, SysRng};
 use rand::{Rng, SeedableRng, TryRng};
 use rand_chacha::ChaCha20Rng;
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
-/// Draws kept per scale: two messages of the largest size, and at 30 µs a draw 15 ms of work.
+/// Samples kept per scale: two messages of the largest size, and at 30 µs a sample 15 ms of work.
 const STOCK: usize = 512;
-/// Scales that are kept in stock; jobs beyond draw on demand.
+/// Scales that are kept in stock; jobs beyond are sampled for on demand.
 const SCALES: usize = 16;
-/// Draws made between two looks at what is wanted.
+/// Samples made between two looks at what is wanted.
 const BATCH: usize = 32;
 
 /// Gives out discrete Gaussian noise.
 pub struct Noise {
     /// For scales that have no stock, or an empty one.
     generator: ChaCha20Rng,
-    /// The sampler of the scale drawn last on demand.
+    /// The sampler of the scale asked for last on demand.
     last: Option<(NoiseScale, DiscreteGaussian)>,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
-    /// Draws follow from the seed alone.
-    #[cfg(feature = "test-util")]
-    seeded: bool,
+    /// How the generator for demand is keyed anew.
+    keying: fn(&mut ChaCha20Rng),
 }
 
 struct Shared {
@@ -51,13 +50,13 @@ struct Shared {
 #[derive(Default)]
 struct Stocks {
     by_scale: HashMap<NoiseScale, NoiseStock>,
-    /// Rises with every renewal: what was drawn in an earlier one is put into no stock.
+    /// Rises with every renewal: what was sampled in an earlier one is put into no stock.
     epoch: u64,
     stop: bool,
 }
 
 impl Noise {
-    /// Seeds two generators with 256 bits each from the operating system, one for the thread that draws ahead.
+    /// Seeds two generators with 256 bits each from the operating system, one for the thread that samples ahead.
     ///
     /// # Errors
     /// Where the operating system gives no entropy; a party doesn't start then.
@@ -67,24 +66,17 @@ impl Noise {
         let shared = Arc::new(Shared { stocks: Mutex::default(), wanted: Condvar::new() });
         let thread = {
             let shared = Arc::clone(&shared);
-            // Without the thread everything is drawn on demand.
+            // Without the thread everything is sampled on demand.
             std::thread::Builder::new().name("noise".into()).spawn(move || shared.keep_filled(&mut ahead)).ok()
         };
-        Ok(Self {
-            generator,
-            last: None,
-            shared,
-            thread,
-            #[cfg(feature = "test-util")]
-            seeded: false,
-        })
+        Ok(Self { generator, last: None, shared, thread, keying: rekey })
     }
 
     /// Without thread and stock, and no secret to whoever knows the seed: for tests on made-up records alone.
     #[cfg(feature = "test-util")]
     pub fn seeded(seed: u64) -> Self {
         let shared = Arc::new(Shared { stocks: Mutex::default(), wanted: Condvar::new() });
-        Self { generator: ChaCha20Rng::seed_from_u64(seed), last: None, shared, thread: None, seeded: true }
+        Self { generator: ChaCha20Rng::seed_from_u64(seed), last: None, shared, thread: None, keying: |_| {} }
     }
 
     /// What follows from here on follows from another seed.
@@ -93,16 +85,7 @@ impl Noise {
         self.generator = ChaCha20Rng::seed_from_u64(seed);
     }
 
-    /// Keys the generator for demand anew.
-    fn rekey(&mut self) {
-        #[cfg(feature = "test-util")]
-        if self.seeded {
-            return;
-        }
-        rekey(&mut self.generator);
-    }
-
-    /// Keeps exactly these scales in stock; what was drawn for another is overwritten.
+    /// Keeps exactly these scales in stock; what was sampled for another is overwritten.
     pub fn keep(&mut self, scales: impl IntoIterator<Item = NoiseScale>) {
         let scales: Vec<NoiseScale> = scales.into_iter().take(SCALES).collect();
         let mut stocks = self.shared.lock();
@@ -114,23 +97,28 @@ impl Noise {
         self.shared.wanted.notify_one();
     }
 
-    /// One draw of scale `s`, never given out before and never again. To be called before the records are read.
-    pub fn draw(&mut self, s: NoiseScale) -> NoiseDraw {
+    /// A sample of scale `s`, one integer for each of so many components, never given out before and never again. To be called
+    /// before the records are read.
+    pub fn sample(&mut self, s: NoiseScale, components: usize) -> NoiseSample {
+        NoiseSample::gathered(components, || self.one(s))
+    }
+
+    fn one(&mut self, s: NoiseScale) -> NoiseSample {
         let mut stocks = self.shared.lock();
-        let draw = stocks.by_scale.get_mut(&s).and_then(|stock| {
-            let draw = stock.take();
+        let sample = stocks.by_scale.get_mut(&s).and_then(|stock| {
+            let sample = stock.take();
             if stock.room() >= STOCK / 2 {
                 self.shared.wanted.notify_one();
             }
-            draw
+            sample
         });
         drop(stocks);
-        draw.unwrap_or_else(|| self.draw_on_demand(s))
+        sample.unwrap_or_else(|| self.sample_on_demand(s))
     }
 
-    /// Throws away what is in stock and keys the generator anew: nothing that was drawn before is given out after.
+    /// Throws away what is in stock and keys the generator anew: nothing that was sampled before is given out after.
     pub fn renew(&mut self) {
-        self.rekey();
+        (self.keying)(&mut self.generator);
         let mut stocks = self.shared.lock();
         stocks.epoch += 1;
         for stock in stocks.by_scale.values_mut() {
@@ -140,18 +128,18 @@ impl Noise {
         self.shared.wanted.notify_one();
     }
 
-    fn draw_on_demand(&mut self, s: NoiseScale) -> NoiseDraw {
-        self.rekey();
+    fn sample_on_demand(&mut self, s: NoiseScale) -> NoiseSample {
+        (self.keying)(&mut self.generator);
         let sampler = match self.last.take() {
             Some((scale, sampler)) if scale == s => sampler,
             _ => DiscreteGaussian::new(s),
         };
-        let draw = NoiseDraw::new(&sampler, &mut self.generator);
+        let sample = NoiseSample::new(&sampler, &mut self.generator);
         self.last = Some((s, sampler));
-        draw
+        sample
     }
 
-    /// Draws ready at scale `s`.
+    /// Samples ready at scale `s`.
     #[cfg(test)]
     pub(crate) fn ready(&self, s: NoiseScale) -> usize {
         self.shared.lock().by_scale.get(&s).map_or(0, |stock| STOCK - stock.room())
@@ -173,7 +161,7 @@ fn rekey(generator: &mut ChaCha20Rng) {
 }
 
 impl Shared {
-    /// A thread that panicked while it held the lock left nothing half done: stocks change by one draw at a time.
+    /// A thread that panicked while it held the lock left nothing half done: stocks change by one sample at a time.
     fn lock(&self) -> MutexGuard<'_, Stocks> {
         self.stocks.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -192,19 +180,19 @@ impl Shared {
             drop(stocks);
             rekey(generator);
             let sampler = samplers.entry(scale).or_insert_with(|| DiscreteGaussian::new(scale));
-            // Drawn outside the lock, so that the answering thread never waits for a draw in the making.
+            // Sampled outside the lock, so that the answering thread never waits for a sample in the making.
             let mut batch = NoiseStock::new(BATCH);
             while batch.room() > 0 {
-                batch.put(NoiseDraw::new(sampler, generator));
+                batch.put(NoiseSample::new(sampler, generator));
             }
             stocks = self.lock();
             if stocks.epoch == epoch
                 && let Some(stock) = stocks.by_scale.get_mut(&scale)
             {
                 while stock.room() > 0
-                    && let Some(draw) = batch.take()
+                    && let Some(sample) = batch.take()
                 {
-                    stock.put(draw);
+                    stock.put(sample);
                 }
             }
         }
@@ -239,8 +227,8 @@ mod tests {
 
     use super::*;
 
-    fn open(draw: NoiseDraw) -> i64 {
-        LatticeSum::from_units_for_test(0).add_noise(draw)
+    fn open(sample: NoiseSample) -> i64 {
+        LatticeSum::from_units_for_test(0).add_noise(sample).as_slice()[0]
     }
 
     fn filled(noise: &Noise, s: NoiseScale) -> bool {
@@ -257,9 +245,9 @@ mod tests {
         let wide = NoiseScale::from_units(1 << 40).unwrap();
         let (mut a, mut b) = (Noise::from_os().unwrap(), Noise::from_os().unwrap());
         a.keep([s]);
-        assert_ne!((open(a.draw(s)), open(a.draw(s))), (open(b.draw(s)), open(b.draw(s))));
+        assert_ne!((open(a.sample(s, 1)), open(a.sample(s, 1))), (open(b.sample(s, 1)), open(b.sample(s, 1))));
         let spread = |noise: &mut Noise, s: NoiseScale| {
-            let sum: f64 = (0..4000).map(|_| (open(noise.draw(s)) as f64 / s.units() as f64).powi(2)).sum();
+            let sum: f64 = (0..4000).map(|_| (open(noise.sample(s, 1)) as f64 / s.units() as f64).powi(2)).sum();
             sum / 4000.0
         };
         // Alternating scales, with and without a stock: 4000 squares have a standard error of 2.2%.
@@ -276,7 +264,7 @@ mod tests {
         noise.keep([s]);
         assert!(filled(&noise, s));
         // Faster than the thread can draw: what the stock lacks is drawn on demand.
-        let draws: HashSet<i64> = (0..3 * STOCK).map(|_| open(noise.draw(s))).collect();
+        let draws: HashSet<i64> = (0..3 * STOCK).map(|_| open(noise.sample(s, 1))).collect();
         assert_eq!(draws.len(), 3 * STOCK);
         assert!(filled(&noise, s));
     }
@@ -290,13 +278,13 @@ mod tests {
         let sampler = DiscreteGaussian::new(s);
         rekey(&mut one);
         rekey(&mut two);
-        assert_ne!(open(NoiseDraw::new(&sampler, &mut one)), open(NoiseDraw::new(&sampler, &mut two)));
+        assert_ne!(open(NoiseSample::new(&sampler, &mut one)), open(NoiseSample::new(&sampler, &mut two)));
 
         let mut noise = Noise::from_os().unwrap();
         noise.generator = ChaCha20Rng::from_seed([7; 32]);
-        let first = open(noise.draw(s));
+        let first = open(noise.sample(s, 1));
         noise.generator = ChaCha20Rng::from_seed([7; 32]);
-        assert_ne!(open(noise.draw(s)), first, "a draw on demand");
+        assert_ne!(open(noise.sample(s, 1)), first, "a draw on demand");
         noise.keep([s]);
         assert!(filled(&noise, s));
         noise.renew();

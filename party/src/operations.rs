@@ -1,4 +1,4 @@
-//! What shows a party to its owner, beside its work: the page of metrics and the owner's own page, where the configuration asks for them.
+//! The daemon's pages: metrics, and the owner's own page, where the configuration asks for them.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -10,7 +10,7 @@ use tokio::time::MissedTickBehavior;
 
 use crate::answer::thread::Desk;
 use crate::config::PartyConfig;
-use crate::daemon::StartError;
+use crate::error::StartError;
 use crate::meters::{Meters, PartyPage};
 use crate::page;
 

@@ -1,4 +1,5 @@
-//! Whether this party's daemon runs and is attached, for the owner's `status`: `<ledger>.state`, a file beside the ledger, no port.
+//! A daemon announces that it runs and is attached, for the owner's `status`: `<ledger>.state`, a file
+//! beside the ledger, no port.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -48,7 +49,7 @@ impl Announcement {
         let file = StateFile::hold(&path)
             .inspect_err(|e| tracing::warn!("{}: {e}; `status` will not know that this party runs", path.display()))
             .ok();
-        let now = crate::consent::now();
+        let now = crate::clock::now();
         let presence = Presence {
             pid: std::process::id(),
             started: now.clone(),
@@ -74,7 +75,7 @@ impl Announcement {
         if held.presence.attached != attached {
             held.presence.attached = attached;
             held.span = attached.then(|| tracing::info_span!(target: EXPORTED, "attached"));
-            held.presence.since = crate::consent::now();
+            held.presence.since = crate::clock::now();
             held.write();
         }
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use conclave_common::accounting::Budget;
 use conclave_common::job::JobSpec;
 use conclave_common::mechanism::{LatticeSum, NoiseScale, QueryKind, Sensitivity};
-use conclave_common::model::{self, ModelData};
+use conclave_common::model::ModelData;
 use conclave_proto::v1;
 use sha2::{Digest as _, Sha256};
 
@@ -15,26 +15,8 @@ use crate::ledger::{Digest, JobEntry, QueryKey};
 
 pub(crate) const JOB: &str = "6f1c1a52-6d0e-4b1e-9d55-0d8f0f2b7a01";
 
-pub(crate) const MEAN_TOML: &str = r#"
-name = "mean"
-algorithm = "penalty"
-parties = ["hospital-a"]
-[model]
-kind = "gaussian_mean"
-outcome = "height"
-sd = 10.0
-[columns]
-height = { min = 100, max = 200 }
-[prior]
-default = "normal(0, 1)"
-[sampler]
-chains = 2
-draws = 10
-[privacy]
-epsilon = 3.0
-delta = 1e-6
-noise_sd = 1.0
-"#;
+/// A job that asks for a mean.
+pub(crate) const MEAN_TOML: &str = include_str!("../tests/jobs/mean.toml");
 
 pub(crate) fn budget() -> Budget {
     Budget::new(8.0, 1e-6).unwrap()
@@ -54,13 +36,14 @@ pub(crate) fn key(chain: u32, content: u8, k_t: u64) -> QueryKey {
         kind: QueryKind::Ratio,
         k_t: Sensitivity::from_units(k_t).unwrap(),
         s: NoiseScale::from_sd(1.0).unwrap(),
+        components: 1,
     }
 }
 
 /// A sum over no records.
 pub(crate) fn no_sum() -> LatticeSum {
     let spec = JobSpec::parse(MEAN_TOML).unwrap();
-    model::build(&spec).lattice_sum(&ModelData::default(), &[0.0], &[0.1], Sensitivity::from_units(5).unwrap())
+    spec.build_model().lattice_sum(&ModelData::default(), &[0.0], &[0.1], Sensitivity::from_units(5).unwrap())
 }
 
 pub(crate) fn write(folder: &Path, name: &str, text: &str) -> PathBuf {

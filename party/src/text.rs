@@ -1,4 +1,4 @@
-//! Text of other people's, cut to a length before it is logged or kept.
+//! Text of other people's is cut to a length before it is logged or kept.
 
 /// The first `most` characters without line breaks and other control characters.
 pub(crate) fn clip(text: &str, most: usize) -> String {

@@ -4,9 +4,9 @@
 //! needs the job (dimension, box, policy) is checked by the party against the job that it opened itself.
 
 use conclave_common::accounting::{Adjacency, PrivacyUnit};
-use conclave_common::job::LEAST_MAGNITUDE;
 use conclave_common::mechanism::{NoiseScale, QueryKind};
 use conclave_common::sampler::{Holding, Query};
+use conclave_common::schema::LEAST_MAGNITUDE;
 
 use crate::error::{ErrorCode, Fault};
 use crate::v1;

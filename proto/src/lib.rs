@@ -1,6 +1,7 @@
 //! The wire between analysts, the coordinator and the parties.
 //!
-//! - [`v1`]: the messages and services, generated from `proto/conclave/v1/conclave.proto`.
+//! - [`v1`]: the messages and services, generated from `proto/conclave/v1/conclave.proto`
+//!   (by `tests/generated.rs`, which also checks that they still are).
 //! - [`codec`]: how the messages of a stream are encoded.
 //! - [`convert`]: wire messages to domain types and back. Nothing else looks inside a wire message's numbers.
 //! - [`delay`]: when answers leave, as both ends reckon it.
@@ -29,11 +30,11 @@ pub mod version;
 /// Generated messages, clients and servers of the package `conclave.v1`.
 pub mod v1 {
     #![allow(missing_docs, unreachable_pub, clippy::all)]
-    tonic::include_proto!("conclave.v1");
+    include!("generated/conclave.v1.rs");
 }
 
 /// The encoded file descriptor set of [`v1`], for gRPC reflection.
-pub const FILE_DESCRIPTOR_SET: &[u8] = tonic::include_file_descriptor_set!("conclave_descriptor");
+pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!("generated/conclave_descriptor.bin");
 
 /// The newest protocol that this software speaks. A frame or field that the other end has to understand raises it.
 pub const PROTOCOL: u32 = 1;

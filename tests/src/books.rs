@@ -6,7 +6,7 @@ use std::path::Path;
 
 use conclave_common::accounting::{self, PrivacyUnit};
 use conclave_common::job::JobSpec;
-use conclave_common::model::{self, Question};
+use conclave_common::query::QueryTerms;
 use conclave_common::sampler::{Draw, Query, Sampler};
 use rusqlite::Connection;
 
@@ -41,12 +41,12 @@ impl Replay {
             .expect("the job");
         let spec = JobSpec::parse(&text).expect("a job that was accepted");
         let records = records_of(store, key);
-        let model = model::build(&spec);
+        let model = spec.build_model();
         let mut sampler = Sampler::new(&spec, &records).expect("a sampler");
         let price = |query: &Query| {
             let unit = PrivacyUnit::default();
             let points = (query.from.as_slice(), query.to.as_slice());
-            let question = Question::new(model.as_ref(), &spec, unit, query.kind, points).expect("a price");
+            let question = QueryTerms::new(model.as_ref(), &spec, unit, query.kind, points).expect("a price");
             unit.charge_of_kind(query.kind, question.sensitivity, query.noise).expect("a charge")
         };
         let (mut draws, mut releases, mut rounds) = (Vec::new(), BTreeMap::new(), 0);

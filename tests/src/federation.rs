@@ -9,7 +9,8 @@ use conclave_common::accounting::{self, PrivacyUnit};
 use conclave_common::diagnostics::{self, Summary};
 use conclave_common::job::JobSpec;
 use conclave_common::mechanism::{DiscreteGaussian, NoiseScale, QueryKind, STEP};
-use conclave_common::model::{self, Model, ModelData, Question, Step};
+use conclave_common::model::{Model, ModelData, Step};
+use conclave_common::query::QueryTerms;
 use conclave_common::sampler::{ClipWatch, Draw, Phase, Query, Round, Sampler, SamplerError};
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
@@ -47,7 +48,7 @@ impl Shard {
         self.cells.iter().map(|(d, n)| *n as f64 * model.log_likelihood(d, theta)).sum()
     }
 
-    fn sum(&self, model: &dyn Model, query: &Query, question: &Question) -> i64 {
+    fn sum(&self, model: &dyn Model, query: &Query, question: &QueryTerms) -> i64 {
         let step = Step {
             centre: question.centre,
             count_clipped: query.kind == QueryKind::ClipCount,
@@ -122,7 +123,7 @@ impl Federation {
     pub fn new(spec: JobSpec, shards: Vec<Shard>, seed: u64) -> Self {
         let budget = conclave_common::accounting::PrivacyFilter::new(&spec.privacy.budget).expect("a budget");
         Self {
-            model: model::build(&spec),
+            model: spec.build_model(),
             budget: conclave_common::accounting::mu_squared(budget.limit_units()),
             spec,
             shards,
@@ -167,9 +168,9 @@ impl Federation {
         Some((0..self.shards.len()).map(|party| round.queries.iter().map(|q| self.release(party, q)).collect()).collect())
     }
 
-    fn question(&self, query: &Query) -> Question {
+    fn question(&self, query: &Query) -> QueryTerms {
         let points = (query.from.as_slice(), query.to.as_slice());
-        Question::new(self.model(), &self.spec, PrivacyUnit::default(), query.kind, points).expect("a price")
+        QueryTerms::new(self.model(), &self.spec, PrivacyUnit::default(), query.kind, points).expect("a price")
     }
 
     fn price(&self, query: &Query) -> f64 {

@@ -1,6 +1,6 @@
 //! The model that the demo's records come from, and everything about the demo's design that one may wish to tune.
 
-use conclave_common::job::ColumnSpec;
+use conclave_common::schema::ColumnSpec;
 
 /// The outcome's column: 0 or 1.
 pub(super) const OUTCOME: &str = "readmitted";

@@ -1,7 +1,7 @@
 //! Traces, densities and pairs of the draws.
 
-use conclave_common::job::Interval;
-use conclave_common::prior::Prior;
+use conclave_common::parameter::Interval;
+use conclave_common::parameter::Prior;
 use conclave_pages::plot::{Densities, Pairs, Trace, Traces, columns, density, pairs, row, trace};
 use conclave_pages::text::name;
 use maud::{Markup, html};

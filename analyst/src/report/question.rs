@@ -1,6 +1,7 @@
 //! What was asked: the model as a formula, its parameters' priors, and what is publicly declared of the columns.
 
-use conclave_common::job::{ColumnSpec, Design, Factor, Family, Feature, Interval, ModelSpec, Offset, Regression};
+use conclave_common::parameter::Interval;
+use conclave_common::schema::{ColumnSpec, Design, Factor, Family, Feature, ModelSpec, Offset, Regression};
 use conclave_pages::table::{Cell, facts, table};
 use conclave_pages::text::name;
 use maud::{Markup, html};

@@ -2,7 +2,7 @@
 
 use conclave_common::job::JobSpec;
 use conclave_common::mechanism::Sensitivity;
-use conclave_common::model::{self, Block, BlockError, Blocks, Model, ModelData, Step, Threads};
+use conclave_common::model::{Block, BlockError, Blocks, Model, ModelData, Step, Threads};
 
 /// Predictors of a regression.
 const WIDTH: usize = 10;
@@ -40,7 +40,7 @@ impl Case {
             predictors: (0..predictors).map(|_| (0..records).map(|_| value(false)).collect()).collect(),
             ..ModelData::default()
         };
-        Self { name, model: model::build(&spec), data }
+        Self { name, model: spec.build_model(), data }
     }
 
     pub(crate) fn logistic(records: usize) -> Self {

@@ -1,6 +1,10 @@
-//! Advanced composition as the penalty paper uses it (Yıldırım, Theorems 2 and 3): a row of the planner's comparison, nothing more.
+//! Advanced composition as the penalty paper uses it (Yıldırım, Theorems 2 and 3): a row of the
+//! planner's comparison, nothing more.
 
-/// Epsilon of `count` queries of `mu0` each, half of `delta` spent on the queries and half on their composition.
+use super::search::largest_count;
+
+/// Epsilon of `count` queries of `mu0` each, half of `delta` spent on the queries and half on their
+/// composition.
 ///
 /// `None` where it does not apply: the epsilon of one query reaches 1, outside Theorem 2.
 #[must_use]
@@ -17,5 +21,5 @@ pub fn epsilon(mu0: f64, count: u64, delta: f64) -> Option<f64> {
 /// How many queries of `mu0` each stay within `(epsilon, delta)`.
 #[must_use]
 pub fn queries_allowed(mu0: f64, epsilon: f64, delta: f64) -> u64 {
-    super::largest_count(|count| self::epsilon(mu0, count, delta).is_some_and(|spent| spent <= epsilon))
+    largest_count(|count| self::epsilon(mu0, count, delta).is_some_and(|spent| spent <= epsilon))
 }

@@ -1,7 +1,11 @@
-//! The privacy filter: grants a query or refuses it, before any record is read.
+//! The privacy filter grants a query or refuses it, before any record is read.
 
-use super::slack::{self, Limits};
-use super::{AccountingError, Budget, PrivacyUnit};
+use super::budget::Budget;
+use super::error::AccountingError;
+use super::fixed_point::mu_squared;
+use super::limits::{self, Limits};
+use super::privacy_unit::PrivacyUnit;
+use super::{gaussian_dp, slack, zcdp};
 use crate::mechanism::{NoiseScale, QueryKind, Sensitivity};
 
 /// What a ledger has granted. Add-only; the ledger stores it and [`PrivacyFilter::resume`] takes it back.
@@ -16,22 +20,32 @@ pub struct Spent {
 }
 
 impl Spent {
+    /// The sum with another, field by field; `None` where it leaves 64 bits.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Option<Self> {
+        Some(Self {
+            units: self.units.checked_add(other.units)?,
+            slack_units: self.slack_units.checked_add(other.slack_units)?,
+            draws: self.draws.checked_add(other.draws)?,
+        })
+    }
+
     /// mu^2 as a float.
     #[must_use]
     pub fn mu_squared(&self) -> f64 {
-        super::mu_squared(self.units)
+        mu_squared(self.units)
     }
 
     /// A running epsilon at `delta`, for the owner to watch. What is promised is the budget, not this.
     #[must_use]
     pub fn epsilon(&self, delta: f64) -> f64 {
-        super::gaussian_dp::epsilon(self.mu_squared().sqrt(), delta)
+        gaussian_dp::epsilon(self.mu_squared().sqrt(), delta)
     }
 
     /// The same by zCDP (`rho = mu^2 / 2`).
     #[must_use]
     pub fn epsilon_zcdp(&self, delta: f64) -> f64 {
-        super::zcdp::epsilon(0.5 * self.mu_squared(), delta)
+        zcdp::epsilon(0.5 * self.mu_squared(), delta)
     }
 }
 
@@ -61,11 +75,39 @@ pub struct Priced {
     pub sensitivity: Sensitivity,
     /// Scale of its noise.
     pub noise: NoiseScale,
+    /// Integers in it, each with noise of its own; at least 1.
+    pub components: u32,
+}
+
+impl Priced {
+    /// A release that answers a query of this kind.
+    #[must_use]
+    pub fn new(kind: QueryKind, sensitivity: Sensitivity, noise: NoiseScale) -> Self {
+        let components = u32::try_from(kind.length()).unwrap_or(u32::MAX);
+        Self { kind, sensitivity, noise, components }
+    }
+
+    /// What the release costs of each thing that a ledger counts.
+    ///
+    /// One charge pays for all components: the sensitivity bounds how far the whole vector moves. Each component has its own noise,
+    /// and so its own part of the allowance for discrete noise.
+    ///
+    /// # Errors
+    /// [`AccountingError::ChargeOverflow`] when any of it exceeds 64 bits.
+    pub fn cost(&self, unit: PrivacyUnit) -> Result<Spent, AccountingError> {
+        let Self { kind, sensitivity, noise, components } = *self;
+        let overflow = AccountingError::ChargeOverflow { sensitivity: sensitivity.units(), noise: noise.units() };
+        Ok(Spent {
+            units: unit.charge_of_release(kind, components, sensitivity, noise)?,
+            slack_units: slack::units_of_draw(noise).checked_mul(u64::from(components)).ok_or(overflow)?,
+            draws: u64::from(components),
+        })
+    }
 }
 
 impl From<(Sensitivity, NoiseScale)> for Priced {
     fn from((sensitivity, noise): (Sensitivity, NoiseScale)) -> Self {
-        Self { kind: QueryKind::Ratio, sensitivity, noise }
+        Self::new(QueryKind::Ratio, sensitivity, noise)
     }
 }
 
@@ -96,7 +138,7 @@ impl PrivacyFilter {
     /// # Errors
     /// As [`PrivacyFilter::new`].
     pub fn resume(budget: &Budget, spent: Spent) -> Result<Self, AccountingError> {
-        let Limits { units, slack_units, draws } = slack::limits(budget)?;
+        let Limits { units, slack_units, draws } = limits::limits(budget)?;
         Ok(Self { limit_units: units, limit_slack_units: slack_units, limit_draws: draws, spent, unit: budget.unit })
     }
 
@@ -121,7 +163,7 @@ impl PrivacyFilter {
     /// The ledger-exact mu of the budget, after the slack.
     #[must_use]
     pub fn limit_mu(&self) -> f64 {
-        super::mu_squared(self.limit_units).sqrt()
+        mu_squared(self.limit_units).sqrt()
     }
 
     /// The most that a ledger of this budget grants: charges, slack and draws. Charges are priced so that they end first.
@@ -136,7 +178,7 @@ impl PrivacyFilter {
         self.limit_units.saturating_sub(self.spent.units)
     }
 
-    /// Charges all of `releases` (one noise draw each) or none, and returns each one's charge in units of 2^-48.
+    /// Charges all of `releases` or none, and returns each one's charge in units of 2^-48.
     ///
     /// # Errors
     /// [`FilterRefusal`]; nothing is charged then.
@@ -156,12 +198,9 @@ impl PrivacyFilter {
         let mut after = self.spent;
         let mut charges = Vec::with_capacity(releases.len());
         for release in releases {
-            let Priced { kind, sensitivity, noise: s } = (*release).into();
-            let charge = self.unit.charge_of_kind(kind, sensitivity, s).map_err(|_| FilterRefusal::Overflow)?;
-            after.units = after.units.checked_add(charge).ok_or(FilterRefusal::Overflow)?;
-            after.slack_units = after.slack_units.checked_add(slack::units_of_draw(s)).ok_or(FilterRefusal::Overflow)?;
-            after.draws = after.draws.checked_add(1).ok_or(FilterRefusal::Overflow)?;
-            charges.push(charge);
+            let cost = (*release).into().cost(self.unit).map_err(|_| FilterRefusal::Overflow)?;
+            after = after.plus(cost).ok_or(FilterRefusal::Overflow)?;
+            charges.push(cost.units);
         }
         if after.units > self.limit_units {
             Err(FilterRefusal::Budget)

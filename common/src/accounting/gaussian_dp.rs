@@ -1,12 +1,15 @@
 //! Gaussian differential privacy: `mu` against `(epsilon, delta)`.
 //!
-//! The conversion is the analytic Gaussian mechanism of Balle & Wang (2018), Theorem 8, equivalently Dong, Roth & Su (2022),
-//! Corollary 2.13: `delta(epsilon; mu) = Phi(-epsilon/mu + mu/2) - e^epsilon Phi(-epsilon/mu - mu/2)`. Everything is computed in log
-//! space, so that a delta of 1e-300 is as accurate as one of 1e-3.
+//! The conversion is the analytic Gaussian mechanism of Balle & Wang (2018), Theorem 8, equivalently
+//! Dong, Roth & Su (2022), Corollary 2.13:
+//! `delta(epsilon; mu) = Phi(-epsilon/mu + mu/2) - e^epsilon Phi(-epsilon/mu - mu/2)`. Everything is
+//! computed in log space, so that a delta of 1e-300 is as accurate as one of 1e-3.
 
 use super::normal::{cdf, ln_density, mills, mills_drop};
+use super::search::largest_count;
 
-/// Relative margin by which results are rounded to the safe side: far above the error of the computation, far below 1e-9.
+/// Relative margin by which results are rounded to the safe side: far above the error of the
+/// computation, far below 1e-9.
 const MARGIN: f64 = 1e-11;
 
 /// The smallest delta for which a `mu`-GDP mechanism is `(epsilon, delta)`-DP. `epsilon >= 0`, `mu >= 0`.
@@ -21,7 +24,8 @@ pub fn ln_delta(epsilon: f64, mu: f64) -> f64 {
     if mu <= 0.0 {
         return f64::NEG_INFINITY;
     }
-    // With x = epsilon/mu - mu/2: e^epsilon phi(x + mu) = phi(x), so that delta = phi(x) (mills(x) - mills(x + mu)).
+    // With x = epsilon/mu - mu/2: e^epsilon phi(x + mu) = phi(x), so that delta = phi(x)
+    // (mills(x) - mills(x + mu)).
     let x = epsilon / mu - 0.5 * mu;
     if x < -4.0 {
         // mu > 8 here: Phi(-x) is nearly 1 and the other term below a fifth of phi(x), so nothing cancels.
@@ -30,7 +34,8 @@ pub fn ln_delta(epsilon: f64, mu: f64) -> f64 {
     ln_density(x) + mills_drop(x, mu).ln()
 }
 
-/// The smallest epsilon for which a `mu`-GDP mechanism is `(epsilon, delta)`-DP, rounded up by 1e-11 relative. 0 when `mu` is 0.
+/// The smallest epsilon for which a `mu`-GDP mechanism is `(epsilon, delta)`-DP, rounded up by 1e-11
+/// relative. 0 when `mu` is 0.
 ///
 /// `0 < delta < 1`.
 #[must_use]
@@ -67,7 +72,7 @@ pub fn mu(epsilon: f64, delta: f64) -> f64 {
 #[must_use]
 pub fn queries_allowed(mu0: f64, epsilon: f64, delta: f64) -> u64 {
     let mu = mu(epsilon, delta);
-    super::largest_count(|count| count as f64 * mu0 * mu0 <= mu * mu)
+    largest_count(|count| count as f64 * mu0 * mu0 <= mu * mu)
 }
 
 /// Narrows `[under, over]` to neighbouring floats; `below` holds at `under` and not at `over`.

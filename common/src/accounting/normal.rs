@@ -17,8 +17,8 @@ pub(super) fn cdf(x: f64) -> f64 {
 
 /// Mills' ratio `Q(x) / phi(x)`, the upper tail over the density, for `x >= -5`.
 ///
-/// By `erfc` below 8; above, by Laplace's continued fraction `1/(x + 1/(x + 2/(x + 3/(x + ...))))`, which has converged to the
-/// last bit there.
+/// By `erfc` below 8; above, by Laplace's continued fraction `1/(x + 1/(x + 2/(x + 3/(x + ...))))`,
+/// which has converged to the last bit there.
 pub(super) fn mills(x: f64) -> f64 {
     if x < 8.0 {
         return libm::erfc(x * FRAC_1_SQRT_2) * (PI / 2.0).sqrt() * (0.5 * x * x).exp();
@@ -32,8 +32,9 @@ pub(super) fn mills(x: f64) -> f64 {
 
 /// `mills(x) - mills(x + step)` for `x >= -5` and `step > 0`, without cancellation for small steps.
 ///
-/// From `mills(x) = integral over t > 0 of exp(-x t - t^2/2)`: the difference is the integral of the same times `1 - exp(-step t)`, which
-/// is positive throughout. The integrand is smooth on the scale of one panel wherever this branch is taken.
+/// From `mills(x) = integral over t > 0 of exp(-x t - t^2/2)`: the difference is the integral of the
+/// same times `1 - exp(-step t)`, which is positive throughout. The integrand is smooth on the scale of
+/// one panel wherever this branch is taken.
 pub(super) fn mills_drop(x: f64, step: f64) -> f64 {
     if step > 1.0 {
         return mills(x) - mills(x + step);

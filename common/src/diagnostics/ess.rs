@@ -1,11 +1,47 @@
 //! Effective sample size by Geyer's initial monotone sequence over several chains.
 
-use super::{mean, mean_and_sd};
+use super::chains::{equal_lengths, pooled, slices, split, usable};
+use super::moments::{mean, mean_and_sd, quantile};
+use super::ranks::z_scale;
+
+/// Effective sample size of the mean, from split chains.
+#[must_use]
+pub fn ess(chains: &[&[f64]]) -> f64 {
+    let chains = equal_lengths(chains);
+    if usable(&chains) { of_split_chains(&split(&chains)) } else { f64::NAN }
+}
+
+/// Bulk effective sample size; see [`super::Summary::ess_bulk`].
+#[must_use]
+pub fn ess_bulk(chains: &[&[f64]]) -> f64 {
+    let chains = equal_lengths(chains);
+    if usable(&chains) { of_split_chains(&slices(&z_scale(&split(&chains)))) } else { f64::NAN }
+}
+
+/// Tail effective sample size; see [`super::Summary::ess_tail`].
+#[must_use]
+pub fn ess_tail(chains: &[&[f64]]) -> f64 {
+    let chains = equal_lengths(chains);
+    let mut sorted = pooled(&chains);
+    sorted.sort_unstable_by(f64::total_cmp);
+    ess_below(&chains, quantile(&sorted, 0.05)).min(ess_below(&chains, quantile(&sorted, 0.95)))
+}
+
+/// Effective sample size of the indicator of draws at or below `threshold`, of chains of one length.
+pub(super) fn ess_below(chains: &[&[f64]], threshold: f64) -> f64 {
+    if !usable(chains) {
+        return f64::NAN;
+    }
+    let below: Vec<Vec<f64>> =
+        chains.iter().map(|chain| chain.iter().map(|&x| f64::from(u8::from(x <= threshold))).collect()).collect();
+    of_split_chains(&split(&slices(&below)))
+}
 
 /// The effective sample size of the mean of chains that are already split, all of one length of at least 2.
 ///
-/// Chains whose draws are all equal count every draw. The result is at most `count * log10(count)`, for antithetic chains.
-pub(super) fn of_split_chains(chains: &[&[f64]]) -> f64 {
+/// Chains whose draws are all equal count every draw. The result is at most `count * log10(count)`, for
+/// antithetic chains.
+fn of_split_chains(chains: &[&[f64]]) -> f64 {
     let draws = chains[0].len();
     let count = (draws * chains.len()) as f64;
     let (least, greatest) =
@@ -59,7 +95,8 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     lanes.iter().sum::<f64>() + rest
 }
 
-/// The integrated autocorrelation time, `-1 + 2 sum rho`, over Geyer's initial positive and monotone sequence of pairs.
+/// The integrated autocorrelation time, `-1 + 2 sum rho`, over Geyer's initial positive and monotone
+/// sequence of pairs.
 ///
 /// Lags are asked for in order and only up to the first pair with a negative sum.
 fn correlation_time(draws: usize, correlation: impl Fn(usize) -> f64) -> f64 {
@@ -70,7 +107,8 @@ fn correlation_time(draws: usize, correlation: impl Fn(usize) -> f64) -> f64 {
         rho.push(even);
         rho.push(odd);
     }
-    // The last pair is left out of the doubled sum, but for its even term once, unless that ends the sequence by being negative.
+    // The last pair is left out of the doubled sum, but for its even term once, unless that ends the
+    // sequence by being negative.
     let kept = rho.len() - 2;
     let last = if even > 0.0 || even + odd >= 0.0 { even } else { 0.0 };
     let sum: f64 = monotone(&rho[..kept]).iter().sum();

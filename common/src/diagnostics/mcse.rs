@@ -2,12 +2,15 @@
 
 use statrs::function::beta::beta_reg;
 
-use super::{ess, mean, usable};
+use super::chains::usable;
+use super::ess::ess;
+use super::moments::mean;
 
-/// Of the standard deviation, by the delta method from the variance of squared deviations; `mean` is that of all draws.
+/// Of the standard deviation, by the delta method from the variance of squared deviations; `mean` is
+/// that of all draws.
 ///
-/// Kenney & Keeping (1951), p. 141, as ArviZ 0.23 has it: `Var(sd) = Var(sd^2) / (4 sd^2)`, with the effective sample size of the squared
-/// deviations.
+/// Kenney & Keeping (1951), p. 141, as ArviZ 0.23 has it: `Var(sd) = Var(sd^2) / (4 sd^2)`, with the
+/// effective sample size of the squared deviations.
 pub(super) fn of_sd(chains: &[&[f64]], mean_of_all: f64) -> f64 {
     if !usable(chains) {
         return f64::NAN;
@@ -21,8 +24,9 @@ pub(super) fn of_sd(chains: &[&[f64]], mean_of_all: f64) -> f64 {
     (variance_of_variance / variance / 4.0).sqrt()
 }
 
-/// Of a quantile of `sorted` draws whose indicator has effective sample size `ess`: half the distance between the order statistics at
-/// the 16% and 84% quantiles of the Beta distribution of the quantile's probability (Vehtari et al. 2021, section 4.4).
+/// Of a quantile of `sorted` draws whose indicator has effective sample size `ess`: half the distance
+/// between the order statistics at the 16% and 84% quantiles of the Beta distribution of the quantile's
+/// probability (Vehtari et al. 2021, section 4.4).
 pub(super) fn of_quantile(sorted: &[f64], probability: f64, ess: f64) -> f64 {
     if !ess.is_finite() || sorted.is_empty() {
         return f64::NAN;

@@ -1,6 +1,7 @@
 //! Rank normalisation.
 
-/// Replaces every draw by the normal quantile of its pooled rank: `Phi^-1((rank - 3/8) / (count + 1/4))`, ties sharing their mean rank.
+/// Replaces every draw by the normal quantile of its pooled rank:
+/// `Phi^-1((rank - 3/8) / (count + 1/4))`, ties sharing their mean rank.
 pub(super) fn z_scale(chains: &[&[f64]]) -> Vec<Vec<f64>> {
     let mut order: Vec<(f64, usize, usize)> =
         chains.iter().enumerate().flat_map(|(c, chain)| chain.iter().enumerate().map(move |(i, &x)| (x, c, i))).collect();

@@ -1,12 +1,14 @@
-//! What diagnostics mean, in sentences: warnings with a remedy, and how much of what is reported is the budget's doing.
+//! What diagnostics mean, in sentences: warnings with a remedy, and how much of what is reported is the
+//! budget's doing.
 
-use super::Summary;
+use super::summary::Summary;
 
 /// Split R-hat above this earns a warning (Vehtari et al. 2021, section 4).
 pub const RHAT: f64 = 1.01;
 /// Split R-hat above this says that the draws are of no use.
 const RHAT_USELESS: f64 = 1.1;
-/// Bulk and tail effective sample size per chain below which a warning is due (Vehtari et al. 2021, section 4).
+/// Bulk and tail effective sample size per chain below which a warning is due (Vehtari et al. 2021,
+/// section 4).
 const ESS_PER_CHAIN: f64 = 100.0;
 /// The same in all, however few the chains.
 const ESS_LEAST: f64 = 400.0;
@@ -24,13 +26,15 @@ pub fn ess_wanted(chains: u32) -> f64 {
 pub struct Verdict {
     /// What to beware of, each with a remedy; empty when there is nothing.
     pub warnings: Vec<String>,
-    /// The largest Monte Carlo standard error of a mean, as a share of that parameter's posterior sd; `NaN` where none can be computed.
+    /// The largest Monte Carlo standard error of a mean, as a share of that parameter's posterior sd;
+    /// `NaN` where none can be computed.
     pub mcse_to_sd: f64,
     /// One sentence on how much of the reported spread is due to too little budget.
     pub budget_error: String,
 }
 
-/// Judges a run by its parameters' summaries, `(name, summary)`; `by_budget` tells that a budget ended it before its last draw.
+/// Judges a run by its parameters' summaries, `(name, summary)`; `by_budget` tells that a budget ended
+/// it before its last draw.
 #[must_use]
 pub fn verdict(rows: &[(&str, Summary)], chains: u32, by_budget: bool) -> Verdict {
     let remedy =
@@ -89,8 +93,8 @@ fn worst_error<'a>(rows: &[(&'a str, Summary)]) -> Option<(&'a str, f64)> {
     shares.max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// A reported mean spreads around the truth by the posterior's sd and, on top, by the Monte Carlo error, whose variance falls in
-/// proportion to the draws and so to the budget's mu^2.
+/// A reported mean spreads around the truth by the posterior's sd and, on top, by the Monte Carlo error,
+/// whose variance falls in proportion to the draws and so to the budget's mu^2.
 fn budget_error(worst: Option<(&str, f64)>, by_budget: bool) -> String {
     let Some((name, share)) = worst else {
         return "How much of the spread is due to too little budget can't be told: there are too few draws.".to_owned();
@@ -107,7 +111,7 @@ fn budget_error(worst: Option<(&str, f64)>, by_budget: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnostics::NOTHING;
+    use crate::diagnostics::summary::NOTHING;
 
     fn row(rhat: f64, ess: f64, mcse: f64) -> Summary {
         Summary { mean: 1.0, sd: 2.0, rhat, ess_bulk: ess, ess_tail: ess, mcse_mean: mcse, ..NOTHING }

@@ -1,16 +1,19 @@
-//! A job that continues a finished one.
+//! An extension is a job that continues a finished one.
 //!
-//! It is a job of its own: what it may spend and every constant of it stand in its file, for owners to consent to.
+//! It is a job of its own: what it may spend and every constant of it stand in its file, for owners to
+//! consent to.
 
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
-use super::{JobError, JobSpec, Radius};
+use super::error::JobError;
+use super::spec::{JobSpec, Radius};
 
 /// Where a run ended. Parameters are in the model's order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Continuation {
-    /// Proposal radii, one per parameter on the unconstrained scale; `None` where the moves were turned away from the coordinates.
+    /// Proposal radii, one per parameter on the unconstrained scale; `None` where the moves were turned
+    /// away from the coordinates.
     pub radii: Option<Vec<f64>>,
     /// The last state of each chain, `[chain][parameter]`, on the scale that priors are declared on.
     pub states: Vec<Vec<f64>>,
@@ -30,13 +33,15 @@ pub struct Extension<'a> {
 }
 
 impl Extension<'_> {
-    /// The file of the job that continues the job of this file: the same model and data, chains that start where they ended with the
-    /// radii they ended with, no search, no warm-up, and a seed that follows from the old one and the job's id.
+    /// The file of the job that continues the job of this file: the same model and data, chains that
+    /// start where they ended with the radii they ended with, no search, no warm-up, and a seed that
+    /// follows from the old one and the job's id.
     ///
     /// Nothing is rounded: the file gives every starting value back bit for bit.
     ///
     /// # Errors
-    /// A run that can't be continued (its moves were turned), another shape than the job's, draws or a budget that no job may ask for.
+    /// A run that can't be continued (its moves were turned), another shape than the job's, draws or a
+    /// budget that no job may ask for.
     pub fn of(&self, text: &str) -> Result<String, JobError> {
         let old = JobSpec::parse(text)?;
         let names = old.model.parameter_names();
@@ -89,8 +94,9 @@ fn whole(key: &str, value: u64) -> Result<Value, JobError> {
     i64::try_from(value).map(Value::Integer).map_err(|_| JobError::new(key, format!("{value} is too great")))
 }
 
-/// A seed other than the old one, that fits TOML's integers: an extension must not repeat the proposals and decisions of its job, nor
-/// those of a job whose seed the analyst counted on by one. FNV-1a over the id; ChaCha's seeding does the mixing.
+/// A seed other than the old one, that fits TOML's integers: an extension must not repeat the proposals
+/// and decisions of its job, nor those of a job whose seed the analyst counted on by one. FNV-1a over
+/// the id; ChaCha's seeding does the mixing.
 fn seed(old: u64, job: &str) -> u64 {
     let hash =
         job.bytes().fold(old ^ 0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));

@@ -1,4 +1,6 @@
-//! What a release is a noisy sum of.
+//! A query's kind says what a release is a noisy sum of.
+
+use super::NoiseScale;
 
 /// What a party is asked for: each answer is an integer sum over its units of privacy, plus noise of the query's own scale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
@@ -28,6 +30,40 @@ impl QueryKind {
             Self::Ratio => 0,
             Self::ClipCount => 1,
             Self::Statistic { component } => 2_u32.saturating_add(component),
+        }
+    }
+
+    /// Integers in an answer: the components that the sum has, each with noise of its own. Public.
+    #[must_use]
+    pub fn length(self) -> usize {
+        match self {
+            Self::Ratio | Self::ClipCount | Self::Statistic { .. } => 1,
+        }
+    }
+
+    /// Whether a query of this kind is asked of a step, from one point to another; else it is asked of no point at all.
+    #[must_use]
+    pub fn is_of_a_step(self) -> bool {
+        !matches!(self, Self::Statistic { .. })
+    }
+
+    /// How far the sum moves between neighbours, in sensitivities of the query: a ratio's bounds one unit's part, which counts
+    /// `factor` times there ([`crate::accounting::Adjacency::factor`]); of other kinds it already bounds what the whole sum moves.
+    #[must_use]
+    pub(crate) fn moves(self, factor: u64) -> u64 {
+        match self {
+            Self::Ratio => factor,
+            Self::ClipCount | Self::Statistic { .. } => 1,
+        }
+    }
+
+    /// The standard deviation of noise of scale `s`: of a ratio in log-likelihood units, of a statistic in widths of its range, of a
+    /// clip count in units of privacy.
+    #[must_use]
+    pub fn noise_sd(self, s: NoiseScale) -> f64 {
+        match self {
+            Self::Ratio | Self::Statistic { .. } => s.sd(),
+            Self::ClipCount => s.units() as f64 / Self::COUNT_UNIT as f64,
         }
     }
 

@@ -1,52 +1,37 @@
-//! The release mechanism: a lattice, a clip, an integer sum and exact discrete Gaussian noise.
+//! The release mechanism: a lattice, a clamp, an integer sum and exact discrete Gaussian noise.
 //!
-//! One record's log likelihood ratio becomes an integer multiple of [`STEP`], clamped to a public [`Sensitivity`]. The integers of a
-//! shard add up without rounding, and what leaves is that sum plus a draw from the discrete Gaussian of Canonne, Kamath & Steinke
-//! (2020). No float is ever released, so the low-order bits of floating-point noise (Mironov 2012; Haney et al. 2022) tell nothing.
+//! One record's log likelihood ratio becomes an integer multiple of [`STEP`], held to a public [`Sensitivity`] by a
+//! [`Clamp`]. The integers of a shard add up without rounding, and what leaves is that sum plus a sample from the discrete
+//! Gaussian of Canonne, Kamath & Steinke (2020). No float is ever released, so the low-order bits of floating-point noise
+//! (Mironov 2012; Haney et al. 2022) tell nothing.
 //!
-//! The step and the noise scale are chosen so that the penalty acceptance of [`penalty`] keeps detailed balance *exactly* on the
-//! lattice: that needs `sigma^2 / STEP` to be an integer, hence noise scales that are multiples of 2^16 units of 2^-32.
+//! The step and the noise scale are chosen so that the penalty acceptance of [`penalty`] keeps detailed balance *exactly* on
+//! the lattice: that needs `sigma^2 / STEP` to be an integer, hence noise scales that are multiples of 2^16 units of 2^-32.
 
+mod clamp;
+mod components;
 mod discrete_gaussian;
+mod error;
 mod kind;
-mod lattice;
-mod noise_draw;
+mod noise_sample;
 mod noise_scale;
 pub mod penalty;
+mod quantiser;
+mod sensitivity;
+mod step;
+mod sum;
 
+pub use clamp::Clamp;
+pub use components::Components;
 pub use discrete_gaussian::DiscreteGaussian;
+pub use error::MechanismError;
 pub use kind::QueryKind;
-pub use lattice::{
-    Clip, LatticeSum, MAX_SENSITIVITY, Quantiser, STEP, Sensitivity, SumCache, beyond, quantise, quantise_units, sensitivity,
-    sum_fits,
-};
-pub use noise_draw::{NoiseDraw, NoiseStock};
+pub use noise_sample::{NoiseSample, NoiseStock};
 pub use noise_scale::NoiseScale;
-
-/// Why a constant of the mechanism was refused.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum MechanismError {
-    /// The noise standard deviation is not a positive finite number, or outside what the lattice can carry.
-    #[error("noise standard deviation {0} is not usable: give a number from 2^-12 (about 0.000244) to 2^18 (262144)")]
-    NoiseSd(f64),
-    /// A noise scale in lattice units that is not a multiple of 2^16 between 2^20 and 2^50.
-    #[error("noise scale {0} is not usable: it must be a multiple of 65536 from 2^20 to 2^50 lattice units")]
-    NoiseUnits(u64),
-    /// The clip is not a number that gives at least one and at most 2^50 lattice units.
-    #[error("clip {0} is not usable: give a number from 2^-32 to 2^18 (262144) log-likelihood units per record")]
-    Clip(f64),
-    /// The model has no public bound for this step and the job has no clip.
-    #[error(
-        "one record's log ratio has no public bound for this step (bound {0}) and the job sets no clip: set privacy.clip, or bounds for every column"
-    )]
-    Unbounded(f64),
-    /// The public bound exceeds 2^50 lattice units.
-    #[error("the public bound {0} on one record's log ratio exceeds 262144: set privacy.clip, or narrow the parameters' box")]
-    TooWide(f64),
-    /// A component of a sufficient statistic has no usable range.
-    #[error("a statistic from {0} to {1} can't be put on a lattice: its range must be finite, and not far from 0 for its width")]
-    Range(f64, f64),
-}
+pub use quantiser::Quantiser;
+pub use sensitivity::{Clip, MAX_SENSITIVITY, Sensitivity, sensitivity, sum_fits};
+pub use step::STEP;
+pub use sum::{LatticeSum, SumCache};
 
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{MechanismError, STEP};
+use super::MechanismError;
+use super::step::STEP;
 
 /// The scale `s` of the discrete Gaussian noise, in lattice units: a multiple of 2^16 from 2^20 to 2^50.
 ///

@@ -1,35 +1,39 @@
-//! A shard's columns become what a model reads: scaled columns, indicators of levels, products of them, offsets.
+//! The assembly turns a shard's columns into what a model reads: scaled columns, indicators of levels,
+//! products of them, offsets.
 
 use std::collections::BTreeMap;
 
-use super::{ModelData, Persons};
-use crate::job::{Auxiliary, ColumnSpec, Feature, JobSpec, LEAST_MAGNITUDE};
+use super::data::ModelData;
+use super::persons::Persons;
+use crate::schema::{Auxiliary, ColumnSpec, Feature, LEAST_MAGNITUDE, ModelSpec};
 
-/// Makes a job's data from columns on the model's scale: `scaled` gives a column, one value per record as [`ColumnSpec::scale`] does.
+/// Makes a model's data from columns on the model's scale: `scaled` gives a column, one value per record
+/// as [`ColumnSpec::scale`] does.
 ///
-/// A record with a value that is not a number in any of the model's columns, as one that is no level of its column, becomes not a number
-/// in all of them: it adds exactly 0 to every sum, and takes as long as any other.
+/// A record with a value that is not a number in any of the model's columns, as one that is no level of
+/// its column, becomes not a number in all of them: it adds exactly 0 to every sum, and takes as long as
+/// any other.
 ///
 /// # Errors
-/// The name of the first column that `scaled` doesn't have, or that the job doesn't declare.
+/// The name of the first column that `scaled` doesn't have, or that is not declared.
 pub fn assemble(
-    spec: &JobSpec,
+    spec: &ModelSpec,
+    declared: &BTreeMap<String, ColumnSpec>,
     persons: Option<Persons>,
     mut scaled: impl FnMut(&str, &ColumnSpec) -> Option<Vec<f64>>,
 ) -> Result<ModelData, String> {
     let mut columns: BTreeMap<&str, (&ColumnSpec, Vec<f64>)> = BTreeMap::new();
-    for name in spec.model.columns() {
-        let column = spec.columns.get(name).and_then(|bounds| Some((bounds, scaled(name, bounds)?)));
+    for name in spec.columns() {
+        let column = declared.get(name).and_then(|bounds| Some((bounds, scaled(name, bounds)?)));
         columns.insert(name, column.ok_or_else(|| name.to_owned())?);
     }
     // Every column of the model is there: `ModelSpec::columns` names them all.
     let column = |name: &str| columns.get(name).ok_or_else(|| name.to_owned());
-    let mut outcome = column(spec.model.outcome())?.1.clone();
-    let features = spec.model.design().map(|design| design.features.as_slice()).unwrap_or_default();
+    let mut outcome = column(spec.outcome())?.1.clone();
+    let features = spec.design().map(|design| design.features.as_slice()).unwrap_or_default();
     let mut predictors =
         features.iter().map(|f| feature(f, |name| column(name).map(|c| c.1.as_slice()))).collect::<Result<Vec<_>, _>>()?;
-    let mut auxiliary =
-        spec.model.auxiliary().iter().map(|a| column(a.column()).map(|c| part(a, c))).collect::<Result<Vec<_>, _>>()?;
+    let mut auxiliary = spec.auxiliary().iter().map(|a| column(a.column()).map(|c| part(a, c))).collect::<Result<Vec<_>, _>>()?;
 
     let mut missing = vec![0.0; outcome.len()];
     for (_, values) in columns.values() {

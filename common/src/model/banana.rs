@@ -1,24 +1,26 @@
-//! The banana, a benchmark of samplers: two normal outcomes of which the second's mean bends with the first's.
+//! The banana, a benchmark of samplers: two normal outcomes of which the second's mean bends with the
+//! first's.
 //!
-//! Density of one record: `y_1 ~ N(theta_1, 1 / tau_1)`, `y_2 ~ N(theta_2 + a theta_1^2, 1 / tau_2)` (variances), independent, with known
-//! `a` and precisions `tau_1`, `tau_2`. Outcomes and parameters are in the data's units; a shard holds both outcomes scaled, the second
-//! as its first auxiliary column.
+//! Density of one record: `y_1 ~ N(theta_1, 1 / tau_1)`, `y_2 ~ N(theta_2 + a theta_1^2, 1 / tau_2)`
+//! (variances), independent, with known `a` and precisions `tau_1`, `tau_2`. Outcomes and parameters are
+//! in the data's units; a shard holds both outcomes scaled, the second as its first auxiliary column.
 //!
-//! Parameters: `theta_1` and `theta_2`, any real numbers. Source: the banana-shaped distributions on which adaptive samplers are tried since
-//! Haario, Saksman & Tamminen, *Adaptive proposal distribution for random walk Metropolis algorithm* (1999), here as a likelihood.
+//! Parameters: `theta_1` and `theta_2`, any real numbers. Source: the banana-shaped distributions on
+//! which adaptive samplers are tried since Haario, Saksman & Tamminen, *Adaptive proposal distribution
+//! for random walk Metropolis algorithm* (1999), here as a likelihood.
 //!
-//! The model gives no public bound: a job sets its clip, and what happens when a clip cuts many ratios is what
-//! the model is there to show.
+//! The model gives no public bound: a job sets its clip, and what happens when a clip cuts many ratios
+//! is what the model is there to show.
 //!
-//! Information: `tau_2` about `theta_2`; about `theta_1` it is `tau_1 + 4 a^2 theta_1^2 tau_2`, which has no supremum, and
-//! `|theta_1| = 1` stands for all.
+//! Information: `tau_2` about `theta_2`; about `theta_1` it is `tau_1 + 4 a^2 theta_1^2 tau_2`, which
+//! has no supremum, and `|theta_1| = 1` stands for all.
 
-use super::blocks::{self, Kernel, Scratch, Visit};
+use super::blocks::{self, Kernel, KernelVisitor, Scratch};
 use super::ratio_range::RatioRange;
-use super::source::Rows;
+use super::tile::Tile;
 use super::{Block, Model, ModelData, Step};
-use crate::job::ColumnSpec;
 use crate::mechanism::LatticeSum;
+use crate::schema::ColumnSpec;
 
 /// The banana on two declared numeric columns.
 pub(super) struct Banana {
@@ -77,8 +79,8 @@ impl Kernel for Banana {
     }
 
     #[inline(always)]
-    fn log_ratios(&self, rows: &Rows<'_>, constants: &Constants, _scratch: &mut Scratch, visit: &mut impl Visit) {
-        visit.over([rows.outcome(), rows.auxiliary(0)], constants, Constants::of_record);
+    fn log_ratios(&self, rows: &Tile<'_>, constants: &Constants, _scratch: &mut Scratch, visitor: &mut impl KernelVisitor) {
+        visitor.over([rows.outcome(), rows.auxiliary(0)], constants, Constants::of_record);
     }
 }
 

@@ -9,10 +9,11 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::Step;
 use super::persons::{PersonSum, Persons};
-use super::source::{Block, Rows};
-use crate::mechanism::{LatticeSum, Quantiser, QueryKind, sum_fits};
+use super::shard::Block;
+use super::step::Step;
+use super::tile::Tile;
+use crate::mechanism::{Clamp, LatticeSum, Quantiser, QueryKind, sum_fits};
 
 /// Records per tile, at most.
 pub(super) const TILE: usize = 1024;
@@ -42,7 +43,7 @@ pub(super) struct Scratch {
 }
 
 /// What becomes of the log ratios of a tile's records.
-pub(super) trait Visit {
+pub(super) trait KernelVisitor {
     /// Takes `ratio` of each record, given its numbers in these columns, which are of one length.
     ///
     /// `ratio` is straight-line arithmetic, without a branch on a record. It is a function marked `#[inline(always)]`: a closure may be left
@@ -64,7 +65,7 @@ pub(super) trait Kernel: Sync {
     /// Shows `log p(record | to) - log p(record | from)` of each of `rows`.
     ///
     /// A record's value depends on that record and the step alone, and is odd in the step bit for bit. Mark it `#[inline(always)]`.
-    fn log_ratios(&self, rows: &Rows<'_>, constants: &Self::Constants, scratch: &mut Scratch, visit: &mut impl Visit);
+    fn log_ratios(&self, rows: &Tile<'_>, constants: &Self::Constants, scratch: &mut Scratch, visitor: &mut impl KernelVisitor);
 }
 
 /// The lattice sums of all steps over one block.
@@ -72,12 +73,7 @@ pub(super) trait Kernel: Sync {
 /// # Panics
 /// When a shard of this size does not fit the sum at some step's sensitivity; see [`sum_fits`].
 pub(super) fn lattice_sums<K: Kernel>(kernel: &K, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum> {
-    let sums = Sums::new(kernel, block, steps);
-    #[cfg(test)]
-    let arch = if portable::asked() { Arch::Scalar } else { Arch::new() };
-    #[cfg(not(test))]
-    let arch = Arch::new();
-    let totals = arch.dispatch(&sums);
+    let totals = block.arch().dispatch(&Sums::new(kernel, block, steps));
     let scaled = |(total, step): (i64, &Step<'_>)| {
         if step.count_clipped { total.saturating_mul(QueryKind::COUNT_UNIT as i64) } else { total }
     };
@@ -108,8 +104,7 @@ impl<'a, K: Kernel> Sums<'a, K> {
                 "{} units of privacy at sensitivity {units} overflow a lattice sum",
                 block.units()
             );
-            // At most 2^50, so exact.
-            let quantiser = Quantiser::new(step.power, step.centre, (units / share) as f64, K::LEFT_OUT);
+            let quantiser = Quantiser::new(step.power, step.centre, units / share, K::LEFT_OUT);
             Prepared { step, constants: kernel.constants(step.from, step.to), quantiser }
         };
         Self { kernel, block, steps: steps.iter().map(prepare).collect() }
@@ -135,7 +130,7 @@ impl<'a, K: Kernel> Sums<'a, K> {
                 if prepared.step.count_clipped {
                     let mut ratios = Ratios::default();
                     self.kernel.log_ratios(rows, &prepared.constants, &mut scratch, &mut ratios);
-                    let count = ratios.of(rows).iter().map(|ratio| i64::from(prepared.quantiser.beyond(*ratio))).sum::<i64>();
+                    let count = ratios.of(rows).iter().map(|ratio| i64::from(prepared.quantiser.cuts(*ratio))).sum::<i64>();
                     *total = total.wrapping_add(count);
                 } else {
                     let mut sum = Total { quantiser: prepared.quantiser, total: 0 };
@@ -160,12 +155,11 @@ impl<'a, K: Kernel> Sums<'a, K> {
                 let (step, quantiser) = (prepared.step, prepared.quantiser);
                 let values = &mut values[..rows.len()];
                 for (value, ratio) in values.iter_mut().zip(ratios.of(rows)) {
-                    *value = if step.count_clipped { i64::from(quantiser.beyond(*ratio)) } else { quantiser.units(*ratio) };
+                    *value = if step.count_clipped { i64::from(quantiser.cuts(*ratio)) } else { quantiser.units(*ratio) };
                 }
-                // At most 2^50. A person counts once, however many of the records are clamped; where none is, their sum is within its
-                // own clamp.
-                let most = if step.count_clipped { 1 } else { step.sensitivity.units() as i64 };
-                sum.add(persons, rows.range(), values, most);
+                // A person counts once, however many of the records are clamped; where none is, their sum is within its own clamp.
+                let clamp = Clamp::symmetric(if step.count_clipped { 1 } else { step.sensitivity.units() });
+                sum.add(persons, rows.range(), values, clamp);
             }
         }
         sums.iter().map(PersonSum::total).collect()
@@ -190,7 +184,7 @@ struct Total {
     total: u64,
 }
 
-impl Visit for Total {
+impl KernelVisitor for Total {
     // An index, so that one loop serves any number of columns.
     #[allow(clippy::needless_range_loop)]
     #[inline(always)]
@@ -216,12 +210,12 @@ impl Default for Ratios {
 }
 
 impl Ratios {
-    fn of(&self, rows: &Rows<'_>) -> &[f64] {
+    fn of(&self, rows: &Tile<'_>) -> &[f64] {
         &self.0.0[..rows.len()]
     }
 }
 
-impl Visit for Ratios {
+impl KernelVisitor for Ratios {
     #[inline(always)]
     fn over<const N: usize, C>(&mut self, columns: [&[f64]; N], constants: &C, ratio: impl Fn(&C, [f64; N]) -> f64) {
         let records = columns[0].len();
@@ -229,27 +223,5 @@ impl Visit for Ratios {
         for (i, out) in self.0.0[..records].iter_mut().enumerate() {
             *out = ratio(constants, std::array::from_fn(|k| columns[k][i]));
         }
-    }
-}
-
-/// The code for any processor in the place of that for this one, to compare them.
-#[cfg(test)]
-pub(super) mod portable {
-    use std::cell::Cell;
-
-    thread_local! {
-        static ASKED: Cell<bool> = const { Cell::new(false) };
-    }
-
-    pub(super) fn asked() -> bool {
-        ASKED.get()
-    }
-
-    /// What `sums` gives on this thread by portable code.
-    pub(in crate::model) fn by<T>(sums: impl FnOnce() -> T) -> T {
-        ASKED.set(true);
-        let given = sums();
-        ASKED.set(false);
-        given
     }
 }

@@ -1,7 +1,7 @@
 //! Exponential, logarithm and log gamma as straight-line arithmetic that a compiler turns into vector code.
 //!
-//! No branches, tables or calls, and no fused multiply-adds: a result has the same bits on every vector width and every machine with
-//! IEEE arithmetic, and takes the same time whatever the value.
+//! No branches, tables or calls, and no fused multiply-adds: a result has the same bits on every vector
+//! width and every machine with IEEE arithmetic, and takes the same time whatever the value.
 
 /// 1.5 * 2^52: adding it rounds to an integer, which then stands in the low bits of the sum.
 const ROUNDER: f64 = 6_755_399_441_055_744.0;
@@ -37,9 +37,9 @@ const TWO_ATANH: [f64; 9] = [
     0.187_580_196_010_476_87,
 ];
 
-/// Least exponent of [`exp`]: `e^-40` is 4e-18, far below what a sum on the lattice resolves. With a smaller one the products of small
-/// exponentials would become subnormal, which takes processors some hundred times as long, and the time of a pass over the
-/// records would tell how many of them lie where.
+/// Least exponent of [`exp`]: `e^-40` is 4e-18, far below what a sum on the lattice resolves. With a
+/// smaller one the products of small exponentials would become subnormal, which takes processors some
+/// hundred times as long, and the time of a pass over the records would tell how many of them lie where.
 pub(super) const LEAST_EXPONENT: f64 = -40.0;
 /// Greatest exponent of [`exp`]: `e^700` is 1e304.
 const GREATEST_EXPONENT: f64 = 700.0;
@@ -61,7 +61,8 @@ pub(super) fn exp_falling(x: f64) -> f64 {
     let r2 = r * r;
     let even = ((((EXP[10] * r2 + EXP[8]) * r2 + EXP[6]) * r2 + EXP[4]) * r2 + EXP[2]) * r2 + EXP[0];
     let odd = (((EXP[9] * r2 + EXP[7]) * r2 + EXP[5]) * r2 + EXP[3]) * r2 + EXP[1];
-    // The exponent field: the rounder's low bits hold the integer, from -58 to 1010 here, and adding the bias of 1023 makes it positive.
+    // The exponent field: the rounder's low bits hold the integer, from -58 to 1010 here, and adding the
+    // bias of 1023 makes it positive.
     let power = f64::from_bits((shifted.to_bits().wrapping_add(1023)) << 52);
     (even + odd * r) * power
 }
@@ -101,7 +102,8 @@ pub(super) fn ln(x: f64) -> f64 {
 
 /// `ln(to / from)` for positive normal arguments. Odd bit for bit.
 ///
-/// Relative error below 1e-14 where the two are within a factor of 2, absolute error below 2e-15 of their logarithms beyond.
+/// Relative error below 1e-14 where the two are within a factor of 2, absolute error below 2e-15 of
+/// their logarithms beyond.
 #[inline(always)]
 pub(super) fn ln_ratio(to: f64, from: f64) -> f64 {
     // At most 1/3 in magnitude within a factor of 2; exact differences make it odd.
@@ -114,12 +116,14 @@ pub(super) fn ln_ratio(to: f64, from: f64) -> f64 {
 /// Coefficients `B_2k / (2k (2k - 1))` of Stirling's series, k from 1 to 7.
 const STIRLING: [f64; 7] =
     [1.0 / 12.0, -1.0 / 360.0, 1.0 / 1_260.0, -1.0 / 1_680.0, 1.0 / 1_188.0, -691.0 / 360_360.0, 1.0 / 156.0];
-/// How far arguments are moved up before Stirling's series is summed: from 8 on its seven terms err by less than 1e-14.
+/// How far arguments are moved up before Stirling's series is summed: from 8 on its seven terms err by
+/// less than 1e-14.
 const SHIFT: f64 = 8.0;
 
 /// `ln Gamma(to) - ln Gamma(from)` for arguments from 2^-100 to 1e30. Odd bit for bit.
 ///
-/// Error below 1e-13 plus 1e-14 of the result and of `|to - from| ln(1 + to + from)`: differences of large arguments keep their digits.
+/// Error below 1e-13 plus 1e-14 of the result and of `|to - from| ln(1 + to + from)`: differences of
+/// large arguments keep their digits.
 #[inline(always)]
 pub(super) fn ln_gamma_difference(to: f64, from: f64) -> f64 {
     let (a, b) = (to + SHIFT, from + SHIFT);
@@ -127,7 +131,8 @@ pub(super) fn ln_gamma_difference(to: f64, from: f64) -> f64 {
     let steep = (to - from) * (0.5 * (ln(a) + ln(b)) - 1.0);
     let bent = (0.5 * (a + b) - 0.5) * ln_ratio(a, b);
     let series = stirling(a) - stirling(b);
-    // Gamma(x + 8) is Gamma(x) times these eight factors, by twos, so that no product leaves the range of floats.
+    // Gamma(x + 8) is Gamma(x) times these eight factors, by twos, so that no product leaves the range
+    // of floats.
     let low = ln_ratio(to * (to + 1.0), from * (from + 1.0)) + ln_ratio((to + 2.0) * (to + 3.0), (from + 2.0) * (from + 3.0));
     let high = ln_ratio((to + 4.0) * (to + 5.0), (from + 4.0) * (from + 5.0))
         + ln_ratio((to + 6.0) * (to + 7.0), (from + 6.0) * (from + 7.0));

@@ -1,4 +1,5 @@
-//! The range of a smooth function of one variable, from its values and a bound on its second derivative, by branch and bound.
+//! The range of a smooth function of one variable, from its values and a bound on its second derivative,
+//! by branch and bound.
 
 use super::ratio_range::RatioRange;
 
@@ -13,7 +14,8 @@ struct Cell {
     high: f64,
     /// The function at both ends.
     ends: (f64, f64),
-    /// How far the function may be beyond its ends in this cell: it stays within `|f''| width^2 / 8` of its chord.
+    /// How far the function may be beyond its ends in this cell: it stays within `|f''| width^2 / 8` of
+    /// its chord.
     beyond: f64,
 }
 
@@ -34,8 +36,9 @@ impl Cell {
 
 /// A range that holds every value of `f` on `[low, high]`, close to the least one that does.
 ///
-/// `curvature(a, b)` bounds `|f''|` on `[a, b]`. The negated function with the same curvature has exactly the negated range: every choice
-/// rests on magnitudes. Where something is not finite, all numbers are the range.
+/// `curvature(a, b)` bounds `|f''|` on `[a, b]`. The negated function with the same curvature has
+/// exactly the negated range: every choice rests on magnitudes. Where something is not finite, all
+/// numbers are the range.
 pub(super) fn range(low: f64, high: f64, f: impl Fn(f64) -> f64, curvature: impl Fn(f64, f64) -> f64) -> RatioRange {
     let cell = |low: f64, high: f64, ends: (f64, f64)| {
         let width = high - low;

@@ -2,10 +2,11 @@
 //!
 //! Algorithm 3 of Yıldırım, *On the use of penalty MCMC for differential privacy*, releases noisy sums of `S` instead of log ratios.
 
-use super::ModelData;
 use super::blocks::TILE;
-use super::source::{Block, Rows};
-use crate::mechanism::LatticeSum;
+use super::data::ModelData;
+use super::shard::Block;
+use super::tile::Tile;
+use crate::mechanism::{Clamp, LatticeSum};
 
 /// A model's form as an exponential family with a bounded sufficient statistic.
 pub trait ExponentialFamily: Sync {
@@ -28,11 +29,6 @@ pub trait ExponentialFamily: Sync {
     }
 }
 
-/// Adding this to a number of magnitude at most 2^51 rounds it to an integer, ties to even, which then stands in the low bits: 1.5 * 2^52.
-const ROUNDER: f64 = 6_755_399_441_055_744.0;
-/// Greatest magnitude of a component's limits, lattice units.
-const MAX_LIMIT: i64 = 1 << 50;
-
 /// Sums on a component's lattice what `value` gives for each of a block's records, as [`ExponentialFamily::block_sum`] says. Free of
 /// branches on a value.
 ///
@@ -40,32 +36,16 @@ const MAX_LIMIT: i64 = 1 << 50;
 /// When the limits are out of order or beyond 2^50, or a sum of that many values within them could overflow: public, and checked by callers.
 pub(super) fn sum_on_lattice(
     block: &Block<'_>,
-    value: impl Fn(&Rows<'_>, usize) -> f64,
+    value: impl Fn(&Tile<'_>, usize) -> f64,
     step: f64,
     limits: (i64, i64),
 ) -> LatticeSum {
-    let (least, greatest) = limits;
-    assert!(
-        -MAX_LIMIT <= least && least <= greatest && greatest <= MAX_LIMIT,
-        "a statistic's limits are in order and within 2^50"
-    );
-    let furthest = least.unsigned_abs().max(greatest.unsigned_abs());
+    let (clamp, furthest) = (Clamp::new(limits.0, limits.1), limits.0.unsigned_abs().max(limits.1.unsigned_abs()));
     assert!(u128::from(block.records()) * u128::from(furthest) < 1 << 62, "a statistic's sum overflows");
-    // At most 2^50, so exact.
-    let (low, high) = (least as f64, greatest as f64);
-    let missing = 0_i64.clamp(least, greatest) as f64;
-    let units = |value: f64| {
-        let x = value / step;
-        let x = if x.is_nan() { missing } else { x };
-        let x = if x > high { high } else { x };
-        let x = if x < low { low } else { x };
-        // Both bit patterns belong to numbers of one binade, and their difference is the rounded integer.
-        ((x + ROUNDER).to_bits() as i64).wrapping_sub(ROUNDER.to_bits() as i64)
-    };
     let mut total = 0_i64;
     let mut tiles = block.tiles(TILE);
     while let Some(rows) = tiles.next() {
-        total = (0..rows.len()).fold(total, |total, i| total.wrapping_add(units(value(&rows, i))));
+        total = (0..rows.len()).fold(total, |total, i| total.wrapping_add(clamp.units(value(&rows, i) / step)));
     }
     LatticeSum::new(total)
 }

@@ -1,25 +1,28 @@
 //! A mixture of two normal distributions with known spread and weights.
 //!
-//! Density of one record: `p(y | theta) = w N(y; theta_1, v) + (1 - w) N(y; theta_1 + theta_2, v)`, with `y` and `theta` on the scale of the
-//! outcome's declared bounds (`[-1, 1]`) and `v` the known variance of a component on that scale.
+//! Density of one record: `p(y | theta) = w N(y; theta_1, v) + (1 - w) N(y; theta_1 + theta_2, v)`, with
+//! `y` and `theta` on the scale of the outcome's declared bounds (`[-1, 1]`) and `v` the known variance
+//! of a component on that scale.
 //!
-//! Parameters: `theta_1`, the first component's mean, and `theta_2`, how far the second one's is from it, both in scaled units. Source:
-//! Heikkilä et al., *Differentially private Markov chain Monte Carlo* (2019), section 4, eq. (25), there with `w = 1/2`.
+//! Parameters: `theta_1`, the first component's mean, and `theta_2`, how far the second one's is from
+//! it, both in scaled units. Source: Heikkilä et al., *Differentially private Markov chain Monte Carlo*
+//! (2019), section 4, eq. (25), there with `w = 1/2`.
 //!
-//! Log ratio: with `q_j` the log of a component's weighted density, `log p = q_1 + softplus(q_2 - q_1)`, where `q_2 - q_1 = alpha + beta y` with
-//! `beta = theta_2 / v`. So it is a line in `y` and a difference of two softplus functions. Its second derivative is
-//! `beta'^2 s(eta') - beta^2 s(eta)`, `s` the logistic density, which bounds on `s` and its slope bound on an interval of `y`. That gives
-//! the range over the declared outcomes by branch and bound, and from it the public bound and the public centre.
+//! Log ratio: with `q_j` the log of a component's weighted density, `log p = q_1 + softplus(q_2 - q_1)`,
+//! where `q_2 - q_1 = alpha + beta y` with `beta = theta_2 / v`. So it is a line in `y` and a difference
+//! of two softplus functions. Its second derivative is `beta'^2 s(eta') - beta^2 s(eta)`, `s` the
+//! logistic density, which bounds on `s` and its slope bound on an interval of `y`. That gives the range
+//! over the declared outcomes by branch and bound, and from it the public bound and the public centre.
 //!
 //! Information: at most that of a record whose component is known, `1 / v`.
 
-use super::blocks::{self, Kernel, Scratch, Visit};
+use super::blocks::{self, Kernel, KernelVisitor, Scratch};
 use super::ratio_range::RatioRange;
 use super::softplus::{softplus, softplus_difference};
-use super::source::Rows;
+use super::tile::Tile;
 use super::{Block, Model, ModelData, Step, envelope};
-use crate::job::ColumnSpec;
 use crate::mechanism::LatticeSum;
+use crate::schema::ColumnSpec;
 
 /// Greatest slope of the logistic density, `1 / (6 sqrt(3))`, rounded up.
 const STEEPEST: f64 = 0.096_226;
@@ -79,7 +82,8 @@ impl Constants {
 }
 
 impl GaussianMixture {
-    /// `sd` is a component's standard deviation in the data's units, `weight` that of the first component, strictly between 0 and 1.
+    /// `sd` is a component's standard deviation in the data's units, `weight` that of the first
+    /// component, strictly between 0 and 1.
     pub(super) fn new(names: Vec<String>, outcome: &ColumnSpec, sd: f64, weight: f64) -> Self {
         let (centre, half_width) = (outcome.centre(), outcome.half_width());
         let scaled = sd / half_width;
@@ -110,8 +114,8 @@ impl Kernel for GaussianMixture {
     }
 
     #[inline(always)]
-    fn log_ratios(&self, rows: &Rows<'_>, constants: &Constants, _scratch: &mut Scratch, visit: &mut impl Visit) {
-        visit.over([rows.outcome()], constants, Constants::of_record);
+    fn log_ratios(&self, rows: &Tile<'_>, constants: &Constants, _scratch: &mut Scratch, visitor: &mut impl KernelVisitor) {
+        visitor.over([rows.outcome()], constants, Constants::of_record);
     }
 }
 

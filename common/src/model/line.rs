@@ -1,14 +1,20 @@
-//! Models of one parameter whose log ratio is a line in the outcome: exponential families with the outcome as their statistic.
+//! Models of one parameter whose log ratio is a line in the outcome: exponential families with one
+//! statistic of the outcome.
 
-use super::blocks::{self, Kernel, Scratch, Visit};
+use super::blocks::{self, Kernel, KernelVisitor, Scratch};
+use super::data::ModelData;
+use super::exponential_family::{ExponentialFamily, sum_on_lattice};
+use super::interface::Model;
 use super::ratio_range::RatioRange;
-use super::source::Rows;
-use super::{Block, Step};
+use super::shard::Block;
+use super::step::Step;
+use super::tile::Tile;
 use crate::mechanism::LatticeSum;
 
 /// `log p(y | to) - log p(y | from) = offset + slope y`, with the outcome `y` on the model's scale.
 ///
-/// Both are odd in the step, bit for bit: each is a difference between its ends, or such a difference times what is symmetric in them.
+/// Both are odd in the step, bit for bit: each is a difference between its ends, or such a difference
+/// times what is symmetric in them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Line {
     pub offset: f64,
@@ -22,42 +28,113 @@ impl Line {
     }
 }
 
-/// A model whose log ratio is a [`Line`].
-pub(super) trait LineModel: Sync {
+/// A likelihood of one parameter whose log ratio is a [`Line`].
+pub(super) trait LineLikelihood: Send + Sync {
     /// The line of the step `from` to `to`.
     fn line(&self, from: f64, to: f64) -> Line;
 
     /// Least and greatest outcome, on the model's scale.
     fn outcome(&self) -> (f64, f64);
 
-    /// The range of the ratio: a line is extreme at the ends.
-    fn extremes(&self, from: &[f64], to: &[f64]) -> RatioRange {
-        let Line { offset, slope } = self.line(from[0], to[0]);
-        let (least, greatest) = self.outcome();
-        RatioRange::of([offset + slope * least, offset + slope * greatest])
+    /// The statistic of an outcome; grows with it.
+    #[inline(always)]
+    fn statistic(&self, outcome: f64) -> f64 {
+        outcome
     }
 
-    /// See [`super::Model::block_sums`].
-    fn line_sums(&self, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum>
-    where
-        Self: Sized,
-    {
-        assert!(steps.iter().all(|step| step.from.len() == 1 && step.to.len() == 1), "one value per parameter");
-        blocks::lattice_sums(&LineKernel(self), block, steps)
+    /// `phi(theta)` of the exponential family.
+    fn natural(&self, theta: f64) -> f64;
+
+    /// `log g(theta)` of the exponential family.
+    fn log_normaliser(&self, theta: f64) -> f64;
+
+    /// The most Fisher information of one record about the parameter on its unconstrained scale; see
+    /// [`Model::information_bound`].
+    fn information(&self) -> f64;
+
+    /// The log likelihood of these outcomes, up to what depends on them alone.
+    fn log_likelihood(&self, outcomes: &[f64], theta: f64) -> f64;
+
+    /// The parameter in the data's own units.
+    fn to_original(&self, theta: f64) -> f64 {
+        theta
     }
 }
 
-struct LineKernel<'m, M>(&'m M);
+/// A model whose log ratio is a [`Line`].
+pub(super) struct LineModel<L> {
+    names: Vec<String>,
+    likelihood: L,
+}
 
-impl<M: LineModel> Kernel for LineKernel<'_, M> {
+impl<L: LineLikelihood> LineModel<L> {
+    pub(super) fn new(names: Vec<String>, likelihood: L) -> Self {
+        Self { names, likelihood }
+    }
+}
+
+impl<L: LineLikelihood> Kernel for LineModel<L> {
     type Constants = Line;
 
     fn constants(&self, from: &[f64], to: &[f64]) -> Line {
-        self.0.line(from[0], to[0])
+        self.likelihood.line(from[0], to[0])
     }
 
     #[inline(always)]
-    fn log_ratios(&self, rows: &Rows<'_>, constants: &Line, _scratch: &mut Scratch, visit: &mut impl Visit) {
-        visit.over([rows.outcome()], constants, Line::at);
+    fn log_ratios(&self, rows: &Tile<'_>, constants: &Line, _scratch: &mut Scratch, visitor: &mut impl KernelVisitor) {
+        visitor.over([rows.outcome()], constants, Line::at);
+    }
+}
+
+impl<L: LineLikelihood> Model for LineModel<L> {
+    fn parameter_names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// A line is extreme at the ends.
+    fn ratios(&self, from: &[f64], to: &[f64]) -> RatioRange {
+        let Line { offset, slope } = self.likelihood.line(from[0], to[0]);
+        let (least, greatest) = self.likelihood.outcome();
+        RatioRange::of([offset + slope * least, offset + slope * greatest])
+    }
+
+    fn exponential_family(&self) -> Option<&dyn ExponentialFamily> {
+        Some(self)
+    }
+
+    fn information_bound(&self) -> Vec<f64> {
+        vec![self.likelihood.information()]
+    }
+
+    fn block_sums(&self, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum> {
+        assert!(steps.iter().all(|step| step.from.len() == 1 && step.to.len() == 1), "one value per parameter");
+        blocks::lattice_sums(self, block, steps)
+    }
+
+    fn log_likelihood(&self, data: &ModelData, theta: &[f64]) -> f64 {
+        self.likelihood.log_likelihood(&data.outcome, theta[0])
+    }
+
+    fn to_original(&self, theta: &[f64]) -> Vec<f64> {
+        vec![self.likelihood.to_original(theta[0])]
+    }
+}
+
+impl<L: LineLikelihood> ExponentialFamily for LineModel<L> {
+    fn ranges(&self) -> Vec<(f64, f64)> {
+        let (least, greatest) = self.likelihood.outcome();
+        vec![(self.likelihood.statistic(least), self.likelihood.statistic(greatest))]
+    }
+
+    fn natural(&self, theta: &[f64]) -> Vec<f64> {
+        vec![self.likelihood.natural(theta[0])]
+    }
+
+    fn log_normaliser(&self, theta: &[f64]) -> f64 {
+        self.likelihood.log_normaliser(theta[0])
+    }
+
+    fn block_sum(&self, block: &Block<'_>, _component: usize, step: f64, limits: (i64, i64)) -> LatticeSum {
+        sum_on_lattice(block, |rows, i| self.likelihood.statistic(rows.outcome()[i]), step, limits)
     }
 }

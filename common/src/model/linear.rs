@@ -1,26 +1,28 @@
 //! Linear regression with a normal error, its standard deviation known or a parameter.
 //!
-//! Density of one record, outcome `y` and linear predictor `eta = offset + intercept + sum_j theta_j x_j`, both on the scale of the outcome's
-//! declared bounds (`[-1, 1]`): `log p(y | eta, sigma) = -ln(sigma) - (y - eta)^2 / (2 sigma^2)` up to a constant.
+//! Density of one record, outcome `y` and linear predictor
+//! `eta = offset + intercept + sum_j theta_j x_j`, both on the scale of the outcome's declared bounds
+//! (`[-1, 1]`): `log p(y | eta, sigma) = -ln(sigma) - (y - eta)^2 / (2 sigma^2)` up to a constant.
 //!
-//! Parameters: `intercept` (where the job has one), then one coefficient per feature, in half widths of the outcome per unit of the
-//! scaled feature; last `sigma` > 0, in half widths of the outcome, unless the job gives `sd` in the data's units. An offset is in the
-//! outcome's units.
+//! Parameters: `intercept` (where the job has one), then one coefficient per feature, in half widths of
+//! the outcome per unit of the scaled feature; last `sigma` > 0, in half widths of the outcome, unless
+//! the job gives `sd` in the data's units. An offset is in the outcome's units.
 //!
-//! Log ratio: with `e` the residual and `e'` that after the step, `ln(sigma / sigma') + (e/sigma - e'/sigma') (e/sigma + e'/sigma') / 2`. Both
-//! factors `p` and `q` are linear in the outcome and the features, whose ranges are declared. So for every `t > 0` it is
-//! `[(t p + q/t)^2 - (t p - q/t)^2] / 8`, and the ranges of the two linear functions bound it from above and below; several `t` are tried.
-//! A step in one coefficient alone is a quadratic in that feature, whose extremes are taken exactly. The middle of the range is the public
-//! centre (MATH.md, section 2).
+//! Log ratio: with `e` the residual and `e'` that after the step,
+//! `ln(sigma / sigma') + (e/sigma - e'/sigma') (e/sigma + e'/sigma') / 2`. Both factors `p` and `q` are
+//! linear in the outcome and the features, whose ranges are declared. So for every `t > 0` it is
+//! `[(t p + q/t)^2 - (t p - q/t)^2] / 8`, and the ranges of the two linear functions bound it from above
+//! and below; several `t` are tried. A step in one coefficient alone is a quadratic in that feature,
+//! whose extremes are taken exactly. The middle of the range is the public centre (MATH.md, section 2).
 //!
 //! Exponential family, `sd` known ([`super::linear_statistic`]).
 
-use super::blocks::Visit;
+use super::blocks::KernelVisitor;
 use super::linear_predictor::LinearPredictor;
 use super::ratio_range::RatioRange;
 use super::regression::{Ends, LEAST_SCATTER, Likelihood, around};
-use super::weighted::Moving;
-use crate::job::ColumnSpec;
+use super::weighted::TileStep;
+use crate::schema::ColumnSpec;
 
 /// The likelihood of a normal outcome.
 pub(super) struct Linear {
@@ -81,13 +83,13 @@ impl Likelihood for Linear {
     }
 
     #[inline(always)]
-    fn log_ratios(constants: &Constants, moving: &Moving<'_>, visit: &mut impl Visit) {
+    fn log_ratios(constants: &Constants, moving: &TileStep<'_>, visitor: &mut impl KernelVisitor) {
         let (a, b) = constants.precision;
         // Public: whether sigma stays.
         if a == b {
-            visit.over(moving.columns(), &(moving.by * (a * a)), still);
+            visitor.over(moving.columns(), &(moving.by * (a * a)), still);
         } else {
-            visit.over(moving.columns(), &(0.5 * moving.by, constants), around::<Self>);
+            visitor.over(moving.columns(), &(0.5 * moving.by, constants), around::<Self>);
         }
     }
 
@@ -154,8 +156,8 @@ impl Over<'_> {
         (a.min(b) - high, a.max(b) - low)
     }
 
-    /// Least and greatest product of two linear functions, rounded outward no further than their ranges are. Negating one of them gives
-    /// exactly the negatives, swapped.
+    /// Least and greatest product of two linear functions, rounded outward no further than their ranges
+    /// are. Negating one of them gives exactly the negatives, swapped.
     fn product(&self, p: &Residual, q: &Residual) -> (f64, f64) {
         let (of_p, of_q) = (self.range(p), self.range(q));
         let corners = [of_p.0 * of_q.0, of_p.0 * of_q.1, of_p.1 * of_q.0, of_p.1 * of_q.1];
@@ -179,7 +181,8 @@ impl Over<'_> {
         (low, high)
     }
 
-    /// The same where `p` is a multiple of one feature, coefficient `j`, of this range (1 for the intercept): a quadratic in it.
+    /// The same where `p` is a multiple of one feature, coefficient `j`, of this range (1 for the
+    /// intercept): a quadratic in it.
     fn one_coefficient(&self, p: &Residual, q: &Residual, j: usize, feature: Option<(f64, f64)>) -> (f64, f64) {
         let mut theta = q.theta.clone();
         let own = std::mem::take(&mut theta[j]);

@@ -3,9 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use super::source::Of;
-use super::weighted::{Along, Moves, Weighted};
-use crate::job::{ColumnSpec, Design, Factor, Offset};
+use super::softplus::positive_part;
+use super::tile::ColumnRef;
+use super::weighted::{CoefficientStep, Direction, WeightedSum};
+use crate::schema::{ColumnSpec, Design, Factor, Offset};
 
 /// A linear predictor on declared columns.
 #[derive(Clone)]
@@ -44,8 +45,17 @@ pub(super) struct Span {
     pub low: f64,
     /// The greatest of both ends.
     pub high: f64,
+    /// The furthest that a record's linear predictor moves up, at least 0.
+    pub up: f64,
+    /// The furthest that one moves down, at least 0.
+    pub down: f64,
+}
+
+impl Span {
     /// The greatest magnitude of the move. 0 only where no record's linear predictor moves.
-    pub furthest: f64,
+    pub(super) fn furthest(self) -> f64 {
+        self.up.max(self.down)
+    }
 }
 
 impl LinearPredictor {
@@ -112,32 +122,35 @@ impl LinearPredictor {
     }
 
     /// `eta` as a sum over a record's columns.
-    pub(super) fn weighted(&self, theta: &[f64]) -> Weighted {
+    pub(super) fn weighted(&self, theta: &[f64]) -> WeightedSum {
         let (intercept, coefficients) = self.split(theta);
         self.with_offset(intercept, coefficients.iter().copied())
     }
 
-    fn with_offset(&self, intercept: f64, coefficients: impl Iterator<Item = f64>) -> Weighted {
-        let offset = self.offset.map(|(_, factor)| (factor, Of::Auxiliary(0)));
-        Weighted::new(intercept, offset.into_iter().chain(coefficients.enumerate().map(|(j, weight)| (weight, Of::Predictor(j)))))
+    fn with_offset(&self, intercept: f64, coefficients: impl Iterator<Item = f64>) -> WeightedSum {
+        let offset = self.offset.map(|(_, factor)| (factor, ColumnRef::Auxiliary(0)));
+        WeightedSum::new(
+            intercept,
+            offset.into_iter().chain(coefficients.enumerate().map(|(j, weight)| (weight, ColumnRef::Predictor(j)))),
+        )
     }
 
     /// What a step comes to.
-    pub(super) fn moves(&self, from: &[f64], to: &[f64]) -> Moves {
+    pub(super) fn moves(&self, from: &[f64], to: &[f64]) -> CoefficientStep {
         let ((a, from), (b, to)) = (self.split(from), self.split(to));
         let pairs = || from.iter().zip(to);
         let middle = self.with_offset(0.5 * a + 0.5 * b, pairs().map(|(from, to)| 0.5 * from + 0.5 * to));
         let moved: Vec<_> = pairs()
             .enumerate()
             .filter(|(_, (from, to))| from != to)
-            .map(|(j, (from, to))| (to - from, Of::Predictor(j)))
+            .map(|(j, (from, to))| (to - from, ColumnRef::Predictor(j)))
             .collect();
         let along = match (moved.as_slice(), a == b) {
-            ([], _) => Along::Constant(b - a),
-            ([(by, of)], true) => Along::Column(*by, *of),
-            _ => Along::Several(Weighted::new(b - a, moved)),
+            ([], _) => Direction::Constant(b - a),
+            ([(by, of)], true) => Direction::Column(*by, *of),
+            _ => Direction::Several(WeightedSum::new(b - a, moved)),
         };
-        Moves { middle, along }
+        CoefficientStep { middle, along }
     }
 
     /// Panics when shapes differ. They are public: a party checks the request, and its own loader makes the data.
@@ -192,13 +205,14 @@ impl LinearPredictor {
         only.checked_sub(usize::from(self.intercept)).filter(|j| self.features[*j].indicator)
     }
 
-    /// Where the linear predictor of a record that moves lies, and how far it moves. The same both ways, bit for bit.
+    /// Where the linear predictor of a record that moves lies, and how far it moves. The reverse step lies at the same place and swaps up
+    /// and down, bit for bit.
     pub(super) fn span(&self, from: &[f64], to: &[f64]) -> Span {
         let only = self.indicator_moved(from, to);
         let step: Vec<f64> = from[..self.len()].iter().zip(to).map(|(from, to)| to - from).collect();
         let (a, b) = self.range(&step, 0.0, only);
         let ((low_from, high_from), (low_to, high_to)) = (self.range(from, 1.0, only), self.range(to, 1.0, only));
-        Span { low: low_from.min(low_to), high: high_from.max(high_to), furthest: b.max(-a) }
+        Span { low: low_from.min(low_to), high: high_from.max(high_to), up: positive_part(b), down: positive_part(-a) }
     }
 
     /// Per coefficient, the greatest square of what it is multiplied by.

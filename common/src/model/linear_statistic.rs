@@ -1,13 +1,17 @@
 //! Linear regression with known error as an exponential family (Algorithm 3).
 //!
-//! With `z = y - offset`: `-(z - theta . x)^2 / (2 v) = -z^2 / (2 v) + sum_j (theta_j / v) x_j z - sum_{j <= k} c_jk (theta_j theta_k / v) x_j x_k`, `c_jk` being 1/2
-//! for `j = k` and 1 otherwise. So `S` holds the products `x_j x_k`, `j <= k`, then `x_j z`; the intercept's `x` is 1. Products that are the
-//! same for every record are not in it: the intercept's square is `log g`, and indicators of two levels of a column are never both 1.
-//! Where a record may be left out, the intercept's square is a component, since then it is not the same for every record.
+//! With `z = y - offset`:
+//! `-(z - theta . x)^2 / (2 v) = -z^2 / (2 v) + sum_j (theta_j / v) x_j z - sum_{j <= k} c_jk (theta_j theta_k / v) x_j x_k`,
+//! `c_jk` being 1/2 for `j = k` and 1 otherwise. So `S` holds the products `x_j x_k`, `j <= k`, then
+//! `x_j z`; the intercept's `x` is 1. Products that are the same for every record are not in it: the
+//! intercept's square is `log g`, and indicators of two levels of a column are never both 1. Where a
+//! record may be left out, the intercept's square is a component, since then it is not the same for
+//! every record.
 
 use super::exponential_family::{ExponentialFamily, sum_on_lattice};
 use super::linear_predictor::LinearPredictor;
-use super::source::{Block, Rows};
+use super::shard::Block;
+use super::tile::Tile;
 use crate::mechanism::LatticeSum;
 
 /// The family of a linear regression.
@@ -77,8 +81,8 @@ impl ExponentialFamily for LinearStatistic {
         self.predictor.check(block.columns());
         let first = usize::from(self.predictor.has_intercept());
         let feature = |j: usize| j.checked_sub(first);
-        let sum = |value: &dyn Fn(&Rows<'_>, usize) -> f64| sum_on_lattice(block, value, step, limits);
-        let outcome = |rows: &Rows<'_>, i: usize| match self.offset {
+        let sum = |value: &dyn Fn(&Tile<'_>, usize) -> f64| sum_on_lattice(block, value, step, limits);
+        let outcome = |rows: &Tile<'_>, i: usize| match self.offset {
             Some(factor) => rows.outcome()[i] - rows.auxiliary(0)[i] * factor,
             None => rows.outcome()[i],
         };

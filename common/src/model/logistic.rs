@@ -6,19 +6,19 @@
 //! Parameters: `intercept` (where the job has one), then one coefficient per feature, on the log-odds scale per unit of the scaled
 //! feature: numeric predictors span `[-1, 1]`, binary ones and indicators of levels are 0 or 1. An offset is on the log-odds scale.
 //!
-//! Public bound: the log density is concave in `eta`, and its slope `y - p`, with `p` the logistic function of `eta`, grows with `y`. Over the
-//! declared columns `eta` and how far it moves lie in intervals known without data, which bounds the integral of the slope
-//! ([`concave_most`]). Where predictors are wide this tends to `sum_j |Delta_j| max|x_j|`, and it is less when no record can have an
+//! Public bound and centre: the log density is concave in `eta`, and its slope `y - p`, with `p` the logistic function of `eta`, grows with
+//! `y`. Over the declared columns `eta` and how far it moves lie in intervals known without data, which bounds the integral of the slope
+//! ([`concave_ratios`]). Where predictors are wide the bound tends to `sum_j |Delta_j| max|x_j|`, and it is less when no record can have an
 //! extreme `eta`.
 
-use super::blocks::Visit;
+use super::blocks::KernelVisitor;
 use super::fused::{MODERATE, SHORT, short_ratio, softplus_difference};
 use super::linear_predictor::LinearPredictor;
 use super::ratio_range::RatioRange;
-use super::regression::{Ends, Likelihood, around, concave_most};
+use super::regression::{Ends, Likelihood, around, concave_ratios};
 use super::softplus::softplus;
-use super::weighted::Moving;
-use crate::job::ColumnSpec;
+use super::weighted::TileStep;
+use crate::schema::ColumnSpec;
 
 /// The likelihood of a binary outcome.
 pub(super) struct Logistic {
@@ -51,7 +51,7 @@ impl Likelihood for Logistic {
         // but where they lie must not tell by the time that it takes.
         let ends = [step.from, step.to].map(|theta| predictor.range(theta, 1.0, None));
         let moderate = ends.iter().all(|(low, high)| *low >= -MODERATE && *high <= MODERATE);
-        if moderate && predictor.span(step.from, step.to).furthest <= 2.0 * SHORT { Length::Short } else { Length::Any }
+        if moderate && predictor.span(step.from, step.to).furthest() <= 2.0 * SHORT { Length::Short } else { Length::Any }
     }
 
     #[inline(always)]
@@ -60,11 +60,11 @@ impl Likelihood for Logistic {
     }
 
     #[inline(always)]
-    fn log_ratios(constants: &Length, moving: &Moving<'_>, visit: &mut impl Visit) {
+    fn log_ratios(constants: &Length, moving: &TileStep<'_>, visitor: &mut impl KernelVisitor) {
         let half = 0.5 * moving.by;
         match constants {
-            Length::Short => visit.over(moving.columns(), &half, short),
-            Length::Any => visit.over(moving.columns(), &(half, constants), around::<Self>),
+            Length::Short => visitor.over(moving.columns(), &half, short),
+            Length::Any => visitor.over(moving.columns(), &(half, constants), around::<Self>),
         }
     }
 
@@ -76,8 +76,7 @@ impl Likelihood for Logistic {
         let log_density = |y, eta| self.log_density(y, eta, None);
         let mode = |y: f64| if y > 0.5 { f64::INFINITY } else { f64::NEG_INFINITY };
         let slope = |y, eta| y - logistic(eta);
-        let most = concave_most(predictor.span(step.from, step.to), self.outcome, log_density, slope, mode);
-        RatioRange::of([-most, most])
+        concave_ratios(predictor.span(step.from, step.to), self.outcome, log_density, slope, mode)
     }
 
     fn information(&self) -> (f64, f64) {

@@ -1,20 +1,22 @@
 //! The probabilities of a categorical outcome.
 //!
-//! Density of one record, whose outcome is level `k` of K: `log p(k | p) = ln p_k`. A shard holds the level's number, from 0.
+//! Density of one record, whose outcome is level `k` of K: `log p(k | p) = ln p_k`. A shard holds the
+//! level's number, from 0.
 //!
-//! Parameters: one probability per level, named `p[level]`, without unit; they are positive and add up to 1. Under a Dirichlet prior
-//! the posterior is known exactly.
+//! Parameters: one probability per level, named `p[level]`, without unit; they are positive and add up
+//! to 1. Under a Dirichlet prior the posterior is known exactly.
 //!
-//! Log ratio: `ln(p'_k / p_k)`, one of K public numbers. The public bound is the greatest magnitude among them, the public centre the
-//! middle of them. A record of no level has ratio 0.
+//! Log ratio: `ln(p'_k / p_k)`, one of K public numbers. The public bound is the greatest magnitude
+//! among them, the public centre the middle of them. A record of no level has ratio 0.
 //!
-//! Exponential family: `S_k` is 1 where the outcome is level `k` and 0 otherwise, `phi_k = ln p_k`, `log g = 0`. (K - 1 indicators would do
-//! for records of some level and cost less; but then a record of no level would count as the last.)
+//! Exponential family: `S_k` is 1 where the outcome is level `k` and 0 otherwise, `phi_k = ln p_k`,
+//! `log g = 0`. (K - 1 indicators would do for records of some level and cost less; but then a record of
+//! no level would count as the last.)
 
-use super::blocks::{self, Kernel, Scratch, Visit};
+use super::blocks::{self, Kernel, KernelVisitor, Scratch};
 use super::exponential_family::{ExponentialFamily, sum_on_lattice};
 use super::ratio_range::RatioRange;
-use super::source::Rows;
+use super::tile::Tile;
 use super::{Block, Model, ModelData, Step};
 use crate::mechanism::LatticeSum;
 
@@ -50,7 +52,7 @@ impl Kernel for Multinomial {
     }
 
     #[inline(always)]
-    fn log_ratios(&self, rows: &Rows<'_>, ratios: &Vec<f64>, scratch: &mut Scratch, visit: &mut impl Visit) {
+    fn log_ratios(&self, rows: &Tile<'_>, ratios: &Vec<f64>, scratch: &mut Scratch, visitor: &mut impl KernelVisitor) {
         let out = &mut scratch.one.0[..rows.len()];
         out.fill(0.0);
         for (level, ratio) in ratios.iter().enumerate() {
@@ -59,7 +61,7 @@ impl Kernel for Multinomial {
                 *out = if *y == level { *ratio } else { *out };
             }
         }
-        visit.over([out], &(), as_it_is);
+        visitor.over([out], &(), as_it_is);
     }
 }
 
@@ -69,7 +71,8 @@ impl Model for Multinomial {
     }
 
     fn ratios(&self, from: &[f64], to: &[f64]) -> RatioRange {
-        // The ratios have both signs but for rounding, since both ends add up to 1: a record of no level needs no more room.
+        // The ratios have both signs but for rounding, since both ends add up to 1: a record of no level
+        // needs no more room.
         RatioRange::of(from.iter().zip(to).map(|(from, to)| ratio(*from, *to))).or_none()
     }
 

@@ -8,7 +8,7 @@
 //!
 //! Parameters: those of a Poisson regression, and last `dispersion`, the `a` above, which is taken within `[1e-9, 1e9]`.
 //!
-//! Public bound. In `eta` the log density is concave, and its slope `(y - mu) / (1 + a mu)` grows with `y`; [`concave_most`]. Of a move of the
+//! Public bound and centre. In `eta` the log density is concave, and its slope `(y - mu) / (1 + a mu)` grows with `y`; [`concave_ratios`]. Of a move of the
 //! dispersion alone, upwards say, the log ratio `h(y, mu)` changes from `y` to `y + 1` by `ln[(1 + a' y)(1 + a mu) / ((1 + a y)(1 + a' mu))]`,
 //! which has the sign of `y - mu`, and in `mu` at the rate of `mu - y` times what is positive. So it is greatest at a corner of the declared
 //! ranges and least at the largest mean and the count just above it, or nearest to that. A step in both is taken as one after the
@@ -18,9 +18,9 @@ use super::elementary::ln_gamma_difference;
 use super::linear_predictor::LinearPredictor;
 use super::logistic::logistic;
 use super::ratio_range::RatioRange;
-use super::regression::{Counts, Ends, Likelihood, concave_most, one_after_the_other};
+use super::regression::{Counts, Ends, Likelihood, concave_ratios, one_after_the_other};
 use super::softplus::softplus;
-use crate::job::ColumnSpec;
+use crate::schema::ColumnSpec;
 
 const DISPERSION: (f64, f64) = (1e-9, 1e9);
 
@@ -74,20 +74,19 @@ impl NegativeBinomial {
         Self { counts: Counts::new(outcome) }
     }
 
-    /// The greatest magnitude of a log ratio at one dispersion.
-    fn moving_mean(&self, predictor: &LinearPredictor, step: &Ends<'_>, a: Dispersion) -> f64 {
+    /// The range of a log ratio at one dispersion.
+    fn moving_mean(&self, predictor: &LinearPredictor, step: &Ends<'_>, a: Dispersion) -> RatioRange {
         let span = predictor.span(step.from, step.to);
-        concave_most(span, self.counts.range(), |y, eta| a.of_mean(y, eta), |y, eta| a.slope(y, eta), libm::log)
+        concave_ratios(span, self.counts.range(), |y, eta| a.of_mean(y, eta), |y, eta| a.slope(y, eta), libm::log)
     }
 
-    /// Least and greatest log ratio of a move of the dispersion at these coefficients.
-    fn moving_dispersion(&self, predictor: &LinearPredictor, theta: &[f64], from: Dispersion, to: Dispersion) -> (f64, f64) {
+    /// The range of a log ratio of a move of the dispersion at these coefficients.
+    fn moving_dispersion(&self, predictor: &LinearPredictor, theta: &[f64], from: Dispersion, to: Dispersion) -> RatioRange {
         if from == to {
-            return (0.0, 0.0);
+            return RatioRange::of([0.0]);
         }
         if to.logarithm < from.logarithm {
-            let (low, high) = self.moving_dispersion(predictor, theta, to, from);
-            return (-high, -low);
+            return self.moving_dispersion(predictor, theta, to, from).reversed();
         }
         let (low, high) = predictor.range(theta, 1.0, None);
         let (least, greatest) = self.counts.range();
@@ -101,7 +100,7 @@ impl NegativeBinomial {
         let most = corners.iter().map(|(value, slack)| value + slack).fold(f64::NEG_INFINITY, f64::max);
         let y = libm::exp(high).ceil().clamp(least, greatest);
         let (value, slack) = ratio(y, libm::log(y).clamp(low, high));
-        (value - slack, most)
+        RatioRange::of([value - slack, most])
     }
 }
 
@@ -130,8 +129,7 @@ impl Likelihood for NegativeBinomial {
     fn ratios(&self, predictor: &LinearPredictor, step: &Ends<'_>) -> RatioRange {
         let Constants { from, to, .. } = self.constants(predictor, step);
         if step.from == step.to {
-            let (low, high) = self.moving_dispersion(predictor, step.from, from, to);
-            return RatioRange::of([low, high]);
+            return self.moving_dispersion(predictor, step.from, from, to);
         }
         one_after_the_other(
             self.moving_mean(predictor, step, from),

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::accounting::{Adjacency, PrivacyUnit};
+use crate::mechanism::Clamp;
 
 /// Which records belong together: the records of one person stand side by side.
 #[derive(Clone, PartialEq, Eq)]
@@ -78,7 +79,7 @@ impl PersonSum {
     }
 
     /// Takes in the values of records `rows`; `clamp` bounds one person's sum.
-    pub(super) fn add(&mut self, persons: &Persons, rows: Range<usize>, values: &[i64], clamp: i64) {
+    pub(super) fn add(&mut self, persons: &Persons, rows: Range<usize>, values: &[i64], clamp: Clamp) {
         let mut from = rows.start;
         while from < rows.end {
             let end = persons.ends[self.person];
@@ -87,7 +88,7 @@ impl PersonSum {
             let sum = values[from - rows.start..to - rows.start].iter().fold(self.open, |sum, value| sum.wrapping_add(*value));
             self.open = sum;
             if to == end {
-                self.total = self.total.wrapping_add(sum.clamp(-clamp, clamp));
+                self.total = self.total.wrapping_add(clamp.sum(sum));
                 self.open = 0;
                 self.person += 1;
             }
@@ -124,7 +125,7 @@ mod tests {
             let mut sum = PersonSum::beginning(0);
             let mut from = 0;
             for to in breaks {
-                sum.add(&persons, from..*to, &values[from..*to], 7);
+                sum.add(&persons, from..*to, &values[from..*to], Clamp::symmetric(7));
                 from = *to;
             }
             sum.total()

@@ -7,14 +7,14 @@
 //! Parameters: `intercept` (where the job has one), then one coefficient per feature, on the log scale of the rate per unit of the scaled
 //! feature. An exposure is positive and enters with its logarithm; an offset is on the log scale.
 //!
-//! Public bound: the log density is concave in `eta`, and its slope `y - e^eta` grows with `y`; [`concave_most`]. It is as large as
-//! the greatest rate that the declared columns admit at the two parameter values: declare narrow bounds.
+//! Public bound and centre: the log density is concave in `eta`, and its slope `y - e^eta` grows with `y`; [`concave_ratios`]. The bound is as
+//! large as the greatest rate that the declared columns admit at the two parameter values: declare narrow bounds.
 
 use super::elementary::exp;
 use super::linear_predictor::LinearPredictor;
 use super::ratio_range::RatioRange;
-use super::regression::{Counts, Ends, Likelihood, concave_most};
-use crate::job::ColumnSpec;
+use super::regression::{Counts, Ends, Likelihood, concave_ratios};
+use crate::schema::ColumnSpec;
 
 /// The likelihood of a count.
 pub(super) struct Poisson {
@@ -46,8 +46,7 @@ impl Likelihood for Poisson {
     fn ratios(&self, predictor: &LinearPredictor, step: &Ends<'_>) -> RatioRange {
         let log_density = |y: f64, eta: f64| y * eta - libm::exp(eta);
         let slope = |y: f64, eta: f64| y - libm::exp(eta);
-        let most = concave_most(predictor.span(step.from, step.to), self.counts.range(), log_density, slope, libm::log);
-        RatioRange::of([-most, most])
+        concave_ratios(predictor.span(step.from, step.to), self.counts.range(), log_density, slope, libm::log)
     }
 
     /// The rate itself, which the declared counts' greatest stands for.

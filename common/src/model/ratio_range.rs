@@ -1,7 +1,5 @@
 //! What one record's log ratio can be over the declared columns, and the public constants that follow from it.
 
-use super::outward;
-
 /// Least and greatest log ratio of one record over the declared column bounds, in log-likelihood units.
 ///
 /// A model computes it from differences between the two ends of a step, so that the reverse step gives exactly the negatives, swapped.
@@ -36,6 +34,24 @@ impl RatioRange {
     #[must_use]
     pub fn times(self, factor: f64) -> Self {
         Self { low: factor * self.low, high: factor * self.high }
+    }
+
+    /// The range of the reverse step's ratios.
+    #[must_use]
+    pub fn reversed(self) -> Self {
+        Self { low: -self.high, high: -self.low }
+    }
+
+    /// The range of a ratio of this range and one of the other, added.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self { low: self.low + other.low, high: self.high + other.high }
+    }
+
+    /// The range of a ratio that lies in both, as far as each is a number.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self::of([self.low.max(other.low), self.high.min(other.high)])
     }
 
     /// The least range that holds both.
@@ -80,6 +96,11 @@ impl RatioRange {
     }
 }
 
+/// Rounds a bound outward by more than the error of computing it, the same for a step and its reverse.
+pub(super) fn outward(bound: f64) -> f64 {
+    bound * (1.0 + 1e-12)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,6 +112,8 @@ mod tests {
         assert!(range.half_range() >= 2.0 && range.half_range() < 2.0 + 1e-11);
         let back = RatioRange::of([-1.0, -5.0, -2.0]);
         assert_eq!((back.centre(), back.bound(), back.half_range()), (-3.0, range.bound(), range.half_range()));
+        assert_eq!((range.reversed(), range.plus(back)), (back, RatioRange::of([-4.0, 4.0])));
+        assert_eq!(range.and(RatioRange::of([-7.0, 2.0])), RatioRange::of([1.0, 2.0]));
     }
 
     #[test]
@@ -107,6 +130,8 @@ mod tests {
                 assert!(crate::mechanism::sensitivity(wider.bound(), None).is_err());
             }
         }
+        assert_eq!(RatioRange::of([f64::NAN]).and(RatioRange::of([1.0, 2.0])), RatioRange::of([1.0, 2.0]));
+        assert!(RatioRange::of([f64::NAN]).plus(RatioRange::of([1.0])).bound().is_nan());
         let range = RatioRange::of([1.0, 2.0]).or_none();
         assert_eq!((range.low, range.high), (0.0, 2.0));
     }

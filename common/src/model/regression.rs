@@ -2,21 +2,16 @@
 //!
 //! A regression's file gives the likelihood of an outcome at a linear predictor, [`Likelihood`]; the rest is here.
 
-use super::blocks::{self, Kernel, Scratch, TILE, Visit};
+use super::blocks::{self, Kernel, KernelVisitor, Scratch, TILE};
 use super::exponential_family::ExponentialFamily;
-use super::linear::Linear;
 use super::linear_predictor::{LinearPredictor, Span};
 use super::linear_statistic::LinearStatistic;
-use super::logistic::Logistic;
-use super::negative_binomial::NegativeBinomial;
-use super::poisson::Poisson;
 use super::ratio_range::RatioRange;
-use super::source::Rows;
-use super::student_t::StudentT;
-use super::weighted::{Moves, Moving};
+use super::tile::Tile;
+use super::weighted::{CoefficientStep, TileStep};
 use super::{Block, Model, ModelData, Step};
-use crate::job::{self, ColumnSpec, Family};
 use crate::mechanism::LatticeSum;
+use crate::schema::ColumnSpec;
 
 /// The likelihood of an outcome at a linear predictor.
 pub(super) trait Likelihood: Send + Sync {
@@ -33,11 +28,11 @@ pub(super) trait Likelihood: Send + Sync {
 
     /// Shows the log ratios of a tile's records. A family with a shorter way than by both linear predictors takes it here.
     #[inline(always)]
-    fn log_ratios(constants: &Self::Constants, moving: &Moving<'_>, visit: &mut impl Visit)
+    fn log_ratios(constants: &Self::Constants, moving: &TileStep<'_>, visitor: &mut impl KernelVisitor)
     where
         Self: Sized,
     {
-        visit.over(moving.columns(), &(0.5 * moving.by, constants), around::<Self>);
+        visitor.over(moving.columns(), &(0.5 * moving.by, constants), around::<Self>);
     }
 
     /// The log density, up to what depends on the outcome alone; for references that need no privacy.
@@ -81,30 +76,17 @@ pub(super) struct Regression<L> {
     statistic: Option<LinearStatistic>,
 }
 
-/// The regression of a job; `names` holds one name per parameter, `column` gives the declared columns.
-pub(super) fn build(names: Vec<String>, spec: &job::Regression, column: &dyn Fn(&str) -> ColumnSpec) -> Box<dyn Model> {
-    let outcome = column(&spec.outcome);
-    let predictor = |unit: f64| LinearPredictor::new(&spec.design, unit, column);
-    let of_link = predictor(1.0);
-    match spec.family {
-        Family::Logistic => boxed(names, of_link, Logistic::new(&outcome)),
-        Family::Linear { sd } => {
-            let predictor = predictor(outcome.half_width());
-            let scaled = sd.map(|sd| sd / outcome.half_width());
-            let statistic = scaled.map(|sd| LinearStatistic::new(predictor.clone(), outcome.range(), sd * sd));
-            Box::new(Regression { names, predictor, likelihood: Linear::new(&outcome, sd), statistic })
-        }
-        Family::Poisson => boxed(names, of_link, Poisson::new(&outcome)),
-        Family::NegativeBinomial => boxed(names, of_link, NegativeBinomial::new(&outcome)),
-        Family::StudentT { df } => boxed(names, predictor(outcome.half_width()), StudentT::new(&outcome, df)),
-    }
-}
-
-fn boxed<L: Likelihood + 'static>(names: Vec<String>, predictor: LinearPredictor, likelihood: L) -> Box<dyn Model> {
-    Box::new(Regression { names, predictor, likelihood, statistic: None })
-}
-
 impl<L: Likelihood> Regression<L> {
+    /// A regression with one name per parameter.
+    pub(super) fn new(names: Vec<String>, predictor: LinearPredictor, likelihood: L) -> Self {
+        Self { names, predictor, likelihood, statistic: None }
+    }
+
+    /// The regression as an exponential family, where it is one.
+    pub(super) fn with_statistic(self, statistic: Option<LinearStatistic>) -> Self {
+        Self { statistic, ..self }
+    }
+
     fn ends<'a>(&self, from: &'a [f64], to: &'a [f64]) -> Ends<'a> {
         let ((from, own_from), (to, own_to)) = (self.split(from), self.split(to));
         Ends { from, to, own: own_from.zip(own_to) }
@@ -119,7 +101,7 @@ impl<L: Likelihood> Regression<L> {
 }
 
 impl<L: Likelihood> Kernel for Regression<L> {
-    type Constants = (Moves, L::Constants);
+    type Constants = (CoefficientStep, L::Constants);
 
     // What its centre takes off is added back for a record that is left out, too.
     const LEFT_OUT: bool = true;
@@ -130,9 +112,9 @@ impl<L: Likelihood> Kernel for Regression<L> {
     }
 
     #[inline(always)]
-    fn log_ratios(&self, rows: &Rows<'_>, constants: &Self::Constants, scratch: &mut Scratch, visit: &mut impl Visit) {
+    fn log_ratios(&self, rows: &Tile<'_>, constants: &Self::Constants, scratch: &mut Scratch, visitor: &mut impl KernelVisitor) {
         let (moves, constants) = constants;
-        L::log_ratios(constants, &moves.of(rows, scratch), visit);
+        L::log_ratios(constants, &moves.of(rows, scratch), visitor);
     }
 }
 
@@ -188,43 +170,44 @@ impl<L: Likelihood> Model for Regression<L> {
     }
 }
 
-/// The greatest magnitude of a record's log ratio where the log density is concave in the linear predictor and its slope grows with the
-/// outcome; `mode` is the linear predictor at which the slope is 0.
+/// The range of a record's log ratio where the log density is concave in the linear predictor and its slope grows with the outcome; `mode`
+/// is the linear predictor at which the slope is 0.
 ///
-/// Between two linear predictors at most `furthest` apart the log ratio is an integral of the slope. It is greatest where the slope is:
-/// for the greatest outcome at the low end of the range, and in magnitude for the least outcome at the high end.
-pub(super) fn concave_most(
+/// The log ratio is an integral of the slope over a move of the linear predictor. Of moves up it is greatest where the slope is, for the
+/// greatest outcome from the low end of the predictor's range; of moves down for the least outcome from the high end. The least log ratio is
+/// the greatest of the reverse step, which swaps up and down, negated. Where all records move the same way, as in a step of the intercept or of
+/// an indicator, the two differ: the middle is a centre that makes what is left cheaper. 0 is always in the range: a record that does not
+/// move, or that is left out, needs no more room.
+pub(super) fn concave_ratios(
     span: Span,
     outcome: (f64, f64),
     log_density: impl Fn(f64, f64) -> f64,
     slope: impl Fn(f64, f64) -> f64,
     mode: impl Fn(f64) -> f64,
-) -> f64 {
-    let Span { low, high, furthest } = span;
-    if furthest == 0.0 {
-        return 0.0;
-    }
-    let rise = |y: f64, start: f64, end: f64, steepest: f64| {
+) -> RatioRange {
+    let Span { low, high, up, down } = span;
+    let rise = |y: f64, start: f64, end: f64, steepest: f64, by: f64| {
+        if by == 0.0 {
+            return 0.0;
+        }
         let (there, here) = (log_density(y, end), log_density(y, start));
         // The difference of two large numbers has their rounding in it; the steepest slope bounds it too.
-        (there - here + 1e-14 * (there.abs() + here.abs())).min(steepest.max(0.0) * furthest)
+        (there - here + 1e-14 * (there.abs() + here.abs())).min(steepest.max(0.0) * by)
     };
-    let up = rise(outcome.1, low, (low + furthest).min(mode(outcome.1).max(low)), slope(outcome.1, low));
-    let down = rise(outcome.0, high, (high - furthest).max(mode(outcome.0).min(high)), -slope(outcome.0, high));
-    up.max(down)
+    let upward = |by: f64| rise(outcome.1, low, (low + by).min(mode(outcome.1).max(low)), slope(outcome.1, low), by);
+    let downward = |by: f64| rise(outcome.0, high, (high - by).max(mode(outcome.0).min(high)), -slope(outcome.0, high), by);
+    RatioRange::of([upward(up), downward(down), -upward(down), -downward(up)]).or_none()
 }
 
 /// The range of a step in the linear predictor and in the family's own parameter, from what each part comes to alone: the linear
 /// predictor before the other, which moves then at its new value, or after it.
 pub(super) fn one_after_the_other(
-    linear_first: f64,
-    own_then: (f64, f64),
-    own_first: (f64, f64),
-    linear_then: f64,
+    linear_first: RatioRange,
+    own_then: RatioRange,
+    own_first: RatioRange,
+    linear_then: RatioRange,
 ) -> RatioRange {
-    let low = (own_then.0 - linear_first).max(own_first.0 - linear_then);
-    let high = (own_then.1 + linear_first).min(own_first.1 + linear_then);
-    RatioRange::of([low, high])
+    own_then.plus(linear_first).and(own_first.plus(linear_then))
 }
 
 /// The standard deviation, in half widths of the outcome, below which no outcome is taken to scatter where it is not known: it bounds the

@@ -1,14 +1,15 @@
-//! Differences of `softplus(x) = ln(1 + e^x)` as straight-line arithmetic that a compiler turns into vector code.
+//! Differences of `softplus(x) = ln(1 + e^x)` as straight-line arithmetic that a compiler turns into
+//! vector code.
 //!
-//! No branches, tables or calls, and no fused multiply-adds: the result has the same bits on every vector width and every machine with
-//! IEEE arithmetic, and takes the same time whatever the value.
+//! No branches, tables or calls, and no fused multiply-adds: the result has the same bits on every
+//! vector width and every machine with IEEE arithmetic, and takes the same time whatever the value.
 
 use super::elementary::{exp_falling as exp, two_atanh};
 
 /// `softplus(to) - softplus(from)`, absolute error below 1e-14 plus a rounding, for all finite arguments.
 ///
-/// Odd bit for bit: swapping the arguments negates every difference below exactly, leaves the sum `a + b` as it is, and the
-/// logarithm is an even polynomial times its odd argument.
+/// Odd bit for bit: swapping the arguments negates every difference below exactly, leaves the sum
+/// `a + b` as it is, and the logarithm is an even polynomial times its odd argument.
 #[inline(always)]
 pub(super) fn softplus_difference(to: f64, from: f64) -> f64 {
     let (a, b) = (exp(-to.abs()), exp(-from.abs()));

@@ -1,7 +1,7 @@
 //! The lattice of one component of a sufficient statistic (Algorithm 3).
 
-use super::ExponentialFamily;
-use crate::mechanism::{MechanismError, Sensitivity};
+use super::exponential_family::ExponentialFamily;
+use crate::mechanism::{MechanismError, NoiseScale, STEP, Sensitivity};
 
 /// Lattice units in the width of a component's public range, 2^32: noise of scale s is `s / 2^32` of the range, as the scale of a
 /// ratio's noise is `s / 2^32` log-likelihood units.
@@ -45,6 +45,17 @@ impl StatisticGrid {
     /// As [`StatisticGrid::new`].
     pub fn of_family(family: &dyn ExponentialFamily) -> Result<Vec<Self>, MechanismError> {
         family.ranges().into_iter().map(Self::new).collect()
+    }
+
+    /// The scale at which one release of every component costs `mu_squared` in all.
+    ///
+    /// # Errors
+    /// As [`NoiseScale::from_sd`].
+    pub(crate) fn noise_for(grids: &[Self], mu_squared: f64) -> Result<NoiseScale, MechanismError> {
+        let width = grids.iter().map(|grid| grid.sensitivity().units()).max().unwrap_or(1) as f64;
+        // A sliver more, for charges that are rounded up. Below the least scale that a release may have, the least.
+        let sd = STEP * width * (grids.len() as f64 / mu_squared).sqrt() * (1.0 + 1e-9);
+        NoiseScale::from_sd(sd.max(STEP * NoiseScale::MIN_UNITS as f64))
     }
 
     /// The most that the sum moves when one record is replaced by another: the limits' distance, at least 1.

@@ -15,7 +15,7 @@ use super::elementary::ln_ratio;
 use super::linear_predictor::{LinearPredictor, Span};
 use super::ratio_range::RatioRange;
 use super::regression::{Ends, LEAST_SCATTER, Likelihood, one_after_the_other};
-use crate::job::ColumnSpec;
+use crate::schema::ColumnSpec;
 
 /// The likelihood of an outcome with heavy tails.
 pub(super) struct StudentT {
@@ -55,23 +55,24 @@ impl StudentT {
         ((-above).max(-below).max(0.0), above.max(below))
     }
 
-    /// The greatest magnitude of a log ratio at one sigma.
-    fn moving_mean(&self, predictor: &LinearPredictor, step: &Ends<'_>, sigma: f64) -> f64 {
-        let Span { low, high, furthest } = predictor.span(step.from, step.to);
+    /// The range of a log ratio at one sigma. Its middle is 0: a residual may have either sign.
+    fn moving_mean(&self, predictor: &LinearPredictor, step: &Ends<'_>, sigma: f64) -> RatioRange {
+        let span = predictor.span(step.from, step.to);
+        let Span { low, high, .. } = span;
         let (least, greatest) = self.residuals(low, high);
-        let (least, greatest, delta) = (least / sigma, greatest / sigma, furthest / sigma);
+        let (least, greatest, delta) = (least / sigma, greatest / sigma, span.furthest() / sigma);
         let best = 0.5 * ((delta * delta + 4.0 * self.df).sqrt() - delta);
         let from = best.max(least).min((greatest - delta).max(least));
         let to = (from + delta).min(greatest.max(from));
-        0.5 * (self.df + 1.0) * ln_ratio(self.df + to * to, self.df + from * from)
+        let most = 0.5 * (self.df + 1.0) * ln_ratio(self.df + to * to, self.df + from * from);
+        RatioRange::of([-most, most])
     }
 
-    /// Least and greatest log ratio of a move of sigma at these coefficients.
-    fn moving_sigma(&self, predictor: &LinearPredictor, theta: &[f64], constants: &Constants) -> (f64, f64) {
+    /// The range of a log ratio of a move of sigma at these coefficients.
+    fn moving_sigma(&self, predictor: &LinearPredictor, theta: &[f64], constants: &Constants) -> RatioRange {
         let (low, high) = predictor.range(theta, 1.0, None);
         let (least, greatest) = self.residuals(low, high);
-        let ends = (constants.ratio(least, least), constants.ratio(greatest, greatest));
-        (ends.0.min(ends.1), ends.0.max(ends.1))
+        RatioRange::of([constants.ratio(least, least), constants.ratio(greatest, greatest)])
     }
 }
 
@@ -98,8 +99,7 @@ impl Likelihood for StudentT {
         let constants = self.constants(predictor, step);
         let (sigma, sigma_to) = step.own.unwrap_or((f64::NAN, f64::NAN));
         if step.from == step.to {
-            let (low, high) = self.moving_sigma(predictor, step.from, &constants);
-            return RatioRange::of([low, high]);
+            return self.moving_sigma(predictor, step.from, &constants);
         }
         one_after_the_other(
             self.moving_mean(predictor, step, sigma),

@@ -1,15 +1,16 @@
 //! A model whose likelihood is raised to a power.
 //!
-//! Density of one record: `p(y | theta)^power`, with a known power in (0, 1], without unit. The posterior it gives is wider than the
-//! model's own, and every ratio smaller by the power, so that a budget buys more iterations of it. Source: Heikkilä et al.,
-//! *Differentially private Markov chain Monte Carlo* (2019), sections 2.1 and 4.
+//! Density of one record: `p(y | theta)^power`, with a known power in (0, 1], without unit. The
+//! posterior it gives is wider than the model's own, and every ratio smaller by the power, so that a
+//! budget buys more iterations of it. Source: Heikkilä et al., *Differentially private Markov chain
+//! Monte Carlo* (2019), sections 2.1 and 4.
 //!
-//! Parameters, columns and units are those of the model. Log ratio, public bound, public centre, natural parameter, log normaliser and
-//! information are the model's times the power.
+//! Parameters, columns and units are those of the model. Log ratio, public bound, public centre, natural
+//! parameter, log normaliser and information are the model's times the power.
 
 use super::exponential_family::ExponentialFamily;
-use super::ratio_range::RatioRange;
-use super::{Block, Model, ModelData, Step, outward};
+use super::ratio_range::{RatioRange, outward};
+use super::{Block, Model, ModelData, Step};
 use crate::mechanism::LatticeSum;
 
 /// A model and a power on its likelihood.
@@ -33,7 +34,8 @@ impl Model for Tempered {
         self.model.ratios(from, to).times(self.power)
     }
 
-    // The three below are rounded outward on top of the model's own rounding: what a query is charged by may not change.
+    // The three below are rounded outward on top of the model's own rounding: what a query is charged by
+    // may not change.
 
     fn bound(&self, from: &[f64], to: &[f64]) -> f64 {
         outward(self.power * self.model.bound(from, to))

@@ -1,29 +1,34 @@
 //! Weibull survival times with right censoring.
 //!
-//! Density of one record, time `t` and event `d` (1 where the time is that of the event, 0 where it is that of the last look):
-//! `log p(t, d | k, lambda) = d (ln k + (k - 1) ln t - k ln lambda) - (t / lambda)^k`, up to what does not depend on the parameters. The
-//! time enters in units of its declared maximum `T`, so that `t` lies in `[min / max, 1]`; a shard holds `x` with
-//! `t = (max + min) / (2 max) + x (max - min) / (2 max)`. Its event is the first auxiliary column.
+//! Density of one record, time `t` and event `d` (1 where the time is that of the event, 0 where it is
+//! that of the last look):
+//! `log p(t, d | k, lambda) = d (ln k + (k - 1) ln t - k ln lambda) - (t / lambda)^k`, up to what does
+//! not depend on the parameters. The time enters in units of its declared maximum `T`, so that `t` lies
+//! in `[min / max, 1]`; a shard holds `x` with `t = (max + min) / (2 max) + x (max - min) / (2 max)`.
+//! Its event is the first auxiliary column.
 //!
-//! Parameters: `shape` k > 0, without unit, and `scale` lambda > 0 in units of `T` (in the data's unit of time among the original values).
-//! Source: Kalbfleisch & Prentice, *The Statistical Analysis of Failure Time Data*, 2nd ed., section 3.4; times above 0 only, so the
-//! column's declared minimum must be above 0, and shorter times count as that.
+//! Parameters: `shape` k > 0, without unit, and `scale` lambda > 0 in units of `T` (in the data's unit
+//! of time among the original values). Source: Kalbfleisch & Prentice, *The Statistical Analysis of
+//! Failure Time Data*, 2nd ed., section 3.4; times above 0 only, so the column's declared minimum must
+//! be above 0, and shorter times count as that.
 //!
 //! Log ratio, with `u = ln t`, `b = k ln lambda` and `H(u) = e^(k u - b)`:
-//! `d (Delta ln k - Delta b + u Delta k) - (H'(u) - H(u))`. The second derivative in `u` is `k^2 H - k'^2 H'`, whose greatest magnitude on
-//! an interval is at an end or where `k^3 H = k'^3 H'`. That gives the range over the declared times by branch and bound, for
-//! `d = 0` and `d = 1`, and from it the public bound and the public centre.
+//! `d (Delta ln k - Delta b + u Delta k) - (H'(u) - H(u))`. The second derivative in `u` is
+//! `k^2 H - k'^2 H'`, whose greatest magnitude on an interval is at an end or where `k^3 H = k'^3 H'`.
+//! That gives the range over the declared times by branch and bound, for `d = 0` and `d = 1`, and from
+//! it the public bound and the public centre.
 //!
-//! Information, about the logs of the parameters: 1.83 for an uncensored record's shape (pi^2/6 + (1 - gamma)^2), `k^2` for its scale; a shape
-//! of 10 stands for the second, which has no supremum.
+//! Information, about the logs of the parameters: 1.83 for an uncensored record's shape
+//! (pi^2/6 + (1 - gamma)^2), `k^2` for its scale; a shape of 10 stands for the second, which has no
+//! supremum.
 
-use super::blocks::{self, Kernel, Scratch, Visit};
+use super::blocks::{self, Kernel, KernelVisitor, Scratch};
 use super::elementary::{exp, ln};
 use super::ratio_range::RatioRange;
-use super::source::Rows;
+use super::tile::Tile;
 use super::{Block, Model, ModelData, Step, envelope};
-use crate::job::ColumnSpec;
 use crate::mechanism::LatticeSum;
+use crate::schema::ColumnSpec;
 
 /// Weibull survival on a declared time column and an event column.
 pub(super) struct Weibull {
@@ -107,8 +112,8 @@ impl Kernel for Weibull {
     }
 
     #[inline(always)]
-    fn log_ratios(&self, rows: &Rows<'_>, constants: &Constants, _scratch: &mut Scratch, visit: &mut impl Visit) {
-        visit.over([rows.outcome(), rows.auxiliary(0)], &(self, constants), Self::of_record);
+    fn log_ratios(&self, rows: &Tile<'_>, constants: &Constants, _scratch: &mut Scratch, visitor: &mut impl KernelVisitor) {
+        visitor.over([rows.outcome(), rows.auxiliary(0)], &(self, constants), Self::of_record);
     }
 }
 

@@ -1,6 +1,6 @@
 //! What to change to get more.
 
-use super::{Plan, kappa};
+use super::outcome::{Plan, kappa};
 use crate::accounting::gaussian_dp;
 use crate::job::{Algorithm, JobSpec, ProposalKind};
 
@@ -11,7 +11,8 @@ const NOISE_FACTOR: f64 = 1.25;
 /// A share of the budget before the first kept draw above this is worth a word.
 const WARMUP_SHARE: f64 = 0.4;
 
-/// `sigma` is the total noise sd of a release summed over parties, `affordable` the kept draws per chain that the budget holds.
+/// `sigma` is the total noise sd of a release summed over parties, `affordable` the kept draws per chain
+/// that the budget holds.
 pub(super) fn advice(spec: &JobSpec, plan: &Plan, sigma: f64, affordable: u64) -> Vec<String> {
     let mut out = Vec::new();
     out.extend(length(spec, plan, affordable));

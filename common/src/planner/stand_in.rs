@@ -1,10 +1,10 @@
 //! A normal stand-in for a job's likelihood.
 
+use super::outcome::PlanError;
 use crate::job::JobSpec;
 
-use super::PlanError;
-
-/// A guess of what there is: record counts, and the posterior's first two moments on the scale that priors are declared on.
+/// A guess of what there is: record counts, and the posterior's first two moments on the scale that
+/// priors are declared on.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Guess {
     /// Records per party, in the job's order.

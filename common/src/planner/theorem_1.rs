@@ -13,17 +13,20 @@ pub struct Theorem1 {
     pub beta: f64,
 }
 
-/// The largest k(n) of Yıldırım, Theorem 1, for one party of `n` records whose queries cost `mu0` each (`mu0 = c n^-alpha / sigma` there,
-/// alpha = 1/2), within `(epsilon, delta)`.
+/// The largest k(n) of Yıldırım, Theorem 1, for one party of `n` records whose queries cost `mu0` each
+/// (`mu0 = c n^-alpha / sigma` there, alpha = 1/2), within `(epsilon, delta)`.
 ///
-/// Computed from the paper's Theorems 2 and 3 with the proof's choices: each query is `(epsilon_0, delta_0)`-DP with `delta_0 = 1.25
-/// n^-beta'`, `epsilon_0 = mu0 sqrt(2 beta' log n)`, `beta' = 2 alpha + beta`, and the composition adds `delta' = n^-beta`. Never from eq. (3),
-/// whose first term has lost a factor sqrt(log n): the line before it reads `sqrt(4 k beta' log n log(1/delta')) c n^-alpha / sigma`, and with
-/// `delta' = n^-beta` and `k = k0 n^{2 alpha} / log n` that is `2 sqrt(k0 beta' beta log n) c / sigma`, since `log(1/delta') = beta log n` cancels
-/// only one of the two logarithms. So at that k(n) epsilon is not O(1) but grows as sqrt(log n).
+/// Computed from the paper's Theorems 2 and 3 with the proof's choices: each query is
+/// `(epsilon_0, delta_0)`-DP with `delta_0 = 1.25 n^-beta'`, `epsilon_0 = mu0 sqrt(2 beta' log n)`,
+/// `beta' = 2 alpha + beta`, and the composition adds `delta' = n^-beta`. Never from eq. (3), whose
+/// first term has lost a factor sqrt(log n): the line before it reads
+/// `sqrt(4 k beta' log n log(1/delta')) c n^-alpha / sigma`, and with `delta' = n^-beta` and
+/// `k = k0 n^{2 alpha} / log n` that is `2 sqrt(k0 beta' beta log n) c / sigma`, since
+/// `log(1/delta') = beta log n` cancels only one of the two logarithms. So at that k(n) epsilon is not
+/// O(1) but grows as sqrt(log n).
 ///
-/// All of `delta` is used: beta solves `n^-beta (1 + 1.25 k / n) = delta`. 0 where the theorem does not apply (epsilon_0 reaches 1, or fewer
-/// than 3 records).
+/// All of `delta` is used: beta solves `n^-beta (1 + 1.25 k / n) = delta`. 0 where the theorem does not
+/// apply (epsilon_0 reaches 1, or fewer than 3 records).
 #[must_use]
 pub fn iterations(mu0: f64, n: u64, epsilon: f64, delta: f64) -> Theorem1 {
     let none = Theorem1 { k: 0, k0: 0.0, beta: 0.0 };
@@ -53,7 +56,8 @@ mod tests {
     use super::*;
     use crate::accounting::advanced_composition;
 
-    /// The theorem splits delta its own way, so it can't do better than the best split, and does not do much worse than an even one.
+    /// The theorem splits delta its own way, so it can't do better than the best split, and does not do
+    /// much worse than an even one.
     #[test]
     fn near_the_composition_that_it_comes_from() {
         for (mu0, n) in [(0.01, 100_000), (0.003, 1_000_000), (0.02, 1000)] {
@@ -68,8 +72,9 @@ mod tests {
         assert_eq!(iterations(0.01, 2, 3.0, 1e-6).k, 0);
     }
 
-    /// With sigma, k0 and beta fixed, the composition's epsilon at k(n) = k0 n / log n grows as sqrt(log n). Granted that, the row is k(n);
-    /// granted eq. (3)'s epsilon, which does not grow, it is smaller by about log n, and by nothing if eq. (3) were what it is made of.
+    /// With sigma, k0 and beta fixed, the composition's epsilon at k(n) = k0 n / log n grows as sqrt(log
+    /// n). Granted that, the row is k(n); granted eq. (3)'s epsilon, which does not grow, it is smaller
+    /// by about log n, and by nothing if eq. (3) were what it is made of.
     #[test]
     fn equation_3_has_lost_a_factor() {
         let (c_over_sigma, k0, beta) = (0.05_f64, 1.0_f64, 2.0_f64);

@@ -10,7 +10,7 @@ mod eigen;
 mod error;
 mod holding;
 mod locate;
-pub(crate) mod penalty_exp_family;
+mod penalty_exp_family;
 mod proposal;
 mod replay;
 mod rotation;
@@ -22,9 +22,10 @@ mod surrogate;
 mod warmup;
 
 use crate::accounting::{PrivacyFilter, PrivacyUnit};
-use crate::job::{Algorithm, JobSpec, Radius};
+use crate::job::{Algorithm, CALIBRATE_SHARE, JobSpec, Radius};
 use crate::mechanism::{NoiseScale, QueryKind, STEP};
-use crate::model::{self, Model, is_centred};
+use crate::model::Model;
+use crate::query::is_centred;
 
 use chain::Chain;
 pub use clip_watch::{ClipWatch, STOP_SHARE, WARN_SHARE};
@@ -38,10 +39,6 @@ use rotation::Rotation;
 pub use round::{Draw, Phase, Query, Round};
 use space::Space;
 use warmup::WarmupWatch;
-
-/// Share of the job's budget (as mu²) that each measurement of curvature takes when starting values are given and radii are
-/// not: one at the start, up to three more in the warm-up.
-pub const CALIBRATE_SHARE: f64 = 0.02;
 
 enum Stage {
     Locate(Box<Locate>),
@@ -114,7 +111,7 @@ impl Sampler {
         if holdings.len() != spec.parties.len() {
             return Err(SamplerError::Records { expected: spec.parties.len(), got: holdings.len() });
         }
-        let model = model::build(spec);
+        let model = spec.build_model();
         let space = Space::new(spec);
         let start = spec.sampler.start.clone();
         let share = spec.sampler.locate_share;

@@ -67,7 +67,7 @@ impl Family {
 
     /// The scale at which one release of every component costs `mu_squared`.
     pub(super) fn noise_for(&self, mu_squared: f64) -> Result<NoiseScale, SamplerError> {
-        Ok(noise_for(&self.grids, mu_squared)?)
+        Ok(StatisticGrid::noise_for(&self.grids, mu_squared)?)
     }
 
     /// Takes note of one release of every component; `totals` are sums over the parties.
@@ -148,12 +148,4 @@ impl Family {
 
 fn family_of(model: &dyn Model) -> Result<&dyn ExponentialFamily, SamplerError> {
     model.exponential_family().ok_or(SamplerError::NoFamily)
-}
-
-/// The scale at which one release of every component costs `mu_squared` in all.
-pub(crate) fn noise_for(grids: &[StatisticGrid], mu_squared: f64) -> Result<NoiseScale, crate::mechanism::MechanismError> {
-    let width = grids.iter().map(|grid| grid.sensitivity().units()).max().unwrap_or(1) as f64;
-    // A sliver more, for charges that are rounded up. Below the least scale that a release may have, the least.
-    let sd = STEP * width * (grids.len() as f64 / mu_squared).sqrt() * (1.0 + 1e-9);
-    NoiseScale::from_sd(sd.max(STEP * NoiseScale::MIN_UNITS as f64))
 }

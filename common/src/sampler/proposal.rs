@@ -6,7 +6,8 @@
 use rand::{Rng, RngExt};
 use rand_distr::{Distribution, StandardNormal};
 
-use crate::job::{Interval, ProposalKind};
+use crate::job::ProposalKind;
+use crate::parameter::Interval;
 
 /// Radius in units of the posterior sd along a move, given the others.
 const ONE_COORDINATE: f64 = 0.44;

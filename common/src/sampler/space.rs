@@ -1,7 +1,8 @@
 //! Where the chains walk: unconstrained values, their box, and the prior's density there.
 
-use crate::job::{Constraint, Interval, JobSpec};
-use crate::transform::Transform;
+use crate::job::JobSpec;
+use crate::parameter::Transform;
+use crate::parameter::{Constraint, Interval};
 
 /// The unconstrained space of a job's parameters.
 pub(super) struct Space {

@@ -82,7 +82,7 @@ impl Surrogate<'_> {
     fn start(&self) -> Vec<f64> {
         let start = self.spec.sampler.start.as_ref();
         let u = start.map_or_else(|| self.space.location.clone(), |theta| self.space.coordinates(theta));
-        let inside = |(u, s): (&f64, &crate::job::Interval)| {
+        let inside = |(u, s): (&f64, &crate::parameter::Interval)| {
             let edge = 1e-3 * (s.max - s.min);
             u.clamp(s.min + edge, s.max - edge)
         };
@@ -90,7 +90,7 @@ impl Surrogate<'_> {
     }
 
     fn reach(&self) -> Vec<f64> {
-        let one = |(scale, s): (&f64, &crate::job::Interval)| (REACH * scale).min(s.max - s.min);
+        let one = |(scale, s): (&f64, &crate::parameter::Interval)| (REACH * scale).min(s.max - s.min);
         self.space.scale.iter().zip(&self.space.boxes).map(one).collect()
     }
 

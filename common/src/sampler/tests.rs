@@ -85,11 +85,12 @@ fn releases_of_another_shape_change_nothing() {
 #[test]
 fn locate_asks_in_pairs_and_keeps_to_its_share() {
     let spec = spec("locate_share = 0.3");
-    let model = model::build(&spec);
+    let model = spec.build_model();
     let (rounds, _) = run_to_end(&spec);
     let mut spent = 0.0;
     for q in rounds.iter().filter(|r| r.phase == Phase::Locate).flat_map(|r| &r.queries) {
-        let k_t = crate::mechanism::sensitivity(model.bound(&q.from, &q.to), None).unwrap();
+        // What a party is charged for: the half range around the centre, where rows are protected against replacement.
+        let k_t = crate::mechanism::sensitivity(model.half_range(&q.from, &q.to), None).unwrap();
         spent += (2.0 * k_t.units() as f64 / q.noise.units() as f64).powi(2);
         assert!(q.noise >= spec.privacy.noise, "never quieter than the job's own noise");
     }
@@ -102,7 +103,7 @@ fn locate_asks_in_pairs_and_keeps_to_its_share() {
 fn a_search_is_priced_for_what_the_parties_protect() {
     use crate::accounting::{Adjacency, PrivacyUnit};
     let spec = spec("locate_share = 0.3");
-    let model = model::build(&spec);
+    let model = spec.build_model();
     let person = PrivacyUnit::person(Adjacency::Replace, 5).unwrap();
     let holdings = [Holding::rows(100), Holding::new(person, 20)];
     let mut sampler = Sampler::with_holdings(&spec, &holdings).unwrap();

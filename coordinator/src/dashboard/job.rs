@@ -2,7 +2,6 @@
 
 use super::*;
 use conclave_common::job::JobSpec;
-use conclave_common::model;
 use conclave_pages::page::{Tone, notice};
 use conclave_pages::plot::{self, Budget};
 use conclave_pages::table::{Cell, table};
@@ -109,7 +108,7 @@ async fn parts(dashboard: &Dashboard, shown: &Shown, from: usize, operator: bool
     let status = shown.status.borrow().clone();
     let ended = status.state.ended();
     let spec = JobSpec::parse(&shown.source).ok();
-    let names = spec.as_ref().map_or_else(Vec::new, |spec| model::build(spec).parameter_names().to_vec());
+    let names = spec.as_ref().map_or_else(Vec::new, |spec| spec.build_model().parameter_names().to_vec());
     // An address holds any number, and each page that is looked at has its own share of a thread.
     let from = from.min(names.len().saturating_sub(1)) / PARAMETERS * PARAMETERS;
     let watched = dashboard.watched.at((status.id.clone(), from, ended));

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use conclave_common::accounting::PrivacyUnit;
 use conclave_common::job::JobSpec;
-use conclave_common::model::{self, Model, Question};
+use conclave_common::model::Model;
+use conclave_common::query::QueryTerms;
 use conclave_common::sampler::{ClipWatch, Draw, Holding, Phase, ReplayError, Round, Sampler, SamplerError};
 use conclave_proto::error::{ErrorCode, Fault};
 
@@ -170,7 +171,7 @@ impl Chain {
         let asked = |(unit, _): &(PrivacyUnit, Spent)| {
             let asked = round.queries.iter().map(|query| {
                 let points = (query.from.as_slice(), query.to.as_slice());
-                let question = Question::new(self.model.as_ref(), &self.job.spec, *unit, query.kind, points);
+                let question = QueryTerms::new(self.model.as_ref(), &self.job.spec, *unit, query.kind, points);
                 question.ok().map(|question| (question, query.noise))
             });
             (*unit, asked.collect())
@@ -245,7 +246,7 @@ fn count_kept(draws: &[Draw]) -> u64 {
 /// The chains where the log ends, and the round that is to be asked there.
 fn replay(job: &Job, store: &Store, holdings: &[Holding]) -> Result<(Replayed, Option<Round>), Ending> {
     let spec: &JobSpec = &job.spec;
-    let model = model::build(spec);
+    let model = spec.build_model();
     let chains = spec.sampler.chains as usize;
     let draws = DrawStore::create(&job.draws, chains, model.parameter_names(), &attributes::at_start(job))
         .map_err(|e| Ending::Stopped(job.draws_fault(&e)))?;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use conclave_common::accounting::PrivacyUnit;
 use conclave_common::mechanism::NoiseScale;
-use conclave_common::model::Question;
+use conclave_common::query::QueryTerms;
 use conclave_common::sampler::Holding;
 use conclave_proto::convert::AnswerStatus;
 use conclave_proto::delay::AnswerDelay;
@@ -66,7 +66,7 @@ pub(super) struct Members {
 
 /// For each kind of unit that is protected, a query's constants and its noise, one per query; `None` for a question without a price, which
 /// ends the job when its round is booked.
-pub(super) type Questions = Vec<(PrivacyUnit, Vec<Option<(Question, NoiseScale)>>)>;
+pub(super) type Questions = Vec<(PrivacyUnit, Vec<Option<(QueryTerms, NoiseScale)>>)>;
 
 /// What the driver has to do about something that a party said.
 #[derive(Debug, PartialEq, Eq)]
@@ -468,8 +468,8 @@ mod tests {
              y = { min = -10, max = 10 }\n[privacy]\nepsilon = 1.0\ndelta = 1e-6\nclip = 0.5",
         );
         let (spec, unit, kind) = (spec.unwrap(), PrivacyUnit::default(), conclave_common::mechanism::QueryKind::Ratio);
-        let model = conclave_common::model::build(&spec);
-        let question = Question::new(model.as_ref(), &spec, unit, kind, (&[0.0], &[0.3])).unwrap();
+        let model = spec.build_model();
+        let question = QueryTerms::new(model.as_ref(), &spec, unit, kind, (&[0.0], &[0.3])).unwrap();
         vec![(unit, vec![Some((question, NoiseScale::from_units(1 << 20).unwrap()))])]
     }
 

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use conclave_common::job::JobSpec;
-use conclave_common::model;
 use conclave_proto::error;
 use conclave_proto::identity::{self, Role};
 use conclave_proto::submission;
@@ -138,7 +137,7 @@ impl Jobs for JobsService {
             (status.id.clone(), status.state.ended())
         };
         let compute = move || match JobSpec::parse(&shown.source) {
-            Ok(spec) => traces(&live, model::build(&spec).parameter_names()),
+            Ok(spec) => traces(&live, spec.build_model().parameter_names()),
             Err(_) => TracesReply::default(),
         };
         let reply = self.traces.at((id, ended)).get(compute).await;

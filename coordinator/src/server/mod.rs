@@ -16,16 +16,18 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use conclave_proto::error;
 use conclave_proto::identity::{self, Role};
 use conclave_proto::v1::jobs_server::{self, JobsServer};
 use conclave_proto::v1::link_server::{self, LinkServer};
-use conclave_proto::{FILE_DESCRIPTOR_SET, error};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Server;
 use tonic::{Request, Status};
 use tonic_health::pb::health_server::{Health, HealthServer};
+#[cfg(feature = "reflection")]
+use tonic_reflection::server::v1::{ServerReflection, ServerReflectionServer};
 
 use crate::book::Book;
 use crate::driver::Surroundings;
@@ -74,12 +76,8 @@ pub(crate) async fn serve(
     // Roles are asked before a request's body is read: nobody else's megabyte is waited for.
     let link = InterceptedService::new(link, only(Role::Party));
     let jobs = InterceptedService::new(jobs, only(Role::Analyst));
-    let reflection = tonic_reflection::server::Builder::configure()
-        .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
-        .build_v1()
-        .map_err(|e| system(&e))?;
     let _watch = credentials.watch().map_err(|e| system(&e))?;
-    Server::builder()
+    let services = Server::builder()
         .timeout(REQUEST_WITHIN)
         .initial_stream_window_size(STREAM_WINDOW_BYTES)
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
@@ -92,11 +90,22 @@ pub(crate) async fn serve(
         .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
         .add_service(link)
         .add_service(jobs)
-        .add_service(health)
-        .add_service(reflection)
+        .add_service(health);
+    #[cfg(feature = "reflection")]
+    let services = services.add_service(reflection()?);
+    services
         .serve_with_incoming_shutdown(accept::accept(listener, credentials, meters), shutdown)
         .await
         .map_err(|e| RunError::System(format!("the server failed: {e}")))
+}
+
+/// Describes the services to whoever asks over gRPC.
+#[cfg(feature = "reflection")]
+fn reflection() -> Result<ServerReflectionServer<impl ServerReflection>, RunError> {
+    tonic_reflection::server::Builder::configure()
+        .register_encoded_file_descriptor_set(conclave_proto::FILE_DESCRIPTOR_SET)
+        .build_v1()
+        .map_err(|e| RunError::System(format!("the server could not be set up: {e}")))
 }
 
 /// Lets requests of one role through.

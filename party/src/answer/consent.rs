@@ -1,43 +1,20 @@
 //! The owner's word, on the answering thread: jobs that wait for it, and jobs that lose it while they run.
 
-use std::collections::HashMap;
 use std::time::Instant;
 
-use conclave_common::sampler::Holding;
 use conclave_ops::EXPORTED;
 use conclave_proto::delay::AnswerDelay;
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::v1::{self, party_frame::Body};
 
-use super::Answerer;
-use super::thread::{Outbox, reply};
+use super::answerer::Answerer;
+use super::open::Opening;
+use super::reply::{Outbox, reply};
 use crate::config::Approve;
 use crate::consent::{ConsentError, ConsentStore, Decider, Standing};
 use crate::ledger::{DataStanding, LedgerError};
 use crate::presence::Announcement;
 use crate::text::clip;
-
-/// What becomes of a coordinator's wish to open a job.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Opening {
-    /// It is open, on this.
-    Opened(Holding),
-    /// Its owner has yet to decide.
-    Pending,
-}
-
-/// The owner's decisions, and who waits for them.
-#[derive(Default)]
-pub(super) struct Consent {
-    store: Option<ConsentStore>,
-    /// Jobs without a decision, as asked on the newest stream.
-    waiting: HashMap<String, (v1::OpenJob, Outbox)>,
-    /// Where the word about an open job goes.
-    outboxes: HashMap<String, Outbox>,
-    /// Tells the owner's `status` how the ledger is.
-    presence: Option<Announcement>,
-    problem: Option<String>,
-}
 
 impl Answerer {
     /// Lets the owner's decisions count. Without them only `approve = "automatic"` admits a job.
@@ -219,6 +196,3 @@ fn fault(error: ConsentError) -> Fault {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

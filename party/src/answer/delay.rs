@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use conclave_proto::delay::AnswerDelay;
 use serde::{Deserialize, Serialize};
 
 /// The operating system wakes a sleeping thread late, by up to about this much; the rest of a wait is spun away.
@@ -21,6 +22,15 @@ pub struct ReplyCounts {
     pub held: u64,
     /// Those that took longer than the delay and left at a later multiple of it.
     pub overruns: u64,
+}
+
+/// The delays of one job's replies. Public.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct JobDelay {
+    /// Of an answer, least where it is to no more proposals than the job's chains ask in a round.
+    pub(crate) answer: AnswerDelay,
+    /// Of opening the job, counted from when the shard begins to be read for it.
+    pub(crate) open: Duration,
 }
 
 /// Keeps the moments at which replies leave.

@@ -9,15 +9,19 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use conclave_common::accounting::PrivacyUnit;
-use conclave_common::job::{Algorithm, ColumnSpec, Interval, JobSpec, LEAST_MAGNITUDE};
+use conclave_common::job::{Algorithm, JobSpec};
 use conclave_common::mechanism::QueryKind;
-use conclave_common::model::{self, Persons, Threads, assemble};
+use conclave_common::model::{Persons, Threads, assemble};
+use conclave_common::parameter::Interval;
+use conclave_common::schema::{ColumnSpec, LEAST_MAGNITUDE};
 use conclave_proto::delay::AnswerDelay;
 use conclave_proto::v1;
 
-use super::dearest::{Dearest, ORDINARY};
+use super::delay::JobDelay;
 use super::records::Records;
-use super::stage::Stage;
+use super::sandbox::Sandbox;
+use super::sums::fixed_sums;
+use super::worst_case_step::{ORDINARY, WorstCaseStep};
 use crate::config::Precision;
 
 /// Passes that are measured, at least and at most.
@@ -26,15 +30,6 @@ const PASSES: std::ops::RangeInclusive<u64> = 24..=200;
 const LONG_ENOUGH: Duration = Duration::from_millis(400);
 /// On top of what nearly every pass takes: a quarter, and this.
 const MARGIN: Duration = Duration::from_micros(200);
-
-/// The delays of one job's replies. Public.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct JobDelay {
-    /// Of an answer, least where it is to no more proposals than the job's chains ask in a round.
-    pub(crate) answer: AnswerDelay,
-    /// Of opening the job, counted from when the shard begins to be read for it.
-    pub(crate) open: Duration,
-}
 
 /// A delay above `worst`: a quarter more and a margin, rounded up to a step of 0.25 ms or, beyond 10 ms, about 5%.
 pub(super) fn above(worst: Duration) -> Duration {
@@ -56,25 +51,25 @@ pub(super) fn measure(job: &Rehearsal<'_>, folder: &Path) -> Result<JobDelay, St
     let scratch = Scratch::new(folder).map_err(|e| format!("cannot make {SCRATCH} in {}: {e}", folder.display()))?;
     let began = Instant::now();
     let records = job.made_up()?;
-    // What Algorithm 3 sums once is summed while the job opens.
+    // What is asked of no point is summed while the job opens.
     let blocks = records.blocks();
-    let summed = super::query::statistics(model::build(job.spec).as_ref(), job.spec, job.unit, blocks, job.threads);
+    let summed = fixed_sums(job.spec.build_model().as_ref(), job.spec, job.unit, blocks, job.threads);
     drop(summed.map_err(|why| why.to_string())?);
     let binding = began.elapsed();
-    // No noise is kept in stock: every draw is made on demand, as the slowest answer's are.
-    let mut stage = Stage::new(&scratch.0, job.spec.privacy.budget.of(job.unit))?;
-    stage.answerer.threads = Arc::clone(job.threads);
-    stage.put_records_on(JOB, job.spec, records)?;
-    let dearest = job.dearest();
+    // No noise is kept in stock: every sample is made on demand, as the slowest answer's are.
+    let mut sandbox = Sandbox::new(&scratch.0, job.spec.privacy.budget.of(job.unit))?;
+    sandbox.answerer.threads = Arc::clone(job.threads);
+    sandbox.put_records_on(JOB, job.spec, records)?;
+    let step = job.worst_case_step();
     let mut times = Vec::new();
     let began = Instant::now();
     for pass in 0..*PASSES.end() {
         if pass >= *PASSES.start() && began.elapsed() > LONG_ENOUGH {
             break;
         }
-        let request = job.request(pass, dearest.as_ref());
+        let request = job.request(pass, step.as_ref());
         let asked = Instant::now();
-        let answer = stage.answerer.answer(request);
+        let answer = sandbox.answerer.answer(request);
         times.push(asked.elapsed());
         if answer.status != Some(0) {
             return Err(format!("a made-up query was refused with status {:?}", answer.status));
@@ -135,7 +130,7 @@ impl Rehearsal<'_> {
         if self.spec.algorithm != Algorithm::PenaltyExpFamily {
             return 0;
         }
-        model::build(self.spec).exponential_family().map_or(0, |family| family.ranges().len())
+        self.spec.build_model().exponential_family().map_or(0, |family| family.ranges().len())
     }
 
     /// Records all over the columns' bounds, held as the job's own are.
@@ -162,13 +157,15 @@ impl Rehearsal<'_> {
             let value = from + width * uniform();
             if matches!(bounds, ColumnSpec::Levels(_)) { value.round() } else { value }
         };
-        let made = assemble(self.spec, persons, |_, bounds| Some((0..records).map(|_| bounds.scale(value(bounds))).collect()));
+        let made = assemble(&self.spec.model, &self.spec.columns, persons, |_, bounds| {
+            Some((0..records).map(|_| bounds.scale(value(bounds))).collect())
+        });
         made.map(|data| Records::new(data, self.precision))
     }
 
     /// In every second pass the step that takes longest, to and fro. In the others, every parameter at an ordinary value, at the least
     /// one that may be asked, and at either end of its box, in a step of no length.
-    fn request(&self, pass: u64, dearest: Option<&Dearest>) -> v1::Query {
+    fn request(&self, pass: u64, step: Option<&WorstCaseStep>) -> v1::Query {
         let theta = |box_: &Interval| match pass / 2 % 4 {
             0 => ORDINARY.clamp(box_.min, box_.max),
             1 => LEAST_MAGNITUDE.clamp(box_.min, box_.max),
@@ -177,9 +174,9 @@ impl Rehearsal<'_> {
         };
         let theta: Vec<f64> = self.spec.support.iter().map(theta).collect();
         let still = (theta.as_slice(), theta.as_slice(), self.spec.privacy.noise);
-        let moved = dearest.filter(|_| pass % 2 == 1).map(|dearest| {
-            let (from, to) = dearest.turned(pass / 2 % 2 == 1);
-            (from, to, dearest.noise)
+        let moved = step.filter(|_| pass % 2 == 1).map(|step| {
+            let (from, to) = step.turned(pass / 2 % 2 == 1);
+            (from, to, step.noise)
         });
         let (from, to, noise) = moved.unwrap_or(still);
         let components = self.components() as u32;
@@ -196,10 +193,12 @@ impl Rehearsal<'_> {
     }
 
     /// The step that takes longest; none for Algorithm 3, which asks no steps.
-    fn dearest(&self) -> Option<Dearest> {
+    fn worst_case_step(&self) -> Option<WorstCaseStep> {
         let queries = (*PASSES.end()).saturating_mul(self.chains() as u64);
         let asks_steps = self.components() == 0;
-        asks_steps.then(|| Dearest::new(model::build(self.spec).as_ref(), self.spec, self.unit, self.units, queries)).flatten()
+        asks_steps
+            .then(|| WorstCaseStep::new(self.spec.build_model().as_ref(), self.spec, self.unit, self.units, queries))
+            .flatten()
     }
 }
 

@@ -6,16 +6,18 @@ use std::time::{Duration, Instant};
 
 use conclave_common::accounting::Adjacency;
 use conclave_common::job::JobSpec;
+use conclave_common::sampler::Holding;
 use conclave_proto::delay::AnswerDelay;
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::identity::valid_name;
 use conclave_proto::v1;
 use sha2::{Digest, Sha256};
 
-use super::measure::{JobDelay, Rehearsal, measure};
+use super::answerer::{ActiveJob, Answerer, LONGEST_WORD};
+use super::delay::JobDelay;
+use super::measure::{Rehearsal, measure};
 use super::records::Records;
 use super::sums::NoSum;
-use super::{ActiveJob, Answerer, LONGEST_WORD, Opening};
 use crate::config::{Memory, Precision, ReplyDelay};
 use crate::consent::Standing;
 use crate::data::{BindError, Binding, MAX_UNPUBLISHED_UNITS, Scaled, Streamed, bind};
@@ -32,6 +34,15 @@ const MEMORY_MIB: u64 = 4096;
 const UNPUBLISHED_OPENING: Duration = Duration::from_secs(1);
 /// Longer ids are nobody's; a UUID has 36 characters.
 pub(crate) const MAX_JOB_ID: usize = 64;
+
+/// What becomes of a coordinator's wish to open a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Opening {
+    /// It is open, on this.
+    Opened(Holding),
+    /// Its owner has yet to decide.
+    Pending,
+}
 
 impl Answerer {
     /// Opens a job, or opens it again, unless its owner has yet to decide.

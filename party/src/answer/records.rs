@@ -32,7 +32,7 @@ impl Records {
         }
     }
 
-    /// The records that were put on a stage in double precision.
+    /// The records that were put on a sandbox in double precision.
     pub(crate) fn into_held(self) -> Option<ModelData> {
         match self {
             Self::Held(data) => Some(data),

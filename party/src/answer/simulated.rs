@@ -3,10 +3,10 @@
 //! Ledger, consent, members, shard and answers are the daemon's own. The noise is a function of a seed that the test gives; its records
 //! must be made up.
 
-use std::cell::Cell;
 use std::path::Path;
 use std::time::Instant;
 
+use conclave_ops::Clock;
 use conclave_proto::v1::{CoordinatorFrame, PartyFrame, coordinator_frame::Body};
 use tokio::sync::mpsc;
 
@@ -19,17 +19,9 @@ use crate::ledger::{Keeping, Ledger};
 use crate::members::Members;
 use crate::noise::Noise;
 
-thread_local! {
-    static CLOCK_SKEW_MS: Cell<i64> = const { Cell::new(0) };
-}
-
-pub(crate) fn clock_skew_ms() -> i64 {
-    CLOCK_SKEW_MS.get()
-}
-
 /// Sets the wall clock of every ledger that is written on this thread.
 pub fn set_clock_skew_ms(skew: i64) {
-    CLOCK_SKEW_MS.set(skew);
+    Clock::Party.set_skew_ms(skew);
 }
 
 /// A party between two starts. Dropped without [`SimulatedParty::stop`], it ends as a killed one, but for what its operating system

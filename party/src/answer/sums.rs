@@ -9,10 +9,11 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use conclave_common::mechanism::LatticeSum;
-use conclave_common::model::{Block, BlockError, Blocks, Step, Threads};
-
-use super::ActiveJob;
+use conclave_common::accounting::PrivacyUnit;
+use conclave_common::job::JobSpec;
+use conclave_common::mechanism::{LatticeSum, QueryKind, SumCache};
+use conclave_common::model::{Block, BlockError, Blocks, Model, Summand, Threads, block_sums};
+use conclave_common::query::QueryTerms;
 
 /// Why there is no sum. Neither has to do with what a record holds.
 #[derive(Debug, PartialEq, thiserror::Error)]
@@ -25,16 +26,55 @@ pub(super) enum NoSum {
     Kernel,
 }
 
-/// One sum per step, over all units of privacy but those on which the kernel panics.
-pub(super) fn sums(active: &ActiveJob, threads: &Threads, steps: &[Step<'_>]) -> Result<Vec<LatticeSum>, NoSum> {
-    if steps.is_empty() {
+/// One sum per query, over all units of privacy but those on which the kernel panics: a kept one where there is one, and the others in
+/// one pass over the records.
+pub(super) fn sums(
+    model: &dyn Model,
+    blocks: &dyn Blocks,
+    threads: &Threads,
+    fixed: &SumCache,
+    asked: &[(QueryKind, Summand<'_>)],
+) -> Result<Vec<LatticeSum>, NoSum> {
+    let kept: Vec<Option<LatticeSum>> = asked.iter().map(|(kind, _)| fixed.sum(*kind)).collect();
+    let summands: Vec<Summand<'_>> =
+        asked.iter().zip(&kept).filter(|(_, kept)| kept.is_none()).map(|((_, summand), _)| *summand).collect();
+    let mut made = summed(model, blocks, threads, &summands)?.into_iter();
+    // One sum per summand.
+    kept.into_iter().map(|kept| kept.or_else(|| made.next()).ok_or(NoSum::Kernel)).collect()
+}
+
+/// The sums that a job asks of no point, as Algorithm 3 does; none for another algorithm or where they would not be released. A unit of
+/// privacy on which a kernel panics contributes 0, as to a ratio.
+///
+/// # Errors
+/// As [`guarded`].
+pub(super) fn fixed_sums(
+    model: &dyn Model,
+    spec: &JobSpec,
+    unit: PrivacyUnit,
+    blocks: &dyn Blocks,
+    threads: &Threads,
+) -> Result<SumCache, NoSum> {
+    let terms = |component: u32| {
+        let kind = QueryKind::Statistic { component };
+        QueryTerms::new(model, spec, unit, kind, (&[], &[])).ok().filter(|terms| terms.sum_fits(blocks.units()))
+    };
+    let terms: Vec<QueryTerms> = (0..QueryKind::MAX_COMPONENTS).map_while(terms).collect();
+    let summands: Vec<Summand<'_>> = terms.iter().map(|terms| terms.summand(&[], &[])).collect();
+    let sums = summed(model, blocks, threads, &summands)?;
+    Ok(SumCache::new(terms.iter().map(|terms| terms.kind).zip(sums)))
+}
+
+/// One sum per summand, in one guarded pass.
+fn summed(model: &dyn Model, blocks: &dyn Blocks, threads: &Threads, summands: &[Summand<'_>]) -> Result<Vec<LatticeSum>, NoSum> {
+    if summands.is_empty() {
         return Ok(Vec::new());
     }
-    guarded(active.records.blocks(), threads, steps.len(), &|block: &Block<'_>| active.model.block_sums(block, steps))
+    guarded(blocks, threads, summands.len(), &|block: &Block<'_>| block_sums(model, block, summands))
 }
 
 /// What `sums` gives, `each` sums a block, for the shard without the units on which it panics.
-pub(super) fn guarded(
+fn guarded(
     blocks: &dyn Blocks,
     threads: &Threads,
     each: usize,
@@ -66,6 +106,8 @@ mod tests {
     use conclave_common::model::{ModelData, Persons};
 
     use super::*;
+    use crate::answer::tests::faults::Panics;
+    use crate::testing::MEAN_TOML;
 
     fn data(persons: Option<Persons>) -> ModelData {
         ModelData {
@@ -117,5 +159,23 @@ mod tests {
         };
         let all = i64::from(records) * i64::from(records - 1) / 2;
         assert_eq!(open(&data, &sum), Ok(vec![all - 7 - 99_999]));
+    }
+
+    /// Algorithm 3's sums go without the record that a kernel panics on, and keep the others: an empty shard in their place would move
+    /// the sum by more than was charged.
+    #[test]
+    fn a_statistic_loses_no_more_than_the_record_that_panics() {
+        let spec = JobSpec::parse(&MEAN_TOML.replace("\"penalty\"", "\"penalty-exp-family\"")).unwrap();
+        let data = |outcome: &[f64]| ModelData { outcome: outcome.to_vec(), ..ModelData::default() };
+        let sums = |model: &dyn Model, data: &ModelData| -> Vec<i64> {
+            let cache = fixed_sums(model, &spec, PrivacyUnit::default(), data, &Threads::one()).unwrap();
+            (0..).map_while(|component| cache.sum(QueryKind::Statistic { component })).map(LatticeSum::open_for_test).collect()
+        };
+        let (whole, without) = (data(&[170.0, 181.5, 164.0]), data(&[170.0, 164.0]));
+        let (sound, panics) = (spec.build_model(), Panics(spec.build_model(), 181.5));
+        let expected = sums(sound.as_ref(), &without);
+        assert!(!expected.is_empty() && expected != sums(sound.as_ref(), &data(&[])));
+        assert_eq!(sums(&panics, &whole), expected);
+        assert_eq!(sums(&panics, &without), expected);
     }
 }

@@ -8,11 +8,14 @@ use std::time::{Duration, Instant};
 use conclave_proto::convert::AnswerStatus;
 use conclave_proto::error::Fault;
 use conclave_proto::v1::{self, party_frame::Body};
-use tokio::sync::mpsc::{self, error::TrySendError};
+use tokio::sync::mpsc;
 use tokio::sync::oneshot;
 
-use super::split::{OwnTimes, Part};
-use super::{Answerer, Opening, ReplyCounts};
+use super::answer_timing::{OwnTimes, Part};
+use super::answerer::Answerer;
+use super::delay::ReplyCounts;
+use super::open::Opening;
+use super::reply::{Outbox, reply};
 use crate::config::ReplyDelay;
 
 /// Messages that may wait for the one in hand; beyond, the link stops reading and the coordinator feels it.
@@ -20,9 +23,6 @@ const WAITING: usize = 64;
 
 /// Delay of a refusal while no job is open.
 const NO_JOB: Duration = Duration::from_millis(1);
-
-/// Where a session's replies go.
-pub(crate) type Outbox = mpsc::Sender<v1::PartyFrame>;
 
 pub(super) enum Command {
     Open(v1::OpenJob, Instant, Outbox),
@@ -50,7 +50,7 @@ pub(crate) struct Desk {
 /// Where the operating system gives no thread.
 pub(crate) fn start(mut answerer: Answerer) -> std::io::Result<(Desk, JoinHandle<()>)> {
     let (commands, mut inbox) = mpsc::channel(WAITING);
-    let times = answerer.split.times().clone();
+    let times = answerer.timing.times().clone();
     let thread = std::thread::Builder::new().name("answers".into()).spawn(move || {
         while let Some(command) = inbox.blocking_recv() {
             answerer.handle(command);
@@ -129,7 +129,7 @@ impl Answerer {
                 reply(&outbox, Body::Answer(answer));
                 self.meters.replied(status);
                 if status == Some(AnswerStatus::Released.to_wire()) {
-                    self.split.left();
+                    self.timing.left();
                 }
                 return self.catch_up();
             }
@@ -158,10 +158,10 @@ impl Answerer {
     /// Answers, and gives the answer back at the moment at which it is to leave. Nothing but sending follows.
     pub(super) fn answer_held(&mut self, request: v1::Query, received: Instant) -> v1::Answer {
         let began = self.pacer.begin(received);
-        self.split.begin();
+        self.timing.begin();
         let delay = self.delay_of(&request);
         let answer = self.answer(request);
-        self.split.was(Part::Computing);
+        self.timing.was(Part::Computing);
         self.pacer.hold(began, delay);
         answer
     }
@@ -193,12 +193,5 @@ impl Answerer {
         if held > 0 {
             tracing::info!("{held} replies were held to the reply delay; {overruns} took longer and left at a later multiple");
         }
-    }
-}
-
-/// A reply that can't go is dropped: it is in the ledger, and the coordinator asks again.
-pub(super) fn reply(outbox: &Outbox, body: Body) {
-    if let Err(TrySendError::Full(_)) = outbox.try_send(v1::PartyFrame { body: Some(body) }) {
-        tracing::warn!("the coordinator does not take replies; one was dropped and can be asked for again");
     }
 }

@@ -1,4 +1,4 @@
-//! What must hold of every single answer, tried on the answer path once per audit.
+//! These checks must hold of every single answer; an audit tries them once on the answer path.
 //!
 //! The experiment bounds what the released numbers tell; these find what no number of replicates would: an answer that
 //! was not paid for, a second answer to one question, a length, a status or a charge that tells of a record.
@@ -11,7 +11,7 @@ use conclave_proto::convert::AnswerStatus;
 use conclave_proto::v1;
 
 use super::world::{Design, World};
-use crate::answer::stage::Stage;
+use crate::answer::sandbox::Sandbox;
 use crate::ledger::Ledger;
 
 /// Bytes of a reply of `n` numbers, as they are encoded: every field has a fixed width.
@@ -22,8 +22,8 @@ fn wire_length(answer: &v1::Answer) -> usize {
 /// Runs every check in `folder` and gives what failed, as sentences.
 ///
 /// # Errors
-/// A sentence where the stage can't be set.
-pub(super) fn run(design: &Design, folder: &Path, prepare: &(dyn Fn(&mut Stage) + Sync)) -> Result<Vec<String>, String> {
+/// A sentence where the sandbox can't be set.
+pub(super) fn run(design: &Design, folder: &Path, prepare: &(dyn Fn(&mut Sandbox) + Sync)) -> Result<Vec<String>, String> {
     let mut findings = Vec::new();
     one_paid_answer(design, &folder.join("one-answer"), prepare, &mut findings)?;
     no_matter_what_the_records_are(design, folder, prepare, &mut findings)?;
@@ -33,12 +33,12 @@ pub(super) fn run(design: &Design, folder: &Path, prepare: &(dyn Fn(&mut Stage) 
 /// Delta of the stages' own budgets.
 const DELTA: f64 = 1e-6;
 
-/// A stage whose data's budget holds a job's and somewhat more, whatever that is: where the budget ended, a refusal would be none
+/// A sandbox whose data's budget holds a job's and somewhat more, whatever that is: where the budget ended, a refusal would be none
 /// of a fault's.
-fn stage(design: &Design, folder: &Path) -> Result<Stage, String> {
+fn sandbox(design: &Design, folder: &Path) -> Result<Sandbox, String> {
     std::fs::create_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let budget = Budget::new(gaussian_dp::epsilon(1.5 * design.mu_claimed, DELTA), DELTA).map_err(|e| e.to_string())?;
-    Stage::new(folder, budget.of(design.unit))
+    Sandbox::new(folder, budget.of(design.unit))
 }
 
 /// Each answer is charged on disk before it is had, the same question gets the same bytes at no charge, and another question
@@ -46,30 +46,30 @@ fn stage(design: &Design, folder: &Path) -> Result<Stage, String> {
 fn one_paid_answer(
     design: &Design,
     folder: &Path,
-    prepare: &(dyn Fn(&mut Stage) + Sync),
+    prepare: &(dyn Fn(&mut Sandbox) + Sync),
     findings: &mut Vec<String>,
 ) -> Result<(), String> {
-    let mut stage = stage(design, folder)?;
-    stage.put_on(JOB, &design.spec, design.shard(World::With))?;
-    prepare(&mut stage);
+    let mut sandbox = sandbox(design, folder)?;
+    sandbox.put_on(JOB, &design.spec, design.shard(World::With))?;
+    prepare(&mut sandbox);
     let ask = design.message(JOB, 0);
-    let answer = stage.answerer.answer(ask.clone());
-    let on_disk = stage.charges_on_disk()?;
+    let answer = sandbox.answer(ask.clone());
+    let on_disk = sandbox.charges_on_disk()?;
     if answer.status != RELEASED {
         findings.push("a query within the budget was refused".into());
     }
     if on_disk != u64::from(design.questions) {
         findings.push(format!("an answer of {} numbers was had with {on_disk} charges on disk", design.questions));
     }
-    let spent = stage.answerer.ledger().units();
-    if stage.answerer.answer(ask.clone()) != answer || stage.answerer.ledger().units() != spent {
+    let spent = sandbox.answerer.ledger().units();
+    if sandbox.answer(ask.clone()) != answer || sandbox.answerer.ledger().units() != spent {
         findings.push("the same question got another answer, or was charged again".into());
     }
     let mut altered = ask;
     for proposal in &mut altered.proposals {
         proposal.to.iter_mut().for_each(|x| *x *= 0.5);
     }
-    let second = stage.answerer.answer(altered);
+    let second = sandbox.answer(altered);
     if second.status != Some(AnswerStatus::Conflict.to_wire()) || second.releases.iter().any(|r| *r != 0) {
         findings.push("another question under the same id was answered".into());
     }
@@ -84,17 +84,17 @@ fn one_paid_answer(
 fn no_matter_what_the_records_are(
     design: &Design,
     folder: &Path,
-    prepare: &(dyn Fn(&mut Stage) + Sync),
+    prepare: &(dyn Fn(&mut Sandbox) + Sync),
     findings: &mut Vec<String>,
 ) -> Result<(), String> {
     let mut seen: Option<(v1::Answer, usize, u64)> = None;
     let far = design.farthest();
     for (number, (name, shard)) in shards(design).into_iter().enumerate() {
-        let mut stage = stage(design, &folder.join(format!("records-{number}")))?;
-        stage.put_on(JOB, &design.spec, shard)?;
-        prepare(&mut stage);
-        let answer = stage.answerer.answer(design.message(JOB, 0));
-        let charged = stage.answerer.ledger().units().0;
+        let mut sandbox = sandbox(design, &folder.join(format!("records-{number}")))?;
+        sandbox.put_on(JOB, &design.spec, shard)?;
+        prepare(&mut sandbox);
+        let answer = sandbox.answer(design.message(JOB, 0));
+        let charged = sandbox.answerer.ledger().units().0;
         let length = wire_length(&answer);
         if answer.releases.iter().any(|a| !(-far..=far).contains(a)) {
             findings.push(format!("with {name}, a released number is beyond what clamped records and noise can add up to"));
@@ -140,11 +140,11 @@ pub(crate) fn shards(design: &Design) -> Vec<(&'static str, ModelData)> {
 const JOB: &str = "check";
 const RELEASED: Option<u32> = Some(0);
 
-impl Stage {
+impl Sandbox {
     /// Charges that another process reads in the ledger's file.
     fn charges_on_disk(&self) -> Result<u64, String> {
         let ledger: &Ledger = self.answerer.ledger();
-        crate::ledger::report(ledger.path(), crate::answer::stage::NOBODY, &self.budget)
+        crate::ledger::report(ledger.path(), crate::answer::sandbox::NOBODY, &self.budget)
             .map(|r| r.queries)
             .map_err(|e| e.to_string())
     }

@@ -1,10 +1,10 @@
-//! The audit as a picture: what the test saw in either world, and the trade-off between its two errors.
+//! The audit's plot shows what the test saw in either world, and the trade-off between its two errors.
 
 use std::fmt::Write;
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
-use super::Report;
+use super::report::Report;
 use super::statistics::Samples;
 
 const WIDTH: f64 = 860.0;

@@ -3,8 +3,14 @@ use std::collections::HashMap;
 
 use conclave_common::model::Model;
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use conclave_common::accounting::{Budget, gaussian_dp};
+
+use super::world::{Design, World};
 use super::*;
-use crate::answer::fault::{Fault, NanNotClamped, TooSmall, Watched};
+use crate::answer::sandbox::Sandbox;
+use crate::answer::tests::faults::{Fault, NanNotClamped, TooSmall, Watched};
 
 /// The budget that buys `mu`.
 fn budget(mu: f64) -> Budget {
@@ -33,16 +39,16 @@ fn a_large_budget_is_no_finding() {
     }
 }
 
-fn faulty(mu: f64, replicates: u64, prepare: impl Fn(&mut Stage) + Sync) -> Report {
+fn faulty(mu: f64, replicates: u64, prepare: impl Fn(&mut Sandbox) + Sync) -> Report {
     let audit = audit(mu, replicates);
     let design = Design::new(audit.budget, audit.questions, audit.noise_sd).unwrap();
     audit.run_prepared(design, &prepare).unwrap()
 }
 
 /// Replaces the model of every job that is on.
-fn plant(stage: &mut Stage, model: impl Fn(Box<dyn Model>) -> Box<dyn Model>) {
-    for job in stage.answerer.open_jobs() {
-        stage.answerer.plant_model(&job, |inner, _| model(inner));
+fn plant(sandbox: &mut Sandbox, model: impl Fn(Box<dyn Model>) -> Box<dyn Model>) {
+    for job in sandbox.answerer.open_jobs() {
+        sandbox.answerer.plant_model(&job, |inner, _| model(inner));
     }
 }
 
@@ -56,7 +62,7 @@ fn a_sensitivity_too_small_is_found() {
         let faulty = |inner| -> Box<dyn Model> { Box::new(TooSmall(inner, factor)) };
         let audit = audit(2.0, replicates);
         let design = Design::priced(audit.budget, audit.questions, audit.noise_sd, faulty).unwrap();
-        let report = audit.run_prepared(design, &|stage| plant(stage, faulty)).unwrap();
+        let report = audit.run_prepared(design, &|sandbox| plant(sandbox, faulty)).unwrap();
         assert!(report.mu_lower > report.mu_claimed, "{factor}: {report:?}");
         assert!((report.mu_estimate / report.mu_claimed / factor - 1.0).abs() < 0.1, "{factor}: {report:?}");
         assert!(found(&report, "tell more than is claimed"), "{factor}: {:?}", report.findings);
@@ -65,37 +71,38 @@ fn a_sensitivity_too_small_is_found() {
 
 #[test]
 fn noise_that_is_used_again_is_found() {
-    let report = faulty(2.0, LEAST, |stage| plant_fault(stage, || Fault::ReusedNoise(HashMap::new())));
+    let report = faulty(2.0, LEAST, |sandbox| plant_fault(sandbox, || Fault::ReusedNoise(HashMap::new())));
     assert!(found(&report, "another question under the same id was answered"), "{:?}", report.findings);
 }
 
 #[test]
 fn a_record_that_is_no_number_and_not_clamped_is_found() {
-    let report = faulty(2.0, LEAST, |stage| plant(stage, |inner| Box::new(NanNotClamped(inner))));
+    let report = faulty(2.0, LEAST, |sandbox| plant(sandbox, |inner| Box::new(NanNotClamped(inner))));
     assert!(found(&report, "with a record that is not a number, a released number is beyond"), "{:?}", report.findings);
 }
 
 #[test]
 fn a_float_on_the_wire_is_found() {
-    let report = faulty(2.0, LEAST, |stage| plant_fault(stage, || Fault::FloatOnTheWire));
+    let report = faulty(2.0, LEAST, |sandbox| plant_fault(sandbox, || Fault::FloatOnTheWire));
     assert!(found(&report, "beyond what the clamped records and the noise"), "{:?}", report.findings);
 }
 
 #[test]
 fn an_error_that_is_not_charged_is_found() {
-    let report = faulty(2.0, LEAST, |stage| plant_fault(stage, || Fault::UnchargedError));
+    let report = faulty(2.0, LEAST, |sandbox| plant_fault(sandbox, || Fault::UnchargedError));
     assert!(found(&report, "with a record that is not a number, the status is another"), "{:?}", report.findings);
     assert!(found(&report, "with a record that is not a number, the charge is another"), "{:?}", report.findings);
 }
 
 #[test]
 fn a_charge_after_the_answer_is_found() {
-    let report = faulty(2.0, LEAST, |stage| plant_fault(stage, || Fault::ChargeAfterAnswer(None)));
+    let report = faulty(2.0, LEAST, |sandbox| plant_fault(sandbox, || Fault::ChargeAfterAnswer(None)));
     assert!(found(&report, "with 0 charges on disk"), "{:?}", report.findings);
 }
 
-fn plant_fault(stage: &mut Stage, fault: impl Fn() -> Fault) {
-    stage.answerer.fault.get_or_insert_with(fault);
+fn plant_fault(sandbox: &mut Sandbox, fault: impl Fn() -> Fault) {
+    let mut fault = fault();
+    sandbox.respond = Box::new(move |answerer, request| fault.answer(answerer, request));
 }
 
 /// Beyond what a fault's symptoms show: when the kernel begins to read, the charges are on disk.
@@ -103,11 +110,11 @@ fn plant_fault(stage: &mut Stage, fault: impl Fn() -> Fault) {
 fn records_are_read_when_the_charges_are_on_disk_and_not_before() {
     let folder = tempfile::tempdir().unwrap();
     let design = Design::new(budget(2.0), 4, 1.0).unwrap();
-    let mut stage = Stage::new(folder.path(), budget(2.0)).unwrap();
-    stage.put_on("watched", &design.spec, design.shard(World::With)).unwrap();
-    let (path, seen) = (stage.answerer.ledger().path().to_owned(), std::sync::Arc::new(AtomicU64::new(0)));
+    let mut sandbox = Sandbox::new(folder.path(), budget(2.0)).unwrap();
+    sandbox.put_on("watched", &design.spec, design.shard(World::With)).unwrap();
+    let (path, seen) = (sandbox.answerer.ledger().path().to_owned(), std::sync::Arc::new(AtomicU64::new(0)));
     let count = std::sync::Arc::clone(&seen);
-    plant(&mut stage, |inner| {
+    plant(&mut sandbox, |inner| {
         let (path, count) = (path.clone(), std::sync::Arc::clone(&count));
         let look = move || {
             let reader = rusqlite::Connection::open(&path).unwrap();
@@ -116,7 +123,7 @@ fn records_are_read_when_the_charges_are_on_disk_and_not_before() {
         };
         Box::new(Watched(inner, Box::new(look)))
     });
-    assert_eq!(stage.answerer.answer(design.message("watched", 0)).status, Some(0));
+    assert_eq!(sandbox.answerer.answer(design.message("watched", 0)).status, Some(0));
     assert_eq!(seen.load(Ordering::Relaxed), 4);
 }
 

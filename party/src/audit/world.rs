@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use conclave_common::accounting::{Adjacency, Budget, PrivacyFilter, PrivacyUnit, gaussian_dp, mu_squared};
 use conclave_common::job::JobSpec;
 use conclave_common::mechanism::{NoiseScale, STEP, Sensitivity, sensitivity};
-use conclave_common::model::{self, Model, ModelData, Persons};
+use conclave_common::model::{Model, ModelData, Persons};
 use conclave_proto::convert::AnswerStatus;
 use conclave_proto::v1;
 
-use crate::answer::stage::Stage;
+use crate::answer::sandbox::Sandbox;
 
 /// Records, or persons, beside the one that the worlds differ in.
 const OTHERS: usize = 20;
@@ -61,7 +61,7 @@ impl Design {
         let spec = JobSpec::parse(&job_toml(cap, questions, sd)).map_err(|e| text(&e))?;
         let (unit, s) = (cap.unit, spec.privacy.noise);
         let limit = PrivacyFilter::new(&cap).map_err(|e| text(&e))?.limit_units();
-        let model = plant(model::build(&spec));
+        let model = plant(spec.build_model());
         // Charges go with the square of the step; the last hundredths of a percent are found by stepping down.
         let mu_each = mu_squared(limit).sqrt() / f64::from(questions).sqrt();
         let mut half_step = 0.5 * mu_each * s.sd() / unit.factor() as f64 / model.bound(&[-0.5], &[0.5]) * 1.000_001;
@@ -129,12 +129,12 @@ impl Design {
 pub(crate) struct Theatre<'a> {
     design: &'a Design,
     folder: PathBuf,
-    stage: Option<(Stage, u64)>,
+    sandbox: Option<(Sandbox, u64)>,
     shard: Option<ModelData>,
     ledgers: u64,
     per_ledger: u64,
-    /// Put on every stage that is made; for tests that plant a fault.
-    prepare: &'a (dyn Fn(&mut Stage) + Sync),
+    /// Put on every sandbox that is made; for tests that plant a fault.
+    prepare: &'a (dyn Fn(&mut Sandbox) + Sync),
 }
 
 /// One replicate: its statistic, and what was wrong with it.
@@ -145,23 +145,23 @@ pub(crate) struct Replicate {
 
 impl<'a> Theatre<'a> {
     /// `folder` must be there and be this theatre's own.
-    pub(crate) fn new(design: &'a Design, shard: ModelData, folder: &Path, prepare: &'a (dyn Fn(&mut Stage) + Sync)) -> Self {
+    pub(crate) fn new(design: &'a Design, shard: ModelData, folder: &Path, prepare: &'a (dyn Fn(&mut Sandbox) + Sync)) -> Self {
         let fit = (MU_SQUARED_PER_LEDGER / (design.mu_claimed * design.mu_claimed)) as u64;
         let per_ledger = fit.clamp(1, REPLICATES_PER_LEDGER);
-        Self { design, folder: folder.to_owned(), stage: None, shard: Some(shard), ledgers: 0, per_ledger, prepare }
+        Self { design, folder: folder.to_owned(), sandbox: None, shard: Some(shard), ledgers: 0, per_ledger, prepare }
     }
 
     /// Opens a job, spends its cap, and asks once more.
     pub(crate) fn replicate(&mut self, number: u64) -> Result<Replicate, String> {
-        let (mut stage, played) = self.stage()?;
+        let (mut sandbox, played) = self.sandbox()?;
         let job = format!("replicate-{number}");
         let shard = self.shard.take().ok_or("a replicate's records are lost")?;
-        stage.put_on(&job, &self.design.spec, shard)?;
-        (self.prepare)(&mut stage);
-        let answer = stage.answerer.answer(self.design.message(&job, 0));
-        let more = stage.answerer.answer(self.design.message(&job, 1));
-        self.shard = stage.take_off(&job);
-        self.stage = Some((stage, played + 1));
+        sandbox.put_on(&job, &self.design.spec, shard)?;
+        (self.prepare)(&mut sandbox);
+        let answer = sandbox.answer(self.design.message(&job, 0));
+        let more = sandbox.answer(self.design.message(&job, 1));
+        self.shard = sandbox.take_off(&job);
+        self.sandbox = Some((sandbox, played + 1));
         let far = self.design.farthest();
         let finding = if answer.status != Some(AnswerStatus::Released.to_wire()) {
             Some("a query within the budget was refused")
@@ -175,9 +175,9 @@ impl<'a> Theatre<'a> {
         Ok(Replicate { statistic: self.design.statistic(&answer.releases), finding })
     }
 
-    fn stage(&mut self) -> Result<(Stage, u64), String> {
-        match self.stage.take() {
-            Some((stage, played)) if played < self.per_ledger => return Ok((stage, played)),
+    fn sandbox(&mut self) -> Result<(Sandbox, u64), String> {
+        match self.sandbox.take() {
+            Some((sandbox, played)) if played < self.per_ledger => return Ok((sandbox, played)),
             _ => {}
         }
         self.ledgers += 1;
@@ -186,13 +186,13 @@ impl<'a> Theatre<'a> {
         // A little more than the replicates' caps add up to, so that it is the cap that ends each of them.
         let mu = self.design.mu_claimed * (1.01 * self.per_ledger as f64).sqrt();
         let budget = Budget::new(gaussian_dp::epsilon(mu, LEDGER_DELTA), LEDGER_DELTA).map_err(|e| e.to_string())?;
-        let mut stage = Stage::new(&folder, budget.of(self.design.unit))?;
-        stage.keep_noise(&self.design.spec);
+        let mut sandbox = Sandbox::new(&folder, budget.of(self.design.unit))?;
+        sandbox.keep_noise(&self.design.spec);
         if self.ledgers > 1 {
             // The one before is closed.
             let _ = std::fs::remove_dir_all(self.folder.join((self.ledgers - 1).to_string()));
         }
-        Ok((stage, 0))
+        Ok((sandbox, 0))
     }
 }
 

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use clap::Args;
 use conclave_common::accounting::{Budget, gaussian_dp};
 
-use super::{print, print_json};
+use super::common::{print, print_json};
 use crate::audit::{Audit, LEAST, Report, svg};
 use crate::config::PartyConfig;
-use crate::daemon::StartError;
+use crate::error::StartError;
 
 /// Delta of an audit without a configuration.
 const DELTA: f64 = 1e-6;

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use super::{Common, load, print, print_json};
-use crate::daemon::StartError;
+use super::common::{Common, load, print, print_json};
+use crate::error::StartError;
 use crate::ledger::{Report, report_kept};
 
 const BAR: usize = 40;

@@ -1,4 +1,5 @@
-//! `conclave-party run --check`: everything that can be looked at without changing anything. `doctor` looks deeper.
+//! `conclave-party run --check` looks at everything that can be looked at without changing anything.
+//! `doctor` looks deeper.
 
 use std::path::Path;
 
@@ -6,10 +7,11 @@ use conclave_ops::check::{Checks, writable};
 use conclave_proto::revoked::RevokedFile;
 use serde_json::json;
 
-use super::{Common, print, print_json};
+use super::common::{Common, print, print_json};
 use crate::config::{PartyConfig, ReplyDelay};
-use crate::daemon::{NO_VECTORS, StartError};
+use crate::daemon::NO_VECTORS;
 use crate::data::Shard;
+use crate::error::StartError;
 use crate::ledger::{LedgerError, report_kept};
 use crate::link::load_identity;
 use crate::presence::running;

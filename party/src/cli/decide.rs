@@ -5,11 +5,11 @@ use std::io::{BufRead, IsTerminal, Write};
 use clap::Args;
 use serde_json::json;
 
-use super::{Common, load, print, print_json};
+use super::common::{Common, load, print, print_json};
 use crate::config::PartyConfig;
 use crate::consent::Standing;
-use crate::daemon::StartError;
-use crate::owner::{JobView, WorstCase, asked, find};
+use crate::error::StartError;
+use crate::owner::{JobView, WorstCase, find, pending_job};
 
 #[derive(Debug, Args)]
 pub(super) struct ApproveArgs {
@@ -38,10 +38,10 @@ pub(super) struct RefuseArgs {
 pub(super) fn approve(args: &ApproveArgs) -> Result<(), StartError> {
     let config = load(&args.common)?;
     let job = find(&config.ledger, &args.job)?;
-    let worst = asked::worst(&config, &job)?;
+    let worst = pending_job::worst_case_of(&config, &job)?;
     if !args.common.json {
-        print(&asked::shown(config.budget.unit, &job, &worst))?;
-        for warning in asked::bounds(&config, std::slice::from_ref(&job)) {
+        print(&pending_job::shown(config.budget.unit, &job, &worst))?;
+        for warning in pending_job::bounds(&config, std::slice::from_ref(&job)) {
             print(&format!("warning: {warning}"))?;
         }
     }
@@ -74,7 +74,7 @@ fn decide(
     worst: Option<&WorstCase>,
 ) -> Result<(), StartError> {
     let id = &job.request.job;
-    asked::decide(config, id, decision, reason)?;
+    pending_job::decide(config, id, decision, reason)?;
     if common.json {
         return print_json(&json!({
             "job": id, "decision": decision.as_str(), "digest": job.request.digest_hex(), "worst_case": worst,

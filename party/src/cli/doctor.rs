@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use super::{Common, print, print_json};
-use crate::daemon::StartError;
+use super::common::{Common, print, print_json};
 use crate::doctor::{Outcome, examine, table};
+use crate::error::StartError;
 
 pub(super) fn doctor(common: &Common) -> Result<(), StartError> {
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -6,9 +6,10 @@ use clap::Args;
 use conclave_proto::ca;
 use conclave_proto::error::Fault;
 
-use super::{Common, load, print, print_json};
+use super::common::{Common, load, print, print_json};
 use crate::config::PartyConfig;
-use crate::daemon::{StartError, init_identity, init_ledger};
+use crate::daemon::{init_identity, init_ledger};
+use crate::error::StartError;
 use crate::ledger::LedgerError;
 
 #[derive(Debug, Args)]

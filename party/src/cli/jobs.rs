@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{Common, load, print, print_json};
+use super::common::{Common, load, print, print_json};
 use crate::config::PartyConfig;
-use crate::daemon::StartError;
+use crate::error::StartError;
 use crate::owner::{JobView, State, figure, jobs as all};
 
 pub(super) fn jobs(common: &Common) -> Result<(), StartError> {

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Common, load, print, print_json};
-use crate::daemon::StartError;
+use super::common::{Common, load, print, print_json};
+use crate::error::StartError;
 use crate::ledger::events::hex;
 use crate::ledger::export::{self, Seal};
 use crate::ledger::{Ledger, LedgerError, Listed, Listing, list};
@@ -72,7 +72,7 @@ const HEADINGS: &str = "    seq time                     job      analyst    ite
 
 fn line(r: &Listed) -> String {
     let short = |text: &str| text.chars().take(8).collect::<String>();
-    let released = r.released.map_or_else(|| "-".to_owned(), |n| n.to_string());
+    let released = r.released.as_ref().map_or_else(|| "-".to_owned(), |n| n.to_string());
     let attempt = if r.attempt > 0 { format!("  attempt {}", r.attempt) } else { String::new() };
     format!(
         "{:>7} {} {:8} {:10} {:>9} {:>5} {:8} {:8} {:12} {:>11} {:>9.5} {:>13.6e} {:>13.6e} {:>20}{attempt}",

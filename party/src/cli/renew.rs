@@ -1,4 +1,4 @@
-//! `conclave-party renew` and `install`: a new certificate without a restart.
+//! `conclave-party renew` and `install` replace a certificate without a restart.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -9,8 +9,8 @@ use conclave_proto::identity::{PeerIdentity, Role};
 use conclave_proto::tls::{days_until, renew};
 use serde_json::json;
 
-use super::{Common, load, print, print_json};
-use crate::daemon::StartError;
+use super::common::{Common, load, print, print_json};
+use crate::error::StartError;
 
 #[derive(Debug, Args)]
 pub(super) struct RenewArgs {

@@ -1,9 +1,30 @@
 //! `conclave-party run`.
 
+use std::path::PathBuf;
+
+use clap::Args;
 use conclave_ops::{Daemon, LogFormat, Logs, Signals};
 
-use super::{RunArgs, check, load};
-use crate::daemon::{StartError, run_with};
+use super::check;
+use super::common::{Common, load};
+use crate::daemon::run_with;
+use crate::error::StartError;
+
+#[derive(Debug, Args)]
+pub(super) struct RunArgs {
+    #[command(flatten)]
+    pub(super) common: Common,
+    /// Check the configuration and all that it names without changing anything, one line per thing, then exit: with 0, or 2 on a
+    /// fault.
+    #[arg(long)]
+    pub(super) check: bool,
+    /// Write this file when the party is attached for the first time.
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub(super) ready_file: Option<PathBuf>,
+    /// Stop when standard input ends, as when the process that started this one is gone.
+    #[arg(long, hide = true)]
+    pub(super) exit_with_stdin: bool,
+}
 
 pub(super) fn run(args: RunArgs) -> Result<(), StartError> {
     if args.check {

@@ -6,12 +6,13 @@ use clap::Args;
 use conclave_proto::ca;
 use serde_json::json;
 
-use super::{Common, jobs, load, print, print_json};
+use super::common::{Common, load, print, print_json};
+use super::jobs;
 use crate::answer::ReplyCounts;
 use crate::config::{Approve, PartyConfig};
-use crate::daemon::StartError;
+use crate::error::StartError;
 use crate::ledger::{Report, report_kept};
-use crate::owner::{State, asked, figure, jobs as all, unit_of_privacy};
+use crate::owner::{State, figure, jobs as all, pending_job, unit_of_privacy};
 use crate::presence::{Presence, running};
 
 /// A certificate that ends within this time earns a warning.
@@ -76,7 +77,7 @@ fn whole(config: &PartyConfig, as_json: bool) -> Result<(), StartError> {
     if let Some(problem) = daemon.as_ref().and_then(Option::as_ref).and_then(|p| p.ledger.as_ref()) {
         warnings.push(format!("the ledger answers nothing: {problem}"));
     }
-    warnings.extend(asked::bounds(config, &jobs));
+    warnings.extend(pending_job::bounds(config, &jobs));
     let waiting = jobs.iter().filter(|job| job.state() == State::Awaiting).count();
     if as_json {
         return print_json(&json!({

@@ -2,8 +2,8 @@
 
 use clap::Args;
 
-use super::{Common, load, print, print_json};
-use crate::daemon::StartError;
+use super::common::{Common, load, print, print_json};
+use crate::error::StartError;
 use crate::text::clip;
 use crate::verify::{Report, verify as checked};
 

@@ -1,5 +1,8 @@
 #![allow(clippy::unwrap_used)]
+use std::path::Path;
+
 use super::*;
+use crate::ledger::Durability;
 
 const GOOD: &str = r#"
 name = "hospital-a"

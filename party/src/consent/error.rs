@@ -1,8 +1,8 @@
-//! What can go wrong with the owner's decisions.
+//! The errors of the owner's decisions.
 
 use std::path::{Path, PathBuf};
 
-use super::Standing;
+use super::standing::Standing;
 
 /// A decision that can't be read, entered or acted on.
 #[derive(Debug, thiserror::Error)]

@@ -1,8 +1,10 @@
-//! Reading requests and decisions, for the owner's commands.
+//! The owner's commands read requests and decisions.
 
 use rusqlite::Row;
 
-use super::{ConsentError, ConsentStore, Standing};
+use super::error::ConsentError;
+use super::standing::Standing;
+use super::store::ConsentStore;
 
 /// A job as it was asked for, with the last decision on it.
 #[derive(Debug, Clone, PartialEq, Eq)]

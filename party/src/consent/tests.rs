@@ -1,6 +1,10 @@
 #![allow(clippy::unwrap_used)]
 use tempfile::TempDir;
 
+use conclave_proto::v1;
+use rusqlite::Connection;
+
+use super::store::{LONGEST_JOB, MOST_AWAITING};
 use super::*;
 use crate::testing::{JOB, MEAN_TOML, open_request};
 

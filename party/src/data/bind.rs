@@ -1,11 +1,14 @@
-//! A shard bound to a job: its columns clamped to the job's public bounds and scaled, once when the job opens or block by block in every pass.
+//! A binding clamps a shard's columns to a job's public bounds and scales them, once as the job opens or
+//! block by block in every pass.
 
 use std::collections::BTreeMap;
 
-use conclave_common::job::{ColumnSpec, JobSpec, level_at};
+use conclave_common::job::JobSpec;
 use conclave_common::model::{ModelData, Persons, assemble};
+use conclave_common::schema::{ColumnSpec, level_at};
 
-use super::{DataError, Kind, Shard};
+use super::error::DataError;
+use super::shard::{Kind, Shard};
 
 /// A job that this shard's columns can't serve. It depends on which columns there are and of what kind, never on a record.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -63,7 +66,7 @@ impl Binding {
         persons: Option<Persons>,
     ) -> Result<ModelData, BindError> {
         let scaled = |name: &str, _: &ColumnSpec| Some(self.scales.get(name)?.of(values(name)?).collect());
-        assemble(&self.spec, persons, scaled).map_err(BindError::Missing)
+        assemble(&self.spec.model, &self.spec.columns, persons, scaled).map_err(BindError::Missing)
     }
 }
 

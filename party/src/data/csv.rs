@@ -1,12 +1,16 @@
-//! Comma-separated values with a header line; a byte order mark is tolerated, blanks around values are not counted.
+//! The CSV reader: a header line, then values; a byte order mark is tolerated, blanks around values are not
+//! counted.
 
 use std::fs::File;
 
 use csv::{ByteRecord, Reader, ReaderBuilder, Trim};
 
-use super::rows::{Piece, Rows, finite};
-use super::{DataError, Flaw, Shard, select};
-use crate::config::DataConfig;
+use super::chosen::{places, select};
+use super::error::{DataError, Flaw};
+use super::piece::{Piece, finite};
+use super::rows::Rows;
+use super::settings::DataConfig;
+use super::shard::Shard;
 
 /// Rows of a batch, and bytes after which a batch of longer rows ends: what is in the second-level cache is parsed at once.
 const BATCH: usize = 2048;
@@ -31,7 +35,7 @@ pub(super) fn read(config: &DataConfig, needed: Option<&[String]>) -> Result<Sha
         return Err(DataError::Empty { file: path.to_owned(), reason });
     }
     let chosen = select(config, &header, needed)?;
-    super::places(path, &header, Some(&config.text))?;
+    places(path, &header, Some(&config.text))?;
     // The owner says which: were it read off the values, one record could decide it.
     let texts: Vec<bool> = chosen.columns.iter().map(|(name, _)| config.text.contains(name)).collect();
     let mut rows = Rows::new(config, header.clone(), &chosen, &texts);

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
-use super::{DataError, Kind, Shard};
+use super::error::DataError;
+use super::shard::{Kind, Shard};
 use crate::ledger::{Pieces, Secret};
 
 const DOMAIN: &str = "conclave column 1";

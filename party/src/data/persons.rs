@@ -1,4 +1,5 @@
-//! Rows gathered by person while they are read; a person's rows beyond the limit are left out, in the order of the file.
+//! Rows are gathered by person while they are read; a person's rows beyond the limit are left out, in the
+//! order of the file.
 
 use std::collections::HashMap;
 

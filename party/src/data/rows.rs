@@ -5,11 +5,14 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use super::chosen::Chosen;
+use super::error::{DataError, Flaw};
 use super::persons::Gathering;
+use super::piece::{Piece, leave_out};
+use super::settings::{BadRows, DataConfig};
+use super::shard::Shard;
 use super::stream::Stream;
 use super::words::Words;
-use super::{BadRows, Chosen, DataError, Flaw, Shard};
-use crate::config::DataConfig;
 
 /// Collects a shard. A batch is read column by column to the columns' ends; then the rows that can't stay are taken out again, so that
 /// no value is held twice.
@@ -18,15 +21,6 @@ pub(super) struct Rows {
     persons: Option<Gathering>,
     bad_rows: BadRows,
     more: &'static str,
-}
-
-/// What a batch of one column holds besides its values.
-#[derive(Default)]
-pub(super) struct Piece {
-    /// Rows of the batch, ascending, whose value can't be used, and why.
-    pub(super) flaws: Vec<(usize, Flaw)>,
-    /// Of a column of texts, the batch's own words: its values are their numbers.
-    pub(super) words: Words,
 }
 
 /// A row of a batch with the first of its columns that can't be used.
@@ -172,22 +166,4 @@ impl Rows {
         self.shard.persons = self.persons.and_then(|persons| persons.group(&mut self.shard.columns));
         self.shard
     }
-}
-
-/// Takes rows, ascending and counted from `start`, out of a column.
-pub(super) fn leave_out(column: &mut Vec<f64>, start: usize, out: impl Iterator<Item = usize>) {
-    let (mut from, mut to) = (start, start);
-    for end in out.map(|row| start + row).chain([column.len()]) {
-        if from > to {
-            column.copy_within(from..end, to);
-        }
-        to += end - from;
-        from = end + 1;
-    }
-    column.truncate(to);
-}
-
-/// A number as read, or what is wrong with it.
-pub(super) fn finite(value: f64) -> Result<f64, Flaw> {
-    if value.is_finite() { Ok(value) } else { Err(Flaw::NotFinite) }
 }

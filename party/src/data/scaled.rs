@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use conclave_common::model::{Block, BlockError, Blocks, Persons};
 
-use super::Shard;
 use super::bind::Binding;
+use super::shard::Shard;
 
 /// Records of a block, or a little less where persons stay together: as many as fit the second-level cache with what is made of them.
 const RECORDS: usize = 1 << 13;

@@ -1,23 +1,20 @@
-//! A Parquet file that is larger than memory: nothing of it is kept but which rows are left out, and every pass reads it again.
+//! A stream reads a Parquet file that is larger than memory: it keeps which rows are left out, and every
+//! pass reads the file again.
 //!
 //! A pass must see the records that were counted and fingerprinted when the party started. So length, time of change and identity of the file
 //! are looked at before the first block of a pass is read and after the last, and what does not look the same any more has no sum.
 
-use std::collections::BTreeMap;
 use std::fs::{File, Metadata};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::SystemTime;
 
-use conclave_common::model::{Block, BlockError, Blocks};
 use parquet::file::metadata::ParquetMetaData;
 
-use super::bind::Binding;
 use super::parquet::Column;
-use super::rows::leave_out;
+use super::piece::leave_out;
 use super::words::Words;
-use super::{DataError, Shard};
 
 /// An open file, what is read of it, and in which blocks.
 pub(super) struct Stream {
@@ -65,15 +62,15 @@ impl Stamp {
 }
 
 /// How far a reading of some columns has come.
-struct Reading {
+pub(super) struct StreamCursor {
     /// Numbers of the columns in the shard.
     columns: Vec<usize>,
     open: Vec<Column>,
-    next: usize,
+    pub(super) next: usize,
 }
 
-impl Reading {
-    fn new(columns: Vec<usize>) -> Self {
+impl StreamCursor {
+    pub(super) fn new(columns: Vec<usize>) -> Self {
         Self { columns, open: Vec::new(), next: 0 }
     }
 }
@@ -91,6 +88,11 @@ impl Stream {
         self.blocks.push(Span { group, first, rows, out: out.iter().map(|row| *row as u32).collect() });
     }
 
+    /// Blocks that a pass reads.
+    pub(super) fn count(&self) -> usize {
+        self.blocks.len()
+    }
+
     pub(super) fn records(&self) -> u64 {
         self.records
     }
@@ -105,13 +107,13 @@ impl Stream {
     }
 
     /// The kept values of the next block, by column.
-    fn next(&self, reading: &mut Reading, words: &[Option<Words>]) -> Result<Vec<Vec<f64>>, String> {
+    pub(super) fn next(&self, reading: &mut StreamCursor, words: &[Option<Words>]) -> Result<Vec<Vec<f64>>, String> {
         // The reader asserts what a damaged file may break.
         catch_unwind(AssertUnwindSafe(|| self.decode(reading, words)))
             .unwrap_or_else(|_| Err(format!("{} is damaged", self.path.display())))
     }
 
-    fn decode(&self, reading: &mut Reading, words: &[Option<Words>]) -> Result<Vec<Vec<f64>>, String> {
+    fn decode(&self, reading: &mut StreamCursor, words: &[Option<Words>]) -> Result<Vec<Vec<f64>>, String> {
         let span = &self.blocks[reading.next];
         let broken = |e: parquet::errors::ParquetError| format!("{} can't be read: {e}", self.path.display());
         if reading.next == 0 {
@@ -142,86 +144,5 @@ impl Stream {
             self.unchanged()?;
         }
         Ok(values)
-    }
-}
-
-impl Shard {
-    /// Gives `look` a column's values block by block; the shard is streamed and has this column.
-    pub(super) fn look_at_stream(&self, stream: &Stream, at: usize, mut look: impl FnMut(&[f64])) -> Result<(), DataError> {
-        let mut reading = Reading::new(vec![at]);
-        for _ in &stream.blocks {
-            let values = stream.next(&mut reading, &self.words);
-            let values = values.map_err(|reason| DataError::Unreadable { file: self.file.clone(), reason })?;
-            values.iter().for_each(|values| look(values));
-        }
-        Ok(())
-    }
-}
-
-/// A job's records, read and scaled in every pass.
-pub(crate) struct Streamed {
-    shard: Arc<Shard>,
-    stream: Arc<Stream>,
-    binding: Binding,
-    names: Vec<String>,
-    /// One thread reads at a time, while the others are at the records of earlier blocks.
-    pass: Mutex<Pass>,
-}
-
-struct Pass {
-    reading: Reading,
-    /// Blocks that were read on the way to the one asked for, until their own turn.
-    ahead: BTreeMap<usize, Vec<Vec<f64>>>,
-}
-
-impl Streamed {
-    /// None where the shard is not streamed.
-    pub(crate) fn new(shard: Arc<Shard>, binding: Binding) -> Option<Self> {
-        let stream = shard.stream.clone()?;
-        let names: Vec<String> = shard.names().iter().filter(|name| binding.reads(name)).cloned().collect();
-        let columns = (0..).zip(shard.names()).filter(|(_, name)| binding.reads(name)).map(|(at, _)| at).collect();
-        let pass = Mutex::new(Pass { reading: Reading::new(columns), ahead: BTreeMap::new() });
-        Some(Self { shard, stream, binding, names, pass })
-    }
-
-    /// The values of a block, by column.
-    fn values(&self, at: usize) -> Result<Vec<Vec<f64>>, String> {
-        let mut pass = self.pass.lock().unwrap_or_else(PoisonError::into_inner);
-        let Pass { reading, ahead } = &mut *pass;
-        if let Some(values) = ahead.remove(&at) {
-            return Ok(values);
-        }
-        if at < reading.next {
-            // Another pass begins.
-            reading.next = 0;
-            ahead.clear();
-        }
-        loop {
-            let values = self.stream.next(reading, &self.shard.words)?;
-            if reading.next > at {
-                return Ok(values);
-            }
-            ahead.insert(reading.next - 1, values);
-        }
-    }
-}
-
-impl Blocks for Streamed {
-    fn count(&self) -> usize {
-        self.stream.blocks.len()
-    }
-
-    fn records(&self) -> u64 {
-        self.shard.records()
-    }
-
-    fn units(&self) -> u64 {
-        self.shard.units()
-    }
-
-    fn block(&self, at: usize) -> Result<Block<'_>, BlockError> {
-        let values = self.values(at).map_err(BlockError::new)?;
-        let column = |name: &str| values.get(self.names.iter().position(|n| n == name)?).map(Vec::as_slice);
-        self.binding.records(column, None).map(Block::owned).map_err(|e| BlockError::new(e.to_string()))
     }
 }

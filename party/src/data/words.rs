@@ -1,4 +1,4 @@
-//! The different texts of a column, each held once.
+//! A column of texts holds each different text once.
 
 use std::collections::HashMap;
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use conclave_ops::disk::free_bytes;
 
-use super::Finding;
+use super::finding::Finding;
 use crate::config::PartyConfig;
 use crate::ledger::Durability;
 

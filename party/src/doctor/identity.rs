@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use conclave_proto::tls::{IdentityDir, days_until, ends_soon};
 
-use super::Finding;
+use super::finding::Finding;
 use crate::config::PartyConfig;
 use crate::link::load_identity;
 

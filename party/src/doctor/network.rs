@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
 
-use super::Finding;
+use super::finding::{Finding, Outcome};
 use crate::config::PartyConfig;
 
 /// Each step is given up after this long.
@@ -34,7 +34,7 @@ pub(super) async fn check(config: &PartyConfig, identity: Option<IdentityDir>) -
     let mut findings = Vec::new();
     let reached = way(config, &host, port, &mut findings).await;
     let (Some(stream), Some(identity)) = (reached, identity) else {
-        let why = if findings.iter().any(|f| ["tcp", "proxy"].contains(&f.code) && f.result == super::Outcome::Ok) {
+        let why = if findings.iter().any(|f| ["tcp", "proxy"].contains(&f.code) && f.result == Outcome::Ok) {
             "needs this party's certificate"
         } else {
             "the coordinator can't be reached"

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Finding;
+use super::finding::Finding;
 use crate::config::PartyConfig;
 use crate::consent::ConsentStore;
 

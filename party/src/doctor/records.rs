@@ -1,8 +1,9 @@
 //! The records and what jobs declare about them. What is found about values is for the owner alone.
 
-use conclave_common::job::{ColumnSpec, JobSpec};
+use conclave_common::job::JobSpec;
+use conclave_common::schema::ColumnSpec;
 
-use super::Finding;
+use super::finding::Finding;
 use crate::config::{BadRows, DataConfig, PartyConfig};
 use crate::data::{Binding, DataError, Kind, Shard, unlisted};
 use crate::owner::{JobView, State, extremes, jobs, read_off};

@@ -1,6 +1,6 @@
 //! Findings as a table for a terminal.
 
-use super::Finding;
+use super::finding::Finding;
 
 /// Widths of the columns; what is longer is broken between words.
 const WIDTHS: [usize; 3] = [13, 58, 50];

@@ -1,4 +1,4 @@
-//! A copy of a ledger, taken while the party runs: whole, verified, and of one moment.
+//! A backup is a copy of a ledger, taken while the party runs: whole, verified, and of one moment.
 //!
 //! A copy is for reading, and for the day on which the ledger itself is lost. Put back, it is older than what has left the party, and is
 //! locked until its owner unlocks it: see docs/operator.md.
@@ -9,10 +9,13 @@ use std::time::Duration;
 use rusqlite::Connection;
 use rusqlite::backup::Backup;
 
+use super::error::LedgerError;
 use super::events::hex;
-use super::schema::{close_to_others, connect_read_only, sync_folder, with_suffix};
-use super::{Keeping, LedgerError, verify};
+use super::schema::{connect_read_only, sync_folder};
+use super::settings::Keeping;
+use super::verify;
 use crate::consent::ConsentStore;
+use crate::private_files::{close_to_others, with_suffix};
 
 /// Pages copied at a step; the party writes in between.
 const PAGES: i32 = 1024;

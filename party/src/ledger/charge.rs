@@ -3,42 +3,20 @@
 use std::collections::HashSet;
 
 use conclave_common::accounting::{FilterRefusal, Priced, PrivacyFilter, Spent};
-use conclave_common::mechanism::{NoiseScale, QueryKind, Sensitivity};
+use conclave_common::mechanism::Components;
 use rusqlite::{Connection, OptionalExtension};
 
 use super::books::minus;
+use super::components;
 use super::entry::{AnswerEntry, ChargeEntry, Entry};
+use super::error::LedgerError;
+use super::handle::Ledger;
 use super::pen::Pen;
-use super::{ChargeReceipt, Digest, Durability, Ledger, LedgerError, Recorded};
-use crate::release::Release;
-
-/// One chain's query of a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct QueryKey {
-    /// Chain within the round.
-    pub chain: u32,
-    /// How often the coordinator has heard that the answer may be lost; 0 the first time.
-    pub attempt: u32,
-    /// Digest of the query's content.
-    pub digest: Digest,
-    /// Digest of theta, see [`super::point_digest`].
-    pub theta: [u8; 16],
-    /// Digest of theta'.
-    pub theta_next: [u8; 16],
-    /// What is asked.
-    pub kind: QueryKind,
-    /// Public: of a ratio the most that one unit contributes, of other kinds the most that the sum moves; lattice units.
-    pub k_t: Sensitivity,
-    /// Noise scale, lattice units.
-    pub s: NoiseScale,
-}
-
-impl QueryKey {
-    /// The query as the filters price it.
-    pub(super) fn priced(&self) -> Priced {
-        Priced { kind: self.kind, sensitivity: self.k_t, noise: self.s }
-    }
-}
+use super::query::QueryKey;
+use super::receipt::{ChargeReceipt, Recorded};
+use super::release::Release;
+use super::settings::Durability;
+use super::unwritten::Pending;
 
 /// What the ledger says to a message.
 #[derive(Debug)]
@@ -101,18 +79,8 @@ pub enum Refusal {
 /// How a query stands before the message is charged.
 enum Standing {
     Fresh,
-    Answered(i64),
+    Answered(Components),
     Recoverable(u64),
-}
-
-/// Paid from a block and not yet written.
-#[derive(Debug)]
-pub(super) struct Pending {
-    pub(super) job: u64,
-    pub(super) block: u64,
-    iteration: u64,
-    key: QueryKey,
-    cost: Spent,
 }
 
 /// The filters that a charge must pass, innermost last.
@@ -194,7 +162,7 @@ impl Ledger {
                 }
                 Standing::Fresh => paid.next()?,
             };
-            Some(Grant::Charged(ChargeReceipt::mint(row, self.session, query.k_t, query.s)))
+            Some(Grant::Charged(ChargeReceipt::mint((row, self.session), query.k_t, query.s, query.components)))
         });
         Ok(ChargeOutcome::Granted(grants.collect()))
     }
@@ -282,7 +250,7 @@ impl Ledger {
                     Some(pending) => write_charge(pen, pending)?,
                     None => *row,
                 };
-                pen.write(&Entry::Answer(AnswerEntry { seq: pen.next(), charge, released: *released }))?;
+                pen.write(&Entry::Answer(AnswerEntry { seq: pen.next(), charge, released: released.as_slice() }))?;
             }
             Ok(())
         })?;
@@ -300,8 +268,9 @@ impl Ledger {
             let least = books.least_attempt(iteration);
             return Ok(if query.attempt < least { Err(Refusal::Attempt { chain, least }) } else { Ok(Standing::Fresh) });
         };
-        let (content, released) = read_row(&self.connection, seq)?;
-        if content != (query.digest.0, query.k_t.units(), query.s.units()) {
+        let components = self.books.components(seq);
+        let (content, released) = read_row(&self.connection, seq, components)?;
+        if (content, components) != ((query.digest.0, query.k_t.units(), query.s.units()), query.components) {
             return Ok(Err(Refusal::Conflict { chain }));
         }
         match (released, self.books.unanswered().contains(&seq)) {
@@ -315,13 +284,15 @@ impl Ledger {
 
 type Content = ([u8; 32], u64, u64);
 
-/// A charge's content and its answer.
-fn read_row(connection: &Connection, seq: u64) -> Result<(Content, Option<i64>), LedgerError> {
+/// A charge's content and its answer, of so many components.
+fn read_row(connection: &Connection, seq: u64, components: u32) -> Result<(Content, Option<Components>), LedgerError> {
     let mut select = connection.prepare_cached(
         "SELECT c.digest, c.k_t, c.s, a.released FROM charges c LEFT JOIN answers a ON a.charge = c.seq WHERE c.seq = ?1",
     )?;
     let row = select.query_row([seq], |row| Ok(((row.get(0)?, row.get(1)?, row.get(2)?), row.get(3)?))).optional()?;
-    row.ok_or_else(|| LedgerError::Wrong(format!("entry {seq} is gone")))
+    let (content, first): (Content, Option<i64>) = row.ok_or_else(|| LedgerError::Wrong(format!("entry {seq} is gone")))?;
+    let whole = |first| if components == 1 { Ok(Components::One(first)) } else { components::of_answer(connection, seq, first) };
+    Ok((content, first.map(whole).transpose()?))
 }
 
 /// Writes a charge and gives its number.
@@ -345,6 +316,7 @@ fn write_charge(pen: &mut Pen<'_>, paid: &Pending) -> Result<u64, LedgerError> {
         charge: paid.cost.units,
         running_total: total.ok_or_else(|| LedgerError::Wrong("the total is too large".into()))?,
         slack: paid.cost.slack_units,
+        components: key.components,
     }))?;
     Ok(seq)
 }

@@ -1,4 +1,4 @@
-//! A ledger of the format before this one is brought to this one, once, when the party starts.
+//! A conversion brings a ledger of the format before this one to this one, once, when the party starts.
 //!
 //! The entries, their encoding and their hashes are the same in both: what differs is how much of them is stored. The new file is written
 //! beside the old one, read back, compared with it by sums and head, synced, and only then takes the old one's name. Whenever the process
@@ -12,14 +12,16 @@ use rusqlite::Connection;
 
 use super::books::Books;
 use super::entry::{Entry, EventEntry};
+use super::error::LedgerError;
+use super::format::{FORMAT, FORMER};
+use super::insert::{insert, write_tail, write_totals};
 use super::lock::LedgerLock;
-use super::pen::{insert, write_tail, write_totals};
-use super::schema::{
-    self, FORMAT, FORMER, TABLES, connect_read_only, journal_mode, make_draft, now_ms, sync_folder, with_suffix,
-};
+use super::schema::{self, TABLES, connect_read_only, journal_mode, make_draft, sync_folder};
 use super::secret::Secret;
+use super::settings::Keeping;
 use super::verify::{self, Layout};
-use super::{Keeping, LedgerError};
+use crate::clock::now_ms;
+use crate::private_files::with_suffix;
 
 /// The event that a conversion enters.
 const KIND: &str = "convert";

@@ -52,17 +52,19 @@ pub struct ChargeEntry {
     pub running_total: u64,
     /// Part of the allowance for discrete noise, in units of 2^-80.
     pub slack: u64,
+    /// Integers in the answer, each with noise of its own; 1 of most kinds.
+    pub components: u32,
 }
 
-/// A number that may leave.
+/// Integers that may leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AnswerEntry {
+pub struct AnswerEntry<'a> {
     /// Place in the ledger.
     pub seq: u64,
     /// `seq` of its charge.
     pub charge: u64,
-    /// The noised integer, lattice units.
-    pub released: i64,
+    /// The noised integers, lattice units: as many as were charged.
+    pub released: &'a [i64],
 }
 
 /// A job is entered.
@@ -111,7 +113,7 @@ pub enum Entry<'a> {
     /// See [`ChargeEntry`].
     Charge(ChargeEntry),
     /// See [`AnswerEntry`].
-    Answer(AnswerEntry),
+    Answer(AnswerEntry<'a>),
     /// See [`JobEntered`].
     Job(JobEntered<'a>),
     /// See [`EventEntry`].
@@ -172,9 +174,21 @@ impl<const N: usize> Fixed<N> {
 
 const START: usize = DOMAIN.len() + 32 + 1;
 
+/// Bytes of a charge's fields.
+const CHARGE: usize = 4 * 8 + 2 * 4 + 8 + 32 + 2 * 16 + 4 + 5 * 8;
+
 impl ChargeEntry {
+    /// Of a single integer as it has always been; the number of several is a last field of a kind of its own.
     fn hash(&self, before: &Hash) -> Hash {
-        let mut fixed = Fixed::<{ START + 4 * 8 + 2 * 4 + 8 + 32 + 2 * 16 + 4 + 5 * 8 }>::new(before, 1);
+        if self.components == 1 {
+            return self.filled(Fixed::<{ START + CHARGE }>::new(before, 1)).hash();
+        }
+        let mut fixed = self.filled(Fixed::<{ START + CHARGE + 4 }>::new(before, 5));
+        fixed.put(&self.components.to_le_bytes());
+        fixed.hash()
+    }
+
+    fn filled<const N: usize>(&self, mut fixed: Fixed<N>) -> Fixed<N> {
         fixed.put(&self.seq.to_le_bytes());
         fixed.put(&self.time_ms.to_le_bytes());
         fixed.put(&self.job.to_le_bytes());
@@ -189,17 +203,23 @@ impl ChargeEntry {
         for number in [self.k_t, self.s, self.charge, self.running_total, self.slack] {
             fixed.put(&number.to_le_bytes());
         }
-        fixed.hash()
+        fixed
     }
 }
 
-impl AnswerEntry {
+impl AnswerEntry<'_> {
+    /// Of a single integer as it has always been; several are of a kind of their own, with their number before them.
     fn hash(&self, before: &Hash) -> Hash {
-        let mut fixed = Fixed::<{ START + 3 * 8 }>::new(before, 2);
-        fixed.put(&self.seq.to_le_bytes());
-        fixed.put(&self.charge.to_le_bytes());
-        fixed.put(&self.released.to_le_bytes());
-        fixed.hash()
+        if let [released] = self.released {
+            let mut fixed = Fixed::<{ START + 3 * 8 }>::new(before, 2);
+            fixed.put(&self.seq.to_le_bytes());
+            fixed.put(&self.charge.to_le_bytes());
+            fixed.put(&released.to_le_bytes());
+            return fixed.hash();
+        }
+        let start = Sha256::new().chain_update(DOMAIN).chain_update(before).chain_update([6]);
+        let open = Open(start).number(self.seq).number(self.charge).number(self.released.len() as u64);
+        self.released.iter().fold(open, |open, released| open.number(released.cast_unsigned())).hash()
     }
 }
 

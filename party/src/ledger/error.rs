@@ -1,4 +1,4 @@
-//! What can go wrong with a ledger.
+//! The errors of a ledger.
 
 use std::path::{Path, PathBuf};
 
@@ -30,7 +30,7 @@ pub enum LedgerError {
     /// Of the format before, which the party converts when it starts.
     #[error(
         "{}: is a ledger of format {former}, which the party converts when it starts: start it once with this version",
-        .0.display(), former = super::schema::FORMER
+        .0.display(), former = super::format::FORMER
     )]
     Former(PathBuf),
     /// Made for another party.

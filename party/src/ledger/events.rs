@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use conclave_common::accounting::{Adjacency, Budget, PrivacyUnit, Spent};
 use serde::{Deserialize, Serialize};
 
-use super::books::Wrong;
+use super::wrong::Wrong;
 
 /// Text of a float that reads back as the same bits.
 pub(super) fn exact(value: f64) -> String {
@@ -44,7 +44,7 @@ macro_rules! event {
 
             /// Reads an event's body.
             pub fn parse(body: &str) -> Result<Self, Wrong> {
-                serde_json::from_str(body).map_err(|e| format!("is no {} that this version reads: {e}", $kind))
+                serde_json::from_str(body).map_err(|e| Wrong::Body { kind: $kind, reason: e.to_string() })
             }
 
             /// The event's body.
@@ -87,13 +87,13 @@ impl Genesis {
             0 => Some(PrivacyUnit::row(adjacency)),
             k => PrivacyUnit::person(adjacency, k),
         });
-        unit.ok_or_else(|| "names no unit of privacy that this version knows".into())
+        unit.ok_or(Wrong::Unit)
     }
 
     /// The budget, with its unit.
     pub fn budget(&self) -> Result<Budget, Wrong> {
-        let number = |text: &str| text.parse().map_err(|_| format!("has {text:?} for a number"));
-        let budget = Budget::new(number(&self.epsilon)?, number(&self.delta)?).map_err(|e| e.to_string())?;
+        let number = |text: &str| text.parse().map_err(|_| Wrong::Number(text.to_owned()));
+        let budget = Budget::new(number(&self.epsilon)?, number(&self.delta)?)?;
         Ok(budget.of(self.unit()?))
     }
 }
@@ -142,7 +142,7 @@ impl Settle {
 /// A place in a chain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Place {
+pub struct ChainPosition {
     /// Sequence number.
     pub seq: u64,
     /// Hash of the entry there, in hexadecimal.
@@ -156,9 +156,9 @@ pub struct Unlock {
     /// The owner's words.
     pub reason: String,
     /// The head that the ledger does not reach.
-    pub lost: Place,
+    pub lost: ChainPosition,
     /// Where the ledger went on from.
-    pub from: Place,
+    pub from: ChainPosition,
 }
 event!(Unlock, "unlock");
 

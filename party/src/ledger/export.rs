@@ -5,13 +5,17 @@
 
 use std::io::{BufRead, Write};
 
+use conclave_common::mechanism::Components;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::books::Books;
 use super::entry::{AnswerEntry, ChargeEntry, Entry, EventEntry, Hash, JobEntered};
+use super::error::LedgerError;
 use super::events::{hex, unhex};
-use super::{Keeping, LedgerError, schema, verify};
+use super::settings::Keeping;
+use super::{schema, verify};
+use crate::clock::now_ms;
 
 /// Version of the file's lines.
 const EXPORT: u32 = 2;
@@ -74,12 +78,16 @@ enum Line {
         charge: u64,
         running_total: u64,
         slack: u64,
+        /// Not written where it is 1.
+        #[serde(default = "one", skip_serializing_if = "is_one")]
+        components: u32,
         hash: String,
     },
     Answer {
         seq: u64,
         charge: u64,
-        released: i64,
+        /// A number, or a list of several.
+        released: Components,
         hash: String,
     },
     Job {
@@ -126,9 +134,14 @@ impl Line {
                 charge: e.charge,
                 running_total: e.running_total,
                 slack: e.slack,
+                components: e.components,
                 hash,
             },
-            Entry::Answer(AnswerEntry { seq, charge, released }) => Self::Answer { seq, charge, released, hash },
+            Entry::Answer(AnswerEntry { seq, charge, released }) => {
+                // An entry has at least one integer, which the books see to.
+                let released = Components::new(released).unwrap_or(Components::One(0));
+                Self::Answer { seq, charge, released, hash }
+            }
             Entry::Job(e) => Self::Job {
                 seq: e.seq,
                 time_ms: e.time_ms,
@@ -154,11 +167,11 @@ impl Line {
             Self::Charge { digest, theta, theta_next, hash, .. } => {
                 let halves = (unhex(theta).ok_or(NOT_HEX)?, unhex(theta_next).ok_or(NOT_HEX)?);
                 let entry = self.charge(unhex(digest).ok_or(NOT_HEX)?, halves).ok_or(NOT_HEX)?;
-                books.check(&Entry::Charge(entry), &stored(hash)?)
+                Ok(books.check(&Entry::Charge(entry), &stored(hash)?)?)
             }
             Self::Answer { seq, charge, released, hash } => {
-                let entry = AnswerEntry { seq: *seq, charge: *charge, released: *released };
-                books.check(&Entry::Answer(entry), &stored(hash)?)
+                let entry = AnswerEntry { seq: *seq, charge: *charge, released: released.as_slice() };
+                Ok(books.check(&Entry::Answer(entry), &stored(hash)?)?)
             }
             Self::Job {
                 seq,
@@ -190,18 +203,32 @@ impl Line {
                     records: *records,
                     fingerprint: &fingerprint,
                 };
-                books.check(&Entry::Job(entry), &stored(hash)?)
+                Ok(books.check(&Entry::Job(entry), &stored(hash)?)?)
             }
             Self::Event { seq, time_ms, kind, job, body, hash } => {
                 let entry = EventEntry { seq: *seq, time_ms: *time_ms, kind, job: *job, body };
-                books.check(&Entry::Event(entry), &stored(hash)?)
+                Ok(books.check(&Entry::Event(entry), &stored(hash)?)?)
             }
         }
     }
 
     fn charge(&self, digest: Hash, (theta, theta_next): ([u8; 16], [u8; 16])) -> Option<ChargeEntry> {
         let Self::Charge {
-            seq, time_ms, job, iteration, chain, attempt, block, kind, k_t, s, charge, running_total, slack, ..
+            seq,
+            time_ms,
+            job,
+            iteration,
+            chain,
+            attempt,
+            block,
+            kind,
+            k_t,
+            s,
+            charge,
+            running_total,
+            slack,
+            components,
+            ..
         } = *self
         else {
             return None;
@@ -223,8 +250,19 @@ impl Line {
             charge,
             running_total,
             slack,
+            components,
         })
     }
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// As `skip_serializing_if` wants it.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_one(number: &u32) -> bool {
+    *number == 1
 }
 
 const NOT_HEX: &str = "has a digest that is not hexadecimal";
@@ -266,7 +304,7 @@ pub fn write(keeping: &Keeping, to: impl Write) -> Result<(Vec<u8>, Books), Ledg
     let mut to = Hashing { to, hash: Sha256::new() };
     let mut connection = schema::connect_read_only(&keeping.ledger)?;
     let connection = connection.transaction()?;
-    let header = Header { conclave_ledger_export: EXPORT, party: keeping.party.clone(), exported_ms: schema::now_ms() };
+    let header = Header { conclave_ledger_export: EXPORT, party: keeping.party.clone(), exported_ms: now_ms() };
     write_line(&mut to, &header).map_err(output)?;
     let books = verify::read(&connection, &keeping.ledger, &verify::Layout::PRESENT, |entry, hash| {
         write_line(&mut to, &Line::of(entry, hash)).map_err(output)

@@ -1,4 +1,5 @@
-//! A table's rows, one after the other: read where they are wanted, or by a thread of their own.
+//! A feed gives a table's rows, one after the other: read where they are wanted, or by a thread of their
+//! own.
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -19,8 +20,13 @@ pub(super) type Read<T> = fn(&Row<'_>) -> rusqlite::Result<T>;
 
 /// Where a table's rows come from.
 pub(super) enum Feed<'s, T> {
+    /// A table that there is not.
+    None,
     Rows(Rows<'s>, Read<T>),
-    Thread { waiting: Receiver<Batch<T>>, batch: std::vec::IntoIter<T> },
+    Thread {
+        waiting: Receiver<Batch<T>>,
+        batch: std::vec::IntoIter<T>,
+    },
 }
 
 impl<T> Feed<'_, T> {
@@ -37,6 +43,7 @@ impl<T> Feed<'_, T> {
     /// The next row.
     pub(super) fn pull(&mut self) -> rusqlite::Result<Option<T>> {
         match self {
+            Self::None => Ok(None),
             Self::Rows(rows, read) => rows.next()?.map(|row| read(row)).transpose(),
             Self::Thread { waiting, batch } => loop {
                 if let Some(next) = batch.next() {

@@ -8,8 +8,8 @@
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 
-use super::LedgerError;
 use super::entry::Hash;
+use super::error::LedgerError;
 use super::events::{hex, unhex};
 use super::secret::Secret;
 

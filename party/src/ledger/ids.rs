@@ -1,4 +1,5 @@
-//! Which queries of a job have been charged: a sorted list, since ids come nearly in order. And sets of sequence numbers.
+//! The charged queries of a job: a sorted list, since ids come nearly in order. And sets of sequence
+//! numbers.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};

@@ -3,10 +3,13 @@
 
 use std::time::Duration;
 
+use super::behind::holds;
 use super::entry::Entry;
-use super::open::holds;
+use super::error::LedgerError;
 use super::secret::Secret;
-use super::{Keeping, LedgerError, head, schema, verify};
+use super::settings::Keeping;
+use super::{head, schema, verify};
+use crate::clock::now_ms;
 
 /// What a rate is measured over.
 pub const RECENTLY: Duration = Duration::from_secs(7 * 86_400);
@@ -41,7 +44,7 @@ pub fn inspect(keeping: &Keeping, floor: f64) -> Result<Inspection, LedgerError>
     // Before the entries: a party that runs moves on, and its head file never leads its ledger.
     let heads = head::read(&keeping.head_file, &secret, &keeping.party)?;
     let connection = connection.transaction()?;
-    let now = schema::now_ms();
+    let now = now_ms();
     let since = now.saturating_sub(i64::try_from(RECENTLY.as_millis()).unwrap_or(i64::MAX));
     let (mut all, mut recent) = (Prices::default(), Prices::default());
     let books = verify::read(&connection, path, &verify::Layout::PRESENT, |entry, _| {

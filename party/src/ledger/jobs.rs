@@ -1,11 +1,13 @@
-//! The ledger's jobs: who asked for what, under which cap.
+//! The ledger's jobs are entered, opened and closed: who asked for what, under which cap.
 
 use conclave_common::accounting::{Budget, PrivacyFilter, Spent};
 
 use super::books::{JobBooks, plus};
 use super::entry::{Entry, JobEntered};
+use super::error::LedgerError;
 use super::events::{Settle, exact};
-use super::{DataStanding, Ledger, LedgerError};
+use super::handle::{DataStanding, Ledger};
+use super::unwritten::OpenJob;
 
 /// A job as the ledger enters it. Job id and spec digest together name a job: no part of it may change later.
 #[derive(Debug, Clone, Copy)]
@@ -22,16 +24,6 @@ pub struct JobEntry<'a> {
     pub cap: Budget,
     /// Number of units of privacy in the shard where it is public, else 0.
     pub records: u64,
-}
-
-/// A job that may be charged.
-#[derive(Debug)]
-pub(super) struct OpenJob {
-    pub(super) seq: u64,
-    pub(super) analyst: String,
-    pub(super) filter: PrivacyFilter,
-    /// What has been drawn on the open block, whether or not it is recorded yet.
-    pub(super) drawn: Spent,
 }
 
 /// Jobs of one analyst that may stand in a ledger without ever having asked anything, beyond as many as have.

@@ -1,12 +1,15 @@
 //! Every release, line by line: what `conclave-party ledger` shows.
 
 use conclave_common::accounting;
-use conclave_common::mechanism::{QueryKind, STEP};
+use conclave_common::mechanism::{Components, QueryKind, STEP};
 use serde::Serialize;
 
+use super::components;
+use super::error::LedgerError;
 use super::events::hex;
-use super::report::{genesis, utc};
-use super::{Keeping, LedgerError, schema};
+use super::schema::{self, genesis};
+use super::settings::Keeping;
+use crate::clock::to_milliseconds;
 
 /// Which releases to list.
 #[derive(Debug, Clone, Default)]
@@ -50,8 +53,8 @@ pub struct Listed {
     pub mu_squared: f64,
     /// mu² spent up to and with this one.
     pub running_total: f64,
-    /// The number that left, lattice units; `None` where none has.
-    pub released: Option<i64>,
+    /// The integers that left, lattice units; `None` where none have.
+    pub released: Option<Components>,
 }
 
 /// Reads releases in the order of their charges; takes no lock and writes nothing.
@@ -68,6 +71,7 @@ pub fn list<E: From<LedgerError>>(
     let connection = connection.transaction().map_err(database)?;
     let (_, made_for) = genesis(&connection, &keeping.ledger)?;
     keeping.check_genesis(&keeping.ledger, Some(&made_for))?;
+    let vectors = components::are_stored(&connection).map_err(database)?;
     let mut select = connection
         .prepare(
             "SELECT * FROM (
@@ -81,18 +85,23 @@ pub fn list<E: From<LedgerError>>(
     let last = listing.last.map_or(-1, |n| i64::try_from(n).unwrap_or(-1));
     let mut rows = select.query((listing.job.as_deref().unwrap_or(""), last)).map_err(database)?;
     while let Some(row) = rows.next().map_err(database)? {
-        each(listed(row).map_err(database)?)?;
+        each(listed(row, vectors.then_some(&connection)).map_err(database)?)?;
     }
     Ok(())
 }
 
-fn listed(row: &rusqlite::Row<'_>) -> rusqlite::Result<Listed> {
+/// A row, with the further integers of its answer where the ledger has any.
+fn listed(row: &rusqlite::Row<'_>, vectors: Option<&rusqlite::Connection>) -> rusqlite::Result<Listed> {
+    let whole = |first: i64| match vectors {
+        Some(connection) => components::of_answer(connection, row.get(0)?, first),
+        None => Ok(Components::One(first)),
+    };
     let (s, charge): (u64, u64) = (row.get(10)?, row.get(11)?);
     let kind = QueryKind::from_code(row.get(14)?);
     let sigma = if kind == Some(QueryKind::ClipCount) { s as f64 / QueryKind::COUNT_UNIT as f64 } else { s as f64 * STEP };
     Ok(Listed {
         seq: row.get(0)?,
-        time: utc(row.get(1)?),
+        time: to_milliseconds(row.get(1)?),
         job: row.get(2)?,
         analyst: row.get(3)?,
         iteration: row.get(4)?,
@@ -106,6 +115,6 @@ fn listed(row: &rusqlite::Row<'_>) -> rusqlite::Result<Listed> {
         charge,
         mu_squared: accounting::mu_squared(charge),
         running_total: accounting::mu_squared(row.get(12)?),
-        released: row.get(13)?,
+        released: row.get::<_, Option<i64>>(13)?.map(whole).transpose()?,
     })
 }

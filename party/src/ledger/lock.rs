@@ -7,11 +7,11 @@
 //! take), whatever path leads to it, a bind mount's included; and a ledger with a second hard link is refused: SQLite names its
 //! write-ahead log after the database, and the same ledger under two names would have two logs.
 
-use std::ffi::OsString;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 
-use super::LedgerError;
+use super::error::LedgerError;
+use crate::private_files::{folder_of, with_suffix};
 
 #[derive(Debug)]
 pub(super) struct LedgerLock {
@@ -24,9 +24,7 @@ pub(super) struct LedgerLock {
 impl LedgerLock {
     /// `path` must be canonical, lest a second name of the ledger get a second lock.
     pub(super) fn for_existing(path: &Path) -> Result<Self, LedgerError> {
-        let mut name = OsString::from(path);
-        name.push(".lock");
-        let lock = PathBuf::from(name);
+        let lock = with_suffix(path, ".lock");
         let file =
             OpenOptions::new().create(true).truncate(false).write(true).open(&lock).map_err(|e| LedgerError::io(&lock, &e))?;
         take(&file, path)?;
@@ -80,7 +78,7 @@ fn canonical_new(path: &Path) -> Result<PathBuf, LedgerError> {
     if path.try_exists().map_err(|e| LedgerError::io(path, &e))? {
         return Err(LedgerError::Exists(path.to_owned()));
     }
-    let folder = path.parent().filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = folder_of(path);
     let folder = folder.canonicalize().map_err(|e| LedgerError::io(folder, &e))?;
     let name = path
         .file_name()

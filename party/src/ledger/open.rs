@@ -1,73 +1,28 @@
-//! Making a ledger, opening it, closing it, and knowing its head again.
+//! A ledger is made, opened, unlocked and closed.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use conclave_common::accounting::{Budget, PrivacyFilter, Spent};
 use ring::rand::{SecureRandom, SystemRandom};
-use rusqlite::Connection;
 
-use super::books::{Books, plus};
-use super::events::{Genesis, Settle, Unlock, exact, hex};
+use super::books::plus;
+use super::error::LedgerError;
+use super::events::{Genesis, Settle, Unlock, hex};
+use super::handle::{DataStanding, Ledger};
 use super::head::{Head, HeadFile};
 use super::lock::LedgerLock;
-use super::schema::{FORMAT, checkpoint, create, now_ms, sync_folder, with_suffix};
+use super::schema::{checkpoint, create, sync_folder};
 use super::secret::Secret;
-use super::{DataStanding, Ledger, LedgerError, convert, verify};
+use super::settings::{KEY_CHECK, Keeping};
+use super::{convert, verify};
+use crate::clock::now_ms;
 
 /// Receipts of one opening of a ledger are worthless at another.
 static SESSIONS: AtomicU64 = AtomicU64::new(1);
 
-/// What must be on the disk before a number leaves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Durability {
-    /// The charge before the answer is computed, the answer before it is sent.
-    Strict,
-    /// A block of charge, for about so many queries, before the first of them is computed. After a crash the whole block
-    /// counts as spent.
-    Reserve {
-        /// Queries that a block pays for, at the price of the first.
-        block: u32,
-    },
-}
-
-/// Queries that a block pays for unless the owner says otherwise: a crash forfeits at most their charge.
-pub const RESERVE_BLOCK: u32 = 64;
-
-/// Where a ledger is kept, and under which limits.
-#[derive(Debug, Clone)]
-pub struct Keeping {
-    /// The ledger's file.
-    pub ledger: PathBuf,
-    /// The secret key's file; not in the ledger's folder.
-    pub secret: PathBuf,
-    /// The file of the last head; not in the ledger's folder.
-    pub head_file: PathBuf,
-    /// The party.
-    pub party: String,
-    /// The data's budget and what it protects.
-    pub budget: Budget,
-    /// What is synced when.
-    pub durability: Durability,
-    /// The most that all jobs of one analyst may spend together.
-    pub analyst_cap: Option<Budget>,
-}
-
 impl Keeping {
-    /// Strict, with key and head beside the ledger: for ledgers that are not meant to last.
-    pub fn beside(path: &Path, party: &str, budget: &Budget) -> Self {
-        Self {
-            ledger: path.to_owned(),
-            secret: with_suffix(path, ".key"),
-            head_file: with_suffix(path, ".head"),
-            party: party.to_owned(),
-            budget: *budget,
-            durability: Durability::Strict,
-            analyst_cap: None,
-        }
-    }
-
     /// Creates the ledger of a data set, and its secret key unless there is one: an explicit act of the owner.
     ///
     /// # Errors
@@ -86,51 +41,7 @@ impl Keeping {
             Genesis { key_check: hex(&secret.mac(KEY_CHECK, [nonce.as_slice()])), nonce: hex(&nonce), ..self.genesis() };
         create(&self.ledger, &genesis)
     }
-
-    fn genesis(&self) -> Genesis {
-        Genesis {
-            format: FORMAT,
-            party: self.party.clone(),
-            epsilon: exact(self.budget.epsilon),
-            delta: exact(self.budget.delta),
-            adjacency: self.budget.unit.adjacency.as_str().to_owned(),
-            records_per_person: self.budget.unit.records_per_person().unwrap_or(0),
-            key_check: String::new(),
-            nonce: String::new(),
-        }
-    }
-
-    /// The ledger must be this party's, made for this very budget, and know this key.
-    pub(super) fn check(&self, path: &Path, books: &Books, secret: &Secret) -> Result<(), LedgerError> {
-        self.check_genesis(path, books.genesis())?;
-        let found = books.genesis().map(|g| (g.nonce.as_str(), g.key_check.as_str())).unwrap_or_default();
-        let nonce = super::events::unhex::<32>(found.0).unwrap_or_default();
-        if hex(&secret.mac(KEY_CHECK, [nonce.as_slice()])) != found.1 {
-            let reason = "is another ledger's key; restore the one that was made with this ledger".into();
-            return Err(LedgerError::Secret { file: self.secret.clone(), reason });
-        }
-        Ok(())
-    }
-
-    pub(super) fn check_genesis(&self, path: &Path, genesis: Option<&Genesis>) -> Result<(), LedgerError> {
-        let (expected, file) = (self.genesis(), path.to_owned());
-        let found = genesis.ok_or_else(|| LedgerError::corrupt(path, "it has no first entry"))?;
-        if found.party != expected.party {
-            return Err(LedgerError::Party { file, found: found.party.clone(), expected: expected.party });
-        }
-        if (&found.epsilon, &found.delta) != (&expected.epsilon, &expected.delta) {
-            let figures = |g: &Genesis| (g.epsilon.clone(), g.delta.clone());
-            return Err(LedgerError::Budget { file, found: figures(found), expected: figures(&expected) });
-        }
-        if (&found.adjacency, found.records_per_person) != (&expected.adjacency, expected.records_per_person) {
-            let found = found.unit().map_err(|why| LedgerError::corrupt(path, format!("its first entry {why}")))?.to_string();
-            return Err(LedgerError::Unit { file, found, expected: self.budget.unit.to_string() });
-        }
-        Ok(())
-    }
 }
-
-const KEY_CHECK: &str = "conclave ledger key check";
 
 impl Ledger {
     /// [`Keeping::init`] with key and head beside the ledger, for ledgers that are not meant to last.
@@ -175,7 +86,7 @@ impl Ledger {
     pub fn unlock(keeping: &Keeping, reason: &str) -> Result<Unlock, LedgerError> {
         let mut ledger = Self::read(keeping)?;
         let Some(lost) = ledger.lost.take() else { return Err(LedgerError::NotBehind) };
-        let place = |seq, hash: &[u8; 32]| super::events::Place { seq, hash: hex(hash) };
+        let place = |seq, hash: &[u8; 32]| super::events::ChainPosition { seq, hash: hex(hash) };
         let act = Unlock {
             reason: reason.to_owned(),
             lost: place(lost.seq, &lost.hash),
@@ -288,66 +199,4 @@ impl Ledger {
         checkpoint(&self.connection)?;
         self.head_file.sync()
     }
-
-    /// Called after every synced commit: the last entry is the head now.
-    pub(super) fn move_head(&mut self) -> Result<(), LedgerError> {
-        self.head = Head::new(&self.secret, &self.party, self.books.seq(), self.books.hash());
-        self.head_file.write(self.head)
-    }
-
-    /// Why the ledger answers nothing until its owner unlocks it, if it doesn't.
-    pub fn behind(&self) -> Option<LedgerError> {
-        let lost = self.lost?;
-        Some(LedgerError::Behind { file: self.path.clone(), lost: lost.seq, last: self.books.seq() })
-    }
-
-    /// Takes in a head that the coordinator shows. One that this party did not make is ignored; a genuine one that the ledger
-    /// does not hold locks it, and is kept in the head file for the owner to unlock.
-    ///
-    /// # Errors
-    /// [`LedgerError::Halted`] where ledger or head file fail.
-    pub fn meet_head(&mut self, shown: &[u8]) -> Result<(), LedgerError> {
-        self.alive()?;
-        if shown.is_empty() {
-            return Ok(());
-        }
-        let Some(head) = Head::from_bytes(shown).filter(|head| head.is_genuine(&self.secret, &self.party)) else {
-            tracing::warn!("the coordinator shows a head that this party's ledger never had; ignored");
-            return Ok(());
-        };
-        let met = self.try_meet(head);
-        self.fail_stop(met)
-    }
-
-    fn try_meet(&mut self, head: Head) -> Result<(), LedgerError> {
-        if self.lost.is_some_and(|lost| lost.seq >= head.seq) || self.holds(&head)? {
-            return Ok(());
-        }
-        self.lock_behind(head, "the coordinator");
-        self.head_file.write(head)?;
-        self.head_file.sync()
-    }
-
-    fn lock_behind(&mut self, head: Head, shown_by: &str) {
-        self.lost = Some(head);
-        if let Some(why) = self.behind() {
-            tracing::error!("{shown_by} shows a head of this party's that its ledger does not hold: {why}");
-        }
-    }
-
-    /// Whether a genuine head is of this chain, or of one that its owner has given up for lost.
-    pub(super) fn holds(&self, head: &Head) -> Result<bool, LedgerError> {
-        holds(&self.connection, &self.books, head)
-    }
-}
-
-/// As [`Ledger::holds`], for a ledger that is only read.
-pub(super) fn holds(connection: &Connection, books: &Books, head: &Head) -> Result<bool, LedgerError> {
-    if head.seq <= books.given_up() {
-        return Ok(true);
-    }
-    if head.seq >= books.seq() {
-        return Ok(head.seq == books.seq() && head.hash == books.hash());
-    }
-    Ok(verify::hash_at(connection, head.seq)? == Some(head.hash))
 }

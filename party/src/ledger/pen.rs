@@ -1,11 +1,13 @@
 //! Writing entries: each is added to the books first, which refuse what does not follow, and carries their hash.
 
-use rusqlite::{Connection, Transaction, TransactionBehavior};
+use rusqlite::{Transaction, TransactionBehavior};
 
-use super::books::{Books, JobBooks};
-use super::entry::{AnswerEntry, ChargeEntry, Entry, EventEntry, Hash, JobEntered};
+use super::books::Books;
+use super::entry::{Entry, EventEntry};
+use super::error::LedgerError;
+use super::handle::Ledger;
+use super::insert::{insert, write_tail, write_totals};
 use super::schema::copy_log;
-use super::{Ledger, LedgerError};
 
 /// Commits after which the log is copied into the database, once a reply has left: a few megabytes of log.
 const COMMITS_IN_LOG: u32 = 200;
@@ -69,23 +71,6 @@ impl Pen<'_> {
     }
 }
 
-/// What these jobs' entries add up to.
-pub(super) fn write_totals<'a>(connection: &Connection, jobs: impl IntoIterator<Item = &'a JobBooks>) -> rusqlite::Result<()> {
-    let mut upsert = connection.prepare_cached("INSERT OR REPLACE INTO totals VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?;
-    for job in jobs {
-        let all = job.committed();
-        let reserved = all.units - job.spent.units;
-        upsert.execute((job.seq, job.queries, job.spent.units, reserved, job.last_charge, all.slack_units, all.draws))?;
-    }
-    Ok(())
-}
-
-/// The last entry's number and hash: in the same commit as the entry, whatever its kind.
-pub(super) fn write_tail(connection: &Connection, books: &Books) -> rusqlite::Result<()> {
-    let mut upsert = connection.prepare_cached("INSERT OR REPLACE INTO tail VALUES (1, ?1, ?2)")?;
-    upsert.execute((books.seq(), books.hash())).map(drop)
-}
-
 impl Ledger {
     /// Writes entries in one transaction; `sync` makes them durable before this returns, and moves the head.
     pub(super) fn write(
@@ -122,8 +107,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// Does what is due and nobody waits for, once a reply has left: writes and syncs the next block of a job whose block is nearly used
-    /// up, and copies the log into the database. Says whether any of it took time.
+    /// Does the background work after a reply: reserves the next block of a job whose block is nearly used up, and checkpoints the
+    /// write-ahead log. Says whether any of it took time.
     ///
     /// # Errors
     /// [`LedgerError::Halted`] after any failure of the database: final for this process.
@@ -144,59 +129,4 @@ impl Ledger {
         }
         Ok(reserved || full)
     }
-}
-
-/// Stores an entry, with its hash unless it is an answer.
-pub(super) fn insert(connection: &Connection, entry: &Entry<'_>, hash: &Hash) -> rusqlite::Result<()> {
-    match entry {
-        Entry::Charge(e) => insert_charge(connection, e, hash),
-        Entry::Answer(AnswerEntry { seq, charge, released }) => connection
-            .prepare_cached("INSERT INTO answers (charge, seq, released) VALUES (?1, ?2, ?3)")?
-            .execute((charge, seq, released))
-            .map(drop),
-        Entry::Job(e) => insert_job(connection, e, hash),
-        Entry::Event(EventEntry { seq, time_ms, kind, job, body }) => connection
-            .prepare_cached("INSERT INTO events (seq, time_ms, kind, job, body, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?
-            .execute((seq, time_ms, kind, job, body, hash))
-            .map(drop),
-    }
-}
-
-fn insert_charge(connection: &Connection, e: &ChargeEntry, hash: &Hash) -> rusqlite::Result<()> {
-    let mut insert = connection.prepare_cached(
-        "INSERT INTO charges (seq, time_ms, job, iteration, chain, attempt, block, digest, theta, theta_next, kind, k_t, s,
-                              charge, running_total, hash)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
-    )?;
-    insert
-        .execute(rusqlite::params![
-            e.seq,
-            e.time_ms,
-            e.job,
-            e.iteration,
-            e.chain,
-            e.attempt,
-            e.block,
-            e.digest,
-            e.theta,
-            e.theta_next,
-            e.kind,
-            e.k_t,
-            e.s,
-            e.charge,
-            e.running_total,
-            hash,
-        ])
-        .map(drop)
-}
-
-fn insert_job(connection: &Connection, e: &JobEntered<'_>, hash: &Hash) -> rusqlite::Result<()> {
-    let mut insert = connection.prepare_cached(
-        "INSERT INTO jobs (seq, time_ms, job, analyst, spec_digest, spec_toml, cap_epsilon, cap_delta, records, fingerprint,
-                           hash)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
-    )?;
-    let (caps, rest) = ((e.cap_epsilon, e.cap_delta), (e.records, e.fingerprint, hash));
-    let params = (e.seq, e.time_ms, e.job, e.analyst, e.spec_digest, e.spec_toml, caps.0, caps.1, rest.0, rest.1, rest.2);
-    insert.execute(params).map(drop)
 }

@@ -1,10 +1,10 @@
 //! The proof that a query has been charged, and the proof that its answer is on disk.
 
-use conclave_common::mechanism::{NoiseScale, Sensitivity};
+use conclave_common::mechanism::{Components, NoiseScale, Sensitivity};
 
-/// One durable charge that has not been answered: the right to release one number, once.
+/// One durable charge that has not been answered: the right to release one vector of integers, once.
 ///
-/// It can be had from [`super::Ledger::charge`] alone and is used up by [`crate::release::release`]. It carries what was
+/// It can be had from [`super::Ledger::charge`] alone and is used up by [`super::sample_noise`]. It carries what was
 /// paid for, so that a release can't use another noise than the charged one.
 #[derive(Debug)]
 #[must_use = "a charge that is never answered is spent for nothing"]
@@ -13,14 +13,15 @@ pub struct ChargeReceipt {
     session: u64,
     k_t: Sensitivity,
     s: NoiseScale,
+    components: u32,
 }
 
 impl ChargeReceipt {
-    pub(super) fn mint(seq: i64, session: u64, k_t: Sensitivity, s: NoiseScale) -> Self {
-        Self { seq, session, k_t, s }
+    pub(super) fn mint((seq, session): (i64, u64), k_t: Sensitivity, s: NoiseScale, components: u32) -> Self {
+        Self { seq, session, k_t, s, components }
     }
 
-    /// Bound of one record's part in the sum, lattice units; half the charged sensitivity.
+    /// The charged sensitivity, lattice units: of a ratio the bound of one unit's part in the sum.
     pub fn sensitivity(&self) -> Sensitivity {
         self.k_t
     }
@@ -30,30 +31,36 @@ impl ChargeReceipt {
         self.s
     }
 
+    /// Integers that were paid for, each with noise of its own.
+    pub fn components(&self) -> usize {
+        self.components as usize
+    }
+
     /// Row of the charge, and the opening of the ledger that it belongs to.
-    pub(crate) fn row(&self) -> (i64, u64) {
+    pub(super) fn row(&self) -> (i64, u64) {
         (self.seq, self.session)
     }
 }
 
-/// A released integer that the ledger holds durably: what a reply is made of.
+/// Released integers that the ledger holds durably: what a reply is made of.
 ///
 /// ```compile_fail
+/// # use conclave_common::mechanism::Components;
 /// // A number that is not in the ledger can't be put into a reply.
-/// let recorded = conclave_party::ledger::Recorded { released: 7 };
+/// let recorded = conclave_party::ledger::Recorded { released: Components::One(7) };
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recorded {
-    released: i64,
+    released: Components,
 }
 
 impl Recorded {
-    pub(super) fn new(released: i64) -> Self {
+    pub(super) fn new(released: Components) -> Self {
         Self { released }
     }
 
-    /// The released integer, lattice units.
-    pub fn value(self) -> i64 {
-        self.released
+    /// The released integers, lattice units, one per component.
+    pub fn integers(&self) -> &[i64] {
+        self.released.as_slice()
     }
 }

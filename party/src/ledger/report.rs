@@ -1,4 +1,5 @@
-//! What the owner is told: read without the lock, so also while the party runs, and without reading every entry.
+//! The report on the budget for its owner: read without the lock, so also while the party runs, and without
+//! reading every entry.
 //!
 //! The figures come from the table of totals, which every start checks against the entries.
 
@@ -8,11 +9,12 @@ use std::path::Path;
 use conclave_common::accounting::{self, Budget, PrivacyFilter, Spent, gaussian_dp};
 use rusqlite::Connection;
 use serde::Serialize;
-use time::OffsetDateTime;
-use time::macros::format_description;
 
-use super::events::Genesis;
-use super::{Keeping, LedgerError, schema};
+use super::error::LedgerError;
+use super::job_totals::{Row, rows};
+use super::schema::{self, genesis};
+use super::settings::Keeping;
+use crate::clock::to_milliseconds;
 
 /// The state of the data's budget.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -99,20 +101,6 @@ pub struct AnalystReport {
 /// Latest charges that make the price of an iteration; as many sequence numbers back at most.
 const LATEST: u64 = 512;
 
-/// A job as the tables have it.
-struct Row {
-    seq: u64,
-    job: String,
-    analyst: String,
-    cap: (String, String),
-    queries: u64,
-    charge: u64,
-    reserved: u64,
-    last_charge: u64,
-    slack: u64,
-    draws: u64,
-}
-
 /// Reads the totals of a ledger with key and head beside it; takes no lock and writes nothing.
 ///
 /// # Errors
@@ -160,7 +148,7 @@ pub fn report_kept(keeping: &Keeping) -> Result<Report, LedgerError> {
         draws_remaining: filter.limit().draws.saturating_sub(spent.draws),
         slack_share_spent: spent.slack_units as f64 / filter.limit().slack_units as f64,
         jobs: rows.len() as u64,
-        created: utc(created),
+        created: to_milliseconds(created),
         open_jobs: open_jobs(&connection, keeping, &rows, remaining)?,
         analysts: analysts(keeping, &rows)?,
     })
@@ -168,42 +156,6 @@ pub fn report_kept(keeping: &Keeping) -> Result<Report, LedgerError> {
 
 fn epsilon(units: u64, delta: f64) -> f64 {
     if units == 0 { 0.0 } else { gaussian_dp::epsilon(accounting::mu_squared(units).sqrt(), delta) }
-}
-
-/// Time of day and calendar of a Unix time in milliseconds, UTC.
-pub(super) fn utc(time_ms: i64) -> String {
-    let format = format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]Z");
-    let moment = OffsetDateTime::from_unix_timestamp_nanos(i128::from(time_ms) * 1_000_000);
-    moment.ok().and_then(|moment| moment.format(&format).ok()).unwrap_or_else(|| format!("{time_ms} ms"))
-}
-
-pub(super) fn genesis(connection: &Connection, path: &Path) -> Result<(i64, Genesis), LedgerError> {
-    let (time, body): (i64, String) =
-        connection.query_row("SELECT time_ms, body FROM events WHERE seq = 1", [], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let genesis = Genesis::parse(&body).map_err(|why| LedgerError::corrupt(path, format!("its first entry {why}")))?;
-    Ok((time, genesis))
-}
-
-fn rows(connection: &Connection) -> Result<Vec<Row>, LedgerError> {
-    let mut select = connection.prepare(
-        "SELECT j.seq, j.job, j.analyst, j.cap_epsilon, j.cap_delta, t.queries, t.charge, t.reserved, t.last_charge, t.slack, t.draws
-         FROM jobs j JOIN totals t ON t.job = j.seq ORDER BY j.seq",
-    )?;
-    let rows = select.query_map([], |row| {
-        Ok(Row {
-            seq: row.get(0)?,
-            job: row.get(1)?,
-            analyst: row.get(2)?,
-            cap: (row.get(3)?, row.get(4)?),
-            queries: row.get(5)?,
-            charge: row.get(6)?,
-            reserved: row.get(7)?,
-            last_charge: row.get(8)?,
-            slack: row.get(9)?,
-            draws: row.get(10)?,
-        })
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
 }
 
 fn analysts(keeping: &Keeping, rows: &[Row]) -> Result<Vec<AnalystReport>, LedgerError> {
@@ -280,56 +232,4 @@ fn price(connection: &Connection, row: &Row) -> Result<Option<f64>, LedgerError>
         units += charge.get::<_, u64>(1)? as f64;
     }
     Ok((!iterations.is_empty()).then(|| units / iterations.len() as f64))
-}
-
-/// What the ledger has of one job.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct JobTotals {
-    /// The job's id.
-    pub job: String,
-    /// Who asked.
-    pub analyst: String,
-    /// When it was entered, UTC.
-    pub opened: String,
-    /// When it was last closed, UTC, and why; `None` while it is open.
-    pub closed: Option<(String, String)>,
-    /// Numbers charged.
-    pub queries: u64,
-    /// What is spent, its block included; of the slack nothing is said.
-    pub spent: Spent,
-}
-
-/// Every job's totals, in the order in which they were entered; takes no lock and writes nothing.
-///
-/// # Errors
-/// [`LedgerError::Missing`], or a failure of the database.
-pub fn job_totals(path: &Path) -> Result<Vec<JobTotals>, LedgerError> {
-    let mut connection = schema::connect_read_only(path)?;
-    let connection = connection.transaction()?;
-    let mut closed = std::collections::HashMap::new();
-    let mut select =
-        connection.prepare("SELECT job, kind, time_ms, body FROM events WHERE kind IN ('open', 'close') ORDER BY seq")?;
-    let mut events = select.query([])?;
-    while let Some(event) = events.next()? {
-        let (job, kind): (u64, String) = (event.get(0)?, event.get(1)?);
-        if kind == "open" {
-            closed.remove(&job);
-            continue;
-        }
-        let body: serde_json::Value = serde_json::from_str(event.get_ref(3)?.as_str().unwrap_or_default()).unwrap_or_default();
-        closed.insert(job, (utc(event.get(2)?), body["reason"].as_str().unwrap_or_default().to_owned()));
-    }
-    let mut opened = connection.prepare("SELECT time_ms FROM jobs WHERE seq = ?1")?;
-    let mut totals = Vec::new();
-    for row in rows(&connection)? {
-        totals.push(JobTotals {
-            opened: utc(opened.query_row([row.seq], |time| time.get(0))?),
-            closed: closed.remove(&row.seq),
-            queries: row.queries,
-            spent: Spent { units: row.charge.saturating_add(row.reserved), slack_units: 0, draws: row.queries },
-            job: row.job,
-            analyst: row.analyst,
-        });
-    }
-    Ok(totals)
 }

@@ -1,4 +1,4 @@
-//! Reserve mode: charge written ahead in blocks.
+//! Reserve mode charges ahead, in blocks.
 //!
 //! A block is for one job. It is synced before the first number that it pays for is computed; charges and answers that it
 //! paid for are written without a sync and become durable with the next block, with the job's close, or when the party
@@ -11,17 +11,13 @@
 use conclave_common::accounting::{Priced, PrivacyFilter, Spent};
 
 use super::books::{Block, minus, plus};
-use super::charge::Filters;
+use super::charge::{Filters, Refusal};
+use super::error::LedgerError;
 use super::events::{Reserve, Settle};
-use super::{Durability, Ledger, LedgerError, QueryKey, Refusal};
-
-/// The message after which a job's block is nearly used up.
-#[derive(Debug)]
-pub(super) struct Ahead {
-    job: String,
-    iteration: u64,
-    releases: Vec<Priced>,
-}
+use super::handle::Ledger;
+use super::query::QueryKey;
+use super::settings::Durability;
+use super::unwritten::Ahead;
 
 impl Ledger {
     /// Pays fresh queries from the job's block, or from a new one.

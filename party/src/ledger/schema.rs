@@ -1,6 +1,6 @@
-//! The tables, how they are made and how they are opened. See `party/docs/ledger-schema.md` for the reader's side.
+//! The schema of the tables, how they are made and how they are opened. See `party/docs/ledger-schema.md`
+//! for the reader's side.
 
-use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,18 +8,15 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
-use super::LedgerError;
 use super::books::Books;
+use super::components;
 use super::entry::{Entry, EventEntry};
+use super::error::LedgerError;
 use super::events::Genesis;
-use super::pen::{insert, write_tail};
-
-/// Version of the tables; in SQLite's `user_version`, and in the first entry of a ledger that was made with it.
-pub(super) const FORMAT: i32 = 4;
-/// The version before, which a start converts.
-pub(super) const FORMER: i32 = 3;
-/// SQLite's `application_id`: "CLGR".
-const APPLICATION: i32 = 0x434c_4752;
+use super::format::{APPLICATION, FORMAT, FORMER};
+use super::insert::{insert, write_tail};
+use crate::clock::now_ms;
+use crate::private_files::{self, close_to_others, with_suffix};
 
 const EVENTS_AND_JOBS: &str = "
 CREATE TABLE events (
@@ -131,15 +128,6 @@ pub(super) const TABLES: [&str; 3] = [EVENTS_AND_JOBS, CHARGES_AND_ANSWERS, TOTA
 /// Those of the format before.
 pub(super) const FORMER_TABLES: [&str; 3] = [EVENTS_AND_JOBS, FORMER_CHARGES_AND_ANSWERS, TOTALS_AND_VIEW];
 
-/// Unix time in milliseconds. For people: nothing is decided on it.
-pub(super) fn now_ms() -> i64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    let now = since.map(|d| i64::try_from(d.as_millis()).unwrap_or(i64::MAX)).unwrap_or_default();
-    #[cfg(feature = "test-util")]
-    let now = now + crate::answer::simulated::clock_skew_ms();
-    now
-}
-
 /// Builds the whole ledger under another name, makes it durable, and only then gives it its own: a crash in between
 /// leaves no half-made ledger. The caller holds the lock.
 pub(super) fn create(path: &Path, genesis: &Genesis) -> Result<(), LedgerError> {
@@ -197,33 +185,10 @@ pub(super) fn draft_of(path: &Path) -> PathBuf {
     with_suffix(path, ".new")
 }
 
-/// An auditor may be given the group; everybody else on the machine has no business with it. SQLite gives its log the same mode.
-#[cfg(unix)]
-pub(crate) fn close_to_others(path: &Path) -> std::io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o640))
-}
-
-#[cfg(not(unix))]
-pub(crate) fn close_to_others(_path: &Path) -> std::io::Result<()> {
-    Ok(())
-}
-
-pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = OsString::from(path);
-    name.push(suffix);
-    PathBuf::from(name)
-}
-
-#[cfg(unix)]
+/// Makes a new name of a file in its folder durable.
 pub(super) fn sync_folder(path: &Path) -> Result<(), LedgerError> {
-    let folder = path.parent().filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(folder).and_then(|f| f.sync_all()).map_err(|e| LedgerError::io(folder, &e))
-}
-
-#[cfg(not(unix))]
-fn sync_folder(_path: &Path) -> Result<(), LedgerError> {
-    Ok(())
+    let folder = private_files::folder_of(path);
+    private_files::sync_folder(folder).map_err(|e| LedgerError::io(folder, &e))
 }
 
 /// Prepares a ledger that was opened for writing: write-ahead log, every commit synced.
@@ -339,8 +304,20 @@ fn check_schema(connection: &Connection, path: &Path, tables: &[&str]) -> Result
     let expected = Connection::open_in_memory()?;
     tables.iter().try_for_each(|tables| expected.execute_batch(tables))?;
     let found = parts(connection).map_err(|e| LedgerError::corrupt(path, format!("its list of tables can't be read ({e})")))?;
+    let present = tables == TABLES.as_slice();
+    if present && found.iter().any(|(_, name, _)| name == "charge_components") {
+        expected.execute_batch(components::TABLES)?;
+    }
     if found != parts(&expected)? {
         return Err(LedgerError::corrupt(path, "its tables are not those of a ledger of this version"));
     }
     Ok(())
+}
+
+/// When a ledger was made, and its first entry.
+pub(super) fn genesis(connection: &Connection, path: &Path) -> Result<(i64, Genesis), LedgerError> {
+    let (time, body): (i64, String) =
+        connection.query_row("SELECT time_ms, body FROM events WHERE seq = 1", [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let genesis = Genesis::parse(&body).map_err(|why| LedgerError::corrupt(path, format!("its first entry {why}")))?;
+    Ok((time, genesis))
 }

@@ -3,16 +3,15 @@
 //! With it the party knows its own heads again when others show them, and fingerprints its data so that the hashes tell
 //! nobody anything. It lies in the identity folder, so that whoever restores an old ledger does not restore it too.
 
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 use zeroize::Zeroizing;
 
-use super::LedgerError;
+use super::error::LedgerError;
 use super::events::{hex, unhex};
-use super::schema::with_suffix;
+use crate::private_files::{self, with_suffix};
 
 /// Name of the key's file in the identity folder.
 pub const SECRET_FILE: &str = "ledger-secret.key";
@@ -105,22 +104,14 @@ impl Pieces {
 
 /// Writes a file that nobody else may read, under another name until it is whole and synced, and syncs its folder.
 fn write_private(path: &Path, text: &[u8]) -> std::io::Result<()> {
-    let folder = path.parent().filter(|f| !f.as_os_str().is_empty()).map_or_else(|| PathBuf::from("."), Path::to_owned);
-    std::fs::create_dir_all(&folder)?;
+    let folder = private_files::folder_of(path);
+    std::fs::create_dir_all(folder)?;
     let draft = with_suffix(path, ".new");
     if draft.exists() {
         // A crash has left it half made.
         std::fs::remove_file(&draft)?;
     }
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(&draft)?;
-    file.write_all(text)?;
-    file.sync_all()?;
+    private_files::create(&draft, text)?;
     std::fs::rename(&draft, path)?;
-    #[cfg(unix)]
-    std::fs::File::open(&folder)?.sync_all()?;
-    Ok(())
+    private_files::sync_folder(folder)
 }

@@ -1,4 +1,5 @@
-//! Where a party dials, and as whom. All of it is read again at every attempt: a renewed certificate needs no restart.
+//! A party dials its coordinator under its own identity. All settings are read again at every attempt: a
+//! renewed certificate needs no restart.
 
 use std::path::PathBuf;
 

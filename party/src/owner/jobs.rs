@@ -1,4 +1,4 @@
-//! Every job that was asked of this party, where it stands and what it has spent.
+//! The owner's view of every job that was asked of this party: where it stands and what it has spent.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use conclave_common::job::JobSpec;
 use serde::Serialize;
 
 use crate::consent::{ConsentError, ConsentStore, Request, Standing};
-use crate::daemon::StartError;
+use crate::error::StartError;
 use crate::ledger::LedgerError;
 
 use super::totals::{JobTotals, job_totals};

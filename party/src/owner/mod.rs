@@ -2,17 +2,17 @@
 //!
 //! Everything is read without the ledger's lock, so also while the party runs. None of it leaves the building by itself.
 
-pub(crate) mod asked;
-mod extremes;
+mod bounds_check;
 mod jobs;
+pub(crate) mod pending_job;
 mod statement;
+mod text;
 mod totals;
-mod words;
-mod worst;
+mod worst_case;
 
-pub(crate) use extremes::{extremes, read_off};
+pub(crate) use bounds_check::{extremes, read_off};
 pub(crate) use jobs::{JobView, State, find, jobs};
 pub(crate) use statement::{Facts, markdown, page, statement};
+pub(crate) use text::{figure, unit_of_privacy};
 pub(crate) use totals::{releases, releases_by_day};
-pub(crate) use words::{describe, figure, unit_of_privacy};
-pub(crate) use worst::{WorstCase, analyst_left, worst_case};
+pub(crate) use worst_case::{WorstCase, analyst_left, worst_case};

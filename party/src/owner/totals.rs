@@ -1,4 +1,4 @@
-//! What the ledger has of each job, read without its lock.
+//! The totals of each job in the ledger, read without its lock.
 
 use std::path::Path;
 use std::time::Duration;
@@ -108,5 +108,5 @@ fn connect(ledger: &Path) -> Result<Connection, LedgerError> {
 
 fn utc(time_ms: i64) -> String {
     let time = time::OffsetDateTime::from_unix_timestamp(time_ms.div_euclid(1000)).ok();
-    time.map(crate::consent::text).unwrap_or_default()
+    time.map(crate::clock::to_seconds).unwrap_or_default()
 }

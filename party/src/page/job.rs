@@ -1,12 +1,21 @@
-//! One job, as its owner decides on it.
+//! The page of one job, on which its owner decides.
 
-use super::*;
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::{Path, State};
+use axum::response::Response;
+use conclave_ops::web::{self, Fields, Visitor};
 use conclave_pages::page::{Tone, notice};
+use conclave_pages::site::{self, Served};
 use conclave_pages::text::{plain, plain_name};
+use maud::{Markup, html};
 
+use super::desktop::{Desktop, Shared, said};
 use super::warnings::Warnings;
+use crate::config::PartyConfig;
 use crate::consent::Standing;
-use crate::owner::{JobView, State as JobState, asked, find};
+use crate::owner::{JobView, State as JobState, find, pending_job};
 
 /// Longest line that is shown of a job.
 const LINE: usize = 4000;
@@ -23,8 +32,8 @@ struct Asked {
 /// Reads a job by its whole id. Looks at the data where a decision on it is due, as `conclave-party approve` does.
 fn look(config: &PartyConfig, warnings: &Warnings, id: &str) -> Option<Asked> {
     let job = find(&config.ledger, id).ok().filter(|job| job.request.job == id)?;
-    let worst = asked::worst(config, &job);
-    let words = worst.map(|worst| asked::shown(config.budget.unit, &job, &worst)).map_err(|e| e.to_string());
+    let worst = pending_job::worst_case_of(config, &job);
+    let words = worst.map(|worst| pending_job::shown(config.budget.unit, &job, &worst)).map_err(|e| e.to_string());
     let warnings = match job.state() {
         JobState::Awaiting => warnings.of(config, &job),
         _ => Vec::new(),
@@ -96,9 +105,9 @@ async fn decide(desktop: &Arc<Desktop>, id: String, decision: Standing, reason: 
         let Some(job) = find(&config.ledger, &id).ok().filter(|job| job.request.job == id) else { return Ok(None) };
         if decision == Standing::Approved {
             // What can't be judged can't be approved.
-            asked::worst(&config, &job).map_err(|e| e.to_string())?;
+            pending_job::worst_case_of(&config, &job).map_err(|e| e.to_string())?;
         }
-        asked::decide(&config, &id, decision, &reason).map_err(|e| e.to_string())?;
+        pending_job::decide(&config, &id, decision, &reason).map_err(|e| e.to_string())?;
         tracing::info!(job = %id, "{} at the party's page", decision.as_str());
         Ok(Some(id))
     });

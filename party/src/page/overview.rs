@@ -1,15 +1,25 @@
-//! The party at a glance.
+//! The overview page shows the party at a glance.
 
-use super::*;
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::State;
+use axum::response::Response;
 use conclave_common::accounting::gaussian_dp;
 use conclave_ops::web::events::{self, Now};
+use conclave_ops::web::{self, Visitor};
 use conclave_pages::page::{Tone, notice};
 use conclave_pages::plot::{self, Budget};
+use conclave_pages::site::{self, Served};
 use conclave_pages::table::{Cell, facts, table};
 use conclave_pages::text::{name, number, plain, thousands};
+use maud::{Markup, html};
 use time::OffsetDateTime;
 
-use super::read::{Ledger, audit_of};
+use super::desktop::{Desktop, FRESH, Shared, said};
+use super::read::{Facts, Ledger, audit_of};
+use super::times;
+use crate::config::PartyConfig;
 use crate::owner::{State as JobState, figure};
 
 /// Days and jobs that are shown.
@@ -174,7 +184,7 @@ fn last(ledger: &Ledger) -> Markup {
                 Cell::Text(release.kind.clone()),
                 Cell::Number(figure(release.sigma)),
                 Cell::Number(figure(gaussian_dp::epsilon(release.mu_squared.sqrt(), ledger.report.delta))),
-                Cell::Number(release.released.map_or_else(|| "-".to_owned(), |number| number.to_string())),
+                Cell::Number(release.released.as_ref().map_or_else(|| "-".to_owned(), |number| number.to_string())),
             ]
         })
         .collect();

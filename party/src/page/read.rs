@@ -1,10 +1,10 @@
-//! What the page shows, read off the party's files.
+//! The page's facts are read off the party's files.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::config::PartyConfig;
-use crate::daemon::StartError;
+use crate::error::StartError;
 use crate::ledger::{LedgerError, Listed, Listing, Report, list, report_kept};
 use crate::owner::{JobView, jobs, releases_by_day};
 use crate::presence::{Presence, running};

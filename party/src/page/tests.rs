@@ -1,25 +1,33 @@
 #![allow(clippy::unwrap_used)]
 
+use std::time::Duration;
+
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode};
 use sha2::{Digest, Sha256};
 use tower::ServiceExt;
 
+use axum::Router;
+use conclave_ops::web::{self, Fields, Visitor};
+
+use super::desktop::FRESH;
 use super::*;
+use crate::answer::answer_timing::OwnTimes;
+use crate::config::PartyConfig;
 use crate::consent::{ConsentStore, Standing};
 use crate::ledger::Ledger;
 use crate::testing::{JOB, MEAN_TOML, entry, key, open_request, write};
 
 const HOSTILE: &str = "<script>alert(1)</script>";
 
-struct Rig {
+struct Fixture {
     _folder: tempfile::TempDir,
     config: PartyConfig,
     times: OwnTimes,
     pages: Router,
 }
 
-impl Rig {
+impl Fixture {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         write(folder.path(), "a.csv", "height\n150\n160\n");
@@ -65,7 +73,7 @@ impl Rig {
 
 #[tokio::test]
 async fn a_waiting_job_is_shown_in_the_commands_words_and_approved() {
-    let rig = Rig::new();
+    let rig = Fixture::new();
     assert!(rig.get("/").await.1.contains("No job was asked of this party yet."));
     rig.asks();
     tokio::time::sleep(FRESH).await;
@@ -88,7 +96,7 @@ async fn a_waiting_job_is_shown_in_the_commands_words_and_approved() {
 
 #[tokio::test]
 async fn a_rejection_needs_a_reason_and_ids_are_whole() {
-    let rig = Rig::new();
+    let rig = Fixture::new();
     rig.asks();
     assert_eq!(rig.post(&format!("/jobs/{JOB}/reject"), &[("reason", " ")]).await, StatusCode::CONFLICT);
     for part in [&JOB[..8], "x", "%27%3B--"] {
@@ -104,7 +112,7 @@ async fn a_rejection_needs_a_reason_and_ids_are_whole() {
 
 #[tokio::test]
 async fn releases_are_counted_by_day_and_shown() {
-    let rig = Rig::new();
+    let rig = Fixture::new();
     let mut ledger = Ledger::open_kept(&rig.config.keeping()).unwrap();
     ledger.open_job(&entry(JOB, rig.config.budget)).unwrap();
     ledger.charge(JOB, 0, &[key(0, 1, 1 << 20), key(1, 2, 1 << 20)]).unwrap();
@@ -122,7 +130,7 @@ async fn releases_are_counted_by_day_and_shown() {
 
 #[tokio::test]
 async fn the_owner_sees_what_an_answers_time_was_made_up_of() {
-    let rig = Rig::new();
+    let rig = Fixture::new();
     assert!(rig.get("/").await.1.contains("No number has left since the party was started."));
     let us = Duration::from_micros;
     rig.times.note([us(1500), us(30), us(470), us(2000)]);

@@ -6,7 +6,7 @@ use conclave_pages::text::thousands;
 use maud::{Markup, html};
 
 use crate::answer::ReplyCounts;
-use crate::answer::split::{OwnTimes, Part};
+use crate::answer::answer_timing::{OwnTimes, Part};
 use crate::ledger::Durability;
 
 /// A part of an answer's time, in words.

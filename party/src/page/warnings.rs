@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::config::PartyConfig;
 use crate::data::{DataError, Stamp};
-use crate::owner::{JobView, asked};
+use crate::owner::{JobView, pending_job};
 
 /// Jobs whose warnings are kept; with one more, all are forgotten.
 const MOST: usize = 64;
@@ -23,7 +23,7 @@ struct Known {
 impl Warnings {
     /// The warnings about a job that waits. Not for a task: it reads files, and waits for whoever reads them.
     pub(super) fn of(&self, config: &PartyConfig, job: &JobView) -> Vec<String> {
-        self.known_or(config, &job.request.job, || asked::try_bounds(config, std::slice::from_ref(job)))
+        self.known_or(config, &job.request.job, || pending_job::try_bounds(config, std::slice::from_ref(job)))
     }
 
     fn known_or(&self, config: &PartyConfig, id: &str, load: impl FnOnce() -> Result<Vec<String>, DataError>) -> Vec<String> {
@@ -47,7 +47,7 @@ impl Warnings {
                 }
                 warnings
             }
-            Err(e) => vec![asked::unread(&e)],
+            Err(e) => vec![pending_job::unread(&e)],
         }
     }
 }

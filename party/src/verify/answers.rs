@@ -4,11 +4,13 @@ use std::collections::BTreeSet;
 
 use conclave_common::accounting::PrivacyUnit;
 use conclave_common::job::JobSpec;
-use conclave_common::model::{self, Model, Question};
+use conclave_common::mechanism::Components;
+use conclave_common::model::Model;
+use conclave_common::query::QueryTerms;
 use conclave_common::sampler::{Query, Round};
 
 use crate::consent::Request;
-use crate::daemon::StartError;
+use crate::error::StartError;
 use crate::ledger::{Charged, JobReader, QueryContent};
 
 /// This party's part in the log.
@@ -54,7 +56,7 @@ impl Answers {
             exhausted: false,
             job: asked.job.clone(),
             digest: asked.digest,
-            model: model::build(&spec),
+            model: spec.build_model(),
             spec,
             unit,
             lost: 0,
@@ -70,16 +72,21 @@ impl Answers {
 
     /// Compares a replayed round with what this party was asked, and the log's answers with those that it gave.
     pub(super) fn compare(&mut self, round: &Round, logged: &[i64]) -> Result<(), StartError> {
-        for (query, logged) in round.queries.iter().zip(logged) {
+        let mut rest = logged;
+        for query in &round.queries {
+            // A log that ends within a round has no more to compare.
+            let Some((logged, others)) = rest.split_at_checked(query.kind.length()) else { break };
+            rest = others;
+            let Some(logged) = Components::new(logged) else { continue };
             let (iteration, chain) = (round.iteration, query.chain);
             let Some(place) = self.find(iteration, chain)? else {
                 self.missing(iteration, chain);
                 continue;
             };
             self.seen[place] = true;
-            let charged = self.charges[place];
-            if charged.released != Some(*logged) && self.wrong.is_none() {
-                let given = charged.released.map_or("none".to_owned(), |released| released.to_string());
+            let charged = &self.charges[place];
+            if charged.released.as_ref() != Some(&logged) && self.wrong.is_none() {
+                let given = charged.released.as_ref().map_or("none".to_owned(), Components::to_string);
                 self.wrong = Some(format!(
                     "the log has {logged} as this party's answer to round {iteration}, chain {chain}, and the ledger has {given}"
                 ));
@@ -106,7 +113,8 @@ impl Answers {
     /// What the ledger has beyond the log, whose last round is `last`; `next` is the round that would be asked then. Gives a note on what
     /// is no failure.
     pub(super) fn beyond(&mut self, last: Option<u64>, next: Option<&Round>, end: End) -> Option<String> {
-        let unseen: Vec<Charged> = self.charges.iter().zip(&self.seen).filter(|(_, seen)| !**seen).map(|(c, _)| *c).collect();
+        let unseen: Vec<Charged> =
+            self.charges.iter().zip(&self.seen).filter(|(_, seen)| !**seen).map(|(c, _)| c.clone()).collect();
         if let Some(within) = unseen.iter().find(|c| last.is_some_and(|last| c.iteration <= last)) {
             let (iteration, chain) = (within.iteration, within.chain);
             self.wrong.get_or_insert(format!(
@@ -171,7 +179,7 @@ impl Answers {
     /// The digest under which this party's ledger charges a question.
     fn content(&self, iteration: u64, query: &Query) -> Result<[u8; 32], ()> {
         let Query { chain, kind, from, to, noise } = query;
-        let question = Question::new(self.model.as_ref(), &self.spec, self.unit, *kind, (from, to)).map_err(|_| ())?;
+        let question = QueryTerms::new(self.model.as_ref(), &self.spec, self.unit, *kind, (from, to)).map_err(|_| ())?;
         let content = QueryContent {
             job: &self.job,
             spec_digest: &self.digest,

@@ -39,7 +39,7 @@ impl Column {
 
 /// One stretch of a run, warm-up or sampling.
 #[derive(Debug, Default)]
-pub(super) struct Stretch {
+pub(super) struct DrawRange {
     /// `[parameter][chain][draw]`, on the scale that priors are declared on.
     pub(super) theta: Vec<Vec<Vec<f64>>>,
     accepted: Vec<Vec<bool>>,
@@ -47,7 +47,7 @@ pub(super) struct Stretch {
     iteration: Vec<Vec<i64>>,
 }
 
-impl Stretch {
+impl DrawRange {
     fn new(parameters: usize, chains: usize) -> Self {
         Self {
             theta: vec![vec![Vec::new(); chains]; parameters],
@@ -100,13 +100,13 @@ impl Stretch {
 /// All draws of a run.
 #[derive(Debug, Default)]
 pub(super) struct Drawn {
-    pub(super) warmup: Stretch,
-    pub(super) sampling: Stretch,
+    pub(super) warmup: DrawRange,
+    pub(super) sampling: DrawRange,
 }
 
 impl Drawn {
     pub(super) fn new(parameters: usize, chains: usize) -> Self {
-        Self { warmup: Stretch::new(parameters, chains), sampling: Stretch::new(parameters, chains) }
+        Self { warmup: DrawRange::new(parameters, chains), sampling: DrawRange::new(parameters, chains) }
     }
 
     pub(super) fn push(&mut self, draws: Vec<Draw>) {

@@ -1,4 +1,4 @@
-//! The log on its way from the coordinator.
+//! A job's log is fetched from the coordinator.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use tonic::{Code, Status};
 
 use crate::config::PartyConfig;
-use crate::daemon::StartError;
+use crate::error::StartError;
 use crate::link::load_identity;
 
 /// Longest message taken. Rounds and draws come in small ones; a header holds the result, below 2 KiB for each parameter of up to 4096.

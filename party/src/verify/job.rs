@@ -8,7 +8,7 @@ use conclave_proto::submission;
 use conclave_proto::v1::LogHeader;
 use sha2::{Digest, Sha256};
 
-use super::{Check, LONGEST_WORD};
+use super::check::{Check, LONGEST_WORD};
 use crate::config::PartyConfig;
 use crate::consent::Request;
 use crate::ledger::Entered;

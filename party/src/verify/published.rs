@@ -1,15 +1,15 @@
-//! The draws that the coordinator publishes, file by file as they come, against those that its log leads to: bit for bit.
+//! The published draws are checked, file by file as they come, against those that the log leads to: bit for
+//! bit.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use conclave_common::model;
 use conclave_proto::array_name::encode;
 use conclave_proto::v1::FileChunk;
 use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::drawn::{Column, Stretch};
-use super::rounds::Replayed;
-use super::{Check, summary};
+use super::check::Check;
+use super::drawn::{Column, DrawRange};
+use super::replayed::Replayed;
+use super::summary;
 use crate::text::clip;
 
 const NAME: &str = "draws";
@@ -40,7 +40,7 @@ pub(super) struct Published {
 impl Published {
     pub(super) fn of(replayed: Replayed) -> Self {
         let mut arrays = BTreeMap::new();
-        let model = model::build(&replayed.spec);
+        let model = replayed.spec.build_model();
         for (warmup, prefix) in [(false, ""), (true, "warmup_")] {
             let mut add = |folder: String, column| {
                 arrays.insert(format!("{prefix}{folder}"), Array { warmup, column, shape: None, chunks: BTreeSet::new() })
@@ -178,7 +178,7 @@ impl Published {
     }
 }
 
-fn stretch(replayed: &Replayed, warmup: bool) -> &Stretch {
+fn stretch(replayed: &Replayed, warmup: bool) -> &DrawRange {
     if warmup { &replayed.drawn.warmup } else { &replayed.drawn.sampling }
 }
 

@@ -1,15 +1,15 @@
-//! The log put through the sampler again, round by round.
+//! The rounds of a log are put through the sampler again, one by one.
 
 use conclave_common::job::JobSpec;
 use conclave_common::sampler::{Holding, ReplayError, Round, Sampler};
 use conclave_proto::convert::{MAX_PROPOSALS, opened_from_wire};
 use conclave_proto::v1::{LogHeader, LogRound};
 
-use super::Check;
 use super::answers::{Answers, End};
+use super::check::Check;
 use super::drawn::Drawn;
-use super::summary::Claim;
-use crate::daemon::StartError;
+use super::replayed::{Claim, Replayed};
+use crate::error::StartError;
 
 /// The replay.
 pub(super) struct Rounds {
@@ -27,17 +27,6 @@ pub(super) struct Rounds {
     /// Why the log can't be replayed further.
     broken: Option<String>,
     claim: Claim,
-}
-
-/// A replay that has come to its end.
-pub(super) struct Replayed {
-    pub(super) spec: JobSpec,
-    pub(super) drawn: Drawn,
-    pub(super) count: u64,
-    /// Whether the log was replayed to its last round.
-    pub(super) whole: bool,
-    pub(super) claim: Claim,
-    pub(super) checks: Vec<Check>,
 }
 
 impl Rounds {

@@ -1,48 +1,15 @@
-//! The result that the coordinator publishes against the draws that its log leads to.
+//! The published result is checked against the draws that the log leads to.
 
 use conclave_common::diagnostics::{Summary, summarise};
 use conclave_common::job::Continuation;
 use conclave_common::model;
-use conclave_proto::v1::LogHeader;
 use serde_json::{Value, json};
 
-use super::answers::End;
-use super::rounds::Replayed;
-use super::{Check, LONGEST_WORD};
+use super::check::{Check, LONGEST_WORD};
+use super::replayed::Replayed;
 use crate::text::clip;
 
 const NAME: &str = "result";
-
-/// What the coordinator says of a job's end.
-pub(super) struct Claim {
-    state: String,
-    /// The result; null where there is none.
-    result: Value,
-}
-
-impl Claim {
-    pub(super) fn of(header: &LogHeader) -> Self {
-        let result = match header.result_json.as_str() {
-            "" => Value::Null,
-            // What can't be read holds nothing that is true.
-            text => serde_json::from_str(text).unwrap_or(Value::Bool(false)),
-        };
-        Self { state: header.state.clone(), result }
-    }
-
-    /// Whether nothing more will happen.
-    pub(super) fn over(&self) -> bool {
-        matches!(self.state.as_str(), "finished" | "cancelled" | "failed")
-    }
-
-    pub(super) fn end(&self) -> End {
-        match self.over() {
-            false => End::Open,
-            true if self.result["stopped_by"] == "draws" => End::Complete,
-            true => End::Early,
-        }
-    }
-}
 
 /// Compares every figure of the result that follows from the draws.
 pub(super) fn check(replayed: &Replayed) -> Check {
@@ -62,7 +29,7 @@ pub(super) fn check(replayed: &Replayed) -> Check {
 fn difference(replayed: &Replayed, result: &Value) -> Option<String> {
     let draws = &replayed.drawn.sampling;
     let samples: Vec<Vec<&[f64]>> = draws.theta.iter().map(|chains| chains.iter().map(Vec::as_slice).collect()).collect();
-    let model = model::build(&replayed.spec);
+    let model = replayed.spec.build_model();
     let original = model::in_original_units(model.as_ref(), &samples);
     let original: Vec<Vec<&[f64]>> = original.iter().map(|chains| chains.iter().map(Vec::as_slice).collect()).collect();
     let last = |chain: usize| samples.iter().filter_map(|parameter| parameter[chain].last().copied()).collect();

@@ -21,26 +21,7 @@ use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
 use tonic::{Request, Response, Status, Streaming};
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
-pub(crate) const SPEC: &str = r#"
-name = "mean"
-algorithm = "penalty"
-parties = ["hospital-a"]
-[model]
-kind = "gaussian_mean"
-outcome = "height"
-sd = 10.0
-[columns]
-height = { min = 100, max = 200 }
-[prior]
-default = "normal(0, 1)"
-[sampler]
-chains = 2
-draws = 10
-[privacy]
-epsilon = 3.0
-delta = 1e-6
-noise_sd = 1.0
-"#;
+pub(crate) const SPEC: &str = include_str!("../jobs/mean.toml");
 
 /// One attached party, as its coordinator sees it.
 pub(crate) struct Session {

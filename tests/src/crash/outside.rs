@@ -8,7 +8,7 @@ use std::path::Path;
 use conclave_common::accounting::PrivacyUnit;
 use conclave_common::job::JobSpec;
 use conclave_common::mechanism::NoiseScale;
-use conclave_common::model::{self, contribution};
+use conclave_common::query::contribution;
 use rusqlite::Connection;
 use serde_json::Value;
 
@@ -45,7 +45,7 @@ pub struct Outside {
 pub fn price(id: Id) -> u64 {
     let spec = JobSpec::parse(&spec(id.job)).expect("a job");
     let (from, to) = points(id.iteration, id.chain);
-    let model = model::build(&spec);
+    let model = spec.build_model();
     let part = contribution(model.as_ref(), &spec.privacy, PrivacyUnit::default(), &[from], &[to]).expect("a bound");
     price_of(part.sensitivity.units(), NoiseScale::from_sd(1.0).expect("a scale").units())
 }

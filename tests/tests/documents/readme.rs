@@ -92,7 +92,7 @@ fn text_block(manifest: &str, name: &str) -> String {
 #[test]
 fn the_readme_names_the_commands_that_ci_runs() {
     let commands = block("## Try it");
-    assert!(commands.contains("cargo run --release --bin conclave -- demo"));
+    assert!(commands.contains("cargo run --profile demo --no-default-features --bin conclave -- demo"));
     assert!(commands.contains("cargo test --workspace"));
 }
 

@@ -2,8 +2,8 @@
 
 use conclave_common::accounting::PrivacyUnit;
 use conclave_common::job::JobSpec;
-use conclave_common::model::{self, Question};
-use conclave_common::prior::Prior;
+use conclave_common::parameter::Prior;
+use conclave_common::query::QueryTerms;
 use conclave_common::sampler::{Holding, Sampler};
 
 use crate::harness::{Target, fuzz};
@@ -85,14 +85,14 @@ const WORDS: &[&str] = &[
 fn ask(text: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(text) else { return false };
     let Ok(spec) = JobSpec::parse(text) else { return false };
-    let model = model::build(&spec);
+    let model = spec.build_model();
     assert!(!model.parameter_names().is_empty(), "{text}");
     let holdings = vec![Holding::rows(1000); spec.parties.len()];
     let Ok(mut sampler) = Sampler::with_holdings(&spec, &holdings) else { return true };
     if let Ok(Some(round)) = sampler.next_round() {
         for query in round.queries.iter().take(4) {
             let points = (query.from.as_slice(), query.to.as_slice());
-            if let Ok(question) = Question::new(model.as_ref(), &spec, PrivacyUnit::default(), query.kind, points) {
+            if let Ok(question) = QueryTerms::new(model.as_ref(), &spec, PrivacyUnit::default(), query.kind, points) {
                 assert!(question.centre.is_finite() && question.sensitivity.units() > 0, "{text}");
             }
         }

@@ -81,44 +81,42 @@ fn twenty_seeds_match_the_exact_posterior() {
     assert!(misses <= 1 && (mean_ratio - 1.0).abs() < 0.015, "misses {misses}, mean sd ratio {mean_ratio}");
 }
 
-/// Chi-square statistic of 1,000 ranks among 39 thinned draws.
+/// A thousand ranks among 39 thinned draws.
 ///
 /// The noise is large, sd 3: half a penalty then widens the posterior by a fifth, which 1,000 ranks see clearly.
-fn calibration(fault: Noise) -> f64 {
+const RANKING: Ranking = Ranking { runs: 1000, draws: 39, thin: 50 };
+
+fn replicate(seed: u64) -> Replicate {
     const PRIOR_SD: f64 = 0.1;
-    let ranking = Ranking { runs: 1000, draws: 39, thin: 50 };
-    let replicate = |seed| {
-        let mut rng = ChaCha20Rng::seed_from_u64(10_000 + seed); // apart from the chains' seeds
-        let theta = Normal::new(0.0, PRIOR_SD).expect("a prior").sample(&mut rng);
-        // At ten sd no record is ever clamped, which would make the model another one than the data's.
-        let (shards, sum, n) = shards(1, 20, theta, 0.1, &mut rng);
-        let (start, sd) = exact(sum, n, 0.1, PRIOR_SD);
-        let sampler = format!(
-            "seed = {seed}\nchains = 1\ndraws = {}\nwarmup = 100\nstart = {{ mean = {start} }}\n\
-             proposal = {{ kind = \"guided\", radius = {} }}",
-            ranking.steps(),
-            1.5 * sd
-        );
-        Replicate { truth: vec![theta], spec: job(1, 10.0, PRIOR_SD, &sampler, "3.0"), shards }
-    };
-    ranking.chi_squares(fault, replicate)[0]
+    let mut rng = ChaCha20Rng::seed_from_u64(10_000 + seed); // apart from the chains' seeds
+    let theta = Normal::new(0.0, PRIOR_SD).expect("a prior").sample(&mut rng);
+    // At ten sd no record is ever clamped, which would make the model another one than the data's.
+    let (shards, sum, n) = shards(1, 20, theta, 0.1, &mut rng);
+    let (start, sd) = exact(sum, n, 0.1, PRIOR_SD);
+    let sampler = format!(
+        "seed = {seed}\nchains = 1\ndraws = {}\nwarmup = 100\nstart = {{ mean = {start} }}\n\
+         proposal = {{ kind = \"guided\", radius = {} }}",
+        RANKING.steps(),
+        1.5 * sd
+    );
+    Replicate { truth: vec![theta], spec: job(1, 10.0, PRIOR_SD, &sampler, "3.0"), shards }
 }
 
 /// A calibrated sampler exceeds the 0.999 quantile with probability 0.001; the seeds are fixed.
 #[test]
 #[ignore = "heavy: run by .ci/run"]
 fn simulation_based_calibration_holds() {
-    assert!(calibration(Noise::Exact) < CHI_SQUARE_0_999);
+    assert!(RANKING.chi_squares(Noise::Exact, replicate)[0] < CHI_SQUARE_0_999);
 }
 
 #[test]
 #[ignore = "heavy: run by .ci/run"]
 fn simulation_based_calibration_sees_a_missing_penalty() {
-    assert!(calibration(Noise::PenaltyScaled(0.0)) > CHI_SQUARE_0_999);
+    assert!(RANKING.shows(Noise::PenaltyScaled(0.0), replicate));
 }
 
 #[test]
 #[ignore = "heavy: run by .ci/run"]
 fn simulation_based_calibration_sees_half_a_penalty() {
-    assert!(calibration(Noise::PenaltyScaled(0.5)) > CHI_SQUARE_0_999);
+    assert!(RANKING.shows(Noise::PenaltyScaled(0.5), replicate));
 }

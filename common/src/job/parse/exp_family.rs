@@ -1,25 +1,27 @@
 //! `algorithm = "penalty-exp-family"`: what follows from the model's statistic.
 
 use crate::accounting::{LEAST_CHARGE_UNITS, PrivacyFilter, mu_squared};
-use crate::job::{Algorithm, JobError, JobSpec, MAX_CHAINS, Radius, Warmup};
-use crate::model::{self, StatisticGrid};
-use crate::sampler::penalty_exp_family::noise_for;
+use crate::job::error::JobError;
+use crate::job::limits::{CALIBRATE_SHARE, MAX_CHAINS};
+use crate::job::spec::{Algorithm, JobSpec, Radius, Warmup};
+use crate::model::StatisticGrid;
 
 /// What the charges of many releases may sum to beyond their exact cost, as a share: each is rounded up.
 const ROUNDING: f64 = 1e-6;
 
-/// Checks that the model has a statistic that can be released, and spreads the budget over the rounds that the job asks for, the same
-/// for every component: that is `noise_sd = "auto"`. A `noise_sd` of the analyst's own, in widths of a component's range, is kept.
+/// Checks that the model has a statistic that can be released, and spreads the budget over the rounds
+/// that the job asks for, the same for every component: that is `noise_sd = "auto"`. A `noise_sd` of the
+/// analyst's own, in widths of a component's range, is kept.
 ///
 /// # Errors
-/// A model without a bounded statistic, an explicit clip, more releases in a message than a party takes, or more in the run than the budget
-/// holds at the least charge of one.
+/// A model without a bounded statistic, an explicit clip, more releases in a message than a party takes,
+/// or more in the run than the budget holds at the least charge of one.
 pub(super) fn resolve(mut spec: JobSpec, auto_noise: bool) -> Result<JobSpec, JobError> {
     if spec.algorithm != Algorithm::PenaltyExpFamily {
         return Ok(spec);
     }
     let wrong = |message: String| JobError::new("algorithm", message);
-    let model = model::build(&spec);
+    let model = spec.build_model();
     let kind = spec.model.kind();
     let family = model.exponential_family().ok_or_else(|| {
         wrong(format!("the model `{kind}` is no exponential family with a bounded statistic: use algorithm = \"penalty\""))
@@ -44,12 +46,14 @@ pub(super) fn resolve(mut spec: JobSpec, auto_noise: bool) -> Result<JobSpec, Jo
         let budget = mu_squared(filter.limit_units()) * (1.0 - search_share(&spec)) * (1.0 - ROUNDING);
         within_least_charges(&spec, budget, components)?;
         let each = budget / releases(&spec) as f64;
-        spec.privacy.noise = noise_for(&grids, each).map_err(|e| JobError::new("privacy.noise_sd", e.to_string()))?;
+        spec.privacy.noise =
+            StatisticGrid::noise_for(&grids, each).map_err(|e| JobError::new("privacy.noise_sd", e.to_string()))?;
     }
     Ok(spec)
 }
 
-/// However noisy a release is, it has a least charge: more releases than `budget` (mu²) holds of those end the run before its draws.
+/// However noisy a release is, it has a least charge: more releases than `budget` (mu²) holds of those
+/// end the run before its draws.
 fn within_least_charges(spec: &JobSpec, budget: f64, components: u64) -> Result<(), JobError> {
     let affordable = budget / mu_squared(LEAST_CHARGE_UNITS) / components as f64;
     if releases(spec) as f64 <= affordable {
@@ -74,7 +78,7 @@ fn within_least_charges(spec: &JobSpec, budget: f64, components: u64) -> Result<
 fn search_share(spec: &JobSpec) -> f64 {
     match (spec.sampler.locate_share, &spec.sampler.radius) {
         (share, _) if share > 0.0 => share,
-        (_, Radius::Auto) => crate::sampler::CALIBRATE_SHARE,
+        (_, Radius::Auto) => CALIBRATE_SHARE,
         _ => 0.0,
     }
 }
@@ -112,11 +116,12 @@ mod tests {
         let most = error.message.split("at most ").nth(1).unwrap().split(' ').next().unwrap().parse::<u64>().unwrap();
         assert_eq!(job(most + 1, 1.0).unwrap_err().key, "sampler.draws");
         let spec = job(most, 1.0).unwrap();
-        // What the noise is charged, with all components and the least charge, stays within what the search leaves.
+        // What the noise is charged, with all components and the least charge, stays within what the
+        // search leaves.
         let family_components = 4; // u, u², y, u y; the intercept's square is the same for every record
         let filter = PrivacyFilter::new(&spec.privacy.budget).unwrap();
         let unit = crate::accounting::PrivacyUnit::default();
-        let model = model::build(&spec);
+        let model = spec.build_model();
         let grids = StatisticGrid::of_family(model.exponential_family().unwrap()).unwrap();
         assert_eq!(grids.len(), family_components);
         let charge: u64 = grids

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::known_parameters;
+use super::checks::known_parameters;
+use crate::job::error::JobError;
+use crate::job::limits::{DEFAULT_BOX, LEAST_POSITIVE, MAX_BOX};
 use crate::job::raw::RawInterval;
-use crate::job::{Constraint, DEFAULT_BOX, Interval, JobError, LEAST_POSITIVE, MAX_BOX};
-use crate::prior::Prior;
+use crate::parameter::{Constraint, Interval, Prior};
 
 /// Least width of a parameter's box, relative to its greatest magnitude.
 const LEAST_WIDTH: f64 = 1e-9;
@@ -19,7 +20,8 @@ pub(super) struct Parameters<'a> {
     pub support: &'a [Interval],
 }
 
-/// One prior per parameter: the one under its name; else `default` for real parameters, and a weak prior of its own kind and unit.
+/// One prior per parameter: the one under its name; else `default` for real parameters, and a weak prior
+/// of its own kind and unit.
 pub(super) fn priors(
     raw: &BTreeMap<String, String>,
     names: &[String],
@@ -106,10 +108,11 @@ fn fits(name: &str, prior: &Prior, constraint: Constraint) -> Result<(), JobErro
     Err(JobError::new(format!("prior.{name}"), format!("`{name}` {kind} and {prior} reaches beyond: use {remedy}")))
 }
 
-/// The box of each parameter: what is written, else the default, within the parameter's constraint and its prior's support.
+/// The box of each parameter: what is written, else the default, within the parameter's constraint and
+/// its prior's support.
 ///
-/// The default is [`DEFAULT_BOX`] units wide either way, or as wide as the prior reaches, and at most [`MAX_BOX`] units. It never cuts the
-/// core of a prior: what it would cut is refused.
+/// The default is [`DEFAULT_BOX`] units wide either way, or as wide as the prior reaches, and at most
+/// [`MAX_BOX`] units. It never cuts the core of a prior: what it would cut is refused.
 pub(super) fn support(
     raw: &BTreeMap<String, RawInterval>,
     names: &[String],
@@ -153,7 +156,8 @@ pub(super) fn support(
     names.iter().zip(constraints).zip(units).zip(priors).map(one).collect()
 }
 
-/// The end of the box that nobody wrote and that cuts the prior's core. Probabilities that add up to 1 fill their box by themselves.
+/// The end of the box that nobody wrote and that cuts the prior's core. Probabilities that add up to 1
+/// fill their box by themselves.
 fn cut(prior: &Prior, inside: Interval, written: (Option<f64>, Option<f64>)) -> Option<f64> {
     if matches!(prior, Prior::Dirichlet { .. }) {
         return None;

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::known_parameters;
-use crate::job::keys::nearest;
+use super::checks::known_parameters;
+use crate::job::error::JobError;
 use crate::job::raw::{RawMoments, RawPlan, RawRecords};
-use crate::job::{JobError, Moments, PlanSpec};
+use crate::job::spec::{Moments, PlanSpec};
+use crate::schema::keys::nearest;
 
 pub(super) fn plan(raw: RawPlan, parties: &[String], names: &[String]) -> Result<PlanSpec, JobError> {
     let records = raw.records.map(|records| counts(records, parties)).transpose()?;

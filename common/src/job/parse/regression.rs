@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::model::{bounds, check_sd, outcome_fault};
-use super::required;
-use crate::job::design::MAX_FACTORS;
+use super::checks::{bounds, check_sd, outcome_fault, required};
+use crate::job::error::JobError;
+use crate::job::limits::MAX_COLUMNS;
 use crate::job::raw::RawModel;
-use crate::job::{ColumnSpec, Design, Factor, Family, Feature, JobError, MAX_COLUMNS, ModelSpec, Offset, Regression};
+use crate::schema::{ColumnSpec, Design, Factor, Family, Feature, MAX_FACTORS, ModelSpec, Offset, Regression};
 
 type Columns = BTreeMap<String, ColumnSpec>;
 

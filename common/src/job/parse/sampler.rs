@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::known_parameters;
+use super::checks::known_parameters;
 use super::parameters::Parameters;
+use crate::job::error::JobError;
+use crate::job::limits::MAX_CHAINS;
 use crate::job::raw::{RawRadius, RawSampler, RawWarmup};
-use crate::job::{Constraint, Interval, JobError, MAX_CHAINS, ProposalKind, Radius, SamplerSpec, Warmup};
-use crate::transform::Transform;
+use crate::job::spec::{ProposalKind, Radius, SamplerSpec, Warmup};
+use crate::parameter::{Constraint, Interval, Transform};
 
 const DEFAULT_LOCATE_SHARE: f64 = 0.2;
 

@@ -53,6 +53,6 @@ fn original_units() {
     assert_eq!(original[3], 0.7);
 
     let text = "kind = \"logistic\"\noutcome = \"y\"\npredictors = [\"a\"]\nintercept = false";
-    let slopes = build(&job(text, "y = { binary = true }\na = { min = 20, max = 80 }", ""));
+    let slopes = job(text, "y = { binary = true }\na = { min = 20, max = 80 }", "").build_model();
     assert_eq!(slopes.to_original(&[3.0]), [0.1]);
 }

@@ -7,6 +7,7 @@
 mod banana;
 mod bernoulli;
 mod bounds;
+mod centres;
 mod exponential_family;
 mod gaussian_mean;
 mod gaussian_mixture;
@@ -21,6 +22,7 @@ mod poisson;
 mod poisson_mean;
 mod privacy;
 mod ratios;
+mod shard;
 mod speed;
 mod student_t;
 mod tempered;
@@ -31,7 +33,11 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 
 use super::*;
-use crate::job::Constraint;
+use crate::job::JobSpec;
+use crate::mechanism::{LatticeSum, Sensitivity};
+use crate::parameter::Constraint;
+use crate::query::{Contribution, contribution};
+use crate::schema::ColumnSpec;
 
 /// One record on the model's scale, as a shard holds it.
 #[derive(Debug, Clone, Default)]
@@ -73,7 +79,7 @@ impl Case {
     /// As [`Case::new`], with more lines of `[privacy]`.
     fn with(name: &'static str, model: &str, columns: &str, privacy: &str, density: fn(&Record, &[f64]) -> f64) -> Self {
         let spec = job(model, columns, privacy);
-        let built = build(&spec);
+        let built = spec.build_model();
         let tight = 0..built.parameter_names().len();
         Self { name, spec, model: built, density, scales: [0.1, 1.0, 3.0, 20.0], tight }
     }
@@ -129,7 +135,7 @@ impl Case {
     /// The record with these values of the model's columns.
     fn assembled(&self, values: &[f64]) -> Record {
         let mut values = values.iter();
-        let data = assemble(&self.spec, None, |_, _| values.next().map(|value| vec![*value])).unwrap();
+        let data = assemble(&self.spec.model, &self.spec.columns, None, |_, _| values.next().map(|value| vec![*value])).unwrap();
         let first = |columns: &[Vec<f64>]| columns.iter().map(|column| column[0]).collect();
         Record { outcome: data.outcome[0], predictors: first(&data.predictors), auxiliary: first(&data.auxiliary) }
     }

@@ -18,7 +18,8 @@ pub(super) fn case() -> Case {
 #[test]
 fn a_small_dispersion_is_a_poisson_regression() {
     let model = case().model;
-    let plain = build(&job("kind = \"poisson\"\noutcome = \"y\"\npredictors = [\"a\", \"c\"]\nexposure = \"days\"", COLUMNS, ""));
+    let plain =
+        job("kind = \"poisson\"\noutcome = \"y\"\npredictors = [\"a\", \"c\"]\nexposure = \"days\"", COLUMNS, "").build_model();
     let mut rng = ChaCha20Rng::seed_from_u64(51);
     let rows: Vec<Record> = (0..50).map(|_| case().record(&mut rng)).collect();
     let ratio =

@@ -2,8 +2,9 @@
 
 use std::num::NonZeroUsize;
 
+use pulp::Arch;
+
 use super::*;
-use crate::model::blocks::portable;
 
 /// Cut into blocks of so many units.
 struct Pieces<'a>(&'a ModelData, usize);
@@ -77,7 +78,7 @@ proptest! {
             };
             prop_assert_eq!(&pass(&Pieces(&data, piece)), &whole, "{}", case.name);
             prop_assert_eq!(&pass(&data), &whole, "{}", case.name);
-            let portable = portable::by(|| open(case.model.lattice_sums(&data, &steps)));
+            let portable = open(case.model.block_sums(&Block::lent(&data).on(Arch::Scalar), &steps));
             prop_assert_eq!(&portable, &whole, "{}: portable code", case.name);
         }
     }

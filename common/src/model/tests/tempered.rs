@@ -12,7 +12,7 @@ pub(super) fn logistic() -> Case {
     let plain = super::logistic::case();
     let mut spec = plain.spec;
     spec.power = 0.01;
-    let model = build(&spec);
+    let model = spec.build_model();
     Case {
         name: "tempered logistic",
         spec,

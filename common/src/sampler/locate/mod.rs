@@ -18,7 +18,8 @@ use super::{Query, SamplerError};
 use crate::accounting::PrivacyUnit;
 use crate::job::JobSpec;
 use crate::mechanism::{NoiseScale, QueryKind, STEP};
-use crate::model::{Model, contribution};
+use crate::model::Model;
+use crate::query::contribution;
 use axis::{Axis, LEAST_CURVATURE, LEAST_DELTA};
 use pattern::{Pattern, Patterns};
 

@@ -1,10 +1,14 @@
 //! A coordinator that asks what it must not: every such message is refused, and not a byte of the ledger changes.
 
 use conclave_common::mechanism::QueryKind;
+use conclave_proto::convert::AnswerStatus;
+use conclave_proto::v1;
 use rusqlite::types::Value;
 
+use super::answers::{House, opened, status};
 use super::*;
 use crate::answer::MAX_JOB_ID;
+use crate::testing::{MEAN_TOML, open_policy, open_request, query};
 
 /// Every row of every table of the ledger, and what is charged.
 #[derive(Debug, PartialEq)]

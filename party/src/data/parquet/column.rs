@@ -1,4 +1,4 @@
-//! A column of a row group, decoded some rows at a time to the end of the shard's own column.
+//! The reader of one column of a row group, some rows at a time, to the end of the shard's own column.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -13,8 +13,8 @@ use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::reader::{ChunkReader, Length, SerializedPageReader};
 use parquet::schema::types::ColumnDescriptor;
 
-use crate::data::Flaw;
-use crate::data::rows::Piece;
+use crate::data::error::Flaw;
+use crate::data::piece::Piece;
 
 /// A column of a row group, of which some rows have been read.
 pub(in crate::data) struct Column {

@@ -2,10 +2,10 @@
 
 use conclave_common::accounting::Spent;
 
-use super::Wrong;
 use crate::ledger::entry::Hash;
 use crate::ledger::events::{Reserve, Settle};
 use crate::ledger::ids::Ids;
+use crate::ledger::wrong::Wrong;
 
 /// One job's part of the books.
 #[derive(Debug, Clone)]
@@ -84,7 +84,7 @@ pub(in crate::ledger) fn plus(a: Spent, b: Spent) -> Option<Spent> {
 impl JobBooks {
     pub(super) fn reserve(&mut self, seq: u64, reserve: &Reserve) -> Result<(), Wrong> {
         if self.block.is_some() {
-            return Err(format!("opens a second block for job {}", self.id));
+            return Err(Wrong::SecondBlock(self.id.clone()));
         }
         let held = Spent { units: reserve.units, slack_units: reserve.slack, draws: reserve.draws };
         self.block = Some(Block { seq, iteration: reserve.iteration, held, used: Spent::default() });
@@ -92,7 +92,7 @@ impl JobBooks {
     }
 
     pub(super) fn settle(&mut self, settle: &Settle) -> Result<(), Wrong> {
-        let block = self.block.take().filter(|block| block.seq == settle.block).ok_or("settles a block that is not open")?;
+        let block = self.block.take().filter(|block| block.seq == settle.block).ok_or(Wrong::SettledBlock)?;
         let (rest, forfeit) = (block.rest(), settle.spent());
         let whole = settle.why == Settle::CRASH;
         if (whole && forfeit != rest)
@@ -100,12 +100,12 @@ impl JobBooks {
             || forfeit.slack_units > rest.slack_units
             || forfeit.draws > rest.draws
         {
-            return Err("forfeits another amount than its block has left".into());
+            return Err(Wrong::Forfeit);
         }
         if whole {
             self.lost.push((block.iteration, block.iteration.saturating_add(block.held.draws)));
         }
-        self.spent = plus(self.spent, forfeit).ok_or("makes the total too large")?;
+        self.spent = plus(self.spent, forfeit).ok_or(Wrong::Overflow)?;
         Ok(())
     }
 

@@ -1,11 +1,12 @@
-//! The tables' rows as entries, in the order of their numbers.
+//! The reader of all tables gives their rows as entries, in the order of their numbers.
 
 use std::collections::BTreeMap;
 
 use conclave_common::accounting;
-use conclave_common::mechanism::NoiseScale;
+use conclave_common::mechanism::{Components, NoiseScale};
 use rusqlite::{Connection, Row};
 
+use crate::ledger::components;
 use crate::ledger::entry::{AnswerEntry, ChargeEntry, Entry, EventEntry, Hash, JobEntered};
 use crate::ledger::feed::{Feed, Read};
 
@@ -14,7 +15,7 @@ pub(in crate::ledger) struct Layout {
     pub(super) charges: &'static str,
     pub(super) charge: Read<(ChargeEntry, Hash)>,
     pub(super) answers: &'static str,
-    pub(super) answer: Read<(AnswerEntry, Option<Hash>)>,
+    pub(super) answer: Read<Answer>,
     /// Whether the last entry's number and hash have a table.
     pub(super) tail: bool,
 }
@@ -41,10 +42,25 @@ impl Layout {
     };
 }
 
+/// An answer as read, with the hash stored beside it, if there is one.
+pub(super) type Answer = (AnswerRow, Option<Hash>);
+
+pub(super) struct AnswerRow {
+    pub(super) seq: u64,
+    pub(super) charge: u64,
+    pub(super) released: Components,
+}
+
+impl AnswerRow {
+    pub(super) fn entry(&self) -> AnswerEntry<'_> {
+        AnswerEntry { seq: self.seq, charge: self.charge, released: self.released.as_slice() }
+    }
+}
+
 /// An entry as read, with the hash stored beside it, if there is one.
 pub(super) enum Found {
     Charge(ChargeEntry, Hash),
-    Answer(AnswerEntry, Option<Hash>),
+    Answer(AnswerRow, Option<Hash>),
     Job(Box<JobRow>),
     Event(Box<EventRow>),
 }
@@ -81,7 +97,7 @@ impl Found {
     pub(super) fn entry(&self) -> Entry<'_> {
         match self {
             Found::Charge(entry, _) => Entry::Charge(*entry),
-            Found::Answer(entry, _) => Entry::Answer(*entry),
+            Found::Answer(row, _) => Entry::Answer(row.entry()),
             Found::Job(row) => {
                 let [job, analyst, spec_toml, cap_epsilon, cap_delta] = row.texts.each_ref().map(String::as_str);
                 Entry::Job(JobEntered {
@@ -106,7 +122,7 @@ impl Found {
 }
 
 pub(super) type Charges<'s> = Feed<'s, (ChargeEntry, Hash)>;
-pub(super) type Answers<'s> = Feed<'s, (AnswerEntry, Option<Hash>)>;
+pub(super) type Answers<'s> = Feed<'s, Answer>;
 
 /// The two long tables, read by this thread.
 pub(super) struct Both<'c> {
@@ -127,6 +143,8 @@ impl<'c> Both<'c> {
 pub(super) struct Selects<'c> {
     jobs: rusqlite::Statement<'c>,
     events: rusqlite::Statement<'c>,
+    /// The components of charges and of answers, where any has several.
+    components: Option<[rusqlite::Statement<'c>; 2]>,
 }
 
 impl<'c> Selects<'c> {
@@ -137,17 +155,35 @@ impl<'c> Selects<'c> {
                  FROM jobs ORDER BY seq",
             )?,
             events: connection.prepare("SELECT seq, time_ms, kind, job, body, hash FROM events ORDER BY seq")?,
+            components: match components::are_stored(connection)? {
+                true => Some([connection.prepare(components::CHARGES)?, connection.prepare(components::ANSWERS)?]),
+                false => None,
+            },
         })
     }
 
     pub(super) fn open<'s>(&'s mut self, charges: Charges<'s>, answers: Answers<'s>) -> rusqlite::Result<Tables<'s>> {
+        let [of_charges, of_answers] = match &mut self.components {
+            Some([charges, answers]) => [Some(charges), Some(answers)],
+            None => [None, None],
+        };
         let mut tables = Tables {
+            charge_components: match of_charges {
+                Some(select) => Table::new(Feed::Rows(select.query([])?, |row| Ok((row.get(0)?, row.get(1)?)))),
+                None => Table::new(Feed::None),
+            },
+            answer_components: match of_answers {
+                Some(select) => Table::new(Feed::Rows(select.query([])?, |row| Ok((row.get(0)?, row.get(1)?)))),
+                None => Table::new(Feed::None),
+            },
             charges: Table::new(charges),
             answers: Table::new(answers),
             jobs: Table::new(Feed::Rows(self.jobs.query([])?, job)),
             events: Table::new(Feed::Rows(self.events.query([])?, event)),
             later: BTreeMap::new(),
         };
+        tables.charge_components.step()?;
+        tables.answer_components.step()?;
         tables.charges.step()?;
         tables.answers.step()?;
         tables.jobs.step()?;
@@ -176,21 +212,25 @@ impl<'s, T> Table<'s, T> {
 
 pub(super) struct Tables<'s> {
     charges: Table<'s, (ChargeEntry, Hash)>,
-    answers: Table<'s, (AnswerEntry, Option<Hash>)>,
+    /// By charge: how many components it pays for, where there are several.
+    charge_components: Table<'s, (u64, u32)>,
+    answers: Table<'s, Answer>,
+    /// By charge: the integers of its answer after the first.
+    answer_components: Table<'s, (u64, i64)>,
     jobs: Table<'s, JobRow>,
     events: Table<'s, EventRow>,
     /// Answers stand in the order of their charges; those given after a restart come later in the ledger.
-    later: BTreeMap<u64, (AnswerEntry, Option<Hash>)>,
+    later: BTreeMap<u64, Answer>,
 }
 
 impl Tables<'_> {
     /// The entry of number `seq`; or the next event, should `seq` be left out by an unlock. `None` where there is neither.
     pub(super) fn next(&mut self, seq: u64) -> rusqlite::Result<Option<Found>> {
         if self.charges.ahead.as_ref().is_some_and(|(e, _)| e.seq == seq) {
-            return Ok(self.charges.step()?.map(|(entry, hash)| Found::Charge(entry, hash)));
+            return Ok(self.charge()?.map(|(entry, hash)| Found::Charge(entry, hash)));
         }
         if self.answers.ahead.as_ref().is_some_and(|(e, _)| e.seq == seq) {
-            return Ok(self.answers.step()?.map(|(entry, hash)| Found::Answer(entry, hash)));
+            return Ok(self.answer()?.map(|(row, hash)| Found::Answer(row, hash)));
         }
         if self.events.ahead.as_ref().is_some_and(|e| e.seq == seq) {
             return Ok(self.events.step()?.map(|row| Found::Event(Box::new(row))));
@@ -199,20 +239,51 @@ impl Tables<'_> {
             return Ok(self.jobs.step()?.map(|row| Found::Job(Box::new(row))));
         }
         while !self.later.contains_key(&seq) {
-            match self.answers.step()? {
-                Some((entry, hash)) => self.later.insert(entry.seq, (entry, hash)),
+            match self.answer()? {
+                Some((row, hash)) => self.later.insert(row.seq, (row, hash)),
                 None => break,
             };
         }
-        if let Some((entry, hash)) = self.later.remove(&seq) {
-            return Ok(Some(Found::Answer(entry, hash)));
+        if let Some((row, hash)) = self.later.remove(&seq) {
+            return Ok(Some(Found::Answer(row, hash)));
         }
         // The books say whether an entry with another number may stand here.
         Ok(self.events.step()?.map(|row| Found::Event(Box::new(row))))
     }
 
+    /// The next charge, with the number of its components and the slack of all of them.
+    fn charge(&mut self) -> rusqlite::Result<Option<(ChargeEntry, Hash)>> {
+        let Some((mut entry, hash)) = self.charges.step()? else { return Ok(None) };
+        if self.charge_components.ahead.as_ref().is_some_and(|(charge, _)| *charge == entry.seq)
+            && let Some((_, components)) = self.charge_components.step()?
+        {
+            // The books refuse a product that is too large, as any other that does not follow.
+            entry = ChargeEntry { components, slack: entry.slack.saturating_mul(u64::from(components)), ..entry };
+        }
+        Ok(Some((entry, hash)))
+    }
+
+    /// The next answer, with all of its integers.
+    fn answer(&mut self) -> rusqlite::Result<Option<Answer>> {
+        let Some((row, hash)) = self.answers.step()? else { return Ok(None) };
+        let here = |ahead: &Option<(u64, i64)>| ahead.as_ref().is_some_and(|(charge, _)| *charge == row.charge);
+        if !here(&self.answer_components.ahead) {
+            return Ok(Some((row, hash)));
+        }
+        let mut integers = row.released.as_slice().to_vec();
+        while here(&self.answer_components.ahead)
+            && let Some((_, integer)) = self.answer_components.step()?
+        {
+            integers.push(integer);
+        }
+        let released = Components::new(&integers).unwrap_or(row.released);
+        Ok(Some((AnswerRow { released, ..row }, hash)))
+    }
+
     pub(super) fn rest(&self) -> bool {
-        self.charges.ahead.is_some()
+        self.charge_components.ahead.is_some()
+            || self.answer_components.ahead.is_some()
+            || self.charges.ahead.is_some()
             || self.answers.ahead.is_some()
             || self.jobs.ahead.is_some()
             || self.events.ahead.is_some()
@@ -248,15 +319,16 @@ fn charge_with(row: &Row<'_>, slack: u64) -> rusqlite::Result<(ChargeEntry, Hash
         charge: row.get(13)?,
         running_total: row.get(14)?,
         slack,
+        components: 1,
     };
     Ok((entry, row.get(15)?))
 }
 
-pub(super) fn answer(row: &Row<'_>) -> rusqlite::Result<(AnswerEntry, Option<Hash>)> {
-    Ok((AnswerEntry { charge: row.get(0)?, seq: row.get(1)?, released: row.get(2)? }, None))
+pub(super) fn answer(row: &Row<'_>) -> rusqlite::Result<Answer> {
+    Ok((AnswerRow { charge: row.get(0)?, seq: row.get(1)?, released: Components::One(row.get(2)?) }, None))
 }
 
-fn former_answer(row: &Row<'_>) -> rusqlite::Result<(AnswerEntry, Option<Hash>)> {
+fn former_answer(row: &Row<'_>) -> rusqlite::Result<Answer> {
     Ok((answer(row)?.0, Some(row.get(3)?)))
 }
 

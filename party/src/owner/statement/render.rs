@@ -1,6 +1,6 @@
 //! A document as Markdown, and as one HTML file that needs nothing else.
 
-use super::Block;
+use super::block::Block;
 
 /// Markdown.
 pub(crate) fn markdown(blocks: &[Block]) -> String {

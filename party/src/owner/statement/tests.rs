@@ -3,11 +3,19 @@ use std::path::Path;
 
 use conclave_common::accounting::Spent;
 
+use conclave_common::accounting::gaussian_dp;
+use conclave_common::job::JobSpec;
+
+use super::block::Block;
 use super::*;
+use crate::config::PartyConfig;
 use crate::consent::{Decided, Request, Standing};
 use crate::ledger::{Ledger, report};
+use crate::owner::jobs::JobView;
+use crate::owner::text::figure;
 use crate::owner::totals::JobTotals;
-use crate::owner::worst::worst_case;
+use crate::owner::totals::Releases;
+use crate::owner::worst_case::worst_case;
 use crate::testing::{JOB, MEAN_TOML};
 
 fn config(data: &str) -> PartyConfig {

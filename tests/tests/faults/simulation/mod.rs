@@ -127,10 +127,13 @@ fn random_lists() {
     Simulation::new().lists(50);
 }
 
+/// `CONCLAVE_SIM_LISTS` makes it another number of lists, `CONCLAVE_SIM_SEED` other ones. Of two thousand,
+/// a fault that one list in four hundred meets is missed with probability 0.007; each planted one is met by
+/// one in forty or more.
 #[test]
 #[ignore = "heavy: run by .ci/run"]
-fn ten_thousand_random_lists() {
-    Simulation::new().lists(10_000);
+fn thousands_of_random_lists() {
+    Simulation::new().lists(2_000);
 }
 
 /// Lists until one fails.

@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""Runs every check that needs a build and no other's end: the README's test command, the ignored tests one by
+one, the containers, the upgrade, the pages, the supply chain. As many at once as there are processors for: what
+waits runs beside what computes, and the longest begin first.
+
+    .ci/pool.py [--only TEST ...]     only these ignored tests, by name
+
+Prints each check's output as it ends, and all their seconds at the end; ends with 1 where one failed. How long a
+check takes, and how many processors it keeps busy, is read from `.ci/seconds`; what was measured is left in
+target/ci-seconds, of the same form.
+"""
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PROGRAMS = ROOT / "target/programs"
+# What only measures or needs a machine with nothing else to do (`.ci/exhaustive` runs them), and what
+# `.ci/upgrade` runs.
+LEFT_OUT = {
+    "kernel_speed", "a_million_releases_in_figures", "reply_times_do_not_tell_records_or_noise_apart",
+    "every_daemon_is_replaced_in_the_middle_of_a_job",
+}
+SCRIPTS = {
+    "README's test command": ["cargo", "test", "--workspace"],
+    "containers": [".ci/compose"],
+    "rolling upgrade": [".ci/upgrade"],
+    "demo on small shards": [".ci/demo", PROGRAMS / "conclave"],
+    "pages in a browser": [".ci/pages", PROGRAMS / "conclave"],
+    "units, manifests, compose file": [".ci/deploy"],
+    "supply chain": [".ci/supply-chain"],
+}
+# Of a check that no file knows yet.
+UNKNOWN = (20.0, 1.0)
+# Beyond the processors, since a check waits at times.
+BESIDE = 0.5
+
+
+class Check:
+    def __init__(self, name, command, folder=ROOT):
+        self.name, self.command, self.folder = name, [str(word) for word in command], folder
+        self.seconds, self.processors = KNOWN.get(name, UNKNOWN)
+        self.passed = None
+
+    def run(self):
+        # As cargo runs a test; and other random lists at every commit, the same ones when a commit is run
+        # again.
+        own = {"CARGO_MANIFEST_DIR": str(self.folder), "CONCLAVE_SIM_SEED": os.environ.get("CONCLAVE_SIM_SEED", SEED)}
+        environment = {**os.environ, **own} if self.folder != ROOT else None
+        with tempfile.TemporaryFile() as output:
+            began = time.monotonic()
+            process = subprocess.Popen(self.command, cwd=self.folder, env=environment, stdout=output, stderr=subprocess.STDOUT)
+            _, status, used = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            self.seconds = time.monotonic() - began
+            self.processors = (used.ru_utime + used.ru_stime) / max(self.seconds, 1e-3)
+            self.passed = process.returncode == 0
+            output.seek(0)
+            self.output = output.read().decode(errors="replace")
+
+
+def known():
+    """Seconds and processors of each check: as committed, and over that as this folder's last run had them."""
+    table = {}
+    for path in (ROOT / ".ci/seconds", ROOT / "target/ci-seconds"):
+        for line in path.read_text().splitlines() if path.exists() else []:
+            seconds, processors, name = line.split(maxsplit=2)
+            table[name] = (float(seconds), float(processors))
+    return table
+
+
+def binaries():
+    """Every test binary with its package's folder."""
+    build = ["cargo", "test", "--workspace", "--no-run", "--quiet", "--locked", "--message-format=json"]
+    for line in subprocess.run(build, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines():
+        message = json.loads(line)
+        if message.get("reason") == "compiler-artifact" and message["profile"]["test"] and message["executable"]:
+            yield message["executable"], pathlib.Path(message["manifest_path"]).parent
+
+
+def ignored():
+    """The ignored tests, each as a check of its own."""
+    for binary, folder in binaries():
+        listed = subprocess.run([binary, "--list", "--ignored", "--format=terse"], cwd=folder, stdout=subprocess.PIPE, text=True, check=True)
+        for line in listed.stdout.splitlines():
+            path = line.removesuffix(": test")
+            if path != line:
+                yield Check(path.rsplit("::", 1)[-1], [binary, "--exact", path, "--ignored", "--nocapture"], folder)
+
+
+def report(check):
+    verdict = "" if check.passed else ", FAILED"
+    sys.stdout.write(f"\n-- {check.name} ({check.seconds:.0f} s{verdict})\n{check.output}")
+    sys.stdout.flush()
+
+
+def run_all(checks):
+    """Runs the longest first, each as soon as the processors have room for it."""
+    processors = os.cpu_count() or 1
+    ended, running = threading.Condition(), []
+
+    def one(check):
+        check.run()
+        with ended:
+            running.remove((check, weight(check)))
+            report(check)
+            ended.notify()
+
+    weights = {id(check): min(max(check.processors, 0.1), float(processors)) for check in checks}
+
+    def weight(check):
+        return weights[id(check)]
+
+    waiting = sorted(checks, key=lambda check: -check.seconds)
+    with ended:
+        while waiting or running:
+            room = processors + BESIDE - sum(w for _, w in running)
+            following = next((c for c in waiting if weight(c) <= room or not running), None)
+            if following is None:
+                ended.wait()
+                continue
+            waiting.remove(following)
+            running.append((following, weight(following)))
+            threading.Thread(target=one, args=(following,)).start()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", nargs="+", metavar="TEST")
+    only = parser.parse_args().only
+    tests = [check for check in ignored() if (check.name in only if only else check.name not in LEFT_OUT)]
+    if only and {check.name for check in tests} != set(only):
+        sys.exit(f"no such test: {set(only) - {check.name for check in tests}}")
+    checks = tests if only else [*tests, *(Check(name, command) for name, command in SCRIPTS.items())]
+    began = time.monotonic()
+    run_all(checks)
+    took = time.monotonic() - began
+    table = [f"{c.seconds:7.1f} {c.processors:5.2f} {c.name}" for c in sorted(checks, key=lambda c: -c.seconds)]
+    if not only:
+        (ROOT / "target/ci-seconds").write_text("\n".join(table) + "\n")
+    print("\n-- seconds, processors kept busy, check", *table, sep="\n")
+    print(f"{sum(c.seconds for c in checks):7.1f} s in all, in {took:.1f} s")
+    failed = [check.name for check in checks if not check.passed]
+    if failed:
+        sys.exit(f"FAILED: {', '.join(failed)}")
+
+
+KNOWN = known()
+SEED = str(int(subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, stdout=subprocess.PIPE, text=True).stdout[:8] or "0", 16))
+if __name__ == "__main__":
+    main()

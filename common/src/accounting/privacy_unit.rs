@@ -1,0 +1,181 @@
+//! A privacy unit is what a guarantee protects: one row or one person. It prices a release.
+
+use std::fmt;
+
+use super::adjacency::Adjacency;
+use super::charge::charge_of;
+use super::error::AccountingError;
+use crate::mechanism::{MechanismError, NoiseScale, QueryKind, Sensitivity};
+
+/// The most records that one person may be given.
+pub const MAX_RECORDS_PER_PERSON: u32 = 1 << 16;
+
+/// What one party's guarantee protects. Public: it prices every query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct PrivacyUnit {
+    /// Which data sets are neighbours.
+    pub adjacency: Adjacency,
+    /// The most records that one person has; 0 where the unit is a row. See [`PrivacyUnit::person`].
+    records_per_person: u32,
+}
+
+impl PrivacyUnit {
+    /// One row.
+    #[must_use]
+    pub fn row(adjacency: Adjacency) -> Self {
+        Self { adjacency, records_per_person: 0 }
+    }
+
+    /// One person with at most `records` records, 1 to [`MAX_RECORDS_PER_PERSON`]; `None` outside.
+    #[must_use]
+    pub fn person(adjacency: Adjacency, records: u32) -> Option<Self> {
+        (1..=MAX_RECORDS_PER_PERSON).contains(&records).then_some(Self { adjacency, records_per_person: records })
+    }
+
+    /// The most records of one person, where persons are protected.
+    #[must_use]
+    pub fn records_per_person(self) -> Option<u32> {
+        (self.records_per_person > 0).then_some(self.records_per_person)
+    }
+
+    /// The most that one unit can contribute to a lattice sum, where one record contributes at most `per_record`.
+    ///
+    /// # Errors
+    /// [`MechanismError::TooWide`] beyond 2^50 lattice units.
+    pub fn sensitivity(self, per_record: Sensitivity) -> Result<Sensitivity, MechanismError> {
+        Sensitivity::from_units(per_record.units().saturating_mul(u64::from(self.records_per_person.max(1))))
+    }
+
+    /// What a release costs, in units of 2^-48 of mu^2, rounded up; `k_t` bounds one unit's part, as [`PrivacyUnit::sensitivity`] gives it.
+    ///
+    /// # Errors
+    /// [`AccountingError::ChargeOverflow`] when it exceeds 64 bits.
+    pub fn charge_units(self, k_t: Sensitivity, s: NoiseScale) -> Result<u64, AccountingError> {
+        charge_of(self.adjacency.factor(), 1, k_t, s)
+    }
+
+    /// What a release of any kind costs; as [`PrivacyUnit::charge_units`].
+    ///
+    /// Of a ratio `sensitivity` bounds one unit's part, which is counted twice where units are replaced. Of a clip count and of a
+    /// statistic it is already the most that the sum moves between neighbours.
+    ///
+    /// # Errors
+    /// [`AccountingError::ChargeOverflow`] when it exceeds 64 bits.
+    pub fn charge_of_kind(self, kind: QueryKind, sensitivity: Sensitivity, s: NoiseScale) -> Result<u64, AccountingError> {
+        self.charge_of_release(kind, u32::try_from(kind.length()).unwrap_or(u32::MAX), sensitivity, s)
+    }
+
+    /// What a release of so many components costs; as [`PrivacyUnit::charge_of_kind`], whose `sensitivity` bounds the whole vector in L2.
+    ///
+    /// # Errors
+    /// [`AccountingError::ChargeOverflow`] when it exceeds 64 bits.
+    pub fn charge_of_release(
+        self,
+        kind: QueryKind,
+        components: u32,
+        sensitivity: Sensitivity,
+        s: NoiseScale,
+    ) -> Result<u64, AccountingError> {
+        charge_of(kind.moves(self.adjacency.factor()), components, sensitivity, s)
+    }
+
+    /// How many times one record's part the sum moves between neighbours.
+    #[must_use]
+    pub fn factor(self) -> u64 {
+        self.adjacency.factor() * u64::from(self.records_per_person.max(1))
+    }
+}
+
+/// As a ledger keeps it: `row, replace` or `person of at most 5 records, add-remove`.
+impl fmt::Display for PrivacyUnit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.records_per_person {
+            0 => write!(f, "row, {}", self.adjacency.as_str()),
+            k => write!(f, "person of at most {k} records, {}", self.adjacency.as_str()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn units_say_what_they_protect() {
+        assert_eq!(PrivacyUnit::default().to_string(), "row, replace");
+        let person = PrivacyUnit::person(Adjacency::AddRemove, 5).unwrap();
+        assert_eq!(person.to_string(), "person of at most 5 records, add-remove");
+        assert_eq!((person.records_per_person(), PrivacyUnit::default().records_per_person()), (Some(5), None));
+        assert!(PrivacyUnit::person(Adjacency::Replace, 0).is_none());
+        assert!(PrivacyUnit::person(Adjacency::Replace, MAX_RECORDS_PER_PERSON + 1).is_none());
+    }
+
+    /// What the draw itself costs.
+    fn least(s: NoiseScale) -> u64 {
+        crate::accounting::LEAST_CHARGE_UNITS.max(crate::accounting::slack::price(s))
+    }
+
+    proptest! {
+        #[test]
+        fn a_charge_is_its_sensitivity_over_its_noise_squared(k in 1_u64..1 << 34, j in 16_u64..1 << 30, persons in 1_u32..40) {
+            let (k_t, s) = (Sensitivity::from_units(k).unwrap(), NoiseScale::from_units(j << 16).unwrap());
+            for adjacency in [Adjacency::Replace, Adjacency::AddRemove] {
+                let unit = PrivacyUnit::person(adjacency, persons).unwrap();
+                let wide = unit.sensitivity(k_t).unwrap();
+                prop_assert_eq!(wide.units(), k * u64::from(persons));
+                // Against exact rational arithmetic: charge = ceil(delta^2 2^48 / s^2), delta = factor * K.
+                let delta = u128::from(adjacency.factor()) * u128::from(wide.units());
+                let Ok(charge) = unit.charge_units(wide, s) else { continue };
+                let (charge, j) = (u128::from(charge), u128::from(j));
+                let needed = delta.checked_mul(delta).and_then(|d| d.checked_mul(1 << 16));
+                if let (Some(needed), Some(paid)) = (needed, charge.checked_mul(j * j)) {
+                    prop_assert!(paid >= needed);
+                    prop_assert!(paid - needed < j * j || charge == u128::from(least(s)));
+                }
+            }
+        }
+
+        #[test]
+        fn a_kind_decides_what_moves(k in 1_u64..1 << 30, j in 16_u64..1 << 30, persons in 1_u32..40) {
+            let (k_t, s) = (Sensitivity::from_units(k).unwrap(), NoiseScale::from_units(j << 16).unwrap());
+            let doubled = Sensitivity::from_units(2 * k).unwrap();
+            for adjacency in [Adjacency::Replace, Adjacency::AddRemove] {
+                let unit = PrivacyUnit::person(adjacency, persons).unwrap();
+                prop_assert_eq!(unit.charge_of_kind(QueryKind::Ratio, k_t, s), unit.charge_units(k_t, s));
+                for kind in [QueryKind::ClipCount, QueryKind::Statistic { component: 1 }] {
+                    let (once, twice) = (unit.charge_of_kind(kind, k_t, s), unit.charge_of_kind(kind, doubled, s));
+                    prop_assert_eq!(once, PrivacyUnit::row(Adjacency::AddRemove).charge_units(k_t, s));
+                    prop_assert_eq!(twice, PrivacyUnit::row(Adjacency::Replace).charge_units(k_t, s));
+                }
+            }
+        }
+
+        /// The components of a vector have one charge together, and each its own draw and slack.
+        #[test]
+        fn a_vectors_cost_is_one_charge_and_a_draw_for_each_component(k in 1_u64..1 << 30, j in 16_u64..1 << 30, d in 2_u32..5_000) {
+            let (k_t, s) = (Sensitivity::from_units(k).unwrap(), NoiseScale::from_units(j << 16).unwrap());
+            let one = crate::accounting::Priced::new(QueryKind::Ratio, k_t, s);
+            let unit = PrivacyUnit::default();
+            let (single, vector) = (one.cost(unit).unwrap(), crate::accounting::Priced { components: d, ..one }.cost(unit).unwrap());
+            prop_assert_eq!((single.draws, single.slack_units), (1, crate::accounting::slack_units_of_draw(s)));
+            prop_assert_eq!((vector.draws, vector.slack_units), (u64::from(d), u64::from(d) * single.slack_units));
+            // Neither draws nor slack run out before the budget.
+            prop_assert_eq!(single.units, unit.charge_units(k_t, s).unwrap());
+            prop_assert_eq!(vector.units, single.units.max(u64::from(d) * least(s)));
+        }
+
+        #[test]
+        fn removing_costs_a_quarter_of_replacing(k in 1_u64..1 << 40, j in 16_u64..1 << 30) {
+            let (k_t, s) = (Sensitivity::from_units(k).unwrap(), NoiseScale::from_units(j << 16).unwrap());
+            let price = |adjacency| PrivacyUnit::row(adjacency).charge_units(k_t, s);
+            if let (Ok(replace), Ok(remove)) = (price(Adjacency::Replace), price(Adjacency::AddRemove)) {
+                prop_assert!(remove <= replace && 4 * u128::from(remove) >= u128::from(replace));
+                prop_assert!(4 * u128::from(remove) < u128::from(replace) + 4 || remove == least(s));
+                prop_assert_eq!(replace, crate::accounting::charge_units(k_t, s).unwrap());
+            }
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! A summary describes the posterior of one parameter, with the diagnostics of its chains.
+
+use super::chains::{equal_lengths, pooled};
+use super::ess::{ess, ess_below, ess_bulk};
+use super::mcse;
+use super::moments::{mean_and_sd, quantile};
+use super::rhat::split_rhat;
+
+/// Posterior summary of one parameter.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+pub struct Summary {
+    /// Mean of all draws.
+    pub mean: f64,
+    /// Standard deviation of all draws (divisor: count less one).
+    pub sd: f64,
+    /// 5% quantile, linearly interpolated between order statistics, as all quantiles here (Hyndman &
+    /// Fan's type 7).
+    pub q5: f64,
+    /// Median.
+    pub median: f64,
+    /// 95% quantile.
+    pub q95: f64,
+    /// Effective sample size of the bulk: that of the mean of rank-normalised draws.
+    pub ess_bulk: f64,
+    /// Effective sample size of the tails: the smaller of those of the 5% and 95% quantiles.
+    pub ess_tail: f64,
+    /// The larger of the rank-normalised split R-hat of the draws and of their folded values. Below 1.01
+    /// is good, above 1.1 is not.
+    pub rhat: f64,
+    /// Monte Carlo standard error of the mean, `sd / sqrt(ess)`.
+    pub mcse_mean: f64,
+    /// Monte Carlo standard error of the sd.
+    pub mcse_sd: f64,
+    /// Monte Carlo standard error of the 5% quantile, and of the other two below.
+    pub mcse_q5: f64,
+    /// Of the median.
+    pub mcse_median: f64,
+    /// Of the 95% quantile.
+    pub mcse_q95: f64,
+    /// Effective sample size of the 5% quantile: that of the indicator of draws at or below it. The same
+    /// for the other two below.
+    pub ess_q5: f64,
+    /// Of the median.
+    pub ess_median: f64,
+    /// Of the 95% quantile.
+    pub ess_q95: f64,
+}
+
+/// A summary with nothing in it.
+pub(super) const NOTHING: Summary = Summary {
+    mean: f64::NAN,
+    sd: f64::NAN,
+    q5: f64::NAN,
+    median: f64::NAN,
+    q95: f64::NAN,
+    ess_bulk: f64::NAN,
+    ess_tail: f64::NAN,
+    rhat: f64::NAN,
+    mcse_mean: f64::NAN,
+    mcse_sd: f64::NAN,
+    mcse_q5: f64::NAN,
+    mcse_median: f64::NAN,
+    mcse_q95: f64::NAN,
+    ess_q5: f64::NAN,
+    ess_median: f64::NAN,
+    ess_q95: f64::NAN,
+};
+
+/// Summarises the chains of one parameter.
+#[must_use]
+pub fn summarise(chains: &[&[f64]]) -> Summary {
+    let chains = equal_lengths(chains);
+    let mut sorted = pooled(&chains);
+    if sorted.is_empty() || sorted.iter().any(|x| !x.is_finite()) {
+        return NOTHING;
+    }
+    let (mean, sd) = mean_and_sd(&sorted);
+    sorted.sort_unstable_by(f64::total_cmp);
+    let [q5, median, q95] = PROBABILITIES.map(|p| quantile(&sorted, p));
+    let ess_at = [q5, median, q95].map(|threshold| ess_below(&chains, threshold));
+    let mcse_at = |i: usize| mcse::of_quantile(&sorted, PROBABILITIES[i], ess_at[i]);
+    Summary {
+        mean,
+        sd,
+        q5,
+        median,
+        q95,
+        ess_bulk: ess_bulk(&chains),
+        ess_tail: ess_at[0].min(ess_at[2]),
+        rhat: split_rhat(&chains),
+        mcse_mean: sd / ess(&chains).sqrt(),
+        mcse_sd: mcse::of_sd(&chains, mean),
+        mcse_q5: mcse_at(0),
+        mcse_median: mcse_at(1),
+        mcse_q95: mcse_at(2),
+        ess_q5: ess_at[0],
+        ess_median: ess_at[1],
+        ess_q95: ess_at[2],
+    }
+}
+
+/// Of the quantiles that a summary holds.
+const PROBABILITIES: [f64; 3] = [0.05, 0.5, 0.95];

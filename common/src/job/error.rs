@@ -1,0 +1,17 @@
+//! A job error names the key of a job file that is at fault.
+
+/// What is wrong with a job file, with the dotted key at fault.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{key}: {message}")]
+pub struct JobError {
+    /// Dotted path of the key, `job` for the file as a whole.
+    pub key: String,
+    /// What is wrong and what would mend it.
+    pub message: String,
+}
+
+impl JobError {
+    pub(crate) fn new(key: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { key: key.into(), message: message.into() }
+    }
+}

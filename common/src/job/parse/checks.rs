@@ -1,0 +1,153 @@
+//! Checks that several tables of a job file share: names, bounds of columns, numbers within their limits.
+
+use std::collections::BTreeMap;
+
+use crate::job::error::JobError;
+use crate::job::limits::MAX_NAME;
+use crate::schema::keys::nearest;
+use crate::schema::{ColumnSpec, Family, ModelSpec};
+
+/// A known standard deviation, in half widths of the outcome's bounds.
+const SCALED_SD: (f64, f64) = (1e-6, 1e6);
+
+/// The greatest count: beyond it the arithmetic loses whole numbers.
+const MOST_COUNT: f64 = 1e9;
+
+/// Least declared time, as a share of the greatest: logarithms of shorter ones are lost in the rounding
+/// of scaled values.
+const LEAST_TIME: f64 = 1e-9;
+/// Greatest magnitude of the banana's known constants, and reciprocal of its least precision.
+pub(super) const MOST_CONSTANT: f64 = 1e12;
+
+/// Checks the length of a name.
+pub(super) fn short(key: &str, name: &str) -> Result<(), JobError> {
+    if name.len() <= MAX_NAME {
+        return Ok(());
+    }
+    let start: String = name.chars().take(20).collect();
+    Err(JobError::new(key, format!("`{start}…` is longer than {MAX_NAME} bytes")))
+}
+
+/// Checks that every key of a table is a parameter of the model, or one of `also`.
+pub(super) fn known_parameters<'a>(
+    table: &str,
+    written: impl Iterator<Item = &'a String>,
+    names: &[String],
+    also: &[&str],
+) -> Result<(), JobError> {
+    for key in written {
+        if !names.contains(key) && !also.contains(&key.as_str()) {
+            let hint =
+                nearest(key, names.iter().map(String::as_str)).map(|n| format!(" (did you mean `{n}`?)")).unwrap_or_default();
+            let message = format!("the model has no parameter `{key}`{hint}; it has {}", names.join(", "));
+            return Err(JobError::new(format!("{table}.{key}"), message));
+        }
+    }
+    Ok(())
+}
+
+/// A key that the model needs.
+pub(super) fn required<T>(key: &str, value: Option<T>) -> Result<T, JobError> {
+    value.ok_or_else(|| JobError::new(key, "missing; the model needs it"))
+}
+
+pub(super) fn within(key: &str, value: f64, least: f64, greatest: f64) -> Result<f64, JobError> {
+    if (least..=greatest).contains(&value) {
+        return Ok(value);
+    }
+    Err(JobError::new(key, format!("must lie between {least:e} and {greatest:e}, not {value}")))
+}
+
+pub(super) fn precision(key: &str, written: Option<f64>) -> Result<f64, JobError> {
+    within(key, required(key, written)?, MOST_CONSTANT.recip(), MOST_CONSTANT)
+}
+
+/// Beyond these, the arithmetic on scaled values loses its digits.
+pub(super) fn check_sd(key: &str, sd: f64, outcome: &str, column: &ColumnSpec) -> Result<(), JobError> {
+    if !(sd.is_finite() && sd > 0.0) {
+        return Err(JobError::new(key, format!("the known standard deviation must be positive, not {sd}")));
+    }
+    let scaled = sd / column.half_width();
+    if (SCALED_SD.0..=SCALED_SD.1).contains(&scaled) {
+        return Ok(());
+    }
+    let message = format!(
+        "{sd} is {scaled:e} of the half width of the bounds of `{outcome}`; between {:e} and {:e} can be computed",
+        SCALED_SD.0, SCALED_SD.1
+    );
+    Err(JobError::new(key, message))
+}
+
+/// A column's public bounds; `role` is its part in the model.
+pub(super) fn bounds<'a>(role: &str, name: &str, columns: &'a BTreeMap<String, ColumnSpec>) -> Result<&'a ColumnSpec, JobError> {
+    columns.get(name).ok_or_else(|| {
+        let hint =
+            nearest(name, columns.keys().map(String::as_str)).map(|n| format!(" (`{n}` has; a slip?)")).unwrap_or_default();
+        let remedy =
+            format!("add `{name} = {{ min = …, max = … }}`, `{{ binary = true }}` or `{{ levels = […] }}` under [columns]");
+        JobError::new(format!("columns.{name}"), format!("the {role} `{name}` has no public bounds{hint}; {remedy}"))
+    })
+}
+
+/// Checks that the outcome, and the column beside it, are declared as the model needs them.
+pub(super) fn check_columns(spec: &ModelSpec, columns: &BTreeMap<String, ColumnSpec>) -> Result<(), JobError> {
+    let outcome = bounds("outcome", spec.outcome(), columns)?;
+    match outcome_fault(spec, outcome) {
+        Some(needs) => {
+            let message = format!("the outcome of {} must be declared {needs}", spec.kind());
+            Err(JobError::new(format!("columns.{}", spec.outcome()), message))
+        }
+        None => check_second(spec, columns),
+    }
+}
+
+/// The column beside the outcome, where a model has one.
+fn check_second(spec: &ModelSpec, columns: &BTreeMap<String, ColumnSpec>) -> Result<(), JobError> {
+    let (key, name, role, needs, met): (_, _, _, _, fn(&ColumnSpec) -> bool) = match spec {
+        ModelSpec::Weibull { event, .. } => {
+            ("model.event", event, "event", "{ binary = true }", |c| matches!(c, ColumnSpec::Binary))
+        }
+        ModelSpec::Banana { second_outcome, .. } => {
+            ("model.second_outcome", second_outcome, "second outcome", "{ min = …, max = … }", |c| {
+                matches!(c, ColumnSpec::Numeric { .. })
+            })
+        }
+        _ => return Ok(()),
+    };
+    if name == spec.outcome() {
+        return Err(JobError::new(key, format!("column `{name}` is the outcome already")));
+    }
+    if met(bounds(role, name, columns)?) {
+        return Ok(());
+    }
+    Err(JobError::new(format!("columns.{name}"), format!("the {role} of {} must be declared {needs}", spec.kind())))
+}
+
+/// What the outcome must be declared as, where it is declared otherwise.
+pub(super) fn outcome_fault(spec: &ModelSpec, outcome: &ColumnSpec) -> Option<&'static str> {
+    let numeric = matches!(outcome, ColumnSpec::Numeric { .. });
+    let count = matches!(outcome, ColumnSpec::Numeric { min, max } if *min >= 0.0 && *max <= MOST_COUNT);
+    let (needs, met) = match spec {
+        ModelSpec::Regression(regression) => match regression.family {
+            Family::Logistic => ("{ binary = true }", matches!(outcome, ColumnSpec::Binary)),
+            Family::Linear { .. } | Family::StudentT { .. } => ("{ min = …, max = … }", numeric),
+            Family::Poisson | Family::NegativeBinomial => ("{ min = …, max = … } with min at least 0 and max at most 1e9", count),
+        },
+        ModelSpec::Bernoulli { .. } => ("{ binary = true }", matches!(outcome, ColumnSpec::Binary)),
+        ModelSpec::GaussianMean { .. } | ModelSpec::GaussianMixture { .. } | ModelSpec::Banana { .. } => {
+            ("{ min = …, max = … }", numeric)
+        }
+        ModelSpec::Weibull { .. } => {
+            let times = |min: f64, max: f64| min > 0.0 && min >= LEAST_TIME * max;
+            (
+                "{ min = …, max = … } with min above 0, at least 1e-9 of max",
+                matches!(outcome, ColumnSpec::Numeric { min, max } if times(*min, *max)),
+            )
+        }
+        ModelSpec::Multinomial { .. } => {
+            ("{ levels = […] } with at least two levels", matches!(outcome, ColumnSpec::Levels(levels) if levels.len() > 1))
+        }
+        ModelSpec::PoissonMean { .. } => ("{ min = …, max = … } with min at least 0 and max at most 1e9", count),
+    };
+    (!met).then_some(needs)
+}

@@ -1,0 +1,108 @@
+//! A job file becomes a valid [`JobSpec`].
+
+use std::collections::BTreeSet;
+
+use super::checks::short;
+use super::parameters::{self, Parameters};
+use super::{columns, exp_family, model, plan, privacy, sampler};
+use crate::job::error::JobError;
+use crate::job::limits::{MAX_BYTES, MAX_CHAINS, MAX_NAME};
+use crate::job::raw::{AutoOr, KEYS, RawJob};
+use crate::job::spec::{Algorithm, JobSpec};
+use crate::schema::keys;
+
+const MAX_PARTIES: usize = 10_000;
+
+impl JobSpec {
+    /// Reads and validates a job file.
+    ///
+    /// # Errors
+    /// The first fault found, with the key it is at.
+    pub fn parse(text: &str) -> Result<Self, JobError> {
+        if text.len() > MAX_BYTES {
+            return Err(JobError::new("job", format!("the file has {} bytes; at most {MAX_BYTES} are read", text.len())));
+        }
+        let table: toml::Table = text.parse().map_err(|e: toml::de::Error| JobError::new("job", e.to_string()))?;
+        keys::check(&table, &KEYS).map_err(|e| JobError::new(e.path.clone(), e.to_string()))?;
+        let raw: RawJob = toml::from_str(text).map_err(|e| JobError::new("job", e.to_string()))?;
+
+        if raw.name.trim().is_empty() {
+            return Err(JobError::new("name", "give the job a name"));
+        }
+        short("name", &raw.name)?;
+        if let Some(id) = &raw.extends {
+            job_id(id)?;
+        }
+        let algorithm = algorithm(&raw.algorithm)?;
+        let parties = parties(raw.parties)?;
+        let columns = columns::columns(&raw.columns)?;
+        let power = model::power(&raw.model)?;
+        let model = model::model(raw.model, &columns)?;
+        let names = model.parameter_names();
+        let constraints = model.constraints();
+        let units = model.units(&columns);
+        let priors = parameters::priors(&raw.prior, &names, &constraints, &units)?;
+        let support = parameters::support(&raw.parameters, &names, &constraints, &units, &priors)?;
+        let sampler = sampler::sampler(
+            raw.sampler,
+            &Parameters { names: &names, constraints: &constraints, priors: &priors, support: &support },
+        )?;
+        let privacy = privacy::privacy(&raw.privacy, sampler.proposal, parties.len())?;
+        privacy::bounded(&model, algorithm, &privacy)?;
+        let plan = raw.plan.map(|plan| plan::plan(plan, &parties, &names)).transpose()?;
+        let auto_noise = !matches!(raw.privacy.noise_sd, Some(AutoOr::Value(_)));
+        let spec = JobSpec {
+            name: raw.name,
+            extends: raw.extends,
+            algorithm,
+            parties,
+            model,
+            power,
+            columns,
+            priors,
+            support,
+            sampler,
+            privacy,
+            plan,
+        };
+        if spec.privacy.clip.is_some() && spec.sampler.chains >= MAX_CHAINS {
+            let message = format!("at most {} with an explicit clip, whose watch asks beside them", MAX_CHAINS - 1);
+            return Err(JobError::new("sampler.chains", message));
+        }
+        exp_family::resolve(spec, auto_noise)
+    }
+}
+
+/// An id stands in reports and attributes as it is written.
+fn job_id(id: &str) -> Result<(), JobError> {
+    let plain = id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+    if !id.is_empty() && id.len() <= MAX_NAME && plain {
+        return Ok(());
+    }
+    Err(JobError::new("extends", "must be the id of a job, as `conclave jobs` shows it"))
+}
+
+fn algorithm(name: &str) -> Result<Algorithm, JobError> {
+    match name {
+        "penalty" => Ok(Algorithm::Penalty),
+        "penalty-exp-family" => Ok(Algorithm::PenaltyExpFamily),
+        other => Err(JobError::new("algorithm", format!("unknown algorithm `{other}`; use `penalty` or `penalty-exp-family`"))),
+    }
+}
+
+fn parties(names: Vec<String>) -> Result<Vec<String>, JobError> {
+    if names.is_empty() {
+        return Err(JobError::new("parties", "name at least one party"));
+    }
+    if names.len() > MAX_PARTIES {
+        return Err(JobError::new("parties", format!("at most {MAX_PARTIES} parties")));
+    }
+    let mut seen = BTreeSet::new();
+    for name in &names {
+        short("parties", name)?;
+        if !seen.insert(name.as_str()) {
+            return Err(JobError::new("parties", format!("party `{name}` is named twice; its records would count twice")));
+        }
+    }
+    Ok(names)
+}

@@ -1,0 +1,12 @@
+//! The parser turns the text of a job file into a valid job specification, a file for each table.
+
+mod checks;
+mod columns;
+mod exp_family;
+mod file;
+mod model;
+mod parameters;
+mod plan;
+mod privacy;
+mod regression;
+mod sampler;

@@ -1,0 +1,73 @@
+//! `[privacy]` sets the budget, the noise and the clip of a job.
+
+use crate::accounting::Budget;
+use crate::job::error::JobError;
+use crate::job::raw::{AutoOr, RawClip, RawPrivacy};
+use crate::job::spec::{Algorithm, ClipRule, PrivacySpec, ProposalKind};
+use crate::mechanism::NoiseScale;
+use crate::schema::ModelSpec;
+
+const DEFAULT_CLIP_WATCH_SHARE: f64 = 0.02;
+
+pub(super) fn privacy(raw: &RawPrivacy, proposal: ProposalKind, parties: usize) -> Result<PrivacySpec, JobError> {
+    if !(raw.epsilon.is_finite() && raw.epsilon > 0.0) {
+        return Err(JobError::new("privacy.epsilon", format!("must be a positive number, not {}", raw.epsilon)));
+    }
+    if !(raw.delta > 0.0 && raw.delta < 1.0) {
+        return Err(JobError::new("privacy.delta", format!("must lie strictly between 0 and 1, not {}", raw.delta)));
+    }
+    let budget = Budget::new(raw.epsilon, raw.delta).map_err(|e| JobError::new("privacy", e.to_string()))?;
+    let sd = match &raw.noise_sd {
+        None => proposal.total_noise_sd() / (parties as f64).sqrt(),
+        Some(AutoOr::Word(w)) if w == "auto" => proposal.total_noise_sd() / (parties as f64).sqrt(),
+        Some(AutoOr::Value(v)) => *v,
+        Some(AutoOr::Word(w)) => {
+            return Err(JobError::new("privacy.noise_sd", format!("must be \"auto\" or a number, not \"{w}\"")));
+        }
+    };
+    let noise = NoiseScale::from_sd(sd).map_err(|e| JobError::new("privacy.noise_sd", e.to_string()))?;
+    let clip = clip(raw.clip.as_ref())?;
+    let clip_watch_share = clip_watch_share(raw.clip_watch_share, clip.is_some())?;
+    Ok(PrivacySpec { budget, noise, clip, clip_watch_share })
+}
+
+/// The clip watch can't be turned off: a clip that bites displaces the posterior and nothing else shows it.
+fn clip_watch_share(raw: Option<f64>, explicit: bool) -> Result<f64, JobError> {
+    let wrong = |message: String| Err(JobError::new("privacy.clip_watch_share", message));
+    match raw {
+        Some(_) if !explicit => wrong("there is no explicit clip to watch: the public bound never cuts a record's ratio".into()),
+        Some(share) if share > 0.0 && share <= 0.5 => Ok(share),
+        Some(share) => wrong(format!("must be above 0 and at most 0.5, not {share}")),
+        None => Ok(if explicit { DEFAULT_CLIP_WATCH_SHARE } else { 0.0 }),
+    }
+}
+
+/// What a record can contribute is limited by the model's public bound or by an explicit clip.
+pub(super) fn bounded(model: &ModelSpec, algorithm: Algorithm, privacy: &PrivacySpec) -> Result<(), JobError> {
+    // Algorithm 3 releases statistics within their public ranges.
+    if algorithm == Algorithm::PenaltyExpFamily || privacy.clip.is_some() || model.has_public_bound() {
+        return Ok(());
+    }
+    let message = format!(
+        "the model `{}` has no public bound on one record's log ratio, so \"auto\" has nothing to stand for: give clip = {{ slope = … }} \
+         (per unit of a step's length) or clip = … (per record)",
+        model.kind()
+    );
+    Err(JobError::new("privacy.clip", message))
+}
+
+fn clip(raw: Option<&RawClip>) -> Result<Option<ClipRule>, JobError> {
+    let positive = |v: f64| {
+        if v.is_finite() && v > 0.0 { Ok(v) } else { Err(JobError::new("privacy.clip", format!("must be positive, not {v}"))) }
+    };
+    match raw {
+        None => Ok(None),
+        Some(RawClip::Word(w)) if w == "auto" => Ok(None),
+        Some(RawClip::Value(v)) => positive(*v).map(|v| Some(ClipRule::PerRecord(v))),
+        Some(RawClip::Slope { slope }) => positive(*slope).map(|v| Some(ClipRule::Slope(v))),
+        Some(RawClip::Word(w)) => {
+            let message = format!("must be \"auto\", a number or {{ slope = a number }}, not \"{w}\"");
+            Err(JobError::new("privacy.clip", message))
+        }
+    }
+}

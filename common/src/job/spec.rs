@@ -1,0 +1,220 @@
+//! A job specification holds what an analyst asks of the data owners, every `"auto"` resolved.
+
+use std::collections::BTreeMap;
+
+use crate::accounting::Budget;
+use crate::mechanism::NoiseScale;
+use crate::model::{self, Model};
+use crate::parameter::{Interval, Prior, Transform};
+use crate::schema::{ColumnSpec, ModelSpec};
+
+/// A valid job; every `"auto"` that is a public constant is resolved.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JobSpec {
+    /// The analyst's name for the job.
+    pub name: String,
+    /// Id of the job whose chains this one continues.
+    pub extends: Option<String>,
+    /// Which algorithm of the penalty paper runs.
+    pub algorithm: Algorithm,
+    /// Names of the parties, at least one, each once.
+    pub parties: Vec<String>,
+    /// The statistical model.
+    pub model: ModelSpec,
+    /// The power on its likelihood, in (0, 1]; 1 leaves it as it is.
+    pub power: f64,
+    /// Public bounds by column name.
+    pub columns: BTreeMap<String, ColumnSpec>,
+    /// One prior per parameter, in the model's order.
+    pub priors: Vec<Prior>,
+    /// The parameter box, part of the prior; one interval per parameter.
+    pub support: Vec<Interval>,
+    /// How the chains run.
+    pub sampler: SamplerSpec,
+    /// What the job may spend at each party, and how it is noised.
+    pub privacy: PrivacySpec,
+    /// What the analyst guesses of the data. Only the planner reads it.
+    pub plan: Option<PlanSpec>,
+}
+
+/// `[plan]`: guesses of what can't be known before a run.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PlanSpec {
+    /// Records per party, in the job's order.
+    pub records: Option<Vec<u64>>,
+    /// The posterior, per parameter in the model's order, on the scale that priors are declared on.
+    pub posterior: Option<Vec<Moments>>,
+}
+
+/// A guess of one parameter's posterior.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Moments {
+    /// Mean.
+    pub mean: f64,
+    /// Standard deviation, above 0.
+    pub sd: f64,
+}
+
+/// Which algorithm of Yıldırım, *On the use of penalty MCMC for differential privacy*, a job runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Algorithm {
+    /// Algorithm 2 (Algorithm 1 is its case of one owner).
+    Penalty,
+    /// Algorithm 3: noisy sufficient statistics of an exponential family, any number of owners.
+    PenaltyExpFamily,
+}
+
+impl Algorithm {
+    /// The name in job files and results.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Algorithm::Penalty => "penalty",
+            Algorithm::PenaltyExpFamily => "penalty-exp-family",
+        }
+    }
+}
+
+/// `[sampler]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SamplerSpec {
+    /// Number of chains, 1 to [`super::MAX_CHAINS`].
+    pub chains: u32,
+    /// Draws per chain after warm-up, at most: a budget may end the run first.
+    pub draws: u64,
+    /// How long the warm-up runs.
+    pub warmup: Warmup,
+    /// Which proposal.
+    pub proposal: ProposalKind,
+    /// Proposal radii.
+    pub radius: Radius,
+    /// Whether the warm-up turns the moves into the posterior's principal axes.
+    pub rotate: bool,
+    /// Half width of the factor around 1 on a one-coordinate radius, in [0, 0.5]. With 0 such a walk
+    /// only reaches a lattice of points.
+    pub jitter: f64,
+    /// Seed of proposals and decisions; never of noise.
+    pub seed: u64,
+    /// Share of the job's budget (as mu²) for finding the mode, in [0, 1).
+    pub locate_share: f64,
+    /// Starting values, one per parameter, where the analyst gave them.
+    pub start: Option<Vec<f64>>,
+    /// Starting values of each chain, `[chain][parameter]`, taken as they are: no search, no dispersal.
+    pub starts: Option<Vec<Vec<f64>>>,
+    /// A guess of one party's number of records, used for parties that don't publish theirs.
+    pub records_guess: Option<u64>,
+}
+
+/// Length of the warm-up, in sweeps of one proposal per coordinate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Warmup {
+    /// This many sweeps.
+    Sweeps(u64),
+    /// Until split R-hat of the warm-up's later half is below `rhat` for every parameter, at most `max`
+    /// sweeps.
+    UntilRhat {
+        /// Threshold above 1.
+        rhat: f64,
+        /// Most sweeps.
+        max: u64,
+    },
+}
+
+/// The proposal of the chains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProposalKind {
+    /// One coordinate, fixed radius; keeps that coordinate's sign after an acceptance, flips it after a
+    /// rejection (Gustafson 1998).
+    Guided,
+    /// One coordinate, fixed radius, random sign.
+    Componentwise,
+    /// All coordinates, Gaussian.
+    RandomWalk,
+    /// All coordinates, Gaussian, each cut off at twice its radius.
+    ///
+    /// Assumption A3 of Yıldırım, *On the use of penalty MCMC for differential privacy*, section 3.2.1:
+    /// no coordinate moves further than c n^−α. With radii in proportion to the posterior's sd, α is the
+    /// 1/2 that the paper allows at most. Together with a Lipschitz bound of the log likelihood (A2;
+    /// `Model::bound`) it bounds the cost of every release beforehand.
+    TruncatedWalk,
+}
+
+impl ProposalKind {
+    /// The name in job files.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ProposalKind::Guided => "guided",
+            ProposalKind::Componentwise => "componentwise",
+            ProposalKind::RandomWalk => "random_walk",
+            ProposalKind::TruncatedWalk => "truncated_walk",
+        }
+    }
+
+    /// Total noise standard deviation, over all parties, at which this proposal makes the most of a budget.
+    pub fn total_noise_sd(self) -> f64 {
+        match self {
+            ProposalKind::Guided => 1.75,
+            ProposalKind::Componentwise | ProposalKind::RandomWalk | ProposalKind::TruncatedWalk => 2.4,
+        }
+    }
+}
+
+/// Proposal radii, on the unconstrained scale of each parameter: that of the priors for real parameters,
+/// the logarithm of positive ones, the logit of probabilities.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Radius {
+    /// From the posterior's curvature, measured on released values during `locate` or at the start of
+    /// the warm-up.
+    Auto,
+    /// One per parameter, set by hand; the last of a simplex is not used.
+    Fixed(Vec<f64>),
+}
+
+/// `[privacy]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PrivacySpec {
+    /// The most that the job may spend at each party.
+    pub budget: Budget,
+    /// Noise of one release at one party, while the chains run.
+    pub noise: NoiseScale,
+    /// Clip of one record's log ratio; `None` stands for the model's public bound.
+    pub clip: Option<ClipRule>,
+    /// Share of the budget (as mu²) for counting what an explicit clip cuts; 0 without one.
+    pub clip_watch_share: f64,
+}
+
+/// An explicit clip of one record's log ratio, in log-likelihood units.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ClipRule {
+    /// The same for every step.
+    PerRecord(f64),
+    /// Per unit of Euclidean length of the step.
+    Slope(f64),
+}
+
+impl JobSpec {
+    /// Number of parameters.
+    pub fn dimension(&self) -> usize {
+        self.priors.len()
+    }
+
+    /// The statistical model: its kernels and public bounds.
+    #[must_use]
+    pub fn build_model(&self) -> Box<dyn Model> {
+        model::build(&self.model, &self.columns, self.power)
+    }
+
+    /// The transforms between the parameters and the unconstrained values that the chains walk in.
+    pub fn transform(&self) -> Transform {
+        Transform::new(&self.model.constraints())
+    }
+
+    /// Whether `theta` lies inside the parameter box.
+    pub fn in_support(&self, theta: &[f64]) -> bool {
+        theta.len() == self.support.len() && theta.iter().zip(&self.support).all(|(x, s)| s.contains(*x))
+    }
+
+    /// Log prior density up to a constant.
+    pub fn log_prior(&self, theta: &[f64]) -> f64 {
+        theta.iter().zip(&self.priors).map(|(x, p)| p.log_density(*x)).sum()
+    }
+}

@@ -1,0 +1,107 @@
+//! The sensitivity bounds how far one unit of privacy moves a lattice sum: by the model's public bound and the job's clip.
+
+use serde::{Deserialize, Serialize};
+
+use super::MechanismError;
+use super::clamp::MAX_UNITS;
+use super::step::{STEP, STEPS_PER_UNIT};
+
+/// The largest clip or sensitivity, 2^50 lattice units (262,144 log-likelihood units): what a clamp can hold.
+pub const MAX_SENSITIVITY: u64 = MAX_UNITS;
+
+/// The owner's or the job's clip per record, in lattice units: 1 to 2^50.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Clip(u64);
+
+impl Clip {
+    /// The clip `B`, in log-likelihood units per record, rounded down to the lattice.
+    ///
+    /// # Errors
+    /// [`MechanismError::Clip`] unless `2^-32 <= B <= 2^18`.
+    pub fn new(log_units: f64) -> Result<Self, MechanismError> {
+        let units = (log_units * STEPS_PER_UNIT).floor();
+        if units >= 1.0 && units <= MAX_SENSITIVITY as f64 {
+            Ok(Self(units as u64))
+        } else {
+            Err(MechanismError::Clip(log_units))
+        }
+    }
+
+    /// The clip in lattice units.
+    #[must_use]
+    pub fn units(self) -> u64 {
+        self.0
+    }
+}
+
+/// The most that one record can contribute to a lattice sum, `K_t`, in lattice units: 1 to 2^50.
+///
+/// Replacing one record moves the sum by at most twice this.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "u64", into = "u64")]
+pub struct Sensitivity(u64);
+
+impl Sensitivity {
+    /// A sensitivity from lattice units.
+    ///
+    /// # Errors
+    /// [`MechanismError::TooWide`] unless `1 <= units <= 2^50`.
+    pub fn from_units(units: u64) -> Result<Self, MechanismError> {
+        if (1..=MAX_SENSITIVITY).contains(&units) { Ok(Self(units)) } else { Err(MechanismError::TooWide(units as f64 * STEP)) }
+    }
+
+    /// Lattice units.
+    #[must_use]
+    pub fn units(self) -> u64 {
+        self.0
+    }
+
+    /// Log-likelihood units.
+    #[must_use]
+    pub fn log_units(self) -> f64 {
+        self.0 as f64 * STEP
+    }
+}
+
+impl TryFrom<u64> for Sensitivity {
+    type Error = MechanismError;
+    fn try_from(units: u64) -> Result<Self, MechanismError> {
+        Self::from_units(units)
+    }
+}
+
+impl From<Sensitivity> for u64 {
+    fn from(value: Sensitivity) -> u64 {
+        value.0
+    }
+}
+
+/// The sensitivity of one query: the smaller of the clip and the model's public bound, in lattice units and at least 1.
+///
+/// `bound` is the model's bound on one record's absolute log ratio, already rounded outward, `+inf` where the model has none; `clip`
+/// is in log-likelihood units per record. Both are public, so the result is too.
+///
+/// # Errors
+/// [`MechanismError::Clip`] for an unusable clip, [`MechanismError::Unbounded`] for a bound that is infinite (without a clip), negative
+/// or not a number, [`MechanismError::TooWide`] for one above 2^50 lattice units (without a clip).
+pub fn sensitivity(bound: f64, clip: Option<f64>) -> Result<Sensitivity, MechanismError> {
+    if bound.is_nan() || bound < 0.0 {
+        return Err(MechanismError::Unbounded(bound));
+    }
+    let bound_units = (bound * STEPS_PER_UNIT).ceil().max(1.0);
+    let limit = match clip {
+        Some(log_units) => Clip::new(log_units)?.units() as f64,
+        None if bound.is_infinite() => return Err(MechanismError::Unbounded(bound)),
+        None if bound_units > MAX_SENSITIVITY as f64 => return Err(MechanismError::TooWide(bound)),
+        None => MAX_SENSITIVITY as f64,
+    };
+    Ok(Sensitivity(bound_units.min(limit) as u64))
+}
+
+/// Whether a shard of `records` records can be summed at sensitivity `k_t`: `records * K_t < 2^62`.
+///
+/// Both are public. A party refuses a query that does not fit.
+#[must_use]
+pub fn sum_fits(records: u64, k_t: Sensitivity) -> bool {
+    u128::from(records) * u128::from(k_t.units()) < 1 << 62
+}

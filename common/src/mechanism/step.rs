@@ -1,0 +1,7 @@
+//! The lattice step is the unit in which log likelihood ratios are counted.
+
+/// The lattice step: log likelihood ratios are counted in multiples of 2^-32.
+pub const STEP: f64 = 1.0 / STEPS_PER_UNIT;
+
+/// Lattice steps in one log-likelihood unit, 2^32. A power of two, so that multiplying by it is exact.
+pub(super) const STEPS_PER_UNIT: f64 = 4_294_967_296.0;

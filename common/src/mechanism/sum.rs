@@ -1,0 +1,89 @@
+//! A lattice sum is the un-noised sum of a shard, and has no way out but through noise.
+
+use super::{Components, NoiseSample, QueryKind};
+
+/// The un-noised sum of a shard, in lattice units: an integer vector with one component for each that the query asks.
+///
+/// It cannot be printed, compared, copied or serialised: the only way out is to add noise to it.
+///
+/// ```compile_fail
+/// # use conclave_common::mechanism::LatticeSum;
+/// fn twice(sum: LatticeSum) -> (LatticeSum, LatticeSum) {
+///     (sum.clone(), sum)
+/// }
+/// ```
+pub struct LatticeSum(Components);
+
+impl LatticeSum {
+    /// A sum of one component. Only kernels make one.
+    pub(crate) fn new(units: i64) -> Self {
+        Self(Components::One(units))
+    }
+
+    /// The sum of two parts of a shard, component by component (saturating, and exact wherever [`super::sum_fits`] holds
+    /// for the whole).
+    ///
+    /// # Panics
+    /// When the parts are not sums of one query: their lengths, which are public, differ.
+    #[must_use]
+    pub fn merge(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0.as_slice()))
+    }
+
+    /// The release: the sum plus noise, saturating at the ends of `i64` (post-processing of the exact sum).
+    ///
+    /// The sample is used up. Its scale must be the one that was charged: the caller samples for a charge, never for a sum.
+    ///
+    /// # Panics
+    /// When there is not one integer of noise for each component: nothing is released without its own.
+    #[must_use]
+    pub fn add_noise(self, noise: NoiseSample) -> Components {
+        self.0.saturating_add(noise.units())
+    }
+
+    /// The sum without noise, for tests on made-up records alone: no shipped crate enables `test-util`.
+    #[cfg(any(test, feature = "test-util"))]
+    #[must_use]
+    pub fn open_for_test(self) -> i64 {
+        match self.0 {
+            Components::One(units) => units,
+            Components::Several(several) => panic!("a sum of {} components", several.len()),
+        }
+    }
+
+    /// Any numbers as a sum, for tests that plant a broken kernel.
+    #[cfg(any(test, feature = "test-util"))]
+    #[must_use]
+    pub fn of_components_for_test(components: Components) -> Self {
+        Self(components)
+    }
+
+    /// Any number as a sum, for tests that plant a broken kernel.
+    #[cfg(any(test, feature = "test-util"))]
+    #[must_use]
+    pub fn from_units_for_test(units: i64) -> Self {
+        Self::new(units)
+    }
+}
+
+/// Un-noised sums that are asked for again and again, as Algorithm 3 does: computed once, and released under fresh noise
+/// and a charge each time. As closed as [`LatticeSum`] is.
+#[derive(Default)]
+pub struct SumCache(Vec<(QueryKind, Components)>);
+
+impl SumCache {
+    /// Keeps the sum of each kind of query.
+    #[must_use]
+    pub fn new(sums: impl IntoIterator<Item = (QueryKind, LatticeSum)>) -> Self {
+        let mut sums: Vec<(QueryKind, Components)> = sums.into_iter().map(|(kind, sum)| (kind, sum.0)).collect();
+        sums.sort_unstable_by_key(|(kind, _)| *kind);
+        Self(sums)
+    }
+
+    /// The sum that answers queries of this kind, to be noised; `None` where it is not kept.
+    #[must_use]
+    pub fn sum(&self, kind: QueryKind) -> Option<LatticeSum> {
+        let place = self.0.binary_search_by_key(&kind, |(kind, _)| *kind).ok()?;
+        self.0.get(place).map(|(_, sum)| LatticeSum(sum.clone()))
+    }
+}

@@ -1,0 +1,164 @@
+//! The discrete Gaussian: detailed balance by enumeration, samples against its probabilities.
+
+use super::*;
+
+/// Probabilities of the discrete Gaussian at -reach ..= reach.
+fn masses(s: f64) -> Vec<(f64, f64)> {
+    let reach = (40.0 * s).ceil() as i32 + 1;
+    let weight = |z: i32| (-0.5 * (f64::from(z) / s).powi(2)).exp();
+    let norm: f64 = (-reach..=reach).map(weight).sum();
+    (-reach..=reach).map(|z| (f64::from(z), weight(z) / norm)).collect()
+}
+
+/// `E min(1, e^(d + Z - variance/2))` for `Z` of the given values and probabilities.
+fn acceptance(noise: &[(f64, f64)], step: f64, variance: f64, d: f64) -> f64 {
+    noise.iter().map(|(z, p)| p * (d + step * z - 0.5 * variance).min(0.0).exp()).sum()
+}
+
+/// The largest departure from detailed balance over several log ratios.
+fn imbalance(noise: &[(f64, f64)], step: f64, variance: f64) -> f64 {
+    let departure = |d: f64| (acceptance(noise, step, variance, d) - d.exp() * acceptance(noise, step, variance, -d)).abs();
+    (0..=60).map(|i| departure(-1.5 + f64::from(i) * 0.0517)).fold(0.0, f64::max)
+}
+
+#[test]
+fn detailed_balance_is_exact_on_the_lattice() {
+    for s in 1..=8 {
+        let s = f64::from(s);
+        // The step for which s^2 step is this integer.
+        for integer in 1..=6 {
+            let step = f64::from(integer) / (s * s);
+            let off = imbalance(&masses(s), step, s * s * step * step);
+            assert!(off < 1e-13, "s {s}, s^2 g = {integer}: {off}");
+        }
+    }
+}
+
+#[test]
+fn detailed_balance_fails_off_the_grid() {
+    // The test above would be worth nothing if it could not see a wrong grid, or a wrong penalty.
+    for s in 1..=8 {
+        let s = f64::from(s);
+        for not_integer in [0.5, 1.5, 2.5] {
+            let step = not_integer / (s * s);
+            let off = imbalance(&masses(s), step, s * s * step * step);
+            assert!(off > 1e-5, "s {s}, s^2 g = {not_integer}: {off}");
+        }
+        let step = 2.0 / (s * s);
+        assert!(imbalance(&masses(s), step, s * s * step * step * 0.9) > 1e-5);
+        assert!(imbalance(&masses(s), step, 0.0) > 1e-3);
+    }
+}
+
+#[test]
+fn detailed_balance_survives_parties_with_different_noise() {
+    let (a, b) = (masses(2.0), masses(3.0));
+    let total: Vec<(f64, f64)> = a.iter().flat_map(|(x, p)| b.iter().map(move |(y, q)| (x + y, p * q))).collect();
+    for step in [0.25, 1.0] {
+        // 4 g and 9 g are integers for g = 1 and not for g = 1/4.
+        let off = imbalance(&total, step, 13.0 * step * step);
+        assert_eq!(off < 1e-13, step == 1.0, "{step}: {off}");
+    }
+}
+
+/// How a sample compares with the discrete Gaussian of scale `s`.
+struct Fit {
+    /// Of the chi-square test.
+    p_value: f64,
+    /// Sample variance over the true variance, less 1.
+    variance_error: f64,
+    /// Standard error of that.
+    standard_error: f64,
+}
+
+fn fit(draws: &[i64], s: f64) -> Fit {
+    let masses = masses(s);
+    let n = draws.len() as f64;
+    let moment = |k: i32| masses.iter().map(|(z, p)| p * z.powi(k)).sum::<f64>();
+    let (variance, fourth) = (moment(2), moment(4));
+    let sample: f64 = draws.iter().map(|z| (*z as f64).powi(2)).sum::<f64>() / n;
+
+    // Cells that expect fewer than ten draws are pooled.
+    let (mut statistic, mut cells, mut pooled) = (0.0, 0_u32, (0.0, 0.0));
+    let mut count = std::collections::HashMap::new();
+    draws.iter().for_each(|z| *count.entry(*z).or_insert(0.0) += 1.0);
+    for (z, p) in &masses {
+        let observed: f64 = count.remove(&(*z as i64)).unwrap_or(0.0);
+        if n * p >= 10.0 {
+            statistic += (observed - n * p).powi(2) / (n * p);
+            cells += 1;
+        } else {
+            pooled = (pooled.0 + observed, pooled.1 + n * p);
+        }
+    }
+    assert!(count.is_empty(), "draws 40 standard deviations out: {count:?}");
+    if pooled.1 >= 1.0 {
+        statistic += (pooled.0 - pooled.1).powi(2) / pooled.1;
+        cells += 1;
+    }
+    Fit {
+        p_value: statrs::function::gamma::gamma_ur(f64::from(cells - 1) / 2.0, statistic / 2.0),
+        variance_error: sample / variance - 1.0,
+        standard_error: ((fourth / (variance * variance) - 1.0) / n).sqrt(),
+    }
+}
+
+fn draws(numerator: u64, denominator: u64, count: usize, seed: u64) -> Vec<i64> {
+    let (noise, mut rng) = (DiscreteGaussian::with_ratio(numerator, denominator), ChaCha8Rng::seed_from_u64(seed));
+    (0..count).map(|_| noise.sample(&mut rng)).collect()
+}
+
+/// At a million draws the tolerance is 0.7% for s of 1 and more. At s = 0.3 nearly all draws are 0 and the variance is as uncertain as the
+/// rare others are few.
+fn passes(fit: &Fit) -> bool {
+    fit.p_value > 1e-6 && fit.variance_error.abs() < 4.95 * fit.standard_error
+}
+
+fn check_sampler(numerator: u64, denominator: u64, count: usize) {
+    let s = numerator as f64 / denominator as f64;
+    let fit = fit(&draws(numerator, denominator, count, 21), s);
+    assert!(passes(&fit), "s {s}: p {}, variance off by {} (se {})", fit.p_value, fit.variance_error, fit.standard_error);
+    assert!(count < 1_000_000 || s < 1.0 || fit.variance_error.abs() < 0.007);
+}
+
+#[test]
+fn small_samples_follow_the_discrete_gaussian() {
+    for (numerator, denominator) in [(3, 10), (1, 1), (2, 1), (5, 1)] {
+        check_sampler(numerator, denominator, 100_000);
+    }
+}
+
+#[test]
+#[ignore = "heavy: run by .ci/run"]
+fn samples_follow_the_discrete_gaussian() {
+    for (numerator, denominator) in [(3, 10), (1, 1), (2, 1), (5, 1)] {
+        check_sampler(numerator, denominator, 1_000_000);
+    }
+}
+
+#[test]
+#[ignore = "heavy: run by .ci/run"]
+fn a_planted_variance_error_is_seen() {
+    for s in [1, 2, 5] {
+        // A scale 1% too large is a variance 2% too large.
+        let fit = fit(&draws(s * 101, 100, 1_000_000, 22), s as f64);
+        assert!(!passes(&fit) && fit.variance_error > 0.007, "{s}: {}", fit.variance_error);
+    }
+}
+
+#[test]
+fn production_noise_has_the_right_variance() {
+    // At 2^20 and above a lattice point is never drawn twice, so moments and the tail stand in for the cells.
+    for scale in [NoiseScale::from_units(1 << 20).unwrap(), NoiseScale::from_sd(1.0104).unwrap()] {
+        let (noise, mut rng) = (DiscreteGaussian::new(scale), ChaCha8Rng::seed_from_u64(23));
+        let n = 50_000;
+        let z: Vec<f64> = (0..n).map(|_| noise.sample(&mut rng) as f64 / scale.units() as f64).collect();
+        let moment = |k: i32| z.iter().map(|z| z.powi(k)).sum::<f64>() / f64::from(n);
+        let root = f64::from(n).sqrt();
+        assert!(moment(1).abs() < 5.0 / root, "{}", moment(1));
+        assert!((moment(2) - 1.0).abs() < 5.0 * 2_f64.sqrt() / root, "{}", moment(2));
+        assert!((moment(4) - 3.0).abs() < 5.0 * 96_f64.sqrt() / root, "{}", moment(4));
+        let beyond = z.iter().filter(|z| z.abs() > 1.96).count() as f64 / f64::from(n);
+        assert!((beyond - 0.05).abs() < 5.0 * (0.05_f64 * 0.95).sqrt() / root, "{beyond}");
+    }
+}

@@ -1,0 +1,16 @@
+//! The mechanism against definitions written down beside it.
+
+#![allow(clippy::unwrap_used)]
+
+mod clamp;
+mod discrete_gaussian;
+mod noise_scale;
+mod penalty;
+mod sensitivity;
+mod sum;
+
+use proptest::prelude::*;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::*;

@@ -1,0 +1,61 @@
+//! Sums, and the noise that lets them out.
+
+use super::*;
+
+fn released(sum: &[i64], noise: &[i64]) -> Vec<i64> {
+    let mut noise = noise.iter();
+    let sample = NoiseSample::gathered(sum.len(), || NoiseSample::for_test(*noise.next().unwrap()));
+    let sum = LatticeSum::of_components_for_test(Components::new(sum).unwrap());
+    sum.add_noise(sample).as_slice().to_vec()
+}
+
+#[test]
+fn releases_saturate() {
+    assert_eq!(released(&[i64::MAX - 3], &[9]), [i64::MAX]);
+    assert_eq!(released(&[-5], &[i64::MIN]), [i64::MIN]);
+    assert_eq!(released(&[-5], &[7]), [2]);
+}
+
+#[test]
+fn every_component_has_noise_of_its_own() {
+    assert_eq!(released(&[1, 2, 3], &[10, -20, 30]), [11, -18, 33]);
+    let sampler = DiscreteGaussian::new(NoiseScale::from_units(1 << 50).unwrap());
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let mut one = || NoiseSample::new(&sampler, &mut rng);
+    let sample = NoiseSample::gathered(100, &mut one);
+    let distinct: std::collections::HashSet<i64> = sample.units().iter().copied().collect();
+    assert_eq!((sample.units().len(), distinct.len()), (100, 100));
+    assert_eq!(NoiseSample::gathered(1, one).units().len(), 1);
+}
+
+#[test]
+#[should_panic(expected = "different lengths")]
+fn no_component_leaves_without_noise() {
+    let sum = LatticeSum::of_components_for_test(Components::new(&[1, 2]).unwrap());
+    let _ = sum.add_noise(NoiseSample::for_test(5));
+}
+
+#[test]
+fn a_stock_gives_each_integer_once() {
+    let mut stock = NoiseStock::new(3);
+    let mut next = 0;
+    let pair = NoiseSample::gathered(2, || {
+        next += 1;
+        NoiseSample::for_test(next)
+    });
+    stock.put(pair);
+    stock.put(NoiseSample::gathered(2, || NoiseSample::for_test(9)));
+    assert_eq!(stock.room(), 1, "what does not fit whole is not kept");
+    let taken: Vec<i64> = std::iter::from_fn(|| stock.take().map(|sample| sample.units()[0])).collect();
+    assert_eq!(taken, [2, 1]);
+}
+
+#[test]
+fn kept_sums_are_found_by_their_kind() {
+    let kinds = [QueryKind::Statistic { component: 7 }, QueryKind::Ratio, QueryKind::Statistic { component: 0 }];
+    let cache = SumCache::new(kinds.into_iter().zip([7, 1, 0]).map(|(kind, sum)| (kind, LatticeSum::new(sum))));
+    let open = |kind| cache.sum(kind).map(LatticeSum::open_for_test);
+    assert_eq!(kinds.map(open), [Some(7), Some(1), Some(0)]);
+    assert_eq!((open(QueryKind::ClipCount), open(QueryKind::Statistic { component: 1 })), (None, None));
+    assert!(SumCache::default().sum(QueryKind::Ratio).is_none());
+}

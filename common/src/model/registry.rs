@@ -1,0 +1,91 @@
+//! The registry builds the statistical model that a schema names.
+
+use std::collections::BTreeMap;
+
+use super::banana::Banana;
+use super::bernoulli::Bernoulli;
+use super::gaussian_mean::GaussianMean;
+use super::gaussian_mixture::GaussianMixture;
+use super::interface::Model;
+use super::line::LineModel;
+use super::linear::Linear;
+use super::linear_predictor::LinearPredictor;
+use super::linear_statistic::LinearStatistic;
+use super::logistic::Logistic;
+use super::multinomial::Multinomial;
+use super::negative_binomial::NegativeBinomial;
+use super::poisson::Poisson;
+use super::poisson_mean::PoissonMean;
+use super::regression::{Likelihood, Regression};
+use super::student_t::StudentT;
+use super::tempered::Tempered;
+use super::weibull::Weibull;
+use crate::schema::{self, ColumnSpec, Family, ModelSpec};
+
+/// What an undeclared column is read as. Only a job that was built by hand gets here, and its ratios are
+/// clamped all the same.
+const UNDECLARED: ColumnSpec = ColumnSpec::Numeric { min: -1.0, max: 1.0 };
+
+/// The model of this specification over the declared columns, its likelihood taken to `power`.
+#[must_use]
+pub fn build(spec: &ModelSpec, columns: &BTreeMap<String, ColumnSpec>, power: f64) -> Box<dyn Model> {
+    let column = |name: &str| columns.get(name).cloned().unwrap_or(UNDECLARED);
+    let names = spec.parameter_names();
+    let model: Box<dyn Model> = match spec {
+        ModelSpec::Regression(regression) => self::regression(names, regression, &column),
+        ModelSpec::Multinomial { .. } => Box::new(Multinomial::new(names)),
+        ModelSpec::GaussianMixture { outcome, sd, weight } => {
+            Box::new(GaussianMixture::new(names, &column(outcome), *sd, *weight))
+        }
+        ModelSpec::Weibull { outcome, .. } => Box::new(Weibull::new(names, &column(outcome))),
+        ModelSpec::Banana { outcome, second_outcome, bend, precision } => {
+            Box::new(Banana::new(names, [&column(outcome), &column(second_outcome)], *bend, *precision))
+        }
+        ModelSpec::Bernoulli { .. } => Box::new(LineModel::new(names, Bernoulli)),
+        ModelSpec::PoissonMean { outcome } => Box::new(LineModel::new(names, PoissonMean::new(&column(outcome)))),
+        ModelSpec::GaussianMean { outcome, sd } => Box::new(LineModel::new(names, GaussianMean::new(&column(outcome), *sd))),
+    };
+    if power == 1.0 { model } else { Box::new(Tempered::new(model, power)) }
+}
+
+/// The regression of a job; `names` holds one name per parameter, `column` gives the declared columns.
+fn regression(names: Vec<String>, spec: &schema::Regression, column: &dyn Fn(&str) -> ColumnSpec) -> Box<dyn Model> {
+    let outcome = column(&spec.outcome);
+    let predictor = |unit: f64| LinearPredictor::new(&spec.design, unit, column);
+    let of_link = predictor(1.0);
+    match spec.family {
+        Family::Logistic => boxed(names, of_link, Logistic::new(&outcome)),
+        Family::Linear { sd } => {
+            let predictor = predictor(outcome.half_width());
+            let scaled = sd.map(|sd| sd / outcome.half_width());
+            let statistic = scaled.map(|sd| LinearStatistic::new(predictor.clone(), outcome.range(), sd * sd));
+            Box::new(Regression::new(names, predictor, Linear::new(&outcome, sd)).with_statistic(statistic))
+        }
+        Family::Poisson => boxed(names, of_link, Poisson::new(&outcome)),
+        Family::NegativeBinomial => boxed(names, of_link, NegativeBinomial::new(&outcome)),
+        Family::StudentT { df } => boxed(names, predictor(outcome.half_width()), StudentT::new(&outcome, df)),
+    }
+}
+
+fn boxed<L: Likelihood + 'static>(names: Vec<String>, predictor: LinearPredictor, likelihood: L) -> Box<dyn Model> {
+    Box::new(Regression::new(names, predictor, likelihood))
+}
+
+/// Draws mapped to the data's own units, `[parameter][chain][draw]` as they came.
+///
+/// Chains are of one length.
+#[must_use]
+pub fn in_original_units(model: &dyn Model, samples: &[Vec<&[f64]>]) -> Vec<Vec<Vec<f64>>> {
+    let chains = samples.first().map_or(0, Vec::len);
+    let mut mapped = vec![vec![Vec::new(); chains]; samples.len()];
+    let mut theta = vec![0.0; samples.len()];
+    for chain in 0..chains {
+        for draw in 0..samples[0][chain].len() {
+            theta.iter_mut().zip(samples).for_each(|(t, parameter)| *t = parameter[chain][draw]);
+            for (values, value) in mapped.iter_mut().zip(model.to_original(&theta)) {
+                values[chain].push(value);
+            }
+        }
+    }
+    mapped
+}

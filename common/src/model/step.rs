@@ -1,0 +1,31 @@
+//! A step is a pair of points whose log likelihood ratio is summed over a shard.
+
+use crate::mechanism::Sensitivity;
+
+/// A step of one chain, and the public constants of what a unit of privacy contributes to its sum.
+#[derive(Debug, Clone, Copy)]
+pub struct Step<'a> {
+    /// theta, one value per parameter.
+    pub from: &'a [f64],
+    /// theta'.
+    pub to: &'a [f64],
+    /// The most that one unit of privacy contributes.
+    pub sensitivity: Sensitivity,
+    /// What is taken off each record's log ratio before it is rounded and clamped; 0 where the model
+    /// gives no centre.
+    pub centre: f64,
+    /// Instead of the ratios, count the units of privacy at which the clamp bites, each as 2^20 lattice units
+    /// ([`crate::mechanism::QueryKind::COUNT_UNIT`]).
+    pub count_clipped: bool,
+    /// What each record's log ratio is multiplied by before that: the likelihood's power. 1 but for a
+    /// tempered model, which sets it.
+    pub power: f64,
+}
+
+impl<'a> Step<'a> {
+    /// A step whose ratios are not centred.
+    #[must_use]
+    pub fn new(from: &'a [f64], to: &'a [f64], sensitivity: Sensitivity) -> Self {
+        Self { from, to, sensitivity, centre: 0.0, count_clipped: false, power: 1.0 }
+    }
+}

@@ -1,0 +1,60 @@
+//! A summand makes a kind of query into integers of one unit of privacy.
+//!
+//! Kinds of query differ in the integers that a unit contributes and in the clamp that holds them, and in nothing else: charge, noise,
+//! record and replay go by the number of components alone.
+
+use super::data::ModelData;
+use super::interface::Model;
+use super::shard::Block;
+use super::statistic_grid::StatisticGrid;
+use super::step::Step;
+use crate::mechanism::LatticeSum;
+
+/// The per-unit integers of one query, each held to public limits by a [`crate::mechanism::Clamp`].
+#[derive(Debug, Clone, Copy)]
+pub enum Summand<'a> {
+    /// A step's log ratios, or how many of them its clamp cuts.
+    Step(Step<'a>),
+    /// One component of the sufficient statistic, on its lattice.
+    Statistic {
+        /// The component, from 0.
+        component: usize,
+        /// Its lattice.
+        grid: StatisticGrid,
+    },
+}
+
+/// One sum per summand over a block, in their order; all steps are taken in one pass.
+///
+/// # Panics
+/// As [`Model::block_sums`]; and when the model has no statistic of which a component is asked.
+pub fn block_sums(model: &dyn Model, block: &Block<'_>, summands: &[Summand<'_>]) -> Vec<LatticeSum> {
+    let mut steps: Vec<Step<'_>> = Vec::with_capacity(summands.len());
+    for summand in summands {
+        if let Summand::Step(step) = summand {
+            steps.push(*step);
+        }
+    }
+    let mut of_steps = if steps.is_empty() { Vec::new() } else { model.block_sums(block, &steps) }.into_iter();
+    let sum = |summand: &Summand<'_>| match summand {
+        Summand::Step(_) => of_steps.next(),
+        Summand::Statistic { component, grid } => {
+            model.exponential_family().map(|family| family.block_sum(block, *component, grid.step, grid.limits))
+        }
+    };
+    let sums: Vec<LatticeSum> = summands.iter().filter_map(sum).collect();
+    assert_eq!(sums.len(), summands.len(), "the model sums whatever its terms admit");
+    sums
+}
+
+/// One sum per summand over a shard in memory; see [`block_sums`].
+///
+/// # Panics
+/// As [`block_sums`].
+#[must_use]
+pub fn sums(model: &dyn Model, data: &ModelData, summands: &[Summand<'_>]) -> Vec<LatticeSum> {
+    if let Some(persons) = &data.persons {
+        assert_eq!(persons.records(), data.outcome.len(), "every record is some person's");
+    }
+    block_sums(model, &Block::lent(data), summands)
+}

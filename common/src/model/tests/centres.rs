@@ -1,0 +1,240 @@
+//! The public centre: what it saves where the log density is concave, and that what it takes off a row that can't be used is given back.
+
+use super::*;
+use crate::accounting::{Adjacency, PrivacyUnit};
+use crate::mechanism::{Clamp, STEP};
+
+const COUNTS: &str = "y = { min = 3, max = 20 }\na = { min = 20, max = 80 }\nc = { binary = true }\n\
+    w = { levels = [\"p\", \"q\", \"r\"] }\ndays = { min = 0.5, max = 3 }\no = { min = -1, max = 0.5 }";
+
+fn linear_predictor(r: &Record, coefficients: &[f64]) -> f64 {
+    r.auxiliary.iter().sum::<f64>() + r.predictors.iter().zip(coefficients).map(|(x, b)| x * b).sum::<f64>()
+}
+
+/// A count from 3 to 20.
+fn count(r: &Record) -> f64 {
+    (11.5 + 8.5 * r.outcome).round_ties_even()
+}
+
+/// Regressions with concave log densities beside those among [`cases`]: least counts above 0, levels, interactions, offsets, no intercept.
+fn concave() -> Vec<Case> {
+    let text = |kind: &str, more: &str| {
+        format!("kind = \"{kind}\"\noutcome = \"y\"\npredictors = [\"a\", \"w\", \"c\", \"a:c\"]\nintercept = false\n{more}")
+    };
+    let binary = COUNTS.replace("y = { min = 3, max = 20 }", "y = { binary = true }");
+    let more = [
+        Case::new("logistic without intercept", &text("logistic", "offset = \"o\""), &binary, |r, theta| {
+            let eta = linear_predictor(r, theta);
+            r.outcome * eta - (eta.max(0.0) + (-eta.abs()).exp().ln_1p())
+        }),
+        Case::new("poisson without intercept", &text("poisson", "exposure = \"days\""), COUNTS, |r, theta| {
+            let eta = linear_predictor(r, theta);
+            count(r) * eta - eta.exp()
+        }),
+        Case::new("negative_binomial with levels", &text("negative_binomial", "offset = \"o\""), COUNTS, |r, theta| {
+            let (coefficients, a) = theta.split_at(theta.len() - 1);
+            let (y, a, eta) = (count(r), a[0], linear_predictor(r, coefficients));
+            let rising: f64 = (0..y as u32).map(|i| (a * f64::from(i)).ln_1p()).sum();
+            let log_a_mu = a.ln() + eta;
+            rising + y * eta - (y + 1.0 / a) * (log_a_mu.max(0.0) + (-log_a_mu.abs()).exp().ln_1p())
+        }),
+    ];
+    let ours = [logistic::case(), poisson::case(), negative_binomial::case(), tempered::logistic()];
+    let more = more.into_iter().map(|case| Case { scales: [0.1, 0.5, 1.0, 3.0], ..case });
+    more.chain(ours).chain(logistic::wide()).collect()
+}
+
+/// All models under test, and more that may have inert rows.
+fn all() -> Vec<Case> {
+    let mut all = cases();
+    all.extend(concave().into_iter().take(3));
+    all.extend(logistic::wide().map(|case| {
+        let mut spec = case.spec.clone();
+        spec.power = 0.3;
+        Case { name: "tempered logistic with levels", model: build(&spec.model, &spec.columns, spec.power), spec, ..case }
+    }));
+    all
+}
+
+/// Whether a row may be inert: it holds a value that is no level of its column. Any other value is a number.
+fn has_levels(case: &Case) -> bool {
+    case.spec.model.columns().into_iter().any(|name| matches!(case.column(name), ColumnSpec::Levels(_)))
+}
+
+/// The sum over `rows` at a party that protects rows against replacement, lattice units, with its public constants.
+fn centred(case: &Case, rows: &[Record], from: &[f64], to: &[f64]) -> (i64, Contribution) {
+    let part = contribution(&*case.model, &case.spec.privacy, PrivacyUnit::row(Adjacency::Replace), from, to).unwrap();
+    let step = Step { centre: part.centre, ..Step::new(from, to, part.sensitivity) };
+    (reveal(case.model.lattice_sums(&shard(rows), &[step]).pop().unwrap()), part)
+}
+
+/// Of every corner of the columns and of records inside: the ratio less the centre keeps to the half range, for small and large steps.
+#[test]
+fn no_record_of_a_concave_model_lies_beyond_the_half_range() {
+    let mut rng = ChaCha20Rng::seed_from_u64(61);
+    for case in concave() {
+        let corners = case.corners();
+        for _ in 0..200_000 / corners.len() {
+            let (from, to) = case.step(&mut rng);
+            let model = &case.model;
+            let (centre, half, bound) = (model.centre(&from, &to), model.half_range(&from, &to), model.bound(&from, &to));
+            assert!(half <= bound * (1.0 + 1e-9), "{}: {half} {bound}", case.name);
+            // 0 is within the range where a row may be inert, and wherever the predictor alone moves: not every record's has to.
+            let alone = model.parameter_names().last().is_none_or(|name| name != "dispersion");
+            assert!(!(has_levels(&case) || alone) || centre.abs() <= half, "{}: {centre} {half}", case.name);
+            assert_eq!(half.to_bits(), model.half_range(&to, &from).to_bits());
+            assert_eq!(centre, -model.centre(&to, &from));
+            let inside: Vec<Record> = (0..20).map(|_| case.record(&mut rng)).collect();
+            for record in corners.iter().chain(&inside) {
+                let off = (case.ratio(record, &from, &to) - centre).abs();
+                let slack = case.rounding(record, &from, &to) + 1e-12;
+                assert!(off <= half + slack, "{}: {record:?} {from:?} {to:?}: {off} beyond {half}", case.name);
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+    #[test]
+    fn the_centre_of_a_concave_model_is_odd_and_its_half_range_holds(seed in any::<u64>()) {
+        let mut rng = ChaCha20Rng::seed_from_u64(seed);
+        for case in concave() {
+            let (from, to) = case.step(&mut rng);
+            let (centre, half) = (case.model.centre(&from, &to), case.model.half_range(&from, &to));
+            prop_assert_eq!(centre, -case.model.centre(&to, &from), "{}", case.name);
+            prop_assert_eq!(half.to_bits(), case.model.half_range(&to, &from).to_bits(), "{}", case.name);
+            for _ in 0..50 {
+                let record = case.record(&mut rng);
+                let off = (case.ratio(&record, &from, &to) - centre).abs();
+                let slack = case.rounding(&record, &from, &to) + 1e-12;
+                prop_assert!(off <= half + slack, "{}: {:?} {:?} {:?}: {} beyond {}", case.name, record, from, to, off, half);
+            }
+        }
+    }
+}
+
+/// A row that holds a value of no level is inert. What the centre takes off it is within the clamp, so that adding the centre back for every
+/// row gives exactly the total without it, to the rounding of the centre itself.
+#[test]
+fn a_row_that_cannot_be_used_adds_nothing_with_a_centre_either() {
+    let mut rng = ChaCha20Rng::seed_from_u64(62);
+    for case in all() {
+        let missing = case.filled(&mut || f64::NAN);
+        for _ in 0..200 {
+            let (from, to) = case.step(&mut rng);
+            let Ok(_) = contribution(&*case.model, &case.spec.privacy, PrivacyUnit::row(Adjacency::Replace), &from, &to) else {
+                // No bound: there is no such query.
+                continue;
+            };
+            let (alone, part) = centred(&case, std::slice::from_ref(&missing), &from, &to);
+            let clamp = part.sensitivity.units() as i64;
+            assert!(alone.abs() <= clamp, "{}", case.name);
+            if !has_levels(&case) {
+                continue;
+            }
+            assert!(part.centre.abs() <= clamp as f64 * STEP, "{}: {part:?}", case.name);
+            assert_eq!(alone, (-part.centre / STEP).round_ties_even() as i64, "{}: {part:?}", case.name);
+            // Nor is it cut among others, wherever it stands.
+            let rows: Vec<Record> = (0..30).map(|_| case.record(&mut rng)).collect();
+            let more: Vec<Record> = rows[..11].iter().chain([&missing]).chain(&rows[11..]).cloned().collect();
+            assert_eq!(centred(&case, &more, &from, &to).0 - centred(&case, &rows, &from, &to).0, alone, "{}", case.name);
+        }
+    }
+}
+
+/// Replacing any record by any other, an inert one included, moves a centred sum by at most what is charged for.
+#[test]
+fn a_centred_sum_moves_by_at_most_its_sensitivity() {
+    let mut rng = ChaCha20Rng::seed_from_u64(63);
+    for case in all() {
+        for _ in 0..100 {
+            let (from, to) = case.step(&mut rng);
+            let unit = PrivacyUnit::row(Adjacency::Replace);
+            if contribution(&*case.model, &case.spec.privacy, unit, &from, &to).is_err() {
+                continue;
+            }
+            let mut rows: Vec<Record> = (0..5).map(|_| case.record(&mut rng)).collect();
+            let (before, part) = centred(&case, &rows, &from, &to);
+            for other in [case.record(&mut rng), case.any_record(&mut rng), case.filled(&mut || f64::NAN)] {
+                rows[2] = other;
+                let moved = centred(&case, &rows, &from, &to).0.abs_diff(before);
+                assert!(moved <= 2 * part.sensitivity.units(), "{}: {moved} {part:?}", case.name);
+            }
+        }
+    }
+}
+
+/// Whoever is in the data is protected under add-or-remove adjacency, and of a person's records only their number's limit is public.
+#[test]
+fn units_whose_number_is_not_public_get_no_centre() {
+    let mut rng = ChaCha20Rng::seed_from_u64(64);
+    for case in concave() {
+        let (from, to) = case.step(&mut rng);
+        let others = [
+            PrivacyUnit::row(Adjacency::AddRemove),
+            PrivacyUnit::person(Adjacency::Replace, 3).unwrap(),
+            PrivacyUnit::person(Adjacency::AddRemove, 3).unwrap(),
+        ];
+        for unit in others {
+            let Ok(part) = contribution(&*case.model, &case.spec.privacy, unit, &from, &to) else { continue };
+            let per_record = crate::mechanism::sensitivity(case.model.bound(&from, &to), None).unwrap();
+            assert_eq!((part.centre, part.sensitivity), (0.0, unit.sensitivity(per_record).unwrap()), "{}", case.name);
+        }
+    }
+}
+
+/// What a step of one coefficient costs with the centre, over what it costs without: `(half range / bound)^2`.
+fn share(case: &Case, theta: &[f64], moved: usize, by: f64) -> f64 {
+    let mut to = theta.to_vec();
+    to[moved] += by;
+    (case.model.half_range(theta, &to) / case.model.bound(theta, &to)).powi(2)
+}
+
+/// A step up takes the predictor of every record, or of every record whose indicator is 1, as far. It rises most where the outcome is
+/// greatest and the predictor low, and falls most at the other end; the bound is the greater of the two, the half range their mean.
+#[test]
+fn the_centre_saves_what_was_computed_for_it() {
+    let numeric =
+        |k: usize| (1..=k).map(|i| format!("x{i} = {{ min = -1, max = 1 }}\n")).collect::<String>() + "c = { binary = true }\n";
+    let job = |kind: &str, predictors: &str, outcome: &str, k: usize, more: &str| {
+        let model = format!("kind = \"{kind}\"\noutcome = \"y\"\npredictors = [{predictors}, \"c\"]\n{more}");
+        Case::new("", &model, &format!("y = {outcome}\ne = {{ min = 0.5, max = 3 }}\n{}", numeric(k)), |_, _| f64::NAN)
+    };
+    let (two, four) = ("\"x1\", \"x2\"", "\"x1\", \"x2\", \"x3\", \"x4\"");
+    let counts = "{ min = 0, max = 20 }";
+    let logistic = job("logistic", four, "{ binary = true }", 4, "");
+    let poisson = job("poisson", two, counts, 2, "exposure = \"e\"");
+    let negative_binomial = job("negative_binomial", two, counts, 2, "exposure = \"e\"");
+    let rows: [(&Case, &[f64], usize, f64, f64); 3] = [
+        (&logistic, &[-1.0, 0.5, -0.3, 0.8, 0.2, 0.0], 5, 0.0008, 0.75),
+        (&poisson, &[0.3, 0.4, -0.2, 0.0], 3, 0.0003, 0.47),
+        (&negative_binomial, &[0.3, 0.4, -0.2, 0.0, 0.5], 3, 0.0004, 0.30),
+    ];
+    for (case, theta, indicator, by, expected) in rows {
+        for moved in [0, indicator] {
+            for by in [by, -by] {
+                let found = share(case, theta, moved, by);
+                assert!((found - expected).abs() < 0.01, "{moved} {by}: {found}, not {expected}");
+            }
+        }
+        // A numeric predictor moves as far up as down.
+        assert!((share(case, theta, 1, by) - 1.0).abs() < 1e-9 && case.model.centre(theta, theta) == 0.0);
+    }
+}
+
+/// What a party adds up is the ratio less the centre, on the lattice.
+#[test]
+fn kernels_of_concave_models_take_the_centre_off() {
+    let mut rng = ChaCha20Rng::seed_from_u64(65);
+    for case in concave() {
+        for _ in 0..50 {
+            let (from, to) = (case.theta(&mut rng, 0.5), case.theta(&mut rng, 0.5));
+            let record = case.record(&mut rng);
+            let (found, part) = centred(&case, std::slice::from_ref(&record), &from, &to);
+            let clamp = Clamp::symmetric(part.sensitivity.units());
+            let expected = clamp.units((case.ratio(&record, &from, &to) - part.centre) / STEP);
+            assert!(part.centre != 0.0 && found.abs_diff(expected) <= 1, "{}: {found} {expected} {part:?}", case.name);
+        }
+    }
+}

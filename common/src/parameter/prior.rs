@@ -1,0 +1,263 @@
+//! Prior densities: what they are, where they live, and how far a search for the mode may look.
+
+use super::constraint::Constraint;
+
+/// The prior of one parameter. Arguments are finite; scales, shapes, rates and degrees of freedom are
+/// positive.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Prior {
+    /// `normal(mean, sd)`.
+    Normal {
+        /// Mean.
+        mean: f64,
+        /// Standard deviation.
+        sd: f64,
+    },
+    /// `student_t(df, location, scale)`.
+    StudentT {
+        /// Degrees of freedom.
+        df: f64,
+        /// Centre.
+        location: f64,
+        /// Scale.
+        scale: f64,
+    },
+    /// `cauchy(location, scale)`: `student_t` with one degree of freedom.
+    Cauchy {
+        /// Centre.
+        location: f64,
+        /// Scale.
+        scale: f64,
+    },
+    /// `half_normal(sd)`: the upper half of `normal(0, sd)`.
+    HalfNormal {
+        /// Standard deviation of the whole normal.
+        sd: f64,
+    },
+    /// `half_student_t(df, scale)`: the upper half of `student_t(df, 0, scale)`.
+    HalfStudentT {
+        /// Degrees of freedom.
+        df: f64,
+        /// Scale.
+        scale: f64,
+    },
+    /// `half_cauchy(scale)`: the upper half of `cauchy(0, scale)`.
+    HalfCauchy {
+        /// Scale.
+        scale: f64,
+    },
+    /// `uniform(min, max)`.
+    Uniform {
+        /// Least value.
+        min: f64,
+        /// Greatest value, above `min`.
+        max: f64,
+    },
+    /// `gamma(shape, rate)`: mean shape / rate.
+    Gamma {
+        /// Shape.
+        shape: f64,
+        /// Rate.
+        rate: f64,
+    },
+    /// `inverse_gamma(shape, scale)`: the reciprocal of a `gamma(shape, scale)`.
+    InverseGamma {
+        /// Shape.
+        shape: f64,
+        /// Scale.
+        scale: f64,
+    },
+    /// `beta(a, b)`: mean a / (a + b).
+    Beta {
+        /// First shape.
+        a: f64,
+        /// Second shape.
+        b: f64,
+    },
+    /// `exponential(rate)`: mean 1 / rate.
+    Exponential {
+        /// Rate.
+        rate: f64,
+    },
+    /// `lognormal(location, scale)`: the exponential of a `normal(location, scale)`.
+    LogNormal {
+        /// Mean of the logarithm.
+        location: f64,
+        /// Standard deviation of the logarithm.
+        scale: f64,
+    },
+    /// One component of `dirichlet(a_1, …, a_K)`.
+    Dirichlet {
+        /// The component's concentration.
+        concentration: f64,
+        /// The sum of the concentrations of the components after it.
+        after: f64,
+    },
+}
+
+impl Prior {
+    /// The natural logarithm of the density at `x`, up to a constant that does not depend on `x`; −∞
+    /// where the density is 0.
+    ///
+    /// Only differences of it are ever used. A dirichlet's components add up to its log density.
+    /// Computed by `libm`, so that a replay on another machine decides alike.
+    #[must_use]
+    pub fn log_density(&self, x: f64) -> f64 {
+        let (least, greatest) = self.support();
+        if !(least <= x && x <= greatest) {
+            return f64::NEG_INFINITY;
+        }
+        match *self {
+            Prior::Normal { mean, sd } => {
+                let z = (x - mean) / sd;
+                -0.5 * z * z
+            }
+            Prior::HalfNormal { sd } => -0.5 * (x / sd) * (x / sd),
+            Prior::StudentT { df, location, scale } => student_t(df, (x - location) / scale),
+            Prior::HalfStudentT { df, scale } => student_t(df, x / scale),
+            Prior::Cauchy { location, scale } => student_t(1.0, (x - location) / scale),
+            Prior::HalfCauchy { scale } => student_t(1.0, x / scale),
+            Prior::Uniform { .. } => 0.0,
+            Prior::Gamma { shape, rate } => log_power(shape - 1.0, x) - rate * x,
+            Prior::Exponential { rate } => -rate * x,
+            Prior::InverseGamma { .. } | Prior::LogNormal { .. } if x == 0.0 => f64::NEG_INFINITY,
+            Prior::InverseGamma { shape, scale } => -(shape + 1.0) * libm::log(x) - scale / x,
+            Prior::LogNormal { location, scale } => {
+                let log = libm::log(x);
+                let z = (log - location) / scale;
+                -log - 0.5 * z * z
+            }
+            Prior::Beta { a, b } => log_power(a - 1.0, x) + log_power(b - 1.0, 1.0 - x),
+            Prior::Dirichlet { concentration, .. } => log_power(concentration - 1.0, x),
+        }
+    }
+
+    /// Least and greatest value that may have a positive density.
+    #[must_use]
+    pub fn support(&self) -> (f64, f64) {
+        match *self {
+            Prior::Normal { .. } | Prior::StudentT { .. } | Prior::Cauchy { .. } => (f64::NEG_INFINITY, f64::INFINITY),
+            Prior::Uniform { min, max } => (min, max),
+            Prior::Beta { .. } | Prior::Dirichlet { .. } => (0.0, 1.0),
+            _ => (0.0, f64::INFINITY),
+        }
+    }
+
+    /// The default prior of a parameter that is counted in `unit`s ([`crate::schema::ModelSpec::units`]).
+    #[must_use]
+    pub fn weak(constraint: Constraint, unit: f64) -> Self {
+        match constraint {
+            Constraint::Real => Prior::Normal { mean: 0.0, sd: 2.5 * unit },
+            Constraint::Positive => Prior::HalfNormal { sd: 2.5 * unit },
+            Constraint::UnitInterval => Prior::Beta { a: 1.0, b: 1.0 },
+            Constraint::Simplex { .. } => Prior::Dirichlet { concentration: 1.0, after: 1.0 },
+        }
+    }
+
+    /// The centre that a search for the mode may start from. For densities on the positive line it is
+    /// the mode of the density of log x, for `beta` the mode of that of logit x.
+    #[must_use]
+    pub fn location(&self) -> f64 {
+        match *self {
+            Prior::Normal { mean, .. } => mean,
+            Prior::StudentT { location, .. } | Prior::Cauchy { location, .. } => location,
+            Prior::HalfNormal { sd } => sd,
+            Prior::HalfStudentT { scale, .. } | Prior::HalfCauchy { scale } => scale,
+            Prior::Uniform { min, max } => min / 2.0 + max / 2.0,
+            Prior::Gamma { shape, rate } => shape / rate,
+            Prior::InverseGamma { shape, scale } => scale / shape,
+            Prior::Exponential { rate } => 1.0 / rate,
+            Prior::LogNormal { location, .. } => libm::exp(location),
+            Prior::Beta { a, b } => a / (a + b),
+            Prior::Dirichlet { concentration, after } => concentration / (concentration + after),
+        }
+    }
+
+    /// An interval around the prior's centre that no box may cut silently: two sds or scales either way
+    /// where the density has them, the whole of a `uniform`; the centre alone where a density on the
+    /// positive line is weak on purpose.
+    #[must_use]
+    pub fn core(&self) -> (f64, f64) {
+        let centre = self.location();
+        match *self {
+            Prior::Normal { sd: scale, .. } | Prior::StudentT { scale, .. } | Prior::Cauchy { scale, .. } => {
+                (centre - 2.0 * scale, centre + 2.0 * scale)
+            }
+            Prior::HalfNormal { .. } | Prior::HalfStudentT { .. } | Prior::HalfCauchy { .. } => (centre, 2.0 * centre),
+            // An edge at 0 is the parameter's own.
+            Prior::Uniform { min, max } => (if min < 0.0 { min } else { centre }, if max > 0.0 { max } else { centre }),
+            Prior::Gamma { shape, .. } => (centre, centre * (1.0 + 2.0 / shape.sqrt())),
+            Prior::Exponential { .. } => (centre, 3.0 * centre),
+            _ => (centre, centre),
+        }
+    }
+
+    /// Greatest magnitude that a box must leave to a parameter with this prior, where it can: the
+    /// prior's tails beyond it are nothing to a posterior (ten sds, a hundred scales of a heavy tail).
+    #[must_use]
+    pub fn reach(&self) -> f64 {
+        let centre = self.location().abs();
+        match *self {
+            Prior::Normal { sd, .. } => centre + 10.0 * sd,
+            Prior::HalfNormal { sd } => 10.0 * sd,
+            Prior::StudentT { scale, .. }
+            | Prior::Cauchy { scale, .. }
+            | Prior::HalfStudentT { scale, .. }
+            | Prior::HalfCauchy { scale } => centre + 100.0 * scale,
+            Prior::Uniform { min, max } => min.abs().max(max.abs()),
+            Prior::Gamma { shape, rate } => (shape + 10.0 * shape.sqrt() + 20.0) / rate,
+            Prior::Exponential { rate } => 30.0 / rate,
+            Prior::InverseGamma { shape, .. } => centre * libm::exp(10.0 / shape.sqrt()),
+            Prior::LogNormal { location, scale } => libm::exp(location + 10.0 * scale),
+            Prior::Beta { .. } | Prior::Dirichlet { .. } => 1.0,
+        }
+    }
+
+    /// Minus the second derivative of the log density at its centre, on the parameter's unconstrained scale
+    /// ([`super::Transform`], Jacobian included); 0 where the prior says nothing about it.
+    #[must_use]
+    pub fn precision(&self, constraint: Constraint) -> f64 {
+        match (*self, constraint) {
+            (Prior::Normal { sd, .. }, Constraint::Real) => 1.0 / (sd * sd),
+            (Prior::StudentT { df, scale, .. }, Constraint::Real) => (df + 1.0) / (df * scale * scale),
+            (Prior::Cauchy { scale, .. }, Constraint::Real) => 2.0 / (scale * scale),
+            (_, Constraint::Real) => 0.0,
+            (Prior::HalfNormal { .. }, Constraint::Positive) => 2.0,
+            (Prior::HalfStudentT { df, .. }, Constraint::Positive) => 2.0 * df / (df + 1.0),
+            (Prior::HalfCauchy { .. } | Prior::Exponential { .. }, Constraint::Positive) => 1.0,
+            (Prior::Gamma { shape, .. } | Prior::InverseGamma { shape, .. }, Constraint::Positive) => shape,
+            (Prior::LogNormal { scale, .. }, Constraint::Positive) => 1.0 / (scale * scale),
+            (Prior::Beta { a, b }, Constraint::UnitInterval) => a * b / (a + b),
+            (Prior::Dirichlet { concentration, after }, Constraint::Simplex { .. }) if after > 0.0 => {
+                concentration * after / (concentration + after)
+            }
+            _ => 0.0,
+        }
+    }
+
+    /// The length over which the density changes, on the parameter's unconstrained scale.
+    #[must_use]
+    pub fn scale(&self, constraint: Constraint) -> f64 {
+        match (*self, constraint) {
+            (Prior::Normal { sd, .. }, Constraint::Real) => sd,
+            (Prior::StudentT { scale, .. } | Prior::Cauchy { scale, .. }, Constraint::Real) => scale,
+            (Prior::Uniform { min, max }, Constraint::Real) => (max - min) / 4.0,
+            (_, Constraint::Real) => self.location().abs(),
+            // Logarithms and logits: tails are not followed beyond a factor of e², and a flat prior is
+            // looked at by factors of e.
+            _ => match self.precision(constraint) {
+                0.0 => 1.0,
+                precision => precision.max(0.25).sqrt().recip(),
+            },
+        }
+    }
+}
+
+/// `power · log x`, 0 for a power of 0 whatever `x` is.
+fn log_power(power: f64, x: f64) -> f64 {
+    if power == 0.0 { 0.0 } else { power * libm::log(x) }
+}
+
+fn student_t(df: f64, z: f64) -> f64 {
+    -0.5 * (df + 1.0) * libm::log1p(z * z / df)
+}

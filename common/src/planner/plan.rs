@@ -1,0 +1,77 @@
+//! Planning runs the cost model of a job and counts how far each accounting reaches.
+
+use super::advice;
+use super::cost_model::CostModel;
+use super::outcome::{ParameterPlan, PartyPlan, Plan, PlanError};
+use super::stand_in::Guess;
+use super::theorem_1::iterations as theorem_1;
+use crate::accounting::{Budget, PrivacyFilter, advanced_composition, mu_squared, zcdp};
+use crate::job::{Algorithm, JobSpec};
+use crate::mechanism::penalty;
+
+/// Plans a job. `guess` has one record count per party and one mean, row and column per parameter.
+///
+/// # Errors
+/// [`PlanError`]: a guess that does not fit, or a job whose queries can't be asked.
+pub fn plan(spec: &JobSpec, guess: &Guess) -> Result<Plan, PlanError> {
+    let budget = spec.privacy.budget;
+    let filter = PrivacyFilter::new(&budget)?;
+    let costs = CostModel::run(spec, guess, filter.limit_units())?;
+    let afford = |units: u64| costs.rounds_within(units);
+    let gdp = afford(filter.limit_units());
+    let zcdp = afford(zcdp_units(&budget).min(filter.limit_units()));
+    let chains = u64::from(spec.sampler.chains);
+    let statistics = spec.algorithm == Algorithm::PenaltyExpFamily;
+    // Algorithm 3 releases every component for every chain.
+    let components =
+        spec.build_model().exponential_family().filter(|_| statistics).map_or(1, |family| family.ranges().len() as u64);
+    let per_round = (chains * components).max(1);
+    let mu0 = mu_squared(costs.mean_price() as u64).sqrt();
+    let advanced = advanced_composition::queries_allowed(mu0, budget.epsilon, budget.delta) / per_round;
+    let parties = spec.parties.iter().zip(&guess.records).map(|(name, records)| PartyPlan {
+        name: name.clone(),
+        iterations_gdp: gdp,
+        iterations_zcdp: zcdp,
+        iterations_advanced: advanced,
+        iterations_theorem_1: theorem_1(mu0, *records, budget.epsilon, budget.delta).k / per_round,
+    });
+    let parties = parties.collect();
+    let before = costs.rounds_before_sampling();
+    let wanted = before.saturating_add(spec.sampler.draws);
+    let iterations = gdp.min(wanted);
+    let draws = iterations.saturating_sub(before);
+    let names = spec.model.parameter_names();
+    let sigma2 = spec.parties.len() as f64 * spec.privacy.noise.variance();
+    let ess = names.iter().zip(costs.efficiency()).zip(costs.kappas(sigma2)).map(|((name, efficiency), kappa)| ParameterPlan {
+        name: name.clone(),
+        ess: efficiency * (draws * chains) as f64,
+        kappa,
+    });
+    let limit = filter.limit_units() as f64;
+    let mut plan = Plan {
+        parties,
+        acceptance_rate: costs.acceptance(),
+        acceptance_small_steps: if statistics { f64::NAN } else { penalty::expected_acceptance(0.0, sigma2.sqrt()) },
+        ess: ess.collect(),
+        iterations,
+        draws,
+        stopped_by: if gdp < wanted { "budget" } else { "draws" },
+        budget_share: (costs.cost_of(iterations) / limit).min(1.0),
+        warmup_share: (costs.cost_of(before.min(gdp)) / limit).min(1.0),
+        advice: Vec::new(),
+    };
+    plan.advice = advice::advice(spec, &plan, sigma2.sqrt(), gdp.saturating_sub(before));
+    Ok(plan)
+}
+
+/// The mu^2 that zCDP allows, in units of 2^-48: the largest whose epsilon at the budget's delta stays
+/// within the budget.
+fn zcdp_units(budget: &Budget) -> u64 {
+    let fits = |units: u64| zcdp::epsilon(0.5 * mu_squared(units), budget.delta) <= budget.epsilon;
+    let (mut under, mut over) = (0_u64, 1_u64 << 62);
+    while over - under > 1 {
+        let middle = under + (over - under) / 2;
+        if fits(middle) { under = middle } else { over = middle }
+    }
+    under
+}

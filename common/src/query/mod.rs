@@ -1,0 +1,7 @@
+//! A query asks a party for a noised sum; its terms bound what one unit of privacy adds to the sum, and so price it.
+
+mod contribution;
+mod terms;
+
+pub use contribution::{Contribution, contribution, is_centred};
+pub use terms::{QueryError, QueryTerms};

@@ -1,0 +1,226 @@
+//! The terms of a query are the public constants that price it at one party and that its sum is made with.
+
+use super::contribution::contribution;
+use crate::accounting::{Adjacency, PrivacyUnit};
+use crate::job::{Algorithm, JobSpec};
+use crate::mechanism::{MechanismError, NoiseScale, QueryKind, Sensitivity, sum_fits};
+use crate::model::{Model, StatisticGrid, Step, Summand};
+
+/// Beyond the sum itself a release lies no further than this many noise scales: a discrete Gaussian gets there less than once in
+/// e^2000 draws.
+const NOISE_SCALES: u128 = 64;
+/// No lattice sum reaches this; see [`sum_fits`].
+const SUMS_BELOW: u128 = 1 << 62;
+
+/// The public constants of one query at one party. Both sides compute them with this code.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct QueryTerms {
+    /// What is asked.
+    pub kind: QueryKind,
+    /// What the query is charged by; see [`PrivacyUnit::charge_of_kind`].
+    pub sensitivity: Sensitivity,
+    /// What one unit's part of a step's ratio is clamped to; of a statistic the sensitivity.
+    pub clamp: Sensitivity,
+    /// What each record's log ratio is taken from; see [`super::Contribution`].
+    pub centre: f64,
+    grid: Option<StatisticGrid>,
+}
+
+/// Why a query has no price: it does not belong to the job. None depends on a record.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum QueryError {
+    /// The job's algorithm asks for something else.
+    #[error("the job's algorithm does not ask for a {0}")]
+    Kind(QueryKind),
+    /// The statistic has fewer components.
+    #[error("the model's statistic has no component {0}")]
+    Component(u32),
+    /// Steps and statistics are told apart by their points.
+    #[error("a ratio and a clip count are asked of a step, a statistic of none")]
+    Points,
+    /// Algorithm 3 needs the number of records to be public and a record to be the unit.
+    #[error(
+        "penalty-exp-family needs parties that protect rows against replacement, and this one protects a {0}: use algorithm = \"penalty\""
+    )]
+    Unit(PrivacyUnit),
+    /// The job's clip is the public bound, which never bites.
+    #[error("the job has no explicit clip whose cuts could be counted")]
+    NoClip,
+    /// See [`MechanismError`].
+    #[error(transparent)]
+    Mechanism(#[from] MechanismError),
+}
+
+impl QueryTerms {
+    /// The constants of a query of this kind, of the step `from` to `to`, at a party that protects `unit`. A statistic is asked
+    /// without a step.
+    ///
+    /// # Errors
+    /// [`QueryError`].
+    pub fn new(
+        model: &dyn Model,
+        spec: &JobSpec,
+        unit: PrivacyUnit,
+        kind: QueryKind,
+        (from, to): (&[f64], &[f64]),
+    ) -> Result<Self, QueryError> {
+        let exponential = spec.algorithm == Algorithm::PenaltyExpFamily;
+        if let QueryKind::Statistic { component } = kind {
+            if !exponential {
+                return Err(QueryError::Kind(kind));
+            }
+            if !(from.is_empty() && to.is_empty()) {
+                return Err(QueryError::Points);
+            }
+            if unit != PrivacyUnit::row(Adjacency::Replace) {
+                return Err(QueryError::Unit(unit));
+            }
+            let family = model.exponential_family().ok_or(QueryError::Kind(kind))?;
+            let range = family.ranges().get(component as usize).copied().ok_or(QueryError::Component(component))?;
+            let grid = StatisticGrid::new(range)?;
+            let sensitivity = grid.sensitivity();
+            return Ok(Self { kind, sensitivity, clamp: sensitivity, centre: 0.0, grid: Some(grid) });
+        }
+        if exponential {
+            return Err(QueryError::Kind(kind));
+        }
+        if from.is_empty() || to.is_empty() {
+            return Err(QueryError::Points);
+        }
+        let part = contribution(model, &spec.privacy, unit, from, to)?;
+        let sensitivity = match kind {
+            QueryKind::ClipCount if spec.privacy.clip.is_none() => return Err(QueryError::NoClip),
+            QueryKind::ClipCount => Sensitivity::from_units(QueryKind::COUNT_UNIT)?,
+            _ => part.sensitivity,
+        };
+        Ok(Self { kind, sensitivity, clamp: part.sensitivity, centre: part.centre, grid: None })
+    }
+
+    /// Whether the sum over so many units of privacy stays within a lattice sum. Both are public.
+    #[must_use]
+    pub fn sum_fits(&self, units: u64) -> bool {
+        self.grid.map_or_else(|| sum_fits(units, self.sensitivity) && sum_fits(units, self.clamp), |grid| grid.sum_fits(units))
+    }
+
+    /// The greatest magnitude that a release can have, in lattice units, at a party of so many units of privacy; where their number is
+    /// not public, of as many as a lattice sum holds. Whoever sends more does not follow the protocol.
+    #[must_use]
+    pub fn greatest_release(&self, units: Option<u64>, noise: NoiseScale) -> u64 {
+        let per_unit = match (self.grid, self.kind) {
+            (Some(grid), _) => grid.limits.0.unsigned_abs().max(grid.limits.1.unsigned_abs()),
+            (None, QueryKind::ClipCount) => self.sensitivity.units(),
+            (None, _) => self.clamp.units(),
+        };
+        let sum = units.map_or(SUMS_BELOW, |units| (u128::from(units) * u128::from(per_unit)).min(SUMS_BELOW));
+        // At most 2^62 + 2^56.
+        u64::try_from(sum + NOISE_SCALES * u128::from(noise.units())).unwrap_or(u64::MAX)
+    }
+
+    /// Integers in the answer; see [`QueryKind::length`].
+    #[must_use]
+    pub fn length(&self) -> usize {
+        self.kind.length()
+    }
+
+    /// What the query sums over the units of a shard, where it is asked of the step `from` to `to`. Of any kind; the clamp is in it.
+    #[must_use]
+    pub fn summand<'a>(&self, from: &'a [f64], to: &'a [f64]) -> Summand<'a> {
+        match (self.grid, self.kind) {
+            (Some(grid), QueryKind::Statistic { component }) => Summand::Statistic { component: component as usize, grid },
+            (_, kind) => Summand::Step(Step {
+                centre: self.centre,
+                count_clipped: kind == QueryKind::ClipCount,
+                ..Step::new(from, to, self.clamp)
+            }),
+        }
+    }
+
+    /// The lattice that a statistic is summed on.
+    #[must_use]
+    pub fn grid(&self) -> Option<StatisticGrid> {
+        self.grid
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::model::{ModelData, Persons, Step};
+
+    fn spec(clip: &str) -> JobSpec {
+        JobSpec::parse(&format!(
+            "name = \"t\"\nparties = [\"a\"]\n[model]\nkind = \"gaussian_mean\"\noutcome = \"y\"\nsd = 1.0\n[columns]\n\
+             y = {{ min = -10, max = 10 }}\n[privacy]\nepsilon = 1.0\ndelta = 1e-6\n{clip}"
+        ))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_query_must_belong_to_the_job() {
+        let (auto, clipped) = (spec(""), spec("clip = 0.5"));
+        let model = auto.build_model();
+        let ask = |spec: &JobSpec, kind, from: &[f64], to: &[f64]| {
+            QueryTerms::new(model.as_ref(), spec, PrivacyUnit::default(), kind, (from, to))
+        };
+        let statistic = QueryKind::Statistic { component: 0 };
+        assert!(ask(&auto, QueryKind::Ratio, &[0.0], &[0.1]).is_ok());
+        assert_eq!(ask(&auto, QueryKind::Ratio, &[], &[]), Err(QueryError::Points));
+        assert_eq!(ask(&auto, QueryKind::ClipCount, &[0.0], &[0.1]), Err(QueryError::NoClip));
+        assert_eq!(ask(&auto, statistic, &[], &[]), Err(QueryError::Kind(statistic)));
+        let count = ask(&clipped, QueryKind::ClipCount, &[0.0], &[0.1]).unwrap();
+        let ratio = ask(&clipped, QueryKind::Ratio, &[0.0], &[0.1]).unwrap();
+        assert_eq!((count.sensitivity.units(), count.clamp, count.centre), (1 << 20, ratio.sensitivity, ratio.centre));
+    }
+
+    #[test]
+    fn releases_have_a_greatest_magnitude() {
+        let (spec, noise) = (spec("clip = 0.5"), NoiseScale::from_units(1 << 20).unwrap());
+        let model = spec.build_model();
+        let ask = |kind| {
+            let question = QueryTerms::new(model.as_ref(), &spec, PrivacyUnit::default(), kind, (&[0.0], &[0.3])).unwrap();
+            [Some(0), Some(1000), Some(u64::MAX), None].map(|units| question.greatest_release(units, noise))
+        };
+        let (beyond, whole) = (64 << 20, (1 << 62) + (64 << 20));
+        assert_eq!(ask(QueryKind::Ratio), [beyond, 1000 * (1 << 31) + beyond, whole, whole]);
+        assert_eq!(ask(QueryKind::ClipCount), [beyond, 1000 * (1 << 20) + beyond, whole, whole]);
+    }
+
+    /// The count against the ratios of single records: a record is clipped when its own contribution is the clamp.
+    #[test]
+    fn counts_are_of_the_units_that_the_clamp_cuts() {
+        let spec = spec("clip = 0.5");
+        let model = spec.build_model();
+        let outcome: Vec<f64> = (0..2000).map(|i| f64::from(i) / 1000.0 - 1.0).chain([f64::NAN]).collect();
+        let count = |data: &ModelData, from: f64, to: f64| {
+            let (from, to) = ([from], [to]);
+            let question =
+                QueryTerms::new(model.as_ref(), &spec, PrivacyUnit::default(), QueryKind::ClipCount, (&from, &to)).unwrap();
+            let step = Step {
+                sensitivity: question.clamp,
+                centre: question.centre,
+                count_clipped: true,
+                ..Step::new(&from, &to, question.clamp)
+            };
+            model.lattice_sums(data, &[step]).remove(0).open_for_test()
+        };
+        let expected = |from: f64, to: f64| {
+            let (points, kind) = (([from], [to]), QueryKind::ClipCount);
+            let question = QueryTerms::new(model.as_ref(), &spec, PrivacyUnit::default(), kind, (&points.0, &points.1)).unwrap();
+            let ratio = |y: f64| -50.0 * ((y - to).powi(2) - (y - from).powi(2)) - question.centre;
+            // What is not a number adds nothing, and is not clipped either.
+            outcome.iter().filter(|y| ratio(**y).abs() > 0.5).count() as i64
+        };
+        let rows = ModelData { outcome: outcome.clone(), ..ModelData::default() };
+        for (from, to) in [(0.0, 0.0001), (0.0, 0.0101), (0.3, -0.2003), (0.0, 0.0081)] {
+            let (found, expected) = (count(&rows, from, to), expected(from, to));
+            assert_eq!((found % (1 << 20), found >> 20), (0, expected), "{from} to {to}");
+            assert_eq!(found, count(&rows, to, from));
+        }
+        // Persons of three records each: one counts once.
+        let ends = (1..=667).map(|p| p * 3).collect();
+        let persons = ModelData { persons: Persons::new(ends, 3), ..rows };
+        let all = count(&persons, 0.3, -0.2) >> 20;
+        assert!(all <= 667 && all * 3 >= expected(0.3, -0.2) && all > 600, "{all}");
+    }
+}

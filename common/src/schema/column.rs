@@ -1,0 +1,141 @@
+//! Public bounds of the data's columns.
+
+/// Least magnitude of a scaled value or a parameter, other than 0: 2^-100.
+///
+/// Products and differences of numbers that keep to it are never subnormal. Arithmetic on subnormal
+/// numbers takes many processors some hundred times as long, so that the time of a pass would tell how
+/// many records hold them.
+pub const LEAST_MAGNITUDE: f64 = f64::from_bits((1023 - 100) << 52);
+
+/// What is publicly declared about one column.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ColumnSpec {
+    /// A number, clamped to `[min, max]` and scaled to [−1, 1].
+    Numeric {
+        /// Least value, in the data's units.
+        min: f64,
+        /// Greatest value, in the data's units.
+        max: f64,
+    },
+    /// 0 or 1, left as it is.
+    Binary,
+    /// One of these values, the first being the reference; a record holds its number, from 0.
+    Levels(Vec<String>),
+}
+
+impl ColumnSpec {
+    /// A raw value on the model's scale.
+    ///
+    /// Total: whatever the record holds, the result lies in [`ColumnSpec::range`], or is NaN: for NaN,
+    /// and for what is no level. What a record holds must never decide whether a job is answered.
+    pub fn scale(&self, value: f64) -> f64 {
+        let scaled = match *self {
+            ColumnSpec::Numeric { min, max } => {
+                (value.clamp(min, max) - self.centre()) / self.half_width().max(f64::MIN_POSITIVE)
+            }
+            _ if value.is_nan() => value,
+            // What is no level's number is no level.
+            ColumnSpec::Levels(ref levels) => {
+                let last = levels.len().saturating_sub(1) as f64;
+                if value >= 0.0 && value <= last && value.fract() == 0.0 { value } else { f64::NAN }
+            }
+            ColumnSpec::Binary => f64::from(u8::from(value >= 0.5)),
+        };
+        if scaled.abs() < LEAST_MAGNITUDE { 0.0 } else { scaled.clamp(self.range().0, self.range().1) }
+    }
+
+    /// The number of the level that a text stands for, as [`ColumnSpec::scale`] takes it; NaN where it
+    /// is none of them.
+    ///
+    /// Texts that are both numbers are the same where the numbers are: `1.0` is the level `1`.
+    pub fn level_of(&self, text: &str) -> f64 {
+        let ColumnSpec::Levels(levels) = self else { return number(text) };
+        let value = number(text);
+        let found = levels.iter().position(|level| level == text || number(level) == value);
+        found.map_or(f64::NAN, |at| at as f64)
+    }
+
+    /// The numbers that the levels stand for, in order, for [`level_at`]; NaN where a level is a text.
+    /// None where there are no levels.
+    pub fn level_numbers(&self) -> Option<Vec<f64>> {
+        let ColumnSpec::Levels(levels) = self else { return None };
+        Some(levels.iter().map(|level| number(level)).collect())
+    }
+
+    /// Least and greatest scaled value.
+    pub fn range(&self) -> (f64, f64) {
+        match self {
+            ColumnSpec::Numeric { .. } => (-1.0, 1.0),
+            ColumnSpec::Binary => (0.0, 1.0),
+            ColumnSpec::Levels(levels) => (0.0, levels.len().saturating_sub(1) as f64),
+        }
+    }
+
+    /// The data's value that becomes 0.
+    pub fn centre(&self) -> f64 {
+        match *self {
+            ColumnSpec::Numeric { min, max } => min / 2.0 + max / 2.0,
+            ColumnSpec::Binary | ColumnSpec::Levels(_) => 0.0,
+        }
+    }
+
+    /// How much of the data's unit is one scaled unit.
+    pub fn half_width(&self) -> f64 {
+        match *self {
+            ColumnSpec::Numeric { min, max } => max / 2.0 - min / 2.0,
+            ColumnSpec::Binary | ColumnSpec::Levels(_) => 1.0,
+        }
+    }
+}
+
+/// [`ColumnSpec::level_of`] for a value that was read as a number, among the levels' numbers. It takes
+/// as many steps for any value.
+pub fn level_at(numbers: &[f64], value: f64) -> f64 {
+    numbers.iter().enumerate().rev().fold(f64::NAN, |found, (at, number)| if *number == value { at as f64 } else { found })
+}
+
+/// A text as a finite number; NaN, which equals nothing, where it is none.
+fn number(text: &str) -> f64 {
+    text.parse().ok().filter(|value: &f64| value.is_finite()).unwrap_or(f64::NAN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn scales_and_clamps() {
+        let age = ColumnSpec::Numeric { min: 20.0, max: 80.0 };
+        assert_eq!([10.0, 20.0, 50.0, 80.0, 99.0].map(|v| age.scale(v)), [-1.0, -1.0, 0.0, 1.0, 1.0]);
+        let centred = ColumnSpec::Numeric { min: -1.0, max: 1.0 };
+        assert_eq!([1e-300, -1e-31, f64::MIN_POSITIVE / 2.0].map(|v| centred.scale(v)), [0.0; 3]);
+        assert_eq!([0.0, 1.0, 7.0, -3.0].map(|v| ColumnSpec::Binary.scale(v)), [0.0, 1.0, 1.0, 0.0]);
+    }
+
+    #[test]
+    fn levels_are_found_by_text_and_by_number() {
+        let ward = ColumnSpec::Levels(["a", "1", "2.5"].map(str::to_owned).to_vec());
+        assert_eq!(["a", "1", "1.0", "2.5", "25e-1"].map(|t| ward.level_of(t)), [0.0, 1.0, 1.0, 2.0, 2.0]);
+        assert!(["A", "b", "", "NaN", "inf", "3"].iter().all(|t| ward.level_of(t).is_nan()));
+        let numbers = ward.level_numbers().unwrap_or_default();
+        assert_eq!([1.0, 2.5].map(|v| level_at(&numbers, v)), [1.0, 2.0]);
+        assert!([0.0, f64::NAN, f64::INFINITY].iter().all(|v| level_at(&numbers, *v).is_nan()));
+        assert_eq!(level_at(&[f64::NAN, 3.0, 3.0], 3.0), 1.0, "the first of two that are the same");
+        assert_eq!([0.0, 2.0].map(|v| ward.scale(v)), [0.0, 2.0]);
+        assert!([-1.0, 0.5, 3.0, f64::NAN].iter().all(|v| ward.scale(*v).is_nan()));
+    }
+
+    proptest! {
+        #[test]
+        fn any_value_lands_in_range(v in any::<f64>(), a in -1e9..1e9f64, w in 1e-6..1e9f64) {
+            for column in [ColumnSpec::Numeric { min: a, max: a + w }, ColumnSpec::Binary] {
+                let (lo, hi) = column.range();
+                let s = column.scale(v);
+                prop_assert!(s.is_nan() == v.is_nan());
+                prop_assert!(s.is_nan() || (lo <= s && s <= hi));
+                prop_assert!(s.is_nan() || s == 0.0 || s.abs() >= LEAST_MAGNITUDE);
+            }
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Which model a job asks for, and the columns it needs.
+
+use std::collections::BTreeMap;
+
+use super::column::ColumnSpec;
+use super::design::{Auxiliary, Design, Offset};
+use super::regression::Regression;
+use crate::parameter::Constraint;
+
+/// `[model]`.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ModelSpec {
+    /// A regression of an outcome on predictors.
+    Regression(Regression),
+    /// Probability of a binary outcome.
+    Bernoulli {
+        /// Binary column.
+        outcome: String,
+    },
+    /// Mean of a count.
+    PoissonMean {
+        /// Numeric column that is nowhere negative.
+        outcome: String,
+    },
+    /// Probabilities of a categorical outcome.
+    Multinomial {
+        /// Column with levels.
+        outcome: String,
+        /// Its levels: `p[level]` is the probability of one.
+        levels: Vec<String>,
+    },
+    /// A mixture of two normal distributions.
+    GaussianMixture {
+        /// Numeric column.
+        outcome: String,
+        /// Known standard deviation of a component, in the data's units.
+        sd: f64,
+        /// Known weight of the first component, strictly between 0 and 1.
+        weight: f64,
+    },
+    /// Weibull survival times with right censoring.
+    Weibull {
+        /// Numeric column of times, above 0.
+        outcome: String,
+        /// Binary column: 1 where the time is that of the event, 0 where it is that of the last look.
+        event: String,
+    },
+    /// The banana, a benchmark of samplers.
+    Banana {
+        /// Numeric column of the first outcome.
+        outcome: String,
+        /// Numeric column of the second outcome.
+        second_outcome: String,
+        /// How much the second mean bends with the square of the first, in the data's units.
+        bend: f64,
+        /// Known precision (1 / variance) of each outcome, in the data's units.
+        precision: [f64; 2],
+    },
+    /// Mean of a normal outcome whose standard deviation is known.
+    GaussianMean {
+        /// Numeric column.
+        outcome: String,
+        /// Known standard deviation, in the data's units.
+        sd: f64,
+    },
+}
+
+/// Kinds that can be run.
+pub(crate) const BUILT: &[&str] = &[
+    "logistic",
+    "linear",
+    "poisson",
+    "negative_binomial",
+    "student_t",
+    "gaussian_mean",
+    "bernoulli",
+    "poisson_mean",
+    "multinomial",
+    "gaussian_mixture",
+    "weibull",
+    "banana",
+];
+
+impl ModelSpec {
+    /// The name in job files and policies.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            ModelSpec::Regression(regression) => regression.family.kind(),
+            ModelSpec::Bernoulli { .. } => "bernoulli",
+            ModelSpec::PoissonMean { .. } => "poisson_mean",
+            ModelSpec::GaussianMean { .. } => "gaussian_mean",
+            ModelSpec::Multinomial { .. } => "multinomial",
+            ModelSpec::GaussianMixture { .. } => "gaussian_mixture",
+            ModelSpec::Weibull { .. } => "weibull",
+            ModelSpec::Banana { .. } => "banana",
+        }
+    }
+
+    /// The outcome column.
+    pub fn outcome(&self) -> &str {
+        match self {
+            ModelSpec::Regression(Regression { outcome, .. })
+            | ModelSpec::Bernoulli { outcome }
+            | ModelSpec::PoissonMean { outcome }
+            | ModelSpec::Multinomial { outcome, .. }
+            | ModelSpec::GaussianMixture { outcome, .. }
+            | ModelSpec::Weibull { outcome, .. }
+            | ModelSpec::Banana { outcome, .. }
+            | ModelSpec::GaussianMean { outcome, .. } => outcome,
+        }
+    }
+
+    /// The linear predictor, where the model has one.
+    pub fn design(&self) -> Option<&Design> {
+        match self {
+            ModelSpec::Regression(regression) => Some(&regression.design),
+            _ => None,
+        }
+    }
+
+    /// Columns of another part in the model, in the order of [`crate::model::ModelData::auxiliary`].
+    pub fn auxiliary(&self) -> Vec<Auxiliary<'_>> {
+        match self {
+            ModelSpec::Regression(regression) => match &regression.design.offset {
+                Some(Offset::Value(column)) => vec![Auxiliary::Natural(column)],
+                Some(Offset::Exposure(column)) => vec![Auxiliary::Log(column)],
+                None => Vec::new(),
+            },
+            ModelSpec::Weibull { event: column, .. } | ModelSpec::Banana { second_outcome: column, .. } => {
+                vec![Auxiliary::Scaled(column)]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Every column that the model reads, each once, the outcome first.
+    pub fn columns(&self) -> Vec<&str> {
+        let mut columns = vec![self.outcome()];
+        let predictors = self.design().into_iter().flat_map(Design::columns);
+        let auxiliary = self.auxiliary();
+        for column in predictors.chain(auxiliary.iter().map(|a| match *a {
+            Auxiliary::Scaled(column) | Auxiliary::Natural(column) | Auxiliary::Log(column) => column,
+        })) {
+            if !columns.contains(&column) {
+                columns.push(column);
+            }
+        }
+        columns
+    }
+
+    /// Parameter names, in the order of every theta.
+    pub fn parameter_names(&self) -> Vec<String> {
+        match self {
+            ModelSpec::Regression(Regression { family, design, .. }) => {
+                let own = family.own_parameter().map(str::to_owned);
+                design.parameter_names().into_iter().chain(own).collect()
+            }
+            ModelSpec::Bernoulli { .. } => vec!["p".to_owned()],
+            ModelSpec::PoissonMean { .. } => vec!["rate".to_owned()],
+            ModelSpec::GaussianMean { .. } => vec!["mean".to_owned()],
+            ModelSpec::Multinomial { levels, .. } => levels.iter().map(|level| format!("p[{level}]")).collect(),
+            ModelSpec::GaussianMixture { .. } | ModelSpec::Banana { .. } => vec!["theta_1".to_owned(), "theta_2".to_owned()],
+            ModelSpec::Weibull { .. } => vec!["shape".to_owned(), "scale".to_owned()],
+        }
+    }
+
+    /// The constraint of each parameter, in the order of every theta. A simplex takes as many
+    /// consecutive entries as it has parameters.
+    pub fn constraints(&self) -> Vec<Constraint> {
+        match self {
+            ModelSpec::Regression(Regression { family, design, .. }) => {
+                let coefficients = usize::from(design.intercept) + design.features.len();
+                let own = family.own_parameter().map(|_| Constraint::Positive);
+                std::iter::repeat_n(Constraint::Real, coefficients).chain(own).collect()
+            }
+            ModelSpec::Bernoulli { .. } => vec![Constraint::UnitInterval],
+            ModelSpec::PoissonMean { .. } => vec![Constraint::Positive],
+            ModelSpec::GaussianMean { .. } => vec![Constraint::Real],
+            ModelSpec::Multinomial { levels, .. } => vec![Constraint::Simplex { size: levels.len() }; levels.len()],
+            ModelSpec::GaussianMixture { .. } | ModelSpec::Banana { .. } => vec![Constraint::Real; 2],
+            ModelSpec::Weibull { .. } => vec![Constraint::Positive; 2],
+        }
+    }
+
+    /// What each parameter is counted in, on the scale that priors are declared on; default priors and
+    /// boxes grow with it.
+    ///
+    /// 1 for parameters without a unit, or in half widths of a column's bounds. A parameter in the
+    /// data's units is counted in the greatest magnitude that its column is declared to have.
+    pub fn units(&self, columns: &BTreeMap<String, ColumnSpec>) -> Vec<f64> {
+        let greatest = |column: &str| match columns.get(column) {
+            Some(ColumnSpec::Numeric { min, max }) => min.abs().max(max.abs()),
+            _ => 1.0,
+        };
+        match self {
+            ModelSpec::PoissonMean { outcome } => vec![greatest(outcome)],
+            ModelSpec::Banana { outcome, second_outcome, .. } => vec![greatest(outcome), greatest(second_outcome)],
+            _ => vec![1.0; self.parameter_names().len()],
+        }
+    }
+
+    /// Whether one record's log ratio has a public bound; where it has none, a job sets its clip.
+    pub fn has_public_bound(&self) -> bool {
+        !matches!(self, ModelSpec::Banana { .. })
+    }
+
+    /// The model in a few words, for those who decide on it.
+    pub fn describe(&self) -> String {
+        match self {
+            ModelSpec::Regression(regression) => regression.describe(),
+            ModelSpec::Bernoulli { outcome } => format!("probability of {outcome}"),
+            ModelSpec::PoissonMean { outcome } => format!("mean of the count {outcome} (Poisson)"),
+            ModelSpec::GaussianMean { outcome, sd } => format!("mean of {outcome}, standard deviation known to be {sd}"),
+            ModelSpec::Multinomial { outcome, .. } => format!("probabilities of the levels of {outcome}"),
+            ModelSpec::GaussianMixture { outcome, sd, .. } => {
+                format!("mixture of two normal distributions of {outcome}, their standard deviation known to be {sd}")
+            }
+            ModelSpec::Weibull { outcome, event } => format!("Weibull survival over {outcome}, censored where {event} is 0"),
+            ModelSpec::Banana { outcome, second_outcome, .. } => {
+                format!("banana of {outcome} and {second_outcome}, a benchmark of samplers")
+            }
+        }
+    }
+}

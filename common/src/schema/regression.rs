@@ -1,0 +1,80 @@
+//! A regression specifies the distribution of an outcome given a linear predictor.
+
+use super::design::{Design, Offset};
+
+/// A regression: what the outcome's distribution is, given a linear predictor.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Regression {
+    /// The outcome's distribution.
+    pub family: Family,
+    /// Its column.
+    pub outcome: String,
+    /// The linear predictor.
+    pub design: Design,
+}
+
+/// The outcome's distribution in a regression.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Family {
+    /// A 0/1 outcome; logit link.
+    Logistic,
+    /// A normal outcome.
+    Linear {
+        /// Its standard deviation in the data's units where it is known; else `sigma` is a parameter.
+        sd: Option<f64>,
+    },
+    /// A count; log link.
+    Poisson,
+    /// A count with variance `mu + dispersion mu^2`; log link.
+    NegativeBinomial,
+    /// An outcome with heavy tails, of scale `sigma`.
+    StudentT {
+        /// Degrees of freedom.
+        df: f64,
+    },
+}
+
+impl Family {
+    /// The name in job files and policies.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Family::Logistic => "logistic",
+            Family::Linear { .. } => "linear",
+            Family::Poisson => "poisson",
+            Family::NegativeBinomial => "negative_binomial",
+            Family::StudentT { .. } => "student_t",
+        }
+    }
+
+    /// The parameter, above 0, that it has beside the linear predictor; the last of all then.
+    pub fn own_parameter(&self) -> Option<&'static str> {
+        match self {
+            Family::Logistic | Family::Linear { sd: Some(_) } | Family::Poisson => None,
+            Family::Linear { sd: None } | Family::StudentT { .. } => Some("sigma"),
+            Family::NegativeBinomial => Some("dispersion"),
+        }
+    }
+}
+
+impl Regression {
+    /// The regression in a few words, for those who decide on it.
+    pub(super) fn describe(&self) -> String {
+        let Regression { family, outcome, design } = self;
+        let kind = match family {
+            Family::Logistic => "logistic regression".to_owned(),
+            Family::Linear { sd: Some(sd) } => format!("linear regression (standard deviation known to be {sd})"),
+            Family::Linear { sd: None } => "linear regression".to_owned(),
+            Family::Poisson => "Poisson regression".to_owned(),
+            Family::NegativeBinomial => "negative binomial regression".to_owned(),
+            Family::StudentT { df } => format!("regression with Student's t errors of {df} degrees of freedom"),
+        };
+        let on = if design.terms.is_empty() { String::new() } else { format!(" on {}", design.terms.join(", ")) };
+        let with = if design.intercept { ", with an intercept" } else { "" };
+        let offset = match &design.offset {
+            Some(Offset::Value(column)) => format!(", with offset {column}"),
+            Some(Offset::Exposure(column)) => format!(", per unit of {column}"),
+            None => String::new(),
+        };
+        format!("{kind} of {outcome}{on}{with}{offset}")
+    }
+}

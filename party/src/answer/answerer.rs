@@ -1,0 +1,156 @@
+//! The answerer holds the records, the ledger, the noise and the open jobs, in one place and on one thread.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use conclave_common::accounting::{Budget, PrivacyUnit};
+use conclave_common::job::JobSpec;
+use conclave_common::mechanism::SumCache;
+use conclave_common::model::{Model, Threads};
+
+use super::answer_timing::AnswerTiming;
+use super::consent_state::ConsentState;
+use super::delay::{JobDelay, Pacer, ReplyCounts};
+use super::records::Records;
+use super::sums::{NoSum, fixed_sums};
+use crate::config::{Policy, Precision};
+use crate::data::Shard;
+use crate::ledger::{Ledger, LedgerError};
+use crate::members::Members;
+use crate::meters::Meters;
+use crate::noise::Noise;
+use crate::text::clip;
+
+/// Characters of another's text that are logged or kept.
+pub(super) const LONGEST_WORD: usize = 300;
+
+/// Everything that answers: the records, the ledger, the noise, and the jobs that are open.
+pub struct Answerer {
+    pub(super) party: String,
+    pub(super) policy: Policy,
+    pub(super) budget: Budget,
+    pub(super) shard: Arc<Shard>,
+    pub(super) ledger: Ledger,
+    pub(super) noise: Noise,
+    pub(super) members: Members,
+    pub(super) jobs: HashMap<String, ActiveJob>,
+    pub(super) threads: Arc<Threads>,
+    pub(super) precision: Precision,
+    pub(super) pacer: Pacer,
+    pub(super) timing: AnswerTiming,
+    /// When the shard began to be read for the job that is being opened, and how long that may take.
+    pub(super) reading: Option<(Instant, Duration)>,
+    pub(super) consent: ConsentState,
+    pub(super) meters: Meters,
+}
+
+/// A job that is open: its public constants, and the shard as its model reads it.
+pub(super) struct ActiveJob {
+    pub(super) spec: JobSpec,
+    pub(super) digest: [u8; 32],
+    pub(super) model: Box<dyn Model>,
+    pub(super) records: Records,
+    /// The un-noised sums that are asked of no point, as Algorithm 3's are, and released under fresh noise again and again: computed
+    /// once, when the job opens, so that an answer's cost does not grow with the shard.
+    pub(super) fixed_sums: SumCache,
+    /// How long after its service began a reply leaves; `None` for at once.
+    pub(super) delay: Option<JobDelay>,
+}
+
+impl ActiveJob {
+    /// A job as it opens at a party that protects `unit`.
+    pub(super) fn new(
+        spec: JobSpec,
+        digest: [u8; 32],
+        records: Records,
+        (unit, threads): (PrivacyUnit, &Threads),
+        delay: Option<JobDelay>,
+    ) -> Result<Self, NoSum> {
+        let model = spec.build_model();
+        let fixed_sums = fixed_sums(model.as_ref(), &spec, unit, records.blocks(), threads)?;
+        Ok(Self { spec, digest, model, records, fixed_sums, delay })
+    }
+}
+
+impl Answerer {
+    /// Brings together what answers. No job is open yet.
+    pub fn new(party: String, policy: Policy, budget: Budget, shard: Shard, ledger: Ledger, noise: Noise) -> Self {
+        let pacer = Pacer::default();
+        Self {
+            party,
+            policy,
+            budget,
+            shard: Arc::new(shard),
+            ledger,
+            noise,
+            members: Members::default(),
+            jobs: HashMap::new(),
+            threads: Arc::new(Threads::one()),
+            precision: Precision::default(),
+            timing: AnswerTiming::new(pacer.counter().clone()),
+            pacer,
+            reading: None,
+            consent: ConsentState::default(),
+            meters: Meters::default(),
+        }
+    }
+
+    /// Says whose jobs are opened; without it, nobody's.
+    #[must_use]
+    pub fn with_members(mut self, members: Members) -> Self {
+        self.members = members;
+        self
+    }
+
+    /// Makes passes over the records on these threads; without it, on the one that answers.
+    #[must_use]
+    pub fn with_threads(mut self, threads: Threads) -> Self {
+        self.threads = Arc::new(threads);
+        self
+    }
+
+    /// Holds the jobs' records in this precision; without it, as doubles.
+    #[must_use]
+    pub fn with_precision(mut self, precision: Precision) -> Self {
+        self.precision = precision;
+        self
+    }
+
+    /// Cleaned record count; public under replacement adjacency.
+    pub fn records(&self) -> u64 {
+        self.shard.records()
+    }
+
+    /// The ledger, to read its totals.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// How often replies have left late; for the owner alone.
+    pub fn reply_counts(&self) -> ReplyCounts {
+        self.pacer.counter().counts()
+    }
+
+    /// Ends the answering: the ledger is settled, synced and closed.
+    pub fn end(self) {
+        if let Err(e) = self.ledger.close() {
+            tracing::error!("the ledger did not end well: {e}");
+        }
+    }
+
+    /// Ends a job at the coordinator's word; a job that isn't open is no error.
+    ///
+    /// # Errors
+    /// [`LedgerError::Halted`] where the ledger can't be written.
+    pub fn close(&mut self, job: &str, reason: &str) -> Result<(), LedgerError> {
+        let reason = &clip(reason, LONGEST_WORD);
+        if self.jobs.remove(job).is_some() {
+            tracing::info!(%job, "job closed: {reason:?}");
+            drop(tracing::info_span!(target: conclave_ops::EXPORTED, "job closed", %job));
+            self.noise.keep(self.jobs.values().map(|job| job.spec.privacy.noise));
+        }
+        self.forget_consent(job);
+        self.ledger.close_job(job, reason)
+    }
+}

@@ -1,0 +1,22 @@
+//! The state of consent holds the owner's decisions, and who waits for them.
+
+use std::collections::HashMap;
+
+use conclave_proto::v1;
+
+use super::reply::Outbox;
+use crate::consent::ConsentStore;
+use crate::presence::Announcement;
+
+/// The owner's decisions, and who waits for them.
+#[derive(Default)]
+pub(super) struct ConsentState {
+    pub(super) store: Option<ConsentStore>,
+    /// Jobs without a decision, as asked on the newest stream.
+    pub(super) waiting: HashMap<String, (v1::OpenJob, Outbox)>,
+    /// Where the word about an open job goes.
+    pub(super) outboxes: HashMap<String, Outbox>,
+    /// Tells the owner's `status` how the ledger is.
+    pub(super) presence: Option<Announcement>,
+    pub(super) problem: Option<String>,
+}

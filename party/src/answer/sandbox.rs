@@ -1,0 +1,107 @@
+//! The sandbox runs the answer path over made-up records, with a ledger of its own: what the reply delay is measured on, and the audit.
+//!
+//! Charge, records, noise, release and reply are the daemon's, line for line. What differs is where the records come from.
+
+use std::path::Path;
+
+use conclave_common::accounting::Budget;
+use conclave_common::job::JobSpec;
+use conclave_common::model::ModelData;
+use conclave_proto::v1;
+use sha2::{Digest, Sha256};
+
+use super::answerer::{ActiveJob, Answerer};
+use super::records::Records;
+use super::sums::NoSum;
+use crate::config::{BadRows, DataConfig, Memory, Policy, ReplyDelay};
+use crate::data::Shard;
+use crate::ledger::{JobEntry, Ledger};
+use crate::noise::Noise;
+
+/// The party and analyst of a sandbox.
+pub(crate) const NOBODY: &str = "rehearsal";
+/// How a message is answered: by [`Answerer::answer`], unless a test of the audit has put a faulty way in its place.
+pub(crate) type Respond = Box<dyn FnMut(&mut Answerer, v1::Query) -> v1::Answer>;
+
+/// An answerer in a folder of its own.
+pub(crate) struct Sandbox {
+    pub(crate) answerer: Answerer,
+    pub(crate) budget: Budget,
+    pub(crate) respond: Respond,
+}
+
+impl Sandbox {
+    /// Makes the ledger in `folder`, which must be there.
+    ///
+    /// # Errors
+    /// A sentence: what the folder, the budget or the operating system did not allow.
+    pub(crate) fn new(folder: &Path, budget: Budget) -> Result<Self, String> {
+        let text = |e: &dyn std::fmt::Display| e.to_string();
+        let rows = folder.join("rows.csv");
+        // The jobs bring their own records; the answerer wants a shard nevertheless.
+        std::fs::write(&rows, "none\n0\n").map_err(|e| text(&e))?;
+        let config = DataConfig {
+            path: rows,
+            bad_rows: BadRows::Stop,
+            text: Vec::new(),
+            person: None,
+            unit: budget.unit,
+            memory: Memory::default(),
+        };
+        let shard = Shard::load(&config, None).map_err(|e| text(&e))?;
+        let path = folder.join("ledger.sqlite");
+        Ledger::init(&path, NOBODY, &budget).map_err(|e| text(&e))?;
+        let ledger = Ledger::open(&path, NOBODY, &budget).map_err(|e| text(&e))?;
+        let noise = Noise::from_os().map_err(|e| text(&e))?;
+        let policy = Policy { reply_delay: ReplyDelay::Off, ..Policy::default() };
+        let answerer = Answerer::new(NOBODY.into(), policy, budget, shard, ledger, noise);
+        Ok(Self { answerer, budget, respond: Box::new(Answerer::answer) })
+    }
+
+    /// Answers a message.
+    pub(crate) fn answer(&mut self, request: v1::Query) -> v1::Answer {
+        (self.respond)(&mut self.answerer, request)
+    }
+
+    /// Opens a job over made-up records, which are on the model's scale.
+    ///
+    /// # Errors
+    /// A sentence: the ledger does not take the job.
+    pub(crate) fn put_on(&mut self, job: &str, spec: &JobSpec, data: ModelData) -> Result<(), String> {
+        self.put_records_on(job, spec, Records::new(data, self.answerer.precision))
+    }
+
+    /// As [`Sandbox::put_on`], however the records are held.
+    ///
+    /// # Errors
+    /// As there.
+    pub(super) fn put_records_on(&mut self, job: &str, spec: &JobSpec, records: Records) -> Result<(), String> {
+        let cap = spec.privacy.budget.of(self.answerer.budget.unit);
+        // No one sent this job: its name stands for its text.
+        let digest: [u8; 32] = Sha256::digest(spec.name.as_bytes()).into();
+        let entry = JobEntry {
+            job,
+            analyst: NOBODY,
+            spec_digest: &digest,
+            spec_toml: &spec.name,
+            cap,
+            records: records.blocks().records().max(1),
+        };
+        self.answerer.ledger.open_job(&entry).map_err(|e| e.to_string())?;
+        let unread = |e: NoSum| e.to_string();
+        let on = (self.budget.unit, &*self.answerer.threads);
+        let active = ActiveJob::new(spec.clone(), digest, records, on, None).map_err(unread)?;
+        self.answerer.jobs.insert(job.to_owned(), active);
+        Ok(())
+    }
+
+    /// Keeps the noise of this job's scale in stock.
+    pub(crate) fn keep_noise(&mut self, spec: &JobSpec) {
+        self.answerer.noise.keep([spec.privacy.noise]);
+    }
+
+    /// Takes a job off and gives its records back.
+    pub(crate) fn take_off(&mut self, job: &str) -> Option<ModelData> {
+        self.answerer.jobs.remove(job).and_then(|job| job.records.into_held())
+    }
+}

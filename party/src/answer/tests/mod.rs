@@ -1,0 +1,25 @@
+//! Tests of the answer path; and the faults that they, and those of the audit, plant in it.
+
+use std::time::{Duration, Instant};
+
+use conclave_common::accounting::Budget;
+use conclave_common::job::JobSpec;
+use conclave_common::model::Threads;
+
+use super::answerer::{ActiveJob, Answerer};
+use super::open::Opening;
+use crate::config::Policy;
+use crate::data::Shard;
+use crate::ledger::Ledger;
+use crate::meters::Meters;
+use crate::noise::Noise;
+
+mod answers;
+mod concurrency;
+mod consent;
+pub(crate) mod faults;
+mod hostile;
+mod memory;
+mod non_interference;
+mod random_operations;
+mod timing;

@@ -1,0 +1,20 @@
+//! `conclave-party`: the owner's commands.
+
+mod audit;
+mod backup;
+mod budget;
+mod check;
+mod command;
+mod common;
+mod decide;
+mod doctor;
+mod init;
+mod jobs;
+mod ledger;
+mod renew;
+mod run;
+mod statement;
+mod status;
+mod verify;
+
+pub use command::cli_main;

@@ -1,0 +1,43 @@
+//! A configuration file is read and checked, or the first thing wrong with it is named.
+
+use std::path::{Path, PathBuf};
+
+use conclave_common::schema::keys;
+
+use super::party::PartyConfig;
+use super::raw;
+
+/// A configuration that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}: {message}", .file.display())]
+pub struct ConfigError {
+    /// The configuration file.
+    pub file: PathBuf,
+    /// What is wrong, with the key and the remedy.
+    pub message: String,
+}
+
+impl PartyConfig {
+    /// Reads and checks a configuration file.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, by key, with the remedy.
+    pub fn load(path: &Path) -> Result<Self, ConfigError> {
+        let fail = |message: String| ConfigError { file: path.to_owned(), message };
+        let text = std::fs::read_to_string(path)
+            .map_err(|e| fail(format!("cannot be read: {e}; --config names the party's configuration file")))?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        Self::parse(&text, folder).map_err(fail)
+    }
+
+    /// Checks a configuration's text; relative paths are taken from `folder`.
+    ///
+    /// # Errors
+    /// A sentence that names the key and the remedy.
+    pub fn parse(text: &str, folder: &Path) -> Result<Self, String> {
+        let table: toml::Table = text.parse().map_err(|e: toml::de::Error| e.to_string().trim_end().to_owned())?;
+        keys::check(&table, &raw::KEYS).map_err(|e| e.to_string())?;
+        let raw: raw::Config = table.try_into().map_err(|e: toml::de::Error| e.to_string().trim_end().to_owned())?;
+        raw.check(folder)
+    }
+}

@@ -1,0 +1,74 @@
+//! The table `[data]`: where the records are and what one unit of privacy is.
+
+use std::path::Path;
+
+use conclave_common::accounting::{Adjacency, MAX_RECORDS_PER_PERSON, PrivacyUnit};
+use serde::Deserialize;
+
+use super::unknown::unknown;
+use crate::data::{BadRows, DataConfig, Memory, NOT_STREAMED, Precision};
+
+#[derive(Deserialize)]
+pub(super) struct Data {
+    path: String,
+    bad_rows: Option<String>,
+    #[serde(default)]
+    text: Vec<String>,
+    adjacency: Option<String>,
+    person: Option<String>,
+    max_records_per_person: Option<i64>,
+    memory: Option<String>,
+    precision: Option<String>,
+}
+
+impl Data {
+    pub(super) fn precision(&self) -> Result<Precision, String> {
+        match self.precision.as_deref() {
+            None | Some("f64") => Ok(Precision::Double),
+            Some("f32") => Ok(Precision::Single),
+            Some(other) => Err(unknown("data.precision", other, &["f64", "f32"])),
+        }
+    }
+
+    pub(super) fn check(self, folder: &Path) -> Result<DataConfig, String> {
+        let adjacency = match self.adjacency.as_deref() {
+            None | Some("replace") => Adjacency::Replace,
+            Some("add-remove") => Adjacency::AddRemove,
+            Some(other) => return Err(unknown("data.adjacency", other, &["replace", "add-remove"])),
+        };
+        let unit = match (&self.person, self.max_records_per_person) {
+            (None, None) => PrivacyUnit::row(adjacency),
+            (Some(_), Some(limit)) => {
+                let unit = u32::try_from(limit).ok().and_then(|limit| PrivacyUnit::person(adjacency, limit));
+                unit.ok_or_else(|| {
+                    format!("`data.max_records_per_person` is {limit}: it must be from 1 to {MAX_RECORDS_PER_PERSON}")
+                })?
+            }
+            (Some(_), None) => {
+                return Err("`data.person` needs `data.max_records_per_person` beside it: the most rows of one person that \
+                            are used; every charge grows with its square"
+                    .into());
+            }
+            (None, Some(_)) => {
+                return Err("`data.max_records_per_person` needs `data.person` beside it: the column that names persons".into());
+            }
+        };
+        let bad_rows = match self.bad_rows.as_deref() {
+            None | Some("stop") => BadRows::Stop,
+            Some("drop") => BadRows::Drop,
+            Some(other) => return Err(unknown("data.bad_rows", other, &["stop", "drop"])),
+        };
+        let memory = memory(self.memory.as_deref(), &self.path, self.person.is_some())?;
+        Ok(DataConfig { path: folder.join(self.path), bad_rows, text: self.text, person: self.person, unit, memory })
+    }
+}
+
+fn memory(word: Option<&str>, path: &str, persons: bool) -> Result<Memory, String> {
+    match word {
+        None | Some("copies") => Ok(Memory::Copies),
+        Some("lean") => Ok(Memory::Lean),
+        Some("stream") if persons || !path.to_ascii_lowercase().ends_with(".parquet") => Err(NOT_STREAMED.into()),
+        Some("stream") => Ok(Memory::Stream),
+        Some(other) => Err(unknown("data.memory", other, &["copies", "lean", "stream"])),
+    }
+}

@@ -1,0 +1,8 @@
+//! The configuration file as it is written, table by table, and its checks.
+
+mod data;
+mod file;
+mod policy;
+mod unknown;
+
+pub(super) use file::{Config, KEYS};

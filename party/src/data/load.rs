@@ -1,0 +1,46 @@
+//! A party's shard is loaded from the file that its configuration names.
+
+use conclave_common::accounting::Adjacency;
+
+use super::error::DataError;
+use super::settings::{DataConfig, Memory, NOT_STREAMED};
+use super::shard::Shard;
+use super::{csv, parquet};
+
+/// The most units of privacy of a shard whose number of units is not public: what is refused must not depend on the number.
+pub const MAX_UNPUBLISHED_UNITS: u64 = 1 << 24;
+
+impl Shard {
+    /// Reads the file that `config` names; `needed` are the columns to read, `None` all of them.
+    ///
+    /// # Errors
+    /// [`DataError`]: an unreadable or empty file, an unknown or repeated column, or a bad value where the owner asked
+    /// to stop at one.
+    pub fn load(config: &DataConfig, needed: Option<&[String]>) -> Result<Self, DataError> {
+        let extension = config.path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase);
+        if config.memory == Memory::Stream && (extension.as_deref() == Some("csv") || config.person.is_some()) {
+            return Err(DataError::Unreadable { file: config.path.clone(), reason: NOT_STREAMED.into() });
+        }
+        let shard = match extension.as_deref() {
+            Some("csv") => csv::read(config, needed),
+            Some("parquet") => parquet::read(config, needed),
+            _ => Err(DataError::Unreadable {
+                file: config.path.clone(),
+                reason: "`data.path` must name a .csv or a .parquet file".into(),
+            }),
+        }?;
+        if shard.records() == 0 {
+            let reason = match shard.dropped {
+                0 => "has no rows".to_owned(),
+                n => format!("has no usable row: all {n} hold a missing, non-numeric or non-finite value"),
+            };
+            return Err(DataError::Empty { file: shard.file, reason });
+        }
+        if shard.unit.adjacency == Adjacency::AddRemove && shard.units() > MAX_UNPUBLISHED_UNITS {
+            let reason =
+                format!("holds more than the {MAX_UNPUBLISHED_UNITS} units that adjacency = \"add-remove\" is built for");
+            return Err(DataError::Unreadable { file: shard.file, reason });
+        }
+        Ok(shard)
+    }
+}

@@ -1,0 +1,148 @@
+//! A shard holds the cleaned records of one party, by column.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use conclave_common::accounting::PrivacyUnit;
+use conclave_common::model::Persons;
+use conclave_common::sampler::Holding;
+
+use super::settings::Memory;
+use super::stream::Stream;
+use super::words::Words;
+
+/// The cleaned records of one party, by column.
+#[derive(Clone)]
+pub struct Shard {
+    pub(super) file: PathBuf,
+    pub(super) header: Vec<String>,
+    pub(super) names: Vec<String>,
+    /// Values; of a column of texts, the numbers of its words. Empty where they are streamed.
+    pub(super) columns: Vec<Vec<f64>>,
+    pub(super) stream: Option<Arc<Stream>>,
+    pub(super) memory: Memory,
+    /// Of each column of texts, its words.
+    pub(super) words: Vec<Option<Words>>,
+    pub(super) dropped: u64,
+    pub(super) unit: PrivacyUnit,
+    pub(super) person: Option<String>,
+    pub(super) persons: Option<Persons>,
+    /// Rows left out because their person has as many already.
+    pub(super) beyond_limit: u64,
+}
+
+impl Shard {
+    /// Number of units of privacy: persons, or records.
+    pub fn units(&self) -> u64 {
+        self.persons.as_ref().map_or(self.records(), Persons::count)
+    }
+
+    /// What is public about the shard.
+    pub fn holding(&self) -> Holding {
+        Holding::new(self.unit, self.units())
+    }
+
+    /// Whose the records are, where a person is the unit of privacy.
+    pub fn persons(&self) -> Option<&Persons> {
+        self.persons.as_ref()
+    }
+
+    /// The column that names persons, where a person is the unit of privacy.
+    pub fn person_column(&self) -> Option<&str> {
+        self.person.as_deref()
+    }
+
+    /// Number of rows left out because their person has as many as it may; for the owner alone.
+    pub fn beyond_limit(&self) -> u64 {
+        self.beyond_limit
+    }
+
+    /// Number of records after cleaning; public where rows are protected against replacement.
+    pub fn records(&self) -> u64 {
+        let held = || self.columns.first().map_or(0, |c| c.len() as u64);
+        self.stream.as_ref().map_or_else(held, |stream| stream.records())
+    }
+
+    /// What of the records is kept in memory, as the owner wrote it.
+    pub(crate) fn memory(&self) -> Memory {
+        self.memory
+    }
+
+    /// Number of rows left out for bad values; for the owner alone.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// The file the records came from.
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// Names of all of the file's columns.
+    pub fn header(&self) -> &[String] {
+        &self.header
+    }
+
+    /// Names of the columns that were read.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// What a column holds, whether it is in memory or not.
+    pub(crate) fn kind(&self, name: &str) -> Option<Kind<'_>> {
+        let words = self.words.get(self.names.iter().position(|n| n == name)?)?;
+        Some(words.as_ref().map_or(Kind::Numbers, |words| Kind::Texts(words.list())))
+    }
+
+    /// A column, one value per record. None where the shard is streamed.
+    pub fn column(&self, name: &str) -> Option<Column<'_>> {
+        if self.stream.is_some() {
+            return None;
+        }
+        let at = self.names.iter().position(|n| n == name)?;
+        let values = self.columns.get(at)?.as_slice();
+        Some(match self.words.get(at)? {
+            None => Column::Numbers(values),
+            Some(words) => Column::Texts { codes: values, words: words.list() },
+        })
+    }
+}
+
+/// What the values of a column are.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Kind<'a> {
+    /// Numbers, all finite.
+    Numbers,
+    /// The numbers of these words.
+    Texts(&'a [String]),
+}
+
+/// The values of a column, one per record.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Column<'a> {
+    /// Numbers, all finite.
+    Numbers(&'a [f64]),
+    /// Texts: `words[code]` for each record's `code`, a whole number. Each word is there once, in the order in which they appear.
+    Texts {
+        /// One whole number per record.
+        codes: &'a [f64],
+        /// The different texts.
+        words: &'a [String],
+    },
+}
+
+impl<'a> Column<'a> {
+    /// The numbers, or the words' numbers.
+    pub(crate) fn values(&self) -> &'a [f64] {
+        match self {
+            Column::Numbers(values) | Column::Texts { codes: values, .. } => values,
+        }
+    }
+}
+
+/// Shows the shape and no value, so that no log line can hold a record.
+impl std::fmt::Debug for Shard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shard").field("names", &self.names).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,105 @@
+//! A streamed shard reads its file for every look at a column and every pass of a job.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use conclave_common::model::{Block, BlockError, Blocks};
+
+use super::bind::Binding;
+use super::error::DataError;
+use super::shard::Shard;
+use super::stream::{Stream, StreamCursor};
+
+impl Shard {
+    /// Gives `look` the values of a column, as [`super::Column::values`], all at once or one block after another; nothing where there is no such
+    /// column.
+    ///
+    /// # Errors
+    /// Where the shard is streamed and can't be read.
+    pub(crate) fn look(&self, name: &str, mut look: impl FnMut(&[f64])) -> Result<(), DataError> {
+        match (&self.stream, self.names.iter().position(|n| n == name)) {
+            (Some(stream), Some(at)) => return self.look_at_stream(stream, at, look),
+            _ => self.column(name).into_iter().for_each(|column| look(column.values())),
+        }
+        Ok(())
+    }
+
+    /// Gives `look` a column's values block by block; the shard is streamed and has this column.
+    fn look_at_stream(&self, stream: &Stream, at: usize, mut look: impl FnMut(&[f64])) -> Result<(), DataError> {
+        let mut reading = StreamCursor::new(vec![at]);
+        for _ in 0..stream.count() {
+            let values = stream.next(&mut reading, &self.words);
+            let values = values.map_err(|reason| DataError::Unreadable { file: self.file.clone(), reason })?;
+            values.iter().for_each(|values| look(values));
+        }
+        Ok(())
+    }
+}
+
+/// A job's records, read and scaled in every pass.
+pub(crate) struct Streamed {
+    shard: Arc<Shard>,
+    stream: Arc<Stream>,
+    binding: Binding,
+    names: Vec<String>,
+    /// One thread reads at a time, while the others are at the records of earlier blocks.
+    pass: Mutex<Pass>,
+}
+
+struct Pass {
+    reading: StreamCursor,
+    /// Blocks that were read on the way to the one asked for, until their own turn.
+    ahead: BTreeMap<usize, Vec<Vec<f64>>>,
+}
+
+impl Streamed {
+    /// None where the shard is not streamed.
+    pub(crate) fn new(shard: Arc<Shard>, binding: Binding) -> Option<Self> {
+        let stream = shard.stream.clone()?;
+        let names: Vec<String> = shard.names().iter().filter(|name| binding.reads(name)).cloned().collect();
+        let columns = (0..).zip(shard.names()).filter(|(_, name)| binding.reads(name)).map(|(at, _)| at).collect();
+        let pass = Mutex::new(Pass { reading: StreamCursor::new(columns), ahead: BTreeMap::new() });
+        Some(Self { shard, stream, binding, names, pass })
+    }
+
+    /// The values of a block, by column.
+    fn values(&self, at: usize) -> Result<Vec<Vec<f64>>, String> {
+        let mut pass = self.pass.lock().unwrap_or_else(PoisonError::into_inner);
+        let Pass { reading, ahead } = &mut *pass;
+        if let Some(values) = ahead.remove(&at) {
+            return Ok(values);
+        }
+        if at < reading.next {
+            // Another pass begins.
+            reading.next = 0;
+            ahead.clear();
+        }
+        loop {
+            let values = self.stream.next(reading, &self.shard.words)?;
+            if reading.next > at {
+                return Ok(values);
+            }
+            ahead.insert(reading.next - 1, values);
+        }
+    }
+}
+
+impl Blocks for Streamed {
+    fn count(&self) -> usize {
+        self.stream.count()
+    }
+
+    fn records(&self) -> u64 {
+        self.shard.records()
+    }
+
+    fn units(&self) -> u64 {
+        self.shard.units()
+    }
+
+    fn block(&self, at: usize) -> Result<Block<'_>, BlockError> {
+        let values = self.values(at).map_err(BlockError::new)?;
+        let column = |name: &str| values.get(self.names.iter().position(|n| n == name)?).map(Vec::as_slice);
+        self.binding.records(column, None).map(Block::owned).map_err(|e| BlockError::new(e.to_string()))
+    }
+}

@@ -1,0 +1,27 @@
+//! The doctor makes every check, one after the other.
+
+use std::path::Path;
+
+use super::finding::Finding;
+use super::{disk, identity, ledger, network, permissions, records};
+use crate::config::PartyConfig;
+
+/// Looks at everything that a party depends on.
+pub(crate) async fn examine(file: &Path) -> Vec<Finding> {
+    let config = match PartyConfig::load(file) {
+        Ok(config) => config,
+        Err(e) => {
+            return vec![Finding::fail("config", e.to_string(), "mend the configuration: nothing else can be looked at before")];
+        }
+    };
+    let mut findings = vec![Finding::ok("config", format!("{} is in order", file.display()))];
+    let (own, identity) = identity::check(&config);
+    findings.extend(own);
+    findings.extend(network::check(&config, identity).await);
+    // What follows reads files and may take its time; nothing else runs on this thread.
+    findings.extend(records::check(&config));
+    findings.extend(ledger::check(&config));
+    findings.extend(disk::check(&config));
+    findings.extend(permissions::check(&config));
+    findings
+}

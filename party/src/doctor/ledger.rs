@@ -1,0 +1,164 @@
+//! The ledger: every entry, its head, the budget, and how much longer disk and budget last.
+
+use std::path::Path;
+
+use conclave_ops::disk::{database_bytes, free_bytes};
+
+use super::disk;
+use super::finding::Finding;
+use crate::config::PartyConfig;
+use crate::ledger::{Inspection, LedgerError, RECENTLY, Report, inspect, report_kept};
+use crate::presence::running;
+
+/// A budget of which this share is spent earns a warning.
+const NEARLY_SPENT: f64 = 0.9;
+/// Bytes of a release, charge and answer, before enough were made to measure it.
+const TYPICAL: f64 = 200.0;
+const MEASURED: u64 = 10_000;
+/// A disk that lasts less long at the present rate earns a warning.
+const FEW_DAYS: f64 = 90.0;
+
+pub(super) fn check(config: &PartyConfig) -> Vec<Finding> {
+    let keeping = config.keeping();
+    let mut findings = vec![daemon(config)];
+    let inspection = inspect(&keeping, config.policy.min_noise_sd.max(f64::MIN_POSITIVE));
+    findings.push(match &inspection {
+        Ok(found) => entries(found),
+        Err(e @ LedgerError::Former(_)) => Finding::warn("ledger", e.to_string(), "start the party: docs/operator.md, Upgrade"),
+        Err(e) => Finding::fail("ledger", e.to_string(), remedy(e)),
+    });
+    let Ok(inspection) = inspection else {
+        findings.extend(["budget", "growth"].map(|code| Finding::skipped(code, "the ledger can't be read")));
+        return findings;
+    };
+    findings.push(head(config, &inspection));
+    match report_kept(&keeping) {
+        Ok(report) => {
+            findings.push(budget(&report));
+            findings.push(growth(config, &inspection, &report));
+        }
+        Err(e) => findings.push(Finding::fail("budget", e.to_string(), remedy(&e))),
+    }
+    findings
+}
+
+fn daemon(config: &PartyConfig) -> Finding {
+    const CODE: &str = "daemon";
+    match running(&config.ledger) {
+        None => Finding::skipped(CODE, "the party does not run"),
+        Some(Some(seen)) => match (&seen.ledger, seen.attached) {
+            (Some(problem), _) => Finding::fail(
+                CODE,
+                format!("the running party answers nothing: {problem}"),
+                "see its log; stop it, mend the cause, start it",
+            ),
+            (None, true) => Finding::ok(CODE, format!("runs since {}, attached since {}", seen.started, seen.since)),
+            (None, false) => Finding::warn(
+                CODE,
+                format!("runs, and is not attached since {}", seen.since),
+                "see the network checks above, and its log",
+            ),
+        },
+        Some(None) => Finding::ok(CODE, "runs"),
+    }
+}
+
+fn remedy(error: &LedgerError) -> &'static str {
+    match error {
+        LedgerError::Missing(_) => "for new data: conclave-party init; else put the ledger back",
+        LedgerError::Party { .. } | LedgerError::Budget { .. } | LedgerError::Unit { .. } => {
+            "put the configuration back as it was when the ledger was made"
+        }
+        LedgerError::Secret { .. } => "restore ledger-secret.key from where you keep your keys",
+        LedgerError::Corrupt { .. } => "stop the party, and restore the newest backup: docs/operator.md, Backup",
+        _ => "check the path `ledger`, and that this user may read it",
+    }
+}
+
+fn entries(found: &Inspection) -> Finding {
+    let found_text = format!("{} entries, {} releases; every entry follows from those before it", found.entries, found.releases);
+    match found.behind {
+        None => Finding::ok("ledger", found_text),
+        Some((lost, last)) => Finding::fail(
+            "ledger",
+            format!("it ends at entry {last}, and the head file knows entry {lost}: it is an older copy, and answers nothing"),
+            "stop the party and put the newest ledger back; only if that is lost: conclave-party unlock --reason \"...\"",
+        ),
+    }
+}
+
+fn head(config: &PartyConfig, found: &Inspection) -> Finding {
+    const CODE: &str = "head";
+    let path = &config.head_file;
+    if found.heads == 0 {
+        let told = if found.entries > 1 { "holds no head of this ledger" } else { "is not there yet; the first start makes it" };
+        let found_text = format!("{} {told}", path.display());
+        return match found.entries {
+            0 | 1 => Finding::ok(CODE, found_text),
+            _ => Finding::warn(
+                CODE,
+                found_text,
+                "start the party once: it is written anew. Keep it on another disk than the ledger",
+            ),
+        };
+    }
+    if folder(path) == folder(&config.ledger) {
+        return Finding::warn(
+            CODE,
+            format!("{} lies in the ledger's folder: a backup of one is a backup of both", path.display()),
+            "set `head_file` to a place that is not backed up with the ledger",
+        );
+    }
+    Finding::ok(CODE, format!("{} holds a head of this ledger", path.display()))
+}
+
+fn folder(path: &Path) -> Option<std::path::PathBuf> {
+    let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    parent.canonicalize().ok()
+}
+
+fn budget(report: &Report) -> Finding {
+    let found = format!(
+        "epsilon {:.4} of {} at delta {} is spent, {:.2}% of the whole",
+        report.epsilon_spent,
+        report.epsilon_budget,
+        report.delta,
+        100.0 * report.share_spent
+    );
+    if report.share_spent >= NEARLY_SPENT {
+        return Finding::warn("budget", found, "what remains is for ever: approve what matters most");
+    }
+    Finding::ok("budget", found)
+}
+
+/// How large the ledger becomes until the budget is spent, and how long the disk lasts.
+fn growth(config: &PartyConfig, found: &Inspection, report: &Report) -> Finding {
+    const CODE: &str = "growth";
+    let bytes = database_bytes(&config.ledger);
+    if found.releases == 0 || found.price <= 0.0 {
+        return Finding::ok(CODE, format!("{} so far; a forecast needs a first job", disk::size(bytes)));
+    }
+    // Of few releases the empty tables are most of the file.
+    let each = if found.releases < MEASURED { TYPICAL } else { bytes as f64 / found.releases as f64 };
+    let left =
+        |price: f64| if price > 0.0 { (report.mu_squared_remaining / price).min(report.draws_remaining as f64) } else { 0.0 };
+    let (likely, floor): (f64, f64) = (left(found.price), left(found.price_at_floor));
+    let mut text = format!(
+        "{} so far, {each:.0} bytes a release; the budget admits about {likely:.2e} more at the latest price ({floor:.2e} at the policy's \
+         noise floor)",
+        disk::size(bytes),
+    );
+    let Some(free) = free_bytes(disk::folder(&config.ledger)) else { return Finding::ok(CODE, text) };
+    if each * likely < free as f64 {
+        text.push_str(&format!(", {} in the end", disk::size(bytes.saturating_add((each * likely) as u64))));
+    }
+    if found.recent == 0 {
+        return Finding::ok(CODE, text);
+    }
+    let days = free as f64 / (each * found.recent as f64) * RECENTLY.as_secs_f64() / 86_400.0;
+    let text = format!("{text}; at the rate of the last 7 days the free space lasts {days:.0} days");
+    if days < FEW_DAYS && each * likely > free as f64 {
+        return Finding::warn(CODE, text, "give the ledger's disk more room");
+    }
+    Finding::ok(CODE, text)
+}

@@ -1,0 +1,57 @@
+//! Answers of several integers: two tables that a ledger has from the first of them on.
+//!
+//! Nearly every answer is one integer and has all of it in `answers`. Of a longer one the first integer stands there and the
+//! others here, with the charge's number of components: a ledger without such answers has neither table, and is read by
+//! software that knows of none.
+
+use conclave_common::mechanism::Components;
+use rusqlite::{Connection, OptionalExtension};
+
+/// The tables.
+pub(super) const TABLES: &str = "
+CREATE TABLE IF NOT EXISTS charge_components (
+  charge     INTEGER PRIMARY KEY,
+  components INTEGER NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS answer_components (
+  charge    INTEGER NOT NULL,
+  component INTEGER NOT NULL,
+  released  INTEGER NOT NULL,
+  PRIMARY KEY (charge, component)
+) STRICT;
+";
+
+/// The components of charges that have several, in the order of their numbers.
+pub(super) const CHARGES: &str = "SELECT charge, components FROM charge_components ORDER BY charge";
+/// The integers of answers after their first, in the order of their charges.
+pub(super) const ANSWERS: &str = "SELECT charge, released FROM answer_components ORDER BY charge, component";
+
+/// Whether the ledger has the tables.
+pub(super) fn are_stored(connection: &Connection) -> rusqlite::Result<bool> {
+    let found = connection.query_row("SELECT 1 FROM sqlite_schema WHERE name = 'charge_components'", [], |_| Ok(()));
+    Ok(found.optional()?.is_some())
+}
+
+/// Stores the number of components of a charge that has several.
+pub(super) fn insert_charge(connection: &Connection, charge: u64, components: u32) -> rusqlite::Result<()> {
+    connection.execute_batch(TABLES)?;
+    let mut insert = connection.prepare_cached("INSERT INTO charge_components (charge, components) VALUES (?1, ?2)")?;
+    insert.execute((charge, components)).map(drop)
+}
+
+/// Stores the integers of an answer after its first.
+pub(super) fn insert_answer(connection: &Connection, charge: u64, others: &[i64]) -> rusqlite::Result<()> {
+    let mut insert =
+        connection.prepare_cached("INSERT INTO answer_components (charge, component, released) VALUES (?1, ?2, ?3)")?;
+    (1_u64..).zip(others).try_for_each(|(component, released)| insert.execute((charge, component, released)).map(drop))
+}
+
+/// All integers of an answer whose first one is known, in a ledger that has the tables.
+pub(super) fn of_answer(connection: &Connection, charge: u64, first: i64) -> rusqlite::Result<Components> {
+    let mut select = connection.prepare_cached("SELECT released FROM answer_components WHERE charge = ?1 ORDER BY component")?;
+    let mut integers = vec![first];
+    for other in select.query_map([charge], |row| row.get(0))? {
+        integers.push(other?);
+    }
+    Ok(Components::new(&integers).unwrap_or(Components::One(first)))
+}

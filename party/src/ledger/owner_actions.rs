@@ -1,0 +1,81 @@
+//! The owner's actions, and the fingerprints of the data, are entries of their own kinds.
+
+use std::collections::BTreeMap;
+
+use super::error::LedgerError;
+use super::events::{Data, hex};
+use super::handle::{DataStanding, Ledger};
+use super::settings::Keeping;
+
+impl Ledger {
+    /// Shows the ledger the data that the party is about to answer from: per column, its name and keyed hash. Columns that
+    /// the ledger has not met are entered; others must be as they were, until the owner says otherwise
+    /// ([`Ledger::refresh`]).
+    ///
+    /// # Errors
+    /// [`LedgerError::Halted`] after any failure of the database.
+    pub fn present_data(&mut self, columns: &BTreeMap<String, [u8; 32]>) -> Result<&DataStanding, LedgerError> {
+        self.alive()?;
+        let columns: BTreeMap<String, String> = columns.iter().map(|(name, hash)| (name.clone(), hex(hash))).collect();
+        let known = self.books.columns();
+        let changed: Vec<&str> =
+            columns.iter().filter(|(n, h)| known.get(*n).is_some_and(|k| k != *h)).map(|(n, _)| n.as_str()).collect();
+        if !changed.is_empty() {
+            self.data = DataStanding::Changed(changed.join(", "));
+            tracing::error!("{}", LedgerError::Data(changed.join(", ")));
+            return Ok(&self.data);
+        }
+        let new: BTreeMap<_, _> = columns.into_iter().filter(|(name, _)| !known.contains_key(name)).collect();
+        if !new.is_empty() && self.lost.is_none() {
+            let body = Data { columns: new }.body();
+            let written = self.write(true, |pen| pen.event(Data::KIND, 0, &body));
+            self.fail_stop(written)?;
+        }
+        self.data = DataStanding::Same;
+        Ok(&self.data)
+    }
+
+    /// How the data stood when they were last shown.
+    pub fn data(&self) -> &DataStanding {
+        &self.data
+    }
+
+    /// One keyed hash over all columns that the ledger knows; empty where it knows none.
+    pub(super) fn data_fingerprint(&self) -> Vec<u8> {
+        let columns: BTreeMap<_, _> = self.books.columns().iter().collect();
+        if columns.is_empty() {
+            return Vec::new();
+        }
+        let parts = columns.iter().flat_map(|(name, hash)| [name.as_bytes(), hash.as_bytes()]);
+        self.secret.mac("conclave data 1", parts).to_vec()
+    }
+
+    /// The owner's word that the data have been refreshed: jobs that were opened before stay refused from here on, new ones
+    /// go on under the same budget.
+    ///
+    /// # Errors
+    /// As [`Ledger::open_kept`].
+    pub fn refresh(keeping: &Keeping, reason: &str) -> Result<(), LedgerError> {
+        let mut ledger = Self::open_kept(keeping)?;
+        if let Some(behind) = ledger.behind() {
+            return Err(behind);
+        }
+        ledger.enter_act("refresh", None, &serde_json::json!({ "reason": reason }))?;
+        ledger.close()
+    }
+
+    /// Enters something that the owner did: one word, the job that it is about, and the particulars as a JSON object.
+    ///
+    /// # Errors
+    /// [`LedgerError::Behind`] while the ledger is behind a head; [`LedgerError::Halted`] after any failure of the database.
+    pub fn enter_act(&mut self, act: &str, job: Option<&str>, particulars: &serde_json::Value) -> Result<(), LedgerError> {
+        self.alive()?;
+        if let Some(behind) = self.behind() {
+            return Err(behind);
+        }
+        let job = job.and_then(|id| self.books.job(id)).map_or(0, |job| job.seq);
+        let body = particulars.to_string();
+        let written = self.write(true, |pen| pen.event(act, job, &body));
+        self.fail_stop(written)
+    }
+}

@@ -1,0 +1,159 @@
+//! A query as the ledger knows it again: by the SHA-256 over everything that determines the distribution of its answer.
+
+use conclave_common::accounting::Priced;
+use conclave_common::mechanism::{NoiseScale, QueryKind, STEP, Sensitivity};
+use sha2::{Digest as _, Sha256};
+
+const DOMAIN: &[u8] = b"conclave query 2";
+
+/// SHA-256 of a query's content.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Digest(pub [u8; 32]);
+
+impl std::fmt::Debug for Digest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.iter().try_for_each(|b| write!(f, "{b:02x}"))
+    }
+}
+
+/// Everything that determines a release's distribution and place.
+///
+/// The job's digest stands for model, bounds, algorithm, clip and parameter box: they are all derived from the bytes it
+/// covers.
+#[derive(Debug, Clone, Copy)]
+pub struct QueryContent<'a> {
+    /// Job id.
+    pub job: &'a str,
+    /// SHA-256 of the job's text.
+    pub spec_digest: &'a [u8; 32],
+    /// Round of the job.
+    pub iteration: u64,
+    /// Chain within the round.
+    pub chain: u32,
+    /// theta.
+    pub from: &'a [f64],
+    /// theta'.
+    pub to: &'a [f64],
+    /// What is asked.
+    pub kind: QueryKind,
+    /// What it is charged by, see [`QueryKey`].
+    pub k_t: Sensitivity,
+    /// Noise scale, lattice units.
+    pub s: NoiseScale,
+}
+
+impl QueryContent<'_> {
+    /// The digest: each field with its length before it, floats by their exact bits, all numbers little endian.
+    pub fn digest(&self) -> Digest {
+        let mut hash = Sha256::new();
+        let mut field = |bytes: &[u8]| {
+            hash.update((bytes.len() as u64).to_le_bytes());
+            hash.update(bytes);
+        };
+        field(DOMAIN);
+        field(self.job.as_bytes());
+        field(self.spec_digest);
+        field(&STEP.to_bits().to_le_bytes());
+        field(&self.iteration.to_le_bytes());
+        field(&self.chain.to_le_bytes());
+        field(&bits(self.from));
+        field(&bits(self.to));
+        field(&self.kind.code().to_le_bytes());
+        field(&self.k_t.units().to_le_bytes());
+        field(&self.s.units().to_le_bytes());
+        Digest(hash.finalize().into())
+    }
+
+    /// What the ledger charges the query by, asked for the `attempt`-th time after the first.
+    pub fn key(&self, attempt: u32) -> QueryKey {
+        QueryKey {
+            chain: self.chain,
+            attempt,
+            digest: self.digest(),
+            theta: point_digest(self.from),
+            theta_next: point_digest(self.to),
+            kind: self.kind,
+            k_t: self.k_t,
+            s: self.s,
+            components: u32::try_from(self.kind.length()).unwrap_or(u32::MAX),
+        }
+    }
+}
+
+/// One chain's query of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueryKey {
+    /// Chain within the round.
+    pub chain: u32,
+    /// How often the coordinator has heard that the answer may be lost; 0 the first time.
+    pub attempt: u32,
+    /// Digest of the query's content.
+    pub digest: Digest,
+    /// Digest of theta, see [`point_digest`].
+    pub theta: [u8; 16],
+    /// Digest of theta'.
+    pub theta_next: [u8; 16],
+    /// What is asked.
+    pub kind: QueryKind,
+    /// Public: of a ratio the most that one unit contributes, of other kinds the most that the sum moves; lattice units.
+    pub k_t: Sensitivity,
+    /// Noise scale, lattice units.
+    pub s: NoiseScale,
+    /// Integers in the answer, at least 1; see [`QueryKind::length`].
+    pub components: u32,
+}
+
+impl QueryKey {
+    /// The query as the filters price it.
+    pub(super) fn priced(&self) -> Priced {
+        Priced { kind: self.kind, sensitivity: self.k_t, noise: self.s, components: self.components }
+    }
+}
+
+/// First half of the SHA-256 of a point's exact bits, little endian: enough to tell points apart in a table.
+pub fn point_digest(point: &[f64]) -> [u8; 16] {
+    let hash: [u8; 32] = Sha256::digest(bits(point)).into();
+    let mut half = [0; 16];
+    half.copy_from_slice(&hash[..16]);
+    half
+}
+
+fn bits(values: &[f64]) -> Vec<u8> {
+    values.iter().flat_map(|v| v.to_bits().to_le_bytes()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn every_field_and_every_bit_counts() {
+        let spec = [7; 32];
+        let (k, s) = (Sensitivity::from_units(5).unwrap(), NoiseScale::from_units(1 << 20).unwrap());
+        let kind = QueryKind::Ratio;
+        let base =
+            QueryContent { job: "j", spec_digest: &spec, iteration: 1, chain: 2, from: &[0.0, 1.0], to: &[1.0], kind, k_t: k, s };
+        let ulp = f64::from_bits(1f64.to_bits() + 1);
+        let all = [
+            base,
+            QueryContent { job: "k", ..base },
+            QueryContent { spec_digest: &[8; 32], ..base },
+            QueryContent { iteration: 2, ..base },
+            QueryContent { chain: 1, ..base },
+            QueryContent { from: &[-0.0, 1.0], ..base },
+            QueryContent { from: &[0.0], to: &[1.0, 1.0], ..base },
+            QueryContent { to: &[ulp], ..base },
+            QueryContent { kind: QueryKind::ClipCount, ..base },
+            QueryContent { kind: QueryKind::Statistic { component: 0 }, ..base },
+            QueryContent { kind: QueryKind::Statistic { component: 1 }, ..base },
+            QueryContent { k_t: Sensitivity::from_units(6).unwrap(), ..base },
+            QueryContent { s: NoiseScale::from_units(1 << 21).unwrap(), ..base },
+        ];
+        let digests: HashSet<_> = all.iter().map(QueryContent::digest).collect();
+        assert_eq!(digests.len(), all.len());
+        assert_eq!(base.digest(), base.digest());
+    }
+}

@@ -1,0 +1,93 @@
+//! The release: an un-noised sum and paid noise go in, integers that the ledger will record come out.
+//!
+//! This is the only way from a [`LatticeSum`] to something that can be recorded, and what is recorded is the only thing
+//! that can be sent ([`super::Recorded`]). Noise is had for the receipt of a durable charge, which it takes by value, and so
+//! before there is a sum: what remains to be done once the records have been read is one addition.
+//!
+//! ```compile_fail
+//! # use conclave_common::mechanism::LatticeSum;
+//! # use conclave_party::{ledger::{Release, sample_noise}, noise::Noise};
+//! // No receipt, no release.
+//! fn uncharged(sum: LatticeSum, noise: &mut Noise) -> Release {
+//!     sample_noise(noise).release(sum)
+//! }
+//! ```
+//! ```compile_fail
+//! # use conclave_common::mechanism::LatticeSum;
+//! # use conclave_party::{ledger::{ChargeReceipt, Release, sample_noise}, noise::Noise};
+//! // One receipt, one sample of noise, one release.
+//! fn twice(receipt: ChargeReceipt, a: LatticeSum, b: LatticeSum, noise: &mut Noise) -> (Release, Release) {
+//!     let charged = sample_noise(receipt, noise);
+//!     (charged.release(a), charged.release(b))
+//! }
+//! ```
+//! ```
+//! # use conclave_common::mechanism::LatticeSum;
+//! # use conclave_party::{ledger::{ChargeReceipt, Release, sample_noise}, noise::Noise};
+//! fn once(receipt: ChargeReceipt, sum: LatticeSum, noise: &mut Noise) -> Release {
+//!     sample_noise(receipt, noise).release(sum)
+//! }
+//! ```
+
+use conclave_common::mechanism::{Components, LatticeSum, NoiseSample, Sensitivity};
+
+use super::receipt::ChargeReceipt;
+use crate::noise::Noise;
+
+/// A receipt with the noise that it paid for.
+#[must_use = "a charge that is never answered is spent for nothing"]
+pub struct ChargedNoise {
+    receipt: ChargeReceipt,
+    sample: NoiseSample,
+}
+
+/// Samples discrete Gaussian noise of the *charged* scale (Canonne, Kamath & Steinke 2020), as many integers as were
+/// charged, before any record is read.
+pub fn sample_noise(receipt: ChargeReceipt, noise: &mut Noise) -> ChargedNoise {
+    let sample = noise.sample(receipt.noise_scale(), receipt.components());
+    ChargedNoise { receipt, sample }
+}
+
+impl ChargedNoise {
+    /// The charged sensitivity, lattice units: of a ratio the bound of one unit's part in the sum.
+    pub fn sensitivity(&self) -> Sensitivity {
+        self.receipt.sensitivity()
+    }
+
+    /// Adds the noise to a sum and uses the receipt up (Yıldırım, Algorithm 2, step of party i).
+    ///
+    /// # Panics
+    /// When the sum has another number of components than were charged: nothing is released then.
+    pub fn release(self, sum: LatticeSum) -> Release {
+        Release { receipt: self.receipt, released: sum.add_noise(self.sample) }
+    }
+}
+
+/// Noised integers that have been paid for and are not yet recorded.
+///
+/// ```compile_fail
+/// # use conclave_common::mechanism::Components;
+/// # use conclave_party::ledger::{ChargeReceipt, Release};
+/// // A release can't be built without the noise.
+/// fn raw(receipt: ChargeReceipt) -> Release {
+///     Release { receipt, released: Components::One(0) }
+/// }
+/// ```
+#[must_use = "a release that is not recorded is spent for nothing"]
+pub struct Release {
+    receipt: ChargeReceipt,
+    released: Components,
+}
+
+impl Release {
+    /// The charge's row and ledger opening, and the integers: for the ledger to record.
+    pub(super) fn into_parts(self) -> ((i64, u64), Components) {
+        (self.receipt.row(), self.released)
+    }
+}
+
+/// Samples the noise and releases at once.
+#[cfg(test)]
+pub(crate) fn release(receipt: ChargeReceipt, sum: LatticeSum, noise: &mut Noise) -> Release {
+    sample_noise(receipt, noise).release(sum)
+}

@@ -1,0 +1,108 @@
+//! The settings of a ledger: where it is kept, and under which limits.
+
+use std::path::{Path, PathBuf};
+
+use conclave_common::accounting::Budget;
+
+use super::books::Books;
+use super::error::LedgerError;
+use super::events::{Genesis, exact, hex, unhex};
+use super::format::FORMAT;
+use super::secret::Secret;
+use crate::private_files::with_suffix;
+
+/// What must be on the disk before a number leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// The charge before the answer is computed, the answer before it is sent.
+    Strict,
+    /// A block of charge, for about so many queries, before the first of them is computed. After a crash the whole block
+    /// counts as spent.
+    Reserve {
+        /// Queries that a block pays for, at the price of the first.
+        block: u32,
+    },
+}
+
+/// Queries that a block pays for unless the owner says otherwise: a crash forfeits at most their charge.
+pub const RESERVE_BLOCK: u32 = 64;
+
+/// Where a ledger is kept, and under which limits.
+#[derive(Debug, Clone)]
+pub struct Keeping {
+    /// The ledger's file.
+    pub ledger: PathBuf,
+    /// The secret key's file; not in the ledger's folder.
+    pub secret: PathBuf,
+    /// The file of the last head; not in the ledger's folder.
+    pub head_file: PathBuf,
+    /// The party.
+    pub party: String,
+    /// The data's budget and what it protects.
+    pub budget: Budget,
+    /// What is synced when.
+    pub durability: Durability,
+    /// The most that all jobs of one analyst may spend together.
+    pub analyst_cap: Option<Budget>,
+}
+
+impl Keeping {
+    /// Strict, with key and head beside the ledger: for ledgers that are not meant to last.
+    pub fn beside(path: &Path, party: &str, budget: &Budget) -> Self {
+        Self {
+            ledger: path.to_owned(),
+            secret: with_suffix(path, ".key"),
+            head_file: with_suffix(path, ".head"),
+            party: party.to_owned(),
+            budget: *budget,
+            durability: Durability::Strict,
+            analyst_cap: None,
+        }
+    }
+
+    /// What the first entry says of party and budget.
+    pub(super) fn genesis(&self) -> Genesis {
+        Genesis {
+            format: FORMAT,
+            party: self.party.clone(),
+            epsilon: exact(self.budget.epsilon),
+            delta: exact(self.budget.delta),
+            adjacency: self.budget.unit.adjacency.as_str().to_owned(),
+            records_per_person: self.budget.unit.records_per_person().unwrap_or(0),
+            key_check: String::new(),
+            nonce: String::new(),
+        }
+    }
+
+    /// The ledger must be this party's, made for this very budget, and know this key.
+    pub(super) fn check(&self, path: &Path, books: &Books, secret: &Secret) -> Result<(), LedgerError> {
+        self.check_genesis(path, books.genesis())?;
+        let found = books.genesis().map(|g| (g.nonce.as_str(), g.key_check.as_str())).unwrap_or_default();
+        let nonce = unhex::<32>(found.0).unwrap_or_default();
+        if hex(&secret.mac(KEY_CHECK, [nonce.as_slice()])) != found.1 {
+            let reason = "is another ledger's key; restore the one that was made with this ledger".into();
+            return Err(LedgerError::Secret { file: self.secret.clone(), reason });
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_genesis(&self, path: &Path, genesis: Option<&Genesis>) -> Result<(), LedgerError> {
+        let (expected, file) = (self.genesis(), path.to_owned());
+        let found = genesis.ok_or_else(|| LedgerError::corrupt(path, "it has no first entry"))?;
+        if found.party != expected.party {
+            return Err(LedgerError::Party { file, found: found.party.clone(), expected: expected.party });
+        }
+        if (&found.epsilon, &found.delta) != (&expected.epsilon, &expected.delta) {
+            let figures = |g: &Genesis| (g.epsilon.clone(), g.delta.clone());
+            return Err(LedgerError::Budget { file, found: figures(found), expected: figures(&expected) });
+        }
+        if (&found.adjacency, found.records_per_person) != (&expected.adjacency, expected.records_per_person) {
+            let found = found.unit().map_err(|why| LedgerError::corrupt(path, format!("its first entry {why}")))?.to_string();
+            return Err(LedgerError::Unit { file, found, expected: self.budget.unit.to_string() });
+        }
+        Ok(())
+    }
+}
+
+/// The text whose keyed hash is in the first entry.
+pub(super) const KEY_CHECK: &str = "conclave ledger key check";

@@ -1,0 +1,17 @@
+//! Tests of the ledger as its users see it, and against models of it.
+
+#[cfg(test)]
+mod against_model;
+#[cfg(test)]
+mod chain;
+#[cfg(test)]
+mod charging;
+#[cfg(test)]
+mod conversion;
+mod previous_format;
+#[cfg(test)]
+mod reserve;
+#[cfg(test)]
+mod vectors;
+
+pub use previous_format::to_former;

@@ -1,0 +1,255 @@
+//! Answers of several integers, from the charge to an auditor's desk, and answers of one beside them as they have always been.
+#![allow(clippy::unwrap_used)]
+use std::path::PathBuf;
+
+use conclave_common::accounting::{LEAST_CHARGE_UNITS, slack_units_of_draw};
+use conclave_common::mechanism::{Components, LatticeSum};
+use rusqlite::Connection;
+use sha2::{Digest as _, Sha256};
+use tempfile::TempDir;
+
+use crate::ledger::entry::{AnswerEntry, ChargeEntry, DOMAIN, Entry};
+use crate::ledger::release::release;
+use crate::ledger::*;
+use crate::noise::Noise;
+use crate::testing::{JOB, budget, entry, key};
+
+struct Fixture {
+    folder: TempDir,
+    noise: Noise,
+    durability: Durability,
+}
+
+impl Fixture {
+    fn new(durability: Durability) -> (Self, Ledger) {
+        let house = Self { folder: tempfile::tempdir().unwrap(), noise: Noise::from_os().unwrap(), durability };
+        house.keeping().init().unwrap();
+        let ledger = house.open().unwrap();
+        (house, ledger)
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("ledger.sqlite")
+    }
+
+    fn keeping(&self) -> Keeping {
+        Keeping { durability: self.durability, ..Keeping::beside(&self.path(), "hospital-a", &budget()) }
+    }
+
+    fn open(&self) -> Result<Ledger, LedgerError> {
+        let mut ledger = Ledger::open_kept(&self.keeping())?;
+        ledger.open_job(&entry(JOB, budget()))?;
+        Ok(ledger)
+    }
+
+    fn sql(&self, statement: &str) {
+        Connection::open(self.path()).unwrap().execute_batch(statement).unwrap();
+    }
+
+    fn tables(&self) -> Vec<String> {
+        let connection = Connection::open(self.path()).unwrap();
+        let mut select = connection.prepare("SELECT name FROM sqlite_schema WHERE name LIKE '%components'").unwrap();
+        select.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+    }
+
+    /// Charges and records one message; gives each query's integers.
+    fn answer(&mut self, ledger: &mut Ledger, iteration: u64, keys: &[QueryKey]) -> Vec<Vec<i64>> {
+        let ChargeOutcome::Granted(grants) = ledger.charge(JOB, iteration, keys).unwrap() else { panic!("refused") };
+        let (mut releases, mut answers) = (Vec::new(), Vec::new());
+        for grant in grants {
+            match grant {
+                Grant::Answered(recorded) => answers.push(recorded.integers().to_vec()),
+                Grant::Charged(receipt) => {
+                    let sum = Components::new(&vec![1 << 40; receipt.components()]).unwrap();
+                    releases.push(release(receipt, LatticeSum::of_components_for_test(sum), &mut self.noise));
+                }
+            }
+        }
+        if !releases.is_empty() {
+            answers.extend(ledger.record(releases).unwrap().iter().map(|recorded| recorded.integers().to_vec()));
+        }
+        answers
+    }
+}
+
+fn vector(chain: u32, content: u8, components: u32) -> QueryKey {
+    QueryKey { components, ..key(chain, content, 1000) }
+}
+
+/// A round of a single integer, of three and of two.
+fn keys() -> [QueryKey; 3] {
+    [key(0, 1, 1000), vector(1, 2, 3), vector(2, 3, 2)]
+}
+
+#[test]
+fn a_vector_is_charged_recorded_and_given_again() {
+    for durability in [Durability::Strict, Durability::Reserve { block: 16 }] {
+        let (mut house, mut ledger) = Fixture::new(durability);
+        let before = ledger.books().spent();
+        let answers = house.answer(&mut ledger, 0, &keys());
+        assert_eq!(answers.iter().map(Vec::len).collect::<Vec<_>>(), [1, 3, 2]);
+        // Every component has noise of its own.
+        let distinct: std::collections::HashSet<i64> = answers.iter().flatten().copied().collect();
+        assert_eq!(distinct.len(), 6);
+        let (spent, slack) = (ledger.books().spent(), slack_units_of_draw(key(0, 1, 1000).s));
+        assert_eq!((spent.draws - before.draws, spent.slack_units - before.slack_units), (6, 6 * slack));
+        assert_eq!(spent.units - before.units, (1 + 3 + 2) * LEAST_CHARGE_UNITS, "the least that so many draws cost");
+        let again = keys();
+        assert_eq!(house.answer(&mut ledger, 0, &again), answers);
+        assert_eq!(ledger.books().spent(), spent);
+        // The same bytes after a start, and at no charge.
+        drop(ledger);
+        let mut ledger = house.open().unwrap();
+        if durability == Durability::Strict {
+            assert_eq!(house.answer(&mut ledger, 0, &again), answers);
+            assert_eq!(ledger.books().spent(), spent);
+        }
+        let longer = [vector(1, 2, 4)];
+        let asked = ledger.charge(JOB, 0, &longer).unwrap();
+        let refused = matches!(asked, ChargeOutcome::Refused(Refusal::Conflict { chain: 1 } | Refusal::Attempt { .. }));
+        assert!(refused, "{asked:?}");
+    }
+}
+
+#[test]
+fn a_vector_is_exported_checked_and_listed_whole() {
+    let (mut house, mut ledger) = Fixture::new(Durability::Strict);
+    let answers = house.answer(&mut ledger, 0, &keys());
+    let more = house.answer(&mut ledger, 1, &[vector(0, 9, 3), key(1, 8, 1000)]);
+    let (spent, head) = (ledger.books().spent(), ledger.books().hash());
+    drop(ledger);
+    let mut file = Vec::new();
+    let (_, books) = export::write(&house.keeping(), &mut file).unwrap();
+    assert_eq!((books.spent(), books.hash() == head), (spent, true));
+    let seal = export::Seal { signature: String::new(), scheme: String::new(), certificate: String::new() };
+    export::write_line(&mut file, &seal).unwrap();
+    let checked = export::check(file.as_slice()).unwrap();
+    assert_eq!((checked.books.spent(), checked.books.hash()), (spent, head));
+    let text = String::from_utf8(file).unwrap();
+    let single = format!("\"released\":{},", answers[0][0]);
+    let several = format!("\"released\":[{},{},{}],", answers[1][0], answers[1][1], answers[1][2]);
+    assert!(text.contains(&single) && text.contains(&several), "{text}");
+    assert_eq!(text.matches("\"components\":").count(), 3, "not written of a single integer");
+    // A changed, a missing and a further component don't pass the check.
+    for changed in [
+        text.replace(&format!(",{}],", answers[1][2]), &format!(",{}],", answers[1][2] ^ 1)),
+        text.replace(&format!(",{}],", answers[1][2]), "],"),
+        text.replace("\"components\":3,", "\"components\":4,"),
+        text.replace("\"components\":2,", ""),
+    ] {
+        assert!(changed != text && export::check(changed.as_bytes()).is_err());
+    }
+    let mut listed = Vec::new();
+    list(&house.keeping(), &Listing::default(), |release| {
+        listed.push(release.released.unwrap().as_slice().to_vec());
+        Ok::<_, LedgerError>(())
+    })
+    .unwrap();
+    let all: Vec<Vec<i64>> = answers.iter().chain(&more).cloned().collect();
+    assert_eq!(listed, all);
+    let reader = JobReader::open(&house.keeping(), JOB).unwrap();
+    let charged: Vec<Vec<i64>> =
+        reader.charges(0).unwrap().into_iter().map(|charged| charged.released.unwrap().as_slice().to_vec()).collect();
+    assert_eq!(charged, all);
+    // And the hash of any entry is found again.
+    let connection = schema::connect_read_only(&house.path()).unwrap();
+    assert_eq!(verify::hash_at(&connection, books.seq()).unwrap(), Some(head));
+}
+
+#[test]
+fn a_damaged_vector_is_found_at_the_next_start() {
+    for damage in [
+        "UPDATE answer_components SET released = released + 1 WHERE component = 2",
+        "DELETE FROM answer_components WHERE component = 2",
+        "DELETE FROM answer_components",
+        "INSERT INTO answer_components SELECT charge, 3, 7 FROM answer_components WHERE component = 2",
+        "INSERT INTO answer_components SELECT charge - 1, 1, 7 FROM answer_components WHERE component = 2",
+        "INSERT INTO answer_components VALUES (999, 1, 7)",
+        "UPDATE charge_components SET components = components + 1",
+        "DELETE FROM charge_components",
+        "INSERT INTO charge_components VALUES (999, 2)",
+        "UPDATE answers SET released = released + 1 WHERE charge IN (SELECT charge FROM answer_components)",
+        "DROP TABLE answer_components",
+        "DROP TABLE charge_components",
+    ] {
+        let (mut house, mut ledger) = Fixture::new(Durability::Strict);
+        house.answer(&mut ledger, 0, &keys());
+        drop(ledger);
+        drop(house.open().unwrap());
+        house.sql(damage);
+        let refused = house.open();
+        assert!(matches!(refused, Err(LedgerError::Corrupt { .. })), "{damage}: {refused:?}");
+    }
+}
+
+#[test]
+fn a_ledger_without_vectors_has_no_table_for_them() {
+    let (mut house, mut ledger) = Fixture::new(Durability::Strict);
+    house.answer(&mut ledger, 0, &[key(0, 1, 1000)]);
+    assert_eq!(house.tables(), [""; 0]);
+    house.answer(&mut ledger, 1, &[vector(0, 1, 2)]);
+    assert_eq!(house.tables().len(), 2);
+    house.answer(&mut ledger, 2, &[key(0, 1, 1000)]);
+    drop(ledger);
+    assert_eq!(house.open().unwrap().books().answers(), 3);
+}
+
+/// A charge that has no answer yet is answered under itself after a start, with as many integers as it pays for.
+#[test]
+fn an_unanswered_vector_is_recovered() {
+    let (mut house, mut ledger) = Fixture::new(Durability::Strict);
+    let ChargeOutcome::Granted(grants) = ledger.charge(JOB, 0, &keys()).unwrap() else { panic!("refused") };
+    drop((grants, ledger));
+    let mut ledger = house.open().unwrap();
+    let spent = ledger.books().spent();
+    let answers = house.answer(&mut ledger, 0, &keys());
+    assert_eq!(answers.iter().map(Vec::len).collect::<Vec<_>>(), [1, 3, 2]);
+    assert_eq!(ledger.books().spent(), spent);
+}
+
+/// The encoding as `ledger-schema.md` has it, written down again: what a single integer's entries are hashed as never changes.
+#[test]
+fn single_integers_are_encoded_as_they_have_always_been() {
+    let before = [9; 32];
+    let hash = |kind: u8, fields: &[&[u8]]| -> [u8; 32] {
+        let start = Sha256::new().chain_update(DOMAIN).chain_update(before).chain_update([kind]);
+        fields.iter().fold(start, |hash, field| hash.chain_update(field)).finalize().into()
+    };
+    let answer = |released: &[i64]| Entry::Answer(AnswerEntry { seq: 7, charge: 5, released }).hash(&before);
+    let (seven, five) = (7_u64.to_le_bytes(), 5_u64.to_le_bytes());
+    assert_eq!(answer(&[-3]), hash(2, &[&seven, &five, &(-3_i64).to_le_bytes()]));
+    let several = [&seven[..], &five, &2_u64.to_le_bytes(), &(-3_i64).to_le_bytes(), &4_i64.to_le_bytes()];
+    assert_eq!(answer(&[-3, 4]), hash(6, &several));
+    let charge = |components| {
+        let (digest, theta, theta_next) = ([1; 32], [2; 16], [3; 16]);
+        let entry = ChargeEntry {
+            seq: 7,
+            time_ms: 8,
+            job: 9,
+            iteration: 10,
+            chain: 11,
+            attempt: 12,
+            block: 13,
+            digest,
+            theta,
+            theta_next,
+            kind: 14,
+            k_t: 15,
+            s: 16,
+            charge: 17,
+            running_total: 18,
+            slack: 19,
+            components,
+        };
+        Entry::Charge(entry).hash(&before)
+    };
+    let (long, short) = (|n: u64| n.to_le_bytes(), |n: u32| n.to_le_bytes());
+    let mut bytes: Vec<u8> = [7, 8, 9, 10].map(long).concat();
+    bytes.extend([short(11), short(12)].concat());
+    bytes.extend(long(13));
+    bytes.extend([&[1; 32][..], &[2; 16], &[3; 16]].concat());
+    bytes.extend(short(14));
+    bytes.extend([15, 16, 17, 18, 19].map(long).concat());
+    assert_eq!(charge(1), hash(1, &[&bytes]));
+    assert_eq!(charge(6), hash(5, &[&bytes, &short(6)]));
+}

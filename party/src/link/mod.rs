@@ -1,0 +1,10 @@
+//! The link: this party dials the coordinator, holds one stream, and dials again whenever it breaks.
+
+mod dial;
+mod frames;
+mod pauses;
+mod renewal;
+mod session;
+
+pub(crate) use dial::{Dial, load_identity};
+pub(crate) use session::Link;

@@ -1,0 +1,116 @@
+//! A pending job, as its owner decides on it: the same words and the same act, by a command or at the
+//! party's page.
+
+use conclave_common::accounting::PrivacyUnit;
+use conclave_common::job::JobSpec;
+
+use crate::config::PartyConfig;
+use crate::consent::{ConsentStore, Decider, Standing};
+use crate::data::{DataError, Shard, unlisted};
+use crate::error::StartError;
+use crate::ledger::report_kept;
+
+use super::bounds_check::read_off;
+use super::jobs::{JobView, State};
+use super::text::{describe, figure, unit_of_privacy};
+use super::worst_case::{WorstCase, analyst_left, worst_case};
+
+/// What a job comes to if it uses all that it may.
+///
+/// # Errors
+/// A job that this version can't read; a ledger that can't be read.
+pub(crate) fn worst_case_of(config: &PartyConfig, job: &JobView) -> Result<WorstCase, StartError> {
+    let unreadable =
+        || StartError::Input(format!("this version can't read job {}; what can't be read can't be approved", job.request.job));
+    let spec = job.spec.as_ref().ok_or_else(unreadable)?;
+    let keeping = config.keeping();
+    let report = report_kept(&keeping)?;
+    analyst_left(&keeping, &report, &job.request.analyst)
+        .and_then(|left| worst_case(spec, job.spent().units, &report, left))
+        .map_err(|e| StartError::Input(format!("[privacy]: {e}")))
+}
+
+/// What the owner sees before saying yes.
+pub(crate) fn shown(unit: PrivacyUnit, job: &JobView, worst: &WorstCase) -> String {
+    let request = &job.request;
+    let mut lines = vec![
+        format!("job {} {:?}", request.job, job.name()),
+        format!("  {:<9} analyst {}, on {}", "asked by", request.analyst, request.asked),
+    ];
+    lines.extend(job.spec.iter().flat_map(describe).map(|(name, words)| format!("  {name:<9} {words}")));
+    lines.push(format!("  {:<9} SHA-256 {}", "digest", request.digest_hex()));
+    let end = if worst.ended_early { ", where the data's budget or the analyst's cap ends it" } else { "" };
+    lines.push(format!(
+        "worst case, should it use all that it may:\n  this job  epsilon {} at delta {}{end}; by zCDP {}\n  the data  epsilon \
+         {} now, {} after it, of {} at delta {}: {:.1}% of the budget",
+        figure(worst.job_epsilon),
+        figure(worst.job_delta),
+        figure(worst.job_epsilon_zcdp),
+        figure(worst.data_epsilon_now),
+        figure(worst.data_epsilon_after),
+        figure(worst.data_epsilon_budget),
+        figure(worst.data_delta),
+        100.0 * worst.share_after
+    ));
+    lines.push(format!("this {}", unit_of_privacy(unit)));
+    lines.join("\n")
+}
+
+/// Enters the owner's decision on a job; the running party acts on it within a second.
+///
+/// # Errors
+/// A job that is not at the point of that decision; a failure of the database.
+pub(crate) fn decide(config: &PartyConfig, job: &str, decision: Standing, reason: &str) -> Result<(), StartError> {
+    Ok(ConsentStore::open(&config.ledger)?.decide(job, decision, Decider::Owner, reason)?)
+}
+
+/// Jobs whose bounds look as if read off these very data, or whose levels leave rows out. Loads the data, so only where a job is about to use them.
+/// Data that can't be read are a warning too.
+pub(crate) fn bounds(config: &PartyConfig, jobs: &[JobView]) -> Vec<String> {
+    let each = each_bounds(config, jobs).unwrap_or_else(|e| vec![Err(e)]);
+    each.into_iter().flat_map(|found| found.unwrap_or_else(|e| vec![unread(&e)])).collect()
+}
+
+/// In place of the warnings where there are none to be had.
+pub(crate) fn unread(error: &DataError) -> String {
+    format!("the data can't be read: {error}")
+}
+
+/// As [`bounds`].
+///
+/// # Errors
+/// Where the data can't be read.
+pub(crate) fn try_bounds(config: &PartyConfig, jobs: &[JobView]) -> Result<Vec<String>, DataError> {
+    Ok(each_bounds(config, jobs)?.into_iter().collect::<Result<Vec<_>, _>>()?.concat())
+}
+
+type Warnings = Result<Vec<String>, DataError>;
+
+/// Job by job: what can't be read for one says nothing of the others.
+fn each_bounds(config: &PartyConfig, jobs: &[JobView]) -> Result<Vec<Warnings>, DataError> {
+    let live = |job: &&JobView| matches!(job.state(), State::Awaiting | State::Approved | State::Running);
+    let live: Vec<&JobView> = jobs.iter().filter(live).collect();
+    if live.is_empty() {
+        return Ok(Vec::new());
+    }
+    let shard = Shard::load(&config.data, config.policy.columns.as_deref())?;
+    Ok(live.into_iter().filter_map(|job| Some(bounds_of(&shard, job, job.spec.as_ref()?))).collect())
+}
+
+fn bounds_of(shard: &Shard, job: &JobView, spec: &JobSpec) -> Warnings {
+    let unlisted = unlisted(shard, spec)?.into_iter().map(|(column, rows)| {
+        format!(
+            "job {}: {rows} of {} rows hold a {column} that is none of the values the job lists: they add nothing to its results",
+            job.request.job,
+            shard.records()
+        )
+    });
+    let read_off = read_off(shard, spec)?.into_iter().map(|column| {
+        format!(
+            "job {}: the bounds of {column} are your data's own least and greatest value. Bounds are public: if they were read \
+             off the data, they tell the values of records, whatever the noise. Ask the analyst where they come from",
+            job.request.job
+        )
+    });
+    Ok(unlisted.chain(read_off).collect())
+}

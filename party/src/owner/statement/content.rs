@@ -1,0 +1,193 @@
+//! The statement's content, section by section.
+
+use conclave_common::accounting::{Adjacency, gaussian_dp, zcdp};
+use conclave_common::job::JobSpec;
+use conclave_common::mechanism::STEP;
+
+use super::block::Block;
+use crate::config::PartyConfig;
+use crate::ledger::Report;
+use crate::owner::jobs::{JobView, State};
+use crate::owner::text::{describe, figure, unit_of_privacy};
+use crate::owner::totals::Releases;
+use crate::owner::worst_case::WorstCase;
+
+/// What a statement draws on beside the job itself.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Facts<'a> {
+    /// How the data's budget stands.
+    pub(crate) report: &'a Report,
+    /// What the job may come to, where that can be told.
+    pub(crate) worst: Option<&'a WorstCase>,
+    /// What its numbers have in common.
+    pub(crate) releases: Option<&'a Releases>,
+}
+
+/// The statement of one job of this party; `now` is the moment at which it is made, UTC.
+pub(crate) fn statement(config: &PartyConfig, job: &JobView, facts: &Facts<'_>, now: &str) -> Vec<Block> {
+    let Facts { report, worst, releases } = *facts;
+    let mut blocks = vec![
+        Block::Title(format!("Statement on job {}", job.request.job)),
+        Block::Text(format!(
+            "What data owner {} was asked, what left its premises, and what that can tell about anybody in its data. Made on \
+             {now} from the ledger {}.",
+            config.name,
+            config.ledger.display()
+        )),
+    ];
+    asked(&mut blocks, job);
+    left(&mut blocks, config, job, releases);
+    guarantee(&mut blocks, config, job, report, worst);
+    others(&mut blocks, config, job.spec.as_ref());
+    blocks.push(Block::Heading("The job as it was approved"));
+    blocks.push(Block::Verbatim(job.request.spec_toml.clone()));
+    blocks
+}
+
+fn asked(blocks: &mut Vec<Block>, job: &JobView) {
+    let request = &job.request;
+    let mut facts = vec![
+        ("name".to_owned(), job.name().to_owned()),
+        ("asked by".to_owned(), format!("analyst {} (by the coordinator's word), on {}", request.analyst, request.asked)),
+    ];
+    facts.extend(job.spec.iter().flat_map(describe).map(|(name, words)| (name.to_owned(), words)));
+    if let Some(decided) = &request.decided {
+        let by = if decided.decider == "owner" { "the data owner" } else { "the data owner's standing policy" };
+        let why = if decided.reason.is_empty() { String::new() } else { format!(": {}", decided.reason) };
+        facts.push(("decision".into(), format!("{} by {by} on {}{why}", decided.standing.as_str(), decided.time)));
+    }
+    facts.push(("state".into(), job.state().as_str().into()));
+    facts.push(("digest".into(), format!("SHA-256 {}", request.digest_hex())));
+    blocks.push(Block::Heading("What was asked"));
+    blocks.push(Block::Facts(facts));
+    blocks.push(Block::Text(
+        "The digest covers the job's text below, from which every public constant is derived. The party answers no query of \
+         this job under another text."
+            .into(),
+    ));
+}
+
+fn left(blocks: &mut Vec<Block>, config: &PartyConfig, job: &JobView, releases: Option<&Releases>) {
+    blocks.push(Block::Heading("What left"));
+    let Some(totals) = job.totals.as_ref().filter(|t| t.spent.draws > 0) else {
+        blocks.push(Block::Text("Nothing: no number was released or charged for this job.".into()));
+        return;
+    };
+    let mut facts = vec![
+        ("opened".to_owned(), totals.opened.clone()),
+        ("closed".to_owned(), totals.closed.clone().unwrap_or_else(|| "not yet".into())),
+        ("numbers".to_owned(), format!("{} whole numbers released or charged", totals.spent.draws)),
+    ];
+    if let Some(Releases { noise: (least, most), charged: (first, last) }) = releases {
+        facts.push(("charged".into(), format!("from {first} to {last}")));
+        let (least, most) = (*least, *most);
+        let (least, most) = (least as f64 * STEP, most as f64 * STEP);
+        let range = if least == most { figure(least) } else { format!("{} to {}", figure(least), figure(most)) };
+        facts.push(("noise".into(), format!("standard deviation {range}, in log-likelihood units")));
+    }
+    let unit = config.budget.unit;
+    let count = match (unit.adjacency, unit.records_per_person()) {
+        (Adjacency::AddRemove, _) => "; not how many rows there are",
+        (Adjacency::Replace, None) => ", and the number of rows",
+        (Adjacency::Replace, Some(_)) => ", and the number of persons; not how many rows there are",
+    };
+    facts.push(("besides".into(), format!("when the job was opened, and when each number left{count}")));
+    blocks.push(Block::Facts(facts));
+    blocks.push(Block::Text(
+        "Each number is a sum over all records of how much better one setting of the model explains a record than another, \
+         bounded for each of them beforehand, plus fresh random noise of the stated size. No record, and no sum without \
+         noise, left. Every number, with its time and its noise, is a row of the ledger."
+            .into(),
+    ));
+}
+
+fn guarantee(blocks: &mut Vec<Block>, config: &PartyConfig, job: &JobView, report: &Report, worst: Option<&WorstCase>) {
+    let unit = config.budget.unit;
+    let who = if unit.records_per_person().is_some() { "person" } else { "row" };
+    let change = match unit.adjacency {
+        Adjacency::Replace => format!("had one {who} been replaced by any other"),
+        Adjacency::AddRemove => format!("had one {who} been added or left out"),
+    };
+    blocks.push(Block::Heading("What is guaranteed"));
+    blocks.push(Block::Text(format!("The guarantee {}.", unit_of_privacy(unit))));
+    blocks.push(Block::Text(format!(
+        "In words: whatever the receiver of these numbers knows already and however it computes, what it sees would have been \
+         almost as likely {change}. How almost is what epsilon measures: no conclusion becomes more likely or less likely by \
+         a factor of more than e to the power epsilon, except with probability delta."
+    )));
+    let spent = job.spent().mu_squared();
+    let delta = job.spec.as_ref().map_or(report.delta, |spec| spec.privacy.budget.delta);
+    let mut facts = vec![("mu of this job".to_owned(), format!("{} (Gaussian differential privacy)", figure(spent.sqrt())))];
+    if spent > 0.0 {
+        facts.push((
+            "epsilon of this job".into(),
+            format!("{} at delta {}", figure(gaussian_dp::epsilon(spent.sqrt(), delta)), figure(delta)),
+        ));
+        facts.push((
+            "by zCDP".into(),
+            format!("epsilon {} at delta {}: looser, by another road", figure(zcdp::epsilon(spent / 2.0, delta)), figure(delta)),
+        ));
+    }
+    if let Some(worst) = worst.filter(|_| matches!(job.state(), State::Running | State::Approved | State::Awaiting)) {
+        facts.push((
+            "at most".into(),
+            format!(
+                "epsilon {} at delta {}, should this job use all that it may; the data would then stand at epsilon {} of {}",
+                figure(worst.job_epsilon),
+                figure(worst.job_delta),
+                figure(worst.data_epsilon_after),
+                figure(worst.data_epsilon_budget)
+            ),
+        ));
+    }
+    facts.push((
+        "budget of the data".into(),
+        format!(
+            "epsilon {} at delta {}, over all jobs and for ever; {:.2}% of it (as mu squared) is spent by all jobs together",
+            figure(report.epsilon_budget),
+            figure(report.delta),
+            100.0 * report.share_spent
+        ),
+    ));
+    blocks.push(Block::Facts(facts));
+    blocks.push(Block::Text(
+        "What is promised is the budget of the data. The figures of one job are running totals for the owner to watch; \
+         epsilons of several jobs do not add up, their mu squared do."
+            .into(),
+    ));
+}
+
+fn others(blocks: &mut Vec<Block>, config: &PartyConfig, spec: Option<&JobSpec>) {
+    let others: Vec<&str> =
+        spec.iter().flat_map(|s| &s.parties).map(String::as_str).filter(|name| *name != config.name).collect();
+    let allies = match others.is_empty() {
+        true => "the analyst and the coordinator".to_owned(),
+        false => format!("the analyst, the coordinator and the other data owners ({})", others.join(", ")),
+    };
+    blocks.push(Block::Heading("Who could collude, and what they would learn"));
+    blocks.push(Block::Text(format!(
+        "The coordinator sees every number; the analyst sees draws computed from them; the other owners see the questions. \
+         Should {allies} put together all that they have, they still see no more of this owner's data than the numbers in \
+         its ledger, and the guarantee above holds against all of them together: its noise is this owner's own, drawn on its \
+         own machine, and is not shared with anybody."
+    )));
+    blocks.push(Block::Heading("What is not protected"));
+    let mut points = vec![
+        "What is true of the population, whoever is in the data: that is what the analysis is for.".to_owned(),
+        "The job itself: model, columns, bounds, and that this owner took part. Bounds must be chosen without a look at the \
+         data."
+            .to_owned(),
+    ];
+    if config.budget.unit.records_per_person().is_none() {
+        points.push("A person with several rows, as well as a person with one.".into());
+    }
+    if config.budget.unit.adjacency == Adjacency::Replace {
+        let what = if config.budget.unit.records_per_person().is_some() { "persons" } else { "rows" };
+        points.push(format!("The number of {what}: it is public."));
+    }
+    points.push(
+        "The same person's data at another owner or in another dataset: each keeps a budget of its own, and they add.".into(),
+    );
+    points.push("This machine: whoever can read the records here needs no query.".into());
+    blocks.push(Block::Points(points));
+}

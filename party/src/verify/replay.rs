@@ -1,0 +1,123 @@
+//! The replay fetches a job's log and takes it, piece by piece, to the checks that it has to stand.
+
+use conclave_common::job::JobSpec;
+use conclave_proto::error::ErrorCode;
+use conclave_proto::v1::job_log::Body;
+use conclave_proto::v1::{JobLog, LogHeader};
+use serde::Serialize;
+
+use super::answers::Answers;
+use super::check::{Check, LONGEST_WORD, Outcome};
+use super::published::Published;
+use super::rounds::Rounds;
+use super::{fetch, job};
+use crate::config::PartyConfig;
+use crate::error::StartError;
+use crate::ledger::JobReader;
+use crate::owner::{JobView, find};
+use crate::text::clip;
+
+/// What was checked of a job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Report {
+    /// The job's id.
+    pub(crate) job: String,
+    /// Rounds replayed.
+    pub(crate) rounds: u64,
+    /// Kept draws per chain that they lead to.
+    pub(crate) draws: u64,
+    /// Every check, in the order in which they are made.
+    pub(crate) checks: Vec<Check>,
+}
+
+impl Report {
+    /// Names of the checks that fail.
+    pub(crate) fn failed(&self) -> Vec<&'static str> {
+        self.checks.iter().filter(|check| check.result == Outcome::Fails).map(|check| check.name).collect()
+    }
+}
+
+/// Fetches a job's log, by the job's id or the beginning of it, and checks it.
+///
+/// # Errors
+/// A job that this party was never asked for; a coordinator that can't be reached; this party's own files.
+pub(crate) async fn verify(config: &PartyConfig, id: &str) -> Result<Report, StartError> {
+    let own = find(&config.ledger, id)?;
+    let ledger = JobReader::open(&config.keeping(), &own.request.job)?;
+    let entered = ledger.entered().is_some();
+    let mut checker = Checker { config, own, ledger: Some(ledger), checks: Vec::new(), stage: Stage::Start };
+    let job = checker.own.request.job.clone();
+    match fetch::fetch(config, &job, |piece| checker.take(piece)).await {
+        Ok(end) => checker.finish(end.damage),
+        // It has asked, and denies it.
+        Err(StartError::Identity(fault)) if fault.code == ErrorCode::NotFound && entered => {
+            let denied = Check::fails("log", format!("this party has opened the job, and {}", fault.message));
+            Ok(Report { job, rounds: 0, draws: 0, checks: vec![denied] })
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// How far a log has been taken in.
+enum Stage {
+    Start,
+    Rounds(Box<Rounds>),
+    /// The replay is over.
+    Draws(Box<Published>),
+}
+
+/// A log as it is taken in.
+struct Checker<'c> {
+    config: &'c PartyConfig,
+    own: JobView,
+    ledger: Option<JobReader>,
+    checks: Vec<Check>,
+    stage: Stage,
+}
+
+impl Checker<'_> {
+    fn take(&mut self, piece: JobLog) -> Result<(), StartError> {
+        let stage = std::mem::replace(&mut self.stage, Stage::Start);
+        self.stage = match (stage, piece.body) {
+            (Stage::Start, Some(Body::Header(header))) => Stage::Rounds(self.begin(&header)?),
+            (Stage::Rounds(mut rounds), Some(Body::Rounds(piece))) => {
+                piece.rounds.into_iter().try_for_each(|round| rounds.take(round))?;
+                Stage::Rounds(rounds)
+            }
+            (Stage::Rounds(rounds), Some(Body::Draws(chunk))) => {
+                let mut published = Published::of(rounds.end()?);
+                published.take(chunk);
+                Stage::Draws(published.into())
+            }
+            (Stage::Draws(mut published), Some(Body::Draws(chunk))) => {
+                published.take(chunk);
+                Stage::Draws(published)
+            }
+            _ => return Err(fetch::strange()),
+        };
+        Ok(())
+    }
+
+    /// What can be said before the first round.
+    fn begin(&mut self, header: &LogHeader) -> Result<Box<Rounds>, StartError> {
+        let id = &self.own.request.job;
+        let ledger = self.ledger.take().ok_or_else(fetch::strange)?;
+        self.checks.push(job::signature(self.config, header, id, ledger.entered()));
+        self.checks.push(job::consent(self.config, header, &self.own.request, ledger.entered()));
+        let unreadable = || StartError::Input(format!("this version can't read job {id}, so it can't replay it"));
+        let spec: JobSpec = self.own.spec.clone().ok_or_else(unreadable)?;
+        let answers = Answers::new(ledger, spec.clone(), &self.own.request, self.config.budget.unit)?;
+        Ok(Rounds::new(&self.config.name, spec, header, answers).into())
+    }
+
+    fn finish(mut self, damage: String) -> Result<Report, StartError> {
+        let published = match self.stage {
+            Stage::Start => return Err(fetch::strange()),
+            Stage::Rounds(rounds) => Published::of(rounds.end()?),
+            Stage::Draws(published) => *published,
+        };
+        let damage = Some(clip(&damage, LONGEST_WORD)).filter(|damage| !damage.is_empty());
+        let replayed = published.finish(damage, &mut self.checks);
+        Ok(Report { job: self.own.request.job, rounds: replayed.0, draws: replayed.1, checks: self.checks })
+    }
+}

@@ -1,0 +1,52 @@
+//! A replayed job: what its log comes to when its last round is in, and what the coordinator says that it
+//! comes to.
+
+use conclave_common::job::JobSpec;
+use conclave_proto::v1::LogHeader;
+use serde_json::Value;
+
+use super::answers::End;
+use super::check::Check;
+use super::drawn::Drawn;
+
+/// What the coordinator says of a job's end.
+pub(super) struct Claim {
+    pub(super) state: String,
+    /// The result; null where there is none.
+    pub(super) result: Value,
+}
+
+impl Claim {
+    pub(super) fn of(header: &LogHeader) -> Self {
+        let result = match header.result_json.as_str() {
+            "" => Value::Null,
+            // What can't be read holds nothing that is true.
+            text => serde_json::from_str(text).unwrap_or(Value::Bool(false)),
+        };
+        Self { state: header.state.clone(), result }
+    }
+
+    /// Whether nothing more will happen.
+    pub(super) fn over(&self) -> bool {
+        matches!(self.state.as_str(), "finished" | "cancelled" | "failed")
+    }
+
+    pub(super) fn end(&self) -> End {
+        match self.over() {
+            false => End::Open,
+            true if self.result["stopped_by"] == "draws" => End::Complete,
+            true => End::Early,
+        }
+    }
+}
+
+/// A replay that has come to its end.
+pub(super) struct Replayed {
+    pub(super) spec: JobSpec,
+    pub(super) drawn: Drawn,
+    pub(super) count: u64,
+    /// Whether the log was replayed to its last round.
+    pub(super) whole: bool,
+    pub(super) claim: Claim,
+    pub(super) checks: Vec<Check>,
+}
