@@ -3,7 +3,7 @@
 use std::fs;
 use std::net::TcpStream;
 use std::sync::mpsc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use conclave_tests::cluster::{Cluster, json};
 use conclave_tests::study;
