@@ -7,10 +7,9 @@ use conclave_common::job::{Continuation, Extension};
 use conclave_proto::error::{ErrorCode, Fault, from_status};
 use conclave_proto::v1::{JobRequest, JobStatus};
 use serde::Deserialize;
-use serde_json::json;
 
 use crate::client::Connection;
-use crate::submit::{submit, submitted, wait};
+use crate::submit::{Telling, submit_and_tell};
 
 const AFTER_HELP: &str = "\
 The extension has the model, columns, priors and privacy of the job, and a seed of its own. Each chain starts at its last draw, \
@@ -68,13 +67,8 @@ pub(crate) async fn run(args: ExtendArgs) -> Result<ExitCode, Fault> {
     let source = client.source(request).await.map_err(|status| from_status(&status))?.into_inner().spec_toml;
     let extension = Extension { job: &args.job, end: &end, draws: args.draws, epsilon: args.epsilon };
     let text = extension.of(&source).map_err(|e| invalid(format!("job {} can't be extended: {e}", args.job)))?;
-    let job = submit(&mut client, &args.connection.identity()?, text).await?;
-    if args.wait {
-        eprintln!("Job {job}, which extends {}, is submitted.", args.job);
-        return wait(&mut client, &job, &options, args.json).await;
-    }
-    submitted(&job, &options, args.json.then(|| json!({ "job": job, "extends": args.job })));
-    Ok(ExitCode::SUCCESS)
+    let telling = Telling { extends: Some(&args.job), wait: args.wait, json: args.json };
+    submit_and_tell(&mut client, &args.connection, text, &telling).await
 }
 
 /// Where the job's chains ended, if they ended well.

@@ -18,17 +18,17 @@ pub(crate) fn write_secret(path: &Path, text: &str) -> Result<(), Fault> {
 
 /// Writes a file, over an older one of ours where there is one.
 pub(crate) fn overwrite(path: &Path, text: &str) -> Result<(), Fault> {
-    std::fs::write(path, text).map_err(|e| fault(path, "be written", &e))
+    std::fs::write(path, text).map_err(|e| Fault::of_file(path, "be written", &e))
 }
 
 /// Makes a folder and those above it.
 pub(crate) fn make_folder(path: &Path) -> Result<(), Fault> {
-    std::fs::create_dir_all(path).map_err(|e| fault(path, "be made", &e))
+    std::fs::create_dir_all(path).map_err(|e| Fault::of_file(path, "be made", &e))
 }
 
 /// Reads a text file.
 pub(crate) fn read(path: &Path) -> Result<String, Fault> {
-    std::fs::read_to_string(path).map_err(|e| fault(path, "be read", &e))
+    std::fs::read_to_string(path).map_err(|e| Fault::of_file(path, "be read", &e))
 }
 
 /// Whether a folder is missing or holds nothing.
@@ -36,13 +36,8 @@ pub(crate) fn is_vacant(path: &Path) -> Result<bool, Fault> {
     match std::fs::read_dir(path) {
         Ok(mut entries) => Ok(entries.next().is_none()),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(true),
-        Err(e) => Err(fault(path, "be read", &e)),
+        Err(e) => Err(Fault::of_file(path, "be read", &e)),
     }
-}
-
-/// The fault of a file operation: "PATH cannot WHAT: REASON".
-pub(crate) fn fault(path: &Path, what: &str, error: &io::Error) -> Fault {
-    Fault::new(ErrorCode::InvalidInput, format!("{} cannot {what}: {error}", path.display()))
 }
 
 fn create(path: &Path, mode: u32, text: &str) -> Result<(), Fault> {
@@ -58,7 +53,7 @@ fn create(path: &Path, mode: u32, text: &str) -> Result<(), Fault> {
             ErrorCode::InvalidInput,
             format!("{} is there already: move it away first if it is to be replaced", path.display()),
         ),
-        _ => fault(path, "be written", &e),
+        _ => Fault::of_file(path, "be written", &e),
     })
 }
 

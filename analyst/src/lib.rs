@@ -47,13 +47,13 @@ where
         Some("__party") => conclave_party::cli_main(rest()),
         _ => match cli::run(args) {
             Ok(code) => code,
-            Err(fault) => report(&fault),
+            Err(fault) => tell(&fault),
         },
     }
 }
 
 /// Says what went wrong on standard error and gives its exit code.
-fn report(fault: &Fault) -> ExitCode {
+fn tell(fault: &Fault) -> ExitCode {
     eprintln!("conclave: {fault}");
     ExitCode::from(fault.code.exit_code())
 }

@@ -13,11 +13,12 @@ use conclave_common::job::JobSpec;
 use conclave_common::model::ModelData;
 use conclave_common::planner::Guess;
 use conclave_common::rehearsal::{Answer, Rehearsal};
-use conclave_common::sampler::{ClipWatch, Draw, Phase, Sampler, SamplerError};
+use conclave_common::sampler::{ClipWatch, Phase, Sampler, SamplerError};
 use conclave_common::schema::ColumnSpec;
-use conclave_coordinator::result::{self, Outcome, PartyOutcome, RunResult, StoppedBy};
-use conclave_coordinator::spending::Spent;
-use conclave_coordinator::zarr::{DrawStore, Row, attributes};
+use conclave_draws::attributes;
+use conclave_draws::result::{self, Outcome, PartyOutcome, RunResult, StoppedBy};
+use conclave_draws::spent::Spent;
+use conclave_draws::zarr::DrawStore;
 use conclave_party::config::{BadRows, DataConfig, Memory};
 use conclave_party::data::{Shard, bind};
 use conclave_proto::error::{ErrorCode, Fault};
@@ -28,7 +29,7 @@ use serde::Serialize;
 
 use crate::files;
 use crate::output::say;
-use crate::result::RunResult as Shown;
+use crate::result::RunResult as ShownResult;
 use crate::submit::read_job;
 
 /// Run a job in this process on files of your own: no network, no real budget
@@ -92,7 +93,7 @@ pub(crate) fn run(args: &RehearseArgs) -> Result<ExitCode, Fault> {
     if args.json {
         say!("{json}");
     } else {
-        say!("{}", Shown::parse(&json)?.report(None).trim_end());
+        say!("{}", ShownResult::parse(&json)?.report(None).trim_end());
         say!("\nA rehearsal: no ledger was charged. What the parties would have spent is shown above.");
         if let Some(out) = &args.out {
             say!("Draws: {}", out.display());
@@ -146,8 +147,8 @@ fn rehearse(
 ) -> Result<Rehearsed, Fault> {
     let records: Vec<u64> = shards.iter().map(|(data, _)| data.records()).collect();
     let mut parties = Rehearsal::new(spec, shards, rng).map_err(|e| input(e.to_string()))?;
-    let holdings = parties.holdings();
-    let mut sampler = Sampler::with_holdings(spec, &holdings).map_err(|e| input(e.to_string()))?;
+    let metadata = parties.metadata();
+    let mut sampler = sampler::build(spec, &metadata).map_err(|e| input(e.to_string()))?;
     let names = spec.model.parameter_names();
     let chains = spec.sampler.chains as usize;
     let mut draws = match out {
@@ -172,30 +173,33 @@ fn rehearse(
             break;
         }
         match parties.answer(&round).map_err(|e| input(e.to_string()))? {
-            Answer::Released(releases) => sampler.absorb(&releases).map_err(|e| input(e.to_string()))?,
+            Answer::Released(releases) => {
+                let totals = Totals::of(&round, &releases);
+                totals.and_then(|totals| sampler.absorb(&totals)).map_err(|e| input(e.to_string()))?;
+            }
             Answer::Refused { party, .. } => {
                 (stopped_by, budget_party) = (StoppedBy::Budget, Some(spec.parties[party].clone()));
                 break;
             }
         }
         iterations += 1;
-        sampler.take_draws().into_iter().for_each(|draw| draws.push(&row(draw)));
+        sampler.take_draws().into_iter().for_each(|draw| draws.push(&draw.into()));
         progress.show(round.phase, iterations, draws.kept() as u64);
     }
     // Draws decided without a question, at the edge of the parameter box, are draws too.
-    sampler.take_draws().into_iter().for_each(|draw| draws.push(&row(draw)));
+    sampler.take_draws().into_iter().for_each(|draw| draws.push(&draw.into()));
     progress.finish();
     let spent = parties.spent().into_iter().map(|(queries, units)| Spent { queries, units });
-    let parties = spec.parties.iter().zip(&holdings).zip(spent);
+    let parties = spec.parties.iter().zip(&metadata).zip(spent);
     let outcome = Outcome {
         stopped_by,
         budget_party,
         iterations,
         seconds: began.elapsed().as_secs_f64(),
-        warnings: clip_warning(&sampler).into_iter().collect(),
+        warnings: clip_warning(sampler.as_ref()).into_iter().collect(),
         radii: sampler.radii_by_parameter(),
         parties: parties
-            .map(|((name, holding), spent)| PartyOutcome { name: name.clone(), holding: Some(*holding), spent })
+            .map(|((name, metadata), spent)| PartyOutcome { name: name.clone(), holding: Some(*metadata), spent })
             .collect(),
     };
     if draws.kept() == 0 {
@@ -218,7 +222,7 @@ fn rehearse(
 }
 
 /// What the analyst must know of an explicit clip.
-fn clip_warning(sampler: &Sampler) -> Option<String> {
+fn clip_warning(sampler: &dyn Sampler) -> Option<String> {
     sampler.clip_watch().and_then(|watch| watch.stop().or_else(|| watch.warning()))
 }
 
@@ -236,17 +240,6 @@ fn moments(draws: &DrawStore, parameters: usize, records: Vec<u64>) -> Guess {
     };
     let covariance = (0..parameters).map(|i| (0..parameters).map(|j| covariance(i, j)).collect()).collect();
     Guess { records, mean, covariance }
-}
-
-fn row(draw: Draw) -> Row {
-    Row {
-        chain: draw.chain as usize,
-        warmup: draw.warmup,
-        theta: draw.theta,
-        accepted: draw.accepted,
-        log_alpha: draw.log_alpha,
-        iteration: draw.iteration,
-    }
 }
 
 /// A bar on a terminal, nothing elsewhere.
@@ -286,7 +279,7 @@ impl Progress {
 }
 
 fn written(path: &Path, error: &std::io::Error) -> Fault {
-    files::fault(path, "be written", error)
+    Fault::of_file(path, "be written", error)
 }
 
 fn input(message: String) -> Fault {

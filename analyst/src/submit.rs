@@ -43,24 +43,44 @@ pub(crate) struct SubmitArgs {
 pub(crate) async fn run(args: SubmitArgs) -> Result<ExitCode, Fault> {
     let text = read_job(&args.job)?;
     let mut client = args.connection.open().await?;
-    let job = submit(&mut client, &args.connection.identity()?, text).await?;
-    let options = args.connection.options();
-    if args.wait {
-        eprintln!("Job {job} is submitted.");
-        return wait(&mut client, &job, &options, args.json).await;
-    }
-    submitted(&job, &options, args.json.then(|| json!({ "job": job })));
-    Ok(ExitCode::SUCCESS)
+    submit_and_tell(&mut client, &args.connection, text, &Telling { extends: None, wait: args.wait, json: args.json }).await
 }
 
-/// Says which job was submitted: the object where one is asked for.
-pub(crate) fn submitted(job: &str, options: &str, object: Option<serde_json::Value>) {
-    if let Some(object) = object {
+/// How a submission is told.
+pub(crate) struct Telling<'a> {
+    /// The job that this one continues.
+    pub(crate) extends: Option<&'a str>,
+    /// Whether the job is followed to its end.
+    pub(crate) wait: bool,
+    /// Whether one JSON object is asked for.
+    pub(crate) json: bool,
+}
+
+/// Submits a job and says which one it is, at once or once it has ended.
+pub(crate) async fn submit_and_tell(
+    client: &mut JobsClient<Channel>,
+    connection: &Connection,
+    spec_toml: String,
+    telling: &Telling<'_>,
+) -> Result<ExitCode, Fault> {
+    let job = submit(client, &connection.identity()?, spec_toml).await?;
+    let options = connection.options();
+    if telling.wait {
+        let which = telling.extends.map(|extends| format!(", which extends {extends},")).unwrap_or_default();
+        eprintln!("Job {job}{which} is submitted.");
+        return wait(client, &job, &options, telling.json).await;
+    }
+    if telling.json {
+        let object = match telling.extends {
+            Some(extends) => json!({ "job": job, "extends": extends }),
+            None => json!({ "job": job }),
+        };
         say!("{object}");
     } else {
         say!("{job}");
         eprintln!("Submitted. Next:\n  conclave watch {job}{options}\n  conclave cancel {job}{options}");
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Reads a job file and checks it as coordinator and parties will.

@@ -38,7 +38,7 @@ pub(crate) struct VerifyLedgerArgs {
 }
 
 pub(crate) fn run(args: &VerifyLedgerArgs) -> Result<ExitCode, Fault> {
-    let file = File::open(&args.file).map_err(|e| files::fault(&args.file, "be read", &e))?;
+    let file = File::open(&args.file).map_err(|e| Fault::of_file(&args.file, "be read", &e))?;
     let refused = |why: String| Fault::new(ErrorCode::Unauthenticated, format!("{}: {why}", args.file.display()));
     let checked = check(BufReader::with_capacity(1 << 16, file)).map_err(refused)?;
     let signature = Signature {

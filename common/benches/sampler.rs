@@ -1,7 +1,7 @@
 //! What the coordinator's sampler takes for a round: asking the proposals and absorbing the answers.
 
 use conclave_common::job::JobSpec;
-use conclave_common::sampler::Sampler;
+use conclave_common::sampler::{self, PartyMetadata, Totals};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 
 const WIDTH: usize = 10;
@@ -22,12 +22,13 @@ fn rounds(c: &mut Criterion) {
     let mut group = c.benchmark_group("round");
     for (parties, chains) in [(3, 1), (3, 4), (3, 64), (1000, 4)] {
         let spec = spec(parties, chains);
-        let mut sampler = Sampler::new(&spec, &vec![100_000; parties]).expect("a sampler");
+        let mut sampler = sampler::build(&spec, &PartyMetadata::of_rows(&vec![100_000; parties])).expect("a sampler");
         group.throughput(Throughput::Elements(1));
         group.bench_function(BenchmarkId::new(format!("{parties} parties"), format!("{chains} chains")), |b| {
             b.iter(|| {
                 let round = sampler.next_round().expect("a round").expect("draws to come");
-                sampler.absorb(&vec![vec![0; round.queries.len()]; parties]).expect("answers")
+                let totals = Totals::of(&round, &vec![vec![0; round.queries.len()]; parties]).expect("answers that fit");
+                sampler.absorb(&totals).expect("answers")
             });
         });
     }

@@ -9,7 +9,7 @@ use crate::job::JobSpec;
 use crate::mechanism::{DiscreteGaussian, LatticeSum, NoiseSample, NoiseScale};
 use crate::model::{self, Model, ModelData};
 use crate::query::{QueryError, QueryTerms};
-use crate::sampler::{Holding, Query, Round};
+use crate::sampler::{PartyMetadata, Query, Round};
 
 /// Why a round can't be answered, the budget aside.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -88,8 +88,8 @@ impl<R: CryptoRng> Rehearsal<R> {
 
     /// What is public about each party.
     #[must_use]
-    pub fn holdings(&self) -> Vec<Holding> {
-        self.parties.iter().map(|party| Holding::new(party.unit, party.data.units())).collect()
+    pub fn metadata(&self) -> Vec<PartyMetadata> {
+        self.parties.iter().map(|party| PartyMetadata::new(party.unit, party.data.units())).collect()
     }
 
     /// What each party has released and what it cost: number of releases, and units of 2^-48 of mu^2.

@@ -13,7 +13,7 @@ use conclave_common::accounting::{Adjacency, PrivacyUnit};
 use conclave_common::job::JobSpec;
 use conclave_common::model::{ModelData, Persons, assemble};
 use conclave_common::rehearsal::{Answer, Rehearsal};
-use conclave_common::sampler::{Draw, Phase, Round, Sampler};
+use conclave_common::sampler::{self, Draw, Phase, Round, Totals};
 use conclave_common::schema::ColumnSpec;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
@@ -73,7 +73,7 @@ impl Case {
         let spec = self.job();
         let shards = (0..2).map(|party| self.shard(&spec, party)).collect();
         let mut parties = Rehearsal::new(&spec, shards, ChaCha20Rng::seed_from_u64(77)).expect("parties");
-        let mut sampler = Sampler::with_holdings(&spec, &parties.holdings()).expect("a sampler");
+        let mut sampler = sampler::build(&spec, &parties.metadata()).expect("a sampler");
         let (mut seen, mut rounds) = (Seen::default(), [0_u64; 3]);
         // A clip that bites ends a run by an error.
         while let Ok(Some(round)) = sampler.next_round() {
@@ -89,7 +89,7 @@ impl Case {
             match parties.answer(&round).expect("a round that fits") {
                 Answer::Released(releases) => {
                     releases.iter().flatten().for_each(|release| seen.number(*release as u64));
-                    sampler.absorb(&releases).expect("releases that fit");
+                    sampler.absorb(&Totals::of(&round, &releases).expect("releases that fit")).expect("totals that fit");
                 }
                 Answer::Refused { party, .. } => {
                     seen.number(party as u64);
@@ -99,7 +99,7 @@ impl Case {
             sampler.take_draws().iter().for_each(|draw| seen.draw(draw));
         }
         sampler.take_draws().iter().for_each(|draw| seen.draw(draw));
-        seen.number(sampler.acceptance_rate().to_bits());
+        seen.number(sampler.acceptance_rate().unwrap_or(0.0).to_bits());
         for (queries, units) in parties.spent() {
             seen.number(queries);
             seen.number(units);

@@ -8,6 +8,7 @@ use conclave_ops::check::{Checks, port_free, writable};
 use conclave_proto::tls::IdentityDir;
 
 use crate::config::Config;
+use crate::server::Credentials;
 use crate::store::{APPLICATION_ID, SCHEMA_VERSION};
 
 /// Looks at what the configuration in `path` names.
@@ -42,7 +43,7 @@ pub(crate) fn check(path: &Path) -> Checks {
 }
 
 fn identity(config: &Config) -> Result<String, String> {
-    crate::load_credentials(config).map_err(|fault| fault.to_string())?;
+    Credentials::of(config).map_err(|fault| fault.to_string())?;
     let identity = IdentityDir::load(&config.identity).map_err(|fault| fault.to_string())?;
     Ok(format!("{}: {}", config.identity.display(), identity.identity().uri()))
 }

@@ -8,8 +8,10 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use conclave_ops::{Daemon, LogFormat, Logs, Signals};
 
+use crate::config::Config;
+use crate::daemon::Coordinator;
+use crate::error::RunError;
 use crate::operations::{Unwell, health_of};
-use crate::{Config, Coordinator, RunError};
 
 /// Runs jobs across data owners who keep their data: asks them, runs the chains, keeps the draws.
 #[derive(Parser)]

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
 
-use crate::book::Book;
+use crate::registry::JobRegistry;
 use crate::store::Store;
 
 /// How often it is looked at.
@@ -17,7 +17,7 @@ const LOOK: Duration = Duration::from_millis(500);
 /// What decides it: the store takes what is written, and nobody has told the coordinator to stop.
 #[derive(Debug, Clone)]
 pub(crate) struct Health {
-    pub(crate) book: Arc<Book>,
+    pub(crate) job_registry: Arc<JobRegistry>,
     pub(crate) store: Store,
     pub(crate) stopping: watch::Receiver<bool>,
 }
@@ -28,7 +28,7 @@ impl Health {
     /// # Errors
     /// In a few words, why not.
     pub(crate) fn now(&self) -> Result<(), String> {
-        if *self.stopping.borrow() || self.book.is_closed() {
+        if *self.stopping.borrow() || self.job_registry.is_closed() {
             return Err("the coordinator is stopping".to_owned());
         }
         self.store.check().map_err(|failure| failure.to_string())

@@ -12,12 +12,13 @@ use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 use tonic_health::server::HealthReporter;
 
+use crate::clock::now_ms;
 use crate::config::Config;
 use crate::dashboard;
-use crate::driver::{Surroundings, now_ms};
+use crate::driver::DriverContext;
 use crate::error::RunError;
 use crate::health::Health;
-use crate::meters::CoordinatorPage;
+use crate::metrics_page::CoordinatorPage;
 use crate::server::{self, Credentials};
 
 /// What is ready before the coordinator serves.
@@ -51,7 +52,7 @@ impl Prepared {
     /// Shows the coordinator from now on.
     pub(crate) fn show(
         self,
-        surroundings: Surroundings,
+        context: DriverContext,
         health: Health,
         reporter: HealthReporter,
         address: SocketAddr,
@@ -65,20 +66,20 @@ impl Prepared {
             }
         }
         if let Some(site) = self.site {
-            let (pages, health) = (dashboard::pages(health.book.clone(), surroundings.hub.clone()), health.clone());
+            let (pages, health) = (dashboard::pages(health.job_registry.clone(), context.party_registry.clone()), health.clone());
             let healthy: Healthy = Arc::new(move || health.now().is_ok());
             match site.over() {
                 Over::Plain => drop(tasks.spawn(site.serve(pages, healthy))),
                 Over::Tls => {
-                    let (listener, conversations) = site.into_parts(pages, healthy);
-                    tasks.spawn(server::serve_pages(listener, conversations, credentials));
+                    let (listener, page_connections) = site.into_parts(pages, healthy);
+                    tasks.spawn(server::serve_pages(listener, page_connections, credentials));
                 }
             }
         }
         if let Some(endpoint) = self.endpoint {
             let page = CoordinatorPage {
-                book: health.book.clone(),
-                surroundings,
+                job_registry: health.job_registry.clone(),
+                context,
                 health: health.clone(),
                 certificate: self.config.identity.join("certificate.pem"),
                 store: self.config.store,

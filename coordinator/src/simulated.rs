@@ -1,14 +1,14 @@
 //! The coordinator without its sockets, its store's thread and its clock, for tests that lay faults between it and the parties.
 //!
-//! Book, drivers, hub, sessions and store are the daemon's own. A test stands where the network does: it hands in the frames of each
+//! Registries, drivers, sessions and store are the daemon's own. A test stands where the network does: it hands in the frames of each
 //! stream as bytes and takes out what the coordinator sends. It drops the whole to kill it.
 
-use std::cell::Cell;
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use conclave_ops::clock::Clock;
 use conclave_proto::error::Fault;
 use conclave_proto::submission;
 use conclave_proto::v1::{CoordinatorFrame, JobStatus, PartyFrame, Submission};
@@ -19,23 +19,15 @@ use tonic::codec::{DecodeBuf, Decoder};
 use tonic::codegen::{Body, Bytes, tokio_stream::Stream};
 use tonic::{Status, Streaming};
 
-use crate::book::{Book, Signed};
-use crate::driver::{Limits, Surroundings};
-use crate::hub::Hub;
-use crate::server::link::LinkService;
-use crate::store::Store;
-
-thread_local! {
-    static CLOCK_SKEW_MS: Cell<i64> = const { Cell::new(0) };
-}
-
-pub(crate) fn clock_skew_ms() -> i64 {
-    CLOCK_SKEW_MS.get()
-}
+use crate::driver::{DriverContext, Limits};
+use crate::party_registry::PartyRegistry;
+use crate::registry::{JobRegistry, Signed};
+use crate::server::LinkService;
+use crate::store::held::{self, Held};
 
 /// Sets the wall clock of every coordinator that runs on this thread.
 pub fn set_clock_skew_ms(skew: i64) {
-    CLOCK_SKEW_MS.set(skew);
+    Clock::Coordinator.set_skew_ms(skew);
 }
 
 /// What the coordinator sends on one stream, until it ends it.
@@ -85,9 +77,10 @@ impl Decoder for Frames {
 /// A coordinator between two starts. Everything in it lives on the runtime that it was opened on.
 #[derive(Debug)]
 pub struct SimulatedCoordinator {
-    surroundings: Surroundings,
-    book: Arc<Book>,
+    context: DriverContext,
+    job_registry: Arc<JobRegistry>,
     link: LinkService,
+    held: Arc<Held>,
     stop: watch::Sender<bool>,
 }
 
@@ -97,17 +90,17 @@ impl SimulatedCoordinator {
     /// # Errors
     /// A sentence, where the store can't be opened.
     pub fn open(store: &Path, draws: &Path) -> Result<Self, String> {
-        let (store, loaded) = Store::open_held(store).map_err(|e| e.to_string())?;
-        let surroundings = Surroundings {
-            hub: Arc::new(Hub::with_heads(loaded.parties, loaded.heads)),
+        let (store, loaded, held) = held::open(store).map_err(|e| e.to_string())?;
+        let context = DriverContext {
+            party_registry: Arc::new(PartyRegistry::with_heads(loaded.parties, loaded.heads)),
             store,
-            meters: Arc::default(),
+            counters: Arc::default(),
             limits: Limits::default(),
         };
-        let book = Arc::new(Book::open(surroundings.clone(), draws.to_owned(), loaded.jobs, false));
+        let job_registry = Arc::new(JobRegistry::open(context.clone(), draws.to_owned(), loaded.jobs, false));
         let (stop, stopping) = watch::channel(false);
-        let link = LinkService::new(Arc::clone(&book), surroundings.clone(), stopping);
-        Ok(Self { surroundings, book, link, stop })
+        let link = LinkService::new(Arc::clone(&job_registry), context.clone(), stopping);
+        Ok(Self { context, job_registry, link, held, stop })
     }
 
     /// A new stream of a party.
@@ -120,7 +113,7 @@ impl SimulatedCoordinator {
 
     /// Commits so many of the writes that wait; a barrier commits all.
     pub fn commit_next(&self, count: usize) {
-        self.surroundings.store.commit_next(count);
+        self.held.commit_next(count);
     }
 
     /// What a submission does once it is accepted: to be run on the coordinator's runtime.
@@ -133,10 +126,10 @@ impl SimulatedCoordinator {
         analyst: String,
         submission: Submission,
     ) -> impl Future<Output = Result<String, Fault>> + use<> {
-        let book = Arc::clone(&self.book);
+        let job_registry = Arc::clone(&self.job_registry);
         async move {
             let job = submission::check(Some(&submission), &analyst, &spec_toml)?;
-            book.submit(spec_toml, &analyst, Signed { job, submission }).await
+            job_registry.submit(spec_toml, &analyst, Signed { job, submission }).await
         }
     }
 
@@ -145,8 +138,8 @@ impl SimulatedCoordinator {
     /// # Errors
     /// As the job service.
     pub fn cancel(&self, job: String, analyst: String) -> impl Future<Output = Result<JobStatus, Fault>> + use<> {
-        let (book, hub) = (Arc::clone(&self.book), Arc::clone(&self.surroundings.hub));
-        async move { book.cancel(&job, &analyst).await.map(|status| status.to_wire(&hub)) }
+        let (job_registry, party_registry) = (Arc::clone(&self.job_registry), Arc::clone(&self.context.party_registry));
+        async move { job_registry.cancel(&job, &analyst).await.map(|status| status.to_wire(&party_registry)) }
     }
 
     /// A job as its analyst sees it.
@@ -154,14 +147,14 @@ impl SimulatedCoordinator {
     /// # Errors
     /// As the job service.
     pub fn status(&self, job: &str, analyst: &str) -> Result<JobStatus, Fault> {
-        let status = self.book.watch(job, analyst)?.borrow().clone();
-        Ok(status.to_wire(&self.surroundings.hub))
+        let status = self.job_registry.watch(job, analyst)?.borrow().clone();
+        Ok(status.to_wire(&self.context.party_registry))
     }
 
     /// Stops as on SIGTERM.
     pub async fn shut_down(self) {
-        self.book.close().await;
+        self.job_registry.close().await;
         self.stop.send_replace(true);
-        self.surroundings.store.close();
+        self.context.store.close();
     }
 }

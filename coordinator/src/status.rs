@@ -1,11 +1,11 @@
 //! What is known of a job at a moment: what `Get`, `List` and `Watch` show.
 
-use conclave_common::sampler::{Holding, Phase};
+use conclave_common::sampler::{PartyMetadata, Phase};
 use conclave_proto::error::Fault;
 use conclave_proto::v1;
 
-use crate::hub::Hub;
-use crate::spending::Spent;
+use crate::party_registry::PartyRegistry;
+use conclave_draws::spent::Spent;
 
 /// Where a job stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,7 +106,7 @@ pub(crate) struct PartyStatus {
     /// Name.
     pub name: String,
     /// What it holds; `None` until the party has opened the job.
-    pub holding: Option<Holding>,
+    pub holding: Option<PartyMetadata>,
     /// What the job has spent there.
     pub spent: Spent,
     /// Epsilon of `spent` at the job's delta.
@@ -116,11 +116,11 @@ pub(crate) struct PartyStatus {
 }
 
 impl Status {
-    /// The wire's form; `hub` knows who is attached at this moment.
-    pub(crate) fn to_wire(&self, hub: &Hub) -> v1::JobStatus {
+    /// The wire's form; `party_registry` knows who is attached at this moment.
+    pub(crate) fn to_wire(&self, party_registry: &PartyRegistry) -> v1::JobStatus {
         let parties = self.parties.iter().map(|party| v1::PartyStatus {
             name: party.name.clone(),
-            attached: hub.is_attached(&party.name),
+            attached: party_registry.is_attached(&party.name),
             records: party.holding.and_then(|h| h.records()).unwrap_or(0),
             queries: party.spent.queries,
             epsilon_spent: party.epsilon_spent,

@@ -19,6 +19,12 @@ pub struct Latest<const N: usize> {
 /// Median and 95% quantile, seconds.
 pub type Typical = (f64, f64);
 
+/// The same in milliseconds.
+#[must_use]
+pub fn in_ms((median, high): Typical) -> Typical {
+    (1e3 * median, 1e3 * high)
+}
+
 /// What there is to say of the latest lengths of time. Medians of parts need not add up to the median of the whole.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summary<const N: usize> {

@@ -11,11 +11,13 @@
 
 pub mod check;
 pub mod clock;
+mod daemon;
 pub mod disk;
 pub mod endpoint;
 pub mod latest;
 mod listen;
 pub mod log;
+mod log_format;
 #[cfg(feature = "otlp")]
 mod otlp;
 pub mod page;
@@ -27,14 +29,12 @@ pub mod web;
 
 pub use check::Checks;
 pub use clock::Clock;
+pub use daemon::{Daemon, EXPORTED};
 pub use endpoint::Endpoint;
-pub use latest::{Latest, Summary};
-pub use log::{Daemon, LogFormat, Logs};
+pub use latest::{Latest, Summary, in_ms};
+pub use log::Logs;
+pub use log_format::LogFormat;
 pub use page::{Page, Source};
 pub use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 pub use settings::Settings;
 pub use signals::Signals;
-
-/// The target of spans that go to a collector, and of nothing else. At a party they are of the link alone: attached, job opened,
-/// job closed; none lasts as long as something is computed.
-pub const EXPORTED: &str = "conclave::exported";

@@ -7,43 +7,12 @@ use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::registry::{LookupSpan, Registry};
 use tracing_subscriber::util::SubscriberInitExt;
 
-use crate::Settings;
+use crate::daemon::Daemon;
+use crate::log_format::LogFormat;
+use crate::settings::Settings;
 
 /// Written where `RUST_LOG` says nothing, or nothing that is a filter.
 const DEFAULT_LEVEL: LevelFilter = LevelFilter::INFO;
-
-/// How log lines are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum LogFormat {
-    /// For people.
-    #[default]
-    Plain,
-    /// One JSON object per line, the fields of an event beside its message.
-    Json,
-}
-
-impl LogFormat {
-    /// The names in a configuration.
-    pub const NAMES: [&str; 2] = ["plain", "json"];
-
-    /// The format of this name.
-    pub fn parse(name: &str) -> Option<Self> {
-        match name {
-            "plain" => Some(Self::Plain),
-            "json" => Some(Self::Json),
-            _ => None,
-        }
-    }
-}
-
-/// Who logs.
-#[derive(Debug, Clone, Copy)]
-pub struct Daemon<'a> {
-    /// Its kind, such as `conclave-party`.
-    pub service: &'static str,
-    /// Its own name.
-    pub name: &'a str,
-}
 
 /// The running log; [`Logs::end`] sends what a collector has not got yet.
 #[derive(Debug, Default)]
@@ -120,11 +89,5 @@ mod tests {
         assert!(!by_target.would_enable("conclave_coordinator", &Level::DEBUG));
         assert!(by_target.would_enable("conclave_coordinator", &Level::INFO));
         assert!(!by_target.would_enable("h2::proto", &Level::ERROR));
-    }
-
-    #[test]
-    fn every_name_is_a_format() {
-        assert!(LogFormat::NAMES.iter().all(|name| LogFormat::parse(name).is_some()));
-        assert_eq!((LogFormat::parse("json"), LogFormat::parse("JSON")), (Some(LogFormat::Json), None));
     }
 }

@@ -1,4 +1,4 @@
-//! Traces for a collector, by OTLP over gRPC. Only spans of the target [`crate::EXPORTED`] leave; log lines never do.
+//! Traces for a collector, by OTLP over gRPC. Only spans of the target [`EXPORTED`] leave; log lines never do.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::Layer;
 use tracing_subscriber::registry::LookupSpan;
 
-use crate::log::Daemon;
+use crate::daemon::{Daemon, EXPORTED};
 
 /// A collector that takes longer is given up for that batch.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -49,6 +49,6 @@ where
         .with_threads(false)
         .with_tracked_inactivity(false)
         .with_target(false)
-        .with_filter(Targets::new().with_target(crate::EXPORTED, Level::INFO));
+        .with_filter(Targets::new().with_target(EXPORTED, Level::INFO));
     Ok((layer, Sender(provider)))
 }

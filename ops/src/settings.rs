@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use crate::LogFormat;
+use crate::log_format::LogFormat;
 
 /// The keys' names, for a table of known keys.
 pub const KEYS: [&str; 3] = ["log", "metrics", "otlp"];

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 /// What a run has come to at a moment.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Moment {
+pub struct ProgressPoint {
     /// Seconds by a clock that only goes forward.
     pub at: f64,
     /// Rounds.
@@ -26,10 +26,20 @@ pub struct Forecast {
     pub mu_squared: Vec<f64>,
 }
 
+impl Forecast {
+    /// Epsilon that a party will have spent at the end; `None` of one that spends nothing, or that there is not. `epsilon` is that of a
+    /// mu, at the job's delta.
+    #[must_use]
+    pub fn epsilon_at_end(&self, party: usize, epsilon: impl Fn(f64) -> f64) -> Option<f64> {
+        let mu_squared = *self.mu_squared.get(party)?;
+        (mu_squared > 0.0).then(|| epsilon(mu_squared.sqrt()))
+    }
+}
+
 /// The pace of a run over its last seconds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pace {
-    moments: VecDeque<Moment>,
+    moments: VecDeque<ProgressPoint>,
     window: f64,
     phase: String,
 }
@@ -43,7 +53,7 @@ impl Pace {
 
     /// Takes what the run has come to in this phase; in none while it is held up. A pause says nothing of the pace, and each phase
     /// has its own: either way it begins anew.
-    pub fn see(&mut self, phase: Option<&str>, moment: Moment) {
+    pub fn see(&mut self, phase: Option<&str>, moment: ProgressPoint) {
         if phase != Some(&*self.phase) {
             self.moments.clear();
             phase.unwrap_or_default().clone_into(&mut self.phase);
@@ -53,7 +63,7 @@ impl Pace {
         }
     }
 
-    fn record(&mut self, moment: Moment) {
+    fn record(&mut self, moment: ProgressPoint) {
         // What happened while nobody looked may have been a pause.
         if self.moments.back().is_some_and(|last| moment.at - last.at > 0.5 * self.window) {
             self.moments.clear();
@@ -71,7 +81,7 @@ impl Pace {
     }
 
     /// First and last moment, a second apart at least.
-    fn ends(&self) -> Option<(&Moment, &Moment, f64)> {
+    fn ends(&self) -> Option<(&ProgressPoint, &ProgressPoint, f64)> {
         let (first, last) = (self.moments.front()?, self.moments.back()?);
         let elapsed = last.at - first.at;
         (elapsed >= 1.0).then_some((first, last, elapsed))
@@ -98,7 +108,7 @@ impl Pace {
         let (first, last, elapsed) = self.ends()?;
         let drawn = self.draws_per_second().filter(|drawn| *drawn > 0.0)?;
         let rate = |party: usize| {
-            let of = |moment: &Moment| moment.mu_squared.get(party).copied().unwrap_or(0.0);
+            let of = |moment: &ProgressPoint| moment.mu_squared.get(party).copied().unwrap_or(0.0);
             (of(last) - of(first)).max(0.0) / elapsed
         };
         let by_draws = draws.saturating_sub(last.draws) as f64 / drawn;
@@ -121,8 +131,8 @@ impl Pace {
 mod tests {
     use super::*;
 
-    fn at(seconds: f64) -> Moment {
-        Moment {
+    fn at(seconds: f64) -> ProgressPoint {
+        ProgressPoint {
             at: seconds,
             rounds: (seconds * 50.0) as u64,
             draws: (seconds * 10.0) as u64,
@@ -160,9 +170,9 @@ mod tests {
     fn only_the_last_seconds_count_and_few_moments_are_kept() {
         let mut pace = Pace::new(10.0);
         (0..5000).for_each(|i| pace.record(at(f64::from(i) * 0.01)));
-        pace.record(Moment { at: 50.0, draws: 500, rounds: 2500, mu_squared: vec![0.5, 1.0] });
+        pace.record(ProgressPoint { at: 50.0, draws: 500, rounds: 2500, mu_squared: vec![0.5, 1.0] });
         assert!(pace.moments.len() <= 402, "{}", pace.moments.len());
-        let slow = |at: f64| Moment { at, draws: 500, rounds: 2500, mu_squared: vec![0.5, 1.0] };
+        let slow = |at: f64| ProgressPoint { at, draws: 500, rounds: 2500, mu_squared: vec![0.5, 1.0] };
         (51..=75).for_each(|second| pace.record(slow(f64::from(second))));
         assert_eq!((pace.rounds_per_second(), pace.forecast(900, &[])), (Some(0.0), None));
         // After a gap nothing is known, rather than that little happened.

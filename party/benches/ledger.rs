@@ -15,7 +15,8 @@ use conclave_common::job::JobSpec;
 use conclave_common::mechanism::{NoiseScale, QueryKind, Sensitivity};
 use conclave_common::model::{Model, ModelData};
 use conclave_party::ledger::{
-    ChargeOutcome, Durability, Grant, JobEntry, Keeping, Ledger, QueryContent, QueryKey, RESERVE_BLOCK, Recorded, sample_noise,
+    ChargeOutcome, Durability, Grant, JobEntry, Ledger, LedgerSettings, QueryContent, QueryKey, RESERVE_BLOCK, Recorded,
+    sample_noise,
 };
 use conclave_party::noise::Noise;
 use criterion::{BenchmarkId, Criterion, Throughput};
@@ -33,7 +34,7 @@ type Failure = Box<dyn std::error::Error>;
 /// A ledger with one open job, and what a release is made of beside its charge.
 struct Bench {
     folder: TempDir,
-    keeping: Keeping,
+    keeping: LedgerSettings,
     ledger: Ledger,
     noise: Noise,
     model: Box<dyn Model>,
@@ -52,7 +53,8 @@ impl Bench {
         let folder = TempDir::new_in(at)?;
         // So large that hundreds of thousands of releases of an ordinary price fit.
         let budget = Budget::new(900.0, 1e-6)?;
-        let keeping = Keeping { durability, ..Keeping::beside(&folder.path().join("ledger.sqlite"), PARTY, &budget) };
+        let keeping =
+            LedgerSettings { durability, ..LedgerSettings::beside(&folder.path().join("ledger.sqlite"), PARTY, &budget) };
         keeping.init()?;
         let mut ledger = Ledger::open_kept(&keeping)?;
         let entry = JobEntry { job: JOB, analyst: "alice", spec_digest: &[1; 32], spec_toml: SPEC, cap: budget, records: 1000 };

@@ -11,7 +11,7 @@ use conclave_proto::identity::{PeerIdentity, Role};
 use conclave_proto::revoked::RevokedFile;
 use tokio::time::MissedTickBehavior;
 
-use crate::answer::thread::Desk;
+use crate::answer::thread::AnswerHandle;
 use crate::answer::{Answerer, thread};
 use crate::config::{Approve, PartyConfig, ReplyDelay};
 use crate::consent::ConsentStore;
@@ -28,9 +28,9 @@ use crate::private_files;
 /// Makes the ledger of a party's data: an explicit act, once.
 ///
 /// # Errors
-/// [`crate::ledger::LedgerError::Exists`] where there is one; see [`crate::ledger::Keeping::init`].
+/// [`crate::ledger::LedgerError::Exists`] where there is one; see [`crate::ledger::LedgerSettings::init`].
 pub fn init_ledger(config: &PartyConfig) -> Result<(), StartError> {
-    Ok(config.keeping().init()?)
+    Ok(config.ledger_settings().init()?)
 }
 
 /// Makes a private key and a signing request in the identity folder, unless there is a key; gives the request's path.
@@ -81,7 +81,7 @@ pub(crate) fn prepare(config: &PartyConfig) -> Result<Answerer, StartError> {
     for limit in config.policy.unlimited() {
         tracing::warn!("[policy] sets no {limit}: jobs are not limited in it");
     }
-    let mut ledger = Ledger::open_kept(&config.keeping())?;
+    let mut ledger = Ledger::open_kept(&config.ledger_settings())?;
     ledger.present_data(&shard.fingerprints(ledger.secret())?)?;
     let (spent, limit) = ledger.units();
     tracing::info!(party = %config.name, "ledger {}: {:.2}% of the budget spent", config.ledger.display(), 100.0 * spent as f64 / limit as f64);
@@ -117,9 +117,9 @@ pub async fn run_with(
     let presence = Announcement::new(&config.ledger);
     let answerer = answerer.announced_by(presence.clone());
     let decisions = ConsentStore::open(&config.ledger)?;
-    let (desk, thread) = thread::start(answerer).map_err(|e| StartError::System(format!("no thread: {e}")))?;
-    let operations = operations.show(presence.meters(), desk.clone());
-    let watcher = tokio::spawn(watch_decisions(decisions, desk.clone()));
+    let (answers, thread) = thread::start(answerer).map_err(|e| StartError::System(format!("no thread: {e}")))?;
+    let operations = operations.show(presence.meters(), answers.clone());
+    let watcher = tokio::spawn(watch_decisions(decisions, answers.clone()));
     let expiry = tokio::spawn(crate::expiry::watch(config.identity.clone(), config.key.clone()));
     let party = config.name.clone();
     let dial = Dial {
@@ -130,7 +130,7 @@ pub async fn run_with(
         key: config.key,
         revoked: config.revoked.as_deref().map(RevokedFile::at),
     };
-    let mut link = Link { dial, desk, ready_file, presence };
+    let mut link = Link { dial, answers, ready_file, presence };
     let (stop, mut stopping) = tokio::sync::watch::channel(false);
     let kept = {
         let keep = link.keep(&mut stopping);
@@ -147,7 +147,7 @@ pub async fn run_with(
     drop(link);
     expiry.abort();
     operations.end().await;
-    // It holds a desk, without which the answering thread ends.
+    // It holds a handle, without which the answering thread ends.
     watcher.abort();
     let _ = watcher.await;
     let joined = tokio::task::spawn_blocking(move || thread.join()).await;
@@ -161,14 +161,14 @@ pub async fn run_with(
 const DECISIONS: Duration = Duration::from_millis(500);
 
 /// Tells the answering thread whenever the owner has decided something, or when that can't be told.
-async fn watch_decisions(store: ConsentStore, desk: Desk) {
+async fn watch_decisions(store: ConsentStore, answers: AnswerHandle) {
     let mut seen = None;
     let mut tick = tokio::time::interval(DECISIONS);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tick.tick().await;
         let version = store.version().ok();
-        if (version.is_none() || version != seen) && desk.consent_changed().await.is_err() {
+        if (version.is_none() || version != seen) && answers.consent_changed().await.is_err() {
             return;
         }
         seen = version;

@@ -63,7 +63,7 @@ impl Meters {
         self.0.jobs_open.store(jobs_open as u64, Ordering::Relaxed);
         self.0.spent_units.store(spent, Ordering::Relaxed);
         self.0.limit_units.store(limit, Ordering::Relaxed);
-        self.0.releases.store(ledger.books().answers(), Ordering::Relaxed);
+        self.0.releases.store(ledger.state().answers(), Ordering::Relaxed);
     }
 
     /// Sizes on the disk, between two messages.

@@ -8,7 +8,7 @@ use conclave_ops::web::{Over, Site};
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
-use crate::answer::thread::Desk;
+use crate::answer::thread::AnswerHandle;
 use crate::config::PartyConfig;
 use crate::error::StartError;
 use crate::meters::{Meters, PartyPage};
@@ -53,16 +53,16 @@ impl Prepared {
     }
 
     /// Serves what `meters` notes, and the owner's page.
-    pub(crate) fn show(self, meters: &Meters, desk: Desk) -> Operations {
+    pub(crate) fn show(self, meters: &Meters, answers: AnswerHandle) -> Operations {
         let mut tasks = JoinSet::new();
-        let times = desk.times().clone();
+        let times = answers.times().clone();
         if let Some((endpoint, page)) = self.metrics {
             tasks.spawn(endpoint.serve(Arc::new(PartyPage { meters: meters.clone(), ..page })));
-            tasks.spawn(note_sizes(desk));
+            tasks.spawn(note_sizes(answers));
         }
         if let Some((site, config)) = self.site {
             let meters = meters.clone();
-            // Not the desk: whoever looks can't make the answering thread wait.
+            // Not the answering thread: whoever looks can't make the answering thread wait.
             tasks.spawn(site.serve(page::pages(config, times), Arc::new(move || meters.is_well())));
         }
         Operations(tasks)
@@ -73,18 +73,18 @@ impl Prepared {
 pub(crate) struct Operations(JoinSet<()>);
 
 impl Operations {
-    /// Ends it; nothing of it holds a desk any more then.
+    /// Ends it; nothing of it holds a handle on the answers any more then.
     pub(crate) async fn end(mut self) {
         self.0.shutdown().await;
     }
 }
 
-async fn note_sizes(desk: Desk) {
+async fn note_sizes(answers: AnswerHandle) {
     let mut tick = tokio::time::interval(SIZES);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tick.tick().await;
-        if desk.note_sizes().await.is_err() {
+        if answers.note_sizes().await.is_err() {
             return;
         }
     }

@@ -5,8 +5,8 @@
 
 use conclave_common::accounting::{Adjacency, PrivacyUnit};
 use conclave_common::mechanism::{NoiseScale, QueryKind};
-use conclave_common::sampler::{Holding, Query};
-use conclave_common::schema::LEAST_MAGNITUDE;
+use conclave_common::parameter::LEAST_MAGNITUDE;
+use conclave_common::sampler::{PartyMetadata, Query};
 
 use crate::error::{ErrorCode, Fault};
 use crate::v1;
@@ -175,7 +175,7 @@ pub fn answer_from_wire(wire: v1::Answer) -> Result<Answer, Fault> {
 }
 
 /// The message that a party has opened a job on what it holds, without its ledger's head and its reply delay.
-pub fn opened_to_wire(job: &str, holding: &Holding) -> v1::JobOpened {
+pub fn opened_to_wire(job: &str, holding: &PartyMetadata) -> v1::JobOpened {
     v1::JobOpened {
         job: job.to_owned(),
         records: holding.records().unwrap_or(0),
@@ -190,15 +190,15 @@ pub fn opened_to_wire(job: &str, holding: &Holding) -> v1::JobOpened {
 ///
 /// # Errors
 /// [`ErrorCode::Internal`] for a limit of records per person that no party can have.
-pub fn opened_from_wire(wire: &v1::JobOpened) -> Result<Holding, Fault> {
+pub fn opened_from_wire(wire: &v1::JobOpened) -> Result<PartyMetadata, Fault> {
     let adjacency = if wire.add_remove { Adjacency::AddRemove } else { Adjacency::Replace };
     if wire.records_per_person == 0 {
-        return Ok(Holding::new(PrivacyUnit::row(adjacency), wire.records));
+        return Ok(PartyMetadata::new(PrivacyUnit::row(adjacency), wire.records));
     }
     let unit = PrivacyUnit::person(adjacency, wire.records_per_person).ok_or_else(|| {
         Fault::new(ErrorCode::Internal, format!("an opening with {} records per person", wire.records_per_person))
     })?;
-    Ok(Holding::new(unit, wire.persons))
+    Ok(PartyMetadata::new(unit, wire.persons))
 }
 
 fn invalid(message: String) -> Fault {
@@ -316,12 +316,12 @@ mod tests {
     fn openings_round_trip_and_hide_what_is_not_public() {
         for adjacency in [Adjacency::Replace, Adjacency::AddRemove] {
             for unit in [PrivacyUnit::row(adjacency), PrivacyUnit::person(adjacency, 5).unwrap()] {
-                let holding = Holding::new(unit, 1000);
+                let holding = PartyMetadata::new(unit, 1000);
                 let wire = opened_to_wire("job", &holding);
                 assert_eq!(opened_from_wire(&wire).unwrap(), holding);
                 assert_eq!(wire.records, if unit == PrivacyUnit::default() { 1000 } else { 0 });
                 // Another count is another message only where the count is public.
-                let other = opened_to_wire("job", &Holding::new(unit, 1001));
+                let other = opened_to_wire("job", &PartyMetadata::new(unit, 1001));
                 assert_eq!(wire == other, adjacency == Adjacency::AddRemove);
             }
         }

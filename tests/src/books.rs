@@ -7,9 +7,10 @@ use std::path::Path;
 use conclave_common::accounting::{self, PrivacyUnit};
 use conclave_common::job::JobSpec;
 use conclave_common::query::QueryTerms;
-use conclave_common::sampler::{Draw, Query, Sampler};
+use conclave_common::sampler::{Draw, Query};
 use rusqlite::Connection;
 
+use crate::federation::{give, sampler_of};
 use crate::zarr;
 
 /// A query's identity within a job: iteration and chain.
@@ -42,7 +43,7 @@ impl Replay {
         let spec = JobSpec::parse(&text).expect("a job that was accepted");
         let records = records_of(store, key);
         let model = spec.build_model();
-        let mut sampler = Sampler::new(&spec, &records).expect("a sampler");
+        let mut sampler = sampler_of(&spec, &records);
         let price = |query: &Query| {
             let unit = PrivacyUnit::default();
             let points = (query.from.as_slice(), query.to.as_slice());
@@ -59,8 +60,8 @@ impl Replay {
                 let of_all = answers.iter().map(|party| party[at]).collect();
                 releases.insert((iteration, query.chain), (of_all, price(query)));
             }
+            give(sampler.as_mut(), &round, &answers);
             asked.insert(iteration, round.queries);
-            sampler.absorb(&answers).expect("answers that fit");
             draws.extend(sampler.take_draws());
             rounds += 1;
         }

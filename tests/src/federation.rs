@@ -11,7 +11,7 @@ use conclave_common::job::JobSpec;
 use conclave_common::mechanism::{DiscreteGaussian, NoiseScale, QueryKind, STEP};
 use conclave_common::model::{Model, ModelData, Step};
 use conclave_common::query::QueryTerms;
-use conclave_common::sampler::{ClipWatch, Draw, Phase, Query, Round, Sampler, SamplerError};
+use conclave_common::sampler::{self, ClipWatch, Draw, PartyMetadata, Phase, Query, Round, Sampler, SamplerError, Totals};
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
@@ -209,7 +209,7 @@ impl Federation {
     /// Runs the job to its end.
     pub fn run(&mut self) -> Run {
         let spec = &self.spec;
-        let mut sampler = Sampler::new(spec, &self.records()).expect("a sampler");
+        let mut sampler = sampler_of(spec, &self.records());
         let chains = spec.sampler.chains as usize;
         let mut run = Run {
             draws: vec![vec![Vec::new(); chains]; spec.dimension()],
@@ -238,15 +238,26 @@ impl Federation {
                 Phase::Warmup => 1,
                 Phase::Sampling => 2,
             }] += 1;
-            sampler.absorb(&releases).expect("releases that fit");
+            give(sampler.as_mut(), &round, &releases);
             for Draw { chain, warmup, theta, .. } in sampler.take_draws() {
                 if !warmup {
                     theta.iter().enumerate().for_each(|(j, x)| run.draws[j][chain as usize].push(*x));
                 }
             }
         }
-        run.acceptance = sampler.acceptance_rate();
+        run.acceptance = sampler.acceptance_rate().expect("chains that decide");
         run.clip_warning = sampler.clip_watch().and_then(ClipWatch::warning);
         run
     }
+}
+
+/// The sampler of a job over parties of so many rows.
+pub fn sampler_of(spec: &JobSpec, records: &[u64]) -> Box<dyn Sampler> {
+    sampler::build(spec, &PartyMetadata::of_rows(records)).expect("a sampler")
+}
+
+/// Gives a sampler what the parties released for the round being asked.
+pub fn give(sampler: &mut dyn Sampler, round: &Round, releases: &[Vec<i64>]) {
+    let totals = Totals::of(round, releases).expect("releases that fit");
+    sampler.absorb(&totals).expect("totals that fit");
 }

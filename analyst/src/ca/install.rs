@@ -8,7 +8,7 @@ use conclave_proto::ca;
 use conclave_proto::error::Fault;
 use conclave_proto::tls::{days_until, renew};
 
-use super::{CERTIFICATE, KEY, in_file, input};
+use super::identity_files::{CERTIFICATE, KEY, in_file, input};
 use crate::files;
 use crate::output::say;
 

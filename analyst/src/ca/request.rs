@@ -8,7 +8,7 @@ use conclave_proto::error::Fault;
 use conclave_proto::identity::{PeerIdentity, Role};
 use conclave_proto::tls::renew;
 
-use super::{CERTIFICATE, KEY, REQUEST, in_file, input};
+use super::identity_files::{CERTIFICATE, KEY, REQUEST, in_file, input};
 use crate::files;
 use crate::output::say;
 

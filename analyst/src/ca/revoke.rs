@@ -10,7 +10,7 @@ use conclave_proto::revoked::RevokedList;
 use conclave_proto::tls::renew;
 use time::OffsetDateTime;
 
-use super::{in_file, input};
+use super::identity_files::{in_file, input};
 use crate::files;
 use crate::output::say;
 

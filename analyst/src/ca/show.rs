@@ -10,7 +10,7 @@ use conclave_proto::identity::PeerIdentity;
 use conclave_proto::tls::{days_until, ends_soon};
 use serde_json::json;
 
-use super::{CA, CERTIFICATE, in_file};
+use super::identity_files::{CA, CERTIFICATE, in_file};
 use crate::files;
 use crate::output::say;
 

@@ -9,7 +9,7 @@ use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::identity::Role;
 use conclave_proto::tls::renew;
 
-use super::{CA, CA_KEY, CERTIFICATE, KEY, from_now, in_file, input};
+use super::identity_files::{CA, CA_KEY, CERTIFICATE, KEY, from_now, in_file, input};
 use crate::files;
 use crate::output::say;
 

@@ -12,8 +12,6 @@ use conclave_proto::error::{ErrorCode, Fault};
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep, timeout_at};
 
-use crate::files;
-
 /// A daemon that has not said that it is ready by then is given up.
 const READY_WITHIN: Duration = Duration::from_secs(60);
 /// A daemon that has not ended this long after it was asked to is killed.
@@ -53,8 +51,8 @@ impl Children {
     pub(super) fn start(&mut self, daemon: &Daemon<'_>) -> Result<(), Fault> {
         let log = daemon.logs.join(format!("{}.log", daemon.name));
         let ready = daemon.logs.join(format!("{}.ready", daemon.name));
-        let file = File::create(&log).map_err(|e| files::fault(&log, "be written", &e))?;
-        let copy = file.try_clone().map_err(|e| files::fault(&log, "be written", &e))?;
+        let file = File::create(&log).map_err(|e| Fault::of_file(&log, "be written", &e))?;
+        let copy = file.try_clone().map_err(|e| Fault::of_file(&log, "be written", &e))?;
         let executable = std::env::current_exe().map_err(|e| cannot_start(daemon.name, &e))?;
         let mut command = Command::new(executable);
         command

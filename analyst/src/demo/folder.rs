@@ -9,8 +9,10 @@ use conclave_proto::ca::KeyedPem;
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::identity::{PeerIdentity, Role};
 
+use super::options::{DemoArgs, Durability};
+use super::shards;
 use super::truth::{ANALYST, COORDINATOR, DATA_BUDGET_FACTOR, OUTCOME, PREDICTORS, TOTAL_NOISE_SD, WARMUP_SWEEPS, party_name};
-use super::{DemoArgs, Durability, shards};
+
 use crate::ca::{create_ca, create_identity};
 use crate::files;
 
@@ -193,8 +195,8 @@ fn party_toml(party: &str, url: &str, args: &DemoArgs) -> String {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use super::super::tests::args;
     use super::*;
+    use crate::demo::tests::args;
     use conclave_common::job::JobSpec;
     use conclave_proto::tls::IdentityDir;
 

@@ -9,7 +9,6 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::truth::{INTERCEPT, OUTCOME, PREDICTORS, Predictor, Values};
-use crate::files;
 
 /// Writes one party's shard as CSV: `rows` records, a function of the seed and the party's number alone.
 pub(super) fn write(path: &Path, rows: u64, seed: u64, party: u64) -> Result<(), Fault> {
@@ -32,7 +31,7 @@ pub(super) fn write(path: &Path, rows: u64, seed: u64, party: u64) -> Result<(),
         }
         out.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_all()
     };
-    save().map_err(|e| files::fault(path, "be written", &e))
+    save().map_err(|e| Fault::of_file(path, "be written", &e))
 }
 
 /// One record: the outcome and the predictors' values as they stand in the file.

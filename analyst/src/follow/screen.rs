@@ -9,9 +9,9 @@ use conclave_proto::v1::{JobStatus, PartyStatus, TracesReply};
 use console::Term;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
-use super::chains;
-use super::outlook::{HISTORY, Outlook, most_spent};
-use super::words::{describe, heading, unsaid};
+use super::chain_table;
+use super::pace::{HISTORY, RunHistory, most_spent};
+use super::text::{describe, heading, unsaid};
 
 /// Without a terminal, a line is printed this often while nothing changes but the counts.
 const LINE_EVERY: Duration = Duration::from_secs(5);
@@ -24,7 +24,7 @@ pub(super) struct Screen {
     last_line: Option<(Instant, String)>,
     /// Warnings said already.
     warned: Vec<String>,
-    outlook: Outlook,
+    history: RunHistory,
     traces: TracesReply,
 }
 
@@ -33,18 +33,18 @@ impl Screen {
     pub(super) fn new(source: Option<&str>) -> Self {
         // One that can't move its cursor gets lines.
         let terminal = std::io::stderr().is_terminal().then(Terminal::new).filter(|terminal| !terminal.bars.is_hidden());
-        Self { terminal, last_line: None, warned: Vec::new(), outlook: Outlook::new(source), traces: TracesReply::default() }
+        Self { terminal, last_line: None, warned: Vec::new(), history: RunHistory::new(source), traces: TracesReply::default() }
     }
 
     /// Shows a status.
     pub(super) fn show(&mut self, status: &JobStatus) {
-        self.outlook.see(status);
+        self.history.see(status);
         let text = describe(status, SystemTime::now());
         for warning in unsaid(&mut self.warned, &status.warnings) {
             self.say(&format!("Warning: {warning}"));
         }
         if let Some(terminal) = &mut self.terminal {
-            terminal.show(status, text, &self.outlook);
+            terminal.show(status, text, &self.history);
             terminal.trace(&self.traces);
             return;
         }
@@ -54,10 +54,10 @@ impl Screen {
             Some((when, last)) => *last != key || when.elapsed() >= LINE_EVERY,
         };
         if due {
-            let pace = self.outlook.words(status);
-            let mixing = chains::worst(&self.traces).filter(|_| !self.traces.warmup);
+            let pace = self.history.words(status);
+            let mixing = chain_table::worst(&self.traces).filter(|_| !self.traces.warmup);
             let mixing = mixing.map(|worst| format!("; {worst}")).unwrap_or_default();
-            eprintln!("{}: {text}{pace}{}{mixing}", heading(status), most_in_words(status, &self.outlook));
+            eprintln!("{}: {text}{pace}{}{mixing}", heading(status), most_in_words(status, &self.history));
             self.last_line = Some((Instant::now(), key));
         }
     }
@@ -94,11 +94,11 @@ impl Drop for Screen {
 }
 
 /// "; epsilon 1.2000 of 3 at hospital-a, 2.9000 expected at the end", of the party whose budget is nearest to its end.
-fn most_in_words(status: &JobStatus, outlook: &Outlook) -> String {
+fn most_in_words(status: &JobStatus, history: &RunHistory) -> String {
     let nearest = most_spent(status, 1).first().and_then(|index| Some((*index, status.parties.get(*index)?)));
     let spent = nearest.filter(|(_, party)| party.epsilon_spent > 0.0);
     spent
-        .map(|(index, party)| format!("; {} at {}", budget(party, outlook.epsilon_at_end(index)), plain_name(&party.name)))
+        .map(|(index, party)| format!("; {} at {}", budget(party, history.epsilon_at_end(index)), plain_name(&party.name)))
         .unwrap_or_default()
 }
 
@@ -142,7 +142,7 @@ impl Terminal {
         Self { waiting, main, parties: Vec::new(), others, pace, history, chains: Vec::new(), bars }
     }
 
-    fn show(&mut self, status: &JobStatus, text: String, outlook: &Outlook) {
+    fn show(&mut self, status: &JobStatus, text: String, history: &RunHistory) {
         let paused = !status.waiting_for.is_empty();
         self.waiting.set_message(if paused { format!("! {text}") } else { String::new() });
         self.main.set_length(status.draws_asked.max(1));
@@ -158,14 +158,14 @@ impl Terminal {
             let away = if party.attached { "" } else { ", away" };
             bar.set_prefix(plain_name(&party.name));
             bar.set_position((STEPS * (party.epsilon_spent / party.epsilon_budget).clamp(0.0, 1.0)) as u64);
-            bar.set_message(budget(party, outlook.epsilon_at_end(*index)) + away);
+            bar.set_message(budget(party, history.epsilon_at_end(*index)) + away);
         }
         let rest = status.parties.len() - shown.len();
         self.others.set_message(if rest > 0 { format!("{rest} other parties have spent less") } else { String::new() });
         let line = |name: &str, values: &[f64]| format!("{name} {}", spark_text(values, HISTORY));
-        self.pace.set_message(outlook.words(status).trim_start_matches(", ").to_owned());
-        let history = format!("{}   {}", line("rounds/s", &outlook.rates), line("accepted", &outlook.accepted));
-        self.history.set_message(if outlook.rates.len() > 1 { history } else { String::new() });
+        self.pace.set_message(history.words(status).trim_start_matches(", ").to_owned());
+        let late = format!("{}   {}", line("rounds/s", &history.rates), line("accepted", &history.accepted));
+        self.history.set_message(if history.rates.len() > 1 { late } else { String::new() });
     }
 
     /// The chains, on the lines that are left below everything else.
@@ -173,7 +173,7 @@ impl Terminal {
         let (height, width) = Term::stderr().size();
         // The five lines that are always there, and the last one, where the cursor is.
         let left = usize::from(height).saturating_sub(self.parties.len() + 6);
-        let table = chains::table(traces, usize::from(width), left);
+        let table = chain_table::table(traces, usize::from(width), left);
         while self.chains.len() > table.len() {
             self.chains.pop().iter().for_each(|bar| self.bars.remove(bar));
         }
@@ -220,8 +220,8 @@ mod tests {
             PartyStatus { name: "a\u{1b}[2J".to_owned(), epsilon_spent: 1.2, epsilon_budget: 3.0, ..PartyStatus::default() };
         assert_eq!(budget(&party, Some(2.9)), "epsilon 1.2000 of 3 (40%), 2.9000 expected at the end");
         let status = JobStatus { parties: vec![PartyStatus::default(), party], ..JobStatus::default() };
-        assert_eq!(most_in_words(&status, &Outlook::new(None)), "; epsilon 1.2000 of 3 (40%) at a [2J");
-        assert_eq!(most_in_words(&JobStatus::default(), &Outlook::new(None)), "");
+        assert_eq!(most_in_words(&status, &RunHistory::new(None)), "; epsilon 1.2000 of 3 (40%) at a [2J");
+        assert_eq!(most_in_words(&JobStatus::default(), &RunHistory::new(None)), "");
     }
 
     #[test]
@@ -230,7 +230,7 @@ mod tests {
         let party = |name: &str| PartyStatus { name: name.to_owned(), epsilon_spent: f64::NAN, ..PartyStatus::default() };
         let many = JobStatus { parties: (0..20).map(|i| party(&i.to_string())).collect(), ..JobStatus::default() };
         for status in [JobStatus::default(), many] {
-            terminal.show(&status, "words".to_owned(), &Outlook::new(None));
+            terminal.show(&status, "words".to_owned(), &RunHistory::new(None));
         }
         assert_eq!(terminal.parties.len(), BARS);
         terminal.finish();

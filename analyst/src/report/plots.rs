@@ -6,8 +6,8 @@ use conclave_pages::plot::{Densities, Pairs, Trace, Traces, columns, density, pa
 use conclave_pages::text::name;
 use maud::{Markup, html};
 
-use super::Material;
-use crate::draws::store::Draws;
+use super::material::Material;
+use conclave_draws::Draws;
 
 /// Parameters that are drawn; a page of more could not be read.
 const MOST: usize = 40;

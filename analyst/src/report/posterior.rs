@@ -8,8 +8,8 @@ use conclave_pages::text::{number, percent, plain};
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::Material;
 use super::figures::{cell, inline, rows, text, thousandths, whole};
+use super::material::Material;
 
 pub(super) fn section(material: &Material<'_>) -> Markup {
     let posterior = rows(material.result, "posterior");

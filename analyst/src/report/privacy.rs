@@ -7,8 +7,8 @@ use conclave_pages::text::name;
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::Material;
 use super::figures::{cell, decimals, plain, rows, text, whole};
+use super::material::Material;
 
 pub(super) fn section(material: &Material<'_>) -> Markup {
     let parties = rows(material.result, "parties");

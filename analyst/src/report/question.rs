@@ -6,8 +6,8 @@ use conclave_pages::table::{Cell, facts, table};
 use conclave_pages::text::name;
 use maud::{Markup, html};
 
-use super::Material;
 use super::figures::plain;
+use super::material::Material;
 
 pub(super) fn section(material: &Material<'_>) -> Markup {
     let spec = material.spec;

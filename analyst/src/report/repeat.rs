@@ -5,7 +5,7 @@ use conclave_pages::text::{name, plain};
 use maud::{Markup, html};
 use sha2::{Digest, Sha256};
 
-use super::Material;
+use super::material::Material;
 use crate::jobs::moment;
 
 /// A longer object is left to `conclave summary`: the last states of many chains.

@@ -19,9 +19,11 @@ mod summary;
 #[cfg(test)]
 mod tests;
 mod verdict;
+mod worst_mixing;
 
 pub use ess::{ess, ess_bulk, ess_tail};
 pub use moments::quantile;
 pub use rhat::split_rhat;
 pub use summary::{Summary, summarise};
 pub use verdict::{ERROR_SHARE, RHAT, Verdict, ess_wanted, verdict};
+pub use worst_mixing::worst_mixing;

@@ -5,8 +5,9 @@
 //! Gaussian of Canonne, Kamath & Steinke (2020). No float is ever released, so the low-order bits of floating-point noise
 //! (Mironov 2012; Haney et al. 2022) tell nothing.
 //!
-//! The step and the noise scale are chosen so that the penalty acceptance of [`penalty`] keeps detailed balance *exactly* on
-//! the lattice: that needs `sigma^2 / STEP` to be an integer, hence noise scales that are multiples of 2^16 units of 2^-32.
+//! The step and the noise scale are chosen so that the penalty acceptance (`sampler::penalty`) keeps detailed balance
+//! *exactly* on the lattice: that needs `sigma^2 / STEP` to be an integer, hence noise scales that are multiples of 2^16
+//! units of 2^-32.
 
 mod clamp;
 mod components;
@@ -15,7 +16,6 @@ mod error;
 mod kind;
 mod noise_sample;
 mod noise_scale;
-pub mod penalty;
 mod quantiser;
 mod sensitivity;
 mod step;

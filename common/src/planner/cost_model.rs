@@ -12,7 +12,7 @@ use crate::job::{Algorithm, JobSpec};
 use crate::mechanism::{QueryKind, STEP};
 use crate::model::Model;
 use crate::rehearsal::question;
-use crate::sampler::{Holding, Phase, Query, Round, Sampler};
+use crate::sampler::{self, PartyMetadata, Phase, Query, Round, Totals};
 
 /// Queries of sampling that are walked at least: effective sample sizes are then known to some 5%.
 const LEAST_QUERIES: u64 = 120_000;
@@ -42,10 +42,9 @@ impl CostModel {
     /// Walks until sampling is known well enough and the budget is spent, or known to hold more.
     pub(super) fn run(spec: &JobSpec, guess: &Guess, limit_units: u64) -> Result<Self, PlanError> {
         let stand_in = StandIn::new(spec, guess)?;
-        let holdings: Vec<Holding> = guess.records.iter().map(|n| Holding::rows(*n)).collect();
         let mut endless = spec.clone();
         endless.sampler.draws = MOST_IN_ALL;
-        let mut sampler = Sampler::with_holdings(&endless, &holdings)?;
+        let mut sampler = sampler::build(&endless, &PartyMetadata::of_rows(&guess.records))?;
         let mut parties =
             Parties { spec, model: spec.build_model(), guess, stand_in: &stand_in, rng: ChaCha20Rng::seed_from_u64(SEED) };
         let (d, chains) = (spec.dimension(), spec.sampler.chains as usize);
@@ -71,7 +70,7 @@ impl CostModel {
             }
             spent = spent.saturating_add(parties.price(&round)?);
             walk.cumulative.push(spent);
-            sampler.absorb(&parties.answer(&round)?)?;
+            sampler.absorb(&Totals::of(&round, &parties.answer(&round)?)?)?;
             for draw in sampler.take_draws().iter().filter(|draw| !draw.warmup) {
                 draw.theta.iter().zip(&mut walk.draws).for_each(|(x, chains)| chains[draw.chain as usize].push(*x));
             }
@@ -80,7 +79,7 @@ impl CostModel {
                 break;
             }
         }
-        walk.acceptance = sampler.acceptance_rate();
+        walk.acceptance = sampler.acceptance_rate().unwrap_or(f64::NAN);
         walk.conditional_sd = stand_in.conditional_sd;
         if spec.algorithm != Algorithm::Penalty {
             // Without statistics the chains go anywhere: what they cost is right, and nothing else.

@@ -7,7 +7,7 @@ use super::stand_in::Guess;
 use super::theorem_1::iterations as theorem_1;
 use crate::accounting::{Budget, PrivacyFilter, advanced_composition, mu_squared, zcdp};
 use crate::job::{Algorithm, JobSpec};
-use crate::mechanism::penalty;
+use crate::sampler::penalty;
 
 /// Plans a job. `guess` has one record count per party and one mean, row and column per parameter.
 ///

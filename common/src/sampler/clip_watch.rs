@@ -1,13 +1,23 @@
-//! The clip watch: how many records an explicit clip cuts, by noisy counts at a small share of the budget.
+//! The clip watch tells how many records an explicit clip cuts, by noisy counts at a small share of the
+//! budget.
 //!
-//! A clip that bites is worse than noise: it cuts the ratios of some records and not of others, and sends the chains to another place
-//! without a sign. So a job with an explicit clip asks each party for noisy counts of what the clip cuts at the very steps that the chains
-//! propose, in looks of one sweep (a step along every direction, or one joint step where steps are joint): at the start of the warm-up and of the sampling, and after 25, 50, 100,
-//! … sweeps of either. One count is `2^20 count + N_Z(0, (2^20 s_c)^2)` of sensitivity 2^20, so it costs mu² = 1/s_c², and the noise is
-//! what lets all counts together cost the share. Judged is the count less three standard errors: a right chain is warned of or stopped in
-//! vain with probability below 0.2% a count.
+//! A clip that bites is worse than noise: it cuts the ratios of some records and not of others, and sends
+//! the chains to another place without a sign. So a job with an explicit clip asks each party for noisy
+//! counts of what the clip cuts at the very steps that the chains propose, in looks of one sweep (a step
+//! along every direction, or one joint step where steps are joint): at the start of the warm-up and of the
+//! sampling, and after 25, 50, 100, … sweeps of either. One count is `2^20 count + N_Z(0, (2^20 s_c)^2)` of
+//! sensitivity 2^20, so it costs mu² = 1/s_c², and the noise is what lets all counts together cost the
+//! share.
+//!
+//! Judged is the total over the N parties, less three standard errors of it, as a share of all their
+//! records: `(total - 3 s_c sqrt(N)) / n`. A chain that the clip does not cut is warned of or stopped in
+//! vain with probability below 0.2% a count. A party that does not publish its count, and of which the job
+//! makes no guess, is taken to hold as many records as the others on average: then the share is as good as
+//! that guess, and a chain that is not cut is as safe as before, whatever the party holds.
 
-use super::{Holding, Phase, Query, SamplerError};
+use super::error::SamplerError;
+use super::party_metadata::PartyMetadata;
+use super::round::{Phase, Query};
 use crate::job::{JobSpec, ProposalKind, Warmup};
 use crate::mechanism::{NoiseScale, QueryKind, STEP};
 
@@ -15,7 +25,8 @@ use crate::mechanism::{NoiseScale, QueryKind, STEP};
 pub const WARN_SHARE: f64 = 0.02;
 /// The same above which it stops.
 pub const STOP_SHARE: f64 = 0.10;
-/// Three standard errors may be at most this share of the records: beyond, counts tell nothing and are not asked.
+/// Three standard errors may be at most this share of the records: beyond, counts tell nothing and are not
+/// asked.
 const BLIND: f64 = 0.10;
 /// Standard errors that a count is lowered by before it is judged.
 const ERRORS: f64 = 3.0;
@@ -31,8 +42,9 @@ pub struct ClipWatch {
     steps_per_sweep: u64,
     /// Counts in a look: one per direction, or one where every step moves all coordinates.
     counts_per_look: u64,
-    /// Number of units of privacy at each party, where it is public or guessed.
-    units: Vec<Option<f64>>,
+    parties: f64,
+    /// Units of privacy at all parties together: public, guessed, or as many as at the others on average.
+    units: f64,
     counts: u64,
     /// The greatest share found, less its error.
     worst: f64,
@@ -42,7 +54,7 @@ pub struct ClipWatch {
 #[derive(Debug, Clone, Copy)]
 struct Plan {
     noise: NoiseScale,
-    /// Standard error of one party's count.
+    /// Standard error of a party's count.
     error: f64,
     /// One look at the start of each phase, and no more.
     sparse: bool,
@@ -50,7 +62,12 @@ struct Plan {
 
 impl ClipWatch {
     /// The watch of a job; `None` where it has no explicit clip. `budget` is the job's, as mu².
-    pub(super) fn new(spec: &JobSpec, holdings: &[Holding], dimension: usize, budget: f64) -> Result<Option<Self>, SamplerError> {
+    pub(super) fn new(
+        spec: &JobSpec,
+        parties: &[PartyMetadata],
+        dimension: usize,
+        budget: f64,
+    ) -> Result<Option<Self>, SamplerError> {
         if spec.privacy.clip.is_none() {
             return Ok(None);
         }
@@ -61,28 +78,31 @@ impl ClipWatch {
             chains: spec.sampler.chains,
             steps_per_sweep,
             counts_per_look,
-            units: holdings.iter().map(|h| units_of(spec, h)).collect(),
+            parties: parties.len() as f64,
+            units: 0.0,
             counts: 0,
             worst: 0.0,
             why_blind: String::new(),
         };
-        let (known, parties): (f64, f64) = watch.units.iter().flatten().fold((0.0, 0.0), |(n, p), units| (n + units, p + 1.0));
-        if parties == 0.0 {
+        let counts = parties.iter().filter_map(|party| units_of(spec, party));
+        let (units, known) = counts.fold((0.0, 0.0), |(units, known), count| (units + count, known + 1.0));
+        if known == 0.0 {
             watch.why_blind = "no party publishes how many records it has: give [sampler] records_guess".to_owned();
             return Ok(Some(watch));
         }
+        watch.units = units * watch.parties / known;
         let mu_squared = spec.privacy.clip_watch_share * budget;
         for sparse in [false, true] {
             let looks = looks(warmup_sweeps(spec), sparse) + looks(spec.sampler.draws.div_ceil(steps_per_sweep), sparse);
             let error = ((looks * counts_per_look).max(1) as f64 / mu_squared).sqrt();
             let noise = NoiseScale::from_sd(STEP * QueryKind::COUNT_UNIT as f64 * error.max(1.0))?;
             let error = noise.units() as f64 / QueryKind::COUNT_UNIT as f64;
-            if ERRORS * error * parties.sqrt() <= BLIND * known {
+            if ERRORS * error * f64::sqrt(known) <= BLIND * units {
                 watch.plan = Some(Plan { noise, error, sparse });
                 return Ok(Some(watch));
             }
             watch.why_blind = format!(
-                "a count would err by {error:.0} of {known:.0} records: raise privacy.clip_watch_share or epsilon, or have more records"
+                "a count would err by {error:.0} of {units:.0} records: raise privacy.clip_watch_share or epsilon, or have more records"
             );
         }
         Ok(Some(watch))
@@ -99,21 +119,12 @@ impl ClipWatch {
         Some(Query { chain: self.chains, kind: QueryKind::ClipCount, noise: plan.noise, ..watched.clone() })
     }
 
-    /// Takes the parties' counts, in lattice units.
-    pub(super) fn absorb(&mut self, counts: &[i64]) {
+    /// Takes the sum of all parties' counts, in lattice units.
+    pub(super) fn absorb(&mut self, total: i128) {
         let Some(plan) = self.plan else { return };
         self.counts += 1;
-        let (mut all, mut known, mut parties) = (0.0, 0.0, 0.0);
-        for (count, units) in counts.iter().zip(&self.units) {
-            let Some(units) = units else { continue };
-            let count = *count as f64 / QueryKind::COUNT_UNIT as f64;
-            if ERRORS * plan.error <= BLIND * units {
-                self.worst = self.worst.max((count - ERRORS * plan.error) / units);
-            }
-            (all, known, parties) = (all + count, known + units, parties + 1.0);
-        }
-        let error: f64 = ERRORS * plan.error * f64::sqrt(parties);
-        self.worst = self.worst.max((all - error) / known);
+        let total = total as f64 / QueryKind::COUNT_UNIT as f64;
+        self.worst = self.worst.max((total - ERRORS * plan.error * self.parties.sqrt()) / self.units);
     }
 
     /// Counts taken so far.
@@ -122,7 +133,8 @@ impl ClipWatch {
         self.counts
     }
 
-    /// The greatest share of a party's records, or of all, that a step was found to cut: at least so much, by three standard errors.
+    /// The greatest share of all records that a step was found to cut: at least so much, by three standard
+    /// errors.
     #[must_use]
     pub fn worst_share(&self) -> f64 {
         self.worst
@@ -155,8 +167,8 @@ impl ClipWatch {
     }
 }
 
-fn units_of(spec: &JobSpec, holding: &Holding) -> Option<f64> {
-    let known = holding.records().or(holding.persons()).or(spec.sampler.records_guess)?;
+fn units_of(spec: &JobSpec, party: &PartyMetadata) -> Option<f64> {
+    let known = party.records().or(party.persons()).or(spec.sampler.records_guess)?;
     (known > 0).then_some(known as f64)
 }
 
@@ -183,57 +195,5 @@ fn looks(sweeps: u64, sparse: bool) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-
-    fn spec(extra: &str) -> JobSpec {
-        JobSpec::parse(&format!(
-            "name = \"t\"\nparties = [\"a\", \"b\"]\n[model]\nkind = \"gaussian_mean\"\noutcome = \"y\"\nsd = 1.0\n[columns]\n\
-             y = {{ min = -10, max = 10 }}\n[sampler]\ndraws = 1000\nwarmup = 60\n[privacy]\nepsilon = 3.0\ndelta = 1e-6\n{extra}"
-        ))
-        .unwrap()
-    }
-
-    fn watch(extra: &str, records: [u64; 2]) -> ClipWatch {
-        ClipWatch::new(&spec(extra), &records.map(Holding::rows), 1, 0.43).unwrap().unwrap()
-    }
-
-    #[test]
-    fn looks_are_those_that_are_due() {
-        for sweeps in [0, 1, 24, 25, 26, 60, 100, 101, 5000] {
-            for sparse in [false, true] {
-                let due = (0..sweeps).filter(|sweep| due(*sweep, sparse)).count() as u64;
-                assert_eq!(looks(sweeps, sparse), due, "{sweeps}");
-            }
-        }
-    }
-
-    #[test]
-    fn shares_are_judged_less_their_error() {
-        let unit = QueryKind::COUNT_UNIT as i64;
-        let count = |watch: &ClipWatch, share: f64| ((share * 50_000.0 + 3.0 * watch.plan.unwrap().error) * unit as f64) as i64;
-        let mut w = watch("clip = 0.5", [50_000, 50_000]);
-        w.absorb(&[count(&w, 0.019), 0]);
-        assert_eq!((w.warning(), w.stop(), w.counts()), (None, None, 1));
-        w.absorb(&[count(&w, 0.03), 0]);
-        assert!(w.warning().unwrap().contains("3.0%") && w.stop().is_none());
-        w.absorb(&[0, count(&w, 0.11)]);
-        let stop = w.stop().unwrap();
-        assert!(stop.contains("privacy.clip") && stop.contains("raise the clip"), "{stop}");
-        // Both parties together, where either alone is below.
-        let mut w = watch("clip = 0.5", [3000, 3000]);
-        let each = (0.021 * 3000.0 + 3.0 * w.plan.unwrap().error / 2_f64.sqrt()) * unit as f64;
-        w.absorb(&[each as i64, each as i64]);
-        assert!(w.warning().is_some());
-    }
-
-    #[test]
-    fn too_few_records_are_said_to_be_too_few() {
-        let blind = watch("clip = 0.5", [40, 40]);
-        assert!(blind.plan.is_none() && blind.stop().is_none());
-        assert!(blind.warning().unwrap().contains("of 80 records"), "{:?}", blind.warning());
-        assert!(watch("clip = 0.5\nclip_watch_share = 0.5", [400, 400]).plan.is_some());
-        assert!(ClipWatch::new(&spec(""), &[Holding::rows(5), Holding::rows(5)], 1, 0.43).unwrap().is_none());
-    }
-}
+#[path = "tests/clip_watch.rs"]
+mod tests;

@@ -3,7 +3,8 @@
 /// Most sweeps over all off-diagonal entries; convergence is quadratic and takes fewer than ten.
 const SWEEPS: usize = 50;
 
-/// Eigenvalues and unit eigenvectors of a symmetric matrix, in no order. Only arithmetic and square roots: the same bits everywhere.
+/// Eigenvalues and unit eigenvectors of a symmetric matrix, in no order. Only arithmetic and square roots:
+/// the same bits everywhere.
 pub(super) fn symmetric(mut a: Vec<Vec<f64>>) -> Vec<(f64, Vec<f64>)> {
     let d = a.len();
     let mut vectors: Vec<Vec<f64>> = (0..d).map(|i| (0..d).map(|j| f64::from(u8::from(i == j))).collect()).collect();
@@ -45,25 +46,5 @@ fn rotate_rows(rows: &mut [Vec<f64>], p: usize, q: usize, (c, s): (f64, f64)) {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn vectors_are_orthonormal_and_eigen(entries in prop::collection::vec(-2.0..2.0f64, 25)) {
-            let d = 5;
-            let a: Vec<Vec<f64>> = (0..d).map(|i| (0..d).map(|j| entries[d * i.min(j) + i.max(j)]).collect()).collect();
-            let pairs = super::symmetric(a.clone());
-            for (i, (value, v)) in pairs.iter().enumerate() {
-                for row in 0..d {
-                    let product: f64 = a[row].iter().zip(v).map(|(x, y)| x * y).sum();
-                    prop_assert!((product - value * v[row]).abs() < 1e-10);
-                }
-                for (j, (_, w)) in pairs.iter().enumerate() {
-                    let dot: f64 = v.iter().zip(w).map(|(x, y)| x * y).sum();
-                    prop_assert!((dot - f64::from(u8::from(i == j))).abs() < 1e-10);
-                }
-            }
-        }
-    }
-}
+#[path = "tests/eigen.rs"]
+mod tests;

@@ -1,7 +1,8 @@
 //! Symmetric proposals around the current coordinates.
 //!
-//! All of them are symmetric, so the proposal ratio of the acceptance step is 1. With a public bound that is linear in
-//! the step, only squared distance travelled costs budget: small steps cost rounds, not privacy.
+//! All of them are symmetric, so the proposal ratio of the acceptance step is 1. With a public bound that
+//! is linear in the step, only squared distance travelled costs budget: small steps cost rounds, not
+//! privacy.
 
 use rand::{Rng, RngExt};
 use rand_distr::{Distribution, StandardNormal};
@@ -16,16 +17,16 @@ const JOINT: f64 = 0.6;
 /// Where a truncated walk is cut off, in radii.
 const TRUNCATION: f64 = 2.0;
 
-/// What the chains' moves are measured along.
+/// The scale of the chains' proposals: how far a move goes, and along what.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Frame {
+pub(super) struct ProposalScale {
     /// Length of a move along each direction.
     pub(super) radii: Vec<f64>,
     /// Unit vectors; the coordinates' own axes where there are none.
     pub(super) directions: Option<Vec<Vec<f64>>>,
 }
 
-impl Frame {
+impl ProposalScale {
     /// Moves along the coordinates.
     pub(super) fn axes(radii: Vec<f64>) -> Self {
         Self { radii, directions: None }
@@ -61,39 +62,40 @@ pub(super) fn radii(kind: ProposalKind, sd: &[f64], boxes: &[Interval]) -> Vec<f
     sd.iter().zip(boxes).map(|(s, i)| (factor * s).min((i.max - i.min) / 2.0)).collect()
 }
 
-/// One chain's proposal state.
-pub(super) struct Walk {
+/// One chain's proposal: a symmetric step, and what it remembers of the decisions before.
+pub(super) struct Proposal {
     kind: ProposalKind,
     /// The direction that is moved along next; cyclic scan.
     direction: usize,
     /// One sign per direction (guided only): with one sign for all of them the walk mixes a third slower.
     signs: Vec<f64>,
-    /// Half width of the factor on a one-coordinate radius: a walk of one fixed length would only reach a lattice of points.
+    /// Half width of the factor on a one-coordinate radius: a walk of one fixed length would only reach a
+    /// lattice of points.
     jitter: f64,
 }
 
-impl Walk {
+impl Proposal {
     pub(super) fn new<R: Rng>(kind: ProposalKind, jitter: f64, dimension: usize, rng: &mut R) -> Self {
         let signs = (0..dimension).map(|_| random_sign(rng)).collect();
         Self { kind, direction: 0, signs, jitter }
     }
 
     /// The proposed coordinates for the current ones.
-    pub(super) fn propose<R: Rng>(&self, u: &[f64], frame: &Frame, rng: &mut R) -> Vec<f64> {
+    pub(super) fn propose<R: Rng>(&self, u: &[f64], scale: &ProposalScale, rng: &mut R) -> Vec<f64> {
         let mut to = u.to_vec();
         let k = self.direction;
         match self.kind {
-            ProposalKind::Guided => frame.step(&mut to, k, self.signs[k] * self.jittered(frame.radii[k], rng)),
-            ProposalKind::Componentwise => frame.step(&mut to, k, random_sign(rng) * self.jittered(frame.radii[k], rng)),
+            ProposalKind::Guided => scale.step(&mut to, k, self.signs[k] * self.jittered(scale.radii[k], rng)),
+            ProposalKind::Componentwise => scale.step(&mut to, k, random_sign(rng) * self.jittered(scale.radii[k], rng)),
             ProposalKind::RandomWalk => {
-                for (k, r) in frame.radii.iter().enumerate() {
+                for (k, r) in scale.radii.iter().enumerate() {
                     let z: f64 = StandardNormal.sample(rng);
-                    frame.step(&mut to, k, r * z);
+                    scale.step(&mut to, k, r * z);
                 }
             }
             ProposalKind::TruncatedWalk => {
-                for (k, r) in frame.radii.iter().enumerate() {
-                    frame.step(&mut to, k, r * truncated(rng));
+                for (k, r) in scale.radii.iter().enumerate() {
+                    scale.step(&mut to, k, r * truncated(rng));
                 }
             }
         }
@@ -104,7 +106,8 @@ impl Walk {
         if self.jitter > 0.0 { radius * rng.random_range(1.0 - self.jitter..1.0 + self.jitter) } else { radius }
     }
 
-    /// Books the decision: a guided walk turns round in the direction that was refused, and only there.
+    /// Takes note of the decision: a guided walk turns round in the direction that was refused, and only
+    /// there.
     pub(super) fn decided(&mut self, accepted: bool) {
         if !accepted {
             self.signs[self.direction] = -self.signs[self.direction];
@@ -128,37 +131,5 @@ fn truncated<R: Rng>(rng: &mut R) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use rand::SeedableRng;
-    use rand_chacha::ChaCha20Rng;
-
-    use super::*;
-
-    /// Assumption A3: no coordinate of a truncated walk ever moves two radii. Untruncated ones move beyond in one of 22.
-    #[test]
-    fn a_truncated_walk_keeps_within_two_radii() {
-        let mut rng = ChaCha20Rng::seed_from_u64(1);
-        let frame = Frame::axes(vec![0.5, 2.0]);
-        for (kind, beyond) in [(ProposalKind::TruncatedWalk, false), (ProposalKind::RandomWalk, true)] {
-            let walk = Walk::new(kind, 0.1, 2, &mut rng);
-            let moves: Vec<Vec<f64>> = (0..10_000).map(|_| walk.propose(&[0.0, 0.0], &frame, &mut rng)).collect();
-            assert_eq!(moves.iter().any(|m| m[0].abs() >= 1.0 || m[1].abs() >= 4.0), beyond);
-            // Both ways alike: 10,000 signs differ by less than 5 sd of a fair coin's.
-            let up = moves.iter().filter(|m| m[1] > 0.0).count() as f64;
-            assert!((up - 5000.0).abs() < 250.0, "{up}");
-        }
-    }
-
-    #[test]
-    fn a_turned_frame_moves_along_its_directions() {
-        let mut rng = ChaCha20Rng::seed_from_u64(1);
-        let frame = Frame::along(ProposalKind::Guided, vec![vec![3.0, 4.0], vec![-4.0, 3.0]]);
-        assert!(frame.radii.iter().all(|r| (r - 5.0 * ONE_COORDINATE).abs() < 1e-12));
-        let mut walk = Walk::new(ProposalKind::Guided, 0.1, 2, &mut rng);
-        let first = walk.propose(&[0.0, 0.0], &frame, &mut rng);
-        assert!((first[0] * 4.0 - first[1] * 3.0).abs() < 1e-12 && first[0].hypot(first[1]) > 0.9 * frame.radii[0]);
-        walk.decided(true);
-        let second = walk.propose(&[0.0, 0.0], &frame, &mut rng);
-        assert!((second[0] * 3.0 + second[1] * 4.0).abs() < 1e-12);
-    }
-}
+#[path = "tests/proposal.rs"]
+mod tests;

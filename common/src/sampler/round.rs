@@ -39,6 +39,14 @@ pub struct Query {
     pub noise: NoiseScale,
 }
 
+impl Query {
+    /// Number of integers that a party releases to it.
+    #[must_use]
+    pub fn length(&self) -> usize {
+        self.kind.length()
+    }
+}
+
 /// One message to every party.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Round {

@@ -9,7 +9,8 @@ pub(super) struct Space {
     transform: Transform,
     /// One interval per coordinate; a simplex's box is looked at in theta.
     pub(super) boxes: Vec<Interval>,
-    /// Where a search for the mode begins, how far the prior reaches from there, and its precision; per coordinate.
+    /// Where a search for the mode begins, how far the prior reaches from there, and its precision; per
+    /// coordinate.
     pub(super) location: Vec<f64>,
     pub(super) scale: Vec<f64>,
     pub(super) precision: Vec<f64>,
@@ -46,7 +47,8 @@ impl Space {
         self.transform.constrain(u)
     }
 
-    /// theta of these coordinates, moved into the parameter box where rounding or a simplex's edge put it outside.
+    /// theta of these coordinates, moved into the parameter box where rounding or a simplex's edge put it
+    /// outside.
     pub(super) fn theta_inside(&self, spec: &JobSpec, u: &[f64]) -> Vec<f64> {
         self.theta(u).into_iter().zip(&spec.support).map(|(x, box_)| x.clamp(box_.min, box_.max)).collect()
     }
@@ -62,7 +64,8 @@ impl Space {
     }
 }
 
-/// Centres of the priors, within the box. A dirichlet's component holds the share that it takes of what the ones before it left.
+/// Centres of the priors, within the box. A dirichlet's component holds the share that it takes of what the
+/// ones before it left.
 fn prior_centre(spec: &JobSpec) -> Vec<f64> {
     let mut left = 1.0;
     let mut theta = Vec::with_capacity(spec.priors.len());

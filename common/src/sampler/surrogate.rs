@@ -1,4 +1,5 @@
-//! The posterior that released statistics make: a function of the unconstrained coordinates that costs nothing to look at.
+//! The posterior that released statistics make: a function of the unconstrained coordinates that costs
+//! nothing to look at.
 
 use super::space::Space;
 use crate::job::JobSpec;
@@ -50,7 +51,8 @@ impl Surrogate<'_> {
         if value.is_nan() { f64::NEG_INFINITY } else { value }
     }
 
-    /// The mode and the curvature there. Total: whatever was released, the result is inside the box and its widths are positive.
+    /// The mode and the curvature there. Total: whatever was released, the result is inside the box and its
+    /// widths are positive.
     pub(super) fn mode(&self) -> Mode {
         let mut u = self.start();
         let mut width: Vec<f64> = self.reach();
@@ -165,7 +167,8 @@ impl Surrogate<'_> {
             let curvature = if i == j {
                 moved(&[(i, 1.0)]) - 2.0 * moved(&[]) + moved(&[(i, -1.0)])
             } else {
-                // The same order whichever way the pair is named, so that the matrix is symmetric bit for bit.
+                // The same order whichever way the pair is named, so that the matrix is symmetric bit for
+                // bit.
                 let (i, j) = (i.max(j), i.min(j));
                 let corners = moved(&[(i, 1.0), (j, 1.0)]) - moved(&[(i, 1.0), (j, -1.0)]) - moved(&[(i, -1.0), (j, 1.0)])
                     + moved(&[(i, -1.0), (j, -1.0)]);
@@ -236,17 +239,5 @@ fn solve(mut a: Vec<Vec<f64>>, mut b: Vec<f64>) -> Option<Vec<f64>> {
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-
-    #[test]
-    fn small_systems_are_solved() {
-        let a = vec![vec![0.0, 2.0, 1.0], vec![1.0, -1.0, 0.0], vec![3.0, 0.0, 4.0]];
-        let x = [1.5, -2.0, 0.25];
-        let b = a.iter().map(|row| row.iter().zip(&x).map(|(a, x)| a * x).sum()).collect();
-        let found = solve(a, b).unwrap();
-        assert!(found.iter().zip(&x).all(|(f, x)| (f - x).abs() < 1e-12), "{found:?}");
-        assert!(solve(vec![vec![1.0, 2.0], vec![2.0, 4.0]], vec![1.0, 1.0]).is_none());
-    }
-}
+#[path = "tests/surrogate.rs"]
+mod tests;

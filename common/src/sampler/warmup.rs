@@ -1,6 +1,6 @@
 //! When the warm-up is over.
 
-use super::Draw;
+use super::round::Draw;
 use crate::diagnostics::split_rhat;
 use crate::job::{JobSpec, Warmup};
 
@@ -9,16 +9,16 @@ const FIRST_LOOK: u64 = 50;
 /// Looks grow by a quarter each, so that all of them together cost little more than the last.
 const GROWTH: u64 = 4;
 
-/// Sweeps after which radii are measured anew where the first measurement was at a given start, which may lie far from the
-/// posterior: in a warm-up of unknown length, and as shares of a known one.
+/// Sweeps after which radii are measured anew where the first measurement was at a given start, which may
+/// lie far from the posterior: in a warm-up of unknown length, and as shares of a known one.
 const REMEASURE_AFTER: [u64; 3] = [50, 200, 800];
 const REMEASURE_SHARES: [u64; 2] = [4, 2];
 /// A known warm-up shorter than this is not interrupted.
 const LEAST_SWEEPS: u64 = 20;
 
 /// Whether radii are measured anew after this many steps of a warm-up.
-pub(super) fn remeasures(rule: Warmup, dimension: usize, steps: u64) -> bool {
-    let due = |sweeps: u64| steps == sweeps * dimension as u64;
+pub(super) fn remeasures(rule: Warmup, dimension: u64, steps: u64) -> bool {
+    let due = |sweeps: u64| steps == sweeps * dimension;
     match rule {
         Warmup::Sweeps(n) => n >= LEAST_SWEEPS && REMEASURE_SHARES.iter().any(|share| due(n / share)),
         Warmup::UntilRhat { max, .. } => REMEASURE_AFTER.iter().any(|after| *after < max && due(*after)),
@@ -44,6 +44,11 @@ impl WarmupWatch {
             next_look: FIRST_LOOK,
             history: vec![vec![Vec::new(); chains]; spec.dimension()],
         }
+    }
+
+    /// Number of steps of a sweep.
+    pub(super) fn dimension(&self) -> u64 {
+        self.dimension
     }
 
     pub(super) fn push(&mut self, draw: &Draw) {

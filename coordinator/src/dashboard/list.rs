@@ -1,10 +1,21 @@
 //! All jobs, the latest first.
 
-use super::*;
-use conclave_pages::page::{Tone, notice};
-use conclave_pages::table::{Cell, table};
-use conclave_pages::text::{percent, thousands};
+use std::sync::Arc;
 
+use axum::Extension;
+use axum::extract::State;
+use axum::http::Uri;
+use axum::response::Response;
+use conclave_ops::web::events;
+use conclave_ops::web::{self, Visitor};
+use conclave_pages::page::{Tone, notice};
+use conclave_pages::site::{self, Served};
+use conclave_pages::table::{Cell, table};
+use conclave_pages::text::{percent, plain_name, thousands};
+use maud::{Markup, html};
+
+use super::shared::{Dashboard, LOOK, Part, Shared, now, number_in, utc, whose};
+use crate::registry::Whose;
 use crate::status::{State as JobState, Status};
 
 /// Jobs on one page.
@@ -62,7 +73,7 @@ fn row(status: &Status) -> Row {
 fn parts(dashboard: &Dashboard, whose: &Whose, from: usize) -> Vec<Part> {
     let mut counts = JobState::ALL.map(|state| (state, 0_u64));
     let (mut all, mut waiting) = (0_usize, Vec::new());
-    dashboard.book.each(whose, |status| {
+    dashboard.job_registry.each(whose, |status| {
         all += 1;
         counts.iter_mut().filter(|(state, _)| *state == status.state).for_each(|(_, count)| *count += 1);
         if !status.waiting_for.is_empty() && waiting.len() < MOST {
@@ -73,7 +84,7 @@ fn parts(dashboard: &Dashboard, whose: &Whose, from: usize) -> Vec<Part> {
     let last = all.saturating_sub(from);
     let first = last.saturating_sub(MOST);
     let (mut at, mut rows) = (0, Vec::new());
-    dashboard.book.each(whose, |status| {
+    dashboard.job_registry.each(whose, |status| {
         if (first..last).contains(&at) {
             rows.push(row(status));
         }
@@ -81,7 +92,7 @@ fn parts(dashboard: &Dashboard, whose: &Whose, from: usize) -> Vec<Part> {
     });
     rows.reverse();
     // Which parties there are is the operator's to see: analysts see those of their jobs.
-    let attached = (*whose == Whose::Everybodys).then(|| dashboard.hub.attached());
+    let attached = (*whose == Whose::Everybodys).then(|| dashboard.party_registry.attached());
     vec![
         ("waiting", waiting_part(&waiting)),
         ("counts", counts_part(&counts, attached.as_deref())),

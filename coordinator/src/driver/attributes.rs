@@ -1,10 +1,10 @@
 //! What a job's Zarr store says of itself, its analyst included.
 
+use conclave_draws::attributes;
+use conclave_draws::result::RunResult;
 use serde_json::{Map, Value, json};
 
-use super::Job;
-use crate::result::RunResult;
-use crate::zarr::attributes;
+use super::job::Job;
 
 /// The attributes of a store whose chains run.
 pub(crate) fn at_start(job: &Job) -> Map<String, Value> {

@@ -3,68 +3,35 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use conclave_common::accounting::PrivacyUnit;
 use conclave_common::job::JobSpec;
 use conclave_common::model::Model;
-use conclave_common::query::QueryTerms;
 use conclave_common::sampler::{ClipWatch, Draw, Holding, Phase, ReplayError, Round, Sampler, SamplerError};
+use conclave_draws::spent::Spent;
+use conclave_draws::zarr::DrawStore;
 use conclave_proto::error::{ErrorCode, Fault};
 
-use super::draws::{self, DrawWriter};
-use super::members::Questions;
-use super::{Ending, Job, attributes};
-use crate::spending::Spent;
+use super::attributes;
+use super::draw_writer::DrawWriter;
+use super::job::Job;
+use super::round_terms::RoundTerms;
+use super::spending::Spending;
+use super::stop::StopReason;
 use crate::store::{LoggedRound, Store, StoreError};
-use crate::zarr::DrawStore;
 
 /// The running chains.
 pub(super) struct Chain {
     job: Arc<Job>,
     store: Store,
     model: Box<dyn Model>,
-    sampler: Sampler,
+    sampler: Box<dyn Sampler>,
     /// The round being asked; `None` when all draws are made.
     round: Option<Round>,
     writer: DrawWriter,
-    books: Books,
+    spending: Spending,
     rounds: u64,
     /// Kept draws of all chains.
     kept: u64,
     clock: Clock,
-}
-
-/// What parties have been charged for rounds absorbed. A charge depends on what a party protects and on nothing else of it, so there is one
-/// account for each kind of unit, however many parties there are.
-#[derive(Debug)]
-struct Books {
-    accounts: Vec<(PrivacyUnit, Spent)>,
-    /// Each party's account, in the job's order.
-    of_party: Vec<usize>,
-}
-
-impl Books {
-    fn new(holdings: &[Holding]) -> Self {
-        let mut accounts: Vec<(PrivacyUnit, Spent)> = Vec::new();
-        let mut account = |unit: PrivacyUnit| {
-            accounts.iter().position(|(known, _)| *known == unit).unwrap_or_else(|| {
-                accounts.push((unit, Spent::default()));
-                accounts.len() - 1
-            })
-        };
-        let of_party = holdings.iter().map(|holding| account(holding.unit())).collect();
-        Self { accounts, of_party }
-    }
-
-    fn add(&mut self, round: &Round, model: &dyn Model, spec: &JobSpec) -> Result<(), Ending> {
-        for (unit, spent) in &mut self.accounts {
-            *spent = spent.plus(Spent::of_round(round, model, spec, *unit).map_err(stopped)?);
-        }
-        Ok(())
-    }
-
-    fn of(&self, party: usize) -> (PrivacyUnit, Spent) {
-        self.accounts[self.of_party[party]]
-    }
 }
 
 /// Sampling time: from the first query to the last draw, going on after a restart where the log ends.
@@ -87,9 +54,9 @@ impl Clock {
 /// A sampler brought to where the log ends; made on a thread that may block.
 struct Replayed {
     model: Box<dyn Model>,
-    sampler: Sampler,
+    sampler: Box<dyn Sampler>,
     draws: DrawStore,
-    books: Books,
+    spending: Spending,
     rounds: u64,
     kept: u64,
     before: Duration,
@@ -100,9 +67,9 @@ impl Chain {
     ///
     /// # Errors
     /// A log that does not fit the job, a draws folder that can't be written.
-    pub(super) async fn start(job: Arc<Job>, store: Store, holdings: Vec<Holding>) -> Result<Self, Ending> {
+    pub(super) async fn start(job: Arc<Job>, store: Store, holdings: Vec<Holding>) -> Result<Self, StopReason> {
         let (for_replay, its_store) = (Arc::clone(&job), store.clone());
-        let (replayed, round) = tokio::task::spawn_blocking(move || replay(&for_replay, &its_store, &holdings))
+        let (replayed, round) = tokio::task::spawn_blocking(move || replay(&for_replay, &its_store, &parties))
             .await
             .map_err(|e| stopped(format!("the replay of the iteration log failed: {e}")))??;
         if replayed.rounds > 0 {
@@ -115,7 +82,7 @@ impl Chain {
             model: replayed.model,
             sampler: replayed.sampler,
             round,
-            books: replayed.books,
+            spending: replayed.spending,
             rounds: replayed.rounds,
             kept: replayed.kept,
             clock: Clock { before: replayed.before, started: None },
@@ -137,23 +104,25 @@ impl Chain {
     ///
     /// # Errors
     /// A store that can't be written, or a round that the sampler can't make.
-    pub(super) fn absorb(&mut self, iteration: u64, releases: &[Vec<i64>]) -> Result<Unsettled, Ending> {
+    pub(super) fn absorb(&mut self, iteration: u64, releases: &[Vec<i64>]) -> Result<Unsettled, StopReason> {
         let elapsed = self.clock.elapsed().as_micros() as u64;
         self.store.log_round(&self.job.id, iteration, elapsed, releases).map_err(store_stopped)?;
         let asked = self.round.take();
-        self.sampler.absorb(releases).map_err(|e| stopped(e.to_string()))?;
+        let round = asked.as_ref().ok_or_else(|| stopped(SamplerError::NoRound.to_string()))?;
+        let totals = Totals::of(round, releases);
+        totals.and_then(|totals| self.sampler.absorb(&totals)).map_err(|e| stopped(e.to_string()))?;
         self.round = self.sampler.asking().map_err(unfit)?;
         self.rounds += 1;
         Ok(Unsettled(asked))
     }
 
-    /// Books the spending of an absorbed round and passes its draws on; gives the number of those kept.
+    /// Adds up what an absorbed round cost and passes its draws on; gives the number of those kept.
     ///
     /// # Errors
     /// A draws folder that can't be written; a charge that can't be computed.
-    pub(super) fn settle(&mut self, unsettled: Unsettled) -> Result<u64, Ending> {
+    pub(super) fn settle(&mut self, unsettled: Unsettled) -> Result<u64, StopReason> {
         if let Some(round) = unsettled.0 {
-            self.books.add(&round, self.model.as_ref(), &self.job.spec)?;
+            self.spending.add(&round, self.model.as_ref(), &self.job.spec).map_err(stopped)?;
         }
         let draws = self.sampler.take_draws();
         let kept = count_kept(&draws);
@@ -165,30 +134,22 @@ impl Chain {
         }
     }
 
-    /// What the queries of the round being asked are worth.
-    pub(super) fn questions(&self) -> Questions {
-        let Some(round) = &self.round else { return Vec::new() };
-        let asked = |(unit, _): &(PrivacyUnit, Spent)| {
-            let asked = round.queries.iter().map(|query| {
-                let points = (query.from.as_slice(), query.to.as_slice());
-                let question = QueryTerms::new(self.model.as_ref(), &self.job.spec, *unit, query.kind, points);
-                question.ok().map(|question| (question, query.noise))
-            });
-            (*unit, asked.collect())
-        };
-        self.books.accounts.iter().map(asked).collect()
+    /// The terms of the queries of the round being asked.
+    pub(super) fn terms(&self) -> RoundTerms {
+        let terms = |round| RoundTerms::of(round, self.model.as_ref(), &self.job.spec, self.spending.units());
+        self.round.as_ref().map(terms).unwrap_or_default()
     }
 
     /// What the round being asked costs a party that has answered it.
     pub(super) fn unfinished_cost(&self, party: usize) -> Spent {
-        let unit = self.books.of(party).0;
+        let unit = self.spending.of(party).0;
         let cost = |round| Spent::of_round(round, self.model.as_ref(), &self.job.spec, unit);
         self.round.as_ref().map(cost).and_then(Result::ok).unwrap_or_default()
     }
 
     /// What a party has been charged for rounds absorbed.
     pub(super) fn spent(&self, party: usize) -> Spent {
-        self.books.of(party).1
+        self.spending.of(party).1
     }
 
     pub(super) fn rounds(&self) -> u64 {
@@ -219,7 +180,7 @@ impl Chain {
     }
 
     pub(super) fn acceptance_rate(&self) -> f64 {
-        self.sampler.acceptance_rate()
+        self.sampler.acceptance_rate().unwrap_or_default()
     }
 
     pub(super) fn seconds(&self) -> f64 {
@@ -235,7 +196,7 @@ impl Chain {
     }
 }
 
-/// The round just absorbed, whose books are not done yet.
+/// The round just absorbed, whose charges are not added up yet.
 #[must_use]
 pub(super) struct Unsettled(Option<Round>);
 
@@ -244,24 +205,24 @@ fn count_kept(draws: &[Draw]) -> u64 {
 }
 
 /// The chains where the log ends, and the round that is to be asked there.
-fn replay(job: &Job, store: &Store, holdings: &[Holding]) -> Result<(Replayed, Option<Round>), Ending> {
+fn replay(job: &Job, store: &Store, holdings: &[Holding]) -> Result<(Replayed, Option<Round>), StopReason> {
     let spec: &JobSpec = &job.spec;
     let model = spec.build_model();
     let chains = spec.sampler.chains as usize;
     let draws = DrawStore::create(&job.draws, chains, model.parameter_names(), &attributes::at_start(job))
-        .map_err(|e| Ending::Stopped(job.draws_fault(&e)))?;
+        .map_err(|e| StopReason::Stopped(job.draws_fault(&e)))?;
     let sampler = Sampler::with_holdings(spec, holdings).map_err(unfit)?;
     let mut replayed =
-        Replayed { model, sampler, draws, books: Books::new(holdings), rounds: 0, kept: 0, before: Duration::ZERO };
+        Replayed { model, sampler, draws, spending: Spending::new(holdings), rounds: 0, kept: 0, before: Duration::ZERO };
     store.replay(&job.id, spec.parties.len(), |logged| replayed.step(job, &logged))?;
     let round = replayed.sampler.asking().map_err(unfit)?;
     replayed.take_draws(job);
-    replayed.draws.flush().map_err(|e| Ending::Stopped(job.draws_fault(&e)))?;
+    replayed.draws.flush().map_err(|e| StopReason::Stopped(job.draws_fault(&e)))?;
     Ok((replayed, round))
 }
 
 impl Replayed {
-    fn step(&mut self, job: &Job, logged: &LoggedRound) -> Result<(), Ending> {
+    fn step(&mut self, job: &Job, logged: &LoggedRound) -> Result<(), StopReason> {
         let round = self.sampler.replay(logged.iteration, &logged.releases).map_err(|error| match error {
             ReplayError::Asking(error) => unfit(error),
             odd => stopped(format!(
@@ -269,7 +230,7 @@ impl Replayed {
                 job.id
             )),
         })?;
-        self.books.add(&round, self.model.as_ref(), &job.spec)?;
+        self.spending.add(&round, self.model.as_ref(), &job.spec).map_err(stopped)?;
         self.rounds += 1;
         self.before = Duration::from_micros(logged.elapsed_us);
         self.take_draws(job);
@@ -282,30 +243,30 @@ impl Replayed {
             live.take(&draws);
         }
         self.kept += count_kept(&draws);
-        draws.into_iter().for_each(|draw| self.draws.push(&draws::row(draw)));
+        draws.into_iter().for_each(|draw| self.draws.push(&draw.into()));
     }
 }
 
 /// A job that can't run, or go on, on what the parties hold: asking again would end the same way.
-fn unfit(error: SamplerError) -> Ending {
+fn unfit(error: SamplerError) -> StopReason {
     let fault = Fault::new(ErrorCode::InvalidInput, error.to_string());
-    Ending::Failed(match error {
+    StopReason::Failed(match error {
         SamplerError::UnknownCount { party } => fault.at_party(party),
         _ => fault,
     })
 }
 
-impl From<StoreError> for Ending {
+impl From<StoreError> for StopReason {
     fn from(error: StoreError) -> Self {
         store_stopped(error)
     }
 }
 
-fn store_stopped(error: StoreError) -> Ending {
+fn store_stopped(error: StoreError) -> StopReason {
     stopped(error.to_string())
 }
 
 /// A fault of this machine or this software, not of the job: the job goes on after a restart.
-fn stopped(message: impl Into<String>) -> Ending {
-    Ending::Stopped(Fault::new(ErrorCode::Internal, message))
+fn stopped(message: impl Into<String>) -> StopReason {
+    StopReason::Stopped(Fault::new(ErrorCode::Internal, message))
 }

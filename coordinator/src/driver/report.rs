@@ -2,9 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+use conclave_draws::spent::Spent;
+
 use super::chain::Chain;
-use super::{Driver, Heard, Job, Moment};
-use crate::spending::Spent;
+use super::job::Job;
+use super::run::{Driver, Wake};
+use crate::clock::Timestamp;
 use crate::status::{PartyStatus, State, Status};
 
 /// At most one status in this time while nothing but numbers changes.
@@ -23,7 +26,7 @@ struct Waiting {
 impl Driver {
     /// Where the job stands, and for whom it waits.
     fn state(&self) -> (State, Waiting) {
-        let now = Moment::now();
+        let now = Timestamp::now();
         let mut waiting = Waiting::default();
         let mut reasons = Vec::new();
         for (party, member) in self.members.list.iter().enumerate() {
@@ -36,7 +39,7 @@ impl Driver {
         waiting.reason = reasons.join("; ");
         let state = match (&self.chain, waiting.parties.is_empty()) {
             // Nobody is away, and some owners have yet to decide.
-            (None, false) if self.members.list.iter().all(|m| m.outbox.is_some() && (m.open || m.pending)) => State::Opening,
+            (None, false) if self.members.list.iter().all(|m| m.queue.is_some() && (m.open || m.pending)) => State::Opening,
             (_, false) => State::Paused,
             (Some(_), true) if self.members.all_open() => State::Running,
             _ => State::Opening,
@@ -46,8 +49,8 @@ impl Driver {
 
     /// Tells watchers, at once when the state has changed and at most every [`PUBLISH`] else. Looking at every party at every answer
     /// would be the square of their number in a round.
-    pub(super) fn publish(&mut self, heard: Heard) {
-        let running = heard == Heard::Answer && self.status.borrow().state == State::Running;
+    pub(super) fn publish(&mut self, heard: Wake) {
+        let running = heard == Wake::Answer && self.status.borrow().state == State::Running;
         if running && self.published.elapsed() < PUBLISH {
             return;
         }

@@ -3,7 +3,7 @@
 use conclave_common::diagnostics::{ess_bulk, ess_tail, split_rhat};
 use conclave_pages::plot::Trace;
 
-use super::ParameterView;
+use super::chains::ParameterView;
 
 /// `NaN` where a number is not known yet.
 #[derive(Debug, Clone, Copy)]

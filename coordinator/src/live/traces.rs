@@ -1,9 +1,10 @@
 //! The chains of a job as its analyst follows them in a terminal.
 
+use conclave_common::diagnostics::worst_mixing;
 use conclave_pages::plot::evenly;
 use conclave_proto::v1::{ChainTrace, ParameterFigure, ParameterTraces, TracesReply};
 
-use super::{Live, ParameterView};
+use super::chains::{Live, ParameterView};
 
 /// Parameters whose traces are told, and chains of each.
 const TRACED: usize = 8;
@@ -14,14 +15,14 @@ const DRAWS: usize = 64;
 pub(crate) fn traces(live: &Live, names: &[String]) -> TracesReply {
     loop {
         // The warm-up ends once: what was read of it then gives way to what came after.
-        if let Some(reply) = of_one_stretch(live, names) {
+        if let Some(reply) = of_one_phase(live, names) {
             return reply;
         }
     }
 }
 
 /// `None` where the warm-up ended meanwhile.
-fn of_one_stretch(live: &Live, names: &[String]) -> Option<TracesReply> {
+fn of_one_phase(live: &Live, names: &[String]) -> Option<TracesReply> {
     let mut reply = TracesReply { parameters: u32::try_from(names.len()).unwrap_or(u32::MAX), ..TracesReply::default() };
     let mut all = Vec::new();
     // A few at a time, so that little is copied at once, and nobody who adds draws waits for long.
@@ -62,12 +63,8 @@ fn greatest(all: &[ParameterTraces], figure: impl Fn(&ParameterTraces) -> f64) -
 
 /// Those that mix worst, in the job's order.
 fn worst(mut all: Vec<ParameterTraces>) -> Vec<ParameterTraces> {
-    let known = |x: f64| if x.is_nan() { 0.0 } else { x };
-    let mut order: Vec<usize> = (0..all.len()).collect();
-    order.sort_by(|a, b| known(all[*b].rhat).total_cmp(&known(all[*a].rhat)));
-    order.truncate(TRACED);
-    order.sort_unstable();
-    order.into_iter().map(|index| std::mem::take(&mut all[index])).collect()
+    let places = worst_mixing(all.iter().map(|of| of.rhat), TRACED);
+    places.into_iter().map(|place| std::mem::take(&mut all[place])).collect()
 }
 
 #[cfg(test)]

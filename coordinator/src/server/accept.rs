@@ -23,7 +23,7 @@ use super::complaints::Complaints;
 use super::connection::Connection;
 use super::credentials::Credentials;
 use super::pending::Pending;
-use crate::meters::Meters;
+use crate::counters::Counters;
 
 /// A peer that has not finished its handshake by then is dropped.
 const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
@@ -77,22 +77,22 @@ pub(super) async fn handshake(acceptor: &TlsAcceptor, stream: TcpStream) -> Resu
 pub(super) type Incoming = ReceiverStream<Result<Connection, Infallible>>;
 
 /// Starts to accept members; ends when the stream is dropped.
-pub(super) fn accept(listener: TcpListener, credentials: Arc<Credentials>, meters: Arc<Meters>) -> Incoming {
+pub(super) fn accept(listener: TcpListener, credentials: Arc<Credentials>, counters: Arc<Counters>) -> Incoming {
     let (members, incoming) = mpsc::channel(16);
-    tokio::spawn(keep(listener, Members { credentials, meters, members }));
+    tokio::spawn(keep(listener, Members { credentials, counters, members }));
     ReceiverStream::new(incoming)
 }
 
 #[derive(Clone)]
 struct Members {
     credentials: Arc<Credentials>,
-    meters: Arc<Meters>,
+    counters: Arc<Counters>,
     members: mpsc::Sender<Result<Connection, Infallible>>,
 }
 
 impl Host for Members {
     fn receive(self, stream: TcpStream, _: IpAddr, waiting: Waiting) -> impl Future<Output = Result<(), String>> + Send {
-        self.meters.connection();
+        self.counters.connection();
         self.take_in(stream, waiting)
     }
 

@@ -11,7 +11,7 @@ use tokio::time::{Sleep, sleep};
 use tokio_rustls::server::TlsStream;
 use tonic::transport::server::Connected;
 
-use super::connections::Place;
+use super::connections::ConnectionSlot;
 
 /// After its handshake a member has this long to say what HTTP/2 begins with.
 const PREFACE_WITHIN: Duration = Duration::from_secs(10);
@@ -19,21 +19,21 @@ const PREFACE_WITHIN: Duration = Duration::from_secs(10);
 /// A member's connection.
 pub(super) struct Connection {
     inner: TlsStream<TcpStream>,
-    place: Place,
+    slot: ConnectionSlot,
     /// Until the first byte has come.
     silence: Option<Pin<Box<Sleep>>>,
 }
 
 impl Connection {
-    pub(super) fn new(inner: TlsStream<TcpStream>, place: Place) -> Self {
-        Self { inner, place, silence: Some(Box::pin(sleep(PREFACE_WITHIN))) }
+    pub(super) fn new(inner: TlsStream<TcpStream>, slot: ConnectionSlot) -> Self {
+        Self { inner, slot, silence: Some(Box::pin(sleep(PREFACE_WITHIN))) }
     }
 
     /// An error once the connection is to end.
     fn poll_cut(&mut self, context: &mut Context<'_>) -> io::Result<()> {
         let ended = |why: &str| Err(io::Error::new(io::ErrorKind::ConnectionAborted, why.to_owned()));
         // Whether sent or dropped: the register wants it gone.
-        if Pin::new(&mut self.place.cut).poll(context).is_ready() {
+        if Pin::new(&mut self.slot.cut).poll(context).is_ready() {
             return ended("cut by the coordinator");
         }
         match self.silence.as_mut().map(|silence| silence.as_mut().poll(context)) {

@@ -33,16 +33,16 @@ struct Entry {
     _cut: oneshot::Sender<()>,
 }
 
-/// A connection's place in the register; given back when it is dropped.
+/// A connection's slot in the register; given back when it is dropped.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ConnectionSlot {
     connections: Arc<Connections>,
     id: u64,
     /// Resolves when the connection is to be cut.
     pub(super) cut: oneshot::Receiver<()>,
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         self.connections.lock().remove(self.id);
     }
@@ -56,7 +56,7 @@ impl Connections {
 
     /// Takes a member's connection in. Where it has too many its oldest is cut, which a changed address or a dead router leaves
     /// behind; where there are too many in all, the oldest of whoever has the most.
-    pub(super) fn enter(self: &Arc<Self>, member: PeerIdentity, chain: Vec<CertificateDer<'static>>) -> Place {
+    pub(super) fn enter(self: &Arc<Self>, member: PeerIdentity, chain: Vec<CertificateDer<'static>>) -> ConnectionSlot {
         let mut inner = self.lock();
         if inner.by_member.get(&member).is_some_and(|count| *count >= MOST_OF_ONE) {
             inner.cut_oldest_of(&member.clone());
@@ -69,7 +69,7 @@ impl Connections {
         let (guard, cut) = oneshot::channel();
         *inner.by_member.entry(member.clone()).or_default() += 1;
         inner.entries.insert(id, Entry { member, chain, _cut: guard });
-        Place { connections: Arc::clone(self), id, cut }
+        ConnectionSlot { connections: Arc::clone(self), id, cut }
     }
 
     /// Cuts the connections that `check` refuses, by name.
@@ -119,15 +119,15 @@ mod tests {
         PeerIdentity::new(Role::Party, name).unwrap()
     }
 
-    fn is_cut(place: &mut Place) -> bool {
-        place.cut.try_recv() == Err(oneshot::error::TryRecvError::Closed)
+    fn is_cut(slot: &mut ConnectionSlot) -> bool {
+        slot.cut.try_recv() == Err(oneshot::error::TryRecvError::Closed)
     }
 
     #[test]
     fn a_members_oldest_connection_makes_room() {
         let connections = Arc::new(Connections::default());
         let mut other = connections.enter(member("b"), Vec::new());
-        let mut places: Vec<Place> = (0..=MOST_OF_ONE).map(|_| connections.enter(member("a"), Vec::new())).collect();
+        let mut places: Vec<ConnectionSlot> = (0..=MOST_OF_ONE).map(|_| connections.enter(member("a"), Vec::new())).collect();
         assert!(is_cut(&mut places[0]) && !is_cut(&mut places[1]) && !is_cut(&mut other));
         drop(places);
         assert_eq!(connections.lock().by_member.len(), 1);
@@ -139,8 +139,8 @@ mod tests {
     fn whoever_has_the_most_makes_room_for_others() {
         let connections = Arc::new(Connections::default());
         let name = |i: usize| format!("m{i}");
-        let mut few: Vec<Place> = (0..(MOST - 2)).map(|i| connections.enter(member(&name(i)), Vec::new())).collect();
-        let mut many: Vec<Place> = (0..2).map(|_| connections.enter(member("many"), Vec::new())).collect();
+        let mut few: Vec<ConnectionSlot> = (0..(MOST - 2)).map(|i| connections.enter(member(&name(i)), Vec::new())).collect();
+        let mut many: Vec<ConnectionSlot> = (0..2).map(|_| connections.enter(member("many"), Vec::new())).collect();
         let _new = connections.enter(member("new"), Vec::new());
         assert!(is_cut(&mut many[0]) && !is_cut(&mut many[1]) && !few.iter_mut().any(is_cut));
     }

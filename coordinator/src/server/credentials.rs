@@ -11,6 +11,7 @@ use conclave_proto::revoked::{RevokedFile, RevokedList};
 use conclave_proto::tls::{Expires, Gate, IdentityDir, days_until, ends_soon};
 
 use super::connections::Connections;
+use crate::config::Config;
 use crate::error::RunError;
 
 /// How often the files are looked at.
@@ -46,6 +47,14 @@ impl Credentials {
         }
         let gate = load(folder, revoked.clone()).map_err(|fault| RunError::Input(format!("`identity`: {fault}")))?;
         Ok(Self { folder: folder.to_owned(), revoked, gate: RwLock::new(gate), connections: Arc::default() })
+    }
+
+    /// As [`Self::load`], of what a configuration names.
+    ///
+    /// # Errors
+    /// As [`Self::load`].
+    pub(crate) fn of(config: &Config) -> Result<Self, RunError> {
+        Self::load(&config.identity, config.revoked.as_deref())
     }
 
     /// What new connections go through.

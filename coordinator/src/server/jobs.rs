@@ -16,10 +16,11 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
 
 use super::files;
-use crate::book::{Book, Signed};
-use crate::driver::Surroundings;
-use crate::live::paced::{LookedAt, Paced};
+use super::stopping::stopped;
+use crate::driver::DriverContext;
 use crate::live::traces;
+use crate::live::{Cached, CachedByKey};
+use crate::registry::{JobRegistry, Signed};
 
 /// Least time between two statuses of one `Watch`.
 const SPACING: Duration = Duration::from_millis(200);
@@ -27,15 +28,15 @@ const SPACING: Duration = Duration::from_millis(200);
 /// The analysts' service.
 #[derive(Debug)]
 pub(crate) struct JobsService {
-    book: Arc<Book>,
-    surroundings: Surroundings,
+    job_registry: Arc<JobRegistry>,
+    context: DriverContext,
     stopping: watch::Receiver<bool>,
-    traces: LookedAt<(String, bool), Paced<TracesReply>>,
+    traces: CachedByKey<(String, bool), Cached<TracesReply>>,
 }
 
 impl JobsService {
-    pub(crate) fn new(book: Arc<Book>, surroundings: Surroundings, stopping: watch::Receiver<bool>) -> Self {
-        Self { book, surroundings, stopping, traces: LookedAt::default() }
+    pub(crate) fn new(job_registry: Arc<JobRegistry>, context: DriverContext, stopping: watch::Receiver<bool>) -> Self {
+        Self { job_registry, context, stopping, traces: CachedByKey::default() }
     }
 }
 
@@ -59,31 +60,31 @@ impl Jobs for JobsService {
         // Parties check it too, each with its own CA; here a mistake is told before anything is kept.
         let job = submission::check(submission.as_ref(), &analyst, &spec_toml).map_err(refused)?;
         let signed = Signed { job, submission: submission.unwrap_or_default() };
-        let job = self.book.submit(spec_toml, &analyst, signed).await.map_err(refused)?;
+        let job = self.job_registry.submit(spec_toml, &analyst, signed).await.map_err(refused)?;
         Ok(Response::new(SubmitReply { job }))
     }
 
     async fn get(&self, request: Request<JobRequest>) -> Result<Response<JobStatus>, Status> {
         let status = self.watched(&request)?.borrow().clone();
-        Ok(Response::new(status.to_wire(&self.surroundings.hub)))
+        Ok(Response::new(status.to_wire(&self.context.party_registry)))
     }
 
     async fn list(&self, request: Request<ListRequest>) -> Result<Response<ListReply>, Status> {
-        let jobs = self.book.list(&analyst_of(&request)?);
-        let jobs = jobs.iter().map(|status| status.to_wire(&self.surroundings.hub)).collect();
+        let jobs = self.job_registry.list(&analyst_of(&request)?);
+        let jobs = jobs.iter().map(|status| status.to_wire(&self.context.party_registry)).collect();
         Ok(Response::new(ListReply { jobs }))
     }
 
     async fn watch(&self, request: Request<JobRequest>) -> Result<Response<Self::WatchStream>, Status> {
         let mut status = self.watched(&request)?;
-        let hub = Arc::clone(&self.surroundings.hub);
+        let party_registry = Arc::clone(&self.context.party_registry);
         let mut stopping = self.stopping.clone();
         let (sender, stream) = mpsc::channel(4);
         tokio::spawn(async move {
             loop {
                 let shown = status.borrow_and_update().clone();
                 let ended = shown.state.ended();
-                if sender.send(Ok(shown.to_wire(&hub))).await.is_err() || ended {
+                if sender.send(Ok(shown.to_wire(&party_registry))).await.is_err() || ended {
                     return;
                 }
                 let next = async {
@@ -93,7 +94,7 @@ impl Jobs for JobsService {
                 tokio::select! {
                     changed = next => if changed.is_err() { return },
                     () = sender.closed() => return,
-                    () = super::stopped(&mut stopping) => {
+                    () = stopped(&mut stopping) => {
                         let fault = error::Fault::new(
                             error::ErrorCode::Unreachable,
                             "the coordinator is stopping; the job goes on when it is back",
@@ -109,14 +110,14 @@ impl Jobs for JobsService {
 
     async fn cancel(&self, request: Request<JobRequest>) -> Result<Response<JobStatus>, Status> {
         let analyst = analyst_of(&request)?;
-        let status = self.book.cancel(&request.into_inner().job, &analyst).await;
+        let status = self.job_registry.cancel(&request.into_inner().job, &analyst).await;
         let status = status.map_err(|fault| error::to_status(&fault))?;
-        Ok(Response::new(status.to_wire(&self.surroundings.hub)))
+        Ok(Response::new(status.to_wire(&self.context.party_registry)))
     }
 
     async fn draws(&self, request: Request<JobRequest>) -> Result<Response<Self::DrawsStream>, Status> {
         let job = self.watched(&request)?.borrow().id.clone();
-        let root = self.book.draws_of(&job);
+        let root = self.job_registry.draws_of(&job);
         let (sender, stream) = mpsc::channel(8);
         tokio::task::spawn_blocking(move || files::send(&root, &sender));
         Ok(Response::new(ReceiverStream::new(stream)))
@@ -124,13 +125,13 @@ impl Jobs for JobsService {
 
     async fn source(&self, request: Request<JobRequest>) -> Result<Response<JobSource>, Status> {
         let analyst = analyst_of(&request)?;
-        let source = self.book.source(&request.get_ref().job, &analyst);
+        let source = self.job_registry.source(&request.get_ref().job, &analyst);
         source.map(|spec_toml| Response::new(JobSource { spec_toml })).map_err(|fault| error::to_status(&fault))
     }
 
     async fn traces(&self, request: Request<TracesRequest>) -> Result<Response<TracesReply>, Status> {
         let analyst = analyst_of(&request)?;
-        let shown = self.book.shown_to(&request.get_ref().job, &analyst).map_err(|fault| error::to_status(&fault))?;
+        let shown = self.job_registry.shown_to(&request.get_ref().job, &analyst).map_err(|fault| error::to_status(&fault))?;
         let Some(live) = shown.live else { return Ok(Response::new(TracesReply::default())) };
         let (id, ended) = {
             let status = shown.status.borrow();
@@ -150,6 +151,6 @@ impl Jobs for JobsService {
 impl JobsService {
     fn watched(&self, request: &Request<JobRequest>) -> Result<watch::Receiver<crate::status::Status>, Status> {
         let analyst = analyst_of(request)?;
-        self.book.watch(&request.get_ref().job, &analyst).map_err(|fault| error::to_status(&fault))
+        self.job_registry.watch(&request.get_ref().job, &analyst).map_err(|fault| error::to_status(&fault))
     }
 }

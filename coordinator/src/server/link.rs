@@ -18,10 +18,12 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::log::Logs;
-use crate::book::Book;
-use crate::driver::{Surroundings, now_ms};
-use crate::hub::Message;
-use crate::outbox::{Outbox, OutboxStream, outbox};
+use super::stopping::stopped;
+use crate::clock::now_ms;
+use crate::driver::DriverContext;
+use crate::party_event::Message;
+use crate::registry::JobRegistry;
+use crate::send_queue::{SendQueue, SendStream, send_queue};
 
 /// Both ends send a heartbeat this often, whatever else they send: proxies cut connections that are idle.
 const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -34,21 +36,20 @@ const SOFTWARE: &str = concat!("conclave-coordinator ", env!("CARGO_PKG_VERSION"
 /// The parties' service.
 #[derive(Debug)]
 pub(crate) struct LinkService {
-    surroundings: Surroundings,
+    context: DriverContext,
     stopping: watch::Receiver<bool>,
     logs: Logs,
 }
 
 impl LinkService {
-    pub(crate) fn new(book: Arc<Book>, surroundings: Surroundings, stopping: watch::Receiver<bool>) -> Self {
-        Self { logs: Logs::new(book, surroundings.store.clone(), stopping.clone()), surroundings, stopping }
+    pub(crate) fn new(job_registry: Arc<JobRegistry>, context: DriverContext, stopping: watch::Receiver<bool>) -> Self {
+        Self { logs: Logs::new(job_registry, context.store.clone(), stopping.clone()), context, stopping }
     }
 
     /// Begins the session of a stream whose other end is this party, whose certificate has been looked at.
     pub(crate) fn begin(&self, party: String, incoming: Streaming<PartyFrame>) -> <Self as Link>::AttachStream {
-        let (outbox, outgoing) = outbox();
-        let session =
-            Session { party, outbox, incoming, surroundings: self.surroundings.clone(), stopping: self.stopping.clone() };
+        let (queue, outgoing) = send_queue();
+        let session = Session { party, queue, incoming, context: self.context.clone(), stopping: self.stopping.clone() };
         tokio::spawn(session.run());
         outgoing
     }
@@ -61,7 +62,7 @@ fn party_of<T>(request: &Request<T>) -> Result<String, Status> {
 
 #[tonic::async_trait]
 impl Link for LinkService {
-    type AttachStream = OutboxStream;
+    type AttachStream = SendStream;
     type LogStream = ReceiverStream<Result<JobLog, Status>>;
 
     async fn attach(&self, request: Request<Streaming<PartyFrame>>) -> Result<Response<Self::AttachStream>, Status> {
@@ -83,9 +84,9 @@ fn clip(words: &str) -> String {
 
 struct Session {
     party: String,
-    outbox: Outbox,
+    queue: SendQueue,
     incoming: Streaming<PartyFrame>,
-    surroundings: Surroundings,
+    context: DriverContext,
     stopping: watch::Receiver<bool>,
 }
 
@@ -95,18 +96,18 @@ impl Session {
             Ok(agreed) => agreed,
             Err(fault) => {
                 tracing::warn!(party = self.party, reason = %fault, "stream refused");
-                self.outbox.refuse(&fault);
+                self.queue.refuse(&fault);
                 return;
             }
         };
-        self.surroundings.store.seen(&self.party, &hello.software, now_ms());
-        self.outbox.send(Body::Welcome(Welcome {
+        self.context.store.seen(&self.party, &hello.software, now_ms());
+        self.queue.send(Body::Welcome(Welcome {
             protocol,
             software: SOFTWARE.to_owned(),
-            head: self.surroundings.hub.head(&self.party),
+            head: self.context.party_registry.head(&self.party),
         }));
-        let hub = Arc::clone(&self.surroundings.hub);
-        let mut place = hub.attach(&self.party, self.outbox.clone());
+        let party_registry = Arc::clone(&self.context.party_registry);
+        let mut place = party_registry.attach(&self.party, self.queue.clone());
         let _traced = tracing::info_span!(target: conclave_ops::EXPORTED, "attached", party = %self.party);
         tracing::info!(party = self.party, software = hello.software, protocol, "attached");
         if place.replaced_another {
@@ -116,11 +117,11 @@ impl Session {
             why = self.converse() => why,
             _ = &mut place.replaced => {
                 let message = "another stream with this party's certificate has taken this one's place";
-                self.outbox.refuse(&Fault::new(ErrorCode::Conflict, message).at_party(self.party.clone()));
+                self.queue.refuse(&Fault::new(ErrorCode::Conflict, message).at_party(self.party.clone()));
                 "replaced".to_owned()
             }
         };
-        hub.detach(&self.party, place.generation);
+        party_registry.detach(&self.party, place.generation);
         tracing::info!(party = self.party, why, "detached");
     }
 
@@ -155,8 +156,8 @@ impl Session {
         let silence = tokio::time::sleep(SILENCE);
         tokio::pin!(silence);
         let mut sequence = 0;
-        let outbox = self.outbox.clone();
-        let ended = outbox.ended();
+        let queue = self.queue.clone();
+        let ended = queue.ended();
         tokio::pin!(ended);
         loop {
             tokio::select! {
@@ -171,16 +172,16 @@ impl Session {
                 },
                 _ = beat.tick() => {
                     sequence += 1;
-                    self.outbox.send(Body::Heartbeat(Heartbeat { sequence }));
+                    self.queue.send(Body::Heartbeat(Heartbeat { sequence }));
                 }
                 // Not moved with every frame: when it fires, it looks how long the silence really is.
                 () = &mut silence => match heard + SILENCE {
                     due if due <= Instant::now() => return format!("silent for {} s", SILENCE.as_secs()),
                     due => silence.as_mut().reset(due),
                 },
-                () = super::stopped(&mut self.stopping) => {
+                () = stopped(&mut self.stopping) => {
                     let fault = Fault::new(ErrorCode::Unreachable, "the coordinator is stopping: attach again later");
-                    self.outbox.refuse(&fault);
+                    self.queue.refuse(&fault);
                     return "the coordinator is stopping".to_owned();
                 }
             }
@@ -188,8 +189,8 @@ impl Session {
     }
 
     fn keep_head(&self, head: &[u8]) {
-        if self.surroundings.hub.note_head(&self.party, head) {
-            self.surroundings.store.keep_head(&self.party, head.to_vec());
+        if self.context.party_registry.note_head(&self.party, head) {
+            self.context.store.keep_head(&self.party, head.to_vec());
         }
     }
 
@@ -224,7 +225,7 @@ impl Session {
             }
             Some(Said::Heartbeat(_) | Said::Hello(_)) | None => return,
         };
-        if !self.surroundings.hub.deliver(&self.party, &job, message) {
+        if !self.context.party_registry.deliver(&self.party, &job, message) {
             tracing::debug!(party = self.party, job, "a word on a job that does not run here");
         }
     }

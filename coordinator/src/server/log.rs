@@ -17,7 +17,8 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::Status;
 
 use super::files;
-use crate::book::Book;
+use super::stopping::stopped;
+use crate::registry::JobRegistry;
 use crate::status::State;
 use crate::store::{LogReader, LoggedRound, Store};
 
@@ -31,7 +32,7 @@ const WAITING: usize = 2;
 /// What logs are read from.
 #[derive(Debug)]
 pub(super) struct Logs {
-    book: Arc<Book>,
+    job_registry: Arc<JobRegistry>,
     store: Store,
     stopping: watch::Receiver<bool>,
     readers: Readers,
@@ -47,29 +48,29 @@ impl Readers {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn admit(&self, party: &str) -> Result<Reading, Fault> {
+    fn admit(&self, party: &str) -> Result<ReaderTurn, Fault> {
         if !self.lock().insert(party.to_owned()) {
             let message = "another log is being sent to this party: try again when that is done";
             return Err(Fault::new(ErrorCode::Unreachable, message).at_party(party));
         }
-        Ok(Reading { party: party.to_owned(), readers: self.clone() })
+        Ok(ReaderTurn { party: party.to_owned(), readers: self.clone() })
     }
 }
 
-struct Reading {
+struct ReaderTurn {
     party: String,
     readers: Readers,
 }
 
-impl Drop for Reading {
+impl Drop for ReaderTurn {
     fn drop(&mut self) {
         self.readers.lock().remove(&self.party);
     }
 }
 
 impl Logs {
-    pub(super) fn new(book: Arc<Book>, store: Store, stopping: watch::Receiver<bool>) -> Self {
-        Self { book, store, stopping, readers: Readers::default() }
+    pub(super) fn new(job_registry: Arc<JobRegistry>, store: Store, stopping: watch::Receiver<bool>) -> Self {
+        Self { job_registry, store, stopping, readers: Readers::default() }
     }
 
     /// A job's log, for a party that the job names.
@@ -77,10 +78,10 @@ impl Logs {
     /// # Errors
     /// [`ErrorCode::NotFound`], also for a job that does not name the party; [`ErrorCode::Unreachable`] while the party reads another.
     pub(super) fn stream(&self, party: &str, job: &str) -> Result<ReceiverStream<Result<JobLog, Status>>, Fault> {
-        let status = self.book.status_for_party(job, party)?;
+        let status = self.job_registry.status_for_party(job, party)?;
         let reading = self.readers.admit(party)?;
         let reader = self.store.reader(job).map_err(|e| Fault::new(ErrorCode::Internal, e.to_string()))?;
-        let source = Source { state: status.state, draws: self.book.draws_of(job), reader };
+        let source = LogSource { state: status.state, draws: self.job_registry.draws_of(job), reader };
         let (pieces, read) = mpsc::channel(WAITING);
         tokio::task::spawn_blocking(move || {
             send(source, &pieces);
@@ -98,7 +99,7 @@ async fn forward(
     sender: mpsc::Sender<Result<JobLog, Status>>,
     mut stopping: watch::Receiver<bool>,
 ) {
-    let mut stopped = std::pin::pin!(super::stopped(&mut stopping));
+    let mut stopped = std::pin::pin!(stopped(&mut stopping));
     loop {
         tokio::select! {
             piece = pieces.recv() => {
@@ -127,7 +128,7 @@ enum Halt {
     Damage(String),
 }
 
-struct Source {
+struct LogSource {
     /// As it stood before anything was read.
     state: State,
     draws: PathBuf,
@@ -135,7 +136,7 @@ struct Source {
 }
 
 /// Sends a log. Blocks: for a thread that may.
-fn send(mut source: Source, pieces: &mpsc::Sender<JobLog>) {
+fn send(mut source: LogSource, pieces: &mpsc::Sender<JobLog>) {
     let damage = match source.send(pieces) {
         Ok(()) => String::new(),
         Err(Halt::Damage(damage)) => damage,
@@ -152,7 +153,7 @@ fn damage(error: impl ToString) -> Halt {
     Halt::Damage(error.to_string())
 }
 
-impl Source {
+impl LogSource {
     fn send(&mut self, pieces: &mpsc::Sender<JobLog>) -> Result<(), Halt> {
         let header = self.header()?;
         let parties = header.parties.len();
@@ -187,12 +188,12 @@ impl Source {
         let parties =
             row.parties.iter().map(|p| LogParty { name: p.name.clone(), opened: p.holding.as_ref().map(opened) }).collect();
         Ok(LogHeader {
-            job: row.id,
-            analyst: row.analyst,
-            spec_toml: row.spec,
-            submission: submission::decode(&row.submission),
+            job: row.job.id,
+            analyst: row.job.analyst,
+            spec_toml: row.job.spec,
+            submission: submission::decode(&row.job.submission),
             state: state.as_str().to_owned(),
-            result_json: row.result.unwrap_or_default(),
+            result_json: row.run.result.unwrap_or_default(),
             parties,
         })
     }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use conclave_ops::source::Source;
-use conclave_ops::web::{Conversations, Member, Peer};
+use conclave_ops::web::{Member, PageConnections, Peer};
 use conclave_proto::identity::{PeerIdentity, Role};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -12,31 +12,31 @@ use super::accept::{Host, Waiting, handshake, keep};
 use super::credentials::Credentials;
 
 /// Serves until it is dropped. An analyst's certificate opens the pages; nobody else's does, and nobody needs one.
-pub(crate) async fn serve_pages(listener: TcpListener, conversations: Conversations, credentials: Arc<Credentials>) {
-    keep(listener, Desk { conversations, credentials }).await;
+pub(crate) async fn serve_pages(listener: TcpListener, page_connections: PageConnections, credentials: Arc<Credentials>) {
+    keep(listener, PageHost { page_connections, credentials }).await;
 }
 
 #[derive(Clone)]
-struct Desk {
-    conversations: Conversations,
+struct PageHost {
+    page_connections: PageConnections,
     credentials: Arc<Credentials>,
 }
 
-impl Host for Desk {
+impl Host for PageHost {
     async fn receive(self, stream: TcpStream, from: IpAddr, waiting: Waiting) -> Result<(), String> {
         let gate = self.credentials.gate();
         let stream = handshake(gate.pages(), stream).await?;
         let chain = stream.get_ref().1.peer_certificates().unwrap_or_default().to_vec();
         let peer = |member| Peer { source: Source::of(from), hosts: Arc::clone(gate.hosts()), member };
         let Some((analyst, leaf)) = chain.first().and_then(|leaf| Some((analyst_of(leaf)?, leaf.to_vec()))) else {
-            self.conversations.hold(stream, peer(None), Some(Box::new(waiting))).await;
+            self.page_connections.hold(stream, peer(None), Some(Box::new(waiting))).await;
             return Ok(());
         };
         drop(waiting);
         let member = Member { name: analyst.name.clone(), certificate: leaf };
         let mut place = self.credentials.connections().enter(analyst, chain);
         tokio::select! {
-            () = self.conversations.hold(stream, peer(Some(member)), None) => {}
+            () = self.page_connections.hold(stream, peer(Some(member)), None) => {}
             // Whether sent or dropped: the register wants it gone.
             _ = &mut place.cut => {}
         }

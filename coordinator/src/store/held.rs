@@ -8,19 +8,24 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rusqlite::Connection;
 
-use super::write::{Command, commit};
-use super::{Commands, Commits, Loaded, Shared, Store, StoreError, connect, read, take_lock};
+use super::command::{Command, TakeCommands};
+use super::commits::Commits;
+use super::connection::{connect, take_lock};
+use super::error::StoreError;
+use super::handle::{Shared, Store};
+use super::read::{self, Loaded};
+use super::write::commit;
 
 /// The connection with what waits to be written; `None` once closed.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(crate) struct Held {
     path: PathBuf,
     failure: Arc<OnceLock<StoreError>>,
     waiting: Mutex<Option<(Connection, Vec<Command>)>>,
 }
 
-impl Held {
-    pub(super) fn take(&self, command: Command) -> bool {
+impl TakeCommands for Held {
+    fn take(&self, command: Command) -> bool {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let Some((_, commands)) = waiting.as_mut() else { return false };
         let all = matches!(command, Command::Barrier(_) | Command::Close);
@@ -34,6 +39,13 @@ impl Held {
             *waiting = None;
         }
         true
+    }
+}
+
+impl Held {
+    /// Commits so many of the commands that wait, in their order.
+    pub(crate) fn commit_next(&self, count: usize) {
+        self.write(&mut self.waiting.lock().unwrap_or_else(PoisonError::into_inner), count);
     }
 
     fn write(&self, waiting: &mut Option<(Connection, Vec<Command>)>, count: usize) {
@@ -54,28 +66,18 @@ impl Held {
     }
 }
 
-impl Store {
-    /// As [`Store::open`], but nothing is committed before a barrier or [`Store::commit_next`].
-    ///
-    /// # Errors
-    /// As [`Store::open`].
-    pub(crate) fn open_held(path: &Path) -> Result<(Self, Loaded), StoreError> {
-        let lock = take_lock(path)?;
-        let connection = connect(path)?;
-        let failed = |message: String| StoreError::Failed { path: path.to_owned(), message };
-        let loaded = read::load(&connection).map_err(|e| failed(e.to_string()))?;
-        let failure = Arc::new(OnceLock::new());
-        let held =
-            Held { path: path.to_owned(), failure: Arc::clone(&failure), waiting: Mutex::new(Some((connection, Vec::new()))) };
-        let commits = Commits::default();
-        let shared = Shared { path: path.to_owned(), failure, writer: Mutex::new(None), commits, _lock: lock };
-        Ok((Self { shared: Arc::new(shared), commands: Commands::Held(Arc::new(held)) }, loaded))
-    }
-
-    /// Commits so many of the commands that wait, in their order.
-    pub(crate) fn commit_next(&self, count: usize) {
-        if let Commands::Held(held) = &self.commands {
-            held.write(&mut held.waiting.lock().unwrap_or_else(PoisonError::into_inner), count);
-        }
-    }
+/// As [`Store::open`], but nothing is committed before a barrier or [`Held::commit_next`].
+///
+/// # Errors
+/// As [`Store::open`].
+pub(crate) fn open(path: &Path) -> Result<(Store, Loaded, Arc<Held>), StoreError> {
+    let lock = take_lock(path)?;
+    let connection = connect(path)?;
+    let failed = |message: String| StoreError::Failed { path: path.to_owned(), message };
+    let loaded = read::load(&connection).map_err(|e| failed(e.to_string()))?;
+    let failure = Arc::new(OnceLock::new());
+    let held = Held { path: path.to_owned(), failure: Arc::clone(&failure), waiting: Mutex::new(Some((connection, Vec::new()))) };
+    let (held, commits) = (Arc::new(held), Commits::default());
+    let shared = Shared { path: path.to_owned(), failure, writer: Mutex::new(None), commits, _lock: lock };
+    Ok((Store::new(shared, Arc::clone(&held) as Arc<dyn TakeCommands>), loaded, held))
 }

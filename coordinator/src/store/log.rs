@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags, Row, params};
 
-use super::StoreError;
+use super::error::StoreError;
 use super::read::{JobRow, job_rows};
 
 /// One row of the iteration log.

@@ -3,9 +3,11 @@
 use std::collections::{BTreeSet, HashMap};
 
 use conclave_common::accounting::{Adjacency, PrivacyUnit};
-use conclave_common::sampler::Holding;
+use conclave_common::sampler::PartyMetadata;
 use conclave_proto::error::{ErrorCode, Fault};
 use rusqlite::{Connection, Params};
+
+use super::job::{RunEnd, SubmittedJob};
 
 /// What a starting coordinator needs to know.
 #[derive(Debug, Default)]
@@ -21,32 +23,12 @@ pub(crate) struct Loaded {
 /// A job as stored.
 #[derive(Debug, Clone)]
 pub(crate) struct JobRow {
-    /// UUID.
-    pub id: String,
-    /// The analyst's name for it.
-    pub name: String,
-    /// Who submitted it.
-    pub analyst: String,
-    /// The job file.
-    pub spec: String,
-    /// Unix time in milliseconds.
-    pub submitted_ms: i64,
+    /// What was submitted.
+    pub job: SubmittedJob,
     /// `queued` until it has ended.
     pub state: String,
-    /// Rounds; of an ended job, as all below.
-    pub iterations: u64,
-    /// Kept draws per chain.
-    pub draws: u64,
-    /// Acceptance rate.
-    pub acceptance_rate: f64,
-    /// Sampling time.
-    pub seconds: f64,
-    /// Why it failed.
-    pub fault: Option<Fault>,
-    /// The finished run's object.
-    pub result: Option<String>,
-    /// The analyst's signature, encoded.
-    pub submission: Vec<u8>,
+    /// What its run came to, of a job that has ended.
+    pub run: RunEnd,
     /// Parties, in the job's order.
     pub parties: Vec<PartyRow>,
 }
@@ -57,7 +39,7 @@ pub(crate) struct PartyRow {
     /// Name.
     pub name: String,
     /// What it held at the first opening.
-    pub holding: Option<Holding>,
+    pub holding: Option<PartyMetadata>,
     /// Releases; of an ended job.
     pub queries: u64,
     /// What they cost, in units of 2^-48 of mu squared; of an ended job.
@@ -90,22 +72,23 @@ pub(super) fn job_rows<P: Params>(connection: &Connection, selected: &str, param
                 message,
             }
         });
-        found.push(JobRow {
+        let job = SubmittedJob {
             id: row.get(1)?,
             name: row.get(2)?,
             analyst: row.get(3)?,
             spec: row.get(4)?,
             submitted_ms: row.get(5)?,
-            state: row.get(6)?,
+            submission: row.get(15)?,
+        };
+        let run = RunEnd {
             iterations: row.get::<_, i64>(7)? as u64,
             draws: row.get::<_, i64>(8)? as u64,
             acceptance_rate: row.get(9)?,
             seconds: row.get(10)?,
             fault,
             result: row.get(14)?,
-            submission: row.get(15)?,
-            parties: load_parties(connection, row.get(0)?)?,
-        });
+        };
+        found.push(JobRow { job, state: row.get(6)?, run, parties: load_parties(connection, row.get(0)?)? });
     }
     Ok(found)
 }
@@ -121,7 +104,7 @@ fn load_parties(connection: &Connection, job: i64) -> rusqlite::Result<Vec<Party
         let unit = PrivacyUnit::person(adjacency, limit).unwrap_or(PrivacyUnit::row(adjacency));
         Ok(PartyRow {
             name: row.get(0)?,
-            holding: opened.then(|| Holding::new(unit, count as u64)),
+            holding: opened.then(|| PartyMetadata::new(unit, count as u64)),
             queries: row.get::<_, i64>(1)? as u64,
             charge_units: row.get::<_, i64>(2)? as u64,
         })

@@ -2,77 +2,23 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, TryRecvError};
-use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use conclave_common::accounting::Adjacency;
 use conclave_common::sampler::Holding;
-use conclave_proto::error::Fault;
 use rusqlite::{Connection, params};
-use tokio::sync::oneshot;
 
-use super::{Commits, StoreError};
+use super::command::{Command, Ended, NewJob};
+use super::commits::Commits;
+use super::error::StoreError;
 
 /// How long rounds gather before they are committed together. The thread sleeps meanwhile, so that a fast chain on a
 /// small machine is not preempted by its own log at every round.
 const GATHER: Duration = Duration::from_millis(20);
 /// Commands in one transaction at most.
 const GROUP: usize = 4096;
-
-/// A job as submitted.
-#[derive(Debug, Clone)]
-pub(crate) struct NewJob {
-    /// UUID.
-    pub id: String,
-    /// The analyst's name for it.
-    pub name: String,
-    /// Who submitted it.
-    pub analyst: String,
-    /// The job file.
-    pub spec: String,
-    /// Unix time in milliseconds.
-    pub submitted_ms: i64,
-    /// Parties in the job file's order.
-    pub parties: Vec<String>,
-    /// The analyst's signature, encoded.
-    pub submission: Vec<u8>,
-}
-
-/// How a job ended.
-#[derive(Debug, Clone)]
-pub(crate) struct Ended {
-    /// UUID.
-    pub id: String,
-    /// `finished`, `cancelled` or `failed`.
-    pub state: &'static str,
-    /// Rounds.
-    pub iterations: u64,
-    /// Kept draws per chain.
-    pub draws: u64,
-    /// Acceptance rate of the last phase.
-    pub acceptance_rate: f64,
-    /// Sampling time.
-    pub seconds: f64,
-    /// Why it failed.
-    pub fault: Option<Fault>,
-    /// The finished run's object.
-    pub result: Option<String>,
-    /// Releases and charge units of each party, in the job's order.
-    pub spent: Vec<(u64, u64)>,
-}
-
-#[derive(Debug)]
-pub(super) enum Command {
-    Job(Box<NewJob>),
-    Holding { job: String, position: usize, holding: Holding },
-    Round { job: Arc<str>, iteration: u64, elapsed_us: u64, releases: Vec<u8> },
-    Ended(Box<Ended>),
-    Seen { party: String, software: String, at_ms: i64 },
-    Head { party: String, head: Vec<u8> },
-    Barrier(oneshot::Sender<Result<(), StoreError>>),
-    Close,
-}
 
 /// Commits commands until told to close or until every handle is gone.
 pub(super) fn serve(
@@ -175,7 +121,7 @@ fn newest_heads(group: &[Command]) -> HashMap<&str, usize> {
     newest
 }
 
-fn set_holding(connection: &Connection, job: &str, position: usize, holding: &Holding) -> rusqlite::Result<()> {
+fn set_holding(connection: &Connection, job: &str, position: usize, holding: &PartyMetadata) -> rusqlite::Result<()> {
     let count = |count: Option<u64>| count.map(|c| c as i64);
     let unit = holding.unit();
     connection.execute(
@@ -193,13 +139,13 @@ fn set_holding(connection: &Connection, job: &str, position: usize, holding: &Ho
     Ok(())
 }
 
-fn insert_job(connection: &Connection, job: &NewJob) -> rusqlite::Result<()> {
+fn insert_job(connection: &Connection, NewJob { job, parties }: &NewJob) -> rusqlite::Result<()> {
     connection.execute(
         "INSERT INTO jobs (id, name, analyst, spec, submitted_ms, state, submission) VALUES (?1, ?2, ?3, ?4, ?5, 'queued', ?6)",
         params![job.id, job.name, job.analyst, job.spec, job.submitted_ms, job.submission],
     )?;
     let key = connection.last_insert_rowid();
-    for (position, party) in job.parties.iter().enumerate() {
+    for (position, party) in parties.iter().enumerate() {
         connection.execute(
             "INSERT INTO job_parties (job, position, party) VALUES (?1, ?2, ?3)",
             params![key, position as i64, party],
@@ -209,21 +155,22 @@ fn insert_job(connection: &Connection, job: &NewJob) -> rusqlite::Result<()> {
 }
 
 fn end_job(connection: &Connection, ended: &Ended) -> rusqlite::Result<()> {
-    let fault = ended.fault.as_ref();
+    let run = &ended.run;
+    let fault = run.fault.as_ref();
     connection.execute(
         "UPDATE jobs SET state = ?2, iterations = ?3, draws = ?4, acceptance_rate = ?5, seconds = ?6,
                 error_code = ?7, error_party = ?8, error = ?9, result = ?10 WHERE id = ?1",
         params![
             ended.id,
             ended.state,
-            ended.iterations as i64,
-            ended.draws as i64,
-            ended.acceptance_rate,
-            ended.seconds,
+            run.iterations as i64,
+            run.draws as i64,
+            run.acceptance_rate,
+            run.seconds,
             fault.map(|f| f.code.as_str()),
             fault.and_then(|f| f.party.as_deref()),
             fault.map(|f| f.message.as_str()),
-            ended.result,
+            run.result,
         ],
     )?;
     for (position, (queries, units)) in ended.spent.iter().enumerate() {

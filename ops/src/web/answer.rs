@@ -7,8 +7,8 @@ use hyper::header::{
 };
 use hyper::{Response, StatusCode};
 
-use super::Over;
 use super::guard::Refusal;
+use super::over::Over;
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
                       form-action 'self'; base-uri 'none'; frame-ancestors 'none'";

@@ -9,14 +9,14 @@ use ring::hmac;
 use ring::rand::SystemRandom;
 
 use super::attempts::Attempts;
+use super::form::{CSRF_FIELD, Fields};
+use super::over::Over;
 use super::sessions::Sessions;
 use super::token::{Token, hex};
-use super::{Fields, Over, Peer, Visitor, Who};
+use super::visitor::{Peer, Visitor, Who};
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
-/// The form field that carries a session's word.
-pub const CSRF_FIELD: &str = "csrf";
 
 /// Keeps the pages of one daemon.
 #[derive(Debug)]
@@ -242,4 +242,5 @@ fn same(one: &str, other: &str) -> bool {
 }
 
 #[cfg(test)]
+#[path = "tests/guard.rs"]
 mod tests;

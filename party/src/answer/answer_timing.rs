@@ -1,4 +1,4 @@
-//! An answer's timing splits what its time was made up of, for its owner's own page and nothing else.
+//! An answer's timing says what its time was made up of, for its owner's own page and nothing else.
 //!
 //! How long a computation takes may depend on records. So this stays in the process: in no metric, no log, no file. Clocks are read at
 //! the same moments of every answer, and what they said is noted after the reply has left.

@@ -9,7 +9,7 @@ use conclave_proto::v1::{self, party_frame::Body};
 
 use super::answerer::Answerer;
 use super::open::Opening;
-use super::reply::{Outbox, reply};
+use super::reply::{ReplySender, reply};
 use crate::config::Approve;
 use crate::consent::{ConsentError, ConsentStore, Decider, Standing};
 use crate::ledger::{DataStanding, LedgerError};
@@ -76,7 +76,7 @@ impl Answerer {
     }
 
     /// Opens a job, or notes who waits for the owner's word on it, and replies.
-    pub(super) fn open_or_wait(&mut self, request: v1::OpenJob, received: Instant, outbox: Outbox) {
+    pub(super) fn open_or_wait(&mut self, request: v1::OpenJob, received: Instant, outbox: ReplySender) {
         let job = request.job.clone();
         self.consent.waiting.remove(&job);
         let body = match self.open_held(&request, received) {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use conclave_proto::v1;
 
-use super::reply::Outbox;
+use super::reply::ReplySender;
 use crate::consent::ConsentStore;
 use crate::presence::Announcement;
 
@@ -13,9 +13,9 @@ use crate::presence::Announcement;
 pub(super) struct ConsentState {
     pub(super) store: Option<ConsentStore>,
     /// Jobs without a decision, as asked on the newest stream.
-    pub(super) waiting: HashMap<String, (v1::OpenJob, Outbox)>,
+    pub(super) waiting: HashMap<String, (v1::OpenJob, ReplySender)>,
     /// Where the word about an open job goes.
-    pub(super) outboxes: HashMap<String, Outbox>,
+    pub(super) outboxes: HashMap<String, ReplySender>,
     /// Tells the owner's `status` how the ledger is.
     pub(super) presence: Option<Announcement>,
     pub(super) problem: Option<String>,

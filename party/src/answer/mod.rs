@@ -27,7 +27,7 @@ pub use answerer::Answerer;
 pub use delay::ReplyCounts;
 pub(crate) use open::MAX_JOB_ID;
 pub use open::Opening;
-pub(crate) use reply::Outbox;
+pub(crate) use reply::ReplySender;
 
 #[cfg(test)]
 pub(crate) mod tests;

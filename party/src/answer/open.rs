@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use conclave_common::accounting::Adjacency;
 use conclave_common::job::JobSpec;
-use conclave_common::sampler::Holding;
+use conclave_common::sampler::PartyMetadata;
 use conclave_proto::delay::AnswerDelay;
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::identity::valid_name;
@@ -39,7 +39,7 @@ pub(crate) const MAX_JOB_ID: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Opening {
     /// It is open, on this.
-    Opened(Holding),
+    Opened(PartyMetadata),
     /// Its owner has yet to decide.
     Pending,
 }
@@ -91,7 +91,7 @@ impl Answerer {
             cap: spec.privacy.budget.of(self.budget.unit),
             records: holding.records().or(holding.persons()).unwrap_or(0),
         };
-        let entered = self.ledger.books().job(&request.job).is_some();
+        let entered = self.ledger.state().job(&request.job).is_some();
         self.ledger.open_job(&entry).map_err(ledger_fault)?;
         if !entered {
             self.enter_decision(&request.job, "approve").map_err(ledger_fault)?;
@@ -161,7 +161,7 @@ impl Answerer {
 
     /// The job must be signed by its analyst. One whose analyst has been revoked while it ran is ended.
     fn signed(&mut self, request: &v1::OpenJob) -> Result<(), Fault> {
-        let entered = self.ledger.books().job(&request.job).is_some();
+        let entered = self.ledger.state().job(&request.job).is_some();
         self.members.admit(request, entered).map_err(|why| match why {
             NotAdmitted::Unsigned(fault) => fault,
             NotAdmitted::Revoked(fault) => {

@@ -15,7 +15,7 @@ use super::thread::Command;
 use crate::config::{DataConfig, Policy};
 use crate::consent::ConsentStore;
 use crate::data::Shard;
-use crate::ledger::{Keeping, Ledger};
+use crate::ledger::{Ledger, LedgerSettings};
 use crate::members::Members;
 use crate::noise::Noise;
 
@@ -33,7 +33,7 @@ impl SimulatedParty {
     ///
     /// # Errors
     /// A sentence: what of its files it can't be started on.
-    pub fn start(keeping: &Keeping, data: &DataConfig, policy: Policy, identity: &Path) -> Result<Self, String> {
+    pub fn start(keeping: &LedgerSettings, data: &DataConfig, policy: Policy, identity: &Path) -> Result<Self, String> {
         let text = |e: &dyn std::fmt::Display| e.to_string();
         let shard = Shard::load(data, policy.columns.as_deref()).map_err(|e| text(&e))?;
         let mut ledger = Ledger::open_kept(keeping).map_err(|e| text(&e))?;

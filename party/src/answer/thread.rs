@@ -1,6 +1,6 @@
 //! The answering thread, and the channel by which the link reaches it.
 //!
-//! The thread ends when every [`Desk`] is dropped and what was in the channel is answered.
+//! The thread ends when every [`AnswerHandle`] is dropped and what was in the channel is answered.
 
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use super::answer_timing::{OwnTimes, Part};
 use super::answerer::Answerer;
 use super::delay::ReplyCounts;
 use super::open::Opening;
-use super::reply::{Outbox, reply};
+use super::reply::{ReplySender, reply};
 use crate::config::ReplyDelay;
 
 /// Messages that may wait for the one in hand; beyond, the link stops reading and the coordinator feels it.
@@ -25,8 +25,8 @@ const WAITING: usize = 64;
 const NO_JOB: Duration = Duration::from_millis(1);
 
 pub(super) enum Command {
-    Open(v1::OpenJob, Instant, Outbox),
-    Query(v1::Query, Instant, Outbox),
+    Open(v1::OpenJob, Instant, ReplySender),
+    Query(v1::Query, Instant, ReplySender),
     Close(v1::CloseJob),
     Consent,
     /// A head of the ledger that the coordinator shows.
@@ -39,7 +39,7 @@ pub(super) enum Command {
 
 /// Takes messages in for the answering thread.
 #[derive(Clone)]
-pub(crate) struct Desk {
+pub(crate) struct AnswerHandle {
     commands: mpsc::Sender<Command>,
     times: OwnTimes,
 }
@@ -48,7 +48,7 @@ pub(crate) struct Desk {
 ///
 /// # Errors
 /// Where the operating system gives no thread.
-pub(crate) fn start(mut answerer: Answerer) -> std::io::Result<(Desk, JoinHandle<()>)> {
+pub(crate) fn start(mut answerer: Answerer) -> std::io::Result<(AnswerHandle, JoinHandle<()>)> {
     let (commands, mut inbox) = mpsc::channel(WAITING);
     let times = answerer.timing.times().clone();
     let thread = std::thread::Builder::new().name("answers".into()).spawn(move || {
@@ -60,21 +60,21 @@ pub(crate) fn start(mut answerer: Answerer) -> std::io::Result<(Desk, JoinHandle
         answerer.log_counts();
         answerer.end();
     })?;
-    Ok((Desk { commands, times }, thread))
+    Ok((AnswerHandle { commands, times }, thread))
 }
 
 /// The answering thread has ended; nothing will be answered any more.
 #[derive(Debug)]
 pub(crate) struct Gone;
 
-impl Desk {
+impl AnswerHandle {
     /// Hands in a message that arrived at `received`.
-    pub(crate) async fn open(&self, request: v1::OpenJob, received: Instant, outbox: &Outbox) -> Result<(), Gone> {
+    pub(crate) async fn open(&self, request: v1::OpenJob, received: Instant, outbox: &ReplySender) -> Result<(), Gone> {
         self.send(Command::Open(request, received, outbox.clone())).await
     }
 
     /// Hands in a message that arrived at `received`.
-    pub(crate) async fn query(&self, request: v1::Query, received: Instant, outbox: &Outbox) -> Result<(), Gone> {
+    pub(crate) async fn query(&self, request: v1::Query, received: Instant, outbox: &ReplySender) -> Result<(), Gone> {
         self.send(Command::Query(request, received, outbox.clone())).await
     }
 

@@ -20,7 +20,7 @@ pub(super) struct BackupArgs {
 
 pub(super) fn backup(args: &BackupArgs) -> Result<(), StartError> {
     let config = load(&args.common)?;
-    let done = copy(&config.keeping(), &args.to)?;
+    let done = copy(&config.ledger_settings(), &args.to)?;
     if args.common.json {
         return print_json(&json!({ "file": args.to, "decisions": done.decisions, "entries": done.entries, "head": done.head }));
     }

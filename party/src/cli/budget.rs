@@ -10,7 +10,7 @@ const BAR: usize = 40;
 
 pub(super) fn budget(common: &Common) -> Result<(), StartError> {
     let config = load(common)?;
-    let report = report_kept(&config.keeping())?;
+    let report = report_kept(&config.ledger_settings())?;
     if common.json { print_json(&report) } else { print(text(&report).trim_end()) }
 }
 

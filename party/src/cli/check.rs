@@ -79,7 +79,7 @@ impl Found {
     }
 
     fn ledger(&mut self, config: &PartyConfig, runs: bool) {
-        let report = report_kept(&config.keeping());
+        let report = report_kept(&config.ledger_settings());
         if let Err(e @ LedgerError::Former(_)) = &report {
             self.checks.note("ledger", e.to_string());
             return;
@@ -89,7 +89,7 @@ impl Found {
             "ledger",
             report.map(|report| format!("{}: {:.2}% of the budget spent", config.ledger.display(), 100.0 * report.share_spent)),
         );
-        let secret = config.keeping().secret;
+        let secret = config.ledger_settings().secret;
         if !secret.exists() {
             let says =
                 format!("{}: the ledger's key is not there; restore the one that was made with the ledger", secret.display());

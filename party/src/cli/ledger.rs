@@ -45,15 +45,15 @@ pub(super) struct ActArgs {
 
 /// A table of every release.
 pub(super) fn ledger(args: &LedgerArgs) -> Result<(), StartError> {
-    let keeping = load(&args.common)?.keeping();
+    let settings = load(&args.common)?.ledger_settings();
     let listing = Listing { job: args.job.clone(), last: args.last };
     let mut out = BufWriter::new(std::io::stdout().lock());
     let written = if args.common.json {
         // One object, written as it is read: a ledger may hold millions of releases.
-        let party = serde_json::to_string(&keeping.party).unwrap_or_default();
+        let party = serde_json::to_string(&settings.party).unwrap_or_default();
         write!(out, "{{\"party\":{party},\"releases\":[").map_err(stdout)?;
         let mut first = true;
-        list(&keeping, &listing, |row| {
+        list(&settings, &listing, |row| {
             let comma = if std::mem::take(&mut first) { "" } else { "," };
             let row = serde_json::to_string(&row).map_err(|e| StartError::System(e.to_string()))?;
             write!(out, "{comma}{row}").map_err(stdout)
@@ -61,7 +61,7 @@ pub(super) fn ledger(args: &LedgerArgs) -> Result<(), StartError> {
         writeln!(out, "]}}")
     } else {
         writeln!(out, "{HEADINGS}").map_err(stdout)?;
-        list(&keeping, &listing, |row| writeln!(out, "{}", line(&row)).map_err(stdout))?;
+        list(&settings, &listing, |row| writeln!(out, "{}", line(&row)).map_err(stdout))?;
         Ok(())
     };
     written.and_then(|()| out.flush()).map_err(stdout)
@@ -97,7 +97,7 @@ fn line(r: &Listed) -> String {
 pub(super) fn export(args: &ExportArgs) -> Result<(), StartError> {
     let config = load(&args.common)?;
     let identity = load_identity(&config.identity, &config.key, &config.name)?;
-    let keeping = config.keeping();
+    let settings = config.ledger_settings();
     let mut out: Box<dyn Write> = match &args.out {
         Some(path) => {
             let file = File::options().write(true).create_new(true).open(path);
@@ -106,18 +106,18 @@ pub(super) fn export(args: &ExportArgs) -> Result<(), StartError> {
         None => Box::new(std::io::stdout().lock()),
     };
     let mut out = BufWriter::with_capacity(1 << 16, &mut out);
-    let (signed, books) = export::write(&keeping, &mut out)?;
+    let (signed, state) = export::write(&settings, &mut out)?;
     let signature = identity.sign(&signed)?;
     let seal = Seal { signature: hex(&signature.bytes), scheme: signature.scheme, certificate: signature.certificate };
     export::write_line(&mut out, &seal).and_then(|()| out.flush()).map_err(stdout)?;
     let Some(path) = &args.out else { return Ok(()) };
     if args.common.json {
-        return print_json(&serde_json::json!({ "file": path, "entries": books.seq(), "head": hex(&books.hash()) }));
+        return print_json(&serde_json::json!({ "file": path, "entries": state.seq(), "head": hex(&state.hash()) }));
     }
     print(&format!(
         "{}: {} entries, signed. An auditor checks it with\n    conclave verify-ledger {} --ca ca.pem",
         path.display(),
-        books.seq(),
+        state.seq(),
         path.display()
     ))
 }
@@ -125,7 +125,7 @@ pub(super) fn export(args: &ExportArgs) -> Result<(), StartError> {
 /// The owner's word that a ledger may go on although it is behind.
 pub(super) fn unlock(args: &ActArgs) -> Result<(), StartError> {
     let config = load(&args.common)?;
-    let act = Ledger::unlock(&config.keeping(), reason(args)?)?;
+    let act = Ledger::unlock(&config.ledger_settings(), reason(args)?)?;
     if args.common.json {
         return print_json(&act);
     }
@@ -141,7 +141,7 @@ pub(super) fn unlock(args: &ActArgs) -> Result<(), StartError> {
 /// The owner's word that the data have been refreshed.
 pub(super) fn refresh(args: &ActArgs) -> Result<(), StartError> {
     let config = load(&args.common)?;
-    Ledger::refresh(&config.keeping(), reason(args)?)?;
+    Ledger::refresh(&config.ledger_settings(), reason(args)?)?;
     if args.common.json {
         return print_json(&serde_json::json!({ "refreshed": config.ledger }));
     }

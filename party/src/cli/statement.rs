@@ -22,9 +22,9 @@ pub(super) struct StatementArgs {
 pub(super) fn statement(args: &StatementArgs) -> Result<(), StartError> {
     let config = load(&args.common)?;
     let job = find(&config.ledger, &args.job)?;
-    let keeping = config.keeping();
-    let report = report_kept(&keeping)?;
-    let left = analyst_left(&keeping, &report, &job.request.analyst).ok().flatten();
+    let settings = config.ledger_settings();
+    let report = report_kept(&settings)?;
+    let left = analyst_left(&settings, &report, &job.request.analyst).ok().flatten();
     let worst = job.spec.as_ref().and_then(|spec| worst_case(spec, job.spent().units, &report, left).ok());
     let releases = releases(&config.ledger, &job.request.job)?;
     let facts = Facts { report: &report, worst: worst.as_ref(), releases: releases.as_ref() };

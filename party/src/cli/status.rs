@@ -63,7 +63,7 @@ fn health(config: &PartyConfig, must_be_attached: bool) -> Result<(), StartError
 }
 
 fn whole(config: &PartyConfig, as_json: bool) -> Result<(), StartError> {
-    let ledger = report_kept(&config.keeping());
+    let ledger = report_kept(&config.ledger_settings());
     let jobs = if ledger.is_ok() { all(&config.ledger)? } else { Vec::new() };
     let daemon = running(&config.ledger);
     let (expires, mut warnings) = certificate(config);

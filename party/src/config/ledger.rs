@@ -3,7 +3,7 @@
 use conclave_common::accounting::Budget;
 
 use super::party::PartyConfig;
-use crate::ledger::{Keeping, SECRET_FILE};
+use crate::ledger::{LedgerSettings, SECRET_FILE};
 
 /// Name of the last head's file in the identity folder, unless `head_file` says otherwise.
 pub(super) const HEAD_FILE: &str = "ledger-head";
@@ -11,10 +11,10 @@ pub(super) const HEAD_FILE: &str = "ledger-head";
 pub(super) const KEY_FILE: &str = "key.pem";
 
 impl PartyConfig {
-    /// The ledger's keeping. Its secret key lies beside the party's private key.
-    pub fn keeping(&self) -> Keeping {
+    /// The ledger's settings. Its secret key lies beside the party's private key.
+    pub fn ledger_settings(&self) -> LedgerSettings {
         let analyst = self.policy.max_epsilon_per_analyst;
-        Keeping {
+        LedgerSettings {
             ledger: self.ledger.clone(),
             secret: self.key.with_file_name(SECRET_FILE),
             head_file: self.head_file.clone(),

@@ -41,11 +41,11 @@ fn reads_a_whole_file_and_places_paths() {
     assert_eq!(c.policy.min_noise_sd, 0.5);
     assert_eq!(c.policy.max_epsilon_per_job, Some(3.0));
     assert_eq!(
-        (c.key.clone(), c.keeping().secret),
+        (c.key.clone(), c.ledger_settings().secret),
         ("/etc/conclave/identity/key.pem".into(), "/etc/conclave/identity/ledger-secret.key".into())
     );
     let apart = parse(&format!("key = \"/keys/key.pem\"\n{GOOD}")).unwrap();
-    assert_eq!((apart.key.clone(), apart.keeping().secret), ("/keys/key.pem".into(), "/keys/ledger-secret.key".into()));
+    assert_eq!((apart.key.clone(), apart.ledger_settings().secret), ("/keys/key.pem".into(), "/keys/ledger-secret.key".into()));
     let absolute = GOOD.replace("admissions.csv", "/srv/a.csv");
     assert_eq!(parse(&absolute).unwrap().data.path, Path::new("/srv/a.csv"));
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use conclave_common::accounting::PrivacyUnit;
 use conclave_common::model::Persons;
-use conclave_common::sampler::Holding;
+use conclave_common::sampler::PartyMetadata;
 
 use super::settings::Memory;
 use super::stream::Stream;
@@ -38,8 +38,8 @@ impl Shard {
     }
 
     /// What is public about the shard.
-    pub fn holding(&self) -> Holding {
-        Holding::new(self.unit, self.units())
+    pub fn holding(&self) -> PartyMetadata {
+        PartyMetadata::new(self.unit, self.units())
     }
 
     /// Whose the records are, where a person is the unit of privacy.

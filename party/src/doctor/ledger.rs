@@ -19,9 +19,9 @@ const MEASURED: u64 = 10_000;
 const FEW_DAYS: f64 = 90.0;
 
 pub(super) fn check(config: &PartyConfig) -> Vec<Finding> {
-    let keeping = config.keeping();
+    let settings = config.ledger_settings();
     let mut findings = vec![daemon(config)];
-    let inspection = inspect(&keeping, config.policy.min_noise_sd.max(f64::MIN_POSITIVE));
+    let inspection = inspect(&settings, config.policy.min_noise_sd.max(f64::MIN_POSITIVE));
     findings.push(match &inspection {
         Ok(found) => entries(found),
         Err(e @ LedgerError::Former(_)) => Finding::warn("ledger", e.to_string(), "start the party: docs/operator.md, Upgrade"),
@@ -32,7 +32,7 @@ pub(super) fn check(config: &PartyConfig) -> Vec<Finding> {
         return findings;
     };
     findings.push(head(config, &inspection));
-    match report_kept(&keeping) {
+    match report_kept(&settings) {
         Ok(report) => {
             findings.push(budget(&report));
             findings.push(growth(config, &inspection, &report));

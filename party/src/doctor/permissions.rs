@@ -15,7 +15,7 @@ pub(super) fn check(_config: &PartyConfig) -> Vec<Finding> {
 
 #[cfg(unix)]
 pub(super) fn check(config: &PartyConfig) -> Vec<Finding> {
-    let secret = config.keeping().secret;
+    let secret = config.ledger_settings().secret;
     let mut findings = Vec::new();
     for key in [&config.key, &secret] {
         findings.extend(mode(key).filter(|mode| mode & 0o077 != 0).map(|mode| {

@@ -12,7 +12,7 @@ use rusqlite::backup::Backup;
 use super::error::LedgerError;
 use super::events::hex;
 use super::schema::{connect_read_only, sync_folder};
-use super::settings::Keeping;
+use super::settings::LedgerSettings;
 use super::verify;
 use crate::consent::ConsentStore;
 use crate::private_files::{close_to_others, with_suffix};
@@ -36,19 +36,19 @@ pub struct Copied {
 ///
 /// # Errors
 /// [`LedgerError::Exists`] where `to`, or the file of decisions beside it, is there; the errors of [`super::inspect`].
-pub fn backup(keeping: &Keeping, to: &Path) -> Result<Copied, LedgerError> {
+pub fn backup(settings: &LedgerSettings, to: &Path) -> Result<Copied, LedgerError> {
     let decisions = with_suffix(to, ".consent");
     for path in [to, &decisions] {
         if path.try_exists().map_err(|e| LedgerError::io(path, &e))? {
             return Err(LedgerError::Exists(path.to_owned()));
         }
     }
-    let draft = copy(&connect_read_only(&keeping.ledger)?, to)?;
+    let draft = copy(&connect_read_only(&settings.ledger)?, to)?;
     let copied = connect_read_only(&draft)?;
-    let books = verify::read(&copied, &draft, &verify::Layout::PRESENT, |_, _| Ok(()))?;
-    keeping.check_genesis(&draft, books.genesis())?;
+    let state = verify::read(&copied, &draft, &verify::Layout::PRESENT, |_, _| Ok(()))?;
+    settings.check_genesis(&draft, state.genesis())?;
     drop(copied);
-    let asked = ConsentStore::path_of(&keeping.ledger);
+    let asked = ConsentStore::path_of(&settings.ledger);
     let decided = asked.exists().then(|| copy(&Connection::open(&asked)?, &decisions)).transpose()?;
     if let Some(draft) = &decided {
         std::fs::rename(draft, &decisions).map_err(|e| LedgerError::io(&decisions, &e))?;
@@ -56,7 +56,7 @@ pub fn backup(keeping: &Keeping, to: &Path) -> Result<Copied, LedgerError> {
     // Last: whoever finds the ledger's copy finds all of it.
     std::fs::rename(&draft, to).map_err(|e| LedgerError::io(to, &e))?;
     sync_folder(to)?;
-    Ok(Copied { entries: books.seq(), head: hex(&books.hash()), decisions: decided.map(|_| decisions) })
+    Ok(Copied { entries: state.seq(), head: hex(&state.hash()), decisions: decided.map(|_| decisions) })
 }
 
 /// Copies a database into one file under a name that is still to be changed.
@@ -91,25 +91,25 @@ mod tests {
     fn a_copy_is_whole_verified_and_never_over_another() {
         let folder = tempfile::tempdir().unwrap();
         let (path, to) = (folder.path().join("ledger.sqlite"), folder.path().join("copy.sqlite"));
-        let keeping = Keeping::beside(&path, "a", &budget());
-        assert!(matches!(backup(&keeping, &to), Err(LedgerError::Missing(_))));
-        keeping.init().unwrap();
-        let mut ledger = Ledger::open_kept(&keeping).unwrap();
+        let settings = LedgerSettings::beside(&path, "a", &budget());
+        assert!(matches!(backup(&settings, &to), Err(LedgerError::Missing(_))));
+        settings.init().unwrap();
+        let mut ledger = Ledger::open_kept(&settings).unwrap();
         ledger.open_job(&entry(JOB, budget())).unwrap();
         ledger.charge(JOB, 0, &[key(0, 1, 5)]).unwrap();
         ConsentStore::open(&path).unwrap();
-        let done = backup(&keeping, &to).unwrap();
-        assert_eq!((done.entries, done.head.as_str()), (ledger.books().seq(), hex(&ledger.books().hash()).as_str()));
+        let done = backup(&settings, &to).unwrap();
+        assert_eq!((done.entries, done.head.as_str()), (ledger.state().seq(), hex(&ledger.state().hash()).as_str()));
         assert!(done.decisions.unwrap().exists());
-        assert!(matches!(backup(&keeping, &to), Err(LedgerError::Exists(_))));
+        assert!(matches!(backup(&settings, &to), Err(LedgerError::Exists(_))));
         let names = |suffix: &str| with_suffix(&to, suffix).exists();
         assert!(!names("-wal") && !names("-shm") && !names(".new"));
 
         // The ledger goes on, and is no older for it.
         ledger.charge(JOB, 1, &[key(0, 2, 5)]).unwrap();
         ledger.close().unwrap();
-        assert!(Ledger::open_kept(&keeping).unwrap().behind().is_none());
-        let restored = Keeping { ledger: to, ..keeping };
+        assert!(Ledger::open_kept(&settings).unwrap().behind().is_none());
+        let restored = LedgerSettings { ledger: to, ..settings };
         assert!(Ledger::open_kept(&restored).unwrap().behind().is_some(), "a copy is older than what has left");
     }
 }

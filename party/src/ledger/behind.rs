@@ -3,23 +3,23 @@
 
 use rusqlite::Connection;
 
-use super::books::Books;
 use super::error::LedgerError;
 use super::handle::Ledger;
 use super::head::Head;
+use super::state::LedgerState;
 use super::verify;
 
 impl Ledger {
     /// Called after every synced commit: the last entry is the head now.
     pub(super) fn move_head(&mut self) -> Result<(), LedgerError> {
-        self.head = Head::new(&self.secret, &self.party, self.books.seq(), self.books.hash());
+        self.head = Head::new(&self.secret, &self.party, self.state.seq(), self.state.hash());
         self.head_file.write(self.head)
     }
 
     /// Why the ledger answers nothing until its owner unlocks it, if it doesn't.
     pub fn behind(&self) -> Option<LedgerError> {
         let lost = self.lost?;
-        Some(LedgerError::Behind { file: self.path.clone(), lost: lost.seq, last: self.books.seq() })
+        Some(LedgerError::Behind { file: self.path.clone(), lost: lost.seq, last: self.state.seq() })
     }
 
     /// Takes in a head that the coordinator shows. One that this party did not make is ignored; a genuine one that the ledger
@@ -58,17 +58,17 @@ impl Ledger {
 
     /// Whether a genuine head is of this chain, or of one that its owner has given up for lost.
     pub(super) fn holds(&self, head: &Head) -> Result<bool, LedgerError> {
-        holds(&self.connection, &self.books, head)
+        holds(&self.connection, &self.state, head)
     }
 }
 
 /// As [`Ledger::holds`], for a ledger that is only read.
-pub(super) fn holds(connection: &Connection, books: &Books, head: &Head) -> Result<bool, LedgerError> {
-    if head.seq <= books.given_up() {
+pub(super) fn holds(connection: &Connection, state: &LedgerState, head: &Head) -> Result<bool, LedgerError> {
+    if head.seq <= state.given_up() {
         return Ok(true);
     }
-    if head.seq >= books.seq() {
-        return Ok(head.seq == books.seq() && head.hash == books.hash());
+    if head.seq >= state.seq() {
+        return Ok(head.seq == state.seq() && head.hash == state.hash());
     }
     Ok(verify::hash_at(connection, head.seq)? == Some(head.hash))
 }

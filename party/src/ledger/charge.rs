@@ -6,17 +6,17 @@ use conclave_common::accounting::{FilterRefusal, Priced, PrivacyFilter, Spent};
 use conclave_common::mechanism::Components;
 use rusqlite::{Connection, OptionalExtension};
 
-use super::books::minus;
 use super::components;
 use super::entry::{AnswerEntry, ChargeEntry, Entry};
 use super::error::LedgerError;
 use super::handle::Ledger;
-use super::pen::Pen;
 use super::query::QueryKey;
 use super::receipt::{ChargeReceipt, Recorded};
 use super::release::Release;
 use super::settings::Durability;
+use super::state::minus;
 use super::unwritten::Pending;
+use super::writer::EntryWriter;
 
 /// What the ledger says to a message.
 #[derive(Debug)]
@@ -145,8 +145,8 @@ impl Ledger {
             queries.iter().zip(&standings).filter(|(_, s)| matches!(s, Standing::Fresh)).map(|(q, _)| *q).collect();
         let paid = match self.durability {
             _ if fresh.is_empty() => Ok(Vec::new()),
-            Durability::Strict => self.pay(job, iteration, &fresh)?,
-            Durability::Reserve { block } => self.draw(job, iteration, &fresh, block)?,
+            Durability::Strict => self.charge_now(job, iteration, &fresh)?,
+            Durability::Reserve { block } => self.charge_to_block(job, iteration, &fresh, block)?,
         };
         let mut paid = match paid {
             Ok(rows) => rows.into_iter(),
@@ -184,7 +184,7 @@ impl Ledger {
     }
 
     /// Charges fresh queries one by one, in one synced transaction.
-    fn pay(&mut self, job: &str, iteration: u64, fresh: &[QueryKey]) -> Result<Result<Vec<i64>, Refusal>, LedgerError> {
+    fn charge_now(&mut self, job: &str, iteration: u64, fresh: &[QueryKey]) -> Result<Result<Vec<i64>, Refusal>, LedgerError> {
         let Some(mut filters) = self.filters(job) else { return Ok(Err(Refusal::UnknownJob)) };
         let Some(seq) = self.jobs.get(job).map(|open| open.seq) else { return Ok(Err(Refusal::UnknownJob)) };
         let mut costs = Vec::with_capacity(fresh.len());
@@ -195,9 +195,9 @@ impl Ledger {
             }
         }
         let mut rows = Vec::with_capacity(fresh.len());
-        self.write(true, |pen| {
+        self.write(true, |writer| {
             for (key, cost) in fresh.iter().zip(costs) {
-                rows.push(write_charge(pen, &Pending { job: seq, block: 0, iteration, key: *key, cost })? as i64);
+                rows.push(write_charge(writer, &Pending { job: seq, block: 0, iteration, key: *key, cost })? as i64);
             }
             Ok(())
         })?;
@@ -205,8 +205,8 @@ impl Ledger {
         Ok(Ok(rows))
     }
 
-    /// Notes queries that a block has paid for; they are written with their answers. Their rows are below zero.
-    pub(super) fn note(&mut self, job: u64, block: u64, iteration: u64, fresh: &[(QueryKey, Spent)]) -> Vec<i64> {
+    /// Keeps queries that a block has paid for until they are written with their answers. Their rows are below zero.
+    pub(super) fn keep_pending(&mut self, job: u64, block: u64, iteration: u64, fresh: &[(QueryKey, Spent)]) -> Vec<i64> {
         let mut rows = Vec::with_capacity(fresh.len());
         for (key, cost) in fresh {
             self.last_pending -= 1;
@@ -244,13 +244,13 @@ impl Ledger {
         // Whose charge has a row of its own must have its answer on disk before it leaves: after a crash it would be answered
         // afresh under the same charge.
         let sync = rows.iter().any(|(_, pending, _)| pending.is_none());
-        self.write(sync, |pen| {
+        self.write(sync, |writer| {
             for (row, pending, released) in &rows {
                 let charge = match pending {
-                    Some(pending) => write_charge(pen, pending)?,
+                    Some(pending) => write_charge(writer, pending)?,
                     None => *row,
                 };
-                pen.write(&Entry::Answer(AnswerEntry { seq: pen.next(), charge, released: released.as_slice() }))?;
+                writer.write(&Entry::Answer(AnswerEntry { seq: writer.next(), charge, released: released.as_slice() }))?;
             }
             Ok(())
         })?;
@@ -259,21 +259,21 @@ impl Ledger {
 
     fn standing(&self, job: &str, iteration: u64, query: &QueryKey) -> Result<Result<Standing, Refusal>, LedgerError> {
         let chain = query.chain;
-        let Some(books) = self.books.job(job) else { return Ok(Err(Refusal::UnknownJob)) };
-        let Some(seq) = books.ids.find(iteration, chain) else {
-            let same = |p: &Pending| p.job == books.seq && p.iteration == iteration && p.key.chain == chain;
+        let Some(state) = self.state.job(job) else { return Ok(Err(Refusal::UnknownJob)) };
+        let Some(seq) = state.ids.find(iteration, chain) else {
+            let same = |p: &Pending| p.job == state.seq && p.iteration == iteration && p.key.chain == chain;
             if self.pending.values().any(same) {
                 return Ok(Err(Refusal::InFlight { chain }));
             }
-            let least = books.least_attempt(iteration);
+            let least = state.least_attempt(iteration);
             return Ok(if query.attempt < least { Err(Refusal::Attempt { chain, least }) } else { Ok(Standing::Fresh) });
         };
-        let components = self.books.components(seq);
+        let components = self.state.components(seq);
         let (content, released) = read_row(&self.connection, seq, components)?;
         if (content, components) != ((query.digest.0, query.k_t.units(), query.s.units()), query.components) {
             return Ok(Err(Refusal::Conflict { chain }));
         }
-        match (released, self.books.unanswered().contains(&seq)) {
+        match (released, self.state.unanswered().contains(&seq)) {
             (Some(released), false) => Ok(Ok(Standing::Answered(released))),
             (None, true) if self.recoverable.contains(&seq) => Ok(Ok(Standing::Recoverable(seq))),
             (None, true) => Ok(Err(Refusal::InFlight { chain })),
@@ -296,12 +296,12 @@ fn read_row(connection: &Connection, seq: u64, components: u32) -> Result<(Conte
 }
 
 /// Writes a charge and gives its number.
-fn write_charge(pen: &mut Pen<'_>, paid: &Pending) -> Result<u64, LedgerError> {
-    let (seq, key) = (pen.next(), &paid.key);
-    let total = pen.books().spent().units.checked_add(paid.cost.units);
-    pen.write(&Entry::Charge(ChargeEntry {
+fn write_charge(writer: &mut EntryWriter<'_>, paid: &Pending) -> Result<u64, LedgerError> {
+    let (seq, key) = (writer.next(), &paid.key);
+    let total = writer.state().spent().units.checked_add(paid.cost.units);
+    writer.write(&Entry::Charge(ChargeEntry {
         seq,
-        time_ms: pen.time_ms(),
+        time_ms: writer.time_ms(),
         job: paid.job,
         iteration: paid.iteration,
         chain: key.chain,

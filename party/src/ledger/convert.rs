@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 
-use super::books::Books;
 use super::entry::{Entry, EventEntry};
 use super::error::LedgerError;
 use super::format::{FORMAT, FORMER};
@@ -18,7 +17,8 @@ use super::insert::{insert, write_tail, write_totals};
 use super::lock::LedgerLock;
 use super::schema::{self, TABLES, connect_read_only, journal_mode, make_draft, sync_folder};
 use super::secret::Secret;
-use super::settings::Keeping;
+use super::settings::LedgerSettings;
+use super::state::LedgerState;
 use super::verify::{self, Layout};
 use crate::clock::now_ms;
 use crate::private_files::with_suffix;
@@ -30,27 +30,27 @@ const KIND: &str = "convert";
 ///
 /// # Errors
 /// Those of [`super::Ledger::open_kept`], and where the disk does not hold a second copy: the ledger is as it was then.
-pub(super) fn connect(keeping: &Keeping, path: &Path, lock: &mut LedgerLock) -> Result<Connection, LedgerError> {
+pub(super) fn connect(settings: &LedgerSettings, path: &Path, lock: &mut LedgerLock) -> Result<Connection, LedgerError> {
     let found = schema::open(path)?;
     if schema::format_of(&found, path)? != FORMER {
         // A conversion may have been killed after it gave the new file its name: that name is to be durable before the file has a log.
         sync_folder(path)?;
         return schema::connect(found, path);
     }
-    convert(schema::connect_former(found, path)?, keeping, path, lock)?;
+    convert(schema::connect_former(found, path)?, settings, path, lock)?;
     schema::connect(schema::open(path)?, path)
 }
 
 /// The lock goes over to the new file.
-fn convert(former: Connection, keeping: &Keeping, path: &Path, lock: &mut LedgerLock) -> Result<(), LedgerError> {
-    let books = verify::read(&former, path, &Layout::FORMER, |_, _| Ok(()))?;
+fn convert(former: Connection, settings: &LedgerSettings, path: &Path, lock: &mut LedgerLock) -> Result<(), LedgerError> {
+    let state = verify::read(&former, path, &Layout::FORMER, |_, _| Ok(()))?;
     // Another party's, or another data set's, is left as it is.
-    keeping.check_genesis(path, books.genesis())?;
-    keeping.check(path, &books, &Secret::load(&keeping.secret)?)?;
+    settings.check_genesis(path, state.genesis())?;
+    settings.check(path, &state, &Secret::load(&settings.secret)?)?;
     put_log_away(&former, path)?;
     let bytes = |path: &Path| path.metadata().map_or(0, |file| file.len());
     let before = bytes(path);
-    replace(former, path, &books, lock).inspect_err(|_| {
+    replace(former, path, &state, lock).inspect_err(|_| {
         // The draft may take the room that the old version needs, should its owner go back to it.
         let _ = std::fs::remove_file(schema::draft_of(path));
     })?;
@@ -59,15 +59,15 @@ fn convert(former: Connection, keeping: &Keeping, path: &Path, lock: &mut Ledger
     tracing::info!(
         "the ledger {} was converted from format {FORMER} to {FORMAT}: {} entries, {before} bytes before and {after} now",
         path.display(),
-        books.seq()
+        state.seq()
     );
     Ok(())
 }
 
 /// Puts the converted ledger in the old one's place.
-fn replace(former: Connection, path: &Path, books: &Books, lock: &mut LedgerLock) -> Result<(), LedgerError> {
+fn replace(former: Connection, path: &Path, state: &LedgerState, lock: &mut LedgerLock) -> Result<(), LedgerError> {
     let draft = write(&former, path)?;
-    compare(&draft, books)?;
+    compare(&draft, state)?;
     former.close().map_err(|(_, e)| e)?;
     keep_readers(path, &draft)?;
     // The old file stays locked, too, until it is no ledger any more.
@@ -104,34 +104,34 @@ fn put_log_away(former: &Connection, path: &Path) -> Result<(), LedgerError> {
 /// Writes all entries, and one that says what was done, under another name.
 fn write(former: &Connection, path: &Path) -> Result<PathBuf, LedgerError> {
     make_draft(path, &TABLES, FORMAT, |new| {
-        let mut books = verify::read(former, path, &Layout::FORMER, |entry, hash| Ok(insert(new, entry, hash)?))?;
+        let mut state = verify::read(former, path, &Layout::FORMER, |entry, hash| Ok(insert(new, entry, hash)?))?;
         let software = concat!("conclave-party ", env!("CARGO_PKG_VERSION"));
         let body = serde_json::json!({ "from": FORMER, "to": FORMAT, "software": software }).to_string();
-        let act = Entry::Event(EventEntry { seq: books.seq() + 1, time_ms: now_ms(), kind: KIND, job: 0, body: &body });
-        let hash = books.append(&act).map_err(|why| LedgerError::Wrong(format!("the entry to be written {why}")))?;
+        let act = Entry::Event(EventEntry { seq: state.seq() + 1, time_ms: now_ms(), kind: KIND, job: 0, body: &body });
+        let hash = state.append(&act).map_err(|why| LedgerError::Wrong(format!("the entry to be written {why}")))?;
         insert(new, &act, &hash)?;
-        write_totals(new, books.jobs())?;
-        Ok(write_tail(new, &books)?)
+        write_totals(new, state.jobs())?;
+        Ok(write_tail(new, &state)?)
     })
 }
 
 /// The new file is read like any ledger, from its first entry on, and holds every entry of the old one: its chain goes through the old
 /// one's head.
-fn compare(draft: &Path, former: &Books) -> Result<(), LedgerError> {
+fn compare(draft: &Path, former: &LedgerState) -> Result<(), LedgerError> {
     let new = connect_read_only(draft)?;
     let sound: String = new.query_row("PRAGMA integrity_check", [], |row| row.get(0))?;
     let mut head = None;
-    let books = verify::read(&new, draft, &Layout::PRESENT, |entry, hash| {
+    let state = verify::read(&new, draft, &Layout::PRESENT, |entry, hash| {
         if entry.seq() == former.seq() {
             head = Some(*hash);
         }
         Ok(())
     })?;
     let same = head == Some(former.hash())
-        && books.seq() == former.seq() + 1
-        && (books.spent(), books.held(), books.answers()) == (former.spent(), former.held(), former.answers())
-        && books.jobs().len() == former.jobs().len()
-        && books.unanswered() == former.unanswered();
+        && state.seq() == former.seq() + 1
+        && (state.spent(), state.held(), state.answers()) == (former.spent(), former.held(), former.answers())
+        && state.jobs().len() == former.jobs().len()
+        && state.unanswered() == former.unanswered();
     if !same || sound != "ok" {
         return Err(LedgerError::corrupt(draft, "the converted copy is not the ledger that it was made from"));
     }

@@ -1,4 +1,4 @@
-//! The particulars of the events that the books depend on, as they stand in `events.body`.
+//! The particulars of the events that the ledger's state depends on, as they stand in `events.body`.
 
 use std::collections::BTreeMap;
 

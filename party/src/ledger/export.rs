@@ -9,11 +9,11 @@ use conclave_common::mechanism::Components;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::books::Books;
 use super::entry::{AnswerEntry, ChargeEntry, Entry, EventEntry, Hash, JobEntered};
 use super::error::LedgerError;
 use super::events::{hex, unhex};
-use super::settings::Keeping;
+use super::settings::LedgerSettings;
+use super::state::LedgerState;
 use super::{schema, verify};
 use crate::clock::now_ms;
 
@@ -138,7 +138,7 @@ impl Line {
                 hash,
             },
             Entry::Answer(AnswerEntry { seq, charge, released }) => {
-                // An entry has at least one integer, which the books see to.
+                // An entry has at least one integer, which the state sees to.
                 let released = Components::new(released).unwrap_or(Components::One(0));
                 Self::Answer { seq, charge, released, hash }
             }
@@ -161,17 +161,17 @@ impl Line {
         }
     }
 
-    /// Adds the entry to the books.
-    fn check(&self, books: &mut Books) -> Result<(), String> {
+    /// Adds the entry to the state.
+    fn check(&self, state: &mut LedgerState) -> Result<(), String> {
         match self {
             Self::Charge { digest, theta, theta_next, hash, .. } => {
                 let halves = (unhex(theta).ok_or(NOT_HEX)?, unhex(theta_next).ok_or(NOT_HEX)?);
                 let entry = self.charge(unhex(digest).ok_or(NOT_HEX)?, halves).ok_or(NOT_HEX)?;
-                Ok(books.check(&Entry::Charge(entry), &stored(hash)?)?)
+                Ok(state.check(&Entry::Charge(entry), &stored(hash)?)?)
             }
             Self::Answer { seq, charge, released, hash } => {
                 let entry = AnswerEntry { seq: *seq, charge: *charge, released: released.as_slice() };
-                Ok(books.check(&Entry::Answer(entry), &stored(hash)?)?)
+                Ok(state.check(&Entry::Answer(entry), &stored(hash)?)?)
             }
             Self::Job {
                 seq,
@@ -203,11 +203,11 @@ impl Line {
                     records: *records,
                     fingerprint: &fingerprint,
                 };
-                Ok(books.check(&Entry::Job(entry), &stored(hash)?)?)
+                Ok(state.check(&Entry::Job(entry), &stored(hash)?)?)
             }
             Self::Event { seq, time_ms, kind, job, body, hash } => {
                 let entry = EventEntry { seq: *seq, time_ms: *time_ms, kind, job: *job, body };
-                Ok(books.check(&Entry::Event(entry), &stored(hash)?)?)
+                Ok(state.check(&Entry::Event(entry), &stored(hash)?)?)
             }
         }
     }
@@ -299,19 +299,19 @@ pub fn signed_bytes(lines: &Hash) -> Vec<u8> {
 ///
 /// # Errors
 /// [`LedgerError`] where the ledger is damaged or `to` takes no more.
-pub fn write(keeping: &Keeping, to: impl Write) -> Result<(Vec<u8>, Books), LedgerError> {
+pub fn write(settings: &LedgerSettings, to: impl Write) -> Result<(Vec<u8>, LedgerState), LedgerError> {
     let output = |e: std::io::Error| LedgerError::Wrong(format!("the export can't be written: {e}"));
     let mut to = Hashing { to, hash: Sha256::new() };
-    let mut connection = schema::connect_read_only(&keeping.ledger)?;
+    let mut connection = schema::connect_read_only(&settings.ledger)?;
     let connection = connection.transaction()?;
-    let header = Header { conclave_ledger_export: EXPORT, party: keeping.party.clone(), exported_ms: now_ms() };
+    let header = Header { conclave_ledger_export: EXPORT, party: settings.party.clone(), exported_ms: now_ms() };
     write_line(&mut to, &header).map_err(output)?;
-    let books = verify::read(&connection, &keeping.ledger, &verify::Layout::PRESENT, |entry, hash| {
+    let state = verify::read(&connection, &settings.ledger, &verify::Layout::PRESENT, |entry, hash| {
         write_line(&mut to, &Line::of(entry, hash)).map_err(output)
     })?;
-    keeping.check_genesis(&keeping.ledger, books.genesis())?;
+    settings.check_genesis(&settings.ledger, state.genesis())?;
     to.flush().map_err(output)?;
-    Ok((signed_bytes(&to.hash.finalize().into()), books))
+    Ok((signed_bytes(&to.hash.finalize().into()), state))
 }
 
 /// Writes one line of JSON.
@@ -329,7 +329,7 @@ pub struct Checked {
     /// The first line.
     pub header: Header,
     /// What the entries add up to.
-    pub books: Books,
+    pub state: LedgerState,
     /// The last line.
     pub seal: Seal,
     /// What the signature must be over.
@@ -356,12 +356,12 @@ pub fn check(from: impl BufRead) -> Result<Checked, String> {
             header.conclave_ledger_export
         ));
     }
-    let mut books = Books::default();
+    let mut state = LedgerState::default();
     let (mut line, mut at) = (first, 1);
     while let Some(following) = next(at + 1)? {
         if at > 1 {
             let entry: Line = serde_json::from_str(&line).map_err(|e| format!("line {at} is no entry: {e}"))?;
-            entry.check(&mut books).map_err(|why| format!("line {at}: the entry {why}"))?;
+            entry.check(&mut state).map_err(|why| format!("line {at}: the entry {why}"))?;
         }
         hash.update(line.as_bytes());
         hash.update(b"\n");
@@ -369,9 +369,9 @@ pub fn check(from: impl BufRead) -> Result<Checked, String> {
     }
     let seal: Seal =
         serde_json::from_str(&line).map_err(|_| "the last line is no signature: the file is cut short".to_owned())?;
-    books.finish()?;
-    if books.genesis().is_none_or(|genesis| genesis.party != header.party) {
+    state.finish()?;
+    if state.genesis().is_none_or(|genesis| genesis.party != header.party) {
         return Err("line 1 names another party than the ledger".into());
     }
-    Ok(Checked { header, books, seal, signed: signed_bytes(&hash.finalize().into()) })
+    Ok(Checked { header, state, seal, signed: signed_bytes(&hash.finalize().into()) })
 }

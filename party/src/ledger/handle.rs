@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use conclave_common::accounting::{Budget, PrivacyFilter};
 use rusqlite::Connection;
 
-use super::books::Books;
 use super::error::LedgerError;
 use super::head::{Head, HeadFile};
 use super::ids::Seqs;
 use super::lock::LedgerLock;
 use super::secret::Secret;
 use super::settings::Durability;
+use super::state::LedgerState;
 use super::unwritten::{Ahead, OpenJob, Pending};
 
 /// Whether the data are those that the ledger has met.
@@ -38,7 +38,7 @@ pub struct Ledger {
     pub(super) uncopied: u32,
     /// Changes when another connection writes.
     pub(super) data_version: Option<i64>,
-    pub(super) books: Books,
+    pub(super) state: LedgerState,
     pub(super) party: String,
     pub(super) budget: Budget,
     pub(super) durability: Durability,
@@ -81,8 +81,8 @@ impl Ledger {
     }
 
     /// What its entries add up to.
-    pub fn books(&self) -> &Books {
-        &self.books
+    pub fn state(&self) -> &LedgerState {
+        &self.state
     }
 
     /// Its last synced entry, for a reply.

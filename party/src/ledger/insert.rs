@@ -2,12 +2,12 @@
 
 use rusqlite::Connection;
 
-use super::books::{Books, JobBooks};
 use super::components;
 use super::entry::{AnswerEntry, ChargeEntry, Entry, EventEntry, Hash, JobEntered};
+use super::state::{JobState, LedgerState};
 
 /// What these jobs' entries add up to.
-pub(super) fn write_totals<'a>(connection: &Connection, jobs: impl IntoIterator<Item = &'a JobBooks>) -> rusqlite::Result<()> {
+pub(super) fn write_totals<'a>(connection: &Connection, jobs: impl IntoIterator<Item = &'a JobState>) -> rusqlite::Result<()> {
     let mut upsert = connection.prepare_cached("INSERT OR REPLACE INTO totals VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?;
     for job in jobs {
         let all = job.committed();
@@ -18,9 +18,9 @@ pub(super) fn write_totals<'a>(connection: &Connection, jobs: impl IntoIterator<
 }
 
 /// The last entry's number and hash: in the same commit as the entry, whatever its kind.
-pub(super) fn write_tail(connection: &Connection, books: &Books) -> rusqlite::Result<()> {
+pub(super) fn write_tail(connection: &Connection, state: &LedgerState) -> rusqlite::Result<()> {
     let mut upsert = connection.prepare_cached("INSERT OR REPLACE INTO tail VALUES (1, ?1, ?2)")?;
-    upsert.execute((books.seq(), books.hash())).map(drop)
+    upsert.execute((state.seq(), state.hash())).map(drop)
 }
 
 /// Stores an entry, with its hash unless it is an answer.
@@ -37,7 +37,7 @@ pub(super) fn insert(connection: &Connection, entry: &Entry<'_>, hash: &Hash) ->
 }
 
 fn insert_answer(connection: &Connection, e: &AnswerEntry<'_>) -> rusqlite::Result<()> {
-    // The books take in no answer without an integer.
+    // The ledger's state takes in no answer without an integer.
     let [first, others @ ..] = e.released else { return Ok(()) };
     let mut insert = connection.prepare_cached("INSERT INTO answers (charge, seq, released) VALUES (?1, ?2, ?3)")?;
     insert.execute((e.charge, e.seq, first))?;

@@ -7,7 +7,7 @@ use super::behind::holds;
 use super::entry::Entry;
 use super::error::LedgerError;
 use super::secret::Secret;
-use super::settings::Keeping;
+use super::settings::LedgerSettings;
 use super::{head, schema, verify};
 use crate::clock::now_ms;
 
@@ -37,17 +37,17 @@ pub struct Inspection {
 ///
 /// # Errors
 /// As [`super::Ledger::open_kept`], but for the lock.
-pub fn inspect(keeping: &Keeping, floor: f64) -> Result<Inspection, LedgerError> {
-    let path = &keeping.ledger;
+pub fn inspect(settings: &LedgerSettings, floor: f64) -> Result<Inspection, LedgerError> {
+    let path = &settings.ledger;
     let mut connection = schema::connect_read_only(path)?;
-    let secret = Secret::load(&keeping.secret)?;
+    let secret = Secret::load(&settings.secret)?;
     // Before the entries: a party that runs moves on, and its head file never leads its ledger.
-    let heads = head::read(&keeping.head_file, &secret, &keeping.party)?;
+    let heads = head::read(&settings.head_file, &secret, &settings.party)?;
     let connection = connection.transaction()?;
     let now = now_ms();
     let since = now.saturating_sub(i64::try_from(RECENTLY.as_millis()).unwrap_or(i64::MAX));
     let (mut all, mut recent) = (Prices::default(), Prices::default());
-    let books = verify::read(&connection, path, &verify::Layout::PRESENT, |entry, _| {
+    let state = verify::read(&connection, path, &verify::Layout::PRESENT, |entry, _| {
         if let Entry::Charge(charge) = entry {
             let at_floor = charge.charge as f64 * (charge.s as f64 * conclave_common::mechanism::STEP / floor).powi(2);
             all.add(charge.charge as f64, at_floor);
@@ -57,18 +57,18 @@ pub fn inspect(keeping: &Keeping, floor: f64) -> Result<Inspection, LedgerError>
         }
         Ok(())
     })?;
-    keeping.check_genesis(path, books.genesis())?;
-    keeping.check(path, &books, &secret)?;
+    settings.check_genesis(path, state.genesis())?;
+    settings.check(path, &state, &secret)?;
     let mut behind = None;
     for head in &heads {
-        if !holds(&connection, &books, head)? {
-            behind = behind.max(Some((head.seq, books.seq())));
+        if !holds(&connection, &state, head)? {
+            behind = behind.max(Some((head.seq, state.seq())));
         }
     }
     let priced = if recent.count > 0 { recent } else { all };
     let (price, price_at_floor) = priced.means();
     Ok(Inspection {
-        entries: books.seq(),
+        entries: state.seq(),
         heads: heads.len(),
         behind,
         releases: all.count,
@@ -109,33 +109,33 @@ mod tests {
     fn a_ledger_in_use_is_verified_and_an_older_copy_is_found_out() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ledger.sqlite");
-        let keeping = Keeping::beside(&path, "a", &budget());
-        assert!(matches!(inspect(&keeping, 1.0), Err(LedgerError::Missing(_))));
-        keeping.init().unwrap();
-        let fresh = inspect(&keeping, 1.0).unwrap();
+        let settings = LedgerSettings::beside(&path, "a", &budget());
+        assert!(matches!(inspect(&settings, 1.0), Err(LedgerError::Missing(_))));
+        settings.init().unwrap();
+        let fresh = inspect(&settings, 1.0).unwrap();
         assert_eq!((fresh.entries, fresh.releases, fresh.behind, fresh.price), (1, 0, None, 0.0));
         let older = folder.path().join("older");
         std::fs::copy(&path, &older).unwrap();
 
-        let mut ledger = Ledger::open_kept(&keeping).unwrap();
+        let mut ledger = Ledger::open_kept(&settings).unwrap();
         ledger.open_job(&entry(JOB, budget())).unwrap();
         ledger.charge(JOB, 0, &[key(0, 1, 1 << 20), key(1, 2, 1 << 20)]).unwrap();
-        let held = inspect(&keeping, 2.0).unwrap();
+        let held = inspect(&settings, 2.0).unwrap();
         assert_eq!((held.releases, held.recent, held.behind), (2, 2, None));
-        assert_eq!(held.entries, ledger.books().seq());
+        assert_eq!(held.entries, ledger.state().seq());
         // Noise of 1 was charged for, and twice the noise costs a quarter.
         assert!(held.price > 0.0 && (held.price_at_floor / held.price - 0.25).abs() < 1e-9, "{held:?}");
-        let last = ledger.books().seq();
+        let last = ledger.state().seq();
         ledger.close().unwrap();
 
         for suffix in ["-wal", "-shm"] {
             let _ = std::fs::remove_file(folder.path().join(format!("ledger.sqlite{suffix}")));
         }
         std::fs::copy(&older, &path).unwrap();
-        let (lost, at) = inspect(&keeping, 1.0).unwrap().behind.unwrap();
+        let (lost, at) = inspect(&settings, 1.0).unwrap().behind.unwrap();
         assert!(lost > last && at == 1, "{lost} {at}");
         let before = std::fs::read(&path).unwrap();
-        inspect(&keeping, 1.0).unwrap();
+        inspect(&settings, 1.0).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), before, "nothing is written");
     }
 }

@@ -9,7 +9,7 @@ use super::entry::Hash;
 use super::error::LedgerError;
 use super::events::{Reserve, Settle};
 use super::schema::{self, genesis};
-use super::settings::Keeping;
+use super::settings::LedgerSettings;
 
 /// A job as it was entered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,10 +50,10 @@ pub(crate) struct JobReader {
 impl JobReader {
     /// # Errors
     /// [`LedgerError::Missing`], a ledger of another party or budget; a failure of the database.
-    pub(crate) fn open(keeping: &Keeping, job: &str) -> Result<Self, LedgerError> {
-        let connection = schema::connect_read_only(&keeping.ledger)?;
-        let (_, made_for) = genesis(&connection, &keeping.ledger)?;
-        keeping.check_genesis(&keeping.ledger, Some(&made_for))?;
+    pub(crate) fn open(settings: &LedgerSettings, job: &str) -> Result<Self, LedgerError> {
+        let connection = schema::connect_read_only(&settings.ledger)?;
+        let (_, made_for) = genesis(&connection, &settings.ledger)?;
+        settings.check_genesis(&settings.ledger, Some(&made_for))?;
         let entered = connection
             .query_row("SELECT seq, time_ms, analyst, spec_digest, records FROM jobs WHERE job = ?1", [job], |row| {
                 Ok(Entered {
@@ -134,14 +134,14 @@ mod tests {
     #[test]
     fn a_job_that_was_never_opened_has_no_charges() {
         let folder = tempfile::tempdir().unwrap();
-        let keeping = Keeping::beside(&folder.path().join("ledger.sqlite"), "hospital-a", &budget());
-        assert!(matches!(JobReader::open(&keeping, JOB), Err(LedgerError::Missing(_))));
-        keeping.init().unwrap();
-        let reader = JobReader::open(&keeping, JOB).unwrap();
+        let settings = LedgerSettings::beside(&folder.path().join("ledger.sqlite"), "hospital-a", &budget());
+        assert!(matches!(JobReader::open(&settings, JOB), Err(LedgerError::Missing(_))));
+        settings.init().unwrap();
+        let reader = JobReader::open(&settings, JOB).unwrap();
         assert_eq!((reader.entered(), reader.charges(0).unwrap()), (None, Vec::new()));
-        let mut ledger = Ledger::open_kept(&keeping).unwrap();
+        let mut ledger = Ledger::open_kept(&settings).unwrap();
         ledger.open_job(&entry(JOB, budget())).unwrap();
-        let reader = JobReader::open(&keeping, JOB).unwrap();
+        let reader = JobReader::open(&settings, JOB).unwrap();
         assert_eq!(reader.entered().map(|e| (e.analyst.as_str(), e.lost.len())), Some(("alice", 0)));
         assert_eq!(reader.charges(0).unwrap(), Vec::new());
     }
@@ -149,13 +149,13 @@ mod tests {
     #[test]
     fn rounds_of_a_block_forfeited_in_a_crash_may_be_lost() {
         let folder = tempfile::tempdir().unwrap();
-        let keeping = Keeping::beside(&folder.path().join("ledger.sqlite"), "hospital-a", &budget());
-        keeping.init().unwrap();
-        let mut ledger = Ledger::open_kept(&keeping).unwrap();
+        let settings = LedgerSettings::beside(&folder.path().join("ledger.sqlite"), "hospital-a", &budget());
+        settings.init().unwrap();
+        let mut ledger = Ledger::open_kept(&settings).unwrap();
         ledger.open_job(&entry(JOB, budget())).unwrap();
         drop(ledger);
-        let job = JobReader::open(&keeping, JOB).unwrap().entered().unwrap().seq;
-        let connection = Connection::open(&keeping.ledger).unwrap();
+        let job = JobReader::open(&settings, JOB).unwrap().entered().unwrap().seq;
+        let connection = Connection::open(&settings.ledger).unwrap();
         let mut seq = 1000;
         let mut event = |kind: &str, body: &str| {
             seq += 1;
@@ -167,6 +167,6 @@ mod tests {
             let block = event(Reserve::KIND, &Reserve { iteration, units: 9, slack: 1, draws: 6 }.body());
             event(Settle::KIND, &Settle { block, units: 1, slack: 0, draws: 1, why: why.into() }.body());
         }
-        assert_eq!(JobReader::open(&keeping, JOB).unwrap().entered().unwrap().lost, [(7, 13)]);
+        assert_eq!(JobReader::open(&settings, JOB).unwrap().entered().unwrap().lost, [(7, 13)]);
     }
 }

@@ -2,11 +2,11 @@
 
 use conclave_common::accounting::{Budget, PrivacyFilter, Spent};
 
-use super::books::{JobBooks, plus};
 use super::entry::{Entry, JobEntered};
 use super::error::LedgerError;
 use super::events::{Settle, exact};
 use super::handle::{DataStanding, Ledger};
+use super::state::{JobState, plus};
 use super::unwritten::OpenJob;
 
 /// A job as the ledger enters it. Job id and spec digest together name a job: no part of it may change later.
@@ -38,7 +38,7 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError::Job`] where the job, or the analyst's jobs together, have been opened for nothing too often.
     pub fn admit_idle(&self, job: &str, analyst: &str) -> Result<(), LedgerError> {
-        if let Some(known) = self.books.job(job) {
+        if let Some(known) = self.state.job(job) {
             return if known.open || known.idle < MOST_REOPENINGS {
                 Ok(())
             } else {
@@ -47,7 +47,7 @@ impl Ledger {
                 )))
             };
         }
-        let theirs = self.books.jobs().iter().filter(|known| known.analyst == analyst);
+        let theirs = self.state.jobs().iter().filter(|known| known.analyst == analyst);
         let (idle, asked) = theirs.fold((0, 0), |(idle, asked), known| match known.spent.draws {
             0 => (idle + 1, asked),
             _ => (idle, asked + 1),
@@ -86,11 +86,11 @@ impl Ledger {
         if let DataStanding::Changed(columns) = &self.data {
             return Err(LedgerError::Data(columns.clone()));
         }
-        match self.books.job(entry.job) {
+        match self.state.job(entry.job) {
             None => self.enter(entry)?,
             Some(job) => {
                 must_be(job, entry)?;
-                if job.era != self.books.era() {
+                if job.era != self.state.era() {
                     return Err(LedgerError::Job(format!(
                         "the data have been refreshed since job {} opened; submit a new job",
                         entry.job
@@ -98,29 +98,29 @@ impl Ledger {
                 }
                 let (seq, open) = (job.seq, job.open);
                 if !open {
-                    self.write(true, |pen| pen.event("open", seq, "{}"))?;
+                    self.write(true, |writer| writer.event("open", seq, "{}"))?;
                 }
                 if self.jobs.contains_key(entry.job) {
                     return Ok(());
                 }
             }
         }
-        let Some(job) = self.books.job(entry.job) else { return Ok(()) };
+        let Some(job) = self.state.job(entry.job) else { return Ok(()) };
         let (seq, spent) = (job.seq, job.committed());
         let filter = filter.with_spent(spent);
         let analyst = entry.analyst.to_owned();
         self.resume_analyst(&analyst)?;
-        self.jobs.insert(entry.job.to_owned(), OpenJob { seq, analyst, filter, drawn: Spent::default() });
+        self.jobs.insert(entry.job.to_owned(), OpenJob { seq, analyst, filter, taken: Spent::default() });
         Ok(())
     }
 
     fn enter(&mut self, entry: &JobEntry<'_>) -> Result<(), LedgerError> {
         let (epsilon, delta) = (exact(entry.cap.epsilon), exact(entry.cap.delta));
         let fingerprint = self.data_fingerprint();
-        self.write(true, |pen| {
-            pen.write(&Entry::Job(JobEntered {
-                seq: pen.next(),
-                time_ms: pen.time_ms(),
+        self.write(true, |writer| {
+            writer.write(&Entry::Job(JobEntered {
+                seq: writer.next(),
+                time_ms: writer.time_ms(),
                 job: entry.job,
                 analyst: entry.analyst,
                 spec_digest: entry.spec_digest,
@@ -137,8 +137,8 @@ impl Ledger {
     fn resume_analyst(&mut self, analyst: &str) -> Result<(), LedgerError> {
         let Some(cap) = &self.analyst_cap else { return Ok(()) };
         if !self.analysts.contains_key(analyst) {
-            let theirs = self.books.jobs().iter().filter(|job| job.analyst == analyst);
-            let spent = theirs.map(JobBooks::committed).fold(Spent::default(), |a, b| plus(a, b).unwrap_or(a));
+            let theirs = self.state.jobs().iter().filter(|job| job.analyst == analyst);
+            let spent = theirs.map(JobState::committed).fold(Spent::default(), |a, b| plus(a, b).unwrap_or(a));
             self.analysts.insert(analyst.to_owned(), PrivacyFilter::resume(cap, spent)?);
         }
         Ok(())
@@ -156,7 +156,7 @@ impl Ledger {
 
     fn try_close_job(&mut self, job: &str, reason: &str) -> Result<(), LedgerError> {
         let settle = self.settle(job, "closed");
-        let seq = match (self.jobs.remove(job), self.books.job(job)) {
+        let seq = match (self.jobs.remove(job), self.state.job(job)) {
             (Some(open), _) => open.seq,
             // Opened before this process began, and not since: it has ended while the party was away. A ledger that is behind
             // may say otherwise in its newer part.
@@ -164,16 +164,16 @@ impl Ledger {
             (None, _) => return Ok(()),
         };
         let body = serde_json::json!({ "reason": reason }).to_string();
-        self.write(true, |pen| {
+        self.write(true, |writer| {
             if let Some(settle) = &settle {
-                pen.event(Settle::KIND, seq, &settle.body())?;
+                writer.event(Settle::KIND, seq, &settle.body())?;
             }
-            pen.event("close", seq, &body)
+            writer.event("close", seq, &body)
         })
     }
 }
 
-fn must_be(job: &JobBooks, entry: &JobEntry<'_>) -> Result<(), LedgerError> {
+fn must_be(job: &JobState, entry: &JobEntry<'_>) -> Result<(), LedgerError> {
     if job.spec_digest != *entry.spec_digest || job.analyst != entry.analyst {
         return Err(LedgerError::Job(format!("job id {} stands for another job in this ledger", entry.job)));
     }

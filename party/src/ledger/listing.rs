@@ -8,7 +8,7 @@ use super::components;
 use super::error::LedgerError;
 use super::events::hex;
 use super::schema::{self, genesis};
-use super::settings::Keeping;
+use super::settings::LedgerSettings;
 use crate::clock::to_milliseconds;
 
 /// Which releases to list.
@@ -62,15 +62,15 @@ pub struct Listed {
 /// # Errors
 /// [`LedgerError`], and what `each` returns.
 pub fn list<E: From<LedgerError>>(
-    keeping: &Keeping,
+    settings: &LedgerSettings,
     listing: &Listing,
     mut each: impl FnMut(Listed) -> Result<(), E>,
 ) -> Result<(), E> {
     let database = |e: rusqlite::Error| E::from(LedgerError::from(e));
-    let mut connection = schema::connect_read_only(&keeping.ledger)?;
+    let mut connection = schema::connect_read_only(&settings.ledger)?;
     let connection = connection.transaction().map_err(database)?;
-    let (_, made_for) = genesis(&connection, &keeping.ledger)?;
-    keeping.check_genesis(&keeping.ledger, Some(&made_for))?;
+    let (_, made_for) = genesis(&connection, &settings.ledger)?;
+    settings.check_genesis(&settings.ledger, Some(&made_for))?;
     let vectors = components::are_stored(&connection).map_err(database)?;
     let mut select = connection
         .prepare(

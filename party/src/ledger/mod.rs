@@ -42,7 +42,6 @@
 
 mod backup;
 mod behind;
-pub mod books;
 mod charge;
 mod components;
 mod convert;
@@ -64,7 +63,6 @@ mod listing;
 mod lock;
 mod open;
 mod owner_actions;
-mod pen;
 mod query;
 mod receipt;
 mod release;
@@ -73,8 +71,10 @@ mod reserve;
 mod schema;
 mod secret;
 mod settings;
+pub mod state;
 mod unwritten;
 mod verify;
+mod writer;
 mod wrong;
 
 pub use backup::{Copied, backup};
@@ -92,7 +92,7 @@ pub use release::{ChargedNoise, Release, sample_noise};
 pub use report::{AnalystReport, JobReport, Report, report, report_kept};
 pub(crate) use secret::Pieces;
 pub use secret::{SECRET_FILE, Secret};
-pub use settings::{Durability, Keeping, RESERVE_BLOCK};
+pub use settings::{Durability, LedgerSettings, RESERVE_BLOCK};
 pub use wrong::Wrong;
 
 #[cfg(any(test, feature = "test-util"))]

@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use conclave_common::accounting::{Budget, PrivacyFilter, Spent};
 use ring::rand::{SecureRandom, SystemRandom};
 
-use super::books::plus;
 use super::error::LedgerError;
 use super::events::{Genesis, Settle, Unlock, hex};
 use super::handle::{DataStanding, Ledger};
@@ -15,14 +14,15 @@ use super::head::{Head, HeadFile};
 use super::lock::LedgerLock;
 use super::schema::{checkpoint, create, sync_folder};
 use super::secret::Secret;
-use super::settings::{KEY_CHECK, Keeping};
+use super::settings::{KEY_CHECK, LedgerSettings};
+use super::state::plus;
 use super::{convert, verify};
 use crate::clock::now_ms;
 
 /// Receipts of one opening of a ledger are worthless at another.
 static SESSIONS: AtomicU64 = AtomicU64::new(1);
 
-impl Keeping {
+impl LedgerSettings {
     /// Creates the ledger of a data set, and its secret key unless there is one: an explicit act of the owner.
     ///
     /// # Errors
@@ -44,12 +44,12 @@ impl Keeping {
 }
 
 impl Ledger {
-    /// [`Keeping::init`] with key and head beside the ledger, for ledgers that are not meant to last.
+    /// [`LedgerSettings::init`] with key and head beside the ledger, for ledgers that are not meant to last.
     ///
     /// # Errors
-    /// As [`Keeping::init`].
+    /// As [`LedgerSettings::init`].
     pub fn init(path: &Path, party: &str, budget: &Budget) -> Result<(), LedgerError> {
-        Keeping::beside(path, party, budget).init()
+        LedgerSettings::beside(path, party, budget).init()
     }
 
     /// [`Ledger::open_kept`] with key and head beside the ledger, for ledgers that are not meant to last.
@@ -57,7 +57,7 @@ impl Ledger {
     /// # Errors
     /// As [`Ledger::open_kept`].
     pub fn open(path: &Path, party: &str, budget: &Budget) -> Result<Self, LedgerError> {
-        Self::open_kept(&Keeping::beside(path, party, budget))
+        Self::open_kept(&LedgerSettings::beside(path, party, budget))
     }
 
     /// Opens the ledger and verifies every entry in it.
@@ -70,8 +70,8 @@ impl Ledger {
     /// another process holds it. [`LedgerError::Budget`], [`LedgerError::Unit`] or [`LedgerError::Party`] where it was made
     /// for something else, [`LedgerError::Secret`] where its key is missing. [`LedgerError::Corrupt`] where an entry is
     /// damaged, missing or does not follow from those before it.
-    pub fn open_kept(keeping: &Keeping) -> Result<Self, LedgerError> {
-        let mut ledger = Self::read(keeping)?;
+    pub fn open_kept(settings: &LedgerSettings) -> Result<Self, LedgerError> {
+        let mut ledger = Self::read(settings)?;
         if ledger.lost.is_none() {
             ledger.begin()?;
         }
@@ -83,45 +83,45 @@ impl Ledger {
     ///
     /// # Errors
     /// As [`Ledger::open_kept`]; [`LedgerError::NotBehind`] where there is nothing to unlock.
-    pub fn unlock(keeping: &Keeping, reason: &str) -> Result<Unlock, LedgerError> {
-        let mut ledger = Self::read(keeping)?;
+    pub fn unlock(settings: &LedgerSettings, reason: &str) -> Result<Unlock, LedgerError> {
+        let mut ledger = Self::read(settings)?;
         let Some(lost) = ledger.lost.take() else { return Err(LedgerError::NotBehind) };
         let place = |seq, hash: &[u8; 32]| super::events::ChainPosition { seq, hash: hex(hash) };
         let act = Unlock {
             reason: reason.to_owned(),
             lost: place(lost.seq, &lost.hash),
-            from: place(ledger.books.seq(), &ledger.books.hash()),
+            from: place(ledger.state.seq(), &ledger.state.hash()),
         };
-        let (body, seq) = (act.body(), lost.seq.max(ledger.books.seq()) + 1);
-        ledger.write(true, |pen| pen.event_at(seq, Unlock::KIND, 0, &body))?;
+        let (body, seq) = (act.body(), lost.seq.max(ledger.state.seq()) + 1);
+        ledger.write(true, |writer| writer.event_at(seq, Unlock::KIND, 0, &body))?;
         ledger.begin()?;
         ledger.close()?;
         Ok(act)
     }
 
-    fn read(keeping: &Keeping) -> Result<Self, LedgerError> {
-        let path = &keeping.ledger;
+    fn read(settings: &LedgerSettings) -> Result<Self, LedgerError> {
+        let path = &settings.ledger;
         if !path.try_exists().map_err(|e| LedgerError::io(path, &e))? {
             return Err(LedgerError::Missing(path.clone()));
         }
         let path = path.canonicalize().map_err(|e| LedgerError::io(path, &e))?;
         let mut lock = LedgerLock::for_existing(&path)?;
-        let connection = convert::connect(keeping, &path, &mut lock)?;
-        let (party, budget) = (keeping.party.clone(), keeping.budget);
-        let books = verify::add_up(&connection, &path)?;
-        keeping.check_genesis(&path, books.genesis())?;
-        let secret = Secret::load(&keeping.secret)?;
-        keeping.check(&path, &books, &secret)?;
-        let (head_file, heads) = HeadFile::open(&keeping.head_file, &secret, &party)?;
-        let spent = plus(books.spent(), books.held()).unwrap_or(books.spent());
+        let connection = convert::connect(settings, &path, &mut lock)?;
+        let (party, budget) = (settings.party.clone(), settings.budget);
+        let state = verify::add_up(&connection, &path)?;
+        settings.check_genesis(&path, state.genesis())?;
+        let secret = Secret::load(&settings.secret)?;
+        settings.check(&path, &state, &secret)?;
+        let (head_file, heads) = HeadFile::open(&settings.head_file, &secret, &party)?;
+        let spent = plus(state.spent(), state.held()).unwrap_or(state.spent());
         let mut ledger = Self {
-            head: Head::new(&secret, &party, books.seq(), books.hash()),
+            head: Head::new(&secret, &party, state.seq(), state.hash()),
             filter: PrivacyFilter::resume(&budget, spent)?,
             meter: PrivacyFilter::new(&budget)?,
-            analyst_cap: keeping.analyst_cap.map(|cap| cap.of(budget.unit)),
+            analyst_cap: settings.analyst_cap.map(|cap| cap.of(budget.unit)),
             analysts: HashMap::new(),
-            recoverable: books.unanswered().clone(),
-            durability: keeping.durability,
+            recoverable: state.unanswered().clone(),
+            durability: settings.durability,
             syncing: true,
             uncopied: 0,
             data_version: None,
@@ -137,7 +137,7 @@ impl Ledger {
             _lock: lock,
             path,
             connection,
-            books,
+            state,
             party,
             budget,
             secret,
@@ -158,16 +158,16 @@ impl Ledger {
     /// not be on the disk: an answer sent from such a row could be forgotten by a power cut, and answered afresh.
     fn begin(&mut self) -> Result<(), LedgerError> {
         checkpoint(&self.connection)?;
-        let open: Vec<_> = self.books.jobs().iter().filter_map(|job| Some((job.seq, job.block?))).collect();
+        let open: Vec<_> = self.state.jobs().iter().filter_map(|job| Some((job.seq, job.block?))).collect();
         let body = format!("{{\"software\":\"conclave-party {}\"}}", env!("CARGO_PKG_VERSION"));
-        self.write(true, |pen| {
+        self.write(true, |writer| {
             for (job, block) in &open {
                 let Spent { units, slack_units: slack, draws } = block.rest();
                 let settle = Settle { block: block.seq, units, slack, draws, why: Settle::CRASH.into() };
                 tracing::warn!("a crash has forfeited {draws} queries' worth of charge written ahead");
-                pen.event(Settle::KIND, *job, &settle.body())?;
+                writer.event(Settle::KIND, *job, &settle.body())?;
             }
-            pen.event("start", 0, &body)
+            writer.event("start", 0, &body)
         })?;
         // The log's own name, too: SQLite syncs the folder once, and does not look whether it succeeds.
         sync_folder(&self.path)?;
@@ -190,11 +190,11 @@ impl Ledger {
 
     fn try_close(&mut self) -> Result<(), LedgerError> {
         let settles = self.settle_all("stopped");
-        self.write(true, |pen| {
+        self.write(true, |writer| {
             for (job, settle) in &settles {
-                pen.event(Settle::KIND, *job, &settle.body())?;
+                writer.event(Settle::KIND, *job, &settle.body())?;
             }
-            pen.event("stop", 0, "{}")
+            writer.event("stop", 0, "{}")
         })?;
         checkpoint(&self.connection)?;
         self.head_file.sync()

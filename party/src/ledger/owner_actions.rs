@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::error::LedgerError;
 use super::events::{Data, hex};
 use super::handle::{DataStanding, Ledger};
-use super::settings::Keeping;
+use super::settings::LedgerSettings;
 
 impl Ledger {
     /// Shows the ledger the data that the party is about to answer from: per column, its name and keyed hash. Columns that
@@ -17,7 +17,7 @@ impl Ledger {
     pub fn present_data(&mut self, columns: &BTreeMap<String, [u8; 32]>) -> Result<&DataStanding, LedgerError> {
         self.alive()?;
         let columns: BTreeMap<String, String> = columns.iter().map(|(name, hash)| (name.clone(), hex(hash))).collect();
-        let known = self.books.columns();
+        let known = self.state.columns();
         let changed: Vec<&str> =
             columns.iter().filter(|(n, h)| known.get(*n).is_some_and(|k| k != *h)).map(|(n, _)| n.as_str()).collect();
         if !changed.is_empty() {
@@ -28,7 +28,7 @@ impl Ledger {
         let new: BTreeMap<_, _> = columns.into_iter().filter(|(name, _)| !known.contains_key(name)).collect();
         if !new.is_empty() && self.lost.is_none() {
             let body = Data { columns: new }.body();
-            let written = self.write(true, |pen| pen.event(Data::KIND, 0, &body));
+            let written = self.write(true, |writer| writer.event(Data::KIND, 0, &body));
             self.fail_stop(written)?;
         }
         self.data = DataStanding::Same;
@@ -42,7 +42,7 @@ impl Ledger {
 
     /// One keyed hash over all columns that the ledger knows; empty where it knows none.
     pub(super) fn data_fingerprint(&self) -> Vec<u8> {
-        let columns: BTreeMap<_, _> = self.books.columns().iter().collect();
+        let columns: BTreeMap<_, _> = self.state.columns().iter().collect();
         if columns.is_empty() {
             return Vec::new();
         }
@@ -55,8 +55,8 @@ impl Ledger {
     ///
     /// # Errors
     /// As [`Ledger::open_kept`].
-    pub fn refresh(keeping: &Keeping, reason: &str) -> Result<(), LedgerError> {
-        let mut ledger = Self::open_kept(keeping)?;
+    pub fn refresh(settings: &LedgerSettings, reason: &str) -> Result<(), LedgerError> {
+        let mut ledger = Self::open_kept(settings)?;
         if let Some(behind) = ledger.behind() {
             return Err(behind);
         }
@@ -73,9 +73,9 @@ impl Ledger {
         if let Some(behind) = self.behind() {
             return Err(behind);
         }
-        let job = job.and_then(|id| self.books.job(id)).map_or(0, |job| job.seq);
+        let job = job.and_then(|id| self.state.job(id)).map_or(0, |job| job.seq);
         let body = particulars.to_string();
-        let written = self.write(true, |pen| pen.event(act, job, &body));
+        let written = self.write(true, |writer| writer.event(act, job, &body));
         self.fail_stop(written)
     }
 }

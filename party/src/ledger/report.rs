@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::error::LedgerError;
 use super::job_totals::{Row, rows};
 use super::schema::{self, genesis};
-use super::settings::Keeping;
+use super::settings::LedgerSettings;
 use crate::clock::to_milliseconds;
 
 /// The state of the data's budget.
@@ -106,20 +106,20 @@ const LATEST: u64 = 512;
 /// # Errors
 /// As [`report_kept`].
 pub fn report(path: &Path, party: &str, budget: &Budget) -> Result<Report, LedgerError> {
-    report_kept(&Keeping::beside(path, party, budget))
+    report_kept(&LedgerSettings::beside(path, party, budget))
 }
 
 /// Reads a ledger's totals; takes no lock and writes nothing.
 ///
 /// # Errors
 /// [`LedgerError::Missing`], [`LedgerError::Party`], [`LedgerError::Budget`], or a failure of the database.
-pub fn report_kept(keeping: &Keeping) -> Result<Report, LedgerError> {
-    let (path, budget) = (&keeping.ledger, &keeping.budget);
+pub fn report_kept(settings: &LedgerSettings) -> Result<Report, LedgerError> {
+    let (path, budget) = (&settings.ledger, &settings.budget);
     let mut connection = schema::connect_read_only(path)?;
     // One moment's state, whatever the party writes meanwhile.
     let connection = connection.transaction()?;
     let (created, genesis) = genesis(&connection, path)?;
-    keeping.check_genesis(path, Some(&genesis))?;
+    settings.check_genesis(path, Some(&genesis))?;
     let rows = rows(&connection)?;
     let total = |field: fn(&Row) -> u64| rows.iter().map(field).fold(0, u64::saturating_add);
     let reserved = total(|row| row.reserved);
@@ -131,7 +131,7 @@ pub fn report_kept(keeping: &Keeping) -> Result<Report, LedgerError> {
     let filter = PrivacyFilter::resume(budget, spent)?;
     let remaining = filter.remaining_units();
     Ok(Report {
-        party: keeping.party.clone(),
+        party: settings.party.clone(),
         unit: budget.unit.to_string(),
         epsilon_budget: budget.epsilon,
         delta: budget.delta,
@@ -149,8 +149,8 @@ pub fn report_kept(keeping: &Keeping) -> Result<Report, LedgerError> {
         slack_share_spent: spent.slack_units as f64 / filter.limit().slack_units as f64,
         jobs: rows.len() as u64,
         created: to_milliseconds(created),
-        open_jobs: open_jobs(&connection, keeping, &rows, remaining)?,
-        analysts: analysts(keeping, &rows)?,
+        open_jobs: open_jobs(&connection, settings, &rows, remaining)?,
+        analysts: analysts(settings, &rows)?,
     })
 }
 
@@ -158,13 +158,13 @@ fn epsilon(units: u64, delta: f64) -> f64 {
     if units == 0 { 0.0 } else { gaussian_dp::epsilon(accounting::mu_squared(units).sqrt(), delta) }
 }
 
-fn analysts(keeping: &Keeping, rows: &[Row]) -> Result<Vec<AnalystReport>, LedgerError> {
+fn analysts(settings: &LedgerSettings, rows: &[Row]) -> Result<Vec<AnalystReport>, LedgerError> {
     let mut sums: BTreeMap<&str, (u64, u64, u64)> = BTreeMap::new();
     for row in rows {
         let sum = sums.entry(&row.analyst).or_default();
         *sum = (sum.0 + 1, sum.1 + row.queries, sum.2.saturating_add(row.charge).saturating_add(row.reserved));
     }
-    let cap = match &keeping.analyst_cap {
+    let cap = match &settings.analyst_cap {
         Some(cap) => Some(accounting::mu_squared(PrivacyFilter::new(cap)?.limit_units())),
         None => None,
     };
@@ -173,13 +173,18 @@ fn analysts(keeping: &Keeping, rows: &[Row]) -> Result<Vec<AnalystReport>, Ledge
         jobs,
         queries,
         mu_squared_spent: accounting::mu_squared(units),
-        epsilon_spent: epsilon(units, keeping.budget.delta),
+        epsilon_spent: epsilon(units, settings.budget.delta),
         mu_squared_cap: cap,
     };
     Ok(sums.into_iter().map(report).collect())
 }
 
-fn open_jobs(connection: &Connection, keeping: &Keeping, rows: &[Row], remaining: u64) -> Result<Vec<JobReport>, LedgerError> {
+fn open_jobs(
+    connection: &Connection,
+    settings: &LedgerSettings,
+    rows: &[Row],
+    remaining: u64,
+) -> Result<Vec<JobReport>, LedgerError> {
     let mut closed = HashSet::new();
     let mut select = connection.prepare("SELECT job, kind FROM events WHERE kind IN ('open', 'close') ORDER BY seq")?;
     let mut events = select.query([])?;
@@ -191,14 +196,14 @@ fn open_jobs(connection: &Connection, keeping: &Keeping, rows: &[Row], remaining
             closed.remove(&job)
         };
     }
-    let limits = match &keeping.analyst_cap {
+    let limits = match &settings.analyst_cap {
         Some(cap) => Some(PrivacyFilter::new(cap)?.limit_units()),
         None => None,
     };
     let mut reports = Vec::new();
     for row in rows.iter().filter(|row| !closed.contains(&row.seq)) {
         let number = |text: &str| text.parse().unwrap_or(f64::NAN);
-        let cap = Budget::new(number(&row.cap.0), number(&row.cap.1))?.of(keeping.budget.unit);
+        let cap = Budget::new(number(&row.cap.0), number(&row.cap.1))?.of(settings.budget.unit);
         let cap = PrivacyFilter::new(&cap)?.limit_units();
         let spent = row.charge.saturating_add(row.reserved);
         // What its block holds is its own to use.

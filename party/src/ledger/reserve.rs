@@ -2,7 +2,7 @@
 //!
 //! A block is for one job. It is synced before the first number that it pays for is computed; charges and answers that it
 //! paid for are written without a sync and become durable with the next block, with the job's close, or when the party
-//! stops. A crash forfeits all of a block that is not recorded. What a settled block has left goes back: it was never drawn
+//! stops. A crash forfeits all of a block that is not recorded. What a settled block has left goes back: it was never taken
 //! on, and everything that was is in the same or an earlier synced commit.
 //!
 //! Once a block holds no more than one more message, it is settled and the next is written in its place when the reply has left
@@ -10,18 +10,18 @@
 
 use conclave_common::accounting::{Priced, PrivacyFilter, Spent};
 
-use super::books::{Block, minus, plus};
 use super::charge::{Filters, Refusal};
 use super::error::LedgerError;
 use super::events::{Reserve, Settle};
 use super::handle::Ledger;
 use super::query::QueryKey;
 use super::settings::Durability;
+use super::state::{Block, minus, plus};
 use super::unwritten::Ahead;
 
 impl Ledger {
     /// Pays fresh queries from the job's block, or from a new one.
-    pub(super) fn draw(
+    pub(super) fn charge_to_block(
         &mut self,
         job: &str,
         iteration: u64,
@@ -47,15 +47,15 @@ impl Ledger {
         {
             return Ok(Err(refusal));
         }
-        let Some(paying) = self.books.job(job).and_then(|job| job.block) else { return Ok(Err(Refusal::UnknownJob)) };
+        let Some(paying) = self.state.job(job).and_then(|job| job.block) else { return Ok(Err(Refusal::UnknownJob)) };
         if let Some(open) = self.jobs.get_mut(job) {
-            open.drawn = plus(open.drawn, need).unwrap_or(paying.held);
+            open.taken = plus(open.taken, need).unwrap_or(paying.held);
         }
         if !self.block_holds(job, iteration + 1, and_half(need)) {
             self.ahead = Some(Ahead { job: job.to_owned(), iteration, releases: fresh.iter().map(QueryKey::priced).collect() });
         }
         let paid: Vec<_> = fresh.iter().copied().zip(costs).collect();
-        Ok(Ok(self.note(seq, paying.seq, iteration, &paid)))
+        Ok(Ok(self.keep_pending(seq, paying.seq, iteration, &paid)))
     }
 
     /// Writes the next block ahead, where the last message has nearly used up its job's; says whether it tried. Not while an answer to what
@@ -66,11 +66,11 @@ impl Ledger {
     pub(super) fn reserve_ahead(&mut self) -> Result<bool, LedgerError> {
         let Some(Ahead { job, iteration, releases }) = self.ahead.take() else { return Ok(false) };
         let Durability::Reserve { block: queries } = self.durability else { return Ok(false) };
-        let (Some(open), Some(block)) = (self.jobs.get(&job), self.books.job(&job).and_then(|job| job.block)) else {
+        let (Some(open), Some(block)) = (self.jobs.get(&job), self.state.job(&job).and_then(|job| job.block)) else {
             return Ok(false);
         };
         let whole = times(queries, releases.len());
-        if open.drawn != block.used || whole * releases.len() < 2 {
+        if open.taken != block.used || whole * releases.len() < 2 {
             return Ok(false);
         }
         // Refused, the job hears of it when it asks for more than its block still holds. Pricing a block takes time in any case.
@@ -93,10 +93,10 @@ impl Ledger {
     /// Whether the job's block pays for this too. A block covers the rounds from its first on, as many as it has numbers:
     /// after a crash these are the rounds whose answers may be lost.
     fn block_holds(&self, job: &str, iteration: u64, need: Spent) -> bool {
-        let (Some(open), Some(books)) = (self.jobs.get(job), self.books.job(job)) else { return false };
-        let Some(block) = books.block else { return false };
+        let (Some(open), Some(state)) = (self.jobs.get(job), self.state.job(job)) else { return false };
+        let Some(block) = state.block else { return false };
         let covered = iteration >= block.iteration && iteration - block.iteration < block.held.draws;
-        let left = minus(block.held, open.drawn);
+        let left = minus(block.held, open.taken);
         covered && need.units <= left.units && need.slack_units <= left.slack_units && need.draws <= left.draws
     }
 
@@ -122,25 +122,25 @@ impl Ledger {
         };
         let settle = self.settle(job, "full");
         let reserve = Reserve { iteration, units: held.units, slack: held.slack_units, draws: held.draws };
-        self.write(true, |pen| {
+        self.write(true, |writer| {
             if let Some(settle) = &settle {
-                pen.event(Settle::KIND, seq, &settle.body())?;
+                writer.event(Settle::KIND, seq, &settle.body())?;
             }
-            pen.event(Reserve::KIND, seq, &reserve.body())
+            writer.event(Reserve::KIND, seq, &reserve.body())
         })?;
         self.keep_filters(job, filters);
         self.ahead = None;
         if let Some(open) = self.jobs.get_mut(job) {
-            open.drawn = Spent::default();
+            open.taken = Spent::default();
         }
         Ok(Ok(()))
     }
 
-    /// The filters as they will be once the job's block has given back what was never drawn on.
+    /// The filters as they will be once the job's block has given back what was never taken.
     fn filters_after_settling(&self, job: &str) -> Option<Filters> {
         let (filters, open) = (self.filters(job)?, self.jobs.get(job)?);
-        let Some(block) = self.books.job(job).and_then(|job| job.block) else { return Some(filters) };
-        let back = minus(block.held, open.drawn);
+        let Some(block) = self.state.job(job).and_then(|job| job.block) else { return Some(filters) };
+        let back = minus(block.held, open.taken);
         let less = |filter: PrivacyFilter| {
             let spent = minus(filter.spent(), back);
             filter.with_spent(spent)
@@ -148,12 +148,12 @@ impl Ledger {
         Some(Filters { data: less(filters.data), analyst: filters.analyst.map(less), job: less(filters.job) })
     }
 
-    /// The entry that settles the job's block, if it has one; the filters are brought in line. What was drawn and never
+    /// The entry that settles the job's block, if it has one; the filters are brought in line. What was taken and never
     /// recorded is forfeited: it may have been computed.
     pub(super) fn settle(&mut self, job: &str, why: &str) -> Option<Settle> {
-        let block = self.books.job(job)?.block?;
+        let block = self.state.job(job)?.block?;
         let (Some(filters), Some(open)) = (self.filters_after_settling(job), self.jobs.get(job)) else { return None };
-        let settle = settled(&block, open.drawn, why);
+        let settle = settled(&block, open.taken, why);
         // Their receipts are worth nothing from here on.
         self.pending.retain(|_, pending| pending.block != block.seq);
         self.keep_filters(job, filters);
@@ -178,7 +178,7 @@ fn times(queries: u32, message: usize) -> usize {
     (queries as usize / message.max(1)).max(1)
 }
 
-fn settled(block: &Block, drawn: Spent, why: &str) -> Settle {
-    let Spent { units, slack_units: slack, draws } = minus(drawn, block.used);
+fn settled(block: &Block, taken: Spent, why: &str) -> Settle {
+    let Spent { units, slack_units: slack, draws } = minus(taken, block.used);
     Settle { block: block.seq, units, slack, draws, why: why.to_owned() }
 }

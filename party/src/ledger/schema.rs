@@ -8,13 +8,13 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
-use super::books::Books;
 use super::components;
 use super::entry::{Entry, EventEntry};
 use super::error::LedgerError;
 use super::events::Genesis;
 use super::format::{APPLICATION, FORMAT, FORMER};
 use super::insert::{insert, write_tail};
+use super::state::LedgerState;
 use crate::clock::now_ms;
 use crate::private_files::{self, close_to_others, with_suffix};
 
@@ -142,10 +142,10 @@ pub(super) fn create(path: &Path, genesis: &Genesis) -> Result<(), LedgerError> 
     let draft = make_draft(path, &TABLES, FORMAT, |new| {
         let body = genesis.body();
         let first = Entry::Event(EventEntry { seq: 1, time_ms: now_ms(), kind: Genesis::KIND, job: 0, body: &body });
-        let mut books = Books::default();
-        let hash = books.append(&first).map_err(|why| LedgerError::corrupt(path, format!("the first entry {why}")))?;
+        let mut state = LedgerState::default();
+        let hash = state.append(&first).map_err(|why| LedgerError::corrupt(path, format!("the first entry {why}")))?;
         insert(new, &first, &hash)?;
-        Ok(write_tail(new, &books)?)
+        Ok(write_tail(new, &state)?)
     })?;
     if path.try_exists().map_err(|e| LedgerError::io(path, &e))? {
         return Err(LedgerError::Exists(path.to_owned()));

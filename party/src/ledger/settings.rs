@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use conclave_common::accounting::Budget;
 
-use super::books::Books;
 use super::error::LedgerError;
 use super::events::{Genesis, exact, hex, unhex};
 use super::format::FORMAT;
 use super::secret::Secret;
+use super::state::LedgerState;
 use crate::private_files::with_suffix;
 
 /// What must be on the disk before a number leaves.
@@ -29,7 +29,7 @@ pub const RESERVE_BLOCK: u32 = 64;
 
 /// Where a ledger is kept, and under which limits.
 #[derive(Debug, Clone)]
-pub struct Keeping {
+pub struct LedgerSettings {
     /// The ledger's file.
     pub ledger: PathBuf,
     /// The secret key's file; not in the ledger's folder.
@@ -46,7 +46,7 @@ pub struct Keeping {
     pub analyst_cap: Option<Budget>,
 }
 
-impl Keeping {
+impl LedgerSettings {
     /// Strict, with key and head beside the ledger: for ledgers that are not meant to last.
     pub fn beside(path: &Path, party: &str, budget: &Budget) -> Self {
         Self {
@@ -75,9 +75,9 @@ impl Keeping {
     }
 
     /// The ledger must be this party's, made for this very budget, and know this key.
-    pub(super) fn check(&self, path: &Path, books: &Books, secret: &Secret) -> Result<(), LedgerError> {
-        self.check_genesis(path, books.genesis())?;
-        let found = books.genesis().map(|g| (g.nonce.as_str(), g.key_check.as_str())).unwrap_or_default();
+    pub(super) fn check(&self, path: &Path, state: &LedgerState, secret: &Secret) -> Result<(), LedgerError> {
+        self.check_genesis(path, state.genesis())?;
+        let found = state.genesis().map(|g| (g.nonce.as_str(), g.key_check.as_str())).unwrap_or_default();
         let nonce = unhex::<32>(found.0).unwrap_or_default();
         if hex(&secret.mac(KEY_CHECK, [nonce.as_slice()])) != found.1 {
             let reason = "is another ledger's key; restore the one that was made with this ledger".into();

@@ -10,8 +10,8 @@ pub(super) struct OpenJob {
     pub(super) seq: u64,
     pub(super) analyst: String,
     pub(super) filter: PrivacyFilter,
-    /// What has been drawn on the open block, whether or not it is recorded yet.
-    pub(super) drawn: Spent,
+    /// What has been taken from the open block, whether or not it is recorded yet.
+    pub(super) taken: Spent,
 }
 
 /// Paid from a block and not yet written.

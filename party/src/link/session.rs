@@ -20,8 +20,8 @@ use super::dial::Dial;
 use super::frames::{Frames, Open};
 use super::pauses::{After, Pauses};
 use super::renewal::{LOOK, Renewal};
-use crate::answer::thread::{Desk, Gone};
-use crate::answer::{MAX_JOB_ID, Outbox};
+use crate::answer::thread::{AnswerHandle, Gone};
+use crate::answer::{MAX_JOB_ID, ReplySender};
 use crate::presence::Announcement;
 use crate::text::clip;
 
@@ -40,7 +40,7 @@ const SOFTWARE: &str = concat!("conclave-party ", env!("CARGO_PKG_VERSION"));
 /// One party's connection to its coordinator.
 pub(crate) struct Link {
     pub(crate) dial: Dial,
-    pub(crate) desk: Desk,
+    pub(crate) answers: AnswerHandle,
     /// Written when the party is attached for the first time.
     pub(crate) ready_file: Option<PathBuf>,
     /// Says whether this party is attached.
@@ -151,13 +151,13 @@ impl Link {
     }
 
     /// Shows that this party lives.
-    fn beat(&self, outbox: &Outbox, sequence: u64) {
-        self.presence.set_replies(self.desk.reply_counts());
+    fn beat(&self, outbox: &ReplySender, sequence: u64) {
+        self.presence.set_replies(self.answers.reply_counts());
         // A full outbox holds frames enough to show it.
         let _ = outbox.try_send(frame(Body::Heartbeat(v1::Heartbeat { sequence })));
     }
 
-    async fn attach(&self, outbox: &Outbox, frames: Frames) -> Result<Attached, Fault> {
+    async fn attach(&self, outbox: &ReplySender, frames: Frames) -> Result<Attached, Fault> {
         let identity = self.dial.load()?;
         let (channel, revoked) = self.dial.connect_as(&identity).await?;
         outbox
@@ -174,7 +174,7 @@ impl Link {
 
     /// Finishes what is in hand, lets it leave, and waits for the coordinator to hang up.
     async fn farewell(&self, open: Open, mut inbound: Streaming<v1::CoordinatorFrame>) {
-        self.desk.flush().await;
+        self.answers.flush().await;
         drop(open);
         while let Ok(Some(_)) = inbound.message().await {}
     }
@@ -184,7 +184,7 @@ impl Link {
         &mut self,
         frame: v1::CoordinatorFrame,
         received: std::time::Instant,
-        outbox: &Outbox,
+        outbox: &ReplySender,
         standing: &mut Standing,
     ) -> Result<Result<(), Fault>, Gone> {
         use coordinator_frame::Body;
@@ -196,7 +196,7 @@ impl Link {
                     return Ok(Err(fault));
                 }
                 // Before any job: the ledger may have to be locked.
-                self.desk.show_head(welcome.head).await?;
+                self.answers.show_head(welcome.head).await?;
                 if *standing == Standing::Stranger {
                     *standing = Standing::Welcome;
                     tracing::info!("attached to {}", self.dial.coordinator);
@@ -211,10 +211,10 @@ impl Link {
             }
             Some(Body::Query(query)) => {
                 *standing = Standing::Settled;
-                self.desk.query(query, received, outbox).await?;
+                self.answers.query(query, received, outbox).await?;
             }
-            Some(Body::OpenJob(open)) => self.desk.open(open, received, outbox).await?,
-            Some(Body::CloseJob(close)) => self.desk.close(close).await?,
+            Some(Body::OpenJob(open)) => self.answers.open(open, received, outbox).await?,
+            Some(Body::CloseJob(close)) => self.answers.close(close).await?,
             Some(Body::Heartbeat(_)) | None => {}
         }
         Ok(Ok(()))

@@ -23,9 +23,9 @@ pub(crate) fn worst_case_of(config: &PartyConfig, job: &JobView) -> Result<Worst
     let unreadable =
         || StartError::Input(format!("this version can't read job {}; what can't be read can't be approved", job.request.job));
     let spec = job.spec.as_ref().ok_or_else(unreadable)?;
-    let keeping = config.keeping();
-    let report = report_kept(&keeping)?;
-    analyst_left(&keeping, &report, &job.request.analyst)
+    let settings = config.ledger_settings();
+    let report = report_kept(&settings)?;
+    analyst_left(&settings, &report, &job.request.analyst)
         .and_then(|left| worst_case(spec, job.spent().units, &report, left))
         .map_err(|e| StartError::Input(format!("[privacy]: {e}")))
 }

@@ -4,7 +4,7 @@ use conclave_common::accounting::{AccountingError, Budget, PrivacyFilter, gaussi
 use conclave_common::job::JobSpec;
 use serde::Serialize;
 
-use crate::ledger::{Keeping, Report};
+use crate::ledger::{LedgerSettings, Report};
 
 /// What a job may come to, in Gaussian differential privacy unless said otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -35,8 +35,8 @@ pub(crate) struct WorstCase {
 ///
 /// # Errors
 /// A cap that can't be accounted for.
-pub(crate) fn analyst_left(keeping: &Keeping, report: &Report, analyst: &str) -> Result<Option<f64>, AccountingError> {
-    let Some(cap) = &keeping.analyst_cap else { return Ok(None) };
+pub(crate) fn analyst_left(settings: &LedgerSettings, report: &Report, analyst: &str) -> Result<Option<f64>, AccountingError> {
+    let Some(cap) = &settings.analyst_cap else { return Ok(None) };
     let limit = mu_squared(PrivacyFilter::new(cap)?.limit_units());
     let spent = report.analysts.iter().find(|a| a.analyst == analyst).map_or(0.0, |a| a.mu_squared_spent);
     Ok(Some((limit - spent).max(0.0)))
@@ -115,12 +115,15 @@ mod tests {
     fn an_analysts_cap_may_end_it_first() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ledger.sqlite");
-        let keeping = Keeping { analyst_cap: Some(Budget::new(0.5, 1e-6).unwrap()), ..Keeping::beside(&path, "a", &budget()) };
-        keeping.init().unwrap();
+        let settings = LedgerSettings {
+            analyst_cap: Some(Budget::new(0.5, 1e-6).unwrap()),
+            ..LedgerSettings::beside(&path, "a", &budget())
+        };
+        settings.init().unwrap();
         let report = report(&path, "a", &budget()).unwrap();
-        let left = analyst_left(&keeping, &report, "alice").unwrap();
+        let left = analyst_left(&settings, &report, "alice").unwrap();
         let worst = worst_case(&JobSpec::parse(MEAN_TOML).unwrap(), 0, &report, left).unwrap();
         assert!(worst.ended_early && worst.job_epsilon <= 0.5 && worst.job_epsilon > 0.499, "{worst:?}");
-        assert_eq!(analyst_left(&Keeping::beside(&path, "a", &budget()), &report, "alice").unwrap(), None);
+        assert_eq!(analyst_left(&LedgerSettings::beside(&path, "a", &budget()), &report, "alice").unwrap(), None);
     }
 }

@@ -11,7 +11,7 @@ use conclave_pages::site::{self, Served};
 use conclave_pages::text::{plain, plain_name};
 use maud::{Markup, html};
 
-use super::desktop::{Desktop, Shared, said};
+use super::state::{PageState, Shared, said};
 use super::warnings::Warnings;
 use crate::config::PartyConfig;
 use crate::consent::Standing;
@@ -41,8 +41,8 @@ fn look(config: &PartyConfig, warnings: &Warnings, id: &str) -> Option<Asked> {
     Some(Asked { job, words, warnings })
 }
 
-pub(super) async fn page(State(desktop): Shared, Extension(visitor): Extension<Visitor>, Path(id): Path<String>) -> Response {
-    let looking = move || look(&desktop.config, &desktop.warnings, &id);
+pub(super) async fn page(State(shared): Shared, Extension(visitor): Extension<Visitor>, Path(id): Path<String>) -> Response {
+    let looking = move || look(&shared.config, &shared.warnings, &id);
     let Ok(Some(asked)) = tokio::task::spawn_blocking(looking).await else { return unknown() };
     let body = body(&asked, &visitor.csrf);
     web::html(site::served(&Served {
@@ -87,20 +87,20 @@ fn body(asked: &Asked, csrf: &str) -> Markup {
     }
 }
 
-pub(super) async fn approve(State(desktop): Shared, Path(id): Path<String>) -> Response {
-    decide(&desktop, id, Standing::Approved, String::new()).await
+pub(super) async fn approve(State(shared): Shared, Path(id): Path<String>) -> Response {
+    decide(&shared, id, Standing::Approved, String::new()).await
 }
 
-pub(super) async fn reject(State(desktop): Shared, Path(id): Path<String>, Extension(fields): Extension<Fields>) -> Response {
+pub(super) async fn reject(State(shared): Shared, Path(id): Path<String>, Extension(fields): Extension<Fields>) -> Response {
     let reason: String = fields.get("reason").unwrap_or_default().trim().chars().take(REASON).collect();
     if reason.is_empty() {
         return said("No reason", &html! { p { "A rejection needs a reason: the analyst is told." } }, web::refused);
     }
-    decide(&desktop, id, Standing::Rejected, reason).await
+    decide(&shared, id, Standing::Rejected, reason).await
 }
 
-async fn decide(desktop: &Arc<Desktop>, id: String, decision: Standing, reason: String) -> Response {
-    let config = desktop.config.clone();
+async fn decide(shared: &Arc<PageState>, id: String, decision: Standing, reason: String) -> Response {
+    let config = shared.config.clone();
     let done = tokio::task::spawn_blocking(move || {
         let Some(job) = find(&config.ledger, &id).ok().filter(|job| job.request.job == id) else { return Ok(None) };
         if decision == Standing::Approved {
@@ -112,7 +112,7 @@ async fn decide(desktop: &Arc<Desktop>, id: String, decision: Standing, reason: 
         Ok(Some(id))
     });
     let done: Result<Option<String>, String> = done.await.unwrap_or_else(|_| Err("it could not be entered".to_owned()));
-    desktop.stale().await;
+    shared.stale().await;
     match done {
         Ok(Some(id)) => web::see_other(&format!("/jobs/{id}")),
         Ok(None) => unknown(),

@@ -16,8 +16,8 @@ use conclave_pages::text::{name, number, plain, thousands};
 use maud::{Markup, html};
 use time::OffsetDateTime;
 
-use super::desktop::{Desktop, FRESH, Shared, said};
 use super::read::{Facts, Ledger, audit_of};
+use super::state::{FRESH, PageState, Shared, said};
 use super::times;
 use crate::config::PartyConfig;
 use crate::owner::{State as JobState, figure};
@@ -30,12 +30,12 @@ const SENTENCE: usize = 600;
 /// No plot of an audit is longer.
 const PLOT: u64 = 4 << 20;
 
-pub(super) async fn page(State(desktop): Shared, Extension(visitor): Extension<Visitor>) -> Response {
-    let facts = desktop.facts().await;
+pub(super) async fn page(State(shared): Shared, Extension(visitor): Extension<Visitor>) -> Response {
+    let facts = shared.facts().await;
     let body =
-        html! { @for (id, content) in parts(&desktop, &facts) { (site::part(id, matches!(id, "state" | "waiting"), &content)) } };
+        html! { @for (id, content) in parts(&shared, &facts) { (site::part(id, matches!(id, "state" | "waiting"), &content)) } };
     web::html(site::served(&Served {
-        title: &format!("Party {}", desktop.config.name),
+        title: &format!("Party {}", shared.config.name),
         above: &[],
         word: (web::CSRF_FIELD, &visitor.csrf),
         session: visitor.has_session(),
@@ -44,19 +44,19 @@ pub(super) async fn page(State(desktop): Shared, Extension(visitor): Extension<V
     }))
 }
 
-pub(super) async fn events(State(desktop): Shared) -> Response {
+pub(super) async fn events(State(shared): Shared) -> Response {
     events::stream(FRESH, move || {
-        let desktop = Arc::clone(&desktop);
+        let shared = Arc::clone(&shared);
         async move {
-            let facts = desktop.facts().await;
-            let parts = parts(&desktop, &facts).into_iter().map(|(id, content)| (id, content.into_string())).collect();
+            let facts = shared.facts().await;
+            let parts = parts(&shared, &facts).into_iter().map(|(id, content)| (id, content.into_string())).collect();
             Now { parts, over: false }
         }
     })
 }
 
-pub(super) async fn audit(State(desktop): Shared) -> Response {
-    let path = audit_of(&desktop.config.ledger);
+pub(super) async fn audit(State(shared): Shared) -> Response {
+    let path = audit_of(&shared.config.ledger);
     let read = tokio::task::spawn_blocking(move || {
         let long = std::fs::metadata(&path).is_ok_and(|found| found.len() > PLOT);
         if long { None } else { std::fs::read_to_string(&path).ok() }
@@ -67,8 +67,8 @@ pub(super) async fn audit(State(desktop): Shared) -> Response {
     }
 }
 
-fn parts(desktop: &Desktop, facts: &Facts) -> Vec<(&'static str, Markup)> {
-    let config = &desktop.config;
+fn parts(shared: &PageState, facts: &Facts) -> Vec<(&'static str, Markup)> {
+    let config = &shared.config;
     let mut parts = vec![("state", state(config, facts))];
     if let Ok(ledger) = &facts.ledger {
         parts.push(("waiting", waiting(&ledger.jobs)));
@@ -77,7 +77,7 @@ fn parts(desktop: &Desktop, facts: &Facts) -> Vec<(&'static str, Markup)> {
         parts.push(("jobs", all(ledger, config)));
         parts.push(("releases", last(ledger)));
     }
-    parts.push(("times", times::part(config.durability, &desktop.times)));
+    parts.push(("times", times::part(config.durability, &shared.times)));
     parts.push(("audit", audited(facts.audited)));
     parts
 }

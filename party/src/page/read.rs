@@ -59,14 +59,14 @@ pub(super) fn read(config: &PartyConfig, mut days: Days) -> (Facts, Days) {
 }
 
 fn ledger(config: &PartyConfig, days: &mut Days) -> Result<Ledger, StartError> {
-    let report = report_kept(&config.keeping())?;
+    let report = report_kept(&config.ledger_settings())?;
     let jobs = jobs(&config.ledger)?;
     for (day, count, last) in releases_by_day(&config.ledger, days.upto)? {
         *days.counts.entry(day).or_default() += count;
         days.upto = days.upto.max(last);
     }
     let mut last = Vec::new();
-    list::<LedgerError>(&config.keeping(), &Listing { job: None, last: Some(LAST) }, |release| {
+    list::<LedgerError>(&config.ledger_settings(), &Listing { job: None, last: Some(LAST) }, |release| {
         last.push(release);
         Ok(())
     })?;

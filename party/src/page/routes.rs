@@ -10,7 +10,7 @@ use conclave_pages::page;
 use conclave_pages::site;
 use maud::html;
 
-use super::desktop::{Desktop, said};
+use super::state::{PageState, said};
 use super::warnings::Warnings;
 use super::{job, overview};
 use crate::answer::answer_timing::OwnTimes;
@@ -26,7 +26,7 @@ pub(crate) fn token_of(config: &PartyConfig) -> PathBuf {
 
 /// Every page of the party's; `times` are the running party's.
 pub(crate) fn pages(config: PartyConfig, times: OwnTimes) -> Router {
-    let desktop = Arc::new(Desktop { config, times, warnings: Warnings::default(), read: tokio::sync::Mutex::default() });
+    let shared = Arc::new(PageState { config, times, warnings: Warnings::default(), read: tokio::sync::Mutex::default() });
     Router::new()
         .route("/", get(overview::page))
         .route("/events", get(overview::events))
@@ -38,5 +38,5 @@ pub(crate) fn pages(config: PartyConfig, times: OwnTimes) -> Router {
         .route("/live.js", get(|| async { web::file("text/javascript; charset=utf-8", site::SCRIPT) }))
         .route("/favicon.ico", get(|| async { web::file("image/svg+xml", site::ICON) }))
         .fallback(|| async { said("Nothing here", &html! { p { "There is no such page." } }, web::missing) })
-        .with_state(desktop)
+        .with_state(shared)
 }

@@ -10,7 +10,7 @@ use tower::ServiceExt;
 use axum::Router;
 use conclave_ops::web::{self, Fields, Visitor};
 
-use super::desktop::FRESH;
+use super::state::FRESH;
 use super::*;
 use crate::answer::answer_timing::OwnTimes;
 use crate::config::PartyConfig;
@@ -35,7 +35,7 @@ impl Fixture {
         let text = "name = \"hospital-a\"\ncoordinator = \"https://c\"\nidentity = \"identity\"\nledger = \"l.sqlite\"\npage = \"127.0.0.1:0\"\n\
                     [data]\npath = \"a.csv\"\n[budget]\nepsilon = 8.0\ndelta = 1e-6\n[policy]\nmax_epsilon_per_job = 3.0\n";
         let config = PartyConfig::parse(text, folder.path()).unwrap();
-        config.keeping().init().unwrap();
+        config.ledger_settings().init().unwrap();
         let times = OwnTimes::default();
         Self { pages: pages(config.clone(), times.clone()), _folder: folder, times, config }
     }
@@ -113,7 +113,7 @@ async fn a_rejection_needs_a_reason_and_ids_are_whole() {
 #[tokio::test]
 async fn releases_are_counted_by_day_and_shown() {
     let rig = Fixture::new();
-    let mut ledger = Ledger::open_kept(&rig.config.keeping()).unwrap();
+    let mut ledger = Ledger::open_kept(&rig.config.ledger_settings()).unwrap();
     ledger.open_job(&entry(JOB, rig.config.budget)).unwrap();
     ledger.charge(JOB, 0, &[key(0, 1, 1 << 20), key(1, 2, 1 << 20)]).unwrap();
     let first = rig.get("/").await.1;

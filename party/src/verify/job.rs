@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use conclave_common::sampler::Holding;
+use conclave_common::sampler::PartyMetadata;
 use conclave_proto::convert::opened_from_wire;
 use conclave_proto::submission;
 use conclave_proto::v1::LogHeader;
@@ -54,7 +54,7 @@ pub(super) fn consent(config: &PartyConfig, header: &LogHeader, asked: &Request,
 fn own_holding(config: &PartyConfig, header: &LogHeader, entered: &Entered) -> Option<String> {
     let own = header.parties.iter().find(|party| party.name == config.name);
     let reported = own.and_then(|party| party.opened.as_ref()).map(opened_from_wire);
-    let expected = Holding::new(config.budget.unit, entered.records);
+    let expected = PartyMetadata::new(config.budget.unit, entered.records);
     match reported {
         Some(Ok(reported)) if reported == expected => None,
         // The answer that this party has opened the job may not have arrived yet.

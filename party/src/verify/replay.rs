@@ -43,7 +43,7 @@ impl Report {
 /// A job that this party was never asked for; a coordinator that can't be reached; this party's own files.
 pub(crate) async fn verify(config: &PartyConfig, id: &str) -> Result<Report, StartError> {
     let own = find(&config.ledger, id)?;
-    let ledger = JobReader::open(&config.keeping(), &own.request.job)?;
+    let ledger = JobReader::open(&config.ledger_settings(), &own.request.job)?;
     let entered = ledger.entered().is_some();
     let mut checker = Checker { config, own, ledger: Some(ledger), checks: Vec::new(), stage: Stage::Start };
     let job = checker.own.request.job.clone();

@@ -1,7 +1,7 @@
 //! The rounds of a log are put through the sampler again, one by one.
 
 use conclave_common::job::JobSpec;
-use conclave_common::sampler::{Holding, ReplayError, Round, Sampler};
+use conclave_common::sampler::{self, PartyMetadata, ReplayError, Round, Sampler};
 use conclave_proto::convert::{MAX_PROPOSALS, opened_from_wire};
 use conclave_proto::v1::{LogHeader, LogRound};
 
@@ -17,7 +17,7 @@ pub(super) struct Rounds {
     /// This party's place among the job's.
     place: usize,
     /// `None` as long as not every party has opened the job.
-    sampler: Option<Sampler>,
+    sampler: Option<Box<dyn Sampler>>,
     answers: Answers,
     drawn: Drawn,
     /// A round of which more is to come.
@@ -162,12 +162,12 @@ impl Rounds {
 }
 
 /// A sampler at its start, from what the parties are said to hold.
-fn start(spec: &JobSpec, header: &LogHeader) -> Result<Option<Sampler>, String> {
+fn start(spec: &JobSpec, header: &LogHeader) -> Result<Option<Box<dyn Sampler>>, String> {
     if !header.parties.iter().map(|party| &party.name).eq(&spec.parties) {
         return Err("the log is of other parties than the job's".to_owned());
     }
     let opened = header.parties.iter().map(|party| party.opened.as_ref().map(opened_from_wire).transpose());
-    let holdings: Option<Vec<Holding>> =
+    let parties: Option<Vec<PartyMetadata>> =
         opened.collect::<Result<Vec<_>, _>>().map_err(|fault| fault.message)?.into_iter().collect();
-    holdings.map(|holdings| Sampler::with_holdings(spec, &holdings).map_err(|e| e.to_string())).transpose()
+    parties.map(|parties| sampler::build(spec, &parties).map_err(|e| e.to_string())).transpose()
 }

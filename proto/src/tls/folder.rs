@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustls::client::danger::ServerCertVerifier;
-use rustls::crypto::{CryptoProvider, ring};
 use rustls::sign::CertifiedKey;
 use rustls::{ClientConfig, RootCertStore};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use tonic::transport::{Certificate, Identity, ServerTlsConfig};
 
-use super::verifier::CoordinatorVerifier;
+use super::provider::{load_key, provider};
+use super::verifier::{CoordinatorVerifier, check_own};
 use crate::error::{ErrorCode, Fault};
 use crate::identity::{PeerIdentity, Role};
 use crate::revoked::RevokedList;
@@ -129,7 +129,7 @@ impl IdentityDir {
     }
 
     pub(super) fn signing_key(&self) -> Result<Arc<dyn rustls::sign::SigningKey>, Fault> {
-        super::sign::load_key(private_key(&self.key_file, &self.key_pem)?)
+        load_key(private_key(&self.key_file, &self.key_pem)?)
             .map_err(|e| file_fault(&self.key_file, &format!("cannot be used: {e}")))
     }
 
@@ -197,14 +197,9 @@ impl IdentityDir {
     /// [`ErrorCode::InvalidInput`] naming the file and what to do.
     pub fn check_at(&self, now: std::time::SystemTime) -> Result<(), Fault> {
         let since = now.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-        super::verifier::check_own(&self.chain, &self.roots, self.identity.role, UnixTime::since_unix_epoch(since))
+        check_own(&self.chain, &self.roots, self.identity.role, UnixTime::since_unix_epoch(since))
             .map_err(|reason| fault(&self.folder, CERTIFICATE, &reason))
     }
-}
-
-/// The one cryptographic provider of this crate.
-pub(crate) fn provider() -> Arc<CryptoProvider> {
-    Arc::new(ring::default_provider())
 }
 
 fn read(folder: &Path, name: &str) -> Result<String, Fault> {

@@ -12,7 +12,8 @@ use rustls_pki_types::{CertificateDer, UnixTime};
 use tokio_rustls::TlsAcceptor;
 
 use super::explain::describe;
-use super::folder::{IdentityDir, provider};
+use super::folder::IdentityDir;
+use super::provider::provider;
 use crate::ca;
 use crate::error::{ErrorCode, Fault};
 use crate::identity::{PeerIdentity, Role};

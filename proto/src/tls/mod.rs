@@ -11,6 +11,7 @@ mod explain;
 mod folder;
 mod gate;
 mod probe;
+mod provider;
 mod proxy;
 mod reach;
 pub mod renew;

@@ -199,4 +199,5 @@ impl fmt::Debug for Proxy {
 }
 
 #[cfg(test)]
+#[path = "tests/proxy.rs"]
 mod tests;

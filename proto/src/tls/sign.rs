@@ -9,7 +9,7 @@ use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, UnixTime};
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-use super::folder::{IdentityDir, provider};
+use super::folder::IdentityDir;
 use super::verifier::check_own;
 use crate::error::{ErrorCode, Fault};
 use crate::identity::PeerIdentity;
@@ -88,13 +88,6 @@ pub fn check_certificate(certificate_pem: &str, ca_pem: &str, moment: SystemTime
 fn chain(pem: &str) -> Result<Vec<CertificateDer<'static>>, Fault> {
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem.as_bytes()).collect();
     found.map_err(|e| Fault::new(ErrorCode::InvalidInput, format!("a certificate is not readable PEM ({e})")))
-}
-
-/// The key behind an identity, through the one provider.
-pub(super) fn load_key(
-    key: rustls_pki_types::PrivateKeyDer<'static>,
-) -> Result<Arc<dyn rustls::sign::SigningKey>, rustls::Error> {
-    provider().key_provider.load_private_key(key)
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use super::folder::provider;
+use super::provider::provider;
 use super::proxy::{CA_BUNDLE_VARIABLE, Proxy};
 use super::reach::reach;
 use crate::error::{ErrorCode, Fault};
@@ -206,4 +206,5 @@ fn fault(code: ErrorCode, proxy: &Proxy, what: &str) -> Fault {
 }
 
 #[cfg(test)]
+#[path = "tests/tunnel.rs"]
 mod tests;

@@ -10,7 +10,7 @@ use rustls::{CertificateError, Error, OtherError, RootCertStore};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
 use super::explain::describe;
-use super::folder::provider;
+use super::provider::provider;
 use crate::identity::{PeerIdentity, Role};
 use crate::revoked::RevokedList;
 

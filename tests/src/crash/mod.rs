@@ -12,7 +12,7 @@ use conclave_common::accounting::Budget;
 use conclave_party::answer::Answerer;
 use conclave_party::config::{Approve, BadRows, DataConfig, Memory, Policy, ReplyDelay};
 use conclave_party::data::Shard;
-use conclave_party::ledger::{Durability, Keeping, Ledger};
+use conclave_party::ledger::{Durability, Ledger, LedgerSettings};
 use conclave_party::members::Members;
 use conclave_party::noise::Noise;
 
@@ -75,11 +75,11 @@ impl Mode {
     }
 
     /// Ledger, key and head in one folder.
-    pub fn keeping(self, folder: &Path) -> Keeping {
+    pub fn keeping(self, folder: &Path) -> LedgerSettings {
         let durability = match self {
             Self::Strict => Durability::Strict,
             Self::Reserve(block) => Durability::Reserve { block },
         };
-        Keeping { durability, ..Keeping::beside(&folder.join("ledger.sqlite"), PARTY, &budget()) }
+        LedgerSettings { durability, ..LedgerSettings::beside(&folder.join("ledger.sqlite"), PARTY, &budget()) }
     }
 }

@@ -33,7 +33,7 @@ pub const HOUSE: Layers<'static> = Layers {
         ("conclave-ops", &[]),
         ("conclave-pages", &[]),
         ("conclave-proto", &["conclave-common"]),
-        ("conclave-draws", &["conclave-common"]),
+        ("conclave-draws", &["conclave-common", "conclave-proto"]),
         ("conclave-party", &["conclave-common", "conclave-ops", "conclave-pages", "conclave-proto"]),
         ("conclave-coordinator", &["conclave-common", "conclave-draws", "conclave-ops", "conclave-pages", "conclave-proto"]),
         (
@@ -59,9 +59,10 @@ pub const HOUSE: Layers<'static> = Layers {
             &["job"],
             &["model"],
             &["accounting"],
-            &["schema", "parameter"],
+            &["schema"],
+            &["parameter"],
             &["mechanism"],
-            &["diagnostics"],
+            &["diagnostics", "spelling"],
         ],
     }],
 };

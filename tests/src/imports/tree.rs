@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use syn::{Attribute, Item, UseTree};
+use syn::{Attribute, Expr, ExprLit, Item, Lit, Meta, UseTree};
 
 use super::gate::{Gate, take_gate};
 
@@ -152,7 +152,15 @@ impl Workspace {
                 let gate = own.within(gate);
                 let child = match inner.content {
                     Some((_, items)) => self.load_module(file, Some(id), gate, &format!("{folder}/{name}"), items)?,
-                    None => self.load_file(&self.file_of(folder, &name)?, self.files[file].1, Some(id), gate)?,
+                    None => {
+                        let found = match path_of(&inner.attrs) {
+                            Some(path) => {
+                                format!("{}/{path}", self.files[file].0.rsplit_once('/').map_or("", |(folder, _)| folder))
+                            }
+                            None => self.file_of(folder, &name)?,
+                        };
+                        self.load_file(&found, self.files[file].1, Some(id), gate)?
+                    }
                 };
                 self.modules[id].names.entry(name).or_default().push(Name::Module(child));
             } else {
@@ -230,6 +238,17 @@ pub(super) fn leaves(tree: &UseTree) -> Vec<Leaf> {
 fn manifest(path: &Path) -> Result<toml::Table, String> {
     let text = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
     text.parse().map_err(|e| format!("{}: {e}", path.display()))
+}
+
+/// The file that a module's `#[path]` names, relative to the folder of the file that declares it.
+fn path_of(attributes: &[Attribute]) -> Option<String> {
+    attributes.iter().find_map(|attribute| match &attribute.meta {
+        Meta::NameValue(pair) if pair.path.is_ident("path") => match &pair.value {
+            Expr::Lit(ExprLit { lit: Lit::Str(path), .. }) => Some(path.value()),
+            _ => None,
+        },
+        _ => None,
+    })
 }
 
 /// An item's attributes.

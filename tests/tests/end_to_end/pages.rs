@@ -8,7 +8,7 @@ use std::time::Duration;
 use conclave_tests::cluster::{Cluster, json};
 use conclave_tests::study;
 use conclave_tests::visit::Visit;
-use conclave_tests::wait::wait_until;
+use conclave_tests::wait::until;
 use serde_json::Value;
 
 use crate::EXE;
@@ -56,7 +56,7 @@ fn a_job_approved_at_the_partys_page_starts_and_is_cancelled_at_the_dashboard() 
     cluster.wait_status(&job, PATIENCE, "the owner", awaits);
     let (party, token) = site(&cluster, "a", "page", "a/identity/page-token");
     let owner = Visit::login(&party, &token);
-    wait_until("the waiting job on the page", || owner.get("/").1.contains(&format!("/jobs/{job}")));
+    until("the waiting job on the page", PATIENCE, || owner.get("/").1.contains(&format!("/jobs/{job}")));
     let at = format!("/jobs/{job}");
     let (status, page) = owner.get(&at);
     assert!(status == 200 && page.contains("worst case") && page.contains("epsilon 300"), "{page}");
@@ -76,11 +76,11 @@ fn a_job_approved_at_the_partys_page_starts_and_is_cancelled_at_the_dashboard() 
     // The ledger keeps the decision as it keeps the command's.
     let acts: String = cluster.must(&["__party", "jobs", "--config", "a/party.toml", "--json"]);
     assert!(acts.contains("\"by\":\"owner\"") || acts.contains("\"by\": \"owner\""), "{acts}");
-    wait_until("releases on the owner's page", || owner.get("/").1.contains("number that left"));
+    until("releases on the owner's page", PATIENCE, || owner.get("/").1.contains("number that left"));
 
     let (dashboard, token) = site(&cluster, "coordinator", "dashboard", "coordinator/dashboard-token");
     let operator = Visit::login(&dashboard, &token);
-    wait_until("plots", || operator.get(&at).1.contains("<svg class=\"chart\""));
+    until("plots", PATIENCE, || operator.get(&at).1.contains("<svg class=\"chart\""));
     let (_, page) = operator.get(&at);
     for there in ["Privacy budget of a", "Trace of treated", "R-hat", "data-events=", "answer, median ms", "95% of them at most"]
     {
@@ -135,7 +135,7 @@ fn strangers_learn_nothing_and_plots_outlive_a_restart() {
     // Before anybody is back: the log alone makes the plots again.
     let (dashboard, token) = site(&cluster, "coordinator", "dashboard", "coordinator/dashboard-token");
     let operator = Visit::login(&dashboard, &token);
-    wait_until("plots", || operator.get(&format!("/jobs/{job}")).1.contains("Trace of treated"));
+    until("plots", PATIENCE, || operator.get(&format!("/jobs/{job}")).1.contains("Trace of treated"));
 }
 
 /// A coordinator whose dashboard others can reach, a party, the analysts alice and bob, and a job of each that goes on: alice's first.

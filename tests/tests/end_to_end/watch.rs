@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use conclave_tests::cluster::Cluster;
 use conclave_tests::study;
 use conclave_tests::visit::Visit;
-use conclave_tests::wait::wait_until;
+use conclave_tests::wait::until;
 
 use crate::EXE;
 
@@ -87,31 +87,31 @@ fn a_terminal_shows_traces_budgets_and_a_pause_that_comes_and_goes() {
     let mut watching = Watching::start(&cluster, &job, 100);
     let traces =
         |text: &str| text.split("treated").skip(1).any(|rest| rest.lines().next().is_some_and(|l| l.contains(['▁', '█'])));
-    wait_until("traces", || traces(&watching.since("trace of each chain")));
-    wait_until("a budget's bar", || watching.since("] epsilon ").contains(" of 300 ("));
-    wait_until("every parameter", || {
+    until("traces", PATIENCE, || traces(&watching.since("trace of each chain")));
+    until("a budget's bar", PATIENCE, || watching.since("] epsilon ").contains(" of 300 ("));
+    until("every parameter", PATIENCE, || {
         let table = watching.since("trace of each chain");
         ["intercept", "treated", "age", " ± "].iter().all(|part| table.contains(part))
     });
 
     cluster.kill_party(1);
-    wait_until("the pause", || !watching.since("waiting for b since").is_empty());
+    until("the pause", PATIENCE, || !watching.since("waiting for b since").is_empty());
     cluster.start_party(1);
     // A line in which the job draws again, after the last one in which it waited.
-    wait_until("the end of the pause", || {
+    until("the end of the pause", PATIENCE, || {
         let after = watching.since("waiting for b since");
         after.contains("sampling [") && traces(&after)
     });
     cluster.must(&["cancel", &job]);
     // Not by `wait`, which would close the terminal's input first.
     let mut ended = None;
-    wait_until("its end", || {
+    until("its end", PATIENCE, || {
         ended = watching.child.try_wait().expect("a child");
         ended.is_some()
     });
     // A run that was cancelled is no success.
     assert_eq!(ended.and_then(|status| status.code()), Some(1));
-    wait_until("the result", || watching.since("rounds of 2 chains").contains("The job was cancelled"));
+    until("the result", PATIENCE, || watching.since("rounds of 2 chains").contains("The job was cancelled"));
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn a_job_that_ended_before_a_restart_has_its_plots() {
     let id = result["job"].as_str().expect("a job").to_owned();
     let at = format!("/jobs/{id}");
     let operator = restarted(&mut cluster);
-    wait_until("plots from the disk", || operator.get(&at).1.contains("Trace of treated"));
+    until("plots from the disk", PATIENCE, || operator.get(&at).1.contains("Trace of treated"));
     let (_, page) = operator.get(&at);
     for there in ["<b>finished", "<h2>Result</h2>", "R-hat", "60 per chain after the warm-up", "of 60"] {
         assert!(page.contains(there), "{there} in {page}");
@@ -168,12 +168,12 @@ fn a_job_that_ended_before_a_restart_has_its_plots() {
     let draws = Path::new(result["draws"].as_str().expect("a path")).to_owned();
     fs::write(draws.join("sample_stats/accepted/c/1/0"), "short").expect("a chunk");
     let operator = restarted(&mut cluster);
-    wait_until("a word on the damage", || operator.get(&at).1.contains("draws of this job can't be shown"));
+    until("a word on the damage", PATIENCE, || operator.get(&at).1.contains("draws of this job can't be shown"));
     let (_, page) = operator.get(&at);
     assert!(
         page.contains("accepted/c/1/0") && page.contains("<h2>Result</h2>") && !page.contains("<svg class=\"chart\""),
         "{page}"
     );
     fs::remove_dir_all(&draws).expect("no draws");
-    wait_until("a word on the loss", || operator.get(&at).1.contains("zarr.json cannot be read"));
+    until("a word on the loss", PATIENCE, || operator.get(&at).1.contains("zarr.json cannot be read"));
 }

@@ -12,7 +12,7 @@ use conclave_tests::books::{LedgerCopy, Replay};
 use conclave_tests::cluster::Cluster;
 use conclave_tests::recorder::{Questions, Recorder, signed_job};
 use conclave_tests::study;
-use conclave_tests::wait::{SOON, wait_until};
+use conclave_tests::wait::{SOON, until};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
@@ -39,7 +39,7 @@ fn consortium() -> (Cluster, String) {
 
 /// Waits until the log holds more rounds than `before`.
 fn wait_for_progress(cluster: &Cluster, before: u64) {
-    wait_until("the next round", || cluster.rounds() > before);
+    until("the next round", SOON, || cluster.rounds() > before);
 }
 
 fn still_runs(cluster: &Cluster) {
@@ -161,7 +161,7 @@ fn what_left_a_killed_party_never_changes() {
     let mut moments = ChaCha8Rng::seed_from_u64(22);
     for kill in 0..KILLS {
         let known = recorder.answers().len();
-        wait_until("an answer to a new question", || recorder.answers().len() > known);
+        until("an answer to a new question", SOON, || recorder.answers().len() > known);
         std::thread::sleep(Duration::from_millis(moments.random_range(0..=250)));
         if kill == KILLS - 1 {
             recorder.ask_everything_again();
@@ -172,7 +172,7 @@ fn what_left_a_killed_party_never_changes() {
     // The last stream began anew: this many answers later it has been through all that was heard before.
     let before = recorder.answers();
     let through = recorder.count() + before.len() as u64 + 100;
-    wait_until("every answer once more", || recorder.count() >= through);
+    until("every answer once more", SOON, || recorder.count() >= through);
     cluster.kill_party(party);
 
     assert_eq!(recorder.refusals(), []);

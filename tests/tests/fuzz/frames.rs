@@ -1,6 +1,6 @@
 //! What a party or an analyst may send to the coordinator, and what the coordinator tells an analyst.
 
-use conclave_common::sampler::Holding;
+use conclave_common::sampler::PartyMetadata;
 use conclave_proto::convert::{Answer, answer_from_wire, answer_to_wire, opened_from_wire, opened_to_wire, query_from_wire};
 use conclave_proto::submission;
 use conclave_proto::v1::party_frame::Body;
@@ -26,7 +26,7 @@ fn frames_to_the_coordinator() {
             party(Body::Hello(hello)),
             party(Body::Answer(answer_to_wire(&answer(Ok(vec![1, -5, i64::MAX])), 3))),
             party(Body::Answer(answer_to_wire(&answer(Err(refused.expect("a refusal"))), 3))),
-            party(Body::JobOpened(opened_to_wire("j", &Holding::rows(30_000)))),
+            party(Body::JobOpened(opened_to_wire("j", &PartyMetadata::rows(30_000)))),
             party(Body::JobPending(v1::JobPending { job: "j".into(), reason: "its disk is full".into() })),
             party(Body::JobRefused(v1::JobRefused { job: "j".into(), code: "policy".into(), reason: "no".into() })),
         ],

@@ -4,7 +4,7 @@ use conclave_common::accounting::PrivacyUnit;
 use conclave_common::job::JobSpec;
 use conclave_common::parameter::Prior;
 use conclave_common::query::QueryTerms;
-use conclave_common::sampler::{Holding, Sampler};
+use conclave_common::sampler::{self, PartyMetadata};
 
 use crate::harness::{Target, fuzz};
 
@@ -87,8 +87,8 @@ fn ask(text: &[u8]) -> bool {
     let Ok(spec) = JobSpec::parse(text) else { return false };
     let model = spec.build_model();
     assert!(!model.parameter_names().is_empty(), "{text}");
-    let holdings = vec![Holding::rows(1000); spec.parties.len()];
-    let Ok(mut sampler) = Sampler::with_holdings(&spec, &holdings) else { return true };
+    let parties = vec![PartyMetadata::rows(1000); spec.parties.len()];
+    let Ok(mut sampler) = sampler::build(&spec, &parties) else { return true };
     if let Ok(Some(round)) = sampler.next_round() {
         for query in round.queries.iter().take(4) {
             let points = (query.from.as_slice(), query.to.as_slice());

@@ -2,7 +2,7 @@
 
 use conclave_common::job::JobSpec;
 use conclave_common::model::ModelData;
-use conclave_tests::federation::{Federation, Shard};
+use conclave_tests::federation::{Federation, Shard, give, sampler_of};
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 use rand_distr::{Distribution, Normal};
@@ -109,18 +109,17 @@ fn an_ample_clip_is_right_and_silent() {
 #[test]
 fn joint_steps_are_counted_once_a_sweep() {
     use conclave_common::mechanism::QueryKind;
-    use conclave_common::sampler::Sampler;
     for kind in ["random_walk", "truncated_walk"] {
         let walk = WALK.replace("guided", kind);
         let job = banana_job(50_000, 3.0, 2.0, &format!("draws = 300\nseed = 5\n{walk}"));
-        let mut sampler = Sampler::new(&job, &[50_000]).expect("a sampler");
+        let mut sampler = sampler_of(&job, &[50_000]);
         let (mut counts, mut spent) = (0, 0.0);
         while let Some(round) = sampler.next_round().expect("a round") {
             for query in round.queries.iter().filter(|q| q.kind == QueryKind::ClipCount) {
                 counts += 1;
                 spent += (QueryKind::COUNT_UNIT as f64 / query.noise.units() as f64).powi(2);
             }
-            sampler.absorb(&[vec![0; round.queries.len()]]).expect("releases that fit");
+            give(sampler.as_mut(), &round, &[vec![0; round.queries.len()]]);
         }
         let filter = conclave_common::accounting::PrivacyFilter::new(&job.privacy.budget).expect("a budget");
         let share = spent / conclave_common::accounting::mu_squared(filter.limit_units());
@@ -143,9 +142,8 @@ fn too_few_records_are_said_to_be_too_few() {
 #[test]
 fn the_watch_keeps_to_its_share() {
     use conclave_common::mechanism::QueryKind;
-    use conclave_common::sampler::Sampler;
     let job = banana_job(50_000, 3.0, 2.0, &format!("draws = 300\nseed = 5\n{WALK}"));
-    let mut sampler = Sampler::new(&job, &[50_000]).expect("a sampler");
+    let mut sampler = sampler_of(&job, &[50_000]);
     let (mut counts, mut noise) = (0, None);
     while let Some(round) = sampler.next_round().expect("a round") {
         for query in round.queries.iter().filter(|q| q.kind == QueryKind::ClipCount) {
@@ -153,7 +151,7 @@ fn the_watch_keeps_to_its_share() {
             assert!(round.queries.iter().any(|q| q.kind == QueryKind::Ratio && q.from == query.from && q.to == query.to));
             (counts, noise) = (counts + 1, Some(query.noise));
         }
-        sampler.absorb(&[vec![0; round.queries.len()]]).expect("releases that fit");
+        give(sampler.as_mut(), &round, &[vec![0; round.queries.len()]]);
     }
     let unit = QueryKind::COUNT_UNIT as f64;
     let spent = f64::from(counts) * (unit / noise.expect("counts").units() as f64).powi(2);

@@ -3,8 +3,8 @@
 
 use conclave_common::job::JobSpec;
 use conclave_common::model::ModelData;
-use conclave_common::sampler::{Phase, Sampler};
-use conclave_tests::federation::{Federation, Shard};
+use conclave_common::sampler::Phase;
+use conclave_tests::federation::{Federation, Shard, give, sampler_of};
 use conclave_tests::logistic_reference::laplace;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
@@ -47,14 +47,14 @@ fn shard(case: &Case, seed: u64) -> Shard {
 
 /// Runs the search alone; gives every chain's start and the chains' radii.
 fn search(federation: &mut Federation) -> (Vec<Vec<f64>>, Vec<f64>) {
-    let mut sampler = Sampler::new(&federation.spec, &federation.records()).expect("a sampler");
+    let mut sampler = sampler_of(&federation.spec, &federation.records());
     loop {
         let round = sampler.next_round().expect("a round").expect("a search, then chains");
         if round.phase != Phase::Locate {
-            return (round.queries.into_iter().map(|q| q.from).collect(), sampler.radii().to_vec());
+            return (round.queries.into_iter().map(|q| q.from).collect(), sampler.radii_by_parameter().expect("chains"));
         }
         let releases = federation.answer(&round).expect("within the budget");
-        sampler.absorb(&releases).expect("releases that fit");
+        give(sampler.as_mut(), &round, &releases);
     }
 }
 

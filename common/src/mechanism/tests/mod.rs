@@ -5,12 +5,11 @@
 mod clamp;
 mod discrete_gaussian;
 mod noise_scale;
-mod penalty;
 mod sensitivity;
 mod sum;
 
 use proptest::prelude::*;
-use rand::{RngExt, SeedableRng};
+use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use super::*;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::job::*;
-use crate::mechanism::penalty;
+use crate::sampler::penalty;
 
 fn mean_job(sampler: &str, privacy: &str) -> JobSpec {
     JobSpec::parse(&format!(

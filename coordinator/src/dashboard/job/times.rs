@@ -1,9 +1,11 @@
 //! Where the time of a round goes: each party's part as it is seen from here, and the coordinator's own.
 
-use conclave_ops::Summary;
+use conclave_ops::{Summary, in_ms};
 use conclave_pages::plot::{Bar, Part, Stack, millis, stack};
+use conclave_pages::table::{Cell, table};
+use conclave_pages::text::thousands;
+use maud::{Markup, html};
 
-use super::*;
 use crate::live::Live;
 use crate::status::PartyStatus;
 
@@ -16,11 +18,6 @@ const KINDS: [&str; 6] = [
     "books, while the parties work",
     "waiting for the slowest party",
 ];
-
-/// A part's or a whole's median and 95% quantile in milliseconds.
-fn in_ms((median, high): (f64, f64)) -> (f64, f64) {
-    (1e3 * median, 1e3 * high)
-}
 
 /// The parties, and how the latest rounds' time is made up.
 pub(super) fn parties(
@@ -97,7 +94,7 @@ mod tests {
 
     use super::*;
     use crate::live::RoundTime;
-    use crate::spending::Spent;
+    use conclave_draws::spent::Spent;
 
     const HOSTILE: &str = "<script>alert(1)</script>";
 

@@ -71,7 +71,7 @@ async fn race(distinct: u64) {
     let folder = tempfile::tempdir().unwrap();
     let (answerer, price) = nearly_spent(folder.path());
     let (before, limit) = answerer.ledger().units();
-    let answers = answerer.ledger().books().answers();
+    let answers = answerer.ledger().state().answers();
     let (desk, answering) = thread::start(answerer).unwrap();
     let start = std::sync::Arc::new(tokio::sync::Barrier::new(CLIENTS as usize));
     let clients: Vec<_> = (0..CLIENTS)
@@ -106,7 +106,7 @@ async fn race(distinct: u64) {
     tokio::task::spawn_blocking(move || answering.join().unwrap()).await.unwrap();
     let ledger = Ledger::open(&folder.path().join("ledger.sqlite"), "hospital-a", &budget()).unwrap();
     assert_eq!(ledger.units(), (before + price, limit));
-    assert_eq!(ledger.books().answers(), answers + 1);
+    assert_eq!(ledger.state().answers(), answers + 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use conclave_common::accounting::{Adjacency, Budget, PrivacyUnit};
 use conclave_proto::convert::AnswerStatus;
+use conclave_proto::delay::AnswerDelay;
 use conclave_proto::error::ErrorCode;
 use conclave_proto::v1::{self, party_frame::Body};
 use tempfile::TempDir;
@@ -86,7 +87,7 @@ fn refused(body: Body) -> (String, String) {
     (refused.code, refused.reason)
 }
 
-fn ask(answerer: &mut Answerer, outbox: &Outbox) {
+fn ask(answerer: &mut Answerer, outbox: &ReplySender) {
     answerer.open_or_wait(open_request(MEAN_TOML), Instant::now(), outbox.clone());
 }
 

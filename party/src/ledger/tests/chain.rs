@@ -7,9 +7,9 @@ use tempfile::TempDir;
 
 use conclave_common::accounting::{Budget, PrivacyFilter};
 
-use crate::ledger::books::Books;
 use crate::ledger::head::HeadFile;
 use crate::ledger::release::release;
+use crate::ledger::state::LedgerState;
 use crate::ledger::*;
 use crate::noise::Noise;
 use crate::testing::{JOB, budget, entry, key, no_sum};
@@ -21,22 +21,22 @@ struct Fixture {
 
 impl Fixture {
     fn new() -> Self {
-        let house = Self { folder: tempfile::tempdir().unwrap(), noise: Noise::from_os().unwrap() };
-        house.keeping().init().unwrap();
-        house
+        let fixture = Self { folder: tempfile::tempdir().unwrap(), noise: Noise::from_os().unwrap() };
+        fixture.settings().init().unwrap();
+        fixture
     }
 
-    fn keeping(&self) -> Keeping {
+    fn settings(&self) -> LedgerSettings {
         let at = |name: &str| self.folder.path().join(name);
-        Keeping {
+        LedgerSettings {
             secret: at("identity/ledger-secret.key"),
             head_file: at("identity/ledger-head"),
-            ..Keeping::beside(&at("ledger.sqlite"), "hospital-a", &budget())
+            ..LedgerSettings::beside(&at("ledger.sqlite"), "hospital-a", &budget())
         }
     }
 
     fn open(&self) -> Ledger {
-        let mut ledger = Ledger::open_kept(&self.keeping()).unwrap();
+        let mut ledger = Ledger::open_kept(&self.settings()).unwrap();
         if ledger.behind().is_none() {
             let digest = sha2::Digest::finalize(<sha2::Sha256 as sha2::Digest>::new_with_prefix("text")).into();
             ledger.open_job(&JobEntry { spec_digest: &digest, ..entry(JOB, budget()) }).unwrap();
@@ -77,20 +77,20 @@ impl Fixture {
     }
 }
 
-fn read_only(path: &Path) -> Result<Books, LedgerError> {
+fn read_only(path: &Path) -> Result<LedgerState, LedgerError> {
     verify::read(&schema::connect_read_only(path)?, path, &verify::Layout::PRESENT, |_, _| Ok(()))
 }
 
 #[test]
 fn every_flipped_byte_is_found_or_changes_nothing() {
-    let mut house = Fixture::new();
-    let mut ledger = house.open();
+    let mut fixture = Fixture::new();
+    let mut ledger = fixture.open();
     for iteration in 0..6 {
-        house.answer(&mut ledger, iteration, 2);
+        fixture.answer(&mut ledger, iteration, 2);
     }
     ledger.close().unwrap();
-    let path = house.folder.path().join("flipped.sqlite");
-    let good = std::fs::read(house.folder.path().join("ledger.sqlite")).unwrap();
+    let path = fixture.folder.path().join("flipped.sqlite");
+    let good = std::fs::read(fixture.folder.path().join("ledger.sqlite")).unwrap();
     std::fs::write(&path, &good).unwrap();
     let whole = read_only(&path).unwrap();
     assert_eq!(whole.answers(), 12);
@@ -105,8 +105,8 @@ fn every_flipped_byte_is_found_or_changes_nothing() {
         std::fs::write(&path, &bad).unwrap();
         match read_only(&path) {
             Err(_) => found += 1,
-            Ok(books) => {
-                assert_eq!((books.seq(), books.hash()), (whole.seq(), whole.hash()), "byte {at}");
+            Ok(state) => {
+                assert_eq!((state.seq(), state.hash()), (whole.seq(), whole.hash()), "byte {at}");
                 harmless += 1;
             }
         }
@@ -117,13 +117,13 @@ fn every_flipped_byte_is_found_or_changes_nothing() {
 
 #[test]
 fn a_torn_or_flipped_log_is_damaged_whole_or_locked() {
-    let mut house = Fixture::new();
-    let mut ledger = house.open();
-    house.answer(&mut ledger, 0, 1);
-    house.answer(&mut ledger, 1, 1);
-    let (seq, hash) = (ledger.books().seq(), ledger.books().hash());
+    let mut fixture = Fixture::new();
+    let mut ledger = fixture.open();
+    fixture.answer(&mut ledger, 0, 1);
+    fixture.answer(&mut ledger, 1, 1);
+    let (seq, hash) = (ledger.state().seq(), ledger.state().hash());
     // Killed: the log is not copied in.
-    let image = house.copy("image");
+    let image = fixture.copy("image");
     drop(ledger);
     let log = std::fs::read(image.join("ledger.sqlite-wal")).unwrap();
     assert!(log.len() > 4096);
@@ -138,8 +138,8 @@ fn a_torn_or_flipped_log_is_damaged_whole_or_locked() {
                 bad[at] ^= 1
             }
             std::fs::write(image.join("ledger.sqlite-wal"), bad).unwrap();
-            house.restore(&image);
-            match Ledger::open_kept(&house.keeping()) {
+            fixture.restore(&image);
+            match Ledger::open_kept(&fixture.settings()) {
                 Err(e) => assert!(matches!(e, LedgerError::Corrupt { .. }), "{e}"),
                 Ok(ledger) if ledger.behind().is_some() => locked += 1,
                 Ok(ledger) => {
@@ -149,10 +149,10 @@ fn a_torn_or_flipped_log_is_damaged_whole_or_locked() {
                 }
             }
             // What this start has written counts no more.
-            let keeping = house.keeping();
-            let secret = Secret::load(&keeping.secret).unwrap();
-            std::fs::remove_file(&keeping.head_file).unwrap();
-            let (mut file, _) = HeadFile::open(&keeping.head_file, &secret, "hospital-a").unwrap();
+            let settings = fixture.settings();
+            let secret = Secret::load(&settings.secret).unwrap();
+            std::fs::remove_file(&settings.head_file).unwrap();
+            let (mut file, _) = HeadFile::open(&settings.head_file, &secret, "hospital-a").unwrap();
             file.write(Head::new(&secret, "hospital-a", seq, hash)).unwrap();
         }
     }
@@ -161,18 +161,18 @@ fn a_torn_or_flipped_log_is_damaged_whole_or_locked() {
 
 #[test]
 fn a_restored_older_ledger_is_locked_until_its_owner_unlocks_it() {
-    let mut house = Fixture::new();
-    let mut ledger = house.open();
-    house.answer(&mut ledger, 0, 2);
+    let mut fixture = Fixture::new();
+    let mut ledger = fixture.open();
+    fixture.answer(&mut ledger, 0, 2);
     ledger.close().unwrap();
-    let old = house.copy("backup");
-    let mut ledger = house.open();
-    house.answer(&mut ledger, 1, 2);
+    let old = fixture.copy("backup");
+    let mut ledger = fixture.open();
+    fixture.answer(&mut ledger, 1, 2);
     let lost = ledger.head();
     drop(ledger);
-    house.restore(&old);
+    fixture.restore(&old);
 
-    let mut ledger = house.open();
+    let mut ledger = fixture.open();
     let behind = ledger.behind().unwrap();
     assert!(behind.to_string().contains("unlock"), "{behind}");
     assert!(matches!(ledger.open_job(&entry(JOB, budget())), Err(LedgerError::Behind { .. })));
@@ -180,136 +180,136 @@ fn a_restored_older_ledger_is_locked_until_its_owner_unlocks_it() {
     assert_eq!(ledger.halted(), None);
     drop(ledger);
     // And again: nothing is forgotten by trying.
-    drop(house.open().behind().unwrap());
+    drop(fixture.open().behind().unwrap());
 
-    let act = Ledger::unlock(&house.keeping(), "the disk broke").unwrap();
+    let act = Ledger::unlock(&fixture.settings(), "the disk broke").unwrap();
     assert_eq!(act.lost.seq, lost.seq);
-    assert!(matches!(Ledger::unlock(&house.keeping(), "again"), Err(LedgerError::NotBehind)));
-    let mut ledger = house.open();
-    assert!(ledger.behind().is_none() && ledger.books().seq() > lost.seq);
-    house.answer(&mut ledger, 1, 2);
+    assert!(matches!(Ledger::unlock(&fixture.settings(), "again"), Err(LedgerError::NotBehind)));
+    let mut ledger = fixture.open();
+    assert!(ledger.behind().is_none() && ledger.state().seq() > lost.seq);
+    fixture.answer(&mut ledger, 1, 2);
     // The coordinator still shows what it has: given up by the owner's act.
     ledger.meet_head(&lost.to_bytes()).unwrap();
     assert!(ledger.behind().is_none());
     drop(ledger);
-    house.open();
+    fixture.open();
 }
 
 #[test]
 fn a_head_that_the_coordinator_shows_locks_a_ledger_whose_head_file_was_restored_too() {
-    let mut house = Fixture::new();
-    let mut ledger = house.open();
-    house.answer(&mut ledger, 0, 2);
+    let mut fixture = Fixture::new();
+    let mut ledger = fixture.open();
+    fixture.answer(&mut ledger, 0, 2);
     ledger.close().unwrap();
-    let (old, old_head) = (house.copy("backup"), std::fs::read(house.keeping().head_file).unwrap());
-    let mut ledger = house.open();
-    house.answer(&mut ledger, 1, 2);
+    let (old, old_head) = (fixture.copy("backup"), std::fs::read(fixture.settings().head_file).unwrap());
+    let mut ledger = fixture.open();
+    fixture.answer(&mut ledger, 1, 2);
     let given = [ledger.head(), {
-        house.answer(&mut ledger, 2, 1);
+        fixture.answer(&mut ledger, 2, 1);
         ledger.head()
     }];
     drop(ledger);
     for (at, head) in given.into_iter().enumerate() {
-        house.restore(&old);
-        std::fs::write(house.keeping().head_file, &old_head).unwrap();
-        let mut ledger = house.open();
+        fixture.restore(&old);
+        std::fs::write(fixture.settings().head_file, &old_head).unwrap();
+        let mut ledger = fixture.open();
         // Other answers since: as many entries as before, or more, and other hashes.
         for iteration in 0..4 * at as u64 {
-            house.answer(&mut ledger, 10 + iteration, 1);
+            fixture.answer(&mut ledger, 10 + iteration, 1);
         }
         assert!(ledger.behind().is_none());
         ledger.meet_head(&head.to_bytes()).unwrap();
         assert!(ledger.behind().is_some());
         drop(ledger);
         // It is remembered without the coordinator.
-        assert!(house.open().behind().is_some());
-        Ledger::unlock(&house.keeping(), "restored on purpose").unwrap();
-        assert!(house.open().behind().is_none());
-        std::fs::remove_file(house.keeping().head_file).unwrap();
+        assert!(fixture.open().behind().is_some());
+        Ledger::unlock(&fixture.settings(), "restored on purpose").unwrap();
+        assert!(fixture.open().behind().is_none());
+        std::fs::remove_file(fixture.settings().head_file).unwrap();
     }
 }
 
 #[test]
 fn a_forged_head_locks_nothing() {
-    let mut house = Fixture::new();
-    let mut ledger = house.open();
-    house.answer(&mut ledger, 0, 2);
+    let mut fixture = Fixture::new();
+    let mut ledger = fixture.open();
+    fixture.answer(&mut ledger, 0, 2);
     let own = ledger.head().to_bytes();
     assert_eq!(own.len(), HEAD_BYTES);
     let mut ahead = own.clone();
     ahead[0] += 1;
     let mut other = own.clone();
     other[20] ^= 1;
-    let stranger = Head::new(&Secret::load_or_make(&house.folder.path().join("other")).unwrap(), "hospital-a", 999, [7; 32]);
+    let stranger = Head::new(&Secret::load_or_make(&fixture.folder.path().join("other")).unwrap(), "hospital-a", 999, [7; 32]);
     for forged in [ahead, other, stranger.to_bytes(), vec![0; HEAD_BYTES], vec![1; 5], Vec::new(), own] {
         ledger.meet_head(&forged).unwrap();
         assert!(ledger.behind().is_none());
     }
     drop(ledger);
     let line = format!("{:020} {} {}\n", 999, "07".repeat(32), "08".repeat(32));
-    std::fs::write(house.keeping().head_file, line).unwrap();
-    assert!(house.open().behind().is_none());
+    std::fs::write(fixture.settings().head_file, line).unwrap();
+    assert!(fixture.open().behind().is_none());
 }
 
 #[test]
 fn another_key_or_none_is_named() {
-    let house = Fixture::new();
-    drop(house.open());
-    let keeping = house.keeping();
+    let fixture = Fixture::new();
+    drop(fixture.open());
+    let settings = fixture.settings();
     #[cfg(unix)]
     {
-        let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&keeping.secret).unwrap().permissions());
+        let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&settings.secret).unwrap().permissions());
         assert_eq!(mode & 0o777, 0o600);
     }
-    let right = std::fs::read(&keeping.secret).unwrap();
+    let right = std::fs::read(&settings.secret).unwrap();
     for wrong in [Some("00".repeat(32)), Some("short".into()), None] {
         match wrong {
-            Some(text) => std::fs::write(&keeping.secret, text).unwrap(),
-            None => std::fs::remove_file(&keeping.secret).unwrap(),
+            Some(text) => std::fs::write(&settings.secret, text).unwrap(),
+            None => std::fs::remove_file(&settings.secret).unwrap(),
         }
-        let error = Ledger::open_kept(&keeping).unwrap_err();
+        let error = Ledger::open_kept(&settings).unwrap_err();
         assert!(matches!(error, LedgerError::Secret { .. }), "{error}");
         assert!(error.to_string().contains("ledger-secret.key"), "{error}");
     }
-    std::fs::write(&keeping.secret, right).unwrap();
-    house.open();
+    std::fs::write(&settings.secret, right).unwrap();
+    fixture.open();
 }
 
 #[test]
 fn the_clock_decides_nothing() {
     const TEN_YEARS: i64 = 10 * 365 * 24 * 3600 * 1000;
-    let mut house = Fixture::new();
-    let mut ledger = house.open();
-    let first = house.answer(&mut ledger, 0, 3);
+    let mut fixture = Fixture::new();
+    let mut ledger = fixture.open();
+    let first = fixture.answer(&mut ledger, 0, 3);
     let spent = ledger.units();
     for clock in [|| crate::clock::now_ms() - TEN_YEARS, || crate::clock::now_ms() + TEN_YEARS, || i64::MIN, || i64::MAX] {
         ledger.clock = clock;
-        assert_eq!(house.answer(&mut ledger, 0, 3), first);
+        assert_eq!(fixture.answer(&mut ledger, 0, 3), first);
         assert_eq!(ledger.units(), spent);
         ledger.enter_act("note", None, &serde_json::json!({ "reason": "the clock was moved" })).unwrap();
         drop(ledger);
-        ledger = house.open();
-        assert_eq!(house.answer(&mut ledger, 0, 3), first);
+        ledger = fixture.open();
+        assert_eq!(fixture.answer(&mut ledger, 0, 3), first);
     }
     let before = ledger.units().0;
     ledger.clock = || 0;
-    house.answer(&mut ledger, 1, 3);
+    fixture.answer(&mut ledger, 1, 3);
     assert_eq!(ledger.units().0 - before, before);
     drop(ledger);
-    house.open();
+    fixture.open();
 }
 
 #[test]
 fn an_analysts_cap_holds_over_all_jobs_and_restarts() {
-    let house = Fixture::new();
+    let fixture = Fixture::new();
     let cap = Budget { epsilon: 0.5, ..budget() };
-    let keeping = Keeping { analyst_cap: Some(cap), ..house.keeping() };
+    let settings = LedgerSettings { analyst_cap: Some(cap), ..fixture.settings() };
     let limit = PrivacyFilter::new(&cap).unwrap().limit_units();
     let k_t = 1 << 27;
     let price = budget().unit.charge_units(key(0, 0, k_t).k_t, key(0, 0, k_t).s).unwrap();
     let mut granted = 0;
     for round in 0..8 {
-        let mut ledger = Ledger::open_kept(&keeping).unwrap();
+        let mut ledger = Ledger::open_kept(&settings).unwrap();
         let job = format!("job-{round}");
         ledger.open_job(&entry(&job, budget())).unwrap();
         for iteration in 0..2 {
@@ -328,10 +328,10 @@ fn an_analysts_cap_holds_over_all_jobs_and_restarts() {
 
 #[test]
 fn changed_data_wait_for_the_owner() {
-    let house = Fixture::new();
+    let fixture = Fixture::new();
     let columns = |age: u8, bmi: u8| [("age".to_owned(), [age; 32]), ("bmi".to_owned(), [bmi; 32])].into();
     let start = |age, bmi| {
-        let mut ledger = Ledger::open_kept(&house.keeping()).unwrap();
+        let mut ledger = Ledger::open_kept(&fixture.settings()).unwrap();
         let standing = ledger.present_data(&columns(age, bmi)).unwrap().clone();
         (ledger, standing)
     };
@@ -350,7 +350,7 @@ fn changed_data_wait_for_the_owner() {
     let (mut ledger, _) = start(1, 1);
     ledger.open_job(&entry("before", budget())).unwrap();
     drop(ledger);
-    Ledger::refresh(&house.keeping(), "a new year").unwrap();
+    Ledger::refresh(&fixture.settings(), "a new year").unwrap();
     let (mut ledger, standing) = start(1, 2);
     assert_eq!(standing, DataStanding::Same);
     assert!(matches!(ledger.open_job(&entry("before", budget())), Err(LedgerError::Job(_))));
@@ -359,20 +359,20 @@ fn changed_data_wait_for_the_owner() {
 
 #[test]
 fn an_export_is_checked_line_by_line() {
-    let mut house = Fixture::new();
-    let mut ledger = house.open();
+    let mut fixture = Fixture::new();
+    let mut ledger = fixture.open();
     for iteration in 0..3 {
-        house.answer(&mut ledger, iteration, 2);
+        fixture.answer(&mut ledger, iteration, 2);
     }
     // Also while the party runs.
     let mut text = Vec::new();
-    let (signed, books) = export::write(&house.keeping(), &mut text).unwrap();
-    assert_eq!((books.seq(), books.hash()), (ledger.books().seq(), ledger.books().hash()));
+    let (signed, state) = export::write(&fixture.settings(), &mut text).unwrap();
+    assert_eq!((state.seq(), state.hash()), (ledger.state().seq(), ledger.state().hash()));
     let seal = export::Seal { signature: "00ff".into(), scheme: "none".into(), certificate: String::new() };
     export::write_line(&mut text, &seal).unwrap();
     let text = String::from_utf8(text).unwrap();
     let checked = export::check(text.as_bytes()).unwrap();
-    assert_eq!((checked.signed, checked.books.hash(), checked.books.answers()), (signed.clone(), books.hash(), 6));
+    assert_eq!((checked.signed, checked.state.hash(), checked.state.answers()), (signed.clone(), state.hash(), 6));
     assert_eq!(checked.seal.signature_bytes(), Some(vec![0, 255]));
     let lines: Vec<&str> = text.lines().collect();
     for at in 0..lines.len() {
@@ -404,9 +404,9 @@ fn a_million_releases_in_figures() {
     use std::time::Instant;
 
     use crate::ledger::entry::{AnswerEntry, ChargeEntry, Entry};
-    let house = Fixture::new();
-    let mut ledger = house.open();
-    let job = ledger.books().job(JOB).unwrap().seq;
+    let fixture = Fixture::new();
+    let mut ledger = fixture.open();
+    let job = ledger.state().job(JOB).unwrap().seq;
     let k = key(0, 1, 1);
     let charge = budget().unit.charge_units(k.k_t, k.s).unwrap();
     let slack = {
@@ -416,14 +416,14 @@ fn a_million_releases_in_figures() {
     };
     for batch in 0..1000u64 {
         ledger
-            .write(false, |pen| {
+            .write(false, |writer| {
                 for message in 0..250 {
-                    let first = pen.next();
+                    let first = writer.next();
                     for chain in 0..4 {
-                        let running_total = pen.books().spent().units + charge;
-                        let (seq, time_ms, iteration) = (pen.next(), pen.time_ms(), batch * 250 + message);
+                        let running_total = writer.state().spent().units + charge;
+                        let (seq, time_ms, iteration) = (writer.next(), writer.time_ms(), batch * 250 + message);
                         let (k_t, s) = (k.k_t.units(), k.s.units());
-                        pen.write(&Entry::Charge(ChargeEntry {
+                        writer.write(&Entry::Charge(ChargeEntry {
                             seq,
                             time_ms,
                             job,
@@ -444,7 +444,11 @@ fn a_million_releases_in_figures() {
                         }))?;
                     }
                     for charge in first..first + 4 {
-                        pen.write(&Entry::Answer(AnswerEntry { seq: pen.next(), charge, released: &[-(charge as i64) << 20] }))?;
+                        writer.write(&Entry::Answer(AnswerEntry {
+                            seq: writer.next(),
+                            charge,
+                            released: &[-(charge as i64) << 20],
+                        }))?;
                     }
                 }
                 Ok(())
@@ -452,28 +456,28 @@ fn a_million_releases_in_figures() {
             .unwrap();
     }
     ledger.close().unwrap();
-    let bytes = std::fs::metadata(house.keeping().ledger).unwrap().len();
+    let bytes = std::fs::metadata(fixture.settings().ledger).unwrap().len();
     // On a machine that does other things too, the time on the processor says more than the clock.
     let on_cpu = || -> f64 {
         let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
         stat.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).unwrap_or(f64::NAN) / 1e9
     };
-    let books = {
+    let state = {
         let (start, before) = (Instant::now(), on_cpu());
-        let connection = schema::connect_read_only(&house.keeping().ledger).unwrap();
-        let books = verify::read(&connection, &house.keeping().ledger, &verify::Layout::PRESENT, |_, _| Ok(())).unwrap();
+        let connection = schema::connect_read_only(&fixture.settings().ledger).unwrap();
+        let state = verify::read(&connection, &fixture.settings().ledger, &verify::Layout::PRESENT, |_, _| Ok(())).unwrap();
         println!("one thread {:.3} s, {:.3} s of a processor", start.elapsed().as_secs_f64(), on_cpu() - before);
-        books
+        state
     };
-    assert_eq!(books.answers(), 1_000_000);
+    assert_eq!(state.answers(), 1_000_000);
     for _ in 0..3 {
         let (start, before) = (Instant::now(), on_cpu());
-        let ledger = Ledger::open_kept(&house.keeping()).unwrap();
+        let ledger = Ledger::open_kept(&fixture.settings()).unwrap();
         println!("its reading thread {:.3} s of a processor", on_cpu() - before);
-        println!("open {:.3} s, {} releases, {} MB", start.elapsed().as_secs_f64(), ledger.books().answers(), bytes >> 20);
+        println!("open {:.3} s, {} releases, {} MB", start.elapsed().as_secs_f64(), ledger.state().answers(), bytes >> 20);
         drop(ledger);
         let start = Instant::now();
-        let report = report_kept(&house.keeping()).unwrap();
+        let report = report_kept(&fixture.settings()).unwrap();
         println!("budget {:.2} ms, {} numbers", start.elapsed().as_secs_f64() * 1e3, report.queries);
     }
     let mut hash = [0; 32];
@@ -484,10 +488,10 @@ fn a_million_releases_in_figures() {
     println!("a million answers hashed in {:.3} s ({hash:?})", start.elapsed().as_secs_f64());
     let start = Instant::now();
     let mut export = Vec::new();
-    export::write(&house.keeping(), &mut export).unwrap();
+    export::write(&fixture.settings(), &mut export).unwrap();
     println!("export {:.2} s, {} MB", start.elapsed().as_secs_f64(), export.len() >> 20);
-    to_former(&house.keeping().ledger).unwrap();
+    to_former(&fixture.settings().ledger).unwrap();
     let start = Instant::now();
-    drop(Ledger::open_kept(&house.keeping()).unwrap());
+    drop(Ledger::open_kept(&fixture.settings()).unwrap());
     println!("converted and opened in {:.2} s", start.elapsed().as_secs_f64());
 }

@@ -17,10 +17,10 @@ struct Fixture {
 
 impl Fixture {
     fn new() -> (Self, Ledger) {
-        let desk = Self { folder: tempfile::tempdir().unwrap(), noise: Noise::from_os().unwrap() };
-        Ledger::init(&desk.path(), "hospital-a", &budget()).unwrap();
-        let ledger = desk.reopen();
-        (desk, ledger)
+        let fixture = Self { folder: tempfile::tempdir().unwrap(), noise: Noise::from_os().unwrap() };
+        Ledger::init(&fixture.path(), "hospital-a", &budget()).unwrap();
+        let ledger = fixture.reopen();
+        (fixture, ledger)
     }
 
     fn path(&self) -> PathBuf {
@@ -72,12 +72,12 @@ fn refused(outcome: ChargeOutcome) -> Refusal {
 /// A coordinator tells a party of the ends of its jobs whenever it attaches: each is entered once, and none that is not known.
 #[test]
 fn an_end_that_is_told_again_or_late_is_entered_once() {
-    let (desk, ledger) = Fixture::new();
+    let (fixture, ledger) = Fixture::new();
     drop(ledger);
-    let mut ledger = Ledger::open(&desk.path(), "hospital-a", &budget()).unwrap();
+    let mut ledger = Ledger::open(&fixture.path(), "hospital-a", &budget()).unwrap();
     let ends = || -> i64 {
         let sql = "SELECT count(*) FROM events WHERE kind = 'close'";
-        Connection::open(desk.path()).unwrap().query_row(sql, [], |row| row.get(0)).unwrap()
+        Connection::open(fixture.path()).unwrap().query_row(sql, [], |row| row.get(0)).unwrap()
     };
     let before = ledger.head().to_bytes();
     ledger.close_job("a-job-that-nobody-knows", "over").unwrap();
@@ -88,7 +88,7 @@ fn an_end_that_is_told_again_or_late_is_entered_once() {
     }
     let after = ledger.head().to_bytes();
     drop(ledger);
-    let mut ledger = Ledger::open(&desk.path(), "hospital-a", &budget()).unwrap();
+    let mut ledger = Ledger::open(&fixture.path(), "hospital-a", &budget()).unwrap();
     let opened = ledger.head().to_bytes();
     ledger.close_job(JOB, "over").unwrap();
     assert!(ledger.head().to_bytes() == opened && after != before);
@@ -96,69 +96,69 @@ fn an_end_that_is_told_again_or_late_is_entered_once() {
 
 #[test]
 fn a_ledger_is_made_once_and_never_by_accident() {
-    let (desk, ledger) = Fixture::new();
+    let (fixture, ledger) = Fixture::new();
     drop(ledger);
-    assert!(matches!(Ledger::init(&desk.path(), "hospital-a", &budget()), Err(LedgerError::Exists(_))));
-    let elsewhere = desk.folder.path().join("other.sqlite");
+    assert!(matches!(Ledger::init(&fixture.path(), "hospital-a", &budget()), Err(LedgerError::Exists(_))));
+    let elsewhere = fixture.folder.path().join("other.sqlite");
     let error = Ledger::open(&elsewhere, "hospital-a", &budget()).unwrap_err();
     assert!(matches!(error, LedgerError::Missing(_)));
     assert!(error.to_string().contains("init"), "{error}");
     assert!(!elsewhere.exists());
     // Half of a ledger that was moved: its log would be played into a new one.
-    std::fs::write(desk.folder.path().join("other.sqlite-wal"), "x").unwrap();
+    std::fs::write(fixture.folder.path().join("other.sqlite-wal"), "x").unwrap();
     assert!(matches!(Ledger::init(&elsewhere, "hospital-a", &budget()), Err(LedgerError::Foreign { .. })));
 }
 
 #[test]
 fn one_process_holds_it_under_any_name() {
-    let (desk, ledger) = Fixture::new();
-    assert!(matches!(Ledger::open(&desk.path(), "hospital-a", &budget()), Err(LedgerError::Locked(_))));
+    let (fixture, ledger) = Fixture::new();
+    assert!(matches!(Ledger::open(&fixture.path(), "hospital-a", &budget()), Err(LedgerError::Locked(_))));
     #[cfg(unix)]
     {
-        let link = desk.folder.path().join("link.sqlite");
-        std::os::unix::fs::symlink(desk.path(), &link).unwrap();
+        let link = fixture.folder.path().join("link.sqlite");
+        std::os::unix::fs::symlink(fixture.path(), &link).unwrap();
         assert!(matches!(Ledger::open(&link, "hospital-a", &budget()), Err(LedgerError::Locked(_))));
     }
     #[cfg(unix)]
     {
         // A second name with a lock file of its own.
-        let hard = desk.folder.path().join("hard.sqlite");
-        std::fs::hard_link(desk.path(), &hard).unwrap();
+        let hard = fixture.folder.path().join("hard.sqlite");
+        std::fs::hard_link(fixture.path(), &hard).unwrap();
         let error = Ledger::open(&hard, "hospital-a", &budget()).unwrap_err();
         assert!(error.to_string().contains("2 names"), "{error}");
         std::fs::remove_file(&hard).unwrap();
     }
     // Readers are welcome all the while.
-    assert_eq!(report(&desk.path(), "hospital-a", &budget()).unwrap().queries, 0);
+    assert_eq!(report(&fixture.path(), "hospital-a", &budget()).unwrap().queries, 0);
     drop(ledger);
-    desk.reopen();
+    fixture.reopen();
 }
 
 /// What a bind mount of the file alone comes to: another name, another lock file, the same inode.
 #[test]
 #[cfg(unix)]
 fn the_ledger_itself_is_locked_and_has_one_name() {
-    let (desk, ledger) = Fixture::new();
+    let (fixture, ledger) = Fixture::new();
     drop(ledger);
-    let held = std::fs::File::open(desk.path()).unwrap();
+    let held = std::fs::File::open(fixture.path()).unwrap();
     held.lock().unwrap();
-    assert!(matches!(Ledger::open(&desk.path(), "hospital-a", &budget()), Err(LedgerError::Locked(_))));
+    assert!(matches!(Ledger::open(&fixture.path(), "hospital-a", &budget()), Err(LedgerError::Locked(_))));
     drop(held);
-    let hard = desk.folder.path().join("hard.sqlite");
-    std::fs::hard_link(desk.path(), &hard).unwrap();
-    for path in [desk.path(), hard.clone()] {
+    let hard = fixture.folder.path().join("hard.sqlite");
+    std::fs::hard_link(fixture.path(), &hard).unwrap();
+    for path in [fixture.path(), hard.clone()] {
         assert!(matches!(Ledger::open(&path, "hospital-a", &budget()), Err(LedgerError::Foreign { .. })));
     }
     std::fs::remove_file(&hard).unwrap();
-    let ledger = desk.reopen();
-    assert!(std::fs::File::open(desk.path()).unwrap().try_lock().is_err());
+    let ledger = fixture.reopen();
+    assert!(std::fs::File::open(fixture.path()).unwrap().try_lock().is_err());
     drop(ledger);
 }
 
 /// The attack: one job closed and opened for ever, or ever new jobs, each writing to the ledger and none paying.
 #[test]
 fn what_never_asks_can_t_make_the_ledger_grow() {
-    let (mut desk, mut ledger) = Fixture::new();
+    let (mut fixture, mut ledger) = Fixture::new();
     let reopened = (0..1000).find(|_| {
         ledger.close_job(JOB, "again").unwrap();
         ledger.admit_idle(JOB, "alice").is_err() || ledger.open_job(&entry(JOB, budget())).is_err()
@@ -175,45 +175,45 @@ fn what_never_asks_can_t_make_the_ledger_grow() {
     granted(ledger.charge("job-0", 0, &[key(0, 1, 1000)]).unwrap());
     assert!(ledger.admit_idle("job-x", "alice").is_ok());
     drop(ledger);
-    desk.noise.keep([]);
+    fixture.noise.keep([]);
 }
 
 #[test]
 fn budget_party_and_file_must_match() {
-    let (desk, ledger) = Fixture::new();
+    let (fixture, ledger) = Fixture::new();
     drop(ledger);
     let other = Budget::new(f64::from_bits(8f64.to_bits() + 1), 1e-6).unwrap();
-    let error = Ledger::open(&desk.path(), "hospital-a", &other).unwrap_err();
+    let error = Ledger::open(&fixture.path(), "hospital-a", &other).unwrap_err();
     assert!(matches!(error, LedgerError::Budget { .. }));
     assert!(error.to_string().contains("[budget]"), "{error}");
-    assert!(matches!(Ledger::open(&desk.path(), "hospital-b", &budget()), Err(LedgerError::Party { .. })));
-    let text = desk.folder.path().join("text.sqlite");
+    assert!(matches!(Ledger::open(&fixture.path(), "hospital-b", &budget()), Err(LedgerError::Party { .. })));
+    let text = fixture.folder.path().join("text.sqlite");
     std::fs::write(&text, "a text that is long enough to be no empty database at all").unwrap();
     assert!(matches!(Ledger::open(&text, "hospital-a", &budget()), Err(LedgerError::Foreign { .. })));
-    let empty = desk.folder.path().join("empty.sqlite");
+    let empty = fixture.folder.path().join("empty.sqlite");
     std::fs::write(&empty, "").unwrap();
     assert!(matches!(Ledger::open(&empty, "hospital-a", &budget()), Err(LedgerError::Foreign { .. })));
 }
 
 #[test]
 fn the_same_query_gets_the_same_bytes_at_no_charge() {
-    let (mut desk, mut ledger) = Fixture::new();
+    let (mut fixture, mut ledger) = Fixture::new();
     let keys = [key(0, 1, 1000), key(1, 2, 1000)];
-    let first = desk.answer(&mut ledger, 7, &keys);
+    let first = fixture.answer(&mut ledger, 7, &keys);
     let spent = ledger.units();
-    assert_eq!(desk.answer(&mut ledger, 7, &keys), first);
-    assert_eq!(desk.answer(&mut ledger, 7, &keys[1..]), first[1..]);
+    assert_eq!(fixture.answer(&mut ledger, 7, &keys), first);
+    assert_eq!(fixture.answer(&mut ledger, 7, &keys[1..]), first[1..]);
     drop(ledger);
-    let mut ledger = desk.reopen();
-    assert_eq!(desk.answer(&mut ledger, 7, &keys), first);
+    let mut ledger = fixture.reopen();
+    assert_eq!(fixture.answer(&mut ledger, 7, &keys), first);
     assert_eq!(ledger.units(), spent);
     assert_eq!(spent.0, 2 * charge_units(keys[0].k_t, keys[0].s).unwrap());
 }
 
 #[test]
 fn an_altered_query_under_the_same_id_is_refused() {
-    let (mut desk, mut ledger) = Fixture::new();
-    desk.answer(&mut ledger, 7, &[key(0, 1, 1000)]);
+    let (mut fixture, mut ledger) = Fixture::new();
+    fixture.answer(&mut ledger, 7, &[key(0, 1, 1000)]);
     let spent = ledger.units();
     // The fresh second query of the message is not charged either.
     let outcome = ledger.charge(JOB, 7, &[key(1, 5, 1000), key(0, 2, 1000)]).unwrap();
@@ -228,64 +228,64 @@ fn an_altered_query_under_the_same_id_is_refused() {
 
 #[test]
 fn a_charged_query_in_flight_is_not_charged_or_answered_twice() {
-    let (mut desk, mut ledger) = Fixture::new();
+    let (mut fixture, mut ledger) = Fixture::new();
     let mut receipts = granted(ledger.charge(JOB, 1, &[key(0, 1, 1000)]).unwrap());
     let outcome = ledger.charge(JOB, 1, &[key(0, 1, 1000)]).unwrap();
     assert_eq!(refused(outcome), Refusal::InFlight { chain: 0 });
     let Some(Grant::Charged(receipt)) = receipts.pop() else { panic!("not charged") };
-    let one = release(receipt, no_sum(), &mut desk.noise);
+    let one = release(receipt, no_sum(), &mut fixture.noise);
     let recorded = ledger.record(vec![one]).unwrap();
-    assert_eq!(desk.answer(&mut ledger, 1, &[key(0, 1, 1000)]), [recorded[0].integers()[0]]);
+    assert_eq!(fixture.answer(&mut ledger, 1, &[key(0, 1, 1000)]), [recorded[0].integers()[0]]);
 }
 
 #[test]
 fn after_a_crash_a_charged_query_is_answered_under_its_charge_once() {
-    let (mut desk, mut ledger) = Fixture::new();
-    let answered = desk.answer(&mut ledger, 1, &[key(0, 1, 1000)]);
+    let (mut fixture, mut ledger) = Fixture::new();
+    let answered = fixture.answer(&mut ledger, 1, &[key(0, 1, 1000)]);
     // Charged, then the process dies: the receipt is lost with it.
     let lost = granted(ledger.charge(JOB, 1, &[key(1, 2, 1000)]).unwrap());
     let spent = ledger.units();
     drop(ledger);
-    let mut ledger = desk.reopen();
+    let mut ledger = fixture.reopen();
     // Three queries of one message: answered, charged, fresh.
     let keys = [key(0, 1, 1000), key(1, 2, 1000), key(2, 3, 1000)];
-    let all = desk.answer(&mut ledger, 1, &keys);
+    let all = fixture.answer(&mut ledger, 1, &keys);
     assert_eq!(all[..1], answered);
     assert_eq!(ledger.units().0 - spent.0, charge_units(keys[2].k_t, keys[2].s).unwrap());
-    assert_eq!(desk.answer(&mut ledger, 1, &keys), all);
+    assert_eq!(fixture.answer(&mut ledger, 1, &keys), all);
     // What the dead process held is worth nothing here, and showing it is final.
     let Some(Grant::Charged(receipt)) = lost.into_iter().next() else { panic!("not charged") };
-    let ghost = release(receipt, no_sum(), &mut desk.noise);
+    let ghost = release(receipt, no_sum(), &mut fixture.noise);
     assert!(matches!(ledger.record(vec![ghost]), Err(LedgerError::Halted(_))));
     assert!(matches!(ledger.charge(JOB, 1, &keys), Err(LedgerError::Halted(_))));
     drop(ledger);
-    let mut ledger = desk.reopen();
-    assert_eq!(desk.answer(&mut ledger, 1, &keys), all);
+    let mut ledger = fixture.reopen();
+    assert_eq!(fixture.answer(&mut ledger, 1, &keys), all);
 }
 
 #[test]
 fn over_budget_is_refused_and_a_message_is_all_or_none() {
-    let (mut desk, mut ledger) = Fixture::new();
+    let (mut fixture, mut ledger) = Fixture::new();
     // One charge takes mu² = (2 k)² g² = a quarter of the budget and a little.
     let limit = ledger.units().1;
     let k_t = ((limit as f64 / 4.0 / (1u64 << 48) as f64).sqrt() / 2.0 * (1u64 << 32) as f64).ceil() as u64;
-    desk.answer(&mut ledger, 0, &[key(0, 1, k_t), key(1, 1, k_t)]);
+    fixture.answer(&mut ledger, 0, &[key(0, 1, k_t), key(1, 1, k_t)]);
     let spent = ledger.units();
     let outcome = ledger.charge(JOB, 1, &[key(0, 2, k_t), key(1, 2, k_t)]).unwrap();
     assert!(matches!(refused(outcome), Refusal::DataBudget(_)));
     assert_eq!(ledger.units(), spent);
-    desk.answer(&mut ledger, 1, &[key(0, 2, k_t)]);
+    fixture.answer(&mut ledger, 1, &[key(0, 2, k_t)]);
     drop(ledger);
-    let mut ledger = desk.reopen();
+    let mut ledger = fixture.reopen();
     let outcome = ledger.charge(JOB, 1, &[key(1, 2, k_t)]).unwrap();
     assert!(matches!(refused(outcome), Refusal::DataBudget(_)));
     // What is in the ledger can still be asked for.
-    desk.answer(&mut ledger, 1, &[key(0, 2, k_t)]);
+    fixture.answer(&mut ledger, 1, &[key(0, 2, k_t)]);
 }
 
 #[test]
 fn a_jobs_cap_lies_within_the_datas_budget_and_outlives_a_restart() {
-    let (mut desk, mut ledger) = Fixture::new();
+    let (mut fixture, mut ledger) = Fixture::new();
     const SMALL: &str = "job-small";
     let cap = Budget::new(0.5, 1e-6).unwrap();
     ledger.open_job(&entry(SMALL, cap)).unwrap();
@@ -303,18 +303,18 @@ fn a_jobs_cap_lies_within_the_datas_budget_and_outlives_a_restart() {
     let cap_units = PrivacyFilter::new(&cap).unwrap().limit_units();
     assert_eq!(u64::from(granted), cap_units / charge_units(key(0, 0, k_t).k_t, key(0, 0, k_t).s).unwrap());
     drop(ledger);
-    let mut ledger = desk.reopen();
+    let mut ledger = fixture.reopen();
     assert_eq!(refused(ledger.charge(SMALL, 99, &[key(0, 0, k_t)]).unwrap()), Refusal::UnknownJob);
     ledger.open_job(&entry(SMALL, cap)).unwrap();
     assert!(matches!(refused(ledger.charge(SMALL, 99, &[key(0, 0, k_t)]).unwrap()), Refusal::JobBudget(_)));
     // Another job goes on.
-    desk.answer(&mut ledger, 0, &[key(0, 1, k_t)]);
+    fixture.answer(&mut ledger, 0, &[key(0, 1, k_t)]);
 }
 
 /// The attack: messages of 256 questions at K_t = 1, next to free, until nothing is left for anybody.
 #[test]
 fn the_cheapest_questions_use_up_their_own_job_and_no_ledger() {
-    let (mut desk, mut ledger) = Fixture::new();
+    let (mut fixture, mut ledger) = Fixture::new();
     const SMALL: &str = "job-small";
     ledger.open_job(&entry(SMALL, Budget::new(0.02, 1e-6).unwrap())).unwrap();
     let message: Vec<QueryKey> = (0..256).map(|chain| key(chain, 1, 1)).collect();
@@ -324,15 +324,15 @@ fn the_cheapest_questions_use_up_their_own_job_and_no_ledger() {
     });
     assert!(matches!(refusal, Some(Refusal::JobBudget(_))), "{refusal:?}");
     // In the ledger's report draws and slack are used no further than the budget is.
-    let told = report(&desk.path(), "hospital-a", &budget()).unwrap();
+    let told = report(&fixture.path(), "hospital-a", &budget()).unwrap();
     let draws = told.draws_spent as f64 / (told.draws_spent + told.draws_remaining) as f64;
     assert!(told.draws_spent > 0 && draws <= told.share_spent && told.slack_share_spent <= told.share_spent, "{told:?}");
-    desk.answer(&mut ledger, 0, &[key(0, 1, 1 << 27)]);
+    fixture.answer(&mut ledger, 0, &[key(0, 1, 1 << 27)]);
 }
 
 #[test]
 fn a_job_id_stands_for_one_job() {
-    let (desk, mut ledger) = Fixture::new();
+    let (fixture, mut ledger) = Fixture::new();
     let base = entry(JOB, budget());
     for changed in
         [JobEntry { spec_digest: &[2; 32], ..base }, JobEntry { analyst: "bob", ..base }, JobEntry { records: 6, ..base }]
@@ -344,7 +344,7 @@ fn a_job_id_stands_for_one_job() {
     assert_eq!(refused(ledger.charge(JOB, 0, &[key(0, 1, 1)]).unwrap()), Refusal::UnknownJob);
     ledger.open_job(&base).unwrap();
     granted(ledger.charge(JOB, 0, &[key(0, 1, 1)]).unwrap());
-    drop(desk);
+    drop(fixture);
 }
 
 #[test]
@@ -375,21 +375,21 @@ fn sums_are_added_up_again_at_every_start() {
         "ALTER TABLE charges ADD COLUMN more INTEGER",
         "CREATE TRIGGER t AFTER INSERT ON charges BEGIN DELETE FROM answers; END",
     ] {
-        let (mut desk, mut ledger) = Fixture::new();
-        desk.answer(&mut ledger, 0, &[key(0, 1, 1000), key(1, 1, 1000), key(2, 1, 1000)]);
+        let (mut fixture, mut ledger) = Fixture::new();
+        fixture.answer(&mut ledger, 0, &[key(0, 1, 1000), key(1, 1, 1000), key(2, 1, 1000)]);
         drop(ledger);
-        desk.sql(damage);
-        let error = Ledger::open(&desk.path(), "hospital-a", &budget()).unwrap_err();
+        fixture.sql(damage);
+        let error = Ledger::open(&fixture.path(), "hospital-a", &budget()).unwrap_err();
         assert!(matches!(error, LedgerError::Corrupt { .. }), "{damage}: {error}");
     }
 }
 
 #[test]
 fn a_failed_write_is_final() {
-    let (mut desk, mut ledger) = Fixture::new();
-    desk.answer(&mut ledger, 0, &[key(0, 1, 1000)]);
+    let (mut fixture, mut ledger) = Fixture::new();
+    fixture.answer(&mut ledger, 0, &[key(0, 1, 1000)]);
     // Someone else has written: this process's view of the ledger is void.
-    desk.sql("UPDATE events SET time_ms = time_ms + 1 WHERE seq = 1");
+    fixture.sql("UPDATE events SET time_ms = time_ms + 1 WHERE seq = 1");
     assert!(matches!(ledger.charge(JOB, 1, &[key(0, 2, 1000)]), Err(LedgerError::Halted(_))));
     assert!(matches!(ledger.charge(JOB, 0, &[key(0, 1, 1000)]), Err(LedgerError::Halted(_))));
     assert!(matches!(ledger.record(Vec::new()), Err(LedgerError::Halted(_))));
@@ -399,9 +399,9 @@ fn a_failed_write_is_final() {
 
 #[test]
 fn an_auditor_reads_what_has_left() {
-    let (mut desk, mut ledger) = Fixture::new();
-    let values = desk.answer(&mut ledger, 3, &[key(0, 1, 1 << 29), key(1, 2, 1 << 30)]);
-    let reader = schema::connect_read_only(&desk.path()).unwrap();
+    let (mut fixture, mut ledger) = Fixture::new();
+    let values = fixture.answer(&mut ledger, 3, &[key(0, 1, 1 << 29), key(1, 2, 1 << 30)]);
+    let reader = schema::connect_read_only(&fixture.path()).unwrap();
     type Row = (i64, String, String, i64, u32, String, u64, f64, u64, i64);
     let columns = "seq, job, analyst, iteration, chain, digest, k_t, noise_sd, running_total, released";
     let mut select = reader.prepare(&format!("SELECT {columns} FROM releases")).unwrap();
@@ -412,10 +412,10 @@ fn an_auditor_reads_what_has_left() {
     assert_eq!((rows[1].5.as_str(), rows[1].6, rows[1].7), ("02".repeat(32).as_str(), 1 << 30, 1.0));
     assert_eq!(rows[1].8, ledger.units().0);
     assert_eq!([rows[0].9, rows[1].9], values[..]);
-    let report = report(&desk.path(), "hospital-a", &budget()).unwrap();
+    let report = report(&fixture.path(), "hospital-a", &budget()).unwrap();
     assert_eq!((report.queries, report.jobs), (2, 1));
     assert!(report.epsilon_spent > 0.0 && report.epsilon_spent < report.epsilon_zcdp);
     drop((reader, ledger));
     // After a clean end no log lies beside it, and it reads all the same.
-    assert_eq!(crate::ledger::report(&desk.path(), "hospital-a", &budget()).unwrap(), report);
+    assert_eq!(crate::ledger::report(&fixture.path(), "hospital-a", &budget()).unwrap(), report);
 }

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use rusqlite::Connection;
 
-use crate::ledger::books::Books;
 use crate::ledger::entry::{AnswerEntry, Entry, Hash};
 use crate::ledger::error::LedgerError;
 use crate::ledger::format::FORMER;
 use crate::ledger::insert::{insert, write_totals};
 use crate::ledger::schema::{FORMER_TABLES, connect_read_only, journal_mode, make_draft, open};
+use crate::ledger::state::LedgerState;
 use crate::ledger::verify::{self, Layout};
 use crate::private_files::with_suffix;
 
@@ -25,7 +25,7 @@ pub fn to_former(path: &Path) -> Result<(), LedgerError> {
     let present = connect_read_only(path)?;
     let last = verify::read(&present, path, &Layout::PRESENT, |_, _| Ok(()))?.seq();
     let split = last.saturating_sub(IN_LOG);
-    let copy = |to: &Connection, from: u64, until: u64| -> Result<Books, LedgerError> {
+    let copy = |to: &Connection, from: u64, until: u64| -> Result<LedgerState, LedgerError> {
         verify::read(&present, path, &Layout::PRESENT, |entry, hash| {
             if (from..=until).contains(&entry.seq()) { Ok(insert_former(to, entry, hash)?) } else { Ok(()) }
         })
@@ -34,8 +34,8 @@ pub fn to_former(path: &Path) -> Result<(), LedgerError> {
     let mut former = open(&draft)?;
     journal_mode(&former, "WAL")?;
     let transaction = former.transaction()?;
-    let books = copy(&transaction, split + 1, last)?;
-    write_totals(&transaction, books.jobs())?;
+    let state = copy(&transaction, split + 1, last)?;
+    write_totals(&transaction, state.jobs())?;
     transaction.commit()?;
     former.close().map_err(|(_, e)| e)?;
     drop(present);

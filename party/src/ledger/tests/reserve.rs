@@ -85,18 +85,18 @@ impl World {
         let folder = tempfile::tempdir().unwrap();
         let (noise, outside) = (Noise::from_os().unwrap(), Outside::default());
         let mut world = Self { folder, ledger: None, noise, outside, next: [0; 2], synced: 0 };
-        world.keeping().init().unwrap();
+        world.settings().init().unwrap();
         world.open();
         world
     }
 
-    fn keeping(&self) -> Keeping {
+    fn settings(&self) -> LedgerSettings {
         let path = self.folder.path().join("ledger.sqlite");
-        Keeping { durability: Durability::Reserve { block: BLOCK }, ..Keeping::beside(&path, "a", &budget()) }
+        LedgerSettings { durability: Durability::Reserve { block: BLOCK }, ..LedgerSettings::beside(&path, "a", &budget()) }
     }
 
     fn open(&mut self) {
-        let mut ledger = Ledger::open_kept(&self.keeping()).unwrap();
+        let mut ledger = Ledger::open_kept(&self.settings()).unwrap();
         // The head file may lag behind what was synced; it never leads.
         assert!(ledger.behind().is_none());
         for job in JOBS {
@@ -272,10 +272,10 @@ fn a_power_cut_forfeits_the_block_and_the_answer_is_given_afresh_as_the_next_att
     assert_eq!(ledger.units().0, spent + u64::from(BLOCK) * price);
     ledger.close().unwrap();
     // A clean stop gives back what the second block never paid for; of the first nothing comes back.
-    let books = Ledger::open_kept(&world.keeping()).unwrap();
-    assert_eq!(books.units().0, u64::from(BLOCK) * price + 2 * price);
+    let state = Ledger::open_kept(&world.settings()).unwrap();
+    assert_eq!(state.units().0, u64::from(BLOCK) * price + 2 * price);
     let listed = std::cell::RefCell::new(Vec::new());
-    list::<LedgerError>(&world.keeping(), &Listing::default(), |row| {
+    list::<LedgerError>(&world.settings(), &Listing::default(), |row| {
         listed.borrow_mut().push(row.attempt);
         Ok(())
     })
@@ -321,9 +321,10 @@ fn no_query_waits_for_a_sync() {
     for (chains, block) in [(1, 6), (2, 6), (2, 64), (16, 64), (64, 64)] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ledger.sqlite");
-        let keeping = Keeping { durability: Durability::Reserve { block }, ..Keeping::beside(&path, "a", &budget()) };
-        keeping.init().unwrap();
-        let mut ledger = Ledger::open_kept(&keeping).unwrap();
+        let settings =
+            LedgerSettings { durability: Durability::Reserve { block }, ..LedgerSettings::beside(&path, "a", &budget()) };
+        settings.init().unwrap();
+        let mut ledger = Ledger::open_kept(&settings).unwrap();
         ledger.open_job(&entry(JOBS[0], budget())).unwrap();
         let (mut noise, mut ahead) = (Noise::from_os().unwrap(), 0);
         for iteration in 0..100 {
@@ -346,7 +347,7 @@ fn no_query_waits_for_a_sync() {
         assert!(f64::from(ahead) < 1.0 + messages / (room - 2.0).max(1.0), "{chains} chains: {ahead} blocks");
         let spent = ledger.units().0;
         ledger.close().unwrap();
-        let ledger = Ledger::open_kept(&keeping).unwrap();
+        let ledger = Ledger::open_kept(&settings).unwrap();
         assert!(ledger.units().0 < spent, "a clean stop gives back what was not drawn on");
     }
 }
@@ -359,9 +360,10 @@ fn writing_ahead_takes_nothing_from_the_job_that_it_is_for() {
         let granted = |ahead: bool| {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("ledger.sqlite");
-            let keeping = Keeping { durability: Durability::Reserve { block }, ..Keeping::beside(&path, "a", &budget()) };
-            keeping.init().unwrap();
-            let mut ledger = Ledger::open_kept(&keeping).unwrap();
+            let settings =
+                LedgerSettings { durability: Durability::Reserve { block }, ..LedgerSettings::beside(&path, "a", &budget()) };
+            settings.init().unwrap();
+            let mut ledger = Ledger::open_kept(&settings).unwrap();
             ledger.open_job(&entry(JOBS[0], budget())).unwrap();
             let mut noise = Noise::from_os().unwrap();
             let price = |size: u64| {
@@ -414,7 +416,7 @@ fn a_block_that_was_written_ahead_is_forfeited_in_a_crash() {
     let mut world = World::new();
     for round in 0..3 {
         world.ask(0, 0, &[0, 0]);
-        assert_eq!(world.ledger.as_ref().unwrap().books().job(JOBS[0]).unwrap().queries, 2 * (round + 1));
+        assert_eq!(world.ledger.as_ref().unwrap().state().job(JOBS[0]).unwrap().queries, 2 * (round + 1));
         world.catch_up();
     }
     let (price, block) = (units(0), u64::from(BLOCK));

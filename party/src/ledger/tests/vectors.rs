@@ -22,22 +22,22 @@ struct Fixture {
 
 impl Fixture {
     fn new(durability: Durability) -> (Self, Ledger) {
-        let house = Self { folder: tempfile::tempdir().unwrap(), noise: Noise::from_os().unwrap(), durability };
-        house.keeping().init().unwrap();
-        let ledger = house.open().unwrap();
-        (house, ledger)
+        let fixture = Self { folder: tempfile::tempdir().unwrap(), noise: Noise::from_os().unwrap(), durability };
+        fixture.settings().init().unwrap();
+        let ledger = fixture.open().unwrap();
+        (fixture, ledger)
     }
 
     fn path(&self) -> PathBuf {
         self.folder.path().join("ledger.sqlite")
     }
 
-    fn keeping(&self) -> Keeping {
-        Keeping { durability: self.durability, ..Keeping::beside(&self.path(), "hospital-a", &budget()) }
+    fn settings(&self) -> LedgerSettings {
+        LedgerSettings { durability: self.durability, ..LedgerSettings::beside(&self.path(), "hospital-a", &budget()) }
     }
 
     fn open(&self) -> Result<Ledger, LedgerError> {
-        let mut ledger = Ledger::open_kept(&self.keeping())?;
+        let mut ledger = Ledger::open_kept(&self.settings())?;
         ledger.open_job(&entry(JOB, budget()))?;
         Ok(ledger)
     }
@@ -84,25 +84,25 @@ fn keys() -> [QueryKey; 3] {
 #[test]
 fn a_vector_is_charged_recorded_and_given_again() {
     for durability in [Durability::Strict, Durability::Reserve { block: 16 }] {
-        let (mut house, mut ledger) = Fixture::new(durability);
-        let before = ledger.books().spent();
-        let answers = house.answer(&mut ledger, 0, &keys());
+        let (mut fixture, mut ledger) = Fixture::new(durability);
+        let before = ledger.state().spent();
+        let answers = fixture.answer(&mut ledger, 0, &keys());
         assert_eq!(answers.iter().map(Vec::len).collect::<Vec<_>>(), [1, 3, 2]);
         // Every component has noise of its own.
         let distinct: std::collections::HashSet<i64> = answers.iter().flatten().copied().collect();
         assert_eq!(distinct.len(), 6);
-        let (spent, slack) = (ledger.books().spent(), slack_units_of_draw(key(0, 1, 1000).s));
+        let (spent, slack) = (ledger.state().spent(), slack_units_of_draw(key(0, 1, 1000).s));
         assert_eq!((spent.draws - before.draws, spent.slack_units - before.slack_units), (6, 6 * slack));
         assert_eq!(spent.units - before.units, (1 + 3 + 2) * LEAST_CHARGE_UNITS, "the least that so many draws cost");
         let again = keys();
-        assert_eq!(house.answer(&mut ledger, 0, &again), answers);
-        assert_eq!(ledger.books().spent(), spent);
+        assert_eq!(fixture.answer(&mut ledger, 0, &again), answers);
+        assert_eq!(ledger.state().spent(), spent);
         // The same bytes after a start, and at no charge.
         drop(ledger);
-        let mut ledger = house.open().unwrap();
+        let mut ledger = fixture.open().unwrap();
         if durability == Durability::Strict {
-            assert_eq!(house.answer(&mut ledger, 0, &again), answers);
-            assert_eq!(ledger.books().spent(), spent);
+            assert_eq!(fixture.answer(&mut ledger, 0, &again), answers);
+            assert_eq!(ledger.state().spent(), spent);
         }
         let longer = [vector(1, 2, 4)];
         let asked = ledger.charge(JOB, 0, &longer).unwrap();
@@ -113,18 +113,18 @@ fn a_vector_is_charged_recorded_and_given_again() {
 
 #[test]
 fn a_vector_is_exported_checked_and_listed_whole() {
-    let (mut house, mut ledger) = Fixture::new(Durability::Strict);
-    let answers = house.answer(&mut ledger, 0, &keys());
-    let more = house.answer(&mut ledger, 1, &[vector(0, 9, 3), key(1, 8, 1000)]);
-    let (spent, head) = (ledger.books().spent(), ledger.books().hash());
+    let (mut fixture, mut ledger) = Fixture::new(Durability::Strict);
+    let answers = fixture.answer(&mut ledger, 0, &keys());
+    let more = fixture.answer(&mut ledger, 1, &[vector(0, 9, 3), key(1, 8, 1000)]);
+    let (spent, head) = (ledger.state().spent(), ledger.state().hash());
     drop(ledger);
     let mut file = Vec::new();
-    let (_, books) = export::write(&house.keeping(), &mut file).unwrap();
-    assert_eq!((books.spent(), books.hash() == head), (spent, true));
+    let (_, state) = export::write(&fixture.settings(), &mut file).unwrap();
+    assert_eq!((state.spent(), state.hash() == head), (spent, true));
     let seal = export::Seal { signature: String::new(), scheme: String::new(), certificate: String::new() };
     export::write_line(&mut file, &seal).unwrap();
     let checked = export::check(file.as_slice()).unwrap();
-    assert_eq!((checked.books.spent(), checked.books.hash()), (spent, head));
+    assert_eq!((checked.state.spent(), checked.state.hash()), (spent, head));
     let text = String::from_utf8(file).unwrap();
     let single = format!("\"released\":{},", answers[0][0]);
     let several = format!("\"released\":[{},{},{}],", answers[1][0], answers[1][1], answers[1][2]);
@@ -140,20 +140,20 @@ fn a_vector_is_exported_checked_and_listed_whole() {
         assert!(changed != text && export::check(changed.as_bytes()).is_err());
     }
     let mut listed = Vec::new();
-    list(&house.keeping(), &Listing::default(), |release| {
+    list(&fixture.settings(), &Listing::default(), |release| {
         listed.push(release.released.unwrap().as_slice().to_vec());
         Ok::<_, LedgerError>(())
     })
     .unwrap();
     let all: Vec<Vec<i64>> = answers.iter().chain(&more).cloned().collect();
     assert_eq!(listed, all);
-    let reader = JobReader::open(&house.keeping(), JOB).unwrap();
+    let reader = JobReader::open(&fixture.settings(), JOB).unwrap();
     let charged: Vec<Vec<i64>> =
         reader.charges(0).unwrap().into_iter().map(|charged| charged.released.unwrap().as_slice().to_vec()).collect();
     assert_eq!(charged, all);
     // And the hash of any entry is found again.
-    let connection = schema::connect_read_only(&house.path()).unwrap();
-    assert_eq!(verify::hash_at(&connection, books.seq()).unwrap(), Some(head));
+    let connection = schema::connect_read_only(&fixture.path()).unwrap();
+    assert_eq!(verify::hash_at(&connection, state.seq()).unwrap(), Some(head));
 }
 
 #[test]
@@ -172,39 +172,39 @@ fn a_damaged_vector_is_found_at_the_next_start() {
         "DROP TABLE answer_components",
         "DROP TABLE charge_components",
     ] {
-        let (mut house, mut ledger) = Fixture::new(Durability::Strict);
-        house.answer(&mut ledger, 0, &keys());
+        let (mut fixture, mut ledger) = Fixture::new(Durability::Strict);
+        fixture.answer(&mut ledger, 0, &keys());
         drop(ledger);
-        drop(house.open().unwrap());
-        house.sql(damage);
-        let refused = house.open();
+        drop(fixture.open().unwrap());
+        fixture.sql(damage);
+        let refused = fixture.open();
         assert!(matches!(refused, Err(LedgerError::Corrupt { .. })), "{damage}: {refused:?}");
     }
 }
 
 #[test]
 fn a_ledger_without_vectors_has_no_table_for_them() {
-    let (mut house, mut ledger) = Fixture::new(Durability::Strict);
-    house.answer(&mut ledger, 0, &[key(0, 1, 1000)]);
-    assert_eq!(house.tables(), [""; 0]);
-    house.answer(&mut ledger, 1, &[vector(0, 1, 2)]);
-    assert_eq!(house.tables().len(), 2);
-    house.answer(&mut ledger, 2, &[key(0, 1, 1000)]);
+    let (mut fixture, mut ledger) = Fixture::new(Durability::Strict);
+    fixture.answer(&mut ledger, 0, &[key(0, 1, 1000)]);
+    assert_eq!(fixture.tables(), [""; 0]);
+    fixture.answer(&mut ledger, 1, &[vector(0, 1, 2)]);
+    assert_eq!(fixture.tables().len(), 2);
+    fixture.answer(&mut ledger, 2, &[key(0, 1, 1000)]);
     drop(ledger);
-    assert_eq!(house.open().unwrap().books().answers(), 3);
+    assert_eq!(fixture.open().unwrap().state().answers(), 3);
 }
 
 /// A charge that has no answer yet is answered under itself after a start, with as many integers as it pays for.
 #[test]
 fn an_unanswered_vector_is_recovered() {
-    let (mut house, mut ledger) = Fixture::new(Durability::Strict);
+    let (mut fixture, mut ledger) = Fixture::new(Durability::Strict);
     let ChargeOutcome::Granted(grants) = ledger.charge(JOB, 0, &keys()).unwrap() else { panic!("refused") };
     drop((grants, ledger));
-    let mut ledger = house.open().unwrap();
-    let spent = ledger.books().spent();
-    let answers = house.answer(&mut ledger, 0, &keys());
+    let mut ledger = fixture.open().unwrap();
+    let spent = ledger.state().spent();
+    let answers = fixture.answer(&mut ledger, 0, &keys());
     assert_eq!(answers.iter().map(Vec::len).collect::<Vec<_>>(), [1, 3, 2]);
-    assert_eq!(ledger.books().spent(), spent);
+    assert_eq!(ledger.state().spent(), spent);
 }
 
 /// The encoding as `ledger-schema.md` has it, written down again: what a single integer's entries are hashed as never changes.

@@ -6,13 +6,13 @@ use std::path::Path;
 use rusqlite::{Connection, OptionalExtension};
 
 use super::tables::{Answers, Both, Charges, Layout, Selects, answer};
-use crate::ledger::books::Books;
 use crate::ledger::components;
 use crate::ledger::entry::{Entry, Hash};
 use crate::ledger::error::LedgerError;
 use crate::ledger::feed::Feed;
+use crate::ledger::state::LedgerState;
 
-/// Reads every entry in order, adds it to the books and gives it to `each`.
+/// Reads every entry in order, adds it to the state and gives it to `each`.
 ///
 /// # Errors
 /// [`LedgerError::Corrupt`] at the first entry that is missing, damaged or does not follow.
@@ -21,7 +21,7 @@ pub(in crate::ledger) fn read(
     path: &Path,
     layout: &Layout,
     each: impl FnMut(&Entry<'_>, &Hash) -> Result<(), LedgerError>,
-) -> Result<Books, LedgerError> {
+) -> Result<LedgerState, LedgerError> {
     let mut select = Both::prepare(connection, layout).map_err(|e| unread(path, &e))?;
     let (charges, answers) = select.open(layout).map_err(|e| unread(path, &e))?;
     merge(connection, path, layout, (charges, answers), each)
@@ -32,7 +32,7 @@ pub(in crate::ledger) fn read(
 ///
 /// # Errors
 /// As [`read`].
-pub(in crate::ledger) fn add_up(connection: &Connection, path: &Path) -> Result<Books, LedgerError> {
+pub(in crate::ledger) fn add_up(connection: &Connection, path: &Path) -> Result<LedgerState, LedgerError> {
     std::thread::scope(|scope| {
         let layout = &Layout::PRESENT;
         let charges = Feed::thread(scope, path, layout.charges, layout.charge);
@@ -73,36 +73,36 @@ fn merge(
     layout: &Layout,
     (charges, answers): (Charges<'_>, Answers<'_>),
     mut each: impl FnMut(&Entry<'_>, &Hash) -> Result<(), LedgerError>,
-) -> Result<Books, LedgerError> {
-    let mut books = Books::default();
+) -> Result<LedgerState, LedgerError> {
+    let mut state = LedgerState::default();
     let mut select = Selects::prepare(connection).map_err(|e| unread(path, &e))?;
     let mut tables = select.open(charges, answers).map_err(|e| unread(path, &e))?;
-    while let Some(found) = tables.next(books.seq() + 1).map_err(|e| unread(path, &e))? {
+    while let Some(found) = tables.next(state.seq() + 1).map_err(|e| unread(path, &e))? {
         let entry = found.entry();
         let checked = match found.hash() {
             // An answer has no hash of its own: a damaged one shows at the next entry that has.
-            Some(stored) => books.check(&entry, stored).map_err(|why| format!("{why}, or an answer before it is damaged")),
-            None => books.append(&entry).map(drop).map_err(String::from),
+            Some(stored) => state.check(&entry, stored).map_err(|why| format!("{why}, or an answer before it is damaged")),
+            None => state.append(&entry).map(drop).map_err(String::from),
         };
         checked.map_err(|why| LedgerError::corrupt(path, format!("entry {} {why}", entry.seq())))?;
-        each(&entry, &books.hash())?;
+        each(&entry, &state.hash())?;
     }
-    finish(connection, path, &books, tables.rest())?;
+    finish(connection, path, &state, tables.rest())?;
     if layout.tail {
-        check_tail(connection, &books).map_err(|e| unread(path, &e))?.map_err(|why| LedgerError::corrupt(path, why))?;
+        check_tail(connection, &state).map_err(|e| unread(path, &e))?.map_err(|why| LedgerError::corrupt(path, why))?;
     }
-    Ok(books)
+    Ok(state)
 }
 
 /// One row, of the last entry: an answer that nothing follows is damaged, or entries at the end are missing, where it is of another.
-fn check_tail(connection: &Connection, books: &Books) -> rusqlite::Result<Result<(), String>> {
+fn check_tail(connection: &Connection, state: &LedgerState) -> rusqlite::Result<Result<(), String>> {
     let mut select = connection.prepare("SELECT id, seq, hash FROM tail")?;
     let tails: Vec<(u64, u64, Hash)> =
         select.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?.collect::<Result<_, _>>()?;
     Ok(match tails.as_slice() {
-        [(1, seq, hash)] if (*seq, *hash) == (books.seq(), books.hash()) => Ok(()),
-        [(_, seq, _)] if *seq != books.seq() => Err(format!("it ends at entry {} and its tail is of entry {seq}", books.seq())),
-        _ => Err(format!("entry {}, or an answer before it, does not fit the hash that is stored in the tail", books.seq())),
+        [(1, seq, hash)] if (*seq, *hash) == (state.seq(), state.hash()) => Ok(()),
+        [(_, seq, _)] if *seq != state.seq() => Err(format!("it ends at entry {} and its tail is of entry {seq}", state.seq())),
+        _ => Err(format!("entry {}, or an answer before it, does not fit the hash that is stored in the tail", state.seq())),
     })
 }
 
@@ -112,20 +112,20 @@ fn unread(path: &Path, error: &rusqlite::Error) -> LedgerError {
 }
 
 /// What is checked once every entry is in.
-fn finish(connection: &Connection, path: &Path, books: &Books, more: bool) -> Result<(), LedgerError> {
+fn finish(connection: &Connection, path: &Path, state: &LedgerState, more: bool) -> Result<(), LedgerError> {
     if more {
-        return Err(LedgerError::corrupt(path, format!("entry {} is missing", books.seq() + 1)));
+        return Err(LedgerError::corrupt(path, format!("entry {} is missing", state.seq() + 1)));
     }
-    books.finish().map_err(|why| LedgerError::corrupt(path, why))?;
-    check_totals(connection, books).map_err(|e| unread(path, &e))?.map_err(|why| LedgerError::corrupt(path, why))
+    state.finish().map_err(|why| LedgerError::corrupt(path, why))?;
+    check_totals(connection, state).map_err(|e| unread(path, &e))?.map_err(|why| LedgerError::corrupt(path, why))
 }
 
 /// The table of totals is there for quick answers; the entries decide.
-fn check_totals(connection: &Connection, books: &Books) -> rusqlite::Result<Result<(), String>> {
+fn check_totals(connection: &Connection, state: &LedgerState) -> rusqlite::Result<Result<(), String>> {
     let mut select =
         connection.prepare("SELECT job, queries, charge, reserved, last_charge, slack, draws FROM totals ORDER BY job")?;
     let mut rows = select.query([])?;
-    for job in books.jobs() {
+    for job in state.jobs() {
         let all = job.committed();
         let reserved = all.units - job.spent.units;
         let expected = (job.seq, job.queries, job.spent.units, reserved, job.last_charge, all.slack_units, all.draws);

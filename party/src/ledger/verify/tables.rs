@@ -247,7 +247,7 @@ impl Tables<'_> {
         if let Some((row, hash)) = self.later.remove(&seq) {
             return Ok(Some(Found::Answer(row, hash)));
         }
-        // The books say whether an entry with another number may stand here.
+        // The state says whether an entry with another number may stand here.
         Ok(self.events.step()?.map(|row| Found::Event(Box::new(row))))
     }
 
@@ -257,7 +257,7 @@ impl Tables<'_> {
         if self.charge_components.ahead.as_ref().is_some_and(|(charge, _)| *charge == entry.seq)
             && let Some((_, components)) = self.charge_components.step()?
         {
-            // The books refuse a product that is too large, as any other that does not follow.
+            // The state refuses a product that is too large, as any other that does not follow.
             entry = ChargeEntry { components, slack: entry.slack.saturating_mul(u64::from(components)), ..entry };
         }
         Ok(Some((entry, hash)))
@@ -292,7 +292,7 @@ impl Tables<'_> {
 }
 
 fn charge(row: &Row<'_>) -> rusqlite::Result<(ChargeEntry, Hash)> {
-    // The books refuse a scale that is none.
+    // The state refuses a scale that is none.
     let slack = NoiseScale::from_units(row.get(12)?).map_or(0, accounting::slack_units_of_draw);
     charge_with(row, slack)
 }

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use conclave_common::accounting::Budget;
 use conclave_party::config::{Approve, BadRows, DataConfig, Memory, Policy, ReplyDelay};
-use conclave_party::ledger::{Durability, Keeping};
+use conclave_party::ledger::{Durability, LedgerSettings};
 use conclave_party::simulated::SimulatedParty;
 use conclave_proto::ca::{self, Validity};
 use conclave_proto::identity::{PeerIdentity, Role};
@@ -37,8 +37,8 @@ pub(crate) fn budget() -> Budget {
     Budget::new(90.0, 1e-6).expect("a budget")
 }
 
-pub(crate) fn keeping(folder: &Path, party: usize, durability: Durability) -> Keeping {
-    Keeping { durability, ..Keeping::beside(&folder.join("ledger.sqlite"), NAMES[party], &budget()) }
+pub(crate) fn keeping(folder: &Path, party: usize, durability: Durability) -> LedgerSettings {
+    LedgerSettings { durability, ..LedgerSettings::beside(&folder.join("ledger.sqlite"), NAMES[party], &budget()) }
 }
 
 impl Fixture {

@@ -23,7 +23,7 @@ use crate::answer::{Answerer, Opening};
 use crate::config::{Approve, BadRows, Policy};
 use crate::consent::{ConsentStore, Decider, Standing};
 use crate::data::Shard;
-use crate::ledger::{ChargeOutcome, Durability, Keeping, Ledger, QueryContent};
+use crate::ledger::{ChargeOutcome, Durability, Ledger, LedgerSettings, QueryContent};
 use crate::members::Members;
 use crate::noise::Noise;
 use crate::testing::{MEAN_TOML, data, open_policy, write};
@@ -74,7 +74,7 @@ impl Tally {
 }
 
 struct World {
-    keeping: Keeping,
+    keeping: LedgerSettings,
     rows: PathBuf,
     answerer: Option<Answerer>,
     decisions: ConsentStore,
@@ -87,7 +87,7 @@ impl World {
     fn new(folder: &Path, reserve: bool) -> Self {
         let ledger = folder.join("ledger.sqlite");
         let durability = if reserve { Durability::Reserve { block: BLOCK } } else { Durability::Strict };
-        let keeping = Keeping { durability, ..Keeping::beside(&ledger, "hospital-a", &budget()) };
+        let keeping = LedgerSettings { durability, ..LedgerSettings::beside(&ledger, "hospital-a", &budget()) };
         keeping.init().unwrap();
         let rows = write(folder, "a.csv", "height\n170\n180\n164\n");
         let limit = |budget| PrivacyFilter::new(&budget).unwrap().limit_units();

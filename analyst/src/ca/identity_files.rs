@@ -1,0 +1,60 @@
+//! The files of the CA's folder and of identity folders: their names, and how they are made.
+
+use std::path::Path;
+use std::time::SystemTime;
+
+use conclave_proto::ca::{self, KeyedPem, Validity};
+use conclave_proto::error::{ErrorCode, Fault};
+use conclave_proto::identity::PeerIdentity;
+
+use crate::files;
+
+/// The certificate of the CA, in its folder and in every identity folder.
+pub(super) const CA: &str = "ca.pem";
+/// The CA's private key.
+pub(super) const CA_KEY: &str = "ca-key.pem";
+/// A member's certificate.
+pub(super) const CERTIFICATE: &str = "certificate.pem";
+/// A member's private key.
+pub(super) const KEY: &str = "key.pem";
+/// A member's signing request.
+pub(super) const REQUEST: &str = "request.pem";
+
+/// Makes a CA in a folder and gives it.
+pub(crate) fn create_ca(folder: &Path, name: &str, days: u32) -> Result<KeyedPem, Fault> {
+    let made = ca::create_ca(name, from_now(days))?;
+    files::make_folder(folder)?;
+    files::write_secret(&folder.join(CA_KEY), &made.key_pem)?;
+    files::write_new(&folder.join(CA), &made.pem)?;
+    Ok(made)
+}
+
+/// Makes an identity folder whose key the CA's keeper makes too, as the demo does for everyone.
+pub(crate) fn create_identity(
+    folder: &Path,
+    authority: &KeyedPem,
+    identity: &PeerIdentity,
+    hosts: &[String],
+    days: u32,
+) -> Result<(), Fault> {
+    let made = ca::issue(authority, identity, hosts, from_now(days))?;
+    files::make_folder(folder)?;
+    files::write_secret(&folder.join(KEY), &made.key_pem)?;
+    files::write_new(&folder.join(CERTIFICATE), &made.pem)?;
+    files::write_new(&folder.join(CA), &authority.pem)
+}
+
+/// A validity that begins now.
+pub(super) fn from_now(days: u32) -> Validity {
+    Validity { now: SystemTime::now(), days }
+}
+
+/// A fault that names the file it was found in.
+pub(super) fn in_file(path: &Path, fault: Fault) -> Fault {
+    Fault { message: format!("{}: {}", path.display(), fault.message), ..fault }
+}
+
+/// A fault in what the user asked for.
+pub(super) fn input(message: &str) -> Fault {
+    Fault::new(ErrorCode::InvalidInput, message)
+}

@@ -1,0 +1,99 @@
+//! `conclave demo` from start to end: records and certificates made, daemons started, one job run and shown.
+
+use std::process::ExitCode;
+
+use conclave_proto::error::{ErrorCode, Fault};
+use conclave_proto::v1::JobStatus;
+
+use super::children::{Children, Daemon};
+use super::folder::DemoFolder;
+use super::next_steps::{next_steps, with_truth};
+use super::options::{DemoArgs, check};
+use super::truth;
+use crate::client::Connection;
+use crate::files;
+use crate::follow::follow;
+use crate::output::say;
+use crate::result::RunResult;
+use crate::submit::{failure, read_job, submit};
+use crate::table::thousands;
+
+pub(crate) async fn run(args: DemoArgs) -> Result<ExitCode, Fault> {
+    check(&args)?;
+    eprintln!("Making {} parties of {} records each in {}", args.parties, thousands(args.rows), args.out.display());
+    let folder = DemoFolder::create(&args)?;
+    let mut children = Children::default();
+    let outcome = tokio::select! {
+        outcome = run_job(&args, &folder, &mut children) => outcome,
+        _ = tokio::signal::ctrl_c() => Err(Fault::new(ErrorCode::Internal, "interrupted")),
+    };
+    eprintln!("Stopping the daemons");
+    children.stop().await;
+    let (status, url) = outcome.map_err(|fault| Fault {
+        message: format!("{}\nEverything so far is in {}", fault.message, args.out.display()),
+        ..fault
+    })?;
+    tell(&args, &folder, &status, &url)
+}
+
+/// Starts the daemons, submits the job and follows it; gives its last status and the coordinator's URL.
+async fn run_job(args: &DemoArgs, folder: &DemoFolder, children: &mut Children) -> Result<(JobStatus, String), Fault> {
+    let logs = folder.logs();
+    let config = folder.write_coordinator("127.0.0.1:0", args.pages)?;
+    children.start(&Daemon { name: "coordinator", word: "__coordinator", config: &config, logs: &logs })?;
+    let address = children.ready().await?;
+    // Started by hand, the coordinator will listen where the parties' configurations look for it.
+    folder.write_coordinator(&address, args.pages)?;
+    let url = format!("https://{address}");
+    for party in &folder.parties {
+        let config = folder.write_party(party, &url, args)?;
+        children.start(&Daemon { name: party, word: "__party", config: &config, logs: &logs })?;
+    }
+    children.ready().await?;
+    eprintln!("The coordinator listens on {address}; {} parties are attached, each a process of its own.", folder.parties.len());
+    if args.pages {
+        tell_pages(folder);
+    }
+    let connection = Connection { coordinator: url.clone(), identity: folder.analyst() };
+    let run = async {
+        let mut client = connection.open().await?;
+        let job = submit(&mut client, &connection.identity()?, read_job(&folder.job())?).await?;
+        eprintln!("Job {job}: at most epsilon = {} at each party.", args.epsilon);
+        follow(&mut client, &job).await
+    };
+    let status = tokio::select! {
+        status = run => status?,
+        fault = children.watch() => return Err(fault),
+    };
+    if status.state == "failed" {
+        return Err(failure(&status));
+    }
+    Ok((status, url))
+}
+
+/// Says where the pages are: the daemons have written it into their logs.
+fn tell_pages(folder: &DemoFolder) {
+    let says = |log: &str, key: &str| {
+        let text = std::fs::read_to_string(folder.logs().join(format!("{log}.log"))).unwrap_or_default();
+        let found = text.rsplit_once(&format!("{key} at ")).map(|(_, rest)| rest.lines().next().unwrap_or_default().to_owned());
+        eprintln!("  {log}: {}", found.unwrap_or_else(|| "not told yet; see its log".to_owned()));
+    };
+    eprintln!("Pages to look at meanwhile:");
+    says("coordinator", "dashboard");
+    folder.parties.iter().for_each(|party| says(party, "page"));
+}
+
+/// Prints the result and what to type next.
+fn tell(args: &DemoArgs, folder: &DemoFolder, status: &JobStatus, url: &str) -> Result<ExitCode, Fault> {
+    let truth = truth::coefficients();
+    let json = with_truth(&status.result_json, &truth)?;
+    files::overwrite(&folder.root.join("result.json"), &format!("{json}\n"))?;
+    if args.json {
+        say!("{json}");
+    } else {
+        let result = RunResult::parse(&status.result_json)?;
+        say!("\n{}", result.report(Some(&truth)));
+        say!("{}", next_steps(folder, status, url));
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,77 @@
+//! The demo's options, and what of them is refused before anything is made.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use conclave_common::accounting::{Budget, PrivacyFilter};
+use conclave_proto::error::{ErrorCode, Fault};
+
+use super::truth::DATA_BUDGET_FACTOR;
+
+/// See it work: three hospitals with made-up records on this machine, one posterior
+///
+/// Makes records of a known logistic model for every party, a throw-away CA with everyone's certificates, and ledgers;
+/// starts the coordinator and the parties as processes of their own on the loopback interface; runs a job over mutual
+/// TLS; and prints the posterior beside the true coefficients and what each party has spent. Everything stays in --out,
+/// ready to be started again by hand.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct DemoArgs {
+    /// Data owners
+    #[arg(long, default_value_t = 3, value_name = "N", value_parser = parties)]
+    pub(super) parties: usize,
+    /// Records of each party
+    #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    pub(super) rows: u64,
+    /// Markov chains
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub(super) chains: u32,
+    /// Draws per chain, at most: the budget may end the run first
+    #[arg(long, default_value_t = 5000, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) draws: u64,
+    /// What the job may spend at each party
+    #[arg(long, default_value_t = 3.0)]
+    pub(super) epsilon: f64,
+    /// The delta that goes with it
+    #[arg(long, default_value_t = 1e-6)]
+    pub(super) delta: f64,
+    /// How parties write their ledgers
+    #[arg(long, value_enum, default_value_t = Durability::Strict)]
+    pub(super) durability: Durability,
+    /// Seed of the records and of the chains; the noise never has one
+    #[arg(long, default_value_t = 1)]
+    pub(super) seed: u64,
+    /// Where everything is left; must be empty or not there
+    #[arg(long, value_name = "DIR", default_value = "conclave-demo")]
+    pub(super) out: PathBuf,
+    /// Serve the coordinator's dashboard and each party's page on this machine, on free ports, and say where
+    #[arg(long)]
+    pub(super) pages: bool,
+    /// Print one JSON object on standard output: the result, with the true coefficients under "true"
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// The most parties that one demo starts.
+const MAX_PARTIES: usize = 100;
+
+fn parties(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|n| (1..=MAX_PARTIES).contains(n)).ok_or_else(|| format!("a demo has 1 to {MAX_PARTIES} parties"))
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Durability {
+    /// Every answer is on disk before it leaves
+    Strict,
+    /// A block of charge is on disk ahead, answers follow: faster; a crash forfeits the block
+    Reserve,
+}
+
+/// Everything that can be refused before anything is made.
+pub(super) fn check(args: &DemoArgs) -> Result<(), Fault> {
+    let input = |message: String| Fault::new(ErrorCode::InvalidInput, message);
+    for epsilon in [args.epsilon, DATA_BUDGET_FACTOR * args.epsilon] {
+        let budget = Budget::new(epsilon, args.delta).map_err(|e| input(e.to_string()))?;
+        PrivacyFilter::new(&budget).map_err(|e| input(e.to_string()))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,53 @@
+//! What the demo refuses, and what it leaves behind.
+#![allow(clippy::unwrap_used)]
+
+use std::path::Path;
+
+use conclave_proto::error::ErrorCode;
+
+use super::next_steps::{quoted, with_truth};
+use super::options::{DemoArgs, Durability, check};
+
+pub(super) fn args(out: &std::path::Path) -> DemoArgs {
+    DemoArgs {
+        parties: 2,
+        rows: 20,
+        chains: 2,
+        draws: 10,
+        epsilon: 3.0,
+        delta: 1e-6,
+        durability: Durability::Strict,
+        seed: 1,
+        out: out.to_owned(),
+        pages: false,
+        json: true,
+    }
+}
+
+#[test]
+fn bad_arguments_are_refused_before_anything_is_made() {
+    let good = args(std::path::Path::new("x"));
+    check(&good).unwrap();
+    for bad in [
+        DemoArgs { epsilon: 0.0, ..good.clone() },
+        DemoArgs { epsilon: -1.0, ..good.clone() },
+        DemoArgs { epsilon: f64::NAN, ..good.clone() },
+        DemoArgs { epsilon: 1e9, ..good.clone() },
+        DemoArgs { delta: 1.0, ..good.clone() },
+    ] {
+        assert_eq!(check(&bad).unwrap_err().code, ErrorCode::InvalidInput, "{bad:?}");
+    }
+}
+
+#[test]
+fn paths_are_quoted_where_a_shell_needs_it() {
+    assert_eq!(quoted(Path::new("a/b-c.toml")), "a/b-c.toml");
+    assert_eq!(quoted(Path::new("my demo/it's")), "'my demo/it'\\''s'");
+}
+
+#[test]
+fn the_truth_is_added_and_nothing_else_changes() {
+    let json = with_truth(" {\"a\":0.1000000000000000055}\n", &[("dose", 0.4)]).unwrap();
+    assert_eq!(json, "{\"a\":0.1000000000000000055,\"true\":{\"dose\":0.4}}");
+    assert!(with_truth("", &[]).is_err());
+}

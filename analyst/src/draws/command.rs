@@ -1,0 +1,88 @@
+//! `conclave draws`: what it asks for, and the formats it writes.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use conclave_draws::{Draws, export};
+use conclave_proto::error::{ErrorCode, Fault};
+use serde_json::json;
+
+use super::fetch::{fetch, partial_name};
+use crate::client::Connection;
+use crate::files;
+use crate::output::say;
+use crate::table::thousands;
+
+/// Fetch a job's draws
+///
+/// zarr: a Zarr v3 store in ArviZ's layout, for xarray.open_datatree. csv: a folder of CmdStan files, one per chain, for
+/// cmdstanpy.from_csv and arviz.from_cmdstan. parquet: one table with a row per chain and draw. All are on the scale of the
+/// priors and hold the warm-up apart. A job that still runs gives the draws made so far.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  conclave draws JOB --format zarr --out draws.zarr\n  conclave draws JOB --format csv --out \
+    draws/\n  conclave draws JOB --format parquet --out draws.parquet"
+)]
+pub(crate) struct DrawsArgs {
+    /// The job's id, as `conclave jobs` shows it
+    #[arg(value_name = "JOB")]
+    job: String,
+    /// The format
+    #[arg(long, value_enum)]
+    format: Format,
+    /// Where to put it; must not be there yet
+    #[arg(long, value_name = "PATH")]
+    out: PathBuf,
+    #[command(flatten)]
+    connection: Connection,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Zarr,
+    Csv,
+    Parquet,
+}
+
+pub(crate) async fn run(args: DrawsArgs) -> Result<ExitCode, Fault> {
+    let taken = match args.format {
+        Format::Parquet => args.out.exists(),
+        Format::Zarr | Format::Csv => !files::is_vacant(&args.out)?,
+    };
+    if taken {
+        return Err(input(format!("{} is there already: name a place that is not taken", args.out.display())));
+    }
+    let mut client = args.connection.open().await?;
+    // Under another name until it is whole, so that half a store is never taken for one.
+    let partial = partial_name(&args.out);
+    let fetched = fetch(&mut client, &args.job, &partial).await?;
+    let (count, bytes) = match args.format {
+        Format::Zarr => {
+            std::fs::rename(&partial, &args.out).map(|()| fetched).map_err(|e| Fault::of_file(&args.out, "be written", &e))?
+        }
+        Format::Csv => converted(&partial, |draws| export::write_cmdstan(draws, &args.out))?,
+        Format::Parquet => converted(&partial, |draws| export::write_parquet(draws, &args.out))?,
+    };
+    let out = args.out.display().to_string();
+    if args.json {
+        say!("{}", json!({ "job": args.job, "draws": out, "files": count, "bytes": bytes }));
+    } else {
+        say!("{out}: {count} files, {} bytes", thousands(bytes));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes a fetched store in another format and removes it.
+fn converted(store: &Path, write: impl Fn(&Draws) -> Result<(u64, u64), Fault>) -> Result<(u64, u64), Fault> {
+    let written = Draws::read(store).and_then(|draws| write(&draws));
+    std::fs::remove_dir_all(store).map_err(|e| Fault::of_file(store, "be removed", &e))?;
+    written
+}
+
+fn input(message: String) -> Fault {
+    Fault::new(ErrorCode::InvalidInput, message)
+}

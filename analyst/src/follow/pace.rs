@@ -1,0 +1,174 @@
+//! What a job's statuses tell of its pace and its cost.
+
+use std::time::Instant;
+
+use conclave_common::accounting::gaussian_dp;
+use conclave_common::job::JobSpec;
+use conclave_pages::forecast::{Forecast, Pace, ProgressPoint};
+use conclave_pages::text::duration;
+use conclave_proto::v1::JobStatus;
+
+/// How far back the pace looks, in seconds.
+const WINDOW: f64 = 30.0;
+/// Values of a sparkline, one every [`SPACING`] seconds.
+pub(super) const HISTORY: usize = 24;
+const SPACING: f64 = 2.0;
+
+/// What is remembered of a job that is watched.
+pub(super) struct RunHistory {
+    begun: Instant,
+    pace: Pace,
+    /// The job's delta, where its file could be had: without it epsilon can't be projected.
+    delta: Option<f64>,
+    limits: Vec<f64>,
+    forecast: Option<Forecast>,
+    sampled: f64,
+    /// Rounds a second, and acceptance rates.
+    pub(super) rates: Vec<f64>,
+    pub(super) accepted: Vec<f64>,
+}
+
+impl RunHistory {
+    /// The history of a job of which nothing is known; `source` is its file.
+    pub(super) fn new(source: Option<&str>) -> Self {
+        let delta = source.and_then(|text| JobSpec::parse(text).ok()).map(|spec| spec.privacy.budget.delta);
+        Self {
+            begun: Instant::now(),
+            pace: Pace::new(WINDOW),
+            delta,
+            limits: Vec::new(),
+            forecast: None,
+            sampled: f64::NEG_INFINITY,
+            rates: Vec::new(),
+            accepted: Vec::new(),
+        }
+    }
+
+    /// Takes a status.
+    pub(super) fn see(&mut self, status: &JobStatus) {
+        self.see_at(status, self.begun.elapsed().as_secs_f64());
+    }
+
+    fn see_at(&mut self, status: &JobStatus, at: f64) {
+        let mu_squared =
+            |epsilon: f64| self.delta.filter(|_| epsilon > 0.0).map_or(0.0, |delta| gaussian_dp::mu(epsilon, delta).powi(2));
+        let spent = status.parties.iter().map(|party| mu_squared(party.epsilon_spent)).collect();
+        if self.limits.is_empty() && self.delta.is_some() {
+            self.limits = status.parties.iter().map(|party| mu_squared(party.epsilon_budget)).collect();
+        }
+        let phase = (status.state == "running").then_some(&*status.phase);
+        self.pace.see(phase, ProgressPoint { at, rounds: status.iteration, draws: status.draws, mu_squared: spent });
+        self.forecast = self.pace.forecast(status.draws_asked, &self.limits);
+        if at - self.sampled >= SPACING
+            && let Some(rate) = self.pace.rounds_per_second()
+        {
+            self.sampled = at;
+            remember(&mut self.rates, rate);
+            remember(&mut self.accepted, status.acceptance_rate);
+        }
+    }
+
+    /// ", 53 rounds/s, about 3 min 20 s left (the budget of hospital-a ends it)"; nothing of what is not known.
+    pub(super) fn words(&self, status: &JobStatus) -> String {
+        let mut text = String::new();
+        if let Some(rate) = self.pace.rounds_per_second() {
+            text += &if rate < 10.0 { format!(", {rate:.1} rounds/s") } else { format!(", {rate:.0} rounds/s") };
+        }
+        if let Some(forecast) = &self.forecast {
+            text += &format!(", about {} left", duration(forecast.seconds_left));
+            if let Some(party) = forecast.ended_by.and_then(|index| status.parties.get(index)) {
+                text += &format!(" (the budget of {} ends it)", party.name);
+            }
+        }
+        text
+    }
+
+    /// Epsilon that a party will have spent at the end, where that can be told.
+    pub(super) fn epsilon_at_end(&self, party: usize) -> Option<f64> {
+        let delta = self.delta?;
+        self.forecast.as_ref()?.epsilon_at_end(party, |mu| gaussian_dp::epsilon(mu, delta))
+    }
+}
+
+fn remember(history: &mut Vec<f64>, value: f64) {
+    if history.len() == HISTORY {
+        history.remove(0);
+    }
+    history.push(value);
+}
+
+/// The numbers of the parties whose budgets are nearest to their ends, at most `most`, in the job's order.
+pub(super) fn most_spent(status: &JobStatus, most: usize) -> Vec<usize> {
+    let share = |index: &usize| status.parties.get(*index).map_or(0.0, |party| party.epsilon_spent / party.epsilon_budget);
+    let mut order: Vec<usize> = (0..status.parties.len()).collect();
+    order.sort_by(|a, b| share(b).total_cmp(&share(a)));
+    order.truncate(most);
+    order.sort_unstable();
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use conclave_proto::v1::PartyStatus;
+
+    use super::*;
+
+    const JOB: &str = "name = \"j\"\nparties = [\"a\", \"b\"]\n[model]\nkind = \"bernoulli\"\noutcome = \"y\"\n[columns]\ny = { binary = true }\n\
+                       [privacy]\nepsilon = 3.0\ndelta = 1e-6\n";
+
+    fn status(seconds: u32, share: f64) -> JobStatus {
+        let epsilon = |mu_squared: f64| gaussian_dp::epsilon(mu_squared.sqrt(), 1e-6);
+        let limit = gaussian_dp::mu(3.0, 1e-6).powi(2);
+        let party = |name: &str, share: f64| PartyStatus {
+            name: name.to_owned(),
+            epsilon_spent: if share > 0.0 { epsilon(share * limit) } else { 0.0 },
+            epsilon_budget: 3.0,
+            ..PartyStatus::default()
+        };
+        JobStatus {
+            state: "running".to_owned(),
+            phase: "sampling".to_owned(),
+            iteration: u64::from(seconds) * 20,
+            draws: u64::from(seconds) * 4,
+            draws_asked: 400,
+            acceptance_rate: 0.4,
+            parties: vec![party("a", share * f64::from(seconds)), party("b", 0.5 * share * f64::from(seconds))],
+            ..JobStatus::default()
+        }
+    }
+
+    #[test]
+    fn time_and_cost_are_projected() {
+        let mut history = RunHistory::new(Some(JOB));
+        assert_eq!(history.words(&status(0, 0.0)), "");
+        (0..=20).for_each(|second| history.see_at(&status(second, 0.005), f64::from(second)));
+        let now = status(20, 0.005);
+        assert_eq!(history.words(&now), ", 20 rounds/s, about 1 min 20 s left");
+        // Half of the budget in mu squared at the end.
+        let half = gaussian_dp::epsilon((gaussian_dp::mu(3.0, 1e-6).powi(2) / 2.0).sqrt(), 1e-6);
+        assert!(
+            history.epsilon_at_end(0).is_some_and(|epsilon| (epsilon - half).abs() < 1e-3),
+            "{:?}",
+            history.epsilon_at_end(0)
+        );
+        let (rates, accepted) = (history.rates.len(), history.accepted.len());
+        assert!(rates == accepted && (9..=11).contains(&rates), "{rates}");
+        // A pause ends the forecast, and so does a budget the run.
+        history.see_at(&JobStatus { state: "paused".to_owned(), ..now }, 21.0);
+        assert_eq!((history.epsilon_at_end(0), history.words(&status(20, 0.005))), (None, String::new()));
+        let mut history = RunHistory::new(Some(JOB));
+        (0..=20).for_each(|second| history.see_at(&status(second, 0.02), f64::from(second)));
+        assert_eq!(history.words(&status(20, 0.02)), ", 20 rounds/s, about 30 s left (the budget of a ends it)");
+        assert_eq!(most_spent(&status(20, 0.02), 1), [0]);
+    }
+
+    #[test]
+    fn without_the_job_file_the_draws_are_counted() {
+        let mut history = RunHistory::new(None);
+        (0..=20).for_each(|second| history.see_at(&status(second, 0.02), f64::from(second)));
+        assert_eq!(
+            (history.words(&status(20, 0.02)), history.epsilon_at_end(0)),
+            (", 20 rounds/s, about 1 min 20 s left".to_owned(), None)
+        );
+    }
+}

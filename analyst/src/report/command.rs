@@ -1,0 +1,125 @@
+//! `conclave report`: what it asks for, and the file it writes.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use conclave_common::job::JobSpec;
+use conclave_draws::Draws;
+use conclave_proto::error::{ErrorCode, Fault, from_status};
+use conclave_proto::v1::{JobRequest, JobStatus};
+use serde_json::{Value, json};
+
+use super::material::Material;
+use super::page::page;
+use crate::client::Connection;
+use crate::draws::{fetch, partial_name};
+use crate::files;
+use crate::output::say;
+use crate::submit::failure;
+use crate::table::thousands;
+
+/// Write a job's result as one HTML file
+///
+/// The question in words (model, priors, public bounds), the posterior on both scales, traces, densities and pairs, what the
+/// diagnostics say, what was spent at each party and what that guarantees, and everything needed to repeat it, job file included.
+/// The file needs no network and refers to nothing outside itself: mail it, archive it, print it. The same job gives the same file.
+///
+/// Works for every job that has ended with draws: finished, ended by a budget, cancelled. Its numbers are those of
+/// `conclave summary JOB --json`, rounded; every digit stands in the page for programs, in <data value="..."> elements, and the
+/// object itself at the end.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  conclave report JOB -o report.html\n  conclave report JOB -o report.html && xdg-open report.html"
+)]
+pub(crate) struct ReportArgs {
+    /// The job's id, as `conclave jobs` shows it
+    #[arg(value_name = "JOB")]
+    job: String,
+    /// Where to put it; must not be there yet
+    #[arg(short = 'o', long, value_name = "FILE")]
+    out: PathBuf,
+    #[command(flatten)]
+    connection: Connection,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) async fn run(args: ReportArgs) -> Result<ExitCode, Fault> {
+    if args.out.exists() {
+        return Err(input(format!("{} is there already: name a place that is not taken", args.out.display())));
+    }
+    let mut client = args.connection.open().await?;
+    let request = || JobRequest { job: args.job.clone() };
+    let fault = |status: tonic::Status| from_status(&status);
+    let status = client.get(request()).await.map_err(fault)?.into_inner();
+    let result = result_of(&status, &args.connection.options())?;
+    let source = client.source(request()).await.map_err(fault)?.into_inner().spec_toml;
+    let spec = JobSpec::parse(&source).map_err(|e| {
+        Fault::new(ErrorCode::Internal, format!("this version cannot read the job file ({e}): use that of the run"))
+    })?;
+    let partial = partial_name(&args.out);
+    if partial.exists() {
+        return Err(input(format!("{} is in the way of the draws that the report needs: move it away", partial.display())));
+    }
+    let fetched = fetch(&mut client, &args.job, &partial).await;
+    let draws = read(&partial, fetched)?;
+    let page = page(&Material {
+        status: &status,
+        source: &source,
+        spec: &spec,
+        result: &result,
+        draws: draws.as_ref(),
+        coordinator: &args.connection.coordinator,
+    });
+    files::write_new(&args.out, &page)?;
+    let out = args.out.display().to_string();
+    if args.json {
+        say!("{}", json!({ "job": args.job, "report": out, "bytes": page.len() }));
+    } else {
+        say!("{out}: {} bytes", thousands(page.len() as u64));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The run's object; where there is none, why, and what to do.
+pub(super) fn result_of(status: &JobStatus, options: &str) -> Result<Value, Fault> {
+    if !status.result_json.is_empty() {
+        return serde_json::from_str(&status.result_json).map_err(|e| {
+            Fault::new(ErrorCode::Internal, format!("the coordinator's result cannot be read ({e}): it may run another version"))
+        });
+    }
+    let job = &status.job;
+    Err(match status.state.as_str() {
+        "failed" => failure(status),
+        "cancelled" => Fault::new(
+            ErrorCode::NotFound,
+            format!("job {job} was cancelled before its first draw, so there is nothing to report: submit it anew"),
+        ),
+        state => Fault::new(
+            ErrorCode::NotFound,
+            format!(
+                "job {job} is {state} and has no result yet: follow it to its end with `conclave watch {job}{options}`, then ask again"
+            ),
+        ),
+    })
+}
+
+/// The fetched draws; the folder that they were fetched into is removed, whatever comes of it.
+fn read(folder: &Path, fetched: Result<(u64, u64), Fault>) -> Result<Option<Draws>, Fault> {
+    let draws = match fetched {
+        Ok(_) => Draws::read(folder).map(Some),
+        // A result without draws is one still: the coordinator's draws may have been removed.
+        Err(fault) if fault.code == ErrorCode::NotFound => Ok(None),
+        Err(fault) => Err(fault),
+    };
+    if folder.exists() {
+        std::fs::remove_dir_all(folder).map_err(|e| Fault::of_file(folder, "be removed", &e))?;
+    }
+    draws
+}
+
+fn input(message: String) -> Fault {
+    Fault::new(ErrorCode::InvalidInput, message)
+}

@@ -1,0 +1,20 @@
+//! What a report is made from.
+
+use conclave_common::job::JobSpec;
+use conclave_draws::Draws;
+use conclave_proto::v1::JobStatus;
+use serde_json::Value;
+
+/// What a report is made from.
+pub(super) struct Material<'a> {
+    pub(super) status: &'a JobStatus,
+    /// The job file, byte for byte.
+    pub(super) source: &'a str,
+    pub(super) spec: &'a JobSpec,
+    /// The run's object, as `summary --json` prints it.
+    pub(super) result: &'a Value,
+    /// `None` where the coordinator has none any more.
+    pub(super) draws: Option<&'a Draws>,
+    /// The coordinator's address.
+    pub(super) coordinator: &'a str,
+}

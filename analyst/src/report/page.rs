@@ -1,0 +1,44 @@
+//! The report's page: its sections, in their order.
+
+use conclave_pages::page::{Page, Style, document};
+use conclave_pages::text::{name, plain_name};
+use maud::{Markup, html};
+
+use super::material::Material;
+use super::{plots, posterior, privacy, question, repeat, run_section};
+
+/// A section of the page: its anchor, its name and what it holds.
+struct Section {
+    anchor: &'static str,
+    heading: &'static str,
+    body: Markup,
+}
+
+/// The report.
+pub(super) fn page(material: &Material<'_>) -> String {
+    let sections = [
+        Section { anchor: "question", heading: "The question", body: question::section(material) },
+        Section { anchor: "posterior", heading: "The posterior", body: posterior::section(material) },
+        Section { anchor: "diagnostics", heading: "Can the draws be relied on?", body: posterior::diagnostics(material) },
+        Section { anchor: "plots", heading: "The draws", body: plots::section(material) },
+        Section { anchor: "run", heading: "How the run went", body: run_section::section(material) },
+        Section { anchor: "privacy", heading: "Privacy", body: privacy::section(material) },
+        Section { anchor: "repeat", heading: "To check and repeat it", body: repeat::section(material) },
+    ];
+    let body = html! {
+        h1 { (name(&material.spec.name)) }
+        p.lead { "A Bayesian posterior over the records of " (parties(material.spec.parties.len())) ", none of which left its owner" }
+        (run_section::tiles(material))
+        (posterior::verdict(material))
+        nav aria-label="Sections" { ul { @for section in &sections { li { a href={ "#" (section.anchor) } { (section.heading) } } } } }
+        @for section in &sections {
+            section aria-labelledby=(section.anchor) { h2 id=(section.anchor) { (section.heading) } (section.body) }
+        }
+    };
+    let title = format!("{} – a report by Conclave", plain_name(&material.spec.name));
+    document(&Page { title: &title, style: Style::Inside, script: None, body: &body })
+}
+
+fn parties(count: usize) -> String {
+    if count == 1 { "one data owner".to_owned() } else { format!("{count} data owners") }
+}

@@ -1,0 +1,118 @@
+//! How the run went: counts, acceptance, what ended it, what the clip did.
+
+use conclave_common::job::{ClipRule, JobSpec, Radius, Warmup};
+use conclave_pages::table::facts;
+use conclave_pages::text::{duration, name, percent, plain as line, thousands};
+use maud::{Markup, html};
+use serde_json::Value;
+
+use super::figures::{inline, plain, rows, text, thousandths, whole};
+use super::material::Material;
+
+/// The figures that are looked for first.
+pub(super) fn tiles(material: &Material<'_>) -> Markup {
+    let result = material.result;
+    let figures =
+        |key: &str| rows(result, "posterior").iter().map(|row| row[key].clone()).filter(Value::is_number).collect::<Vec<_>>();
+    let by = |a: &Value, b: &Value| a.as_f64().unwrap_or(f64::NAN).total_cmp(&b.as_f64().unwrap_or(f64::NAN));
+    let worst = figures("rhat").into_iter().max_by(by).unwrap_or(Value::Null);
+    let least = figures("ess_bulk").into_iter().chain(figures("ess_tail")).min_by(by).unwrap_or(Value::Null);
+    let greatest = rows(result, "parties").iter().map(|party| party["epsilon_spent"].clone()).max_by(by).unwrap_or(Value::Null);
+    let tile = |name: &str, value: &Markup| html! { div { dt { (name) } dd { (value) } } };
+    let draws = html! { (inline(&result["chains"], whole)) " × " (inline(&result["draws_per_chain"], whole)) };
+    html! {
+        dl.tiles {
+            (tile("chains × draws", &draws))
+            (tile("ended by", &html! { (ended(text(result, "stopped_by"))) }))
+            (tile("largest R-hat", &inline(&worst, thousandths)))
+            (tile("smallest ESS", &inline(&least, whole)))
+            (tile("accepted", &inline(&result["acceptance_rate"], percent)))
+            (tile("epsilon spent, at most", &html! { (inline(&greatest, |x| format!("{x:.3}"))) " of " (plain(material.spec.privacy.budget.epsilon)) }))
+        }
+    }
+}
+
+/// What ended a run, in few words.
+fn ended(stopped_by: &str) -> String {
+    match stopped_by {
+        "draws" => "its last draw".to_owned(),
+        "budget" => "the budget".to_owned(),
+        "cancelled" => "its analyst".to_owned(),
+        "policy" => "a data owner".to_owned(),
+        "clip" => "the clip watch".to_owned(),
+        other => line(other, 40),
+    }
+}
+
+pub(super) fn section(material: &Material<'_>) -> Markup {
+    let (result, spec) = (material.result, material.spec);
+    let party = result["budget_party"].as_str();
+    let ending = html! {
+        @match text(result, "stopped_by") {
+            "draws" => "All draws that were asked for are made.",
+            "budget" => {
+                "A budget ended it before the last draw asked for" @if let Some(party) = party { ": that of " (name(party)) }
+                ". The draws are of the same posterior; there are fewer of them."
+            }
+            "cancelled" => "The analyst ended it. The draws made until then are kept.",
+            "policy" => "A data owner ended it, by withdrawing the consent or by a limit. The draws made until then are kept.",
+            "clip" => "It was stopped because the clip cuts too much: the draws are of another posterior than the one asked for.",
+            other => (line(other, 200)),
+        }
+        @if !material.status.error.is_empty() { " " (line(&material.status.error, 1000)) }
+    };
+    let warmup = match spec.sampler.warmup {
+        Warmup::Sweeps(sweeps) => format!("{} sweeps, not among the draws", thousands(sweeps)),
+        Warmup::UntilRhat { rhat, max } => {
+            format!("until split R-hat was below {rhat}, at most {} sweeps; not among the draws", thousands(max))
+        }
+    };
+    html! {
+        (facts(&[
+            ("ended", ending),
+            ("rounds", html! { (inline(&result["iterations"], whole)) ", a message to every party each, all chains together" }),
+            ("draws", html! {
+                (inline(&result["draws_per_chain"], whole)) " kept in each of " (inline(&result["chains"], whole)) " chains, of "
+                (thousands(spec.sampler.draws)) " asked for"
+            }),
+            ("accepted", html! { (inline(&result["acceptance_rate"], |x| format!("{:.1}%", 100.0 * x))) " of the proposals of the kept draws" }),
+            ("time", html! { (inline(&result["seconds"], duration)) " of sampling" }),
+            ("algorithm", html! { (algorithm(spec)) }),
+            ("warm-up", html! { (warmup) }),
+            ("clip", clip(material)),
+        ]))
+    }
+}
+
+fn algorithm(spec: &JobSpec) -> String {
+    let moves = match spec.sampler.radius {
+        Radius::Auto => "step lengths found in the search and the warm-up",
+        Radius::Fixed(_) => "step lengths given by the analyst",
+    };
+    format!(
+        "{}, {} proposals, {moves}{}",
+        spec.algorithm.as_str(),
+        spec.sampler.proposal.as_str().replace('_', " "),
+        if spec.sampler.rotate { ", turned into the posterior’s principal axes" } else { "" }
+    )
+}
+
+/// What cut the records' contributions, and what the watch on it has said.
+fn clip(material: &Material<'_>) -> Markup {
+    let set = match material.spec.privacy.clip {
+        None => "the model’s public bound, which cuts nothing within the declared bounds".to_owned(),
+        Some(ClipRule::PerRecord(clip)) => format!("{} log-likelihood units per record, set by the analyst", plain(clip)),
+        Some(ClipRule::Slope(slope)) => {
+            format!("{} log-likelihood units per record for each unit of a step’s length, set by the analyst", plain(slope))
+        }
+    };
+    let warnings = rows(material.result, "warnings").iter().filter_map(Value::as_str);
+    let said: Vec<String> =
+        warnings.filter(|warning| warning.contains("privacy.clip")).map(|warning| line(warning, 2000)).collect();
+    html! {
+        (set)
+        @if said.is_empty() {
+            @if material.spec.privacy.clip.is_some() { ". The watch on it has found nothing to warn of." }
+        } @else { ". " strong { "The watch on it says: " } @for sentence in &said { (sentence) " " } }
+    }
+}

@@ -1,0 +1,225 @@
+#![allow(clippy::unwrap_used)]
+use conclave_common::diagnostics::summarise;
+use conclave_common::job::JobSpec;
+use conclave_draws::{Draws, PhaseDraws};
+use conclave_proto::v1::JobStatus;
+use serde_json::{Map, Value, json};
+
+use super::command::result_of;
+use super::material::Material;
+use super::page::page;
+
+/// A made-up run: chains that wander around a mean of their parameter's own.
+struct Run {
+    status: JobStatus,
+    source: String,
+    spec: JobSpec,
+    result: Value,
+    draws: Draws,
+}
+
+impl Run {
+    /// A logistic regression of an intercept and `predictors` columns, whose name and column names have `odd` in them.
+    fn new(predictors: usize, chains: u32, length: usize, odd: &str) -> Self {
+        let quoted = |name: &str| Value::from(name).to_string();
+        let names: Vec<String> = (1..=predictors).map(|i| format!("x{i}{odd}")).collect();
+        let list: Vec<String> = names.iter().map(|name| quoted(name)).collect();
+        let columns: String = list.iter().map(|name| format!("{name} = {{ min = 0, max = 10 }}\n")).collect();
+        let source = format!(
+            "name = {}\nparties = [\"a\", \"b\"]\n[model]\nkind = \"logistic\"\noutcome = \"y\"\npredictors = [{}]\n[columns]\n\
+             y = {{ binary = true }}\n{columns}[sampler]\nchains = {chains}\ndraws = {length}\n[privacy]\nepsilon = 3.0\ndelta = 1e-6\n",
+            quoted(&format!("a job{odd}")),
+            list.join(", ")
+        );
+        let spec = JobSpec::parse(&source).unwrap();
+        let parameters = spec.model.parameter_names();
+        let theta: Vec<Vec<Vec<f64>>> =
+            (0..parameters.len()).map(|p| (0..chains).map(|c| walk(length, p as u64 * 1000 + u64::from(c))).collect()).collect();
+        let sampling = PhaseDraws { theta, accepted: vec![vec![true; length]; chains as usize], ..PhaseDraws::default() };
+        let mut run = Self {
+            status: JobStatus {
+                job: "4f-1".to_owned(),
+                analyst: "alice".to_owned(),
+                state: "finished".to_owned(),
+                ..JobStatus::default()
+            },
+            draws: Draws {
+                name: spec.name.clone(),
+                seed: 1,
+                created_by: "conclave 0.1.0".to_owned(),
+                parameters,
+                warmup: PhaseDraws::default(),
+                sampling,
+            },
+            source,
+            spec,
+            result: Value::Null,
+        };
+        run.result = run.object(odd);
+        run.status.result_json = run.result.to_string();
+        run
+    }
+
+    fn object(&self, odd: &str) -> Value {
+        let rows: Vec<Value> = self
+            .draws
+            .parameters
+            .iter()
+            .zip(&self.draws.sampling.theta)
+            .map(|(name, chains)| {
+                let chains: Vec<&[f64]> = chains.iter().map(Vec::as_slice).collect();
+                let mut row: Map<String, Value> = serde_json::to_value(summarise(&chains)).unwrap().as_object().unwrap().clone();
+                row.insert("name".to_owned(), name.as_str().into());
+                row.into()
+            })
+            .collect();
+        let party = |name: &str| {
+            json!({"name": format!("{name}{odd}"), "records": 1234, "protects": "row, replace", "queries": 48_000, "epsilon_spent": 1.234_567_890_123,
+                   "delta": 1e-6, "epsilon_budget": 3.0, "mu_squared_spent": 0.078_901_234_567, "epsilon_zcdp": 1.345_678_901_234})
+        };
+        json!({"job": "4f-1", "iterations": 12_345, "chains": self.spec.sampler.chains, "draws_per_chain": self.draws.sampling.draws(),
+               "seconds": 83.4, "acceptance_rate": 0.371_234, "stopped_by": "budget", "budget_party": format!("a{odd}"),
+               "posterior": rows, "posterior_original": rows, "parties": [party("a"), party("b")], "warnings": [format!("beware of {odd}")],
+               "mcse_to_sd": 0.012_345_678, "budget_error": "Of the spread."})
+    }
+
+    fn page(&self) -> String {
+        self.page_with(Some(&self.draws))
+    }
+
+    fn page_with(&self, draws: Option<&Draws>) -> String {
+        let Self { status, source, spec, result, .. } = self;
+        page(&Material { status, source, spec, result, draws, coordinator: "https://coordinator.example:8443" })
+    }
+}
+
+/// Draws with some correlation between neighbours.
+fn walk(length: usize, seed: u64) -> Vec<f64> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut at = 0.0;
+    let mut step = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        at = 0.7 * at + (state >> 11) as f64 / (1u64 << 53) as f64 - 0.5;
+        0.3 + 0.05 * at
+    };
+    (0..length).map(|_| step()).collect()
+}
+
+#[test]
+fn every_number_is_that_of_the_summary() {
+    let run = Run::new(3, 4, 500, "");
+    let page = run.page();
+    for (table, keys) in [
+        ("posterior", &["mean", "mcse_mean", "sd", "q5", "median", "q95"][..]),
+        ("posterior_original", &["mean", "mcse_mean", "sd", "q5", "median", "q95"]),
+        ("posterior", &["rhat", "ess_bulk", "ess_tail"]),
+        ("parties", &["queries", "epsilon_spent", "epsilon_zcdp", "mu_squared_spent", "delta", "epsilon_budget"]),
+    ] {
+        for row in run.result[table].as_array().unwrap() {
+            let name = format!("<th scope=\"row\"><bdi>{}</bdi></th>", row["name"].as_str().unwrap());
+            let expected: Vec<String> = keys.iter().map(|key| row[key].to_string()).collect();
+            let found = page.split(&name).skip(1).any(|rest| {
+                let values = rest.split("</tr>").next().unwrap().split("<data value=\"").skip(1);
+                let values: Vec<(&str, &str)> =
+                    values.map(|cell| (cell.split('"').next().unwrap(), cell.split(['>', '<']).nth(1).unwrap())).collect();
+                // What is shown is the same number, rounded.
+                values.iter().zip(keys).all(|((exact, shown), key)| {
+                    let decimals = shown.split_once('.').map_or(0, |(_, rest)| rest.len() as i32);
+                    let (exact, shown) = (exact.parse::<f64>().unwrap(), shown.replace(',', "").parse::<f64>().unwrap());
+                    let error = (exact - shown).abs();
+                    let of_shown = if key.starts_with("ess") { 0.5 } else { 0.51 * 10f64.powi(-decimals) };
+                    error <= of_shown && (decimals >= 3 || exact >= 3.0 || exact == 1e-6)
+                }) && values.iter().map(|(exact, _)| *exact).eq(expected.iter().map(String::as_str))
+            });
+            assert!(found, "{table} {keys:?} {expected:?}");
+        }
+    }
+    for figure in ["iterations", "chains", "draws_per_chain", "seconds", "acceptance_rate", "mcse_to_sd"] {
+        assert!(page.contains(&format!("<data value=\"{}\">", run.result[figure])), "{figure}");
+    }
+    let object = page.split("id=\"result\">").nth(1).unwrap().split("</pre>").next().unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&object.replace("&quot;", "\"")).unwrap(), run.result);
+}
+
+/// Whether a page refers to anything outside itself, or holds anything that its own policy forbids.
+fn is_self_contained(page: &str) -> bool {
+    let anchors = page.split("href=\"").skip(1).all(|rest| rest.starts_with('#'));
+    let none =
+        ["http:", "https:", "url(", "src=", "@import", "<script", "<img", "<link", "<iframe", "style=\"", " onload", " onclick"];
+    anchors && none.iter().all(|part| !page.contains(part))
+}
+
+#[test]
+fn a_large_report_is_one_small_file() {
+    let run = Run::new(19, 4, 10_000, "");
+    let page = run.page();
+    assert!(page.len() < 2_000_000, "{} bytes", page.len());
+    assert!(is_self_contained(&page));
+    assert!(page.contains(&run.source.replace('"', "&quot;")), "the job file");
+    assert_eq!(page, run.page());
+    // Every plot says what it shows, and every anchor and label leads somewhere.
+    assert_eq!(page.matches("role=\"img\"").count(), page.matches("<desc id=").count());
+    for reference in ["href=\"#", "aria-labelledby=\"", "aria-describedby=\""] {
+        for id in page.split(reference).skip(1).map(|rest| rest.split('"').next().unwrap()) {
+            assert_eq!(page.matches(&format!("id=\"{id}\"")).count(), 1, "{id}");
+        }
+    }
+    for part in [
+        "logit Pr(",
+        "normal(0, 2.5)",
+        "Silverman",
+        "A budget ended it",
+        "μ²",
+        "conclave-party verify 4f-1",
+        "one row, not one person",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+}
+
+#[test]
+fn hostile_names_stay_text() {
+    for odd in ["<script>alert(1)</script>", "\" onload=\"x", "]]>'&amp;", "\u{202e}\u{200f}"] {
+        let page = Run::new(2, 2, 40, odd).page();
+        assert!(!page.contains("<script") && !page.contains("\" onload=") && !page.contains("]]>"), "{odd}");
+        // Outside the job file, which is there byte for byte, no mark turns the text.
+        let (before, file) = page.split_once("byte for byte").unwrap();
+        assert!(!before.contains(['\u{202e}', '\u{200f}']) && file.contains("</html>"), "{odd}");
+    }
+    let mut run = Run::new(2, 2, 40, "");
+    run.result = run.object(&"é".repeat(1000));
+    assert!(run.page().len() < 300_000);
+}
+
+#[test]
+fn what_does_not_exist_is_said() {
+    let mut run = Run::new(1, 1, 3, "");
+    let page = run.page();
+    assert!(
+        page.contains("<td class=\"n\">-</td>") && page.contains("One chain can’t be compared") && !page.contains("NaN"),
+        "{page}"
+    );
+    run.draws.sampling.theta.iter_mut().flatten().flatten().for_each(|x| *x = f64::NAN);
+    assert!(!run.page().contains("NaN"));
+    assert!(run.page_with(None).contains("nothing to plot"));
+    run.result = json!({});
+    assert!(run.page_with(None).contains("</html>"), "an object of another version");
+}
+
+#[test]
+fn a_job_without_a_result_says_what_to_do() {
+    let of = |state: &str| {
+        let status = JobStatus {
+            job: "4f-1".to_owned(),
+            state: state.to_owned(),
+            error_code: "budget".to_owned(),
+            ..JobStatus::default()
+        };
+        result_of(&status, " --identity x").unwrap_err()
+    };
+    assert!(of("running").message.contains("conclave watch 4f-1 --identity x"));
+    assert_eq!((of("running").code.exit_code(), of("cancelled").code.exit_code(), of("failed").code.exit_code()), (2, 2, 3));
+    assert!(of("cancelled").message.contains("before its first draw"));
+}

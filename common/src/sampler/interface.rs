@@ -1,0 +1,48 @@
+//! The interface that every sampling algorithm has, whatever it asks and however it makes its draws.
+
+use super::clip_watch::ClipWatch;
+use super::error::SamplerError;
+use super::round::{Draw, Phase, Round};
+use super::totals::Totals;
+
+/// A sampling algorithm as a state machine: the next round to ask, totals taken in, draws given out.
+///
+/// It knows totals over parties and nothing of the network, of records, or of what a single party released.
+pub trait Sampler: Send {
+    /// The round to ask now; the same one until [`Sampler::absorb`]. `None` when all draws are made.
+    ///
+    /// # Errors
+    /// A query whose noise scale or sensitivity can't be represented; chains that must not go on.
+    fn next_round(&mut self) -> Result<Option<Round>, SamplerError>;
+
+    /// Takes the totals of the round being asked.
+    ///
+    /// # Errors
+    /// No round being asked, or totals of another number of parties or of another round; nothing is changed
+    /// then.
+    fn absorb(&mut self, totals: &Totals) -> Result<(), SamplerError>;
+
+    /// Draws made since the last call, in the order made. A round may lead to none or to many.
+    fn take_draws(&mut self) -> Vec<Draw>;
+
+    /// The phase of the present round; [`Phase::Sampling`] throughout for an algorithm that neither
+    /// searches nor warms up.
+    fn phase(&self) -> Phase;
+
+    /// Share of proposals accepted in the present phase, 0 before the first decision; `None` where nothing
+    /// is accepted or rejected.
+    fn acceptance_rate(&self) -> Option<f64> {
+        None
+    }
+
+    /// Proposal radii as a job file gives them, one per parameter on the unconstrained scale; `None` before
+    /// there are any, and where moves go along no single parameter.
+    fn radii_by_parameter(&self) -> Option<Vec<f64>> {
+        None
+    }
+
+    /// The watch over an explicit clip; `None` where there is no such clip.
+    fn clip_watch(&self) -> Option<&ClipWatch> {
+        None
+    }
+}

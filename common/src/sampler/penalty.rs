@@ -1,0 +1,226 @@
+//! Algorithm 2 of Yıldırım, *On the use of penalty MCMC for differential privacy*: chains on noisy log
+//! likelihood ratios, for any number of owners. Algorithm 1 is Algorithm 2 with one owner.
+//!
+//! Every party releases the log likelihood ratio of every chain's proposal with Gaussian noise. Half of the
+//! noise's variance, taken off the noisy log ratio, is the penalty (Ceperley & Dewing 1999) that keeps the
+//! chains' target exact although the ratio is noisy.
+
+use super::chain::Chain;
+use super::clip_watch::ClipWatch;
+use super::ensemble::Ensemble;
+use super::error::SamplerError;
+use super::interface::Sampler;
+use super::messages::Messages;
+use super::mode_search::{Found, ModeSearch, Purpose, SearchPlan};
+use super::party_metadata::PartyMetadata;
+use super::proposal;
+use super::round::{Draw, Phase, Query, Round};
+use super::target::Target;
+use super::totals::Totals;
+use crate::job::JobSpec;
+use crate::mechanism::{QueryKind, STEP};
+use crate::query::is_centred;
+
+/// The log acceptance ratio of one proposal (Algorithm 2, step 2): accept when `log u` is below it.
+///
+/// `log_ratio` is the noisy log likelihood ratio over all parties, `total_variance` the sum of their noise
+/// variances in squared log-likelihood units, `log_prior_ratio` the log prior (and proposal) ratio.
+#[must_use]
+pub fn log_alpha(log_ratio: f64, total_variance: f64, log_prior_ratio: f64) -> f64 {
+    log_ratio - 0.5 * total_variance + log_prior_ratio
+}
+
+/// Accepts or rejects a chain's pending proposal (Algorithm 2, step 2; Algorithm 3 alike): `log_ratio` is
+/// the noisy log likelihood ratio over all parties, `total_variance` that of its noise.
+pub(super) fn decide(chain: &mut Chain, target: &Target, log_ratio: f64, total_variance: f64) {
+    let Some(log_prior_ratio) = chain.log_prior_ratio(target) else { return };
+    let log_alpha = log_alpha(log_ratio, total_variance, log_prior_ratio);
+    // `libm`, so that a replay on another machine decides alike.
+    let accepted = libm::log(chain.uniform()) < log_alpha;
+    chain.settle(accepted, log_alpha);
+}
+
+/// The probability that a proposal of true log ratio `log_ratio` is accepted under noise of standard
+/// deviation `sigma` (Yıldırım, Proposition 1): `Phi(r/sigma - sigma/2) + e^r Phi(-r/sigma - sigma/2)`.
+/// Without noise, `min(1, e^r)`.
+#[must_use]
+pub fn expected_acceptance(log_ratio: f64, sigma: f64) -> f64 {
+    if sigma <= 0.0 {
+        return log_ratio.min(0.0).exp();
+    }
+    let standard = log_ratio / sigma;
+    let uphill = normal_cdf(standard - 0.5 * sigma);
+    // In log space, since e^r may overflow where Phi underflows; the product never exceeds 1.
+    let lower = normal_cdf(-standard - 0.5 * sigma);
+    let downhill = if lower > 0.0 { (log_ratio + lower.ln()).exp() } else { 0.0 };
+    (uphill + downhill).min(1.0)
+}
+
+fn normal_cdf(x: f64) -> f64 {
+    0.5 * libm::erfc(-x * std::f64::consts::FRAC_1_SQRT_2)
+}
+
+/// Algorithm 2 as a state machine: a search for the mode, then the chains.
+pub(super) struct Penalty {
+    target: Target,
+    /// How searches are made, where the job needs any.
+    plan: Option<SearchPlan>,
+    /// The search that is going on; the chains wait for its end.
+    search: Option<Box<ModeSearch>>,
+    ensemble: Ensemble,
+    /// Counts what an explicit clip cuts.
+    clip_watch: Option<ClipWatch>,
+    /// Records of the parties that take the model's centre off each log ratio.
+    centred: u64,
+    messages: Messages,
+}
+
+impl Penalty {
+    /// The sampler at its start.
+    ///
+    /// # Errors
+    /// A count that a search needs and nobody gives; a budget or scale out of range.
+    pub(super) fn new(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Self, SamplerError> {
+        let target = Target::new(spec);
+        let budget = target.budget()?;
+        let plan = SearchPlan::new(&target, parties, budget)?;
+        let mut ensemble = Ensemble::new(&target);
+        if plan.is_none() {
+            ensemble.start_as_given(&target);
+        }
+        Ok(Self {
+            search: plan.as_ref().map(|plan| plan.search(&target).into()),
+            plan,
+            ensemble,
+            clip_watch: ClipWatch::new(spec, parties, target.space.dimension(), budget)?,
+            // Counts are other people's word: no sum of them may panic.
+            centred: parties
+                .iter()
+                .filter(|party| is_centred(party.unit()))
+                .filter_map(PartyMetadata::records)
+                .fold(0, u64::saturating_add),
+            messages: Messages::new(parties.len()),
+            target,
+        })
+    }
+
+    /// The noisy log likelihood ratio of a step: the released integers, and what the parties took off each
+    /// record's ratio before they summed. Both change sign with the step, bit for bit.
+    fn log_ratio(&self, query: &Query, total: i128) -> f64 {
+        let asks_centre = self.centred > 0 && query.kind == QueryKind::Ratio;
+        let centre = if asks_centre { self.target.model.centre(&query.from, &query.to) } else { 0.0 };
+        STEP * total as f64 + self.centred as f64 * centre
+    }
+
+    fn propose(&mut self) -> Vec<Query> {
+        let mut queries = self.ensemble.propose(&self.target);
+        if let Some(watch) = &mut self.clip_watch {
+            queries.extend(watch.ask(self.ensemble.phase(), self.ensemble.steps(), &queries));
+        }
+        queries
+    }
+
+    /// Decides every chain that proposed.
+    fn decide(&mut self, round: &Round, totals: &Totals) {
+        let spec = &self.target.spec;
+        let variance = spec.parties.len() as f64 * spec.privacy.noise.variance();
+        for (query, total) in round.queries.iter().zip(totals.components()) {
+            if query.kind == QueryKind::ClipCount {
+                self.clip_watch.iter_mut().for_each(|watch| watch.absorb(*total));
+                continue;
+            }
+            let ratio = self.log_ratio(query, *total);
+            if let Some(chain) = self.ensemble.chain(query.chain) {
+                decide(chain, &self.target, ratio, variance);
+            }
+        }
+    }
+
+    fn step_done(&mut self) {
+        self.ensemble.step_done(self.messages.last());
+        self.measure_anew();
+    }
+
+    /// Measures the radii again around where the chains are now, when that is due.
+    fn measure_anew(&mut self) {
+        let Some(plan) = self.plan.as_ref().filter(|plan| plan.purpose == Purpose::Curvature) else { return };
+        if self.ensemble.remeasures(&self.target.spec) {
+            let mean = self.ensemble.mean(self.target.space.dimension());
+            self.search = Some(plan.search(&self.target).at(mean).into());
+        }
+    }
+
+    /// Starts the chains on what a search found, or gives those that walk already its radii.
+    fn found(&mut self, found: &Found) {
+        self.ensemble.learn_sd(&found.sd);
+        let kind = self.target.spec.sampler.proposal;
+        let radii = self.target.given_radii().unwrap_or_else(|| proposal::radii(kind, &found.sd, &self.target.space.boxes));
+        if self.ensemble.started() {
+            self.ensemble.rescale(radii);
+        } else {
+            let spread = (found.purpose == Purpose::Mode).then_some((&found.sd[..], &found.error_sd[..]));
+            self.ensemble.start(&self.target, &found.u, spread, radii);
+        }
+    }
+}
+
+impl Sampler for Penalty {
+    fn next_round(&mut self) -> Result<Option<Round>, SamplerError> {
+        while self.messages.pending().is_none() {
+            if let Some(reason) = self.clip_watch.as_ref().and_then(ClipWatch::stop) {
+                return Err(SamplerError::Clipped(reason));
+            }
+            if self.ensemble.finished(&self.target.spec) {
+                return Ok(None);
+            }
+            let Target { spec, space, model } = &self.target;
+            let queries = match &mut self.search {
+                Some(search) => search.queries(spec, space, model.as_ref())?,
+                None => self.propose(),
+            };
+            if queries.is_empty() {
+                self.step_done(); // every proposal fell outside the box: decided without a query
+            } else {
+                self.messages.ask(self.ensemble.phase(), queries);
+            }
+        }
+        Ok(self.messages.pending().cloned())
+    }
+
+    fn absorb(&mut self, totals: &Totals) -> Result<(), SamplerError> {
+        let round = self.messages.answer(totals)?;
+        let Some(mut search) = self.search.take() else {
+            self.decide(&round, totals);
+            self.step_done();
+            return Ok(());
+        };
+        let each = round.queries.iter().zip(totals.components());
+        let ratios: Vec<f64> = each.map(|(query, total)| self.log_ratio(query, *total)).collect();
+        search.absorb(&self.target.spec, &self.target.space, &round.queries, &ratios);
+        match search.found() {
+            Some(found) => self.found(&found),
+            None => self.search = Some(search),
+        }
+        Ok(())
+    }
+
+    fn take_draws(&mut self) -> Vec<Draw> {
+        self.ensemble.take_draws()
+    }
+
+    fn phase(&self) -> Phase {
+        self.ensemble.phase()
+    }
+
+    fn acceptance_rate(&self) -> Option<f64> {
+        Some(self.ensemble.acceptance_rate())
+    }
+
+    fn radii_by_parameter(&self) -> Option<Vec<f64>> {
+        self.ensemble.radii_by_parameter(&self.target)
+    }
+
+    fn clip_watch(&self) -> Option<&ClipWatch> {
+        self.clip_watch.as_ref()
+    }
+}

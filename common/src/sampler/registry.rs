@@ -1,0 +1,27 @@
+//! The registry of algorithms: a job names one, and gets its sampler.
+
+use super::error::SamplerError;
+use super::interface::Sampler;
+use super::party_metadata::PartyMetadata;
+use super::penalty::Penalty;
+use super::penalty_exp_family::PenaltyExpFamily;
+use crate::job::{Algorithm, JobSpec};
+
+/// The sampler of a job at its start; `parties` holds what is public of each party's data, in the job's
+/// order.
+///
+/// Counts bound the curvature that a search meets and are what a clip's cuts are a share of; units price a
+/// search's queries.
+///
+/// # Errors
+/// Another number of parties than the job's; a count that a search needs and nobody gives; a budget or
+/// scale out of range; parties or a model that the algorithm is not for.
+pub fn build(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Box<dyn Sampler>, SamplerError> {
+    if parties.len() != spec.parties.len() {
+        return Err(SamplerError::Records { expected: spec.parties.len(), got: parties.len() });
+    }
+    Ok(match spec.algorithm {
+        Algorithm::Penalty => Box::new(Penalty::new(spec, parties)?),
+        Algorithm::PenaltyExpFamily => Box::new(PenaltyExpFamily::new(spec, parties)?),
+    })
+}

@@ -1,0 +1,16 @@
+//! Samplers of parties that hold rows, and how they are answered.
+
+#![allow(clippy::unwrap_used)]
+
+use crate::job::JobSpec;
+use crate::sampler::{PartyMetadata, Round, Sampler, Totals, build};
+
+/// The sampler of a job over parties of so many rows.
+pub(super) fn sampler_of(spec: &JobSpec, records: &[u64]) -> Box<dyn Sampler> {
+    build(spec, &PartyMetadata::of_rows(records)).unwrap()
+}
+
+/// Gives a sampler what the parties released for the round being asked.
+pub(super) fn give(sampler: &mut dyn Sampler, round: &Round, releases: &[Vec<i64>]) {
+    sampler.absorb(&Totals::of(round, releases).unwrap()).unwrap();
+}

@@ -1,0 +1,7 @@
+//! Tests of the samplers behind their interface.
+
+mod fixtures;
+mod penalty;
+mod replay;
+mod runs;
+mod same_bits;

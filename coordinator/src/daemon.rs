@@ -1,0 +1,106 @@
+//! The coordinator from its configuration to its end: opened, serving, stopped.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+use crate::config::Config;
+use crate::driver::{DriverContext, Limits};
+use crate::error::RunError;
+use crate::health::Health;
+use crate::operations::Prepared;
+use crate::party_registry::PartyRegistry;
+use crate::registry::JobRegistry;
+use crate::server::{Credentials, serve, stopped};
+use crate::store::{Store, StoreError};
+
+/// How long connections may take to end once the coordinator stops.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// A coordinator that listens and has taken up its unfinished jobs, but does not serve yet.
+pub struct Coordinator {
+    listener: TcpListener,
+    address: SocketAddr,
+    credentials: Arc<Credentials>,
+    job_registry: Arc<JobRegistry>,
+    context: DriverContext,
+    operations: Prepared,
+}
+
+impl Coordinator {
+    /// Loads the identity, locks and reads the store, binds the address.
+    ///
+    /// # Errors
+    /// [`RunError`], naming the file or the address.
+    pub async fn open(config: &Config) -> Result<Self, RunError> {
+        let credentials = Arc::new(Credentials::of(config)?);
+        let (store, loaded) = Store::open(&config.store).map_err(|e| match e {
+            StoreError::Foreign { .. } => RunError::Input(e.to_string()),
+            e => RunError::System(e.to_string()),
+        })?;
+        std::fs::create_dir_all(&config.draws)
+            .map_err(|e| RunError::Input(format!("`draws` = {}: {e}", config.draws.display())))?;
+        // Absolute, so that the path in a result means something wherever it is read.
+        let draws = std::path::absolute(&config.draws).unwrap_or_else(|_| config.draws.clone());
+        let unusable = |e: std::io::Error| RunError::System(format!("can't listen on {}: {e}", config.listen));
+        let listener = TcpListener::bind(config.listen).await.map_err(unusable)?;
+        let address = listener.local_addr().map_err(unusable)?;
+        let operations = Prepared::new(config).await?;
+        let party_registry = Arc::new(PartyRegistry::with_heads(loaded.parties, loaded.heads));
+        let context = DriverContext { party_registry, store, counters: Arc::default(), limits: Limits::default() };
+        let job_registry = Arc::new(JobRegistry::open(context.clone(), draws, loaded.jobs, true));
+        Ok(Self { listener, address, credentials, job_registry, context, operations })
+    }
+
+    /// The address that it listens on, with the actual port.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until `shutdown` resolves; then parties and watchers are told, draws are put on disk and the store is
+    /// closed. Unfinished jobs go on at the next start.
+    ///
+    /// # Errors
+    /// A server that can't be set up or fails.
+    pub async fn serve(self, shutdown: impl Future<Output = ()>) -> Result<(), RunError> {
+        let (stop, stopping) = watch::channel(false);
+        let Self { listener, address, credentials, job_registry, context, operations } = self;
+        let store = context.store.clone();
+        let (reporter, health_service) = tonic_health::server::health_reporter();
+        let health = Health { job_registry: Arc::clone(&job_registry), store: store.clone(), stopping: stopping.clone() };
+        let operations = operations.show(context.clone(), health, reporter, address, Arc::clone(&credentials));
+        let mut told = stopping.clone();
+        let until_stopped = async move { stopped(&mut told).await };
+        let server = serve(listener, credentials, Arc::clone(&job_registry), context, stopping, health_service, until_stopped);
+        tokio::pin!(server);
+        let outcome = tokio::select! {
+            outcome = &mut server => outcome,
+            () = shutdown => {
+                tracing::info!("stopping");
+                job_registry.close().await;
+                stop.send_replace(true);
+                // Whoever holds a connection open longer is cut off.
+                tokio::time::timeout(GRACE, &mut server).await.unwrap_or(Ok(()))
+            }
+        };
+        job_registry.close().await;
+        operations.end().await;
+        let closed = tokio::task::spawn_blocking(move || store.close()).await;
+        closed.map_err(|e| RunError::System(format!("the store was not closed: {e}")))?;
+        outcome
+    }
+}
+
+/// Opens a coordinator and serves until `shutdown` resolves. `ready` hears the address once it listens.
+///
+/// # Errors
+/// [`RunError`].
+pub async fn run(config: &Config, ready: impl FnOnce(SocketAddr), shutdown: impl Future<Output = ()>) -> Result<(), RunError> {
+    let coordinator = Coordinator::open(config).await?;
+    ready(coordinator.address());
+    coordinator.serve(shutdown).await
+}

@@ -1,0 +1,102 @@
+//! One job's page: shown, kept up to date, and the form that cancels the job.
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::{Path, State};
+use axum::http::Uri;
+use axum::response::Response;
+use conclave_ops::web::events as event_stream;
+use conclave_ops::web::{self, Visitor, Who};
+use conclave_pages::site::{self, Served};
+use conclave_pages::text::{name, plain_name};
+use maud::html;
+
+use super::super::shared::{LOOK, Shared, is_operator, missing, now, number_in, utc, whose};
+use super::parts::parts;
+
+pub(in crate::dashboard) async fn page(
+    State(dashboard): Shared,
+    Extension(visitor): Extension<Visitor>,
+    Path(id): Path<String>,
+    uri: Uri,
+) -> Response {
+    let Some(shown) = dashboard.job_registry.shown(&id, &whose(&visitor)) else { return missing("There is no such job.") };
+    let from = number_in(&uri, "from");
+    let (parts, over) = parts(&dashboard, &shown, from, is_operator(&visitor)).await;
+    let status = shown.status.borrow().clone();
+    let title = plain_name(&status.name);
+    let body = html! {
+        p.lead { "Job " code { (status.id) } ", submitted by " (name(&status.analyst)) " on " (utc(status.submitted_ms)) }
+        @for (id, content) in &parts { (site::part(id, *id == "state", content)) }
+    };
+    let events = format!("/jobs/{}/events?from={from}", status.id);
+    web::html(site::served(&Served {
+        title: &title,
+        above: &[("/", "Jobs")],
+        word: (web::CSRF_FIELD, &visitor.csrf),
+        session: visitor.has_session(),
+        events: (!over).then_some(&*events),
+        body: &body,
+    }))
+}
+
+pub(in crate::dashboard) async fn events(
+    State(dashboard): Shared,
+    Extension(visitor): Extension<Visitor>,
+    Path(id): Path<String>,
+    uri: Uri,
+) -> Response {
+    let Some(shown) = dashboard.job_registry.shown(&id, &whose(&visitor)) else { return missing("There is no such job.") };
+    let (from, operator) = (number_in(&uri, "from"), is_operator(&visitor));
+    event_stream::stream(LOOK, move || {
+        let (dashboard, shown) = (Arc::clone(&dashboard), shown.clone());
+        async move {
+            let (parts, over) = parts(&dashboard, &shown, from, operator).await;
+            now(parts, over)
+        }
+    })
+}
+
+pub(in crate::dashboard) async fn ask_to_cancel(
+    State(dashboard): Shared,
+    Extension(visitor): Extension<Visitor>,
+    Path(id): Path<String>,
+) -> Response {
+    let Some(shown) = dashboard.job_registry.shown(&id, &whose(&visitor)) else { return missing("There is no such job.") };
+    let status = shown.status.borrow().clone();
+    let (title, back) = (format!("Cancel {}?", plain_name(&status.name)), format!("/jobs/{}", status.id));
+    let body = match status.state.ended() {
+        true => html! { p { "The job has ended already." } p { a href=(back) { "Back to it" } } },
+        false => html! {
+            p { "The job of " (name(&status.analyst)) " ends here. Its draws so far are kept, and what it has spent at each party stays spent." }
+            (site::form(&format!("{back}/cancel"), (web::CSRF_FIELD, &visitor.csrf), &html! { button.danger { "Cancel this job" } " " a href=(back) { "Leave it running" } }))
+        },
+    };
+    web::html(site::served(&Served {
+        title: &title,
+        above: &[("/", "Jobs"), (&back, "The job")],
+        word: (web::CSRF_FIELD, &visitor.csrf),
+        session: visitor.has_session(),
+        events: None,
+        body: &body,
+    }))
+}
+
+pub(in crate::dashboard) async fn cancel(
+    State(dashboard): Shared,
+    Extension(visitor): Extension<Visitor>,
+    Path(id): Path<String>,
+) -> Response {
+    let Some(shown) = dashboard.job_registry.shown(&id, &whose(&visitor)) else { return missing("There is no such job.") };
+    let analyst = shown.status.borrow().analyst.clone();
+    let by = match &visitor.who {
+        Who::Operator => "the operator",
+        Who::Member(name) => name,
+    };
+    tracing::info!(job = %id, by, "cancelled at the dashboard");
+    match dashboard.job_registry.cancel(&id, &analyst).await {
+        Ok(_) => web::see_other(&format!("/jobs/{id}")),
+        Err(_) => missing("There is no such job."),
+    }
+}

@@ -1,0 +1,171 @@
+//! The parts of a job's page: where it stands, what it spends, how its chains mix.
+
+use std::sync::Arc;
+
+use conclave_common::job::JobSpec;
+use conclave_pages::page::{Tone, notice};
+use conclave_pages::plot::{self, Budget};
+use conclave_pages::site;
+use conclave_pages::table::{Cell, table};
+use conclave_pages::text::{duration, name, number, percent, plain, thousands};
+use maud::{Markup, html};
+
+use super::super::chains::{PARAMETERS, draw};
+use super::super::shared::{Dashboard, Part, utc};
+use super::super::watched_job::RunPace;
+use super::times;
+use crate::live::{Found, Request};
+use crate::registry::JobView;
+use crate::status::{Status, phase_name};
+
+/// Longest sentence of a party's or of the analyst's that is shown.
+const SENTENCE: usize = 600;
+
+/// The parts of a job's page, and whether none of them will change any more.
+///
+/// Parameters are those of the page of [`PARAMETERS`] that `from` lies in, or the last one. What is the machine's own, paths and the
+/// store's pace, is told the operator alone.
+pub(super) async fn parts(dashboard: &Dashboard, shown: &JobView, from: usize, operator: bool) -> (Vec<Part>, bool) {
+    let status = shown.status.borrow().clone();
+    let ended = status.state.ended();
+    let spec = JobSpec::parse(&shown.source).ok();
+    let names = spec.as_ref().map_or_else(Vec::new, |spec| spec.build_model().parameter_names().to_vec());
+    // An address holds any number, and each page that is looked at has its own share of a thread.
+    let from = from.min(names.len().saturating_sub(1)) / PARAMETERS * PARAMETERS;
+    let watched = dashboard.watched.at((status.id.clone(), from, ended));
+    let pace = watched.progress(&status, spec.as_ref());
+    let attached = |party: &str| dashboard.party_registry.is_attached(party);
+    let found = match &spec {
+        Some(spec) => chains_of(dashboard, shown, spec, &names).await,
+        None => None,
+    };
+    let reading = matches!(found, Some(Found::Reading));
+    let chains = match found {
+        Some(Found::Chains(live)) => {
+            let id = status.id.clone();
+            let drawn = watched.drawn.get(move || draw(&live, &names, from, &id)).await;
+            drawn.map_or_else(|| not_drawn("The chains can't be drawn."), |drawn| (*drawn).clone())
+        }
+        Some(Found::Reading) => not_drawn("The draws are being read from the disk; the plots come when they are."),
+        Some(Found::Unreadable(why)) => {
+            let why = if operator { plain(&why, SENTENCE) } else { "the coordinator's log says why".to_owned() };
+            not_drawn(&format!("The draws of this job can't be shown: {why}."))
+        }
+        None => Markup::default(),
+    };
+    let commits = dashboard.job_registry.commit_times().filter(|_| operator);
+    let parts = vec![
+        ("state", state(&status)),
+        ("progress", progress(&status, &pace)),
+        ("budgets", budgets(&status, &pace, spec.as_ref())),
+        ("parties", times::parties(&status.parties, shown.live.as_deref(), commits, attached)),
+        ("result", result(&status)),
+        ("chains", chains),
+    ];
+    (parts, ended && !reading)
+}
+
+/// The chains of a job: as they came, or, where they are no longer kept, from its draws on disk; `None` where none was kept at all.
+async fn chains_of(dashboard: &Dashboard, shown: &JobView, spec: &JobSpec, names: &[String]) -> Option<Found> {
+    let (id, ended, draws) = {
+        let status = shown.status.borrow();
+        (status.id.clone(), status.state.ended(), status.draws)
+    };
+    match &shown.live {
+        Some(live) => Some(Found::Chains(Arc::clone(live))),
+        // What is not over is written to.
+        None if !ended || draws == 0 => None,
+        None => {
+            let (root, parameters) = (dashboard.job_registry.draws_of(&id), names.to_vec());
+            Some(dashboard.stored.chains(Request { job: id, root, chains: spec.sampler.chains as usize, parameters }).await)
+        }
+    }
+}
+
+fn not_drawn(words: &str) -> Markup {
+    html! { h2 { "Chains" } p { (words) } }
+}
+
+/// What matters most, read out when it changes: no numbers that run.
+fn state(status: &Status) -> Markup {
+    let phase = status.phase.map(|phase| format!(", {}", phase_name(phase))).unwrap_or_default();
+    html! {
+        @if !status.waiting_for.is_empty() {
+            (notice(Tone::Beware, &format!("Paused: waits for {} since {}", plain(&status.waiting_for.join(", "), SENTENCE), utc(status.waiting_since_ms)), &html! {
+                p { (plain(&status.waiting_reason, SENTENCE)) }
+                @if !status.awaiting_consent.is_empty() { p { "Its owner has yet to decide: " (plain(&status.awaiting_consent.join(", "), SENTENCE)) } }
+                p.note { "No chain goes on without every party: that would change the posterior. Nothing is lost, and nothing is charged twice." }
+            }, false))
+        }
+        @if let Some(fault) = &status.fault {
+            (notice(Tone::Beware, "It could not go on", &html! { p { (plain(&fault.to_string(), SENTENCE)) } }, false))
+        }
+        @for warning in &status.warnings { (notice(Tone::Beware, "Beware", &html! { p { (plain(warning, SENTENCE)) } }, false)) }
+        p { "State: " b { (status.state.as_str()) (phase) } }
+    }
+}
+
+fn progress(status: &Status, pace: &RunPace) -> Markup {
+    let words = format!("{} of {} draws per chain", thousands(status.draws), thousands(status.draws_asked));
+    let rate = pace.draws_per_second.map_or_else(|| "-".to_owned(), |rate| format!("{rate:.1}"));
+    let left = pace.forecast.as_ref().map_or_else(|| "-".to_owned(), |forecast| duration(forecast.seconds_left));
+    let ends = pace.forecast.as_ref().and_then(|forecast| status.parties.get(forecast.ended_by?));
+    html! {
+        p { (site::progress(status.draws, status.draws_asked, &words)) }
+        dl.tiles {
+            div { dt { "Rounds" } dd { (thousands(status.iteration)) } }
+            div { dt { "Sampling time" } dd { (duration(status.seconds)) } }
+            div { dt { "Proposals accepted" } dd { (percent(status.acceptance_rate)) } }
+            div { dt { "Draws per chain and second" } dd { (rate) } }
+            div { dt { "Time left, about" } dd { (left) } }
+        }
+        @if let Some(party) = ends { p { "If it goes on like this, the budget at " (name(&party.name)) " ends it before all draws are made." } }
+        @if !status.state.ended() { p { a.danger href={ "/jobs/" (status.id) "/cancel" } { "Cancel this job…" } } }
+    }
+}
+
+fn budgets(status: &Status, pace: &RunPace, spec: Option<&JobSpec>) -> Markup {
+    html! {
+        h2 { "Privacy budget of this job" }
+        @for (index, party) in status.parties.iter().enumerate() {
+            @let projected = pace.epsilon_at_end(index).map(|epsilon| epsilon.min(party.epsilon_budget));
+            (plot::budget(&Budget {
+                id: &format!("budget-{index}"),
+                party: &party.name,
+                spent: party.epsilon_spent,
+                projected,
+                limit: party.epsilon_budget,
+            }))
+        }
+        p.note {
+            "Epsilon of this job alone, by Gaussian differential privacy"
+            @if let Some(spec) = spec { ", at delta = " (spec.privacy.budget.delta) }
+            ". What the data have spent over all jobs is the owner's to see. Expected at the end: if it goes on as it does now; \
+             the budget ends a run that would spend more."
+        }
+    }
+}
+
+/// The summary of a job that has ended, as the analyst gets it.
+fn result(status: &Status) -> Markup {
+    let Some(parsed) = status.result.as_deref().and_then(|text| serde_json::from_str::<serde_json::Value>(text).ok()) else {
+        return Markup::default();
+    };
+    let columns = ["mean", "sd", "q5", "median", "q95", "ess_bulk", "rhat"];
+    let cell = |value: &serde_json::Value| Cell::Number(value.as_f64().map_or_else(|| "-".to_owned(), number));
+    let row = |row: &serde_json::Value| {
+        let name = Cell::Name(row["name"].as_str().unwrap_or_default().to_owned());
+        std::iter::once(name).chain(columns.iter().map(|column| cell(&row[*column]))).collect::<Vec<_>>()
+    };
+    let rows: Vec<Vec<Cell>> = parsed["posterior"].as_array().into_iter().flatten().take(10 * PARAMETERS).map(row).collect();
+    let header: Vec<&str> =
+        std::iter::once("parameter").chain(["mean", "sd", "5%", "median", "95%", "ESS (bulk)", "R-hat"]).collect();
+    html! {
+        h2 { "Result" }
+        @for warning in parsed["warnings"].as_array().into_iter().flatten().filter_map(|w| w.as_str()) {
+            (notice(Tone::Beware, "Beware", &html! { p { (plain(warning, SENTENCE)) } }, false))
+        }
+        (table("Posterior, on the scale that priors are declared on", &header, &rows))
+        p.note { "The whole of it: " code { "conclave summary " (status.id) } ", or " code { "conclave report " (status.id) " -o report.html" } "." }
+    }
+}

@@ -1,0 +1,75 @@
+//! How jobs that somebody looks at go on.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use conclave_common::accounting::{PrivacyFilter, gaussian_dp, mu_squared};
+use conclave_common::job::JobSpec;
+use conclave_pages::forecast::{Forecast, Pace, ProgressPoint};
+use maud::Markup;
+
+use crate::live::{Cached, CachedByKey};
+use crate::status::{State, Status, phase_name};
+
+/// How far back the pace looks, in seconds.
+const WINDOW: f64 = 60.0;
+
+/// All of them, by id, each part of its parameters by itself, and what has ended apart from what goes on.
+pub(super) type WatchedJobs = CachedByKey<(String, usize, bool), WatchedJob>;
+
+/// One of them.
+#[derive(Debug)]
+pub(super) struct WatchedJob {
+    /// The plots of its chains.
+    pub(super) drawn: Cached<Markup>,
+    pace: Mutex<Pace>,
+    begun: Instant,
+}
+
+impl Default for WatchedJob {
+    fn default() -> Self {
+        Self { drawn: Cached::default(), pace: Mutex::new(Pace::new(WINDOW)), begun: Instant::now() }
+    }
+}
+
+/// What can be told from how a job went on since somebody looks at it; nothing of one that does not run.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct RunPace {
+    /// Kept draws per chain and second, lately.
+    pub(super) draws_per_second: Option<f64>,
+    /// When it ends, if it goes on like this.
+    pub(super) forecast: Option<Forecast>,
+    /// The job's delta.
+    delta: f64,
+}
+
+impl WatchedJob {
+    /// Notes where the job stands, and gives what can be told from that and what was noted before.
+    pub(super) fn progress(&self, status: &Status, spec: Option<&JobSpec>) -> RunPace {
+        let Some(budget) = spec.map(|spec| spec.privacy.budget) else { return RunPace::default() };
+        let limit = PrivacyFilter::new(&budget).map_or(f64::INFINITY, |filter| mu_squared(filter.limit_units()));
+        let spent = status.parties.iter().map(|party| party.spent.mu_squared()).collect();
+        let phase = status.phase.filter(|_| status.state == State::Running).map(phase_name);
+        let moment = ProgressPoint {
+            at: self.begun.elapsed().as_secs_f64(),
+            rounds: status.iteration,
+            draws: status.draws,
+            mu_squared: spent,
+        };
+        // Moments are added whole.
+        let mut pace = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
+        pace.see(phase, moment);
+        RunPace {
+            draws_per_second: pace.draws_per_second(),
+            forecast: pace.forecast(status.draws_asked, &vec![limit; status.parties.len()]),
+            delta: budget.delta,
+        }
+    }
+}
+
+impl RunPace {
+    /// Epsilon that a party will have spent at the end, where that can be told.
+    pub(super) fn epsilon_at_end(&self, party: usize) -> Option<f64> {
+        self.forecast.as_ref()?.epsilon_at_end(party, |mu| gaussian_dp::epsilon(mu, self.delta))
+    }
+}

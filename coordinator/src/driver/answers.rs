@@ -1,0 +1,99 @@
+//! Answers to a round: which are taken in, which come twice, and which no party could give.
+
+use conclave_proto::convert::AnswerStatus;
+
+use super::members::{Members, PartyUpdate};
+use super::refusal::refusal;
+use super::stop::StopReason;
+use crate::clock::Timestamp;
+
+/// A party that crashes in every round is not asked for ever.
+const MOST_ATTEMPTS: u32 = 1000;
+
+impl Members {
+    /// Takes in the releases with which a party answers a round.
+    pub(super) fn released(
+        &mut self,
+        party: usize,
+        iteration: u64,
+        releases: Vec<i64>,
+        now: Timestamp,
+    ) -> Result<PartyUpdate, StopReason> {
+        let changed = format!("two different answers to round {iteration}");
+        match (self.asked, &self.previous) {
+            (Some(asked), _) if asked.iteration == iteration => {
+                if releases.len() != asked.queries {
+                    let what = format!("{} numbers for the {} queries of round {iteration}", releases.len(), asked.queries);
+                    return Err(self.broke(party, &what));
+                }
+                if let Some(what) = self.impossible(party, iteration, &releases) {
+                    return Err(self.broke(party, &what));
+                }
+                let member = &mut self.list[party];
+                match &member.answer {
+                    None => {
+                        member.answer = Some(releases);
+                        self.due -= 1;
+                        member.deadline.kept(now.at);
+                        Ok(PartyUpdate::Answered)
+                    }
+                    Some(before) if *before == releases => Ok(PartyUpdate::Nothing),
+                    Some(_) => Err(self.broke(party, &changed)),
+                }
+            }
+            (_, Some((before, answers))) if *before == iteration => match answers[party] == releases {
+                true => Ok(PartyUpdate::Nothing),
+                false => Err(self.broke(party, &changed)),
+            },
+            _ if self.is_ahead(iteration) => Err(self.broke(party, &format!("an answer to round {iteration}, not asked yet"))),
+            _ => Ok(PartyUpdate::Nothing),
+        }
+    }
+
+    /// The fault of a release that no sum of clamped records can be, whatever they hold and whatever the noise.
+    fn impossible(&self, party: usize, iteration: u64, releases: &[i64]) -> Option<String> {
+        let (query, release, most) = self.terms.impossible(&self.list[party].holding?, releases)?;
+        Some(format!("the impossible number {release} for query {query} of round {iteration}, where none is beyond {most}"))
+    }
+
+    /// Takes in that a party does not answer a round.
+    pub(super) fn answer_refused(
+        &mut self,
+        party: usize,
+        iteration: u64,
+        status: AnswerStatus,
+        now: Timestamp,
+    ) -> Result<PartyUpdate, StopReason> {
+        if self.asked.is_none_or(|asked| asked.iteration != iteration) {
+            return match self.is_ahead(iteration) {
+                true => Err(self.broke(party, &format!("an answer to round {iteration}, not asked yet"))),
+                false => Ok(PartyUpdate::Nothing),
+            };
+        }
+        if self.list[party].answer.is_some() && status != AnswerStatus::Attempt {
+            return Err(self.broke(party, &format!("two different answers to round {iteration}")));
+        }
+        match status {
+            AnswerStatus::Attempt if self.list[party].answer.is_some() => return Ok(PartyUpdate::Nothing),
+            AnswerStatus::Attempt if self.list[party].attempt < MOST_ATTEMPTS => {
+                self.list[party].attempt += 1;
+                self.list[party].deadline.again(now.at);
+                return Ok(PartyUpdate::AskAgain);
+            }
+            AnswerStatus::Behind => {
+                self.hold_up(party, "its ledger is behind what it has answered: its owner has to restore or unlock it".into());
+                return Ok(PartyUpdate::Nothing);
+            }
+            _ => {}
+        }
+        Err(refusal(status, party, &self.list[party].name, iteration))
+    }
+
+    fn is_ahead(&self, iteration: u64) -> bool {
+        match (self.asked, &self.previous) {
+            (Some(asked), _) => iteration > asked.iteration,
+            (None, Some((before, _))) => iteration > *before,
+            (None, None) => true,
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Draws on their way to disk, off the chain's path.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use conclave_common::sampler::Draw;
+use conclave_draws::zarr::DrawStore;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+
+use crate::live::Live;
+use crate::store::Store;
+
+/// How long draws gather before they are written.
+const FLUSH: Duration = Duration::from_millis(1500);
+
+/// The driver's end: hands draws over without waiting for the disk.
+#[derive(Debug)]
+pub(super) struct DrawWriter {
+    shared: Arc<Shared>,
+    task: JoinHandle<io::Result<DrawStore>>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<Queue>,
+    wake: Notify,
+    closing: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    draws: Vec<Draw>,
+    closed: bool,
+}
+
+impl DrawWriter {
+    /// Starts writing into `draws`, and showing what is written to `live`.
+    pub(super) fn start(draws: DrawStore, store: Store, live: Option<Arc<Live>>) -> Self {
+        let shared = Arc::new(Shared::default());
+        let task = tokio::spawn(write(Arc::clone(&shared), draws, store, live));
+        Self { shared, task }
+    }
+
+    /// Hands draws over.
+    pub(super) fn push(&self, draws: Vec<Draw>) {
+        if draws.is_empty() {
+            return;
+        }
+        let mut queue = self.shared.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let was_empty = queue.draws.is_empty();
+        queue.draws.extend(draws);
+        drop(queue);
+        // One wake-up per flush, not one per round.
+        if was_empty {
+            self.shared.wake.notify_one();
+        }
+    }
+
+    /// Whether writing has failed; [`Self::close`] tells how.
+    pub(super) fn failed(&self) -> bool {
+        self.task.is_finished()
+    }
+
+    /// Writes what is left and hands the store back.
+    pub(super) async fn close(self) -> io::Result<DrawStore> {
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner).closed = true;
+        self.shared.wake.notify_one();
+        self.shared.closing.notify_one();
+        self.task.await.map_err(io::Error::other)?
+    }
+}
+
+async fn write(shared: Arc<Shared>, mut draws: DrawStore, store: Store, live: Option<Arc<Live>>) -> io::Result<DrawStore> {
+    loop {
+        shared.wake.notified().await;
+        tokio::select! {
+            () = tokio::time::sleep(FLUSH) => {}
+            () = shared.closing.notified() => {}
+        }
+        let (gathered, closed) = {
+            let mut queue = shared.state.lock().unwrap_or_else(PoisonError::into_inner);
+            (std::mem::take(&mut queue.draws), queue.closed)
+        };
+        // A draw on disk always has its round in the log: a reader never sees one that a restart could take back.
+        store.barrier().await.map_err(io::Error::other)?;
+        let live = live.clone();
+        draws = tokio::task::spawn_blocking(move || {
+            if let Some(live) = live {
+                live.take(&gathered);
+            }
+            gathered.into_iter().for_each(|draw| draws.push(&draw.into()));
+            draws.flush().map(|()| draws)
+        })
+        .await
+        .map_err(io::Error::other)??;
+        if closed {
+            return Ok(draws);
+        }
+    }
+}

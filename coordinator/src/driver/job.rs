@@ -1,0 +1,55 @@
+//! One job as its driver knows it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use conclave_common::job::JobSpec;
+use conclave_proto::error::{ErrorCode, Fault};
+use conclave_proto::v1;
+use conclave_proto::v1::coordinator_frame::Body;
+use sha2::{Digest, Sha256};
+
+use crate::live::Live;
+
+/// What a driver needs to know of its job.
+#[derive(Debug)]
+pub(crate) struct Job {
+    /// In the form of a UUID; it follows from what the analyst signed.
+    pub id: Arc<str>,
+    /// Who submitted it.
+    pub analyst: String,
+    /// The job, parsed.
+    pub spec: JobSpec,
+    /// The job file, byte for byte.
+    pub spec_toml: String,
+    /// Its analyst's signature.
+    pub submission: v1::Submission,
+    /// Unix time in milliseconds.
+    pub submitted_ms: i64,
+    /// Where its Zarr store is.
+    pub draws: PathBuf,
+    /// What is shown of its chains, where somebody may watch.
+    pub live: Option<Arc<Live>>,
+}
+
+impl Job {
+    /// The folder of a job's draws below the folder of all draws.
+    pub(crate) fn draws_folder(all: &Path, id: &str) -> PathBuf {
+        all.join(format!("{id}.zarr"))
+    }
+
+    pub(super) fn draws_fault(&self, error: &std::io::Error) -> Fault {
+        Fault::new(ErrorCode::Internal, format!("the draws in {} can't be written: {error}", self.draws.display()))
+    }
+
+    /// The frame that opens the job at a party.
+    pub(super) fn opening(&self) -> Body {
+        Body::OpenJob(v1::OpenJob {
+            job: self.id.to_string(),
+            analyst: self.analyst.clone(),
+            spec_toml: self.spec_toml.clone(),
+            spec_digest: Sha256::digest(self.spec_toml.as_bytes()).to_vec(),
+            submission: Some(self.submission.clone()),
+        })
+    }
+}

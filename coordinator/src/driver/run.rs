@@ -1,0 +1,238 @@
+//! One running job: ask every party, wait for all, absorb, go on.
+//!
+//! A party that can't answer pauses the chains and is asked the same round again: going on without it, or with another
+//! proposal, would change the posterior.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Instant;
+
+use conclave_common::sampler::Holding;
+use conclave_proto::convert::query_to_wire;
+use conclave_proto::error::{ErrorCode, Fault};
+use conclave_proto::v1;
+use conclave_proto::v1::coordinator_frame::Body;
+use tokio::sync::{mpsc, watch};
+
+use super::chain::Chain;
+use super::context::DriverContext;
+use super::deadline::Limits;
+use super::job::Job;
+use super::members::{Members, PartyUpdate};
+use super::stop::{StopReason, StopRequest};
+use super::stopwatch::Stopwatch;
+use crate::clock::Timestamp;
+use crate::counters::Counters;
+use crate::party_event::{Event, PartyEvent};
+use crate::party_registry::PartyRegistry;
+use crate::status::Status;
+use crate::store::Store;
+
+/// What has woken a driver, as far as it may change how its job stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wake {
+    /// One of the answers of which a round is made: while the chains run, they go on running.
+    Answer,
+    /// Anything else.
+    News,
+}
+
+/// The driver of one job.
+pub(crate) struct Driver {
+    pub(super) job: Arc<Job>,
+    pub(super) party_registry: Arc<PartyRegistry>,
+    pub(super) store: Store,
+    pub(super) counters: Arc<Counters>,
+    pub(super) limits: Limits,
+    pub(super) events: mpsc::UnboundedReceiver<PartyEvent>,
+    pub(super) members: Members,
+    pub(super) chain: Option<Chain>,
+    /// What opens the job, ready to send.
+    pub(super) opening: Arc<Body>,
+    /// The round being asked, ready to send as the first attempt.
+    pub(super) query: Option<Arc<Body>>,
+    pub(super) stopwatch: Stopwatch,
+    pub(super) status: watch::Sender<Status>,
+    pub(super) stop: watch::Receiver<Option<StopRequest>>,
+    pub(super) published: Instant,
+}
+
+impl Driver {
+    /// A driver ready to [`Self::run`]. `holdings` are what parties reported when the job was opened before.
+    pub(crate) fn new(
+        job: Arc<Job>,
+        holdings: &[Option<Holding>],
+        context: DriverContext,
+        status: watch::Sender<Status>,
+        stop: watch::Receiver<Option<StopRequest>>,
+    ) -> Self {
+        let DriverContext { party_registry, store, counters, limits } = context;
+        let events = party_registry.subscribe(Arc::clone(&job.id), &job.spec.parties);
+        let members = Members::new(&job.spec.parties, holdings, limits, Timestamp::now());
+        let opening = Arc::new(job.opening());
+        Self {
+            job,
+            party_registry,
+            store,
+            counters,
+            limits,
+            events,
+            members,
+            chain: None,
+            opening,
+            query: None,
+            stopwatch: Stopwatch::new(),
+            status,
+            stop,
+            published: Instant::now(),
+        }
+    }
+
+    /// Runs the job to its end, or until the coordinator stops.
+    pub(crate) async fn run(mut self) {
+        tracing::info!(job = %self.job.id, name = self.job.spec.name, analyst = self.job.analyst, "job taken up");
+        let _traced = tracing::info_span!(target: conclave_ops::EXPORTED, "job", job = %self.job.id);
+        // `steps` returns by its error alone.
+        let Err(ending) = self.steps().await;
+        self.end(ending).await;
+    }
+
+    async fn steps(&mut self) -> Result<Infallible, StopReason> {
+        if let Some(holdings) = self.members.holdings() {
+            self.start(holdings).await?;
+        }
+        let patience = tokio::time::sleep(self.limits.shown);
+        tokio::pin!(patience);
+        let mut heard = Wake::News;
+        loop {
+            self.publish(heard);
+            heard = Wake::News;
+            tokio::select! {
+                event = self.events.recv() => match event {
+                    Some(event) => heard = self.handle(event).await?,
+                    None => return Err(StopReason::Shutdown),
+                },
+                ending = told_to_stop(&mut self.stop) => return Err(ending),
+                () = &mut patience => {
+                    let now = Timestamp::now();
+                    patience.as_mut().reset(now.at + self.limits.shown);
+                    self.members.hasten(&self.job.id, now);
+                }
+            }
+        }
+    }
+
+    async fn handle(&mut self, event: PartyEvent) -> Result<Wake, StopReason> {
+        let party = event.party;
+        match event.event {
+            Event::Attached(queue) => {
+                queue.send(Arc::clone(&self.opening));
+                self.members.attach(party, queue, Timestamp::now());
+            }
+            Event::Detached => {
+                tracing::warn!(job = %self.job.id, party = self.members.list[party].name, "job paused: the party is away");
+                self.members.detach(party, Timestamp::now());
+            }
+            Event::Said(message) => match self.members.hear(party, message, Timestamp::now())? {
+                PartyUpdate::Nothing => {}
+                PartyUpdate::FirstOpening(holding) => {
+                    self.store.set_holding(&self.job.id, party, holding);
+                    self.opened(party).await?;
+                }
+                PartyUpdate::Opening => self.opened(party).await?,
+                PartyUpdate::Answered => {
+                    if let Some(live) = &self.job.live {
+                        live.replied(party, self.stopwatch.since_asked(), self.members.held_back(party));
+                    }
+                    if self.members.all_answered() {
+                        self.advance()?;
+                    }
+                    return Ok(Wake::Answer);
+                }
+                PartyUpdate::AskAgain => self.ask(party),
+            },
+        }
+        Ok(Wake::News)
+    }
+
+    async fn opened(&mut self, party: usize) -> Result<(), StopReason> {
+        tracing::info!(job = %self.job.id, party = self.members.list[party].name, "job opened by the party");
+        match self.members.holdings() {
+            Some(holdings) if self.chain.is_none() => self.start(holdings).await,
+            _ => {
+                self.ask(party);
+                Ok(())
+            }
+        }
+    }
+
+    /// Starts the chains, or continues them from the log.
+    async fn start(&mut self, holdings: Vec<Holding>) -> Result<(), StopReason> {
+        let chain = Chain::start(Arc::clone(&self.job), self.store.clone(), holdings).await?;
+        self.chain = Some(chain);
+        self.ask_all()
+    }
+
+    /// Takes in a complete round and asks the next.
+    fn advance(&mut self) -> Result<(), StopReason> {
+        let (Some(chain), Some((iteration, answers))) = (&mut self.chain, self.members.take_answers()) else {
+            return Ok(());
+        };
+        let complete = self.stopwatch.complete();
+        self.counters.round(complete.took);
+        if let Some(live) = &self.job.live {
+            live.round(self.stopwatch.of(complete));
+        }
+        let unsettled = chain.absorb(iteration, answers)?;
+        // The next queries leave first; the books of the last round are done while the parties work.
+        let asked = self.ask_all();
+        if let Some(chain) = &mut self.chain {
+            self.counters.kept(chain.settle(unsettled)?);
+        }
+        self.stopwatch.booked(complete);
+        asked
+    }
+
+    fn ask_all(&mut self) -> Result<(), StopReason> {
+        let Some(chain) = &mut self.chain else { return Ok(()) };
+        let Some(round) = chain.round() else {
+            self.query = None;
+            return Err(match chain.clip_stop() {
+                Some(reason) => StopReason::Clipped(Fault::new(ErrorCode::InvalidInput, reason)),
+                None => StopReason::Finished,
+            });
+        };
+        self.members.ask(round.iteration, round.queries.len(), Timestamp::now());
+        self.query = Some(Arc::new(Body::Query(query_to_wire(&self.job.id, round.iteration, &round.queries))));
+        self.stopwatch.asks();
+        (0..self.members.list.len()).for_each(|party| self.ask(party));
+        // Looked up while the parties work.
+        if let Some(chain) = &self.chain {
+            self.members.expect(chain.terms());
+        }
+        Ok(())
+    }
+
+    /// Sends the round being asked to a party that is here, has opened the job and has not answered.
+    fn ask(&mut self, party: usize) {
+        let member = &self.members.list[party];
+        if let (Some(query), Some(queue), Some(chain)) = (&self.query, &member.queue, &mut self.chain)
+            && member.open
+            && !self.members.answered(party)
+        {
+            chain.start_clock();
+            // Only a party that has not answered is asked, and what was answered and logged is never asked again.
+            match (member.attempt, &**query) {
+                (attempt @ 1.., Body::Query(query)) => queue.send(Body::Query(v1::Query { attempt, ..query.clone() })),
+                _ => queue.send(Arc::clone(query)),
+            }
+        }
+    }
+}
+
+async fn told_to_stop(stop: &mut watch::Receiver<Option<StopRequest>>) -> StopReason {
+    match stop.wait_for(Option::is_some).await.as_deref() {
+        Ok(Some(StopRequest::Cancel)) => StopReason::Cancelled,
+        _ => StopReason::Shutdown,
+    }
+}

@@ -1,0 +1,52 @@
+//! What the parties of a running job have been charged, as this coordinator reckons it.
+
+use conclave_common::accounting::PrivacyUnit;
+use conclave_common::job::JobSpec;
+use conclave_common::model::Model;
+use conclave_common::sampler::{Holding, Round};
+use conclave_draws::spent::Spent;
+
+/// What a job's parties have been charged for the rounds absorbed. A charge depends on what a party protects and on nothing else of it, so there is one
+/// account for each kind of unit, however many parties there are.
+#[derive(Debug)]
+pub(super) struct Spending {
+    accounts: Vec<(PrivacyUnit, Spent)>,
+    /// Each party's account, in the job's order.
+    of_party: Vec<usize>,
+}
+
+impl Spending {
+    /// Nothing charged yet, at parties that hold this.
+    pub(super) fn new(holdings: &[Holding]) -> Self {
+        let mut accounts: Vec<(PrivacyUnit, Spent)> = Vec::new();
+        let mut account = |unit: PrivacyUnit| {
+            accounts.iter().position(|(known, _)| *known == unit).unwrap_or_else(|| {
+                accounts.push((unit, Spent::default()));
+                accounts.len() - 1
+            })
+        };
+        let of_party = holdings.iter().map(|holding| account(holding.unit())).collect();
+        Self { accounts, of_party }
+    }
+
+    /// Adds the charges of an absorbed round.
+    ///
+    /// # Errors
+    /// As [`Spent::of_round`].
+    pub(super) fn add(&mut self, round: &Round, model: &dyn Model, spec: &JobSpec) -> Result<(), String> {
+        for (unit, spent) in &mut self.accounts {
+            *spent = spent.plus(Spent::of_round(round, model, spec, *unit)?);
+        }
+        Ok(())
+    }
+
+    /// What a party protects, and what it has been charged.
+    pub(super) fn of(&self, party: usize) -> (PrivacyUnit, Spent) {
+        self.accounts[self.of_party[party]]
+    }
+
+    /// The kinds of unit that the parties protect.
+    pub(super) fn units(&self) -> impl Iterator<Item = PrivacyUnit> {
+        self.accounts.iter().map(|(unit, _)| *unit)
+    }
+}

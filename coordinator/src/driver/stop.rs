@@ -1,0 +1,33 @@
+//! How a run is told to stop, and how it ends.
+
+use conclave_proto::error::Fault;
+
+/// Why a driver is to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StopRequest {
+    /// The analyst ends the job; its draws are kept.
+    Cancel,
+    /// The coordinator ends; the job goes on when it is back.
+    Shutdown,
+}
+
+/// How a run ends.
+#[derive(Debug, PartialEq)]
+pub(crate) enum StopReason {
+    /// All draws are made.
+    Finished,
+    /// A party's budget does not admit the next round.
+    Budget { party: usize, message: String },
+    /// The analyst's wish.
+    Cancelled,
+    /// A party's owner refuses it, or refuses that it goes on: what was drawn before is kept.
+    Refused(Fault),
+    /// The job's clip cuts too much: what was drawn is kept, and marked.
+    Clipped(Fault),
+    /// It can't go on.
+    Failed(Fault),
+    /// It can't go on here and now; a restarted coordinator takes it up.
+    Stopped(Fault),
+    /// The coordinator ends.
+    Shutdown,
+}

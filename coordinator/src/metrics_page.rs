@@ -1,0 +1,127 @@
+//! The coordinator's page of metrics. All of it is public by nature: no record comes here.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use conclave_ops::{Page, Source, disk, page};
+
+use crate::driver::DriverContext;
+use crate::health::Health;
+use crate::registry::{JobRegistry, Whose};
+use crate::status::{State, Status};
+
+/// Running jobs that have lines of their own on the page; the counts of jobs are of all.
+const MAX_JOBS: usize = 50;
+/// Parties that have lines of their own.
+const MAX_PARTIES: usize = 100;
+
+/// The coordinator's page.
+#[derive(Debug)]
+pub(crate) struct CoordinatorPage {
+    pub(crate) job_registry: Arc<JobRegistry>,
+    pub(crate) context: DriverContext,
+    pub(crate) health: Health,
+    pub(crate) store: PathBuf,
+    pub(crate) certificate: PathBuf,
+    pub(crate) started: SystemTime,
+}
+
+impl Source for CoordinatorPage {
+    fn write(&self, page: &mut Page<'_>) -> fmt::Result {
+        page.process(self.started, concat!("conclave-coordinator ", env!("CARGO_PKG_VERSION")))?;
+        let (states, running, waiting) = self.jobs();
+        page.gauges("conclave_coordinator_jobs", "Jobs by state, ended ones included", "state", states)?;
+        write_running(page, &running)?;
+        page.gauges(
+            "conclave_coordinator_waiting_since_timestamp_seconds",
+            "Parties that jobs wait for, and since when the longest of those waits, Unix time",
+            "party",
+            waiting,
+        )?;
+        let attached = self.context.party_registry.attached();
+        page.gauge("conclave_coordinator_parties_attached", "Parties whose stream is open", attached.len() as f64)?;
+        let here = attached.into_iter().take(MAX_PARTIES).map(|party| (party, 1.0));
+        page.gauges("conclave_coordinator_party_attached", "1 for a party whose stream is open", "party", here)?;
+        self.context.counters.write(page)?;
+        self.write_store(page)?;
+        let pem = std::fs::read_to_string(&self.certificate).unwrap_or_default();
+        if let Ok(end) = conclave_proto::ca::not_after(&pem) {
+            let help = "When the coordinator's certificate ends, Unix time";
+            page.gauge("conclave_coordinator_certificate_expiry_timestamp_seconds", help, page::unix_seconds(end))?;
+        }
+        Ok(())
+    }
+
+    fn health(&self) -> Result<(), String> {
+        self.health.now()
+    }
+}
+
+/// A running job's numbers.
+struct Running {
+    job: String,
+    rounds: f64,
+    draws: f64,
+    acceptance_rate: f64,
+}
+
+type Lines = Vec<(String, f64)>;
+
+impl CoordinatorPage {
+    /// Jobs by state, those that run, and the parties waited for.
+    fn jobs(&self) -> (Lines, Vec<Running>, Lines) {
+        let mut states: BTreeMap<&'static str, f64> = State::ALL.iter().map(|state| (state.as_str(), 0.0)).collect();
+        let (mut running, mut waiting) = (Vec::new(), BTreeMap::<String, f64>::new());
+        self.job_registry.each(&Whose::Everybodys, |status: &Status| {
+            *states.entry(status.state.as_str()).or_default() += 1.0;
+            if status.state.ended() {
+                return;
+            }
+            if status.iteration > 0 && running.len() < MAX_JOBS {
+                running.push(Running {
+                    job: status.id.clone(),
+                    rounds: status.iteration as f64,
+                    draws: status.draws as f64,
+                    acceptance_rate: status.acceptance_rate,
+                });
+            }
+            let since = status.waiting_since_ms as f64 / 1e3;
+            for party in &status.waiting_for {
+                if waiting.len() < MAX_PARTIES || waiting.contains_key(party) {
+                    let earliest = waiting.entry(party.clone()).or_insert(since);
+                    *earliest = earliest.min(since);
+                }
+            }
+        });
+        let states = states.into_iter().map(|(state, jobs)| (state.to_owned(), jobs)).collect();
+        (states, running, waiting.into_iter().collect())
+    }
+
+    fn write_store(&self, page: &mut Page<'_>) -> fmt::Result {
+        let store = &self.context.store;
+        page.histogram(
+            "conclave_coordinator_store_commit_seconds",
+            "How long a commit of the store took",
+            store.commit_seconds(),
+        )?;
+        let failed = f64::from(u8::from(store.check().is_err()));
+        page.gauge("conclave_coordinator_store_failed", "1 where the store can't be written any more", failed)?;
+        page.gauge("conclave_coordinator_store_bytes", "Size of the store", disk::database_bytes(&self.store) as f64)?;
+        let folder = self.store.parent().unwrap_or(&self.store);
+        match disk::free_bytes(folder) {
+            Some(free) => page.gauge("conclave_coordinator_disk_free_bytes", "Free space beside the store", free as f64),
+            None => Ok(()),
+        }
+    }
+}
+
+fn write_running(page: &mut Page<'_>, running: &[Running]) -> fmt::Result {
+    let of = |value: fn(&Running) -> f64| running.iter().map(move |job| (job.job.clone(), value(job)));
+    page.gauges("conclave_coordinator_job_rounds", "Rounds of a job that has not ended", "job", of(|j| j.rounds))?;
+    page.gauges("conclave_coordinator_job_draws", "Its kept draws per chain", "job", of(|j| j.draws))?;
+    let help = "Its acceptance rate in the phase that it is in";
+    page.gauges("conclave_coordinator_job_acceptance_rate", help, "job", of(|j| j.acceptance_rate))
+}

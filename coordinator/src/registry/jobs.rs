@@ -1,0 +1,297 @@
+//! The registry of all jobs of this coordinator: it takes jobs in, starts their drivers, and shows how they stand.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use conclave_common::job::JobSpec;
+use conclave_common::sampler::Holding;
+use conclave_ops::Summary;
+use conclave_proto::error::{ErrorCode, Fault};
+use conclave_proto::submission;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use super::stored::restored;
+use super::view::{Entry, JobView, Signed, Whose};
+use crate::clock::now_ms;
+use crate::driver::{self, Driver, DriverContext, Job, StopRequest};
+use crate::live::Live;
+use crate::status::{State, Status};
+use crate::store::{JobRow, NewJob, SubmittedJob};
+
+/// Every job, and the tasks of those that run. Jobs run side by side, each at its own pace.
+#[derive(Debug)]
+pub(crate) struct JobRegistry {
+    context: DriverContext,
+    /// Folder of all draws.
+    draws: PathBuf,
+    /// Whether chains are kept for who watches.
+    watchable: bool,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    entries: BTreeMap<String, Entry>,
+    /// Ids in the order of submission.
+    order: Vec<String>,
+    drivers: JoinSet<()>,
+    closed: bool,
+}
+
+/// Jobs that have ended and whose chains are still kept.
+const SHOWN: usize = 16;
+
+impl JobRegistry {
+    /// A registry of the jobs in the store; those that have not ended are taken up again. `watchable` keeps their chains for who watches.
+    pub(crate) fn open(context: DriverContext, draws: PathBuf, rows: Vec<JobRow>, watchable: bool) -> Self {
+        let registry = Self { context, draws, watchable, inner: Mutex::default() };
+        for row in rows {
+            registry.restore(row);
+        }
+        registry
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // Entries are added whole, so the registry is readable even if a holder panicked.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes in a job and starts it.
+    ///
+    /// # Errors
+    /// A job file that is wrong, parties that are not enrolled: nothing is spent and nothing kept then.
+    pub(crate) async fn submit(&self, spec_toml: String, analyst: &str, signed: Signed) -> Result<String, Fault> {
+        let spec = JobSpec::parse(&spec_toml).map_err(|e| Fault::new(ErrorCode::InvalidInput, e.to_string()))?;
+        self.require_known(&spec.parties)?;
+        let Signed { job: id, submission } = signed;
+        if let Some(known) = self.lock().entries.get(&id) {
+            // The same submission once more: its answer got lost on the way.
+            return if known.status.borrow().analyst == analyst { Ok(id) } else { Err(taken(&id)) };
+        }
+        let job = Job {
+            id: id.as_str().into(),
+            analyst: analyst.to_owned(),
+            draws: Job::draws_folder(&self.draws, &id),
+            submitted_ms: now_ms(),
+            live: self.live(&spec),
+            spec,
+            spec_toml,
+            submission,
+        };
+        let store = &self.context.store;
+        let submitted = SubmittedJob {
+            id: id.clone(),
+            name: job.spec.name.clone(),
+            analyst: job.analyst.clone(),
+            spec: job.spec_toml.clone(),
+            submitted_ms: job.submitted_ms,
+            submission: submission::encode(&job.submission),
+        };
+        store.insert_job(NewJob { job: submitted, parties: job.spec.parties.clone() });
+        store.barrier().await.map_err(|e| Fault::new(ErrorCode::Internal, e.to_string()))?;
+        let holdings = vec![None; job.spec.parties.len()];
+        self.start(Arc::new(job), &holdings);
+        Ok(id)
+    }
+
+    fn live(&self, spec: &JobSpec) -> Option<Arc<Live>> {
+        self.watchable.then(|| Arc::new(Live::new(spec.sampler.chains as usize, spec.parties.len())))
+    }
+
+    fn require_known(&self, parties: &[String]) -> Result<(), Fault> {
+        let (unknown, known) = self.context.party_registry.unknown(parties);
+        let Some(first) = unknown.first() else { return Ok(()) };
+        let known = match known.is_empty() {
+            true => "none has attached yet".to_owned(),
+            false => format!("known are {}", known.join(", ")),
+        };
+        let message = format!(
+            "parties: `{first}` has never attached to this coordinator ({known}): correct the name, or have its owner \
+             start conclave-party once"
+        );
+        Err(Fault::new(ErrorCode::InvalidInput, message).at_party(first.clone()))
+    }
+
+    fn start(&self, job: Arc<Job>, holdings: &[Option<PartyMetadata>]) {
+        let id = job.id.to_string();
+        let (status, shown) = watch::channel(driver::queued(&job));
+        let (stop, stopping) = watch::channel(None);
+        let mut inner = self.lock();
+        inner.add(id, Entry { status: shown, source: job.spec_toml.as_str().into(), stop, live: job.live.clone() });
+        if inner.closed {
+            return; // in the store already: taken up at the next start
+        }
+        let driver = Driver::new(job, holdings, self.context.clone(), status, stopping);
+        while inner.drivers.try_join_next().is_some() {}
+        inner.drivers.spawn(driver.run());
+    }
+
+    /// Puts a stored job back: shown if it has ended, else taken up where its log ends.
+    fn restore(&self, row: JobRow) {
+        let ended = State::parse_ended(&row.state);
+        if ended.is_some() {
+            let parties: Vec<String> = row.parties.iter().map(|party| party.name.clone()).collect();
+            let reason = row.run.fault.as_ref().map_or_else(|| row.state.clone(), ToString::to_string);
+            self.context.party_registry.end(&row.job.id, &reason, &parties);
+        }
+        match (JobSpec::parse(&row.job.spec), ended) {
+            (Ok(spec), None) => {
+                // What was encoded decodes; were it not so, the parties would refuse the job.
+                let submission = submission::decode(&row.job.submission).unwrap_or_default();
+                let holdings: Vec<Option<Holding>> = row.parties.iter().map(|p| p.holding).collect();
+                let job = Job {
+                    id: row.job.id.as_str().into(),
+                    draws: Job::draws_folder(&self.draws, &row.job.id),
+                    analyst: row.job.analyst,
+                    submitted_ms: row.job.submitted_ms,
+                    live: self.live(&spec),
+                    spec,
+                    spec_toml: row.job.spec,
+                    submission,
+                };
+                self.start(Arc::new(job), &holdings);
+            }
+            (spec, ended) => {
+                let source = row.job.spec.as_str().into();
+                let status = restored(row, spec.ok().as_ref(), ended);
+                let (_, shown) = watch::channel(status);
+                let entry = Entry { status: shown.clone(), source, stop: watch::channel(None).0, live: None };
+                self.lock().add(shown.borrow().id.clone(), entry);
+            }
+        }
+    }
+
+    /// A job's status, followed as it changes. Analysts see their own jobs.
+    ///
+    /// # Errors
+    /// [`ErrorCode::NotFound`], also for another analyst's job.
+    pub(crate) fn watch(&self, id: &str, analyst: &str) -> Result<watch::Receiver<Status>, Fault> {
+        self.of(id, analyst, |entry| entry.status.clone())
+    }
+
+    /// A job's file, byte for byte.
+    ///
+    /// # Errors
+    /// As [`Self::watch`].
+    pub(crate) fn source(&self, id: &str, analyst: &str) -> Result<String, Fault> {
+        self.of(id, analyst, |entry| entry.source.to_string())
+    }
+
+    /// A job as its analyst may see it.
+    ///
+    /// # Errors
+    /// As [`Self::watch`].
+    pub(crate) fn shown_to(&self, id: &str, analyst: &str) -> Result<JobView, Fault> {
+        self.of(id, analyst, JobView::of)
+    }
+
+    fn of<T>(&self, id: &str, analyst: &str, what: impl FnOnce(&Entry) -> T) -> Result<T, Fault> {
+        let inner = self.lock();
+        let entry = inner.entries.get(id).filter(|entry| entry.status.borrow().analyst == analyst);
+        entry
+            .map(what)
+            .ok_or_else(|| Fault::new(ErrorCode::NotFound, format!("{analyst} has no job {id} here: `conclave jobs` lists them")))
+    }
+
+    /// A job's status, for a party that the job names.
+    ///
+    /// # Errors
+    /// [`ErrorCode::NotFound`], also for a job that does not name the party.
+    pub(crate) fn status_for_party(&self, id: &str, party: &str) -> Result<Status, Fault> {
+        let inner = self.lock();
+        let status = inner.entries.get(id).map(|entry| entry.status.borrow().clone());
+        status.filter(|status| status.parties.iter().any(|p| p.name == party)).ok_or_else(|| {
+            Fault::new(ErrorCode::NotFound, format!("the coordinator has no job {id} that names {party} among its parties"))
+        })
+    }
+
+    /// An analyst's jobs, in the order of submission.
+    pub(crate) fn list(&self, analyst: &str) -> Vec<Status> {
+        let inner = self.lock();
+        let all = inner.order.iter().filter_map(|id| inner.entries.get(id)).map(|entry| entry.status.borrow().clone());
+        all.filter(|status| status.analyst == analyst).collect()
+    }
+
+    /// Looks at the status of each of those jobs, in the order of submission.
+    pub(crate) fn each(&self, of: &Whose, mut look: impl FnMut(&Status)) {
+        let inner = self.lock();
+        for entry in inner.order.iter().filter_map(|id| inner.entries.get(id)) {
+            let status = entry.status.borrow();
+            if of.includes(&status) {
+                look(&status);
+            }
+        }
+    }
+
+    /// A job, if it is one of those.
+    pub(crate) fn shown(&self, id: &str, of: &Whose) -> Option<JobView> {
+        let inner = self.lock();
+        inner.entries.get(id).filter(|entry| of.includes(&entry.status.borrow())).map(JobView::of)
+    }
+
+    /// How long the store's latest commits took.
+    pub(crate) fn commit_times(&self) -> Option<Summary<1>> {
+        self.context.store.commit_times()
+    }
+
+    /// Whether jobs are no longer run.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.lock().closed
+    }
+
+    /// Ends a job and waits until it has ended; one that has ended already is left as it is.
+    ///
+    /// # Errors
+    /// As [`Self::watch`].
+    pub(crate) async fn cancel(&self, id: &str, analyst: &str) -> Result<Status, Fault> {
+        let mut status = self.watch(id, analyst)?;
+        if let Some(entry) = self.lock().entries.get(id) {
+            // A coordinator that is stopping goes on stopping.
+            entry.stop.send_if_modified(|stop| stop.is_none() && stop.replace(StopRequest::Cancel).is_none());
+        }
+        // The driver's end of the channel closes after the last status.
+        let ended = status.wait_for(|status| status.state.ended()).await.map(|status| status.clone());
+        Ok(ended.unwrap_or_else(|_| status.borrow().clone()))
+    }
+
+    /// Folder of a job's Zarr store.
+    pub(crate) fn draws_of(&self, id: &str) -> PathBuf {
+        Job::draws_folder(&self.draws, id)
+    }
+
+    /// Stops every driver, with its job unfinished in the store.
+    pub(crate) async fn close(&self) {
+        let mut drivers = {
+            let mut inner = self.lock();
+            inner.closed = true;
+            for entry in inner.entries.values() {
+                entry.stop.send_if_modified(|stop| stop.is_none() && stop.replace(StopRequest::Shutdown).is_none());
+            }
+            std::mem::take(&mut inner.drivers)
+        };
+        while let Some(joined) = drivers.join_next().await {
+            if let Err(error) = joined {
+                tracing::error!(%error, "a driver failed");
+            }
+        }
+    }
+}
+
+fn taken(id: &str) -> Fault {
+    Fault::new(ErrorCode::Conflict, format!("job {id} is another analyst's here"))
+}
+
+impl Inner {
+    fn add(&mut self, id: String, entry: Entry) {
+        if entry.live.is_some() {
+            let Self { entries, order, .. } = self;
+            let over = |id: &&String| entries.get(*id).is_some_and(|e| e.live.is_some() && e.status.borrow().state.ended());
+            let old: Vec<String> = order.iter().rev().filter(over).skip(SHOWN).cloned().collect();
+            old.iter().for_each(|id| entries.get_mut(id).into_iter().for_each(|entry| entry.live = None));
+        }
+        self.order.push(id.clone());
+        self.entries.insert(id, entry);
+    }
+}

@@ -1,0 +1,48 @@
+//! The status of a job that is read from the store and not taken up again.
+
+use conclave_common::job::JobSpec;
+use conclave_common::sampler::Phase;
+use conclave_draws::spent::Spent;
+use conclave_proto::error::{ErrorCode, Fault};
+
+use crate::status::{PartyStatus, State, Status};
+use crate::store::JobRow;
+
+/// The status of a stored job that is not taken up: it has ended, or its file no longer parses.
+pub(super) fn restored(row: JobRow, spec: Option<&JobSpec>, ended: Option<State>) -> Status {
+    let budget = spec.map(|spec| spec.privacy.budget);
+    let unreadable =
+        || Fault::new(ErrorCode::Internal, "this version of the coordinator can't read the job's file: submit it anew");
+    let parties = row.parties.into_iter().map(|party| {
+        let spent = Spent { queries: party.queries, units: party.charge_units };
+        PartyStatus {
+            name: party.name,
+            holding: party.holding,
+            spent,
+            epsilon_spent: budget.map(|b| spent.epsilon(&b)).unwrap_or_default(),
+            epsilon_budget: budget.map(|b| b.epsilon).unwrap_or_default(),
+        }
+    });
+    Status {
+        parties: parties.collect(),
+        id: row.job.id,
+        name: row.job.name,
+        analyst: row.job.analyst,
+        phase: (row.run.draws > 0).then_some(Phase::Sampling),
+        iteration: row.run.iterations,
+        chains: spec.map(|s| s.sampler.chains).unwrap_or_default(),
+        draws: row.run.draws,
+        draws_asked: spec.map(|s| s.sampler.draws).unwrap_or_default(),
+        acceptance_rate: row.run.acceptance_rate,
+        seconds: row.run.seconds,
+        waiting_for: Vec::new(),
+        waiting_since_ms: 0,
+        awaiting_consent: Vec::new(),
+        waiting_reason: String::new(),
+        warnings: Vec::new(),
+        fault: row.run.fault.or_else(|| ended.is_none().then(unreadable)),
+        state: ended.unwrap_or(State::Failed),
+        result: row.run.result,
+        submitted_ms: row.job.submitted_ms,
+    }
+}

@@ -1,0 +1,107 @@
+//! The gRPC server: its services, its limits, who may call which.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use conclave_proto::error;
+use conclave_proto::identity::{self, Role};
+use conclave_proto::v1::jobs_server::{self, JobsServer};
+use conclave_proto::v1::link_server::{self, LinkServer};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tonic::service::interceptor::InterceptedService;
+use tonic::transport::Server;
+use tonic::{Request, Status};
+use tonic_health::pb::health_server::{Health, HealthServer};
+#[cfg(feature = "reflection")]
+use tonic_reflection::server::v1::{ServerReflection, ServerReflectionServer};
+
+use super::accept::accept;
+use super::credentials::Credentials;
+use super::jobs::JobsService;
+use super::link::LinkService;
+use crate::driver::DriverContext;
+use crate::error::RunError;
+use crate::registry::JobRegistry;
+
+/// A request holds a job file at most. A longer message is refused by its length, before any of it is kept.
+const MAX_REQUEST_BYTES: usize = 1 << 20;
+/// A party's frame holds one number per chain, or a paragraph.
+const MAX_FRAME_BYTES: usize = 64 << 10;
+const MAX_STREAMS_PER_CONNECTION: u32 = 32;
+const MAX_HEADER_BYTES: u32 = 16 << 10;
+const MAX_HTTP2_FRAME_BYTES: u32 = 16 << 10;
+/// What may be on its way to the server, unread, on one stream and on all of a connection together.
+const STREAM_WINDOW_BYTES: u32 = 64 << 10;
+const CONNECTION_WINDOW_BYTES: u32 = 256 << 10;
+/// Streams that a peer opens and resets, or errs on, before its connection is ended.
+const MAX_RESET_STREAMS: usize = 20;
+/// How long a request may take to come in and be answered; a stream of replies goes on as long as it likes.
+const REQUEST_WITHIN: Duration = Duration::from_secs(120);
+const KEEPALIVE: Duration = Duration::from_secs(20);
+const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// The services whose health is told.
+pub(crate) const SERVICES: [&str; 2] = [link_server::SERVICE_NAME, jobs_server::SERVICE_NAME];
+
+/// Serves until `shutdown` resolves and every stream has ended. `stopping` tells long streams to end.
+///
+/// # Errors
+/// TLS or reflection that can't be set up, a listener that fails.
+pub(crate) async fn serve(
+    listener: TcpListener,
+    credentials: Arc<Credentials>,
+    job_registry: Arc<JobRegistry>,
+    context: DriverContext,
+    stopping: watch::Receiver<bool>,
+    health: HealthServer<impl Health>,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), RunError> {
+    let system = |e: &dyn std::fmt::Display| RunError::System(format!("the server could not be set up: {e}"));
+    let counters = Arc::clone(&context.counters);
+    let link = LinkServer::new(LinkService::new(Arc::clone(&job_registry), context.clone(), stopping.clone()))
+        .max_decoding_message_size(MAX_FRAME_BYTES);
+    let jobs = JobsServer::new(JobsService::new(job_registry, context, stopping)).max_decoding_message_size(MAX_REQUEST_BYTES);
+    // Roles are asked before a request's body is read: nobody else's megabyte is waited for.
+    let link = InterceptedService::new(link, only(Role::Party));
+    let jobs = InterceptedService::new(jobs, only(Role::Analyst));
+    let _watch = credentials.watch().map_err(|e| system(&e))?;
+    let services = Server::builder()
+        .timeout(REQUEST_WITHIN)
+        .initial_stream_window_size(STREAM_WINDOW_BYTES)
+        .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+        .max_frame_size(MAX_HTTP2_FRAME_BYTES)
+        .http2_max_pending_accept_reset_streams(Some(MAX_RESET_STREAMS))
+        .http2_max_local_error_reset_streams(Some(MAX_RESET_STREAMS))
+        .max_concurrent_streams(MAX_STREAMS_PER_CONNECTION)
+        .http2_max_header_list_size(MAX_HEADER_BYTES)
+        .http2_keepalive_interval(Some(KEEPALIVE))
+        .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
+        .add_service(link)
+        .add_service(jobs)
+        .add_service(health);
+    #[cfg(feature = "reflection")]
+    let services = services.add_service(reflection()?);
+    services
+        .serve_with_incoming_shutdown(accept(listener, credentials, counters), shutdown)
+        .await
+        .map_err(|e| RunError::System(format!("the server failed: {e}")))
+}
+
+/// Describes the services to whoever asks over gRPC.
+#[cfg(feature = "reflection")]
+fn reflection() -> Result<ServerReflectionServer<impl ServerReflection>, RunError> {
+    tonic_reflection::server::Builder::configure()
+        .register_encoded_file_descriptor_set(conclave_proto::FILE_DESCRIPTOR_SET)
+        .build_v1()
+        .map_err(|e| RunError::System(format!("the server could not be set up: {e}")))
+}
+
+/// Lets requests of one role through.
+fn only(role: Role) -> impl Fn(Request<()>) -> Result<Request<()>, Status> + Clone {
+    move |request| match identity::of_request(&request).and_then(|peer| peer.require(role)) {
+        Ok(_) => Ok(request),
+        Err(fault) => Err(error::to_status(&fault)),
+    }
+}

@@ -1,0 +1,55 @@
+//! The store's file: locked, opened, made where there is none.
+
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+
+use super::error::StoreError;
+
+const SCHEMA: &str = include_str!("schema.sql");
+pub(crate) const SCHEMA_VERSION: i64 = 4;
+/// "Conc", so that `file` and a careful operator can tell the store from other SQLite files.
+pub(crate) const APPLICATION_ID: i64 = 0x436f_6e63;
+
+/// Takes the lock beside the file, which the operating system lets go of however the process ends.
+pub(super) fn take_lock(path: &Path) -> Result<File, StoreError> {
+    let mut lock_path = path.as_os_str().to_owned();
+    lock_path.push(".lock");
+    let lock_path = PathBuf::from(lock_path);
+    let failed = |e: std::io::Error| StoreError::Failed { path: lock_path.clone(), message: e.to_string() };
+    let file = File::options().create(true).truncate(false).write(true).open(&lock_path).map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(StoreError::Locked(path.to_owned())),
+        Err(TryLockError::Error(e)) => Err(failed(e)),
+    }
+}
+
+/// Opens the file, and makes its tables where it has none.
+pub(super) fn connect(path: &Path) -> Result<Connection, StoreError> {
+    let failed = |e: rusqlite::Error| StoreError::Failed { path: path.to_owned(), message: e.to_string() };
+    let foreign = |message: String| StoreError::Foreign { path: path.to_owned(), message };
+    let connection = Connection::open(path).map_err(failed)?;
+    let pragma = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    let (application, version) = match (pragma("application_id"), pragma("user_version")) {
+        (Ok(application), Ok(version)) => (application, version),
+        (Err(e), _) | (_, Err(e)) => return Err(foreign(format!("not a coordinator's store ({e})"))),
+    };
+    let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(failed)?;
+    connection.pragma_update(None, "journal_mode", "WAL").map_err(failed)?;
+    connection.pragma_update(None, "synchronous", "FULL").map_err(failed)?;
+    connection.pragma_update(None, "foreign_keys", "ON").map_err(failed)?;
+    if tables == 0 {
+        let script =
+            format!("BEGIN; {SCHEMA} PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;");
+        connection.execute_batch(&script).map_err(failed)?;
+    } else if application != APPLICATION_ID {
+        return Err(foreign("not a coordinator's store: name another file in `store`".to_owned()));
+    } else if version != SCHEMA_VERSION {
+        return Err(foreign(format!(
+            "written by another version of the coordinator (schema {version}, this one reads {SCHEMA_VERSION})"
+        )));
+    }
+    Ok(connection)
+}

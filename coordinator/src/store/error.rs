@@ -1,0 +1,27 @@
+//! Why the store can't be opened or written.
+
+use std::path::PathBuf;
+
+/// Why the store can't be opened or written.
+#[derive(Debug, Clone, thiserror::Error)]
+pub(crate) enum StoreError {
+    /// Another process holds the store.
+    #[error("{0} is in use by another coordinator: stop that one first, or name another `store`")]
+    Locked(PathBuf),
+    /// The file is not a store of this version.
+    #[error("{path}: {message}")]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// SQLite or the file system failed.
+    #[error("the coordinator's store {path}: {message}")]
+    Failed {
+        /// The file.
+        path: PathBuf,
+        /// What failed.
+        message: String,
+    },
+}

@@ -1,0 +1,198 @@
+//! The store as the rest of the coordinator holds it: a handle whose writes never wait for the disk.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::thread::JoinHandle;
+
+use conclave_common::sampler::Holding;
+use conclave_ops::{Histogram, Summary};
+use tokio::sync::oneshot;
+
+use super::command::{Command, Ended, NewJob, TakeCommands};
+use super::commits::Commits;
+use super::connection::{connect, take_lock};
+use super::error::StoreError;
+use super::log::{LogReader, LoggedRound};
+use super::read::{self, Loaded};
+use super::write;
+
+/// Releases that are read at a time to go on with a job.
+const REPLAY_BYTES: usize = 1 << 20;
+
+/// A handle on the store; clones share it. The writing thread ends with [`Store::close`].
+#[derive(Debug, Clone)]
+pub(crate) struct Store {
+    shared: Arc<Shared>,
+    commands: Arc<dyn TakeCommands>,
+}
+
+/// What the clones of a handle share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) path: PathBuf,
+    /// The first failure of a write. Nothing is written after it: a log with a hole can't be replayed.
+    pub(super) failure: Arc<OnceLock<StoreError>>,
+    pub(super) writer: Mutex<Option<JoinHandle<()>>>,
+    pub(super) commits: Commits,
+    /// Held for as long as the store is open; the operating system lets go of it however the process ends.
+    pub(super) _lock: File,
+}
+
+impl Store {
+    /// Opens the store, making it where there is none, and reads what a starting coordinator needs.
+    ///
+    /// # Errors
+    /// [`StoreError`], naming the file.
+    pub(crate) fn open(path: &Path) -> Result<(Self, Loaded), StoreError> {
+        let failed = |message: String| StoreError::Failed { path: path.to_owned(), message };
+        if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) {
+            std::fs::create_dir_all(folder).map_err(|e| failed(e.to_string()))?;
+        }
+        let lock = take_lock(path)?;
+        let connection = connect(path)?;
+        let loaded = read::load(&connection).map_err(|e| failed(e.to_string()))?;
+        let failure = Arc::new(OnceLock::new());
+        let commits = Commits::default();
+        let (commands, queue) = mpsc::channel();
+        let writer = {
+            let (path, failure, commits) = (path.to_owned(), Arc::clone(&failure), commits.clone());
+            std::thread::Builder::new()
+                .name("store".to_owned())
+                .spawn(move || write::serve(connection, &queue, &path, &failure, &commits))
+                .map_err(|e| failed(e.to_string()))?
+        };
+        let shared = Shared { path: path.to_owned(), failure, writer: Mutex::new(Some(writer)), commits, _lock: lock };
+        Ok((Self::new(shared, Arc::new(commands)), loaded))
+    }
+
+    /// A store whose `commands` take what is to be written.
+    pub(super) fn new(shared: Shared, commands: Arc<dyn TakeCommands>) -> Self {
+        Self { shared: Arc::new(shared), commands }
+    }
+
+    /// Records a job; with [`Self::barrier`], before the analyst hears its id.
+    pub(crate) fn insert_job(&self, job: NewJob) {
+        self.send(Command::Job(Box::new(job)));
+    }
+
+    /// Records what a party holds at the first opening of a job.
+    pub(crate) fn set_holding(&self, job: &str, position: usize, holding: Holding) {
+        self.send(Command::Holding { job: job.to_owned(), position, holding });
+    }
+
+    /// Logs a round's releases, `[party][query]`, after `elapsed_us` microseconds of sampling.
+    ///
+    /// # Errors
+    /// The store's first failure, if it has failed: the round must then not be absorbed.
+    pub(crate) fn log_round(
+        &self,
+        job: &Arc<str>,
+        iteration: u64,
+        elapsed_us: u64,
+        releases: &[Vec<i64>],
+    ) -> Result<(), StoreError> {
+        self.check()?;
+        let mut blob = Vec::with_capacity(releases.iter().map(|r| 8 * r.len()).sum());
+        releases.iter().flatten().for_each(|r| blob.extend_from_slice(&r.to_le_bytes()));
+        match self.commands.take(Command::Round { job: Arc::clone(job), iteration, elapsed_us, releases: blob }) {
+            true => Ok(()),
+            false => Err(self.closed()),
+        }
+    }
+
+    /// Records how a job ended.
+    pub(crate) fn end_job(&self, ended: Ended) {
+        self.send(Command::Ended(Box::new(ended)));
+    }
+
+    /// Records that a party attached.
+    pub(crate) fn seen(&self, party: &str, software: &str, at_ms: i64) {
+        self.send(Command::Seen { party: party.to_owned(), software: software.to_owned(), at_ms });
+    }
+
+    /// Keeps a party's newest ledger head.
+    pub(crate) fn keep_head(&self, party: &str, head: Vec<u8>) {
+        self.send(Command::Head { party: party.to_owned(), head });
+    }
+
+    /// Waits until everything handed over before has been committed.
+    ///
+    /// # Errors
+    /// The store's first failure; a store that is closed.
+    pub(crate) async fn barrier(&self) -> Result<(), StoreError> {
+        let (done, committed) = oneshot::channel();
+        self.send(Command::Barrier(done));
+        committed.await.unwrap_or_else(|_| Err(self.closed()))
+    }
+
+    fn closed(&self) -> StoreError {
+        StoreError::Failed { path: self.shared.path.clone(), message: "closed: the coordinator is stopping".to_owned() }
+    }
+
+    /// The store's first failure, if any.
+    ///
+    /// # Errors
+    /// That failure.
+    pub(crate) fn check(&self) -> Result<(), StoreError> {
+        self.shared.failure.get().cloned().map_or(Ok(()), Err)
+    }
+
+    /// How long commits took.
+    pub(crate) fn commit_seconds(&self) -> &Histogram {
+        &self.shared.commits.seconds
+    }
+
+    /// How long the latest commits took.
+    pub(crate) fn commit_times(&self) -> Option<Summary<1>> {
+        self.shared.commits.latest.summary()
+    }
+
+    /// Reads a job's log in order on a connection of its own.
+    ///
+    /// # Errors
+    /// The file's, or what `each` returns.
+    pub(crate) fn replay<E: From<StoreError>>(
+        &self,
+        job: &str,
+        parties: usize,
+        mut each: impl FnMut(LoggedRound) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut reader = self.reader(job)?;
+        loop {
+            let rounds = reader.rounds(parties, REPLAY_BYTES)?;
+            if rounds.is_empty() {
+                return Ok(());
+            }
+            rounds.into_iter().try_for_each(&mut each)?;
+        }
+    }
+
+    /// Reads a job and its log in pieces, on a connection of its own.
+    ///
+    /// # Errors
+    /// The file's.
+    pub(crate) fn reader(&self, job: &str) -> Result<LogReader, StoreError> {
+        LogReader::open(&self.shared.path, job)
+    }
+
+    /// Commits what is queued and stops the writing thread.
+    pub(crate) fn close(&self) {
+        self.send(Command::Close);
+        let writer = self.shared.writer.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+        if let Some(writer) = writer
+            && writer.join().is_err()
+        {
+            tracing::error!("the store's writing thread panicked");
+        }
+    }
+
+    fn send(&self, command: Command) {
+        // The writer is gone only after `close`, or after a panic that it has reported itself; what is sent then is
+        // asked of the parties again after a restart.
+        if !self.commands.take(command) {
+            tracing::debug!("a write to the store came after it was closed");
+        }
+    }
+}

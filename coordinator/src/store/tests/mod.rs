@@ -1,0 +1,142 @@
+#![allow(clippy::unwrap_used)]
+use std::sync::Arc;
+
+use conclave_common::sampler::Holding;
+use rusqlite::Connection;
+
+use super::*;
+use conclave_common::accounting::{Adjacency, PrivacyUnit};
+use conclave_proto::error::{ErrorCode, Fault};
+
+fn new_job(id: &str) -> NewJob {
+    let job = SubmittedJob {
+        id: id.to_owned(),
+        name: "readmission".to_owned(),
+        analyst: "alice".to_owned(),
+        spec: "name = 'readmission'".to_owned(),
+        submitted_ms: 1_700_000_000_000,
+        submission: vec![1, 2],
+    };
+    NewJob { job, parties: vec!["a".to_owned(), "b".to_owned()] }
+}
+
+fn settled(store: &Store) -> Result<(), StoreError> {
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(store.barrier())
+}
+
+fn rounds(store: &Store, job: &str) -> Vec<LoggedRound> {
+    let mut all = Vec::new();
+    store
+        .replay::<StoreError>(job, 2, |round| {
+            all.push(round);
+            Ok(())
+        })
+        .unwrap();
+    all
+}
+
+#[test]
+fn a_job_and_its_log_survive() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("deep/coordinator.sqlite");
+    let (store, loaded) = Store::open(&path).unwrap();
+    assert!(loaded.jobs.is_empty() && loaded.parties.is_empty());
+    store.insert_job(new_job("j1"));
+    store.insert_job(new_job("j2"));
+    let person = PrivacyUnit::person(Adjacency::AddRemove, 3).unwrap();
+    store.set_holding("j1", 0, PartyMetadata::rows(100));
+    store.set_holding("j1", 1, PartyMetadata::new(person, 7));
+    store.seen("a", "x 1", 5);
+    store.seen("a", "x 2", 6);
+    let id: Arc<str> = "j1".into();
+    let logged: Vec<_> = (0..500u64)
+        .map(|i| LoggedRound { iteration: i, elapsed_us: 3 * i, releases: vec![vec![i as i64, i64::MIN], vec![-1, i64::MAX]] })
+        .collect();
+    for round in &logged {
+        store.log_round(&id, round.iteration, round.elapsed_us, &round.releases).unwrap();
+    }
+    settled(&store).unwrap();
+    assert_eq!(rounds(&store, "j1"), logged);
+    assert!(rounds(&store, "j2").is_empty());
+    store.close();
+    assert!(store.log_round(&id, 500, 0, &[vec![1], vec![2]]).is_err(), "a closed store takes no rounds");
+    assert!(settled(&store).is_err());
+    drop(store);
+
+    let (store, loaded) = Store::open(&path).unwrap();
+    assert_eq!(rounds(&store, "j1"), logged);
+    assert_eq!(loaded.jobs.len(), 2);
+    assert_eq!(loaded.jobs[0].state, "queued");
+    assert_eq!(loaded.jobs[0].parties[0].holding, Some(PartyMetadata::rows(100)));
+    assert_eq!(loaded.jobs[0].parties[1].holding, Some(PartyMetadata::new(person, 7)));
+    assert_eq!(loaded.jobs[1].parties[1].holding, None);
+    assert_eq!(loaded.parties.into_iter().collect::<Vec<_>>(), ["a"]);
+}
+
+#[test]
+fn an_end_is_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("c.sqlite");
+    let (store, _) = Store::open(&path).unwrap();
+    store.insert_job(new_job("j1"));
+    let fault = Fault::new(ErrorCode::Budget, "no budget left").at_party("b");
+    store.end_job(Ended {
+        id: "j1".to_owned(),
+        state: "failed",
+        run: RunEnd {
+            iterations: 12,
+            draws: 3,
+            acceptance_rate: 0.5,
+            seconds: 1.25,
+            fault: Some(fault.clone()),
+            result: Some("{}".to_owned()),
+        },
+        spent: vec![(48, 1 << 40), (44, 7)],
+    });
+    store.close();
+    drop(store);
+    let (_store, loaded) = Store::open(&path).unwrap();
+    let job = &loaded.jobs[0];
+    assert_eq!((job.state.as_str(), job.run.iterations, job.run.draws), ("failed", 12, 3));
+    assert_eq!(job.run.fault, Some(fault));
+    assert_eq!(job.parties[0].charge_units, 1 << 40);
+    assert_eq!(job.parties[1].queries, 44);
+}
+
+#[test]
+fn one_coordinator_at_a_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("c.sqlite");
+    let (store, _) = Store::open(&path).unwrap();
+    let error = Store::open(&path).unwrap_err();
+    assert!(matches!(error, StoreError::Locked(_)), "{error}");
+    assert!(error.to_string().contains("c.sqlite"));
+    store.close();
+    drop(store);
+    Store::open(&path).unwrap();
+}
+
+#[test]
+fn a_file_of_another_kind_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("c.sqlite");
+    Connection::open(&path).unwrap().execute_batch("CREATE TABLE x (y)").unwrap();
+    assert!(matches!(Store::open(&path).unwrap_err(), StoreError::Foreign { .. }));
+    let path = folder.path().join("text.sqlite");
+    std::fs::write(&path, "not a database, but long enough to be read as one".repeat(40)).unwrap();
+    assert!(matches!(Store::open(&path).unwrap_err(), StoreError::Foreign { .. }));
+}
+
+#[test]
+fn a_failed_write_stops_the_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, _) = Store::open(&folder.path().join("c.sqlite")).unwrap();
+    store.insert_job(new_job("j1"));
+    let id: Arc<str> = "j1".into();
+    store.log_round(&id, 0, 0, &[vec![1], vec![2]]).unwrap();
+    store.log_round(&id, 0, 0, &[vec![1], vec![2]]).unwrap();
+    let outcome = settled(&store);
+    assert!(outcome.is_err(), "the same round twice must not be committed");
+    assert!(store.log_round(&id, 1, 0, &[vec![1], vec![2]]).is_err());
+    assert!(rounds(&store, "j1").is_empty());
+}

@@ -1,0 +1,52 @@
+//! What a store of draws says of itself.
+
+use conclave_common::job::JobSpec;
+use serde_json::{Map, Value, json};
+
+use crate::result::RunResult;
+use crate::zarr::made_by;
+
+/// The attributes of a store whose chains run.
+#[must_use]
+pub fn at_start(spec: &JobSpec, job: &str) -> Map<String, Value> {
+    let noise_sd = spec.privacy.noise.sd();
+    let parties: Vec<Value> = spec.parties.iter().map(|p| json!({"name": p, "noise_sd": noise_sd})).collect();
+    let mut attributes = made_by();
+    for (key, value) in [
+        ("job", json!(job)),
+        ("name", json!(spec.name)),
+        ("algorithm", json!(spec.algorithm.as_str())),
+        ("model", json!(spec.model.kind())),
+        ("seed", json!(spec.sampler.seed)),
+        ("parameters", json!(spec.model.parameter_names())),
+        ("parties", json!(parties)),
+        ("scale", json!("priors: numeric columns scaled to [-1, 1] by their public bounds")),
+        ("created_by", json!(concat!("conclave ", env!("CARGO_PKG_VERSION")))),
+    ] {
+        attributes.insert(key.to_owned(), value);
+    }
+    if let Some(job) = &spec.extends {
+        attributes.insert("extends".to_owned(), json!(job));
+    }
+    attributes
+}
+
+/// The attributes of a store that is complete, with what its making cost each party.
+#[must_use]
+pub fn at_end(spec: &JobSpec, job: &str, result: &RunResult) -> Map<String, Value> {
+    let mut attributes = at_start(spec, job);
+    attributes.insert("stopped_by".to_owned(), json!(result.stopped_by));
+    attributes.insert("seconds".to_owned(), json!(result.seconds));
+    let noise_sd = spec.privacy.noise.sd();
+    let parties: Vec<Value> = result
+        .parties
+        .iter()
+        .map(|party| {
+            let mut value = serde_json::to_value(party).unwrap_or_default();
+            value["noise_sd"] = json!(noise_sd);
+            value
+        })
+        .collect();
+    attributes.insert("parties".to_owned(), json!(parties));
+    attributes
+}

@@ -1,0 +1,108 @@
+//! A store of draws read back whole, as [`crate::zarr`] lays it out.
+
+use std::path::Path;
+
+use conclave_proto::error::{ErrorCode, Fault};
+
+use crate::zarr::{Element, ReadError, StoredArray, encode, metadata};
+
+/// The draws of one phase of a run, the warm-up or what is kept; each `[chain][draw]`.
+#[derive(Debug, Default, PartialEq)]
+pub struct PhaseDraws {
+    /// `[parameter][chain][draw]`, on the scale that priors are declared on.
+    pub theta: Vec<Vec<Vec<f64>>>,
+    /// Whether each was accepted.
+    pub accepted: Vec<Vec<bool>>,
+    /// Noisy log acceptance ratio; minus infinity outside the parameter box.
+    pub log_alpha: Vec<Vec<f64>>,
+    /// The round that decided each.
+    pub iteration: Vec<Vec<i64>>,
+}
+
+impl PhaseDraws {
+    /// Draws per chain.
+    pub fn draws(&self) -> usize {
+        self.accepted.first().map_or(0, Vec::len)
+    }
+}
+
+/// A run's draws.
+#[derive(Debug, PartialEq)]
+pub struct Draws {
+    /// The analyst's name for the job.
+    pub name: String,
+    /// The chains' seed.
+    pub seed: u64,
+    /// The software that made them, as it names itself.
+    pub created_by: String,
+    /// The parameters' names.
+    pub parameters: Vec<String>,
+    /// The warm-up.
+    pub warmup: PhaseDraws,
+    /// What is kept.
+    pub sampling: PhaseDraws,
+}
+
+impl Draws {
+    /// Reads a store from its folder.
+    ///
+    /// # Errors
+    /// A file that is missing or is not what it should be, by its path.
+    pub fn read(root: &Path) -> Result<Self, Fault> {
+        let attributes = metadata(root).map_err(fault)?["attributes"].clone();
+        let names = attributes["parameters"].as_array().ok_or_else(|| broken(root, "it does not list its parameters"))?;
+        let parameters: Vec<String> = names.iter().filter_map(|n| n.as_str().map(str::to_owned)).collect();
+        Ok(Self {
+            name: attributes["name"].as_str().unwrap_or("job").to_owned(),
+            seed: attributes["seed"].as_u64().unwrap_or(0),
+            created_by: attributes["created_by"].as_str().unwrap_or_default().to_owned(),
+            warmup: phase(root, "warmup_", &parameters)?,
+            sampling: phase(root, "", &parameters)?,
+            parameters,
+        })
+    }
+
+    /// Number of chains.
+    pub fn chains(&self) -> usize {
+        self.sampling.accepted.len()
+    }
+}
+
+fn phase(root: &Path, prefix: &str, parameters: &[String]) -> Result<PhaseDraws, Fault> {
+    let posterior = root.join(format!("{prefix}posterior"));
+    let stats = root.join(format!("{prefix}sample_stats"));
+    let theta = parameters.iter().enumerate().map(|(i, name)| array(&posterior.join(encode(name, i))));
+    let read = PhaseDraws {
+        theta: theta.collect::<Result<_, _>>()?,
+        accepted: array(&stats.join("accepted"))?,
+        log_alpha: array(&stats.join("log_alpha"))?,
+        iteration: array(&stats.join("iteration"))?,
+    };
+    let shape = |chains: usize, draws: usize| move |(c, d): (usize, usize)| (c, d) == (chains, draws);
+    let same = shape(read.accepted.len(), read.draws());
+    let of = |rows: usize, row: Option<usize>| (rows, row.unwrap_or(0));
+    let all = read.theta.iter().chain([&read.log_alpha]).map(|a| of(a.len(), a.first().map(Vec::len)));
+    let all = all.chain([of(read.iteration.len(), read.iteration.first().map(Vec::len))]);
+    if all.into_iter().all(same) { Ok(read) } else { Err(broken(root, "its arrays differ in shape")) }
+}
+
+/// An array of shape (chain, draw).
+fn array<T: Element>(folder: &Path) -> Result<Vec<Vec<T>>, Fault> {
+    let stored = StoredArray::open(folder).map_err(fault)?;
+    let one = |chain| {
+        let parts = (0..stored.parts()).map(|part| stored.part(chain, part).map_err(fault)).collect::<Result<Vec<_>, _>>()?;
+        Ok(parts.concat())
+    };
+    (0..stored.shape().0).map(one).collect()
+}
+
+fn fault(error: ReadError) -> Fault {
+    match error {
+        ReadError::File { path, error } => Fault::of_file(&path, "be read", &error),
+        ReadError::Layout { path, what } => broken(&path, &what),
+    }
+}
+
+fn broken(path: &Path, what: &str) -> Fault {
+    Fault::new(ErrorCode::Internal, format!("the draws in {} cannot be used: {what}", path.display()))
+}

@@ -1,0 +1,139 @@
+//! Draws as CmdStan writes them: one CSV file per chain, warm-up first, with the `#` lines that cmdstanpy and ArviZ read.
+//!
+//! Columns that CmdStan's sampler has and a penalty chain has not are neutral: `lp__` and `energy__` are not-a-number (nobody knows the log
+//! density), a step is one leapfrog, no draw is divergent. `accept_stat__` is `min(1, exp(log alpha))`, and the noisy `log_alpha__` and
+//! the decision `accepted__` stand beside it.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use conclave_proto::error::Fault;
+
+use crate::{Draws, PhaseDraws};
+
+const STATISTICS: &str = "lp__,accept_stat__,stepsize__,treedepth__,n_leapfrog__,divergent__,energy__,log_alpha__,accepted__";
+
+/// Writes `chain-1.csv` and so on into a folder; gives their number and size.
+pub fn write(draws: &Draws, folder: &Path) -> Result<(u64, u64), Fault> {
+    std::fs::create_dir_all(folder).map_err(|e| Fault::of_file(folder, "be made", &e))?;
+    let columns = columns(&draws.parameters);
+    let mut bytes = 0;
+    for chain in 0..draws.chains() {
+        let path = folder.join(format!("chain-{}.csv", chain + 1));
+        let written = File::create_new(&path).and_then(|file| {
+            let mut file = BufWriter::new(file);
+            let text = head(draws, &columns, chain) + &rows(&draws.warmup, chain);
+            file.write_all(text.as_bytes())?;
+            file.write_all(adaptation(columns.len()).as_bytes())?;
+            file.write_all(rows(&draws.sampling, chain).as_bytes())?;
+            file.write_all(TIMES.as_bytes())?;
+            file.flush()?;
+            file.get_ref().metadata()
+        });
+        bytes += written.map_err(|e| Fault::of_file(&path, "be written", &e))?.len();
+    }
+    Ok((draws.chains() as u64, bytes))
+}
+
+/// What the programs look for: method, counts, thinning, metric, seed.
+fn head(draws: &Draws, columns: &[String], chain: usize) -> String {
+    let model: String = draws.name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    let mut text = format!(
+        "# stan_version_major = 2\n# stan_version_minor = 36\n# stan_version_patch = 0\n# model = {model}_model\n\
+         # method = sample (Default)\n#   sample\n#     num_samples = {}\n#     num_warmup = {}\n#     save_warmup = 1\n\
+         #     thin = 1 (Default)\n#     adapt\n#       engaged = 1 (Default)\n#     algorithm = hmc (Default)\n#       hmc\n\
+         #         engine = nuts (Default)\n#           nuts\n#             max_depth = 10 (Default)\n\
+         #         metric = diag_e (Default)\n#         stepsize = 1 (Default)\n# id = {}\n# random\n#   seed = {}\n",
+        draws.sampling.draws(),
+        draws.warmup.draws(),
+        chain + 1,
+        draws.seed
+    );
+    text += "# Drawn by Conclave, a penalty chain in the place of hmc. Parameters are on the scale of their priors.\n";
+    for (column, name) in columns.iter().zip(&draws.parameters).filter(|(column, name)| column != name) {
+        // Quoted: a name may hold anything, a line break included.
+        let _ = writeln!(text, "# column {column} holds {name:?}");
+    }
+    text + STATISTICS + "," + &columns.join(",") + "\n"
+}
+
+/// The end of the warm-up, by which cmdstanpy tells it from the draws.
+fn adaptation(dimension: usize) -> String {
+    let ones = vec!["1"; dimension].join(", ");
+    format!("# Adaptation terminated\n# Step size = 1\n# Diagonal elements of inverse mass matrix:\n# {ones}\n")
+}
+
+const TIMES: &str =
+    "# \n#  Elapsed Time: 0 seconds (Warm-up)\n#                0 seconds (Sampling)\n#                0 seconds (Total)\n# \n";
+
+fn rows(phase: &PhaseDraws, chain: usize) -> String {
+    let mut text = String::new();
+    for draw in 0..phase.draws() {
+        let log_alpha = phase.log_alpha[chain][draw];
+        let accepted = u8::from(phase.accepted[chain][draw]);
+        let number = |x: f64| if x.is_finite() { format!("{x:?}") } else { format!("{x}").to_lowercase() };
+        let _ = write!(text, "nan,{},1,0,1,0,nan,{},{accepted}", number(log_alpha.min(0.0).exp()), number(log_alpha));
+        for parameter in &phase.theta {
+            let _ = write!(text, ",{}", number(parameter[chain][draw]));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// Column names that every reader of CmdStan's files takes, one per parameter and no two alike.
+///
+/// `p[1]`, `p[2]` … become `p.1`, `p.2` …, which readers make an array of, where the indices are whole and have no gaps. Any other
+/// character outside letters, digits and `_` becomes `_`.
+fn columns(names: &[String]) -> Vec<String> {
+    let mut taken = BTreeSet::new();
+    let mut out = Vec::new();
+    for name in names {
+        let plain = array_element(name, names).unwrap_or_else(|| identifier(name));
+        let mut column = plain.clone();
+        let mut again = 2;
+        while !taken.insert(column.clone()) {
+            column = format!("{plain}_{again}");
+            again += 1;
+        }
+        out.push(column);
+    }
+    out
+}
+
+/// `p.3` for `p[3]` where all elements `p[1]` to the last are there in order.
+fn array_element(name: &str, names: &[String]) -> Option<String> {
+    let index = |name: &str| -> Option<(String, usize)> {
+        let (base, rest) = name.strip_suffix(']')?.split_once('[')?;
+        let number = rest.parse().ok().filter(|n: &usize| n.to_string() == rest)?;
+        Some((base.to_owned(), number))
+    };
+    let (base, number) = index(name)?;
+    let elements = names.iter().filter_map(|n| index(n)).filter(|(b, _)| *b == base).map(|(_, n)| n);
+    let whole = elements.zip(1..).all(|(n, expected)| n == expected) && !names.contains(&base);
+    whole.then(|| format!("{}.{number}", identifier(&base)))
+}
+
+fn identifier(name: &str) -> String {
+    let mut text: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    // A trailing underscore pair marks a statistic of the sampler.
+    text.truncate(text.trim_end_matches('_').len().max(1));
+    if text.starts_with(|c: char| c.is_ascii_alphabetic()) { text } else { format!("v{text}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_safe_and_distinct() {
+        let names = |list: &[&str]| columns(&list.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>());
+        assert_eq!(names(&["age", "ward[b]", "ward[c]"]), ["age", "ward_b", "ward_c"]);
+        assert_eq!(names(&["p[1]", "p[2]", "q[2]", "r[1]", "r"]), ["p.1", "p.2", "q_2", "r_1", "r"]);
+        assert_eq!(names(&["a b", "a_b", "a,b", "1st", "x__", "\n"]), ["a_b", "a_b_2", "a_b_3", "v1st", "x", "v_"]);
+        assert_eq!(names(&["p[1]", "p[01]"]), ["p.1", "p_01"]);
+    }
+}

@@ -1,0 +1,75 @@
+//! Draws as one Parquet table: a row per chain and draw, a column per parameter.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use conclave_proto::error::{ErrorCode, Fault};
+use parquet::basic::{Compression, Repetition, Type as Physical};
+use parquet::data_type::{BoolType, DataType, DoubleType, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::types::Type;
+
+use crate::{Draws, PhaseDraws};
+
+const FIXED: [(&str, Physical); 6] = [
+    ("chain", Physical::INT64),
+    ("draw", Physical::INT64),
+    ("warmup", Physical::BOOLEAN),
+    ("accepted", Physical::BOOLEAN),
+    ("log_alpha", Physical::DOUBLE),
+    ("iteration", Physical::INT64),
+];
+
+/// Writes the table; gives 1 and its size. Warm-up and kept draws are numbered from 0 each, and `warmup` tells them apart.
+pub fn write(draws: &Draws, path: &Path) -> Result<(u64, u64), Fault> {
+    let file = File::create_new(path).map_err(|e| Fault::of_file(path, "be written", &e))?;
+    let fault = |e: ParquetError| Fault::new(ErrorCode::Internal, format!("{} cannot be written: {e}", path.display()));
+    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+    let schema = schema(&draws.parameters).map_err(fault)?;
+    let mut writer = SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties)).map_err(fault)?;
+    for chain in 0..draws.chains() {
+        for (phase, warmup) in [(&draws.warmup, true), (&draws.sampling, false)] {
+            group(writer.next_row_group().map_err(fault)?, phase, chain, warmup).map_err(fault)?;
+        }
+    }
+    writer.close().map_err(fault)?;
+    let size = std::fs::metadata(path).map_err(|e| Fault::of_file(path, "be read", &e))?.len();
+    Ok((1, size))
+}
+
+fn schema(parameters: &[String]) -> Result<Type, ParquetError> {
+    let column = |name: &str, physical| {
+        Type::primitive_type_builder(name, physical).with_repetition(Repetition::REQUIRED).build().map(Arc::new)
+    };
+    // A parameter with the name of a fixed column is told apart.
+    let own = |name: &String| match FIXED.iter().any(|(fixed, _)| fixed == name) {
+        true => format!("{name} (parameter)"),
+        false => name.clone(),
+    };
+    let fixed = FIXED.iter().map(|(name, physical)| column(name, *physical));
+    let fields = fixed.chain(parameters.iter().map(|name| column(&own(name), Physical::DOUBLE)));
+    Type::group_type_builder("draws").with_fields(fields.collect::<Result<_, _>>()?).build()
+}
+
+fn group(mut group: RowGroup<'_>, phase: &PhaseDraws, chain: usize, warmup: bool) -> Result<(), ParquetError> {
+    let rows = phase.draws();
+    column::<Int64Type>(&mut group, &vec![chain as i64; rows])?;
+    column::<Int64Type>(&mut group, &(0..rows as i64).collect::<Vec<_>>())?;
+    column::<BoolType>(&mut group, &vec![warmup; rows])?;
+    column::<BoolType>(&mut group, &phase.accepted[chain])?;
+    column::<DoubleType>(&mut group, &phase.log_alpha[chain])?;
+    column::<Int64Type>(&mut group, &phase.iteration[chain])?;
+    phase.theta.iter().try_for_each(|parameter| column::<DoubleType>(&mut group, &parameter[chain]))?;
+    group.close().map(|_| ())
+}
+
+type RowGroup<'a> = SerializedRowGroupWriter<'a, File>;
+
+fn column<T: DataType>(group: &mut RowGroup<'_>, values: &[T::T]) -> Result<(), ParquetError> {
+    let mut column = group.next_column()?.ok_or_else(|| ParquetError::General("the schema has fewer columns".to_owned()))?;
+    column.typed::<T>().write_batch(values, None, None)?;
+    column.close()
+}

@@ -1,0 +1,220 @@
+//! The finished run's object: posterior, spending, warnings.
+
+use std::path::Path;
+
+use conclave_common::diagnostics::{self, Summary, Verdict};
+use conclave_common::job::{Continuation, JobSpec};
+use conclave_common::model;
+use conclave_common::sampler::PartyMetadata;
+use serde::Serialize;
+
+use crate::spent::Spent;
+use crate::zarr::DrawStore;
+
+/// What ended a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StoppedBy {
+    /// All draws are made.
+    Draws,
+    /// A party's budget.
+    Budget,
+    /// The analyst.
+    Cancelled,
+    /// A party's owner, by withdrawing the consent or by a limit.
+    Policy,
+    /// The clip watch: an explicit clip cuts too many records' ratios.
+    Clip,
+}
+
+/// What the driver knows at the end, besides the draws.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// What ended the run.
+    pub stopped_by: StoppedBy,
+    /// The party whose budget did.
+    pub budget_party: Option<String>,
+    /// Rounds over all chains together.
+    pub iterations: u64,
+    /// From the first query to the last draw.
+    pub seconds: f64,
+    /// What the run has shown, beyond what the draws do.
+    pub warnings: Vec<String>,
+    /// Proposal radii, one per parameter, where the moves go along the coordinates.
+    pub radii: Option<Vec<f64>>,
+    /// Parties in the job's order.
+    pub parties: Vec<PartyOutcome>,
+}
+
+/// A party's share in the outcome.
+#[derive(Debug, Clone)]
+pub struct PartyOutcome {
+    /// Name.
+    pub name: String,
+    /// What it holds; `None` where it never opened the job.
+    pub holding: Option<PartyMetadata>,
+    /// What the job has spent there.
+    pub spent: Spent,
+}
+
+/// The JSON object of a finished run.
+#[derive(Debug, Clone, Serialize)]
+pub struct RunResult {
+    /// UUID.
+    pub job: String,
+    /// The analyst's name for it.
+    pub name: String,
+    /// The job whose chains this one continued.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub extends: Option<String>,
+    /// Algorithm.
+    pub algorithm: &'static str,
+    /// Rounds over all chains together.
+    pub iterations: u64,
+    /// Chains.
+    pub chains: u32,
+    /// Kept draws per chain.
+    pub draws_per_chain: u64,
+    /// From the first query to the last draw.
+    pub seconds: f64,
+    /// Of the kept draws.
+    pub acceptance_rate: f64,
+    /// What ended the run.
+    pub stopped_by: StoppedBy,
+    /// The party whose budget did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget_party: Option<String>,
+    /// On the scale that priors are declared on.
+    pub posterior: Vec<PosteriorRow>,
+    /// In the data's own units.
+    pub posterior_original: Vec<PosteriorRow>,
+    /// Spending.
+    pub parties: Vec<PartyRow>,
+    /// What a job that continues this one begins with; parameters in the order of `posterior`.
+    pub continuation: Continuation,
+    /// The Zarr store, on the machine that ran the chains.
+    pub draws: Option<String>,
+    /// `warnings`, what to beware of in sentences; `mcse_to_sd` and `budget_error`, what too little budget adds to the spread.
+    #[serde(flatten)]
+    pub verdict: Verdict,
+}
+
+/// One parameter's summary. Numbers that don't exist (R-hat of too few draws) are `null`.
+#[derive(Debug, Clone, Serialize)]
+pub struct PosteriorRow {
+    /// The parameter.
+    pub name: String,
+    /// Its figures.
+    #[serde(flatten)]
+    pub summary: Summary,
+}
+
+/// One party's spending.
+#[derive(Debug, Clone, Serialize)]
+pub struct PartyRow {
+    /// Name.
+    pub name: String,
+    /// Cleaned record count; `null` where it is not public.
+    pub records: Option<u64>,
+    /// Number of persons, where persons are protected and it is public.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub persons: Option<u64>,
+    /// What the party's guarantee protects.
+    pub protects: String,
+    /// Releases of this job: one per chain and round, `locate` and warm-up included.
+    pub queries: u64,
+    /// Of this job, by Gaussian differential privacy.
+    pub epsilon_spent: f64,
+    /// The job's delta.
+    pub delta: f64,
+    /// The most that the job may spend.
+    pub epsilon_budget: f64,
+    /// Mu squared of this job.
+    pub mu_squared_spent: f64,
+    /// `epsilon_spent` by zero-concentrated differential privacy.
+    pub epsilon_zcdp: f64,
+}
+
+impl RunResult {
+    /// The object as JSON on one line.
+    pub fn to_json(&self) -> String {
+        // Plain structs of numbers and strings: serialising them can't fail.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+/// Summarises a run. Takes a moment: not for a thread that has to answer.
+///
+/// `job` is the run's id and `path` where its draws are.
+#[must_use]
+pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, outcome: &Outcome) -> RunResult {
+    let model = spec.build_model();
+    let names = model.parameter_names();
+    let samples: Vec<Vec<&[f64]>> = (0..names.len()).map(|i| draws.samples(i)).collect();
+    let posterior: Vec<PosteriorRow> = names.iter().zip(&samples).map(|(name, chains)| PosteriorRow::new(name, chains)).collect();
+    let original = model::in_original_units(model.as_ref(), &samples);
+    let posterior_original = names.iter().zip(&original).map(|(name, chains)| {
+        let chains: Vec<&[f64]> = chains.iter().map(Vec::as_slice).collect();
+        PosteriorRow::new(name, &chains)
+    });
+    let rows: Vec<(&str, Summary)> = posterior.iter().map(|row| (row.name.as_str(), row.summary)).collect();
+    let mut verdict = diagnostics::verdict(&rows, spec.sampler.chains, outcome.stopped_by == StoppedBy::Budget);
+    // A clip that bites makes good diagnostics worthless, so it is said first.
+    verdict.warnings.splice(0..0, outcome.warnings.iter().cloned());
+    let budget = &spec.privacy.budget;
+    let parties = outcome.parties.iter().map(|party| PartyRow {
+        name: party.name.clone(),
+        records: party.holding.and_then(|h| h.records()),
+        persons: party.holding.and_then(|h| h.persons()),
+        protects: party.holding.map(|h| h.unit()).unwrap_or_default().to_string(),
+        queries: party.spent.queries,
+        epsilon_spent: party.spent.epsilon(budget),
+        delta: budget.delta,
+        epsilon_budget: budget.epsilon,
+        mu_squared_spent: party.spent.mu_squared(),
+        epsilon_zcdp: party.spent.epsilon_zcdp(budget),
+    });
+    RunResult {
+        job: job.to_owned(),
+        name: spec.name.clone(),
+        extends: spec.extends.clone(),
+        algorithm: spec.algorithm.as_str(),
+        iterations: outcome.iterations,
+        chains: spec.sampler.chains,
+        draws_per_chain: draws.kept() as u64,
+        seconds: outcome.seconds,
+        acceptance_rate: draws.acceptance_rate(),
+        stopped_by: outcome.stopped_by,
+        budget_party: outcome.budget_party.clone(),
+        verdict,
+        continuation: Continuation { radii: outcome.radii.clone(), states: last_states(&samples) },
+        posterior,
+        posterior_original: posterior_original.collect(),
+        parties: parties.collect(),
+        draws: path.map(|path| path.display().to_string()),
+    }
+}
+
+/// The last kept draw of each chain, as `[chain][parameter]`.
+fn last_states(samples: &[Vec<&[f64]>]) -> Vec<Vec<f64>> {
+    let chains = samples.first().map_or(0, Vec::len);
+    (0..chains).map(|chain| samples.iter().filter_map(|parameter| parameter[chain].last().copied()).collect()).collect()
+}
+
+impl PosteriorRow {
+    fn new(name: &str, chains: &[&[f64]]) -> Self {
+        Self { name: name.to_owned(), summary: diagnostics::summarise(chains) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_that_does_not_exist_is_null() {
+        let json = serde_json::to_value(PosteriorRow::new("age", &[&[1.0, 1.0], &[1.0, 1.0]])).unwrap_or_default();
+        assert!(json["rhat"].is_null() && json["mcse_mean"].is_null() && json["ess_q5"].is_null());
+        assert_eq!((&json["name"], &json["mean"]), (&"age".into(), &1.0.into()));
+    }
+}

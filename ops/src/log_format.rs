@@ -1,0 +1,36 @@
+//! The forms in which log lines are written.
+
+/// How log lines are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Plain,
+    /// One JSON object per line, the fields of an event beside its message.
+    Json,
+}
+
+impl LogFormat {
+    /// The names in a configuration.
+    pub const NAMES: [&str; 2] = ["plain", "json"];
+
+    /// The format of this name.
+    pub fn parse(name: &str) -> Option<Self> {
+        match name {
+            "plain" => Some(Self::Plain),
+            "json" => Some(Self::Json),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_a_format() {
+        assert!(LogFormat::NAMES.iter().all(|name| LogFormat::parse(name).is_some()));
+        assert_eq!((LogFormat::parse("json"), LogFormat::parse("JSON")), (Some(LogFormat::Json), None));
+    }
+}

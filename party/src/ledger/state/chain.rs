@@ -1,0 +1,308 @@
+//! The fold over all entries: checks each against those before it, and adds it up.
+
+use std::collections::HashMap;
+
+use conclave_common::accounting::{self, Budget, PrivacyFilter, PrivacyUnit, Spent};
+use conclave_common::mechanism::{NoiseScale, QueryKind, Sensitivity};
+
+use super::job::{Block, JobState, plus};
+use crate::ledger::entry::{AnswerEntry, ChargeEntry, Entry, EventEntry, Hash, JobEntered, NO_HASH};
+use crate::ledger::events::{Data, Genesis, Reserve, Settle, Unlock};
+use crate::ledger::ids::{Id, Ids, Seqs};
+use crate::ledger::wrong::Wrong;
+
+/// A ledger's sums up to some entry.
+#[derive(Debug, Clone, Default)]
+pub struct LedgerState {
+    seq: u64,
+    hash: Hash,
+    genesis: Option<Genesis>,
+    unit: PrivacyUnit,
+    spent: Spent,
+    answers: u64,
+    jobs: Vec<JobState>,
+    places: HashMap<String, usize>,
+    last_job: usize,
+    unanswered: Seqs,
+    /// Integers in the answer to a charge of several.
+    components: HashMap<u64, u32>,
+    /// Fingerprints of the columns that the data have had since the last refresh.
+    columns: HashMap<String, String>,
+    /// `seq` of the last refresh.
+    era: u64,
+    /// The largest sequence number of a head that an unlock has given up for lost.
+    given_up: u64,
+    /// The slack of the scale seen last.
+    slack: (u64, u64),
+}
+
+impl LedgerState {
+    /// The last entry's sequence number; 0 before the first.
+    pub fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    /// The last entry's hash.
+    pub fn hash(&self) -> Hash {
+        if self.seq == 0 { NO_HASH } else { self.hash }
+    }
+
+    /// The first entry, once it is there.
+    pub fn genesis(&self) -> Option<&Genesis> {
+        self.genesis.as_ref()
+    }
+
+    /// Charges and forfeits of all jobs.
+    pub fn spent(&self) -> Spent {
+        self.spent
+    }
+
+    /// What blocks that are open hold beyond what their charges have used.
+    pub fn held(&self) -> Spent {
+        let rests = self.jobs.iter().filter_map(|job| job.block.as_ref().map(Block::rest));
+        rests.fold(Spent::default(), |a, b| plus(a, b).unwrap_or(a))
+    }
+
+    /// Jobs in the order in which they were entered.
+    pub fn jobs(&self) -> &[JobState] {
+        &self.jobs
+    }
+
+    /// Numbers recorded.
+    pub fn answers(&self) -> u64 {
+        self.answers
+    }
+
+    /// The job of that id.
+    pub fn job(&self, id: &str) -> Option<&JobState> {
+        self.jobs.get(*self.places.get(id)?)
+    }
+
+    /// The job whose entry has that number.
+    pub fn job_at(&self, seq: u64) -> Option<&JobState> {
+        self.jobs.get(self.place_of(seq)?)
+    }
+
+    pub(in crate::ledger) fn unanswered(&self) -> &Seqs {
+        &self.unanswered
+    }
+
+    /// Integers in the answer to a charge.
+    pub(in crate::ledger) fn components(&self, charge: u64) -> u32 {
+        self.components.get(&charge).copied().unwrap_or(1)
+    }
+
+    pub(in crate::ledger) fn columns(&self) -> &HashMap<String, String> {
+        &self.columns
+    }
+
+    /// `seq` of the last refresh; 0 before the first.
+    pub fn era(&self) -> u64 {
+        self.era
+    }
+
+    /// Heads up to this number count no more: their owner has given them up.
+    pub(in crate::ledger) fn given_up(&self) -> u64 {
+        self.given_up
+    }
+
+    /// Takes the next entry in and gives its hash.
+    pub fn append(&mut self, entry: &Entry<'_>) -> Result<Hash, Wrong> {
+        self.follow(entry)?;
+        match entry {
+            Entry::Charge(charge) => self.charge(charge)?,
+            Entry::Answer(answer) => self.answer(answer)?,
+            Entry::Job(job) => self.enter(job)?,
+            Entry::Event(event) => self.event(event)?,
+        }
+        self.hash = entry.hash(&self.hash());
+        self.seq = entry.seq();
+        Ok(self.hash)
+    }
+
+    /// Takes the next entry in if its hash is the one that was stored with it.
+    pub fn check(&mut self, entry: &Entry<'_>, stored: &[u8]) -> Result<(), Wrong> {
+        let hash = self.append(entry)?;
+        if hash != stored {
+            return Err(Wrong::Hash);
+        }
+        Ok(())
+    }
+
+    fn follow(&mut self, entry: &Entry<'_>) -> Result<(), Wrong> {
+        let first = matches!(entry, Entry::Event(event) if event.kind == Genesis::KIND);
+        if first != (self.seq == 0) {
+            return Err(Wrong::Beginning);
+        }
+        let mut next = self.seq + 1;
+        if let Entry::Event(event) = entry
+            && event.kind == Unlock::KIND
+        {
+            // Above every number of the lost entries.
+            let lost = Unlock::parse(event.body)?.lost.seq;
+            self.given_up = self.given_up.max(lost);
+            next = next.max(lost.saturating_add(1));
+        }
+        if entry.seq() != next {
+            return Err(Wrong::Place(next));
+        }
+        Ok(())
+    }
+
+    fn place_of(&self, seq: u64) -> Option<usize> {
+        match self.jobs.get(self.last_job) {
+            Some(job) if job.seq == seq => Some(self.last_job),
+            _ => self.jobs.binary_search_by_key(&seq, |job| job.seq).ok(),
+        }
+    }
+
+    fn slack_of(&mut self, s: NoiseScale) -> u64 {
+        if self.slack.0 != s.units() {
+            self.slack = (s.units(), accounting::slack_units_of_draw(s));
+        }
+        self.slack.1
+    }
+
+    fn charge(&mut self, e: &ChargeEntry) -> Result<(), Wrong> {
+        let place = self.place_of(e.job).ok_or(Wrong::ChargedJob)?;
+        self.last_job = place;
+        let (k_t, s) = (Sensitivity::from_units(e.k_t), NoiseScale::from_units(e.s));
+        let (Ok(k_t), Ok(s)) = (k_t, s) else { return Err(Wrong::Scales) };
+        let kind = QueryKind::from_code(e.kind).ok_or(Wrong::Kind)?;
+        if e.components == 0 {
+            return Err(Wrong::NoInteger);
+        }
+        if self.unit.charge_of_release(kind, e.components, k_t, s).ok() != Some(e.charge) {
+            return Err(Wrong::Charge);
+        }
+        if Some(e.slack) != self.slack_of(s).checked_mul(u64::from(e.components)) {
+            return Err(Wrong::Slack);
+        }
+        let cost = Spent { units: e.charge, slack_units: e.slack, draws: u64::from(e.components) };
+        self.spent = plus(self.spent, cost).ok_or(Wrong::Overflow)?;
+        if e.running_total != self.spent.units {
+            return Err(Wrong::RunningTotal);
+        }
+        let job = &mut self.jobs[place];
+        if !job.open {
+            return Err(Wrong::Closed(job.id.clone()));
+        }
+        if e.block != 0 {
+            let block = job.block.as_mut().filter(|block| block.seq == e.block).ok_or(Wrong::NamedBlock)?;
+            block.used = plus(block.used, cost).ok_or(Wrong::Overflow)?;
+            let (used, held) = (block.used, block.held);
+            if used.units > held.units || used.slack_units > held.slack_units || used.draws > held.draws {
+                return Err(Wrong::BeyondBlock);
+            }
+        }
+        let id = Id { iteration: e.iteration, chain: e.chain, charge: e.seq };
+        if !job.ids.insert(id) {
+            return Err(Wrong::ChargedTwice { chain: e.chain, iteration: e.iteration, job: job.id.clone() });
+        }
+        job.spent = plus(job.spent, cost).ok_or(Wrong::Overflow)?;
+        job.queries += 1;
+        job.idle = 0;
+        job.last_charge = e.seq;
+        self.unanswered.insert(e.seq);
+        if e.components > 1 {
+            self.components.insert(e.seq, e.components);
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, e: &AnswerEntry<'_>) -> Result<(), Wrong> {
+        if !self.unanswered.remove(&e.charge) {
+            return Err(Wrong::Answered(e.charge));
+        }
+        let (paid, given) = (self.components(e.charge), e.released.len());
+        if given != paid as usize {
+            return Err(Wrong::Length { charge: e.charge, paid, given });
+        }
+        self.answers += 1;
+        Ok(())
+    }
+
+    fn enter(&mut self, e: &JobEntered<'_>) -> Result<(), Wrong> {
+        if self.places.insert(e.job.to_owned(), self.jobs.len()).is_some() {
+            return Err(Wrong::EnteredTwice(e.job.to_owned()));
+        }
+        self.jobs.push(JobState {
+            seq: e.seq,
+            id: e.job.to_owned(),
+            analyst: e.analyst.to_owned(),
+            spec_digest: *e.spec_digest,
+            cap: (e.cap_epsilon.to_owned(), e.cap_delta.to_owned()),
+            records: e.records,
+            fingerprint: e.fingerprint.to_vec(),
+            era: self.era,
+            open: true,
+            idle: 0,
+            spent: Spent::default(),
+            queries: 0,
+            last_charge: 0,
+            block: None,
+            lost: Vec::new(),
+            ids: Ids::default(),
+        });
+        Ok(())
+    }
+
+    fn event(&mut self, e: &EventEntry<'_>) -> Result<(), Wrong> {
+        match e.kind {
+            Genesis::KIND => {
+                let genesis = Genesis::parse(e.body)?;
+                self.unit = genesis.unit()?;
+                self.genesis = Some(genesis);
+                return Ok(());
+            }
+            "refresh" => {
+                self.era = e.seq;
+                self.columns.clear();
+                return Ok(());
+            }
+            Data::KIND => {
+                self.columns.extend(Data::parse(e.body)?.columns);
+                return Ok(());
+            }
+            _ if e.job == 0 => return Ok(()),
+            _ => {}
+        }
+        let place = self.place_of(e.job).ok_or(Wrong::Job)?;
+        let job = &mut self.jobs[place];
+        match e.kind {
+            "open" => {
+                job.open = true;
+                job.idle = job.idle.saturating_add(1);
+            }
+            "close" => job.open = false,
+            Reserve::KIND => job.reserve(e.seq, &Reserve::parse(e.body)?)?,
+            Settle::KIND => {
+                let settle = Settle::parse(e.body)?;
+                job.settle(&settle)?;
+                self.spent = plus(self.spent, settle.spent()).ok_or(Wrong::Overflow)?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// What is checked once all entries are in.
+    pub fn finish(&self) -> Result<(), Wrong> {
+        let genesis = self.genesis.as_ref().ok_or(Wrong::Empty)?;
+        let filter = PrivacyFilter::new(&genesis.budget()?)?;
+        let all = plus(self.spent, self.held()).ok_or(Wrong::Total)?;
+        let limit = filter.limit();
+        if all.units > limit.units {
+            return Err(Wrong::Overspent { units: all.units, limit: limit.units });
+        }
+        if all.slack_units > limit.slack_units || all.draws > limit.draws {
+            return Err(Wrong::Overdrawn { draws: all.draws, limit: limit.draws });
+        }
+        Ok(())
+    }
+
+    /// The budget and unit of privacy that the first entry names.
+    pub fn budget(&self) -> Option<Budget> {
+        self.genesis.as_ref()?.budget().ok()
+    }
+}

@@ -1,0 +1,123 @@
+//! One job's part of a ledger's state: what it has spent, and the block that pays ahead for its answers.
+
+use conclave_common::accounting::Spent;
+
+use crate::ledger::entry::Hash;
+use crate::ledger::events::{Reserve, Settle};
+use crate::ledger::ids::Ids;
+use crate::ledger::wrong::Wrong;
+
+/// One job's part of the state.
+#[derive(Debug, Clone)]
+pub struct JobState {
+    /// `seq` of its entry.
+    pub seq: u64,
+    /// Its id.
+    pub id: String,
+    /// Who asked.
+    pub analyst: String,
+    /// SHA-256 of its text.
+    pub spec_digest: Hash,
+    /// The cap's epsilon and delta, as the entry has them.
+    pub cap: (String, String),
+    /// Public number of units of privacy; 0 where none is.
+    pub records: u64,
+    /// Keyed hash of its data at the first opening.
+    pub fingerprint: Vec<u8>,
+    /// `seq` of the last refresh before it was entered.
+    pub era: u64,
+    /// Whether it is open.
+    pub open: bool,
+    /// How often it was opened again since its last charge.
+    pub idle: u32,
+    /// Charges and forfeits.
+    pub spent: Spent,
+    /// Numbers charged.
+    pub queries: u64,
+    /// `seq` of its last charge.
+    pub last_charge: u64,
+    /// The block that pays for its answers, in reserve mode.
+    pub block: Option<Block>,
+    /// Rounds whose answers may have been lost with a crash in reserve mode: first, and the one after the last.
+    pub lost: Vec<(u64, u64)>,
+    pub(in crate::ledger) ids: Ids,
+}
+
+/// Charge written ahead.
+#[derive(Debug, Clone, Copy)]
+pub struct Block {
+    /// `seq` of its entry.
+    pub seq: u64,
+    /// The first round that it may pay for.
+    pub iteration: u64,
+    /// What it holds.
+    pub held: Spent,
+    /// What its charges have used.
+    pub used: Spent,
+}
+
+impl Block {
+    /// What no charge has used.
+    pub fn rest(&self) -> Spent {
+        minus(self.held, self.used)
+    }
+}
+
+/// Field by field, from zero up.
+pub(in crate::ledger) fn minus(a: Spent, b: Spent) -> Spent {
+    Spent {
+        units: a.units.saturating_sub(b.units),
+        slack_units: a.slack_units.saturating_sub(b.slack_units),
+        draws: a.draws.saturating_sub(b.draws),
+    }
+}
+
+/// Field by field; `None` where a sum leaves 64 bits.
+pub(in crate::ledger) fn plus(a: Spent, b: Spent) -> Option<Spent> {
+    Some(Spent {
+        units: a.units.checked_add(b.units)?,
+        slack_units: a.slack_units.checked_add(b.slack_units)?,
+        draws: a.draws.checked_add(b.draws)?,
+    })
+}
+
+impl JobState {
+    pub(super) fn reserve(&mut self, seq: u64, reserve: &Reserve) -> Result<(), Wrong> {
+        if self.block.is_some() {
+            return Err(Wrong::SecondBlock(self.id.clone()));
+        }
+        let held = Spent { units: reserve.units, slack_units: reserve.slack, draws: reserve.draws };
+        self.block = Some(Block { seq, iteration: reserve.iteration, held, used: Spent::default() });
+        Ok(())
+    }
+
+    pub(super) fn settle(&mut self, settle: &Settle) -> Result<(), Wrong> {
+        let block = self.block.take().filter(|block| block.seq == settle.block).ok_or(Wrong::SettledBlock)?;
+        let (rest, forfeit) = (block.rest(), settle.spent());
+        let whole = settle.why == Settle::CRASH;
+        if (whole && forfeit != rest)
+            || forfeit.units > rest.units
+            || forfeit.slack_units > rest.slack_units
+            || forfeit.draws > rest.draws
+        {
+            return Err(Wrong::Forfeit);
+        }
+        if whole {
+            self.lost.push((block.iteration, block.iteration.saturating_add(block.held.draws)));
+        }
+        self.spent = plus(self.spent, forfeit).ok_or(Wrong::Overflow)?;
+        Ok(())
+    }
+
+    /// The least attempt under which an id that is not recorded may be answered: one more for every crash that may have
+    /// lost its answer.
+    pub fn least_attempt(&self, iteration: u64) -> u32 {
+        self.lost.iter().filter(|(first, end)| (*first..*end).contains(&iteration)).count() as u32
+    }
+
+    /// Charges and forfeits, and what its open block holds beyond.
+    pub fn committed(&self) -> Spent {
+        let rest = self.block.as_ref().map(Block::rest).unwrap_or_default();
+        plus(self.spent, rest).unwrap_or(self.spent)
+    }
+}

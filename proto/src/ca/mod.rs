@@ -1,0 +1,21 @@
+//! The consortium's small certificate authority, as pure functions from PEM to PEM.
+//!
+//! A member makes a key and a signing request ([`make_request`]); the key never leaves its machine. Whoever runs the CA
+//! looks at the name in the request ([`read_request`]) and signs it ([`sign`]). Role and name are the request's one
+//! `conclave://` URI; nothing else of the request is copied into the certificate.
+
+mod authority;
+mod fault;
+mod key;
+mod names;
+mod request;
+mod summary;
+
+#[cfg(test)]
+mod tests;
+
+pub use authority::{CA_DAYS, MEMBER_DAYS, Validity, create_ca, issue, sign};
+pub use key::{KeyedPem, grouped};
+pub use request::{RequestedIdentity, make_request, read_request, request_with_key};
+pub(crate) use summary::last_moment;
+pub use summary::{CertificateSummary, fingerprint, fingerprints, key_fingerprint, not_after, summarise};

@@ -1,0 +1,7 @@
+//! The one table between error codes, gRPC status codes and exit codes.
+
+mod fault;
+mod status;
+
+pub use fault::{ErrorCode, Fault};
+pub use status::{from_status, to_status};
