@@ -13,7 +13,7 @@ use conclave_common::job::JobSpec;
 use conclave_common::model::ModelData;
 use conclave_common::planner::Guess;
 use conclave_common::rehearsal::{Answer, Rehearsal};
-use conclave_common::sampler::{ClipWatch, Phase, Sampler, SamplerError};
+use conclave_common::sampler::{self, ClipWatch, Phase, Sampler, SamplerError, Totals};
 use conclave_common::schema::ColumnSpec;
 use conclave_draws::attributes;
 use conclave_draws::result::{self, Outcome, PartyOutcome, RunResult, StoppedBy};

@@ -59,13 +59,13 @@ pub(crate) fn run(args: &VerifyLedgerArgs) -> Result<ExitCode, Fault> {
 }
 
 fn tell(checked: &Checked, args: &VerifyLedgerArgs) -> Result<(), Fault> {
-    let books = &checked.books;
-    let budget = books.budget().ok_or_else(|| Fault::new(ErrorCode::Internal, "the ledger has no budget"))?;
-    let mu_squared = books.spent().mu_squared();
+    let state = &checked.state;
+    let budget = state.budget().ok_or_else(|| Fault::new(ErrorCode::Internal, "the ledger has no budget"))?;
+    let mu_squared = state.spent().mu_squared();
     let epsilon = if mu_squared > 0.0 { gaussian_dp::epsilon(mu_squared.sqrt(), budget.delta) } else { 0.0 };
-    let queries: u64 = books.jobs().iter().map(|job| job.queries).sum();
+    let queries: u64 = state.jobs().iter().map(|job| job.queries).sum();
     if args.json {
-        let jobs: Vec<_> = books
+        let jobs: Vec<_> = state
             .jobs()
             .iter()
             .map(|job| json!({ "job": job.id, "analyst": job.analyst, "queries": job.queries, "mu_squared": job.spent.mu_squared() }))
@@ -73,8 +73,8 @@ fn tell(checked: &Checked, args: &VerifyLedgerArgs) -> Result<(), Fault> {
         say!(
             "{}",
             json!({
-                "party": checked.header.party, "entries": books.seq(), "head": hex(&books.hash()), "jobs": jobs,
-                "queries": queries, "released": books.answers(), "mu_squared_spent": mu_squared, "epsilon_spent": epsilon,
+                "party": checked.header.party, "entries": state.seq(), "head": hex(&state.hash()), "jobs": jobs,
+                "queries": queries, "released": state.answers(), "mu_squared_spent": mu_squared, "epsilon_spent": epsilon,
                 "epsilon_budget": budget.epsilon, "delta": budget.delta, "unit": budget.unit.to_string(),
                 "certificate_checked": args.ca.is_some(),
             })
@@ -87,15 +87,15 @@ fn tell(checked: &Checked, args: &VerifyLedgerArgs) -> Result<(), Fault> {
          Head: entry {}, {}\n\
          Signed by {}; {}.",
         checked.header.party,
-        books.seq(),
+        state.seq(),
         queries,
-        books.answers(),
-        books.jobs().len(),
+        state.answers(),
+        state.jobs().len(),
         budget.epsilon,
         budget.delta,
         budget.unit,
-        books.seq(),
-        hex(&books.hash()),
+        state.seq(),
+        hex(&state.hash()),
         checked.header.party,
         match args.ca {
             Some(_) => "the CA had signed its certificate",

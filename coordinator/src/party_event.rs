@@ -1,6 +1,6 @@
 //! What a job's driver hears of its parties.
 
-use conclave_common::sampler::Holding;
+use conclave_common::sampler::PartyMetadata;
 use conclave_proto::convert::AnswerStatus;
 use conclave_proto::delay::AnswerDelay;
 use conclave_proto::error::Fault;
@@ -31,7 +31,7 @@ pub(crate) enum Event {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Message {
     /// The job is open, on this; its answers leave by this delay, where the party holds them back and says so.
-    Opened(Holding, Option<AnswerDelay>),
+    Opened(PartyMetadata, Option<AnswerDelay>),
     /// The party's owner has yet to decide.
     Pending,
     /// The party can't answer until its owner has mended something.

@@ -200,7 +200,7 @@ impl Inner {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use conclave_common::sampler::Holding;
+    use conclave_common::sampler::PartyMetadata;
     use conclave_proto::error::Fault;
 
     use super::*;
@@ -263,12 +263,12 @@ mod tests {
     fn words_reach_the_job_they_are_about() {
         let party_registry = PartyRegistry::new(BTreeSet::from(["z".to_owned()]));
         let mut events = party_registry.subscribe("j".into(), &["a".to_owned()]);
-        assert!(party_registry.deliver("a", "j", Message::Opened(Holding::rows(3), None)));
-        assert!(!party_registry.deliver("a", "other", Message::Opened(Holding::rows(3), None)));
-        assert!(!party_registry.deliver("stranger", "j", Message::Opened(Holding::rows(3), None)));
-        assert!(matches!(events.try_recv().unwrap().event, Event::Said(Message::Opened(h, None)) if h == Holding::rows(3)));
+        assert!(party_registry.deliver("a", "j", Message::Opened(PartyMetadata::rows(3), None)));
+        assert!(!party_registry.deliver("a", "other", Message::Opened(PartyMetadata::rows(3), None)));
+        assert!(!party_registry.deliver("stranger", "j", Message::Opened(PartyMetadata::rows(3), None)));
+        assert!(matches!(events.try_recv().unwrap().event, Event::Said(Message::Opened(h, None)) if h == PartyMetadata::rows(3)));
         party_registry.unsubscribe("j");
-        assert!(!party_registry.deliver("a", "j", Message::Opened(Holding::rows(3), None)));
+        assert!(!party_registry.deliver("a", "j", Message::Opened(PartyMetadata::rows(3), None)));
         let (unknown, known) = party_registry.unknown(&["z".to_owned(), "a".to_owned()]);
         assert_eq!((unknown, known), (vec!["a".to_owned()], vec!["z".to_owned()]));
     }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use conclave_common::job::JobSpec;
 use conclave_common::model::Model;
-use conclave_common::sampler::{ClipWatch, Draw, Holding, Phase, ReplayError, Round, Sampler, SamplerError};
+use conclave_common::sampler::{self, ClipWatch, Draw, PartyMetadata, Phase, ReplayError, Round, Sampler, SamplerError, Totals};
 use conclave_draws::spent::Spent;
 use conclave_draws::zarr::DrawStore;
 use conclave_proto::error::{ErrorCode, Fault};
@@ -67,7 +67,7 @@ impl Chain {
     ///
     /// # Errors
     /// A log that does not fit the job, a draws folder that can't be written.
-    pub(super) async fn start(job: Arc<Job>, store: Store, holdings: Vec<Holding>) -> Result<Self, StopReason> {
+    pub(super) async fn start(job: Arc<Job>, store: Store, parties: Vec<PartyMetadata>) -> Result<Self, StopReason> {
         let (for_replay, its_store) = (Arc::clone(&job), store.clone());
         let (replayed, round) = tokio::task::spawn_blocking(move || replay(&for_replay, &its_store, &parties))
             .await
@@ -205,15 +205,15 @@ fn count_kept(draws: &[Draw]) -> u64 {
 }
 
 /// The chains where the log ends, and the round that is to be asked there.
-fn replay(job: &Job, store: &Store, holdings: &[Holding]) -> Result<(Replayed, Option<Round>), StopReason> {
+fn replay(job: &Job, store: &Store, parties: &[PartyMetadata]) -> Result<(Replayed, Option<Round>), StopReason> {
     let spec: &JobSpec = &job.spec;
     let model = spec.build_model();
     let chains = spec.sampler.chains as usize;
     let draws = DrawStore::create(&job.draws, chains, model.parameter_names(), &attributes::at_start(job))
         .map_err(|e| StopReason::Stopped(job.draws_fault(&e)))?;
-    let sampler = Sampler::with_holdings(spec, holdings).map_err(unfit)?;
+    let sampler = sampler::build(spec, parties).map_err(unfit)?;
     let mut replayed =
-        Replayed { model, sampler, draws, spending: Spending::new(holdings), rounds: 0, kept: 0, before: Duration::ZERO };
+        Replayed { model, sampler, draws, spending: Spending::new(parties), rounds: 0, kept: 0, before: Duration::ZERO };
     store.replay(&job.id, spec.parties.len(), |logged| replayed.step(job, &logged))?;
     let round = replayed.sampler.asking().map_err(unfit)?;
     replayed.take_draws(job);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use conclave_common::sampler::Holding;
+use conclave_common::sampler::PartyMetadata;
 use conclave_proto::delay::AnswerDelay;
 use conclave_proto::error::{ErrorCode, Fault};
 use tokio::time::Instant;
@@ -75,7 +75,7 @@ pub(super) enum PartyUpdate {
 }
 
 impl Members {
-    pub(super) fn new(parties: &[String], holdings: &[Option<Holding>], limits: Limits, now: Timestamp) -> Self {
+    pub(super) fn new(parties: &[String], holdings: &[Option<PartyMetadata>], limits: Limits, now: Timestamp) -> Self {
         let list = parties.iter().zip(holdings).map(|(name, holding)| Member {
             name: name.clone(),
             queue: None,
@@ -249,7 +249,7 @@ impl Members {
         }
     }
 
-    fn opened(&mut self, party: usize, holding: Holding, now: Timestamp) -> Result<PartyUpdate, StopReason> {
+    fn opened(&mut self, party: usize, holding: PartyMetadata, now: Timestamp) -> Result<PartyUpdate, StopReason> {
         let member = &mut self.list[party];
         if member.queue.is_none() || member.open {
             return Ok(PartyUpdate::Nothing);

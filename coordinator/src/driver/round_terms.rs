@@ -5,7 +5,7 @@ use conclave_common::job::JobSpec;
 use conclave_common::mechanism::NoiseScale;
 use conclave_common::model::Model;
 use conclave_common::query::QueryTerms;
-use conclave_common::sampler::{Holding, Round};
+use conclave_common::sampler::{PartyMetadata, Round};
 
 /// For each kind of unit that is protected, a query's terms and its noise, one per query; `None` for a query without a
 /// price, which ends the job when its round is booked.
@@ -26,7 +26,7 @@ impl RoundTerms {
     }
 
     /// The first release that no sum of clamped records of this party can be: its query's number, itself, and the most that there can be.
-    pub(super) fn impossible(&self, holding: &Holding, releases: &[i64]) -> Option<(usize, i64, u64)> {
+    pub(super) fn impossible(&self, holding: &PartyMetadata, releases: &[i64]) -> Option<(usize, i64, u64)> {
         let (_, terms) = self.0.iter().find(|(unit, _)| *unit == holding.unit())?;
         let units = holding.records().or(holding.persons());
         let greatest = terms.iter().map(|of| of.map_or(u64::MAX, |(terms, noise)| terms.greatest_release(units, noise)));

@@ -7,7 +7,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Instant;
 
-use conclave_common::sampler::Holding;
+use conclave_common::sampler::PartyMetadata;
 use conclave_proto::convert::query_to_wire;
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::v1;
@@ -61,7 +61,7 @@ impl Driver {
     /// A driver ready to [`Self::run`]. `holdings` are what parties reported when the job was opened before.
     pub(crate) fn new(
         job: Arc<Job>,
-        holdings: &[Option<Holding>],
+        holdings: &[Option<PartyMetadata>],
         context: DriverContext,
         status: watch::Sender<Status>,
         stop: watch::Receiver<Option<StopRequest>>,
@@ -167,7 +167,7 @@ impl Driver {
     }
 
     /// Starts the chains, or continues them from the log.
-    async fn start(&mut self, holdings: Vec<Holding>) -> Result<(), StopReason> {
+    async fn start(&mut self, holdings: Vec<PartyMetadata>) -> Result<(), StopReason> {
         let chain = Chain::start(Arc::clone(&self.job), self.store.clone(), holdings).await?;
         self.chain = Some(chain);
         self.ask_all()

@@ -3,7 +3,7 @@
 use conclave_common::accounting::PrivacyUnit;
 use conclave_common::job::JobSpec;
 use conclave_common::model::Model;
-use conclave_common::sampler::{Holding, Round};
+use conclave_common::sampler::{PartyMetadata, Round};
 use conclave_draws::spent::Spent;
 
 /// What a job's parties have been charged for the rounds absorbed. A charge depends on what a party protects and on nothing else of it, so there is one
@@ -17,7 +17,7 @@ pub(super) struct Spending {
 
 impl Spending {
     /// Nothing charged yet, at parties that hold this.
-    pub(super) fn new(holdings: &[Holding]) -> Self {
+    pub(super) fn new(holdings: &[PartyMetadata]) -> Self {
         let mut accounts: Vec<(PrivacyUnit, Spent)> = Vec::new();
         let mut account = |unit: PrivacyUnit| {
             accounts.iter().position(|(known, _)| *known == unit).unwrap_or_else(|| {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use conclave_common::job::JobSpec;
-use conclave_common::sampler::Holding;
+use conclave_common::sampler::PartyMetadata;
 use conclave_ops::Summary;
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::submission;
@@ -140,7 +140,7 @@ impl JobRegistry {
             (Ok(spec), None) => {
                 // What was encoded decodes; were it not so, the parties would refuse the job.
                 let submission = submission::decode(&row.job.submission).unwrap_or_default();
-                let holdings: Vec<Option<Holding>> = row.parties.iter().map(|p| p.holding).collect();
+                let holdings: Vec<Option<PartyMetadata>> = row.parties.iter().map(|p| p.holding).collect();
                 let job = Job {
                     id: row.job.id.as_str().into(),
                     draws: Job::draws_folder(&self.draws, &row.job.id),

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::sync::{Arc, mpsc};
 
-use conclave_common::sampler::Holding;
+use conclave_common::sampler::PartyMetadata;
 use tokio::sync::oneshot;
 
 use super::error::StoreError;
@@ -35,7 +35,7 @@ pub(crate) struct Ended {
 #[derive(Debug)]
 pub(super) enum Command {
     Job(Box<NewJob>),
-    Holding { job: String, position: usize, holding: Holding },
+    Holding { job: String, position: usize, holding: PartyMetadata },
     Round { job: Arc<str>, iteration: u64, elapsed_us: u64, releases: Vec<u8> },
     Ended(Box<Ended>),
     Seen { party: String, software: String, at_ms: i64 },

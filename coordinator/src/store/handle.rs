@@ -6,7 +6,7 @@ use std::sync::mpsc;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
 
-use conclave_common::sampler::Holding;
+use conclave_common::sampler::PartyMetadata;
 use conclave_ops::{Histogram, Summary};
 use tokio::sync::oneshot;
 
@@ -78,7 +78,7 @@ impl Store {
     }
 
     /// Records what a party holds at the first opening of a job.
-    pub(crate) fn set_holding(&self, job: &str, position: usize, holding: Holding) {
+    pub(crate) fn set_holding(&self, job: &str, position: usize, holding: PartyMetadata) {
         self.send(Command::Holding { job: job.to_owned(), position, holding });
     }
 

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
 
 use conclave_common::accounting::Adjacency;
-use conclave_common::sampler::Holding;
+use conclave_common::sampler::PartyMetadata;
 use rusqlite::{Connection, params};
 
 use super::command::{Command, Ended, NewJob};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use conclave_common::accounting::PrivacyUnit;
 use conclave_common::job::JobSpec;
 use conclave_common::mechanism::{NoiseScale, QueryKind};
-use conclave_common::sampler::{Holding, Phase, Query, Round};
+use conclave_common::sampler::{PartyMetadata, Phase, Query, Round};
 use conclave_proto::convert::AnswerStatus;
 use conclave_proto::delay::AnswerDelay;
 use conclave_proto::error::ErrorCode;
@@ -22,7 +22,7 @@ fn members() -> Members {
     let mut members = Members::new(&["a".to_owned(), "b".to_owned()], &[None, None], Limits::default(), Timestamp::now());
     for party in 0..2 {
         members.attach(party, send_queue().0, Timestamp::now());
-        let holding = Holding::rows(10);
+        let holding = PartyMetadata::rows(10);
         assert_eq!(hear(&mut members, party, Message::Opened(holding, None)), Ok(PartyUpdate::FirstOpening(holding)));
     }
     members
@@ -156,13 +156,13 @@ fn another_reply_delay_is_no_change_of_what_a_party_holds() {
         members.detach(0, Timestamp::now());
         members.attach(0, send_queue().0, Timestamp::now());
         let delay = (ms > 0).then(|| AnswerDelay { least: Duration::from_millis(ms), proposals: 4 });
-        assert_eq!(hear(&mut members, 0, Message::Opened(Holding::rows(10), delay)), Ok(PartyUpdate::Opening));
+        assert_eq!(hear(&mut members, 0, Message::Opened(PartyMetadata::rows(10), delay)), Ok(PartyUpdate::Opening));
         members.ask(ms, 5, Timestamp::now());
         assert_eq!(members.held_back(0), expected.map(Duration::from_millis));
     }
     // What is not heard as an opening tells no delay.
     let late = Some(AnswerDelay { least: Duration::from_millis(9), proposals: 4 });
-    assert_eq!(hear(&mut members, 0, Message::Opened(Holding::rows(10), late)), Ok(PartyUpdate::Nothing));
+    assert_eq!(hear(&mut members, 0, Message::Opened(PartyMetadata::rows(10), late)), Ok(PartyUpdate::Nothing));
     assert_eq!((members.held_back(0), members.held_back(1)), (None, None));
 }
 
@@ -171,7 +171,7 @@ fn another_record_count_is_named() {
     let mut members = members();
     members.detach(1, Timestamp::now());
     members.attach(1, send_queue().0, Timestamp::now());
-    let (party, message) = named(hear(&mut members, 1, Message::Opened(Holding::rows(11), None)));
+    let (party, message) = named(hear(&mut members, 1, Message::Opened(PartyMetadata::rows(11), None)));
     assert_eq!(party.as_deref(), Some("b"));
     assert!(message.contains("11") && message.contains("10"), "{message}");
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use conclave_common::sampler::Holding;
+use conclave_common::sampler::PartyMetadata;
 use conclave_proto::convert::AnswerStatus;
 use conclave_proto::error::ErrorCode;
 use conclave_proto::v1;
@@ -212,7 +212,7 @@ async fn serve(
             Body::OpenJob(open) => {
                 assert_eq!(open.submission.unwrap().nonce, [7; 32]);
                 assert_eq!(open.spec_digest, Sha256::digest(open.spec_toml.as_bytes()).to_vec());
-                party_registry.deliver(name, &open.job, Message::Opened(Holding::rows(records), None));
+                party_registry.deliver(name, &open.job, Message::Opened(PartyMetadata::rows(records), None));
             }
             Body::Query(query) => {
                 let bits = query.proposals.iter().flat_map(|p| p.from.iter().chain(&p.to)).map(|x| x.to_bits());
@@ -513,7 +513,7 @@ async fn an_owner_who_has_yet_to_decide_is_waited_for() {
     rig.context.party_registry.deliver("b", &job, Message::Pending);
     let status = rig.until(&job, |s| !s.awaiting_consent.is_empty()).await;
     assert_eq!((status.state, status.awaiting_consent, status.waiting_for), (State::Opening, vec!["b".into()], vec!["b".into()]));
-    rig.context.party_registry.deliver("b", &job, Message::Opened(Holding::rows(RECORDS), None));
+    rig.context.party_registry.deliver("b", &job, Message::Opened(PartyMetadata::rows(RECORDS), None));
     let status = rig.until(&job, |s| s.state == State::Running).await;
     assert!(status.awaiting_consent.is_empty() && status.waiting_for.is_empty());
 }

@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used)]
 use std::sync::Arc;
 
-use conclave_common::sampler::Holding;
+use conclave_common::sampler::PartyMetadata;
 use rusqlite::Connection;
 
 use super::*;

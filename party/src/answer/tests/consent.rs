@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 
 use crate::answer::answerer::Answerer;
 use crate::answer::open::Opening;
-use crate::answer::reply::Outbox;
+use crate::answer::reply::ReplySender;
 use crate::config::{Approve, BadRows, DataConfig, Policy, ReplyDelay};
 use crate::consent::{ConsentStore, Decider, Standing};
 use crate::data::Shard;
