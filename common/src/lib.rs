@@ -8,7 +8,6 @@
 pub mod accounting;
 pub mod diagnostics;
 pub mod job;
-pub mod keys;
 pub mod mechanism;
 pub mod model;
 pub mod parameter;
@@ -17,3 +16,4 @@ pub mod query;
 pub mod rehearsal;
 pub mod sampler;
 pub mod schema;
+pub mod spelling;

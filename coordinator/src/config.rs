@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use conclave_common::keys::{self, Keys};
+use conclave_common::schema::keys::{self, Keys};
 use conclave_ops::{Settings, web};
 use serde::Deserialize;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::keys::Keys;
+use crate::schema::keys::Keys;
 
 pub(super) const KEYS: Keys = Keys::Table(&[
     ("name", Keys::Any),

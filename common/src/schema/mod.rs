@@ -4,6 +4,7 @@
 
 mod column;
 mod design;
+pub mod keys;
 mod model_spec;
 mod regression;
 

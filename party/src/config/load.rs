@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use conclave_common::keys;
+use conclave_common::schema::keys;
 
 use super::party::PartyConfig;
 use super::raw;

@@ -9,7 +9,7 @@ use crate::job::error::JobError;
 use crate::job::limits::{MAX_BYTES, MAX_CHAINS, MAX_NAME};
 use crate::job::raw::{AutoOr, KEYS, RawJob};
 use crate::job::spec::{Algorithm, JobSpec};
-use crate::keys;
+use crate::schema::keys;
 
 const MAX_PARTIES: usize = 10_000;
 

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use conclave_common::accounting::{Adjacency, Budget};
-use conclave_common::keys::Keys;
+use conclave_common::schema::keys::Keys;
 use conclave_ops::{Settings, web};
 use conclave_proto::identity::valid_name;
 use conclave_proto::tls::{ProxyChoice, ProxySettings};

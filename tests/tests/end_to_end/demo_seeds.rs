@@ -1,0 +1,70 @@
+//! The demo itself, at its defaults, over several seeds: the posterior that three data owners get with privacy against the one
+//! that all their records in one place would give without.
+
+use std::process::Command;
+use std::time::Instant;
+
+use conclave_tests::cluster::json;
+use conclave_tests::logistic_reference::{Pooled, laplace};
+
+use crate::EXE;
+
+/// `CONCLAVE_DEMO_SEEDS` makes it another number.
+const SEEDS: u64 = 4;
+const PARTIES: [&str; 3] = ["hospital-a", "hospital-b", "hospital-c"];
+const PRIOR_SD: f64 = 2.5;
+
+/// Asked: every mean within 0.6 sd, the errors' root mean square at most 0.25 sd, sds within 20%, split R-hat below 1.1.
+///
+/// The reference is Laplace's approximation. At n = 300,000 mean and mode differ by about 1/sqrt(n) sds, 0.002, and the sds by
+/// a relative 1/n: both are a hundredth of what is asserted.
+///
+/// Records and proposals have the demo's seeds 1 to 4; the noise comes from the operating system and differs every time. An
+/// error's own sd is about 0.09 sd and an sd's relative one about 5%: that any of 16 errors breaks 0.6 sd has a probability
+/// below 1e-9, that any of 16 sds breaks 20% about 0.001, and the root mean square stands at 0.09 against 0.25, beyond any
+/// chi-square of 16 degrees. `demo_design` holds the same law over 24 seeds in one process. R-hat is the tightest: of 96 in the
+/// design's trials (`demo_design`, mean ESS 174) the largest was 1.073. In 152 of an earlier design with an ESS of 145 the largest
+/// was 1.087, and beyond 1.06 their number fell e-fold every 0.012; at this ESS that puts one of 16 above 1.1 with a probability near 0.008.
+#[test]
+#[ignore = "heavy: run by .ci/run"]
+fn seeds_of_the_real_demo() {
+    let seeds = std::env::var("CONCLAVE_DEMO_SEEDS").map_or(SEEDS, |n| n.parse().expect("a number"));
+    let (mut squares, mut worst, mut worst_sd, mut worst_rhat) = (0.0, 0.0f64, 0.0f64, 0.0f64);
+    println!("per coefficient: error of the mean in sds, ratio of sds, R-hat, bulk ESS");
+    for seed in 1..=seeds {
+        let folder = tempfile::tempdir().expect("a folder");
+        let out = folder.path().join("demo");
+        let started = Instant::now();
+        let output = Command::new(EXE)
+            .args(["demo", "--seed", &seed.to_string(), "--json", "--out"])
+            .arg(&out)
+            .output()
+            .expect("the demo starts");
+        let seconds = started.elapsed().as_secs_f64();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let result = json(std::str::from_utf8(&output.stdout).expect("UTF-8"));
+        let files: Vec<_> = PARTIES.iter().map(|p| out.join(p).join("admissions.csv")).collect();
+        let predictors = [("treated", Some((0.0, 1.0))), ("dose", Some((0.0, 2.0))), ("age", Some((20.0, 80.0)))];
+        let pooled = Pooled::read(&files, "readmitted", &predictors);
+        assert_eq!(pooled.records(), 300_000);
+        let (mean, sd) = laplace(&|theta| pooled.log_posterior(theta, PRIOR_SD), &[0.0; 4]);
+
+        let mut line = format!("seed {seed:2} {seconds:4.1} s, {} rounds:", result["iterations"]);
+        for (j, row) in result["posterior"].as_array().expect("rows").iter().enumerate() {
+            let figure = |key: &str| row[key].as_f64().expect("a number");
+            let (error, ratio, rhat) = ((figure("mean") - mean[j]) / sd[j], figure("sd") / sd[j], figure("rhat"));
+            squares += error * error;
+            worst = worst.max(error.abs());
+            worst_sd = worst_sd.max((ratio - 1.0).abs());
+            worst_rhat = worst_rhat.max(rhat);
+            line += &format!(" | {error:+.2} {ratio:.2} {rhat:.3} {:3.0}", figure("ess_bulk"));
+        }
+        println!("{line}");
+        for party in result["parties"].as_array().expect("parties") {
+            assert!(party["epsilon_spent"].as_f64() <= Some(3.0), "{party}");
+        }
+    }
+    let rms = (squares / (4 * seeds) as f64).sqrt();
+    println!("rms {rms:.3} (asked 0.25), worst {worst:.2} (0.6), sds off by {worst_sd:.2} (0.2), R-hat {worst_rhat:.3} (1.1)");
+    assert!(worst <= 0.6 && rms <= 0.25 && worst_sd <= 0.2 && worst_rhat < 1.1);
+}

@@ -1,0 +1,209 @@
+//! kill -9 of the coordinator and of parties, twenty times each within one job, at random moments.
+//!
+//! Nothing here is statistical: what is asserted must hold after every kill. The moments have a fixed seed; the rounds that
+//! they meet depend on the machine.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use conclave_common::mechanism::{NoiseScale, QueryKind};
+use conclave_common::sampler::Query;
+use conclave_tests::books::{LedgerCopy, Replay};
+use conclave_tests::cluster::Cluster;
+use conclave_tests::recorder::{Questions, Recorder, signed_job};
+use conclave_tests::study;
+use conclave_tests::wait::{SOON, until};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde_json::Value;
+
+use crate::EXE;
+
+const NAMES: [&str; 3] = ["hospital-a", "hospital-b", "hospital-c"];
+const KILLS: usize = 20;
+/// Long enough that twenty kills meet a running job.
+const DRAWS: usize = 15_000;
+const CHAINS: usize = 2;
+
+fn consortium() -> (Cluster, String) {
+    let mut cluster = Cluster::new(EXE);
+    for (seed, name) in NAMES.iter().enumerate() {
+        let party = cluster.enrol_study(name, &study::records(400, seed as u64), 990.0);
+        cluster.start_party(party);
+    }
+    // Locate, warm-up and sampling: the first kills meet the first two.
+    let sampler = format!("chains = {CHAINS}\ndraws = {DRAWS}\nwarmup = 300\nseed = 7\nlocate_share = 0.05");
+    let job = cluster.submit_only(&study::job(&NAMES, &sampler, "epsilon = 980\ndelta = 1e-6"));
+    (cluster, job)
+}
+
+/// Waits until the log holds more rounds than `before`.
+fn wait_for_progress(cluster: &Cluster, before: u64) {
+    until("the next round", SOON, || cluster.rounds() > before);
+}
+
+fn still_runs(cluster: &Cluster) {
+    let state: String = cluster.store().query_row("SELECT state FROM jobs", [], |row| row.get(0)).expect("a state");
+    assert_eq!(state, "queued", "the job ended before the last kill: ask for more draws");
+}
+
+/// The ledgers of all parties at this moment.
+fn ledgers(cluster: &Cluster, job: &str) -> Vec<LedgerCopy> {
+    (0..NAMES.len()).map(|party| LedgerCopy::of(&cluster.ledger(party), job)).collect()
+}
+
+/// What a ledger held at some moment it holds for ever: charges, and answers to the bit.
+fn assert_kept(early: &LedgerCopy, late: &LedgerCopy, party: usize) {
+    for (id, row) in &early.rows {
+        let now = late.rows.get(id).unwrap_or_else(|| panic!("the charge of {id:?} vanished at party {party}"));
+        assert_eq!(row.charge, now.charge, "{id:?} at party {party}");
+        assert!(row.released.is_none() || row.released == now.released, "two answers to {id:?} at party {party}");
+    }
+}
+
+/// Waits for the end, and compares draws, log and ledgers.
+fn check_the_end(cluster: &Cluster, job: &str, snapshots: &[Vec<LedgerCopy>]) {
+    let finished = |status: &Value| status["state"] == "finished";
+    cluster.wait_status(job, Duration::from_secs(300), "the end", finished);
+    let result = conclave_tests::cluster::json(&cluster.must(&["summary", job, "--json"]));
+    assert_eq!(result["stopped_by"], "draws");
+    let replay = Replay::of(&cluster.store(), job);
+    assert!(replay.complete);
+    assert_eq!(result["iterations"], replay.rounds);
+    replay.assert_equals_zarr(result["draws"].as_str().expect("a path").as_ref());
+    let (queries, _) = replay.spent();
+    for (party, ledger) in ledgers(cluster, job).iter().enumerate() {
+        let beyond = replay.assert_in_ledger(ledger, party);
+        assert!(beyond.is_empty(), "party {party} was charged for what no round holds: {beyond:?}");
+        assert_eq!((ledger.rows.len() as u64, ledger.answers() as u64), (queries, queries));
+        assert_eq!(result["parties"][party]["queries"], queries);
+        snapshots.iter().for_each(|early| assert_kept(&early[party], ledger, party));
+    }
+}
+
+/// After every restart the coordinator continues the same chain: at the end every draw equals, bit for bit, what a sampler
+/// that nobody disturbed makes of the recorded answers, and no party was charged twice or for nothing.
+#[test]
+#[ignore = "heavy: run by .ci/run"]
+fn the_coordinator_is_killed_twenty_times() {
+    let started = Instant::now();
+    let (mut cluster, job) = consortium();
+    let mut moments = ChaCha8Rng::seed_from_u64(20);
+    let (mut before, mut met, mut snapshots) = (0, Vec::new(), Vec::new());
+    for kill in 0..KILLS {
+        wait_for_progress(&cluster, before);
+        std::thread::sleep(Duration::from_millis(moments.random_range(20..=400)));
+        still_runs(&cluster);
+        cluster.kill_coordinator();
+        snapshots.push(ledgers(&cluster, &job));
+        before = cluster.rounds();
+        met.push(before);
+        cluster.start_coordinator();
+        if kill % 4 == 3 {
+            // Once more at once: while it replays, or while parties come back.
+            std::thread::sleep(Duration::from_millis(moments.random_range(0..=150)));
+            cluster.kill_coordinator();
+            before = cluster.rounds();
+            cluster.start_coordinator();
+        }
+    }
+    println!("coordinator killed after rounds {met:?}");
+    check_the_end(&cluster, &job, &snapshots);
+    println!("{:.1} s", started.elapsed().as_secs_f64());
+}
+
+/// A killed party pauses the chain, which names it and goes on when it is back; nothing that left is lost or told anew.
+#[test]
+#[ignore = "heavy: run by .ci/run"]
+fn parties_are_killed_twenty_times() {
+    let started = Instant::now();
+    let (mut cluster, job) = consortium();
+    let mut moments = ChaCha8Rng::seed_from_u64(21);
+    let (mut before, mut met, mut snapshots) = (0, Vec::new(), Vec::new());
+    for _ in 0..KILLS {
+        wait_for_progress(&cluster, before);
+        std::thread::sleep(Duration::from_millis(moments.random_range(20..=400)));
+        still_runs(&cluster);
+        let party = moments.random_range(0..NAMES.len());
+        cluster.kill_party(party);
+        let paused = cluster.wait_status(&job, SOON, "the pause", |status| status["state"] == "paused");
+        assert_eq!(paused["waiting_for"], serde_json::json!([NAMES[party]]));
+        snapshots.push(ledgers(&cluster, &job));
+        std::thread::sleep(Duration::from_millis(100));
+        let later = cluster.status(&job);
+        assert_eq!((&later["state"], &later["iterations"]), (&paused["state"], &paused["iterations"]), "it went on alone");
+        before = later["iterations"].as_u64().expect("a count");
+        met.push(before);
+        cluster.start_party(party);
+        let running = cluster.wait_status(&job, SOON, "the resumption", |status| status["state"] == "running");
+        assert_eq!(running["waiting_for"], serde_json::json!([]));
+    }
+    println!("parties killed after rounds {met:?}");
+    check_the_end(&cluster, &job, &snapshots);
+    println!("{:.1} s", started.elapsed().as_secs_f64());
+}
+
+/// A stand-in for the coordinator hears every answer that leaves a party, asks for it again after each kill, and in the end
+/// for all of them: no query has two answers, and the ledger holds a charge and the same answer for each number heard.
+#[test]
+#[ignore = "heavy: run by .ci/run"]
+fn what_left_a_killed_party_never_changes() {
+    let started = Instant::now();
+    let mut cluster = Cluster::new(EXE);
+    let party = cluster.enrol_study("a", &study::records(400, 1), 990.0);
+    cluster.kill_coordinator();
+    let address = cluster.url.trim_start_matches("https://").parse().expect("an address");
+    let questions = questions(&cluster.path("alice"));
+    let job_id = questions.job.job.clone();
+    let recorder = Recorder::serve(address, &cluster.path("coordinator/identity"), questions);
+    cluster.start_party(party);
+
+    let mut moments = ChaCha8Rng::seed_from_u64(22);
+    for kill in 0..KILLS {
+        let known = recorder.answers().len();
+        until("an answer to a new question", SOON, || recorder.answers().len() > known);
+        std::thread::sleep(Duration::from_millis(moments.random_range(0..=250)));
+        if kill == KILLS - 1 {
+            recorder.ask_everything_again();
+        }
+        cluster.kill_party(party);
+        cluster.start_party(party);
+    }
+    // The last stream began anew: this many answers later it has been through all that was heard before.
+    let before = recorder.answers();
+    let through = recorder.count() + before.len() as u64 + 100;
+    until("every answer once more", SOON, || recorder.count() >= through);
+    cluster.kill_party(party);
+
+    assert_eq!(recorder.refusals(), []);
+    let heard = recorder.answers();
+    let ledger = LedgerCopy::of(&cluster.ledger(party), &job_id);
+    for (id, values) in &heard {
+        assert_eq!(values.len(), 1, "{id:?} has more than one answer: {values:?}");
+        let row = ledger.rows.get(id).unwrap_or_else(|| panic!("{id:?} left without a charge"));
+        assert_eq!(row.released.as_ref(), values.first(), "{id:?} left otherwise than it is recorded");
+    }
+    println!(
+        "{} answers heard, {} of them different queries, {} charged; {:.1} s",
+        recorder.count(),
+        heard.len(),
+        ledger.rows.len(),
+        started.elapsed().as_secs_f64()
+    );
+    assert!(recorder.count() > heard.len() as u64 + before.len() as u64 / 2, "too few were asked again");
+}
+
+/// Two chains that walk in a small circle.
+fn questions(analyst: &Path) -> Questions {
+    let spec_toml = study::job(&["a"], "chains = 2\ndraws = 1000000", "epsilon = 980\ndelta = 1e-6\nnoise_sd = 1.0");
+    let noise = NoiseScale::from_sd(1.0).expect("a noise scale");
+    let at = |round: u64, chain: u32| {
+        let angle = round as f64 * 0.01 + f64::from(chain);
+        vec![angle.cos(), angle.sin(), 0.25]
+    };
+    let round = move |round| {
+        let query = |chain| Query { chain, kind: QueryKind::Ratio, from: at(round, chain), to: at(round + 1, chain), noise };
+        vec![query(0), query(1)]
+    };
+    Questions { job: signed_job(analyst, &spec_toml), round: Box::new(round) }
+}

@@ -1,0 +1,70 @@
+//! A rolling upgrade: daemons of this build beside daemons of the one before, in one job.
+//!
+//! `CONCLAVE_PREVIOUS` is the path of the previous build's `conclave`; `.ci/upgrade` makes it from the commit before and runs this.
+
+use std::time::{Duration, Instant};
+
+use conclave_tests::books::{LedgerCopy, Replay};
+use conclave_tests::cluster::{Cluster, json};
+use conclave_tests::study;
+use conclave_tests::wait::SOON;
+
+use crate::EXE;
+
+const NAMES: [&str; 3] = ["hospital-a", "hospital-b", "hospital-c"];
+const CHAINS: usize = 2;
+const DRAWS: usize = 6_000;
+
+/// Waits for a few hundred rounds more: the job runs on whatever was just replaced.
+fn go_on(cluster: &Cluster, what: &str) {
+    let (from, end) = (cluster.rounds(), Instant::now() + SOON);
+    while cluster.rounds() < from + 300 {
+        assert!(Instant::now() < end, "{what}: no more than {} rounds after {from}", cluster.rounds());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let state: String = cluster.store().query_row("SELECT state FROM jobs", [], |row| row.get(0)).expect("a state");
+    assert_eq!(state, "queued", "{what}: the job ended too soon to show anything");
+}
+
+#[test]
+#[ignore = "needs the previous build: see .ci/upgrade"]
+fn every_daemon_is_replaced_in_the_middle_of_a_job() {
+    let previous = std::env::var("CONCLAVE_PREVIOUS").expect("CONCLAVE_PREVIOUS names the previous build's `conclave`");
+    let mut cluster = Cluster::new(EXE);
+    for (seed, name) in NAMES.iter().enumerate() {
+        // Its ledger is one of the previous build's.
+        cluster.use_build(name, &previous);
+        let party = cluster.enrol_study(name, &study::records(400, seed as u64), 990.0);
+        cluster.start_party(party);
+    }
+    let sampler = format!("chains = {CHAINS}\ndraws = {DRAWS}\nwarmup = 100\nseed = 7\nlocate_share = 0.05");
+    let job = cluster.submit_only(&study::job(&NAMES, &sampler, "epsilon = 980\ndelta = 1e-6"));
+    go_on(&cluster, "this coordinator with the previous parties");
+
+    for (party, name) in NAMES.iter().enumerate() {
+        cluster.kill_party(party);
+        cluster.use_build(name, EXE);
+        cluster.start_party(party);
+        go_on(&cluster, &format!("after the upgrade of {name}"));
+    }
+    // The way back, for an upgrade that has to be undone, and forth again.
+    cluster.kill_coordinator();
+    cluster.use_build("coordinator", &previous);
+    cluster.start_coordinator();
+    go_on(&cluster, "the previous coordinator with these parties");
+    cluster.kill_coordinator();
+    cluster.use_build("coordinator", EXE);
+    cluster.start_coordinator();
+
+    let status = cluster.wait_status(&job, Duration::from_secs(300), "the end", |s| s["state"] == "finished");
+    assert_eq!(status["draws"], DRAWS, "{status}");
+    let replay = Replay::of(&cluster.store(), &job);
+    assert!(replay.complete);
+    for party in 0..NAMES.len() {
+        let beyond = replay.assert_in_ledger(&LedgerCopy::of(&cluster.ledger(party), &job), party);
+        assert!(beyond.is_empty(), "charged and not in the log");
+    }
+    let result = json(&cluster.must(&["summary", &job, "--json"]));
+    replay.assert_equals_zarr(result["draws"].as_str().expect("a path").as_ref());
+    println!("{} rounds over five replacements", replay.rounds);
+}
