@@ -16,3 +16,4 @@ pub mod query;
 pub mod rehearsal;
 pub mod sampler;
 pub mod schema;
+pub mod spelling;

@@ -5,8 +5,8 @@
 
 use conclave_common::accounting::{Adjacency, PrivacyUnit};
 use conclave_common::mechanism::{NoiseScale, QueryKind};
+use conclave_common::parameter::LEAST_MAGNITUDE;
 use conclave_common::sampler::{PartyMetadata, Query};
-use conclave_common::schema::LEAST_MAGNITUDE;
 
 use crate::error::{ErrorCode, Fault};
 use crate::v1;

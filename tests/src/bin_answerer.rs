@@ -12,13 +12,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use conclave_party::answer::{Answerer, Opening};
-use conclave_party::config::{Approve, BadRows, DataConfig, Memory, Policy, ReplyDelay};
-use conclave_party::data::Shard;
-use conclave_party::ledger::Ledger;
-use conclave_party::members::Members;
-use conclave_party::noise::Noise;
 use conclave_proto::v1::{self, coordinator_frame, party_frame::Body};
-use conclave_tests::crash::{Mode, PARTY, budget};
+use conclave_tests::crash::Mode;
 use prost::Message;
 
 fn main() -> ExitCode {
@@ -39,26 +34,7 @@ fn main() -> ExitCode {
 
 fn serve(folder: &Path, mode: Mode) -> Result<(), String> {
     let text = |e: &dyn std::fmt::Display| e.to_string();
-    let keeping = mode.keeping(folder);
-    if !keeping.ledger.exists() {
-        keeping.init().map_err(|e| text(&e))?;
-    }
-    let data = DataConfig {
-        path: folder.join("rows.csv"),
-        bad_rows: BadRows::Stop,
-        text: Vec::new(),
-        person: None,
-        unit: budget().unit,
-        memory: Memory::default(),
-    };
-    let shard = Shard::load(&data, None).map_err(|e| text(&e))?;
-    let mut ledger = Ledger::open_kept(&keeping).map_err(|e| text(&e))?;
-    ledger.present_data(&shard.fingerprints(ledger.secret()).map_err(|e| text(&e))?).map_err(|e| text(&e))?;
-    let policy = Policy { approve: Approve::Automatic, reply_delay: ReplyDelay::Off, ..Policy::default() };
-    let noise = Noise::from_os().map_err(|e| text(&e))?;
-    let members = Members::of(folder, None);
-    let mut answerer = Answerer::new(PARTY.into(), policy, budget(), shard, ledger, noise).with_members(members);
-
+    let mut answerer = mode.answerer(folder)?;
     let stdin = &mut std::io::stdin().lock();
     // One write a frame: a frame has left whole or not at all.
     let stdout = &mut File::from(std::io::stdout().as_fd().try_clone_to_owned().map_err(|e| text(&e))?);

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use super::data::ModelData;
 use super::persons::Persons;
-use crate::schema::{Auxiliary, ColumnSpec, Feature, LEAST_MAGNITUDE, ModelSpec};
+use crate::parameter::LEAST_MAGNITUDE;
+use crate::schema::{Auxiliary, ColumnSpec, Feature, ModelSpec};
 
 /// Makes a model's data from columns on the model's scale: `scaled` gives a column, one value per record
 /// as [`ColumnSpec::scale`] does.

@@ -1,5 +1,12 @@
 //! A constraint says what values a parameter may take, an interval what box it is kept in.
 
+/// Least magnitude of a scaled value or a parameter, other than 0: 2^-100.
+///
+/// Products and differences of numbers that keep to it are never subnormal. Arithmetic on subnormal
+/// numbers takes many processors some hundred times as long, so that the time of a pass would tell how
+/// many records hold them.
+pub const LEAST_MAGNITUDE: f64 = f64::from_bits((1023 - 100) << 52);
+
 /// What values a parameter may take at all, before any box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Constraint {

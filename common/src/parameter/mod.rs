@@ -7,7 +7,7 @@ mod prior_parse;
 mod tests;
 mod transform;
 
-pub use constraint::{Constraint, Interval};
+pub use constraint::{Constraint, Interval, LEAST_MAGNITUDE};
 pub use prior::Prior;
 pub use prior_parse::PriorError;
 pub use transform::Transform;

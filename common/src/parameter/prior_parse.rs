@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::prior::Prior;
-use crate::schema::keys::nearest;
+use crate::spelling::nearest;
 
 /// Every family of the grammar with its arguments; `dirichlet` takes any number of them.
 const FAMILIES: &[(&str, &[Argument])] = {

@@ -8,8 +8,7 @@
 //!
 //! All of it is a function of bits by `libm`, so that a replay on another machine makes the same chain.
 
-use super::constraint::{Constraint, Interval};
-use crate::schema::LEAST_MAGNITUDE;
+use super::constraint::{Constraint, Interval, LEAST_MAGNITUDE};
 
 /// Unconstrained values of a parameter that is not real lie within this of 0: far beyond every box.
 const FURTHEST: f64 = 30.0;

@@ -1,11 +1,6 @@
 //! Public bounds of the data's columns.
 
-/// Least magnitude of a scaled value or a parameter, other than 0: 2^-100.
-///
-/// Products and differences of numbers that keep to it are never subnormal. Arithmetic on subnormal
-/// numbers takes many processors some hundred times as long, so that the time of a pass would tell how
-/// many records hold them.
-pub const LEAST_MAGNITUDE: f64 = f64::from_bits((1023 - 100) << 52);
+use crate::parameter::LEAST_MAGNITUDE;
 
 /// What is publicly declared about one column.
 #[derive(Debug, Clone, PartialEq)]

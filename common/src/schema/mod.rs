@@ -8,7 +8,7 @@ pub mod keys;
 mod model_spec;
 mod regression;
 
-pub use column::{ColumnSpec, LEAST_MAGNITUDE, level_at};
+pub use column::{ColumnSpec, level_at};
 pub use design::{Auxiliary, Design, Factor, Feature, MAX_FACTORS, Offset};
 pub(crate) use model_spec::BUILT;
 pub use model_spec::ModelSpec;

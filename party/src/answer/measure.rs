@@ -13,7 +13,8 @@ use conclave_common::job::{Algorithm, JobSpec};
 use conclave_common::mechanism::QueryKind;
 use conclave_common::model::{Persons, Threads, assemble};
 use conclave_common::parameter::Interval;
-use conclave_common::schema::{ColumnSpec, LEAST_MAGNITUDE};
+use conclave_common::parameter::LEAST_MAGNITUDE;
+use conclave_common::schema::ColumnSpec;
 use conclave_proto::delay::AnswerDelay;
 use conclave_proto::v1;
 

@@ -9,7 +9,12 @@ pub mod shim;
 use std::path::Path;
 
 use conclave_common::accounting::Budget;
-use conclave_party::ledger::{Durability, LedgerSettings};
+use conclave_party::answer::Answerer;
+use conclave_party::config::{Approve, BadRows, DataConfig, Memory, Policy, ReplyDelay};
+use conclave_party::data::Shard;
+use conclave_party::ledger::{Durability, Ledger, LedgerSettings};
+use conclave_party::members::Members;
+use conclave_party::noise::Noise;
 
 /// The party's name.
 pub const PARTY: &str = "hospital-a";
@@ -40,6 +45,33 @@ impl Mode {
             Self::Strict => "strict".into(),
             Self::Reserve(block) => block.to_string(),
         }
+    }
+
+    /// The answer path on the records, the CA's certificate and the ledger of one folder, as the daemon has it: without its link
+    /// and its owner's consent. The ledger is made where there is none.
+    ///
+    /// # Errors
+    /// A sentence: what of the folder it can't be started on.
+    pub fn answerer(self, folder: &Path) -> Result<Answerer, String> {
+        let text = |e: &dyn std::fmt::Display| e.to_string();
+        let keeping = self.keeping(folder);
+        if !keeping.ledger.exists() {
+            keeping.init().map_err(|e| text(&e))?;
+        }
+        let data = DataConfig {
+            path: folder.join("rows.csv"),
+            bad_rows: BadRows::Stop,
+            text: Vec::new(),
+            person: None,
+            unit: budget().unit,
+            memory: Memory::default(),
+        };
+        let shard = Shard::load(&data, None).map_err(|e| text(&e))?;
+        let mut ledger = Ledger::open_kept(&keeping).map_err(|e| text(&e))?;
+        ledger.present_data(&shard.fingerprints(ledger.secret()).map_err(|e| text(&e))?).map_err(|e| text(&e))?;
+        let policy = Policy { approve: Approve::Automatic, reply_delay: ReplyDelay::Off, ..Policy::default() };
+        let noise = Noise::from_os().map_err(|e| text(&e))?;
+        Ok(Answerer::new(PARTY.into(), policy, budget(), shard, ledger, noise).with_members(Members::of(folder, None)))
     }
 
     /// Ledger, key and head in one folder.

@@ -59,9 +59,10 @@ pub const HOUSE: Layers<'static> = Layers {
             &["job"],
             &["model"],
             &["accounting"],
-            &["schema", "parameter"],
+            &["schema"],
+            &["parameter"],
             &["mechanism"],
-            &["diagnostics"],
+            &["diagnostics", "spelling"],
         ],
     }],
 };

@@ -1,13 +1,21 @@
 //! The whole service as its users meet it: real processes, real files, mutual TLS.
 
+mod adult;
 mod bad_input;
 mod bad_rows;
 mod budget;
+mod consent;
+mod demo_seeds;
+mod draws;
 mod extend;
 mod files;
 mod identities;
+mod join;
 mod kinds;
+mod page_times;
+mod pages;
 mod verify;
+mod watch;
 mod whole_run;
 
 use conclave_tests::cluster::{Cluster, PartySetup};

@@ -3,14 +3,9 @@
 use std::cell::RefCell;
 
 use conclave_party::answer::Answerer;
-use conclave_party::config::{Approve, BadRows, DataConfig, Memory, Policy, ReplyDelay};
-use conclave_party::data::Shard;
-use conclave_party::ledger::Ledger;
-use conclave_party::members::Members;
-use conclave_party::noise::Noise;
 use conclave_proto::v1::coordinator_frame::Body;
 use conclave_proto::v1::{CloseJob, CoordinatorFrame, Heartbeat, Proposal, Query, Welcome};
-use conclave_tests::crash::{Mode, PARTY, budget, jobs};
+use conclave_tests::crash::{Mode, jobs};
 use prost::Message;
 
 use crate::harness::{Target, fuzz};
@@ -37,22 +32,7 @@ fn query(iteration: u64, points: &[(f64, f64)]) -> Query {
 fn answerer(folder: &std::path::Path) -> Answerer {
     std::fs::write(folder.join("rows.csv"), "height\n150\n171\n182\n163\n199\n").expect("rows");
     std::fs::write(folder.join("ca.pem"), jobs::ca_pem()).expect("the CA");
-    let keeping = Mode::Strict.keeping(folder);
-    keeping.init().expect("a ledger");
-    let data = DataConfig {
-        path: folder.join("rows.csv"),
-        bad_rows: BadRows::Stop,
-        text: Vec::new(),
-        person: None,
-        unit: budget().unit,
-        memory: Memory::default(),
-    };
-    let shard = Shard::load(&data, None).expect("a shard");
-    let mut ledger = Ledger::open_kept(&keeping).expect("its ledger");
-    ledger.present_data(&shard.fingerprints(ledger.secret()).expect("a shard")).expect("its data");
-    let policy = Policy { approve: Approve::Automatic, reply_delay: ReplyDelay::Off, ..Policy::default() };
-    let noise = Noise::from_os().expect("noise");
-    Answerer::new(PARTY.into(), policy, budget(), shard, ledger, noise).with_members(Members::of(folder, None))
+    Mode::Strict.answerer(folder).expect("an answerer")
 }
 
 /// Handles a frame as the answering thread does. What is refused costs nothing; what is answered has the length asked for.

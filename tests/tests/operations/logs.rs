@@ -2,9 +2,10 @@
 
 use conclave_tests::cluster::Cluster;
 use conclave_tests::study;
+use conclave_tests::wait::{SOON, until};
 use serde_json::Value;
 
-use super::{EXE, enrol, restart_coordinator, wait_until};
+use super::{EXE, enrol, restart_coordinator};
 
 /// A value that nothing but a record has: an age with so many digits, and the same as models see it, scaled to [-1, 1].
 const ODD: f64 = 61.918_273_645;
@@ -50,7 +51,7 @@ fn lines_about_a_job_or_a_party_name_them_in_fields() {
     let sampler = "chains = 1\ndraws = 20\nwarmup = 10\nseed = 3\nlocate_share = 0.05";
     let result = cluster.submit(&study::job(&["hospital-a"], sampler, "epsilon = 900\ndelta = 1e-6"));
     let job = result["job"].as_str().expect("a job");
-    wait_until("the job's close", || cluster.log("hospital-a").contains("closed"));
+    until("the job's close", SOON, || cluster.log("hospital-a").contains("closed"));
     cluster.signal_party(party, "TERM");
     assert!(cluster.party_ends(party).success());
     for (daemon, skip) in [("hospital-a", 0), ("coordinator", before)] {

@@ -1,29 +1,24 @@
-//! The daemons as whoever runs them meets them: signals under load, metrics, logs. Real processes.
+//! The daemons as whoever runs them meets them: signals under load, metrics, logs, moves, renewals, upgrades. Real processes.
 
+mod doctor;
+mod fair_turns;
 mod logs;
 mod metrics;
+mod moving;
+#[cfg(feature = "otlp")]
+mod otlp;
+mod renewal;
 mod signals;
-
-use std::time::{Duration, Instant};
+mod upgrade;
 
 use conclave_tests::cluster::Cluster;
 use conclave_tests::study;
 
 const EXE: &str = env!("CARGO_BIN_EXE_conclave-e2e");
-/// For what takes a moment; on a busy machine, a long one.
-const SOON: Duration = Duration::from_secs(60);
 
 /// A party of this name on these records, enrolled and not started.
 fn enrol(cluster: &mut Cluster, name: &str, records: &[study::Record]) -> usize {
     cluster.enrol_study(name, records, 990.0)
-}
-
-fn wait_until(what: &str, holds: impl Fn() -> bool) {
-    let end = Instant::now() + SOON;
-    while !holds() {
-        assert!(Instant::now() < end, "waited in vain for {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 /// Stops the coordinator and starts it again, on what is set by now.

@@ -3,9 +3,10 @@
 use conclave_tests::books::{LedgerCopy, Replay};
 use conclave_tests::cluster::{Cluster, json};
 use conclave_tests::study;
+use conclave_tests::wait::{SOON, until};
 use serde_json::Value;
 
-use super::{EXE, SOON, enrol, restart_coordinator, wait_until};
+use super::{EXE, enrol, restart_coordinator};
 
 const NAMES: [&str; 2] = ["hospital-a", "hospital-b"];
 /// More rounds than go by before the last daemon is told to stop; none go by while one is away.
@@ -25,7 +26,7 @@ fn running() -> (Cluster, String) {
 
 fn wait_for_rounds(cluster: &Cluster, more: u64) {
     let before = cluster.rounds();
-    wait_until("rounds", || cluster.rounds() >= before + more);
+    until("rounds", SOON, || cluster.rounds() >= before + more);
 }
 
 /// A party that has ended well: every number that was paid for was also written, and the ledger says that it was closed.
@@ -88,7 +89,7 @@ fn a_second_signal_ends_a_daemon_at_once() {
     let stopping = |log: &str| log.matches("stopping").count();
     cluster.signal_coordinator("STOP");
     cluster.signal_party(0, "TERM");
-    wait_until("the first word", || stopping(&cluster.log(NAMES[0])) == 1);
+    until("the first word", SOON, || stopping(&cluster.log(NAMES[0])) == 1);
     cluster.signal_party(0, "TERM");
     assert_eq!(cluster.party_ends(0).code(), Some(TERMINATED), "{}", cluster.log(NAMES[0]));
     cluster.signal_coordinator("CONT");
@@ -97,7 +98,7 @@ fn a_second_signal_ends_a_daemon_at_once() {
     wait_for_rounds(&cluster, 5);
     cluster.signal_party(1, "STOP");
     cluster.signal_coordinator("TERM");
-    wait_until("the first word", || cluster.log("coordinator").lines().any(|line| line.ends_with("stopping")));
+    until("the first word", SOON, || cluster.log("coordinator").lines().any(|line| line.ends_with("stopping")));
     cluster.signal_coordinator("TERM");
     assert_eq!(cluster.coordinator_ends().code(), Some(TERMINATED), "{}", cluster.log("coordinator"));
     cluster.signal_party(1, "CONT");

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::job::error::JobError;
 use crate::job::limits::MAX_NAME;
-use crate::schema::keys::nearest;
 use crate::schema::{ColumnSpec, Family, ModelSpec};
+use crate::spelling::nearest;
 
 /// A known standard deviation, in half widths of the outcome's bounds.
 const SCALED_SD: (f64, f64) = (1e-6, 1e6);

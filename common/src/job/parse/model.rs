@@ -6,8 +6,8 @@ use super::checks::{MOST_CONSTANT, check_columns, check_sd, precision, required,
 use super::regression;
 use crate::job::error::JobError;
 use crate::job::raw::RawModel;
-use crate::schema::keys::nearest;
 use crate::schema::{BUILT, ColumnSpec, ModelSpec};
+use crate::spelling::nearest;
 
 /// Least power on the likelihood: below it a posterior is a prior whatever the data are.
 const LEAST_POWER: f64 = 1e-6;

@@ -6,7 +6,7 @@ use super::checks::known_parameters;
 use crate::job::error::JobError;
 use crate::job::raw::{RawMoments, RawPlan, RawRecords};
 use crate::job::spec::{Moments, PlanSpec};
-use crate::schema::keys::nearest;
+use crate::spelling::nearest;
 
 pub(super) fn plan(raw: RawPlan, parties: &[String], names: &[String]) -> Result<PlanSpec, JobError> {
     let records = raw.records.map(|records| counts(records, parties)).transpose()?;

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use conclave_tests::cluster::{Cluster, PartySetup};
+use conclave_tests::cluster::Cluster;
 use conclave_tests::strangers::rounds;
 use conclave_tests::study;
 
-const EXE: &str = env!("CARGO_BIN_EXE_conclave-e2e");
+use crate::EXE;
+
 const NAMES: [&str; 2] = ["hospital-a", "hospital-b"];
 const SMALL_DRAWS: u64 = 40;
 
@@ -31,9 +32,7 @@ fn turns(cluster: &Cluster, party: usize) -> Vec<String> {
 fn of_two_jobs_the_small_one_gets_its_turns_and_the_large_one_goes_on() {
     let mut cluster = Cluster::new(EXE);
     for (seed, name) in NAMES.iter().enumerate() {
-        let data = study::write(&cluster.path(&format!("{name}.csv")), &study::csv(&study::records(300, seed as u64)));
-        let (columns, policy_extra) = (&study::COLUMNS[..], "reply_delay_ms = 0");
-        let party = cluster.enrol(&PartySetup { name, data: &data, columns, epsilon: 990.0, data_extra: "", policy_extra });
+        let party = cluster.enrol_study(name, &study::records(300, seed as u64), 990.0);
         cluster.start_party(party);
     }
     let large = cluster.submit_only(&job(256, 100_000));

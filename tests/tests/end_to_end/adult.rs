@@ -7,7 +7,8 @@ use conclave_common::diagnostics::{Summary, summarise};
 use conclave_tests::cluster::{Cluster, PartySetup};
 use conclave_tests::logistic_reference::{Pooled, laplace_covariance, metropolis};
 
-const EXE: &str = env!("CARGO_BIN_EXE_conclave-e2e");
+use crate::EXE;
+
 const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data");
 const PARTIES: [&str; 3] = ["adult-a", "adult-b", "adult-c"];
 const PRIOR_SD: f64 = 2.5;

@@ -1,5 +1,4 @@
 //! Traces, as a collector gets them from real processes. Needs a build that can send them: `--features otlp`.
-#![cfg(feature = "otlp")]
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -16,7 +15,7 @@ use tokio::net::TcpListener;
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::{Request, Response, Status};
 
-const EXE: &str = env!("CARGO_BIN_EXE_conclave-e2e");
+use crate::EXE;
 
 /// Keeps what it is sent: spans by the service that sent them.
 #[derive(Clone, Default)]

@@ -7,7 +7,8 @@ use conclave_tests::cluster::{Cluster, PartySetup, json};
 use conclave_tests::study;
 use serde_json::Value;
 
-const EXE: &str = env!("CARGO_BIN_EXE_conclave-e2e");
+use crate::EXE;
+
 const PATIENCE: Duration = Duration::from_secs(60);
 const NO_SEARCH: &str = "warmup = 2\nseed = 5\nproposal = { kind = \"guided\", radius = 0.08 }\n\
                          start = { intercept = 0.0, treated = 0.5, age = 0.5 }";

@@ -3,11 +3,12 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use conclave_tests::cluster::{Cluster, PartySetup};
+use conclave_tests::cluster::Cluster;
 use conclave_tests::strangers::{Attack, most_resident, resident};
 use conclave_tests::study;
 
-const EXE: &str = env!("CARGO_BIN_EXE_conclave-e2e");
+use crate::EXE;
+
 const NAMES: [&str; 3] = ["hospital-a", "hospital-b", "hospital-c"];
 /// What attackers may make a daemon hold.
 const MOST_GROWTH: u64 = 64 << 20;
@@ -19,9 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(300);
 fn an_honest_job_finishes_under_attack_and_memory_stays_bounded() {
     let mut cluster = Cluster::new(EXE);
     for (seed, name) in NAMES.iter().chain(&["mallory"]).enumerate() {
-        let data = study::write(&cluster.path(&format!("{name}.csv")), &study::csv(&study::records(500, seed as u64)));
-        let (columns, policy_extra) = (&study::COLUMNS[..], "reply_delay_ms = 0");
-        let party = cluster.enrol(&PartySetup { name, data: &data, columns, epsilon: 990.0, data_extra: "", policy_extra });
+        let party = cluster.enrol_study(name, &study::records(500, seed as u64), 990.0);
         if *name != "mallory" {
             cluster.start_party(party);
         }

@@ -9,7 +9,7 @@ use conclave_tests::crash::shim::{Deed, Plan};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::common::{Case, EXE, for_each, recover, room};
+use super::common::{Case, EXE, for_each, recover, room};
 
 /// Kills at every `stride`-th call of the window, before it and in its middle.
 fn at_calls(case: &Case, stride: usize) {

@@ -6,7 +6,8 @@ use std::time::Duration;
 use conclave_tests::cluster::Cluster;
 use conclave_tests::study;
 
-const EXE: &str = env!("CARGO_BIN_EXE_conclave-e2e");
+use crate::EXE;
+
 const PATIENCE: Duration = Duration::from_secs(60);
 
 #[test]

@@ -12,7 +12,8 @@ use conclave_tests::proxies::{Breaks, ConnectProxy, Wire};
 use conclave_tests::study;
 use serde_json::Value;
 
-const EXE: &str = env!("CARGO_BIN_EXE_conclave-e2e");
+use crate::EXE;
+
 const NAMES: [&str; 3] = ["hospital-a", "hospital-b", "hospital-c"];
 const SOON: Duration = Duration::from_secs(60);
 /// "hospital:open sesame", as a header and as it stands in a URL.

@@ -14,7 +14,7 @@ use prost::Message;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use crate::common::{Case, for_each, recover, room};
+use super::common::{Case, for_each, recover, room};
 
 /// What was on the disk and what had left, after each call.
 struct Moment {

@@ -7,7 +7,8 @@ use std::process::Command;
 use conclave_tests::cluster::{Cluster, PartySetup};
 use conclave_tests::study;
 
-const EXE: &str = env!("CARGO_BIN_EXE_conclave-e2e");
+use crate::EXE;
+
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/operator.md");
 
 /// The shell blocks of the section on openssl.

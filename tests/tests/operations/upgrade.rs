@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 use conclave_tests::books::{LedgerCopy, Replay};
 use conclave_tests::cluster::{Cluster, json};
 use conclave_tests::study;
+use conclave_tests::wait::SOON;
 
-const EXE: &str = env!("CARGO_BIN_EXE_conclave-e2e");
+use crate::EXE;
+
 const NAMES: [&str; 3] = ["hospital-a", "hospital-b", "hospital-c"];
 const CHAINS: usize = 2;
 const DRAWS: usize = 6_000;
-const SOON: Duration = Duration::from_secs(60);
 
 /// Waits for a few hundred rounds more: the job runs on whatever was just replaced.
 fn go_on(cluster: &Cluster, what: &str) {

@@ -3,8 +3,10 @@
 use std::path::Path;
 use std::process::Command;
 
-use conclave_tests::cluster::{Cluster, PartySetup};
+use conclave_tests::cluster::Cluster;
 use conclave_tests::study;
+
+use crate::EXE;
 
 /// The formats give the same figures as `summary --json`: mean and sd to 1e-9, diagnostics to 1e-6 of ArviZ's. The script
 /// installs what it needs the first time, into the build folder.
@@ -19,18 +21,9 @@ fn the_usual_tools_open_the_draws() {
 }
 
 fn compare_formats() {
-    let mut cluster = Cluster::new(env!("CARGO_BIN_EXE_conclave-e2e"));
+    let mut cluster = Cluster::new(EXE);
     for (at, name) in ["a", "b"].into_iter().enumerate() {
-        let data = study::write(&cluster.path(&format!("{name}.csv")), &study::csv(&study::records(4000, at as u64)));
-        let setup = PartySetup {
-            name,
-            data: &data,
-            columns: &study::COLUMNS,
-            epsilon: 8.0,
-            data_extra: "",
-            policy_extra: "reply_delay_ms = 0",
-        };
-        let party = cluster.enrol(&setup);
+        let party = cluster.enrol_study(name, &study::records(4000, at as u64), 8.0);
         cluster.start_party(party);
     }
     let sampler = "chains = 3\ndraws = 400\nwarmup = 20\nproposal = { kind = \"guided\", radius = 0.02 }\n\

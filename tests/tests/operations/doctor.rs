@@ -6,16 +6,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use conclave_tests::books::charges;
-use conclave_tests::cluster::{Cluster, PartySetup, json};
+use conclave_tests::cluster::{Cluster, json};
 use conclave_tests::study;
 
-const EXE: &str = env!("CARGO_BIN_EXE_conclave-e2e");
+use crate::EXE;
 
 fn enrolled() -> Cluster {
     let mut cluster = Cluster::new(EXE);
-    let data = study::write(&cluster.path("a.csv"), &study::csv(&study::records(200, 1)));
-    let (columns, policy_extra) = (&study::COLUMNS, "reply_delay_ms = 0");
-    cluster.enrol(&PartySetup { name: "a", data: &data, columns, epsilon: 400.0, data_extra: "", policy_extra });
+    cluster.enrol_study("a", &study::records(200, 1), 400.0);
     cluster
 }
 

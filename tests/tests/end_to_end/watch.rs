@@ -12,7 +12,8 @@ use conclave_tests::study;
 use conclave_tests::visit::Visit;
 use conclave_tests::wait::until;
 
-const EXE: &str = env!("CARGO_BIN_EXE_conclave-e2e");
+use crate::EXE;
+
 const PATIENCE: Duration = Duration::from_secs(60);
 const SAMPLER: &str = "chains = 2\nwarmup = 2\nseed = 5\nproposal = { kind = \"guided\", radius = 0.08 }\n\
                        start = { intercept = 0.0, treated = 0.5, age = 0.5 }\n";

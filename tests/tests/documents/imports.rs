@@ -1,9 +1,16 @@
-//! The order of imports over planted trees: each way to break it is seen, and nothing else is.
+//! Imports of this repository point one way; and over planted trees each way to break that is seen, and nothing else is.
 
 use std::fs;
 use std::path::Path;
 
-use conclave_tests::imports::{Folders, Layers, check};
+use conclave_tests::imports::{Folders, HOUSE, Layers, check};
+
+#[test]
+fn imports_point_one_way_and_production_code_holds_no_test_code() {
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+    let found = check(root, &HOUSE).expect("sources that can be read");
+    assert!(found.is_empty(), "{} findings\n\n{}", found.len(), found.join("\n\n"));
+}
 
 /// The order that planted trees are held to.
 const ORDER: Layers<'static> = Layers {

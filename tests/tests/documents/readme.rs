@@ -11,6 +11,8 @@ use conclave_common::job::JobSpec;
 use conclave_coordinator::Config;
 use conclave_party::PartyConfig;
 
+use crate::EXE;
+
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
 /// The shell block under a heading of the README.
@@ -118,7 +120,7 @@ fn a_job_on_ones_own_files_in_ten_lines() {
     fs::create_dir(&bin).expect("bin");
     for (name, word) in [("conclave", ""), ("conclave-party", "__party"), ("conclave-coordinator", "__coordinator")] {
         let path = bin.join(name);
-        let exe = env!("CARGO_BIN_EXE_conclave-e2e");
+        let exe = EXE;
         fs::write(&path, format!("#!/bin/sh\nexec {exe} {word} \"$@\"\n")).expect("a wrapper");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("executable");
     }

@@ -9,7 +9,8 @@ use conclave_tests::cluster::{Cluster, json};
 use conclave_tests::study;
 use serde_json::Value;
 
-const EXE: &str = env!("CARGO_BIN_EXE_conclave-e2e");
+use crate::EXE;
+
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn running() -> (Cluster, String) {

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use conclave_tests::cluster::{Cluster, PartySetup, json};
 
-const EXE: &str = env!("CARGO_BIN_EXE_conclave-e2e");
+use crate::EXE;
+
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/data-owner.md");
 const PATIENCE: Duration = Duration::from_secs(60);
 

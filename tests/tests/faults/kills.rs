@@ -12,18 +12,18 @@ use conclave_tests::books::{LedgerCopy, Replay};
 use conclave_tests::cluster::Cluster;
 use conclave_tests::recorder::{Questions, Recorder, signed_job};
 use conclave_tests::study;
+use conclave_tests::wait::{SOON, until};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
-const EXE: &str = env!("CARGO_BIN_EXE_conclave-e2e");
+use crate::EXE;
+
 const NAMES: [&str; 3] = ["hospital-a", "hospital-b", "hospital-c"];
 const KILLS: usize = 20;
 /// Long enough that twenty kills meet a running job.
 const DRAWS: usize = 15_000;
 const CHAINS: usize = 2;
-/// For what takes a moment; on a busy machine, a long one.
-const SOON: Duration = Duration::from_secs(30);
 
 fn consortium() -> (Cluster, String) {
     let mut cluster = Cluster::new(EXE);
@@ -37,17 +37,9 @@ fn consortium() -> (Cluster, String) {
     (cluster, job)
 }
 
-fn wait_until(what: &str, holds: impl Fn() -> bool) {
-    let end = Instant::now() + SOON;
-    while !holds() {
-        assert!(Instant::now() < end, "waited in vain for {what}");
-        std::thread::sleep(Duration::from_millis(2));
-    }
-}
-
 /// Waits until the log holds more rounds than `before`.
 fn wait_for_progress(cluster: &Cluster, before: u64) {
-    wait_until("the next round", || cluster.rounds() > before);
+    until("the next round", SOON, || cluster.rounds() > before);
 }
 
 fn still_runs(cluster: &Cluster) {
@@ -169,7 +161,7 @@ fn what_left_a_killed_party_never_changes() {
     let mut moments = ChaCha8Rng::seed_from_u64(22);
     for kill in 0..KILLS {
         let known = recorder.answers().len();
-        wait_until("an answer to a new question", || recorder.answers().len() > known);
+        until("an answer to a new question", SOON, || recorder.answers().len() > known);
         std::thread::sleep(Duration::from_millis(moments.random_range(0..=250)));
         if kill == KILLS - 1 {
             recorder.ask_everything_again();
@@ -180,7 +172,7 @@ fn what_left_a_killed_party_never_changes() {
     // The last stream began anew: this many answers later it has been through all that was heard before.
     let before = recorder.answers();
     let through = recorder.count() + before.len() as u64 + 100;
-    wait_until("every answer once more", || recorder.count() >= through);
+    until("every answer once more", SOON, || recorder.count() >= through);
     cluster.kill_party(party);
 
     assert_eq!(recorder.refusals(), []);

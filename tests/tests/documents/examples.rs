@@ -7,6 +7,8 @@ use conclave_common::job::JobSpec;
 use conclave_tests::cluster::json;
 use serde_json::Value;
 
+use crate::EXE;
+
 fn examples() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
     let files = std::fs::read_dir(folder).expect("examples/").map(|e| e.expect("an entry").path());
@@ -16,7 +18,7 @@ fn examples() -> Vec<PathBuf> {
 }
 
 fn run(args: &[&str]) -> Value {
-    let output = Command::new(env!("CARGO_BIN_EXE_conclave-e2e")).args(args).output().expect("the binary starts");
+    let output = Command::new(EXE).args(args).output().expect("the binary starts");
     assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
     json(&String::from_utf8_lossy(&output.stdout))
 }
@@ -75,7 +77,7 @@ fn a_rehearsal_feeds_a_plan() {
     std::fs::write(&file, result.take().to_string()).expect("a file");
     let plan = run(&["plan", job, "--rehearsal", file.to_str().expect("a plain path"), "--json"]);
     assert!(number(&plan["ess"][0]["ess"]) > 1.0 && number(&plan["acceptance_rate"]) > 0.2);
-    let wrong = Command::new(env!("CARGO_BIN_EXE_conclave-e2e")).args(["rehearse", job, "--data", &a]).output().expect("a start");
+    let wrong = Command::new(EXE).args(["rehearse", job, "--data", &a]).output().expect("a start");
     assert_eq!(wrong.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&wrong.stderr).contains("clinic-b"), "{}", String::from_utf8_lossy(&wrong.stderr));
 }

@@ -13,7 +13,7 @@ use conclave_tests::crash::shim::{Deed, Plan};
 use prost::Message;
 use tempfile::TempDir;
 
-use crate::common::{Case, EXE, for_each, recover};
+use super::common::{Case, EXE, for_each, recover};
 
 const DEEDS: [Deed; 3] = [Deed::Eio, Deed::Full, Deed::Short];
 

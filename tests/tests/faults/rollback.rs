@@ -5,11 +5,12 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use conclave_tests::cluster::{Cluster, PartySetup, json};
+use conclave_tests::cluster::{Cluster, json};
 use conclave_tests::study;
 use serde_json::Value;
 
-const EXE: &str = env!("CARGO_BIN_EXE_conclave-e2e");
+use crate::EXE;
+
 const PATIENCE: Duration = Duration::from_secs(60);
 /// What a ledger consists of, but for its key.
 const FILES: [&str; 3] = ["ledger.sqlite", "ledger.sqlite-wal", "identity/ledger-head"];
@@ -18,16 +19,7 @@ const FILES: [&str; 3] = ["ledger.sqlite", "ledger.sqlite-wal", "identity/ledger
 fn running() -> (Cluster, String) {
     let mut cluster = Cluster::new(EXE);
     for (seed, name) in ["a", "b"].iter().enumerate() {
-        let data = study::write(&cluster.path(&format!("{name}.csv")), &study::csv(&study::records(200, seed as u64)));
-        let setup = PartySetup {
-            name,
-            data: &data,
-            columns: &study::COLUMNS,
-            epsilon: 400.0,
-            data_extra: "",
-            policy_extra: "reply_delay_ms = 0",
-        };
-        let party = cluster.enrol(&setup);
+        let party = cluster.enrol_study(name, &study::records(200, seed as u64), 400.0);
         cluster.start_party(party);
     }
     let sampler = "chains = 2\ndraws = 100000\nwarmup = 2\nseed = 5\nproposal = { kind = \"guided\", radius = 0.001 }\n\

@@ -7,7 +7,8 @@ use std::time::Instant;
 use conclave_tests::cluster::json;
 use conclave_tests::logistic_reference::{Pooled, laplace};
 
-const EXE: &str = env!("CARGO_BIN_EXE_conclave-e2e");
+use crate::EXE;
+
 /// `CONCLAVE_DEMO_SEEDS` makes it another number.
 const SEEDS: u64 = 4;
 const PARTIES: [&str; 3] = ["hospital-a", "hospital-b", "hospital-c"];

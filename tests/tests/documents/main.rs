@@ -1,0 +1,8 @@
+//! What the repository says of itself, held to it: the README's and the guides' commands, the examples, the order of imports.
+
+mod examples;
+mod imports;
+mod openssl;
+mod readme;
+
+const EXE: &str = env!("CARGO_BIN_EXE_conclave-e2e");

@@ -1,0 +1,12 @@
+//! The sampler in one process, with real kernels, lattice and noise from fixed seeds: against exact posteriors, against what a plan
+//! foretells, and against the same runs of the builds before.
+
+mod calibration;
+mod clip_watch;
+mod demo_design;
+mod exp_family;
+mod gaussian_mean;
+mod information;
+mod locate;
+mod plan;
+mod posteriors;
