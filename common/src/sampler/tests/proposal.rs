@@ -22,7 +22,7 @@ fn a_truncated_walk_keeps_within_two_radii() {
 }
 
 #[test]
-fn turned_scales_move_along_its_directions() {
+fn a_turned_scale_moves_along_its_directions() {
     let mut rng = ChaCha20Rng::seed_from_u64(1);
     let scale = ProposalScale::along(ProposalKind::Guided, vec![vec![3.0, 4.0], vec![-4.0, 3.0]]);
     assert!(scale.radii.iter().all(|r| (r - 5.0 * ONE_COORDINATE).abs() < 1e-12));

@@ -109,7 +109,8 @@ fn locate_asks_in_pairs_and_keeps_to_its_share() {
     let (rounds, _) = run_to_end(&spec);
     let mut spent = 0.0;
     for q in rounds.iter().filter(|r| r.phase == Phase::Locate).flat_map(|r| &r.queries) {
-        // What a party is charged for: the half range around the centre, where rows are protected against replacement.
+        // What a party is charged for: the half range around the centre, where rows are protected against
+        // replacement.
         let k_t = crate::mechanism::sensitivity(model.half_range(&q.from, &q.to), None).unwrap();
         spent += (2.0 * k_t.units() as f64 / q.noise.units() as f64).powi(2);
         assert!(q.noise >= spec.privacy.noise, "never quieter than the job's own noise");
