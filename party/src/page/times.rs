@@ -1,5 +1,6 @@
 //! What the time of an answer is made up of. It may depend on records, and so is shown to the owner here and told nowhere else.
 
+use conclave_ops::in_ms;
 use conclave_pages::plot::{Bar, Part as Piece, Stack, millis, stack};
 use conclave_pages::table::{Cell, table};
 use conclave_pages::text::thousands;
@@ -74,8 +75,4 @@ fn late(counts: ReplyCounts) -> Markup {
             p { "No reply was held back since the party was started." }
         }
     }
-}
-
-fn in_ms((median, high): (f64, f64)) -> (f64, f64) {
-    (1e3 * median, 1e3 * high)
 }

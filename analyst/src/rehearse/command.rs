@@ -1,0 +1,120 @@
+//! `conclave rehearse`: what it asks for, and what it prints.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clap::Args;
+use conclave_common::accounting::PrivacyUnit;
+use conclave_common::job::JobSpec;
+use conclave_common::model::ModelData;
+use conclave_common::schema::ColumnSpec;
+use conclave_party::config::{BadRows, DataConfig, Memory};
+use conclave_party::data::{Shard, bind};
+use conclave_proto::error::{ErrorCode, Fault};
+use rand::SeedableRng;
+use rand_chacha::ChaCha20Rng;
+
+use super::run::{input, rehearse};
+use crate::files;
+use crate::output::say;
+use crate::result::RunResult as ShownResult;
+use crate::submit::read_job;
+
+/// Run a job in this process on files of your own: no network, no real budget
+///
+/// The sampler, the models, the noise and the accounting are those of a real run; only the owners' ledgers are missing,
+/// so nobody's budget is spent and nothing here is private. For a look at a job before it is submitted, on the
+/// analyst's own or on made-up records. Ctrl-C ends the run and keeps what was drawn.
+#[derive(Args)]
+#[command(after_help = "Examples:\n  conclave rehearse job.toml --data a.csv --data b.csv --data c.csv\n  \
+    conclave rehearse job.toml --data a.csv --data b.csv --data c.csv --json > rehearsal.json\n  \
+    conclave plan job.toml --rehearsal rehearsal.json")]
+pub(crate) struct RehearseArgs {
+    /// The job file
+    #[arg(value_name = "JOB.toml")]
+    job: PathBuf,
+    /// A party's records, .csv or .parquet; one for each party, in the job's order
+    #[arg(long, required = true, value_name = "FILE")]
+    data: Vec<PathBuf>,
+    /// Leave out rows with a missing, non-numeric or non-finite value, rather than stop at the first
+    #[arg(long)]
+    drop_bad_rows: bool,
+    /// Put the draws there, a Zarr v3 store; must not be there yet
+    #[arg(long, value_name = "PATH")]
+    out: Option<PathBuf>,
+    /// Seed of the noise, to have the same run again; the system's randomness when not given
+    #[arg(long, value_name = "N")]
+    noise_seed: Option<u64>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &RehearseArgs) -> Result<ExitCode, Fault> {
+    let text = read_job(&args.job)?;
+    let spec = JobSpec::parse(&text).map_err(|e| input(format!("{}: {e}", args.job.display())))?;
+    if args.data.len() != spec.parties.len() {
+        let (got, parties) = (args.data.len(), spec.parties.join(", "));
+        return Err(input(format!("{got} times --data for {} parties ({parties}): give one file for each", spec.parties.len())));
+    }
+    let shards = args.data.iter().map(|path| shard(path, &spec, args.drop_bad_rows)).collect::<Result<Vec<_>, _>>()?;
+    let rng = match args.noise_seed {
+        Some(seed) => ChaCha20Rng::seed_from_u64(seed),
+        None => ChaCha20Rng::from_rng(&mut rand::rng()),
+    };
+    if let Some(out) = &args.out
+        && !files::is_vacant(out)?
+    {
+        return Err(input(format!("{} is not empty: name a folder that is not there yet", out.display())));
+    }
+    let rehearsed = rehearse(&spec, shards, rng, args.out.as_deref(), &*stop_on_ctrl_c()?)?;
+    let json = serde_json::to_string(&rehearsed).map_err(|e| Fault::new(ErrorCode::Internal, e.to_string()))?;
+    if args.json {
+        say!("{json}");
+    } else {
+        say!("{}", ShownResult::parse(&json)?.report(None).trim_end());
+        say!("\nA rehearsal: no ledger was charged. What the parties would have spent is shown above.");
+        if let Some(out) = &args.out {
+            say!("Draws: {}", out.display());
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A party's records as the party itself would load them.
+fn shard(path: &Path, spec: &JobSpec, drop: bool) -> Result<(ModelData, PrivacyUnit), Fault> {
+    let used = spec.model.columns();
+    let levels =
+        spec.columns.iter().filter(|(name, column)| used.contains(&name.as_str()) && matches!(column, ColumnSpec::Levels(_)));
+    let levels = levels.map(|(name, _)| name);
+    let config = DataConfig {
+        path: path.to_owned(),
+        bad_rows: if drop { BadRows::Drop } else { BadRows::Stop },
+        text: levels.cloned().collect(),
+        person: None,
+        unit: PrivacyUnit::default(),
+        memory: Memory::default(),
+    };
+    let needed: Vec<String> = spec.model.columns().into_iter().map(str::to_owned).collect();
+    let shard = Shard::load(&config, Some(&needed)).map_err(|e| input(e.to_string()))?;
+    let data = bind(&shard, spec).map_err(|e| input(format!("{}: {e}", path.display())))?;
+    Ok((data, config.unit))
+}
+
+/// A flag that Ctrl-C raises.
+fn stop_on_ctrl_c() -> Result<Arc<AtomicBool>, Fault> {
+    let flag = Arc::new(AtomicBool::new(false));
+    let raised = Arc::clone(&flag);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| Fault::new(ErrorCode::Internal, format!("could not start the runtime: {e}")))?;
+    std::thread::spawn(move || {
+        if runtime.block_on(tokio::signal::ctrl_c()).is_ok() {
+            raised.store(true, Ordering::Relaxed);
+        }
+    });
+    Ok(flag)
+}

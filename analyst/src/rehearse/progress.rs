@@ -1,0 +1,43 @@
+//! How far a rehearsal is, on a terminal.
+
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+use conclave_common::sampler::Phase;
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// A bar on a terminal, nothing elsewhere.
+pub(super) struct Progress {
+    bar: Option<ProgressBar>,
+    shown: Instant,
+}
+
+impl Progress {
+    pub(super) fn new(draws: u64) -> Self {
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let bar = ProgressBar::new(draws);
+            // The template is a constant that is known to parse; a plain bar would do as well.
+            if let Ok(style) = ProgressStyle::with_template("{prefix:>10} [{bar:30}] {msg}") {
+                bar.set_style(style.progress_chars("=> "));
+            }
+            bar
+        });
+        Self { bar, shown: Instant::now() }
+    }
+
+    pub(super) fn show(&mut self, phase: Phase, rounds: u64, kept: u64) {
+        let Some(bar) = &self.bar else { return };
+        if self.shown.elapsed() >= Duration::from_millis(100) {
+            self.shown = Instant::now();
+            bar.set_position(kept);
+            bar.set_prefix(phase.as_str());
+            bar.set_message(format!("{kept} draws per chain, {rounds} rounds"));
+        }
+    }
+
+    pub(super) fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}

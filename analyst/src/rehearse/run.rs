@@ -1,0 +1,178 @@
+//! A rehearsal's run: the sampler asks, the parties of this process answer, the draws are kept.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use conclave_common::accounting::PrivacyUnit;
+use conclave_common::job::JobSpec;
+use conclave_common::model::ModelData;
+use conclave_common::planner::Guess;
+use conclave_common::rehearsal::{Answer, Rehearsal};
+use conclave_common::sampler::{self, ClipWatch, Sampler, SamplerError, Totals};
+use conclave_draws::attributes;
+use conclave_draws::result::{self, Outcome, PartyOutcome, RunResult, StoppedBy};
+use conclave_draws::spent::Spent;
+use conclave_draws::zarr::DrawStore;
+use conclave_proto::error::{ErrorCode, Fault};
+use rand_chacha::ChaCha20Rng;
+use serde::Serialize;
+
+use super::progress::Progress;
+
+/// The id of a rehearsal, which no coordinator knows.
+const JOB: &str = "rehearsal";
+
+/// A rehearsal's object: a finished run's, and what a plan is made from.
+#[derive(Serialize)]
+pub(super) struct Rehearsed {
+    #[serde(flatten)]
+    result: RunResult,
+    /// Record counts, and the posterior's mean and covariance.
+    plan: Guess,
+}
+
+/// A rehearsal under way.
+struct Run<'a> {
+    spec: &'a JobSpec,
+    parties: Rehearsal<ChaCha20Rng>,
+    sampler: Box<dyn Sampler>,
+    draws: DrawStore,
+    began: Instant,
+    iterations: u64,
+}
+
+/// What ended a run, and the party whose budget did.
+type Stopped = (StoppedBy, Option<String>);
+
+/// Runs a job to its end on these shards, or until `stop` is raised.
+pub(super) fn rehearse(
+    spec: &JobSpec,
+    shards: Vec<(ModelData, PrivacyUnit)>,
+    rng: ChaCha20Rng,
+    out: Option<&Path>,
+    stop: &AtomicBool,
+) -> Result<Rehearsed, Fault> {
+    let records: Vec<u64> = shards.iter().map(|(data, _)| data.records()).collect();
+    let mut run = Run::new(spec, shards, rng, out)?;
+    let stopped = run.rounds(stop)?;
+    let outcome = run.outcome(stopped);
+    if run.draws.kept() == 0 {
+        return Err(run.without_draws(outcome.stopped_by));
+    }
+    let result = result::build(spec, JOB, out, &run.draws, &outcome);
+    if let Some(out) = out {
+        run.draws.finish(&attributes::at_end(spec, JOB, &result)).map_err(|e| written(out, &e))?;
+    }
+    let plan = moments(&run.draws, spec.model.parameter_names().len(), records);
+    Ok(Rehearsed { result, plan })
+}
+
+impl<'a> Run<'a> {
+    fn new(
+        spec: &'a JobSpec,
+        shards: Vec<(ModelData, PrivacyUnit)>,
+        rng: ChaCha20Rng,
+        out: Option<&Path>,
+    ) -> Result<Self, Fault> {
+        let parties = Rehearsal::new(spec, shards, rng).map_err(|e| input(e.to_string()))?;
+        let sampler = sampler::build(spec, &parties.metadata()).map_err(|e| input(e.to_string()))?;
+        let (names, chains) = (spec.model.parameter_names(), spec.sampler.chains as usize);
+        let draws = match out {
+            Some(out) => {
+                DrawStore::create(out, chains, &names, &attributes::at_start(spec, JOB)).map_err(|e| written(out, &e))?
+            }
+            None => DrawStore::in_memory(Path::new(""), chains, &names),
+        };
+        Ok(Self { spec, parties, sampler, draws, began: Instant::now(), iterations: 0 })
+    }
+
+    /// Asks and absorbs round after round, and keeps the draws.
+    fn rounds(&mut self, stop: &AtomicBool) -> Result<Stopped, Fault> {
+        let mut progress = Progress::new(self.spec.sampler.draws);
+        let stopped = loop {
+            let round = match self.sampler.next_round() {
+                Ok(Some(round)) => round,
+                Ok(None) => break (StoppedBy::Draws, None),
+                // As in a real run: the draws are kept and marked.
+                Err(SamplerError::Clipped(_)) => break (StoppedBy::Clip, None),
+                Err(other) => return Err(input(other.to_string())),
+            };
+            if stop.load(Ordering::Relaxed) {
+                break (StoppedBy::Cancelled, None);
+            }
+            match self.parties.answer(&round).map_err(|e| input(e.to_string()))? {
+                Answer::Released(releases) => {
+                    let totals = Totals::of(&round, &releases);
+                    totals.and_then(|totals| self.sampler.absorb(&totals)).map_err(|e| input(e.to_string()))?;
+                }
+                Answer::Refused { party, .. } => break (StoppedBy::Budget, Some(self.spec.parties[party].clone())),
+            }
+            self.iterations += 1;
+            self.keep_draws();
+            progress.show(round.phase, self.iterations, self.draws.kept() as u64);
+        };
+        // Draws decided without a question, at the edge of the parameter box, are draws too.
+        self.keep_draws();
+        progress.finish();
+        Ok(stopped)
+    }
+
+    fn keep_draws(&mut self) {
+        self.sampler.take_draws().into_iter().for_each(|draw| self.draws.push(&draw.into()));
+    }
+
+    fn outcome(&self, (stopped_by, budget_party): Stopped) -> Outcome {
+        let spent = self.parties.spent().into_iter().map(|(queries, units)| Spent { queries, units });
+        let parties = self.spec.parties.iter().zip(self.parties.metadata()).zip(spent);
+        Outcome {
+            stopped_by,
+            budget_party,
+            iterations: self.iterations,
+            seconds: self.began.elapsed().as_secs_f64(),
+            warnings: clip_warning(self.sampler.as_ref()).into_iter().collect(),
+            radii: self.sampler.radii_by_parameter(),
+            parties: parties
+                .map(|((name, metadata), spent)| PartyOutcome { name: name.clone(), holding: Some(metadata), spent })
+                .collect(),
+        }
+    }
+
+    /// Why a run that kept no draw has no result.
+    fn without_draws(&self, stopped_by: StoppedBy) -> Fault {
+        if let Some(reason) = self.sampler.clip_watch().and_then(ClipWatch::stop) {
+            return input(reason);
+        }
+        let message =
+            "not one draw was kept: raise the job's epsilon, or shorten its warm-up; `conclave plan` tells what a budget holds";
+        let code = if stopped_by == StoppedBy::Budget { ErrorCode::Budget } else { ErrorCode::InvalidInput };
+        Fault::new(code, message)
+    }
+}
+
+/// What the analyst must know of an explicit clip.
+fn clip_warning(sampler: &dyn Sampler) -> Option<String> {
+    sampler.clip_watch().and_then(|watch| watch.stop().or_else(|| watch.warning()))
+}
+
+/// Posterior mean and covariance of the kept draws.
+fn moments(draws: &DrawStore, parameters: usize, records: Vec<u64>) -> Guess {
+    let columns: Vec<Vec<f64>> = (0..parameters).map(|i| draws.samples(i).concat()).collect();
+    let count = columns.first().map_or(0, Vec::len) as f64;
+    let mean: Vec<f64> = columns.iter().map(|c| c.iter().sum::<f64>() / count).collect();
+    let covariance = |i: usize, j: usize| {
+        let products = columns[i].iter().zip(&columns[j]).map(|(x, y)| (x - mean[i]) * (y - mean[j]));
+        products.sum::<f64>() / (count - 1.0).max(1.0)
+    };
+    let covariance = (0..parameters).map(|i| (0..parameters).map(|j| covariance(i, j)).collect()).collect();
+    Guess { records, mean, covariance }
+}
+
+fn written(path: &Path, error: &std::io::Error) -> Fault {
+    Fault::of_file(path, "be written", error)
+}
+
+/// A fault of the user's input.
+pub(super) fn input(message: String) -> Fault {
+    Fault::new(ErrorCode::InvalidInput, message)
+}
