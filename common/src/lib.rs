@@ -16,4 +16,4 @@ pub mod query;
 pub mod rehearsal;
 pub mod sampler;
 pub mod schema;
-mod spelling;
+pub mod spelling;

@@ -5,7 +5,7 @@
 const LONGEST: usize = 64;
 
 /// The known name nearest to `name`, if any is near enough to be a slip.
-pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     if name.len() > LONGEST {
         return None;
     }

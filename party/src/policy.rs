@@ -4,7 +4,7 @@
 
 use conclave_common::accounting::{Budget, gaussian_dp};
 use conclave_common::job::JobSpec;
-use conclave_common::schema::keys::nearest;
+use conclave_common::spelling::nearest;
 use conclave_proto::error::{ErrorCode, Fault};
 
 use crate::config::Policy;

@@ -37,7 +37,7 @@ pub(super) fn places(file: &Path, header: &[String], needed: Option<&[String]>) 
             None => Err(DataError::UnknownColumn {
                 file: file.to_owned(),
                 column: name.clone(),
-                hint: conclave_common::schema::keys::nearest(name, header.iter().map(String::as_str))
+                hint: conclave_common::spelling::nearest(name, header.iter().map(String::as_str))
                     .map(|n| format!(" (did you mean {n:?}?)"))
                     .unwrap_or_default(),
                 known: header.to_vec(),

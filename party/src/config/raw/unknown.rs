@@ -1,6 +1,6 @@
 //! A word that a key does not take is refused by one sentence.
 
-use conclave_common::schema::keys::nearest;
+use conclave_common::spelling::nearest;
 
 /// Names the key, the word, the nearest known one and all known ones.
 pub(super) fn unknown(key: &str, value: &str, known: &[&str]) -> String {
