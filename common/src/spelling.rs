@@ -5,6 +5,7 @@
 const LONGEST: usize = 64;
 
 /// The known name nearest to `name`, if any is near enough to be a slip.
+#[must_use]
 pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     if name.len() > LONGEST {
         return None;
