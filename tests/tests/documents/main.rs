@@ -2,6 +2,7 @@
 
 mod examples;
 mod imports;
+mod laws;
 mod openssl;
 mod readme;
 
