@@ -1,5 +1,6 @@
-//! What the coordinator's sampler takes for a round: asking the proposals and absorbing the answers.
+//! What the coordinator's sampler takes for a round, asking the proposals and absorbing the answers; and a summary of its draws.
 
+use conclave_common::diagnostics::summarise;
 use conclave_common::job::JobSpec;
 use conclave_common::sampler::{self, PartyMetadata, Totals};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
@@ -35,5 +36,21 @@ fn rounds(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, rounds);
+/// A summary of long chains that do not mix, whose autocorrelations are summed over many lags.
+fn summary(c: &mut Criterion) {
+    let walk = |chain: u64| -> Vec<f64> {
+        let (mut state, mut x) = (chain + 1, 0.0);
+        let mut step = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            x = 0.9999 * x + (state >> 11) as f64 / (1_u64 << 53) as f64 - 0.5;
+            x
+        };
+        (0..20_000).map(|_| step()).collect()
+    };
+    let chains: Vec<Vec<f64>> = (0..4).map(walk).collect();
+    let slices: Vec<&[f64]> = chains.iter().map(Vec::as_slice).collect();
+    c.bench_function("summary of 4 chains of 20,000 draws that do not mix", |b| b.iter(|| summarise(&slices)));
+}
+
+criterion_group!(benches, rounds, summary);
 criterion_main!(benches);

@@ -16,8 +16,11 @@ pub struct Contribution {
 
 /// What one unit contributes to the sum of the step `from` to `to`, at a party that protects `unit`.
 ///
-/// A centre is used where the number of records is public: where rows are protected against replacement. The sensitivity is symmetric
-/// in the step and the centre antisymmetric, bit for bit.
+/// A centre is used where the number of records is public, which is where rows are protected against
+/// replacement, and where the clip leaves the model's half range whole. A tighter clip holds each record's log
+/// ratio around 0 instead: the middle of what is possible may lie far from where records are, and a clip around
+/// it would cut nearly all of them, and a row that is left out, too. The sensitivity is symmetric in the step
+/// and the centre antisymmetric, bit for bit.
 ///
 /// # Errors
 /// As [`sensitivity`] and [`PrivacyUnit::sensitivity`].
@@ -28,17 +31,30 @@ pub fn contribution(
     from: &[f64],
     to: &[f64],
 ) -> Result<Contribution, MechanismError> {
-    let (bound, centre) =
-        if is_centred(unit) { (model.half_range(from, to), model.centre(from, to)) } else { (model.bound(from, to), 0.0) };
     let clip = privacy.clip.map(|clip| match clip {
         ClipRule::PerRecord(log_units) => log_units,
         ClipRule::Slope(slope) => slope * distance(from, to),
     });
-    let per_record = sensitivity(bound, clip)?;
-    Ok(Contribution { sensitivity: unit.sensitivity(per_record)?, centre })
+    if is_centred(unit) {
+        let half_range = model.half_range(from, to);
+        let clipped = sensitivity(half_range, clip)?;
+        if clip.is_none() || sensitivity(half_range, None) == Ok(clipped) {
+            return Ok(Contribution { sensitivity: unit.sensitivity(clipped)?, centre: model.centre(from, to) });
+        }
+    }
+    let per_record = sensitivity(model.bound(from, to), clip)?;
+    Ok(Contribution { sensitivity: unit.sensitivity(per_record)?, centre: 0.0 })
 }
 
-/// Whether a party that protects `unit` takes the model's centre off each record's log ratio: where the number of records is public.
+/// The centre that a party of public record count takes off each record's log ratio, and that its receiver adds
+/// back; 0 where the step has no price.
+#[must_use]
+pub fn centre(model: &dyn Model, privacy: &PrivacySpec, from: &[f64], to: &[f64]) -> f64 {
+    contribution(model, privacy, PrivacyUnit::row(Adjacency::Replace), from, to).map_or(0.0, |part| part.centre)
+}
+
+/// Whether a party that protects `unit` may take the model's centre off each record's log ratio: where the number of
+/// records is public.
 #[must_use]
 pub fn is_centred(unit: PrivacyUnit) -> bool {
     unit == PrivacyUnit::row(Adjacency::Replace)

@@ -3,5 +3,5 @@
 mod contribution;
 mod terms;
 
-pub use contribution::{Contribution, contribution, is_centred};
+pub use contribution::{Contribution, centre, contribution, is_centred};
 pub use terms::{QueryError, QueryTerms};

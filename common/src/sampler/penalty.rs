@@ -19,7 +19,7 @@ use super::target::Target;
 use super::totals::Totals;
 use crate::job::JobSpec;
 use crate::mechanism::{QueryKind, STEP};
-use crate::query::is_centred;
+use crate::query::{centre, is_centred};
 
 /// The log acceptance ratio of one proposal (Algorithm 2, step 2): accept when `log u` is below it.
 ///
@@ -108,7 +108,8 @@ impl Penalty {
     /// record's ratio before they summed. Both change sign with the step, bit for bit.
     fn log_ratio(&self, query: &Query, total: i128) -> f64 {
         let asks_centre = self.centred > 0 && query.kind == QueryKind::Ratio;
-        let centre = if asks_centre { self.target.model.centre(&query.from, &query.to) } else { 0.0 };
+        let Target { spec, model, .. } = &self.target;
+        let centre = if asks_centre { centre(model.as_ref(), &spec.privacy, &query.from, &query.to) } else { 0.0 };
         STEP * total as f64 + self.centred as f64 * centre
     }
 

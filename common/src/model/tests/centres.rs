@@ -240,3 +240,49 @@ fn kernels_of_concave_models_take_the_centre_off() {
         }
     }
 }
+
+/// A clip tighter than the half range holds each record's ratio around 0: what it cuts are the ratios beyond it, and an inert
+/// row adds nothing. A wider one changes nothing.
+#[test]
+fn a_clip_that_bites_takes_no_centre_off() {
+    let mut rng = ChaCha20Rng::seed_from_u64(65);
+    let unit = PrivacyUnit::row(Adjacency::Replace);
+    let mut bitten = 0;
+    for mut case in all() {
+        let auto = case.spec.privacy.clone();
+        for share in [0.1, 0.9, 0.999_999, 1.000_001, 2.0] {
+            let (from, to) = case.step(&mut rng);
+            let (bound, half) = (case.model.bound(&from, &to), case.model.half_range(&from, &to));
+            // Of a step that the lattice tells such shares of apart.
+            let clip = share * half;
+            if !(1e-2..1e5).contains(&clip) {
+                continue;
+            }
+            case.spec.privacy.clip = Some(crate::job::ClipRule::PerRecord(clip));
+            let privacy = &case.spec.privacy;
+            let part = contribution(&*case.model, privacy, unit, &from, &to).unwrap();
+            let back = contribution(&*case.model, privacy, unit, &to, &from).unwrap();
+            assert_eq!((part.centre, part.sensitivity), (-back.centre, back.sensitivity), "{}", case.name);
+            assert_eq!(crate::query::centre(&*case.model, privacy, &from, &to), part.centre, "{}", case.name);
+            if share > 1.0 {
+                assert_eq!(Ok(part), contribution(&*case.model, &auto, unit, &from, &to), "{}", case.name);
+                continue;
+            }
+            bitten += u32::from(case.model.centre(&from, &to) != 0.0);
+            let expected = crate::mechanism::sensitivity(bound, Some(clip)).unwrap();
+            assert_eq!((part.centre, part.sensitivity), (0.0, expected), "{}", case.name);
+            let missing = case.filled(&mut || f64::NAN);
+            if has_levels(&case) {
+                assert_eq!(centred(&case, std::slice::from_ref(&missing), &from, &to).0, 0, "{}", case.name);
+            }
+            // A tempered model's record is told by the model that it tempers.
+            for _ in 0..if case.spec.power == 1.0 { 20 } else { 0 } {
+                let record = case.record(&mut rng);
+                let (ratio, slack) = (case.ratio(&record, &from, &to), case.rounding(&record, &from, &to) + 2.0 * STEP);
+                let found = centred(&case, std::slice::from_ref(&record), &from, &to).0 as f64 * STEP;
+                assert!((found - ratio.clamp(-clip, clip)).abs() <= slack, "{}: {found} {ratio} {clip}", case.name);
+            }
+        }
+    }
+    assert!(bitten > 20, "{bitten} steps had a centre to lose");
+}
