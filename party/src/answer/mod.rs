@@ -24,7 +24,7 @@ pub(crate) mod thread;
 mod worst_case_step;
 
 pub use answerer::Answerer;
-pub use delay::ReplyCounts;
+pub(crate) use delay::ReplyCounts;
 pub(crate) use open::MAX_JOB_ID;
 pub use open::Opening;
 pub(crate) use reply::ReplySender;
