@@ -111,7 +111,7 @@ impl QueryKey {
 }
 
 /// First half of the SHA-256 of a point's exact bits, little endian: enough to tell points apart in a table.
-pub fn point_digest(point: &[f64]) -> [u8; 16] {
+pub(super) fn point_digest(point: &[f64]) -> [u8; 16] {
     let hash: [u8; 32] = Sha256::digest(bits(point)).into();
     let mut half = [0; 16];
     half.copy_from_slice(&hash[..16]);

@@ -7,6 +7,7 @@ use tempfile::TempDir;
 
 use conclave_common::accounting::{Budget, PrivacyFilter};
 
+use crate::ledger::head::HEAD_BYTES;
 use crate::ledger::head::HeadFile;
 use crate::ledger::release::release;
 use crate::ledger::state::LedgerState;
