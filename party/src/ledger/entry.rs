@@ -15,7 +15,7 @@ pub(super) const NO_HASH: [u8; 32] = [0; 32];
 /// A hash of the chain.
 pub(super) type Hash = [u8; 32];
 
-/// A number was paid for.
+/// A query was paid for: all integers of its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChargeEntry {
     /// Place in the ledger.

@@ -7,10 +7,10 @@
 //!   [`ChargeReceipt`] without which [`sample_noise`] can't be called. No receipt can be had elsewhere:
 //!
 //! ```compile_fail
-//! # use {conclave_common::mechanism::{NoiseScale, Sensitivity}, conclave_party::ledger::ChargeReceipt};
+//! # use {conclave_common::accounting::Priced, conclave_party::ledger::ChargeReceipt};
 //! // A receipt can't be built: its fields are private.
-//! fn forge(k_t: Sensitivity, s: NoiseScale) -> ChargeReceipt {
-//!     ChargeReceipt { seq: 1, session: 1, k_t, s, components: 1 }
+//! fn forge(of_another: ChargeReceipt, priced: Priced) -> ChargeReceipt {
+//!     ChargeReceipt { priced, ..of_another }
 //! }
 //! ```
 //! ```compile_fail

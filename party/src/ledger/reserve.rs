@@ -15,6 +15,7 @@ use super::error::LedgerError;
 use super::events::{Reserve, Settle};
 use super::handle::Ledger;
 use super::query::QueryKey;
+use super::receipt::ChargeRow;
 use super::settings::Durability;
 use super::state::{Block, minus, plus};
 use super::unwritten::Ahead;
@@ -27,7 +28,7 @@ impl Ledger {
         iteration: u64,
         fresh: &[QueryKey],
         block: u32,
-    ) -> Result<Result<Vec<i64>, Refusal>, LedgerError> {
+    ) -> Result<Result<Vec<ChargeRow>, Refusal>, LedgerError> {
         let costs = match self.price(fresh) {
             Ok(costs) => costs,
             Err(refusal) => return Ok(Err(refusal)),
@@ -40,7 +41,7 @@ impl Ledger {
             && let Err(refusal) = self.next_block(
                 job,
                 iteration,
-                &fresh.iter().map(QueryKey::priced).collect::<Vec<_>>(),
+                &fresh.iter().map(|key| key.priced).collect::<Vec<_>>(),
                 times(block, fresh.len()),
                 1,
             )?
@@ -52,7 +53,7 @@ impl Ledger {
             open.taken = plus(open.taken, need).unwrap_or(paying.held);
         }
         if !self.block_holds(job, iteration + 1, and_half(need)) {
-            self.ahead = Some(Ahead { job: job.to_owned(), iteration, releases: fresh.iter().map(QueryKey::priced).collect() });
+            self.ahead = Some(Ahead { job: job.to_owned(), iteration, releases: fresh.iter().map(|key| key.priced).collect() });
         }
         let paid: Vec<_> = fresh.iter().copied().zip(costs).collect();
         Ok(Ok(self.keep_pending(seq, paying.seq, iteration, &paid)))
@@ -84,7 +85,7 @@ impl Ledger {
         let mut costs = Vec::with_capacity(fresh.len());
         for key in fresh {
             let before = meter.spent();
-            meter.try_charge(&[key.priced()]).map_err(Refusal::DataBudget)?;
+            meter.try_charge(&[key.priced]).map_err(Refusal::DataBudget)?;
             costs.push(minus(meter.spent(), before));
         }
         Ok(costs)

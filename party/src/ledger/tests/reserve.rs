@@ -77,7 +77,7 @@ struct World {
 
 fn units(size: usize) -> u64 {
     let k = key(0, 0, SIZES[size]);
-    charge_units(k.k_t, k.s).unwrap()
+    charge_units(k.priced.sensitivity(), k.priced.noise()).unwrap()
 }
 
 impl World {
@@ -368,7 +368,7 @@ fn writing_ahead_takes_nothing_from_the_job_that_it_is_for() {
             let mut noise = Noise::from_os().unwrap();
             let price = |size: u64| {
                 let key = key(0, 1, size);
-                charge_units(key.k_t, key.s).unwrap()
+                charge_units(key.priced.sensitivity(), key.priced.noise()).unwrap()
             };
             // A hundred to a hundred and fifty queries or so.
             let size = (20..50).map(|power| 1 << power).find(|size| price(*size) > ledger.units().1 / 400).unwrap();
