@@ -169,7 +169,7 @@ impl Ledger {
             for (job, block) in &open {
                 let Spent { units, slack_units: slack, draws } = block.rest();
                 let settle = Settle { block: block.seq, units, slack, draws, why: Settle::CRASH.into() };
-                tracing::warn!("a crash has forfeited {draws} queries' worth of charge written ahead");
+                tracing::warn!("a crash has forfeited the charge of {draws} integers, written ahead");
                 writer.event(Settle::KIND, *job, &settle.body())?;
             }
             writer.event("start", 0, &body)

@@ -1,6 +1,6 @@
 //! Reserve mode charges ahead, in blocks.
 //!
-//! A block is for one job. It is synced before the first number that it pays for is computed; charges and answers that it
+//! A block is for one job. It is synced before the first answer that it pays for is computed; charges and answers that it
 //! paid for are written without a sync and become durable with the next block, with the job's close, or when the party
 //! stops. A crash forfeits all of a block that is not recorded. What a settled block has left goes back: it was never taken
 //! on, and everything that was is in the same or an earlier synced commit.
@@ -63,7 +63,7 @@ impl Ledger {
     /// a block has paid for is still to be recorded: settling would forfeit it.
     ///
     /// Only a whole block: near the end of a budget the old one may hold more than what is left beside it, and nothing that nobody has
-    /// asked for is to be kept from other jobs. And none of a single number, which could pay for no round after the last.
+    /// asked for is to be kept from other jobs. And none of a single query, which could pay for no round after the last.
     pub(super) fn reserve_ahead(&mut self) -> Result<bool, LedgerError> {
         let Some(Ahead { job, iteration, releases }) = self.ahead.take() else { return Ok(false) };
         let Durability::Reserve { block: queries } = self.durability else { return Ok(false) };
@@ -91,7 +91,7 @@ impl Ledger {
         Ok(costs)
     }
 
-    /// Whether the job's block pays for this too. A block covers the rounds from its first on, as many as it has numbers:
+    /// Whether the job's block pays for this too. A block covers the rounds from its first on, as many as it has integers:
     /// after a crash these are the rounds whose answers may be lost.
     fn block_holds(&self, job: &str, iteration: u64, need: Spent) -> bool {
         let (Some(open), Some(state)) = (self.jobs.get(job), self.state.job(job)) else { return false };

@@ -348,7 +348,7 @@ fn no_query_waits_for_a_sync() {
         let spent = ledger.units().0;
         ledger.close().unwrap();
         let ledger = Ledger::open_kept(&settings).unwrap();
-        assert!(ledger.units().0 < spent, "a clean stop gives back what was not drawn on");
+        assert!(ledger.units().0 < spent, "a clean stop gives back what was not taken");
     }
 }
 
@@ -397,7 +397,7 @@ fn writing_ahead_takes_nothing_from_the_job_that_it_is_for() {
 fn nothing_is_settled_that_still_waits_for_its_answer() {
     let mut world = World::new();
     let ledger = world.ledger.as_mut().unwrap();
-    // The whole block is drawn on.
+    // The whole block is taken.
     let keys: Vec<_> = (0..BLOCK).map(|chain| key(chain, 1, SIZES[0])).collect();
     let ChargeOutcome::Granted(grants) = ledger.charge(JOBS[0], 0, &keys).unwrap() else { panic!("refused") };
     let (head, spent) = (ledger.head(), ledger.units());
