@@ -107,11 +107,11 @@ impl<R: CryptoRng> Rehearsal<R> {
         for (index, party) in self.parties.iter().enumerate() {
             let mut prices = Vec::with_capacity(round.queries.len());
             for query in &round.queries {
-                let question = question(&self.spec, self.model.as_ref(), party.unit, query)?;
-                if !question.sum_fits(party.data.units()) {
+                let terms = query_terms(&self.spec, self.model.as_ref(), party.unit, query)?;
+                if !terms.sum_fits(party.data.units()) {
                     return Err(RehearsalError::TooManyRecords { party: self.spec.parties[index].clone() });
                 }
-                prices.push(Priced::new(query.kind, question.sensitivity, query.noise));
+                prices.push(Priced::new(query.kind, terms.sensitivity(), query.noise));
             }
             let mut filter = party.filter.clone();
             if let Err(refusal) = filter.try_charge(&prices) {
@@ -145,14 +145,14 @@ impl<R: CryptoRng> Rehearsal<R> {
         let Party { data, unit, .. } = &self.parties[party];
         let mut summands = Vec::with_capacity(queries.len());
         for query in queries {
-            let question = question(&self.spec, self.model.as_ref(), *unit, query)?;
-            summands.push(question.summand(&query.from, &query.to));
+            let terms = query_terms(&self.spec, self.model.as_ref(), *unit, query)?;
+            summands.push(terms.summand(&query.from, &query.to, terms.sensitivity())?);
         }
         Ok(model::sums(self.model.as_ref(), data, &summands))
     }
 }
 
 /// A query's public constants at a party that protects `unit`.
-pub(crate) fn question(spec: &JobSpec, model: &dyn Model, unit: PrivacyUnit, query: &Query) -> Result<QueryTerms, QueryError> {
+pub(crate) fn query_terms(spec: &JobSpec, model: &dyn Model, unit: PrivacyUnit, query: &Query) -> Result<QueryTerms, QueryError> {
     QueryTerms::new(model, spec, unit, query.kind, (&query.from, &query.to))
 }

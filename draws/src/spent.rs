@@ -23,8 +23,8 @@ impl Spent {
     pub fn of_round(round: &Round, model: &dyn Model, spec: &JobSpec, unit: PrivacyUnit) -> Result<Self, String> {
         let mut spent = Self::default();
         for query in &round.queries {
-            let question = QueryTerms::new(model, spec, unit, query.kind, (&query.from, &query.to)).map_err(|e| e.to_string())?;
-            let units = unit.charge_of_kind(query.kind, question.sensitivity, query.noise).map_err(|e| e.to_string())?;
+            let terms = QueryTerms::new(model, spec, unit, query.kind, (&query.from, &query.to)).map_err(|e| e.to_string())?;
+            let units = unit.charge_of_kind(query.kind, terms.sensitivity(), query.noise).map_err(|e| e.to_string())?;
             spent = spent.plus(Self { queries: 1, units });
         }
         Ok(spent)

@@ -1,7 +1,8 @@
 //! The data owner's side of Conclave: a daemon beside the records, and the owner's commands.
 //!
-//! What leaves this process about a record is one integer per query, and every such integer goes through
-//! [`ledger`] (charged durably, then recorded durably) and given exact noise ([`noise`]) in [`answer`].
+//! What leaves this process about a record is the noised integers that answer a query, one for most kinds. Each query is charged
+//! durably by the [`ledger`], its exact [`noise`] is made, the records are summed, and the noised sum is recorded durably before it is
+//! sent; [`answer`] holds the order.
 #![forbid(unsafe_code)]
 
 // Noise from a seed is noise that can be foretold: a build for use must not even hold it.
@@ -13,7 +14,7 @@ mod audit;
 mod cli;
 mod clock;
 pub mod config;
-pub mod consent;
+mod consent;
 mod daemon;
 pub mod data;
 mod doctor;
@@ -27,7 +28,7 @@ pub mod noise;
 mod operations;
 mod owner;
 mod page;
-pub mod policy;
+mod policy;
 mod presence;
 mod private_files;
 mod text;

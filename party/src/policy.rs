@@ -15,7 +15,7 @@ use crate::data::Shard;
 /// # Errors
 /// [`ErrorCode::Policy`] for a limit of the owner's, a column that `policy.columns` does not list among them; [`ErrorCode::InvalidInput`]
 /// for a column that the data don't have, where the owner lists none.
-pub fn admit(policy: &Policy, budget: &Budget, shard: &Shard, analyst: &str, spec: &JobSpec) -> Result<(), Fault> {
+pub(crate) fn admit(policy: &Policy, budget: &Budget, shard: &Shard, analyst: &str, spec: &JobSpec) -> Result<(), Fault> {
     if let Some(analysts) = &policy.analysts
         && !analysts.iter().any(|a| a == analyst)
     {

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use conclave_common::accounting::Budget;
+use conclave_common::accounting::{Budget, Priced};
 use conclave_common::job::JobSpec;
 use conclave_common::mechanism::{LatticeSum, NoiseScale, QueryKind, Sensitivity};
 use conclave_common::model::ModelData;
@@ -33,10 +33,7 @@ pub(crate) fn key(chain: u32, content: u8, k_t: u64) -> QueryKey {
         digest: Digest([content; 32]),
         theta: [content; 16],
         theta_next: [content; 16],
-        kind: QueryKind::Ratio,
-        k_t: Sensitivity::from_units(k_t).unwrap(),
-        s: NoiseScale::from_sd(1.0).unwrap(),
-        components: 1,
+        priced: Priced::new(QueryKind::Ratio, Sensitivity::from_units(k_t).unwrap(), NoiseScale::from_sd(1.0).unwrap()),
     }
 }
 

@@ -47,8 +47,8 @@ impl Replay {
         let price = |query: &Query| {
             let unit = PrivacyUnit::default();
             let points = (query.from.as_slice(), query.to.as_slice());
-            let question = QueryTerms::new(model.as_ref(), &spec, unit, query.kind, points).expect("a price");
-            unit.charge_of_kind(query.kind, question.sensitivity, query.noise).expect("a charge")
+            let terms = QueryTerms::new(model.as_ref(), &spec, unit, query.kind, points).expect("a price");
+            unit.charge_of_kind(query.kind, terms.sensitivity(), query.noise).expect("a charge")
         };
         let (mut draws, mut releases, mut rounds) = (Vec::new(), BTreeMap::new(), 0);
         let mut asked = BTreeMap::new();

@@ -9,7 +9,7 @@ use conclave_common::accounting::{self, PrivacyUnit};
 use conclave_common::diagnostics::{self, Summary};
 use conclave_common::job::JobSpec;
 use conclave_common::mechanism::{DiscreteGaussian, NoiseScale, QueryKind, STEP};
-use conclave_common::model::{Model, ModelData, Step};
+use conclave_common::model::{self, Model, ModelData};
 use conclave_common::query::QueryTerms;
 use conclave_common::sampler::{self, ClipWatch, Draw, PartyMetadata, Phase, Query, Round, Sampler, SamplerError, Totals};
 use rand::SeedableRng;
@@ -48,20 +48,10 @@ impl Shard {
         self.cells.iter().map(|(d, n)| *n as f64 * model.log_likelihood(d, theta)).sum()
     }
 
-    fn sum(&self, model: &dyn Model, query: &Query, question: &QueryTerms) -> i64 {
-        let step = Step {
-            centre: question.centre,
-            count_clipped: query.kind == QueryKind::ClipCount,
-            ..Step::new(&query.from, &query.to, question.clamp)
-        };
+    fn sum(&self, model: &dyn Model, query: &Query, terms: &QueryTerms) -> i64 {
+        let summand = terms.summand(&query.from, &query.to, terms.sensitivity()).expect("a price");
         // These are test data.
-        let one = |data: &ModelData| match (query.kind, question.grid()) {
-            (QueryKind::Statistic { component }, Some(grid)) => {
-                let family = model.exponential_family().expect("an exponential family");
-                family.statistic_sum(data, component as usize, grid.step, grid.limits).open_for_test()
-            }
-            _ => model.lattice_sums(data, &[step]).remove(0).open_for_test(),
-        };
+        let one = |data: &ModelData| model::sums(model, data, &[summand]).remove(0).open_for_test();
         self.cells.iter().map(|(d, n)| n * one(d)).sum()
     }
 }
@@ -168,13 +158,13 @@ impl Federation {
         Some((0..self.shards.len()).map(|party| round.queries.iter().map(|q| self.release(party, q)).collect()).collect())
     }
 
-    fn question(&self, query: &Query) -> QueryTerms {
+    fn terms(&self, query: &Query) -> QueryTerms {
         let points = (query.from.as_slice(), query.to.as_slice());
         QueryTerms::new(self.model(), &self.spec, PrivacyUnit::default(), query.kind, points).expect("a price")
     }
 
     fn price(&self, query: &Query) -> f64 {
-        let (unit, sensitivity) = (PrivacyUnit::default(), self.question(query).sensitivity);
+        let (unit, sensitivity) = (PrivacyUnit::default(), self.terms(query).sensitivity());
         accounting::mu_squared(unit.charge_of_kind(query.kind, sensitivity, query.noise).expect("a charge"))
     }
 
@@ -184,7 +174,7 @@ impl Federation {
         {
             return *sum;
         }
-        let sum = self.shards[party].sum(self.model.as_ref(), query, &self.question(query));
+        let sum = self.shards[party].sum(self.model.as_ref(), query, &self.terms(query));
         self.passes += 1;
         if let QueryKind::Statistic { component } = query.kind {
             self.statistics.insert((party, component), sum);

@@ -69,14 +69,10 @@ pub enum FilterRefusal {
 /// One release as it is priced; a pair of sensitivity and noise is a ratio's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Priced {
-    /// What is released.
-    pub kind: QueryKind,
-    /// See [`PrivacyUnit::charge_of_kind`].
-    pub sensitivity: Sensitivity,
-    /// Scale of its noise.
-    pub noise: NoiseScale,
-    /// Integers in it, each with noise of its own; at least 1.
-    pub components: u32,
+    kind: QueryKind,
+    sensitivity: Sensitivity,
+    noise: NoiseScale,
+    components: u32,
 }
 
 impl Priced {
@@ -85,6 +81,38 @@ impl Priced {
     pub fn new(kind: QueryKind, sensitivity: Sensitivity, noise: NoiseScale) -> Self {
         let components = u32::try_from(kind.length()).unwrap_or(u32::MAX);
         Self { kind, sensitivity, noise, components }
+    }
+
+    /// The same with a number of components that its kind does not have, for tests of vectors.
+    #[cfg(any(test, feature = "test-util"))]
+    #[must_use]
+    pub fn of_components_for_test(self, components: u32) -> Self {
+        Self { components, ..self }
+    }
+
+    /// What is released.
+    #[must_use]
+    pub fn kind(&self) -> QueryKind {
+        self.kind
+    }
+
+    /// What it is charged by; see [`PrivacyUnit::charge_of_kind`].
+    #[must_use]
+    pub fn sensitivity(&self) -> Sensitivity {
+        self.sensitivity
+    }
+
+    /// Scale of its noise.
+    #[must_use]
+    pub fn noise(&self) -> NoiseScale {
+        self.noise
+    }
+
+    /// Integers in it, each with noise of its own: as many as an answer to its kind has ([`QueryKind::length`]), so that no release is
+    /// longer than what was paid for.
+    #[must_use]
+    pub fn components(&self) -> u32 {
+        self.components
     }
 
     /// What the release costs of each thing that a ledger counts.

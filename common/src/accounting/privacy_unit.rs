@@ -159,7 +159,7 @@ mod tests {
             let (k_t, s) = (Sensitivity::from_units(k).unwrap(), NoiseScale::from_units(j << 16).unwrap());
             let one = crate::accounting::Priced::new(QueryKind::Ratio, k_t, s);
             let unit = PrivacyUnit::default();
-            let (single, vector) = (one.cost(unit).unwrap(), crate::accounting::Priced { components: d, ..one }.cost(unit).unwrap());
+            let (single, vector) = (one.cost(unit).unwrap(), one.of_components_for_test(d).cost(unit).unwrap());
             prop_assert_eq!((single.draws, single.slack_units), (1, crate::accounting::slack_units_of_draw(s)));
             prop_assert_eq!((vector.draws, vector.slack_units), (u64::from(d), u64::from(d) * single.slack_units));
             // Neither draws nor slack run out before the budget.

@@ -34,9 +34,10 @@ impl Clip {
     }
 }
 
-/// The most that one record can contribute to a lattice sum, `K_t`, in lattice units: 1 to 2^50.
+/// What a release is charged by, `K_t`, in lattice units: 1 to 2^50.
 ///
-/// Replacing one record moves the sum by at most twice this.
+/// Of a ratio the most that one unit of privacy contributes to the sum: replacing a unit moves it by at most twice this, adding or removing
+/// one by at most this. Of the other kinds the most that the sum moves between neighbours, of a vector in L2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "u64", into = "u64")]
 pub struct Sensitivity(u64);

@@ -20,6 +20,12 @@ impl LatticeSum {
         Self(Components::One(units))
     }
 
+    /// Number of its components; public.
+    #[must_use]
+    pub fn length(&self) -> usize {
+        self.0.as_slice().len()
+    }
+
     /// The sum of two parts of a shard, component by component (saturating, and exact wherever [`super::sum_fits`] holds
     /// for the whole).
     ///

@@ -71,7 +71,7 @@ pub(super) trait Kernel: Sync {
 /// The lattice sums of all steps over one block.
 ///
 /// # Panics
-/// When a shard of this size does not fit the sum at some step's sensitivity; see [`sum_fits`].
+/// When a shard of this size does not fit the sum at some step's clamp; see [`sum_fits`].
 pub(super) fn lattice_sums<K: Kernel>(kernel: &K, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum> {
     let totals = block.arch().dispatch(&Sums::new(kernel, block, steps));
     let scaled = |(total, step): (i64, &Step<'_>)| {
@@ -98,9 +98,9 @@ impl<'a, K: Kernel> Sums<'a, K> {
     pub(super) fn new(kernel: &'a K, block: &'a Block<'a>, steps: &'a [Step<'a>]) -> Self {
         let share = u64::from(block.persons().map_or(1, |(persons, _)| persons.limit()));
         let prepare = |step: &'a Step<'a>| {
-            let units = step.sensitivity.units();
+            let units = step.clamp.units();
             assert!(
-                sum_fits(block.units(), step.sensitivity),
+                sum_fits(block.units(), step.clamp),
                 "{} units of privacy at sensitivity {units} overflow a lattice sum",
                 block.units()
             );
@@ -158,7 +158,7 @@ impl<'a, K: Kernel> Sums<'a, K> {
                     *value = if step.count_clipped { i64::from(quantiser.cuts(*ratio)) } else { quantiser.units(*ratio) };
                 }
                 // A person counts once, however many of the records are clamped; where none is, their sum is within its own clamp.
-                let clamp = Clamp::symmetric(if step.count_clipped { 1 } else { step.sensitivity.units() });
+                let clamp = Clamp::symmetric(if step.count_clipped { 1 } else { step.clamp.units() });
                 sum.add(persons, rows.range(), values, clamp);
             }
         }

@@ -53,7 +53,7 @@ pub trait Model: Send + Sync {
 
     /// The lattice sums of several steps over one block of a shard, in one pass over it.
     ///
-    /// A step's sensitivity clamps each record's lattice value. Where the data have persons, it clamps
+    /// A step's clamp holds each record's lattice value. Where the data have persons, it clamps
     /// each person's sum instead, and a record's value is clamped to its share of it, the sensitivity
     /// over the most records of a person.
     ///

@@ -9,8 +9,8 @@ pub struct Step<'a> {
     pub from: &'a [f64],
     /// theta'.
     pub to: &'a [f64],
-    /// The most that one unit of privacy contributes.
-    pub sensitivity: Sensitivity,
+    /// What one unit's contribution is clamped to: the most that it adds, which is what is charged for.
+    pub clamp: Sensitivity,
     /// What is taken off each record's log ratio before it is rounded and clamped; 0 where the model
     /// gives no centre.
     pub centre: f64,
@@ -25,7 +25,7 @@ pub struct Step<'a> {
 impl<'a> Step<'a> {
     /// A step whose ratios are not centred.
     #[must_use]
-    pub fn new(from: &'a [f64], to: &'a [f64], sensitivity: Sensitivity) -> Self {
-        Self { from, to, sensitivity, centre: 0.0, count_clipped: false, power: 1.0 }
+    pub fn new(from: &'a [f64], to: &'a [f64], clamp: Sensitivity) -> Self {
+        Self { from, to, clamp, centre: 0.0, count_clipped: false, power: 1.0 }
     }
 }

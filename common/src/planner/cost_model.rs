@@ -11,7 +11,7 @@ use crate::diagnostics;
 use crate::job::{Algorithm, JobSpec};
 use crate::mechanism::{QueryKind, STEP};
 use crate::model::Model;
-use crate::rehearsal::question;
+use crate::rehearsal::query_terms;
 use crate::sampler::{self, PartyMetadata, Phase, Query, Round, Totals};
 
 /// Queries of sampling that are walked at least: effective sample sizes are then known to some 5%.
@@ -158,8 +158,8 @@ impl Parties<'_> {
     fn price(&self, round: &Round) -> Result<u64, PlanError> {
         let unit = PrivacyUnit::default();
         round.queries.iter().try_fold(0_u64, |sum, query| {
-            let question = question(self.spec, self.model.as_ref(), unit, query)?;
-            Ok(sum.saturating_add(unit.charge_of_kind(query.kind, question.sensitivity, query.noise)?))
+            let terms = query_terms(self.spec, self.model.as_ref(), unit, query)?;
+            Ok(sum.saturating_add(unit.charge_of_kind(query.kind, terms.sensitivity(), query.noise)?))
         })
     }
 
@@ -168,13 +168,13 @@ impl Parties<'_> {
         let mut releases = vec![Vec::with_capacity(round.queries.len()); self.guess.records.len()];
         for query in &round.queries {
             let Query { from, to, noise, .. } = query;
-            let question = question(self.spec, self.model.as_ref(), PrivacyUnit::default(), query)?;
+            let terms = query_terms(self.spec, self.model.as_ref(), PrivacyUnit::default(), query)?;
             // The stand-in has no statistics, and its clips never bite: those answers are noise alone.
             let ratio = if query.kind == QueryKind::Ratio { self.stand_in.log_ratio(from, to) } else { 0.0 };
             for (records, released) in self.guess.records.iter().zip(&mut releases) {
                 let records = *records as f64;
                 let z: f64 = StandardNormal.sample(&mut self.rng);
-                let answer = records / total * ratio - records * question.centre + noise.sd() * z;
+                let answer = records / total * ratio - records * terms.centre() + noise.sd() * z;
                 released.push((answer / STEP).round() as i64);
             }
         }

@@ -15,14 +15,11 @@ const SUMS_BELOW: u128 = 1 << 62;
 /// The public constants of one query at one party. Both sides compute them with this code.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct QueryTerms {
-    /// What is asked.
-    pub kind: QueryKind,
-    /// What the query is charged by; see [`PrivacyUnit::charge_of_kind`].
-    pub sensitivity: Sensitivity,
+    kind: QueryKind,
+    sensitivity: Sensitivity,
     /// What one unit's part of a step's ratio is clamped to; of a statistic the sensitivity.
-    pub clamp: Sensitivity,
-    /// What each record's log ratio is taken from; see [`super::Contribution`].
-    pub centre: f64,
+    clamp: Sensitivity,
+    centre: f64,
     grid: Option<StatisticGrid>,
 }
 
@@ -46,6 +43,9 @@ pub enum QueryError {
     /// The job's clip is the public bound, which never bites.
     #[error("the job has no explicit clip whose cuts could be counted")]
     NoClip,
+    /// A sum must not move further than what was charged for it.
+    #[error("the query was charged by another sensitivity than its sum has")]
+    Charged,
     /// See [`MechanismError`].
     #[error(transparent)]
     Mechanism(#[from] MechanismError),
@@ -122,23 +122,45 @@ impl QueryTerms {
         self.kind.length()
     }
 
-    /// What the query sums over the units of a shard, where it is asked of the step `from` to `to`. Of any kind; the clamp is in it.
-    #[must_use]
-    pub fn summand<'a>(&self, from: &'a [f64], to: &'a [f64]) -> Summand<'a> {
-        match (self.grid, self.kind) {
-            (Some(grid), QueryKind::Statistic { component }) => Summand::Statistic { component: component as usize, grid },
-            (_, kind) => Summand::Step(Step {
-                centre: self.centre,
-                count_clipped: kind == QueryKind::ClipCount,
-                ..Step::new(from, to, self.clamp)
-            }),
+    /// What the query sums over the units of a shard, where it is asked of the step `from` to `to` and was charged by `charged`. Of any kind;
+    /// the clamp is in it.
+    ///
+    /// What clamps is what was charged, so that no fault in these terms lets a unit contribute more than was paid for: a ratio's part is
+    /// clamped at `charged`. A statistic's lattice and a clip count have sensitivities of their own, which must be the charged one; the
+    /// count is of the units that the ratio's clamp cuts.
+    ///
+    /// # Errors
+    /// [`QueryError::Charged`].
+    pub fn summand<'a>(&self, from: &'a [f64], to: &'a [f64], charged: Sensitivity) -> Result<Summand<'a>, QueryError> {
+        let step = |clamp| Step { centre: self.centre, ..Step::new(from, to, clamp) };
+        match (self.kind, self.grid) {
+            (QueryKind::Ratio, None) => Ok(Summand::Step(step(charged))),
+            (QueryKind::ClipCount, None) if self.sensitivity == charged => {
+                Ok(Summand::Step(Step { count_clipped: true, ..step(self.clamp) }))
+            }
+            (QueryKind::Statistic { component }, Some(grid)) if grid.sensitivity() == charged => {
+                Ok(Summand::Statistic { component: component as usize, grid })
+            }
+            _ => Err(QueryError::Charged),
         }
     }
 
-    /// The lattice that a statistic is summed on.
+    /// What is asked.
     #[must_use]
-    pub fn grid(&self) -> Option<StatisticGrid> {
-        self.grid
+    pub fn kind(&self) -> QueryKind {
+        self.kind
+    }
+
+    /// What the query is charged by; see [`PrivacyUnit::charge_of_kind`].
+    #[must_use]
+    pub fn sensitivity(&self) -> Sensitivity {
+        self.sensitivity
+    }
+
+    /// What each record's log ratio is taken from; see [`super::Contribution`].
+    #[must_use]
+    pub fn centre(&self) -> f64 {
+        self.centre
     }
 }
 
@@ -146,7 +168,7 @@ impl QueryTerms {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::model::{ModelData, Persons, Step};
+    use crate::model::{ModelData, Persons};
 
     fn spec(clip: &str) -> JobSpec {
         JobSpec::parse(&format!(
@@ -178,8 +200,8 @@ mod tests {
         let (spec, noise) = (spec("clip = 0.5"), NoiseScale::from_units(1 << 20).unwrap());
         let model = spec.build_model();
         let ask = |kind| {
-            let question = QueryTerms::new(model.as_ref(), &spec, PrivacyUnit::default(), kind, (&[0.0], &[0.3])).unwrap();
-            [Some(0), Some(1000), Some(u64::MAX), None].map(|units| question.greatest_release(units, noise))
+            let terms = QueryTerms::new(model.as_ref(), &spec, PrivacyUnit::default(), kind, (&[0.0], &[0.3])).unwrap();
+            [Some(0), Some(1000), Some(u64::MAX), None].map(|units| terms.greatest_release(units, noise))
         };
         let (beyond, whole) = (64 << 20, (1 << 62) + (64 << 20));
         assert_eq!(ask(QueryKind::Ratio), [beyond, 1000 * (1 << 31) + beyond, whole, whole]);
@@ -194,20 +216,16 @@ mod tests {
         let outcome: Vec<f64> = (0..2000).map(|i| f64::from(i) / 1000.0 - 1.0).chain([f64::NAN]).collect();
         let count = |data: &ModelData, from: f64, to: f64| {
             let (from, to) = ([from], [to]);
-            let question =
+            let terms =
                 QueryTerms::new(model.as_ref(), &spec, PrivacyUnit::default(), QueryKind::ClipCount, (&from, &to)).unwrap();
-            let step = Step {
-                sensitivity: question.clamp,
-                centre: question.centre,
-                count_clipped: true,
-                ..Step::new(&from, &to, question.clamp)
-            };
+            let Ok(Summand::Step(step)) = terms.summand(&from, &to, terms.sensitivity()) else { panic!("no step") };
+            assert_eq!((step.clamp, step.centre, step.count_clipped), (terms.clamp, terms.centre, true));
             model.lattice_sums(data, &[step]).remove(0).open_for_test()
         };
         let expected = |from: f64, to: f64| {
             let (points, kind) = (([from], [to]), QueryKind::ClipCount);
-            let question = QueryTerms::new(model.as_ref(), &spec, PrivacyUnit::default(), kind, (&points.0, &points.1)).unwrap();
-            let ratio = |y: f64| -50.0 * ((y - to).powi(2) - (y - from).powi(2)) - question.centre;
+            let terms = QueryTerms::new(model.as_ref(), &spec, PrivacyUnit::default(), kind, (&points.0, &points.1)).unwrap();
+            let ratio = |y: f64| -50.0 * ((y - to).powi(2) - (y - from).powi(2)) - terms.centre;
             // What is not a number adds nothing, and is not clipped either.
             outcome.iter().filter(|y| ratio(**y).abs() > 0.5).count() as i64
         };
@@ -222,5 +240,34 @@ mod tests {
         let persons = ModelData { persons: Persons::new(ends, 3), ..rows };
         let all = count(&persons, 0.3, -0.2) >> 20;
         assert!(all <= 667 && all * 3 >= expected(0.3, -0.2) && all > 600, "{all}");
+    }
+
+    /// Whatever the terms say, a unit contributes no more to a ratio than was charged; other kinds have no sum under another charge.
+    #[test]
+    fn what_clamps_is_what_was_charged() {
+        let (clipped, points) = (spec("clip = 0.5"), ([0.0], [0.3]));
+        let statistics = JobSpec { algorithm: Algorithm::PenaltyExpFamily, ..spec("") };
+        let model = clipped.build_model();
+        let ask = |spec: &JobSpec, kind, (from, to): (&[f64], &[f64])| {
+            QueryTerms::new(model.as_ref(), spec, PrivacyUnit::default(), kind, (from, to)).unwrap()
+        };
+        let step = (points.0.as_slice(), points.1.as_slice());
+        let ratio = ask(&clipped, QueryKind::Ratio, step);
+        let far = ModelData { outcome: vec![1e9], ..ModelData::default() };
+        let sum = |summand| crate::model::sums(model.as_ref(), &far, &[summand]).remove(0).open_for_test();
+        for charged in [1, 1000, ratio.sensitivity.units(), 2 * ratio.sensitivity.units()] {
+            let summand = ratio.summand(step.0, step.1, Sensitivity::from_units(charged).unwrap()).unwrap();
+            assert_eq!(sum(summand), charged as i64, "the outcome is far beyond any clamp");
+        }
+        let count = ask(&clipped, QueryKind::ClipCount, step);
+        let statistic = ask(&statistics, QueryKind::Statistic { component: 0 }, (&[], &[]));
+        for terms in [count, statistic] {
+            let (from, to) = if terms.kind == QueryKind::ClipCount { step } else { (&[][..], &[][..]) };
+            assert!(terms.summand(from, to, terms.sensitivity).is_ok());
+            for other in [1, terms.sensitivity.units() - 1, terms.sensitivity.units() + 1] {
+                let summand = terms.summand(from, to, Sensitivity::from_units(other).unwrap());
+                assert!(matches!(summand, Err(QueryError::Charged)), "{other}");
+            }
+        }
     }
 }

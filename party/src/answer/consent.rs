@@ -80,10 +80,10 @@ impl Answerer {
         let job = request.job.clone();
         self.consent.waiting.remove(&job);
         let body = match self.open_held(&request, received) {
-            Ok(Opening::Opened(holding)) => {
+            Ok(Opening::Opened(metadata)) => {
                 self.consent.outboxes.insert(job.clone(), outbox.clone());
                 let head = self.ledger.head().to_bytes();
-                let opened = v1::JobOpened { head, ..conclave_proto::convert::opened_to_wire(&job, &holding) };
+                let opened = v1::JobOpened { head, ..conclave_proto::convert::opened_to_wire(&job, &metadata) };
                 let delay = self.jobs.get(&job).and_then(|job| job.delay);
                 Body::JobOpened(AnswerDelay::told(delay.map(|delay| delay.answer), opened))
             }

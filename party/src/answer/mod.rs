@@ -1,4 +1,4 @@
-//! The answer path, in this order and no other: policy, request, charge, noise, records, ledger, reply.
+//! The answer path, in this order and no other: request, policy, charge, noise, records, ledger, reply.
 //!
 //! Everything runs on one thread, one message at a time: the ledger, the records and the noise have one owner, and two
 //! messages can't race. Neither a refusal nor an answer's length depends on a record.
@@ -24,7 +24,7 @@ pub(crate) mod thread;
 mod worst_case_step;
 
 pub use answerer::Answerer;
-pub use delay::ReplyCounts;
+pub(crate) use delay::ReplyCounts;
 pub(crate) use open::MAX_JOB_ID;
 pub use open::Opening;
 pub(crate) use reply::ReplySender;

@@ -82,14 +82,14 @@ impl Answerer {
         }
         // After every break of the connection, so also when this machine was copied or set back.
         self.noise.renew();
-        let holding = self.shard.holding();
+        let metadata = self.shard.metadata();
         let entry = JobEntry {
             job: &request.job,
             analyst: &request.analyst,
             spec_digest: &digest,
             spec_toml: &request.spec_toml,
             cap: spec.privacy.budget.of(self.budget.unit),
-            records: holding.records().or(holding.persons()).unwrap_or(0),
+            records: metadata.records().or(metadata.persons()).unwrap_or(0),
         };
         let entered = self.ledger.state().job(&request.job).is_some();
         self.ledger.open_job(&entry).map_err(ledger_fault)?;
@@ -113,7 +113,7 @@ impl Answerer {
             tracing::info!(job = %request.job, analyst = %request.analyst, name = ?active.spec.name, "job is open");
             self.jobs.insert(request.job.clone(), active);
         }
-        Ok(Opening::Opened(holding))
+        Ok(Opening::Opened(metadata))
     }
 }
 
@@ -125,7 +125,7 @@ impl Answerer {
             return Ok(());
         }
         let limit = self.policy.max_memory_mib.unwrap_or(MEMORY_MIB);
-        let rows = match self.shard.holding().unit() {
+        let rows = match self.shard.metadata().unit() {
             unit if unit.adjacency == Adjacency::AddRemove => MAX_UNPUBLISHED_UNITS,
             unit => self.shard.units().saturating_mul(u64::from(unit.records_per_person().unwrap_or(1))),
         };

@@ -37,7 +37,7 @@ impl Answerer {
     /// The reply to a message that `answer` answers, of the length that the message's queries give it.
     pub(super) fn reply_to(&mut self, request: v1::Query, answer: impl FnOnce(&mut Self, v1::Query) -> Outcome) -> v1::Answer {
         let (job, iteration, length) = (request.job.clone(), request.iteration, reply_length(&request));
-        let outcome = answer(self, request);
+        let outcome = answer(self, request).and_then(|integers| self.of_length(integers, length));
         if let Err(status) = &outcome {
             tracing::warn!(job = %clip(&job, MAX_JOB_ID), iteration, "refused ({status:?})");
         }
@@ -45,7 +45,16 @@ impl Answerer {
         v1::Answer { head, ..answer_to_wire(&Answer { job, iteration, outcome }, length) }
     }
 
-    /// The integers to send, each of them recorded: policy, charge, noise, records, ledger.
+    /// An answer whose length is not the reply's has come from some fault: nothing is answered any more.
+    fn of_length(&mut self, integers: Vec<i64>, length: usize) -> Outcome {
+        if integers.len() != length {
+            self.ledger.halt(&format!("an answer of {} integers was made where {length} were asked", integers.len()));
+            return Err(AnswerStatus::Halted);
+        }
+        Ok(integers)
+    }
+
+    /// The integers to send, each of them recorded: request, policy, charge, noise, records, ledger.
     pub(super) fn answer_query(&mut self, request: v1::Query) -> Outcome {
         let (job, iteration, attempt) = (request.job.clone(), request.iteration, request.attempt);
         let Some(active) = self.jobs.get(&job) else {
@@ -58,12 +67,12 @@ impl Answerer {
         let (keys, terms) = check(active, self.budget.unit, &queries, &job, (iteration, attempt))?;
         self.admit(&job, iteration, &queries)?;
         let grants = self.charge(&job, iteration, &keys)?;
-        // The charges are on disk: now, and not before, the records may be read.
-        let (charged, order) = self.sample_noise(&queries, &terms, grants)?;
-        let releases = self.release(&job, charged)?;
+        let (charged, answered_before) = self.noise_for(&queries, &terms, grants)?;
+        // The charges are on disk and their noise is made: now, and not before, the records may be read.
+        let releases = self.release_sums(&job, charged)?;
         let mut fresh = self.record(releases)?.into_iter();
         // One recorded value per release, so the iterator lasts; were it short, nothing unrecorded could take its place.
-        let recorded = order.into_iter().map(|answered| answered.or_else(|| fresh.next()).ok_or(AnswerStatus::Halted));
+        let recorded = answered_before.into_iter().map(|answered| answered.or_else(|| fresh.next()).ok_or(AnswerStatus::Halted));
         Ok(recorded.collect::<Result<Vec<_>, _>>()?.iter().flat_map(Recorded::integers).copied().collect())
     }
 
@@ -92,33 +101,38 @@ impl Answerer {
 
     /// The charged queries with their noise, and per query its earlier answer, where it has one.
     #[allow(clippy::type_complexity)]
-    fn sample_noise<'q>(
+    fn noise_for<'q>(
         &mut self,
         queries: &'q [Query],
         terms: &[QueryTerms],
         grants: Vec<Grant>,
     ) -> Result<(Vec<ChargedQuery<'q>>, Vec<Option<Recorded>>), AnswerStatus> {
-        let (mut charged, mut order) = (Vec::new(), Vec::with_capacity(grants.len()));
+        let (mut charged, mut answered_before) = (Vec::new(), Vec::with_capacity(grants.len()));
         for ((query, terms), grant) in queries.iter().zip(terms).zip(grants) {
             match grant {
-                Grant::Answered(recorded) => order.push(Some(recorded)),
+                Grant::Answered(recorded) => answered_before.push(Some(recorded)),
                 Grant::Charged(receipt) => {
-                    if receipt.sensitivity() != terms.sensitivity {
+                    if receipt.sensitivity() != terms.sensitivity() {
                         // What a unit may contribute is what was paid for, or there is no answer.
                         return Err(AnswerStatus::Halted);
                     }
-                    let (summand, noise) = (terms.summand(&query.from, &query.to), sample_noise(receipt, &mut self.noise));
+                    // The receipt's sensitivity clamps.
+                    let summand = terms.summand(&query.from, &query.to, receipt.sensitivity()).map_err(|why| {
+                        tracing::error!("{why}");
+                        AnswerStatus::Halted
+                    })?;
+                    let noise = sample_noise(receipt, &mut self.noise);
                     charged.push(ChargedQuery { kind: query.kind, summand, noise });
-                    order.push(None);
+                    answered_before.push(None);
                 }
             }
         }
         self.timing.was(Part::Noise);
-        Ok((charged, order))
+        Ok((charged, answered_before))
     }
 
     /// Sums what was charged over the records and adds the noise.
-    fn release(&mut self, job: &str, charged: Vec<ChargedQuery<'_>>) -> Result<Vec<Release>, AnswerStatus> {
+    fn release_sums(&mut self, job: &str, charged: Vec<ChargedQuery<'_>>) -> Result<Vec<Release>, AnswerStatus> {
         if charged.is_empty() {
             return Ok(Vec::new());
         }
@@ -179,20 +193,20 @@ fn check(
                 tracing::warn!(%job, iteration, chain, "outside the job's parameter box");
                 return Err(AnswerStatus::Invalid);
             }
-            let question = QueryTerms::new(active.model.as_ref(), spec, unit, *kind, (from, to)).map_err(|e| {
+            let terms = QueryTerms::new(active.model.as_ref(), spec, unit, *kind, (from, to)).map_err(|e| {
                 tracing::warn!(%job, iteration, chain, "{e}");
                 AnswerStatus::Invalid
             })?;
             // Where the number of units isn't public, nothing may depend on it: a refusal least of all.
             let units =
                 if unit.adjacency == Adjacency::AddRemove { MAX_UNPUBLISHED_UNITS } else { active.records.blocks().units() };
-            if !question.sum_fits(units) {
+            if !terms.sum_fits(units) {
                 tracing::warn!(%job, iteration, chain, "the step is too wide for a sum over the shard");
                 return Err(AnswerStatus::Invalid);
             }
-            let (chain, kind, k_t, s) = (*chain, *kind, question.sensitivity, *noise);
+            let (chain, kind, k_t, s) = (*chain, *kind, terms.sensitivity(), *noise);
             let content = QueryContent { job, spec_digest: &active.digest, iteration, chain, from, to, kind, k_t, s };
-            Ok((content.key(attempt), question))
+            Ok((content.key(attempt), terms))
         })
         .collect()
 }

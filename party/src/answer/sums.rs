@@ -21,7 +21,7 @@ pub(super) enum NoSum {
     /// A block can't be read.
     #[error(transparent)]
     Unread(#[from] BlockError),
-    /// The kernel panics without a record.
+    /// The kernel panics without a record, or gives sums of other lengths than are charged.
     #[error("the model's kernel fails on no records at all")]
     Kernel,
 }
@@ -36,9 +36,9 @@ pub(super) fn sums(
     asked: &[(QueryKind, Summand<'_>)],
 ) -> Result<Vec<LatticeSum>, NoSum> {
     let kept: Vec<Option<LatticeSum>> = asked.iter().map(|(kind, _)| fixed.sum(*kind)).collect();
-    let summands: Vec<Summand<'_>> =
-        asked.iter().zip(&kept).filter(|(_, kept)| kept.is_none()).map(|((_, summand), _)| *summand).collect();
-    let mut made = summed(model, blocks, threads, &summands)?.into_iter();
+    let others: Vec<(QueryKind, Summand<'_>)> =
+        asked.iter().zip(&kept).filter(|(_, kept)| kept.is_none()).map(|(asked, _)| *asked).collect();
+    let mut made = summed(model, blocks, threads, &others)?.into_iter();
     // One sum per summand.
     kept.into_iter().map(|kept| kept.or_else(|| made.next()).ok_or(NoSum::Kernel)).collect()
 }
@@ -55,37 +55,48 @@ pub(super) fn fixed_sums(
     blocks: &dyn Blocks,
     threads: &Threads,
 ) -> Result<SumCache, NoSum> {
-    let terms = |component: u32| {
+    let summand = |component: u32| {
         let kind = QueryKind::Statistic { component };
-        QueryTerms::new(model, spec, unit, kind, (&[], &[])).ok().filter(|terms| terms.sum_fits(blocks.units()))
+        let terms = QueryTerms::new(model, spec, unit, kind, (&[], &[])).ok().filter(|terms| terms.sum_fits(blocks.units()))?;
+        Some((kind, terms.summand(&[], &[], terms.sensitivity()).ok()?))
     };
-    let terms: Vec<QueryTerms> = (0..QueryKind::MAX_COMPONENTS).map_while(terms).collect();
-    let summands: Vec<Summand<'_>> = terms.iter().map(|terms| terms.summand(&[], &[])).collect();
-    let sums = summed(model, blocks, threads, &summands)?;
-    Ok(SumCache::new(terms.iter().map(|terms| terms.kind).zip(sums)))
+    let components = model.exponential_family().map_or(0, |family| family.ranges().len());
+    let components = u32::try_from(components).unwrap_or(u32::MAX).min(QueryKind::MAX_COMPONENTS);
+    // One that does not fit is refused whenever it is asked; those after it may fit all the same.
+    let asked: Vec<(QueryKind, Summand<'_>)> = (0..components).filter_map(summand).collect();
+    let sums = summed(model, blocks, threads, &asked)?;
+    Ok(SumCache::new(asked.into_iter().map(|(kind, _)| kind).zip(sums)))
 }
 
 /// One sum per summand, in one guarded pass.
-fn summed(model: &dyn Model, blocks: &dyn Blocks, threads: &Threads, summands: &[Summand<'_>]) -> Result<Vec<LatticeSum>, NoSum> {
-    if summands.is_empty() {
+fn summed(
+    model: &dyn Model,
+    blocks: &dyn Blocks,
+    threads: &Threads,
+    asked: &[(QueryKind, Summand<'_>)],
+) -> Result<Vec<LatticeSum>, NoSum> {
+    if asked.is_empty() {
         return Ok(Vec::new());
     }
-    guarded(blocks, threads, summands.len(), &|block: &Block<'_>| block_sums(model, block, summands))
+    let (kinds, summands): (Vec<QueryKind>, Vec<Summand<'_>>) = asked.iter().copied().unzip();
+    let lengths: Vec<usize> = kinds.into_iter().map(QueryKind::length).collect();
+    guarded(blocks, threads, &lengths, &|block: &Block<'_>| block_sums(model, block, &summands))
 }
 
-/// What `sums` gives, `each` sums a block, for the shard without the units on which it panics.
+/// What `sums` gives, sums of these lengths for every block, for the shard without the units on which it fails.
 fn guarded(
     blocks: &dyn Blocks,
     threads: &Threads,
-    each: usize,
+    lengths: &[usize],
     sums: &(impl Fn(&Block<'_>) -> Vec<LatticeSum> + Sync),
 ) -> Result<Vec<LatticeSum>, NoSum> {
-    threads.sum(blocks, each, |block| halved(block, sums).ok_or(NoSum::Kernel))
+    threads.sum(blocks, lengths.len(), |block| halved(block, lengths, sums).ok_or(NoSum::Kernel))
 }
 
-/// None where `sums` panics without a record.
-fn halved(block: &Block<'_>, sums: &impl Fn(&Block<'_>) -> Vec<LatticeSum>) -> Option<Vec<LatticeSum>> {
-    let attempt = |block: &Block<'_>| catch_unwind(AssertUnwindSafe(|| sums(block))).ok();
+/// None where `sums` fails without a record: it panics, or gives other sums than of these lengths. Nothing is added to such a sum.
+fn halved(block: &Block<'_>, lengths: &[usize], sums: &impl Fn(&Block<'_>) -> Vec<LatticeSum>) -> Option<Vec<LatticeSum>> {
+    let fit = |sums: &Vec<LatticeSum>| sums.iter().map(LatticeSum::length).eq(lengths.iter().copied());
+    let attempt = |block: &Block<'_>| catch_unwind(AssertUnwindSafe(|| sums(block))).ok().filter(fit);
     if let Some(sums) = attempt(block) {
         return Some(sums);
     }
@@ -93,8 +104,8 @@ fn halved(block: &Block<'_>, sums: &impl Fn(&Block<'_>) -> Vec<LatticeSum>) -> O
     if units < 2 {
         return attempt(&block.emptied());
     }
-    let lower = halved(&block.part(0..units / 2), sums)?;
-    let upper = halved(&block.part(units / 2..units), sums)?;
+    let lower = halved(&block.part(0..units / 2), lengths, sums)?;
+    let upper = halved(&block.part(units / 2..units), lengths, sums)?;
     Some(lower.into_iter().zip(upper).map(|(a, b)| a.merge(b)).collect())
 }
 
@@ -103,6 +114,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use std::num::NonZeroUsize;
 
+    use conclave_common::mechanism::Components;
     use conclave_common::model::{ModelData, Persons};
 
     use super::*;
@@ -122,7 +134,7 @@ mod tests {
 
     fn open(blocks: &dyn Blocks, sums: &(impl Fn(&Block<'_>) -> Vec<LatticeSum> + Sync)) -> Opened {
         let on = |threads: &Threads| -> Opened {
-            Ok(guarded(blocks, threads, 1, sums)?.into_iter().map(LatticeSum::open_for_test).collect())
+            Ok(guarded(blocks, threads, &[1], sums)?.into_iter().map(LatticeSum::open_for_test).collect())
         };
         let alone = on(&Threads::one());
         assert_eq!(alone, on(&Threads::new(NonZeroUsize::new(3).unwrap()).unwrap()));
@@ -145,6 +157,22 @@ mod tests {
         assert_eq!(open(&data(persons), &sum([4.0; 2])), Ok(vec![3]));
         let never = |_: &Block<'_>| -> Vec<LatticeSum> { panic!("planted") };
         assert_eq!(open(&data(None), &never), Err(NoSum::Kernel));
+    }
+
+    /// A sum of another length than was charged is added to nothing, and no noise to it.
+    #[test]
+    fn a_kernel_that_gives_other_lengths_gives_no_sum() {
+        let several = |length: usize| Components::new(&vec![1; length]).unwrap();
+        for planted in [vec![], vec![2], vec![1, 1]] {
+            let sum = |_: &Block<'_>| planted.iter().map(|n| LatticeSum::of_components_for_test(several(*n))).collect();
+            assert_eq!(open(&data(None), &sum), Err(NoSum::Kernel), "{planted:?}");
+        }
+        // A record at which it does that contributes nothing, as where it panics.
+        let sum = |block: &Block<'_>| {
+            let (total, length) = (block.outcome().iter().sum::<f64>() as i64, 1 + usize::from(block.outcome().contains(&4.0)));
+            vec![LatticeSum::of_components_for_test(Components::new(&vec![total; length]).unwrap())]
+        };
+        assert_eq!(open(&data(None), &sum), Ok(vec![17]));
     }
 
     #[test]

@@ -34,12 +34,12 @@ impl WorstCaseStep {
         if !(spec.in_support(&from) && spec.in_support(&to)) {
             return None;
         }
-        let question = QueryTerms::new(model, spec, unit, QueryKind::Ratio, (&from, &to)).ok()?;
-        if !question.sum_fits(units) {
+        let terms = QueryTerms::new(model, spec, unit, QueryKind::Ratio, (&from, &to)).ok()?;
+        if !terms.sum_fits(units) {
             return None;
         }
         let mut noise = spec.privacy.noise;
-        while unit.charge_of_kind(QueryKind::Ratio, question.sensitivity, noise).ok().is_none_or(|charge| charge > limit) {
+        while unit.charge_of_kind(QueryKind::Ratio, terms.sensitivity(), noise).ok().is_none_or(|charge| charge > limit) {
             noise = NoiseScale::from_units(2 * noise.units()).ok()?;
         }
         Some(Self { from, to, noise })

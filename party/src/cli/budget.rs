@@ -70,7 +70,7 @@ const ROWS: &str = ": where a person has several rows, the guarantee is weaker f
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::{AnalystReport, JobReport};
+    use crate::ledger::report::{AnalystReport, JobReport};
 
     #[test]
     fn the_bar_is_full_only_at_the_end() {

@@ -8,14 +8,14 @@
 //! never changed and decisions never deleted; the last decision on a job is the one that holds.
 
 mod error;
-mod list;
+pub(crate) mod list;
 mod standing;
 mod store;
 
-pub use error::ConsentError;
-pub use list::{Decided, Request};
-pub use standing::{Decider, Standing};
-pub use store::ConsentStore;
+pub(crate) use error::ConsentError;
+pub(crate) use list::Request;
+pub(crate) use standing::{Decider, Standing};
+pub(crate) use store::ConsentStore;
 
 #[cfg(test)]
 mod tests;

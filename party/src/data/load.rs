@@ -8,7 +8,7 @@ use super::shard::Shard;
 use super::{csv, parquet};
 
 /// The most units of privacy of a shard whose number of units is not public: what is refused must not depend on the number.
-pub const MAX_UNPUBLISHED_UNITS: u64 = 1 << 24;
+pub(crate) const MAX_UNPUBLISHED_UNITS: u64 = 1 << 24;
 
 impl Shard {
     /// Reads the file that `config` names; `needed` are the columns to read, `None` all of them.

@@ -23,7 +23,7 @@ mod words;
 pub use bind::{BindError, bind};
 pub(crate) use bind::{Binding, unlisted};
 pub use error::{DataError, Flaw};
-pub use load::MAX_UNPUBLISHED_UNITS;
+pub(crate) use load::MAX_UNPUBLISHED_UNITS;
 pub(crate) use scaled::Scaled;
 pub(crate) use settings::NOT_STREAMED;
 pub use settings::{BadRows, DataConfig, Memory, Precision};

@@ -38,7 +38,7 @@ impl Shard {
     }
 
     /// What is public about the shard.
-    pub fn holding(&self) -> PartyMetadata {
+    pub fn metadata(&self) -> PartyMetadata {
         PartyMetadata::new(self.unit, self.units())
     }
 

@@ -7,7 +7,8 @@ use conclave_ops::disk::{database_bytes, free_bytes};
 use super::disk;
 use super::finding::Finding;
 use crate::config::PartyConfig;
-use crate::ledger::{Inspection, LedgerError, RECENTLY, Report, inspect, report_kept};
+use crate::ledger::inspect::Inspection;
+use crate::ledger::{LedgerError, RECENTLY, Report, inspect, report_kept};
 use crate::presence::running;
 
 /// A budget of which this share is spent earns a warning.

@@ -22,7 +22,7 @@ const PAGES: i32 = 1024;
 
 /// What was copied.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Copied {
+pub(crate) struct Copied {
     /// Entries in the copy.
     pub entries: u64,
     /// Hash of the last one, in hexadecimal.
@@ -36,7 +36,7 @@ pub struct Copied {
 ///
 /// # Errors
 /// [`LedgerError::Exists`] where `to`, or the file of decisions beside it, is there; the errors of [`super::inspect`].
-pub fn backup(settings: &LedgerSettings, to: &Path) -> Result<Copied, LedgerError> {
+pub(crate) fn backup(settings: &LedgerSettings, to: &Path) -> Result<Copied, LedgerError> {
     let decisions = with_suffix(to, ".consent");
     for path in [to, &decisions] {
         if path.try_exists().map_err(|e| LedgerError::io(path, &e))? {

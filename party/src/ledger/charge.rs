@@ -11,7 +11,7 @@ use super::entry::{AnswerEntry, ChargeEntry, Entry};
 use super::error::LedgerError;
 use super::handle::Ledger;
 use super::query::QueryKey;
-use super::receipt::{ChargeReceipt, Recorded};
+use super::receipt::{ChargeReceipt, ChargeRow, Recorded};
 use super::release::Release;
 use super::settings::Durability;
 use super::state::minus;
@@ -153,18 +153,20 @@ impl Ledger {
             Err(refusal) => return Ok(ChargeOutcome::Refused(refusal)),
         };
         // From here on what was charged is durable.
-        let grants = queries.iter().zip(standings).filter_map(|(query, standing)| {
+        let grants = queries.iter().zip(standings).map(|(query, standing)| {
             let row = match standing {
-                Standing::Answered(released) => return Some(Grant::Answered(Recorded::new(released))),
+                Standing::Answered(released) => return Ok(Grant::Answered(Recorded::new(released))),
                 Standing::Recoverable(seq) => {
                     self.recoverable.remove(&seq);
-                    i64::try_from(seq).ok()?
+                    ChargeRow::Written(seq)
                 }
-                Standing::Fresh => paid.next()?,
+                Standing::Fresh => {
+                    paid.next().ok_or_else(|| LedgerError::Wrong("fewer queries are charged than were asked".into()))?
+                }
             };
-            Some(Grant::Charged(ChargeReceipt::mint((row, self.session), query.k_t, query.s, query.components)))
+            Ok(Grant::Charged(ChargeReceipt::mint((row, self.session), query.priced)))
         });
-        Ok(ChargeOutcome::Granted(grants.collect()))
+        Ok(ChargeOutcome::Granted(grants.collect::<Result<_, LedgerError>>()?))
     }
 
     pub(super) fn filters(&self, job: &str) -> Option<Filters> {
@@ -184,12 +186,17 @@ impl Ledger {
     }
 
     /// Charges fresh queries one by one, in one synced transaction.
-    fn charge_now(&mut self, job: &str, iteration: u64, fresh: &[QueryKey]) -> Result<Result<Vec<i64>, Refusal>, LedgerError> {
+    fn charge_now(
+        &mut self,
+        job: &str,
+        iteration: u64,
+        fresh: &[QueryKey],
+    ) -> Result<Result<Vec<ChargeRow>, Refusal>, LedgerError> {
         let Some(mut filters) = self.filters(job) else { return Ok(Err(Refusal::UnknownJob)) };
         let Some(seq) = self.jobs.get(job).map(|open| open.seq) else { return Ok(Err(Refusal::UnknownJob)) };
         let mut costs = Vec::with_capacity(fresh.len());
         for key in fresh {
-            match filters.try_charge(&[key.priced()]) {
+            match filters.try_charge(&[key.priced]) {
                 Ok(cost) => costs.push(cost),
                 Err(refusal) => return Ok(Err(refusal)),
             }
@@ -197,7 +204,7 @@ impl Ledger {
         let mut rows = Vec::with_capacity(fresh.len());
         self.write(true, |writer| {
             for (key, cost) in fresh.iter().zip(costs) {
-                rows.push(write_charge(writer, &Pending { job: seq, block: 0, iteration, key: *key, cost })? as i64);
+                rows.push(ChargeRow::Written(write_charge(writer, &Pending { job: seq, block: 0, iteration, key: *key, cost })?));
             }
             Ok(())
         })?;
@@ -205,13 +212,13 @@ impl Ledger {
         Ok(Ok(rows))
     }
 
-    /// Keeps queries that a block has paid for until they are written with their answers. Their rows are below zero.
-    pub(super) fn keep_pending(&mut self, job: u64, block: u64, iteration: u64, fresh: &[(QueryKey, Spent)]) -> Vec<i64> {
+    /// Keeps queries that a block has paid for until they are written with their answers.
+    pub(super) fn keep_pending(&mut self, job: u64, block: u64, iteration: u64, fresh: &[(QueryKey, Spent)]) -> Vec<ChargeRow> {
         let mut rows = Vec::with_capacity(fresh.len());
         for (key, cost) in fresh {
-            self.last_pending -= 1;
+            self.last_pending += 1;
             self.pending.insert(self.last_pending, Pending { job, block, iteration, key: *key, cost: *cost });
-            rows.push(self.last_pending);
+            rows.push(ChargeRow::Pending(self.last_pending));
         }
         rows
     }
@@ -235,26 +242,26 @@ impl Ledger {
             if session != self.session {
                 return Err(LedgerError::NotCharged);
             }
-            let pending = self.pending.remove(&row);
-            if row < 0 && pending.is_none() {
-                return Err(LedgerError::NotCharged);
-            }
-            rows.push((row as u64, pending, released));
+            let charge = match row {
+                ChargeRow::Written(seq) => Charge::Written(seq),
+                ChargeRow::Pending(number) => Charge::Unwritten(self.pending.remove(&number).ok_or(LedgerError::NotCharged)?),
+            };
+            rows.push((charge, released));
         }
         // Whose charge has a row of its own must have its answer on disk before it leaves: after a crash it would be answered
         // afresh under the same charge.
-        let sync = rows.iter().any(|(_, pending, _)| pending.is_none());
+        let sync = rows.iter().any(|(charge, _)| matches!(charge, Charge::Written(_)));
         self.write(sync, |writer| {
-            for (row, pending, released) in &rows {
-                let charge = match pending {
-                    Some(pending) => write_charge(writer, pending)?,
-                    None => *row,
+            for (charge, released) in &rows {
+                let charge = match charge {
+                    Charge::Written(seq) => *seq,
+                    Charge::Unwritten(pending) => write_charge(writer, pending)?,
                 };
                 writer.write(&Entry::Answer(AnswerEntry { seq: writer.next(), charge, released: released.as_slice() }))?;
             }
             Ok(())
         })?;
-        Ok(rows.into_iter().map(|(_, _, released)| Recorded::new(released)).collect())
+        Ok(rows.into_iter().map(|(_, released)| Recorded::new(released)).collect())
     }
 
     fn standing(&self, job: &str, iteration: u64, query: &QueryKey) -> Result<Result<Standing, Refusal>, LedgerError> {
@@ -270,7 +277,9 @@ impl Ledger {
         };
         let components = self.state.components(seq);
         let (content, released) = read_row(&self.connection, seq, components)?;
-        if (content, components) != ((query.digest.0, query.k_t.units(), query.s.units()), query.components) {
+        let priced = &query.priced;
+        let asked = (query.digest.0, priced.sensitivity().units(), priced.noise().units());
+        if (content, components) != (asked, priced.components()) {
             return Ok(Err(Refusal::Conflict { chain }));
         }
         match (released, self.state.unanswered().contains(&seq)) {
@@ -280,6 +289,12 @@ impl Ledger {
             _ => Err(LedgerError::Wrong(format!("the answer to entry {seq} is not what it was at start"))),
         }
     }
+}
+
+/// The charge of an answer that is to be recorded.
+enum Charge {
+    Written(u64),
+    Unwritten(Pending),
 }
 
 type Content = ([u8; 32], u64, u64);
@@ -310,13 +325,13 @@ fn write_charge(writer: &mut EntryWriter<'_>, paid: &Pending) -> Result<u64, Led
         digest: key.digest.0,
         theta: key.theta,
         theta_next: key.theta_next,
-        kind: key.kind.code(),
-        k_t: key.k_t.units(),
-        s: key.s.units(),
+        kind: key.priced.kind().code(),
+        k_t: key.priced.sensitivity().units(),
+        s: key.priced.noise().units(),
         charge: paid.cost.units,
         running_total: total.ok_or_else(|| LedgerError::Wrong("the total is too large".into()))?,
         slack: paid.cost.slack_units,
-        components: key.components,
+        components: key.priced.components(),
     }))?;
     Ok(seq)
 }

@@ -8,14 +8,14 @@
 use sha2::{Digest as _, Sha256};
 
 /// First bytes under every entry's hash.
-pub const DOMAIN: &[u8; 17] = b"conclave ledger 3";
+pub(super) const DOMAIN: &[u8; 17] = b"conclave ledger 3";
 /// The hash "before" the first entry.
-pub const NO_HASH: [u8; 32] = [0; 32];
+pub(super) const NO_HASH: [u8; 32] = [0; 32];
 
 /// A hash of the chain.
-pub type Hash = [u8; 32];
+pub(super) type Hash = [u8; 32];
 
-/// A number was paid for.
+/// A query was paid for: all integers of its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChargeEntry {
     /// Place in the ledger.

@@ -108,7 +108,7 @@ pub struct Reserve {
     pub units: u64,
     /// Units of 2^-80 of the allowance for discrete noise.
     pub slack: u64,
-    /// The most numbers that it may pay for.
+    /// The most integers that it may pay for.
     pub draws: u64,
 }
 event!(Reserve, "reserve");
@@ -123,7 +123,7 @@ pub struct Settle {
     pub units: u64,
     /// Forfeited units of 2^-80 of slack.
     pub slack: u64,
-    /// Forfeited numbers.
+    /// Forfeited integers.
     pub draws: u64,
     /// `crash` where all that was not recorded is forfeited; else `full`, `closed` or `stopped`.
     pub why: String,

@@ -300,13 +300,22 @@ pub fn signed_bytes(lines: &Hash) -> Vec<u8> {
 /// # Errors
 /// [`LedgerError`] where the ledger is damaged or `to` takes no more.
 pub fn write(settings: &LedgerSettings, to: impl Write) -> Result<(Vec<u8>, LedgerState), LedgerError> {
+    write_as(settings, &verify::Layout::PRESENT, to)
+}
+
+/// As [`write`], of a ledger of a layout.
+pub(super) fn write_as(
+    settings: &LedgerSettings,
+    layout: &verify::Layout,
+    to: impl Write,
+) -> Result<(Vec<u8>, LedgerState), LedgerError> {
     let output = |e: std::io::Error| LedgerError::Wrong(format!("the export can't be written: {e}"));
     let mut to = Hashing { to, hash: Sha256::new() };
     let mut connection = schema::connect_read_only(&settings.ledger)?;
     let connection = connection.transaction()?;
     let header = Header { conclave_ledger_export: EXPORT, party: settings.party.clone(), exported_ms: now_ms() };
     write_line(&mut to, &header).map_err(output)?;
-    let state = verify::read(&connection, &settings.ledger, &verify::Layout::PRESENT, |entry, hash| {
+    let state = verify::read(&connection, &settings.ledger, layout, |entry, hash| {
         write_line(&mut to, &Line::of(entry, hash)).map_err(output)
     })?;
     settings.check_genesis(&settings.ledger, state.genesis())?;
@@ -341,6 +350,11 @@ pub struct Checked {
 /// # Errors
 /// The line and what is wrong with it.
 pub fn check(from: impl BufRead) -> Result<Checked, String> {
+    check_onto(LedgerState::default(), from)
+}
+
+/// As [`check`], from the state before the first entry on.
+pub(super) fn check_onto(mut state: LedgerState, from: impl BufRead) -> Result<Checked, String> {
     let mut lines = from.lines();
     let mut hash = Sha256::new();
     let mut next = |at: u64| match lines.next() {
@@ -356,7 +370,6 @@ pub fn check(from: impl BufRead) -> Result<Checked, String> {
             header.conclave_ledger_export
         ));
     }
-    let mut state = LedgerState::default();
     let (mut line, mut at) = (first, 1);
     while let Some(following) = next(at + 1)? {
         if at > 1 {

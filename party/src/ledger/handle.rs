@@ -60,8 +60,8 @@ pub struct Ledger {
     /// The next block is due.
     pub(super) ahead: Option<Ahead>,
     /// Paid from a block, and not yet written.
-    pub(super) pending: HashMap<i64, Pending>,
-    pub(super) last_pending: i64,
+    pub(super) pending: HashMap<u64, Pending>,
+    pub(super) last_pending: u64,
     pub(super) session: u64,
     /// For the owner's eyes: nothing is decided on it.
     pub(super) clock: fn() -> i64,

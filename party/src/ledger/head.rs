@@ -15,7 +15,7 @@ use super::secret::Secret;
 
 const DOMAIN: &str = "conclave ledger head 1";
 /// Bytes of a head on the wire: number, hash, MAC.
-pub const HEAD_BYTES: usize = 8 + 32 + 32;
+pub(super) const HEAD_BYTES: usize = 8 + 32 + 32;
 
 /// A ledger's last synced entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +40,7 @@ impl Head {
 
     /// Reads the wire's form; `None` for anything that is not [`HEAD_BYTES`] long.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let bytes: &[u8; HEAD_BYTES] = bytes.try_into().ok()?;
         let (seq, rest) = bytes.split_first_chunk::<8>()?;
         let (hash, rest) = rest.split_first_chunk::<32>()?;
         let mac = rest.try_into().ok()?;

@@ -12,11 +12,11 @@ use super::{head, schema, verify};
 use crate::clock::now_ms;
 
 /// What a rate is measured over.
-pub const RECENTLY: Duration = Duration::from_secs(7 * 86_400);
+pub(crate) const RECENTLY: Duration = Duration::from_secs(7 * 86_400);
 
 /// What was found of a ledger whose entries all hold.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Inspection {
+pub(crate) struct Inspection {
     /// Entries read.
     pub entries: u64,
     /// Genuine heads in the head file.
@@ -37,7 +37,7 @@ pub struct Inspection {
 ///
 /// # Errors
 /// As [`super::Ledger::open_kept`], but for the lock.
-pub fn inspect(settings: &LedgerSettings, floor: f64) -> Result<Inspection, LedgerError> {
+pub(crate) fn inspect(settings: &LedgerSettings, floor: f64) -> Result<Inspection, LedgerError> {
     let path = &settings.ledger;
     let mut connection = schema::connect_read_only(path)?;
     let secret = Secret::load(&settings.secret)?;

@@ -27,14 +27,14 @@ pub(crate) struct Entered {
     pub(crate) lost: Vec<(u64, u64)>,
 }
 
-/// One charged question.
+/// One charged query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Charged {
     /// Round of the job.
     pub(crate) iteration: u64,
     /// Chain within the round.
     pub(crate) chain: u32,
-    /// SHA-256 of the question's content.
+    /// SHA-256 of the query's content.
     pub(crate) digest: Hash,
     /// The integers that left; `None` where none have yet.
     pub(crate) released: Option<Components>,
@@ -84,14 +84,16 @@ impl JobReader {
     /// A failure of the database.
     pub(crate) fn charges(&self, from: u64) -> Result<Vec<Charged>, LedgerError> {
         let Some(entered) = &self.entered else { return Ok(Vec::new()) };
-        let mut select = self.connection.prepare_cached(
+        // One snapshot: the party that writes meanwhile may enter its first vector between two statements.
+        let snapshot = self.connection.unchecked_transaction()?;
+        let mut select = snapshot.prepare_cached(
             "SELECT c.iteration, c.chain, c.digest, a.released, c.seq FROM charges c LEFT JOIN answers a ON a.charge = c.seq
              WHERE c.job = ?1 AND c.iteration >= ?2 ORDER BY c.iteration, c.chain",
         )?;
         // No ledger counts rounds beyond its signed integers.
         let from = i64::try_from(from).unwrap_or(i64::MAX);
-        let vectors = components::are_stored(&self.connection)?;
-        let charged = |row: &Row<'_>| charged(row, vectors.then_some(&self.connection));
+        let vectors = components::are_stored(&snapshot)?;
+        let charged = |row: &Row<'_>| charged(row, vectors.then_some(&*snapshot));
         Ok(select.query_map((entered.seq, from), charged)?.collect::<Result<_, _>>()?)
     }
 }

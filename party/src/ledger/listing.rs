@@ -13,7 +13,7 @@ use crate::clock::to_milliseconds;
 
 /// Which releases to list.
 #[derive(Debug, Clone, Default)]
-pub struct Listing {
+pub(crate) struct Listing {
     /// Of this job alone: its id, or how the id begins.
     pub job: Option<String>,
     /// The last so many alone.
@@ -22,7 +22,7 @@ pub struct Listing {
 
 /// One release.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Listed {
+pub(crate) struct Listed {
     /// Number of its charge in the ledger.
     pub seq: u64,
     /// When it was charged, UTC.
@@ -61,7 +61,7 @@ pub struct Listed {
 ///
 /// # Errors
 /// [`LedgerError`], and what `each` returns.
-pub fn list<E: From<LedgerError>>(
+pub(crate) fn list<E: From<LedgerError>>(
     settings: &LedgerSettings,
     listing: &Listing,
     mut each: impl FnMut(Listed) -> Result<(), E>,

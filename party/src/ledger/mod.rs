@@ -7,10 +7,10 @@
 //!   [`ChargeReceipt`] without which [`sample_noise`] can't be called. No receipt can be had elsewhere:
 //!
 //! ```compile_fail
-//! # use {conclave_common::mechanism::{NoiseScale, Sensitivity}, conclave_party::ledger::ChargeReceipt};
+//! # use {conclave_common::accounting::Priced, conclave_party::ledger::ChargeReceipt};
 //! // A receipt can't be built: its fields are private.
-//! fn forge(k_t: Sensitivity, s: NoiseScale) -> ChargeReceipt {
-//!     ChargeReceipt { seq: 1, session: 1, k_t, s, components: 1 }
+//! fn forge(of_another: ChargeReceipt, priced: Priced) -> ChargeReceipt {
+//!     ChargeReceipt { priced, ..of_another }
 //! }
 //! ```
 //! ```compile_fail
@@ -45,7 +45,7 @@ mod behind;
 mod charge;
 mod components;
 mod convert;
-pub mod entry;
+mod entry;
 mod error;
 pub mod events;
 pub mod export;
@@ -55,7 +55,7 @@ mod handle;
 mod head;
 mod ids;
 mod insert;
-mod inspect;
+pub(crate) mod inspect;
 mod job_history;
 mod job_totals;
 mod jobs;
@@ -66,34 +66,34 @@ mod owner_actions;
 mod query;
 mod receipt;
 mod release;
-mod report;
+pub(crate) mod report;
 mod reserve;
 mod schema;
 mod secret;
 mod settings;
-pub mod state;
+mod state;
 mod unwritten;
 mod verify;
 mod writer;
 mod wrong;
 
-pub use backup::{Copied, backup};
+pub(crate) use backup::backup;
 pub use charge::{ChargeOutcome, Grant, Refusal};
 pub use error::LedgerError;
 pub use handle::{DataStanding, Ledger};
-pub use head::{HEAD_BYTES, Head};
-pub use inspect::{Inspection, RECENTLY, inspect};
+pub use head::Head;
+pub(crate) use inspect::{RECENTLY, inspect};
 pub(crate) use job_history::{Charged, Entered, JobReader};
 pub use jobs::JobEntry;
-pub use listing::{Listed, Listing, list};
-pub use query::{Digest, QueryContent, QueryKey, point_digest};
+pub(crate) use listing::{Listed, Listing, list};
+pub use query::{Digest, QueryContent, QueryKey};
 pub use receipt::{ChargeReceipt, Recorded};
 pub use release::{ChargedNoise, Release, sample_noise};
-pub use report::{AnalystReport, JobReport, Report, report, report_kept};
+pub(crate) use report::{Report, report, report_kept};
 pub(crate) use secret::Pieces;
-pub use secret::{SECRET_FILE, Secret};
+pub(crate) use secret::SECRET_FILE;
+pub use secret::Secret;
 pub use settings::{Durability, LedgerSettings, RESERVE_BLOCK};
-pub use wrong::Wrong;
 
 #[cfg(any(test, feature = "test-util"))]
 mod tests;

@@ -71,7 +71,12 @@ impl Ledger {
     /// for something else, [`LedgerError::Secret`] where its key is missing. [`LedgerError::Corrupt`] where an entry is
     /// damaged, missing or does not follow from those before it.
     pub fn open_kept(settings: &LedgerSettings) -> Result<Self, LedgerError> {
-        let mut ledger = Self::read(settings)?;
+        Self::open_as(settings, &verify::Layout::PRESENT)
+    }
+
+    /// As [`Ledger::open_kept`], of a layout.
+    pub(super) fn open_as(settings: &LedgerSettings, layout: &verify::Layout) -> Result<Self, LedgerError> {
+        let mut ledger = Self::read(settings, layout)?;
         if ledger.lost.is_none() {
             ledger.begin()?;
         }
@@ -84,7 +89,7 @@ impl Ledger {
     /// # Errors
     /// As [`Ledger::open_kept`]; [`LedgerError::NotBehind`] where there is nothing to unlock.
     pub fn unlock(settings: &LedgerSettings, reason: &str) -> Result<Unlock, LedgerError> {
-        let mut ledger = Self::read(settings)?;
+        let mut ledger = Self::read(settings, &verify::Layout::PRESENT)?;
         let Some(lost) = ledger.lost.take() else { return Err(LedgerError::NotBehind) };
         let place = |seq, hash: &[u8; 32]| super::events::ChainPosition { seq, hash: hex(hash) };
         let act = Unlock {
@@ -99,7 +104,7 @@ impl Ledger {
         Ok(act)
     }
 
-    fn read(settings: &LedgerSettings) -> Result<Self, LedgerError> {
+    fn read(settings: &LedgerSettings, layout: &verify::Layout) -> Result<Self, LedgerError> {
         let path = &settings.ledger;
         if !path.try_exists().map_err(|e| LedgerError::io(path, &e))? {
             return Err(LedgerError::Missing(path.clone()));
@@ -108,7 +113,7 @@ impl Ledger {
         let mut lock = LedgerLock::for_existing(&path)?;
         let connection = convert::connect(settings, &path, &mut lock)?;
         let (party, budget) = (settings.party.clone(), settings.budget);
-        let state = verify::add_up(&connection, &path)?;
+        let state = verify::add_up(&connection, &path, layout)?;
         settings.check_genesis(&path, state.genesis())?;
         let secret = Secret::load(&settings.secret)?;
         settings.check(&path, &state, &secret)?;
@@ -164,7 +169,7 @@ impl Ledger {
             for (job, block) in &open {
                 let Spent { units, slack_units: slack, draws } = block.rest();
                 let settle = Settle { block: block.seq, units, slack, draws, why: Settle::CRASH.into() };
-                tracing::warn!("a crash has forfeited {draws} queries' worth of charge written ahead");
+                tracing::warn!("a crash has forfeited the charge of {draws} integers, written ahead");
                 writer.event(Settle::KIND, *job, &settle.body())?;
             }
             writer.event("start", 0, &body)
@@ -175,7 +180,7 @@ impl Ledger {
     }
 
     /// Ends an open ledger: blocks are settled, the log is copied in, the head file synced. Nothing is refunded that could
-    /// have paid for a number: what is given back was never drawn on, and all that was is recorded and synced by then.
+    /// have paid for an answer: what is given back was never taken, and all that was is recorded and synced by then.
     ///
     /// # Errors
     /// [`LedgerError::Halted`] where any of it fails; the next start treats it as a crash.

@@ -36,7 +36,7 @@ pub struct QueryContent<'a> {
     pub to: &'a [f64],
     /// What is asked.
     pub kind: QueryKind,
-    /// What it is charged by, see [`QueryKey`].
+    /// What it is charged by, see [`QueryKey::priced`].
     pub k_t: Sensitivity,
     /// Noise scale, lattice units.
     pub s: NoiseScale,
@@ -72,10 +72,7 @@ impl QueryContent<'_> {
             digest: self.digest(),
             theta: point_digest(self.from),
             theta_next: point_digest(self.to),
-            kind: self.kind,
-            k_t: self.k_t,
-            s: self.s,
-            components: u32::try_from(self.kind.length()).unwrap_or(u32::MAX),
+            priced: Priced::new(self.kind, self.k_t, self.s),
         }
     }
 }
@@ -93,25 +90,13 @@ pub struct QueryKey {
     pub theta: [u8; 16],
     /// Digest of theta'.
     pub theta_next: [u8; 16],
-    /// What is asked.
-    pub kind: QueryKind,
-    /// Public: of a ratio the most that one unit contributes, of other kinds the most that the sum moves; lattice units.
-    pub k_t: Sensitivity,
-    /// Noise scale, lattice units.
-    pub s: NoiseScale,
-    /// Integers in the answer, at least 1; see [`QueryKind::length`].
-    pub components: u32,
-}
-
-impl QueryKey {
-    /// The query as the filters price it.
-    pub(super) fn priced(&self) -> Priced {
-        Priced { kind: self.kind, sensitivity: self.k_t, noise: self.s, components: self.components }
-    }
+    /// What it pays for. Public: its sensitivity is of a ratio the most that one unit contributes, of other kinds the most that the sum
+    /// moves.
+    pub priced: Priced,
 }
 
 /// First half of the SHA-256 of a point's exact bits, little endian: enough to tell points apart in a table.
-pub fn point_digest(point: &[f64]) -> [u8; 16] {
+pub(super) fn point_digest(point: &[f64]) -> [u8; 16] {
     let hash: [u8; 32] = Sha256::digest(bits(point)).into();
     let mut half = [0; 16];
     half.copy_from_slice(&hash[..16]);

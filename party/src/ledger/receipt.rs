@@ -1,5 +1,6 @@
 //! The proof that a query has been charged, and the proof that its answer is on disk.
 
+use conclave_common::accounting::Priced;
 use conclave_common::mechanism::{Components, NoiseScale, Sensitivity};
 
 /// One durable charge that has not been answered: the right to release one vector of integers, once.
@@ -9,36 +10,43 @@ use conclave_common::mechanism::{Components, NoiseScale, Sensitivity};
 #[derive(Debug)]
 #[must_use = "a charge that is never answered is spent for nothing"]
 pub struct ChargeReceipt {
-    seq: i64,
+    row: ChargeRow,
     session: u64,
-    k_t: Sensitivity,
-    s: NoiseScale,
-    components: u32,
+    priced: Priced,
+}
+
+/// Where a charge stands until it is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ChargeRow {
+    /// In the ledger, under this number.
+    Written(u64),
+    /// Paid from a block and still to be written, under this number among those that are.
+    Pending(u64),
 }
 
 impl ChargeReceipt {
-    pub(super) fn mint((seq, session): (i64, u64), k_t: Sensitivity, s: NoiseScale, components: u32) -> Self {
-        Self { seq, session, k_t, s, components }
+    pub(super) fn mint((row, session): (ChargeRow, u64), priced: Priced) -> Self {
+        Self { row, session, priced }
     }
 
     /// The charged sensitivity, lattice units: of a ratio the bound of one unit's part in the sum.
     pub fn sensitivity(&self) -> Sensitivity {
-        self.k_t
+        self.priced.sensitivity()
     }
 
     /// The charged noise scale, lattice units.
     pub fn noise_scale(&self) -> NoiseScale {
-        self.s
+        self.priced.noise()
     }
 
     /// Integers that were paid for, each with noise of its own.
     pub fn components(&self) -> usize {
-        self.components as usize
+        self.priced.components() as usize
     }
 
     /// Row of the charge, and the opening of the ledger that it belongs to.
-    pub(super) fn row(&self) -> (i64, u64) {
-        (self.seq, self.session)
+    pub(super) fn row(&self) -> (ChargeRow, u64) {
+        (self.row, self.session)
     }
 }
 

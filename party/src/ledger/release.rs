@@ -29,9 +29,9 @@
 //! }
 //! ```
 
-use conclave_common::mechanism::{Components, LatticeSum, NoiseSample, Sensitivity};
+use conclave_common::mechanism::{Components, LatticeSum, NoiseSample};
 
-use super::receipt::ChargeReceipt;
+use super::receipt::{ChargeReceipt, ChargeRow};
 use crate::noise::Noise;
 
 /// A receipt with the noise that it paid for.
@@ -49,11 +49,6 @@ pub fn sample_noise(receipt: ChargeReceipt, noise: &mut Noise) -> ChargedNoise {
 }
 
 impl ChargedNoise {
-    /// The charged sensitivity, lattice units: of a ratio the bound of one unit's part in the sum.
-    pub fn sensitivity(&self) -> Sensitivity {
-        self.receipt.sensitivity()
-    }
-
     /// Adds the noise to a sum and uses the receipt up (Yıldırım, Algorithm 2, step of party i).
     ///
     /// # Panics
@@ -81,7 +76,7 @@ pub struct Release {
 
 impl Release {
     /// The charge's row and ledger opening, and the integers: for the ledger to record.
-    pub(super) fn into_parts(self) -> ((i64, u64), Components) {
+    pub(super) fn into_parts(self) -> ((ChargeRow, u64), Components) {
         (self.receipt.row(), self.released)
     }
 }

@@ -18,7 +18,7 @@ use crate::clock::to_milliseconds;
 
 /// The state of the data's budget.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Report {
+pub(crate) struct Report {
     /// The party.
     pub party: String,
     /// What the budget protects.
@@ -64,7 +64,7 @@ pub struct Report {
 
 /// An open job's part.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct JobReport {
+pub(crate) struct JobReport {
     /// The job's id.
     pub job: String,
     /// Who asked.
@@ -83,7 +83,7 @@ pub struct JobReport {
 
 /// What one analyst's jobs have spent together.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct AnalystReport {
+pub(crate) struct AnalystReport {
     /// The analyst.
     pub analyst: String,
     /// Jobs entered.
@@ -105,7 +105,7 @@ const LATEST: u64 = 512;
 ///
 /// # Errors
 /// As [`report_kept`].
-pub fn report(path: &Path, party: &str, budget: &Budget) -> Result<Report, LedgerError> {
+pub(crate) fn report(path: &Path, party: &str, budget: &Budget) -> Result<Report, LedgerError> {
     report_kept(&LedgerSettings::beside(path, party, budget))
 }
 
@@ -113,7 +113,7 @@ pub fn report(path: &Path, party: &str, budget: &Budget) -> Result<Report, Ledge
 ///
 /// # Errors
 /// [`LedgerError::Missing`], [`LedgerError::Party`], [`LedgerError::Budget`], or a failure of the database.
-pub fn report_kept(settings: &LedgerSettings) -> Result<Report, LedgerError> {
+pub(crate) fn report_kept(settings: &LedgerSettings) -> Result<Report, LedgerError> {
     let (path, budget) = (&settings.ledger, &settings.budget);
     let mut connection = schema::connect_read_only(path)?;
     // One moment's state, whatever the party writes meanwhile.

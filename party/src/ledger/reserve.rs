@@ -1,6 +1,6 @@
 //! Reserve mode charges ahead, in blocks.
 //!
-//! A block is for one job. It is synced before the first number that it pays for is computed; charges and answers that it
+//! A block is for one job. It is synced before the first answer that it pays for is computed; charges and answers that it
 //! paid for are written without a sync and become durable with the next block, with the job's close, or when the party
 //! stops. A crash forfeits all of a block that is not recorded. What a settled block has left goes back: it was never taken
 //! on, and everything that was is in the same or an earlier synced commit.
@@ -15,6 +15,7 @@ use super::error::LedgerError;
 use super::events::{Reserve, Settle};
 use super::handle::Ledger;
 use super::query::QueryKey;
+use super::receipt::ChargeRow;
 use super::settings::Durability;
 use super::state::{Block, minus, plus};
 use super::unwritten::Ahead;
@@ -27,7 +28,7 @@ impl Ledger {
         iteration: u64,
         fresh: &[QueryKey],
         block: u32,
-    ) -> Result<Result<Vec<i64>, Refusal>, LedgerError> {
+    ) -> Result<Result<Vec<ChargeRow>, Refusal>, LedgerError> {
         let costs = match self.price(fresh) {
             Ok(costs) => costs,
             Err(refusal) => return Ok(Err(refusal)),
@@ -40,7 +41,7 @@ impl Ledger {
             && let Err(refusal) = self.next_block(
                 job,
                 iteration,
-                &fresh.iter().map(QueryKey::priced).collect::<Vec<_>>(),
+                &fresh.iter().map(|key| key.priced).collect::<Vec<_>>(),
                 times(block, fresh.len()),
                 1,
             )?
@@ -52,7 +53,7 @@ impl Ledger {
             open.taken = plus(open.taken, need).unwrap_or(paying.held);
         }
         if !self.block_holds(job, iteration + 1, and_half(need)) {
-            self.ahead = Some(Ahead { job: job.to_owned(), iteration, releases: fresh.iter().map(QueryKey::priced).collect() });
+            self.ahead = Some(Ahead { job: job.to_owned(), iteration, releases: fresh.iter().map(|key| key.priced).collect() });
         }
         let paid: Vec<_> = fresh.iter().copied().zip(costs).collect();
         Ok(Ok(self.keep_pending(seq, paying.seq, iteration, &paid)))
@@ -62,7 +63,7 @@ impl Ledger {
     /// a block has paid for is still to be recorded: settling would forfeit it.
     ///
     /// Only a whole block: near the end of a budget the old one may hold more than what is left beside it, and nothing that nobody has
-    /// asked for is to be kept from other jobs. And none of a single number, which could pay for no round after the last.
+    /// asked for is to be kept from other jobs. And none of a single query, which could pay for no round after the last.
     pub(super) fn reserve_ahead(&mut self) -> Result<bool, LedgerError> {
         let Some(Ahead { job, iteration, releases }) = self.ahead.take() else { return Ok(false) };
         let Durability::Reserve { block: queries } = self.durability else { return Ok(false) };
@@ -84,13 +85,13 @@ impl Ledger {
         let mut costs = Vec::with_capacity(fresh.len());
         for key in fresh {
             let before = meter.spent();
-            meter.try_charge(&[key.priced()]).map_err(Refusal::DataBudget)?;
+            meter.try_charge(&[key.priced]).map_err(Refusal::DataBudget)?;
             costs.push(minus(meter.spent(), before));
         }
         Ok(costs)
     }
 
-    /// Whether the job's block pays for this too. A block covers the rounds from its first on, as many as it has numbers:
+    /// Whether the job's block pays for this too. A block covers the rounds from its first on, as many as it has integers:
     /// after a crash these are the rounds whose answers may be lost.
     fn block_holds(&self, job: &str, iteration: u64, need: Spent) -> bool {
         let (Some(open), Some(state)) = (self.jobs.get(job), self.state.job(job)) else { return false };

@@ -14,7 +14,7 @@ use super::events::{hex, unhex};
 use crate::private_files::{self, with_suffix};
 
 /// Name of the key's file in the identity folder.
-pub const SECRET_FILE: &str = "ledger-secret.key";
+pub(crate) const SECRET_FILE: &str = "ledger-secret.key";
 
 /// A keyed hash function.
 #[derive(Clone)]

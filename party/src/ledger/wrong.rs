@@ -26,6 +26,14 @@ pub enum Wrong {
     /// A release is of one integer at least.
     #[error("pays for no integer")]
     NoInteger,
+    /// The kind of a query says how many integers answer it: one price pays for them all, and no release is longer.
+    #[error("pays for {paid} integers, and its kind is answered by {length}")]
+    Components {
+        /// Integers paid for.
+        paid: u32,
+        /// Integers in an answer of its kind.
+        length: usize,
+    },
     /// The price follows from the query.
     #[error("has a charge that its kind, sensitivity and noise don't give")]
     Charge,
@@ -82,7 +90,7 @@ pub enum Wrong {
     /// Only an open block is settled.
     #[error("settles a block that is not open")]
     SettledBlock,
-    /// What a block forfeits was drawn on it.
+    /// What a block forfeits was taken from it.
     #[error("forfeits another amount than its block has left")]
     Forfeit,
     /// An event's particulars are of another shape.

@@ -31,7 +31,7 @@ pub(super) struct Answers {
     pub(super) lost: u64,
     /// The first answer that is wrong or missing.
     pub(super) wrong: Option<String>,
-    /// The first question that is another one than the log leads to.
+    /// The first query that is another one than the log leads to.
     pub(super) asked_else: Option<String>,
 }
 
@@ -176,10 +176,10 @@ impl Answers {
         Ok(place(&self.charges))
     }
 
-    /// The digest under which this party's ledger charges a question.
+    /// The digest under which this party's ledger charges a query.
     fn content(&self, iteration: u64, query: &Query) -> Result<[u8; 32], ()> {
         let Query { chain, kind, from, to, noise } = query;
-        let question = QueryTerms::new(self.model.as_ref(), &self.spec, self.unit, *kind, (from, to)).map_err(|_| ())?;
+        let terms = QueryTerms::new(self.model.as_ref(), &self.spec, self.unit, *kind, (from, to)).map_err(|_| ())?;
         let content = QueryContent {
             job: &self.job,
             spec_digest: &self.digest,
@@ -188,7 +188,7 @@ impl Answers {
             from,
             to,
             kind: *kind,
-            k_t: question.sensitivity,
+            k_t: terms.sensitivity(),
             s: *noise,
         };
         Ok(content.digest().0)

@@ -45,13 +45,13 @@ pub(super) fn consent(config: &PartyConfig, header: &LogHeader, asked: &Request,
     } else if entered.is_some_and(|e| digest != e.spec_digest || header.analyst != e.analyst) {
         other("this party's ledger has entered")
     } else {
-        entered.and_then(|entered| own_holding(config, header, entered))
+        entered.and_then(|entered| own_metadata(config, header, entered))
     };
     Check::of("consent", wrong, format!("the job file has SHA-256 {}", asked.digest_hex()))
 }
 
 /// What this party reported of its data.
-fn own_holding(config: &PartyConfig, header: &LogHeader, entered: &Entered) -> Option<String> {
+fn own_metadata(config: &PartyConfig, header: &LogHeader, entered: &Entered) -> Option<String> {
     let own = header.parties.iter().find(|party| party.name == config.name);
     let reported = own.and_then(|party| party.opened.as_ref()).map(opened_from_wire);
     let expected = PartyMetadata::new(config.budget.unit, entered.records);

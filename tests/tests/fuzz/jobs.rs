@@ -92,8 +92,8 @@ fn ask(text: &[u8]) -> bool {
     if let Ok(Some(round)) = sampler.next_round() {
         for query in round.queries.iter().take(4) {
             let points = (query.from.as_slice(), query.to.as_slice());
-            if let Ok(question) = QueryTerms::new(model.as_ref(), &spec, PrivacyUnit::default(), query.kind, points) {
-                assert!(question.centre.is_finite() && question.sensitivity.units() > 0, "{text}");
+            if let Ok(terms) = QueryTerms::new(model.as_ref(), &spec, PrivacyUnit::default(), query.kind, points) {
+                assert!(terms.centre().is_finite() && terms.sensitivity().units() > 0, "{text}");
             }
         }
     }

@@ -61,6 +61,19 @@ pub(super) fn status(answer: &v1::Answer) -> AnswerStatus {
     AnswerStatus::from_wire(answer.status.unwrap()).unwrap()
 }
 
+/// Whatever made it, an answer of another length than was asked does not leave, and nothing does after it.
+#[test]
+fn an_answer_of_another_length_halts_the_party() {
+    for given in [vec![], vec![7], vec![7; 3]] {
+        let (_house, mut answerer) = opened();
+        let (asked, again) = (query(0, &[(0, 0.0, 0.1), (1, 0.0, 0.2)]), query(1, &[(0, 0.0, 0.1)]));
+        let reply = answerer.reply_to(asked, |_, _| Ok(given.clone()));
+        assert_eq!((status(&reply), reply.releases.as_slice()), (AnswerStatus::Halted, &[0, 0][..]), "{given:?}");
+        assert!(answerer.ledger().halted().is_some());
+        assert_eq!(status(&answerer.answer(again)), AnswerStatus::Halted);
+    }
+}
+
 #[test]
 fn the_noised_sum_leaves_and_the_same_question_gets_the_same_bytes() {
     let (house, mut answerer) = opened();

@@ -144,7 +144,7 @@ impl Model for TooSmall {
     }
     fn block_sums(&self, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum> {
         let wide = |k_t: Sensitivity| Sensitivity::from_units((k_t.units() as f64 * self.1) as u64).expect("a sensitivity");
-        let steps: Vec<_> = steps.iter().map(|step| Step { sensitivity: wide(step.sensitivity), ..*step }).collect();
+        let steps: Vec<_> = steps.iter().map(|step| Step { clamp: wide(step.clamp), ..*step }).collect();
         self.0.block_sums(block, &steps)
     }
 }

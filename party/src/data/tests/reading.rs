@@ -304,7 +304,7 @@ fn rows_are_gathered_by_person_and_those_beyond_the_limit_left_out() {
     assert_eq!((shard.records(), shard.units(), shard.beyond_limit(), shard.dropped()), (6, 4, 1, 0));
     assert_eq!(shard.names(), ["x"], "the person is no number");
     assert!(shard.persons().unwrap() == &Persons::new(vec![2, 4, 5, 6], 2).unwrap());
-    assert_eq!((shard.holding().persons(), shard.holding().records()), (Some(4), None));
+    assert_eq!((shard.metadata().persons(), shard.metadata().records()), (Some(4), None));
     // A bad row takes nobody's place.
     let shard = by_person("who,x\nann,\nann,1\nann,2\n", 2, BadRows::Drop).unwrap();
     assert_eq!((numbers(&shard, "x"), shard.dropped()), (&[1.0, 2.0][..], 1));

@@ -11,9 +11,20 @@ use crate::ledger::events::{Data, Genesis, Reserve, Settle, Unlock};
 use crate::ledger::ids::{Id, Ids, Seqs};
 use crate::ledger::wrong::Wrong;
 
+/// Integers in an answer to a query of each kind.
+#[derive(Debug, Clone, Copy)]
+struct Lengths(fn(QueryKind) -> usize);
+
+impl Default for Lengths {
+    fn default() -> Self {
+        Self(QueryKind::length)
+    }
+}
+
 /// A ledger's sums up to some entry.
 #[derive(Debug, Clone, Default)]
 pub struct LedgerState {
+    lengths: Lengths,
     seq: u64,
     hash: Hash,
     genesis: Option<Genesis>,
@@ -37,6 +48,11 @@ pub struct LedgerState {
 }
 
 impl LedgerState {
+    /// The state before the first entry, of a ledger whose answers have these lengths: [`QueryKind::length`] wherever charges are real.
+    pub(in crate::ledger) fn of_lengths(lengths: fn(QueryKind) -> usize) -> Self {
+        Self { lengths: Lengths(lengths), ..Self::default() }
+    }
+
     /// The last entry's sequence number; 0 before the first.
     pub fn seq(&self) -> u64 {
         self.seq
@@ -68,7 +84,7 @@ impl LedgerState {
         &self.jobs
     }
 
-    /// Numbers recorded.
+    /// Queries whose answers are recorded.
     pub fn answers(&self) -> u64 {
         self.answers
     }
@@ -171,6 +187,10 @@ impl LedgerState {
         let kind = QueryKind::from_code(e.kind).ok_or(Wrong::Kind)?;
         if e.components == 0 {
             return Err(Wrong::NoInteger);
+        }
+        let length = (self.lengths.0)(kind);
+        if usize::try_from(e.components) != Ok(length) {
+            return Err(Wrong::Components { paid: e.components, length });
         }
         if self.unit.charge_of_release(kind, e.components, k_t, s).ok() != Some(e.charge) {
             return Err(Wrong::Charge);

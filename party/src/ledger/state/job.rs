@@ -32,7 +32,7 @@ pub struct JobState {
     pub idle: u32,
     /// Charges and forfeits.
     pub spent: Spent,
-    /// Numbers charged.
+    /// Queries charged.
     pub queries: u64,
     /// `seq` of its last charge.
     pub last_charge: u64,

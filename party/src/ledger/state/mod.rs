@@ -6,6 +6,6 @@
 mod chain;
 mod job;
 
-pub use chain::LedgerState;
-pub use job::{Block, JobState};
+pub(super) use chain::LedgerState;
+pub(super) use job::{Block, JobState};
 pub(super) use job::{minus, plus};

@@ -75,7 +75,7 @@ impl Model {
 
 fn units(size: u64) -> u64 {
     let k = key(0, 0, size);
-    charge_units(k.k_t, k.s).unwrap()
+    charge_units(k.priced.sensitivity(), k.priced.noise()).unwrap()
 }
 
 struct World {

@@ -7,6 +7,7 @@ use tempfile::TempDir;
 
 use conclave_common::accounting::{Budget, PrivacyFilter};
 
+use crate::ledger::head::HEAD_BYTES;
 use crate::ledger::head::HeadFile;
 use crate::ledger::release::release;
 use crate::ledger::state::LedgerState;
@@ -306,7 +307,7 @@ fn an_analysts_cap_holds_over_all_jobs_and_restarts() {
     let settings = LedgerSettings { analyst_cap: Some(cap), ..fixture.settings() };
     let limit = PrivacyFilter::new(&cap).unwrap().limit_units();
     let k_t = 1 << 27;
-    let price = budget().unit.charge_units(key(0, 0, k_t).k_t, key(0, 0, k_t).s).unwrap();
+    let price = budget().unit.charge_units(key(0, 0, k_t).priced.sensitivity(), key(0, 0, k_t).priced.noise()).unwrap();
     let mut granted = 0;
     for round in 0..8 {
         let mut ledger = Ledger::open_kept(&settings).unwrap();
@@ -408,10 +409,10 @@ fn a_million_releases_in_figures() {
     let mut ledger = fixture.open();
     let job = ledger.state().job(JOB).unwrap().seq;
     let k = key(0, 1, 1);
-    let charge = budget().unit.charge_units(k.k_t, k.s).unwrap();
+    let charge = budget().unit.charge_units(k.priced.sensitivity(), k.priced.noise()).unwrap();
     let slack = {
         let mut f = ledger.meter.clone();
-        f.try_charge(&[(k.k_t, k.s)]).unwrap();
+        f.try_charge(&[(k.priced.sensitivity(), k.priced.noise())]).unwrap();
         f.spent().slack_units
     };
     for batch in 0..1000u64 {
@@ -422,7 +423,7 @@ fn a_million_releases_in_figures() {
                     for chain in 0..4 {
                         let running_total = writer.state().spent().units + charge;
                         let (seq, time_ms, iteration) = (writer.next(), writer.time_ms(), batch * 250 + message);
-                        let (k_t, s) = (k.k_t.units(), k.s.units());
+                        let (k_t, s) = (k.priced.sensitivity().units(), k.priced.noise().units());
                         writer.write(&Entry::Charge(ChargeEntry {
                             seq,
                             time_ms,

@@ -207,7 +207,7 @@ fn the_same_query_gets_the_same_bytes_at_no_charge() {
     let mut ledger = fixture.reopen();
     assert_eq!(fixture.answer(&mut ledger, 7, &keys), first);
     assert_eq!(ledger.units(), spent);
-    assert_eq!(spent.0, 2 * charge_units(keys[0].k_t, keys[0].s).unwrap());
+    assert_eq!(spent.0, 2 * charge_units(keys[0].priced.sensitivity(), keys[0].priced.noise()).unwrap());
 }
 
 #[test]
@@ -251,7 +251,7 @@ fn after_a_crash_a_charged_query_is_answered_under_its_charge_once() {
     let keys = [key(0, 1, 1000), key(1, 2, 1000), key(2, 3, 1000)];
     let all = fixture.answer(&mut ledger, 1, &keys);
     assert_eq!(all[..1], answered);
-    assert_eq!(ledger.units().0 - spent.0, charge_units(keys[2].k_t, keys[2].s).unwrap());
+    assert_eq!(ledger.units().0 - spent.0, charge_units(keys[2].priced.sensitivity(), keys[2].priced.noise()).unwrap());
     assert_eq!(fixture.answer(&mut ledger, 1, &keys), all);
     // What the dead process held is worth nothing here, and showing it is final.
     let Some(Grant::Charged(receipt)) = lost.into_iter().next() else { panic!("not charged") };
@@ -301,7 +301,10 @@ fn a_jobs_cap_lies_within_the_datas_budget_and_outlives_a_restart() {
         }
     }
     let cap_units = PrivacyFilter::new(&cap).unwrap().limit_units();
-    assert_eq!(u64::from(granted), cap_units / charge_units(key(0, 0, k_t).k_t, key(0, 0, k_t).s).unwrap());
+    assert_eq!(
+        u64::from(granted),
+        cap_units / charge_units(key(0, 0, k_t).priced.sensitivity(), key(0, 0, k_t).priced.noise()).unwrap()
+    );
     drop(ledger);
     let mut ledger = fixture.reopen();
     assert_eq!(refused(ledger.charge(SMALL, 99, &[key(0, 0, k_t)]).unwrap()), Refusal::UnknownJob);

@@ -9,6 +9,7 @@ use tempfile::TempDir;
 use crate::ledger::entry::Entry;
 use crate::ledger::events::unhex;
 use crate::ledger::format::{FORMAT, FORMER};
+use crate::ledger::head::HEAD_BYTES;
 use crate::ledger::release::release;
 use crate::ledger::*;
 use crate::noise::Noise;

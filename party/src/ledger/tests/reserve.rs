@@ -77,7 +77,7 @@ struct World {
 
 fn units(size: usize) -> u64 {
     let k = key(0, 0, SIZES[size]);
-    charge_units(k.k_t, k.s).unwrap()
+    charge_units(k.priced.sensitivity(), k.priced.noise()).unwrap()
 }
 
 impl World {
@@ -348,7 +348,7 @@ fn no_query_waits_for_a_sync() {
         let spent = ledger.units().0;
         ledger.close().unwrap();
         let ledger = Ledger::open_kept(&settings).unwrap();
-        assert!(ledger.units().0 < spent, "a clean stop gives back what was not drawn on");
+        assert!(ledger.units().0 < spent, "a clean stop gives back what was not taken");
     }
 }
 
@@ -368,7 +368,7 @@ fn writing_ahead_takes_nothing_from_the_job_that_it_is_for() {
             let mut noise = Noise::from_os().unwrap();
             let price = |size: u64| {
                 let key = key(0, 1, size);
-                charge_units(key.k_t, key.s).unwrap()
+                charge_units(key.priced.sensitivity(), key.priced.noise()).unwrap()
             };
             // A hundred to a hundred and fifty queries or so.
             let size = (20..50).map(|power| 1 << power).find(|size| price(*size) > ledger.units().1 / 400).unwrap();
@@ -397,7 +397,7 @@ fn writing_ahead_takes_nothing_from_the_job_that_it_is_for() {
 fn nothing_is_settled_that_still_waits_for_its_answer() {
     let mut world = World::new();
     let ledger = world.ledger.as_mut().unwrap();
-    // The whole block is drawn on.
+    // The whole block is taken.
     let keys: Vec<_> = (0..BLOCK).map(|chain| key(chain, 1, SIZES[0])).collect();
     let ChargeOutcome::Granted(grants) = ledger.charge(JOBS[0], 0, &keys).unwrap() else { panic!("refused") };
     let (head, spent) = (ledger.head(), ledger.units());

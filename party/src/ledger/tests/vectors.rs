@@ -2,14 +2,16 @@
 #![allow(clippy::unwrap_used)]
 use std::path::PathBuf;
 
-use conclave_common::accounting::{LEAST_CHARGE_UNITS, slack_units_of_draw};
-use conclave_common::mechanism::{Components, LatticeSum};
+use conclave_common::accounting::{LEAST_CHARGE_UNITS, Priced, slack_units_of_draw};
+use conclave_common::mechanism::{Components, LatticeSum, QueryKind};
 use rusqlite::Connection;
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
 use crate::ledger::entry::{AnswerEntry, ChargeEntry, DOMAIN, Entry};
 use crate::ledger::release::release;
+use crate::ledger::state::LedgerState;
+use crate::ledger::verify::Layout;
 use crate::ledger::*;
 use crate::noise::Noise;
 use crate::testing::{JOB, budget, entry, key};
@@ -37,7 +39,7 @@ impl Fixture {
     }
 
     fn open(&self) -> Result<Ledger, LedgerError> {
-        let mut ledger = Ledger::open_kept(&self.settings())?;
+        let mut ledger = Ledger::open_as(&self.settings(), &layout())?;
         let job = entry(JOB, budget());
         // An export's checker compares a job's digest with its text.
         let digest: [u8; 32] = Sha256::digest(job.spec_toml.as_bytes()).into();
@@ -75,8 +77,23 @@ impl Fixture {
     }
 }
 
+/// A kind that would be answered by vectors: no kind of a real ledger is yet.
+fn length(kind: QueryKind) -> usize {
+    match kind {
+        QueryKind::Ratio | QueryKind::ClipCount => 1,
+        QueryKind::Statistic { component } => component as usize + 1,
+    }
+}
+
+fn layout() -> Layout {
+    Layout::PRESENT.of_lengths(length)
+}
+
 fn vector(chain: u32, content: u8, components: u32) -> QueryKey {
-    QueryKey { components, ..key(chain, content, 1000) }
+    let (key, kind) = (key(chain, content, 1000), QueryKind::Statistic { component: components - 1 });
+    assert_eq!(length(kind), components as usize);
+    let priced = Priced::new(kind, key.priced.sensitivity(), key.priced.noise()).of_components_for_test(components);
+    QueryKey { priced, ..key }
 }
 
 /// A round of a single integer, of three and of two.
@@ -94,7 +111,7 @@ fn a_vector_is_charged_recorded_and_given_again() {
         // Every component has noise of its own.
         let distinct: std::collections::HashSet<i64> = answers.iter().flatten().copied().collect();
         assert_eq!(distinct.len(), 6);
-        let (spent, slack) = (ledger.state().spent(), slack_units_of_draw(key(0, 1, 1000).s));
+        let (spent, slack) = (ledger.state().spent(), slack_units_of_draw(key(0, 1, 1000).priced.noise()));
         assert_eq!((spent.draws - before.draws, spent.slack_units - before.slack_units), (6, 6 * slack));
         assert_eq!(spent.units - before.units, (1 + 3 + 2) * LEAST_CHARGE_UNITS, "the least that so many draws cost");
         let again = keys();
@@ -122,11 +139,12 @@ fn a_vector_is_exported_checked_and_listed_whole() {
     let (spent, head) = (ledger.state().spent(), ledger.state().hash());
     drop(ledger);
     let mut file = Vec::new();
-    let (_, state) = export::write(&fixture.settings(), &mut file).unwrap();
+    let (_, state) = export::write_as(&fixture.settings(), &layout(), &mut file).unwrap();
     assert_eq!((state.spent(), state.hash() == head), (spent, true));
     let seal = export::Seal { signature: String::new(), scheme: String::new(), certificate: String::new() };
     export::write_line(&mut file, &seal).unwrap();
-    let checked = export::check(file.as_slice()).unwrap();
+    let check = |text: &[u8]| export::check_onto(LedgerState::of_lengths(length), text);
+    let checked = check(&file).unwrap();
     assert_eq!((checked.state.spent(), checked.state.hash()), (spent, head));
     let text = String::from_utf8(file).unwrap();
     let single = format!("\"released\":{},", answers[0][0]);
@@ -140,7 +158,7 @@ fn a_vector_is_exported_checked_and_listed_whole() {
         text.replace("\"components\":3,", "\"components\":4,"),
         text.replace("\"components\":2,", ""),
     ] {
-        assert!(changed != text && export::check(changed.as_bytes()).is_err());
+        assert!(changed != text && check(changed.as_bytes()).is_err());
     }
     let mut listed = Vec::new();
     list(&fixture.settings(), &Listing::default(), |release| {
@@ -255,4 +273,34 @@ fn single_integers_are_encoded_as_they_have_always_been() {
     bytes.extend([15, 16, 17, 18, 19].map(long).concat());
     assert_eq!(charge(1), hash(1, &[&bytes]));
     assert_eq!(charge(6), hash(5, &[&bytes, &short(6)]));
+}
+
+/// Under the lengths of real kinds a charge of another number of integers is refused before it is written, at a start, in an export and on
+/// an auditor's desk, though all of its sums and hashes hold.
+#[test]
+fn a_charge_pays_for_as_many_integers_as_its_kind_has() {
+    let (mut fixture, mut ledger) = Fixture::new(Durability::Strict);
+    let single = key(0, 1, 1000);
+    for components in [0, 2, 3, u32::MAX] {
+        let longer = QueryKey { priced: single.priced.of_components_for_test(components), ..single };
+        let folder = tempfile::tempdir().unwrap();
+        let settings = LedgerSettings::beside(&folder.path().join("ledger.sqlite"), "hospital-a", &budget());
+        settings.init().unwrap();
+        let mut real = Ledger::open_kept(&settings).unwrap();
+        real.open_job(&entry(JOB, budget())).unwrap();
+        let refused = real.charge(JOB, 0, &[longer]);
+        assert!(matches!(refused, Err(LedgerError::Halted(_)) | Ok(ChargeOutcome::Refused(_))), "{components}: {refused:?}");
+    }
+    fixture.answer(&mut ledger, 0, &keys());
+    drop(ledger);
+    drop(fixture.open().unwrap());
+    let of_a_vector = "pays for 3 integers, and its kind is answered by 1";
+    let started = Ledger::open_kept(&fixture.settings()).unwrap_err().to_string();
+    let written = export::write(&fixture.settings(), &mut Vec::new()).unwrap_err().to_string();
+    let mut file = Vec::new();
+    export::write_as(&fixture.settings(), &layout(), &mut file).unwrap();
+    let checked = export::check(file.as_slice()).unwrap_err();
+    for refused in [started, written, checked] {
+        assert!(refused.contains(of_a_vector), "{refused}");
+    }
 }

@@ -32,9 +32,8 @@ pub(in crate::ledger) fn read(
 ///
 /// # Errors
 /// As [`read`].
-pub(in crate::ledger) fn add_up(connection: &Connection, path: &Path) -> Result<LedgerState, LedgerError> {
+pub(in crate::ledger) fn add_up(connection: &Connection, path: &Path, layout: &Layout) -> Result<LedgerState, LedgerError> {
     std::thread::scope(|scope| {
-        let layout = &Layout::PRESENT;
         let charges = Feed::thread(scope, path, layout.charges, layout.charge);
         let answers = Feed::thread(scope, path, layout.answers, layout.answer);
         merge(connection, path, layout, (charges, answers), |_, _| Ok(()))
@@ -74,7 +73,7 @@ fn merge(
     (charges, answers): (Charges<'_>, Answers<'_>),
     mut each: impl FnMut(&Entry<'_>, &Hash) -> Result<(), LedgerError>,
 ) -> Result<LedgerState, LedgerError> {
-    let mut state = LedgerState::default();
+    let mut state = LedgerState::of_lengths(layout.lengths);
     let mut select = Selects::prepare(connection).map_err(|e| unread(path, &e))?;
     let mut tables = select.open(charges, answers).map_err(|e| unread(path, &e))?;
     while let Some(found) = tables.next(state.seq() + 1).map_err(|e| unread(path, &e))? {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use conclave_common::accounting;
-use conclave_common::mechanism::{Components, NoiseScale};
+use conclave_common::mechanism::{Components, NoiseScale, QueryKind};
 use rusqlite::{Connection, Row};
 
 use crate::ledger::components;
@@ -18,6 +18,8 @@ pub(in crate::ledger) struct Layout {
     pub(super) answer: Read<Answer>,
     /// Whether the last entry's number and hash have a table.
     pub(super) tail: bool,
+    /// Integers in an answer to a query of each kind.
+    pub(super) lengths: fn(QueryKind) -> usize,
 }
 
 impl Layout {
@@ -29,6 +31,7 @@ impl Layout {
         answers: "SELECT charge, seq, released FROM answers ORDER BY charge",
         answer,
         tail: true,
+        lengths: QueryKind::length,
     };
 
     /// The one before.
@@ -39,7 +42,14 @@ impl Layout {
         answers: "SELECT charge, seq, released, hash FROM answers ORDER BY charge",
         answer: former_answer,
         tail: false,
+        lengths: QueryKind::length,
     };
+
+    /// The same with vectors for answers, which no kind has yet.
+    #[cfg(test)]
+    pub(in crate::ledger) fn of_lengths(self, lengths: fn(QueryKind) -> usize) -> Self {
+        Self { lengths, ..self }
+    }
 }
 
 /// An answer as read, with the hash stored beside it, if there is one.
