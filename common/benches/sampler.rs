@@ -27,8 +27,8 @@ fn rounds(c: &mut Criterion) {
         group.throughput(Throughput::Elements(1));
         group.bench_function(BenchmarkId::new(format!("{parties} parties"), format!("{chains} chains")), |b| {
             b.iter(|| {
-                let round = sampler.next_round().expect("a round").expect("draws to come");
-                let totals = Totals::of(&round, &vec![vec![0; round.queries.len()]; parties]).expect("answers that fit");
+                let round = sampler.next_round().expect("a round").round().expect("draws to come");
+                let totals = Totals::of(&round, &vec![vec![0; round.length()]; parties]).expect("answers that fit");
                 sampler.absorb(&totals).expect("answers")
             });
         });

@@ -13,7 +13,7 @@ use conclave_common::accounting::{Adjacency, PrivacyUnit};
 use conclave_common::job::JobSpec;
 use conclave_common::model::{ModelData, Persons, assemble};
 use conclave_common::rehearsal::{Answer, Rehearsal};
-use conclave_common::sampler::{self, Draw, Phase, Round, Totals};
+use conclave_common::sampler::{self, Draw, Next, Phase, Round, Totals};
 use conclave_common::schema::ColumnSpec;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
@@ -75,8 +75,8 @@ impl Case {
         let mut parties = Rehearsal::new(&spec, shards, ChaCha20Rng::seed_from_u64(77)).expect("parties");
         let mut sampler = sampler::build(&spec, &parties.metadata()).expect("a sampler");
         let (mut seen, mut rounds) = (Seen::default(), [0_u64; 3]);
-        // A clip that bites ends a run by an error.
-        while let Ok(Some(round)) = sampler.next_round() {
+        // A clip that bites ends a run early.
+        while let Ok(Next::Ask(round)) = sampler.next_round() {
             if round.iteration >= ROUNDS {
                 break;
             }

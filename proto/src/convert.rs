@@ -136,15 +136,16 @@ pub struct Answer {
     pub job: String,
     /// The round.
     pub iteration: u64,
-    /// The releases in lattice units, one per query in the order asked; or why there are none.
+    /// The releases in lattice units, each query's components in the order asked; or why there are none.
     pub outcome: Result<Vec<i64>, AnswerStatus>,
 }
 
-/// The message for an answer to a query of `asked` proposals: of one length whatever the outcome.
-pub fn answer_to_wire(answer: &Answer, asked: usize) -> v1::Answer {
+/// The message for an answer of `length` integers, as many as the round's queries have components: of one length whatever
+/// the outcome.
+pub fn answer_to_wire(answer: &Answer, length: usize) -> v1::Answer {
     let (status, releases) = match &answer.outcome {
         Ok(releases) => (AnswerStatus::Released, releases.clone()),
-        Err(status) => (*status, vec![0; asked]),
+        Err(status) => (*status, vec![0; length]),
     };
     v1::Answer {
         job: answer.job.clone(),

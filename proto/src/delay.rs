@@ -8,18 +8,18 @@ use crate::v1;
 /// of its data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnswerDelay {
-    /// Of an answer to at most `proposals` proposals; a longer message waits for as many times more.
+    /// Of an answer to at most `proposals` proposals of one integer each; a longer one waits for as many times more.
     pub least: Duration,
     /// Proposals that one `least` is for; 0 counts as 1.
     pub proposals: u32,
 }
 
 impl AnswerDelay {
-    /// The delay of an answer to `asked` proposals.
+    /// The delay of an answer of `length` integers: a proposal counts as often as its answer has components.
     #[must_use]
-    pub fn of(&self, asked: usize) -> Duration {
+    pub fn of(&self, length: usize) -> Duration {
         let proposals = usize::try_from(self.proposals).unwrap_or(usize::MAX).max(1);
-        self.least.saturating_mul(u32::try_from(asked.div_ceil(proposals).max(1)).unwrap_or(u32::MAX))
+        self.least.saturating_mul(u32::try_from(length.div_ceil(proposals).max(1)).unwrap_or(u32::MAX))
     }
 
     /// Tells it with an opening. Fields of a fixed width: an opening's length depends on whether there is a delay, and not on which.

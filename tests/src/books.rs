@@ -10,7 +10,7 @@ use conclave_common::query::QueryTerms;
 use conclave_common::sampler::{Draw, Query};
 use rusqlite::Connection;
 
-use crate::federation::{give, sampler_of};
+use crate::federation::{self, give, sampler_of};
 use crate::zarr;
 
 /// A query's identity within a job: iteration and chain.
@@ -53,7 +53,7 @@ impl Replay {
         let (mut draws, mut releases, mut rounds) = (Vec::new(), BTreeMap::new(), 0);
         let mut asked = BTreeMap::new();
         for (iteration, blob) in log_of(store, key) {
-            let round = sampler.next_round().expect("a round").expect("a round for every logged answer");
+            let round = federation::asked(sampler.as_mut()).expect("a round for every logged answer");
             assert_eq!(round.iteration, iteration, "the log has no gaps and begins at 0");
             let answers = split(&blob, records.len(), round.queries.len());
             for (at, query) in round.queries.iter().enumerate() {
@@ -65,7 +65,7 @@ impl Replay {
             draws.extend(sampler.take_draws());
             rounds += 1;
         }
-        let next = sampler.next_round().expect("a round");
+        let next = federation::asked(sampler.as_mut());
         let (complete, mut unfinished) = (next.is_none(), BTreeMap::new());
         if let Some(round) = next {
             unfinished.extend(round.queries.iter().map(|query| ((round.iteration, query.chain), price(query))));

@@ -11,7 +11,7 @@ use conclave_common::job::JobSpec;
 use conclave_common::mechanism::{DiscreteGaussian, NoiseScale, QueryKind, STEP};
 use conclave_common::model::{self, Model, ModelData};
 use conclave_common::query::QueryTerms;
-use conclave_common::sampler::{self, ClipWatch, Draw, PartyMetadata, Phase, Query, Round, Sampler, SamplerError, Totals};
+use conclave_common::sampler::{self, ClipWatch, Draw, Next, PartyMetadata, Phase, Query, Round, Sampler, Totals};
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
@@ -211,9 +211,9 @@ impl Federation {
         };
         loop {
             let round = match sampler.next_round() {
-                Ok(Some(round)) => round,
-                Ok(None) => break,
-                Err(SamplerError::Clipped(reason)) => {
+                Ok(Next::Ask(round)) => round,
+                Ok(Next::Done) => break,
+                Ok(Next::Stopped(reason)) => {
                     run.clip_stop = Some(reason);
                     break;
                 }
@@ -244,6 +244,18 @@ impl Federation {
 /// The sampler of a job over parties of so many rows.
 pub fn sampler_of(spec: &JobSpec, records: &[u64]) -> Box<dyn Sampler> {
     sampler::build(spec, &PartyMetadata::of_rows(records)).expect("a sampler")
+}
+
+/// The round that a sampler asks; `None` when all draws are made.
+///
+/// # Panics
+/// Where a clip stops the chains.
+pub fn asked(sampler: &mut dyn Sampler) -> Option<Round> {
+    match sampler.next_round().expect("a round") {
+        Next::Ask(round) => Some(round),
+        Next::Done => None,
+        Next::Stopped(why) => panic!("{why}"),
+    }
 }
 
 /// Gives a sampler what the parties released for the round being asked.

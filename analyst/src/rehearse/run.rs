@@ -9,7 +9,7 @@ use conclave_common::job::JobSpec;
 use conclave_common::model::ModelData;
 use conclave_common::planner::Guess;
 use conclave_common::rehearsal::{Answer, Rehearsal};
-use conclave_common::sampler::{self, ClipWatch, Sampler, SamplerError, Totals};
+use conclave_common::sampler::{self, ClipWatch, Next, Sampler, Totals};
 use conclave_draws::attributes;
 use conclave_draws::result::{self, Outcome, PartyOutcome, RunResult, StoppedBy};
 use conclave_draws::spent::Spent;
@@ -92,10 +92,10 @@ impl<'a> Run<'a> {
         let mut progress = Progress::new(self.spec.sampler.draws);
         let stopped = loop {
             let round = match self.sampler.next_round() {
-                Ok(Some(round)) => round,
-                Ok(None) => break (StoppedBy::Draws, None),
+                Ok(Next::Ask(round)) => round,
+                Ok(Next::Done) => break (StoppedBy::Draws, None),
                 // As in a real run: the draws are kept and marked.
-                Err(SamplerError::Clipped(_)) => break (StoppedBy::Clip, None),
+                Ok(Next::Stopped(_)) => break (StoppedBy::Clip, None),
                 Err(other) => return Err(input(other.to_string())),
             };
             if stop.load(Ordering::Relaxed) {
@@ -130,7 +130,7 @@ impl<'a> Run<'a> {
             budget_party,
             iterations: self.iterations,
             seconds: self.began.elapsed().as_secs_f64(),
-            warnings: clip_warning(self.sampler.as_ref()).into_iter().collect(),
+            warnings: self.sampler.clip_watch().and_then(ClipWatch::word).into_iter().collect(),
             radii: self.sampler.radii_by_parameter(),
             parties: parties
                 .map(|((name, metadata), spent)| PartyOutcome { name: name.clone(), holding: Some(metadata), spent })
@@ -148,11 +148,6 @@ impl<'a> Run<'a> {
         let code = if stopped_by == StoppedBy::Budget { ErrorCode::Budget } else { ErrorCode::InvalidInput };
         Fault::new(code, message)
     }
-}
-
-/// What the analyst must know of an explicit clip.
-fn clip_warning(sampler: &dyn Sampler) -> Option<String> {
-    sampler.clip_watch().and_then(|watch| watch.stop().or_else(|| watch.warning()))
 }
 
 /// Posterior mean and covariance of the kept draws.

@@ -12,7 +12,7 @@ use crate::job::{Algorithm, JobSpec};
 use crate::mechanism::{QueryKind, STEP};
 use crate::model::Model;
 use crate::rehearsal::query_terms;
-use crate::sampler::{self, PartyMetadata, Phase, Query, Round, Totals};
+use crate::sampler::{self, Next, PartyMetadata, Phase, Query, Round, Totals};
 
 /// Queries of sampling that are walked at least: effective sample sizes are then known to some 5%.
 const LEAST_QUERIES: u64 = 120_000;
@@ -58,7 +58,12 @@ impl CostModel {
             conditional_sd: Vec::new(),
         };
         let (mut spent, mut asked) = (0_u64, 0_u64);
-        while let Some(round) = sampler.next_round()? {
+        loop {
+            let round = match sampler.next_round()? {
+                Next::Ask(round) => round,
+                Next::Done => break,
+                Next::Stopped(reason) => return Err(PlanError::Stopped(reason)),
+            };
             asked += round.queries.len() as u64;
             if round.phase == Phase::Sampling {
                 walk.before.get_or_insert(walk.cumulative.len());
@@ -165,7 +170,7 @@ impl Parties<'_> {
 
     fn answer(&mut self, round: &Round) -> Result<Vec<Vec<i64>>, PlanError> {
         let total: f64 = self.guess.records.iter().map(|n| *n as f64).sum();
-        let mut releases = vec![Vec::with_capacity(round.queries.len()); self.guess.records.len()];
+        let mut releases = vec![Vec::with_capacity(round.length()); self.guess.records.len()];
         for query in &round.queries {
             let Query { from, to, noise, .. } = query;
             let terms = query_terms(self.spec, self.model.as_ref(), PrivacyUnit::default(), query)?;
@@ -173,9 +178,11 @@ impl Parties<'_> {
             let ratio = if query.kind == QueryKind::Ratio { self.stand_in.log_ratio(from, to) } else { 0.0 };
             for (records, released) in self.guess.records.iter().zip(&mut releases) {
                 let records = *records as f64;
-                let z: f64 = StandardNormal.sample(&mut self.rng);
-                let answer = records / total * ratio - records * terms.centre() + noise.sd() * z;
-                released.push((answer / STEP).round() as i64);
+                released.extend((0..query.length()).map(|_| {
+                    let z: f64 = StandardNormal.sample(&mut self.rng);
+                    let answer = records / total * ratio - records * terms.centre() + noise.sd() * z;
+                    (answer / STEP).round() as i64
+                }));
             }
         }
         Ok(releases)

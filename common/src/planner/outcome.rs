@@ -14,6 +14,9 @@ pub enum PlanError {
     /// What the sampler refuses.
     #[error(transparent)]
     Sampler(#[from] SamplerError),
+    /// The walk was stopped.
+    #[error("{0}")]
+    Stopped(String),
     /// The budget can't be kept.
     #[error(transparent)]
     Accounting(#[from] AccountingError),

@@ -11,9 +11,17 @@
 //!
 //! Judged is the total over the N parties, less three standard errors of it, as a share of all their
 //! records: `(total - 3 s_c sqrt(N)) / n`. A chain that the clip does not cut is warned of or stopped in
-//! vain with probability below 0.2% a count. A party that does not publish its count, and of which the job
-//! makes no guess, is taken to hold as many records as the others on average: then the share is as good as
-//! that guess, and a chain that is not cut is as safe as before, whatever the party holds.
+//! vain with probability below 0.2% a count.
+//!
+//! All parties are judged together, and none by itself: with N parties of one size, a single one must have
+//! N times the share of its rows cut to be seen. One site whose rows are all cut may pass unseen among
+//! many.
+//!
+//! A party that does not publish its count, and of which the job makes no guess, is taken to hold as many
+//! records as the others on average. A share that rests on that is a word of warning and never stops a job:
+//! a party far larger than the others would be cut by a smaller share than is printed. Its noise is in the
+//! total all the same, so whether counts tell anything is judged by the noise of all parties against the
+//! records that are known.
 
 use super::error::SamplerError;
 use super::party_metadata::PartyMetadata;
@@ -43,6 +51,8 @@ pub struct ClipWatch {
     /// Counts in a look: one per direction, or one where every step moves all coordinates.
     counts_per_look: u64,
     parties: f64,
+    /// Parties whose number of records nobody tells: taken to hold as many as the others.
+    uncounted: Vec<String>,
     /// Units of privacy at all parties together: public, guessed, or as many as at the others on average.
     units: f64,
     counts: u64,
@@ -79,13 +89,19 @@ impl ClipWatch {
             steps_per_sweep,
             counts_per_look,
             parties: parties.len() as f64,
+            uncounted: Vec::new(),
             units: 0.0,
             counts: 0,
             worst: 0.0,
             why_blind: String::new(),
         };
-        let counts = parties.iter().filter_map(|party| units_of(spec, party));
-        let (units, known) = counts.fold((0.0, 0.0), |(units, known), count| (units + count, known + 1.0));
+        let (mut units, mut known) = (0.0, 0.0);
+        for (name, party) in spec.parties.iter().zip(parties) {
+            match units_of(spec, party) {
+                Some(count) => (units, known) = (units + count, known + 1.0),
+                None => watch.uncounted.push(name.clone()),
+            }
+        }
         if known == 0.0 {
             watch.why_blind = "no party publishes how many records it has: give [sampler] records_guess".to_owned();
             return Ok(Some(watch));
@@ -97,7 +113,7 @@ impl ClipWatch {
             let error = ((looks * counts_per_look).max(1) as f64 / mu_squared).sqrt();
             let noise = NoiseScale::from_sd(STEP * QueryKind::COUNT_UNIT as f64 * error.max(1.0))?;
             let error = noise.units() as f64 / QueryKind::COUNT_UNIT as f64;
-            if ERRORS * error * f64::sqrt(known) <= BLIND * units {
+            if ERRORS * error * watch.parties.sqrt() <= BLIND * units {
                 watch.plan = Some(Plan { noise, error, sparse });
                 return Ok(Some(watch));
             }
@@ -152,17 +168,29 @@ impl ClipWatch {
         (self.worst > WARN_SHARE).then(|| self.sentence("Its draws may be displaced"))
     }
 
-    /// Why the chains must not go on, if so.
+    /// Why the chains must not go on, if so; never where a share rests on a count that nobody knows.
     #[must_use]
     pub fn stop(&self) -> Option<String> {
-        (self.worst > STOP_SHARE).then(|| self.sentence("The chains were stopped, and their draws are of another posterior"))
+        (self.uncounted.is_empty() && self.worst > STOP_SHARE)
+            .then(|| self.sentence("The chains were stopped, and their draws are of another posterior"))
+    }
+
+    /// What the analyst hears of the clip at a run's end: why it was stopped, else the warning, if any.
+    #[must_use]
+    pub fn word(&self) -> Option<String> {
+        self.stop().or_else(|| self.warning())
     }
 
     fn sentence(&self, consequence: &str) -> String {
+        let assumed = match &self.uncounted[..] {
+            [] => String::new(),
+            [one] => format!(", if {one}, which publishes no count, holds as many as the others on average"),
+            many => format!(", if {}, which publish no count, hold as many as the others on average", many.join(", ")),
+        };
         format!(
-            "privacy.clip cuts the log ratios of at least {:.1}% of the records at some of the chains' steps. {consequence}: raise the clip, or \
-             use a model with a public bound and clip = \"auto\".",
-            100.0 * self.worst
+            "privacy.clip cuts the log ratios of at least {:.1}% of the records at some of the chains' steps{assumed}. {consequence}: raise \
+             the clip, or use a model with a public bound and clip = \"auto\".",
+            100.0 * self.worst.min(1.0)
         )
     }
 }

@@ -41,9 +41,6 @@ pub enum SamplerError {
         /// The party.
         party: String,
     },
-    /// The clip cuts so much that the chains can't be trusted: draws made so far are of another posterior.
-    #[error("{0}")]
-    Clipped(String),
     /// Releases that do not fit the round that was asked.
     #[error("the releases do not fit the round: {0}")]
     Shape(&'static str),

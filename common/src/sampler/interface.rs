@@ -5,15 +5,46 @@ use super::error::SamplerError;
 use super::round::{Draw, Phase, Round};
 use super::totals::Totals;
 
+/// How a run goes on.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Next {
+    /// Every party is asked this round.
+    Ask(Round),
+    /// All draws are made.
+    Done,
+    /// The chains must not go on, for this reason: what they have drawn is of another posterior.
+    Stopped(String),
+}
+
+impl Next {
+    /// The round to ask; `None` at either end of a run.
+    #[must_use]
+    pub fn round(self) -> Option<Round> {
+        match self {
+            Self::Ask(round) => Some(round),
+            Self::Done | Self::Stopped(_) => None,
+        }
+    }
+
+    /// As [`Self::round`], without taking it.
+    #[must_use]
+    pub fn as_round(&self) -> Option<&Round> {
+        match self {
+            Self::Ask(round) => Some(round),
+            Self::Done | Self::Stopped(_) => None,
+        }
+    }
+}
+
 /// A sampling algorithm as a state machine: the next round to ask, totals taken in, draws given out.
 ///
 /// It knows totals over parties and nothing of the network, of records, or of what a single party released.
 pub trait Sampler: Send {
-    /// The round to ask now; the same one until [`Sampler::absorb`]. `None` when all draws are made.
+    /// How the run goes on: the round to ask now, the same one until [`Sampler::absorb`], or the run's end.
     ///
     /// # Errors
-    /// A query whose noise scale or sensitivity can't be represented; chains that must not go on.
-    fn next_round(&mut self) -> Result<Option<Round>, SamplerError>;
+    /// A query whose noise scale or sensitivity can't be represented.
+    fn next_round(&mut self) -> Result<Next, SamplerError>;
 
     /// Takes the totals of the round being asked.
     ///

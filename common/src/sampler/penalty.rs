@@ -9,7 +9,7 @@ use super::chain::Chain;
 use super::clip_watch::ClipWatch;
 use super::ensemble::Ensemble;
 use super::error::SamplerError;
-use super::interface::Sampler;
+use super::interface::{Next, Sampler};
 use super::messages::Messages;
 use super::mode_search::{Found, ModeSearch, Purpose, SearchPlan};
 use super::party_metadata::PartyMetadata;
@@ -125,12 +125,12 @@ impl Penalty {
     fn decide(&mut self, round: &Round, totals: &Totals) {
         let spec = &self.target.spec;
         let variance = spec.parties.len() as f64 * spec.privacy.noise.variance();
-        for (query, total) in round.queries.iter().zip(totals.components()) {
+        for (query, total) in single(round, totals) {
             if query.kind == QueryKind::ClipCount {
-                self.clip_watch.iter_mut().for_each(|watch| watch.absorb(*total));
+                self.clip_watch.iter_mut().for_each(|watch| watch.absorb(total));
                 continue;
             }
-            let ratio = self.log_ratio(query, *total);
+            let ratio = self.log_ratio(query, total);
             if let Some(chain) = self.ensemble.chain(query.chain) {
                 decide(chain, &self.target, ratio, variance);
             }
@@ -165,14 +165,23 @@ impl Penalty {
     }
 }
 
+/// Each query with its total: Algorithm 2 asks ratios and counts, and a party answers either by one integer.
+fn single<'a>(round: &'a Round, totals: &'a Totals) -> impl Iterator<Item = (&'a Query, i128)> {
+    let one = |(query, total): (&'a Query, &[i128])| match total {
+        [total] => Some((query, *total)),
+        _ => None,
+    };
+    round.queries.iter().zip(totals.by_query()).filter_map(one)
+}
+
 impl Sampler for Penalty {
-    fn next_round(&mut self) -> Result<Option<Round>, SamplerError> {
+    fn next_round(&mut self) -> Result<Next, SamplerError> {
         while self.messages.pending().is_none() {
             if let Some(reason) = self.clip_watch.as_ref().and_then(ClipWatch::stop) {
-                return Err(SamplerError::Clipped(reason));
+                return Ok(Next::Stopped(reason));
             }
             if self.ensemble.finished(&self.target.spec) {
-                return Ok(None);
+                return Ok(Next::Done);
             }
             let Target { spec, space, model } = &self.target;
             let queries = match &mut self.search {
@@ -185,7 +194,7 @@ impl Sampler for Penalty {
                 self.messages.ask(self.ensemble.phase(), queries);
             }
         }
-        Ok(self.messages.pending().cloned())
+        Ok(self.messages.pending().cloned().map_or(Next::Done, Next::Ask))
     }
 
     fn absorb(&mut self, totals: &Totals) -> Result<(), SamplerError> {
@@ -195,8 +204,7 @@ impl Sampler for Penalty {
             self.step_done();
             return Ok(());
         };
-        let each = round.queries.iter().zip(totals.components());
-        let ratios: Vec<f64> = each.map(|(query, total)| self.log_ratio(query, *total)).collect();
+        let ratios: Vec<f64> = single(&round, totals).map(|(query, total)| self.log_ratio(query, total)).collect();
         search.absorb(&self.target.spec, &self.target.space, &round.queries, &ratios);
         match search.found() {
             Some(found) => self.found(&found),

@@ -11,7 +11,7 @@
 
 use super::ensemble::Ensemble;
 use super::error::SamplerError;
-use super::interface::Sampler;
+use super::interface::{Next, Sampler};
 use super::messages::Messages;
 use super::mode_search::Purpose;
 use super::party_metadata::PartyMetadata;
@@ -82,23 +82,25 @@ impl PenaltyExpFamily {
     }
 
     /// Decides every chain that proposed, each on its own release of the statistic.
-    fn decide(&mut self, round: &Round, totals: &[i128]) {
+    fn decide(&mut self, round: &Round, totals: &Totals) {
         let (components, noise) = (self.statistic.components(), self.target.spec.privacy.noise);
-        for (asked, totals) in round.queries.chunks(components).zip(totals.chunks(components)) {
+        let mut by_query = totals.by_query();
+        for asked in round.queries.chunks(components) {
+            let totals = by_query.by_ref().take(asked.len()).collect::<Vec<_>>().concat();
             let Some(chain) = self.ensemble.chain(asked[0].chain / components as u32) else { continue };
             let Some(step) = chain.step() else { continue };
-            let (ratio, variance) = log_ratio(&self.statistic, &self.target, step, totals, noise);
-            self.statistic.learn(totals, noise);
+            let (ratio, variance) = log_ratio(&self.statistic, &self.target, step, &totals, noise);
+            self.statistic.learn(&totals, noise);
             penalty::decide(chain, &self.target, ratio, variance);
         }
     }
 }
 
 impl Sampler for PenaltyExpFamily {
-    fn next_round(&mut self) -> Result<Option<Round>, SamplerError> {
+    fn next_round(&mut self) -> Result<Next, SamplerError> {
         while self.messages.pending().is_none() {
             if self.ensemble.finished(&self.target.spec) {
-                return Ok(None);
+                return Ok(Next::Done);
             }
             let queries = match self.search {
                 Some((_, noise)) => self.statistic.queries(0, noise).collect(),
@@ -110,7 +112,7 @@ impl Sampler for PenaltyExpFamily {
                 self.messages.ask(self.ensemble.phase(), queries);
             }
         }
-        Ok(self.messages.pending().cloned())
+        Ok(self.messages.pending().cloned().map_or(Next::Done, Next::Ask))
     }
 
     fn absorb(&mut self, totals: &Totals) -> Result<(), SamplerError> {
@@ -118,7 +120,7 @@ impl Sampler for PenaltyExpFamily {
         if let Some((purpose, noise)) = self.search.take() {
             return self.start(purpose, noise, totals.components());
         }
-        self.decide(&round, totals.components());
+        self.decide(&round, totals);
         self.ensemble.step_done(self.messages.last());
         Ok(())
     }

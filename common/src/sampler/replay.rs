@@ -14,7 +14,7 @@ pub enum ReplayError {
     OutOfPlace {
         /// The round in the log.
         logged: u64,
-        /// The round that is asked; `None` where all draws are made.
+        /// The round that is asked; `None` where the run is at its end.
         expected: Option<u64>,
     },
     /// The sampler can't ask a next round.
@@ -30,25 +30,13 @@ fn asked(expected: Option<u64>) -> String {
 }
 
 impl dyn Sampler + '_ {
-    /// The round to ask now, as [`Sampler::next_round`]; also `None` where the clip watch has ended the
-    /// chains.
-    ///
-    /// # Errors
-    /// As [`Sampler::next_round`], the clip watch's word aside.
-    pub fn asking(&mut self) -> Result<Option<Round>, SamplerError> {
-        match self.next_round() {
-            Err(SamplerError::Clipped(_)) => Ok(None),
-            round => round,
-        }
-    }
-
     /// Absorbs the next round of a log and gives it as it was asked; `releases[party][component]`, as in
     /// [`Totals::of`].
     ///
     /// # Errors
     /// [`ReplayError`].
     pub fn replay(&mut self, iteration: u64, releases: &[Vec<i64>]) -> Result<Round, ReplayError> {
-        let expected = self.asking().map_err(ReplayError::Asking)?;
+        let expected = self.next_round().map_err(ReplayError::Asking)?.round();
         let out_of_place = ReplayError::OutOfPlace { logged: iteration, expected: expected.as_ref().map(|r| r.iteration) };
         let round = expected.filter(|round| round.iteration == iteration).ok_or(out_of_place)?;
         let totals = Totals::of(&round, releases).map_err(ReplayError::Releases)?;

@@ -58,6 +58,14 @@ pub struct Round {
     pub queries: Vec<Query>,
 }
 
+impl Round {
+    /// Number of integers that a party releases to it, over all of its queries.
+    #[must_use]
+    pub fn length(&self) -> usize {
+        self.queries.iter().map(Query::length).sum()
+    }
+}
+
 /// One state of one chain.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Draw {

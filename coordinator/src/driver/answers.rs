@@ -2,7 +2,7 @@
 
 use conclave_proto::convert::AnswerStatus;
 
-use super::members::{Members, PartyUpdate};
+use super::members::{Asked, Members, PartyUpdate};
 use super::refusal::refusal;
 use super::stop::StopReason;
 use crate::clock::Timestamp;
@@ -22,8 +22,7 @@ impl Members {
         let changed = format!("two different answers to round {iteration}");
         match (self.asked, &self.previous) {
             (Some(asked), _) if asked.iteration == iteration => {
-                if releases.len() != asked.queries {
-                    let what = format!("{} numbers for the {} queries of round {iteration}", releases.len(), asked.queries);
+                if let Some(what) = another_length(asked, releases.len()) {
                     return Err(self.broke(party, &what));
                 }
                 if let Some(what) = self.impossible(party, iteration, &releases) {
@@ -95,5 +94,31 @@ impl Members {
             (None, Some((before, _))) => iteration > *before,
             (None, None) => true,
         }
+    }
+}
+
+/// The fault of an answer of so many integers, where the round's answer has another number.
+fn another_length(asked: Asked, numbers: usize) -> Option<String> {
+    let Asked { iteration, queries, length } = asked;
+    let due = if length == queries { String::new() } else { format!(", whose answers are {length} numbers") };
+    (numbers != length).then(|| format!("{numbers} numbers for the {queries} queries of round {iteration}{due}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A query's answer may be a vector: what counts is the round's integers.
+    #[test]
+    fn an_answer_has_as_many_numbers_as_its_queries_have_components() {
+        let asked = Asked { iteration: 7, queries: 2, length: 6 };
+        assert_eq!(another_length(asked, 6), None);
+        assert_eq!(
+            another_length(asked, 2).as_deref(),
+            Some("2 numbers for the 2 queries of round 7, whose answers are 6 numbers")
+        );
+        let single = Asked { length: 2, ..asked };
+        assert_eq!(another_length(single, 2), None);
+        assert_eq!(another_length(single, 6).as_deref(), Some("6 numbers for the 2 queries of round 7"));
     }
 }

@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use conclave_common::job::JobSpec;
 use conclave_common::model::Model;
-use conclave_common::sampler::{self, ClipWatch, Draw, PartyMetadata, Phase, ReplayError, Round, Sampler, SamplerError, Totals};
+use conclave_common::sampler::{
+    self, ClipWatch, Draw, Next, PartyMetadata, Phase, ReplayError, Round, Sampler, SamplerError, Totals,
+};
 use conclave_draws::spent::Spent;
 use conclave_draws::zarr::DrawStore;
 use conclave_proto::error::{ErrorCode, Fault};
@@ -24,8 +26,8 @@ pub(super) struct Chain {
     store: Store,
     model: Box<dyn Model>,
     sampler: Box<dyn Sampler>,
-    /// The round being asked; `None` when all draws are made.
-    round: Option<Round>,
+    /// The round being asked, or the run's end.
+    next: Next,
     writer: DrawWriter,
     spending: Spending,
     rounds: u64,
@@ -69,7 +71,7 @@ impl Chain {
     /// A log that does not fit the job, a draws folder that can't be written.
     pub(super) async fn start(job: Arc<Job>, store: Store, parties: Vec<PartyMetadata>) -> Result<Self, StopReason> {
         let (for_replay, its_store) = (Arc::clone(&job), store.clone());
-        let (replayed, round) = tokio::task::spawn_blocking(move || replay(&for_replay, &its_store, &parties))
+        let (replayed, next) = tokio::task::spawn_blocking(move || replay(&for_replay, &its_store, &parties))
             .await
             .map_err(|e| stopped(format!("the replay of the iteration log failed: {e}")))??;
         if replayed.rounds > 0 {
@@ -81,7 +83,7 @@ impl Chain {
             store,
             model: replayed.model,
             sampler: replayed.sampler,
-            round,
+            next,
             spending: replayed.spending,
             rounds: replayed.rounds,
             kept: replayed.kept,
@@ -89,9 +91,9 @@ impl Chain {
         })
     }
 
-    /// The round to ask; `None` when all draws are made.
-    pub(super) fn round(&self) -> Option<&Round> {
-        self.round.as_ref()
+    /// The round to ask, or the run's end.
+    pub(super) fn next(&self) -> &Next {
+        &self.next
     }
 
     /// Starts the clock of sampling time, if it does not run yet.
@@ -107,11 +109,11 @@ impl Chain {
     pub(super) fn absorb(&mut self, iteration: u64, releases: &[Vec<i64>]) -> Result<Unsettled, StopReason> {
         let elapsed = self.clock.elapsed().as_micros() as u64;
         self.store.log_round(&self.job.id, iteration, elapsed, releases).map_err(store_stopped)?;
-        let asked = self.round.take();
+        let asked = std::mem::replace(&mut self.next, Next::Done).round();
         let round = asked.as_ref().ok_or_else(|| stopped(SamplerError::NoRound.to_string()))?;
         let totals = Totals::of(round, releases);
         totals.and_then(|totals| self.sampler.absorb(&totals)).map_err(|e| stopped(e.to_string()))?;
-        self.round = self.sampler.asking().map_err(unfit)?;
+        self.next = self.sampler.next_round().map_err(unfit)?;
         self.rounds += 1;
         Ok(Unsettled(asked))
     }
@@ -137,14 +139,14 @@ impl Chain {
     /// The terms of the queries of the round being asked.
     pub(super) fn terms(&self) -> RoundTerms {
         let terms = |round| RoundTerms::of(round, self.model.as_ref(), &self.job.spec, self.spending.units());
-        self.round.as_ref().map(terms).unwrap_or_default()
+        self.next.as_round().map(terms).unwrap_or_default()
     }
 
     /// What the round being asked costs a party that has answered it.
     pub(super) fn unfinished_cost(&self, party: usize) -> Spent {
         let unit = self.spending.of(party).0;
         let cost = |round| Spent::of_round(round, self.model.as_ref(), &self.job.spec, unit);
-        self.round.as_ref().map(cost).and_then(Result::ok).unwrap_or_default()
+        self.next.as_round().map(cost).and_then(Result::ok).unwrap_or_default()
     }
 
     /// What a party has been charged for rounds absorbed.
@@ -160,14 +162,9 @@ impl Chain {
         self.kept / u64::from(self.job.spec.sampler.chains)
     }
 
-    /// Why an explicit clip does not let the chains go on, if so.
-    pub(super) fn clip_stop(&self) -> Option<String> {
-        self.sampler.clip_watch().and_then(ClipWatch::stop)
-    }
-
     /// What the analyst must know of an explicit clip.
     pub(super) fn clip_warning(&self) -> Option<String> {
-        self.clip_stop().or_else(|| self.sampler.clip_watch().and_then(ClipWatch::warning))
+        self.sampler.clip_watch().and_then(ClipWatch::word)
     }
 
     /// Proposal radii as a job file gives them.
@@ -204,8 +201,8 @@ fn count_kept(draws: &[Draw]) -> u64 {
     draws.iter().filter(|d| !d.warmup).count() as u64
 }
 
-/// The chains where the log ends, and the round that is to be asked there.
-fn replay(job: &Job, store: &Store, parties: &[PartyMetadata]) -> Result<(Replayed, Option<Round>), StopReason> {
+/// The chains where the log ends, and how they go on there.
+fn replay(job: &Job, store: &Store, parties: &[PartyMetadata]) -> Result<(Replayed, Next), StopReason> {
     let spec: &JobSpec = &job.spec;
     let model = spec.build_model();
     let chains = spec.sampler.chains as usize;
@@ -215,10 +212,10 @@ fn replay(job: &Job, store: &Store, parties: &[PartyMetadata]) -> Result<(Replay
     let mut replayed =
         Replayed { model, sampler, draws, spending: Spending::new(parties), rounds: 0, kept: 0, before: Duration::ZERO };
     store.replay(&job.id, spec.parties.len(), |logged| replayed.step(job, &logged))?;
-    let round = replayed.sampler.asking().map_err(unfit)?;
+    let next = replayed.sampler.next_round().map_err(unfit)?;
     replayed.take_draws(job);
     replayed.draws.flush().map_err(|e| StopReason::Stopped(job.draws_fault(&e)))?;
-    Ok((replayed, round))
+    Ok((replayed, next))
 }
 
 impl Replayed {

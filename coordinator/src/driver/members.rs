@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use conclave_common::sampler::PartyMetadata;
+use conclave_common::sampler::{PartyMetadata, Round};
 use conclave_proto::delay::AnswerDelay;
 use conclave_proto::error::{ErrorCode, Fault};
 use tokio::time::Instant;
@@ -44,6 +44,14 @@ pub(super) struct Member {
 pub(super) struct Asked {
     pub(super) iteration: u64,
     pub(super) queries: usize,
+    /// Integers in a party's answer.
+    pub(super) length: usize,
+}
+
+impl Asked {
+    pub(super) fn of(round: &Round) -> Self {
+        Self { iteration: round.iteration, queries: round.queries.len(), length: round.length() }
+    }
 }
 
 /// All parties of a job, in the job file's order.
@@ -164,8 +172,8 @@ impl Members {
     }
 
     /// Begins a round: nobody has answered it yet.
-    pub(super) fn ask(&mut self, iteration: u64, queries: usize, now: Timestamp) {
-        self.asked = Some(Asked { iteration, queries });
+    pub(super) fn ask(&mut self, asked: Asked, now: Timestamp) {
+        self.asked = Some(asked);
         self.due = self.list.len();
         for member in &mut self.list {
             member.answer = None;
@@ -179,7 +187,7 @@ impl Members {
 
     /// For how long a party holds back its answer to the round being asked, where it has told.
     pub(super) fn held_back(&self, party: usize) -> Option<Duration> {
-        Some(self.list[party].delay?.of(self.asked?.queries))
+        Some(self.list[party].delay?.of(self.asked?.length))
     }
 
     /// Takes in the terms of the queries of the round being asked.
@@ -204,7 +212,7 @@ impl Members {
         self.list[party].answer.is_some()
     }
 
-    /// The answers of a complete round, `[party][query]`; the round is over then.
+    /// The answers of a complete round, `[party][component]`, query after query; the round is over then.
     pub(super) fn take_answers(&mut self) -> Option<(u64, &[Vec<i64>])> {
         if !self.all_answered() {
             return None;

@@ -7,7 +7,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Instant;
 
-use conclave_common::sampler::PartyMetadata;
+use conclave_common::sampler::{Next, PartyMetadata};
 use conclave_proto::convert::query_to_wire;
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::v1;
@@ -18,7 +18,7 @@ use super::chain::Chain;
 use super::context::DriverContext;
 use super::deadline::Limits;
 use super::job::Job;
-use super::members::{Members, PartyUpdate};
+use super::members::{Asked, Members, PartyUpdate};
 use super::stop::{StopReason, StopRequest};
 use super::stopwatch::Stopwatch;
 use crate::clock::Timestamp;
@@ -195,14 +195,17 @@ impl Driver {
 
     fn ask_all(&mut self) -> Result<(), StopReason> {
         let Some(chain) = &mut self.chain else { return Ok(()) };
-        let Some(round) = chain.round() else {
-            self.query = None;
-            return Err(match chain.clip_stop() {
-                Some(reason) => StopReason::Clipped(Fault::new(ErrorCode::InvalidInput, reason)),
-                None => StopReason::Finished,
-            });
+        let round = match chain.next() {
+            Next::Ask(round) => round,
+            end => {
+                self.query = None;
+                return Err(match end {
+                    Next::Stopped(reason) => StopReason::Clipped(Fault::new(ErrorCode::InvalidInput, reason.clone())),
+                    _ => StopReason::Finished,
+                });
+            }
         };
-        self.members.ask(round.iteration, round.queries.len(), Timestamp::now());
+        self.members.ask(Asked::of(round), Timestamp::now());
         self.query = Some(Arc::new(Body::Query(query_to_wire(&self.job.id, round.iteration, &round.queries))));
         self.stopwatch.asks();
         (0..self.members.list.len()).for_each(|party| self.ask(party));

@@ -157,7 +157,7 @@ impl Answerer {
 }
 
 /// Integers in the reply to a message, whatever it says: it follows from what is asked, and a kind that there is not counts one.
-fn reply_length(request: &v1::Query) -> usize {
+pub(super) fn reply_length(request: &v1::Query) -> usize {
     request.proposals.iter().map(|proposal| QueryKind::from_code(proposal.kind).map_or(1, QueryKind::length)).sum()
 }
 

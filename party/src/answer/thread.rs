@@ -15,6 +15,7 @@ use super::answer_timing::{OwnTimes, Part};
 use super::answerer::Answerer;
 use super::delay::ReplyCounts;
 use super::open::Opening;
+use super::query::reply_length;
 use super::reply::{ReplySender, reply};
 use crate::config::ReplyDelay;
 
@@ -177,7 +178,7 @@ impl Answerer {
     /// Public: it depends on the job and on the message's length.
     fn delay_of(&self, request: &v1::Query) -> Option<Duration> {
         if let Some(job) = self.jobs.get(&request.job) {
-            return job.delay.map(|delay| delay.answer.of(request.proposals.len()));
+            return job.delay.map(|delay| delay.answer.of(reply_length(request)));
         }
         // A job that is not open: the slowest open one's.
         match self.policy.reply_delay {

@@ -1,7 +1,7 @@
 //! The rounds of a log are put through the sampler again, one by one.
 
 use conclave_common::job::JobSpec;
-use conclave_common::sampler::{self, PartyMetadata, ReplayError, Round, Sampler};
+use conclave_common::sampler::{self, Next, PartyMetadata, ReplayError, Round, Sampler};
 use conclave_proto::convert::{MAX_PROPOSALS, opened_from_wire};
 use conclave_proto::v1::{LogHeader, LogRound};
 
@@ -63,7 +63,9 @@ impl Rounds {
             piece.releases.extend(rest);
         }
         let (iteration, numbers, parties) = (piece.iteration, piece.releases.len(), self.spec.parties.len());
-        if numbers > parties * MAX_PROPOSALS || (!piece.more && (numbers == 0 || !numbers.is_multiple_of(parties))) {
+        if numbers > parties.saturating_mul(self.most_numbers())
+            || (!piece.more && (numbers == 0 || !numbers.is_multiple_of(parties)))
+        {
             self.broken = Some(format!("round {iteration} has {numbers} answers of {parties} parties"));
         } else if piece.more {
             self.part = Some(piece);
@@ -72,6 +74,12 @@ impl Rounds {
             self.replay(iteration, &releases)?;
         }
         Ok(())
+    }
+
+    /// The most integers that a party's answer is read to: those of the round that is due, and of any round of single integers.
+    fn most_numbers(&mut self) -> usize {
+        let next = self.sampler.as_mut().and_then(|sampler| sampler.next_round().ok());
+        next.and_then(Next::round).map_or(0, |round| round.length()).max(MAX_PROPOSALS)
     }
 
     fn replay(&mut self, iteration: u64, releases: &[Vec<i64>]) -> Result<(), StartError> {
@@ -127,9 +135,9 @@ impl Rounds {
     /// The round that would be asked next.
     fn next(&mut self) -> Option<Round> {
         let sampler = self.sampler.as_mut()?;
-        let next = sampler.asking();
+        let next = sampler.next_round();
         self.drawn.push(sampler.take_draws());
-        next.unwrap_or_else(|why| {
+        next.map(Next::round).unwrap_or_else(|why| {
             self.broken = Some(why.to_string());
             None
         })

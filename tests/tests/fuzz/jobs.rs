@@ -4,7 +4,7 @@ use conclave_common::accounting::PrivacyUnit;
 use conclave_common::job::JobSpec;
 use conclave_common::parameter::Prior;
 use conclave_common::query::QueryTerms;
-use conclave_common::sampler::{self, PartyMetadata};
+use conclave_common::sampler::{self, Next, PartyMetadata};
 
 use crate::harness::{Target, fuzz};
 
@@ -89,7 +89,7 @@ fn ask(text: &[u8]) -> bool {
     assert!(!model.parameter_names().is_empty(), "{text}");
     let parties = vec![PartyMetadata::rows(1000); spec.parties.len()];
     let Ok(mut sampler) = sampler::build(&spec, &parties) else { return true };
-    if let Ok(Some(round)) = sampler.next_round() {
+    if let Ok(Next::Ask(round)) = sampler.next_round() {
         for query in round.queries.iter().take(4) {
             let points = (query.from.as_slice(), query.to.as_slice());
             if let Ok(terms) = QueryTerms::new(model.as_ref(), &spec, PrivacyUnit::default(), query.kind, points) {

@@ -2,7 +2,7 @@
 
 use conclave_common::job::JobSpec;
 use conclave_common::model::ModelData;
-use conclave_tests::federation::{Federation, Shard, give, sampler_of};
+use conclave_tests::federation::{self, Federation, Shard, give, sampler_of};
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 use rand_distr::{Distribution, Normal};
@@ -114,7 +114,7 @@ fn joint_steps_are_counted_once_a_sweep() {
         let job = banana_job(50_000, 3.0, 2.0, &format!("draws = 300\nseed = 5\n{walk}"));
         let mut sampler = sampler_of(&job, &[50_000]);
         let (mut counts, mut spent) = (0, 0.0);
-        while let Some(round) = sampler.next_round().expect("a round") {
+        while let Some(round) = federation::asked(sampler.as_mut()) {
             for query in round.queries.iter().filter(|q| q.kind == QueryKind::ClipCount) {
                 counts += 1;
                 spent += (QueryKind::COUNT_UNIT as f64 / query.noise.units() as f64).powi(2);
@@ -145,7 +145,7 @@ fn the_watch_keeps_to_its_share() {
     let job = banana_job(50_000, 3.0, 2.0, &format!("draws = 300\nseed = 5\n{WALK}"));
     let mut sampler = sampler_of(&job, &[50_000]);
     let (mut counts, mut noise) = (0, None);
-    while let Some(round) = sampler.next_round().expect("a round") {
+    while let Some(round) = federation::asked(sampler.as_mut()) {
         for query in round.queries.iter().filter(|q| q.kind == QueryKind::ClipCount) {
             assert_eq!(query.chain, 2, "a slot of its own");
             assert!(round.queries.iter().any(|q| q.kind == QueryKind::Ratio && q.from == query.from && q.to == query.to));

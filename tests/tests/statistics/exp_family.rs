@@ -3,7 +3,7 @@
 use conclave_common::job::{Algorithm, JobSpec};
 use conclave_common::model::ModelData;
 use conclave_common::sampler::Phase;
-use conclave_tests::federation::{Federation, Run, Shard, give, sampler_of};
+use conclave_tests::federation::{self, Federation, Run, Shard, give, sampler_of};
 
 /// A mean of known variance on two parties; `algorithm` and what `[sampler]` says.
 fn mean_job(algorithm: &str, epsilon: f64, sampler: &str) -> JobSpec {
@@ -229,16 +229,16 @@ fn one_round_finds_the_mode() {
         let job = bernoulli_job("penalty-exp-family", 3.0, &format!("chains = 4\ndraws = 10\nseed = {seed}"));
         let mut federation = Federation::new(job, coins(n, ones), 900 + seed);
         let mut sampler = sampler_of(&federation.spec, &federation.records());
-        let round = sampler.next_round().expect("a round").expect("a search");
+        let round = federation::asked(sampler.as_mut()).expect("a search");
         assert_eq!((round.phase, round.queries.len()), (Phase::Locate, 1));
         let releases = federation.answer(&round).expect("within the budget");
         give(sampler.as_mut(), &round, &releases);
-        sampler.next_round().expect("a round");
+        federation::asked(sampler.as_mut());
         let radius = sampler.radii_by_parameter().expect("chains")[0];
         // On the log-odds scale on which the chain walks.
         let sd_walked = sd / (mode * (1.0 - mode));
         assert!((0.05..=1.2).contains(&(radius / sd_walked)), "seed {seed}: radius {} sd", radius / sd_walked);
-        let round = sampler.next_round().expect("a round").expect("chains");
+        let round = federation::asked(sampler.as_mut()).expect("chains");
         let releases = federation.answer(&round).expect("within the budget");
         give(sampler.as_mut(), &round, &releases);
         for draw in sampler.take_draws() {

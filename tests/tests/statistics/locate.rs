@@ -4,7 +4,7 @@
 use conclave_common::job::JobSpec;
 use conclave_common::model::ModelData;
 use conclave_common::sampler::Phase;
-use conclave_tests::federation::{Federation, Shard, give, sampler_of};
+use conclave_tests::federation::{self, Federation, Shard, give, sampler_of};
 use conclave_tests::logistic_reference::laplace;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
@@ -49,7 +49,7 @@ fn shard(case: &Case, seed: u64) -> Shard {
 fn search(federation: &mut Federation) -> (Vec<Vec<f64>>, Vec<f64>) {
     let mut sampler = sampler_of(&federation.spec, &federation.records());
     loop {
-        let round = sampler.next_round().expect("a round").expect("a search, then chains");
+        let round = federation::asked(sampler.as_mut()).expect("a search, then chains");
         if round.phase != Phase::Locate {
             return (round.queries.into_iter().map(|q| q.from).collect(), sampler.radii_by_parameter().expect("chains"));
         }

@@ -58,12 +58,70 @@ fn a_party_without_a_count_is_taken_for_an_average_one() {
     let of = |parties: &[PartyMetadata]| ClipWatch::new(&spec("clip = 0.5"), parties, 1, 0.43).unwrap().unwrap();
     let mut w = of(&[PartyMetadata::rows(50_000), hidden]);
     assert_eq!((w.units, w.parties), (100_000.0, 2.0));
+    assert_eq!(w.uncounted, ["b"]);
     // Noise alone, at three standard errors of the total, is no share at all.
     w.absorb(total(&w, 0.0, 1.0));
     assert!(w.worst_share() < 1e-9 && w.warning().is_none());
     w.absorb(total(&w, 0.021, 100_000.0));
-    assert!(w.warning().unwrap().contains("2.1%"));
+    let warning = w.warning().unwrap();
+    assert!(warning.contains("2.1%") && warning.contains("if b, which publishes no count, holds as many"), "{warning}");
     assert!(of(&[hidden, hidden]).warning().unwrap().contains("records_guess"));
+}
+
+/// A share that rests on a count that nobody knows warns, however great, and is printed as a share.
+#[test]
+fn an_unknown_count_never_stops() {
+    let hidden = PartyMetadata::new(PrivacyUnit::row(Adjacency::AddRemove), 1);
+    let mut w = ClipWatch::new(&spec("clip = 0.5"), &[PartyMetadata::rows(50_000), hidden], 1, 0.43).unwrap().unwrap();
+    w.absorb(total(&w, 0.9, 100_000.0));
+    assert_eq!((w.stop(), w.word()), (None, w.warning()));
+    assert!(w.word().unwrap().contains("at least 90.0%"));
+    // More than the units that were assumed.
+    w.absorb(total(&w, 7.0, 100_000.0));
+    let warning = w.warning().unwrap();
+    assert!(w.stop().is_none() && warning.contains("at least 100.0%") && warning.contains("may be displaced"), "{warning}");
+    // A guess of the job's is a count.
+    let guessed = spec("clip = 0.5");
+    let guessed = JobSpec { sampler: crate::job::SamplerSpec { records_guess: Some(50_000), ..guessed.sampler }, ..guessed };
+    let mut w = ClipWatch::new(&guessed, &[PartyMetadata::rows(50_000), hidden], 1, 0.43).unwrap().unwrap();
+    w.absorb(total(&w, 0.9, 100_000.0));
+    assert!(w.stop().is_some() && w.word() == w.stop());
+}
+
+/// The noise of a party without a count is in the total, its records are not known to be.
+#[test]
+fn blindness_is_judged_by_all_noise_and_known_records() {
+    let hidden = PartyMetadata::new(PrivacyUnit::row(Adjacency::AddRemove), 1);
+    let of = |parties: &[PartyMetadata]| ClipWatch::new(&spec("clip = 0.5"), parties, 1, 0.43).unwrap().unwrap();
+    let alone = (1..).map(|k| 100 * k).find(|n| of(&[PartyMetadata::rows(*n)]).plan.is_some()).unwrap();
+    assert!(of(&[PartyMetadata::rows(alone), hidden]).plan.is_none(), "{alone}");
+    assert!(of(&[PartyMetadata::rows(alone * 3 / 2), hidden]).plan.is_some(), "{alone}");
+}
+
+/// The blind spot: parties are judged together, so that one alone is seen at N times the share of its rows, and where N is
+/// great, not at all.
+#[test]
+fn one_party_among_many_may_be_cut_unseen() {
+    let job = |parties: usize| {
+        let names: Vec<String> = (0..parties).map(|party| format!("p{party}")).collect();
+        JobSpec { parties: names, ..spec("clip = 0.5") }
+    };
+    let of = |parties: usize| {
+        ClipWatch::new(&job(parties), &PartyMetadata::of_rows(&vec![10_000; parties]), 1, 0.43).unwrap().unwrap()
+    };
+    // All rows of one party in sixty are a share of 1.7% of all: nobody is warned.
+    let mut many = of(60);
+    many.absorb(total(&many, 1.0 / 60.0, 600_000.0));
+    assert_eq!(many.word(), None);
+    // One party in four is seen above four times the share that a party by itself is seen at.
+    let mut four = of(4);
+    four.absorb(total(&four, 0.079 / 4.0, 40_000.0));
+    assert_eq!(four.word(), None);
+    four.absorb(total(&four, 0.081 / 4.0, 40_000.0));
+    assert!(four.word().is_some());
+    let mut single = of(1);
+    single.absorb(total(&single, 0.021, 10_000.0));
+    assert!(single.word().is_some());
 }
 
 #[test]

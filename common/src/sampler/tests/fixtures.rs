@@ -3,11 +3,20 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::job::JobSpec;
-use crate::sampler::{PartyMetadata, Round, Sampler, Totals, build};
+use crate::sampler::{Next, PartyMetadata, Round, Sampler, Totals, build};
 
 /// The sampler of a job over parties of so many rows.
 pub(super) fn sampler_of(spec: &JobSpec, records: &[u64]) -> Box<dyn Sampler> {
     build(spec, &PartyMetadata::of_rows(records)).unwrap()
+}
+
+/// The round that a sampler asks; `None` when all draws are made. No clip stops these runs.
+pub(super) fn asked(sampler: &mut dyn Sampler) -> Option<Round> {
+    match sampler.next_round().unwrap() {
+        Next::Ask(round) => Some(round),
+        Next::Done => None,
+        Next::Stopped(why) => panic!("{why}"),
+    }
 }
 
 /// Gives a sampler what the parties released for the round being asked.

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use super::fixtures::{give, sampler_of};
+use super::fixtures::{asked, give, sampler_of};
 use crate::job::JobSpec;
 use crate::sampler::{ReplayError, Sampler, SamplerError};
 
@@ -23,7 +23,7 @@ fn sampler() -> Box<dyn Sampler> {
 #[test]
 fn a_log_leads_where_the_run_went() {
     let (mut live, mut log) = (sampler(), Vec::new());
-    while let Some(round) = live.next_round().unwrap() {
+    while let Some(round) = asked(live.as_mut()) {
         let releases = vec![vec![round.iteration as i64 * 7 - 9; round.queries.len()]; 2];
         give(live.as_mut(), &round, &releases);
         log.push((round, releases));
@@ -32,7 +32,7 @@ fn a_log_leads_where_the_run_went() {
     for (round, releases) in &log {
         assert_eq!(again.replay(round.iteration, releases).unwrap(), *round);
     }
-    assert_eq!((again.asking().unwrap(), again.take_draws()), (None, live.take_draws()));
+    assert_eq!((asked(again.as_mut()), again.take_draws()), (None, live.take_draws()));
     let beyond = again.replay(3, &log[0].1).unwrap_err();
     assert_eq!(beyond, ReplayError::OutOfPlace { logged: 3, expected: None });
     assert!(beyond.to_string().contains("nothing more"));
@@ -41,17 +41,17 @@ fn a_log_leads_where_the_run_went() {
 #[test]
 fn a_round_that_is_missing_or_of_another_length_is_told() {
     let mut again = sampler();
-    let asked = again.next_round().unwrap().unwrap();
-    let releases = vec![vec![0; asked.queries.len()]; 2];
+    let round = asked(again.as_mut()).unwrap();
+    let releases = vec![vec![0; round.queries.len()]; 2];
     assert_eq!(again.replay(1, &releases).unwrap_err(), ReplayError::OutOfPlace { logged: 1, expected: Some(0) });
     assert!(matches!(again.replay(0, &releases[..1]).unwrap_err(), ReplayError::Releases(SamplerError::Shape(_))));
     // Neither has moved it on.
-    assert_eq!(again.replay(0, &releases).unwrap(), asked);
+    assert_eq!(again.replay(0, &releases).unwrap(), round);
 }
 
 #[test]
 fn counts_that_nobody_can_hold_are_no_panic() {
     let mut wild = sampler_of(&job(), &[u64::MAX, u64::MAX]);
-    let asked = wild.next_round().unwrap().unwrap();
-    assert!(wild.replay(0, &vec![vec![i64::MAX; asked.queries.len()]; 2]).is_ok());
+    let round = asked(wild.as_mut()).unwrap();
+    assert!(wild.replay(0, &vec![vec![i64::MAX; round.queries.len()]; 2]).is_ok());
 }

@@ -5,7 +5,7 @@
 use proptest::prelude::*;
 use rand::SeedableRng;
 
-use super::fixtures::{give, sampler_of};
+use super::fixtures::{asked, give, sampler_of};
 use crate::accounting::PrivacyFilter;
 use crate::diagnostics;
 use crate::job::JobSpec;
@@ -42,8 +42,8 @@ fn spec(sampler: &str) -> JobSpec {
 fn run_to_end(spec: &JobSpec) -> (Vec<Round>, Vec<Draw>) {
     let mut sampler = sampler_of(spec, &[100, 100]);
     let (mut rounds, mut draws) = (Vec::new(), Vec::new());
-    while let Some(round) = sampler.next_round().unwrap() {
-        assert_eq!(sampler.next_round().unwrap().as_ref(), Some(&round), "asking again gives the same round");
+    while let Some(round) = asked(sampler.as_mut()) {
+        assert_eq!(asked(sampler.as_mut()).as_ref(), Some(&round), "asking again gives the same round");
         give(sampler.as_mut(), &round, &[vec![1 << 30; round.queries.len()], vec![-5; round.queries.len()]]);
         rounds.push(round);
         draws.extend(sampler.take_draws());
@@ -80,23 +80,23 @@ fn the_same_releases_give_the_same_run() {
 fn releases_of_another_shape_change_nothing() {
     let spec = spec("");
     let mut sampler = sampler_of(&spec, &[5, 5]);
-    let round = sampler_of(&spec, &[5, 5]).next_round().unwrap().unwrap();
+    let round = asked(sampler_of(&spec, &[5, 5]).as_mut()).unwrap();
     let totals = |releases: &[Vec<i64>]| Totals::of(&round, releases);
     assert_eq!(sampler.absorb(&totals(&[vec![0; 2], vec![0; 2]]).unwrap()), Err(SamplerError::NoRound));
-    assert_eq!(sampler.next_round().unwrap().as_ref(), Some(&round));
+    assert_eq!(asked(sampler.as_mut()).as_ref(), Some(&round));
     assert!(matches!(sampler.absorb(&totals(&[vec![0; 2]]).unwrap()), Err(SamplerError::Shape(_))));
     assert!(matches!(totals(&[vec![0; 2], vec![0]]), Err(SamplerError::Shape(_))));
     let shorter = Round { queries: round.queries[..1].to_vec(), ..round.clone() };
     let of_another = Totals::of(&shorter, &[vec![0], vec![0]]).unwrap();
     assert!(matches!(sampler.absorb(&of_another), Err(SamplerError::Shape(_))));
-    assert_eq!(sampler.next_round().unwrap(), Some(round));
+    assert_eq!(asked(sampler.as_mut()), Some(round));
     assert!(matches!(build(&spec, &PartyMetadata::of_rows(&[5])), Err(SamplerError::Records { .. })));
 }
 
 /// Components stand in the order asked, and are summed over the parties without wrapping.
 #[test]
 fn totals_are_sums_over_parties() {
-    let round = sampler_of(&spec(""), &[5, 5]).next_round().unwrap().unwrap();
+    let round = asked(sampler_of(&spec(""), &[5, 5]).as_mut()).unwrap();
     let totals = Totals::of(&round, &[vec![i64::MAX, 3], vec![i64::MAX, -5]]).unwrap();
     assert_eq!(totals.components(), [2 * i128::from(i64::MAX), -2]);
     assert!(totals.by_query().eq([&[2 * i128::from(i64::MAX)][..], &[-2][..]]));
@@ -129,7 +129,7 @@ fn a_search_is_priced_for_what_the_parties_protect() {
     let parties = [PartyMetadata::rows(100), PartyMetadata::new(person, 20)];
     let mut sampler = build(&spec, &parties).unwrap();
     let mut spent = 0.0;
-    while let Some(round) = sampler.next_round().unwrap().filter(|round| round.phase == Phase::Locate) {
+    while let Some(round) = asked(sampler.as_mut()).filter(|round| round.phase == Phase::Locate) {
         for q in &round.queries {
             let per_record = crate::mechanism::sensitivity(model.bound(&q.from, &q.to), None).unwrap();
             spent +=
@@ -198,7 +198,7 @@ fn without_data(spec: &JobSpec) -> Vec<diagnostics::Summary> {
     let gaussian = crate::mechanism::DiscreteGaussian::new(spec.privacy.noise);
     let mut rng = rand_chacha::ChaCha20Rng::seed_from_u64(17);
     let mut release = |queries: usize| (0..queries).map(|_| gaussian.sample(&mut rng)).collect::<Vec<i64>>();
-    while let Some(round) = sampler.next_round().unwrap() {
+    while let Some(round) = asked(sampler.as_mut()) {
         let releases = [release(round.queries.len()), release(round.queries.len())];
         give(sampler.as_mut(), &round, &releases);
         for d in sampler.take_draws().iter().filter(|d| !d.warmup) {
@@ -240,7 +240,7 @@ proptest! {
         let spec = JobSpec { sampler: crate::job::SamplerSpec { seed: u64::from(seed), ..base.sampler }, ..base };
         let mut sampler = sampler_of(&spec, &[10, 10]);
         let mut values = values.into_iter().cycle();
-        while let Some(round) = sampler.next_round().unwrap() {
+        while let Some(round) = asked(sampler.as_mut()) {
             for q in &round.queries {
                 prop_assert!(spec.in_support(&q.from) && spec.in_support(&q.to));
             }
@@ -307,7 +307,7 @@ fn radii_are_given_back_by_parameter() {
     let mut searching = sampler_of(&spec(""), &[5, 5]);
     assert_eq!(searching.radii_by_parameter(), None);
     let mut steps = vec![Vec::new(); 2];
-    while let Some(round) = searching.next_round().unwrap() {
+    while let Some(round) = asked(searching.as_mut()) {
         if let Some(radii) = searching.radii_by_parameter() {
             for query in &round.queries {
                 let moved = query.from.iter().zip(&query.to).map(|(from, to)| (to - from).abs()).zip(&radii);

@@ -6,7 +6,7 @@
 use super::fixtures::{give, sampler_of};
 use crate::job::JobSpec;
 use crate::mechanism::QueryKind;
-use crate::sampler::{Draw, Query, SamplerError};
+use crate::sampler::{Draw, Next, Query};
 
 /// FNV-1a over 64-bit words.
 struct Digest(u64);
@@ -69,9 +69,9 @@ fn run(job: &str) -> u64 {
     let mut digest = Digest(0xcbf2_9ce4_8422_2325);
     loop {
         let round = match sampler.next_round() {
-            Ok(Some(round)) => round,
-            Ok(None) => break,
-            Err(SamplerError::Clipped(_)) => {
+            Ok(Next::Ask(round)) => round,
+            Ok(Next::Done) => break,
+            Ok(Next::Stopped(_)) => {
                 digest.word(77);
                 break;
             }

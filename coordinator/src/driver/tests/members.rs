@@ -36,6 +36,11 @@ fn answer(iteration: u64, releases: &[i64]) -> Message {
     Message::Answer { iteration, outcome: Ok(releases.to_vec()) }
 }
 
+/// A round of so many queries whose answers are single integers.
+fn asked(iteration: u64, queries: usize) -> Asked {
+    Asked { iteration, queries, length: queries }
+}
+
 /// The terms of one ratio at parties that protect rows, under a clip of 0.5.
 fn terms() -> RoundTerms {
     let spec = JobSpec::parse(
@@ -58,7 +63,7 @@ fn named(ending: Result<PartyUpdate, StopReason>) -> (Option<String>, String) {
 #[test]
 fn a_round_is_complete_when_all_have_answered() {
     let mut members = members();
-    members.ask(5, 2, Timestamp::now());
+    members.ask(asked(5, 2), Timestamp::now());
     assert_eq!(hear(&mut members, 1, answer(5, &[3, 4])), Ok(PartyUpdate::Answered));
     assert!(members.take_answers().is_none());
     assert_eq!(hear(&mut members, 0, answer(5, &[1, 2])), Ok(PartyUpdate::Answered));
@@ -68,9 +73,9 @@ fn a_round_is_complete_when_all_have_answered() {
 #[test]
 fn a_silent_party_is_shown_whatever_the_clock_on_the_wall_says() {
     let mut members = members();
-    let asked = Timestamp { ms: i64::MAX, ..Timestamp::now() };
-    members.ask(5, 1, asked);
-    let after = |seconds| members.waits_for(0, Duration::from_secs(10), asked.at + Duration::from_secs(seconds));
+    let begun = Timestamp { ms: i64::MAX, ..Timestamp::now() };
+    members.ask(asked(5, 1), begun);
+    let after = |seconds| members.waits_for(0, Duration::from_secs(10), begun.at + Duration::from_secs(seconds));
     assert_eq!(after(9), None);
     assert!(after(10).is_some_and(|why| why.contains("round 5")));
 }
@@ -78,13 +83,13 @@ fn a_silent_party_is_shown_whatever_the_clock_on_the_wall_says() {
 #[test]
 fn the_same_answer_twice_is_one_answer() {
     let mut members = members();
-    members.ask(5, 1, Timestamp::now());
+    members.ask(asked(5, 1), Timestamp::now());
     hear(&mut members, 0, answer(5, &[1])).unwrap();
     assert_eq!(hear(&mut members, 0, answer(5, &[1])), Ok(PartyUpdate::Nothing));
     hear(&mut members, 1, answer(5, &[2])).unwrap();
     members.take_answers().unwrap();
     assert_eq!(hear(&mut members, 0, answer(5, &[1])), Ok(PartyUpdate::Nothing));
-    members.ask(6, 1, Timestamp::now());
+    members.ask(asked(6, 1), Timestamp::now());
     assert_eq!(hear(&mut members, 0, answer(5, &[1])), Ok(PartyUpdate::Nothing));
     assert_eq!(hear(&mut members, 0, answer(4, &[7])), Ok(PartyUpdate::Nothing), "too old to compare");
 }
@@ -120,7 +125,7 @@ fn bad_answers_end_the_job_and_name_the_party() {
     ];
     for act in broken {
         let mut members = members();
-        members.ask(5, 1, Timestamp::now());
+        members.ask(asked(5, 1), Timestamp::now());
         let (party, message) = named(act(&mut members));
         assert_eq!(party.as_deref(), Some("b"), "{message}");
     }
@@ -130,7 +135,7 @@ fn bad_answers_end_the_job_and_name_the_party() {
 fn refusals() {
     for status in AnswerStatus::ALL {
         let mut members = members();
-        members.ask(5, 1, Timestamp::now());
+        members.ask(asked(5, 1), Timestamp::now());
         let ending = hear(&mut members, 1, Message::Answer { iteration: 5, outcome: Err(status) });
         match status {
             AnswerStatus::Budget => assert!(matches!(ending, Err(StopReason::Budget { party: 1, .. }))),
@@ -157,7 +162,7 @@ fn another_reply_delay_is_no_change_of_what_a_party_holds() {
         members.attach(0, send_queue().0, Timestamp::now());
         let delay = (ms > 0).then(|| AnswerDelay { least: Duration::from_millis(ms), proposals: 4 });
         assert_eq!(hear(&mut members, 0, Message::Opened(PartyMetadata::rows(10), delay)), Ok(PartyUpdate::Opening));
-        members.ask(ms, 5, Timestamp::now());
+        members.ask(asked(ms, 5), Timestamp::now());
         assert_eq!(members.held_back(0), expected.map(Duration::from_millis));
     }
     // What is not heard as an opening tells no delay.
