@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use conclave_proto::{PROTOCOL, protocol_service};
+use conclave_proto::{OLDEST_PROTOCOL, PROTOCOL, protocol_service};
 use tokio::sync::watch;
 use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
@@ -38,7 +38,9 @@ impl Health {
     /// Ends once the coordinator stops: it does not serve again.
     pub(crate) async fn report(mut self, reporter: HealthReporter, services: [&'static str; 2]) {
         // A member asks so whether the two understand each other, before it attaches.
-        reporter.set_service_status(protocol_service(PROTOCOL), ServingStatus::Serving).await;
+        for protocol in OLDEST_PROTOCOL..=PROTOCOL {
+            reporter.set_service_status(protocol_service(protocol), ServingStatus::Serving).await;
+        }
         let mut shown = None;
         loop {
             let serving = self.now().is_ok();

@@ -8,6 +8,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+use conclave_proto::PROTOCOL;
 use conclave_proto::error::{Fault, to_status};
 use conclave_proto::v1::CoordinatorFrame;
 use conclave_proto::v1::coordinator_frame::Body;
@@ -25,7 +26,11 @@ const MOST_BYTES: usize = 4 << 20;
 
 /// The sending half; clones share it. The stream ends when the last one is dropped.
 #[derive(Debug, Clone)]
-pub(crate) struct SendQueue(Arc<Sender>);
+pub(crate) struct SendQueue {
+    sender: Arc<Sender>,
+    /// The protocol that the party speaks on this stream.
+    protocol: u32,
+}
 
 /// The party's stream.
 #[derive(Debug)]
@@ -56,10 +61,10 @@ struct Ending {
     status: Option<Status>,
 }
 
-/// A queue and the stream that it feeds.
+/// A queue and the stream that it feeds, of the newest protocol.
 pub(crate) fn send_queue() -> (SendQueue, SendStream) {
     let shared = Arc::new(Shared::default());
-    (SendQueue(Arc::new(Sender(Arc::clone(&shared)))), SendStream(shared))
+    (SendQueue { sender: Arc::new(Sender(Arc::clone(&shared))), protocol: PROTOCOL }, SendStream(shared))
 }
 
 impl Shared {
@@ -86,12 +91,22 @@ fn wake(mut queue: MutexGuard<'_, Queue>) {
 }
 
 impl SendQueue {
+    /// The same queue, of a stream on which this protocol is spoken.
+    pub(crate) fn speaking(self, protocol: u32) -> Self {
+        Self { protocol, ..self }
+    }
+
+    /// The protocol that is spoken on the stream.
+    pub(crate) fn protocol(&self) -> u32 {
+        self.protocol
+    }
+
     /// Sends a frame; what goes to many parties waits in all their queues as one. A stream that has ended takes it in silence: its end is
     /// told by [`SendQueue::ended`].
     pub(crate) fn send(&self, body: impl Into<Arc<Body>>) {
         let body = body.into();
         let size = body.encoded_len();
-        let mut queue = self.0.0.lock();
+        let mut queue = self.sender.0.lock();
         if queue.ending.is_some() || queue.closed {
             return;
         }
@@ -104,7 +119,7 @@ impl SendQueue {
             );
             // Given back at once: a connection that is not read may stay open for long.
             (queue.frames, queue.bytes) = (VecDeque::new(), 0);
-            self.0.0.end(queue, Ending { why, status: None });
+            self.sender.0.end(queue, Ending { why, status: None });
             return;
         }
         queue.bytes += size;
@@ -115,16 +130,16 @@ impl SendQueue {
     /// Ends the stream with a status, after what was sent before.
     pub(crate) fn refuse(&self, fault: &Fault) {
         let ending = Ending { why: fault.message.clone(), status: Some(to_status(fault)) };
-        self.0.0.end(self.0.0.lock(), ending);
+        self.sender.0.end(self.sender.0.lock(), ending);
     }
 
     /// Waits until the queue has ended from this side, and says why. For one waiter.
     pub(crate) async fn ended(&self) -> String {
         loop {
-            if let Some(ending) = &self.0.0.lock().ending {
+            if let Some(ending) = &self.sender.0.lock().ending {
                 return ending.why.clone();
             }
-            self.0.0.ended.notified().await;
+            self.sender.0.ended.notified().await;
         }
     }
 }
@@ -212,10 +227,10 @@ mod tests {
     async fn what_is_not_read_ends_the_stream_and_is_given_back() {
         let (queue, mut stream) = send_queue();
         (0..MOST_FRAMES as u64).for_each(|sequence| queue.send(beat(sequence)));
-        assert!(queue.0.0.lock().ending.is_none());
+        assert!(queue.sender.0.lock().ending.is_none());
         queue.send(beat(0));
         assert!(queue.ended().await.contains("1024 frames"));
-        assert_eq!(queue.0.0.lock().frames.capacity(), 0);
+        assert_eq!(queue.sender.0.lock().frames.capacity(), 0);
         assert!(stream.next().await.is_none());
     }
 
@@ -224,7 +239,7 @@ mod tests {
         let (queue, _stream) = send_queue();
         let open = |size: usize| Body::OpenJob(OpenJob { spec_toml: "#".repeat(size), ..OpenJob::default() });
         queue.send(open(MOST_BYTES + 1));
-        assert!(queue.0.0.lock().ending.is_none());
+        assert!(queue.sender.0.lock().ending.is_none());
         queue.send(beat(0));
         assert!(queue.ended().await.contains("does not read"));
     }

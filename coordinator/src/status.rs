@@ -106,7 +106,7 @@ pub(crate) struct PartyStatus {
     /// Name.
     pub name: String,
     /// What it holds; `None` until the party has opened the job.
-    pub holding: Option<PartyMetadata>,
+    pub metadata: Option<PartyMetadata>,
     /// What the job has spent there.
     pub spent: Spent,
     /// Epsilon of `spent` at the job's delta.
@@ -121,7 +121,7 @@ impl Status {
         let parties = self.parties.iter().map(|party| v1::PartyStatus {
             name: party.name.clone(),
             attached: party_registry.is_attached(&party.name),
-            records: party.holding.and_then(|h| h.records()).unwrap_or(0),
+            records: party.metadata.and_then(|h| h.records()).unwrap_or(0),
             queries: party.spent.queries,
             epsilon_spent: party.epsilon_spent,
             epsilon_budget: party.epsilon_budget,

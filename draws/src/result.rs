@@ -52,7 +52,7 @@ pub struct PartyOutcome {
     /// Name.
     pub name: String,
     /// What it holds; `None` where it never opened the job.
-    pub holding: Option<PartyMetadata>,
+    pub metadata: Option<PartyMetadata>,
     /// What the job has spent there.
     pub spent: Spent,
 }
@@ -164,9 +164,9 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
     let budget = &spec.privacy.budget;
     let parties = outcome.parties.iter().map(|party| PartyRow {
         name: party.name.clone(),
-        records: party.holding.and_then(|h| h.records()),
-        persons: party.holding.and_then(|h| h.persons()),
-        protects: party.holding.map(|h| h.unit()).unwrap_or_default().to_string(),
+        records: party.metadata.and_then(|h| h.records()),
+        persons: party.metadata.and_then(|h| h.persons()),
+        protects: party.metadata.map(|h| h.unit()).unwrap_or_default().to_string(),
         queries: party.spent.queries,
         epsilon_spent: party.spent.epsilon(budget),
         delta: budget.delta,

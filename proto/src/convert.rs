@@ -176,13 +176,13 @@ pub fn answer_from_wire(wire: v1::Answer) -> Result<Answer, Fault> {
 }
 
 /// The message that a party has opened a job on what it holds, without its ledger's head and its reply delay.
-pub fn opened_to_wire(job: &str, holding: &PartyMetadata) -> v1::JobOpened {
+pub fn opened_to_wire(job: &str, metadata: &PartyMetadata) -> v1::JobOpened {
     v1::JobOpened {
         job: job.to_owned(),
-        records: holding.records().unwrap_or(0),
-        persons: holding.persons().unwrap_or(0),
-        records_per_person: holding.unit().records_per_person().unwrap_or(0),
-        add_remove: holding.unit().adjacency == Adjacency::AddRemove,
+        records: metadata.records().unwrap_or(0),
+        persons: metadata.persons().unwrap_or(0),
+        records_per_person: metadata.unit().records_per_person().unwrap_or(0),
+        add_remove: metadata.unit().adjacency == Adjacency::AddRemove,
         ..v1::JobOpened::default()
     }
 }
@@ -317,9 +317,9 @@ mod tests {
     fn openings_round_trip_and_hide_what_is_not_public() {
         for adjacency in [Adjacency::Replace, Adjacency::AddRemove] {
             for unit in [PrivacyUnit::row(adjacency), PrivacyUnit::person(adjacency, 5).unwrap()] {
-                let holding = PartyMetadata::new(unit, 1000);
-                let wire = opened_to_wire("job", &holding);
-                assert_eq!(opened_from_wire(&wire).unwrap(), holding);
+                let metadata = PartyMetadata::new(unit, 1000);
+                let wire = opened_to_wire("job", &metadata);
+                assert_eq!(opened_from_wire(&wire).unwrap(), metadata);
                 assert_eq!(wire.records, if unit == PrivacyUnit::default() { 1000 } else { 0 });
                 // Another count is another message only where the count is public.
                 let other = opened_to_wire("job", &PartyMetadata::new(unit, 1001));

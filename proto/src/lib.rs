@@ -36,8 +36,9 @@ pub mod v1 {
 /// The encoded file descriptor set of [`v1`], for gRPC reflection.
 pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!("generated/conclave_descriptor.bin");
 
-/// The newest protocol that this software speaks. A frame or field that the other end has to understand raises it.
-pub const PROTOCOL: u32 = 1;
+/// The newest protocol that this software speaks. It is raised by a frame or field that the other end has to understand, and
+/// by a public constant that both ends must reckon alike; see [`version::least_protocol`].
+pub const PROTOCOL: u32 = 2;
 /// The oldest protocol that it still speaks.
 pub const OLDEST_PROTOCOL: u32 = 1;
 

@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use conclave_common::job::JobSpec;
+
 use crate::error::{ErrorCode, Fault};
 use crate::{OLDEST_PROTOCOL, PROTOCOL, v1};
 
@@ -103,6 +105,35 @@ pub fn agree(coordinator: End<'_>, party: End<'_>) -> Result<u32, Fault> {
     })
 }
 
+/// The oldest protocol at which both ends of a link reckon a job's public constants alike.
+///
+/// From protocol 2 on, logistic, Poisson and negative binomial regressions have a public centre at parties that protect rows
+/// against replacement. An end of protocol 1 has none there, and would take a centred sum for the whole.
+#[must_use]
+pub fn least_protocol(spec: &JobSpec) -> u32 {
+    match spec.model.kind() {
+        "logistic" | "poisson" | "negative_binomial" => 2,
+        _ => OLDEST_PROTOCOL,
+    }
+}
+
+/// Checks that a coordinator and a party that speak `spoken` with each other reckon this job alike.
+///
+/// # Errors
+/// [`ErrorCode::InvalidInput`] at the party, with the remedy.
+pub fn suits(spec: &JobSpec, spoken: u32, party: &str) -> Result<(), Fault> {
+    let least = least_protocol(spec);
+    if spoken >= least {
+        return Ok(());
+    }
+    let message = format!(
+        "the coordinator and {party} speak protocol {spoken} with each other, and a {} model needs protocol {least}, from which \
+         on both reckon its public centre alike: upgrade both",
+        spec.model.kind()
+    );
+    Err(Fault::new(ErrorCode::InvalidInput, message).at_party(party))
+}
+
 /// The other end's word for itself: one line, and short.
 fn shown(software: &str) -> String {
     software.chars().filter(|c| !c.is_control()).take(60).collect()
@@ -159,11 +190,43 @@ mod tests {
         assert_eq!(Spoken::of_hello(&spoken((2, 4)).hello("x 1")).unwrap(), spoken((2, 4)));
     }
 
-    /// The version before this one knows no `oldest` and takes nothing but protocol 1.
+    /// The version before this one speaks protocol 1 alone.
     #[test]
     fn the_previous_version_is_still_spoken() {
         assert_eq!(Spoken::HERE.common(Spoken::only(1)), Some(1));
-        assert_eq!(Spoken::HERE.hello("x 1").protocol, 1);
+        let hello = Spoken::HERE.hello("x 1");
+        assert_eq!((hello.oldest, hello.protocol), (1, 2));
+    }
+
+    /// Models whose public constants the version before reckons otherwise are refused to it, and no others.
+    #[test]
+    fn a_job_is_for_ends_that_reckon_it_alike() {
+        let job = |model: &str, outcome: &str| {
+            JobSpec::parse(&format!(
+                "name = \"t\"\nparties = [\"a\"]\n[model]\noutcome = \"y\"\n{model}\n[columns]\ny = {{ {outcome} }}\n\
+                 x = {{ min = 0, max = 1 }}\n[privacy]\nepsilon = 1.0\ndelta = 1e-6\n"
+            ))
+            .unwrap()
+        };
+        let regression = |kind: &str| format!("kind = \"{kind}\"\npredictors = [\"x\"]");
+        let (counts, real) = ("min = 0, max = 9", "min = -4, max = 4");
+        for (model, outcome, least) in [
+            (regression("logistic"), "binary = true", 2),
+            (regression("poisson"), counts, 2),
+            (regression("negative_binomial"), counts, 2),
+            (regression("linear"), real, 1),
+            (regression("student_t"), real, 1),
+            ("kind = \"gaussian_mean\"\nsd = 1.0".to_owned(), real, 1),
+            ("kind = \"bernoulli\"".to_owned(), "binary = true", 1),
+            ("kind = \"poisson_mean\"".to_owned(), counts, 1),
+        ] {
+            let spec = job(&model, outcome);
+            assert_eq!(least_protocol(&spec), least, "{model}");
+            assert_eq!(suits(&spec, least, "a"), Ok(()), "{model}");
+            let Err(fault) = suits(&spec, least - 1, "a") else { panic!("{model}") };
+            assert_eq!((fault.code, fault.party.as_deref()), (ErrorCode::InvalidInput, Some("a")));
+            assert!(fault.message.contains("a speak protocol") && fault.message.ends_with("upgrade both"), "{fault}");
+        }
     }
 
     #[test]

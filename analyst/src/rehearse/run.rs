@@ -133,7 +133,7 @@ impl<'a> Run<'a> {
             warnings: self.sampler.clip_watch().and_then(ClipWatch::word).into_iter().collect(),
             radii: self.sampler.radii_by_parameter(),
             parties: parties
-                .map(|((name, metadata), spent)| PartyOutcome { name: name.clone(), holding: Some(metadata), spent })
+                .map(|((name, metadata), spent)| PartyOutcome { name: name.clone(), metadata: Some(metadata), spent })
                 .collect(),
         }
     }

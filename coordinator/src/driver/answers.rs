@@ -51,7 +51,7 @@ impl Members {
 
     /// The fault of a release that no sum of clamped records can be, whatever they hold and whatever the noise.
     fn impossible(&self, party: usize, iteration: u64, releases: &[i64]) -> Option<String> {
-        let (query, release, most) = self.terms.impossible(&self.list[party].holding?, releases)?;
+        let (query, release, most) = self.terms.impossible(&self.list[party].metadata?, releases)?;
         Some(format!("the impossible number {release} for query {query} of round {iteration}, where none is beyond {most}"))
     }
 

@@ -152,7 +152,7 @@ impl Driver {
             parties: status
                 .parties
                 .iter()
-                .map(|p| PartyOutcome { name: p.name.clone(), holding: p.holding, spent: p.spent })
+                .map(|p| PartyOutcome { name: p.name.clone(), metadata: p.metadata, spent: p.spent })
                 .collect(),
         };
         let summarised = tokio::task::spawn_blocking(move || {

@@ -29,7 +29,7 @@ pub(super) struct Member {
     /// How often it has said of this round that a crash may have lost its answer.
     pub(super) attempt: u32,
     /// What it holds, from the first opening on.
-    pub(super) holding: Option<PartyMetadata>,
+    pub(super) metadata: Option<PartyMetadata>,
     /// When its answers leave, as it told at the newest opening.
     delay: Option<AnswerDelay>,
     /// Its answer to the round being asked.
@@ -83,15 +83,15 @@ pub(super) enum PartyUpdate {
 }
 
 impl Members {
-    pub(super) fn new(parties: &[String], holdings: &[Option<PartyMetadata>], limits: Limits, now: Timestamp) -> Self {
-        let list = parties.iter().zip(holdings).map(|(name, holding)| Member {
+    pub(super) fn new(parties: &[String], metadata: &[Option<PartyMetadata>], limits: Limits, now: Timestamp) -> Self {
+        let list = parties.iter().zip(metadata).map(|(name, metadata)| Member {
             name: name.clone(),
             queue: None,
             open: false,
             pending: false,
             held_up: None,
             attempt: 0,
-            holding: *holding,
+            metadata: *metadata,
             delay: None,
             answer: None,
             since: now,
@@ -196,8 +196,8 @@ impl Members {
     }
 
     /// What the parties hold, once every one has opened the job at least once.
-    pub(super) fn holdings(&self) -> Option<Vec<PartyMetadata>> {
-        self.list.iter().map(|m| m.holding).collect()
+    pub(super) fn metadata(&self) -> Option<Vec<PartyMetadata>> {
+        self.list.iter().map(|m| m.metadata).collect()
     }
 
     pub(super) fn all_open(&self) -> bool {
@@ -229,8 +229,8 @@ impl Members {
     /// How the job ends of it.
     pub(super) fn hear(&mut self, party: usize, message: Message, now: Timestamp) -> Result<PartyUpdate, StopReason> {
         match message {
-            Message::Opened(holding, delay) => {
-                let told = self.opened(party, holding, now);
+            Message::Opened(metadata, delay) => {
+                let told = self.opened(party, metadata, now);
                 // Another opening may tell another delay, as after the party was configured anew: it is no part of what it holds.
                 if matches!(told, Ok(PartyUpdate::FirstOpening(_) | PartyUpdate::Opening)) {
                     self.list[party].delay = delay;
@@ -257,7 +257,7 @@ impl Members {
         }
     }
 
-    fn opened(&mut self, party: usize, holding: PartyMetadata, now: Timestamp) -> Result<PartyUpdate, StopReason> {
+    fn opened(&mut self, party: usize, metadata: PartyMetadata, now: Timestamp) -> Result<PartyUpdate, StopReason> {
         let member = &mut self.list[party];
         if member.queue.is_none() || member.open {
             return Ok(PartyUpdate::Nothing);
@@ -266,13 +266,13 @@ impl Members {
         member.held_up = None;
         member.deadline.kept(now.at);
         member.deadline.again(now.at);
-        match member.holding {
+        match member.metadata {
             None => {
-                member.holding = Some(holding);
+                member.metadata = Some(metadata);
                 member.open = true;
-                Ok(PartyUpdate::FirstOpening(holding))
+                Ok(PartyUpdate::FirstOpening(metadata))
             }
-            Some(before) if before == holding => {
+            Some(before) if before == metadata => {
                 member.open = true;
                 Ok(PartyUpdate::Opening)
             }
@@ -283,7 +283,7 @@ impl Members {
                         "{} now holds {} where this job began with {}: one job must see the same data throughout; put \
                          the data back as they were, or submit the job anew",
                         member.name,
-                        in_words(&holding),
+                        in_words(&metadata),
                         in_words(&before)
                     ),
                 );
@@ -314,9 +314,9 @@ impl Members {
 }
 
 /// What a party holds, as far as it is public.
-fn in_words(holding: &PartyMetadata) -> String {
-    let unit = holding.unit();
-    match (holding.records(), holding.persons()) {
+fn in_words(metadata: &PartyMetadata) -> String {
+    let unit = metadata.unit();
+    match (metadata.records(), metadata.persons()) {
         (Some(records), _) => format!("{records} records"),
         (_, Some(persons)) => format!("{persons} persons ({unit})"),
         _ => format!("an unpublished number of records ({unit})"),

@@ -96,7 +96,7 @@ impl Driver {
                     }
                     PartyStatus {
                         name: member.name.clone(),
-                        holding: member.holding,
+                        metadata: member.metadata,
                         spent,
                         epsilon_spent: found.1,
                         epsilon_budget: budget.epsilon,
@@ -135,7 +135,7 @@ pub(crate) fn queued(job: &Job) -> Status {
             .iter()
             .map(|name| PartyStatus {
                 name: name.clone(),
-                holding: None,
+                metadata: None,
                 spent: Spent::default(),
                 epsilon_spent: 0.0,
                 epsilon_budget: spec.privacy.budget.epsilon,

@@ -12,6 +12,7 @@ use conclave_proto::convert::query_to_wire;
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::v1;
 use conclave_proto::v1::coordinator_frame::Body;
+use conclave_proto::version::suits;
 use tokio::sync::{mpsc, watch};
 
 use super::chain::Chain;
@@ -25,6 +26,7 @@ use crate::clock::Timestamp;
 use crate::counters::Counters;
 use crate::party_event::{Event, PartyEvent};
 use crate::party_registry::PartyRegistry;
+use crate::send_queue::SendQueue;
 use crate::status::Status;
 use crate::store::Store;
 
@@ -58,17 +60,17 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    /// A driver ready to [`Self::run`]. `holdings` are what parties reported when the job was opened before.
+    /// A driver ready to [`Self::run`]. `metadata` is what the parties reported when the job was opened before.
     pub(crate) fn new(
         job: Arc<Job>,
-        holdings: &[Option<PartyMetadata>],
+        metadata: &[Option<PartyMetadata>],
         context: DriverContext,
         status: watch::Sender<Status>,
         stop: watch::Receiver<Option<StopRequest>>,
     ) -> Self {
         let DriverContext { party_registry, store, counters, limits } = context;
         let events = party_registry.subscribe(Arc::clone(&job.id), &job.spec.parties);
-        let members = Members::new(&job.spec.parties, holdings, limits, Timestamp::now());
+        let members = Members::new(&job.spec.parties, metadata, limits, Timestamp::now());
         let opening = Arc::new(job.opening());
         Self {
             job,
@@ -98,8 +100,8 @@ impl Driver {
     }
 
     async fn steps(&mut self) -> Result<Infallible, StopReason> {
-        if let Some(holdings) = self.members.holdings() {
-            self.start(holdings).await?;
+        if let Some(metadata) = self.members.metadata() {
+            self.start(metadata).await?;
         }
         let patience = tokio::time::sleep(self.limits.shown);
         tokio::pin!(patience);
@@ -125,18 +127,15 @@ impl Driver {
     async fn handle(&mut self, event: PartyEvent) -> Result<Wake, StopReason> {
         let party = event.party;
         match event.event {
-            Event::Attached(queue) => {
-                queue.send(Arc::clone(&self.opening));
-                self.members.attach(party, queue, Timestamp::now());
-            }
+            Event::Attached(queue) => self.attached(party, queue)?,
             Event::Detached => {
                 tracing::warn!(job = %self.job.id, party = self.members.list[party].name, "job paused: the party is away");
                 self.members.detach(party, Timestamp::now());
             }
             Event::Said(message) => match self.members.hear(party, message, Timestamp::now())? {
                 PartyUpdate::Nothing => {}
-                PartyUpdate::FirstOpening(holding) => {
-                    self.store.set_holding(&self.job.id, party, holding);
+                PartyUpdate::FirstOpening(metadata) => {
+                    self.store.set_metadata(&self.job.id, party, metadata);
                     self.opened(party).await?;
                 }
                 PartyUpdate::Opening => self.opened(party).await?,
@@ -155,10 +154,33 @@ impl Driver {
         Ok(Wake::News)
     }
 
+    /// Takes up a party's new stream, and opens the job on it if both ends reckon the job alike. A job that has begun waits
+    /// for a party that does so again.
+    fn attached(&mut self, party: usize, queue: SendQueue) -> Result<(), StopReason> {
+        let suits = suits(&self.job.spec, queue.protocol(), &self.members.list[party].name);
+        match suits {
+            Ok(()) => {
+                queue.send(Arc::clone(&self.opening));
+                self.members.attach(party, queue, Timestamp::now());
+            }
+            Err(fault) if self.chain.is_none() => {
+                return Err(StopReason::Failed(Fault {
+                    message: format!("{}, and submit the job again", fault.message),
+                    ..fault
+                }));
+            }
+            Err(fault) => {
+                self.members.attach(party, queue, Timestamp::now());
+                self.members.hold_up(party, fault.message);
+            }
+        }
+        Ok(())
+    }
+
     async fn opened(&mut self, party: usize) -> Result<(), StopReason> {
         tracing::info!(job = %self.job.id, party = self.members.list[party].name, "job opened by the party");
-        match self.members.holdings() {
-            Some(holdings) if self.chain.is_none() => self.start(holdings).await,
+        match self.members.metadata() {
+            Some(metadata) if self.chain.is_none() => self.start(metadata).await,
             _ => {
                 self.ask(party);
                 Ok(())
@@ -167,8 +189,8 @@ impl Driver {
     }
 
     /// Starts the chains, or continues them from the log.
-    async fn start(&mut self, holdings: Vec<PartyMetadata>) -> Result<(), StopReason> {
-        let chain = Chain::start(Arc::clone(&self.job), self.store.clone(), holdings).await?;
+    async fn start(&mut self, metadata: Vec<PartyMetadata>) -> Result<(), StopReason> {
+        let chain = Chain::start(Arc::clone(&self.job), self.store.clone(), metadata).await?;
         self.chain = Some(chain);
         self.ask_all()
     }

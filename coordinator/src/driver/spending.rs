@@ -17,7 +17,7 @@ pub(super) struct Spending {
 
 impl Spending {
     /// Nothing charged yet, at parties that hold this.
-    pub(super) fn new(holdings: &[PartyMetadata]) -> Self {
+    pub(super) fn new(metadata: &[PartyMetadata]) -> Self {
         let mut accounts: Vec<(PrivacyUnit, Spent)> = Vec::new();
         let mut account = |unit: PrivacyUnit| {
             accounts.iter().position(|(known, _)| *known == unit).unwrap_or_else(|| {
@@ -25,7 +25,7 @@ impl Spending {
                 accounts.len() - 1
             })
         };
-        let of_party = holdings.iter().map(|holding| account(holding.unit())).collect();
+        let of_party = metadata.iter().map(|metadata| account(metadata.unit())).collect();
         Self { accounts, of_party }
     }
 

@@ -8,7 +8,8 @@ use conclave_common::job::JobSpec;
 use conclave_common::sampler::PartyMetadata;
 use conclave_ops::Summary;
 use conclave_proto::error::{ErrorCode, Fault};
-use conclave_proto::submission;
+use conclave_proto::version::least_protocol;
+use conclave_proto::{PROTOCOL, submission};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -88,11 +89,12 @@ impl JobRegistry {
             spec: job.spec_toml.clone(),
             submitted_ms: job.submitted_ms,
             submission: submission::encode(&job.submission),
+            protocol: PROTOCOL,
         };
         store.insert_job(NewJob { job: submitted, parties: job.spec.parties.clone() });
         store.barrier().await.map_err(|e| Fault::new(ErrorCode::Internal, e.to_string()))?;
-        let holdings = vec![None; job.spec.parties.len()];
-        self.start(Arc::new(job), &holdings);
+        let metadata = vec![None; job.spec.parties.len()];
+        self.start(Arc::new(job), &metadata);
         Ok(id)
     }
 
@@ -114,7 +116,7 @@ impl JobRegistry {
         Err(Fault::new(ErrorCode::InvalidInput, message).at_party(first.clone()))
     }
 
-    fn start(&self, job: Arc<Job>, holdings: &[Option<PartyMetadata>]) {
+    fn start(&self, job: Arc<Job>, metadata: &[Option<PartyMetadata>]) {
         let id = job.id.to_string();
         let (status, shown) = watch::channel(driver::queued(&job));
         let (stop, stopping) = watch::channel(None);
@@ -123,12 +125,12 @@ impl JobRegistry {
         if inner.closed {
             return; // in the store already: taken up at the next start
         }
-        let driver = Driver::new(job, holdings, self.context.clone(), status, stopping);
+        let driver = Driver::new(job, metadata, self.context.clone(), status, stopping);
         while inner.drivers.try_join_next().is_some() {}
         inner.drivers.spawn(driver.run());
     }
 
-    /// Puts a stored job back: shown if it has ended, else taken up where its log ends.
+    /// Puts a stored job back: shown if it has ended, else taken up where its log ends and as it was begun.
     fn restore(&self, row: JobRow) {
         let ended = State::parse_ended(&row.state);
         if ended.is_some() {
@@ -137,10 +139,10 @@ impl JobRegistry {
             self.context.party_registry.end(&row.job.id, &reason, &parties);
         }
         match (JobSpec::parse(&row.job.spec), ended) {
-            (Ok(spec), None) => {
+            (Ok(spec), None) if row.job.protocol >= least_protocol(&spec) => {
                 // What was encoded decodes; were it not so, the parties would refuse the job.
                 let submission = submission::decode(&row.job.submission).unwrap_or_default();
-                let holdings: Vec<Option<PartyMetadata>> = row.parties.iter().map(|p| p.holding).collect();
+                let metadata: Vec<Option<PartyMetadata>> = row.parties.iter().map(|p| p.metadata).collect();
                 let job = Job {
                     id: row.job.id.as_str().into(),
                     draws: Job::draws_folder(&self.draws, &row.job.id),
@@ -151,7 +153,7 @@ impl JobRegistry {
                     spec_toml: row.job.spec,
                     submission,
                 };
-                self.start(Arc::new(job), &holdings);
+                self.start(Arc::new(job), &metadata);
             }
             (spec, ended) => {
                 let source = row.job.spec.as_str().into();

@@ -8,16 +8,24 @@ use conclave_proto::error::{ErrorCode, Fault};
 use crate::status::{PartyStatus, State, Status};
 use crate::store::JobRow;
 
-/// The status of a stored job that is not taken up: it has ended, or its file no longer parses.
+/// The status of a stored job that is not taken up: it has ended, its file no longer parses, or an earlier version began it
+/// with other public constants.
 pub(super) fn restored(row: JobRow, spec: Option<&JobSpec>, ended: Option<State>) -> Status {
     let budget = spec.map(|spec| spec.privacy.budget);
-    let unreadable =
-        || Fault::new(ErrorCode::Internal, "this version of the coordinator can't read the job's file: submit it anew");
+    let unfit = || {
+        Fault::new(
+            ErrorCode::Internal,
+            match spec {
+                None => "this version of the coordinator can't read the job's file: submit it anew",
+                Some(_) => "was begun by an earlier version; submit it again (its finished draws stay)",
+            },
+        )
+    };
     let parties = row.parties.into_iter().map(|party| {
         let spent = Spent { queries: party.queries, units: party.charge_units };
         PartyStatus {
             name: party.name,
-            holding: party.holding,
+            metadata: party.metadata,
             spent,
             epsilon_spent: budget.map(|b| spent.epsilon(&b)).unwrap_or_default(),
             epsilon_budget: budget.map(|b| b.epsilon).unwrap_or_default(),
@@ -40,7 +48,7 @@ pub(super) fn restored(row: JobRow, spec: Option<&JobSpec>, ended: Option<State>
         awaiting_consent: Vec::new(),
         waiting_reason: String::new(),
         warnings: Vec::new(),
-        fault: row.run.fault.or_else(|| ended.is_none().then(unreadable)),
+        fault: row.run.fault.or_else(|| ended.is_none().then(unfit)),
         state: ended.unwrap_or(State::Failed),
         result: row.run.result,
         submitted_ms: row.job.submitted_ms,

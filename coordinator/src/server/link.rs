@@ -100,6 +100,7 @@ impl Session {
                 return;
             }
         };
+        self.queue = self.queue.speaking(protocol);
         self.context.store.seen(&self.party, &hello.software, now_ms());
         self.queue.send(Body::Welcome(Welcome {
             protocol,
@@ -208,7 +209,7 @@ impl Session {
             Some(Said::JobOpened(opened)) => {
                 self.keep_head(&opened.head);
                 let message = match opened_from_wire(&opened) {
-                    Ok(holding) => Message::Opened(holding, AnswerDelay::heard(&opened)),
+                    Ok(metadata) => Message::Opened(metadata, AnswerDelay::heard(&opened)),
                     Err(fault) => Message::Malformed(fault.message),
                 };
                 (opened.job, message)

@@ -184,9 +184,9 @@ impl LogSource {
         let row = self.reader.job().map_err(damage)?.ok_or_else(|| damage("the job is not in the store"))?;
         // What the store says of a job's end is said once all its rounds are there.
         let state = State::parse_ended(&row.state).unwrap_or(if self.state.ended() { State::Paused } else { self.state });
-        let opened = |holding| JobOpened { job: String::new(), ..opened_to_wire("", holding) };
+        let opened = |metadata| JobOpened { job: String::new(), ..opened_to_wire("", metadata) };
         let parties =
-            row.parties.iter().map(|p| LogParty { name: p.name.clone(), opened: p.holding.as_ref().map(opened) }).collect();
+            row.parties.iter().map(|p| LogParty { name: p.name.clone(), opened: p.metadata.as_ref().map(opened) }).collect();
         Ok(LogHeader {
             job: row.job.id,
             analyst: row.job.analyst,

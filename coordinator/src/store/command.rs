@@ -35,7 +35,7 @@ pub(crate) struct Ended {
 #[derive(Debug)]
 pub(super) enum Command {
     Job(Box<NewJob>),
-    Holding { job: String, position: usize, holding: PartyMetadata },
+    Metadata { job: String, position: usize, metadata: PartyMetadata },
     Round { job: Arc<str>, iteration: u64, elapsed_us: u64, releases: Vec<u8> },
     Ended(Box<Ended>),
     Seen { party: String, software: String, at_ms: i64 },

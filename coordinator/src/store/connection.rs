@@ -51,5 +51,16 @@ pub(super) fn connect(path: &Path) -> Result<Connection, StoreError> {
             "written by another version of the coordinator (schema {version}, this one reads {SCHEMA_VERSION})"
         )));
     }
+    add_protocol(&connection).map_err(failed)?;
     Ok(connection)
+}
+
+/// Adds the column that a store of this schema may lack, where it was made by a build that spoke protocol 1 alone. Such a
+/// build goes on reading and writing the file.
+fn add_protocol(connection: &Connection) -> rusqlite::Result<()> {
+    let known = "SELECT count(*) FROM pragma_table_info('jobs') WHERE name = 'protocol'";
+    if connection.query_row(known, [], |row| row.get::<_, i64>(0))? == 0 {
+        connection.execute_batch("ALTER TABLE jobs ADD COLUMN protocol INTEGER")?;
+    }
+    Ok(())
 }

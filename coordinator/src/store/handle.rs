@@ -78,8 +78,8 @@ impl Store {
     }
 
     /// Records what a party holds at the first opening of a job.
-    pub(crate) fn set_holding(&self, job: &str, position: usize, holding: PartyMetadata) {
-        self.send(Command::Holding { job: job.to_owned(), position, holding });
+    pub(crate) fn set_metadata(&self, job: &str, position: usize, metadata: PartyMetadata) {
+        self.send(Command::Metadata { job: job.to_owned(), position, metadata });
     }
 
     /// Logs a round's releases, `[party][query]`, after `elapsed_us` microseconds of sampling.

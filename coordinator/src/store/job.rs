@@ -17,6 +17,8 @@ pub(crate) struct SubmittedJob {
     pub submitted_ms: i64,
     /// The analyst's signature, encoded.
     pub submission: Vec<u8>,
+    /// The newest protocol of the coordinator that took it in: with it go the public constants that its run is reckoned with.
+    pub protocol: u32,
 }
 
 /// What a run came to.

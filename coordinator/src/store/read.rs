@@ -39,7 +39,7 @@ pub(crate) struct PartyRow {
     /// Name.
     pub name: String,
     /// What it held at the first opening.
-    pub holding: Option<PartyMetadata>,
+    pub metadata: Option<PartyMetadata>,
     /// Releases; of an ended job.
     pub queries: u64,
     /// What they cost, in units of 2^-48 of mu squared; of an ended job.
@@ -59,7 +59,7 @@ pub(super) fn load(connection: &Connection) -> rusqlite::Result<Loaded> {
 pub(super) fn job_rows<P: Params>(connection: &Connection, selected: &str, parameters: P) -> rusqlite::Result<Vec<JobRow>> {
     let mut jobs = connection.prepare(&format!(
         "SELECT key, id, name, analyst, spec, submitted_ms, state, iterations, draws, acceptance_rate, seconds,
-                error_code, error_party, error, result, submission FROM jobs {selected} ORDER BY key"
+                error_code, error_party, error, result, submission, coalesce(protocol, 1) FROM jobs {selected} ORDER BY key"
     ))?;
     let mut rows = jobs.query(parameters)?;
     let mut found = Vec::new();
@@ -79,6 +79,7 @@ pub(super) fn job_rows<P: Params>(connection: &Connection, selected: &str, param
             spec: row.get(4)?,
             submitted_ms: row.get(5)?,
             submission: row.get(15)?,
+            protocol: row.get(16)?,
         };
         let run = RunEnd {
             iterations: row.get::<_, i64>(7)? as u64,
@@ -104,7 +105,7 @@ fn load_parties(connection: &Connection, job: i64) -> rusqlite::Result<Vec<Party
         let unit = PrivacyUnit::person(adjacency, limit).unwrap_or(PrivacyUnit::row(adjacency));
         Ok(PartyRow {
             name: row.get(0)?,
-            holding: opened.then(|| PartyMetadata::new(unit, count as u64)),
+            metadata: opened.then(|| PartyMetadata::new(unit, count as u64)),
             queries: row.get::<_, i64>(1)? as u64,
             charge_units: row.get::<_, i64>(2)? as u64,
         })

@@ -14,7 +14,8 @@ CREATE TABLE jobs (
   error_party     TEXT,
   error           TEXT,
   result          TEXT,                       -- JSON
-  submission      BLOB NOT NULL               -- the analyst's signature, an encoded conclave.v1.Submission
+  submission      BLOB NOT NULL,              -- the analyst's signature, an encoded conclave.v1.Submission
+  protocol        INTEGER                     -- the newest that the coordinator spoke that took the job in; NULL for 1
 ) STRICT;
 
 CREATE TABLE job_parties (

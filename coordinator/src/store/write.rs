@@ -86,7 +86,7 @@ pub(super) fn commit(connection: &mut Connection, group: &[Command]) -> rusqlite
     for (at, command) in group.iter().enumerate() {
         match command {
             Command::Job(job) => insert_job(&transaction, job)?,
-            Command::Holding { job, position, holding } => set_holding(&transaction, job, *position, holding)?,
+            Command::Metadata { job, position, metadata } => set_metadata(&transaction, job, *position, metadata)?,
             Command::Round { job, iteration, elapsed_us, releases } => {
                 transaction
                     .prepare_cached("INSERT INTO rounds SELECT key, ?2, ?3, ?4 FROM jobs WHERE id = ?1")?
@@ -121,17 +121,17 @@ fn newest_heads(group: &[Command]) -> HashMap<&str, usize> {
     newest
 }
 
-fn set_holding(connection: &Connection, job: &str, position: usize, holding: &PartyMetadata) -> rusqlite::Result<()> {
+fn set_metadata(connection: &Connection, job: &str, position: usize, metadata: &PartyMetadata) -> rusqlite::Result<()> {
     let count = |count: Option<u64>| count.map(|c| c as i64);
-    let unit = holding.unit();
+    let unit = metadata.unit();
     connection.execute(
         "UPDATE job_parties SET opened = 1, records = ?3, persons = ?4, records_per_person = ?5, add_remove = ?6
          WHERE job = (SELECT key FROM jobs WHERE id = ?1) AND position = ?2",
         params![
             job,
             position as i64,
-            count(holding.records()),
-            count(holding.persons()),
+            count(metadata.records()),
+            count(metadata.persons()),
             unit.records_per_person().unwrap_or(0),
             unit.adjacency == Adjacency::AddRemove,
         ],
@@ -141,8 +141,9 @@ fn set_holding(connection: &Connection, job: &str, position: usize, holding: &Pa
 
 fn insert_job(connection: &Connection, NewJob { job, parties }: &NewJob) -> rusqlite::Result<()> {
     connection.execute(
-        "INSERT INTO jobs (id, name, analyst, spec, submitted_ms, state, submission) VALUES (?1, ?2, ?3, ?4, ?5, 'queued', ?6)",
-        params![job.id, job.name, job.analyst, job.spec, job.submitted_ms, job.submission],
+        "INSERT INTO jobs (id, name, analyst, spec, submitted_ms, state, submission, protocol)
+         VALUES (?1, ?2, ?3, ?4, ?5, 'queued', ?6, ?7)",
+        params![job.id, job.name, job.analyst, job.spec, job.submitted_ms, job.submission, job.protocol],
     )?;
     let key = connection.last_insert_rowid();
     for (position, party) in parties.iter().enumerate() {

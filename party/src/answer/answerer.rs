@@ -8,6 +8,7 @@ use conclave_common::accounting::{Budget, PrivacyUnit};
 use conclave_common::job::JobSpec;
 use conclave_common::mechanism::SumCache;
 use conclave_common::model::{Model, Threads};
+use conclave_proto::PROTOCOL;
 
 use super::answer_timing::AnswerTiming;
 use super::consent_state::ConsentState;
@@ -43,6 +44,8 @@ pub struct Answerer {
     pub(super) reading: Option<(Instant, Duration)>,
     pub(super) consent: ConsentState,
     pub(super) meters: Meters,
+    /// The protocol that is spoken with the coordinator.
+    pub(super) spoken: u32,
 }
 
 /// A job that is open: its public constants, and the shard as its model reads it.
@@ -93,6 +96,7 @@ impl Answerer {
             reading: None,
             consent: ConsentState::default(),
             meters: Meters::default(),
+            spoken: PROTOCOL,
         }
     }
 

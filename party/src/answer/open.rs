@@ -11,6 +11,7 @@ use conclave_proto::delay::AnswerDelay;
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::identity::valid_name;
 use conclave_proto::v1;
+use conclave_proto::version::suits;
 use sha2::{Digest, Sha256};
 
 use super::answerer::{ActiveJob, Answerer, LONGEST_WORD};
@@ -70,6 +71,7 @@ impl Answerer {
         if !spec.parties.contains(&self.party) {
             return Err(invalid(format!("the job's `parties` do not name {:?}", self.party)));
         }
+        suits(&spec, self.spoken, &self.party)?;
         if !known {
             self.admit_memory(&spec)?;
             self.ledger.admit_idle(&request.job, &request.analyst).map_err(ledger_fault)?;

@@ -52,7 +52,7 @@ impl SimulatedParty {
     /// Takes a frame in hand; replies go into `outbox`.
     pub fn take(&mut self, frame: CoordinatorFrame, outbox: &mpsc::Sender<PartyFrame>) {
         let command = match frame.body {
-            Some(Body::Welcome(welcome)) => Command::Head(welcome.head),
+            Some(Body::Welcome(welcome)) => Command::Welcome(welcome.protocol, welcome.head),
             Some(Body::Query(query)) => Command::Query(query, Instant::now(), outbox.clone()),
             Some(Body::OpenJob(open)) => Command::Open(open, Instant::now(), outbox.clone()),
             Some(Body::CloseJob(close)) => Command::Close(close),

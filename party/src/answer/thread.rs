@@ -30,8 +30,8 @@ pub(super) enum Command {
     Query(v1::Query, Instant, ReplySender),
     Close(v1::CloseJob),
     Consent,
-    /// A head of the ledger that the coordinator shows.
-    Head(Vec<u8>),
+    /// The coordinator's welcome: the protocol to speak with it, and the head of the ledger that it shows.
+    Welcome(u32, Vec<u8>),
     /// Time to see how large the ledger has become. Between two messages: while one is answered its growth would tell how far
     /// the answer is.
     Sizes,
@@ -83,9 +83,9 @@ impl AnswerHandle {
         self.send(Command::Close(request)).await
     }
 
-    /// The coordinator shows the newest head that it has.
-    pub(crate) async fn show_head(&self, head: Vec<u8>) -> Result<(), Gone> {
-        self.send(Command::Head(head)).await
+    /// The coordinator says which protocol is spoken with it, and shows the newest head that it has.
+    pub(crate) async fn welcome(&self, protocol: u32, head: Vec<u8>) -> Result<(), Gone> {
+        self.send(Command::Welcome(protocol, head)).await
     }
 
     /// The owner has decided something.
@@ -136,8 +136,11 @@ impl Answerer {
             }
             Command::Open(request, received, outbox) => return self.open_or_wait(request, received, outbox),
             Command::Consent => self.consent_changed(),
-            // A failure has been logged, and the ledger answers no more.
-            Command::Head(head) => drop(self.ledger.meet_head(&head)),
+            Command::Welcome(protocol, head) => {
+                self.spoken = protocol;
+                // A failure has been logged, and the ledger answers no more.
+                drop(self.ledger.meet_head(&head));
+            }
             // A failure has been logged, and the ledger answers no more.
             Command::Close(request) => drop(self.close(&request.job, &request.reason)),
             Command::Sizes => self.meters.note_sizes(&self.ledger),

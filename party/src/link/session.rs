@@ -196,7 +196,7 @@ impl Link {
                     return Ok(Err(fault));
                 }
                 // Before any job: the ledger may have to be locked.
-                self.answers.show_head(welcome.head).await?;
+                self.answers.welcome(welcome.protocol, welcome.head).await?;
                 if *standing == Standing::Stranger {
                     *standing = Standing::Welcome;
                     tracing::info!("attached to {}", self.dial.coordinator);

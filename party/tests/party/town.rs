@@ -46,7 +46,12 @@ impl Session {
     /// Greets, and opens the job.
     pub(crate) async fn open(&mut self) -> party_frame::Body {
         assert!(matches!(self.receive().await, party_frame::Body::Hello(h) if h.protocol == 1));
-        self.send(coordinator_frame::Body::Welcome(v1::Welcome { protocol: 1, software: "test".into(), head: Vec::new() })).await;
+        self.send(coordinator_frame::Body::Welcome(v1::Welcome {
+            protocol: conclave_proto::PROTOCOL,
+            software: "test".into(),
+            head: Vec::new(),
+        }))
+        .await;
         self.send(coordinator_frame::Body::OpenJob(self.job.clone())).await;
         self.receive().await
     }

@@ -72,7 +72,7 @@ fn frames_to_a_party() {
             frame(Body::OpenJob(jobs::open_job(0))),
             frame(Body::OpenJob(jobs::open_job(1))),
             frame(Body::CloseJob(CloseJob { job: jobs::id(1).into(), reason: "finished".into() })),
-            frame(Body::Welcome(Welcome { protocol: 1, software: "x".into(), head: vec![7; 72] })),
+            frame(Body::Welcome(Welcome { protocol: conclave_proto::PROTOCOL, software: "x".into(), head: vec![7; 72] })),
             frame(Body::Heartbeat(Heartbeat { sequence: 3 })),
         ],
         words: vec![jobs::id(0).as_bytes().to_vec(), 1e-320_f64.to_le_bytes().to_vec(), 1e3_f64.to_le_bytes().to_vec()],

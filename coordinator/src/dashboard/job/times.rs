@@ -64,7 +64,7 @@ fn listed(parties: &[PartyStatus], replies: &[Option<Summary<3>>], attached: imp
     };
     let row = |(party, summary): (&PartyStatus, &Option<Summary<3>>)| {
         let here = if attached(&party.name) { "yes" } else { "no" };
-        let records = party.holding.and_then(|holding| holding.records()).map_or_else(dash, |n| Cell::Number(thousands(n)));
+        let records = party.metadata.and_then(|metadata| metadata.records()).map_or_else(dash, |n| Cell::Number(thousands(n)));
         let first =
             [Cell::Name(party.name.clone()), Cell::Text(here.to_owned()), Cell::Number(thousands(party.spent.queries)), records];
         first.into_iter().chain(times(summary)).collect::<Vec<_>>()
@@ -101,7 +101,7 @@ mod tests {
     fn shown(live: &Live, names: &[&str]) -> String {
         let party = |name: &&str| PartyStatus {
             name: (*name).to_owned(),
-            holding: None,
+            metadata: None,
             spent: Spent::default(),
             epsilon_spent: 0.0,
             epsilon_budget: 1.0,

@@ -22,8 +22,8 @@ fn members() -> Members {
     let mut members = Members::new(&["a".to_owned(), "b".to_owned()], &[None, None], Limits::default(), Timestamp::now());
     for party in 0..2 {
         members.attach(party, send_queue().0, Timestamp::now());
-        let holding = PartyMetadata::rows(10);
-        assert_eq!(hear(&mut members, party, Message::Opened(holding, None)), Ok(PartyUpdate::FirstOpening(holding)));
+        let metadata = PartyMetadata::rows(10);
+        assert_eq!(hear(&mut members, party, Message::Opened(metadata, None)), Ok(PartyUpdate::FirstOpening(metadata)));
     }
     members
 }

@@ -391,6 +391,71 @@ async fn a_party_that_does_not_open_a_job_is_hastened_too_but_not_its_owner() {
     assert!(tokio::time::timeout(HASTY.most * 2, queue.ended()).await.is_err());
 }
 
+/// A job of a model that parties of protocol 1 reckon otherwise.
+fn poisson() -> String {
+    spec(10)
+        .replace("gaussian_mean\", outcome = \"x\", sd = 1.0", "poisson\", outcome = \"x\", predictors = [\"z\"]")
+        .replace("{ x = { min = -4, max = 4 } }", "{ x = { min = 0, max = 4 }, z = { min = 0, max = 1 } }")
+        .replace("{ mean = 0.1 }", "{ intercept = 0.1, z = 0.1 }")
+}
+
+#[tokio::test]
+async fn a_job_is_not_opened_at_a_party_that_reckons_it_otherwise() {
+    let rig = Fixture::new();
+    let _a = rig.attach("a", honestly("a"));
+    rig.context.store.seen("b", "test", 0);
+    let (queue, mut outgoing) = send_queue();
+    let _place = rig.context.party_registry.attach("b", queue.speaking(1));
+    let job = rig.job_registry.submit(poisson(), "alice", signed()).await.unwrap();
+    let fault = rig.ended(&job).await.fault.unwrap();
+    assert_eq!((fault.code, fault.party.as_deref()), (ErrorCode::InvalidInput, Some("b")));
+    assert!(fault.message.ends_with("upgrade both, and submit the job again"), "{fault}");
+    // What is alike in both is opened.
+    let other = rig.job_registry.submit(spec(10), "alice", signed()).await.unwrap();
+    loop {
+        match outgoing.next().await.unwrap().unwrap().body {
+            Some(Body::OpenJob(open)) if open.job == other => break,
+            Some(Body::CloseJob(close)) => assert_eq!(close.job, job),
+            frame => panic!("{frame:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_job_waits_for_a_party_that_was_set_back_to_an_older_protocol() {
+    let rig = Fixture::new();
+    let (_a, b) = (rig.attach("a", honestly("a")), rig.attach("b", until("b", 2)));
+    let job = rig.job_registry.submit(poisson(), "alice", signed()).await.unwrap();
+    rig.asked("b", 2).await;
+    b.leave();
+    let (queue, _outgoing) = send_queue();
+    let place = rig.context.party_registry.attach("b", queue.speaking(1));
+    let status = rig.until(&job, |s| s.waiting_reason.contains("upgrade both")).await;
+    assert!(!status.state.ended() && status.waiting_for == ["b"], "{status:?}");
+    rig.context.party_registry.detach("b", place.generation);
+    let _b = rig.attach("b", honestly("b"));
+    assert_eq!(rig.ended(&job).await.state, State::Finished);
+}
+
+#[tokio::test]
+async fn a_job_begun_by_an_earlier_version_is_not_continued_on_another_centre() {
+    let mut rig = Fixture::new();
+    let jobs = {
+        let (_a, _b) = (rig.attach("a", until("a", 2)), rig.attach("b", until("b", 2)));
+        let jobs = [poisson(), spec(10)].map(|spec| rig.job_registry.submit(spec, "alice", signed()));
+        let [earlier, alike] = jobs;
+        let jobs = (earlier.await.unwrap(), alike.await.unwrap());
+        rig.asked("b", 1).await;
+        jobs
+    };
+    rig = rig.restart(|store| assert_eq!(store.execute("UPDATE jobs SET protocol = NULL", []).unwrap(), 2)).await;
+    let (_a, _b) = (rig.attach("a", honestly("a")), rig.attach("b", honestly("b")));
+    let status = rig.ended(&jobs.0).await;
+    assert_eq!(status.state, State::Failed);
+    assert!(status.fault.unwrap().message.contains("begun by an earlier version; submit it again"));
+    assert_eq!(rig.ended(&jobs.1).await.state, State::Finished, "a model that is reckoned alike goes on");
+}
+
 #[tokio::test]
 async fn answers_may_repeat_themselves_and_come_late() {
     let expected = undisturbed(200).await;

@@ -16,6 +16,7 @@ fn new_job(id: &str) -> NewJob {
         spec: "name = 'readmission'".to_owned(),
         submitted_ms: 1_700_000_000_000,
         submission: vec![1, 2],
+        protocol: 2,
     };
     NewJob { job, parties: vec!["a".to_owned(), "b".to_owned()] }
 }
@@ -44,8 +45,8 @@ fn a_job_and_its_log_survive() {
     store.insert_job(new_job("j1"));
     store.insert_job(new_job("j2"));
     let person = PrivacyUnit::person(Adjacency::AddRemove, 3).unwrap();
-    store.set_holding("j1", 0, PartyMetadata::rows(100));
-    store.set_holding("j1", 1, PartyMetadata::new(person, 7));
+    store.set_metadata("j1", 0, PartyMetadata::rows(100));
+    store.set_metadata("j1", 1, PartyMetadata::new(person, 7));
     store.seen("a", "x 1", 5);
     store.seen("a", "x 2", 6);
     let id: Arc<str> = "j1".into();
@@ -67,10 +68,29 @@ fn a_job_and_its_log_survive() {
     assert_eq!(rounds(&store, "j1"), logged);
     assert_eq!(loaded.jobs.len(), 2);
     assert_eq!(loaded.jobs[0].state, "queued");
-    assert_eq!(loaded.jobs[0].parties[0].holding, Some(PartyMetadata::rows(100)));
-    assert_eq!(loaded.jobs[0].parties[1].holding, Some(PartyMetadata::new(person, 7)));
-    assert_eq!(loaded.jobs[1].parties[1].holding, None);
+    assert_eq!(loaded.jobs[0].parties[0].metadata, Some(PartyMetadata::rows(100)));
+    assert_eq!(loaded.jobs[0].parties[1].metadata, Some(PartyMetadata::new(person, 7)));
+    assert_eq!(loaded.jobs[1].parties[1].metadata, None);
     assert_eq!(loaded.parties.into_iter().collect::<Vec<_>>(), ["a"]);
+}
+
+/// A store of the build before has no column for the protocol, and its jobs were taken in under protocol 1.
+#[test]
+fn a_store_of_protocol_1_is_taken_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("c.sqlite");
+    let (store, _) = Store::open(&path).unwrap();
+    store.insert_job(new_job("before"));
+    store.close();
+    drop(store);
+    Connection::open(&path).unwrap().execute_batch("ALTER TABLE jobs DROP COLUMN protocol").unwrap();
+    let (store, loaded) = Store::open(&path).unwrap();
+    assert_eq!(loaded.jobs[0].job.protocol, 1);
+    store.insert_job(new_job("after"));
+    store.close();
+    drop(store);
+    let (_store, loaded) = Store::open(&path).unwrap();
+    assert_eq!(loaded.jobs.iter().map(|row| row.job.protocol).collect::<Vec<_>>(), [1, 2]);
 }
 
 #[test]
