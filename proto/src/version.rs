@@ -108,11 +108,13 @@ pub fn agree(coordinator: End<'_>, party: End<'_>) -> Result<u32, Fault> {
 /// The oldest protocol at which both ends of a link reckon a job's public constants alike.
 ///
 /// From protocol 2 on, logistic, Poisson and negative binomial regressions have a public centre at parties that protect rows
-/// against replacement. An end of protocol 1 has none there, and would take a centred sum for the whole.
+/// against replacement, and a clip that bites takes the centre off no model. An end of protocol 1 does otherwise, and would take
+/// a centred sum for the whole or the other way round.
 #[must_use]
 pub fn least_protocol(spec: &JobSpec) -> u32 {
     match spec.model.kind() {
         "logistic" | "poisson" | "negative_binomial" => 2,
+        _ if spec.privacy.clip.is_some() => 2,
         _ => OLDEST_PROTOCOL,
     }
 }
@@ -127,8 +129,8 @@ pub fn suits(spec: &JobSpec, spoken: u32, party: &str) -> Result<(), Fault> {
         return Ok(());
     }
     let message = format!(
-        "the coordinator and {party} speak protocol {spoken} with each other, and a {} model needs protocol {least}, from which \
-         on both reckon its public centre alike: upgrade both",
+        "the coordinator and {party} speak protocol {spoken} with each other, and a {} model or a clip needs protocol {least}, from \
+         which on both reckon its public centre alike: upgrade both",
         spec.model.kind()
     );
     Err(Fault::new(ErrorCode::InvalidInput, message).at_party(party))
