@@ -217,7 +217,7 @@ mod tests {
             (regression("poisson"), counts, 2),
             (regression("negative_binomial"), counts, 2),
             (regression("linear"), real, 1),
-            (regression("student_t"), real, 1),
+            (regression("student_t") + "\ndf = 4.0", real, 1),
             ("kind = \"gaussian_mean\"\nsd = 1.0".to_owned(), real, 1),
             ("kind = \"bernoulli\"".to_owned(), "binary = true", 1),
             ("kind = \"poisson_mean\"".to_owned(), counts, 1),

@@ -45,7 +45,7 @@ impl Session {
 
     /// Greets, and opens the job.
     pub(crate) async fn open(&mut self) -> party_frame::Body {
-        assert!(matches!(self.receive().await, party_frame::Body::Hello(h) if h.protocol == 1));
+        assert!(matches!(self.receive().await, party_frame::Body::Hello(h) if h.protocol == conclave_proto::PROTOCOL));
         self.send(coordinator_frame::Body::Welcome(v1::Welcome {
             protocol: conclave_proto::PROTOCOL,
             software: "test".into(),

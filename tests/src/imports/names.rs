@@ -45,7 +45,7 @@ pub(super) fn resolve(workspace: &Workspace, from: ModuleId, scopes: &Scopes, pa
     let mut resolver = Resolver { workspace, under_way: Vec::new() };
     let Some(first) = path.first() else { return Vec::new() };
     for (names, globs) in scopes.iter().rev() {
-        for (_, import) in names.iter().filter(|(name, _)| name == first) {
+        if let Some((_, import)) = names.iter().find(|(name, _)| name == first) {
             let start = resolver.path(from, import);
             return resolver.rest(start, &path[1..]);
         }
