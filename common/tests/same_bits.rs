@@ -58,10 +58,8 @@ impl Case {
     /// A party's records on the model's scale, and what it protects.
     fn shard(&self, spec: &JobSpec, party: u64) -> (ModelData, PrivacyUnit) {
         let mut rng = ChaCha20Rng::seed_from_u64(party);
-        let persons = match self.unit.records_per_person() {
-            Some(most) => Some(Persons::new(ends(most as usize), most).expect("persons of a few records each")),
-            None => None,
-        };
+        let of_a_few = |most| Persons::new(ends(most as usize), most).expect("persons of a few records each");
+        let persons = self.unit.records_per_person().map(of_a_few);
         let data = assemble(&spec.model, &spec.columns, persons, |_, column| {
             Some((0..RECORDS).map(|_| value(column, &mut rng)).collect())
         });

@@ -1,4 +1,5 @@
 //! A coordinator that asks what it must not: every such message is refused, and not a byte of the ledger changes.
+#![allow(clippy::unwrap_used)]
 
 use conclave_common::mechanism::QueryKind;
 use conclave_proto::convert::AnswerStatus;
@@ -12,12 +13,12 @@ use crate::testing::{MEAN_TOML, open_policy, open_request, query};
 
 /// Every row of every table of the ledger, and what is charged.
 #[derive(Debug, PartialEq)]
-struct Books {
+struct LedgerRows {
     rows: Vec<(String, Vec<Vec<Value>>)>,
     units: (u64, u64),
 }
 
-fn books(house: &House, answerer: &Answerer) -> Books {
+fn ledger_rows(house: &House, answerer: &Answerer) -> LedgerRows {
     let ledger = rusqlite::Connection::open_with_flags(house.ledger(), rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
     let mut tables = ledger.prepare("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").unwrap();
     let tables: Vec<String> = tables.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
@@ -28,7 +29,7 @@ fn books(house: &House, answerer: &Answerer) -> Books {
         let rows = all.query_map([], |row| (0..columns).map(|at| row.get(at)).collect::<Result<Vec<Value>, _>>()).unwrap();
         (table.clone(), rows.map(Result::unwrap).collect())
     };
-    Books { rows: tables.iter().map(rows).collect(), units: answerer.ledger.units() }
+    LedgerRows { rows: tables.iter().map(rows).collect(), units: answerer.ledger.units() }
 }
 
 type Change = Box<dyn Fn(&mut v1::Query)>;
@@ -110,7 +111,7 @@ fn what_no_coordinator_may_ask_is_refused_before_any_charge() {
     answerer.open(&open_request(MEAN_TOML)).unwrap();
     let good = |iteration| query(iteration, &[(0, 0.0, 1e-4), (1, 0.0, -1e-4)]);
     assert_eq!(status(&answerer.answer(good(0))), AnswerStatus::Released);
-    let before = books(&house, &answerer);
+    let before = ledger_rows(&house, &answerer);
     let quiet = |q: &mut v1::Query| q.proposals[0].noise_scale /= 4;
     let others = [
         ("noise below the floor".to_owned(), change(quiet), AnswerStatus::Policy),
@@ -134,17 +135,17 @@ fn what_no_coordinator_may_ask_is_refused_before_any_charge() {
         let answer = answerer.answer(asked);
         assert_eq!(status(&answer), expected, "{what}");
         assert_eq!(answer.releases, vec![0; proposals], "{what}");
-        assert_eq!(books(&house, &answerer), before, "{what} left a trace in the ledger");
+        assert_eq!(ledger_rows(&house, &answerer), before, "{what} left a trace in the ledger");
     }
     // An honest question is answered as ever, and the books tell.
     assert_eq!(status(&answerer.answer(good(1))), AnswerStatus::Released);
-    assert_ne!(books(&house, &answerer), before);
+    assert_ne!(ledger_rows(&house, &answerer), before);
 }
 
 #[test]
 fn a_job_that_no_coordinator_may_open_enters_no_books() {
     let (house, mut answerer) = opened();
-    let before = books(&house, &answerer);
+    let before = ledger_rows(&house, &answerer);
     let of = |from: &str, to: &str| {
         assert!(MEAN_TOML.contains(from), "{from}");
         v1::OpenJob { job: "fresh".into(), ..open_request(&MEAN_TOML.replace(from, to)) }
@@ -175,8 +176,8 @@ fn a_job_that_no_coordinator_may_open_enters_no_books() {
     for request in requests {
         let fault = answerer.open(&request).err().unwrap_or_else(|| panic!("opened: {request:?}"));
         assert_eq!(fault.party.as_deref(), Some("hospital-a"), "{fault}");
-        assert_eq!(books(&house, &answerer), before, "{request:?} left a trace in the ledger");
+        assert_eq!(ledger_rows(&house, &answerer), before, "{request:?} left a trace in the ledger");
     }
     assert!(matches!(answerer.open(&fresh()).unwrap(), Opening::Opened(_)));
-    assert_ne!(books(&house, &answerer), before);
+    assert_ne!(ledger_rows(&house, &answerer), before);
 }
