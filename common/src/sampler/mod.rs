@@ -12,6 +12,7 @@ mod eigen;
 mod ensemble;
 mod error;
 mod interface;
+mod matrix;
 mod messages;
 mod mode_search;
 mod party_metadata;

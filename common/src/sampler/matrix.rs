@@ -1,0 +1,214 @@
+//! Dense symmetric and square matrices of a few dozen rows, by arithmetic and square roots alone: the same
+//! bits everywhere.
+
+use std::ops::{Index, IndexMut};
+
+use super::eigen;
+
+/// A square matrix, row after row.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Matrix {
+    order: usize,
+    entries: Vec<f64>,
+}
+
+impl Matrix {
+    /// All entries 0.
+    pub(crate) fn zeros(order: usize) -> Self {
+        Self { order, entries: vec![0.0; order * order] }
+    }
+
+    /// Each entry by its row and column.
+    pub(crate) fn from_fn(order: usize, mut entry: impl FnMut(usize, usize) -> f64) -> Self {
+        let entries = (0..order * order).map(|at| entry(at / order, at % order)).collect();
+        Self { order, entries }
+    }
+
+    /// These entries on the diagonal, 0 elsewhere.
+    pub(crate) fn diagonal(entries: &[f64]) -> Self {
+        Self::from_fn(entries.len(), |i, j| if i == j { entries[i] } else { 0.0 })
+    }
+
+    /// Ones on the diagonal.
+    pub(crate) fn identity(order: usize) -> Self {
+        Self::from_fn(order, |i, j| f64::from(u8::from(i == j)))
+    }
+
+    /// `scale` times the outer product of a vector with itself.
+    pub(crate) fn outer(vector: &[f64], scale: f64) -> Self {
+        Self::from_fn(vector.len(), |i, j| scale * (vector[i] * vector[j]))
+    }
+
+    /// Rows, and columns.
+    pub(crate) fn order(&self) -> usize {
+        self.order
+    }
+
+    /// A row.
+    pub(crate) fn row(&self, i: usize) -> &[f64] {
+        &self.entries[i * self.order..(i + 1) * self.order]
+    }
+
+    /// All entries, row after row.
+    pub(crate) fn entries(&self) -> &[f64] {
+        &self.entries
+    }
+
+    /// The entries on the diagonal.
+    pub(crate) fn diagonal_entries(&self) -> Vec<f64> {
+        (0..self.order).map(|i| self[(i, i)]).collect()
+    }
+
+    /// The sum with another matrix of this order, multiplied by `scale`.
+    pub(crate) fn plus(mut self, other: &Self, scale: f64) -> Self {
+        self.entries.iter_mut().zip(&other.entries).for_each(|(a, b)| *a += scale * b);
+        self
+    }
+
+    /// Every entry multiplied.
+    pub(crate) fn scaled(mut self, scale: f64) -> Self {
+        self.entries.iter_mut().for_each(|a| *a *= scale);
+        self
+    }
+
+    /// Rows and columns swapped.
+    pub(crate) fn transposed(&self) -> Self {
+        Self::from_fn(self.order, |i, j| self[(j, i)])
+    }
+
+    /// The product with another matrix of this order.
+    pub(crate) fn times(&self, other: &Self) -> Self {
+        let mut product = Self::zeros(self.order);
+        for i in 0..self.order {
+            for k in 0..self.order {
+                let factor = self[(i, k)];
+                for j in 0..self.order {
+                    product[(i, j)] += factor * other[(k, j)];
+                }
+            }
+        }
+        product
+    }
+
+    /// The product with a vector.
+    pub(crate) fn apply(&self, vector: &[f64]) -> Vec<f64> {
+        (0..self.order).map(|i| dot(self.row(i), vector)).collect()
+    }
+
+    /// `vector' self vector`.
+    pub(crate) fn quadratic(&self, vector: &[f64]) -> f64 {
+        dot(vector, &self.apply(vector))
+    }
+
+    /// The mean with its own transpose: symmetric bit for bit.
+    pub(crate) fn symmetrised(&self) -> Self {
+        Self::from_fn(self.order, |i, j| 0.5 * self[(i.max(j), i.min(j))] + 0.5 * self[(i.min(j), i.max(j))])
+    }
+
+    /// Eigenvalues and unit eigenvectors of a symmetric matrix, in no order.
+    pub(crate) fn eigen(&self) -> Vec<(f64, Vec<f64>)> {
+        eigen::symmetric((0..self.order).map(|i| self.row(i).to_vec()).collect())
+    }
+
+    /// The symmetric matrix of the same eigenvectors whose eigenvalues are those of this one, mapped.
+    pub(crate) fn map_eigenvalues(&self, map: impl Fn(f64) -> f64) -> Self {
+        let mut mapped = Self::zeros(self.order);
+        for (value, vector) in self.eigen() {
+            mapped = mapped.plus(&Self::outer(&vector, map(value)), 1.0);
+        }
+        mapped
+    }
+
+    /// The lower factor of a symmetric matrix; `None` where it is not positive definite.
+    pub(crate) fn cholesky(&self) -> Option<Cholesky> {
+        let mut lower = Self::zeros(self.order);
+        for i in 0..self.order {
+            for j in 0..=i {
+                let known = dot(&lower.row(i)[..j], &lower.row(j)[..j]);
+                let rest = self[(i, j)] - known;
+                if i == j {
+                    if !(rest > 0.0 && rest.is_finite()) {
+                        return None;
+                    }
+                    lower[(i, i)] = rest.sqrt();
+                } else {
+                    lower[(i, j)] = rest / lower[(j, j)];
+                }
+            }
+        }
+        Some(Cholesky { lower })
+    }
+}
+
+impl Index<(usize, usize)> for Matrix {
+    type Output = f64;
+    fn index(&self, (i, j): (usize, usize)) -> &f64 {
+        &self.entries[i * self.order + j]
+    }
+}
+
+impl IndexMut<(usize, usize)> for Matrix {
+    fn index_mut(&mut self, (i, j): (usize, usize)) -> &mut f64 {
+        &mut self.entries[i * self.order + j]
+    }
+}
+
+/// A positive definite matrix as the product of a lower triangular one and its transpose (Golub & Van Loan,
+/// section 4.2).
+#[derive(Debug, Clone)]
+pub(crate) struct Cholesky {
+    lower: Matrix,
+}
+
+impl Cholesky {
+    /// The lower triangular factor.
+    pub(crate) fn lower(&self) -> &Matrix {
+        &self.lower
+    }
+
+    /// `lower^-1 vector`.
+    pub(crate) fn solve_lower(&self, vector: &[f64]) -> Vec<f64> {
+        let mut solved: Vec<f64> = Vec::with_capacity(vector.len());
+        for (i, value) in vector.iter().enumerate() {
+            let known = dot(&self.lower.row(i)[..i], &solved);
+            solved.push((value - known) / self.lower[(i, i)]);
+        }
+        solved
+    }
+
+    /// `matrix^-1 vector`.
+    pub(crate) fn solve(&self, vector: &[f64]) -> Vec<f64> {
+        let mut solved = self.solve_lower(vector);
+        for i in (0..solved.len()).rev() {
+            let known: f64 = (i + 1..solved.len()).map(|k| self.lower[(k, i)] * solved[k]).sum();
+            solved[i] = (solved[i] - known) / self.lower[(i, i)];
+        }
+        solved
+    }
+
+    /// The inverse of the matrix, symmetric bit for bit.
+    pub(crate) fn inverse(&self) -> Matrix {
+        let order = self.lower.order();
+        let columns: Vec<Vec<f64>> = (0..order).map(|j| self.solve(Matrix::identity(order).row(j))).collect();
+        Matrix::from_fn(order, |i, j| columns[i.min(j)][i.max(j)])
+    }
+
+    /// The logarithm of the matrix's determinant.
+    pub(crate) fn log_determinant(&self) -> f64 {
+        2.0 * self.lower.diagonal_entries().into_iter().map(libm::log).sum::<f64>()
+    }
+
+    /// `vector' matrix^-1 vector`.
+    pub(crate) fn quadratic_of_inverse(&self, vector: &[f64]) -> f64 {
+        self.solve_lower(vector).iter().map(|x| x * x).sum()
+    }
+}
+
+/// The inner product.
+pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+#[cfg(test)]
+#[path = "tests/matrix.rs"]
+mod tests;
