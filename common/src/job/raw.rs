@@ -65,6 +65,10 @@ pub(super) const KEYS: Keys = Keys::Table(&[
         ]),
     ),
     (
+        "release",
+        Keys::Table(&[("stages", Keys::Any), ("curvature_share", Keys::Any), ("clip", Keys::Any), ("clamping", Keys::Any)]),
+    ),
+    (
         "plan",
         Keys::Table(&[
             ("records", Keys::Any),
@@ -89,7 +93,23 @@ pub(super) struct RawJob {
     #[serde(default)]
     pub sampler: RawSampler,
     pub privacy: RawPrivacy,
+    pub release: Option<RawRelease>,
     pub plan: Option<RawPlan>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct RawRelease {
+    pub stages: Option<RawStages>,
+    pub curvature_share: Option<f64>,
+    pub clip: Option<AutoOr>,
+    pub clamping: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub(super) enum RawStages {
+    Word(String),
+    Shares(Vec<f64>),
 }
 
 fn penalty() -> String {
@@ -176,7 +196,7 @@ pub(super) struct RawSampler {
     pub chains: i64,
     pub draws: i64,
     pub warmup: RawWarmup,
-    pub proposal: RawProposal,
+    pub proposal: Option<RawProposal>,
     pub seed: u64,
     pub locate_share: Option<f64>,
     pub start: Option<BTreeMap<String, f64>>,
@@ -190,7 +210,7 @@ impl Default for RawSampler {
             chains: 4,
             draws: 5000,
             warmup: RawWarmup::Sweeps(100),
-            proposal: RawProposal::default(),
+            proposal: None,
             seed: 1,
             locate_share: None,
             start: None,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::accounting::Budget;
-use crate::mechanism::NoiseScale;
+use crate::mechanism::{NoiseScale, QueryKind};
 use crate::model::{self, Model};
 use crate::parameter::{Interval, Prior, Transform};
 use crate::schema::{ColumnSpec, ModelSpec};
@@ -33,6 +33,8 @@ pub struct JobSpec {
     pub sampler: SamplerSpec,
     /// What the job may spend at each party, and how it is noised.
     pub privacy: PrivacySpec,
+    /// How a job that releases once spreads its budget; the defaults for any other.
+    pub release: ReleaseSpec,
     /// What the analyst guesses of the data. Only the planner reads it.
     pub plan: Option<PlanSpec>,
 }
@@ -62,6 +64,8 @@ pub enum Algorithm {
     Penalty,
     /// Algorithm 3: noisy sufficient statistics of an exponential family, any number of owners.
     PenaltyExpFamily,
+    /// A few noisy vectors, released once; the posterior given what was released.
+    NoisyStatistics,
 }
 
 impl Algorithm {
@@ -70,6 +74,17 @@ impl Algorithm {
         match self {
             Algorithm::Penalty => "penalty",
             Algorithm::PenaltyExpFamily => "penalty-exp-family",
+            Algorithm::NoisyStatistics => "noisy-statistics",
+        }
+    }
+
+    /// Whether the algorithm asks parties for queries of this kind.
+    #[must_use]
+    pub fn asks(self, kind: QueryKind) -> bool {
+        match self {
+            Algorithm::Penalty => matches!(kind, QueryKind::Ratio | QueryKind::ClipCount),
+            Algorithm::PenaltyExpFamily => matches!(kind, QueryKind::Statistic { .. }),
+            Algorithm::NoisyStatistics => !matches!(kind, QueryKind::Ratio | QueryKind::ClipCount),
         }
     }
 }
@@ -180,6 +195,34 @@ pub struct PrivacySpec {
     pub clip: Option<ClipRule>,
     /// Share of the budget (as mu²) for counting what an explicit clip cuts; 0 without one.
     pub clip_watch_share: f64,
+}
+
+/// `[release]`: how `noisy-statistics` asks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReleaseSpec {
+    /// The share of the budget (as mu²) of each stage; `None` has each stage decided by what the ones before it
+    /// released.
+    pub stages: Option<Vec<f64>>,
+    /// The share of each stage that goes into the curvature; `None` has it decided likewise.
+    pub curvature_share: Option<f64>,
+    /// Whether the likelihood of a released statistic is that of records clamped to their bounds, or of
+    /// records as if none were.
+    pub clamping: Clamping,
+}
+
+impl Default for ReleaseSpec {
+    fn default() -> Self {
+        Self { stages: None, curvature_share: None, clamping: Clamping::Modelled }
+    }
+}
+
+/// What is made of records that lie beyond their declared bounds, and are clamped to them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Clamping {
+    /// The law of the clamped record is what a released statistic is compared with.
+    Modelled,
+    /// Records are taken for unclamped.
+    Ignored,
 }
 
 /// An explicit clip of one record's log ratio, in log-likelihood units.

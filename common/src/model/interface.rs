@@ -4,6 +4,7 @@
 use super::data::ModelData;
 use super::exponential_family::ExponentialFamily;
 use super::ratio_range::RatioRange;
+use super::score::ScoreModel;
 use super::shard::Block;
 use super::step::Step;
 use crate::mechanism::{LatticeSum, Sensitivity};
@@ -39,6 +40,11 @@ pub trait Model: Send + Sync {
 
     /// The model as an exponential family, where it is one (Algorithm 3).
     fn exponential_family(&self) -> Option<&dyn ExponentialFamily> {
+        None
+    }
+
+    /// The model's gradients, information and second moments, where they can be released.
+    fn scores(&self) -> Option<Box<dyn ScoreModel + '_>> {
         None
     }
 

@@ -22,6 +22,7 @@ use super::linear_predictor::LinearPredictor;
 use super::ratio_range::RatioRange;
 use super::regression::{Ends, LEAST_SCATTER, Likelihood, around};
 use super::weighted::TileStep;
+use super::slopes::Slopes;
 use crate::schema::ColumnSpec;
 
 /// The likelihood of a normal outcome.
@@ -202,5 +203,41 @@ impl Over<'_> {
         }
         let (a, b) = (step * range.0, step * range.1);
         (a.min(b), a.max(b))
+    }
+}
+
+impl Slopes for Linear {
+    /// `1 / sigma^2`.
+    type At = f64;
+
+    const BY_MOMENTS: bool = true;
+
+    fn slopes_at(&self, own: Option<f64>) -> f64 {
+        let sigma = self.sigma(own);
+        (sigma * sigma).recip()
+    }
+
+    #[inline(always)]
+    fn slopes(precision: &f64, y: f64, eta: f64) -> [f64; 2] {
+        let residual = y - eta;
+        [residual * precision, residual * residual * precision - 1.0]
+    }
+
+    #[inline(always)]
+    fn information_at(precision: &f64, y: f64, eta: f64) -> [f64; 2] {
+        [precision + 0.0 * (y + eta), 2.0]
+    }
+
+    fn most_information(&self, precision: &f64, _low: f64, _high: f64) -> [f64; 2] {
+        [*precision, 2.0]
+    }
+
+    fn outcomes(&self) -> (f64, f64) {
+        self.outcome
+    }
+
+    fn extreme_outcomes(&self, eta: f64) -> Vec<f64> {
+        let (least, greatest) = self.outcome;
+        vec![least, greatest, eta.clamp(least, greatest)]
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::checks::short;
 use super::parameters::{self, Parameters};
-use super::{columns, exp_family, model, plan, privacy, sampler};
+use super::{columns, exp_family, model, plan, privacy, release, sampler};
 use crate::job::error::JobError;
 use crate::job::limits::{MAX_BYTES, MAX_CHAINS, MAX_NAME};
 use crate::job::raw::{AutoOr, KEYS, RawJob};
@@ -24,7 +24,7 @@ impl JobSpec {
         }
         let table: toml::Table = text.parse().map_err(|e: toml::de::Error| JobError::new("job", e.to_string()))?;
         keys::check(&table, &KEYS).map_err(|e| JobError::new(e.path.clone(), e.to_string()))?;
-        let raw: RawJob = toml::from_str(text).map_err(|e| JobError::new("job", e.to_string()))?;
+        let mut raw: RawJob = toml::from_str(text).map_err(|e| JobError::new("job", e.to_string()))?;
 
         if raw.name.trim().is_empty() {
             return Err(JobError::new("name", "give the job a name"));
@@ -36,6 +36,8 @@ impl JobSpec {
         let algorithm = algorithm(&raw.algorithm)?;
         let parties = parties(raw.parties)?;
         let columns = columns::columns(&raw.columns)?;
+        release::refuse_unused(algorithm, &raw)?;
+        let release = release::release(algorithm, raw.release.take())?;
         let power = model::power(&raw.model)?;
         let model = model::model(raw.model, &columns)?;
         let names = model.parameter_names();
@@ -63,12 +65,14 @@ impl JobSpec {
             support,
             sampler,
             privacy,
+            release,
             plan,
         };
         if spec.privacy.clip.is_some() && spec.sampler.chains >= MAX_CHAINS {
             let message = format!("at most {} with an explicit clip, whose watch asks beside them", MAX_CHAINS - 1);
             return Err(JobError::new("sampler.chains", message));
         }
+        release::check(&spec)?;
         exp_family::resolve(spec, auto_noise)
     }
 }
@@ -86,7 +90,11 @@ fn algorithm(name: &str) -> Result<Algorithm, JobError> {
     match name {
         "penalty" => Ok(Algorithm::Penalty),
         "penalty-exp-family" => Ok(Algorithm::PenaltyExpFamily),
-        other => Err(JobError::new("algorithm", format!("unknown algorithm `{other}`; use `penalty` or `penalty-exp-family`"))),
+        "noisy-statistics" => Ok(Algorithm::NoisyStatistics),
+        other => {
+            let known = "`penalty`, `penalty-exp-family` or `noisy-statistics`";
+            Err(JobError::new("algorithm", format!("unknown algorithm `{other}`; use {known}")))
+        }
     }
 }
 

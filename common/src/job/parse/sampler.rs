@@ -21,7 +21,8 @@ pub(super) fn sampler(raw: RawSampler, parameters: &Parameters<'_>) -> Result<Sa
     };
     let chains = u32::try_from(count("chains", raw.chains, i64::from(MAX_CHAINS))?).unwrap_or(MAX_CHAINS);
     let draws = count("draws", raw.draws, 100_000_000)?;
-    let proposal = match raw.proposal.kind.as_str() {
+    let raw_proposal = raw.proposal.unwrap_or_default();
+    let proposal = match raw_proposal.kind.as_str() {
         "guided" => ProposalKind::Guided,
         "componentwise" => ProposalKind::Componentwise,
         "random_walk" => ProposalKind::RandomWalk,
@@ -51,15 +52,15 @@ pub(super) fn sampler(raw: RawSampler, parameters: &Parameters<'_>) -> Result<Sa
     if chains == 1 && matches!(warmup, Warmup::UntilRhat { .. }) {
         return Err(JobError::new("sampler.warmup", "`until_rhat` compares chains: run at least two"));
     }
-    let radius = radius(raw.proposal.radius, parameters)?;
+    let radius = radius(raw_proposal.radius, parameters)?;
     if starts.is_some() && (locate_share > 0.0 || radius == Radius::Auto) {
         return Err(JobError::new(
             "sampler.starts",
             "chains that start at their own values start at once: leave locate_share out, and give proposal.radius in numbers",
         ));
     }
-    let rotate = raw.proposal.rotate;
-    let jitter = raw.proposal.jitter;
+    let rotate = raw_proposal.rotate;
+    let jitter = raw_proposal.jitter;
     if !(0.0..=0.5).contains(&jitter) {
         return Err(JobError::new(
             "sampler.proposal.jitter",
