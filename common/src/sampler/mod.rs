@@ -15,6 +15,7 @@ mod interface;
 mod matrix;
 mod messages;
 mod mode_search;
+mod noisy_statistics;
 mod party_metadata;
 pub mod penalty;
 mod penalty_exp_family;
