@@ -78,6 +78,12 @@ impl Algorithm {
         }
     }
 
+    /// Whether every draw takes a proposal that the parties answer to.
+    #[must_use]
+    pub fn proposes(self) -> bool {
+        matches!(self, Algorithm::Penalty | Algorithm::PenaltyExpFamily)
+    }
+
     /// Whether the algorithm asks parties for queries of this kind.
     #[must_use]
     pub fn asks(self, kind: QueryKind) -> bool {
@@ -249,6 +255,20 @@ impl JobSpec {
     /// The transforms between the parameters and the unconstrained values that the chains walk in.
     pub fn transform(&self) -> Transform {
         Transform::new(&self.model.constraints())
+    }
+
+    /// The kinds of release that the job asks its parties for, by the words of [`QueryKind::release`].
+    #[must_use]
+    pub fn releases(&self) -> Vec<&'static str> {
+        match self.algorithm {
+            Algorithm::Penalty => vec!["ratio"],
+            Algorithm::PenaltyExpFamily => vec!["statistic"],
+            Algorithm::NoisyStatistics => match self.build_model().scores() {
+                Some(scores) if scores.moments_outcome().is_some() => vec!["moments", "score"],
+                Some(_) => vec!["score"],
+                None => vec!["statistic"],
+            },
+        }
     }
 
     /// Whether `theta` lies inside the parameter box.

@@ -148,21 +148,21 @@ impl QueryKind {
         matches!(self, Self::Ratio | Self::ClipCount | Self::Statistic { .. })
     }
 
-    /// The word by which an owner admits the kind: `ratio`, `statistic`, `moments`, `gradient` or `table`. A clip count goes with
-    /// the ratios that it counts, a curvature with the gradient.
+    /// The word by which an owner admits the kind: `ratio`, `statistic`, `moments`, `score` or `table`. A clip count goes with
+    /// the ratios that it counts, a curvature with the score.
     #[must_use]
     pub fn release(self) -> &'static str {
         match self {
             Self::Ratio | Self::ClipCount => "ratio",
             Self::Statistic { .. } => "statistic",
             Self::Moments { .. } => "moments",
-            Self::Gradient { .. } | Self::Curvature { .. } => "gradient",
+            Self::Gradient { .. } | Self::Curvature { .. } => "score",
             Self::Table { .. } => "table",
         }
     }
 
     /// The words that [`QueryKind::release`] gives.
-    pub const RELEASES: [&'static str; 5] = ["ratio", "statistic", "moments", "gradient", "table"];
+    pub const RELEASES: [&'static str; 5] = ["ratio", "statistic", "moments", "score", "table"];
 }
 
 /// What one record contributes to a gradient at most, in lattice units and L2: 2^28. Squares of as many components as a gradient

@@ -225,7 +225,8 @@ impl Slopes for Linear {
 
     #[inline(always)]
     fn information_at(precision: &f64, y: f64, eta: f64) -> [f64; 2] {
-        [precision + 0.0 * (y + eta), 2.0]
+        let counts = 0.0 * (y + eta);
+        [precision + counts, 2.0 + counts]
     }
 
     fn most_information(&self, precision: &f64, _low: f64, _high: f64) -> [f64; 2] {

@@ -315,6 +315,11 @@ impl LinearPredictor {
         j.checked_sub(usize::from(self.intercept)).map_or((1.0, 1.0), |j| self.features[j].range)
     }
 
+    /// Whether a coefficient's feature is 0 or 1 for every record.
+    pub(super) fn is_indicator(&self, j: usize) -> bool {
+        j.checked_sub(usize::from(self.intercept)).is_some_and(|j| self.features[j].indicator)
+    }
+
     /// Whether the features of two coefficients are never both other than 0: indicators of two levels of a column.
     pub(super) fn never_together(&self, j: usize, k: usize) -> bool {
         let feature = |j: usize| j.checked_sub(usize::from(self.intercept)).map(|j| &self.features[j]);

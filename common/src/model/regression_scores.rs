@@ -132,6 +132,18 @@ impl<L: Slopes> ScoreModel for RegressionScores<'_, L> {
         self.likelihood.most_information(&self.likelihood.slopes_at(own), low, high)
     }
 
+    fn has_intercept(&self) -> bool {
+        self.predictor.has_intercept()
+    }
+
+    fn is_indicator(&self, j: usize) -> bool {
+        self.predictor.is_indicator(j)
+    }
+
+    fn leaves_out(&self) -> bool {
+        self.predictor.has_levels()
+    }
+
     fn never_together(&self, j: usize, k: usize) -> bool {
         self.predictor.never_together(j, k)
     }

@@ -116,6 +116,15 @@ pub trait ScoreModel: Send + Sync {
     /// parameter: what a curvature's scales should be.
     fn most_information(&self, at: &[f64]) -> [f64; 2];
 
+    /// Whether the first coefficient is an intercept.
+    fn has_intercept(&self) -> bool;
+
+    /// Whether a coefficient's predictor is 0 or 1 for every record.
+    fn is_indicator(&self, j: usize) -> bool;
+
+    /// Whether a record may add nothing, since a column with levels may hold a value that is none of them.
+    fn leaves_out(&self) -> bool;
+
     /// Coefficients whose predictors are never both other than 0.
     fn never_together(&self, j: usize, k: usize) -> bool;
 }

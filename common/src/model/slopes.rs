@@ -20,7 +20,8 @@ pub(super) trait Slopes: Send + Sync {
 
     /// One record's expected information about `eta` and about `log own`, given its predictors; of a family
     /// whose information about its own parameter has no closed form that slope's square, whose expectation
-    /// it is. As [`Slopes::slopes`]; never negative.
+    /// it is. As [`Slopes::slopes`]; never negative, and not a number where an argument is: such a record counts for
+    /// nothing.
     fn information_at(at: &Self::At, y: f64, eta: f64) -> [f64; 2];
 
     /// The greatest [`Slopes::information_at`] of a record whose linear predictor lies from `low` to `high`;

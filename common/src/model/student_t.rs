@@ -146,7 +146,8 @@ impl Slopes for StudentT {
     #[inline(always)]
     fn information_at(scale: &Scale, y: f64, eta: f64) -> [f64; 2] {
         let linear = (scale.df + 1.0) * scale.df / ((scale.df + 3.0) * scale.spread);
-        [linear + 0.0 * (y + eta), 2.0 * scale.df / (scale.df + 3.0)]
+        let counts = 0.0 * (y + eta);
+        [linear + counts, 2.0 * scale.df / (scale.df + 3.0) + counts]
     }
 
     fn most_information(&self, scale: &Scale, _low: f64, _high: f64) -> [f64; 2] {

@@ -162,6 +162,18 @@ impl ScoreModel for TemperedScores<'_> {
         self.scores.most_information(at).map(|information| self.power * information)
     }
 
+    fn has_intercept(&self) -> bool {
+        self.scores.has_intercept()
+    }
+
+    fn is_indicator(&self, j: usize) -> bool {
+        self.scores.is_indicator(j)
+    }
+
+    fn leaves_out(&self) -> bool {
+        self.scores.leaves_out()
+    }
+
     fn never_together(&self, j: usize, k: usize) -> bool {
         self.scores.never_together(j, k)
     }

@@ -34,6 +34,7 @@ mod warmup;
 pub use clip_watch::{ClipWatch, STOP_SHARE, WARN_SHARE};
 pub use error::SamplerError;
 pub use interface::{Next, Sampler};
+pub use noisy_statistics::{Check, Inference, Stage};
 pub use party_metadata::PartyMetadata;
 pub use registry::build;
 pub use replay::ReplayError;

@@ -9,4 +9,5 @@ mod parameters;
 mod plan;
 mod privacy;
 mod regression;
+mod release;
 mod sampler;

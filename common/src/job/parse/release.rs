@@ -91,6 +91,10 @@ pub(super) fn check(spec: &JobSpec) -> Result<(), JobError> {
             let message = format!("has {} parameters; algorithm = \"noisy-statistics\" takes up to {most}", scores.parameters());
             return Err(JobError::new("model.predictors", message));
         }
+        if scores.moments_outcome().is_some() && spec.power != 1.0 {
+            let message = "a linear regression raised to a power has no release of second moments: use algorithm = \"penalty\"";
+            return Err(JobError::new("model.power", message));
+        }
         return Ok(());
     }
     let has_family = matches!(

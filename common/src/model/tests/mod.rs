@@ -22,6 +22,7 @@ mod poisson;
 mod poisson_mean;
 mod privacy;
 mod ratios;
+mod scores;
 mod shard;
 mod speed;
 mod student_t;

@@ -1,6 +1,6 @@
 //! What a run that infers from its releases says beside its draws.
 
-use super::adequacy::{Adequacy, Figure};
+use super::adequacy::{Adequacy, Figure, PRIOR_LIMIT};
 use crate::sampler::matrix::Matrix;
 
 /// The posterior given what was released, up to the prior: a density to draw from and where to begin.
@@ -45,28 +45,23 @@ pub struct Check {
 pub struct Inference {
     /// What was asked, in order.
     pub stages: Vec<Stage>,
-    /// Per coordinate, the share of its variance that is there because of the noise, in [0, 1]; `None` where what was
+    /// Per parameter, the share of its variance that is there because of the noise, in [0, 1]; `None` where what was
     /// released does not tell.
     pub noise_share: Vec<Option<f64>>,
-    /// Per coordinate, what the posterior sd would be without noise, as far as the release tells.
-    pub sd_data: Vec<f64>,
     /// The adequacy checks.
     pub checks: Vec<Check>,
     /// Why the answer is not adequate, in words; empty where it is.
     pub reasons: Vec<String>,
+    /// What a reader should know of an answer that is adequate all the same.
+    pub warnings: Vec<String>,
 }
 
 impl Inference {
-    /// From the variances with and without noise; `definite` says whether the second are known.
+    /// From each parameter's variance with and without noise; `definite` says whether the second are known.
     pub(crate) fn new(stages: Vec<Stage>, with: &[f64], without: &[f64], definite: bool) -> Self {
         let share = |(with, without): (&f64, &f64)| definite.then(|| (1.0 - without / with).clamp(0.0, 1.0));
-        Self {
-            stages,
-            noise_share: with.iter().zip(without).map(share).collect(),
-            sd_data: without.iter().map(|variance| variance.max(0.0).sqrt()).collect(),
-            checks: Vec::new(),
-            reasons: Vec::new(),
-        }
+        let noise_share = with.iter().zip(without).map(share).collect();
+        Self { stages, noise_share, checks: Vec::new(), reasons: Vec::new(), warnings: Vec::new() }
     }
 
     /// With the checks of score stages.
@@ -81,10 +76,16 @@ impl Inference {
         self
     }
 
-    /// With a check of another kind.
-    pub(crate) fn with_check(mut self, name: &'static str, value: f64, limit: f64, reason: Option<String>) -> Self {
-        self.checks.push(Check { name, value, limit });
-        self.reasons.extend(reason);
+    /// With the check that the posterior's variances are not the prior's.
+    pub(crate) fn of_prior(mut self, share: f64) -> Self {
+        let figure = Figure { value: share, limit: PRIOR_LIMIT };
+        self.checks.push(Check { name: "prior_share", value: share, limit: PRIOR_LIMIT });
+        if !figure.holds() {
+            self.reasons.push(format!(
+                "the release hardly says more than the prior: the share of a prior variance that is left is {share:.2}, and \
+                 {PRIOR_LIMIT} is the most"
+            ));
+        }
         self
     }
 

@@ -46,6 +46,11 @@ impl Frame {
         Self::round(vec![0.0; order], radius)
     }
 
+    /// The same with every length multiplied by `part`.
+    pub(crate) fn shrunk(self, part: f64) -> Self {
+        Self { centre: self.centre, matrix: self.matrix.scaled(part), inverse: self.inverse.scaled(part.recip()) }
+    }
+
     /// A small ball that holds the points, with its own centre or around 0.
     pub(crate) fn enclosing_ball(order: usize, points: &[Vec<f64>], centred: bool) -> Self {
         let points = usable(order, points);

@@ -72,7 +72,8 @@ impl Fit {
     }
 }
 
-fn roots(matrix: &Matrix) -> Vec<f64> {
+/// The roots of the entries on the diagonal.
+pub(crate) fn roots(matrix: &Matrix) -> Vec<f64> {
     matrix.diagonal_entries().into_iter().map(|v| v.max(0.0).sqrt()).collect()
 }
 

@@ -11,13 +11,36 @@
 //! | [`schedule`] | where the next stage is asked, and with which share of the budget |
 //! | [`frame`] | in which coordinates a score is released, so that noise lies where it does least harm |
 //! | [`walk`] | draws of any density that costs nothing to look at |
-
-// Removed as soon as the state machine of the algorithm calls what is here.
-#![allow(dead_code)]
+//! | `coding` | coordinates in which predictors of 0 and 1 count as -1 and 1 |
+//! | `allotment` | the budget in charges, and the noise that a share of it buys |
+//! | `scores` | what a score stage asks of the parties, and what the totals say |
+//! | `way` | what the ways below have in common |
+//! | `score_way`, `moments_way`, `family_way` | from a model to its posterior by score stages, second moments, a family's statistic |
+//! | `answer` | what a run says beside its draws |
+//! | `algorithm` | the sampler |
 
 pub(crate) mod adequacy;
+mod algorithm;
+mod allotment;
+mod answer;
+mod coding;
+pub(crate) mod family;
+mod family_way;
 pub(crate) mod frame;
 pub(crate) mod gaussian;
+pub(crate) mod linear;
+pub(crate) mod moments;
+pub(crate) mod moments_noise;
+mod moments_way;
 pub(crate) mod schedule;
+mod score_way;
+mod scores;
 pub(crate) mod stage;
 pub(crate) mod walk;
+mod way;
+
+pub(super) use algorithm::NoisyStatistics;
+pub use answer::{Check, Inference, Stage};
+
+#[cfg(test)]
+mod tests;

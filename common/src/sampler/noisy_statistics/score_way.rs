@@ -8,14 +8,16 @@ use super::gaussian::{Fit, GaussianPrior, roots};
 use super::schedule::{Intercept, InterceptLink, Next, Plan, Schedule, Shares};
 use super::scores::{Asked, Question, expected_covariance};
 use super::stage::ScoreStage;
+use super::way::Way;
 use crate::accounting::{Adjacency, PrivacyUnit};
 use crate::mechanism::QueryKind;
 use crate::model::ScoreModel;
 use crate::sampler::error::SamplerError;
 use crate::sampler::matrix::Matrix;
 use crate::sampler::party_metadata::PartyMetadata;
-use crate::sampler::round::Query;
+use crate::sampler::round::{Query, Round};
 use crate::sampler::target::Target;
+use crate::sampler::totals::Totals;
 use crate::schema::{Family, ModelSpec};
 
 /// Records taken for a shard's where no count is public and the job guesses none: it shapes noise, and nothing else.
@@ -37,6 +39,8 @@ pub(crate) struct ScoreWay {
     weight: Matrix,
     asked: Option<Asked>,
     stages: Vec<Stage>,
+    /// The share of the budget that is left.
+    left: f64,
     last: Option<(ScoreStage, Fit)>,
 }
 
@@ -83,30 +87,9 @@ impl ScoreWay {
             weight,
             asked: None,
             stages: Vec::new(),
+            left: 1.0,
             last: None,
         })
-    }
-
-    /// The queries of the stage that is due.
-    pub(crate) fn ask(
-        &mut self,
-        target: &Target,
-        scores: &dyn ScoreModel,
-        budget: &mut Allotment,
-    ) -> Result<Vec<Query>, SamplerError> {
-        let Plan { at, share, curvature, last } = self.schedule.plan().clone();
-        let share = if last { budget.left() } else { share };
-        let (theta, at) = self.inside(target, &at);
-        let spec = &target.spec;
-        let question = Question::new(scores, &self.coding, (theta, at), &self.weight, self.centred > 0.0);
-        let parameters = question.theta.len() as u32;
-        let mut take = |kind, to: &[f64], share| budget.take(spec, target.model.as_ref(), kind, (&question.theta, to), share);
-        let of_curvature = take(QueryKind::Curvature { parameters }, &question.scales, share * curvature)?;
-        // What rounding left of the curvature's share goes with the gradient's.
-        let of_gradient = take(QueryKind::Gradient { parameters }, &question.frame, share * (1.0 - curvature))?;
-        let (queries, asked) = question.ask([of_gradient, of_curvature]);
-        self.asked = Some(asked);
-        Ok(queries)
     }
 
     /// A coded point, moved into the parameter box; with its theta.
@@ -115,21 +98,41 @@ impl ScoreWay {
         let at = self.coding.coded(&target.space.coordinates(&theta));
         (theta, at)
     }
+}
 
-    /// Takes a stage's totals; whether it was the last.
-    pub(crate) fn absorb(&mut self, target: &Target, scores: &dyn ScoreModel, totals: [&[i128]; 2], spent: f64) -> bool {
-        let Some(asked) = self.asked.take() else { return false };
-        let stage = asked.stage(totals[0], totals[1], self.parties, self.centred, self.own);
-        let reach = |direction: &[f64]| reach(scores, &self.coding, direction);
+impl Way for ScoreWay {
+    fn ask(&mut self, target: &Target, budget: &mut Allotment) -> Result<Vec<Query>, SamplerError> {
+        let Plan { at, share, curvature, last } = self.schedule.plan().clone();
+        let share = if last { budget.left() } else { share };
+        let (theta, at) = self.inside(target, &at);
+        let spec = &target.spec;
+        let scores = scores(target)?;
+        let question = Question::new(scores.as_ref(), &self.coding, (theta, at), &self.weight, self.centred > 0.0);
+        let parameters = question.theta.len() as u32;
+        let mut take = |kind, to: &[f64], share| budget.take(spec, target.model.as_ref(), kind, (&question.theta, to), share);
+        let of_curvature = take(QueryKind::Curvature { parameters }, &question.scales, share * curvature)?;
+        let of_gradient = take(QueryKind::Gradient { parameters }, &question.frame, share * (1.0 - curvature))?;
+        let (queries, asked) = question.ask([of_gradient, of_curvature]);
+        self.asked = Some(asked);
+        Ok(queries)
+    }
+
+    fn absorb(&mut self, target: &Target, _round: &Round, totals: &Totals, budget: &Allotment) -> bool {
+        let (Some(asked), Ok(scores)) = (self.asked.take(), scores(target)) else { return false };
+        let mut by_query = totals.by_query();
+        let (gradient, curvature) = (by_query.next().unwrap_or_default(), by_query.next().unwrap_or_default());
+        let stage = asked.stage(gradient, curvature, self.parties, self.centred, self.own);
+        let reach = |direction: &[f64]| reach(scores.as_ref(), &self.coding, direction);
         let fit = stage.fit(&self.prior, &reach);
         let theta = |at: &[f64]| target.space.theta_inside(&target.spec, &self.coding.plain(at));
         self.stages.push(Stage {
             theta: theta(&stage.at),
-            share: spent,
+            share: self.left - budget.left(),
             mean: theta(&fit.mean),
             sd: roots(&self.coding.plain_covariance(&fit.covariance)),
             last: self.schedule.plan().last,
         });
+        self.left = budget.left();
         self.weight = fit.without_noise.clone();
         let information_sd = |at: &[f64]| self.whole_sd * scores.most_information(&theta(at))[0];
         let next = self.schedule.released(&stage, &fit, &reach, &information_sd);
@@ -137,28 +140,34 @@ impl ScoreWay {
         next == Next::Done
     }
 
-    /// What the last stage says, to draw from; `None` before any.
-    pub(crate) fn answer<'a>(&'a self, target: &'a Target, scores: &'a dyn ScoreModel) -> Option<Answer<'a>> {
+    fn answer<'a>(&'a self, target: &'a Target) -> Option<Answer<'a>> {
         let (stage, fit) = self.last.as_ref()?;
-        let reach = move |direction: &[f64]| reach(scores, &self.coding, direction);
-        let reach: &'a dyn Fn(&[f64]) -> f64 = Box::leak(Box::new(reach));
-        let likelihood = stage.likelihood(reach);
+        let scores = scores(target).ok()?;
+        let likelihood = stage.likelihood();
         Some(Answer {
             mean: self.coding.plain(&fit.mean),
             covariance: self.coding.plain_covariance(&fit.covariance),
-            log_likelihood: Box::new(move |u| likelihood.log(&self.coding.coded(u))),
+            log_likelihood: Box::new(move |u| {
+                let reach = |direction: &[f64]| reach(scores.as_ref(), &self.coding, direction);
+                likelihood.log(&self.coding.coded(u), &reach)
+            }),
         })
     }
 
-    /// What the run says beside its draws.
-    pub(crate) fn inference(&self, scores: &dyn ScoreModel) -> Option<Inference> {
+    fn inference(&self, target: &Target) -> Option<Inference> {
         let (stage, fit) = self.last.as_ref()?;
-        let reach = |direction: &[f64]| reach(scores, &self.coding, direction);
+        let scores = scores(target).ok()?;
+        let reach = |direction: &[f64]| reach(scores.as_ref(), &self.coding, direction);
         let adequacy = Adequacy::of(stage, fit, &self.prior, &reach);
         let with = self.coding.plain_covariance(&fit.covariance).diagonal_entries();
         let without = self.coding.plain_covariance(&fit.without_noise).diagonal_entries();
         Some(Inference::new(self.stages.clone(), &with, &without, fit.definite).of_score_stages(&adequacy))
     }
+}
+
+/// The model's scores.
+fn scores(target: &Target) -> Result<Box<dyn ScoreModel + '_>, SamplerError> {
+    target.model.scores().ok_or(SamplerError::NoScores)
 }
 
 /// The greatest `|x . direction|` of a record, and of the family's own parameter the move of its logarithm.

@@ -29,12 +29,14 @@ pub(crate) struct ScoreStage {
     pub(crate) information: Matrix,
     /// Sd of the noise of an entry off its diagonal; on the diagonal it is sqrt 2 times that.
     pub(crate) information_sd: f64,
+    /// The same of the last coordinate, where it is the family's own parameter: its entry on the diagonal has noise of
+    /// sqrt 2 times this, those beside it are 0 and have none.
+    pub(crate) own_sd: Option<f64>,
 }
 
 /// The likelihood that a stage makes.
 pub(crate) struct ScoreLikelihood<'a> {
     stage: &'a ScoreStage,
-    reach: Reach<'a>,
     /// The positive part of the information.
     positive: Matrix,
     /// The part of the spread that does not depend on theta.
@@ -43,20 +45,20 @@ pub(crate) struct ScoreLikelihood<'a> {
 
 impl ScoreStage {
     /// The likelihood as a function of theta.
-    pub(crate) fn likelihood<'a>(&'a self, reach: Reach<'a>) -> ScoreLikelihood<'a> {
+    pub(crate) fn likelihood(&self) -> ScoreLikelihood<'_> {
         let positive = positive_part(&self.information);
         let fixed = positive.clone().plus(&self.score_noise, 1.0).symmetrised();
-        ScoreLikelihood { stage: self, reach, positive, fixed }
+        ScoreLikelihood { stage: self, positive, fixed }
     }
 
     /// The Gaussian fixed point of the posterior under a Gaussian prior.
     pub(crate) fn fit(&self, prior: &GaussianPrior, reach: Reach<'_>) -> Fit {
-        let likelihood = self.likelihood(reach);
+        let likelihood = self.likelihood();
         let precision = prior.matrix();
         let pull = prior.slope(&self.at);
         let fixed_point = FixedPoint { slope: &self.information, residual: &self.score, precision: &precision, pull: &pull };
-        let (solution, converged) = fixed_point.solve(&vec![0.0; self.at.len()], |delta| likelihood.spread(delta));
-        let noise = likelihood.spread(&solution.delta).plus(&likelihood.positive, -1.0);
+        let (solution, converged) = fixed_point.solve(&vec![0.0; self.at.len()], |delta| likelihood.spread(delta, reach));
+        let noise = likelihood.spread(&solution.delta, reach).plus(&likelihood.positive, -1.0);
         Fit {
             mean: self.at.iter().zip(&solution.delta).map(|(at, d)| at + d).collect(),
             noise: solution.carried(&noise),
@@ -71,22 +73,28 @@ impl ScoreStage {
 
 impl ScoreLikelihood<'_> {
     /// The log likelihood at `theta`, up to a constant. Finite wherever `theta` is.
-    pub(crate) fn log(&self, theta: &[f64]) -> f64 {
+    pub(crate) fn log(&self, theta: &[f64], reach: Reach<'_>) -> f64 {
         let delta: Vec<f64> = theta.iter().zip(&self.stage.at).map(|(to, at)| to - at).collect();
         let expected = self.stage.information.apply(&delta);
         let residual: Vec<f64> = self.stage.score.iter().zip(&expected).map(|(g, e)| g - e).collect();
-        let spread = factor(&self.spread(&delta));
+        let spread = factor(&self.spread(&delta, reach));
         -0.5 * spread.quadratic_of_inverse(&residual) - 0.5 * spread.log_determinant()
     }
 
     /// W(delta).
-    fn spread(&self, delta: &[f64]) -> Matrix {
+    fn spread(&self, delta: &[f64], reach: Reach<'_>) -> Matrix {
         let variance = self.stage.information_sd * self.stage.information_sd;
-        let beyond = CUBIC * (self.reach)(delta);
+        let beyond = CUBIC * reach(delta);
         let allowance: Vec<f64> = self.positive.apply(delta).iter().map(|x| beyond * x).collect();
-        let length = variance * dot(delta, delta);
-        Matrix::from_fn(delta.len(), |i, j| {
-            let through = variance * (delta[i] * delta[j]) + if i == j { length } else { 0.0 };
+        let (order, own) = (delta.len(), self.stage.own_sd);
+        let coefficients = order - usize::from(own.is_some());
+        let length = variance * dot(&delta[..coefficients], &delta[..coefficients]);
+        Matrix::from_fn(order, |i, j| {
+            let through = match (i < coefficients && j < coefficients, own) {
+                (true, _) => variance * (delta[i] * delta[j]) + if i == j { length } else { 0.0 },
+                (false, Some(own)) if i == j => 2.0 * own * own * (delta[i] * delta[i]),
+                _ => 0.0,
+            };
             self.fixed[(i, j)] + through + allowance[i] * allowance[j]
         })
     }
