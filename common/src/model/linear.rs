@@ -21,8 +21,8 @@ use super::blocks::KernelVisitor;
 use super::linear_predictor::LinearPredictor;
 use super::ratio_range::RatioRange;
 use super::regression::{Ends, LEAST_SCATTER, Likelihood, around};
-use super::weighted::TileStep;
 use super::slopes::Slopes;
+use super::weighted::TileStep;
 use crate::schema::ColumnSpec;
 
 /// The likelihood of a normal outcome.

@@ -12,14 +12,14 @@
 //! extreme `eta`.
 
 use super::blocks::KernelVisitor;
+use super::elementary::exp_falling;
 use super::fused::{MODERATE, SHORT, short_ratio, softplus_difference};
 use super::linear_predictor::LinearPredictor;
 use super::ratio_range::RatioRange;
 use super::regression::{Ends, Likelihood, around, concave_ratios};
+use super::slopes::Slopes;
 use super::softplus::softplus;
 use super::weighted::TileStep;
-use super::slopes::Slopes;
-use super::elementary::exp_falling;
 use crate::schema::ColumnSpec;
 
 /// The likelihood of a binary outcome.

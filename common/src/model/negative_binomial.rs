@@ -15,13 +15,13 @@
 //! other, either way round.
 
 use super::elementary::ln_gamma_difference;
+use super::elementary::{digamma_difference, exp};
 use super::linear_predictor::LinearPredictor;
 use super::logistic::logistic;
 use super::ratio_range::RatioRange;
 use super::regression::{Counts, Ends, Likelihood, concave_ratios, one_after_the_other};
-use super::softplus::softplus;
 use super::slopes::Slopes;
-use super::elementary::{digamma_difference, exp};
+use super::softplus::softplus;
 use crate::schema::ColumnSpec;
 
 const DISPERSION: (f64, f64) = (1e-9, 1e9);

@@ -182,6 +182,7 @@ impl QueryTerms {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::job::Algorithm;
     use crate::model::{ModelData, Persons};
 
     fn spec(clip: &str) -> JobSpec {

@@ -34,10 +34,10 @@ impl JobSpec {
             job_id(id)?;
         }
         let algorithm = algorithm(&raw.algorithm)?;
-        let parties = parties(raw.parties)?;
-        let columns = columns::columns(&raw.columns)?;
         release::refuse_unused(algorithm, &raw)?;
         let release = release::release(algorithm, raw.release.take())?;
+        let parties = parties(raw.parties)?;
+        let columns = columns::columns(&raw.columns)?;
         let power = model::power(&raw.model)?;
         let model = model::model(raw.model, &columns)?;
         let names = model.parameter_names();

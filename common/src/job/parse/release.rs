@@ -99,7 +99,10 @@ pub(super) fn check(spec: &JobSpec) -> Result<(), JobError> {
     }
     let has_family = matches!(
         spec.model,
-        ModelSpec::Bernoulli { .. } | ModelSpec::PoissonMean { .. } | ModelSpec::GaussianMean { .. } | ModelSpec::Multinomial { .. }
+        ModelSpec::Bernoulli { .. }
+            | ModelSpec::PoissonMean { .. }
+            | ModelSpec::GaussianMean { .. }
+            | ModelSpec::Multinomial { .. }
     );
     if has_family && spec.power == 1.0 {
         return Ok(());

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::super::{Block, DIAGONAL, Frame, GRADIENT_SCALE, Model, ModelData, ScoreModel, products_sensitivity};
+use super::super::{Block, DIAGONAL, Frame, GRADIENT_SCALE, ModelData, ScoreModel, products_sensitivity};
 use crate::job::JobSpec;
 use crate::mechanism::GRADIENT_UNITS;
 use crate::parameter::Constraint;

@@ -41,9 +41,7 @@ impl NoisyStatistics {
         let target = Target::new(spec);
         let budget = Allotment::new(spec, parties)?;
         let way: Box<dyn Way> = match target.model.scores() {
-            Some(scores) if scores.moments_outcome().is_some() => {
-                Box::new(MomentsWay::new(&target, scores.as_ref(), parties)?)
-            }
+            Some(scores) if scores.moments_outcome().is_some() => Box::new(MomentsWay::new(&target, scores.as_ref(), parties)?),
             Some(scores) => Box::new(ScoreWay::new(&target, scores.as_ref(), parties, &budget)?),
             None => Box::new(FamilyWay::new(&target, parties)?),
         };

@@ -67,11 +67,8 @@ impl Inference {
     /// With the checks of score stages.
     pub(crate) fn of_score_stages(mut self, adequacy: &Adequacy) -> Self {
         let check = |name, figure: Figure| Check { name, value: figure.value, limit: figure.limit };
-        self.checks = vec![
-            check("cubic", adequacy.cubic),
-            check("rho_h", adequacy.rho),
-            check("prior_share", adequacy.prior_share),
-        ];
+        self.checks =
+            vec![check("cubic", adequacy.cubic), check("rho_h", adequacy.rho), check("prior_share", adequacy.prior_share)];
         self.reasons = adequacy.reasons();
         self
     }

@@ -46,11 +46,6 @@ impl Frame {
         Self::round(vec![0.0; order], radius)
     }
 
-    /// The same with every length multiplied by `part`.
-    pub(crate) fn shrunk(self, part: f64) -> Self {
-        Self { centre: self.centre, matrix: self.matrix.scaled(part), inverse: self.inverse.scaled(part.recip()) }
-    }
-
     /// A small ball that holds the points, with its own centre or around 0.
     pub(crate) fn enclosing_ball(order: usize, points: &[Vec<f64>], centred: bool) -> Self {
         let points = usable(order, points);
@@ -118,7 +113,7 @@ impl Frame {
     }
 
     /// The frame in which everything is nearer to the centre by this factor.
-    fn shrunk(self, factor: f64) -> Self {
+    pub(crate) fn shrunk(self, factor: f64) -> Self {
         Self { matrix: self.matrix.scaled(1.0 / factor), inverse: self.inverse.scaled(factor), centre: self.centre }
     }
 

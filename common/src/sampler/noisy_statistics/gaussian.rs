@@ -1,6 +1,6 @@
 //! A Gaussian stand-in for the prior, and what a Gaussian fit to released numbers says.
 
-use crate::sampler::matrix::{Cholesky, Matrix, dot};
+use crate::sampler::matrix::{Cholesky, Matrix};
 
 /// First ridge that is tried on a matrix without a factor, relative to its largest entry.
 const RIDGE: f64 = 1e-14;
@@ -110,10 +110,10 @@ pub(crate) fn smallest_eigenvalue(matrix: &Matrix) -> f64 {
     matrix.eigen().iter().map(|(value, _)| *value).fold(f64::INFINITY, f64::min)
 }
 
-/// The quadratic likelihood `pivot + slope' delta - delta' H delta / 2` seen through noise: `residual =
-/// H delta + N(0, spread)`, with `spread` a function of the solution.
+/// A linear equation seen through noise, `residual = H delta + N(0, spread)`, with `spread` a function of
+/// delta.
 pub(crate) struct FixedPoint<'a> {
-    /// H, symmetric; it need not be positive.
+    /// H, square; it need not be positive or symmetric.
     pub(crate) slope: &'a Matrix,
     /// What `H delta` is compared with.
     pub(crate) residual: &'a [f64],
@@ -123,7 +123,7 @@ pub(crate) struct FixedPoint<'a> {
     pub(crate) pull: &'a [f64],
 }
 
-/// The solution of a fixed point: delta, its covariance `(H W^-1 H + precision)^-1`, and the matrix `gain`
+/// The solution of a fixed point: delta, its covariance `(H' W^-1 H + precision)^-1`, and the matrix `gain`
 /// that maps an error of the residual to one of delta.
 pub(crate) struct Solution {
     pub(crate) delta: Vec<f64>,
@@ -142,7 +142,7 @@ impl FixedPoint<'_> {
     /// The solution given the spread `W` of the residual.
     pub(crate) fn given(&self, spread: &Matrix) -> Solution {
         let inverse = factor(spread).inverse();
-        let weighted = self.slope.times(&inverse);
+        let weighted = self.slope.transposed().times(&inverse);
         let covariance = factor(&weighted.times(self.slope).plus(self.precision, 1.0).symmetrised()).inverse();
         let pulled: Vec<f64> = weighted.apply(self.residual).iter().zip(self.pull).map(|(a, b)| a + b).collect();
         Solution { delta: covariance.apply(&pulled), gain: covariance.times(&weighted), covariance }
@@ -156,7 +156,7 @@ impl FixedPoint<'_> {
     /// not depend on the numbers.
     pub(crate) fn solve(&self, start: &[f64], spread: impl Fn(&[f64]) -> Matrix) -> (Solution, bool) {
         let mut delta = start.to_vec();
-        let mut part = 1.0;
+        let mut part: f64 = 1.0;
         let mut before = f64::INFINITY;
         let mut solution = self.given(&spread(&delta));
         for _ in 0..ITERATIONS {
@@ -191,11 +191,4 @@ impl Solution {
 /// The part of a symmetric matrix with positive eigenvalues.
 pub(crate) fn positive_part(matrix: &Matrix) -> Matrix {
     matrix.map_eigenvalues(|value| value.max(0.0)).symmetrised()
-}
-
-/// The covariance that an error of a symmetric matrix makes in its product with `vector`: entries off the
-/// diagonal of variance `variance`, those on it of twice that (`RELEASE-ONCE` 2.2, 3.2).
-pub(crate) fn matrix_error(vector: &[f64], variance: f64) -> Matrix {
-    let length = variance * dot(vector, vector);
-    Matrix::outer(vector, variance).plus(&Matrix::identity(vector.len()), length)
 }

@@ -10,6 +10,10 @@
 //! | [`adequacy`] | whether such a stage may be called an answer |
 //! | [`schedule`] | where the next stage is asked, and with which share of the budget |
 //! | [`frame`] | in which coordinates a score is released, so that noise lies where it does least harm |
+//! | [`moments`] | a noisy matrix of second moments |
+//! | [`moments_noise`] | which entries of that matrix share noise, and what it adds to a residual |
+//! | [`linear`] | linear regression from that matrix, and from a score of residuals after it |
+//! | [`family`] | one-parameter families and shares, from noisy totals of clamped records |
 //! | [`walk`] | draws of any density that costs nothing to look at |
 //! | `coding` | coordinates in which predictors of 0 and 1 count as -1 and 1 |
 //! | `allotment` | the budget in charges, and the noise that a share of it buys |

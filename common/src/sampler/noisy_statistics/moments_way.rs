@@ -195,7 +195,8 @@ impl Way for MomentsWay {
             return self.ask_moments(target, budget, share);
         };
         let share = budget.left();
-        let second = self.linear().map_or(SecondStage::Moments, |linear| linear.second_stage(&fit, self.most_squares, self.first));
+        let second =
+            self.linear().map_or(SecondStage::Moments, |linear| linear.second_stage(&fit, self.most_squares, self.first));
         match second {
             SecondStage::Score { clip } => self.ask_residuals(target, budget, (&fit, clip, share)),
             SecondStage::Moments => self.ask_moments(target, budget, share),
@@ -251,7 +252,8 @@ impl Way for MomentsWay {
         let with = self.plain_covariance(&fit.covariance).diagonal_entries();
         let without = self.plain_covariance(&fit.without_noise).diagonal_entries();
         let shares = fit.covariance.diagonal_entries().into_iter().zip(&self.prior.precision).map(|(v, p)| v * p);
-        let mut inference = Inference::new(self.stages.clone(), &with, &without, fit.definite).of_prior(shares.fold(0.0, f64::max));
+        let mut inference =
+            Inference::new(self.stages.clone(), &with, &without, fit.definite).of_prior(shares.fold(0.0, f64::max));
         let (least, limit) = moments.smallest();
         if least < limit {
             inference.warnings.push(format!(

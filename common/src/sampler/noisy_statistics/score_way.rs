@@ -70,7 +70,8 @@ impl ScoreWay {
         let records = known.unwrap_or(guess * parties.len() as f64).max(1.0);
         let centred = known.filter(|_| parties.iter().all(is_row)).unwrap_or(0.0);
         let start = coding.coded(&start);
-        let weight = expected_covariance(scores, &target.space.theta_inside(spec, &coding.plain(&start)), records, &prior, &coded);
+        let weight =
+            expected_covariance(scores, &target.space.theta_inside(spec, &coding.plain(&start)), records, &prior, &coded);
         let intercept = intercept(&spec.model, records);
         let parameters = order as u32;
         let theta = target.space.theta_inside(spec, &coding.plain(&start));

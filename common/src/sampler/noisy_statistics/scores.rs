@@ -4,7 +4,7 @@ use super::coding::Coding;
 use super::frame::Frame as Shape;
 use super::gaussian::GaussianPrior;
 use super::stage::ScoreStage;
-use crate::mechanism::{GRADIENT_UNITS, NoiseScale, QueryKind};
+use crate::mechanism::{NoiseScale, QueryKind};
 use crate::model::{DIAGONAL, GRADIENT_SCALE, ScoreModel};
 use crate::parameter::LEAST_MAGNITUDE;
 use crate::sampler::matrix::Matrix;
@@ -58,7 +58,7 @@ impl Question {
                 Shape::ball(at.len(), (of_coefficients * of_coefficients + of_own * of_own).sqrt())
             }
         };
-        let shape = shape.shrunk(FILLED);
+        let shape = shape.shrunk(FILLED.recip());
         let rows = coding.of_gradient(&shape.matrix);
         let shift = shape.matrix.apply(&shape.centre);
         // A tiny number takes a processor longer: it is 0.

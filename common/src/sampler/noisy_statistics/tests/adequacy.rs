@@ -8,6 +8,7 @@ fn example(step: f64, information_sd: f64) -> (ScoreStage, Fit, GaussianPrior) {
         score_noise: Matrix::identity(2),
         information: Matrix::identity(2).scaled(25.0),
         information_sd,
+        own_sd: None,
     };
     let fit = Fit {
         mean: vec![step, 0.0],

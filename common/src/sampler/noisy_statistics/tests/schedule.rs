@@ -7,7 +7,7 @@ const REACH: Reach<'static> = &|d| d.iter().map(|x| x.abs()).sum();
 fn stage(at: Vec<f64>, score: Vec<f64>) -> ScoreStage {
     let d = at.len();
     let (score_noise, information) = (Matrix::identity(d), Matrix::identity(d).scaled(100.0));
-    ScoreStage { at, score, score_noise, information, information_sd: 1.0 }
+    ScoreStage { at, score, score_noise, information, information_sd: 1.0, own_sd: None }
 }
 
 fn fit(stage: &ScoreStage) -> Fit {

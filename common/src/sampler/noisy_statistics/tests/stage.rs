@@ -16,6 +16,7 @@ fn stage(score_sd: f64, information_sd: f64) -> ScoreStage {
         score_noise: Matrix::identity(2).scaled(score_sd * score_sd),
         information: Matrix::from_fn(2, |i, j| if i == j { 50.0 } else { 20.0 }),
         information_sd,
+        own_sd: None,
     }
 }
 
@@ -55,9 +56,10 @@ fn the_likelihood_is_the_normal_one_of_the_residual() {
         score_noise: Matrix::diagonal(&[2.25]),
         information: Matrix::diagonal(&[10.0]),
         information_sd: 0.5,
+        own_sd: None,
     };
     let w: f64 = 10.0 + 2.25 + 0.045 + 0.36 * 0.36;
-    let found = stage.likelihood(&|d| 2.0 * d[0].abs()).log(&[1.3]);
+    let found = stage.likelihood().log(&[1.3], &|d| 2.0 * d[0].abs());
     assert!((found - (-0.5 / w - 0.5 * w.ln())).abs() < 1e-12, "{found}");
 }
 
@@ -76,12 +78,13 @@ fn what_is_released_may_be_anything() {
             // Mostly not positive.
             information: Matrix::from_fn(d, |i, j| sizes[3] * (draws[i * d + j] + draws[j * d + i])),
             information_sd: sizes[4],
+            own_sd: None,
         };
         let fit = stage.fit(&prior(d), &|delta| delta.iter().map(|x| x.abs()).sum());
         assert!(fit.mean.iter().chain(fit.covariance.entries()).chain(fit.noise.entries()).all(|x| x.is_finite()), "{stage:?}");
         assert!(fit.sd().iter().all(|sd| *sd > 0.0 && *sd <= 2.5 + 1e-6), "{:?}", fit.sd());
         assert_eq!(fit.noise_share().iter().all(Option::is_none), stage.information.cholesky().is_none());
-        assert!(stage.likelihood(&|_| 1.0).log(&fit.mean).is_finite());
+        assert!(stage.likelihood().log(&fit.mean, &|_| 1.0).is_finite());
     }
     for bad in [f64::NAN, f64::INFINITY, 1e300] {
         let mut stage = stage(1.0, 1.0);
@@ -117,6 +120,7 @@ fn noise_is_counted_as_it_is() {
                 information[(i, j)] + diagonal * error[3 * i.min(j) + i.max(j)]
             }),
             information_sd: s_h,
+            own_sd: None,
         };
         let fit = stage.fit(&flat, &|_| 0.0);
         let without = information.cholesky().unwrap().solve(&exact);

@@ -125,10 +125,11 @@ fn ten_coordinates_take_less_than_a_second() {
         score_noise: Matrix::identity(d).scaled(100.0),
         information: equicorrelated(d, 0.3).scaled(1000.0),
         information_sd: 20.0,
+        own_sd: None,
     };
     let reach = |x: &[f64]| x.iter().map(|x| x.abs()).sum::<f64>();
-    let likelihood = stage.likelihood(&reach);
-    let density = |u: &[f64]| likelihood.log(u) - 0.08 * u.iter().map(|x| x * x).sum::<f64>();
+    let likelihood = stage.likelihood();
+    let density = |u: &[f64]| likelihood.log(u, &reach) - 0.08 * u.iter().map(|x| x * x).sum::<f64>();
     let start = Instant::now();
     let draws = run(&[0.0; 10], &Matrix::identity(d).scaled(1e-3), &[0.0; 10], 5000, &density);
     println!("4 x 5,000 draws of 10 coordinates: {:.2} s", start.elapsed().as_secs_f64());
