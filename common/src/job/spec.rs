@@ -15,8 +15,10 @@ pub struct JobSpec {
     pub name: String,
     /// Id of the job whose chains this one continues.
     pub extends: Option<String>,
-    /// Which algorithm of the penalty paper runs.
+    /// Which algorithm runs.
     pub algorithm: Algorithm,
+    /// Why it is that one, where the job left the choice to `auto`.
+    pub chosen: Option<&'static str>,
     /// Names of the parties, at least one, each once.
     pub parties: Vec<String>,
     /// The statistical model.
