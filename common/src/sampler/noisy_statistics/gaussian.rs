@@ -155,7 +155,7 @@ impl FixedPoint<'_> {
     /// not depend on the numbers.
     pub(crate) fn solve(&self, start: &[f64], spread: impl Fn(&[f64]) -> Matrix) -> (Solution, bool) {
         let mut delta = start.to_vec();
-        let mut part = 1.0;
+        let mut part: f64 = 1.0;
         let mut before = f64::INFINITY;
         let mut solution = self.given(&spread(&delta));
         for _ in 0..ITERATIONS {

@@ -18,8 +18,8 @@ use crate::sampler::matrix::{Matrix, dot};
 const ROUNDS: usize = 12;
 /// The variance of the residuals is not put below this part of its own noise.
 const FLOOR: f64 = 0.1;
-/// Largest sd that the logarithm of sigma is started with.
-const WIDEST: f64 = 1.0;
+/// Largest sd that the logarithm of sigma is given.
+const WIDEST: f64 = 10.0;
 /// Clip of a second release, in sds of the residuals at their upper end.
 const CLIP: f64 = 4.0;
 /// How many standard errors that end lies above the estimate.
@@ -88,12 +88,7 @@ impl<'a> Linear<'a> {
     /// The likelihood as a function of (beta, log sigma).
     pub(crate) fn likelihood(self) -> LinearLikelihood<'a> {
         let among = self.moments.among_predictors();
-        LinearLikelihood {
-            linear: self,
-            positive: positive_part(&among),
-            with_outcome: self.moments.with_outcome(),
-            among,
-        }
+        LinearLikelihood { linear: self, positive: positive_part(&among), with_outcome: self.moments.with_outcome(), among }
     }
 
     /// The Gaussian fixed point, beta and log sigma in turn. `prior` is over the likelihood's coordinates.
@@ -148,7 +143,8 @@ impl LinearLikelihood<'_> {
         let mut pull = beta_prior.slope(&vec![0.0; p]);
         pull.resize(size, 0.0);
         let slope = Matrix::from_fn(size, |i, j| if j < p { self.among[(i % p, j)] } else { 0.0 });
-        let fixed_point = FixedPoint { slope: &slope, residual: &self.residuals(&vec![0.0; p]), precision: &precision, pull: &pull };
+        let fixed_point =
+            FixedPoint { slope: &slope, residual: &self.residuals(&vec![0.0; p]), precision: &precision, pull: &pull };
         let mut delta = vec![0.0; size];
         let mut width = LogSigma::start(self, &delta[..p], prior);
         let (mut solution, mut converged) = fixed_point.solve(&delta, |d| self.spread(&d[..p], width.variance(), true));
@@ -311,11 +307,9 @@ impl LogSigma {
     fn append_to(&self, fit: &mut Fit) {
         fit.mean.push(self.mean);
         fit.step.push(0.0);
-        for (matrix, value) in [
-            (&mut fit.covariance, self.variance),
-            (&mut fit.noise, self.noise),
-            (&mut fit.without_noise, self.without_noise),
-        ] {
+        for (matrix, value) in
+            [(&mut fit.covariance, self.variance), (&mut fit.noise, self.noise), (&mut fit.without_noise, self.without_noise)]
+        {
             let last = matrix.order();
             *matrix = Matrix::from_fn(last + 1, |i, j| match (i.max(j) < last, i == j) {
                 (true, _) => matrix[(i, j)],

@@ -44,7 +44,10 @@ fn a_clamped_poisson_has_the_moments_of_its_probabilities() {
             square += p * y * y;
         }
         let variance = square - mean * mean;
-        assert!((m / mean - 1.0).abs() < 1e-9 && (v - variance).abs() < 1e-6 * (1.0 + variance), "{rate} {max}: {m} {mean} {v} {variance}");
+        assert!(
+            (m / mean - 1.0).abs() < 1e-9 && (v - variance).abs() < 1e-6 * (1.0 + variance),
+            "{rate} {max}: {m} {mean} {v} {variance}"
+        );
     }
 }
 
@@ -53,7 +56,12 @@ fn shares_have_a_multinomials_covariance() {
     let record = Family::Multinomial.record(Clamping::Modelled, &[0.2, 0.5, 0.3]);
     assert!((record.covariance[(0, 0)] - 0.16).abs() < 1e-15 && (record.covariance[(0, 1)] + 0.1).abs() < 1e-15);
     // The totals of all levels sum to a known number: only the noise keeps the covariance regular.
-    let seen = |noise: f64| FamilyTotals { totals: vec![20.0, 50.0, 30.0], noise_variance: vec![noise; 3], records: 100.0, records_variance: 0.0 };
+    let seen = |noise: f64| FamilyTotals {
+        totals: vec![20.0, 50.0, 30.0],
+        noise_variance: vec![noise; 3],
+        records: 100.0,
+        records_variance: 0.0,
+    };
     for noise in [0.0, 1e-6, 10.0] {
         let at = |p: [f64; 3]| seen(noise).log_likelihood(Family::Multinomial, Clamping::Modelled, &p);
         assert!(at([0.2, 0.5, 0.3]) > at([0.35, 0.35, 0.3]) && at([0.2, 0.5, 0.3]).is_finite());
@@ -107,7 +115,9 @@ fn against_enumeration(records: u32, count: f64, s: f64) -> (f64, f64) {
 #[test]
 fn the_normal_approximation_is_as_near_as_the_page_says() {
     // RELEASE-ONCE 3.1: total variation .004, .022, .029 and .004; the mean within some hundredths of an sd.
-    for (records, count, s, most) in [(100, 10.0, 4.9, 0.01), (100, 10.0, 1.54, 0.05), (1000, 5.0, 1.54, 0.06), (100_000, 30_000.0, 4.9, 0.006)] {
+    for (records, count, s, most) in
+        [(100, 10.0, 4.9, 0.01), (100, 10.0, 1.54, 0.05), (1000, 5.0, 1.54, 0.06), (100_000, 30_000.0, 4.9, 0.006)]
+    {
         let (distance, off) = against_enumeration(records, count, s);
         println!("n {records} count {count} s {s}: total variation {distance:.4}, mean off {off:.4} sd");
         assert!(distance < most && off.abs() < 0.1, "n {records} count {count} s {s}: {distance} {off}");

@@ -120,7 +120,8 @@ fn a_second_stage_adds_what_it_knows() {
         let expected = moments.among_predictors().apply(&at);
         moments.with_outcome().iter().zip(&expected).map(|(z, e)| z - e).collect()
     };
-    let stage = |sd: f64| ResidualStage { at: at.clone(), score: exact.clone(), score_noise: Matrix::identity(3).scaled(sd * sd) };
+    let stage =
+        |sd: f64| ResidualStage { at: at.clone(), score: exact.clone(), score_noise: Matrix::identity(3).scaled(sd * sd) };
     let with = |sd: f64| Linear { moments: &moments, residual: Some(&stage(sd)), sigma: Sigma::Unknown }.fit(&prior(4));
     let (sharp, blunt) = (with(0.5), with(1e6));
     for j in 0..3 {

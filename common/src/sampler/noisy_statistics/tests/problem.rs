@@ -147,7 +147,8 @@ impl Problem {
         let prior = self.prior();
         loop {
             let (score, information) = self.score(&at);
-            let covariance = crate::sampler::noisy_statistics::gaussian::factor(&information.plus(&prior.matrix(), 1.0)).inverse();
+            let covariance =
+                crate::sampler::noisy_statistics::gaussian::factor(&information.plus(&prior.matrix(), 1.0)).inverse();
             let slope: Vec<f64> = score.iter().zip(prior.slope(&at)).map(|(g, p)| g + p).collect();
             let step = covariance.apply(&slope);
             let most = step.iter().fold(0.0, |most: f64, s| most.max(s.abs()));
@@ -164,7 +165,8 @@ impl Problem {
         let on_edges: &[f64] = if p <= 6 { &[-0.5, 0.0, 0.5] } else { &[0.0] };
         let mut rows = Vec::new();
         for corner in 0..1_usize << p {
-            let row: Vec<f64> = std::iter::once(1.0).chain((0..p).map(|j| if corner >> j & 1 == 1 { 1.0 } else { -1.0 })).collect();
+            let row: Vec<f64> =
+                std::iter::once(1.0).chain((0..p).map(|j| if corner >> j & 1 == 1 { 1.0 } else { -1.0 })).collect();
             for j in (1..=p).filter(|j| row[*j] > 0.0) {
                 rows.extend(on_edges.iter().map(|x| {
                     let mut edge = row.clone();
@@ -234,7 +236,8 @@ impl Problem {
         let mut schedule = Schedule::new(shares, vec![0.0; d], Some(intercept), vec![]);
         let prior = self.prior();
         let weight = if self.law == Law::Logistic { 0.25 } else { 1.0 };
-        let public: Vec<f64> = (0..d).map(|j| records * weight * if j == 0 { 1.0 } else { 1.0 / 3.0 } + 0.16).map(|h| 1.0 / h).collect();
+        let public: Vec<f64> =
+            (0..d).map(|j| records * weight * if j == 0 { 1.0 } else { 1.0 / 3.0 } + 0.16).map(|h| 1.0 / h).collect();
         let mut shape = Matrix::diagonal(&public);
         loop {
             let stage = self.release(schedule.plan(), mu, &shape, rng);

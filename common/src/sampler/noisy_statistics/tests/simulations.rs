@@ -186,5 +186,7 @@ fn the_linear_tables_of_the_review() {
             }
         }
     }
-    println!("page: z .88-1.04, c90 .87-.94, truth c90 .87-.94; t3 n 30,000 eps 3 and 8: z 1.43 and 2.8 against least squares, 1.08 truth");
+    println!(
+        "page: z .88-1.04, c90 .87-.94, truth c90 .87-.94; t3 n 30,000 eps 3 and 8: z 1.43 and 2.8 against least squares, 1.08 truth"
+    );
 }
