@@ -31,42 +31,62 @@ pub(crate) struct ScoreStage {
     pub(crate) information_sd: f64,
 }
 
-/// The likelihood that a stage makes.
+/// The likelihood that a stage makes around its fit.
 pub(crate) struct ScoreLikelihood<'a> {
     stage: &'a ScoreStage,
-    reach: Reach<'a>,
-    /// The positive part of the information.
-    positive: Matrix,
     /// The part of the spread that does not depend on theta.
     fixed: Matrix,
 }
 
 impl ScoreStage {
-    /// The likelihood as a function of theta.
-    pub(crate) fn likelihood<'a>(&'a self, reach: Reach<'a>) -> ScoreLikelihood<'a> {
+    /// The likelihood as a function of theta, with the allowance for the cubic as it is at the fit.
+    ///
+    /// Were it a function of theta, every point far enough away would be excused by its own distance: what
+    /// the allowance grows by outweighs the residual, and a wide prior holds more of such points than there
+    /// are near the answer.
+    pub(crate) fn likelihood(&self, fit: &Fit, reach: Reach<'_>) -> ScoreLikelihood<'_> {
         let positive = positive_part(&self.information);
-        let fixed = positive.clone().plus(&self.score_noise, 1.0).symmetrised();
-        ScoreLikelihood { stage: self, reach, positive, fixed }
+        let allowance = allowance(&positive, &fit.step, reach);
+        let fixed = positive.plus(&self.score_noise, 1.0).plus(&Matrix::outer(&allowance, 1.0), 1.0).symmetrised();
+        ScoreLikelihood { stage: self, fixed }
     }
 
     /// The Gaussian fixed point of the posterior under a Gaussian prior.
     pub(crate) fn fit(&self, prior: &GaussianPrior, reach: Reach<'_>) -> Fit {
-        let likelihood = self.likelihood(reach);
+        let positive = positive_part(&self.information);
+        let fixed = positive.clone().plus(&self.score_noise, 1.0).symmetrised();
+        let spread = |delta: &[f64]| {
+            let allowance = allowance(&positive, delta, reach);
+            self.spread(&fixed, delta).plus(&Matrix::outer(&allowance, 1.0), 1.0)
+        };
         let precision = prior.matrix();
         let pull = prior.slope(&self.at);
         let fixed_point = FixedPoint { slope: &self.information, residual: &self.score, precision: &precision, pull: &pull };
-        let (solution, converged) = fixed_point.solve(&vec![0.0; self.at.len()], |delta| likelihood.spread(delta));
-        let noise = likelihood.spread(&solution.delta).plus(&likelihood.positive, -1.0);
+        let (solution, converged) = fixed_point.solve(&vec![0.0; self.at.len()], spread);
+        let noise = spread(&solution.delta).plus(&positive, -1.0);
         Fit {
             mean: self.at.iter().zip(&solution.delta).map(|(at, d)| at + d).collect(),
             noise: solution.carried(&noise),
-            without_noise: factor(&likelihood.positive.plus(&precision, 1.0)).inverse(),
+            without_noise: factor(&positive.plus(&precision, 1.0)).inverse(),
             covariance: solution.covariance,
             step: solution.delta,
             definite: self.information.cholesky().is_some(),
             converged,
         }
     }
+
+    /// `fixed + s_H² (delta delta' + |delta|² I)`.
+    fn spread(&self, fixed: &Matrix, delta: &[f64]) -> Matrix {
+        let variance = self.information_sd * self.information_sd;
+        let length = variance * dot(delta, delta);
+        Matrix::from_fn(delta.len(), |i, j| fixed[(i, j)] + variance * (delta[i] * delta[j]) + if i == j { length } else { 0.0 })
+    }
+}
+
+/// q.
+fn allowance(positive: &Matrix, delta: &[f64], reach: Reach<'_>) -> Vec<f64> {
+    let beyond = CUBIC * reach(delta);
+    positive.apply(delta).iter().map(|x| beyond * x).collect()
 }
 
 impl ScoreLikelihood<'_> {
@@ -75,20 +95,8 @@ impl ScoreLikelihood<'_> {
         let delta: Vec<f64> = theta.iter().zip(&self.stage.at).map(|(to, at)| to - at).collect();
         let expected = self.stage.information.apply(&delta);
         let residual: Vec<f64> = self.stage.score.iter().zip(&expected).map(|(g, e)| g - e).collect();
-        let spread = factor(&self.spread(&delta));
+        let spread = factor(&self.stage.spread(&self.fixed, &delta));
         -0.5 * spread.quadratic_of_inverse(&residual) - 0.5 * spread.log_determinant()
-    }
-
-    /// W(delta).
-    fn spread(&self, delta: &[f64]) -> Matrix {
-        let variance = self.stage.information_sd * self.stage.information_sd;
-        let beyond = CUBIC * (self.reach)(delta);
-        let allowance: Vec<f64> = self.positive.apply(delta).iter().map(|x| beyond * x).collect();
-        let length = variance * dot(delta, delta);
-        Matrix::from_fn(delta.len(), |i, j| {
-            let through = variance * (delta[i] * delta[j]) + if i == j { length } else { 0.0 };
-            self.fixed[(i, j)] + through + allowance[i] * allowance[j]
-        })
     }
 }
 

@@ -22,7 +22,7 @@ use crate::sampler::matrix::{Cholesky, Matrix};
 /// Degrees of freedom of the independence proposals.
 const FREEDOM: u32 = 8;
 /// Moves of each kind per draw.
-const TURNS: usize = 3;
+const TURNS: usize = 2;
 /// Narrowings of a slice before it stays where it is: the angle is below 1e-12 by then.
 const NARROWINGS: usize = 200;
 /// The slices' Gaussian is wider than the approximation by this, in variance: what is too narrow mixes
@@ -106,7 +106,7 @@ impl Walk {
         let mut walk = Self { around, lines: 0, chains: (0..settings.chains.max(1)).map(chain).collect() };
         let warmup = if settings.warmup == 0 { WARMUP } else { settings.warmup };
         let mut gone = 0;
-        let some = mean.len() / 6 + 1;
+        let some = mean.len() / 2 + 1;
         for part in PARTS {
             let until = warmup / part;
             walk.lines = if gone == 0 { 2 * mean.len() / TURNS + 1 } else { walk.lines };
