@@ -145,8 +145,11 @@ impl RunResult {
             None => "ended early",
         };
         let proposes = self.adequacy.is_none();
-        let accepted =
-            self.acceptance_rate.filter(|_| proposes).map(|rate| format!(", {:.0}% of proposals accepted", 100.0 * rate)).unwrap_or_default();
+        let accepted = self
+            .acceptance_rate
+            .filter(|_| proposes)
+            .map(|rate| format!(", {:.0}% of proposals accepted", 100.0 * rate))
+            .unwrap_or_default();
         format!("{} rounds of {} chains in {:.1} s{accepted}; {ended}.", thousands(self.iterations), self.chains, self.seconds)
     }
 
@@ -169,7 +172,8 @@ impl RunResult {
 
     /// The whole report for a terminal.
     pub(crate) fn report(&self, truth: Option<&[(&str, f64)]>) -> String {
-        let mut text = format!("{}\n\n{}\nPrivacy spent on this job:\n{}", self.headline(), self.answer(truth), self.spending_table());
+        let mut text =
+            format!("{}\n\n{}\nPrivacy spent on this job:\n{}", self.headline(), self.answer(truth), self.spending_table());
         if let Some(job) = &self.extends {
             text += &format!("\nThis job continues job {job}; figures are of its own draws and its own spending.\n");
         }

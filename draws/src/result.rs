@@ -8,8 +8,8 @@ use conclave_common::model;
 use conclave_common::sampler::{Inference, PartyMetadata};
 use serde::Serialize;
 
-pub use crate::released::{Adequacy, Figure, ReleasedStage};
 use crate::released::budget_error;
+pub use crate::released::{Adequacy, Figure, ReleasedStage};
 use crate::spent::Spent;
 use crate::zarr::DrawStore;
 
@@ -192,7 +192,9 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
     verdict.warnings.splice(0..0, outcome.warnings.iter().cloned());
     if let Some(inference) = &outcome.inference {
         verdict.warnings.splice(0..0, inference.warnings.iter().cloned());
-        verdict.warnings.splice(0..0, inference.reasons.iter().map(|reason| format!("this is not an adequate answer: {reason}.")));
+        verdict
+            .warnings
+            .splice(0..0, inference.reasons.iter().map(|reason| format!("this is not an adequate answer: {reason}.")));
         verdict.budget_error = budget_error(inference);
     }
     let budget = &spec.privacy.budget;
