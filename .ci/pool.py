@@ -4,6 +4,7 @@ one, the containers, the upgrade, the pages, the supply chain. As many at once a
 waits runs beside what computes, and the longest begin first.
 
     .ci/pool.py [--only TEST ...]     only these ignored tests, by name
+    .ci/pool.py --long                the long suites that a commit does not wait for
 
 Prints each check's output as it ends, and all their seconds at the end; ends with 1 where one failed. How long a
 check takes, and how many processors it keeps busy, is read from `.ci/seconds`; what was measured is left in
@@ -24,8 +25,20 @@ PROGRAMS = ROOT / "target/programs"
 # What only measures or needs a machine with nothing else to do (`.ci/exhaustive` runs them), and what
 # `.ci/upgrade` runs.
 LEFT_OUT = {
-    "kernel_speed", "a_million_releases_in_figures", "reply_times_do_not_tell_records_or_noise_apart",
+    "kernel_speed", "the_time_of_ten_coordinates", "a_million_releases_in_figures", "reply_times_do_not_tell_records_or_noise_apart",
     "every_daemon_is_replaced_in_the_middle_of_a_job",
+}
+# Long suites whose law a shorter one holds at every commit; `.ci/exhaustive suites` runs them.
+LONG = {
+    "a_hundred_thousand_replicates_come_close_to_the_claim_and_never_above",
+    "a_linear_regression_of_unknown_scatter_is_calibrated",
+    "kappa_of_a_logistic_regression_of_five",
+    "simulated_jobs_are_answered_or_refused",
+    "simulation_based_calibration_sees_a_missing_penalty",
+    "the_anchor_of_a_gaussian_mean",
+    "the_tables_of_linear_regression",
+    "the_tables_of_score_stages",
+    "twenty_seeds_match_the_exact_posterior",
 }
 SCRIPTS = {
     "README's test command": ["cargo", "test", "--workspace"],
@@ -133,8 +146,10 @@ def run_all(checks):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", metavar="TEST")
-    only = parser.parse_args().only
-    tests = [check for check in ignored() if (check.name in only if only else check.name not in LEFT_OUT)]
+    parser.add_argument("--long", action="store_true", help="the long suites that a commit does not wait for")
+    arguments = parser.parse_args()
+    only = sorted(LONG) if arguments.long else arguments.only
+    tests = [check for check in ignored() if (check.name in only if only else check.name not in LEFT_OUT | LONG)]
     if only and {check.name for check in tests} != set(only):
         sys.exit(f"no such test: {set(only) - {check.name for check in tests}}")
     checks = tests if only else [*tests, *(Check(name, command) for name, command in SCRIPTS.items())]

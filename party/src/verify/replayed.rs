@@ -34,7 +34,7 @@ impl Claim {
     pub(super) fn end(&self) -> End {
         match self.over() {
             false => End::Open,
-            true if self.result["stopped_by"] == "draws" => End::Complete,
+            true if self.result["stopped_by"] == "draws" || self.result["stopped_by"] == "released" => End::Complete,
             true => End::Early,
         }
     }

@@ -120,6 +120,7 @@ impl Rounds {
             } else if self.broken.is_none() {
                 note = self.answers.beyond(self.last, next.as_ref(), end);
             }
+            self.conclude(end);
         }
         let checks = vec![self.answered(note), self.proposed()];
         Ok(Replayed {
@@ -130,6 +131,18 @@ impl Rounds {
             claim: self.claim,
             checks,
         })
+    }
+
+    /// The draws that a run which ended early made of what it had been told by then.
+    fn conclude(&mut self, end: End) {
+        let has_result = self.claim.result["stopped_by"].is_string();
+        let Some(sampler) = self.sampler.as_mut().filter(|_| end == End::Early && has_result && self.broken.is_none()) else {
+            return;
+        };
+        match sampler.conclude() {
+            Ok(()) => self.drawn.push(sampler.take_draws()),
+            Err(why) => self.broken = Some(why.to_string()),
+        }
     }
 
     /// The round that would be asked next.

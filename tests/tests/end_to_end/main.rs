@@ -14,6 +14,7 @@ mod join;
 mod kinds;
 mod page_times;
 mod pages;
+mod released_once;
 mod verify;
 mod watch;
 mod whole_run;
@@ -25,7 +26,8 @@ const EXE: &str = env!("CARGO_BIN_EXE_conclave-e2e");
 
 /// A set-up with the study's columns, without a reply delay: it costs time here, and has tests of its own.
 fn setup<'a>(name: &'a str, data: &'a std::path::Path, epsilon: f64) -> PartySetup<'a> {
-    PartySetup { name, data, columns: &study::COLUMNS, epsilon, data_extra: "", policy_extra: "reply_delay_ms = 0" }
+    let policy_extra = "reply_delay_ms = 0\nreleases = [\"ratio\", \"statistic\", \"score\", \"moments\", \"table\"]";
+    PartySetup { name, data, columns: &study::COLUMNS, epsilon, data_extra: "", policy_extra }
 }
 
 /// Parties of these names, each with `rows` records of the study and this epsilon, attached.

@@ -37,7 +37,7 @@ fn detail<'r>(report: &'r Value, name: &str) -> &'r str {
     checks.iter().find(|check| check["name"] == name).and_then(|check| check["detail"].as_str()).expect("a detail")
 }
 
-fn all_hold(cluster: &Cluster, job: &str) -> Value {
+pub(crate) fn all_hold(cluster: &Cluster, job: &str) -> Value {
     let mut last = Value::Null;
     for party in NAMES {
         let (code, report) = verify(cluster, party, job);

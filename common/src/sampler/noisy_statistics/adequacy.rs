@@ -1,4 +1,4 @@
-//! Whether the last stage may be called an answer (`RELEASE-ONCE-REVIEW` section 3, item 6).
+//! Whether the last stage may be called an answer.
 
 use super::gaussian::{Fit, GaussianPrior, largest_eigenvalue, length};
 use super::stage::{Reach, ScoreStage};

@@ -1,7 +1,7 @@
 //! Families with a law of the record, from noisy totals of clamped records.
 //!
 //! The total of `n` records is near `N(n m(theta), n V(theta))`, `m` and `V` the mean and variance of one
-//! record *as it counts*: after its clamp. With that the clamp is undone, not passed on (`RELEASE-ONCE` 3.1).
+//! record *as it counts*: after its clamp. With that the clamp is undone, not passed on.
 //! The determinant is kept, as the variance is a function of theta.
 
 use std::f64::consts::{FRAC_1_SQRT_2, PI};

@@ -1,5 +1,5 @@
 //! The coordinates in which a score is released, so that noise lies where it does the posterior least harm
-//! (`RELEASE-ONCE-REVIEW` section 3, item 4).
+//!.
 //!
 //! What a record can contribute to a score at a public point is a public set. A centre `c` and a frame `F`
 //! with `‖F(z - c)‖ <= 1` on all of it make one noise scale serve every component: two records differ by at

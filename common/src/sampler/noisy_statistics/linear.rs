@@ -4,7 +4,7 @@
 //! covariance `sigma² S + Cov(E w)`, and the residual sum of squares `R = w' T̃ w` around `n sigma²` with
 //! variance `2 n sigma⁴ + Var(w' E w)`; both noises are covariances of the same `E`. The covariance is kept a
 //! function of beta and sigma with its determinant, which is what makes a flat prior on S harmless
-//! (`RELEASE-ONCE-REVIEW` 2.1; the cross term is in 0). No model of the predictors is needed.
+//!. No model of the predictors is needed.
 //!
 //! A second release may be the score of residuals at a public point `b`, clipped: `g̃ - S̃ (beta - b)` is
 //! normal with covariance `sigma² S + S_g + Cov(E (b - beta, 0))`. Records and `E` are those of the moments,
@@ -97,7 +97,7 @@ impl<'a> Linear<'a> {
     }
 
     /// Whether a score of residuals makes a better second release than moments, after these moments and their
-    /// fit took `first_share` of the budget (`RELEASE-ONCE-REVIEW` 2.4). `norm_squared` is the bound on a
+    /// fit took `first_share` of the budget. `norm_squared` is the bound on a
     /// predictor row's squared length that the releases are calibrated on, in units of the outcome's bound.
     pub(crate) fn second_stage(self, fit: &Fit, norm_squared: f64, first_share: f64) -> SecondStage {
         let p = self.moments.predictors();

@@ -17,6 +17,7 @@
 //! | [`walk`] | draws of any density that costs nothing to look at |
 //! | `coding` | coordinates in which predictors of 0 and 1 count as -1 and 1 |
 //! | `allotment` | the budget in charges, and the noise that a share of it buys |
+//! | `expected` | what error can be expected before anything is asked |
 //! | `scores` | what a score stage asks of the parties, and what the totals say |
 //! | `way` | what the ways below have in common |
 //! | `score_way`, `moments_way`, `family_way` | from a model to its posterior by score stages, second moments, a family's statistic |
@@ -28,6 +29,7 @@ mod algorithm;
 mod allotment;
 mod answer;
 mod coding;
+mod expected;
 pub(crate) mod family;
 mod family_way;
 pub(crate) mod frame;

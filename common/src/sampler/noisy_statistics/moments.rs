@@ -101,7 +101,7 @@ impl Moments {
 
     /// The least eigenvalue of the predictors' moments, and what it should exceed for the posterior to be
     /// near a Gaussian: `6 sd sqrt(p)`. Below it a warning is due; mean and sd stay calibrated
-    /// (`RELEASE-ONCE-REVIEW` 2.1).
+    ///.
     pub(crate) fn smallest(&self) -> (f64, f64) {
         let limit = CLEAR * self.noise.sd() * (self.predictors() as f64).sqrt();
         (smallest_eigenvalue(&self.among_predictors()), limit)

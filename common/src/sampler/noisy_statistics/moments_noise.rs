@@ -4,7 +4,7 @@
 //! that are constants have none, and entries that are functions of others (a ±1 column's square is the
 //! count, an indicator's square its sum) have theirs. With `E` the matrix of errors and vectors `v`, `w`,
 //! everything that inference needs is `Cov(E v, E w)`; with all entries released it is
-//! `sd² (w v' + v'w I)` (`RELEASE-ONCE` 3.2, `RELEASE-ONCE-REVIEW` 1.1 and 2.1).
+//! `sd² (w v' + v'w I)`.
 
 use crate::sampler::matrix::{Matrix, dot};
 

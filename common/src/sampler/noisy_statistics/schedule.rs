@@ -1,5 +1,4 @@
-//! Where the next stage is asked and what it may spend, from released numbers alone (`RELEASE-ONCE-REVIEW`
-//! section 3, items 1 to 3).
+//! Where the next stage is asked and what it may spend, from released numbers alone.
 //!
 //! Cheap stages find the neighbourhood of the answer, and what is left goes into one last stage there. A
 //! step within its noise does not end the search: a posterior that is nearly flat far out would be taken for

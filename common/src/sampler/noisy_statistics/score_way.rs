@@ -4,6 +4,7 @@ use super::adequacy::Adequacy;
 use super::allotment::Allotment;
 use super::answer::{Answer, Inference, Stage};
 use super::coding::Coding;
+use super::expected;
 use super::gaussian::{Fit, GaussianPrior, roots};
 use super::schedule::{Intercept, InterceptLink, Next, Plan, Schedule, Shares};
 use super::scores::{Asked, Question, expected_covariance};
@@ -41,6 +42,8 @@ pub(crate) struct ScoreWay {
     stages: Vec<Stage>,
     /// The share of the budget that is left.
     left: f64,
+    /// What was to be expected of the budget.
+    warning: Option<String>,
     last: Option<(ScoreStage, Fit)>,
 }
 
@@ -76,6 +79,14 @@ impl ScoreWay {
         let parameters = order as u32;
         let theta = target.space.theta_inside(spec, &coding.plain(&start));
         let one = [1.0; 2];
+        let question = Question::new(scores, &coding, (theta.clone(), start.clone()), &weight, centred > 0.0);
+        let warning = match known {
+            Some(records) => {
+                let error = expected::of_scores(spec, target.model.as_ref(), budget, &question, &weight)?;
+                expected::judge(spec, error, records)?
+            }
+            None => None,
+        };
         let whole = budget.whole_sd(spec, target.model.as_ref(), QueryKind::Curvature { parameters }, (&theta, &one))?;
         Ok(Self {
             whole_sd: whole * (parties.len() as f64).sqrt(),
@@ -89,6 +100,7 @@ impl ScoreWay {
             asked: None,
             stages: Vec::new(),
             left: 1.0,
+            warning,
             last: None,
         })
     }
@@ -159,7 +171,9 @@ impl Way for ScoreWay {
         let adequacy = Adequacy::of(stage, fit, &self.prior, &reach);
         let with = self.coding.plain_covariance(&fit.covariance).diagonal_entries();
         let without = self.coding.plain_covariance(&fit.without_noise).diagonal_entries();
-        Some(Inference::new(self.stages.clone(), &with, &without, fit.definite).of_score_stages(&adequacy))
+        let mut inference = Inference::new(self.stages.clone(), &with, &without, fit.definite).of_score_stages(&adequacy);
+        inference.warnings.extend(self.warning.clone());
+        Some(inference)
     }
 }
 

@@ -69,6 +69,12 @@ impl Question {
         Self { theta, frame, scales, at, shape }
     }
 
+    /// The covariance of the noise of the score, where each component of what is released has noise of this sd, in units of what
+    /// a record contributes at most.
+    pub(crate) fn score_noise(&self, sd: f64) -> Matrix {
+        self.shape.noise(sd)
+    }
+
     /// The two queries, at these scales of noise.
     pub(crate) fn ask(self, noise: [NoiseScale; 2]) -> (Vec<Query>, Asked) {
         let parameters = self.theta.len() as u32;

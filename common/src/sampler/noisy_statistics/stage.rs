@@ -3,7 +3,7 @@
 //! With `delta = theta - at`, the residual `g̃ - H̃ delta` is normal at the truth with covariance
 //! `W(delta) = H₊ + S_g + s_H² (delta delta' + |delta|² I) + q q'`: the records' own variance, the noise of
 //! the score, that of the information on its way through `delta`, and an allowance for what the
-//! log likelihood has beyond a quadratic (`RELEASE-ONCE-REVIEW` 2.2). H̃ is used as it was released: a floor
+//! log likelihood has beyond a quadratic. H̃ is used as it was released: a floor
 //! under its eigenvalues would count as data exactly where the noise is largest.
 
 use super::gaussian::{Fit, FixedPoint, GaussianPrior, factor, positive_part};

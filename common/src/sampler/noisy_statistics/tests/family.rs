@@ -114,7 +114,7 @@ fn against_enumeration(records: u32, count: f64, s: f64) -> (f64, f64) {
 
 #[test]
 fn the_normal_approximation_is_as_near_as_the_page_says() {
-    // RELEASE-ONCE 3.1: total variation .004, .022, .029 and .004; the mean within some hundredths of an sd.
+    // Total variation .004, .022, .029 and .004; the mean within some hundredths of an sd.
     for (records, count, s, most) in
         [(100, 10.0, 4.9, 0.01), (100, 10.0, 1.54, 0.05), (1000, 5.0, 1.54, 0.06), (100_000, 30_000.0, 4.9, 0.006)]
     {

@@ -70,7 +70,7 @@ pub(super) fn uniform(rng: &mut ChaCha20Rng) -> f64 {
     rng.random_range(-1.0..1.0)
 }
 
-/// The problems of `RELEASE-ONCE-REVIEW`, by the names of its tables.
+/// The simulated settings, by their names.
 pub(super) fn problem(name: &str, rng: &mut ChaCha20Rng) -> Problem {
     let four = |records: usize, rng: &mut ChaCha20Rng| -> (Vec<Vec<f64>>, Vec<f64>) {
         let row = |rng: &mut ChaCha20Rng| vec![1.0, sign(rng), uniform(rng), (0.5 * normal(rng)).clamp(-1.0, 1.0)];

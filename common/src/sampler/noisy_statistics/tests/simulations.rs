@@ -1,4 +1,4 @@
-//! Errors and calibration on the simulated settings of `RELEASE-ONCE-REVIEW`, beside its tables.
+//! Errors and calibration on simulated settings.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
@@ -130,8 +130,8 @@ fn a_search_is_calibrated_and_as_sharp_as_the_budget_allows() {
 }
 
 #[test]
-#[ignore = "the simulated settings of the review, some minutes"]
-fn the_tables_of_the_review() {
+#[ignore = "simulated settings, some minutes"]
+fn the_tables_of_score_stages() {
     let auto = [
         ("3 x 300", ["- (1.0)", ".94/.88 (.95)", ".98/.93 (.62)"]),
         ("3 x 1,000", ["1.39/.75 (.97)", ".97/.92 (.28)", "1.00/.89 (0)"]),
@@ -174,8 +174,8 @@ fn moments_are_calibrated_with_sigma_unknown() {
 }
 
 #[test]
-#[ignore = "the linear settings of the review, a minute"]
-fn the_linear_tables_of_the_review() {
+#[ignore = "linear settings, a minute"]
+fn the_tables_of_linear_regression() {
     for rule in [Rule::MomentsOnly, Rule::SecondStage] {
         for t in [false, true] {
             for records in [900, 3000, 30_000] {

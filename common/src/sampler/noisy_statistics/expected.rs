@@ -1,0 +1,66 @@
+//! What error a release can be expected to leave, before anything is asked: from the budget, the number of records and
+//! the declared columns alone.
+//!
+//! The error is that of the posterior mean against the one without privacy, in sds of the latter. It is the best case:
+//! predictors without correlation, even over their bounds, asked about at the posterior's place. Where not even that leaves
+//! an answer, nothing is asked.
+
+use super::allotment::Allotment;
+use super::scores::Question;
+use crate::accounting::gaussian_dp;
+use crate::job::JobSpec;
+use crate::mechanism::QueryKind;
+use crate::model::{GRADIENT_SCALE, Model};
+use crate::sampler::error::SamplerError;
+use crate::sampler::matrix::Matrix;
+
+/// The share of the budget that goes into finding the place and the information there.
+const OVERHEAD: f64 = 0.15;
+/// An expected error beyond this many sds is no answer: the interval would be more than twice as wide as without privacy.
+const MOST: f64 = 2.0;
+/// Beyond this many it is worth a word.
+const WORTH_A_WORD: f64 = 1.0;
+/// Lattice units of a product of two numbers of magnitude 1.
+const UNITS: f64 = 4_294_967_296.0;
+
+/// The expected error of score stages whose question at the start is this one, with `covariance` the one expected without
+/// privacy.
+///
+/// # Errors
+/// A query without a price.
+pub(crate) fn of_scores(
+    spec: &JobSpec,
+    model: &dyn Model,
+    budget: &Allotment,
+    question: &Question,
+    covariance: &Matrix,
+) -> Result<f64, SamplerError> {
+    let kind = QueryKind::Gradient { parameters: question.theta.len() as u32 };
+    let one = budget.whole_sd(spec, model, kind, (&question.theta, &question.frame))?;
+    let noise = question.score_noise(one * UNITS / GRADIENT_SCALE * (spec.parties.len() as f64).sqrt());
+    let order = covariance.order() as f64;
+    let share = |j: usize| covariance[(j, j)] * noise[(j, j)];
+    Ok(((0..covariance.order()).map(share).sum::<f64>() / order / (1.0 - OVERHEAD)).sqrt())
+}
+
+/// Refuses a job that no release could answer, with what would do; a sentence for one whose answer will be wide.
+///
+/// The error falls as mu and as the root of the number of records.
+///
+/// # Errors
+/// [`SamplerError::NoAnswer`].
+pub(crate) fn judge(spec: &JobSpec, error: f64, records: f64) -> Result<Option<String>, SamplerError> {
+    let budget = &spec.privacy.budget;
+    let epsilon = |wanted: f64| gaussian_dp::epsilon(budget.mu() * error / wanted, budget.delta);
+    if error > MOST {
+        let records = (records * (error / MOST) * (error / MOST)).ceil();
+        return Err(SamplerError::NoAnswer { error, epsilon: epsilon(MOST), records });
+    }
+    Ok((error > WORTH_A_WORD).then(|| {
+        format!(
+            "at this budget the noise alone was expected to move each mean by {error:.1} posterior sds at least: epsilon {:.1} would halve the \
+             interval's excess",
+            epsilon(0.5 * error)
+        )
+    }))
+}

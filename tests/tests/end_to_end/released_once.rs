@@ -1,0 +1,125 @@
+//! `noisy-statistics` and `auto` through real processes: a few rounds of vectors, charged, released, replayed and checked.
+
+use std::time::Duration;
+
+use conclave_tests::cluster::{Cluster, PartySetup, json};
+use conclave_tests::study;
+
+use crate::verify::all_hold;
+use crate::{EXE, cluster, stderr};
+
+const PARTIES: [&str; 2] = ["a", "b"];
+
+fn job(algorithm: &str, epsilon: f64, more: &str) -> String {
+    format!(
+        "name = \"once\"\n{algorithm}parties = [\"a\", \"b\"]\n[model]\nkind = \"logistic\"\noutcome = \"readmitted\"\n\
+         predictors = [\"treated\", \"age\"]\n[columns]\nreadmitted = {{ binary = true }}\ntreated = {{ binary = true }}\n\
+         age = {{ min = 20, max = 80 }}\n[sampler]\ndraws = 200\n{more}[privacy]\nepsilon = {epsilon}\ndelta = 1e-6\n"
+    )
+}
+
+/// What an auditor finds in an exported ledger.
+fn check_ledger(cluster: &Cluster) {
+    cluster.must(&["__party", "export", "--config", "a/party.toml", "--out", "export.jsonl"]);
+    cluster.must(&["verify-ledger", "export.jsonl", "--ca", "ca/ca.pem"]);
+}
+
+/// A job that names no algorithm is one for `auto`, and says what was chosen and why; the whole budget is spent in at most nine
+/// stages, every one of which each party finds again in its ledger; an intercepted draw would be found.
+#[test]
+fn a_job_that_names_no_algorithm_releases_once() {
+    let cluster = cluster(&PARTIES, 4_000, 30.0);
+    let result = cluster.submit(&job("", 8.0, ""));
+    assert_eq!((&result["algorithm"], &result["stopped_by"]), (&"noisy-statistics".into(), &"released".into()));
+    assert!(result["chosen"].as_str().expect("a reason").contains("scores"));
+    assert_eq!((&result["conditional_on"], &result["draws_per_chain"]), (&"noisy_release".into(), &200.into()));
+    let rounds = result["iterations"].as_u64().expect("a number");
+    assert!((2..=9).contains(&rounds) && result["releases"].as_array().expect("stages").len() as u64 == rounds, "{result:#}");
+    assert_eq!(result["adequacy"]["adequate"], true, "{:#}", result["adequacy"]);
+    for row in result["posterior"].as_array().expect("rows") {
+        let (share, sd, data) = (row["noise_share"].as_f64(), row["sd"].as_f64(), row["sd_data"].as_f64());
+        let (share, sd, data) = (share.expect("a share"), sd.expect("an sd"), data.expect("an sd"));
+        assert!((0.0..0.9).contains(&share) && data <= sd, "{row:#}");
+    }
+    // All of the budget, and no more.
+    let spent = result["parties"][0]["epsilon_spent"].as_f64().expect("a number");
+    assert!(spent > 7.99 && spent <= 8.0, "{spent}");
+    let id = result["job"].as_str().expect("an id");
+    assert_eq!(all_hold(&cluster, id)["rounds"], rounds);
+    check_ledger(&cluster);
+    // A regression of unknown scatter goes by its moments.
+    let linear = "name = \"line\"\nalgorithm = \"auto\"\nparties = [\"a\", \"b\"]\n[model]\nkind = \"linear\"\noutcome = \"age\"\n\
+                  predictors = [\"treated\"]\n[columns]\ntreated = { binary = true }\nage = { min = 20, max = 80 }\n[sampler]\n\
+                  draws = 100\n[privacy]\nepsilon = 8\ndelta = 1e-6\n";
+    let line = cluster.submit(linear);
+    assert_eq!((&line["stopped_by"], &line["iterations"]), (&"released".into(), &2.into()), "{line:#}");
+    all_hold(&cluster, line["job"].as_str().expect("an id"));
+    let share = "name = \"share\"\nparties = [\"a\", \"b\"]\n[model]\nkind = \"bernoulli\"\noutcome = \"readmitted\"\n\
+                 [columns]\nreadmitted = { binary = true }\n[privacy]\nepsilon = 1\ndelta = 1e-6\n";
+    let share = cluster.submit(share);
+    assert_eq!((&share["stopped_by"], &share["iterations"]), (&"released".into(), &1.into()), "{share:#}");
+    all_hold(&cluster, share["job"].as_str().expect("an id"));
+}
+
+/// What no release could answer is refused before anything is asked, with what would do.
+#[test]
+fn a_budget_too_small_for_any_answer_is_not_spent() {
+    let cluster = cluster(&PARTIES, 200, 30.0);
+    let id = cluster.submit_only(&job("algorithm = \"auto\"\n", 0.5, ""));
+    let status = cluster.wait_status(&id, Duration::from_secs(60), "its end", |s| s["state"] == "failed");
+    let error = status["error"].to_string();
+    assert!(error.contains("epsilon") && error.contains("records in all") && error.contains("nothing was asked"), "{error}");
+    for party in 0..2 {
+        let count = |row: &rusqlite::Row<'_>| row.get::<_, u64>(0);
+        assert_eq!(cluster.ledger(party).query_row("SELECT count(*) FROM releases", [], count), Ok(0));
+    }
+}
+
+/// A party that is lost between stages pauses the job; a job that is cancelled then ends with the stages it has, and says so.
+#[test]
+fn a_job_that_is_cancelled_between_stages_answers_by_those_it_has() {
+    let mut cluster = Cluster::new(EXE);
+    for (seed, name) in PARTIES.into_iter().enumerate() {
+        let data = study::csv(&study::records(4_000, seed as u64));
+        let data = study::write(&cluster.path(&format!("{name}.csv")), &data);
+        // Held for long enough that the party is gone before the last stage.
+        let policy_extra = "reply_delay_ms = 2000\nreleases = [\"score\"]";
+        let setup = PartySetup { name, data: &data, columns: &study::COLUMNS, epsilon: 60.0, data_extra: "", policy_extra };
+        let party = cluster.enrol(&setup);
+        cluster.start_party(party);
+    }
+    let shares = "[release]\nstages = [0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1]\n";
+    let text = job("algorithm = \"noisy-statistics\"\n", 20.0, "") + shares;
+    let id = cluster.submit_only(&text);
+    cluster.wait_status(&id, Duration::from_secs(60), "its first stage", |s| s["iterations"].as_u64() >= Some(1));
+    cluster.kill_party(1);
+    let output = cluster.run(&["cancel", &id]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    cluster.wait_status(&id, Duration::from_secs(60), "its end", |s| s["state"] == "cancelled");
+    let result = json(&cluster.must(&["summary", &id, "--json"]));
+    assert_eq!((&result["stopped_by"], &result["draws_per_chain"]), (&"cancelled".into(), &200.into()), "{result:#}");
+    assert!(result["warnings"].to_string().contains("ended before its last stage"), "{}", result["warnings"]);
+    let stages = result["releases"].as_array().expect("stages").len();
+    assert!((1..10).contains(&stages), "{stages}");
+    // The party that is there finds the draws again.
+    let report = json(&cluster.must(&["__party", "verify", &id, "--config", "a/party.toml", "--json"]));
+    assert_eq!(report["draws"], 200, "{report:#}");
+}
+
+/// Keys of a chain of ratios are refused by name, and the other way round.
+#[test]
+fn keys_that_do_not_apply_are_named() {
+    let cluster = cluster(&["a"], 50, 3.0);
+    let refused = |text: &str| {
+        std::fs::write(cluster.path("odd.toml"), text).expect("a file");
+        let output = cluster.run(&["submit", "odd.toml"]);
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        stderr(&output)
+    };
+    let once = |more: &str| job("algorithm = \"noisy-statistics\"\n", 1.0, more).replace("[\"a\", \"b\"]", "[\"a\"]");
+    assert!(refused(&once("locate_share = 0.1\n")).contains("sampler.locate_share"));
+    assert!(refused(&(once("") + "noise_sd = 1.0\n")).contains("privacy.noise_sd"));
+    let chain = job("algorithm = \"penalty\"\n", 1.0, "").replace("[\"a\", \"b\"]", "[\"a\"]");
+    assert!(refused(&(chain + "[release]\nstages = [1.0]\n")).contains("release"));
+    assert!(refused(&(once("") + "[release]\nstages = [0.5, 0.1]\n")).contains("add up to 0.6"));
+}
