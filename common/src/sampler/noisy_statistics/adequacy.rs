@@ -52,11 +52,6 @@ impl Adequacy {
         }
     }
 
-    /// Whether every check holds.
-    pub(crate) fn good(&self) -> bool {
-        self.cubic.holds() && self.rho.holds() && self.prior_share.holds()
-    }
-
     /// Why the answer is not adequate, in words; empty where it is.
     pub(crate) fn reasons(&self) -> Vec<String> {
         let texts: [(Figure, &str); 3] = [

@@ -3,8 +3,7 @@
 //! With `w = (-beta, 1)` and `E` the moments' errors, the residuals `z̃ - S̃ beta` are at the truth normal with
 //! covariance `sigma² S + Cov(E w)`, and the residual sum of squares `R = w' T̃ w` around `n sigma²` with
 //! variance `2 n sigma⁴ + Var(w' E w)`; both noises are covariances of the same `E`. The covariance is kept a
-//! function of beta and sigma with its determinant, which is what makes a flat prior on S harmless
-//!. No model of the predictors is needed.
+//! function of beta and sigma with its determinant, which is what makes a flat prior on S harmless. No model of the predictors is needed.
 //!
 //! A second release may be the score of residuals at a public point `b`, clipped: `g̃ - S̃ (beta - b)` is
 //! normal with covariance `sigma² S + S_g + Cov(E (b - beta, 0))`. Records and `E` are those of the moments,

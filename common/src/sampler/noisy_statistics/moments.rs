@@ -81,27 +81,8 @@ impl Moments {
         Some(Self { matrix, noise: first.noise.clone().with_sd(total.sqrt().recip()), records })
     }
 
-    /// The moments of some of the predictors, in this order, and of the outcome. Those that aren't there are
-    /// left out.
-    pub(crate) fn select(&self, predictors: &[usize]) -> Self {
-        let outcome = self.predictors();
-        let kept: Vec<usize> = predictors.iter().copied().filter(|j| *j < outcome).chain([outcome]).collect();
-        let records = match self.records {
-            Records::First if kept.first() != Some(&0) => {
-                Records::Noisy { value: self.count(), variance: self.noise.variance((0, 0)) }
-            }
-            other => other,
-        };
-        Self {
-            matrix: Matrix::from_fn(kept.len(), |i, j| self.matrix[(kept[i], kept[j])]),
-            noise: self.noise.select(&kept),
-            records,
-        }
-    }
-
     /// The least eigenvalue of the predictors' moments, and what it should exceed for the posterior to be
-    /// near a Gaussian: `6 sd sqrt(p)`. Below it a warning is due; mean and sd stay calibrated
-    ///.
+    /// near a Gaussian: `6 sd sqrt(p)`. Below it a warning is due; mean and sd stay calibrated.
     pub(crate) fn smallest(&self) -> (f64, f64) {
         let limit = CLEAR * self.noise.sd() * (self.predictors() as f64).sqrt();
         (smallest_eigenvalue(&self.among_predictors()), limit)

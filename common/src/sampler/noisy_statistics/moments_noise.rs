@@ -73,11 +73,6 @@ impl MomentsNoise {
         Self { order, sd, sources }
     }
 
-    /// Rows of the matrix.
-    pub(crate) fn order(&self) -> usize {
-        self.order
-    }
-
     /// Sd of the noise of an off-diagonal entry.
     pub(crate) fn sd(&self) -> f64 {
         self.sd
@@ -92,15 +87,6 @@ impl MomentsNoise {
     /// Whether two matrices have the same ties.
     pub(crate) fn same_ties(&self, other: &Self) -> bool {
         self.order == other.order && self.sources == other.sources
-    }
-
-    /// The noise of the matrix of these rows and columns.
-    pub(crate) fn select(&self, kept: &[usize]) -> Self {
-        let place = |row: usize| kept.iter().position(|k| *k == row);
-        let entry = |&(a, b): &(usize, usize)| Some(sorted((place(a)?, place(b)?)));
-        let source = |s: &Source| Source { variance: s.variance, entries: s.entries.iter().filter_map(entry).collect() };
-        let sources = self.sources.iter().map(source).filter(|s| !s.entries.is_empty()).collect();
-        Self { order: kept.len(), sd: self.sd, sources }
     }
 
     /// `Cov(E v, E w)`.
@@ -140,11 +126,6 @@ impl MomentsNoise {
 
     fn source(&self, entry: (usize, usize)) -> Option<&Source> {
         self.sources.iter().find(|source| source.entries.contains(&sorted(entry)))
-    }
-
-    /// `Var(w' E w)`.
-    pub(crate) fn quadratic_variance(&self, w: &[f64]) -> f64 {
-        dot(w, &self.covariance(w, w).apply(w))
     }
 }
 

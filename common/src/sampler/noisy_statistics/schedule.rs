@@ -106,11 +106,6 @@ impl Schedule {
         &self.plan
     }
 
-    /// How many stages have been asked, this one included.
-    pub(crate) fn asked(&self) -> usize {
-        self.asked
-    }
-
     /// Takes a stage's release and its fit. `information_sd` gives, for a point, the sd of an off-diagonal
     /// entry of the information, summed over parties, if the whole mu² were spent on it there.
     pub(crate) fn released(

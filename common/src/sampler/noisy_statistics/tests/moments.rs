@@ -21,16 +21,6 @@ fn two_releases_are_pooled_by_their_budgets() {
 }
 
 #[test]
-fn a_sub_model_keeps_what_it_needs() {
-    let whole = example(2.0, 0.0, Records::First);
-    let part = whole.select(&[1]);
-    assert_eq!(part.matrix.entries(), [100.0, 30.0, 30.0, 100.0]);
-    assert_eq!(part.records, Records::Noisy { value: 100.0, variance: 8.0 });
-    assert_eq!(whole.select(&[0, 1]), whole);
-    assert_eq!(whole.select(&[0, 7]).predictors(), 1);
-}
-
-#[test]
 fn the_least_eigenvalue_stands_beside_its_limit() {
     let (least, limit) = example(2.0, 0.0, Records::Exact(100.0)).smallest();
     assert!((least - 90.0).abs() < 1e-9 && (limit - 12.0 * 2.0_f64.sqrt()).abs() < 1e-12);

@@ -56,14 +56,9 @@ fn tied_entries_share_their_noise() {
     assert_eq!(MomentsNoise::new(2, 2.0, &circle).variance((0, 0)), 0.0);
 }
 
-#[test]
-fn a_part_of_the_matrix_has_its_part_of_the_noise() {
-    let ties = [Tie::Known { at: (0, 0) }, Tie::Same { at: (2, 2), source: (0, 2) }];
-    let (noise, kept) = (MomentsNoise::new(4, 2.0, &ties), [0, 2, 3]);
-    let part = noise.select(&kept);
-    let spread = |v: [f64; 3]| [v[0], 0.0, v[1], v[2]];
-    let (v, w) = ([0.3, 0.7, 1.0], [-0.9, 2.0, 0.5]);
-    let whole = noise.covariance(&spread(v), &spread(w));
-    near(&part.covariance(&v, &w), &Matrix::from_fn(3, |i, j| whole[(kept[i], kept[j])]));
-    assert!(part.same_ties(&noise.select(&kept)) && !part.same_ties(&noise));
+impl MomentsNoise {
+    /// `Var(w' E w)`.
+    pub(crate) fn quadratic_variance(&self, w: &[f64]) -> f64 {
+        dot(w, &self.covariance(w, w).apply(w))
+    }
 }

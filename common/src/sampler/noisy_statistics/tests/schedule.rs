@@ -99,3 +99,10 @@ fn next_points_stay_in_their_boxes_and_are_numbers() {
     let Next::Ask(plan) = schedule.released(&stage, &fit(&stage), REACH, &|_| f64::NAN) else { return };
     assert!(plan.at.iter().all(|x| x.is_finite()) && plan.curvature <= 0.3);
 }
+
+impl Schedule {
+    /// How many stages have been asked, this one included.
+    pub(crate) fn asked(&self) -> usize {
+        self.asked
+    }
+}

@@ -97,7 +97,7 @@ fn simulate(name: &str, epsilon: f64, runs: usize, shares: &Shares, walk_draws: 
         let own: Vec<f64> = covariance.diagonal_entries().iter().map(|v| v.sqrt()).collect();
         let off: Vec<f64> = found.fit.mean.iter().zip(&mode).map(|(a, b)| a - b).collect();
         let z: Vec<f64> = off.iter().zip(&noise).map(|(o, s)| o / s).collect();
-        let good = found.adequacy.good();
+        let good = found.adequacy.reasons().is_empty();
         tally.flagged += usize::from(!good);
         tally.stages += found.stages;
         tally.missed += usize::from(good && z.iter().any(|z| z.abs() > 4.0));
