@@ -5,7 +5,7 @@ use std::path::Path;
 use conclave_common::diagnostics::{self, Summary, Verdict};
 use conclave_common::job::{Continuation, JobSpec};
 use conclave_common::model;
-use conclave_common::sampler::PartyMetadata;
+use conclave_common::sampler::{FittedPosterior, PartyMetadata};
 use serde::Serialize;
 
 use crate::spent::Spent;
@@ -42,6 +42,8 @@ pub struct Outcome {
     pub warnings: Vec<String>,
     /// Proposal radii, one per parameter, where the moves go along the coordinates.
     pub radii: Option<Vec<f64>>,
+    /// The posterior by a quadratic through all released log ratios, where such are released.
+    pub surrogate: Option<FittedPosterior>,
     /// Parties in the job's order.
     pub parties: Vec<PartyOutcome>,
 }
@@ -88,6 +90,10 @@ pub struct RunResult {
     pub posterior: Vec<PosteriorRow>,
     /// In the data's own units.
     pub posterior_original: Vec<PosteriorRow>,
+    /// The same question answered by a quadratic fitted to all released log ratios; absent where none are released. It
+    /// rests on the same releases as the draws do, so the two check each other and must not be averaged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub surrogate: Option<FittedPosterior>,
     /// Spending.
     pub parties: Vec<PartyRow>,
     /// What a job that continues this one begins with; parameters in the order of `posterior`.
@@ -190,6 +196,7 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
         continuation: Continuation { radii: outcome.radii.clone(), states: last_states(&samples) },
         posterior,
         posterior_original: posterior_original.collect(),
+        surrogate: outcome.surrogate.clone(),
         parties: parties.collect(),
         draws: path.map(|path| path.display().to_string()),
     }

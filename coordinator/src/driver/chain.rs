@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use conclave_common::job::JobSpec;
 use conclave_common::model::Model;
 use conclave_common::sampler::{
-    self, ClipWatch, Draw, Next, PartyMetadata, Phase, ReplayError, Round, Sampler, SamplerError, Totals,
+    self, ClipWatch, Draw, FittedPosterior, Next, PartyMetadata, Phase, ReplayError, Round, Sampler, SamplerError, Totals,
 };
 use conclave_draws::spent::Spent;
 use conclave_draws::zarr::DrawStore;
@@ -170,6 +170,11 @@ impl Chain {
     /// Proposal radii as a job file gives them.
     pub(super) fn radii(&self) -> Option<Vec<f64>> {
         self.sampler.radii_by_parameter()
+    }
+
+    /// The posterior by a quadratic through all released log ratios.
+    pub(super) fn fitted_posterior(&self) -> Option<FittedPosterior> {
+        self.sampler.fitted_posterior()
     }
 
     pub(super) fn phase(&self) -> Phase {

@@ -135,6 +135,7 @@ impl Driver {
         let chain = self.chain.take()?;
         let warnings = chain.clip_warning().into_iter().collect();
         let radii = chain.radii();
+        let surrogate = chain.fitted_posterior();
         let draws = chain.finish().await;
         let job = Arc::clone(&self.job);
         let mut draws = draws.map_err(|fault| tracing::error!(job = %job.id, %fault, "draws lost")).ok()?;
@@ -149,6 +150,7 @@ impl Driver {
             seconds: status.seconds,
             warnings,
             radii,
+            surrogate,
             parties: status
                 .parties
                 .iter()
