@@ -138,10 +138,10 @@ fn a_quadratic_without_noise_is_recovered() {
     let estimate = flat(&fit).estimate.unwrap();
     let mean = chosen.frame.coordinates(&estimate.normal.mean);
     assert!(mean.iter().zip(mode).all(|(a, b)| (a - b).abs() < 1e-6), "{mean:?}");
-    for i in 0..3 {
-        for j in 0..3 {
+    for (i, row) in h.iter().enumerate() {
+        for (j, expected) in row.iter().enumerate() {
             let unit = chosen.frame.scale[i] * chosen.frame.scale[j];
-            assert!((estimate.normal.precision[(i, j)] / unit - h[i][j]).abs() < 1e-6);
+            assert!((estimate.normal.precision[(i, j)] / unit - expected).abs() < 1e-6);
         }
     }
     assert!(estimate.noise.diagonal_entries().iter().all(|v| *v < 1e-11));
