@@ -1,5 +1,7 @@
 //! A finished run, as the coordinator states it, for people.
 
+use std::collections::HashMap;
+
 use conclave_proto::error::{ErrorCode, Fault};
 use serde::Deserialize;
 
@@ -24,6 +26,8 @@ pub(crate) struct RunResult {
     pub(crate) budget_error: Option<String>,
     #[serde(default)]
     pub(crate) adequacy: Option<Adequacy>,
+    #[serde(default)]
+    pub(crate) surrogate: Option<Surrogate>,
 }
 
 /// Whether a run that infers from what was released once has an answer.
@@ -32,6 +36,23 @@ pub(crate) struct Adequacy {
     pub(crate) adequate: bool,
     #[serde(default)]
     pub(crate) reasons: Vec<String>,
+}
+
+/// The same question answered by a quadratic fitted to all released log ratios.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Surrogate {
+    pub(crate) parameters: HashMap<String, Fitted>,
+    pub(crate) answers: u64,
+    pub(crate) p_value: Option<f64>,
+    pub(crate) suppressed: Option<String>,
+}
+
+/// One parameter of it.
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub(crate) struct Fitted {
+    pub(crate) mean: Option<f64>,
+    pub(crate) sd: Option<f64>,
+    pub(crate) noise_sd: Option<f64>,
 }
 
 /// One parameter; figures that do not exist (no draws, one chain) are null.
@@ -83,21 +104,13 @@ impl RunResult {
         if self.adequacy.is_some() {
             header.extend(["sd without noise", "noise"]);
         }
-        let show = |x: Option<f64>| x.map_or_else(|| "-".to_owned(), number);
         let whole = |x: Option<f64>| x.map_or_else(|| "-".to_owned(), |x| format!("{x:.0}"));
         let rows: Vec<Vec<String>> = self
             .posterior
             .iter()
             .map(|row| {
                 let mut cells = vec![row.name.clone()];
-                if let Some(truth) = truth {
-                    let value = truth.iter().find(|(name, _)| *name == row.name).map(|t| t.1);
-                    cells.push(show(value));
-                    cells.push(match (row.mean, row.sd, value) {
-                        (Some(mean), Some(sd), Some(value)) => format!("{:+.1} sd", (mean - value) / sd),
-                        _ => "-".to_owned(),
-                    });
-                }
+                cells.extend(truth.iter().flat_map(|truth| beside(truth, &row.name, row.mean, row.sd)));
                 cells.extend([row.mean, row.sd, row.q5, row.median, row.q95].map(show));
                 cells.extend([row.ess_bulk, row.ess_tail].map(whole));
                 cells.push(row.rhat.map_or_else(|| "-".to_owned(), |x| format!("{x:.3}")));
@@ -109,6 +122,33 @@ impl RunResult {
             })
             .collect();
         table(&header, &rows)
+    }
+
+    /// The fitted quadratic's answer, beside the chains'; or why there is none.
+    fn surrogate(&self, surrogate: &Surrogate, truth: Option<&[(&str, f64)]>) -> String {
+        if let Some(reason) = &surrogate.suppressed {
+            return format!("No quadratic fitted to the released log ratios is shown: {reason}.\n");
+        }
+        let mut header = vec!["parameter"];
+        if truth.is_some() {
+            header.extend(["true", "off by"]);
+        }
+        header.extend(["mean", "sd", "noise sd", "chains' mean", "chains' sd"]);
+        let row = |row: &Row| {
+            let fitted = surrogate.parameters.get(&row.name)?;
+            let mut cells = vec![row.name.clone()];
+            cells.extend(truth.iter().flat_map(|truth| beside(truth, &row.name, fitted.mean, fitted.sd)));
+            cells.extend([fitted.mean, fitted.sd, fitted.noise_sd, row.mean, row.sd].map(show));
+            Some(cells)
+        };
+        let rows: Vec<Vec<String>> = self.posterior.iter().filter_map(row).collect();
+        format!(
+            "Surrogate: the same posterior by a quadratic fitted to {} released log ratios, at no further charge. Its sd has the noise's \
+             part, noise sd, in it. Both answers rest on the same releases: compare them, don't average them (cubic terms: p = {}).\n{}",
+            thousands(surrogate.answers),
+            show(surrogate.p_value),
+            table(&header, &rows)
+        )
     }
 
     /// What each party has spent on this job.
@@ -172,8 +212,11 @@ impl RunResult {
 
     /// The whole report for a terminal.
     pub(crate) fn report(&self, truth: Option<&[(&str, f64)]>) -> String {
-        let mut text =
-            format!("{}\n\n{}\nPrivacy spent on this job:\n{}", self.headline(), self.answer(truth), self.spending_table());
+        let mut text = format!("{}\n\n{}\n", self.headline(), self.answer(truth));
+        if let Some(surrogate) = &self.surrogate {
+            text += &format!("{}\n", self.surrogate(surrogate, truth));
+        }
+        text += &format!("Privacy spent on this job:\n{}", self.spending_table());
         if let Some(job) = &self.extends {
             text += &format!("\nThis job continues job {job}; figures are of its own draws and its own spending.\n");
         }
@@ -185,6 +228,20 @@ impl RunResult {
         }
         text
     }
+}
+
+fn show(x: Option<f64>) -> String {
+    x.map_or_else(|| "-".to_owned(), number)
+}
+
+/// A parameter's true value, and how many posterior sds the mean is off it.
+fn beside(truth: &[(&str, f64)], name: &str, mean: Option<f64>, sd: Option<f64>) -> [String; 2] {
+    let value = truth.iter().find(|(of, _)| *of == name).map(|(_, value)| *value);
+    let off = match (mean, sd, value) {
+        (Some(mean), Some(sd), Some(value)) => format!("{:+.1} sd", (mean - value) / sd),
+        _ => "-".to_owned(),
+    };
+    [show(value), off]
 }
 
 #[cfg(test)]
@@ -219,6 +276,24 @@ mod tests {
             assert!(text.contains(part), "{part} in {text}");
         }
         assert!(!result.report(None).contains("true"));
+    }
+
+    #[test]
+    fn the_fitted_quadratic_stands_beside_the_chains_or_says_why_not() {
+        let with = |surrogate: &str| RESULT.replacen('{', &format!("{{\"surrogate\":{surrogate},"), 1);
+        let fitted = with(
+            r#"{"parameters":{"dose":{"mean":0.4321,"sd":0.0222,"noise_sd":0.0111}},"parameters_original":{},"answers":4800,
+            "answers_left_out":12,"chi2":1.5,"degrees_of_freedom":2,"p_value":0.47}"#,
+        );
+        let text = RunResult::parse(&fitted).unwrap().report(Some(&[("dose", 0.4)]));
+        for part in ["fitted to 4,800 released", "+1.4 sd  0.4321  0.0222    0.0111        0.4100", "p = 0.4700"] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+        let withheld = with(
+            r#"{"parameters":{},"parameters_original":{},"answers":10,"answers_left_out":0,"chi2":null,"degrees_of_freedom":2,
+            "p_value":null,"suppressed":"ten are too few"}"#,
+        );
+        assert!(RunResult::parse(&withheld).unwrap().report(None).contains("is shown: ten are too few."));
     }
 
     #[test]

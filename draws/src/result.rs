@@ -5,7 +5,7 @@ use std::path::Path;
 use conclave_common::diagnostics::{self, Summary, Verdict};
 use conclave_common::job::{Continuation, JobSpec};
 use conclave_common::model;
-use conclave_common::sampler::{Inference, PartyMetadata};
+use conclave_common::sampler::{FittedPosterior, Inference, PartyMetadata};
 use serde::Serialize;
 
 use crate::released::budget_error;
@@ -48,6 +48,8 @@ pub struct Outcome {
     pub radii: Option<Vec<f64>>,
     /// What a run that infers from what was released once says of it.
     pub inference: Option<Inference>,
+    /// The posterior by a quadratic through all released log ratios, where such are released.
+    pub surrogate: Option<FittedPosterior>,
     /// Parties in the job's order.
     pub parties: Vec<PartyOutcome>,
 }
@@ -97,6 +99,10 @@ pub struct RunResult {
     pub posterior: Vec<PosteriorRow>,
     /// In the data's own units.
     pub posterior_original: Vec<PosteriorRow>,
+    /// The same question answered by a quadratic fitted to all released log ratios; absent where none are released. It
+    /// rests on the same releases as the draws do, so the two check each other and must not be averaged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub surrogate: Option<FittedPosterior>,
     /// Spending.
     pub parties: Vec<PartyRow>,
     /// What a job that continues this one begins with; parameters in the order of `posterior`.
@@ -230,6 +236,7 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
         continuation: Continuation { radii: outcome.radii.clone(), states: last_states(&samples) },
         posterior,
         posterior_original: posterior_original.collect(),
+        surrogate: outcome.surrogate.clone(),
         parties: parties.collect(),
         draws: path.map(|path| path.display().to_string()),
     }

@@ -11,7 +11,9 @@ use conclave_common::job::JobSpec;
 use conclave_common::mechanism::{DiscreteGaussian, NoiseScale, QueryKind, STEP};
 use conclave_common::model::{self, Model, ModelData};
 use conclave_common::query::QueryTerms;
-use conclave_common::sampler::{self, ClipWatch, Draw, Next, PartyMetadata, Phase, Query, Round, Sampler, Totals};
+use conclave_common::sampler::{
+    self, ClipWatch, Draw, FittedPosterior, Next, PartyMetadata, Phase, Query, Round, Sampler, Totals,
+};
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
@@ -98,6 +100,8 @@ pub struct Run {
     pub clip_stop: Option<String>,
     /// What the clip watch warned of.
     pub clip_warning: Option<String>,
+    /// The posterior by a quadratic fitted to all released log ratios.
+    pub fitted: Option<FittedPosterior>,
 }
 
 impl Run {
@@ -208,6 +212,7 @@ impl Federation {
             stopped_by_budget: false,
             clip_stop: None,
             clip_warning: None,
+            fitted: None,
         };
         loop {
             let round = match sampler.next_round() {
@@ -237,6 +242,7 @@ impl Federation {
         }
         run.acceptance = sampler.acceptance_rate().expect("chains that decide");
         run.clip_warning = sampler.clip_watch().and_then(ClipWatch::warning);
+        run.fitted = sampler.fitted_posterior();
         run
     }
 }

@@ -133,6 +133,7 @@ impl<'a> Run<'a> {
             warnings: self.sampler.clip_watch().and_then(ClipWatch::word).into_iter().collect(),
             radii: self.sampler.radii_by_parameter(),
             inference: self.sampler.inference().cloned(),
+            surrogate: self.sampler.fitted_posterior(),
             parties: parties
                 .map(|((name, metadata), spent)| PartyOutcome { name: name.clone(), metadata: Some(metadata), spent })
                 .collect(),

@@ -8,7 +8,7 @@ use conclave_pages::text::{number, percent, plain};
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::figures::{cell, inline, rows, text, thousandths, whole};
+use super::figures::{cell, decimals, inline, rows, text, thousandths, whole};
 use super::material::Material;
 
 pub(super) fn section(material: &Material<'_>) -> Markup {
@@ -24,6 +24,7 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
         (intervals("intervals", "scale of the priors", &drawn))
         (summaries("On the scale of the priors: numeric columns coded to [−1, 1] by their public bounds, binary ones 0 or 1", posterior))
         (summaries("In the data’s own units", rows(material.result, "posterior_original")))
+        (surrogate(material))
         p.note { "“±” is the Monte Carlo standard error of the mean. Each row is rounded to the second digit of it: what comes after is noise. Every digit "
             "stands in the page for programs and in the object at its end. 5% and 95% bound the central 90% interval." }
     }
@@ -39,6 +40,35 @@ fn summaries(caption: &str, posterior: &[Value]) -> Markup {
         })
         .collect();
     table(caption, &["parameter", "mean", "±", "sd", "5%", "median", "95%"], &rows)
+}
+
+/// The posterior by a quadratic fitted to all released log ratios, beside the chains' own.
+fn surrogate(material: &Material<'_>) -> Markup {
+    let surrogate = &material.result["surrogate"];
+    if surrogate.is_null() {
+        return Markup::default();
+    }
+    if let Some(reason) = surrogate["suppressed"].as_str() {
+        return html! { p { "No quadratic fitted to the released log ratios is shown: " (plain(reason, 1000)) "." } };
+    }
+    let figures =
+        |scale: &'static str, name: &str| ["mean", "sd", "noise_sd"].map(|key| cell(&surrogate[scale][name][key], decimals));
+    let body: Vec<Vec<Cell>> = rows(material.result, "posterior")
+        .iter()
+        .map(|row| {
+            let name = text(row, "name");
+            let both = figures("parameters", name).into_iter().chain(figures("parameters_original", name));
+            std::iter::once(Cell::Name(name.to_owned())).chain(both).collect()
+        })
+        .collect();
+    let header = ["parameter", "mean", "sd", "of it noise", "mean, own units", "sd, own units", "of it noise, own units"];
+    html! {
+        (table("The same posterior by a quadratic fitted to all released log ratios (“surrogate”)", &header, &body))
+        p.note { "A normal approximation of the posterior from the same releases as the draws, " (inline(&surrogate["answers"], whole))
+            " of them: the two check each other, and must not be averaged. Its sd has the noise’s part in it. Cubic terms, which would show a "
+            "posterior that is not normal: chi-square " (inline(&surrogate["chi2"], number)) " on "
+            (inline(&surrogate["degrees_of_freedom"], whole)) " degrees of freedom, p = " (inline(&surrogate["p_value"], number)) "." }
+    }
 }
 
 /// The decimals that show two digits of the mean's Monte Carlo error, 2 to 9; 4 where there is none.

@@ -3,6 +3,7 @@
 use super::clip_watch::ClipWatch;
 use super::error::SamplerError;
 use super::noisy_statistics::Inference;
+use super::quadratic_fit::FittedPosterior;
 use super::round::{Draw, Phase, Round};
 use super::totals::Totals;
 
@@ -90,6 +91,12 @@ pub trait Sampler: Send {
 
     /// The watch over an explicit clip; `None` where there is no such clip.
     fn clip_watch(&self) -> Option<&ClipWatch> {
+        None
+    }
+
+    /// The posterior by the quadratic that all ratios released so far make, or why there is none; `None`
+    /// for an algorithm that does not ask log likelihood ratios. It has no part in any draw.
+    fn fitted_posterior(&self) -> Option<FittedPosterior> {
         None
     }
 }

@@ -14,6 +14,7 @@ use super::messages::Messages;
 use super::mode_search::{Found, ModeSearch, Purpose, SearchPlan};
 use super::party_metadata::PartyMetadata;
 use super::proposal;
+use super::quadratic_fit::{Answer, FittedPosterior, QuadraticFit};
 use super::round::{Draw, Phase, Query, Round};
 use super::target::Target;
 use super::totals::Totals;
@@ -68,6 +69,8 @@ pub(super) struct Penalty {
     /// The search that is going on; the chains wait for its end.
     search: Option<Box<ModeSearch>>,
     ensemble: Ensemble,
+    /// What all released ratios say together; no decision looks at it.
+    fit: QuadraticFit,
     /// Counts what an explicit clip cuts.
     clip_watch: Option<ClipWatch>,
     /// Records of the parties that take the model's centre off each log ratio.
@@ -85,13 +88,17 @@ impl Penalty {
         let budget = target.budget()?;
         let plan = SearchPlan::new(&target, parties, budget)?;
         let mut ensemble = Ensemble::new(&target);
+        let mut fit = QuadraticFit::new(target.space.dimension());
         if plan.is_none() {
             ensemble.start_as_given(&target);
+            let sd = proposal::sd_of(spec.sampler.proposal, &target.given_radii().unwrap_or_default());
+            fit.begin(ensemble.mean(target.space.dimension()), &sd);
         }
         Ok(Self {
             search: plan.as_ref().map(|plan| plan.search(&target).into()),
             plan,
             ensemble,
+            fit,
             clip_watch: ClipWatch::new(spec, parties, target.space.dimension(), budget)?,
             // Counts are other people's word: no sum of them may panic.
             centred: parties
@@ -121,6 +128,13 @@ impl Penalty {
         queries
     }
 
+    /// A released ratio, as the fit takes it.
+    fn answer(&self, query: &Query, ratio: f64) -> Answer {
+        let Target { spec, space, .. } = &self.target;
+        let variance = spec.parties.len() as f64 * query.noise.variance();
+        Answer { from: space.coordinates(&query.from), to: space.coordinates(&query.to), ratio, variance }
+    }
+
     /// Decides every chain that proposed.
     fn decide(&mut self, round: &Round, totals: &Totals) {
         let spec = &self.target.spec;
@@ -131,6 +145,7 @@ impl Penalty {
                 continue;
             }
             let ratio = self.log_ratio(query, total);
+            self.fit.chain_answered(round.phase, &self.answer(query, ratio));
             if let Some(chain) = self.ensemble.chain(query.chain) {
                 decide(chain, &self.target, ratio, variance);
             }
@@ -161,6 +176,7 @@ impl Penalty {
         } else {
             let spread = (found.purpose == Purpose::Mode).then_some((&found.sd[..], &found.error_sd[..]));
             self.ensemble.start(&self.target, &found.u, spread, radii);
+            self.fit.begin(found.u.clone(), &found.sd);
         }
     }
 }
@@ -205,6 +221,9 @@ impl Sampler for Penalty {
             return Ok(());
         };
         let ratios: Vec<f64> = single(&round, totals).map(|(query, total)| self.log_ratio(query, total)).collect();
+        for (query, ratio) in round.queries.iter().zip(&ratios) {
+            self.fit.search_answered(self.answer(query, *ratio));
+        }
         search.absorb(&self.target.spec, &self.target.space, &round.queries, &ratios);
         match search.found() {
             Some(found) => self.found(&found),
@@ -231,5 +250,10 @@ impl Sampler for Penalty {
 
     fn clip_watch(&self) -> Option<&ClipWatch> {
         self.clip_watch.as_ref()
+    }
+
+    fn fitted_posterior(&self) -> Option<FittedPosterior> {
+        let clipped = self.clip_watch.as_ref().and_then(ClipWatch::word).is_some();
+        Some(self.fit.posterior(&self.target, clipped))
     }
 }

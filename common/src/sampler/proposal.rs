@@ -62,6 +62,11 @@ pub(super) fn radii(kind: ProposalKind, sd: &[f64], boxes: &[Interval]) -> Vec<f
     sd.iter().zip(boxes).map(|(s, i)| (factor * s).min((i.max - i.min) / 2.0)).collect()
 }
 
+/// The conditional standard deviations that these radii are for.
+pub(super) fn sd_of(kind: ProposalKind, radii: &[f64]) -> Vec<f64> {
+    radii.iter().map(|radius| radius / factor(kind, radii.len())).collect()
+}
+
 /// One chain's proposal: a symmetric step, and what it remembers of the decisions before.
 pub(super) struct Proposal {
     kind: ProposalKind,

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use conclave_common::job::JobSpec;
 use conclave_common::model::Model;
 use conclave_common::sampler::{
-    self, ClipWatch, Draw, Inference, Next, PartyMetadata, Phase, ReplayError, Round, Sampler, SamplerError, Totals,
+    self, ClipWatch, Draw, FittedPosterior, Inference, Next, PartyMetadata, Phase, ReplayError, Round, Sampler, SamplerError,
+    Totals,
 };
 use conclave_draws::spent::Spent;
 use conclave_draws::zarr::DrawStore;
@@ -187,6 +188,11 @@ impl Chain {
         self.kept += count_kept(&draws);
         self.writer.push(draws);
         Ok(())
+    }
+
+    /// The posterior by a quadratic through all released log ratios.
+    pub(super) fn fitted_posterior(&self) -> Option<FittedPosterior> {
+        self.sampler.fitted_posterior()
     }
 
     pub(super) fn phase(&self) -> Phase {

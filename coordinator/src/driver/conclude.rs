@@ -143,6 +143,7 @@ impl Driver {
         let warnings = chain.clip_warning().into_iter().collect();
         let radii = chain.radii();
         let inference = chain.inference();
+        let surrogate = chain.fitted_posterior();
         let draws = chain.finish().await;
         let job = Arc::clone(&self.job);
         let mut draws = draws.map_err(|fault| tracing::error!(job = %job.id, %fault, "draws lost")).ok()?;
@@ -158,6 +159,7 @@ impl Driver {
             warnings,
             radii,
             inference,
+            surrogate,
             parties: status
                 .parties
                 .iter()

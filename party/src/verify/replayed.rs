@@ -2,6 +2,7 @@
 //! comes to.
 
 use conclave_common::job::JobSpec;
+use conclave_common::sampler::FittedPosterior;
 use conclave_proto::v1::LogHeader;
 use serde_json::Value;
 
@@ -44,6 +45,8 @@ impl Claim {
 pub(super) struct Replayed {
     pub(super) spec: JobSpec,
     pub(super) drawn: Drawn,
+    /// The posterior by a quadratic through all released log ratios, where such are released.
+    pub(super) surrogate: Option<FittedPosterior>,
     pub(super) count: u64,
     /// Whether the log was replayed to its last round.
     pub(super) whole: bool,

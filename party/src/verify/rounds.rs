@@ -125,6 +125,7 @@ impl Rounds {
         let checks = vec![self.answered(note), self.proposed()];
         Ok(Replayed {
             whole: self.broken.is_none(),
+            surrogate: self.sampler.as_ref().and_then(|sampler| sampler.fitted_posterior()),
             spec: self.spec,
             drawn: self.drawn,
             count: self.count,

@@ -21,7 +21,11 @@ pub(super) fn check(replayed: &Replayed) -> Check {
         Value::Null if claim.state == "finished" => Check::fails(NAME, "the job has finished and there is no result"),
         Value::Null => Check::skipped(NAME, "the job ended without a result"),
         _ if !replayed.whole => Check::skipped(NAME, "the log can't be replayed to its end"),
-        result => Check::of(NAME, difference(replayed, result), "posterior, counts and last states follow from the draws"),
+        result => Check::of(
+            NAME,
+            difference(replayed, result),
+            "posterior, counts and last states follow from the draws, and the surrogate from the releases",
+        ),
     }
 }
 
@@ -48,6 +52,21 @@ fn difference(replayed: &Replayed, result: &Value) -> Option<String> {
             let same = claimed.is_some_and(|claimed| claimed.states == states);
             (!same).then(|| "continuation: the chains' last states are not those of the last draws".to_owned())
         })
+        .or_else(|| surrogate(replayed, &result["surrogate"]))
+}
+
+/// The first figure of the fitted quadratic's that is another one. A result without any says nothing that is
+/// false: earlier coordinators made none.
+fn surrogate(replayed: &Replayed, claimed: &Value) -> Option<String> {
+    if claimed.is_null() {
+        return None;
+    }
+    let recomputed = serde_json::to_value(&replayed.surrogate).unwrap_or_default();
+    let keys = |value: &Value| value.as_object().map(|object| object.keys().cloned().collect::<Vec<_>>()).unwrap_or_default();
+    let mut both = keys(&recomputed);
+    both.extend(keys(claimed));
+    let one = |key: &String| differs(&format!("surrogate, {key}"), &claimed[key], &recomputed[key]);
+    both.iter().find_map(one).or_else(|| differs("surrogate", claimed, &recomputed))
 }
 
 fn rows(key: &str, names: &[String], samples: &[Vec<&[f64]>], result: &Value) -> Option<String> {
@@ -69,5 +88,5 @@ fn rows(key: &str, names: &[String], samples: &[Vec<&[f64]>], result: &Value) ->
 fn differs(what: &str, published: &Value, recomputed: &Value) -> Option<String> {
     let shown = |value: &Value| clip(&value.to_string(), 60);
     (published != recomputed)
-        .then(|| format!("{what}: {} is published, and the draws give {}", shown(published), shown(recomputed)))
+        .then(|| format!("{what}: {} is published, and the replay gives {}", shown(published), shown(recomputed)))
 }

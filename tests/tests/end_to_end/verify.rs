@@ -193,13 +193,14 @@ fn every_lie_is_found_and_named() {
         "a release changed by the least",
         |h| change_release(h, last, 0, 1),
         |party, report| {
-            // Whose release it was knows it; to others the chain's decision shows.
-            let expected: &[&str] = if party == "a" { &["answers", "draws"] } else { &["draws"] };
+            // Whose release it was knows it; to others the chain's decision shows, and the fit to all releases.
+            let expected: &[&str] = if party == "a" { &["answers", "draws", "result"] } else { &["draws", "result"] };
             assert_eq!(named(report, "fails"), expected, "{report:#}");
             if party == "a" {
                 assert!(detail(report, "answers").contains(&format!("answer to round {last}, chain 0")), "{report:#}");
             }
             assert!(detail(report, "draws").contains("sample_stats/log_alpha, chain 0"), "{report:#}");
+            assert!(detail(report, "result").contains("surrogate, "), "{report:#}");
         },
     );
     honest.tell(
@@ -299,6 +300,7 @@ fn posterior(honest: &mut Honest) {
         ("/posterior/2/mean", "posterior, mean of age"),
         ("/posterior_original/1/q95", "posterior_original, q95 of treated"),
         ("/acceptance_rate", "acceptance_rate"),
+        ("/surrogate/chi2", "surrogate, chi2"),
         ("/continuation/states/1/0", "continuation"),
     ] {
         let change = |honest: &Honest| {

@@ -10,3 +10,4 @@ mod information;
 mod locate;
 mod plan;
 mod posteriors;
+mod quadratic_fit;

@@ -77,7 +77,14 @@ impl Run {
             json!({"name": format!("{name}{odd}"), "records": 1234, "protects": "row, replace", "queries": 48_000, "epsilon_spent": 1.234_567_890_123,
                    "delta": 1e-6, "epsilon_budget": 3.0, "mu_squared_spent": 0.078_901_234_567, "epsilon_zcdp": 1.345_678_901_234})
         };
-        json!({"job": "4f-1", "iterations": 12_345, "chains": self.spec.sampler.chains, "draws_per_chain": self.draws.sampling.draws(),
+        let fitted = |by: f64| -> Map<String, Value> {
+            let one =
+                |name: &String| (name.clone(), json!({"mean": 0.301_234 * by, "sd": 0.051_234 * by, "noise_sd": 0.021_234 * by}));
+            self.draws.parameters.iter().map(one).collect()
+        };
+        let surrogate = json!({"parameters": fitted(1.0), "parameters_original": fitted(2.0), "answers": 49_380, "answers_left_out": 44,
+                               "chi2": 3.456_789, "degrees_of_freedom": 4, "p_value": 0.484_321});
+        json!({"job": "4f-1", "surrogate": surrogate, "iterations": 12_345, "chains": self.spec.sampler.chains, "draws_per_chain": self.draws.sampling.draws(),
                "seconds": 83.4, "acceptance_rate": 0.371_234, "stopped_by": "budget", "budget_party": format!("a{odd}"),
                "posterior": rows, "posterior_original": rows, "parties": [party("a"), party("b")], "warnings": [format!("beware of {odd}")],
                "mcse_to_sd": 0.012_345_678, "budget_error": "Of the spread."})
@@ -138,6 +145,14 @@ fn every_number_is_that_of_the_summary() {
     }
     for figure in ["iterations", "chains", "draws_per_chain", "seconds", "acceptance_rate", "mcse_to_sd"] {
         assert!(page.contains(&format!("<data value=\"{}\">", run.result[figure])), "{figure}");
+    }
+    for figure in ["answers", "chi2", "p_value"] {
+        assert!(page.contains(&format!("<data value=\"{}\">", run.result["surrogate"][figure])), "{figure}");
+    }
+    for parameter in run.result["surrogate"]["parameters_original"].as_object().unwrap().values() {
+        for figure in ["mean", "sd", "noise_sd"] {
+            assert!(page.contains(&format!("<data value=\"{}\">", parameter[figure])), "{figure}");
+        }
     }
     let object = page.split("id=\"result\">").nth(1).unwrap().split("</pre>").next().unwrap();
     assert_eq!(serde_json::from_str::<Value>(&object.replace("&quot;", "\"")).unwrap(), run.result);
@@ -204,6 +219,8 @@ fn what_does_not_exist_is_said() {
     run.draws.sampling.theta.iter_mut().flatten().flatten().for_each(|x| *x = f64::NAN);
     assert!(!run.page().contains("NaN"));
     assert!(run.page_with(None).contains("nothing to plot"));
+    run.result["surrogate"] = json!({"parameters": {}, "suppressed": "the answers <b>are few"});
+    assert!(run.page().contains("is shown: the answers &lt;b&gt;are few."));
     run.result = json!({});
     assert!(run.page_with(None).contains("</html>"), "an object of another version");
 }

@@ -6,7 +6,7 @@
 //! everything that inference needs is `Cov(E v, E w)`; with all entries released it is
 //! `sd² (w v' + v'w I)`.
 
-use crate::sampler::matrix::{Matrix, dot};
+use crate::sampler::matrix::Matrix;
 
 /// An entry without noise of its own. Rows and columns in either order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

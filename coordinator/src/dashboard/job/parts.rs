@@ -166,6 +166,26 @@ fn result(status: &Status) -> Markup {
             (notice(Tone::Beware, "Beware", &html! { p { (plain(warning, SENTENCE)) } }, false))
         }
         (table("Posterior, on the scale that priors are declared on", &header, &rows))
+        (surrogate(&parsed))
         p.note { "The whole of it: " code { "conclave summary " (status.id) } ", or " code { "conclave report " (status.id) " -o report.html" } "." }
     }
+}
+
+/// The posterior by a quadratic fitted to all released log ratios, or why it is not shown.
+fn surrogate(result: &serde_json::Value) -> Markup {
+    let surrogate = &result["surrogate"];
+    if surrogate.is_null() {
+        return Markup::default();
+    }
+    if let Some(reason) = surrogate["suppressed"].as_str() {
+        return html! { p.note { "No quadratic fitted to the released log ratios is shown: " (plain(reason, SENTENCE)) "." } };
+    }
+    let cell = |value: &serde_json::Value| Cell::Number(value.as_f64().map_or_else(|| "-".to_owned(), number));
+    let row = |row: &serde_json::Value| {
+        let parameter = row["name"].as_str().unwrap_or_default();
+        let figures = ["mean", "sd", "noise_sd"].map(|key| cell(&surrogate["parameters"][parameter][key]));
+        std::iter::once(Cell::Name(parameter.to_owned())).chain(figures).collect::<Vec<_>>()
+    };
+    let rows: Vec<Vec<Cell>> = result["posterior"].as_array().into_iter().flatten().take(10 * PARAMETERS).map(row).collect();
+    table("The same by a quadratic fitted to all released log ratios", &["parameter", "mean", "sd", "of it noise"], &rows)
 }

@@ -268,6 +268,10 @@ async fn a_job_runs_to_its_end() {
     // x in [-4, 4] is scaled to [-1, 1], so a unit of the prior's scale is 4 of the data's.
     let mean = |key: &str| result[key][0]["mean"].as_f64().unwrap();
     assert!((mean("posterior_original") - 4.0 * mean("posterior")).abs() < 1e-9);
+    // Every released ratio is in the fit, or counted as left out of it.
+    let surrogate = &result["surrogate"];
+    assert_eq!(surrogate["answers"].as_u64().unwrap() + surrogate["answers_left_out"].as_u64().unwrap(), 620, "{surrogate}");
+    assert_eq!(surrogate["parameters"].as_object().unwrap().is_empty(), surrogate["suppressed"].is_string(), "{surrogate}");
     for party in result["parties"].as_array().unwrap() {
         assert_eq!((party["records"].as_u64(), party["queries"].as_u64()), (Some(RECORDS), Some(620)));
         let epsilon = party["epsilon_spent"].as_f64().unwrap();

@@ -1,4 +1,5 @@
 use super::*;
+use crate::sampler::matrix::dot;
 
 fn near(a: &Matrix, b: &Matrix) {
     assert!(a.entries().iter().zip(b.entries()).all(|(a, b)| (a - b).abs() < 1e-12), "{a:?} {b:?}");
