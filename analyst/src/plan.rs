@@ -8,6 +8,7 @@ use conclave_common::job::JobSpec;
 use conclave_common::planner::{self, Guess, Plan};
 use conclave_proto::error::{ErrorCode, Fault};
 use serde::Deserialize;
+use serde_json::json;
 
 use crate::files;
 use crate::output::say;
@@ -17,7 +18,7 @@ use crate::table::{number, table, thousands};
 /// Say what a job will buy, before anything is spent
 ///
 /// How many rounds each party can afford by each accounting, how many proposals will be accepted, how many effective
-/// draws each parameter gets, and what to change to get more. What can't be known comes from a [plan] table in the job
+/// draws each parameter gets, and what to change to get more; of a job that releases once, what error and width to expect. What can't be known comes from a [plan] table in the job
 /// (records, and a guess of the posterior on the scale of the priors) or from a rehearsal. No data owner is asked.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  conclave plan job.toml\n  conclave plan job.toml --rehearsal rehearsal.json --json\n\n\
@@ -38,6 +39,9 @@ pub(crate) struct PlanArgs {
 pub(crate) fn run(args: &PlanArgs) -> Result<ExitCode, Fault> {
     let text = read_job(&args.job)?;
     let spec = JobSpec::parse(&text).map_err(|e| input(format!("{}: {e}", args.job.display())))?;
+    if !spec.algorithm.proposes() {
+        return once(&spec, args);
+    }
     let guess = guess(&spec, &args.job, args.rehearsal.as_deref())?;
     let plan = planner::plan(&spec, &guess).map_err(|e| input(format!("{}: {e}", args.job.display())))?;
     if args.json {
@@ -46,6 +50,43 @@ pub(crate) fn run(args: &PlanArgs) -> Result<ExitCode, Fault> {
     } else {
         say!("{}", report(&spec, &plan).trim_end());
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What to expect of a job that releases once: no guess of the posterior is needed.
+fn once(spec: &JobSpec, args: &PlanArgs) -> Result<ExitCode, Fault> {
+    let job = args.job.display();
+    let records = spec.plan.as_ref().and_then(|plan| plan.records.clone()).ok_or_else(|| {
+        input(format!("{job}: plan.records: missing; write records = 100_000, a guess for each party, under [plan]"))
+    })?;
+    let expected = planner::expect(spec, &records).map_err(|e| input(format!("{job}: {e}")))?;
+    if args.json {
+        let object = json!({ "algorithm": spec.algorithm.as_str(), "chosen": spec.chosen, "expected": expected });
+        say!("{object}");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut text = format!("algorithm = \"{}\"", spec.algorithm.as_str());
+    if let Some(why) = spec.chosen {
+        text += &format!(", chosen since {why}");
+    }
+    text += ".\n\n";
+    text += &match expected {
+        None => "The whole budget is released in one or two rounds; how wide the posterior is follows from the records: `conclave rehearse` tells.".to_owned(),
+        Some(e) => format!(
+            "At (epsilon, delta) = ({}, {}) and {} records in all, the noise will move each mean by {:.2} posterior sds and make intervals {:.2} times as\n\
+             wide as without privacy, in the best case: predictors without correlation, even over their bounds. Half a posterior sd would take epsilon\n\
+             {:.1}, or {} records in all.{}",
+            spec.privacy.budget.epsilon,
+            spec.privacy.budget.delta,
+            thousands(records.iter().sum::<u64>()),
+            e.expected_error,
+            e.interval_factor,
+            e.epsilon_for_half,
+            thousands(e.records_for_half as u64),
+            if e.refused { "\n\nThe job will be refused before anything is asked: no answer would be left." } else { "" }
+        ),
+    };
+    say!("{text}");
     Ok(ExitCode::SUCCESS)
 }
 

@@ -20,6 +20,6 @@ mod tests;
 mod theorem_1;
 
 pub use outcome::{ParameterPlan, PartyPlan, Plan, PlanError, kappa};
-pub use plan::plan;
+pub use plan::{expect, plan};
 pub use stand_in::Guess;
 pub use theorem_1::{Theorem1, iterations as theorem_1};

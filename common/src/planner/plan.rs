@@ -7,7 +7,7 @@ use super::stand_in::Guess;
 use super::theorem_1::iterations as theorem_1;
 use crate::accounting::{Budget, PrivacyFilter, advanced_composition, mu_squared, zcdp};
 use crate::job::{Algorithm, JobSpec};
-use crate::sampler::penalty;
+use crate::sampler::{self, Expected, PartyMetadata, penalty};
 
 /// Plans a job. `guess` has one record count per party and one mean, row and column per parameter.
 ///
@@ -62,6 +62,17 @@ pub fn plan(spec: &JobSpec, guess: &Guess) -> Result<Plan, PlanError> {
     };
     plan.advice = advice::advice(spec, &plan, sigma2.sqrt(), gdp.saturating_sub(before));
     Ok(plan)
+}
+
+/// What to expect of a job that releases once, from its number of records per party alone; `None` where nothing is known before it asks.
+///
+/// # Errors
+/// Another number of counts than of parties; a budget that is none.
+pub fn expect(spec: &JobSpec, records: &[u64]) -> Result<Option<Expected>, PlanError> {
+    if records.len() != spec.parties.len() {
+        return Err(PlanError::Guess(format!("{} record counts for {} parties", records.len(), spec.parties.len())));
+    }
+    Ok(sampler::expectation(spec, &PartyMetadata::of_rows(records))?)
 }
 
 /// The mu^2 that zCDP allows, in units of 2^-48: the largest whose epsilon at the budget's delta stays

@@ -30,6 +30,7 @@ const EPSILON: f64 = 1000.0;
 
 const JOB: &str = r#"
 name = "adult"
+algorithm = "penalty"
 parties = ["adult-a", "adult-b", "adult-c"]
 [model]
 kind = "logistic"

@@ -23,6 +23,38 @@ const WORTH_A_WORD: f64 = 1.0;
 /// Lattice units of a product of two numbers of magnitude 1.
 const UNITS: f64 = 4_294_967_296.0;
 
+/// What can be expected of a job before anything is asked.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+pub struct Expected {
+    /// The error of a posterior mean, in posterior sds without privacy, in the best case.
+    pub expected_error: f64,
+    /// How many times as wide as without privacy the intervals will be, in the best case.
+    pub interval_factor: f64,
+    /// The epsilon at which the error would be half a posterior sd, at the job's delta.
+    pub epsilon_for_half: f64,
+    /// The number of records in all at which it would be, at the job's budget.
+    pub records_for_half: f64,
+    /// Whether the job will be refused, since no answer would be left.
+    pub refused: bool,
+}
+
+impl Expected {
+    /// Of an error at so many records.
+    pub(crate) fn of(spec: &JobSpec, error: f64, records: f64) -> Self {
+        let budget = &spec.privacy.budget;
+        Self {
+            expected_error: error,
+            interval_factor: (1.0 + error * error).sqrt(),
+            epsilon_for_half: gaussian_dp::epsilon(budget.mu() * error / HALF, budget.delta),
+            records_for_half: (records * (error / HALF) * (error / HALF)).ceil(),
+            refused: error > MOST,
+        }
+    }
+}
+
+/// The error, in posterior sds, of an answer that privacy hardly widens.
+const HALF: f64 = 0.5;
+
 /// The expected error of score stages whose question at the start is this one, with `covariance` the one expected without
 /// privacy.
 ///

@@ -47,6 +47,8 @@ mod way;
 
 pub(super) use algorithm::NoisyStatistics;
 pub use answer::{Check, Inference, Stage};
+pub use expected::Expected;
+pub(crate) use score_way::expectation;
 
 #[cfg(test)]
 mod tests;

@@ -4,13 +4,14 @@ use super::adequacy::Adequacy;
 use super::allotment::Allotment;
 use super::answer::{Answer, Inference, Stage};
 use super::coding::Coding;
-use super::expected;
+use super::expected::{self, Expected};
 use super::gaussian::{Fit, GaussianPrior, roots};
 use super::schedule::{Intercept, InterceptLink, Next, Plan, Schedule, Shares};
 use super::scores::{Asked, Question, expected_covariance};
 use super::stage::ScoreStage;
 use super::way::Way;
 use crate::accounting::{Adjacency, PrivacyUnit};
+use crate::job::JobSpec;
 use crate::mechanism::QueryKind;
 use crate::model::ScoreModel;
 use crate::sampler::error::SamplerError;
@@ -47,6 +48,45 @@ pub(crate) struct ScoreWay {
     last: Option<(ScoreStage, Fit)>,
 }
 
+/// What is known at a job's start.
+struct Beginning {
+    coding: Coding,
+    prior: GaussianPrior,
+    start: Vec<f64>,
+    theta: Vec<f64>,
+    /// Records of all parties, or a guess.
+    records: f64,
+    known: Option<f64>,
+    centred: f64,
+    weight: Matrix,
+}
+
+impl Beginning {
+    fn of(target: &Target, scores: &dyn ScoreModel, parties: &[PartyMetadata]) -> Self {
+        let spec = &target.spec;
+        let (coded, order) = (scores.coding(), target.space.dimension());
+        let coding = Coding::new(&coded, order);
+        let plain = GaussianPrior { mean: target.space.location.clone(), precision: target.space.precision.clone() };
+        let prior = coding.prior(&plain);
+        let theta = spec.sampler.start.clone();
+        let start = theta.map_or_else(|| target.space.location.clone(), |theta| target.space.coordinates(&theta));
+        let is_row = |party: &PartyMetadata| party.unit() == PrivacyUnit::row(Adjacency::Replace);
+        let known: Option<f64> = parties.iter().map(|party| party.most_records().map(|n| n as f64)).sum();
+        let guess = spec.sampler.records_guess.map_or(RECORDS_UNKNOWN, |n| n as f64);
+        let records = known.unwrap_or(guess * parties.len() as f64).max(1.0);
+        let centred = known.filter(|_| parties.iter().all(is_row)).unwrap_or(0.0);
+        let start = coding.coded(&start);
+        let theta = target.space.theta_inside(spec, &coding.plain(&start));
+        let weight = expected_covariance(scores, &theta, records, &prior, &coded);
+        Self { coding, prior, start, theta, records, known, centred, weight }
+    }
+
+    fn question(&self, scores: &dyn ScoreModel) -> Question {
+        let place = (self.theta.clone(), self.start.clone());
+        Question::new(scores, &self.coding, place, &self.weight, self.centred > 0.0)
+    }
+}
+
 impl ScoreWay {
     /// The way at its start.
     pub(crate) fn new(
@@ -56,30 +96,16 @@ impl ScoreWay {
         budget: &Allotment,
     ) -> Result<Self, SamplerError> {
         let spec = &target.spec;
-        let (coded, order) = (scores.coding(), target.space.dimension());
-        let coding = Coding::new(&coded, order);
-        let plain = GaussianPrior { mean: target.space.location.clone(), precision: target.space.precision.clone() };
-        let prior = coding.prior(&plain);
-        let theta = spec.sampler.start.clone();
-        let start = theta.map_or_else(|| target.space.location.clone(), |theta| target.space.coordinates(&theta));
         let shares = match &spec.release.stages {
             None if spec.release.curvature_share.is_none() => Shares::Auto,
             None => Shares::Fixed { shares: vec![0.05, 0.15, 0.8], curvature: spec.release.curvature_share },
             Some(shares) => Shares::Fixed { shares: shares.clone(), curvature: spec.release.curvature_share },
         };
-        let is_row = |party: &PartyMetadata| party.unit() == PrivacyUnit::row(Adjacency::Replace);
-        let known: Option<f64> = parties.iter().map(|party| party.most_records().map(|n| n as f64)).sum();
-        let guess = spec.sampler.records_guess.map_or(RECORDS_UNKNOWN, |n| n as f64);
-        let records = known.unwrap_or(guess * parties.len() as f64).max(1.0);
-        let centred = known.filter(|_| parties.iter().all(is_row)).unwrap_or(0.0);
-        let start = coding.coded(&start);
-        let weight =
-            expected_covariance(scores, &target.space.theta_inside(spec, &coding.plain(&start)), records, &prior, &coded);
+        let beginning = Beginning::of(target, scores, parties);
+        let question = beginning.question(scores);
+        let Beginning { coding, prior, start, theta, records, known, centred, weight } = beginning;
         let intercept = intercept(&spec.model, records);
-        let parameters = order as u32;
-        let theta = target.space.theta_inside(spec, &coding.plain(&start));
-        let one = [1.0; 2];
-        let question = Question::new(scores, &coding, (theta.clone(), start.clone()), &weight, centred > 0.0);
+        let parameters = theta.len() as u32;
         let warning = match known {
             Some(records) => {
                 let error = expected::of_scores(spec, target.model.as_ref(), budget, &question, &weight)?;
@@ -87,6 +113,7 @@ impl ScoreWay {
             }
             None => None,
         };
+        let one = [1.0; 2];
         let whole = budget.whole_sd(spec, target.model.as_ref(), QueryKind::Curvature { parameters }, (&theta, &one))?;
         Ok(Self {
             whole_sd: whole * (parties.len() as f64).sqrt(),
@@ -111,6 +138,20 @@ impl ScoreWay {
         let at = self.coding.coded(&target.space.coordinates(&theta));
         (theta, at)
     }
+}
+
+/// What can be expected of a job that releases scores; `None` for a model that releases something else.
+///
+/// # Errors
+/// A budget that is none; a query without a price.
+pub(crate) fn expectation(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Option<Expected>, SamplerError> {
+    let target = Target::new(spec);
+    let Some(scores) = target.model.scores().filter(|scores| scores.moments_outcome().is_none()) else { return Ok(None) };
+    let budget = Allotment::new(spec, parties)?;
+    let beginning = Beginning::of(&target, scores.as_ref(), parties);
+    let question = beginning.question(scores.as_ref());
+    let error = expected::of_scores(spec, target.model.as_ref(), &budget, &question, &beginning.weight)?;
+    Ok(Some(Expected::of(spec, error, beginning.records)))
 }
 
 impl Way for ScoreWay {
