@@ -43,7 +43,8 @@ pub(crate) fn admit(policy: &Policy, budget: &Budget, shard: &Shard, analyst: &s
     for release in spec.releases() {
         if policy.releases.as_ref().is_some_and(|admitted| !admitted.iter().any(|a| a == release)) {
             return refuse(format!(
-                "algorithm = \"{}\" asks for a release of kind {release:?}, which the owner's policy.releases does not admit",
+                "algorithm = \"{}\" asks for a release of kind {release:?}, which the owner's policy.releases does not admit: ask the owner to \
+                 name it there, or use algorithm = \"penalty\"",
                 spec.algorithm.as_str()
             ));
         }
@@ -134,5 +135,38 @@ mod tests {
         let without = Shard::load(&texts(write(folder.path(), "b.csv", "y,age,ward\n1,30,a\n")), None).unwrap();
         let fault = admit(&open_policy(), &budget(), &without, "alice", &spec).unwrap_err();
         assert!(fault.to_string().contains("no column \"days\""), "{fault}");
+    }
+
+    #[test]
+    fn releases_that_no_owner_has_named_are_refused_with_the_remedy() {
+        let folder = tempfile::tempdir().unwrap();
+        let shard = Shard::load(&data(write(folder.path(), "a.csv", "y,age\n1,30\n0,40\n"), BadRows::Stop), None).unwrap();
+        let spec = |model: &str, outcome: &str| {
+            JobSpec::parse(&format!(
+                "name = \"i\"\nparties = [\"hospital-a\"]\nalgorithm = \"noisy-statistics\"\n[model]\nkind = \"{model}\"\noutcome = \"y\"\n\
+                 predictors = [\"age\"]\n[columns]\ny = {{ {outcome} }}\nage = {{ min = 20, max = 80 }}\n[privacy]\nepsilon = 1.0\n\
+                 delta = 1e-6\n"
+            ))
+            .unwrap()
+        };
+        let (logistic, linear) = (spec("logistic", "binary = true"), spec("linear", "min = 0, max = 9"));
+        let admit_with = |releases: Option<&[&str]>, spec: &JobSpec| {
+            let releases = releases.map(|named| named.iter().map(|name| (*name).to_owned()).collect());
+            // Neither limit is of vectors: a job that releases once makes a few rounds, whatever it draws, and its budget sets its noise.
+            let policy = Policy { releases, max_iterations_per_job: Some(1), min_noise_sd: 1e6, ..open_policy() };
+            admit(&policy, &budget(), &shard, "alice", spec).map_err(|fault| fault.to_string())
+        };
+        // As an automatic policy without the key has it.
+        let of_old: &[&str] = &["ratio", "statistic"];
+        for (spec, first) in [(&logistic, "\"score\""), (&linear, "\"moments\"")] {
+            let refused = admit_with(Some(of_old), spec).unwrap_err();
+            for there in ["\"noisy-statistics\"", first, "policy.releases", "ask the owner to name it", "\"penalty\""] {
+                assert!(refused.contains(there), "{there} in {refused}");
+            }
+            admit_with(None, spec).unwrap();
+            admit_with(Some(&["moments", "score"]), spec).unwrap();
+        }
+        admit_with(Some(&["score"]), &logistic).unwrap();
+        assert!(admit_with(Some(&["moments"]), &linear).unwrap_err().contains("\"score\""));
     }
 }

@@ -224,6 +224,13 @@ impl Default for ReleaseSpec {
     }
 }
 
+impl ReleaseSpec {
+    /// The most score stages that find the place of the last one, where the job names no shares.
+    pub const MOST_LOCATING: usize = 8;
+    /// Shares of the budget where a job names the curvature's share and no stages.
+    pub const FIXED_SHARES: [f64; 3] = [0.05, 0.15, 0.8];
+}
+
 /// What is made of records that lie beyond their declared bounds, and are clamped to them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clamping {
@@ -271,6 +278,25 @@ impl JobSpec {
                 None => vec!["statistic"],
             },
         }
+    }
+
+    /// The most rounds in which a job that releases once asks its parties; `None` for jobs that ask round after round.
+    #[must_use]
+    pub fn most_rounds(&self) -> Option<u64> {
+        if self.algorithm != Algorithm::NoisyStatistics {
+            return None;
+        }
+        let stages = || match (&self.release.stages, self.release.curvature_share) {
+            (Some(shares), _) => shares.len() as u64,
+            (None, Some(_)) => ReleaseSpec::FIXED_SHARES.len() as u64,
+            (None, None) => ReleaseSpec::MOST_LOCATING as u64 + 1,
+        };
+        Some(match self.build_model().scores() {
+            // Second moments, and then they or a score once more.
+            Some(scores) if scores.moments_outcome().is_some() => 2,
+            Some(_) => stages(),
+            None => 1,
+        })
     }
 
     /// Whether `theta` lies inside the parameter box.

@@ -166,7 +166,7 @@ impl QueryKind {
 }
 
 /// What one record contributes to a gradient at most, in lattice units and L2: 2^28. Squares of as many components as a gradient
-/// may have add up to less than 2^63.
+/// may have add up to 2^63 at most.
 pub const GRADIENT_UNITS: u64 = 1 << 28;
 
 /// As an owner reads it: `ratio`, `clip count` or `statistic 3`.

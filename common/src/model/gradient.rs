@@ -17,7 +17,7 @@ const FEW: usize = 256;
 /// number of parameters at most, and the rest is for the arithmetic's own error.
 pub const GRADIENT_SCALE: f64 = GRADIENT_UNITS as f64 * (1.0 - 1.0 / 1_048_576.0);
 /// No vector that is released is longer, in squared lattice units.
-const MOST_SQUARES: i64 = (GRADIENT_UNITS * GRADIENT_UNITS) as i64;
+const MOST_SQUARES: u64 = GRADIENT_UNITS * GRADIENT_UNITS;
 
 /// A point and a frame, made ready for a block.
 struct Gradient<'a, L: Slopes> {
@@ -148,12 +148,12 @@ fn quantise(room: &mut Room, records: usize) {
         for i in 0..records {
             let unit = clamp.units(component[i] * room.factor.0[i]);
             units[i] = unit;
-            // At most 2^56 each, of at most 2^7 components.
+            // At most 2^56 each, of at most 2^7 components: up to 2^63, which an unsigned integer holds.
             within[i] = within[i].wrapping_add(unit.wrapping_mul(unit));
         }
     }
     for square in within {
-        *square = if *square <= MOST_SQUARES { -1 } else { 0 };
+        *square = if square.cast_unsigned() <= MOST_SQUARES { -1 } else { 0 };
     }
 }
 

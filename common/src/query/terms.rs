@@ -3,7 +3,7 @@
 use super::contribution::contribution;
 use super::vector;
 use crate::accounting::{Adjacency, PrivacyUnit};
-use crate::job::JobSpec;
+use crate::job::{Algorithm, JobSpec};
 use crate::mechanism::{MechanismError, NoiseScale, Points, QueryKind, Sensitivity, sum_fits};
 use crate::model::{Model, StatisticGrid, Step, Summand};
 
@@ -79,6 +79,10 @@ impl QueryTerms {
             return Ok(Self { kind, sensitivity, clamp: sensitivity, centre: 0.0, grid: None, greatest: Some(greatest) });
         }
         if let QueryKind::Statistic { component } = kind {
+            // Where a job that releases once asks for scores, it asks for nothing else: what its owner is told is all of it.
+            if spec.algorithm == Algorithm::NoisyStatistics && model.scores().is_some() {
+                return Err(QueryError::Kind(kind));
+            }
             if !(from.is_empty() && to.is_empty()) {
                 return Err(QueryError::Points);
             }
@@ -182,7 +186,6 @@ impl QueryTerms {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::job::Algorithm;
     use crate::model::{ModelData, Persons};
 
     fn spec(clip: &str) -> JobSpec {

@@ -6,6 +6,11 @@
 use crate::accounting::{Adjacency, PrivacyUnit};
 use crate::mechanism::{GRADIENT_UNITS, MechanismError, QueryKind, Sensitivity};
 use crate::model::{Frame, Model, Summand, products_sensitivity};
+use crate::parameter::LEAST_MAGNITUDE;
+
+/// The greatest scale of a curvature: what a record's information comes to in it is never subnormal, arithmetic on which takes a time
+/// that tells of the record.
+pub(crate) const MOST_SCALE: f64 = 1.0 / LEAST_MAGNITUDE;
 
 /// Lattice units of a product of two numbers of magnitude 1.
 const PRODUCT_UNITS: u64 = 1 << 32;
@@ -54,7 +59,7 @@ pub(super) fn summand<'a>(kind: QueryKind, from: &'a [f64], to: &'a [f64]) -> Op
         }
         QueryKind::Curvature { parameters } if from.len() == parameters as usize => {
             let scales: [f64; 2] = to.try_into().ok()?;
-            scales.iter().all(|scale| *scale > 0.0).then_some(Summand::Curvature { at: from, scales })
+            scales.iter().all(|scale| *scale > 0.0 && *scale <= MOST_SCALE).then_some(Summand::Curvature { at: from, scales })
         }
         QueryKind::Moments { .. } if from.is_empty() && to.is_empty() => Some(Summand::Moments),
         _ => None,

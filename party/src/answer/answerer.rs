@@ -59,6 +59,8 @@ pub(super) struct ActiveJob {
     pub(super) fixed_sums: SumCache,
     /// How long after its service began a reply leaves; `None` for at once.
     pub(super) delay: Option<JobDelay>,
+    /// The most rounds in which it may ask, each kind once, where it releases once; see [`JobSpec::most_rounds`].
+    pub(super) most_rounds: Option<u64>,
 }
 
 impl ActiveJob {
@@ -72,7 +74,8 @@ impl ActiveJob {
     ) -> Result<Self, NoSum> {
         let model = spec.build_model();
         let fixed_sums = fixed_sums(model.as_ref(), &spec, unit, records.blocks(), threads)?;
-        Ok(Self { spec, digest, model, records, fixed_sums, delay })
+        let most_rounds = spec.most_rounds();
+        Ok(Self { spec, digest, model, records, fixed_sums, delay, most_rounds })
     }
 }
 

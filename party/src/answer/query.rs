@@ -65,6 +65,7 @@ impl Answerer {
             AnswerStatus::Invalid
         })?;
         let (keys, terms) = check(active, self.budget.unit, &queries, &job, (iteration, attempt))?;
+        once(active, &queries, &job, iteration)?;
         self.admit(&job, iteration, &queries)?;
         let grants = self.charge(&job, iteration, &keys)?;
         let (charged, answered_before) = self.noise_for(&queries, &terms, grants)?;
@@ -177,6 +178,21 @@ fn unsummed(ledger: &mut Ledger, why: &NoSum) -> AnswerStatus {
         NoSum::Kernel => tracing::error!("{why}"),
     }
     AnswerStatus::Halted
+}
+
+/// Holds a job that releases once to what its owner was told: so many rounds, and each kind of vector once in a round. What answers take
+/// to compute was measured on such rounds, too.
+fn once(active: &ActiveJob, queries: &[Query], job: &str, iteration: u64) -> Result<(), AnswerStatus> {
+    let Some(most) = active.most_rounds else { return Ok(()) };
+    if iteration >= most {
+        tracing::warn!(%job, iteration, "the job asks in {most} rounds at most");
+        return Err(AnswerStatus::Invalid);
+    }
+    if let Some(twice) = queries.iter().enumerate().find(|(at, query)| queries[..*at].iter().any(|q| q.kind == query.kind)) {
+        tracing::warn!(%job, iteration, "a {} is asked twice in one round", twice.1.kind);
+        return Err(AnswerStatus::Invalid);
+    }
+    Ok(())
 }
 
 /// What needs the job: dimension, box, bound. Gives what each query is charged by, and the constants that its sum is made with. Nothing here

@@ -91,6 +91,8 @@ impl Sandbox {
         let unread = |e: NoSum| e.to_string();
         let on = (self.budget.unit, &*self.answerer.threads);
         let active = ActiveJob::new(spec.clone(), digest, records, on, None).map_err(unread)?;
+        // A rehearsal asks as often as it takes.
+        let active = ActiveJob { most_rounds: None, ..active };
         self.answerer.jobs.insert(job.to_owned(), active);
         Ok(())
     }

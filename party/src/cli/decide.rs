@@ -78,6 +78,7 @@ fn decide(
     if common.json {
         return print_json(&json!({
             "job": id, "decision": decision.as_str(), "digest": job.request.digest_hex(), "worst_case": worst,
+            "releases": job.spec.as_ref().map(|spec| spec.releases()),
         }));
     }
     let running = crate::presence::running(&config.ledger).is_some();

@@ -67,15 +67,14 @@ pub(super) fn ledger(args: &LedgerArgs) -> Result<(), StartError> {
     written.and_then(|()| out.flush()).map_err(stdout)
 }
 
-const HEADINGS: &str = "    seq time                     job      analyst    iteration chain theta    theta'   kind               K_t     sigma \
+const HEADINGS: &str = "    seq time                     job      analyst    iteration chain theta    theta'   kind         integers         K_t     sigma \
                         charge (mu^2) running total             released";
 
 fn line(r: &Listed) -> String {
     let short = |text: &str| text.chars().take(8).collect::<String>();
-    let released = r.released.as_ref().map_or_else(|| "-".to_owned(), |n| n.to_string());
     let attempt = if r.attempt > 0 { format!("  attempt {}", r.attempt) } else { String::new() };
     format!(
-        "{:>7} {} {:8} {:10} {:>9} {:>5} {:8} {:8} {:12} {:>11} {:>9.5} {:>13.6e} {:>13.6e} {:>20}{attempt}",
+        "{:>7} {} {:8} {:10} {:>9} {:>5} {:8} {:8} {:12} {:>8} {:>11} {:>9.5} {:>13.6e} {:>13.6e} {:>20}{attempt}",
         r.seq,
         r.time,
         short(&r.job),
@@ -85,11 +84,12 @@ fn line(r: &Listed) -> String {
         short(&r.theta),
         short(&r.theta_next),
         r.kind,
+        r.integers,
         r.k_t,
         r.sigma,
         r.mu_squared,
         r.running_total,
-        released
+        r.shown()
     )
 }
 

@@ -222,3 +222,22 @@ fn reply_delays() {
         assert!(delay(&format!("reply_delay_ms = {bad}")).unwrap_err().contains("reply_delay_ms"), "{bad}");
     }
 }
+
+/// Where the limits alone admit a job, kinds of release that came later need the owner's word.
+#[test]
+fn releases_are_admitted_by_name() {
+    let releases = |approve: &str, named: &str| {
+        let text = GOOD.replace("approve = \"automatic\"", &format!("approve = \"{approve}\"\n{named}"));
+        parse(&text).map(|c| c.policy.releases)
+    };
+    let of = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+    assert_eq!(releases("automatic", ""), Ok(of(&["ratio", "statistic"])));
+    assert_eq!(releases("manual", ""), Ok(None));
+    for approve in ["automatic", "manual"] {
+        assert_eq!(releases(approve, "releases = [\"score\", \"moments\"]"), Ok(of(&["score", "moments"])));
+        let e = releases(approve, "releases = [\"scores\"]").unwrap_err();
+        for there in ["policy.releases", "\"scores\"", "did you mean \"score\"", "ratio, statistic, moments, score, table"] {
+            assert!(e.contains(there), "{there} in {e}");
+        }
+    }
+}

@@ -9,6 +9,7 @@ use rusqlite::{Connection, OptionalExtension};
 use super::components;
 use super::entry::{AnswerEntry, ChargeEntry, Entry};
 use super::error::LedgerError;
+use super::events::Settle;
 use super::handle::Ledger;
 use super::query::QueryKey;
 use super::receipt::{ChargeReceipt, ChargeRow, Recorded};
@@ -146,6 +147,7 @@ impl Ledger {
         let paid = match self.durability {
             _ if fresh.is_empty() => Ok(Vec::new()),
             Durability::Strict => self.charge_now(job, iteration, &fresh)?,
+            Durability::Reserve { .. } if fresh.iter().any(is_vector) => self.charge_now(job, iteration, &fresh)?,
             Durability::Reserve { block } => self.charge_to_block(job, iteration, &fresh, block)?,
         };
         let mut paid = match paid {
@@ -185,14 +187,15 @@ impl Ledger {
         }
     }
 
-    /// Charges fresh queries one by one, in one synced transaction.
+    /// Charges fresh queries one by one, in one synced transaction. What the job's block has left goes back in the same one: a message is
+    /// refused when what is spent and it come to more than the budget, however earlier charges were written.
     fn charge_now(
         &mut self,
         job: &str,
         iteration: u64,
         fresh: &[QueryKey],
     ) -> Result<Result<Vec<ChargeRow>, Refusal>, LedgerError> {
-        let Some(mut filters) = self.filters(job) else { return Ok(Err(Refusal::UnknownJob)) };
+        let Some(mut filters) = self.filters_after_settling(job) else { return Ok(Err(Refusal::UnknownJob)) };
         let Some(seq) = self.jobs.get(job).map(|open| open.seq) else { return Ok(Err(Refusal::UnknownJob)) };
         let mut costs = Vec::with_capacity(fresh.len());
         for key in fresh {
@@ -201,8 +204,12 @@ impl Ledger {
                 Err(refusal) => return Ok(Err(refusal)),
             }
         }
+        let settle = self.settle(job, Settle::FULL);
         let mut rows = Vec::with_capacity(fresh.len());
         self.write(true, |writer| {
+            if let Some(settle) = &settle {
+                writer.event(Settle::KIND, seq, &settle.body())?;
+            }
             for (key, cost) in fresh.iter().zip(costs) {
                 rows.push(ChargeRow::Written(write_charge(writer, &Pending { job: seq, block: 0, iteration, key: *key, cost })?));
             }
@@ -289,6 +296,13 @@ impl Ledger {
             _ => Err(LedgerError::Wrong(format!("the answer to entry {seq} is not what it was at start"))),
         }
     }
+}
+
+/// Whether no block pays for the query: a vector, which is asked once or a few times at a large part of a budget each. A block of several
+/// would keep what nobody asks for from other jobs, and a crash would forfeit the job's whole budget; nor do a block's integers say then
+/// how many queries it pays for.
+fn is_vector(key: &QueryKey) -> bool {
+    !key.priced.kind().has_least_noise() || key.priced.components() > 1
 }
 
 /// The charge of an answer that is to be recorded.

@@ -1,4 +1,4 @@
-//! Answers of several integers: two tables that a ledger has from the first of them on.
+//! Answers of several integers: two tables that a ledger has from the first of them on, and a view that shows them.
 //!
 //! Nearly every answer is one integer and has all of it in `answers`. Of a longer one the first integer stands there and the
 //! others here, with the charge's number of components: a ledger without such answers has neither table, and is read by
@@ -21,20 +21,47 @@ CREATE TABLE IF NOT EXISTS answer_components (
 ) STRICT;
 ";
 
+/// The view of releases in a ledger that has the tables, in place of the one that knows of single integers alone: the kinds in the words of
+/// [`QueryKind`], the noise in the kind's own unit.
+///
+/// [`QueryKind`]: conclave_common::mechanism::QueryKind
+pub(super) const VIEW: &str = "
+DROP VIEW releases;
+CREATE VIEW releases AS
+  SELECT c.seq, strftime('%Y-%m-%dT%H:%M:%fZ', c.time_ms / 1000.0, 'unixepoch') AS time, j.job, j.analyst, c.iteration,
+         c.chain, c.attempt, hex(c.digest) AS digest, hex(c.theta) AS theta, hex(c.theta_next) AS theta_next,
+         CASE WHEN c.kind = 0 THEN 'ratio' WHEN c.kind = 1 THEN 'clip count'
+              WHEN c.kind < 1073741824 THEN 'statistic ' || (c.kind - 2)
+              WHEN c.kind % 4 = 0 THEN 'moments of ' || ((c.kind - 1073741824) / 4) || ' columns'
+              WHEN c.kind % 4 = 1 THEN 'gradient of ' || ((c.kind - 1073741824) / 4) || ' parameters'
+              WHEN c.kind % 4 = 2 THEN 'curvature of ' || ((c.kind - 1073741824) / 4) || ' parameters'
+              ELSE 'table of ' || ((c.kind - 1073741824) / 4) || ' cells' END AS kind,
+         coalesce(n.components, 1) AS integers, c.k_t, c.s,
+         CASE WHEN c.kind = 1 OR (c.kind >= 1073741824 AND c.kind % 4 = 3) THEN c.s / 1048576.0
+              WHEN c.kind >= 1073741824 AND c.kind % 4 = 1 THEN c.s / 268435456.0
+              ELSE c.s / 4294967296.0 END AS noise_sd,
+         c.charge, c.running_total, c.running_total / 281474976710656.0 AS mu_squared, a.released
+  FROM charges c JOIN jobs j ON j.seq = c.job LEFT JOIN answers a ON a.charge = c.seq
+  LEFT JOIN charge_components n ON n.charge = c.seq;
+";
+
 /// The components of charges that have several, in the order of their numbers.
 pub(super) const CHARGES: &str = "SELECT charge, components FROM charge_components ORDER BY charge";
 /// The integers of answers after their first, in the order of their charges.
 pub(super) const ANSWERS: &str = "SELECT charge, released FROM answer_components ORDER BY charge, component";
 
 /// Whether the ledger has the tables.
-pub(super) fn are_stored(connection: &Connection) -> rusqlite::Result<bool> {
+pub(crate) fn are_stored(connection: &Connection) -> rusqlite::Result<bool> {
     let found = connection.query_row("SELECT 1 FROM sqlite_schema WHERE name = 'charge_components'", [], |_| Ok(()));
     Ok(found.optional()?.is_some())
 }
 
 /// Stores the number of components of a charge that has several.
 pub(super) fn insert_charge(connection: &Connection, charge: u64, components: u32) -> rusqlite::Result<()> {
-    connection.execute_batch(TABLES)?;
+    if !are_stored(connection)? {
+        connection.execute_batch(TABLES)?;
+        connection.execute_batch(VIEW)?;
+    }
     let mut insert = connection.prepare_cached("INSERT INTO charge_components (charge, components) VALUES (?1, ?2)")?;
     insert.execute((charge, components)).map(drop)
 }

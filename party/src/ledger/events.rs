@@ -108,7 +108,7 @@ pub struct Reserve {
     pub units: u64,
     /// Units of 2^-80 of the allowance for discrete noise.
     pub slack: u64,
-    /// The most integers that it may pay for.
+    /// The most integers that it may pay for, each of them a query of its own, and so the most rounds.
     pub draws: u64,
 }
 event!(Reserve, "reserve");
@@ -133,6 +133,8 @@ event!(Settle, "settle");
 impl Settle {
     /// After a crash all that is left is forfeited.
     pub const CRASH: &'static str = "crash";
+    /// What was not taken goes back, and another charge follows.
+    pub(super) const FULL: &'static str = "full";
 
     pub(super) fn spent(&self) -> Spent {
         Spent { units: self.units, slack_units: self.slack, draws: self.draws }

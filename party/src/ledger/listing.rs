@@ -1,7 +1,7 @@
 //! Every release, line by line: what `conclave-party ledger` shows.
 
 use conclave_common::accounting;
-use conclave_common::mechanism::{Components, QueryKind, STEP};
+use conclave_common::mechanism::{Components, NoiseScale, QueryKind, STEP};
 use serde::Serialize;
 
 use super::components;
@@ -41,11 +41,13 @@ pub(crate) struct Listed {
     pub theta: String,
     /// First half of the SHA-256 of theta'.
     pub theta_next: String,
-    /// What was released: `ratio`, `clip count` or `statistic j`.
+    /// What was released, in the words of [`QueryKind`]: `ratio`, `statistic 3`, `gradient of 5 parameters`.
     pub kind: String,
+    /// Integers in it, each with noise of its own.
+    pub integers: usize,
     /// Of a ratio the most that one unit of privacy contributes, of other kinds the most that the sum moves; lattice units.
     pub k_t: u64,
-    /// Noise standard deviation: of a ratio in log-likelihood units, of a statistic in widths of its range, of a clip count in records.
+    /// Noise standard deviation of each integer, in the kind's unit; see [`QueryKind::noise_sd`].
     pub sigma: f64,
     /// The cost, in units of 2^-48 of mu².
     pub charge: u64,
@@ -55,6 +57,22 @@ pub(crate) struct Listed {
     pub running_total: f64,
     /// The integers that left, lattice units; `None` where none have.
     pub released: Option<Components>,
+}
+
+impl Listed {
+    /// The integers that left, for a line that has room for a few: `-` where none have.
+    pub(crate) fn shown(&self) -> String {
+        /// So many are shown of more.
+        const FIRST: usize = 3;
+        match self.released.as_ref().map(Components::as_slice) {
+            None => "-".to_owned(),
+            Some(integers) => {
+                let first: Vec<String> = integers.iter().take(FIRST).map(i64::to_string).collect();
+                let more = integers.len().saturating_sub(FIRST);
+                if more == 0 { first.join(", ") } else { format!("{} and {more} more", first.join(", ")) }
+            }
+        }
+    }
 }
 
 /// Reads releases in the order of their charges; takes no lock and writes nothing.
@@ -98,7 +116,7 @@ fn listed(row: &rusqlite::Row<'_>, vectors: Option<&rusqlite::Connection>) -> ru
     };
     let (s, charge): (u64, u64) = (row.get(10)?, row.get(11)?);
     let kind = QueryKind::from_code(row.get(14)?);
-    let sigma = if kind == Some(QueryKind::ClipCount) { s as f64 / QueryKind::COUNT_UNIT as f64 } else { s as f64 * STEP };
+    let sigma = kind.zip(NoiseScale::from_units(s).ok()).map_or(s as f64 * STEP, |(kind, s)| kind.noise_sd(s));
     Ok(Listed {
         seq: row.get(0)?,
         time: to_milliseconds(row.get(1)?),
@@ -110,6 +128,7 @@ fn listed(row: &rusqlite::Row<'_>, vectors: Option<&rusqlite::Connection>) -> ru
         theta: hex(row.get_ref(7)?.as_blob()?),
         theta_next: hex(row.get_ref(8)?.as_blob()?),
         kind: kind.map_or_else(|| "unknown".to_owned(), |kind| kind.to_string()),
+        integers: kind.map_or(1, QueryKind::length),
         k_t: row.get(9)?,
         sigma,
         charge,

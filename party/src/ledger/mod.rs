@@ -79,6 +79,7 @@ mod wrong;
 
 pub(crate) use backup::backup;
 pub use charge::{ChargeOutcome, Grant, Refusal};
+pub(crate) use components::are_stored;
 pub use error::LedgerError;
 pub use handle::{DataStanding, Ledger};
 pub use head::Head;

@@ -5,6 +5,10 @@
 //! stops. A crash forfeits all of a block that is not recorded. What a settled block has left goes back: it was never taken
 //! on, and everything that was is in the same or an earlier synced commit.
 //!
+//! A block pays for queries that are answered by one integer, as chains ask them round after round: as many integers as it holds, so many
+//! queries it pays for, and at most so many rounds. A vector is asked once or a few times at a part of a budget each: it is charged by
+//! itself, as in strict mode, and its answer is on disk before it leaves. A crash forfeits none.
+//!
 //! Once a block holds no more than one more message, it is settled and the next is written in its place when the reply has left
 //! ([`Ledger::catch_up`]), so that a query seldom waits for a sync.
 
@@ -121,7 +125,7 @@ impl Ledger {
                 Err(_) => times = (times / 2).max(least),
             }
         };
-        let settle = self.settle(job, "full");
+        let settle = self.settle(job, Settle::FULL);
         let reserve = Reserve { iteration, units: held.units, slack: held.slack_units, draws: held.draws };
         self.write(true, |writer| {
             if let Some(settle) = &settle {
@@ -138,7 +142,7 @@ impl Ledger {
     }
 
     /// The filters as they will be once the job's block has given back what was never taken.
-    fn filters_after_settling(&self, job: &str) -> Option<Filters> {
+    pub(super) fn filters_after_settling(&self, job: &str) -> Option<Filters> {
         let (filters, open) = (self.filters(job)?, self.jobs.get(job)?);
         let Some(block) = self.state.job(job).and_then(|job| job.block) else { return Some(filters) };
         let back = minus(block.held, open.taken);

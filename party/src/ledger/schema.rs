@@ -307,6 +307,7 @@ fn check_schema(connection: &Connection, path: &Path, tables: &[&str]) -> Result
     let present = tables == TABLES.as_slice();
     if present && found.iter().any(|(_, name, _)| name == "charge_components") {
         expected.execute_batch(components::TABLES)?;
+        expected.execute_batch(components::VIEW)?;
     }
     if found != parts(&expected)? {
         return Err(LedgerError::corrupt(path, "its tables are not those of a ledger of this version"));

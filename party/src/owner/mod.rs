@@ -14,5 +14,7 @@ pub(crate) use bounds_check::{extremes, read_off};
 pub(crate) use jobs::{JobView, State, find, jobs};
 pub(crate) use statement::{Facts, markdown, page, statement};
 pub(crate) use text::{figure, unit_of_privacy};
+#[cfg(test)]
+pub(crate) use totals::job_totals;
 pub(crate) use totals::{releases, releases_by_day};
 pub(crate) use worst_case::{WorstCase, analyst_left, worst_case};

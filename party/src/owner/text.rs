@@ -1,7 +1,8 @@
 //! The owner's text says the same things in the same words wherever they are read.
 
 use conclave_common::accounting::{Adjacency, PrivacyUnit};
-use conclave_common::job::{ClipRule, JobSpec, Warmup};
+use conclave_common::job::{Algorithm, ClipRule, JobSpec, Warmup};
+use conclave_common::mechanism::QueryKind;
 use conclave_common::schema::ColumnSpec;
 
 /// What a guarantee protects, as a sentence without its full stop.
@@ -39,6 +40,49 @@ pub(crate) fn column(name: &str, spec: Option<&ColumnSpec>) -> String {
     }
 }
 
+/// What the noise of a kind of release is counted in.
+pub(crate) fn noise_unit(kind: QueryKind) -> &'static str {
+    match kind {
+        QueryKind::Ratio => "in log-likelihood units",
+        QueryKind::Statistic { .. } => "in widths of the statistic's range",
+        QueryKind::ClipCount | QueryKind::Table { .. } => "in records or persons counted",
+        QueryKind::Moments { .. } | QueryKind::Curvature { .. } => "in products of two numbers between -1 and 1",
+        QueryKind::Gradient { .. } => "in what one record contributes at most",
+    }
+}
+
+/// What of the data is asked for, and how often.
+fn asked_for(spec: &JobSpec) -> String {
+    let Some(most) = spec.most_rounds() else {
+        let what = match spec.algorithm {
+            Algorithm::PenaltyExpFamily => "sums of the model's statistic",
+            _ => "how much better one setting of the model explains the records than another",
+        };
+        return format!("{what}, one number at a time, round after round");
+    };
+    let what: Vec<&str> = spec
+        .releases()
+        .into_iter()
+        .map(|release| match release {
+            "moments" => "second moments (sums of products) of the columns, two by two",
+            "score" => "scores: gradient and curvature of the log likelihood at a setting of the model",
+            "statistic" => "the model's sufficient statistics (sums over the records)",
+            other => other,
+        })
+        .collect();
+    let (what, times) = (what.join("; "), if most == 1 { "once".to_owned() } else { format!("at most {most} times") });
+    let stages = match &spec.release {
+        release if most > 2 && release.stages.is_none() && release.curvature_share.is_none() => {
+            format!(", up to {} of them to find where the last is asked", most - 1)
+        }
+        _ => String::new(),
+    };
+    format!("{what}; asked {times}{stages}. {ANY_MODEL}")
+}
+
+/// What a release of statistics means for its owner.
+pub(crate) const ANY_MODEL: &str = "Whoever holds the release may fit any model of these columns";
+
 /// What is asked, as lines of a name and its words.
 pub(crate) fn describe(spec: &JobSpec) -> Vec<(&'static str, String)> {
     let columns: Vec<String> = spec.model.columns().into_iter().map(|name| column(name, spec.columns.get(name))).collect();
@@ -54,6 +98,21 @@ pub(crate) fn describe(spec: &JobSpec) -> Vec<(&'static str, String)> {
         None => "the model's own public bound".into(),
     };
     let budget = spec.privacy.budget;
+    let (chains, noise, clip) = match spec.most_rounds() {
+        Some(_) => (
+            format!(
+                "{} chains of at most {} draws, made from what was released: they ask nothing",
+                spec.sampler.chains, spec.sampler.draws
+            ),
+            "each release takes a share of the job's budget, and as much noise as that needs".to_owned(),
+            "what a record adds is held to a public length".to_owned(),
+        ),
+        None => (
+            format!("{} chains of at most {} draws after {warmup}", spec.sampler.chains, spec.sampler.draws),
+            format!("standard deviation {} of every number while the chains run", figure(spec.privacy.noise.sd())),
+            clip,
+        ),
+    };
     vec![
         (
             "model",
@@ -64,9 +123,10 @@ pub(crate) fn describe(spec: &JobSpec) -> Vec<(&'static str, String)> {
             },
         ),
         ("columns", columns.join("; ")),
+        ("asks for", asked_for(spec)),
         ("parties", spec.parties.join(", ")),
-        ("chains", format!("{} chains of at most {} draws after {warmup}", spec.sampler.chains, spec.sampler.draws)),
-        ("noise", format!("standard deviation {} of every number while the chains run", figure(spec.privacy.noise.sd()))),
+        ("chains", chains),
+        ("noise", noise),
         ("clip", clip),
         ("at most", format!("epsilon {} at delta {}", figure(budget.epsilon), figure(budget.delta))),
     ]
@@ -100,5 +160,33 @@ mod tests {
         let person = PrivacyUnit::person(Adjacency::AddRemove, 5).unwrap();
         let words = unit_of_privacy(person);
         assert!(words.contains("one person") && words.contains("at most 5") && words.contains("number"), "{words}");
+    }
+
+    #[test]
+    fn what_is_asked_for_is_said_with_how_often() {
+        let spec = |algorithm: &str, kind: &str, outcome: &str, more: &str| {
+            let text = format!(
+                "name = \"i\"\nparties = [\"a\"]\nalgorithm = \"{algorithm}\"\n[model]\nkind = \"{kind}\"\noutcome = \"y\"\n\
+                 predictors = [\"age\"]\n[columns]\ny = {{ {outcome} }}\nage = {{ min = 20, max = 80 }}\n[privacy]\nepsilon = 1.0\n\
+                 delta = 1e-6\n{more}"
+            );
+            describe(&JobSpec::parse(&text).unwrap()).into_iter().find(|(name, _)| *name == "asks for").unwrap().1
+        };
+        let once = "noisy-statistics";
+        for (words, there) in [
+            (
+                spec(once, "logistic", "binary = true", ""),
+                &["scores: gradient", "at most 9 times, up to 8 of them", ANY_MODEL][..],
+            ),
+            (spec(once, "logistic", "binary = true", "[release]\nstages = [0.5, 0.5]\n"), &["at most 2 times.", ANY_MODEL]),
+            (spec(once, "linear", "min = 0, max = 9", ""), &["second moments", "scores", "at most 2 times.", ANY_MODEL]),
+            (spec("penalty", "logistic", "binary = true", ""), &["explains the records", "round after round"]),
+        ] {
+            assert!(there.iter().all(|part| words.contains(part)), "{words}");
+        }
+        let family = "name = \"i\"\nparties = [\"a\"]\nalgorithm = \"noisy-statistics\"\n[model]\nkind = \"bernoulli\"\noutcome = \"y\"\n\
+                      [columns]\ny = { binary = true }\n[privacy]\nepsilon = 1.0\ndelta = 1e-6\n";
+        let words = asked_for(&JobSpec::parse(family).unwrap());
+        assert!(words.contains("sufficient statistics") && words.contains("asked once.") && words.contains(ANY_MODEL), "{words}");
     }
 }

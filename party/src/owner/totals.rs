@@ -1,12 +1,14 @@
 //! The totals of each job in the ledger, read without its lock.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::time::Duration;
 
 use conclave_common::accounting::Spent;
+use conclave_common::mechanism::{NoiseScale, QueryKind};
 use rusqlite::{Connection, OpenFlags, Row};
 
-use crate::ledger::LedgerError;
+use crate::ledger::{LedgerError, are_stored};
 
 /// One job's part of the ledger.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,21 +25,47 @@ pub(crate) struct JobTotals {
     pub(crate) opened: String,
     /// When it was last closed, UTC; `None` while it is open.
     pub(crate) closed: Option<String>,
-    /// What it has spent, and what is written ahead for it; without the slack.
+    /// Queries charged.
+    pub(crate) queries: u64,
+    /// What it has spent, and what is written ahead for it; without the slack, and of the draws those of charged queries alone.
     pub(crate) spent: Spent,
 }
 
 /// What a job's numbers have in common.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Releases {
-    /// Least and greatest noise scale, lattice units.
-    pub(crate) noise: (u64, u64),
+    /// By kind.
+    pub(crate) kinds: Vec<Released>,
     /// When the first and the last were charged, UTC.
     pub(crate) charged: (String, String),
 }
 
+/// Releases of one kind; components of a statistic count as one kind.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Released {
+    /// The kind, of a statistic one of its components.
+    pub(crate) kind: QueryKind,
+    /// How often it was charged.
+    pub(crate) queries: u64,
+    /// Integers in all answers to it.
+    pub(crate) integers: u64,
+    /// Least and greatest standard deviation of the noise, in the kind's unit.
+    pub(crate) noise: (f64, f64),
+}
+
+impl Released {
+    /// Its name for a reader.
+    pub(crate) fn name(&self) -> String {
+        if matches!(self.kind, QueryKind::Statistic { .. }) { "statistic".to_owned() } else { self.kind.to_string() }
+    }
+}
+
+/// Integers of a job's charges beyond one each.
+const MORE: &str = "
+SELECT c.job, sum(n.components - 1) FROM charge_components n JOIN charges c ON c.seq = n.charge GROUP BY c.job";
+
 const JOBS: &str = "
-SELECT j.job, j.time_ms, t.queries, t.charge + t.reserved, e.kind, e.time_ms, j.analyst, j.spec_digest, j.spec_toml
+SELECT j.job, j.time_ms, t.queries, t.charge + t.reserved, e.kind, e.time_ms, j.analyst, j.spec_digest, j.spec_toml, j.seq
 FROM jobs j JOIN totals t ON t.job = j.seq
 LEFT JOIN events e ON e.seq = (SELECT max(seq) FROM events WHERE job = j.seq AND kind IN ('open', 'close'))
 ORDER BY j.seq";
@@ -48,22 +76,33 @@ ORDER BY j.seq";
 /// [`LedgerError::Missing`]; a failure of the database.
 pub(crate) fn job_totals(ledger: &Path) -> Result<Vec<JobTotals>, LedgerError> {
     let connection = connect(ledger)?;
-    let mut select = connection.prepare(JOBS)?;
-    let all = select.query_map([], read)?.collect::<Result<_, _>>()?;
+    // One snapshot: the party that writes meanwhile may enter its first vector between two statements.
+    let snapshot = connection.unchecked_transaction()?;
+    let more: HashMap<u64, u64> = if are_stored(&snapshot)? {
+        let mut select = snapshot.prepare(MORE)?;
+        select.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?
+    } else {
+        HashMap::new()
+    };
+    let mut select = snapshot.prepare(JOBS)?;
+    let all = select.query_map([], |row| read(row, &more))?.collect::<Result<_, _>>()?;
     Ok(all)
 }
 
-fn read(row: &Row<'_>) -> rusqlite::Result<JobTotals> {
+fn read(row: &Row<'_>, more: &HashMap<u64, u64>) -> rusqlite::Result<JobTotals> {
     let last: Option<String> = row.get(4)?;
     let closed: Option<i64> = if last.as_deref() == Some("close") { row.get(5)? } else { None };
+    let (queries, job): (u64, u64) = (row.get(2)?, row.get(9)?);
+    let draws = queries + more.get(&job).copied().unwrap_or(0);
     Ok(JobTotals {
         job: row.get(0)?,
+        queries,
         analyst: row.get(6)?,
         digest: row.get(7)?,
         spec_toml: row.get(8)?,
         opened: utc(row.get(1)?),
         closed: closed.map(utc),
-        spent: Spent { units: row.get(3)?, slack_units: 0, draws: row.get(2)? },
+        spent: Spent { units: row.get(3)?, slack_units: 0, draws },
     })
 }
 
@@ -73,16 +112,30 @@ fn read(row: &Row<'_>) -> rusqlite::Result<JobTotals> {
 /// As [`job_totals`].
 pub(crate) fn releases(ledger: &Path, job: &str) -> Result<Option<Releases>, LedgerError> {
     let connection = connect(ledger)?;
-    let found = connection.query_row(
-        "SELECT min(s), max(s), min(time_ms), max(time_ms) FROM charges WHERE job = (SELECT seq FROM jobs WHERE job = ?1)",
-        [job],
-        |row| {
-            let scales: (Option<u64>, Option<u64>) = (row.get(0)?, row.get(1)?);
-            let times: (Option<i64>, Option<i64>) = (row.get(2)?, row.get(3)?);
-            Ok(scales.0.zip(scales.1).zip(times.0.zip(times.1)))
-        },
+    let mut select = connection.prepare(
+        "SELECT kind, count(*), min(s), max(s), min(time_ms), max(time_ms) FROM charges
+         WHERE job = (SELECT seq FROM jobs WHERE job = ?1) GROUP BY kind ORDER BY min(seq)",
     )?;
-    Ok(found.map(|(noise, (first, last))| Releases { noise, charged: (utc(first), utc(last)) }))
+    let mut rows = select.query([job])?;
+    let (mut kinds, mut charged) = (Vec::<Released>::new(), None::<(i64, i64)>);
+    while let Some(row) = rows.next()? {
+        let (first, last): (i64, i64) = (row.get(4)?, row.get(5)?);
+        charged = Some(charged.map_or((first, last), |(from, to)| (from.min(first), to.max(last))));
+        let Some(kind) = QueryKind::from_code(row.get(0)?) else { continue };
+        let sd = |s: u64| NoiseScale::from_units(s).map_or(0.0, |s| kind.noise_sd(s));
+        let (queries, noise): (u64, (f64, f64)) = (row.get(1)?, (sd(row.get(2)?), sd(row.get(3)?)));
+        let integers = queries * kind.length() as u64;
+        let statistic = |known: &QueryKind| matches!((known, kind), (QueryKind::Statistic { .. }, QueryKind::Statistic { .. }));
+        match kinds.iter_mut().find(|known| statistic(&known.kind)) {
+            Some(known) => {
+                known.queries += queries;
+                known.integers += integers;
+                known.noise = (known.noise.0.min(noise.0), known.noise.1.max(noise.1));
+            }
+            None => kinds.push(Released { kind, queries, integers, noise }),
+        }
+    }
+    Ok(charged.map(|(first, last)| Releases { kinds, charged: (utc(first), utc(last)) }))
 }
 
 /// Releases by day, of entries after the one numbered `after`: the day (since 1970, UTC), how many, and the last entry's number.

@@ -184,7 +184,8 @@ fn last(ledger: &Ledger) -> Markup {
                 Cell::Text(release.kind.clone()),
                 Cell::Number(figure(release.sigma)),
                 Cell::Number(figure(gaussian_dp::epsilon(release.mu_squared.sqrt(), ledger.report.delta))),
-                Cell::Number(release.released.as_ref().map_or_else(|| "-".to_owned(), |number| number.to_string())),
+                Cell::Number(thousands(release.integers as u64)),
+                Cell::Number(release.shown()),
             ]
         })
         .collect();
@@ -192,8 +193,8 @@ fn last(ledger: &Ledger) -> Markup {
         h2 { "The last releases" }
         @if rows.is_empty() { p { "Nothing has left." } }
         @else {
-            (table("What left, the latest first", &["charged (UTC)", "job", "round", "chain", "what", "noise sd", "epsilon alone", "number that left"], &rows))
-            p.note { "Numbers are in lattice units of 2⁻³² with their noise in them, as they left. All of them: " code { "conclave-party ledger" } "." }
+            (table("What left, the latest first", &["charged (UTC)", "job", "round", "chain", "what", "noise sd", "epsilon alone", "integers", "numbers that left"], &rows))
+            p.note { "Numbers are in lattice units with their noise in them, as they left; the noise is in what one of them counts: a ratio in log-likelihood units, a statistic in widths of its range, counts in units of privacy, moments and curvatures in products of two numbers within 1, a gradient in the most that one unit adds. All of them: " code { "conclave-party ledger" } "." }
         }
     }
 }

@@ -3,11 +3,12 @@
 use crate::job::error::JobError;
 use crate::job::raw::{AutoOr, RawJob, RawRelease, RawStages};
 use crate::job::spec::{Algorithm, Clamping, JobSpec, ReleaseSpec};
-use crate::mechanism::QueryKind;
 use crate::schema::ModelSpec;
 
 /// The most stages that a job may name.
 const MOST_STAGES: usize = 16;
+/// The most parameters: gradient and curvature leave in one answer, which holds 7168 integers.
+const MOST_PARAMETERS: usize = 118;
 /// What the shares of stages may be off 1.
 const SLIP: f64 = 1e-9;
 
@@ -86,7 +87,7 @@ pub(super) fn check(spec: &JobSpec) -> Result<(), JobError> {
     let model = spec.build_model();
     let kind = spec.model.kind();
     if let Some(scores) = model.scores() {
-        let most = QueryKind::MAX_ORDER as usize - 1;
+        let most = MOST_PARAMETERS;
         if scores.parameters() > most {
             let message = format!("has {} parameters; algorithm = \"noisy-statistics\" takes up to {most}", scores.parameters());
             return Err(JobError::new("model.predictors", message));

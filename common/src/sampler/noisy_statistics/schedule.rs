@@ -7,12 +7,13 @@
 use super::adequacy::{CUBIC_LIMIT, cubic};
 use super::gaussian::{Fit, largest_eigenvalue};
 use super::stage::{Reach, ScoreStage};
+use crate::job::ReleaseSpec;
 use crate::parameter::Interval;
 
 /// Share of the budget that one locating stage takes.
 const LOCATE: f64 = 0.05;
 /// Most locating stages.
-const MOST_LOCATING: usize = 8;
+const MOST_LOCATING: usize = ReleaseSpec::MOST_LOCATING;
 /// Least share of the budget that is left for the last stage.
 const LEAST_LEFT: f64 = 0.3;
 /// The curvature's share of a locating stage.

@@ -11,7 +11,7 @@ use super::scores::{Asked, Question, expected_covariance};
 use super::stage::ScoreStage;
 use super::way::Way;
 use crate::accounting::{Adjacency, PrivacyUnit};
-use crate::job::JobSpec;
+use crate::job::{JobSpec, ReleaseSpec};
 use crate::mechanism::QueryKind;
 use crate::model::ScoreModel;
 use crate::sampler::error::SamplerError;
@@ -98,7 +98,7 @@ impl ScoreWay {
         let spec = &target.spec;
         let shares = match &spec.release.stages {
             None if spec.release.curvature_share.is_none() => Shares::Auto,
-            None => Shares::Fixed { shares: vec![0.05, 0.15, 0.8], curvature: spec.release.curvature_share },
+            None => Shares::Fixed { shares: ReleaseSpec::FIXED_SHARES.to_vec(), curvature: spec.release.curvature_share },
             Some(shares) => Shares::Fixed { shares: shares.clone(), curvature: spec.release.curvature_share },
         };
         let beginning = Beginning::of(target, scores, parties);

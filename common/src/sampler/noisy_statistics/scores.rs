@@ -7,6 +7,7 @@ use super::stage::ScoreStage;
 use crate::mechanism::{NoiseScale, QueryKind};
 use crate::model::{DIAGONAL, GRADIENT_SCALE, ScoreModel};
 use crate::parameter::LEAST_MAGNITUDE;
+use crate::query::vector::MOST_SCALE;
 use crate::sampler::matrix::Matrix;
 use crate::sampler::round::Query;
 
@@ -65,7 +66,7 @@ impl Question {
         let plain = |x: f64| if x.abs() < LEAST_MAGNITUDE { 0.0 } else { x };
         let frame = rows.entries().iter().copied().chain(shift.into_iter().map(|b| -b)).map(plain).collect();
         // What a record's share of the scale is rounded to is at most 1.
-        let scales = scores.most_information(&theta).map(|most| if most > LEAST_MAGNITUDE { most } else { 1.0 });
+        let scales = scores.most_information(&theta).map(|most| if most > LEAST_MAGNITUDE { most.min(MOST_SCALE) } else { 1.0 });
         Self { theta, frame, scales, at, shape }
     }
 

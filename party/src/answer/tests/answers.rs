@@ -350,3 +350,48 @@ fn the_owner_is_told_what_the_time_of_answers_was_made_up_of() {
     );
     assert_eq!(times.counts(), answerer.reply_counts());
 }
+
+/// What an owner is told of a job that releases once is all that it may ask.
+#[test]
+fn a_job_that_releases_once_asks_no_more_than_it_says() {
+    use conclave_common::mechanism::{NoiseScale, QueryKind};
+    let house = House::new(open_policy());
+    let mut answerer = house.start();
+    let toml = logistic_toml().replace("\"penalty\"", "\"noisy-statistics\"").replace("noise_sd = 1.0\n", "");
+    let spec = conclave_common::job::JobSpec::parse(&toml).unwrap();
+    assert_eq!((spec.releases(), spec.most_rounds()), (vec!["score"], Some(9)));
+    assert!(matches!(answerer.open(&open_request(&toml)).unwrap(), Opening::Opened(_)));
+    let (theta, frame) = (vec![0.0; 2], vec![0.5, 0.0, 0.0, 0.5, 0.0, 0.0]);
+    let proposal = |chain: u32, kind: QueryKind, from: &[f64], to: &[f64]| v1::Proposal {
+        chain,
+        from: from.to_vec(),
+        to: to.to_vec(),
+        noise_scale: NoiseScale::MAX_UNITS,
+        kind: kind.code(),
+    };
+    let gradient = |chain| proposal(chain, QueryKind::Gradient { parameters: 2 }, &theta, &frame);
+    let curvature = |scale: f64| proposal(9, QueryKind::Curvature { parameters: 2 }, &theta, &[scale, 1.0]);
+    let mut ask = |iteration: u64, proposals: Vec<v1::Proposal>| {
+        status(&answerer.answer(v1::Query { job: JOB.into(), iteration, proposals, attempt: 0 }))
+    };
+    assert_eq!(ask(0, vec![gradient(0), curvature(0.25)]), AnswerStatus::Released);
+    assert_eq!(ask(8, vec![gradient(0), curvature(0.25)]), AnswerStatus::Released);
+    let (statistic, moments) = (QueryKind::Statistic { component: 0 }, QueryKind::Moments { order: 3 });
+    for (what, iteration, proposals) in [
+        ("a tenth round", 9, vec![gradient(0)]),
+        ("a kind twice in a round", 1, vec![gradient(0), gradient(1)]),
+        ("a scale in which information is subnormal", 1, vec![curvature(1e300)]),
+        ("a statistic", 1, vec![proposal(0, statistic, &[], &[])]),
+        ("moments that do not determine the model", 1, vec![proposal(0, moments, &[], &[])]),
+        ("a ratio", 1, vec![proposal(0, QueryKind::Ratio, &theta, &[0.1, 0.1])]),
+        ("a gradient of another order", 1, vec![proposal(0, QueryKind::Gradient { parameters: 1 }, &[0.0], &[1.0, 0.0])]),
+    ] {
+        assert_eq!(ask(iteration, proposals), AnswerStatus::Invalid, "{what}");
+    }
+    assert_eq!(house.queries(), 4);
+    // Nor may another algorithm ask for a vector.
+    let (_house, mut answerer) = opened();
+    let one = proposal(0, QueryKind::Gradient { parameters: 1 }, &[0.0], &[1.0, 0.0]);
+    let asked = answerer.answer(v1::Query { job: JOB.into(), iteration: 0, proposals: vec![one], attempt: 0 });
+    assert_eq!(status(&asked), AnswerStatus::Invalid);
+}

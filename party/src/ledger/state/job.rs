@@ -103,6 +103,7 @@ impl JobState {
             return Err(Wrong::Forfeit);
         }
         if whole {
+            // A round has one query at least, and a query that a block pays for one integer.
             self.lost.push((block.iteration, block.iteration.saturating_add(block.held.draws)));
         }
         self.spent = plus(self.spent, forfeit).ok_or(Wrong::Overflow)?;

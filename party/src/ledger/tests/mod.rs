@@ -12,6 +12,8 @@ mod previous_format;
 #[cfg(test)]
 mod reserve;
 #[cfg(test)]
+mod reserved_vectors;
+#[cfg(test)]
 mod vectors;
 
 pub use previous_format::to_former;

@@ -1,14 +1,13 @@
 //! The statement's content, section by section.
 
 use conclave_common::accounting::{Adjacency, gaussian_dp, zcdp};
-use conclave_common::job::JobSpec;
-use conclave_common::mechanism::STEP;
+use conclave_common::job::{Algorithm, JobSpec};
 
 use super::block::Block;
 use crate::config::PartyConfig;
 use crate::ledger::Report;
 use crate::owner::jobs::{JobView, State};
-use crate::owner::text::{describe, figure, unit_of_privacy};
+use crate::owner::text::{ANY_MODEL, describe, figure, noise_unit, unit_of_privacy};
 use crate::owner::totals::Releases;
 use crate::owner::worst_case::WorstCase;
 
@@ -78,12 +77,21 @@ fn left(blocks: &mut Vec<Block>, config: &PartyConfig, job: &JobView, releases: 
         ("closed".to_owned(), totals.closed.clone().unwrap_or_else(|| "not yet".into())),
         ("numbers".to_owned(), format!("{} whole numbers released or charged", totals.spent.draws)),
     ];
-    if let Some(Releases { noise: (least, most), charged: (first, last) }) = releases {
+    if let Some(Releases { kinds, charged: (first, last) }) = releases {
         facts.push(("charged".into(), format!("from {first} to {last}")));
-        let (least, most) = (*least, *most);
-        let (least, most) = (least as f64 * STEP, most as f64 * STEP);
-        let range = if least == most { figure(least) } else { format!("{} to {}", figure(least), figure(most)) };
-        facts.push(("noise".into(), format!("standard deviation {range}, in log-likelihood units")));
+        for released in kinds {
+            let (least, most) = released.noise;
+            let range = if least == most { figure(least) } else { format!("{} to {}", figure(least), figure(most)) };
+            facts.push((
+                released.name(),
+                format!(
+                    "{} whole numbers in {} answers; noise of standard deviation {range} in each, {}",
+                    released.integers,
+                    released.queries,
+                    noise_unit(released.kind)
+                ),
+            ));
+        }
     }
     let unit = config.budget.unit;
     let count = match (unit.adjacency, unit.records_per_person()) {
@@ -93,12 +101,15 @@ fn left(blocks: &mut Vec<Block>, config: &PartyConfig, job: &JobView, releases: 
     };
     facts.push(("besides".into(), format!("when the job was opened, and when each number left{count}")));
     blocks.push(Block::Facts(facts));
-    blocks.push(Block::Text(
-        "Each number is a sum over all records of how much better one setting of the model explains a record than another, \
-         bounded for each of them beforehand, plus fresh random noise of the stated size. No record, and no sum without \
-         noise, left. Every number, with its time and its noise, is a row of the ledger."
-            .into(),
-    ));
+    let (what, means) = match job.spec.as_ref().map(|spec| spec.algorithm) {
+        Some(Algorithm::NoisyStatistics) => ("what is named above", format!(" {ANY_MODEL}.")),
+        Some(Algorithm::PenaltyExpFamily) => ("one component of the model's statistic", String::new()),
+        _ => ("how much better one setting of the model explains a record than another", String::new()),
+    };
+    blocks.push(Block::Text(format!(
+        "Each number is a sum over all records of {what}, bounded for each of them beforehand, plus fresh random noise of the \
+         stated size. No record, and no sum without noise, left. Every number, with its time and its noise, is in the ledger.{means}"
+    )));
 }
 
 fn guarantee(blocks: &mut Vec<Block>, config: &PartyConfig, job: &JobView, report: &Report, worst: Option<&WorstCase>) {

@@ -5,6 +5,7 @@ use conclave_common::accounting::Spent;
 
 use conclave_common::accounting::gaussian_dp;
 use conclave_common::job::JobSpec;
+use conclave_common::mechanism::QueryKind;
 
 use super::block::Block;
 use super::*;
@@ -15,7 +16,7 @@ use crate::ledger::{Ledger, report};
 use crate::owner::jobs::JobView;
 use crate::owner::text::figure;
 use crate::owner::totals::JobTotals;
-use crate::owner::totals::Releases;
+use crate::owner::totals::{Released, Releases};
 use crate::owner::worst_case::worst_case;
 use crate::testing::{JOB, MEAN_TOML};
 
@@ -45,19 +46,24 @@ fn job(spec_toml: &str) -> JobView {
         spec_toml: spec_toml.into(),
         opened: "2026-03-02".into(),
         closed: None,
+        queries: 1234,
         spent: Spent { units: 1 << 48, slack_units: 0, draws: 1234 },
     };
     JobView { request, spec: JobSpec::parse(spec_toml).ok(), totals: Some(totals) }
 }
 
 fn blocks(data: &str, job: &JobView) -> Vec<Block> {
+    blocks_of(data, job, vec![Released { kind: QueryKind::Ratio, queries: 1234, integers: 1234, noise: (1.0, 2.0) }])
+}
+
+fn blocks_of(data: &str, job: &JobView, kinds: Vec<Released>) -> Vec<Block> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger.sqlite");
     let config = config(data);
     Ledger::init(&path, "hospital-a", &config.budget).unwrap();
     let report = report(&path, "hospital-a", &config.budget).unwrap();
     let worst = job.spec.as_ref().map(|spec| worst_case(spec, job.spent().units, &report, None).unwrap());
-    let releases = Releases { noise: (1 << 32, 1 << 33), charged: ("2026-03-02".into(), "2026-03-03".into()) };
+    let releases = Releases { kinds, charged: ("2026-03-02".into(), "2026-03-03".into()) };
     let releases = job.totals.as_ref().map(|_| &releases);
     statement(&config, job, &Facts { report: &report, worst: worst.as_ref(), releases }, "2026-03-04")
 }
@@ -107,4 +113,24 @@ fn nothing_that_an_analyst_writes_becomes_markup() {
 fn a_job_that_never_ran_let_nothing_leave() {
     let silent = JobView { totals: None, ..job(MEAN_TOML) };
     assert!(markdown(&blocks("", &silent)).contains("Nothing: no number was released"));
+}
+
+#[test]
+fn a_statement_on_vectors_counts_them_by_kind() {
+    let toml = "name = \"i\"\nparties = [\"hospital-a\"]\nalgorithm = \"noisy-statistics\"\n[model]\nkind = \"logistic\"\noutcome = \"y\"\n\
+                predictors = [\"age\"]\n[columns]\ny = { binary = true }\nage = { min = 20, max = 80 }\n[privacy]\nepsilon = 1.0\n\
+                delta = 1e-6\n";
+    let kind = QueryKind::Gradient { parameters: 2 };
+    let kinds = vec![Released { kind, queries: 3, integers: 6, noise: (0.5, 4.0) }];
+    let text = markdown(&blocks_of("", &job(toml), kinds));
+    for part in [
+        "gradient of 2 parameters",
+        "6 whole numbers in 3 answers",
+        "0.5 to 4 in each, in what one record contributes at most",
+        "asked at most 9 times",
+        "Whoever holds the release may fit any model of these columns",
+    ] {
+        assert!(text.contains(part), "{part} is not in {text}");
+    }
+    assert!(!text.contains("log-likelihood units") && !text.contains("explains a record"), "{text}");
 }
