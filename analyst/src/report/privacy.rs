@@ -101,6 +101,14 @@ fn noise(spec: &JobSpec) -> String {
     let unit = match spec.algorithm {
         Algorithm::Penalty => "log-likelihood units",
         Algorithm::PenaltyExpFamily => "widths of a component’s range",
+        Algorithm::Augmentation => {
+            return format!(
+                "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator, standard deviation {} widths of a component’s \
+                 range, on the one answer of every owner. The draws are of the posterior given that noisy answer (data augmentation; Ju, Awan, Gong & \
+                 Rao, 2022): wider than without privacy by what the noise takes away, and more draws do not narrow it.",
+                decimals(spec.privacy.noise.sd())
+            );
+        }
     };
     format!(
         "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator, standard deviation {} {unit} for every answer of every owner \

@@ -52,6 +52,7 @@ pub(super) const KEYS: Keys = Keys::Table(&[
             ("start", Keys::Any),
             ("starts", Keys::Any),
             ("records_guess", Keys::Any),
+            ("force", Keys::Any),
         ]),
     ),
     (
@@ -182,6 +183,7 @@ pub(super) struct RawSampler {
     pub start: Option<BTreeMap<String, f64>>,
     pub starts: Option<Vec<BTreeMap<String, f64>>>,
     pub records_guess: Option<i64>,
+    pub force: bool,
 }
 
 impl Default for RawSampler {
@@ -196,6 +198,7 @@ impl Default for RawSampler {
             start: None,
             starts: None,
             records_guess: None,
+            force: false,
         }
     }
 }

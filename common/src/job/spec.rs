@@ -15,7 +15,7 @@ pub struct JobSpec {
     pub name: String,
     /// Id of the job whose chains this one continues.
     pub extends: Option<String>,
-    /// Which algorithm of the penalty paper runs.
+    /// Which algorithm runs.
     pub algorithm: Algorithm,
     /// Names of the parties, at least one, each once.
     pub parties: Vec<String>,
@@ -55,13 +55,16 @@ pub struct Moments {
     pub sd: f64,
 }
 
-/// Which algorithm of Yıldırım, *On the use of penalty MCMC for differential privacy*, a job runs.
+/// Which algorithm a job runs: those of Yıldırım, *On the use of penalty MCMC for differential privacy*, and data augmentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Algorithm {
     /// Algorithm 2 (Algorithm 1 is its case of one owner).
     Penalty,
     /// Algorithm 3: noisy sufficient statistics of an exponential family, any number of owners.
     PenaltyExpFamily,
+    /// One release of a statistic, then data augmentation: Ju, Awan, Gong & Rao, *Data Augmentation MCMC for Bayesian Inference from
+    /// Privatized Data* (2022).
+    Augmentation,
 }
 
 impl Algorithm {
@@ -70,7 +73,14 @@ impl Algorithm {
         match self {
             Algorithm::Penalty => "penalty",
             Algorithm::PenaltyExpFamily => "penalty-exp-family",
+            Algorithm::Augmentation => "augmentation",
         }
+    }
+
+    /// Whether it asks for components of the model's sufficient statistic, and for nothing else.
+    #[must_use]
+    pub fn asks_statistics(self) -> bool {
+        matches!(self, Algorithm::PenaltyExpFamily | Algorithm::Augmentation)
     }
 }
 
@@ -102,6 +112,8 @@ pub struct SamplerSpec {
     pub starts: Option<Vec<Vec<f64>>>,
     /// A guess of one party's number of records, used for parties that don't publish theirs.
     pub records_guess: Option<u64>,
+    /// Whether augmentation runs however many records there are.
+    pub force: bool,
 }
 
 /// Length of the warm-up, in sweeps of one proposal per coordinate.

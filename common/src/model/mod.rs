@@ -22,6 +22,7 @@ mod linear_predictor;
 mod linear_statistic;
 mod logistic;
 mod multinomial;
+mod naive_bayes;
 mod negative_binomial;
 mod pass;
 mod persons;

@@ -2,7 +2,7 @@
 
 use super::contribution::contribution;
 use crate::accounting::{Adjacency, PrivacyUnit};
-use crate::job::{Algorithm, JobSpec};
+use crate::job::JobSpec;
 use crate::mechanism::{MechanismError, NoiseScale, QueryKind, Sensitivity, sum_fits};
 use crate::model::{Model, StatisticGrid, Step, Summand};
 
@@ -35,9 +35,9 @@ pub enum QueryError {
     /// Steps and statistics are told apart by their points.
     #[error("a ratio and a clip count are asked of a step, a statistic of none")]
     Points,
-    /// Algorithm 3 needs the number of records to be public and a record to be the unit.
+    /// A released statistic needs the number of records to be public and a record to be the unit.
     #[error(
-        "penalty-exp-family needs parties that protect rows against replacement, and this one protects a {0}: use algorithm = \"penalty\""
+        "the job's algorithm needs parties that protect rows against replacement, and this one protects a {0}: use algorithm = \"penalty\""
     )]
     Unit(PrivacyUnit),
     /// The job's clip is the public bound, which never bites.
@@ -64,7 +64,7 @@ impl QueryTerms {
         kind: QueryKind,
         (from, to): (&[f64], &[f64]),
     ) -> Result<Self, QueryError> {
-        let exponential = spec.algorithm == Algorithm::PenaltyExpFamily;
+        let exponential = spec.algorithm.asks_statistics();
         if let QueryKind::Statistic { component } = kind {
             if !exponential {
                 return Err(QueryError::Kind(kind));
@@ -168,6 +168,7 @@ impl QueryTerms {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::job::Algorithm;
     use crate::model::{ModelData, Persons};
 
     fn spec(clip: &str) -> JobSpec {

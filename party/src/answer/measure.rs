@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use conclave_common::accounting::PrivacyUnit;
-use conclave_common::job::{Algorithm, JobSpec};
+use conclave_common::job::JobSpec;
 use conclave_common::mechanism::QueryKind;
 use conclave_common::model::{Persons, Threads, assemble};
 use conclave_common::parameter::Interval;
@@ -126,9 +126,9 @@ impl Rehearsal<'_> {
         self.spec.sampler.chains as usize * self.components().max(1)
     }
 
-    /// Components of the statistic that Algorithm 3 asks for; 0 for another algorithm.
+    /// Components of the statistic that the job's algorithm asks for; 0 where it asks for none.
     fn components(&self) -> usize {
-        if self.spec.algorithm != Algorithm::PenaltyExpFamily {
+        if !self.spec.algorithm.asks_statistics() {
             return 0;
         }
         self.spec.build_model().exponential_family().map_or(0, |family| family.ranges().len())

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::checks::short;
 use super::parameters::{self, Parameters};
-use super::{columns, exp_family, model, plan, privacy, sampler};
+use super::{augmentation, columns, exp_family, inapplicable, model, plan, privacy, sampler};
 use crate::job::error::JobError;
 use crate::job::limits::{MAX_BYTES, MAX_CHAINS, MAX_NAME};
 use crate::job::raw::{AutoOr, KEYS, RawJob};
@@ -34,6 +34,7 @@ impl JobSpec {
             job_id(id)?;
         }
         let algorithm = algorithm(&raw.algorithm)?;
+        inapplicable::refuse(&table, algorithm)?;
         let parties = parties(raw.parties)?;
         let columns = columns::columns(&raw.columns)?;
         let power = model::power(&raw.model)?;
@@ -41,10 +42,11 @@ impl JobSpec {
         let names = model.parameter_names();
         let constraints = model.constraints();
         let units = model.units(&columns);
-        let priors = parameters::priors(&raw.prior, &names, &constraints, &units)?;
+        let priors = parameters::priors(&raw.prior, &names, &constraints, &units, model.default_concentration())?;
         let support = parameters::support(&raw.parameters, &names, &constraints, &units, &priors)?;
         let sampler = sampler::sampler(
             raw.sampler,
+            algorithm,
             &Parameters { names: &names, constraints: &constraints, priors: &priors, support: &support },
         )?;
         let privacy = privacy::privacy(&raw.privacy, sampler.proposal, parties.len())?;
@@ -69,7 +71,7 @@ impl JobSpec {
             let message = format!("at most {} with an explicit clip, whose watch asks beside them", MAX_CHAINS - 1);
             return Err(JobError::new("sampler.chains", message));
         }
-        exp_family::resolve(spec, auto_noise)
+        exp_family::resolve(spec, auto_noise).and_then(augmentation::resolve)
     }
 }
 
@@ -86,7 +88,11 @@ fn algorithm(name: &str) -> Result<Algorithm, JobError> {
     match name {
         "penalty" => Ok(Algorithm::Penalty),
         "penalty-exp-family" => Ok(Algorithm::PenaltyExpFamily),
-        other => Err(JobError::new("algorithm", format!("unknown algorithm `{other}`; use `penalty` or `penalty-exp-family`"))),
+        "augmentation" => Ok(Algorithm::Augmentation),
+        other => {
+            let message = format!("unknown algorithm `{other}`; use `penalty`, `penalty-exp-family` or `augmentation`");
+            Err(JobError::new("algorithm", message))
+        }
     }
 }
 

@@ -7,12 +7,12 @@ use super::parameters::Parameters;
 use crate::job::error::JobError;
 use crate::job::limits::MAX_CHAINS;
 use crate::job::raw::{RawRadius, RawSampler, RawWarmup};
-use crate::job::spec::{ProposalKind, Radius, SamplerSpec, Warmup};
+use crate::job::spec::{Algorithm, ProposalKind, Radius, SamplerSpec, Warmup};
 use crate::parameter::{Constraint, Interval, Transform};
 
 const DEFAULT_LOCATE_SHARE: f64 = 0.2;
 
-pub(super) fn sampler(raw: RawSampler, parameters: &Parameters<'_>) -> Result<SamplerSpec, JobError> {
+pub(super) fn sampler(raw: RawSampler, algorithm: Algorithm, parameters: &Parameters<'_>) -> Result<SamplerSpec, JobError> {
     let count = |key: &str, value: i64, max: i64| {
         u64::try_from(value)
             .ok()
@@ -52,7 +52,8 @@ pub(super) fn sampler(raw: RawSampler, parameters: &Parameters<'_>) -> Result<Sa
         return Err(JobError::new("sampler.warmup", "`until_rhat` compares chains: run at least two"));
     }
     let radius = radius(raw.proposal.radius, parameters)?;
-    if starts.is_some() && (locate_share > 0.0 || radius == Radius::Auto) {
+    let walks = algorithm != Algorithm::Augmentation;
+    if starts.is_some() && walks && (locate_share > 0.0 || radius == Radius::Auto) {
         return Err(JobError::new(
             "sampler.starts",
             "chains that start at their own values start at once: leave locate_share out, and give proposal.radius in numbers",
@@ -83,6 +84,7 @@ pub(super) fn sampler(raw: RawSampler, parameters: &Parameters<'_>) -> Result<Sa
         start,
         starts,
         records_guess,
+        force: raw.force,
     })
 }
 
