@@ -32,6 +32,7 @@ pub(crate) fn admit(policy: &Policy, budget: &Budget, shard: &Shard, analyst: &s
         admit_cap(limit, budget, &spec.privacy.budget)?;
     }
     if let Some(limit) = policy.max_iterations_per_job
+        && spec.algorithm.proposes()
         && spec.sampler.draws > limit
     {
         return refuse(format!(
@@ -39,8 +40,16 @@ pub(crate) fn admit(policy: &Policy, budget: &Budget, shard: &Shard, analyst: &s
             spec.sampler.draws
         ));
     }
+    for release in spec.releases() {
+        if policy.releases.as_ref().is_some_and(|admitted| !admitted.iter().any(|a| a == release)) {
+            return refuse(format!(
+                "algorithm = \"{}\" asks for a release of kind {release:?}, which the owner's policy.releases does not admit",
+                spec.algorithm.as_str()
+            ));
+        }
+    }
     let sd = spec.privacy.noise.sd();
-    if sd < policy.min_noise_sd {
+    if sd < policy.min_noise_sd && spec.algorithm.proposes() {
         return refuse(format!("privacy.noise_sd comes to {sd}, below the owner's min_noise_sd of {}", policy.min_noise_sd));
     }
     Ok(())

@@ -4,7 +4,7 @@
 //! needs the job (dimension, box, policy) is checked by the party against the job that it opened itself.
 
 use conclave_common::accounting::{Adjacency, PrivacyUnit};
-use conclave_common::mechanism::{NoiseScale, QueryKind};
+use conclave_common::mechanism::{NoiseScale, Points, QueryKind};
 use conclave_common::parameter::LEAST_MAGNITUDE;
 use conclave_common::sampler::{PartyMetadata, Query};
 
@@ -15,6 +15,11 @@ use crate::v1;
 pub const MAX_PROPOSALS: usize = 256;
 /// The most parameters in one proposal.
 pub const MAX_PARAMETERS: usize = 4096;
+/// Most integers in an answer: its frame holds them all, and is read whole.
+pub const MAX_INTEGERS: usize = 7168;
+/// Most parameters of a vector, and most numbers that scale one.
+const MAX_ORDER: usize = QueryKind::MAX_ORDER as usize;
+const MAX_FRAME: usize = MAX_ORDER * (MAX_ORDER + 1);
 
 /// The outcome of a party's answer, as the number in `Answer.status`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -100,23 +105,27 @@ pub fn query_from_wire(wire: v1::Query) -> Result<Vec<Query>, Fault> {
     if let Some(twice) = chains.windows(2).find(|pair| pair[0] == pair[1]) {
         return Err(invalid(format!("chain {} is asked twice in one query", twice[0])));
     }
-    wire.proposals.into_iter().map(proposal_from_wire).collect()
+    let queries: Vec<Query> = wire.proposals.into_iter().map(proposal_from_wire).collect::<Result<_, _>>()?;
+    let integers: usize = queries.iter().map(Query::length).sum();
+    if integers > MAX_INTEGERS {
+        return Err(invalid(format!("a query of {integers} integers: an answer holds {MAX_INTEGERS}")));
+    }
+    Ok(queries)
 }
 
 fn proposal_from_wire(wire: v1::Proposal) -> Result<Query, Fault> {
     let chain = wire.chain;
     let kind = QueryKind::from_code(wire.kind)
         .ok_or_else(|| invalid(format!("the proposal of chain {chain} is of kind {}, which there is not", wire.kind)))?;
-    // A statistic is asked of no point.
-    let lengths = if matches!(kind, QueryKind::Statistic { .. }) { 0..=0 } else { 1..=MAX_PARAMETERS };
-    if wire.from.len() != wire.to.len() || !lengths.contains(&wire.from.len()) {
-        return Err(invalid(format!(
-            "the proposal of chain {chain} has {} and {} parameters: it must have the same number twice, {} to {}",
-            wire.from.len(),
-            wire.to.len(),
-            lengths.start(),
-            lengths.end()
-        )));
+    let (from, to) = (wire.from.len(), wire.to.len());
+    // A vector's numbers beside its point say how it is scaled.
+    let (fits, needs) = match kind.points() {
+        Points::None => (from == 0 && to == 0, "none at all"),
+        Points::One => ((1..=MAX_ORDER).contains(&from) && (1..=MAX_FRAME).contains(&to), "a point, and what scales it"),
+        Points::Two => (from == to && (1..=MAX_PARAMETERS).contains(&from), "the same number twice, 1 to 4096"),
+    };
+    if !fits {
+        return Err(invalid(format!("the {kind} of chain {chain} has {from} and {to} parameters: it must have {needs}")));
     }
     // Products of tiny numbers with records' values would be subnormal, and arithmetic on those takes a time that can be
     // told from outside.

@@ -97,18 +97,17 @@ fn unit(protects: &str) -> Markup {
     }
 }
 
+fn noise_of_releases() -> String {
+    "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator, as much of it as the job’s budget asks for: all of the \
+     budget is spent in a few releases. The posterior is that of the parameters given what was released, as wide as the noise makes it."
+        .to_owned()
+}
+
 fn noise(spec: &JobSpec) -> String {
     let unit = match spec.algorithm {
         Algorithm::Penalty => "log-likelihood units",
         Algorithm::PenaltyExpFamily => "widths of a component’s range",
-        Algorithm::Augmentation => {
-            return format!(
-                "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator, standard deviation {} widths of a component’s \
-                 range, on the one answer of every owner. The draws are of the posterior given that noisy answer (data augmentation; Ju, Awan, Gong & \
-                 Rao, 2022): wider than without privacy by what the noise takes away, and more draws do not narrow it.",
-                decimals(spec.privacy.noise.sd())
-            );
-        }
+        Algorithm::NoisyStatistics | Algorithm::Augmentation => return noise_of_releases(),
     };
     format!(
         "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator, standard deviation {} {unit} for every answer of every owner \

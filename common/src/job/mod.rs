@@ -17,4 +17,7 @@ pub use extension::{Continuation, Extension};
 pub use limits::{
     CALIBRATE_SHARE, DEFAULT_BOX, LEAST_POSITIVE, MAX_BOUND, MAX_BOX, MAX_BYTES, MAX_CHAINS, MAX_COLUMNS, MAX_NAME,
 };
-pub use spec::{Algorithm, ClipRule, JobSpec, Moments, PlanSpec, PrivacySpec, ProposalKind, Radius, SamplerSpec, Warmup};
+pub use spec::{
+    Algorithm, Clamping, ClipRule, JobSpec, Moments, PlanSpec, PrivacySpec, ProposalKind, Radius, ReleaseSpec, SamplerSpec,
+    Warmup,
+};

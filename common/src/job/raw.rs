@@ -66,6 +66,10 @@ pub(super) const KEYS: Keys = Keys::Table(&[
         ]),
     ),
     (
+        "release",
+        Keys::Table(&[("stages", Keys::Any), ("curvature_share", Keys::Any), ("clip", Keys::Any), ("clamping", Keys::Any)]),
+    ),
+    (
         "plan",
         Keys::Table(&[
             ("records", Keys::Any),
@@ -90,7 +94,23 @@ pub(super) struct RawJob {
     #[serde(default)]
     pub sampler: RawSampler,
     pub privacy: RawPrivacy,
+    pub release: Option<RawRelease>,
     pub plan: Option<RawPlan>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct RawRelease {
+    pub stages: Option<RawStages>,
+    pub curvature_share: Option<f64>,
+    pub clip: Option<AutoOr>,
+    pub clamping: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub(super) enum RawStages {
+    Word(String),
+    Shares(Vec<f64>),
 }
 
 fn penalty() -> String {
@@ -177,13 +197,13 @@ pub(super) struct RawSampler {
     pub chains: i64,
     pub draws: i64,
     pub warmup: RawWarmup,
-    pub proposal: RawProposal,
+    pub proposal: Option<RawProposal>,
     pub seed: u64,
     pub locate_share: Option<f64>,
     pub start: Option<BTreeMap<String, f64>>,
     pub starts: Option<Vec<BTreeMap<String, f64>>>,
     pub records_guess: Option<i64>,
-    pub force: bool,
+    pub force: Option<bool>,
 }
 
 impl Default for RawSampler {
@@ -192,13 +212,13 @@ impl Default for RawSampler {
             chains: 4,
             draws: 5000,
             warmup: RawWarmup::Sweeps(100),
-            proposal: RawProposal::default(),
+            proposal: None,
             seed: 1,
             locate_share: None,
             start: None,
             starts: None,
             records_guess: None,
-            force: false,
+            force: None,
         }
     }
 }

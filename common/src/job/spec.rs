@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::accounting::Budget;
-use crate::mechanism::NoiseScale;
+use crate::mechanism::{NoiseScale, QueryKind};
 use crate::model::{self, Model};
 use crate::parameter::{Interval, Prior, Transform};
 use crate::schema::{ColumnSpec, ModelSpec};
@@ -33,6 +33,8 @@ pub struct JobSpec {
     pub sampler: SamplerSpec,
     /// What the job may spend at each party, and how it is noised.
     pub privacy: PrivacySpec,
+    /// How a job that releases once spreads its budget; the defaults for any other.
+    pub release: ReleaseSpec,
     /// What the analyst guesses of the data. Only the planner reads it.
     pub plan: Option<PlanSpec>,
 }
@@ -62,8 +64,10 @@ pub enum Algorithm {
     Penalty,
     /// Algorithm 3: noisy sufficient statistics of an exponential family, any number of owners.
     PenaltyExpFamily,
-    /// One release of a statistic, then data augmentation: Ju, Awan, Gong & Rao, *Data Augmentation MCMC for Bayesian Inference from
-    /// Privatized Data* (2022).
+    /// A few noisy vectors, released once; the posterior given what was released.
+    NoisyStatistics,
+    /// One release of a statistic or of tables, then data augmentation: Ju, Awan, Gong & Rao, *Data Augmentation MCMC for Bayesian
+    /// Inference from Privatized Data* (2022).
     Augmentation,
 }
 
@@ -73,14 +77,26 @@ impl Algorithm {
         match self {
             Algorithm::Penalty => "penalty",
             Algorithm::PenaltyExpFamily => "penalty-exp-family",
+            Algorithm::NoisyStatistics => "noisy-statistics",
             Algorithm::Augmentation => "augmentation",
         }
     }
 
-    /// Whether it asks for components of the model's sufficient statistic, and for nothing else.
+    /// Whether every draw takes a proposal that the parties answer to.
     #[must_use]
-    pub fn asks_statistics(self) -> bool {
-        matches!(self, Algorithm::PenaltyExpFamily | Algorithm::Augmentation)
+    pub fn proposes(self) -> bool {
+        matches!(self, Algorithm::Penalty | Algorithm::PenaltyExpFamily)
+    }
+
+    /// Whether the algorithm asks parties for queries of this kind.
+    #[must_use]
+    pub fn asks(self, kind: QueryKind) -> bool {
+        match self {
+            Algorithm::Penalty => matches!(kind, QueryKind::Ratio | QueryKind::ClipCount),
+            Algorithm::PenaltyExpFamily => matches!(kind, QueryKind::Statistic { .. }),
+            Algorithm::NoisyStatistics => !matches!(kind, QueryKind::Ratio | QueryKind::ClipCount),
+            Algorithm::Augmentation => matches!(kind, QueryKind::Statistic { .. } | QueryKind::Table { .. }),
+        }
     }
 }
 
@@ -194,6 +210,34 @@ pub struct PrivacySpec {
     pub clip_watch_share: f64,
 }
 
+/// `[release]`: how `noisy-statistics` asks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReleaseSpec {
+    /// The share of the budget (as mu²) of each stage; `None` has each stage decided by what the ones before it
+    /// released.
+    pub stages: Option<Vec<f64>>,
+    /// The share of each stage that goes into the curvature; `None` has it decided likewise.
+    pub curvature_share: Option<f64>,
+    /// Whether the likelihood of a released statistic is that of records clamped to their bounds, or of
+    /// records as if none were.
+    pub clamping: Clamping,
+}
+
+impl Default for ReleaseSpec {
+    fn default() -> Self {
+        Self { stages: None, curvature_share: None, clamping: Clamping::Modelled }
+    }
+}
+
+/// What is made of records that lie beyond their declared bounds, and are clamped to them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Clamping {
+    /// The law of the clamped record is what a released statistic is compared with.
+    Modelled,
+    /// Records are taken for unclamped.
+    Ignored,
+}
+
 /// An explicit clip of one record's log ratio, in log-likelihood units.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ClipRule {
@@ -218,6 +262,22 @@ impl JobSpec {
     /// The transforms between the parameters and the unconstrained values that the chains walk in.
     pub fn transform(&self) -> Transform {
         Transform::new(&self.model.constraints())
+    }
+
+    /// The kinds of release that the job asks its parties for, by the words of [`QueryKind::release`].
+    #[must_use]
+    pub fn releases(&self) -> Vec<&'static str> {
+        match self.algorithm {
+            Algorithm::Penalty => vec!["ratio"],
+            Algorithm::PenaltyExpFamily => vec!["statistic"],
+            Algorithm::NoisyStatistics => match self.build_model().scores() {
+                Some(scores) if scores.moments_outcome().is_some() => vec!["moments", "score"],
+                Some(_) => vec!["score"],
+                None => vec!["statistic"],
+            },
+            Algorithm::Augmentation if self.build_model().tables().is_some() => vec!["table"],
+            Algorithm::Augmentation => vec!["statistic"],
+        }
     }
 
     /// Whether `theta` lies inside the parameter box.

@@ -85,6 +85,12 @@ impl Clamp {
         (self.bits(value) as i64).wrapping_sub(Self::OFFSET as i64)
     }
 
+    /// The same integer as a float, which holds it exactly.
+    #[inline(always)]
+    pub(crate) fn rounded(self, value: f64) -> f64 {
+        f64::from_bits(self.bits(value)) - ROUNDER
+    }
+
     /// An integer sum of lattice units, clamped: what a person's records come to.
     ///
     /// Exact: a sum that a float can't hold is far beyond the ends.

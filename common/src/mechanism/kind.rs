@@ -15,68 +15,159 @@ pub enum QueryKind {
         /// The component, from 0, below [`QueryKind::MAX_COMPONENTS`].
         component: u32,
     },
+    /// The second moments of a record's predictors and outcome: the upper triangle of a symmetric matrix, row after row.
+    Moments {
+        /// Rows of the matrix, 1 to [`QueryKind::MAX_ORDER`].
+        order: u32,
+    },
+    /// The gradient of the log likelihood at a point, in a frame that the query gives.
+    Gradient {
+        /// Parameters, 1 to [`QueryKind::MAX_ORDER`].
+        parameters: u32,
+    },
+    /// The expected information at a point: the upper triangle of a symmetric matrix, row after row.
+    Curvature {
+        /// Parameters, 1 to [`QueryKind::MAX_ORDER`].
+        parameters: u32,
+    },
+    /// How many units of privacy lie in each cell of contingency tables, each counted as [`QueryKind::COUNT_UNIT`].
+    Table {
+        /// Cells of all tables, 1 to [`QueryKind::MAX_COMPONENTS`].
+        cells: u32,
+    },
+}
+
+/// The points that a query names, besides what else its numbers are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Points {
+    /// None: the sum is the same whatever theta is.
+    None,
+    /// One, theta; what stands in the place of theta' says how the answer is scaled.
+    One,
+    /// The two ends of a step.
+    Two,
 }
 
 impl QueryKind {
     /// What one unit of privacy adds to a clip count, lattice units: as small as it may be with noise scales of at least 2^20.
     pub const COUNT_UNIT: u64 = 1 << 20;
-    /// The most components of a statistic.
+    /// The most components of a statistic, and the most cells of tables.
     pub const MAX_COMPONENTS: u32 = 1 << 16;
+    /// The most parameters of a gradient or a curvature, and the most rows of moments.
+    pub const MAX_ORDER: u32 = 128;
+    /// Numbers from here on stand for vectors: this, plus four times their order (rows, parameters or cells), plus 0 for
+    /// moments, 1 for a gradient, 2 for a curvature, 3 for tables.
+    const VECTORS: u32 = 1 << 30;
 
-    /// The number that stands for the kind in ledgers and digests: 0 for a ratio, 1 for a clip count, 2 + j for component j.
+    /// The number that stands for the kind in ledgers and digests: 0 for a ratio, 1 for a clip count, 2 + j for component j, and
+    /// from 2^30 on a vector's kind in the last two bits, its order before them.
     #[must_use]
     pub fn code(self) -> u32 {
+        let vector = |of: u32, order: u32| Self::VECTORS + 4 * order.min(Self::MAX_COMPONENTS) + of;
         match self {
             Self::Ratio => 0,
             Self::ClipCount => 1,
             Self::Statistic { component } => 2_u32.saturating_add(component),
-        }
-    }
-
-    /// Integers in an answer: the components that the sum has, each with noise of its own. Public.
-    #[must_use]
-    pub fn length(self) -> usize {
-        match self {
-            Self::Ratio | Self::ClipCount | Self::Statistic { .. } => 1,
-        }
-    }
-
-    /// Whether a query of this kind is asked of a step, from one point to another; else it is asked of no point at all.
-    #[must_use]
-    pub fn is_of_a_step(self) -> bool {
-        !matches!(self, Self::Statistic { .. })
-    }
-
-    /// How far the sum moves between neighbours, in sensitivities of the query: a ratio's bounds one unit's part, which counts
-    /// `factor` times there ([`crate::accounting::Adjacency::factor`]); of other kinds it already bounds what the whole sum moves.
-    #[must_use]
-    pub(crate) fn moves(self, factor: u64) -> u64 {
-        match self {
-            Self::Ratio => factor,
-            Self::ClipCount | Self::Statistic { .. } => 1,
-        }
-    }
-
-    /// The standard deviation of noise of scale `s`: of a ratio in log-likelihood units, of a statistic in widths of its range, of a
-    /// clip count in units of privacy.
-    #[must_use]
-    pub fn noise_sd(self, s: NoiseScale) -> f64 {
-        match self {
-            Self::Ratio | Self::Statistic { .. } => s.sd(),
-            Self::ClipCount => s.units() as f64 / Self::COUNT_UNIT as f64,
+            Self::Moments { order } => vector(0, order),
+            Self::Gradient { parameters } => vector(1, parameters),
+            Self::Curvature { parameters } => vector(2, parameters),
+            Self::Table { cells } => vector(3, cells),
         }
     }
 
     /// The kind of that number.
     #[must_use]
     pub fn from_code(code: u32) -> Option<Self> {
+        if let Some(vector) = code.checked_sub(Self::VECTORS) {
+            let order = vector / 4;
+            let (kind, most) = match vector % 4 {
+                0 => (Self::Moments { order }, Self::MAX_ORDER),
+                1 => (Self::Gradient { parameters: order }, Self::MAX_ORDER),
+                2 => (Self::Curvature { parameters: order }, Self::MAX_ORDER),
+                _ => (Self::Table { cells: order }, Self::MAX_COMPONENTS),
+            };
+            return Some(kind).filter(|_| (1..=most).contains(&order));
+        }
         match code {
             0 => Some(Self::Ratio),
             1 => Some(Self::ClipCount),
             _ => Some(Self::Statistic { component: code - 2 }).filter(|_| code - 2 < Self::MAX_COMPONENTS),
         }
     }
+
+    /// Integers in an answer: the components that the sum has, each with noise of its own. Public.
+    #[must_use]
+    pub fn length(self) -> usize {
+        let triangle = |order: u32| order as usize * (order as usize + 1) / 2;
+        match self {
+            Self::Ratio | Self::ClipCount | Self::Statistic { .. } => 1,
+            Self::Moments { order } => triangle(order),
+            Self::Curvature { parameters } => triangle(parameters),
+            Self::Gradient { parameters } => parameters as usize,
+            Self::Table { cells } => cells as usize,
+        }
+    }
+
+    /// The points that a query of this kind names.
+    #[must_use]
+    pub fn points(self) -> Points {
+        match self {
+            Self::Ratio | Self::ClipCount => Points::Two,
+            Self::Gradient { .. } | Self::Curvature { .. } => Points::One,
+            Self::Statistic { .. } | Self::Moments { .. } | Self::Table { .. } => Points::None,
+        }
+    }
+
+    /// How far the sum moves between neighbours, in sensitivities of the query: those of a ratio and of a gradient bound one
+    /// unit's part, which counts `factor` times there ([`crate::accounting::Adjacency::factor`]); of other kinds it already
+    /// bounds what the whole sum moves.
+    #[must_use]
+    pub(crate) fn moves(self, factor: u64) -> u64 {
+        match self {
+            Self::Ratio | Self::Gradient { .. } => factor,
+            _ => 1,
+        }
+    }
+
+    /// The standard deviation of noise of scale `s`: of a ratio in log-likelihood units, of a statistic in widths of its range, of
+    /// counts in units of privacy, of moments and curvature in units of a product of two numbers in [-1, 1], of a gradient in
+    /// what one unit contributes at most.
+    #[must_use]
+    pub fn noise_sd(self, s: NoiseScale) -> f64 {
+        match self {
+            Self::Ratio | Self::Statistic { .. } | Self::Moments { .. } | Self::Curvature { .. } => s.sd(),
+            Self::ClipCount | Self::Table { .. } => s.units() as f64 / Self::COUNT_UNIT as f64,
+            Self::Gradient { .. } => s.units() as f64 / GRADIENT_UNITS as f64,
+        }
+    }
+
+    /// Whether an owner's least noise, which is in log-likelihood units, is a limit to this kind. A vector is asked once or a few
+    /// times at a part of the budget each: the budget is what limits it.
+    #[must_use]
+    pub fn has_least_noise(self) -> bool {
+        matches!(self, Self::Ratio | Self::ClipCount | Self::Statistic { .. })
+    }
+
+    /// The word by which an owner admits the kind: `ratio`, `statistic`, `moments`, `score` or `table`. A clip count goes with
+    /// the ratios that it counts, a curvature with the score.
+    #[must_use]
+    pub fn release(self) -> &'static str {
+        match self {
+            Self::Ratio | Self::ClipCount => "ratio",
+            Self::Statistic { .. } => "statistic",
+            Self::Moments { .. } => "moments",
+            Self::Gradient { .. } | Self::Curvature { .. } => "score",
+            Self::Table { .. } => "table",
+        }
+    }
+
+    /// The words that [`QueryKind::release`] gives.
+    pub const RELEASES: [&'static str; 5] = ["ratio", "statistic", "moments", "score", "table"];
 }
+
+/// What one record contributes to a gradient at most, in lattice units and L2: 2^28. Squares of as many components as a gradient
+/// may have add up to less than 2^63.
+pub const GRADIENT_UNITS: u64 = 1 << 28;
 
 /// As an owner reads it: `ratio`, `clip count` or `statistic 3`.
 impl std::fmt::Display for QueryKind {
@@ -85,12 +176,17 @@ impl std::fmt::Display for QueryKind {
             Self::Ratio => f.write_str("ratio"),
             Self::ClipCount => f.write_str("clip count"),
             Self::Statistic { component } => write!(f, "statistic {component}"),
+            Self::Moments { order } => write!(f, "moments of {order} columns"),
+            Self::Gradient { parameters } => write!(f, "gradient of {parameters} parameters"),
+            Self::Curvature { parameters } => write!(f, "curvature of {parameters} parameters"),
+            Self::Table { cells } => write!(f, "table of {cells} cells"),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]
@@ -100,6 +196,17 @@ mod tests {
         }
         assert_eq!(QueryKind::from_code(QueryKind::MAX_COMPONENTS + 2), None);
         assert_eq!(QueryKind::from_code(u32::MAX), None);
+        for vectors in 0..4 {
+            let most = if vectors == 3 { QueryKind::MAX_COMPONENTS } else { QueryKind::MAX_ORDER };
+            let code = |order: u32| (1 << 30) + 4 * order + vectors;
+            for order in 1..=most {
+                let kind = QueryKind::from_code(code(order)).unwrap();
+                assert_eq!(kind.code(), code(order));
+                assert!(kind.length() >= order as usize && QueryKind::RELEASES.contains(&kind.release()));
+            }
+            assert_eq!((QueryKind::from_code(code(0)), QueryKind::from_code(code(most + 1))), (None, None));
+        }
+        assert_eq!(QueryKind::Curvature { parameters: 3 }.length(), 6);
         assert_eq!(QueryKind::Statistic { component: 3 }.to_string(), "statistic 3");
     }
 }

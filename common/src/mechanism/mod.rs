@@ -25,7 +25,7 @@ pub use clamp::Clamp;
 pub use components::Components;
 pub use discrete_gaussian::DiscreteGaussian;
 pub use error::MechanismError;
-pub use kind::QueryKind;
+pub use kind::{GRADIENT_UNITS, Points, QueryKind};
 pub use noise_sample::{NoiseSample, NoiseStock};
 pub use noise_scale::NoiseScale;
 pub use quantiser::Quantiser;

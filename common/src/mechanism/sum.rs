@@ -20,6 +20,15 @@ impl LatticeSum {
         Self(Components::One(units))
     }
 
+    /// A sum of several components. Only kernels make one.
+    ///
+    /// # Panics
+    /// Where there are none.
+    pub(crate) fn of_several(units: &[i64]) -> Self {
+        assert!(!units.is_empty(), "a sum has components");
+        Self(Components::new(units).unwrap_or(Components::One(0)))
+    }
+
     /// Number of its components; public.
     #[must_use]
     pub fn length(&self) -> usize {
@@ -55,6 +64,13 @@ impl LatticeSum {
             Components::One(units) => units,
             Components::Several(several) => panic!("a sum of {} components", several.len()),
         }
+    }
+
+    /// The sum without noise, component by component, for tests on made-up records alone.
+    #[cfg(any(test, feature = "test-util"))]
+    #[must_use]
+    pub fn open_components_for_test(self) -> Vec<i64> {
+        self.0.as_slice().to_vec()
     }
 
     /// Any numbers as a sum, for tests that plant a broken kernel.

@@ -4,8 +4,10 @@
 use super::data::ModelData;
 use super::exponential_family::ExponentialFamily;
 use super::ratio_range::RatioRange;
+use super::score::ScoreModel;
 use super::shard::Block;
 use super::step::Step;
+use super::table::Tables;
 use crate::mechanism::{LatticeSum, Sensitivity};
 
 /// A statistical model whose log likelihood ratios can be summed on the lattice.
@@ -39,6 +41,16 @@ pub trait Model: Send + Sync {
 
     /// The model as an exponential family, where it is one (Algorithm 3).
     fn exponential_family(&self) -> Option<&dyn ExponentialFamily> {
+        None
+    }
+
+    /// The model's gradients, information and second moments, where they can be released.
+    fn scores(&self) -> Option<Box<dyn ScoreModel + '_>> {
+        None
+    }
+
+    /// The contingency tables that are sufficient for theta, where the model is of categorical columns alone.
+    fn tables(&self) -> Option<Tables> {
         None
     }
 

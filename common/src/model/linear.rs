@@ -21,6 +21,7 @@ use super::blocks::KernelVisitor;
 use super::linear_predictor::LinearPredictor;
 use super::ratio_range::RatioRange;
 use super::regression::{Ends, LEAST_SCATTER, Likelihood, around};
+use super::slopes::Slopes;
 use super::weighted::TileStep;
 use crate::schema::ColumnSpec;
 
@@ -202,5 +203,42 @@ impl Over<'_> {
         }
         let (a, b) = (step * range.0, step * range.1);
         (a.min(b), a.max(b))
+    }
+}
+
+impl Slopes for Linear {
+    /// `1 / sigma^2`.
+    type At = f64;
+
+    const BY_MOMENTS: bool = true;
+
+    fn slopes_at(&self, own: Option<f64>) -> f64 {
+        let sigma = self.sigma(own);
+        (sigma * sigma).recip()
+    }
+
+    #[inline(always)]
+    fn slopes(precision: &f64, y: f64, eta: f64) -> [f64; 2] {
+        let residual = y - eta;
+        [residual * precision, residual * residual * precision - 1.0]
+    }
+
+    #[inline(always)]
+    fn information_at(precision: &f64, y: f64, eta: f64) -> [f64; 2] {
+        let counts = 0.0 * (y + eta);
+        [precision + counts, 2.0 + counts]
+    }
+
+    fn most_information(&self, precision: &f64, _low: f64, _high: f64) -> [f64; 2] {
+        [*precision, 2.0]
+    }
+
+    fn outcomes(&self) -> (f64, f64) {
+        self.outcome
+    }
+
+    fn extreme_outcomes(&self, eta: f64) -> Vec<f64> {
+        let (least, greatest) = self.outcome;
+        vec![least, greatest, eta.clamp(least, greatest)]
     }
 }

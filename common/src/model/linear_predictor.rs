@@ -127,6 +127,83 @@ impl LinearPredictor {
         self.with_offset(intercept, coefficients.iter().copied())
     }
 
+    /// The same without the offset, of the columns whose weight is not 0.
+    pub(super) fn weighted_without_offset(&self, theta: &[f64]) -> WeightedSum {
+        let (intercept, weights) = self.split(theta);
+        let weighted = weights.iter().enumerate().filter(|(_, weight)| **weight != 0.0);
+        WeightedSum::new(intercept, weighted.map(|(j, weight)| (*weight, ColumnRef::Predictor(j))))
+    }
+
+    /// Per coefficient, whether its predictor's 0 and 1 count as -1 and 1 where products of predictors are summed:
+    /// an intercept keeps what that shifts.
+    pub(super) fn coding(&self) -> Vec<bool> {
+        let first = self.intercept.then_some(false);
+        first.into_iter().chain(self.features.iter().map(|f| self.intercept && f.indicator && !f.exclusive)).collect()
+    }
+
+    /// Per coefficient, its predictor as it is coded; the intercept's is 1.
+    pub(super) fn coded(&self) -> Vec<WeightedSum> {
+        let features = (0..self.features.len()).zip(self.coding().into_iter().skip(usize::from(self.intercept)));
+        let first = self.intercept.then(|| WeightedSum::new(1.0, []));
+        let coded = |(j, coded): (usize, bool)| {
+            let (constant, weight) = if coded { (-1.0, 2.0) } else { (0.0, 1.0) };
+            WeightedSum::new(constant, [(weight, ColumnRef::Predictor(j))])
+        };
+        first.into_iter().chain(features.map(coded)).collect()
+    }
+
+    /// The greatest sum of squares of a record's predictors, the intercept's 1 included, where each lies in [-1, 1]:
+    /// of a term with levels at most one is not 0.
+    pub(super) fn most_squares(&self) -> u64 {
+        let single = self.features.iter().filter(|f| !f.exclusive).count();
+        let terms: BTreeSet<usize> = self.features.iter().filter(|f| f.exclusive).map(|f| f.term).collect();
+        (usize::from(self.intercept) + single + terms.len()) as u64
+    }
+
+    /// Records at the edge of what the declared columns allow: every choice of an end for each feature and of a level
+    /// for each term with levels, the intercept's 1 first. Where there are few features, points on the edges too.
+    /// `None` where there are more than `most`.
+    pub(super) fn corners(&self, most: usize) -> Option<Vec<Vec<f64>>> {
+        let mut rows: Vec<Vec<f64>> = vec![self.intercept.then_some(1.0).into_iter().collect()];
+        let mut inner: Vec<Vec<f64>> = Vec::new();
+        let mut at = 0;
+        while at < self.features.len() {
+            let feature = &self.features[at];
+            let width = if feature.exclusive {
+                self.features[at..].iter().take_while(|f| f.exclusive && f.term == feature.term).count()
+            } else {
+                1
+            };
+            let mut choices: Vec<Vec<f64>> = Vec::new();
+            let mut between: Vec<Vec<f64>> = Vec::new();
+            if feature.exclusive {
+                choices.push(vec![0.0; width]);
+            }
+            for j in 0..width {
+                let (low, high) = self.features[at + j].range;
+                let one = |value: f64| (0..width).map(|k| if k == j { value } else { 0.0 }).collect::<Vec<f64>>();
+                choices.extend([low, high].into_iter().filter(|value| !(feature.exclusive && *value == 0.0)).map(one));
+                if !feature.indicator {
+                    between.extend([0.25, 0.5, 0.75].map(|share| one(low + share * (high - low))));
+                }
+            }
+            if rows.len().saturating_mul(choices.len()) > most {
+                return None;
+            }
+            let extend = |rows: &[Vec<f64>], choices: &[Vec<f64>]| -> Vec<Vec<f64>> {
+                rows.iter().flat_map(|row| choices.iter().map(|choice| [row.as_slice(), choice].concat())).collect()
+            };
+            // A point on an edge is between the ends in one feature alone.
+            inner = [extend(&inner, &choices), extend(&rows, &between)].concat();
+            rows = extend(&rows, &choices);
+            at += width;
+        }
+        if rows.len() + inner.len() <= most {
+            rows.extend(inner);
+        }
+        Some(rows)
+    }
+
     fn with_offset(&self, intercept: f64, coefficients: impl Iterator<Item = f64>) -> WeightedSum {
         let offset = self.offset.map(|(_, factor)| (factor, ColumnRef::Auxiliary(0)));
         WeightedSum::new(
@@ -236,6 +313,11 @@ impl LinearPredictor {
     /// The public range of one coefficient's feature.
     pub(super) fn feature_range(&self, j: usize) -> (f64, f64) {
         j.checked_sub(usize::from(self.intercept)).map_or((1.0, 1.0), |j| self.features[j].range)
+    }
+
+    /// Whether a coefficient's feature is 0 or 1 for every record.
+    pub(super) fn is_indicator(&self, j: usize) -> bool {
+        j.checked_sub(usize::from(self.intercept)).is_some_and(|j| self.features[j].indicator)
     }
 
     /// Whether the features of two coefficients are never both other than 0: indicators of two levels of a column.

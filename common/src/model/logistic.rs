@@ -12,10 +12,12 @@
 //! extreme `eta`.
 
 use super::blocks::KernelVisitor;
+use super::elementary::exp_falling;
 use super::fused::{MODERATE, SHORT, short_ratio, softplus_difference};
 use super::linear_predictor::LinearPredictor;
 use super::ratio_range::RatioRange;
 use super::regression::{Ends, Likelihood, around, concave_ratios};
+use super::slopes::Slopes;
 use super::softplus::softplus;
 use super::weighted::TileStep;
 use crate::schema::ColumnSpec;
@@ -81,6 +83,33 @@ impl Likelihood for Logistic {
 
     fn information(&self) -> (f64, f64) {
         (0.25, 0.0)
+    }
+}
+
+impl Slopes for Logistic {
+    type At = ();
+
+    fn slopes_at(&self, _own: Option<f64>) {}
+
+    #[inline(always)]
+    fn slopes((): &(), y: f64, eta: f64) -> [f64; 2] {
+        let a = exp_falling(-eta.abs());
+        let p = (if eta < 0.0 { a } else { 1.0 }) / (1.0 + a);
+        [y - p, 0.0]
+    }
+
+    #[inline(always)]
+    fn information_at((): &(), y: f64, eta: f64) -> [f64; 2] {
+        let a = exp_falling(-eta.abs());
+        [a / ((1.0 + a) * (1.0 + a)) + 0.0 * y, 0.0]
+    }
+
+    fn most_information(&self, at: &(), low: f64, high: f64) -> [f64; 2] {
+        Self::information_at(at, 0.0, if low > 0.0 { low } else { high.min(0.0) })
+    }
+
+    fn outcomes(&self) -> (f64, f64) {
+        self.outcome
     }
 }
 

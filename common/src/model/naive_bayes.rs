@@ -16,6 +16,7 @@
 use super::blocks::{self, Kernel, KernelVisitor, Scratch};
 use super::exponential_family::{ExponentialFamily, sum_on_lattice};
 use super::ratio_range::RatioRange;
+use super::table::Tables;
 use super::tile::Tile;
 use super::{Block, Model, ModelData, Step};
 use crate::mechanism::LatticeSum;
@@ -118,6 +119,10 @@ impl Model for NaiveBayes {
 
     fn exponential_family(&self) -> Option<&dyn ExponentialFamily> {
         Some(self)
+    }
+
+    fn tables(&self) -> Option<Tables> {
+        Some(Tables::new(self.classes, &self.levels))
     }
 
     /// About log ratios of the probabilities, as of a multinomial's; of those within a class no more than if every record were of it.

@@ -15,10 +15,12 @@
 //! other, either way round.
 
 use super::elementary::ln_gamma_difference;
+use super::elementary::{digamma_difference, exp};
 use super::linear_predictor::LinearPredictor;
 use super::logistic::logistic;
 use super::ratio_range::RatioRange;
 use super::regression::{Counts, Ends, Likelihood, concave_ratios, one_after_the_other};
+use super::slopes::Slopes;
 use super::softplus::softplus;
 use crate::schema::ColumnSpec;
 
@@ -142,5 +144,40 @@ impl Likelihood for NegativeBinomial {
     /// Of the linear predictor `mu / (1 + a mu)`, which the declared counts' greatest stands for; of the log dispersion a generous figure.
     fn information(&self) -> (f64, f64) {
         (self.counts.range().1.max(1.0), 1.0)
+    }
+}
+
+impl Slopes for NegativeBinomial {
+    type At = (Counts, Dispersion);
+
+    fn slopes_at(&self, own: Option<f64>) -> (Counts, Dispersion) {
+        (self.counts, Dispersion::new(own.unwrap_or(f64::NAN)))
+    }
+
+    #[inline(always)]
+    fn slopes((counts, a): &(Counts, Dispersion), y: f64, eta: f64) -> [f64; 2] {
+        let y = counts.of(y);
+        let x = eta + a.logarithm;
+        let falling = exp(-x.abs());
+        let p = (if x < 0.0 { falling } else { 1.0 }) / (1.0 + falling);
+        let slope = y - (y + a.size) * p;
+        let of_count = a.size * digamma_difference(y + a.size, a.size);
+        [slope, slope + a.size * softplus(x) - of_count]
+    }
+
+    #[inline(always)]
+    fn information_at(at: &(Counts, Dispersion), y: f64, eta: f64) -> [f64; 2] {
+        let (mean, [_, own]) = (exp(eta), Self::slopes(at, y, eta));
+        [mean / (1.0 + mean / at.1.size) + 0.0 * y, own * own]
+    }
+
+    fn most_information(&self, at: &(Counts, Dispersion), low: f64, high: f64) -> [f64; 2] {
+        let [of_eta, _] = Self::information_at(at, 0.0, high);
+        let own = [-1.0, 0.0, 1.0].into_iter().flat_map(|y| [low, high].map(|eta| Self::information_at(at, y, eta)[1]));
+        [of_eta, own.fold(f64::MIN_POSITIVE, f64::max)]
+    }
+
+    fn outcomes(&self) -> (f64, f64) {
+        (-1.0, 1.0)
     }
 }

@@ -14,6 +14,7 @@ use super::elementary::exp;
 use super::linear_predictor::LinearPredictor;
 use super::ratio_range::RatioRange;
 use super::regression::{Counts, Ends, Likelihood, concave_ratios};
+use super::slopes::Slopes;
 use crate::schema::ColumnSpec;
 
 /// The likelihood of a count.
@@ -52,5 +53,31 @@ impl Likelihood for Poisson {
     /// The rate itself, which the declared counts' greatest stands for.
     fn information(&self) -> (f64, f64) {
         (self.counts.range().1.max(1.0), 0.0)
+    }
+}
+
+impl Slopes for Poisson {
+    type At = Counts;
+
+    fn slopes_at(&self, _own: Option<f64>) -> Counts {
+        self.counts
+    }
+
+    #[inline(always)]
+    fn slopes(counts: &Counts, y: f64, eta: f64) -> [f64; 2] {
+        [counts.of(y) - exp(eta), 0.0]
+    }
+
+    #[inline(always)]
+    fn information_at(_counts: &Counts, y: f64, eta: f64) -> [f64; 2] {
+        [exp(eta) + 0.0 * y, 0.0]
+    }
+
+    fn most_information(&self, _counts: &Counts, _low: f64, high: f64) -> [f64; 2] {
+        [exp(high), 0.0]
+    }
+
+    fn outcomes(&self) -> (f64, f64) {
+        (-1.0, 1.0)
     }
 }

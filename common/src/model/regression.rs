@@ -7,6 +7,9 @@ use super::exponential_family::ExponentialFamily;
 use super::linear_predictor::{LinearPredictor, Span};
 use super::linear_statistic::LinearStatistic;
 use super::ratio_range::RatioRange;
+use super::regression_scores::RegressionScores;
+use super::score::ScoreModel;
+use super::slopes::Slopes;
 use super::tile::Tile;
 use super::weighted::{CoefficientStep, TileStep};
 use super::{Block, Model, ModelData, Step};
@@ -14,7 +17,7 @@ use crate::mechanism::LatticeSum;
 use crate::schema::ColumnSpec;
 
 /// The likelihood of an outcome at a linear predictor.
-pub(super) trait Likelihood: Send + Sync {
+pub(super) trait Likelihood: Slopes {
     /// What of a step is public, worked out once for a block.
     type Constants;
 
@@ -130,6 +133,11 @@ impl<L: Likelihood> Model for Regression<L> {
 
     fn exponential_family(&self) -> Option<&dyn ExponentialFamily> {
         self.statistic.as_ref().map(|family| family as &dyn ExponentialFamily)
+    }
+
+    fn scores(&self) -> Option<Box<dyn ScoreModel + '_>> {
+        let Self { names, predictor, likelihood, .. } = self;
+        Some(Box::new(RegressionScores { predictor, likelihood, own: names.len() > predictor.len() }))
     }
 
     fn information_bound(&self) -> Vec<f64> {

@@ -15,6 +15,7 @@ use super::elementary::ln_ratio;
 use super::linear_predictor::{LinearPredictor, Span};
 use super::ratio_range::RatioRange;
 use super::regression::{Ends, LEAST_SCATTER, Likelihood, one_after_the_other};
+use super::slopes::Slopes;
 use crate::schema::ColumnSpec;
 
 /// The likelihood of an outcome with heavy tails.
@@ -116,5 +117,50 @@ impl Likelihood for StudentT {
 
     fn outcome_scale(&self) -> Option<(f64, f64)> {
         Some((self.centre, self.half_width))
+    }
+}
+
+/// The scale and the degrees of freedom at a point.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Scale {
+    df: f64,
+    /// `df sigma^2`.
+    spread: f64,
+}
+
+impl Slopes for StudentT {
+    type At = Scale;
+
+    fn slopes_at(&self, own: Option<f64>) -> Scale {
+        let sigma = own.unwrap_or(f64::NAN);
+        Scale { df: self.df, spread: self.df * sigma * sigma }
+    }
+
+    #[inline(always)]
+    fn slopes(scale: &Scale, y: f64, eta: f64) -> [f64; 2] {
+        let residual = y - eta;
+        let slope = (scale.df + 1.0) * residual / (scale.spread + residual * residual);
+        [slope, slope * residual - 1.0]
+    }
+
+    #[inline(always)]
+    fn information_at(scale: &Scale, y: f64, eta: f64) -> [f64; 2] {
+        let linear = (scale.df + 1.0) * scale.df / ((scale.df + 3.0) * scale.spread);
+        let counts = 0.0 * (y + eta);
+        [linear + counts, 2.0 * scale.df / (scale.df + 3.0) + counts]
+    }
+
+    fn most_information(&self, scale: &Scale, _low: f64, _high: f64) -> [f64; 2] {
+        Self::information_at(scale, 0.0, 0.0)
+    }
+
+    fn outcomes(&self) -> (f64, f64) {
+        self.outcome
+    }
+
+    /// The slope is steepest where the residual is the root of the spread.
+    fn extreme_outcomes(&self, eta: f64) -> Vec<f64> {
+        let (least, greatest) = self.outcome;
+        vec![least, greatest, eta.clamp(least, greatest)]
     }
 }

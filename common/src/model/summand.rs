@@ -5,6 +5,7 @@
 
 use super::data::ModelData;
 use super::interface::Model;
+use super::score::Frame;
 use super::shard::Block;
 use super::statistic_grid::StatisticGrid;
 use super::step::Step;
@@ -22,6 +23,24 @@ pub enum Summand<'a> {
         /// Its lattice.
         grid: StatisticGrid,
     },
+    /// The gradient at a point, in a frame.
+    Gradient {
+        /// The point.
+        at: &'a [f64],
+        /// The frame.
+        frame: Frame<'a>,
+    },
+    /// The information at a point.
+    Curvature {
+        /// The point.
+        at: &'a [f64],
+        /// What information counts in: of the linear predictor, and of the family's own parameter.
+        scales: [f64; 2],
+    },
+    /// Second moments of predictors and outcome.
+    Moments,
+    /// Counts of the cells of contingency tables.
+    Table,
 }
 
 /// One sum per summand over a block, in their order; all steps are taken in one pass.
@@ -41,6 +60,10 @@ pub fn block_sums(model: &dyn Model, block: &Block<'_>, summands: &[Summand<'_>]
         Summand::Statistic { component, grid } => {
             model.exponential_family().map(|family| family.block_sum(block, *component, grid.step, grid.limits))
         }
+        Summand::Gradient { at, frame } => model.scores().map(|scores| scores.gradient_sum(block, at, *frame)),
+        Summand::Curvature { at, scales } => model.scores().map(|scores| scores.curvature_sum(block, at, *scales)),
+        Summand::Table => model.tables().map(|tables| tables.sum(block)),
+        Summand::Moments => model.scores().and_then(|scores| scores.moments_sum(block)),
     };
     let sums: Vec<LatticeSum> = summands.iter().filter_map(sum).collect();
     assert_eq!(sums.len(), summands.len(), "the model sums whatever its terms admit");

@@ -10,6 +10,7 @@
 
 use super::exponential_family::ExponentialFamily;
 use super::ratio_range::{RatioRange, outward};
+use super::score::{Frame, ScoreModel};
 use super::{Block, Model, ModelData, Step};
 use crate::mechanism::LatticeSum;
 
@@ -54,6 +55,10 @@ impl Model for Tempered {
         self.model.exponential_family().map(|_| self as &dyn ExponentialFamily)
     }
 
+    fn scores(&self) -> Option<Box<dyn ScoreModel + '_>> {
+        self.model.scores().map(|scores| Box::new(TemperedScores { scores, power: self.power }) as Box<dyn ScoreModel>)
+    }
+
     fn information_bound(&self) -> Vec<f64> {
         self.model.information_bound().into_iter().map(|information| self.power * information).collect()
     }
@@ -94,5 +99,82 @@ impl ExponentialFamily for Tempered {
 impl Tempered {
     fn family(&self) -> &dyn ExponentialFamily {
         self.model.exponential_family().unwrap_or_else(|| unreachable!("only a model of this form is asked"))
+    }
+}
+
+/// The model's scores, gradient and information multiplied by the power; moments as they are.
+struct TemperedScores<'a> {
+    scores: Box<dyn ScoreModel + 'a>,
+    power: f64,
+}
+
+impl ScoreModel for TemperedScores<'_> {
+    fn coefficients(&self) -> usize {
+        self.scores.coefficients()
+    }
+
+    fn parameters(&self) -> usize {
+        self.scores.parameters()
+    }
+
+    fn most_squares(&self) -> u64 {
+        self.scores.most_squares()
+    }
+
+    fn gradient_sum(&self, block: &Block<'_>, at: &[f64], frame: Frame<'_>) -> LatticeSum {
+        let parameters = frame.parameters();
+        let rows = (0..parameters).flat_map(|k| frame.row(k).iter().map(|weight| self.power * weight));
+        let numbers: Vec<f64> = rows.chain(frame.shift().iter().copied()).collect();
+        let scaled = Frame::new(&numbers, parameters).unwrap_or(frame);
+        self.scores.gradient_sum(block, at, scaled)
+    }
+
+    fn curvature_sum(&self, block: &Block<'_>, at: &[f64], scales: [f64; 2]) -> LatticeSum {
+        self.scores.curvature_sum(block, at, scales.map(|scale| scale / self.power))
+    }
+
+    fn moments_sum(&self, block: &Block<'_>) -> Option<LatticeSum> {
+        self.scores.moments_sum(block)
+    }
+
+    fn moments_outcome(&self) -> Option<(f64, f64)> {
+        self.scores.moments_outcome()
+    }
+
+    fn coding(&self) -> Vec<bool> {
+        self.scores.coding()
+    }
+
+    fn range(&self, direction: &[f64]) -> (f64, f64) {
+        self.scores.range(direction)
+    }
+
+    fn extreme_gradients(&self, at: &[f64]) -> Option<Vec<Vec<f64>>> {
+        let scaled = |gradient: Vec<f64>| gradient.into_iter().map(|part| self.power * part).collect();
+        Some(self.scores.extreme_gradients(at)?.into_iter().map(scaled).collect())
+    }
+
+    fn gradient_bound(&self, at: &[f64]) -> [f64; 2] {
+        self.scores.gradient_bound(at).map(|bound| self.power * bound)
+    }
+
+    fn most_information(&self, at: &[f64]) -> [f64; 2] {
+        self.scores.most_information(at).map(|information| self.power * information)
+    }
+
+    fn has_intercept(&self) -> bool {
+        self.scores.has_intercept()
+    }
+
+    fn is_indicator(&self, j: usize) -> bool {
+        self.scores.is_indicator(j)
+    }
+
+    fn leaves_out(&self) -> bool {
+        self.scores.leaves_out()
+    }
+
+    fn never_together(&self, j: usize, k: usize) -> bool {
+        self.scores.never_together(j, k)
     }
 }

@@ -2,6 +2,7 @@
 
 mod contribution;
 mod terms;
+mod vector;
 
 pub use contribution::{Contribution, centre, contribution, is_centred};
 pub use terms::{QueryError, QueryTerms};

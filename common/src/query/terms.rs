@@ -1,9 +1,10 @@
 //! The terms of a query are the public constants that price it at one party and that its sum is made with.
 
 use super::contribution::contribution;
+use super::vector;
 use crate::accounting::{Adjacency, PrivacyUnit};
 use crate::job::JobSpec;
-use crate::mechanism::{MechanismError, NoiseScale, QueryKind, Sensitivity, sum_fits};
+use crate::mechanism::{MechanismError, NoiseScale, Points, QueryKind, Sensitivity, sum_fits};
 use crate::model::{Model, StatisticGrid, Step, Summand};
 
 /// Beyond the sum itself a release lies no further than this many noise scales: a discrete Gaussian gets there less than once in
@@ -21,6 +22,8 @@ pub struct QueryTerms {
     clamp: Sensitivity,
     centre: f64,
     grid: Option<StatisticGrid>,
+    /// Of moments and curvature: the greatest magnitude of a component of one unit's part, lattice units.
+    greatest: Option<u64>,
 }
 
 /// Why a query has no price: it does not belong to the job. None depends on a record.
@@ -46,6 +49,9 @@ pub enum QueryError {
     /// A sum must not move further than what was charged for it.
     #[error("the query was charged by another sensitivity than its sum has")]
     Charged,
+    /// A vector is asked of a model that has it, of its own order, with numbers that scale it.
+    #[error("the model has no {0} of that order and scale")]
+    Vector(QueryKind),
     /// See [`MechanismError`].
     #[error(transparent)]
     Mechanism(#[from] MechanismError),
@@ -64,11 +70,15 @@ impl QueryTerms {
         kind: QueryKind,
         (from, to): (&[f64], &[f64]),
     ) -> Result<Self, QueryError> {
-        let exponential = spec.algorithm.asks_statistics();
+        if !spec.algorithm.asks(kind) {
+            return Err(QueryError::Kind(kind));
+        }
+        if kind.points() != Points::Two && !matches!(kind, QueryKind::Statistic { .. }) {
+            let price = vector::price(model, unit, kind, (from, to))?;
+            let (sensitivity, greatest) = price.ok_or(QueryError::Vector(kind))?;
+            return Ok(Self { kind, sensitivity, clamp: sensitivity, centre: 0.0, grid: None, greatest: Some(greatest) });
+        }
         if let QueryKind::Statistic { component } = kind {
-            if !exponential {
-                return Err(QueryError::Kind(kind));
-            }
             if !(from.is_empty() && to.is_empty()) {
                 return Err(QueryError::Points);
             }
@@ -79,10 +89,7 @@ impl QueryTerms {
             let range = family.ranges().get(component as usize).copied().ok_or(QueryError::Component(component))?;
             let grid = StatisticGrid::new(range)?;
             let sensitivity = grid.sensitivity();
-            return Ok(Self { kind, sensitivity, clamp: sensitivity, centre: 0.0, grid: Some(grid) });
-        }
-        if exponential {
-            return Err(QueryError::Kind(kind));
+            return Ok(Self { kind, sensitivity, clamp: sensitivity, centre: 0.0, grid: Some(grid), greatest: None });
         }
         if from.is_empty() || to.is_empty() {
             return Err(QueryError::Points);
@@ -93,23 +100,29 @@ impl QueryTerms {
             QueryKind::ClipCount => Sensitivity::from_units(QueryKind::COUNT_UNIT)?,
             _ => part.sensitivity,
         };
-        Ok(Self { kind, sensitivity, clamp: part.sensitivity, centre: part.centre, grid: None })
+        Ok(Self { kind, sensitivity, clamp: part.sensitivity, centre: part.centre, grid: None, greatest: None })
     }
 
     /// Whether the sum over so many units of privacy stays within a lattice sum. Both are public.
     #[must_use]
     pub fn sum_fits(&self, units: u64) -> bool {
-        self.grid.map_or_else(|| sum_fits(units, self.sensitivity) && sum_fits(units, self.clamp), |grid| grid.sum_fits(units))
+        let unvectored = || sum_fits(units, self.sensitivity) && sum_fits(units, self.clamp);
+        match (self.grid, self.greatest) {
+            (Some(grid), _) => grid.sum_fits(units),
+            (None, Some(greatest)) => u128::from(units) * u128::from(greatest) < SUMS_BELOW,
+            (None, None) => unvectored(),
+        }
     }
 
     /// The greatest magnitude that a release can have, in lattice units, at a party of so many units of privacy; where their number is
     /// not public, of as many as a lattice sum holds. Whoever sends more does not follow the protocol.
     #[must_use]
     pub fn greatest_release(&self, units: Option<u64>, noise: NoiseScale) -> u64 {
-        let per_unit = match (self.grid, self.kind) {
-            (Some(grid), _) => grid.limits.0.unsigned_abs().max(grid.limits.1.unsigned_abs()),
-            (None, QueryKind::ClipCount) => self.sensitivity.units(),
-            (None, _) => self.clamp.units(),
+        let per_unit = match (self.grid, self.greatest, self.kind) {
+            (Some(grid), ..) => grid.limits.0.unsigned_abs().max(grid.limits.1.unsigned_abs()),
+            (None, Some(greatest), _) => greatest,
+            (None, None, QueryKind::ClipCount) => self.sensitivity.units(),
+            (None, None, _) => self.clamp.units(),
         };
         let sum = units.map_or(SUMS_BELOW, |units| (u128::from(units) * u128::from(per_unit)).min(SUMS_BELOW));
         // At most 2^62 + 2^56.
@@ -141,6 +154,7 @@ impl QueryTerms {
             (QueryKind::Statistic { component }, Some(grid)) if grid.sensitivity() == charged => {
                 Ok(Summand::Statistic { component: component as usize, grid })
             }
+            (kind, None) if self.sensitivity == charged => vector::summand(kind, from, to).ok_or(QueryError::Charged),
             _ => Err(QueryError::Charged),
         }
     }

@@ -1,7 +1,8 @@
 //! What the sampler refuses.
 
 use crate::accounting::AccountingError;
-use crate::mechanism::MechanismError;
+use crate::mechanism::{MechanismError, QueryKind};
+use crate::query::QueryError;
 
 /// What the sampler refuses.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -49,6 +50,23 @@ pub enum SamplerError {
     /// The model is no exponential family.
     #[error("the model is no exponential family with a bounded statistic: use algorithm = \"penalty\"")]
     NoFamily,
+    /// The model has no gradients that could be released.
+    #[error("the model has no score that could be released: use algorithm = \"penalty\"")]
+    NoScores,
+    /// Not even the noisiest release of this kind fits the share of the budget that is set apart for it.
+    #[error(
+        "the budget is too small: its share for one {kind} does not hold the least charge of a release of that many numbers; raise epsilon, or leave out predictors"
+    )]
+    TooSmallABudget {
+        /// What was to be asked.
+        kind: QueryKind,
+    },
+    /// Nowhere is the posterior positive.
+    #[error("the posterior is nowhere positive within the parameter box: widen the box, or look at the priors")]
+    NoPlace,
+    /// The query does not belong to the job.
+    #[error(transparent)]
+    Query(#[from] QueryError),
     /// A sum over the records could leave the lattice.
     #[error(
         "{party} holds more records than a sum of this statistic can: narrow the columns' bounds, or bring them nearer to 0 for their width"

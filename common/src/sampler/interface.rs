@@ -2,6 +2,7 @@
 
 use super::clip_watch::ClipWatch;
 use super::error::SamplerError;
+use super::noisy_statistics::Inference;
 use super::round::{Draw, Phase, Round};
 use super::totals::Totals;
 
@@ -80,6 +81,12 @@ pub trait Sampler: Send {
     /// Proposal radii as a job file gives them, one per parameter on the unconstrained scale; `None` before
     /// there are any, and where moves go along no single parameter.
     fn radii_by_parameter(&self) -> Option<Vec<f64>> {
+        None
+    }
+
+    /// What is known of the noise's part in the posterior, for a run that infers from what was released once; `None` for
+    /// any other, and before its end.
+    fn inference(&self) -> Option<&Inference> {
         None
     }
 

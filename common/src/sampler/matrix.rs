@@ -20,7 +20,10 @@ impl Matrix {
 
     /// Each entry by its row and column.
     pub(crate) fn from_fn(order: usize, mut entry: impl FnMut(usize, usize) -> f64) -> Self {
-        let entries = (0..order * order).map(|at| entry(at / order, at % order)).collect();
+        let mut entries = Vec::with_capacity(order * order);
+        for i in 0..order {
+            entries.extend((0..order).map(|j| entry(i, j)));
+        }
         Self { order, entries }
     }
 
@@ -161,6 +164,11 @@ pub(crate) struct Cholesky {
 }
 
 impl Cholesky {
+    /// The factor of the identity.
+    pub(crate) fn identity(order: usize) -> Self {
+        Self { lower: Matrix::identity(order) }
+    }
+
     /// The lower triangular factor.
     pub(crate) fn lower(&self) -> &Matrix {
         &self.lower

@@ -3,6 +3,7 @@
 use super::augmentation::Augmentation;
 use super::error::SamplerError;
 use super::interface::Sampler;
+use super::noisy_statistics::NoisyStatistics;
 use super::party_metadata::PartyMetadata;
 use super::penalty::Penalty;
 use super::penalty_exp_family::PenaltyExpFamily;
@@ -25,5 +26,6 @@ pub fn build(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Box<dyn Sample
         Algorithm::Penalty => Box::new(Penalty::new(spec, parties)?),
         Algorithm::Augmentation => Box::new(Augmentation::new(spec, parties)?),
         Algorithm::PenaltyExpFamily => Box::new(PenaltyExpFamily::new(spec, parties)?),
+        Algorithm::NoisyStatistics => Box::new(NoisyStatistics::new(spec, parties)?),
     })
 }

@@ -150,9 +150,7 @@ impl ModelSpec {
             ModelSpec::Weibull { event: column, .. } | ModelSpec::Banana { second_outcome: column, .. } => {
                 vec![Auxiliary::Scaled(column)]
             }
-            ModelSpec::NaiveBayes { features, .. } => {
-                features.iter().map(|feature| Auxiliary::Scaled(&feature.column)).collect()
-            }
+            ModelSpec::NaiveBayes { features, .. } => features.iter().map(|feature| Auxiliary::Scaled(&feature.column)).collect(),
             _ => Vec::new(),
         }
     }

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use conclave_common::accounting::PrivacyUnit;
-use conclave_common::job::JobSpec;
-use conclave_common::mechanism::QueryKind;
-use conclave_common::model::{Persons, Threads, assemble};
+use conclave_common::job::{Algorithm, JobSpec};
+use conclave_common::mechanism::{NoiseScale, QueryKind};
+use conclave_common::model::{Frame, Persons, Threads, assemble};
 use conclave_common::parameter::Interval;
 use conclave_common::parameter::LEAST_MAGNITUDE;
 use conclave_common::schema::ColumnSpec;
@@ -19,6 +19,7 @@ use conclave_proto::delay::AnswerDelay;
 use conclave_proto::v1;
 
 use super::delay::JobDelay;
+use super::query::reply_length;
 use super::records::Records;
 use super::sandbox::Sandbox;
 use super::sums::fixed_sums;
@@ -81,7 +82,7 @@ pub(super) fn measure(job: &Rehearsal<'_>, folder: &Path) -> Result<JobDelay, St
     // leaves at the next multiple, and one in twenty of those at a job's opening need not slow every reply down.
     let worst = times[times.len() - 1 - times.len() / 20];
     tracing::debug!("made-up answers took {:?} in the median, {worst:?} nearly always", times[times.len() / 2]);
-    let proposals = u32::try_from(job.chains()).unwrap_or(u32::MAX);
+    let proposals = u32::try_from(reply_length(&job.request(0, step.as_ref()))).unwrap_or(u32::MAX);
     Ok(JobDelay { answer: AnswerDelay { least: above(worst), proposals }, open: above(binding) })
 }
 
@@ -126,12 +127,58 @@ impl Rehearsal<'_> {
         self.spec.sampler.chains as usize * self.components().max(1)
     }
 
-    /// Components of the statistic that the job's algorithm asks for; 0 where it asks for none.
+    /// Components of the statistic that the job asks for; 0 where it asks for none.
     fn components(&self) -> usize {
-        if !self.spec.algorithm.asks_statistics() {
+        let of_vectors = match self.spec.algorithm {
+            Algorithm::Penalty => true,
+            Algorithm::PenaltyExpFamily => false,
+            Algorithm::NoisyStatistics => self.spec.build_model().scores().is_some(),
+            Algorithm::Augmentation => self.cells().is_some(),
+        };
+        if of_vectors {
             return 0;
         }
         self.spec.build_model().exponential_family().map_or(0, |family| family.ranges().len())
+    }
+
+    fn releases_once(&self) -> bool {
+        !self.spec.algorithm.proposes()
+    }
+
+    /// Cells of the tables that the job asks for, where it does.
+    fn cells(&self) -> Option<u32> {
+        let tables = self.spec.build_model().tables().filter(|_| self.spec.algorithm == Algorithm::Augmentation);
+        tables.map(|tables| tables.cells() as u32)
+    }
+
+    /// The vectors that the job asks for at a point, each under noise by which it costs next to nothing: all of them in one message, as
+    /// the longest one has.
+    fn vectors(&self, theta: &[f64]) -> Vec<v1::Proposal> {
+        let proposal = |(chain, (kind, from, to)): (usize, (QueryKind, Vec<f64>, Vec<f64>))| v1::Proposal {
+            chain: chain as u32,
+            from,
+            to,
+            noise_scale: NoiseScale::MAX_UNITS,
+            kind: kind.code(),
+        };
+        if let Some(cells) = self.cells() {
+            return vec![proposal((0, (QueryKind::Table { cells }, Vec::new(), Vec::new())))];
+        }
+        let model = self.spec.build_model();
+        let scores = model.scores().filter(|_| self.spec.algorithm == Algorithm::NoisyStatistics);
+        let Some(scores) = scores else { return Vec::new() };
+        let (order, parameters) = (theta.len(), theta.len() as u32);
+        let numbers = Frame::length(order);
+        // A frame without a zero, whose every product is made.
+        let frame = (0..numbers).map(|at| if at < order * order { 0.01 } else { 0.0 }).collect();
+        let mut kinds = vec![
+            (QueryKind::Gradient { parameters }, theta.to_vec(), frame),
+            (QueryKind::Curvature { parameters }, theta.to_vec(), vec![1.0, 1.0]),
+        ];
+        if scores.moments_outcome().is_some() {
+            kinds.push((QueryKind::Moments { order: scores.coefficients() as u32 + 1 }, Vec::new(), Vec::new()));
+        }
+        kinds.into_iter().enumerate().map(proposal).collect()
     }
 
     /// Records all over the columns' bounds, held as the job's own are.
@@ -180,6 +227,10 @@ impl Rehearsal<'_> {
             (from, to, step.noise)
         });
         let (from, to, noise) = moved.unwrap_or(still);
+        let vectors = self.vectors(&theta);
+        if !vectors.is_empty() {
+            return v1::Query { job: JOB.into(), iteration: pass, proposals: vectors, attempt: 0 };
+        }
         let components = self.components() as u32;
         let proposals = (0..self.chains() as u32)
             .map(|chain| match components {
@@ -196,7 +247,7 @@ impl Rehearsal<'_> {
     /// The step that takes longest; none for Algorithm 3, which asks no steps.
     fn worst_case_step(&self) -> Option<WorstCaseStep> {
         let queries = (*PASSES.end()).saturating_mul(self.chains() as u64);
-        let asks_steps = self.components() == 0;
+        let asks_steps = self.components() == 0 && !self.releases_once();
         asks_steps
             .then(|| WorstCaseStep::new(self.spec.build_model().as_ref(), self.spec, self.unit, self.units, queries))
             .flatten()

@@ -1,11 +1,11 @@
 //! Answering one message: all of its chains, or none.
 
 use conclave_common::accounting::{Adjacency, PrivacyUnit};
-use conclave_common::mechanism::QueryKind;
+use conclave_common::mechanism::{Points, QueryKind};
 use conclave_common::model::Summand;
 use conclave_common::query::QueryTerms;
 use conclave_common::sampler::Query;
-use conclave_proto::convert::{Answer, AnswerStatus, answer_to_wire, query_from_wire};
+use conclave_proto::convert::{Answer, AnswerStatus, MAX_INTEGERS, answer_to_wire, query_from_wire};
 use conclave_proto::v1;
 
 use super::answer_timing::Part;
@@ -82,7 +82,12 @@ impl Answerer {
             tracing::warn!(%job, iteration, "the job has made the rounds that max_iterations_per_job allows");
             return Err(AnswerStatus::Policy);
         }
-        if queries.iter().any(|q| q.kind.noise_sd(q.noise) < self.policy.min_noise_sd) {
+        let too_little = |q: &Query| q.kind.has_least_noise() && q.kind.noise_sd(q.noise) < self.policy.min_noise_sd;
+        if queries.iter().any(too_little) {
+            return Err(AnswerStatus::Policy);
+        }
+        if let Some(query) = queries.iter().find(|q| !self.policy.admits(q.kind)) {
+            tracing::warn!(%job, iteration, "policy.releases does not admit a {}", query.kind);
             return Err(AnswerStatus::Policy);
         }
         Ok(())
@@ -158,7 +163,10 @@ impl Answerer {
 
 /// Integers in the reply to a message, whatever it says: it follows from what is asked, and a kind that there is not counts one.
 pub(super) fn reply_length(request: &v1::Query) -> usize {
-    request.proposals.iter().map(|proposal| QueryKind::from_code(proposal.kind).map_or(1, QueryKind::length)).sum()
+    let length = |proposal: &v1::Proposal| QueryKind::from_code(proposal.kind).map_or(1, QueryKind::length);
+    let asked = request.proposals.iter().map(length).fold(0, usize::saturating_add);
+    // More is refused, in a reply that a frame holds.
+    asked.min(MAX_INTEGERS)
 }
 
 /// What is charged and has no sum has no answer. Where records can't be read nothing is answered from here on, as where the ledger fails:
@@ -189,7 +197,12 @@ fn check(
         .iter()
         .map(|query| {
             let Query { chain, kind, from, to, noise } = query;
-            if kind.is_of_a_step() && !(spec.in_support(from) && spec.in_support(to)) {
+            let inside = match kind.points() {
+                Points::None => true,
+                Points::One => spec.in_support(from),
+                Points::Two => spec.in_support(from) && spec.in_support(to),
+            };
+            if !inside {
                 tracing::warn!(%job, iteration, chain, "outside the job's parameter box");
                 return Err(AnswerStatus::Invalid);
             }

@@ -1,5 +1,7 @@
 //! The owner's policy: the limits that every job must keep within.
 
+use conclave_common::mechanism::QueryKind;
+
 /// The owner's limits. A limit that is not set does not limit.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Policy {
@@ -15,6 +17,9 @@ pub struct Policy {
     pub max_epsilon_per_analyst: Option<f64>,
     /// The least noise standard deviation of a release, in log-likelihood units; 0.01 when not set.
     pub min_noise_sd: f64,
+    /// Kinds of release that jobs may ask for, by the words of [`QueryKind::release`]; `None` admits all, as the owner decides
+    /// on each job.
+    pub releases: Option<Vec<String>>,
     /// Columns that jobs may use; they are also the only ones that are read. `None` reads and admits all.
     pub columns: Option<Vec<String>>,
     /// Rounds that one job may make.
@@ -26,6 +31,16 @@ pub struct Policy {
 }
 
 impl Policy {
+    /// What jobs may ask for where they are admitted by the limits alone and those name no kinds of release: what there was before
+    /// there were others. A kind that came later needs the owner's word.
+    pub(super) const RELEASES_OF_OLD: [&'static str; 2] = ["ratio", "statistic"];
+
+    /// Whether a release of this kind is among those that the owner admits.
+    #[must_use]
+    pub fn admits(&self, kind: QueryKind) -> bool {
+        self.releases.as_ref().is_none_or(|releases| releases.iter().any(|release| release == kind.release()))
+    }
+
     /// The limits that an owner is warned of not having set.
     pub(crate) fn unlimited(&self) -> Vec<&'static str> {
         [

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::checks::short;
 use super::parameters::{self, Parameters};
-use super::{augmentation, columns, exp_family, inapplicable, model, plan, privacy, sampler};
+use super::{augmentation, columns, exp_family, model, plan, privacy, release, sampler};
 use crate::job::error::JobError;
 use crate::job::limits::{MAX_BYTES, MAX_CHAINS, MAX_NAME};
 use crate::job::raw::{AutoOr, KEYS, RawJob};
@@ -24,7 +24,7 @@ impl JobSpec {
         }
         let table: toml::Table = text.parse().map_err(|e: toml::de::Error| JobError::new("job", e.to_string()))?;
         keys::check(&table, &KEYS).map_err(|e| JobError::new(e.path.clone(), e.to_string()))?;
-        let raw: RawJob = toml::from_str(text).map_err(|e| JobError::new("job", e.to_string()))?;
+        let mut raw: RawJob = toml::from_str(text).map_err(|e| JobError::new("job", e.to_string()))?;
 
         if raw.name.trim().is_empty() {
             return Err(JobError::new("name", "give the job a name"));
@@ -34,7 +34,8 @@ impl JobSpec {
             job_id(id)?;
         }
         let algorithm = algorithm(&raw.algorithm)?;
-        inapplicable::refuse(&table, algorithm)?;
+        release::refuse_unused(algorithm, &raw)?;
+        let release = release::release(algorithm, raw.release.take())?;
         let parties = parties(raw.parties)?;
         let columns = columns::columns(&raw.columns)?;
         let power = model::power(&raw.model)?;
@@ -46,7 +47,6 @@ impl JobSpec {
         let support = parameters::support(&raw.parameters, &names, &constraints, &units, &priors)?;
         let sampler = sampler::sampler(
             raw.sampler,
-            algorithm,
             &Parameters { names: &names, constraints: &constraints, priors: &priors, support: &support },
         )?;
         let privacy = privacy::privacy(&raw.privacy, sampler.proposal, parties.len())?;
@@ -65,13 +65,16 @@ impl JobSpec {
             support,
             sampler,
             privacy,
+            release,
             plan,
         };
         if spec.privacy.clip.is_some() && spec.sampler.chains >= MAX_CHAINS {
             let message = format!("at most {} with an explicit clip, whose watch asks beside them", MAX_CHAINS - 1);
             return Err(JobError::new("sampler.chains", message));
         }
-        exp_family::resolve(spec, auto_noise).and_then(augmentation::resolve)
+        release::check(&spec)?;
+        augmentation::check(&spec)?;
+        exp_family::resolve(spec, auto_noise)
     }
 }
 
@@ -88,10 +91,11 @@ fn algorithm(name: &str) -> Result<Algorithm, JobError> {
     match name {
         "penalty" => Ok(Algorithm::Penalty),
         "penalty-exp-family" => Ok(Algorithm::PenaltyExpFamily),
+        "noisy-statistics" => Ok(Algorithm::NoisyStatistics),
         "augmentation" => Ok(Algorithm::Augmentation),
         other => {
-            let message = format!("unknown algorithm `{other}`; use `penalty`, `penalty-exp-family` or `augmentation`");
-            Err(JobError::new("algorithm", message))
+            let known = "`penalty`, `penalty-exp-family`, `noisy-statistics` or `augmentation`";
+            Err(JobError::new("algorithm", format!("unknown algorithm `{other}`; use {known}")))
         }
     }
 }

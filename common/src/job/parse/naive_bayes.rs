@@ -21,7 +21,8 @@ pub(super) fn naive_bayes(raw: &RawModel, columns: &Columns) -> Result<ModelSpec
     let mut features = Vec::new();
     for column in &predictors {
         let Some(levels) = levels(bounds("predictor", column, columns)?) else {
-            let message = format!("the feature `{column}` of naive_bayes must be declared {{ levels = […] }} or {{ binary = true }}");
+            let message =
+                format!("the feature `{column}` of naive_bayes must be declared {{ levels = […] }} or {{ binary = true }}");
             return Err(JobError::new(format!("columns.{column}"), message));
         };
         if !seen.insert(column) {

@@ -7,12 +7,12 @@ use super::parameters::Parameters;
 use crate::job::error::JobError;
 use crate::job::limits::MAX_CHAINS;
 use crate::job::raw::{RawRadius, RawSampler, RawWarmup};
-use crate::job::spec::{Algorithm, ProposalKind, Radius, SamplerSpec, Warmup};
+use crate::job::spec::{ProposalKind, Radius, SamplerSpec, Warmup};
 use crate::parameter::{Constraint, Interval, Transform};
 
 const DEFAULT_LOCATE_SHARE: f64 = 0.2;
 
-pub(super) fn sampler(raw: RawSampler, algorithm: Algorithm, parameters: &Parameters<'_>) -> Result<SamplerSpec, JobError> {
+pub(super) fn sampler(raw: RawSampler, parameters: &Parameters<'_>) -> Result<SamplerSpec, JobError> {
     let count = |key: &str, value: i64, max: i64| {
         u64::try_from(value)
             .ok()
@@ -21,7 +21,8 @@ pub(super) fn sampler(raw: RawSampler, algorithm: Algorithm, parameters: &Parame
     };
     let chains = u32::try_from(count("chains", raw.chains, i64::from(MAX_CHAINS))?).unwrap_or(MAX_CHAINS);
     let draws = count("draws", raw.draws, 100_000_000)?;
-    let proposal = match raw.proposal.kind.as_str() {
+    let raw_proposal = raw.proposal.unwrap_or_default();
+    let proposal = match raw_proposal.kind.as_str() {
         "guided" => ProposalKind::Guided,
         "componentwise" => ProposalKind::Componentwise,
         "random_walk" => ProposalKind::RandomWalk,
@@ -51,16 +52,15 @@ pub(super) fn sampler(raw: RawSampler, algorithm: Algorithm, parameters: &Parame
     if chains == 1 && matches!(warmup, Warmup::UntilRhat { .. }) {
         return Err(JobError::new("sampler.warmup", "`until_rhat` compares chains: run at least two"));
     }
-    let radius = radius(raw.proposal.radius, parameters)?;
-    let walks = algorithm != Algorithm::Augmentation;
-    if starts.is_some() && walks && (locate_share > 0.0 || radius == Radius::Auto) {
+    let radius = radius(raw_proposal.radius, parameters)?;
+    if starts.is_some() && (locate_share > 0.0 || radius == Radius::Auto) {
         return Err(JobError::new(
             "sampler.starts",
             "chains that start at their own values start at once: leave locate_share out, and give proposal.radius in numbers",
         ));
     }
-    let rotate = raw.proposal.rotate;
-    let jitter = raw.proposal.jitter;
+    let rotate = raw_proposal.rotate;
+    let jitter = raw_proposal.jitter;
     if !(0.0..=0.5).contains(&jitter) {
         return Err(JobError::new(
             "sampler.proposal.jitter",
@@ -84,7 +84,7 @@ pub(super) fn sampler(raw: RawSampler, algorithm: Algorithm, parameters: &Parame
         start,
         starts,
         records_guess,
-        force: raw.force,
+        force: raw.force.unwrap_or(false),
     })
 }
 

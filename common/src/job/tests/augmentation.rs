@@ -18,38 +18,51 @@ fn naive_bayes_has_its_parameters() {
     assert_eq!(spec.algorithm, Algorithm::Augmentation);
     let names = spec.model.parameter_names();
     let given_a = ["u[x|a]", "u[y|a]", "u[z|a]"];
-    assert_eq!((&names[..2], &names[2..5], &names[8..]), (&["c[a]".into(), "c[b]".into()][..], &given_a.map(String::from)[..], &["v[0|a]", "v[1|a]", "v[0|b]", "v[1|b]"].map(String::from)[..]));
-    let sizes: Vec<usize> = spec
-        .model
-        .constraints()
-        .iter()
-        .map(|c| if let Constraint::Simplex { size } = c { *size } else { 0 })
-        .collect();
+    assert_eq!(
+        (&names[..2], &names[2..5], &names[8..]),
+        (
+            &["c[a]".into(), "c[b]".into()][..],
+            &given_a.map(String::from)[..],
+            &["v[0|a]", "v[1|a]", "v[0|b]", "v[1|b]"].map(String::from)[..]
+        )
+    );
+    let sizes: Vec<usize> =
+        spec.model.constraints().iter().map(|c| if let Constraint::Simplex { size } = c { *size } else { 0 }).collect();
     assert_eq!(sizes, [2, 2, 3, 3, 3, 3, 3, 3, 2, 2, 2, 2]);
-    let concentration = |at: usize| if let Prior::Dirichlet { concentration, .. } = spec.priors[at] { concentration } else { 0.0 };
+    let concentration =
+        |at: usize| if let Prior::Dirichlet { concentration, .. } = spec.priors[at] { concentration } else { 0.0 };
     let found: Vec<f64> = (0..12).map(concentration).collect();
-    assert_eq!(found, [2.0, 2.0, 1.0, 2.0, 3.0, 1.0, 2.0, 3.0, 2.0, 2.0, 2.0, 2.0], "2 unless written; one prior for all classes");
-    assert_eq!((spec.sampler.radius, spec.sampler.locate_share, spec.sampler.force), (Radius::Auto, 0.0, false));
+    assert_eq!(
+        found,
+        [2.0, 2.0, 1.0, 2.0, 3.0, 1.0, 2.0, 3.0, 2.0, 2.0, 2.0, 2.0],
+        "2 unless written; one prior for all classes"
+    );
+    assert_eq!((spec.sampler.radius, spec.sampler.force), (Radius::Auto, false));
     assert_eq!(spec.model.columns(), ["c", "u", "v"]);
 }
 
 #[test]
-fn starts_need_no_radius() {
+fn chains_may_be_forced_and_started() {
     let coin = "kind = \"bernoulli\"\noutcome = \"v\"";
-    let starts = "[sampler]\nchains = 2\nforce = true\nstarts = [{ p = 0.2 }, { p = 0.3 }]";
-    let spec = JobSpec::parse(&job(coin, starts)).unwrap();
-    assert_eq!((spec.sampler.starts, spec.sampler.force), (Some(vec![vec![0.2], vec![0.3]]), true));
+    let spec = JobSpec::parse(&job(coin, "[sampler]\nforce = true\nstart = { p = 0.2 }")).unwrap();
+    assert_eq!((spec.sampler.start, spec.sampler.force), (Some(vec![0.2]), true));
+    assert_eq!(JobSpec::parse(&job(coin, "")).unwrap().releases(), ["statistic"]);
+    assert_eq!(JobSpec::parse(&job(BAYES, "")).unwrap().releases(), ["table"]);
 }
 
 #[test]
 fn what_does_not_apply_is_refused_by_name() {
     let cases = [
-        (BAYES, "noise_sd = 1.0", "privacy.noise_sd", "epsilon and delta"),
-        (BAYES, "clip = 1.0", "privacy.clip", "never clipped"),
-        (BAYES, "clip_watch_share = 0.1", "privacy.clip_watch_share", "never clipped"),
+        (BAYES, "noise_sd = 1.0", "privacy.noise_sd", "only knob"),
+        (BAYES, "clip = 1.0", "privacy.clip", "public ranges"),
+        (BAYES, "clip_watch_share = 0.1", "privacy.clip_watch_share", "nothing is clipped"),
         (BAYES, "[sampler]\nproposal = { kind = \"guided\" }", "sampler.proposal", "impute"),
+        (BAYES, "[sampler]\nstarts = []", "sampler.starts", "scattered"),
+        (BAYES, "[release]\nstages = \"auto\"", "release", "noisy-statistics"),
+        ("kind = \"linear\"\noutcome = \"w\"\npredictors = [\"v\"]\nsd = 1.0", "", "algorithm", "jointly normal"),
+        ("kind = \"linear\"\noutcome = \"w\"\npredictors = []", "", "algorithm", "`sd` is known"),
         (BAYES, "[sampler]\nlocate_share = 0.1", "sampler.locate_share", "one release"),
-        (BAYES, "[sampler]\nrecords_guess = 10", "sampler.records_guess", "publish"),
+        (BAYES, "[sampler]\nrecords_guess = 10", "sampler.records_guess", "imputed"),
         ("kind = \"bernoulli\"\noutcome = \"v\"\npower = 0.5", "", "model.power", "leave it out"),
         ("kind = \"logistic\"\noutcome = \"v\"\npredictors = [\"w\"]", "", "algorithm", "law of its predictors"),
         ("kind = \"gaussian_mixture\"\noutcome = \"w\"\nsd = 1.0", "", "algorithm", "whole records"),

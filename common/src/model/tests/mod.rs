@@ -23,6 +23,7 @@ mod poisson;
 mod poisson_mean;
 mod privacy;
 mod ratios;
+mod scores;
 mod shard;
 mod speed;
 mod student_t;
@@ -64,7 +65,14 @@ struct Case {
 /// All models under test.
 fn cases() -> Vec<Case> {
     let first = vec![gaussian_mean::case(), bernoulli::case(), poisson_mean::case(), logistic::case()];
-    let survival = [weibull::case(), gaussian_mixture::case(), gaussian_mixture::narrow(), multinomial::case(), naive_bayes::case(), banana::case()];
+    let survival = [
+        weibull::case(),
+        gaussian_mixture::case(),
+        gaussian_mixture::narrow(),
+        multinomial::case(),
+        naive_bayes::case(),
+        banana::case(),
+    ];
     let tempered = [tempered::case(), tempered::logistic()];
     let counts = [poisson::case(), negative_binomial::case(), student_t::case()];
     let regressions = logistic::wide().into_iter().chain(linear::cases()).chain(counts);

@@ -1,6 +1,7 @@
 use super::*;
 
-const COLUMNS: &str = "blood = { levels = [\"0\", \"A\", \"B\"] }\nward = { levels = [\"m\", \"s\", \"g\", \"i\"] }\nsmokes = { binary = true }";
+const COLUMNS: &str =
+    "blood = { levels = [\"0\", \"A\", \"B\"] }\nward = { levels = [\"m\", \"s\", \"g\", \"i\"] }\nsmokes = { binary = true }";
 
 pub(super) fn case() -> Case {
     let model = "kind = \"naive_bayes\"\noutcome = \"blood\"\npredictors = [\"ward\", \"smokes\"]";

@@ -2,8 +2,8 @@
 
 use rand_chacha::ChaCha20Rng;
 
-use super::noise::Move;
 use super::conditional::Conditional;
+use super::noise::Move;
 
 /// The law of one record given theta, what of it is released, and the law of theta given all records.
 pub(super) trait RecordLaw: Send + Sync {

@@ -194,7 +194,11 @@ impl RecordLaw for LinearLaw {
         let none = || Matrix::zeros(self.covariates);
         let root = law.covariance.cholesky().map_or_else(none, |factor| factor.lower().clone());
         let no_intercept = (!self.intercept).then_some(0.0);
-        LinearSampler { mean: law.mean.clone(), root, coefficients: no_intercept.into_iter().chain(theta.iter().copied()).collect() }
+        LinearSampler {
+            mean: law.mean.clone(),
+            root,
+            coefficients: no_intercept.into_iter().chain(theta.iter().copied()).collect(),
+        }
     }
 
     #[inline]
@@ -239,9 +243,8 @@ impl RecordLaw for LinearLaw {
                 let moved = factor.solve_transposed(&noise);
                 coefficients.iter_mut().zip(moved).for_each(|(x, z)| *x += z);
             }),
-            None => conditional.walk(at, theta, |theta| {
-                (dot(theta, &products) - 0.5 * squares.quadratic(theta)) / (self.sd * self.sd)
-            }),
+            None => conditional
+                .walk(at, theta, |theta| (dot(theta, &products) - 0.5 * squares.quadratic(theta)) / (self.sd * self.sd)),
         }
     }
 }

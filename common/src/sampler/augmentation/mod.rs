@@ -16,6 +16,7 @@ mod line_law;
 mod linear_law;
 mod noise;
 mod records;
+mod release;
 mod start;
 mod state_machine;
 mod table_law;

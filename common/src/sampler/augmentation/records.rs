@@ -11,12 +11,8 @@ use super::noise::{Move, Residuals};
 pub(super) enum Count {
     /// This many: it is public.
     Known(usize),
-    /// Unknown, flat a priori on 0, 1, 2, …; the release holds a noisy count.
-    Released {
-        /// The component that counts records.
-        component: u32,
-        /// What one record adds to it, lattice units.
-        unit: i64,
+    /// Unknown, flat a priori on 0, 1, 2, …, and seen through the release alone.
+    Unknown {
         /// As many as the chain starts with. Public, as it is computed from the release; a tenth of it are tried to be added or
         /// removed in a sweep. A number of tries that followed the present count would not leave the posterior unchanged.
         start: usize,
@@ -53,7 +49,7 @@ impl<L: RecordLaw> LatentRecords<L> {
             accepted: 0,
             proposed: 0,
         };
-        let (Count::Known(start) | Count::Released { start, .. }) = kind;
+        let (Count::Known(start) | Count::Unknown { start }) = kind;
         for _ in 0..start {
             law.draw(prepared, &mut records.rng, &mut records.proposal);
             records.weigh_birth(law);
@@ -66,7 +62,7 @@ impl<L: RecordLaw> LatentRecords<L> {
 
     /// Updates every record once, after births and deaths where the count is unknown, and sums up the records.
     pub(super) fn sweep(&mut self, law: &L, prepared: &L::Prepared) {
-        if let Count::Released { start, .. } = self.kind {
+        if let Count::Unknown { start } = self.kind {
             for _ in 0..(start / 10).max(1) {
                 if self.rng.random::<bool>() { self.birth(law, prepared) } else { self.death(law) }
             }
@@ -124,9 +120,6 @@ impl<L: RecordLaw> LatentRecords<L> {
     fn weigh_birth(&mut self, law: &L) {
         self.moves.clear();
         law.statistic(&self.proposal, &mut self.moves);
-        if let Count::Released { component, unit, .. } = self.kind {
-            self.moves.push(Move { component, delta: unit });
-        }
     }
 
     /// What the sums lose with the record at this place.
@@ -134,9 +127,6 @@ impl<L: RecordLaw> LatentRecords<L> {
         let width = law.width();
         self.moves.clear();
         law.statistic(&self.values[place * width..][..width], &mut self.moves);
-        if let Count::Released { component, unit, .. } = self.kind {
-            self.moves.push(Move { component, delta: unit });
-        }
         self.moves.iter_mut().for_each(|step| step.delta = -step.delta);
     }
 

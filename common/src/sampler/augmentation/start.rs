@@ -26,11 +26,9 @@ pub(super) fn stream(target: &Target, chain: u32) -> ChaCha20Rng {
     rng
 }
 
-/// theta of this chain where the job gives it.
-pub(super) fn given(target: &Target, chain: u32) -> Option<Vec<f64>> {
-    let sampler = &target.spec.sampler;
-    let own = sampler.starts.as_ref().and_then(|starts| starts.get(chain as usize));
-    own.or(sampler.start.as_ref()).cloned()
+/// theta of every chain where the job gives it.
+pub(super) fn given(target: &Target) -> Option<Vec<f64>> {
+    target.spec.sampler.start.clone()
 }
 
 /// The centre of the prior.
@@ -62,6 +60,6 @@ pub(super) fn around(target: &Target, mode: &Mode) -> Vec<Start> {
         }
         target.space.theta_inside(&target.spec, &u)
     };
-    let theta = |chain| given(target, chain).unwrap_or_else(|| scattered(chain));
+    let theta = |chain| given(target).unwrap_or_else(|| scattered(chain));
     (0..target.spec.sampler.chains).map(|id| Start { id, theta: theta(id), steps: Arc::clone(&steps) }).collect()
 }

@@ -5,14 +5,15 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::chain::{Sweep, Swept};
-use super::ensemble::{PartyRelease, chains};
+use super::ensemble::chains;
+use super::release::{PartyRelease, Release};
 use crate::job::JobSpec;
+use crate::mechanism::NoiseScale;
 use crate::sampler::error::SamplerError;
 use crate::sampler::interface::{Next, Sampler};
 use crate::sampler::messages::Messages;
 use crate::sampler::party_metadata::PartyMetadata;
 use crate::sampler::round::{Draw, Phase};
-use crate::sampler::statistic::ReleasedStatistic;
 use crate::sampler::target::Target;
 use crate::sampler::totals::Totals;
 use crate::sampler::warmup::WarmupWatch;
@@ -28,9 +29,10 @@ const MOST_SWEEPS: usize = 1 << 12;
 /// The sampler of `algorithm = "augmentation"`.
 pub(crate) struct Augmentation {
     target: Arc<Target>,
-    statistic: ReleasedStatistic,
-    /// Records of each party.
-    records: Vec<usize>,
+    release: Release,
+    noise: NoiseScale,
+    /// Records of each party, where their number is public.
+    records: Vec<Option<usize>>,
     messages: Messages,
     /// None before the release is in.
     chains: Vec<Box<dyn Sweep>>,
@@ -48,21 +50,21 @@ impl Augmentation {
     /// The sampler at its start.
     ///
     /// # Errors
-    /// A model that is not for it; a party that does not protect rows against replacement; more records than are sensible, unless the job
-    /// forces them.
+    /// A model that is not for it; a party that does not protect what the release needs; more records than are sensible, unless the job
+    /// forces them; a budget that is too small.
     pub(crate) fn new(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Self, SamplerError> {
         let target = Arc::new(Target::new(spec));
-        let statistic = ReleasedStatistic::new(&target, parties)?;
-        let records: Vec<u64> = parties.iter().filter_map(PartyMetadata::records).collect();
-        let total = records.iter().fold(0_u64, |sum, n| sum.saturating_add(*n));
-        if total > MOST_RECORDS && !spec.sampler.force {
-            return Err(SamplerError::ManyRecords { records: total, most: MOST_RECORDS });
-        }
+        let release = Release::new(&target, parties)?;
+        let noise = release.noise(&target, parties)?;
+        let known = |party: &PartyMetadata| party.records().map(|n| usize::try_from(n).unwrap_or(usize::MAX));
+        let records: Vec<Option<usize>> = parties.iter().map(known).collect();
+        sensible(spec, records.iter().flatten())?;
         let warmup = WarmupWatch::new(spec, 1);
         let mut sampler = Self {
             target,
-            statistic,
-            records: records.into_iter().map(|n| usize::try_from(n).unwrap_or(usize::MAX)).collect(),
+            release,
+            noise,
+            records,
             messages: Messages::new(parties.len()),
             chains: Vec::new(),
             warmup,
@@ -122,12 +124,20 @@ impl Augmentation {
     }
 }
 
+/// Refuses to impute very many records, unless the job forces it.
+fn sensible<'a>(spec: &JobSpec, counts: impl Iterator<Item = &'a usize>) -> Result<(), SamplerError> {
+    let records = counts.fold(0_u64, |sum, n| sum.saturating_add(*n as u64));
+    if records > MOST_RECORDS && !spec.sampler.force {
+        return Err(SamplerError::ManyRecords { records, most: MOST_RECORDS });
+    }
+    Ok(())
+}
+
 impl Sampler for Augmentation {
     fn next_round(&mut self) -> Result<Next, SamplerError> {
         if self.chains.is_empty() {
             if self.messages.pending().is_none() {
-                let queries = self.statistic.queries(0, self.target.spec.privacy.noise).collect();
-                self.messages.ask(self.phase, queries);
+                self.messages.ask(self.phase, self.release.queries(self.noise));
             }
             return Ok(self.messages.pending().cloned().map_or(Next::Done, Next::Ask));
         }
@@ -137,13 +147,15 @@ impl Sampler for Augmentation {
 
     fn absorb(&mut self, totals: &Totals) -> Result<(), SamplerError> {
         self.messages.answer(totals)?;
-        self.statistic.learn(totals.components(), self.target.spec.privacy.noise);
-        let release = |(party, records): (usize, &usize)| PartyRelease {
+        self.release.learn(totals.components(), self.noise);
+        let of_party = |(party, records): (usize, &Option<usize>)| PartyRelease {
             answers: totals.released_by(party).to_vec(),
             records: *records,
         };
-        let releases: Vec<PartyRelease> = self.records.iter().enumerate().map(release).collect();
-        self.chains = chains(&self.target, &self.statistic, &releases)?;
+        let parties: Vec<PartyRelease> = self.records.iter().enumerate().map(of_party).collect();
+        let counts: Vec<usize> = parties.iter().map(|party| self.release.count(party)).collect();
+        sensible(&self.target.spec, counts.iter())?;
+        self.chains = chains(&self.target, &self.release, self.noise, &parties)?;
         Ok(())
     }
 

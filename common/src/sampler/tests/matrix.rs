@@ -21,7 +21,9 @@ fn a_factor_gives_back_its_matrix_its_inverse_and_its_determinant() {
 
 #[test]
 fn what_is_not_positive_definite_has_no_factor() {
-    for matrix in [Matrix::zeros(2), Matrix::diagonal(&[1.0, -1e-9]), Matrix::from_fn(2, |_, _| 1.0), Matrix::diagonal(&[f64::NAN])] {
+    for matrix in
+        [Matrix::zeros(2), Matrix::diagonal(&[1.0, -1e-9]), Matrix::from_fn(2, |_, _| 1.0), Matrix::diagonal(&[f64::NAN])]
+    {
         assert!(matrix.cholesky().is_none());
     }
 }

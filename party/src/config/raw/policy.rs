@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use conclave_common::mechanism::QueryKind;
 use conclave_proto::identity::valid_name;
 use serde::Deserialize;
 
@@ -37,6 +38,7 @@ pub(super) struct RawPolicy {
     max_epsilon_per_job: Option<f64>,
     max_epsilon_per_analyst: Option<f64>,
     min_noise_sd: Option<f64>,
+    releases: Option<Vec<String>>,
     max_iterations_per_job: Option<i64>,
     columns: Option<Vec<String>>,
     max_memory_mib: Option<i64>,
@@ -78,6 +80,13 @@ impl RawPolicy {
                 return Err(unknown("policy.models", model, &MODELS));
             }
         }
+        for release in self.releases.iter().flatten() {
+            if !QueryKind::RELEASES.contains(&release.as_str()) {
+                return Err(unknown("policy.releases", release, &QueryKind::RELEASES));
+            }
+        }
+        let of_old = || Policy::RELEASES_OF_OLD.map(str::to_owned).to_vec();
+        let releases = self.releases.or_else(|| (approve == Approve::Automatic).then(of_old));
         for analyst in self.analysts.iter().flatten() {
             if !valid_name(analyst) {
                 return Err(format!("`policy.analysts` holds {analyst:?}: a name is 1 to 63 of a-z, 0-9 and -"));
@@ -98,6 +107,7 @@ impl RawPolicy {
             models: self.models,
             max_epsilon_per_job: self.max_epsilon_per_job,
             max_epsilon_per_analyst: self.max_epsilon_per_analyst,
+            releases,
             min_noise_sd: self.min_noise_sd.unwrap_or(LEAST_NOISE_SD),
             columns: self.columns,
             max_memory_mib,

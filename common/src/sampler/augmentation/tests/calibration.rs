@@ -8,7 +8,7 @@
 
 use rayon::prelude::*;
 
-use super::fixtures::{chains_on, job, noised, seeded};
+use super::fixtures::{chains_on, job, noise_of, noised, seeded};
 use crate::model::StatisticGrid;
 use crate::sampler::augmentation::variates::{Poisson, beta, gamma, normal};
 use rand::RngExt;
@@ -34,6 +34,7 @@ fn chi_squared(case: &Case, seed: u64) -> f64 {
     let spec = job(1, case.model, case.columns, case.prior, "chains = 1\nseed = 5", 1.0);
     let model = spec.build_model();
     let grid = StatisticGrid::of_family(model.exponential_family().unwrap()).unwrap()[0];
+    let noise = noise_of(&spec);
     let rank = |replicate: u64| {
         let mut rng = seeded(seed * 1_000 + replicate);
         let theta = (case.theta)(&mut rng);
@@ -41,7 +42,7 @@ fn chi_squared(case: &Case, seed: u64) -> f64 {
         let sum = (0..RECORDS).map(|_| units((case.record)(theta, &mut rng))).sum::<i64>();
         let mut spec = spec.clone();
         spec.sampler.seed = replicate;
-        let mut chain = chains_on(&spec, &[(noised(&[sum], &spec, &mut rng), RECORDS)]).remove(0);
+        let mut chain = chains_on(&spec, noise, &[(noised(&[sum], noise, &mut rng), Some(RECORDS))]).remove(0);
         (0..400).for_each(|_| drop(chain.sweep()));
         let mut draw = || {
             (1..THIN).for_each(|_| drop(chain.sweep()));

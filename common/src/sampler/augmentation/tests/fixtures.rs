@@ -11,8 +11,8 @@ use crate::job::JobSpec;
 use crate::mechanism::{DiscreteGaussian, NoiseScale};
 use crate::sampler::PartyMetadata;
 use crate::sampler::augmentation::chain::Sweep;
-use crate::sampler::augmentation::ensemble::{PartyRelease, chains};
-use crate::sampler::statistic::ReleasedStatistic;
+use crate::sampler::augmentation::ensemble::chains;
+use crate::sampler::augmentation::release::{PartyRelease, Release};
 use crate::sampler::target::Target;
 
 /// A job of this algorithm on `parties` parties; the other texts are lines of their tables.
@@ -26,29 +26,27 @@ pub(super) fn job(parties: usize, model: &str, columns: &str, prior: &str, sampl
     JobSpec::parse(&text).unwrap_or_else(|e| panic!("{e} in {text}"))
 }
 
-/// The job with noise of this many lattice units instead of its own.
-pub(super) fn with_noise(spec: JobSpec, units: u64) -> JobSpec {
-    let mut spec = spec;
-    spec.privacy.noise = NoiseScale::from_units(units).unwrap();
-    spec
+/// The noise of the job's one release.
+pub(super) fn noise_of(spec: &JobSpec) -> NoiseScale {
+    let (target, parties) = (Target::new(spec), PartyMetadata::of_rows(&vec![0; spec.parties.len()]));
+    Release::new(&target, &parties).unwrap().noise(&target, &parties).unwrap()
 }
 
-/// The job's chains on releases of these numbers, lattice units, at parties of so many records.
-pub(super) fn chains_on(spec: &JobSpec, releases: &[(Vec<i64>, usize)]) -> Vec<Box<dyn Sweep>> {
+/// The job's chains on releases of these numbers, lattice units, at parties of so many records, or of a number that is not public.
+pub(super) fn chains_on(spec: &JobSpec, noise: NoiseScale, releases: &[(Vec<i64>, Option<usize>)]) -> Vec<Box<dyn Sweep>> {
     let target = Arc::new(Target::new(spec));
-    let counts: Vec<u64> = releases.iter().map(|(_, records)| *records as u64).collect();
-    let mut statistic = ReleasedStatistic::new(&target, &PartyMetadata::of_rows(&counts)).unwrap();
-    let components = statistic.components();
+    let counts: Vec<u64> = releases.iter().map(|(_, records)| records.unwrap_or(0) as u64).collect();
+    let mut release = Release::new(&target, &PartyMetadata::of_rows(&counts)).unwrap();
     let total = |j: usize| releases.iter().map(|(answers, _)| i128::from(answers[j])).sum();
-    statistic.learn(&(0..components).map(total).collect::<Vec<i128>>(), spec.privacy.noise);
-    let releases: Vec<PartyRelease> =
+    release.learn(&(0..releases[0].0.len()).map(total).collect::<Vec<i128>>(), noise);
+    let parties: Vec<PartyRelease> =
         releases.iter().map(|(answers, records)| PartyRelease { answers: answers.clone(), records: *records }).collect();
-    chains(&target, &statistic, &releases).unwrap()
+    chains(&target, &release, noise, &parties).unwrap()
 }
 
-/// These sums with the job's noise on each.
-pub(super) fn noised(sums: &[i64], spec: &JobSpec, rng: &mut ChaCha20Rng) -> Vec<i64> {
-    let noise = DiscreteGaussian::new(spec.privacy.noise);
+/// These sums with noise on each.
+pub(super) fn noised(sums: &[i64], noise: NoiseScale, rng: &mut ChaCha20Rng) -> Vec<i64> {
+    let noise = DiscreteGaussian::new(noise);
     sums.iter().map(|sum| sum + noise.sample(rng)).collect()
 }
 

@@ -87,7 +87,8 @@ fn replicate(target: &Arc<Target>, epsilon: f64, sweeps: usize, seed: u64) -> ([
 fn table(epsilon: f64, replicates: u64, sweeps: usize, expected: [f64; 3], tolerance: f64) {
     let target = Arc::new(target());
     let found: Vec<([bool; 3], f64)> = (0..replicates).into_par_iter().map(|r| replicate(&target, epsilon, sweeps, r)).collect();
-    let coverage: [f64; 3] = std::array::from_fn(|j| found.iter().filter(|(covers, _)| covers[j]).count() as f64 / replicates as f64);
+    let coverage: [f64; 3] =
+        std::array::from_fn(|j| found.iter().filter(|(covers, _)| covers[j]).count() as f64 / replicates as f64);
     let acceptance = found.iter().map(|(_, acceptance)| acceptance).sum::<f64>() / replicates as f64;
     println!("epsilon {epsilon}, {replicates} replicates: coverage {coverage:.3?}, acceptance {acceptance:.3}");
     assert!(coverage.iter().zip(expected).all(|(found, expected)| (found - expected).abs() < tolerance), "{coverage:?}");

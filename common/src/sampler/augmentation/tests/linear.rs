@@ -5,7 +5,7 @@
 use rand_chacha::ChaCha20Rng;
 use rayon::prelude::*;
 
-use super::fixtures::{chains_on, job, noised, seeded};
+use super::fixtures::{chains_on, job, noise_of, noised, seeded};
 use crate::job::JobSpec;
 use crate::model::{ModelData, StatisticGrid};
 use crate::sampler::augmentation::law::RecordLaw;
@@ -97,6 +97,7 @@ fn calibrated(records: usize, seed: u64) {
     let built = spec.build_model();
     let grids = StatisticGrid::of_family(built.exponential_family().unwrap()).unwrap();
     let law = LinearLaw::new(0.4, true, &spec.priors, Covariates::Unknown, &grids).unwrap();
+    let noise = noise_of(&spec);
     let rank = |replicate: u64| -> [usize; 2] {
         let mut rng = seeded(seed * 1_000 + replicate);
         let variance = inverse_wishart(&Matrix::from_fn(1, |_, _| 1.0 / 3.0), 3.0, &mut rng).unwrap()[(0, 0)];
@@ -110,7 +111,7 @@ fn calibrated(records: usize, seed: u64) {
         moves.iter().for_each(|step| sums[step.component as usize] += step.delta);
         let mut spec = spec.clone();
         spec.sampler.seed = replicate;
-        let mut chain = chains_on(&spec, &[(noised(&sums, &spec, &mut rng), records)]).remove(0);
+        let mut chain = chains_on(&spec, noise, &[(noised(&sums, noise, &mut rng), Some(records))]).remove(0);
         (0..600).for_each(|_| drop(chain.sweep()));
         let mut ranks = [0; 2];
         for _ in 0..99 {

@@ -4,12 +4,11 @@
 
 use rayon::ThreadPoolBuilder;
 
-use super::fixtures::{job, noised, seeded};
-use crate::accounting::{PrivacyFilter, PrivacyUnit};
+use super::fixtures::{job, noise_of, noised, seeded};
+use crate::accounting::{Adjacency, PrivacyFilter, PrivacyUnit};
 use crate::job::JobSpec;
-use crate::mechanism::QueryKind;
 use crate::query::QueryTerms;
-use crate::sampler::{Draw, Next, PartyMetadata, Phase, Round, Sampler, SamplerError, Totals, build};
+use crate::sampler::{Draw, Next, PartyMetadata, Phase, Query, Round, Sampler, SamplerError, Totals, build};
 
 const TABLE: &str = "kind = \"naive_bayes\"\noutcome = \"c\"\npredictors = [\"u\", \"v\"]";
 const COLUMNS: &str = "c = { levels = [\"a\", \"b\"] }\nu = { levels = [\"l\", \"m\", \"n\"] }\nv = { binary = true }";
@@ -26,11 +25,11 @@ fn asked(sampler: &mut dyn Sampler) -> Round {
     sampler.next_round().unwrap().round().unwrap()
 }
 
-/// Counts of 60 and 90 records in the ten cells, with noise.
+/// Counts of 60 and 90 records in the ten cells, and of unusable ones, with noise.
 fn release(spec: &JobSpec) -> Vec<Vec<i64>> {
     let mut rng = seeded(9);
-    let counts = |n: i64| [20, 5, 5, 5, 15, 10, 12, 18, 25, 5].map(|k| (k * n / 60) << 32);
-    [60, 90].map(|n| noised(&counts(n), spec, &mut rng)).to_vec()
+    let counts = |n: i64| [20, 5, 5, 5, 15, 10, 12, 18, 25, 5, 0].map(|k| (k * n / 60) << 20);
+    [60, 90].map(|n| noised(&counts(n), noise_of(spec), &mut rng)).to_vec()
 }
 
 fn answered(spec: &JobSpec) -> Box<dyn Sampler> {
@@ -42,27 +41,45 @@ fn answered(spec: &JobSpec) -> Box<dyn Sampler> {
 
 #[test]
 fn one_round_takes_the_budget_and_no_more() {
-    for (model, columns, components) in [
-        (TABLE, COLUMNS, 10),
-        ("kind = \"bernoulli\"\noutcome = \"y\"", "y = { binary = true }", 1),
-        ("kind = \"poisson_mean\"\noutcome = \"y\"", "y = { min = 0, max = 7 }", 1),
-        ("kind = \"gaussian_mean\"\noutcome = \"y\"\nsd = 2.0", "y = { min = 10, max = 20 }", 1),
-        ("kind = \"multinomial\"\noutcome = \"y\"", "y = { levels = [\"a\", \"b\", \"c\"] }", 3),
+    let rows = PartyMetadata::rows(60);
+    let added = PartyMetadata::new(PrivacyUnit { adjacency: Adjacency::AddRemove, ..PrivacyUnit::default() }, 60);
+    let persons = PartyMetadata::new(PrivacyUnit::person(Adjacency::Replace, 3).unwrap(), 60);
+    for (model, columns, queries, parties) in [
+        (TABLE, COLUMNS, 1, [rows, rows]),
+        (TABLE, COLUMNS, 1, [added, rows]),
+        (TABLE, COLUMNS, 1, [persons, persons]),
+        ("kind = \"bernoulli\"\noutcome = \"y\"", "y = { binary = true }", 1, [rows, rows]),
+        ("kind = \"poisson_mean\"\noutcome = \"y\"", "y = { min = 0, max = 7 }", 1, [rows, rows]),
+        ("kind = \"gaussian_mean\"\noutcome = \"y\"\nsd = 2.0", "y = { min = 10, max = 20 }", 1, [rows, rows]),
+        ("kind = \"multinomial\"\noutcome = \"y\"", "y = { levels = [\"a\", \"b\", \"c\"] }", 1, [added, rows]),
+        (
+            "kind = \"linear\"\noutcome = \"y\"\npredictors = [\"x\"]\nsd = 1.0",
+            "y = { min = 0, max = 7 }\nx = { min = 0, max = 1 }",
+            4,
+            [rows, rows],
+        ),
     ] {
         let spec = job(2, model, columns, "", "", 1.0);
-        let mut sampler = start(&spec, [60, 90]);
+        let mut sampler = build(&spec, &parties).unwrap();
         let round = asked(sampler.as_mut());
         assert_eq!(asked(sampler.as_mut()), round, "asking again gives the same round");
-        assert_eq!((round.queries.len(), round.iteration), (components, 0));
-        let (model, unit) = (spec.build_model(), PrivacyUnit::default());
-        let charge = |kind: QueryKind| {
-            let terms = QueryTerms::new(model.as_ref(), &spec, unit, kind, (&[], &[])).unwrap();
-            unit.charge_of_kind(kind, terms.sensitivity(), spec.privacy.noise).unwrap()
+        assert_eq!((round.queries.len(), round.iteration), (queries, 0));
+        let model = spec.build_model();
+        let share = |party: &PartyMetadata| {
+            let unit = party.unit();
+            let charge = |query: &Query| {
+                let terms = QueryTerms::new(model.as_ref(), &spec, unit, query.kind, (&[], &[])).unwrap();
+                assert!(terms.sum_fits(1000) && terms.summand(&[], &[], terms.sensitivity()).is_ok());
+                unit.charge_of_kind(query.kind, terms.sensitivity(), query.noise).unwrap()
+            };
+            let spent: u64 = round.queries.iter().map(charge).sum();
+            let limit = PrivacyFilter::new(&spec.privacy.budget.of(unit)).unwrap().limit_units();
+            assert!(spent <= limit, "{spent} of {limit}");
+            spent as f64 / limit as f64
         };
-        let spent: u64 = round.queries.iter().map(|query| charge(query.kind)).sum();
-        let limit = PrivacyFilter::new(&spec.privacy.budget).unwrap().limit_units();
-        assert!(spent <= limit && spent as f64 > 0.999_99 * limit as f64, "{spent} of {limit}");
-        assert!(round.queries.iter().enumerate().all(|(j, query)| query.kind == QueryKind::Statistic { component: j as u32 }));
+        // All of the budget of the party that is moved most, but for the rounding of scales.
+        let most = parties.iter().map(share).fold(0.0, f64::max);
+        assert!(most > 0.9, "{most}");
     }
 }
 
@@ -112,16 +129,17 @@ fn the_same_release_gives_the_same_draws() {
     assert!(again.take_draws() == draws);
 }
 
+/// At 1,000 records of mean .1 and sd .5 the chains are near .1 in a few sweeps, wherever they begin.
 #[test]
-fn chains_begin_where_the_job_says() {
-    let mean = |sampler: &str| job(1, "kind = \"gaussian_mean\"\noutcome = \"y\"\nsd = 0.5", "y = { min = -1, max = 1 }", "", sampler, 3.0);
-    for sampler in ["start = { mean = 0.25 }", "chains = 2\nstarts = [{ mean = 0.25 }, { mean = -0.5 }]", ""] {
-        let spec = mean(&format!("draws = 50\nwarmup = 0\n{sampler}"));
+fn chains_find_their_way() {
+    let model = "kind = \"gaussian_mean\"\noutcome = \"y\"\nsd = 0.5";
+    for sampler in ["start = { mean = 2.0 }", ""] {
+        let spec = job(1, model, "y = { min = -1, max = 1 }", "", &format!("draws = 50\nwarmup = 0\n{sampler}"), 3.0);
         let mut sampler = build(&spec, &PartyMetadata::of_rows(&[1000])).unwrap();
         sampler.replay(0, &[vec![100 << 31]]).unwrap();
         sampler.next_round().unwrap();
         let last = sampler.take_draws().pop().unwrap().theta[0];
-        assert!((last - 0.1).abs() < 0.3, "{last}");
+        assert!((last - 0.1).abs() < 0.1, "{last}");
     }
 }
 
@@ -134,10 +152,18 @@ fn what_it_is_not_for_is_refused() {
         Some(SamplerError::ManyRecords { records: 120_000, most: 100_000 })
     );
     assert!(build(&spec("force = true"), &of(&[60_000, 60_000])).is_ok() && build(&bounded, &of(&[50_000, 50_000])).is_ok());
-    let persons = crate::accounting::PrivacyUnit { adjacency: crate::accounting::Adjacency::AddRemove, ..PrivacyUnit::default() };
-    let error = build(&bounded, &[PartyMetadata::rows(5), PartyMetadata::new(persons, 5)]).err().unwrap();
+    // A statistic needs rows that are replaced; tables do not, and an unknown number is seen when they are released.
+    let added = PrivacyUnit { adjacency: Adjacency::AddRemove, ..PrivacyUnit::default() };
+    let parties = [PartyMetadata::rows(5), PartyMetadata::new(added, 5)];
+    let coin = job(2, "kind = \"bernoulli\"\noutcome = \"y\"", "y = { binary = true }", "", "", 1.0);
+    let error = build(&coin, &parties).err().unwrap();
     assert!(matches!(&error, SamplerError::Protects { party, .. } if party == "p1"), "{error}");
     assert!(error.to_string().contains("augmentation"));
+    let mut sampler = build(&bounded, &parties).unwrap();
+    let (round, mut large) = (asked(sampler.as_mut()), release(&bounded));
+    large[1][0] = 200_000 << 20;
+    let refused = sampler.absorb(&Totals::of(&round, &large).unwrap()).unwrap_err();
+    assert!(matches!(refused, SamplerError::ManyRecords { records: 200_000.., .. }), "{refused}");
     // Nothing was moved on by totals that do not fit.
     let mut sampler = start(&bounded, [60, 90]);
     let round = asked(sampler.as_mut());

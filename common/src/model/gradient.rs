@@ -1,0 +1,167 @@
+//! The kernel of a gradient: each record's slope, in a public frame, as an integer vector of bounded length.
+
+use pulp::{Simd, WithSimd};
+
+use super::blocks::Lane;
+use super::linear_predictor::LinearPredictor;
+use super::score::Frame;
+use super::shard::Block;
+use super::slopes::Slopes;
+use super::tile::Tile;
+use super::weighted::WeightedSum;
+use crate::mechanism::{Clamp, GRADIENT_UNITS, LatticeSum};
+
+/// Records per tile: as many vectors as there are parameters are kept of each.
+const FEW: usize = 256;
+/// Lattice units of a vector of length 1 before it is rounded: rounding lengthens it by half the root of the
+/// number of parameters at most, and the rest is for the arithmetic's own error.
+pub const GRADIENT_SCALE: f64 = GRADIENT_UNITS as f64 * (1.0 - 1.0 / 1_048_576.0);
+/// No vector that is released is longer, in squared lattice units.
+const MOST_SQUARES: i64 = (GRADIENT_UNITS * GRADIENT_UNITS) as i64;
+
+/// A point and a frame, made ready for a block.
+struct Gradient<'a, L: Slopes> {
+    block: &'a Block<'a>,
+    eta: WeightedSum,
+    at: L::At,
+    /// Per component, its weighted sum of the predictors.
+    along: Vec<WeightedSum>,
+    /// Per component, its weight of the slope in the family's own parameter.
+    own: Vec<f64>,
+    shift: &'a [f64],
+}
+
+/// The sum over a block of each record's gradient in a frame; see [`super::score::ScoreModel::gradient_sum`].
+pub(super) fn gradient_sum<L: Slopes>(
+    likelihood: &L,
+    predictor: &LinearPredictor,
+    block: &Block<'_>,
+    (coefficients, own): (&[f64], Option<f64>),
+    frame: Frame<'_>,
+) -> LatticeSum {
+    let d = frame.parameters();
+    assert_eq!(d, coefficients.len() + usize::from(own.is_some()), "a frame has the model's parameters");
+    let pass = Gradient::<L> {
+        block,
+        eta: predictor.weighted(coefficients),
+        at: likelihood.slopes_at(own),
+        along: (0..d).map(|k| predictor.weighted_without_offset(frame.row(k))).collect(),
+        own: (0..d).map(|k| frame.row(k).get(coefficients.len()).copied().unwrap_or(0.0)).collect(),
+        shift: frame.shift(),
+    };
+    LatticeSum::of_several(&block.arch().dispatch(&pass))
+}
+
+/// What is kept of a tile's records.
+struct Room {
+    eta: Lane,
+    own: Lane,
+    factor: Lane,
+    components: Vec<[f64; FEW]>,
+    units: Vec<[i64; FEW]>,
+    within: [i64; FEW],
+}
+
+impl<L: Slopes> Gradient<'_, L> {
+    #[inline(always)]
+    fn total(&self) -> Vec<i64> {
+        let d = self.along.len();
+        let mut totals = vec![0_i64; d];
+        let mut room = Room {
+            eta: Lane::ZERO,
+            own: Lane::ZERO,
+            factor: Lane::ZERO,
+            components: vec![[0.0; FEW]; d],
+            units: vec![[0; FEW]; d],
+            within: [0; FEW],
+        };
+        let mut tiles = self.block.tiles(FEW);
+        while let Some(rows) = tiles.next() {
+            let records = rows.len();
+            self.map(&rows, &mut room);
+            shorten(&mut room, self.shift, records);
+            quantise(&mut room, records);
+            for (total, units) in totals.iter_mut().zip(&room.units) {
+                // No sum overflows: callers check that so many records fit.
+                let sum: i64 = units[..records].iter().zip(&room.within).map(|(unit, within)| unit & within).sum();
+                *total = total.wrapping_add(sum);
+            }
+        }
+        totals
+    }
+
+    /// The image of each record's gradient.
+    #[inline(always)]
+    fn map(&self, rows: &Tile<'_>, room: &mut Room) {
+        let records = rows.len();
+        let eta = &mut room.eta.0[..records];
+        self.eta.fill(rows, eta);
+        let outcome = &rows.outcome()[..records];
+        let own = &mut room.own.0[..records];
+        for i in 0..records {
+            let [slope, of_own] = L::slopes(&self.at, outcome[i], eta[i]);
+            eta[i] = slope;
+            own[i] = of_own;
+        }
+        for (k, component) in room.components.iter_mut().enumerate() {
+            let component = &mut component[..records];
+            self.along[k].fill(rows, component);
+            let (weight, shift) = (self.own[k], self.shift[k]);
+            for i in 0..records {
+                component[i] = component[i].mul_add(room.eta.0[i], weight.mul_add(room.own.0[i], shift));
+            }
+        }
+    }
+}
+
+/// What each record's image is multiplied by to be no longer than 1; what is no number becomes the shift.
+#[inline(always)]
+fn shorten(room: &mut Room, shift: &[f64], records: usize) {
+    let Room { factor, components, .. } = room;
+    let squares = &mut factor.0[..records];
+    squares.fill(0.0);
+    for component in components.iter() {
+        for i in 0..records {
+            squares[i] = component[i].mul_add(component[i], squares[i]);
+        }
+    }
+    for (component, shift) in components.iter_mut().zip(shift) {
+        for i in 0..records {
+            component[i] = if squares[i] < f64::INFINITY { component[i] } else { *shift };
+        }
+    }
+    let of_shift: f64 = shift.iter().map(|b| b * b).sum();
+    for square in squares {
+        let square_or_shift = if *square < f64::INFINITY { *square } else { of_shift };
+        *square = if square_or_shift > 1.0 { GRADIENT_SCALE / square_or_shift.sqrt() } else { GRADIENT_SCALE };
+    }
+}
+
+/// The integers of each record, and whether they are no longer than what is charged: the length is checked as an
+/// integer, whatever the arithmetic before it did.
+#[inline(always)]
+fn quantise(room: &mut Room, records: usize) {
+    let clamp = Clamp::symmetric(GRADIENT_UNITS);
+    let within = &mut room.within[..records];
+    within.fill(0);
+    for (component, units) in room.components.iter().zip(&mut room.units) {
+        for i in 0..records {
+            let unit = clamp.units(component[i] * room.factor.0[i]);
+            units[i] = unit;
+            // At most 2^56 each, of at most 2^7 components.
+            within[i] = within[i].wrapping_add(unit.wrapping_mul(unit));
+        }
+    }
+    for square in within {
+        *square = if *square <= MOST_SQUARES { -1 } else { 0 };
+    }
+}
+
+impl<L: Slopes> WithSimd for &Gradient<'_, L> {
+    type Output = Vec<i64>;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) -> Vec<i64> {
+        self.total()
+    }
+}

@@ -1,0 +1,150 @@
+//! The scores, information and moments of a regression.
+
+use super::gradient::gradient_sum;
+use super::linear_predictor::LinearPredictor;
+use super::products::{Vectors, Weight, offset_alone};
+use super::score::{Frame, ScoreModel};
+use super::shard::Block;
+use super::slopes::Slopes;
+use crate::mechanism::LatticeSum;
+
+/// The most corners of the declared columns that are listed.
+const MOST_CORNERS: usize = 4096;
+
+/// What of a regression its scores are made of.
+pub(super) struct RegressionScores<'a, L> {
+    pub(super) predictor: &'a LinearPredictor,
+    pub(super) likelihood: &'a L,
+    /// Whether the family has a parameter of its own.
+    pub(super) own: bool,
+}
+
+impl<L: Slopes> RegressionScores<'_, L> {
+    /// The coefficients, and the family's own parameter.
+    fn split<'t>(&self, at: &'t [f64]) -> (&'t [f64], Option<f64>) {
+        assert_eq!(at.len(), self.parameters(), "one value per parameter");
+        let (coefficients, own) = at.split_at(self.predictor.len());
+        (coefficients, own.first().copied())
+    }
+
+    /// Least and greatest linear predictor over the declared columns.
+    fn predictors(&self, coefficients: &[f64]) -> (f64, f64) {
+        self.predictor.range(coefficients, 1.0, None)
+    }
+
+    fn offset_range(&self) -> (f64, f64) {
+        self.predictor.offset().map_or((0.0, 0.0), |(range, _)| range)
+    }
+}
+
+impl<L: Slopes> ScoreModel for RegressionScores<'_, L> {
+    fn coefficients(&self) -> usize {
+        self.predictor.len()
+    }
+
+    fn parameters(&self) -> usize {
+        self.predictor.len() + usize::from(self.own)
+    }
+
+    fn most_squares(&self) -> u64 {
+        self.predictor.most_squares()
+    }
+
+    fn gradient_sum(&self, block: &Block<'_>, at: &[f64], frame: Frame<'_>) -> LatticeSum {
+        self.predictor.check(block.columns());
+        gradient_sum(self.likelihood, self.predictor, block, self.split(at), frame)
+    }
+
+    fn curvature_sum(&self, block: &Block<'_>, at: &[f64], scales: [f64; 2]) -> LatticeSum {
+        self.predictor.check(block.columns());
+        let (coefficients, own) = self.split(at);
+        let weight = Weight::Information::<L> {
+            eta: self.predictor.weighted(coefficients),
+            at: self.likelihood.slopes_at(own),
+            scales,
+            own: self.own,
+        };
+        Vectors::new(self.predictor, block, weight, self.most_squares() + u64::from(self.own)).sum()
+    }
+
+    fn moments_sum(&self, block: &Block<'_>) -> Option<LatticeSum> {
+        let (centre, half_width) = self.moments_outcome()?;
+        self.predictor.check(block.columns());
+        let offset = offset_alone(centre, self.predictor.offset().map(|(_, factor)| factor));
+        let weight = Weight::Outcome::<L>(offset, half_width.recip());
+        Some(Vectors::new(self.predictor, block, weight, self.most_squares() + 1).sum())
+    }
+
+    fn moments_outcome(&self) -> Option<(f64, f64)> {
+        let ((least, greatest), (low, high)) = (self.likelihood.outcomes(), self.offset_range());
+        let (least, greatest) = (least - high, greatest - low);
+        // Without an intercept there is nothing that would take the centre up.
+        let centre = if self.predictor.has_intercept() { 0.5 * (least + greatest) } else { 0.0 };
+        L::BY_MOMENTS.then_some((centre, (greatest - centre).max(centre - least)))
+    }
+
+    fn coding(&self) -> Vec<bool> {
+        self.predictor.coding()
+    }
+
+    fn range(&self, direction: &[f64]) -> (f64, f64) {
+        self.predictor.range(direction, 0.0, None)
+    }
+
+    fn extreme_gradients(&self, at: &[f64]) -> Option<Vec<Vec<f64>>> {
+        let (coefficients, own) = self.split(at);
+        let slopes_at = self.likelihood.slopes_at(own);
+        let (low, high) = self.offset_range();
+        let mut extremes = Vec::new();
+        for x in self.predictor.corners(MOST_CORNERS)? {
+            let without_offset: f64 = x.iter().zip(coefficients).map(|(x, b)| x * b).sum();
+            for offset in [low, high].into_iter().take(1 + usize::from(low < high)) {
+                let eta = without_offset + offset;
+                for y in self.likelihood.extreme_outcomes(eta) {
+                    let [slope, of_own] = L::slopes(&slopes_at, y, eta);
+                    extremes.push(x.iter().map(|x| slope * x).chain(self.own.then_some(of_own)).collect());
+                }
+            }
+        }
+        Some(extremes)
+    }
+
+    fn gradient_bound(&self, at: &[f64]) -> [f64; 2] {
+        /// Places at which slopes are looked at between the ends of the linear predictor's range.
+        const PLACES: usize = 64;
+        let (coefficients, own) = self.split(at);
+        let slopes_at = self.likelihood.slopes_at(own);
+        let (low, high) = self.predictors(coefficients);
+        let mut most = [0.0_f64; 2];
+        for place in 0..=PLACES {
+            let eta = low + (high - low) * (place as f64 / PLACES as f64);
+            for y in self.likelihood.extreme_outcomes(eta) {
+                let slopes = L::slopes(&slopes_at, y, eta);
+                most.iter_mut().zip(slopes).for_each(|(most, slope)| *most = most.max(slope.abs()));
+            }
+        }
+        [most[0] * (self.most_squares() as f64).sqrt(), most[1]]
+    }
+
+    fn most_information(&self, at: &[f64]) -> [f64; 2] {
+        let (coefficients, own) = self.split(at);
+        let (low, high) = self.predictors(coefficients);
+        self.likelihood.most_information(&self.likelihood.slopes_at(own), low, high)
+    }
+
+    fn has_intercept(&self) -> bool {
+        self.predictor.has_intercept()
+    }
+
+    fn is_indicator(&self, j: usize) -> bool {
+        self.predictor.is_indicator(j)
+    }
+
+    fn leaves_out(&self) -> bool {
+        self.predictor.has_levels()
+    }
+
+    fn never_together(&self, j: usize, k: usize) -> bool {
+        self.predictor.never_together(j, k)
+    }
+}

@@ -1,0 +1,39 @@
+//! Slopes and expected information of a regression's likelihood: what gradients and curvatures are made of.
+
+/// Derivatives of the log density of one outcome in the linear predictor `eta` and in the logarithm of the
+/// family's own parameter, at a public value of that parameter.
+pub(super) trait Slopes: Send + Sync {
+    /// What is public of a point, worked out once for a block.
+    type At: Sync;
+
+    /// Whether the second moments of predictors and outcome determine the likelihood.
+    const BY_MOMENTS: bool = false;
+
+    /// The constants at a value of the family's own parameter, where it has one.
+    fn slopes_at(&self, own: Option<f64>) -> Self::At;
+
+    /// `d log p / d eta` and `d log p / d log own` (0 without such a parameter) of an outcome on the model's
+    /// scale.
+    ///
+    /// Straight-line arithmetic, mark it `#[inline(always)]`; not a number where an argument is.
+    fn slopes(at: &Self::At, y: f64, eta: f64) -> [f64; 2];
+
+    /// One record's expected information about `eta` and about `log own`, given its predictors; of a family
+    /// whose information about its own parameter has no closed form that slope's square, whose expectation
+    /// it is. As [`Slopes::slopes`]; never negative, and not a number where an argument is: such a record counts for
+    /// nothing.
+    fn information_at(at: &Self::At, y: f64, eta: f64) -> [f64; 2];
+
+    /// The greatest [`Slopes::information_at`] of a record whose linear predictor lies from `low` to `high`;
+    /// public. Where it is exceeded, a record's part is held to it.
+    fn most_information(&self, at: &Self::At, low: f64, high: f64) -> [f64; 2];
+
+    /// Least and greatest outcome on the model's scale.
+    fn outcomes(&self) -> (f64, f64);
+
+    /// Outcomes at which a slope may be extreme, `eta` given: the ends, and what lies between.
+    fn extreme_outcomes(&self, _eta: f64) -> Vec<f64> {
+        let (least, greatest) = self.outcomes();
+        vec![least, greatest]
+    }
+}

@@ -1,0 +1,68 @@
+//! The price of a vector: a gradient, a curvature, second moments, counts of cells.
+//!
+//! None of it follows from a query's numbers, which only say how a record's part is scaled before it is held to its
+//! public length: a wrong scale costs accuracy, never privacy.
+
+use crate::accounting::{Adjacency, PrivacyUnit};
+use crate::mechanism::{GRADIENT_UNITS, MechanismError, QueryKind, Sensitivity};
+use crate::model::{Frame, Model, Summand, Tables, products_sensitivity};
+
+/// Lattice units of a product of two numbers of magnitude 1.
+const PRODUCT_UNITS: u64 = 1 << 32;
+
+/// What a vector is charged by, and the greatest magnitude of a component of one unit's part, in lattice units.
+///
+/// `None` where the model has no such vector, or the query another number of parameters or scales than it has.
+///
+/// # Errors
+/// [`MechanismError::TooWide`] beyond 2^50.
+pub(super) fn price(
+    model: &dyn Model,
+    unit: PrivacyUnit,
+    kind: QueryKind,
+    (from, to): (&[f64], &[f64]),
+) -> Result<Option<(Sensitivity, u64)>, MechanismError> {
+    let records = unit.records_per_person().unwrap_or(1);
+    let replaced = unit.adjacency == Adjacency::Replace;
+    if let QueryKind::Table { cells } = kind {
+        let tables = model.tables().filter(|tables| tables.cells() == cells as usize && from.is_empty() && to.is_empty());
+        let price = |tables: Tables| Ok((tables.sensitivity(records, replaced)?, QueryKind::COUNT_UNIT * u64::from(records)));
+        return tables.map(price).transpose();
+    }
+    let Some(scores) = model.scores() else { return Ok(None) };
+    let fits = summand(kind, from, to).is_some();
+    let (order, own) = (scores.parameters() as u64, scores.parameters() - scores.coefficients());
+    let products = |squares: u64| {
+        let sensitivity = products_sensitivity(squares, records, replaced)?;
+        Ok(Some((sensitivity, PRODUCT_UNITS * u64::from(records))))
+    };
+    match kind {
+        QueryKind::Gradient { parameters } if fits && u64::from(parameters) == order => {
+            let sensitivity = unit.sensitivity(Sensitivity::from_units(GRADIENT_UNITS)?)?;
+            Ok(Some((sensitivity, sensitivity.units())))
+        }
+        QueryKind::Curvature { parameters } if fits && u64::from(parameters) == order => {
+            products(scores.most_squares() + own as u64)
+        }
+        QueryKind::Moments { order } if fits && order as usize == scores.coefficients() + 1 => {
+            if scores.moments_outcome().is_some() { products(scores.most_squares() + 1) } else { Ok(None) }
+        }
+        _ => Ok(None),
+    }
+}
+
+/// What a vector sums over the units of a shard; `None` for numbers that are not this kind's.
+pub(super) fn summand<'a>(kind: QueryKind, from: &'a [f64], to: &'a [f64]) -> Option<Summand<'a>> {
+    match kind {
+        QueryKind::Gradient { parameters } if from.len() == parameters as usize => {
+            Some(Summand::Gradient { at: from, frame: Frame::new(to, from.len())? })
+        }
+        QueryKind::Curvature { parameters } if from.len() == parameters as usize => {
+            let scales: [f64; 2] = to.try_into().ok()?;
+            scales.iter().all(|scale| *scale > 0.0).then_some(Summand::Curvature { at: from, scales })
+        }
+        QueryKind::Table { .. } if from.is_empty() && to.is_empty() => Some(Summand::Table),
+        QueryKind::Moments { .. } if from.is_empty() && to.is_empty() => Some(Summand::Moments),
+        _ => None,
+    }
+}

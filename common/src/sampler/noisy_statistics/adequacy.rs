@@ -1,0 +1,79 @@
+//! Whether the last stage may be called an answer (`RELEASE-ONCE-REVIEW` section 3, item 6).
+
+use super::gaussian::{Fit, GaussianPrior, largest_eigenvalue, length};
+use super::stage::{Reach, ScoreStage};
+
+/// Most that the cubic may come to.
+pub(crate) const CUBIC_LIMIT: f64 = 0.5;
+/// Most that the noise of the information may be of it in its weakest direction.
+pub(crate) const RHO_LIMIT: f64 = 1.0;
+/// Most that a posterior variance may be of the prior's.
+pub(crate) const PRIOR_LIMIT: f64 = 0.25;
+
+/// A figure and the most that it may be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Figure {
+    pub(crate) value: f64,
+    pub(crate) limit: f64,
+}
+
+impl Figure {
+    /// Whether it is within its limit; never for what is no number.
+    pub(crate) fn holds(self) -> bool {
+        self.value <= self.limit
+    }
+}
+
+/// What is checked.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Adequacy {
+    /// `max|x'step| ‖step‖ / 2`, the step from the point that was asked about in the posterior's metric:
+    /// the size, in posterior sds, of what a quadratic leaves out.
+    pub(crate) cubic: Figure,
+    /// `2 s_H sqrt(p) lambda_max((H₊ + prior)^-1)`: the noise of the information beside the information.
+    pub(crate) rho: Figure,
+    /// The greatest share of a prior variance that the posterior's is.
+    pub(crate) prior_share: Figure,
+}
+
+impl Adequacy {
+    /// The figures of a stage and its fit.
+    pub(crate) fn of(stage: &ScoreStage, fit: &Fit, prior: &GaussianPrior, reach: Reach<'_>) -> Self {
+        let sqrt_order = (stage.at.len() as f64).sqrt();
+        let shares = fit.covariance.diagonal_entries();
+        let share = shares.iter().zip(&prior.precision).map(|(v, p)| v * p).fold(0.0, f64::max);
+        Self {
+            cubic: Figure { value: cubic(&fit.step, fit, reach), limit: CUBIC_LIMIT },
+            rho: Figure {
+                value: 2.0 * stage.information_sd * sqrt_order * largest_eigenvalue(&fit.without_noise),
+                limit: RHO_LIMIT,
+            },
+            prior_share: Figure { value: share, limit: PRIOR_LIMIT },
+        }
+    }
+
+    /// Whether every check holds.
+    pub(crate) fn good(&self) -> bool {
+        self.cubic.holds() && self.rho.holds() && self.prior_share.holds()
+    }
+
+    /// Why the answer is not adequate, in words; empty where it is.
+    pub(crate) fn reasons(&self) -> Vec<String> {
+        let texts: [(Figure, &str); 3] = [
+            (self.cubic, "the parties were asked too far from the answer: what a quadratic leaves out there is"),
+            (self.rho, "the noise hides the least known direction of the parameters: its sd beside the information is"),
+            (self.prior_share, "the release hardly says more than the prior: the share of a prior variance that is left is"),
+        ];
+        let text = |(figure, text): &(Figure, &str)| format!("{text} {:.2}, and {} is the most", figure.value, figure.limit);
+        texts.iter().filter(|(figure, _)| !figure.holds()).map(text).collect()
+    }
+}
+
+/// How much a quadratic at the point that was asked about leaves out after this step, in posterior sds.
+pub(crate) fn cubic(step: &[f64], fit: &Fit, reach: Reach<'_>) -> f64 {
+    0.5 * reach(step) * length(&fit.covariance, step)
+}
+
+#[cfg(test)]
+#[path = "tests/adequacy.rs"]
+mod tests;

@@ -1,0 +1,125 @@
+//! `noisy-statistics` as a state machine: a few rounds of vectors, then draws for nothing.
+
+use std::collections::VecDeque;
+
+use super::allotment::Allotment;
+use super::answer::Inference;
+use super::family_way::FamilyWay;
+use super::moments_way::MomentsWay;
+use super::score_way::ScoreWay;
+use super::walk::{Walk, WalkSettings};
+use super::way::Way;
+use crate::job::JobSpec;
+use crate::sampler::error::SamplerError;
+use crate::sampler::interface::{Next, Sampler};
+use crate::sampler::messages::Messages;
+use crate::sampler::party_metadata::PartyMetadata;
+use crate::sampler::round::{Draw, Phase};
+use crate::sampler::target::Target;
+use crate::sampler::totals::Totals;
+
+/// The sampler: it asks what its way asks, and walks on what the last release says.
+pub(crate) struct NoisyStatistics {
+    target: Target,
+    way: Box<dyn Way>,
+    budget: Allotment,
+    messages: Messages,
+    /// Whether everything is released.
+    released: bool,
+    draws: VecDeque<Draw>,
+    inference: Option<Inference>,
+    acceptance: Option<f64>,
+}
+
+impl NoisyStatistics {
+    /// The sampler at its start.
+    ///
+    /// # Errors
+    /// A model that has nothing to release once; a party whose unit of privacy the way can't answer for; a budget
+    /// out of range.
+    pub(crate) fn new(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Self, SamplerError> {
+        let target = Target::new(spec);
+        let budget = Allotment::new(spec, parties)?;
+        let way: Box<dyn Way> = match target.model.scores() {
+            Some(scores) if scores.moments_outcome().is_some() => Box::new(MomentsWay::new(&target, scores.as_ref(), parties)?),
+            Some(scores) => Box::new(ScoreWay::new(&target, scores.as_ref(), parties, &budget)?),
+            None => Box::new(FamilyWay::new(&target, parties)?),
+        };
+        Ok(Self {
+            way,
+            budget,
+            messages: Messages::new(parties.len()),
+            released: false,
+            draws: VecDeque::new(),
+            inference: None,
+            acceptance: None,
+            target,
+        })
+    }
+
+    /// Draws from the posterior given the releases, all that the job asks for.
+    fn draw(&mut self) -> Result<(), SamplerError> {
+        let Target { spec, space, .. } = &self.target;
+        let answer = self.way.answer(&self.target).ok_or(SamplerError::NoRound)?;
+        let density = |u: &[f64]| {
+            let theta = space.theta(u);
+            if !spec.in_support(&theta) {
+                return f64::NEG_INFINITY;
+            }
+            (answer.log_likelihood)(u) + space.log_prior(spec, u, &theta)
+        };
+        let inside = space.coordinates(&space.theta_inside(spec, &answer.mean));
+        let settings = WalkSettings { chains: spec.sampler.chains as usize, seed: spec.sampler.seed, first_stream: 0, warmup: 0 };
+        let walk = Walk::new(settings, &answer.mean, &answer.covariance, &inside, &density);
+        let mut walk = walk.ok_or(SamplerError::NoPlace)?;
+        let iteration = self.messages.last();
+        for _ in 0..spec.sampler.draws {
+            for (chain, u) in walk.draw(&density).into_iter().enumerate() {
+                let theta = space.theta_inside(spec, &u);
+                let draw = Draw { chain: chain as u32, warmup: false, theta, accepted: true, log_alpha: 0.0, iteration };
+                self.draws.push_back(draw);
+            }
+        }
+        self.acceptance = Some(walk.acceptance());
+        self.inference = self.way.inference(&self.target);
+        Ok(())
+    }
+}
+
+impl Sampler for NoisyStatistics {
+    fn next_round(&mut self) -> Result<Next, SamplerError> {
+        if self.released {
+            return Ok(Next::Done);
+        }
+        if self.messages.pending().is_none() {
+            let queries = self.way.ask(&self.target, &mut self.budget)?;
+            self.messages.ask(Phase::Locate, queries);
+        }
+        Ok(self.messages.pending().cloned().map_or(Next::Done, Next::Ask))
+    }
+
+    fn absorb(&mut self, totals: &Totals) -> Result<(), SamplerError> {
+        let round = self.messages.answer(totals)?;
+        if self.way.absorb(&self.target, &round, totals, &self.budget) {
+            self.released = true;
+            self.draw()?;
+        }
+        Ok(())
+    }
+
+    fn take_draws(&mut self) -> Vec<Draw> {
+        self.draws.drain(..).collect()
+    }
+
+    fn phase(&self) -> Phase {
+        if self.released { Phase::Sampling } else { Phase::Locate }
+    }
+
+    fn acceptance_rate(&self) -> Option<f64> {
+        self.acceptance
+    }
+
+    fn inference(&self) -> Option<&Inference> {
+        self.inference.as_ref()
+    }
+}

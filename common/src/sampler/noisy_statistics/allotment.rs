@@ -1,0 +1,101 @@
+//! The budget of a job that releases once, in the integer units that every party's filter counts in.
+
+use crate::accounting::{PrivacyFilter, PrivacyUnit, mu_squared};
+use crate::job::JobSpec;
+use crate::mechanism::{NoiseScale, QueryKind, Sensitivity};
+use crate::model::Model;
+use crate::query::QueryTerms;
+use crate::sampler::error::SamplerError;
+use crate::sampler::party_metadata::PartyMetadata;
+
+/// What is left of a job's cap at each party, in units of 2^-48 of mu^2.
+#[derive(Debug, Clone)]
+pub(crate) struct Allotment {
+    parties: Vec<(PrivacyUnit, u64)>,
+    /// Of the least of the parties' caps at the start.
+    whole: u64,
+}
+
+impl Allotment {
+    /// The job's cap at every party, untouched.
+    pub(crate) fn new(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Self, SamplerError> {
+        let cap = |party: &PartyMetadata| {
+            let filter = PrivacyFilter::new(&spec.privacy.budget.of(party.unit()))?;
+            Ok::<_, SamplerError>((party.unit(), filter.limit_units()))
+        };
+        let parties = parties.iter().map(cap).collect::<Result<Vec<_>, _>>()?;
+        let whole = parties.iter().map(|(_, units)| *units).min().unwrap_or(0);
+        Ok(Self { parties, whole })
+    }
+
+    /// The share of the cap that is left at the party that has least left.
+    pub(crate) fn left(&self) -> f64 {
+        self.parties.iter().map(|(_, units)| *units).min().unwrap_or(0) as f64 / self.whole.max(1) as f64
+    }
+
+    /// The standard deviation that one component of a query's noise would have at a party, in units of a product of two
+    /// numbers of magnitude 1, were the whole cap spent on it.
+    pub(crate) fn whole_sd(
+        &self,
+        spec: &JobSpec,
+        model: &dyn Model,
+        kind: QueryKind,
+        points: (&[f64], &[f64]),
+    ) -> Result<f64, SamplerError> {
+        let mut most: f64 = 0.0;
+        for (unit, _) in &self.parties {
+            let terms = QueryTerms::new(model, spec, *unit, kind, points)?;
+            let moved = kind.moves(unit.adjacency.factor()) as f64 * terms.sensitivity().log_units();
+            most = most.max(moved / mu_squared(self.whole).sqrt());
+        }
+        Ok(most)
+    }
+
+    /// Takes a share of the whole off for one query, or all that is left where that is less, and gives the
+    /// least noise at which no party is charged more than that.
+    ///
+    /// # Errors
+    /// [`SamplerError::TooSmallABudget`] where even the greatest noise costs more.
+    pub(crate) fn take(
+        &mut self,
+        spec: &JobSpec,
+        model: &dyn Model,
+        kind: QueryKind,
+        points: (&[f64], &[f64]),
+        share: f64,
+    ) -> Result<NoiseScale, SamplerError> {
+        let allotted = (share * self.whole as f64) as u64;
+        let mut scale = NoiseScale::MIN_UNITS;
+        let mut prices: Vec<(PrivacyUnit, Sensitivity, u64)> = Vec::with_capacity(self.parties.len());
+        for (unit, left) in &self.parties {
+            let terms = QueryTerms::new(model, spec, *unit, kind, points)?;
+            let units = allotted.min(*left);
+            // Noise at which the charge, before it is rounded up, is what there is.
+            let moved = kind.moves(unit.adjacency.factor()) as f64 * terms.sensitivity().units() as f64;
+            let least = moved * (281_474_976_710_656.0 / units.max(1) as f64).sqrt();
+            scale = scale.max(least as u64);
+            prices.push((*unit, terms.sensitivity(), units));
+        }
+        let noise = affordable(kind, scale, &prices).ok_or(SamplerError::TooSmallABudget { kind })?;
+        for ((unit, left), (_, sensitivity, _)) in self.parties.iter_mut().zip(&prices) {
+            *left = left.saturating_sub(unit.charge_of_kind(kind, *sensitivity, noise)?);
+        }
+        Ok(noise)
+    }
+}
+
+/// The least noise scale from about `scale` on that costs no party more than it has for it.
+fn affordable(kind: QueryKind, scale: u64, prices: &[(PrivacyUnit, Sensitivity, u64)]) -> Option<NoiseScale> {
+    let mut multiple = (scale / NoiseScale::MULTIPLE).max(1);
+    loop {
+        let noise = NoiseScale::from_units(multiple * NoiseScale::MULTIPLE).ok()?;
+        let within = |(unit, sensitivity, units): &(PrivacyUnit, Sensitivity, u64)| {
+            unit.charge_of_kind(kind, *sensitivity, noise).is_ok_and(|charge| charge <= *units)
+        };
+        if prices.iter().all(within) {
+            return Some(noise);
+        }
+        // A step more than rounding needs; where the least charge of a draw is too much, the end of scales is soon met.
+        multiple += 1 + multiple / 4096;
+    }
+}

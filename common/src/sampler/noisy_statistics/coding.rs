@@ -1,0 +1,103 @@
+//! Coded coordinates: those in which a predictor of 0 and 1 counts as -1 and 1.
+//!
+//! With `x' = 2 x - 1` in the place of `x` the linear predictor `x . b` is `x' . b'` for `b' = b / 2` and an
+//! intercept that is larger by the sum of those. A record's vector is no longer for it, and says twice as much.
+
+use super::gaussian::GaussianPrior;
+use crate::sampler::matrix::Matrix;
+
+/// The linear map between a model's coordinates and coded ones.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Coding {
+    /// Per coordinate, whether it is coded; the first is the intercept's where one is.
+    coded: Vec<bool>,
+    /// What each coded coordinate is multiplied by to give the model's.
+    back: Matrix,
+}
+
+impl Coding {
+    /// `coded` says of each coefficient whether it is coded, as the model's scores do; `order` coordinates in all.
+    pub(crate) fn new(coded: &[bool], order: usize) -> Self {
+        let coded: Vec<bool> = (0..order).map(|j| coded.get(j).copied().unwrap_or(false)).collect();
+        let back = Matrix::from_fn(order, |i, j| match (i == j, i == 0 && coded[j]) {
+            (true, _) if coded[i] => 2.0,
+            (true, _) => 1.0,
+            (false, true) => -1.0,
+            (false, false) => 0.0,
+        });
+        Self { coded, back }
+    }
+
+    /// Coded coordinates of a point.
+    pub(crate) fn coded(&self, u: &[f64]) -> Vec<f64> {
+        let mut coded = u.to_vec();
+        for (j, is_coded) in self.coded.iter().enumerate() {
+            if *is_coded {
+                coded[j] = 0.5 * u[j];
+                coded[0] += 0.5 * u[j];
+            }
+        }
+        coded
+    }
+
+    /// The model's coordinates of a coded point, or of a direction.
+    pub(crate) fn plain(&self, coded: &[f64]) -> Vec<f64> {
+        self.back.apply(coded)
+    }
+
+    /// The covariance in the model's coordinates.
+    pub(crate) fn plain_covariance(&self, coded: &Matrix) -> Matrix {
+        self.back.times(coded).times(&self.back.transposed()).symmetrised()
+    }
+
+    /// A gradient in coded coordinates.
+    pub(crate) fn gradient(&self, plain: &[f64]) -> Vec<f64> {
+        self.back.transposed().apply(plain)
+    }
+
+    /// A map of coded gradients as one of the model's.
+    pub(crate) fn of_gradient(&self, map: &Matrix) -> Matrix {
+        map.times(&self.back.transposed())
+    }
+
+    /// Independent normal priors in coded coordinates with the variances that these have there.
+    pub(crate) fn prior(&self, plain: &GaussianPrior) -> GaussianPrior {
+        let mut variance: Vec<f64> = plain.precision.iter().map(|p| p.recip()).collect();
+        for (j, coded) in self.coded.iter().enumerate() {
+            if *coded {
+                variance[j] *= 0.25;
+                variance[0] += variance[j];
+            }
+        }
+        GaussianPrior { mean: self.coded(&plain.mean), precision: variance.into_iter().map(f64::recip).collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sampler::matrix::dot;
+
+    #[test]
+    fn a_coded_record_has_the_same_linear_predictor() {
+        let coding = Coding::new(&[false, true, false, true], 5);
+        let (x, x_coded) = ([1.0, 1.0, 0.3, 0.0], [1.0, 1.0, 0.3, -1.0]);
+        let u = [0.4, -1.0, 2.0, 0.7, -0.1];
+        let coded = coding.coded(&u);
+        assert!((dot(&x, &u[..4]) - dot(&x_coded, &coded[..4])).abs() < 1e-15);
+        assert!(coding.plain(&coded).iter().zip(u).all(|(a, b)| (a - b).abs() < 1e-15));
+        // A gradient is the slope times the record.
+        let gradient = coding.gradient(&x.iter().map(|x| 3.0 * x).chain([0.5]).collect::<Vec<_>>());
+        assert!(gradient.iter().zip(x_coded.iter().map(|x| 3.0 * x).chain([0.5])).all(|(a, b)| (a - b).abs() < 1e-15));
+        let map = Matrix::from_fn(5, |i, j| (i * 5 + j) as f64);
+        let plain = coding.of_gradient(&map).apply(&[1.0, 2.0, 3.0, 4.0, 5.0]);
+        assert_eq!(plain, map.apply(&coding.gradient(&[1.0, 2.0, 3.0, 4.0, 5.0])));
+    }
+
+    #[test]
+    fn a_coded_prior_has_the_variances_of_the_sums() {
+        let prior = GaussianPrior { mean: vec![0.0; 3], precision: vec![0.16, 0.16, 0.0] };
+        let coded = Coding::new(&[false, true, false], 3).prior(&prior);
+        assert_eq!(coded.precision, [1.0 / (6.25 + 6.25 / 4.0), 0.64, 0.0]);
+    }
+}

@@ -1,0 +1,235 @@
+//! The coordinates in which a score is released, so that noise lies where it does the posterior least harm
+//! (`RELEASE-ONCE-REVIEW` section 3, item 4).
+//!
+//! What a record can contribute to a score at a public point is a public set. A centre `c` and a frame `F`
+//! with `‖F(z - c)‖ <= 1` on all of it make one noise scale serve every component: two records differ by at
+//! most 2. Noise of covariance `t² I` on the sum of `F(z - c)` is noise of covariance `t² F^-1 F^-T` on the
+//! score. Of all frames, the one is taken that makes the posterior variances least: with the posterior
+//! covariance `C`, `D` its diagonal and `z̃ = D^(-1/2) C z`, the matrix `S` of least trace with
+//! `z̃' S^-1 z̃ <= 1`. At the optimum `S² = sum p z̃ z̃'` with weights `p` on the points that touch, which
+//! multiplicative updates find (Silvey, Titterington & Torsney 1978).
+//!
+//! A record that counts for nothing contributes `-F c`, so that the centre comes off the same number of
+//! times whatever the records are: 0 is one of the points wherever there is a centre.
+
+use super::gaussian::{factor, largest};
+use crate::sampler::matrix::{Matrix, dot};
+
+/// Most updates of the weights.
+const UPDATES: usize = 100;
+/// Relative excess of the farthest point at which the weights are good enough.
+const GOOD_ENOUGH: f64 = 2e-3;
+/// Least eigenvalue of the weighted points' second moments, relative to the greatest.
+const LEAST_EIGENVALUE: f64 = 1e-9;
+/// Steps towards the centre of the smallest enclosing ball.
+const BALL_STEPS: usize = 300;
+/// What a frame is shrunk by against rounding.
+const ROUNDING: f64 = 1e-9;
+/// Points this near to 0 need no frame.
+const NOTHING: f64 = 1e-100;
+
+/// Affine coordinates of a record's score in which it lies within the unit ball.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Frame {
+    /// c
+    pub(crate) centre: Vec<f64>,
+    /// F
+    pub(crate) matrix: Matrix,
+    /// F^-1
+    pub(crate) inverse: Matrix,
+}
+
+impl Frame {
+    /// A ball of this radius around 0, for many predictors. The unit ball where the radius is none.
+    pub(crate) fn ball(order: usize, radius: f64) -> Self {
+        let radius = if radius.is_finite() && radius > NOTHING { radius } else { 1.0 };
+        Self::round(vec![0.0; order], radius)
+    }
+
+    /// A small ball that holds the points, with its own centre or around 0.
+    pub(crate) fn enclosing_ball(order: usize, points: &[Vec<f64>], centred: bool) -> Self {
+        let points = usable(order, points);
+        let Some(scale) = scale(&points) else { return Self::ball(order, 1.0) };
+        let points = scaled(points, scale, centred);
+        let mut centre = vec![0.0; order];
+        for step in 0..if centred { BALL_STEPS } else { 0 } {
+            let (_, farthest) = farthest(&points, &centre);
+            let part = 1.0 / (step as f64 + 2.0);
+            centre.iter_mut().zip(&points[farthest]).for_each(|(c, z)| *c += part * (z - *c));
+        }
+        let (radius, _) = farthest(&points, &centre);
+        Self::round(centre.iter().map(|c| c * scale).collect(), scale * radius.max(NOTHING) * (1.0 + ROUNDING))
+    }
+
+    fn round(centre: Vec<f64>, radius: f64) -> Self {
+        let order = centre.len();
+        let matrix = Matrix::identity(order).scaled(1.0 / radius);
+        Self { centre, matrix, inverse: Matrix::identity(order).scaled(radius) }
+    }
+
+    /// The frame that makes the posterior variances least, given the posterior covariance `weight` as far as
+    /// it is known; with a centre of its own or around 0. Points that are not finite are left out: such a
+    /// record counts for nothing. A ball where the numbers allow no more.
+    pub(crate) fn shaped(points: &[Vec<f64>], weight: &Matrix, centred: bool) -> Self {
+        let order = weight.order();
+        let kept = usable(order, points);
+        let Some(scale) = scale(&kept) else { return Self::ball(order, 1.0) };
+        let kept = scaled(kept, scale, centred);
+        let shaped = Self::of_scaled(&kept, &weigh(weight), centred).map(|frame| frame.grown(scale));
+        shaped.filter(Self::finite).unwrap_or_else(|| Self::enclosing_ball(order, points, centred))
+    }
+
+    /// Of finite points of greatest entry 1, with 0 among them where there is a centre.
+    fn of_scaled(points: &[Vec<f64>], (weigh, unweigh): &(Matrix, Matrix), centred: bool) -> Option<Self> {
+        let seen: Vec<Vec<f64>> = points.iter().map(|z| weigh.apply(z)).collect();
+        let mut weights = vec![1.0 / seen.len() as f64; seen.len()];
+        let mut shape = Shape::of(&seen, &weights, centred)?;
+        for _ in 0..UPDATES {
+            let reached = shape.distances(&seen);
+            let mean = dot(&weights, &reached);
+            if !(mean > 0.0 && mean.is_finite()) {
+                return None;
+            }
+            if largest(&reached) <= (1.0 + GOOD_ENOUGH) * mean {
+                break;
+            }
+            weights.iter_mut().zip(&reached).for_each(|(p, r)| *p *= r / mean);
+            shape = Shape::of(&seen, &weights, centred)?;
+        }
+        let centre = if centred { combined(points, &weights) } else { vec![0.0; weigh.order()] };
+        let frame = Self {
+            matrix: shape.roots(|root| 1.0 / root.sqrt()).times(weigh),
+            inverse: unweigh.times(&shape.roots(f64::sqrt)),
+            centre,
+        };
+        let reach = points.iter().map(|z| norm_squared(&frame.transform(z))).fold(0.0, f64::max).sqrt() * (1.0 + ROUNDING);
+        (reach > 0.0).then(|| frame.shrunk(reach))
+    }
+
+    /// The same frame for points that lie `scale` times as far out.
+    fn grown(mut self, scale: f64) -> Self {
+        self.centre.iter_mut().for_each(|c| *c *= scale);
+        self.shrunk(scale)
+    }
+
+    /// The frame in which everything is nearer to the centre by this factor.
+    pub(crate) fn shrunk(self, factor: f64) -> Self {
+        Self { matrix: self.matrix.scaled(1.0 / factor), inverse: self.inverse.scaled(factor), centre: self.centre }
+    }
+
+    fn finite(&self) -> bool {
+        let all = [&self.centre[..], self.matrix.entries(), self.inverse.entries()];
+        all.iter().all(|part| part.iter().all(|x| x.is_finite()))
+    }
+
+    /// `F (z - c)`: what a record contributes.
+    pub(crate) fn transform(&self, z: &[f64]) -> Vec<f64> {
+        let moved: Vec<f64> = z.iter().zip(&self.centre).map(|(z, c)| z - c).collect();
+        self.matrix.apply(&moved)
+    }
+
+    /// The score from the sums of the contributions of so many records: `F^-1 sums + records c`.
+    pub(crate) fn total(&self, sums: &[f64], records: f64) -> Vec<f64> {
+        self.inverse.apply(sums).iter().zip(&self.centre).map(|(s, c)| s + records * c).collect()
+    }
+
+    /// The covariance of the score's noise where each component of the sums has noise of sd `t`.
+    pub(crate) fn noise(&self, t: f64) -> Matrix {
+        self.inverse.times(&self.inverse.transposed()).scaled(t * t).symmetrised()
+    }
+}
+
+/// Eigenvectors of the weighted points' second moments around their centre, and the roots of the
+/// eigenvalues: those of `S`.
+struct Shape {
+    centre: Vec<f64>,
+    axes: Vec<(f64, Vec<f64>)>,
+}
+
+impl Shape {
+    fn of(points: &[Vec<f64>], weights: &[f64], centred: bool) -> Option<Self> {
+        let order = points.first()?.len();
+        let centre = if centred { combined(points, weights) } else { vec![0.0; order] };
+        let mut moments = Matrix::zeros(order);
+        for (z, p) in points.iter().zip(weights) {
+            for i in 0..order {
+                let weighted = p * (z[i] - centre[i]);
+                (0..=i).for_each(|j| moments[(i, j)] += weighted * (z[j] - centre[j]));
+            }
+        }
+        let symmetric = Matrix::from_fn(order, |i, j| moments[(i.max(j), i.min(j))]);
+        let axes = symmetric.eigen();
+        let most = axes.iter().map(|(value, _)| *value).fold(0.0, f64::max);
+        let root = |(value, axis): (f64, Vec<f64>)| (value.max(LEAST_EIGENVALUE * most).sqrt(), axis);
+        (most > 0.0 && most.is_finite()).then(|| Self { centre, axes: axes.into_iter().map(root).collect() })
+    }
+
+    /// `(z - c)' S^-1 (z - c)` of every point.
+    fn distances(&self, points: &[Vec<f64>]) -> Vec<f64> {
+        let along = |z: &[f64], axis: &[f64]| z.iter().zip(&self.centre).zip(axis).map(|((z, c), a)| (z - c) * a).sum::<f64>();
+        let one = |z: &Vec<f64>| self.axes.iter().map(|(root, axis)| along(z, axis) * along(z, axis) / root).sum();
+        points.iter().map(one).collect()
+    }
+
+    /// The symmetric matrix of the same axes whose eigenvalues are those of `S`, mapped.
+    fn roots(&self, map: impl Fn(f64) -> f64) -> Matrix {
+        let add = |sum: Matrix, (root, axis): &(f64, Vec<f64>)| sum.plus(&Matrix::outer(axis, map(*root)), 1.0);
+        self.axes.iter().fold(Matrix::zeros(self.axes.len()), add)
+    }
+}
+
+/// `D^(-1/2) C` and its inverse; the identity where C is no covariance.
+fn weigh(weight: &Matrix) -> (Matrix, Matrix) {
+    let order = weight.order();
+    let scales = weight.diagonal_entries();
+    if weight.cholesky().is_none() {
+        return (Matrix::identity(order), Matrix::identity(order));
+    }
+    let inverse = factor(weight).inverse();
+    let forward = Matrix::from_fn(order, |i, j| weight[(i, j)] / scales[i].sqrt());
+    let backward = Matrix::from_fn(order, |i, j| inverse[(i, j)] * scales[j].sqrt());
+    (forward, backward)
+}
+
+fn usable(order: usize, points: &[Vec<f64>]) -> Vec<Vec<f64>> {
+    points.iter().filter(|z| z.len() == order && z.iter().all(|x| x.is_finite())).cloned().collect()
+}
+
+/// The greatest entry of all; `None` where there is nothing to frame.
+fn scale(points: &[Vec<f64>]) -> Option<f64> {
+    let most = points.iter().map(|z| largest(z)).fold(0.0, f64::max);
+    (most > NOTHING).then_some(most)
+}
+
+/// The points in units of `scale`, and what a record that counts for nothing contributes.
+fn scaled(mut points: Vec<Vec<f64>>, scale: f64, centred: bool) -> Vec<Vec<f64>> {
+    points.iter_mut().flatten().for_each(|x| *x /= scale);
+    if centred && let Some(first) = points.first() {
+        points.push(vec![0.0; first.len()]);
+    }
+    points
+}
+
+/// The mean of the points by these weights.
+fn combined(points: &[Vec<f64>], weights: &[f64]) -> Vec<f64> {
+    let mut mean = vec![0.0; points.first().map_or(0, Vec::len)];
+    for (z, p) in points.iter().zip(weights) {
+        mean.iter_mut().zip(z).for_each(|(m, x)| *m += p * x);
+    }
+    mean
+}
+
+fn norm_squared(z: &[f64]) -> f64 {
+    dot(z, z)
+}
+
+/// The distance of the farthest point from a centre, and which it is.
+fn farthest(points: &[Vec<f64>], centre: &[f64]) -> (f64, usize) {
+    let distance = |z: &Vec<f64>| z.iter().zip(centre).map(|(z, c)| (z - c) * (z - c)).sum::<f64>();
+    let most = points.iter().map(distance).enumerate().fold((0.0, 0), |best, (at, d)| if d > best.0 { (d, at) } else { best });
+    (most.0.sqrt(), most.1)
+}
+
+#[cfg(test)]
+#[path = "tests/frame.rs"]
+mod tests;

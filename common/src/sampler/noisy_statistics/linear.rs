@@ -1,0 +1,336 @@
+//! Linear regression from released second moments, and from a score of residuals after them.
+//!
+//! With `w = (-beta, 1)` and `E` the moments' errors, the residuals `z̃ - S̃ beta` are at the truth normal with
+//! covariance `sigma² S + Cov(E w)`, and the residual sum of squares `R = w' T̃ w` around `n sigma²` with
+//! variance `2 n sigma⁴ + Var(w' E w)`; both noises are covariances of the same `E`. The covariance is kept a
+//! function of beta and sigma with its determinant, which is what makes a flat prior on S harmless
+//! (`RELEASE-ONCE-REVIEW` 2.1; the cross term is in 0). No model of the predictors is needed.
+//!
+//! A second release may be the score of residuals at a public point `b`, clipped: `g̃ - S̃ (beta - b)` is
+//! normal with covariance `sigma² S + S_g + Cov(E (b - beta, 0))`. Records and `E` are those of the moments,
+//! so the two are one normal vector. Where the clip bites the answer is Huber's estimate.
+
+use super::gaussian::{Fit, FixedPoint, GaussianPrior, factor, positive_part};
+use super::moments::{Moments, Records};
+use crate::sampler::matrix::{Matrix, dot};
+
+/// Rounds in which beta and sigma are found in turn.
+const ROUNDS: usize = 12;
+/// The variance of the residuals is not put below this part of its own noise.
+const FLOOR: f64 = 0.1;
+/// Largest sd that the logarithm of sigma is started with.
+const WIDEST: f64 = 1.0;
+/// Clip of a second release, in sds of the residuals at their upper end.
+const CLIP: f64 = 4.0;
+/// How many standard errors that end lies above the estimate.
+const UPPER: f64 = 2.0;
+/// What a second release's noise must be of the moments' to pay.
+const PAYS: f64 = 0.8;
+
+/// What is known of the residuals' sd.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Sigma {
+    /// It is this, in the outcome's units.
+    Known(f64),
+    /// Nothing: its logarithm is the coordinate after those of beta.
+    Unknown,
+}
+
+/// The score of clipped residuals at a public point, summed over the parties.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ResidualStage {
+    /// The point b.
+    pub(crate) at: Vec<f64>,
+    /// `sum x clip(y - x'b)`, noisy.
+    pub(crate) score: Vec<f64>,
+    /// The covariance of its noise.
+    pub(crate) score_noise: Matrix,
+}
+
+/// What to ask after the first moments.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum SecondStage {
+    /// A score of residuals clipped at ±`clip`.
+    Score { clip: f64 },
+    /// Moments once more.
+    Moments,
+}
+
+/// What was released about a linear regression.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Linear<'a> {
+    pub(crate) moments: &'a Moments,
+    pub(crate) residual: Option<&'a ResidualStage>,
+    pub(crate) sigma: Sigma,
+}
+
+/// The likelihood that the releases make.
+pub(crate) struct LinearLikelihood<'a> {
+    linear: Linear<'a>,
+    among: Matrix,
+    with_outcome: Vec<f64>,
+    /// The positive part of the predictors' moments.
+    positive: Matrix,
+}
+
+/// The residual sum of squares less what it is expected to be, and its variance.
+struct SumOfSquares {
+    excess: f64,
+    /// Of the noise alone.
+    noise: f64,
+    /// The noise and the records' own.
+    variance: f64,
+    /// The noise's covariance with the residuals, and with those of a second stage.
+    cross: Vec<f64>,
+}
+
+impl<'a> Linear<'a> {
+    /// The likelihood as a function of (beta, log sigma).
+    pub(crate) fn likelihood(self) -> LinearLikelihood<'a> {
+        let among = self.moments.among_predictors();
+        LinearLikelihood { linear: self, positive: positive_part(&among), with_outcome: self.moments.with_outcome(), among }
+    }
+
+    /// The Gaussian fixed point, beta and log sigma in turn. `prior` is over the likelihood's coordinates.
+    pub(crate) fn fit(self, prior: &GaussianPrior) -> Fit {
+        self.likelihood().fit(prior)
+    }
+
+    /// Whether a score of residuals makes a better second release than moments, after these moments and their
+    /// fit took `first_share` of the budget (`RELEASE-ONCE-REVIEW` 2.4). `norm_squared` is the bound on a
+    /// predictor row's squared length that the releases are calibrated on, in units of the outcome's bound.
+    pub(crate) fn second_stage(self, fit: &Fit, norm_squared: f64, first_share: f64) -> SecondStage {
+        let p = self.moments.predictors();
+        let upper = match self.sigma {
+            Sigma::Known(sigma) => sigma,
+            Sigma::Unknown => libm::exp(fit.mean[p]) * (1.0 + UPPER * fit.noise_sd()[p]),
+        };
+        let clip = CLIP * upper;
+        let price = 2.0 * clip * norm_squared.sqrt() / (1.0 - first_share).sqrt();
+        let again = (norm_squared + 1.0) * (1.0 + dot(&fit.mean[..p], &fit.mean[..p])).sqrt();
+        let (least, limit) = self.moments.smallest();
+        if least > limit && price < PAYS * again { SecondStage::Score { clip } } else { SecondStage::Moments }
+    }
+}
+
+impl LinearLikelihood<'_> {
+    /// The log likelihood at (beta, log sigma), up to a constant; beta alone where sigma is known.
+    pub(crate) fn log(&self, coordinates: &[f64]) -> f64 {
+        let p = self.among.order();
+        let (beta, variance) = (&coordinates[..p], self.variance(coordinates));
+        let mut residual = self.residuals(beta);
+        let mut spread = self.spread(beta, variance, true);
+        if self.linear.sigma == Sigma::Unknown {
+            let sum = self.sum_of_squares(beta, variance);
+            residual.push(sum.excess);
+            let last = residual.len() - 1;
+            spread = Matrix::from_fn(last + 1, |i, j| match (i == last, j == last) {
+                (false, false) => spread[(i, j)],
+                (true, true) => sum.variance,
+                _ => sum.cross[i.min(j)],
+            });
+        }
+        let spread = factor(&spread);
+        -0.5 * spread.quadratic_of_inverse(&residual) - 0.5 * spread.log_determinant()
+    }
+
+    /// The Gaussian fixed point.
+    fn fit(&self, prior: &GaussianPrior) -> Fit {
+        let p = self.among.order();
+        let size = self.size();
+        let precision = padded(&prior.precision[..p], size);
+        let beta_prior = GaussianPrior { mean: prior.mean[..p].to_vec(), precision: prior.precision[..p].to_vec() };
+        let mut pull = beta_prior.slope(&vec![0.0; p]);
+        pull.resize(size, 0.0);
+        let slope = Matrix::from_fn(size, |i, j| if j < p { self.among[(i % p, j)] } else { 0.0 });
+        let fixed_point =
+            FixedPoint { slope: &slope, residual: &self.residuals(&vec![0.0; p]), precision: &precision, pull: &pull };
+        let mut delta = vec![0.0; size];
+        let mut width = LogSigma::start(self, &delta[..p], prior);
+        let (mut solution, mut converged) = fixed_point.solve(&delta, |d| self.spread(&d[..p], width.variance(), true));
+        if self.linear.sigma == Sigma::Unknown {
+            for _ in 0..ROUNDS {
+                delta.clone_from(&solution.delta);
+                width = LogSigma::at(self, &delta[..p], prior, width.variance());
+                (solution, converged) = fixed_point.solve(&delta, |d| self.spread(&d[..p], width.variance(), true));
+            }
+        }
+        let noise = self.spread(&solution.delta[..p], width.variance(), false);
+        let data = self.positive.clone().scaled(1.0 / width.variance()).plus(&Matrix::diagonal(&beta_prior.precision), 1.0);
+        let (covariance, noise) = (block(&solution.covariance, p), block(&solution.carried(&noise), p));
+        let mut fit = Fit {
+            mean: solution.delta[..p].to_vec(),
+            covariance,
+            noise,
+            without_noise: factor(&data).inverse(),
+            step: vec![0.0; p],
+            definite: self.among.cholesky().is_some(),
+            converged,
+        };
+        if self.linear.sigma == Sigma::Unknown {
+            width.append_to(&mut fit);
+        }
+        fit
+    }
+
+    /// Entries of the residual vector without the sum of squares.
+    fn size(&self) -> usize {
+        self.among.order() * if self.linear.residual.is_some() { 2 } else { 1 }
+    }
+
+    fn variance(&self, coordinates: &[f64]) -> f64 {
+        match self.linear.sigma {
+            Sigma::Known(sigma) => sigma * sigma,
+            Sigma::Unknown => libm::exp(2.0 * coordinates[self.among.order()]),
+        }
+    }
+
+    /// `z̃ - S̃ beta`, and those of the second stage.
+    fn residuals(&self, beta: &[f64]) -> Vec<f64> {
+        let expected = self.among.apply(beta);
+        let mut residuals: Vec<f64> = self.with_outcome.iter().zip(&expected).map(|(z, e)| z - e).collect();
+        if let Some(stage) = self.linear.residual {
+            let known = self.among.apply(&stage.at);
+            residuals.extend(stage.score.iter().zip(&known).zip(&expected).map(|((g, k), e)| g + k - e));
+        }
+        residuals
+    }
+
+    /// `w = (-beta, 1)`, or `(b - beta, 0)` of the second stage.
+    fn direction(&self, beta: &[f64], stage: Option<&ResidualStage>) -> Vec<f64> {
+        match stage {
+            None => beta.iter().map(|b| -b).chain([1.0]).collect(),
+            Some(stage) => beta.iter().zip(&stage.at).map(|(b, at)| at - b).chain([0.0]).collect(),
+        }
+    }
+
+    /// The covariance of the residuals; of the noise alone without the records' own.
+    fn spread(&self, beta: &[f64], variance: f64, own: bool) -> Matrix {
+        let p = self.among.order();
+        let noise = &self.linear.moments.noise;
+        let own = if own { variance } else { 0.0 };
+        let w = self.direction(beta, None);
+        let first = noise.covariance(&w, &w);
+        let Some(stage) = self.linear.residual else {
+            return Matrix::from_fn(p, |i, j| own * self.positive[(i, j)] + first[(i.max(j), i.min(j))]);
+        };
+        let d = self.direction(beta, Some(stage));
+        let (second, across) = (noise.covariance(&d, &d), noise.covariance(&w, &d));
+        Matrix::from_fn(2 * p, |i, j| {
+            let (a, b) = (i % p, j % p);
+            let errors = match (i < p, j < p) {
+                (true, true) => first[(a.max(b), a.min(b))],
+                (false, false) => second[(a.max(b), a.min(b))] + stage.score_noise[(a.max(b), a.min(b))],
+                (true, false) => across[(a, b)],
+                (false, true) => across[(b, a)],
+            };
+            own * self.positive[(a, b)] + errors
+        })
+    }
+
+    fn sum_of_squares(&self, beta: &[f64], variance: f64) -> SumOfSquares {
+        let p = self.among.order();
+        let moments = self.linear.moments;
+        let w = self.direction(beta, None);
+        let count = moments.count();
+        let errors = moments.noise.covariance(&w, &w);
+        let mut noise = errors.quadratic(&w);
+        let mut cross = errors.apply(&w)[..p].to_vec();
+        let second = self.linear.residual.map(|stage| self.direction(beta, Some(stage)));
+        if let Some(d) = &second {
+            cross.extend_from_slice(&moments.noise.covariance(d, &w).apply(&w)[..p]);
+        }
+        match moments.records {
+            Records::Exact(_) => {}
+            Records::Noisy { variance: of_count, .. } => noise += variance * variance * of_count,
+            Records::First => {
+                // R is compared with a count that shares noise with it.
+                let with_count = moments.noise.covariance_with_entry(&w, (0, 0));
+                noise += variance * variance * moments.noise.variance((0, 0)) - 2.0 * variance * dot(&w, &with_count);
+                let of_second = second.map(|d| moments.noise.covariance_with_entry(&d, (0, 0)));
+                let all = with_count[..p].iter().chain(of_second.iter().flat_map(|d| &d[..p]));
+                cross.iter_mut().zip(all).for_each(|(c, shared)| *c -= variance * shared);
+            }
+        }
+        SumOfSquares {
+            excess: moments.matrix.quadratic(&w) - count * variance,
+            noise,
+            variance: noise + 2.0 * count * variance * variance,
+            cross,
+        }
+    }
+}
+
+/// A Gaussian for the logarithm of sigma.
+struct LogSigma {
+    mean: f64,
+    variance: f64,
+    noise: f64,
+    without_noise: f64,
+}
+
+impl LogSigma {
+    /// From beta alone, without a guess of sigma; what is known of it where it is known.
+    fn start(likelihood: &LinearLikelihood<'_>, beta: &[f64], prior: &GaussianPrior) -> Self {
+        match likelihood.linear.sigma {
+            Sigma::Known(sigma) => Self { mean: libm::log(sigma), variance: 0.0, noise: 0.0, without_noise: 0.0 },
+            Sigma::Unknown => Self::at(likelihood, beta, prior, 0.0),
+        }
+    }
+
+    /// From the residual sum of squares at beta.
+    fn at(likelihood: &LinearLikelihood<'_>, beta: &[f64], prior: &GaussianPrior, guess: f64) -> Self {
+        let count = likelihood.linear.moments.count();
+        let sum = likelihood.sum_of_squares(beta, guess);
+        let noise_sd = sum.noise.max(0.0).sqrt() / count;
+        let squared = (sum.excess / count + guess).max(FLOOR * noise_sd).max(f64::MIN_POSITIVE);
+        let (mean, own) = (0.5 * libm::log(squared), 0.5 / count);
+        let noise = (0.5 * noise_sd / squared).min(WIDEST) * (0.5 * noise_sd / squared).min(WIDEST);
+        let at = beta.len();
+        let (location, precision) = (prior.mean.get(at).copied(), prior.precision.get(at).copied().unwrap_or(0.0));
+        let seen = 1.0 / (own + noise);
+        let variance = 1.0 / (seen + precision);
+        Self {
+            mean: variance * (seen * mean + precision * location.unwrap_or(0.0)),
+            variance,
+            noise: (variance * seen) * (variance * seen) * noise,
+            without_noise: 1.0 / (1.0 / own + precision),
+        }
+    }
+
+    /// sigma².
+    fn variance(&self) -> f64 {
+        libm::exp(2.0 * self.mean)
+    }
+
+    /// Adds the coordinate to a fit of beta.
+    fn append_to(&self, fit: &mut Fit) {
+        fit.mean.push(self.mean);
+        fit.step.push(0.0);
+        for (matrix, value) in
+            [(&mut fit.covariance, self.variance), (&mut fit.noise, self.noise), (&mut fit.without_noise, self.without_noise)]
+        {
+            let last = matrix.order();
+            *matrix = Matrix::from_fn(last + 1, |i, j| match (i.max(j) < last, i == j) {
+                (true, _) => matrix[(i, j)],
+                (false, true) => value,
+                (false, false) => 0.0,
+            });
+        }
+    }
+}
+
+/// The first rows and columns.
+fn block(matrix: &Matrix, order: usize) -> Matrix {
+    Matrix::from_fn(order, |i, j| matrix[(i, j)])
+}
+
+/// A diagonal matrix that goes on with ones.
+fn padded(diagonal: &[f64], size: usize) -> Matrix {
+    let entries: Vec<f64> = diagonal.iter().copied().chain(std::iter::repeat(1.0)).take(size).collect();
+    Matrix::diagonal(&entries)
+}
+
+#[cfg(test)]
+#[path = "tests/linear.rs"]
+mod tests;

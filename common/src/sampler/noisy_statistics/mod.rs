@@ -1,0 +1,51 @@
+//! `noisy-statistics`: from what the parties released once to draws of the posterior given exactly that.
+//!
+//! Nothing here asks anybody anything. Everything is a deterministic function of released numbers, of what
+//! is public of the job, and of the job's seed.
+//!
+//! | file | what it is |
+//! |---|---|
+//! | [`gaussian`] | a Gaussian stand-in for the prior, and what a Gaussian fit says |
+//! | [`stage`] | a score and an expected information, released at one public point: likelihood and fit |
+//! | [`adequacy`] | whether such a stage may be called an answer |
+//! | [`schedule`] | where the next stage is asked, and with which share of the budget |
+//! | [`frame`] | in which coordinates a score is released, so that noise lies where it does least harm |
+//! | [`moments`] | a noisy matrix of second moments |
+//! | [`moments_noise`] | which entries of that matrix share noise, and what it adds to a residual |
+//! | [`linear`] | linear regression from that matrix, and from a score of residuals after it |
+//! | [`family`] | one-parameter families and shares, from noisy totals of clamped records |
+//! | [`walk`] | draws of any density that costs nothing to look at |
+//! | `coding` | coordinates in which predictors of 0 and 1 count as -1 and 1 |
+//! | `allotment` | the budget in charges, and the noise that a share of it buys |
+//! | `scores` | what a score stage asks of the parties, and what the totals say |
+//! | `way` | what the ways below have in common |
+//! | `score_way`, `moments_way`, `family_way` | from a model to its posterior by score stages, second moments, a family's statistic |
+//! | `answer` | what a run says beside its draws |
+//! | `algorithm` | the sampler |
+
+pub(crate) mod adequacy;
+mod algorithm;
+mod allotment;
+mod answer;
+mod coding;
+pub(crate) mod family;
+mod family_way;
+pub(crate) mod frame;
+pub(crate) mod gaussian;
+pub(crate) mod linear;
+pub(crate) mod moments;
+pub(crate) mod moments_noise;
+mod moments_way;
+pub(crate) mod schedule;
+mod score_way;
+mod scores;
+pub(crate) mod stage;
+pub(crate) mod walk;
+mod way;
+
+pub(super) use algorithm::NoisyStatistics;
+pub(super) use allotment::Allotment;
+pub use answer::{Check, Inference, Stage};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,113 @@
+//! A noisy matrix of the second moments of `v = (x, y)`, in the units that it was released in.
+//!
+//! `x` has the intercept first where there is one. All of it is a sum over the parties.
+
+use super::gaussian::smallest_eigenvalue;
+use super::moments_noise::MomentsNoise;
+use crate::sampler::matrix::Matrix;
+
+/// How many sds of the noise's greatest eigenvalue the predictors' least one is wanted above.
+const CLEAR: f64 = 6.0;
+
+/// What is known of the number of records.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Records {
+    /// Exactly this many count.
+    Exact(f64),
+    /// The first entry of the matrix is their number, with its noise.
+    First,
+    /// This many, with noise of this variance that no entry shares.
+    Noisy { value: f64, variance: f64 },
+}
+
+/// A released matrix of second moments.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Moments {
+    /// T, symmetric, `y` last; tied entries filled in.
+    pub(crate) matrix: Matrix,
+    pub(crate) noise: MomentsNoise,
+    pub(crate) records: Records,
+}
+
+impl Moments {
+    /// Number of predictors, the intercept among them.
+    pub(crate) fn predictors(&self) -> usize {
+        self.matrix.order().saturating_sub(1)
+    }
+
+    /// The number of records, at least 1.
+    pub(crate) fn count(&self) -> f64 {
+        let value = match self.records {
+            Records::Exact(value) | Records::Noisy { value, .. } => value,
+            Records::First => self.matrix[(0, 0)],
+        };
+        value.max(1.0)
+    }
+
+    /// The second moments of the predictors.
+    pub(crate) fn among_predictors(&self) -> Matrix {
+        Matrix::from_fn(self.predictors(), |i, j| self.matrix[(i.max(j), i.min(j))])
+    }
+
+    /// Their moments with the outcome.
+    pub(crate) fn with_outcome(&self) -> Vec<f64> {
+        (0..self.predictors()).map(|i| self.matrix[(self.predictors(), i)]).collect()
+    }
+
+    /// Several releases about the same records as one: the mean by precision, which loses nothing. `None`
+    /// for none, or where they don't have the same entries.
+    pub(crate) fn pooled(releases: &[Self]) -> Option<Self> {
+        let first = releases.first()?;
+        let precision = |release: &Self| 1.0 / (release.noise.sd() * release.noise.sd());
+        let total: f64 = releases.iter().map(precision).sum();
+        let mut matrix = Matrix::zeros(first.matrix.order());
+        let mut records = 0.0;
+        for release in releases {
+            if !release.noise.same_ties(&first.noise) {
+                return None;
+            }
+            matrix = matrix.plus(&release.matrix, precision(release) / total);
+            records += release.count() * precision(release) / total;
+        }
+        let noisy = |release: &Self| match release.records {
+            Records::Noisy { variance, .. } => variance * precision(release) * precision(release) / (total * total),
+            Records::Exact(_) | Records::First => 0.0,
+        };
+        let records = match first.records {
+            Records::Exact(value) => Records::Exact(value),
+            Records::First => Records::First,
+            Records::Noisy { .. } => Records::Noisy { value: records, variance: releases.iter().map(noisy).sum() },
+        };
+        Some(Self { matrix, noise: first.noise.clone().with_sd(total.sqrt().recip()), records })
+    }
+
+    /// The moments of some of the predictors, in this order, and of the outcome. Those that aren't there are
+    /// left out.
+    pub(crate) fn select(&self, predictors: &[usize]) -> Self {
+        let outcome = self.predictors();
+        let kept: Vec<usize> = predictors.iter().copied().filter(|j| *j < outcome).chain([outcome]).collect();
+        let records = match self.records {
+            Records::First if kept.first() != Some(&0) => {
+                Records::Noisy { value: self.count(), variance: self.noise.variance((0, 0)) }
+            }
+            other => other,
+        };
+        Self {
+            matrix: Matrix::from_fn(kept.len(), |i, j| self.matrix[(kept[i], kept[j])]),
+            noise: self.noise.select(&kept),
+            records,
+        }
+    }
+
+    /// The least eigenvalue of the predictors' moments, and what it should exceed for the posterior to be
+    /// near a Gaussian: `6 sd sqrt(p)`. Below it a warning is due; mean and sd stay calibrated
+    /// (`RELEASE-ONCE-REVIEW` 2.1).
+    pub(crate) fn smallest(&self) -> (f64, f64) {
+        let limit = CLEAR * self.noise.sd() * (self.predictors() as f64).sqrt();
+        (smallest_eigenvalue(&self.among_predictors()), limit)
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/moments.rs"]
+mod tests;

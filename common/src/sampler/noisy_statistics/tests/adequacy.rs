@@ -1,0 +1,49 @@
+use super::*;
+use crate::sampler::matrix::Matrix;
+
+fn example(step: f64, information_sd: f64) -> (ScoreStage, Fit, GaussianPrior) {
+    let stage = ScoreStage {
+        at: vec![0.0, 0.0],
+        score: vec![0.0, 0.0],
+        score_noise: Matrix::identity(2),
+        information: Matrix::identity(2).scaled(25.0),
+        information_sd,
+        own_sd: None,
+    };
+    let fit = Fit {
+        mean: vec![step, 0.0],
+        covariance: Matrix::diagonal(&[0.04, 0.09]),
+        noise: Matrix::identity(2),
+        without_noise: Matrix::diagonal(&[0.02, 0.08]),
+        step: vec![step, 0.0],
+        definite: true,
+        converged: true,
+    };
+    (stage, fit, GaussianPrior { mean: vec![0.0; 2], precision: vec![1.0; 2] })
+}
+
+#[test]
+fn the_figures_are_those_of_the_page() {
+    let (stage, fit, prior) = example(0.3, 2.0);
+    let adequacy = Adequacy::of(&stage, &fit, &prior, &|d| 2.0 * d[0].abs());
+    // .5 * .6 * (.3 / .2), 2 * 2 * sqrt 2 * .08, .09.
+    assert!((adequacy.cubic.value - 0.45).abs() < 1e-12);
+    assert!((adequacy.rho.value - 0.32 * std::f64::consts::SQRT_2).abs() < 1e-12);
+    assert!((adequacy.prior_share.value - 0.09).abs() < 1e-12);
+    assert!(adequacy.good() && adequacy.reasons().is_empty());
+}
+
+#[test]
+fn each_failure_has_its_own_reason() {
+    let failing = |step: f64, sd: f64, precision: f64| {
+        let (stage, fit, mut prior) = example(step, sd);
+        prior.precision = vec![precision; 2];
+        let adequacy = Adequacy::of(&stage, &fit, &prior, &|d| 2.0 * d[0].abs());
+        assert!(!adequacy.good());
+        adequacy.reasons()
+    };
+    assert!(failing(0.4, 2.0, 1.0)[0].contains("too far") && failing(0.4, 2.0, 1.0).len() == 1);
+    assert!(failing(0.3, 5.0, 1.0)[0].contains("weakest") || failing(0.3, 5.0, 1.0)[0].contains("least known"));
+    assert!(failing(0.3, 2.0, 5.0)[0].contains("prior variance"));
+    assert_eq!(failing(f64::NAN, 5.0, 5.0).len(), 3);
+}

@@ -1,0 +1,264 @@
+//! Made-up regressions and what their parties would release, with continuous noise for the lattice's.
+
+use std::f64::consts::FRAC_1_SQRT_2;
+
+use rand::RngExt;
+use rand_chacha::ChaCha20Rng;
+use rand_distr::{Distribution, Poisson, StandardNormal};
+
+use crate::sampler::matrix::{Matrix, dot};
+use crate::sampler::noisy_statistics::adequacy::Adequacy;
+use crate::sampler::noisy_statistics::frame::Frame;
+use crate::sampler::noisy_statistics::gaussian::{Fit, GaussianPrior};
+use crate::sampler::noisy_statistics::schedule::{Intercept, InterceptLink, Next, Plan, Schedule, Shares};
+use crate::sampler::noisy_statistics::stage::{Reach, ScoreStage};
+
+/// Number of parties, each with noise of its own.
+const PARTIES: f64 = 3.0;
+/// Greatest count of the Poisson problem, and the range of its exposures.
+const MOST: f64 = 8.0;
+const EXPOSURE: (f64, f64) = (0.5, 2.0);
+
+pub(super) fn normal(rng: &mut ChaCha20Rng) -> f64 {
+    StandardNormal.sample(rng)
+}
+
+/// The mu of a budget (epsilon, 1e-6), by bisection of the Gaussian mechanism's delta.
+pub(super) fn mu_of(epsilon: f64) -> f64 {
+    let below = |x: f64| 0.5 * libm::erfc(-x * FRAC_1_SQRT_2);
+    let delta = |mu: f64| below(-epsilon / mu + 0.5 * mu) - libm::exp(epsilon) * below(-epsilon / mu - 0.5 * mu);
+    let (mut low, mut high) = (1e-3, 20.0);
+    for _ in 0..80 {
+        let middle = 0.5 * (low + high);
+        if delta(middle) < 1e-6 { low = middle } else { high = middle }
+    }
+    low
+}
+
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Law {
+    Logistic,
+    Poisson,
+}
+
+/// Records with an intercept and predictors in [-1, 1], and the truth they came from.
+pub(super) struct Problem {
+    pub(super) law: Law,
+    pub(super) x: Vec<Vec<f64>>,
+    pub(super) y: Vec<f64>,
+    /// Logarithms of the exposures.
+    offset: Vec<f64>,
+    pub(super) truth: Vec<f64>,
+}
+
+/// What the end of a search found.
+pub(super) struct Found {
+    pub(super) stage: ScoreStage,
+    pub(super) fit: Fit,
+    pub(super) adequacy: Adequacy,
+    pub(super) stages: usize,
+}
+
+/// A row's reach in a box of ±1.
+pub(super) const REACH: Reach<'static> = &|d| d.iter().map(|x| x.abs()).sum();
+
+fn sign(rng: &mut ChaCha20Rng) -> f64 {
+    if rng.random::<bool>() { 1.0 } else { -1.0 }
+}
+
+pub(super) fn uniform(rng: &mut ChaCha20Rng) -> f64 {
+    rng.random_range(-1.0..1.0)
+}
+
+/// The problems of `RELEASE-ONCE-REVIEW`, by the names of its tables.
+pub(super) fn problem(name: &str, rng: &mut ChaCha20Rng) -> Problem {
+    let four = |records: usize, rng: &mut ChaCha20Rng| -> (Vec<Vec<f64>>, Vec<f64>) {
+        let row = |rng: &mut ChaCha20Rng| vec![1.0, sign(rng), uniform(rng), (0.5 * normal(rng)).clamp(-1.0, 1.0)];
+        ((0..records).map(|_| row(rng)).collect(), vec![-0.3, -0.5, 0.4, 0.6])
+    };
+    let (x, truth) = match name {
+        "3 x 300" => four(900, rng),
+        "3 x 1,000" => four(3000, rng),
+        "3 x 10,000" => four(30_000, rng),
+        "rare 3 %" => {
+            let row = |_| vec![1.0, sign(rng), uniform(rng), uniform(rng)];
+            ((0..9000).map(row).collect(), vec![-3.8, 0.3, 0.8, -0.5])
+        }
+        "near-separated" => ((0..9000).map(|_| vec![1.0, uniform(rng), uniform(rng)]).collect(), vec![1.0, 6.0, 0.5]),
+        "poisson" => ((0..9000).map(|_| vec![1.0, sign(rng), uniform(rng)]).collect(), vec![-0.2, 0.3, 0.5]),
+        _ => {
+            let row = |_| {
+                let common = normal(rng);
+                let one = |rng: &mut ChaCha20Rng| 0.4 * (0.9_f64.sqrt() * common + 0.1_f64.sqrt() * normal(rng));
+                std::iter::once(1.0).chain((0..9).map(|_| one(rng).clamp(-1.0, 1.0)).collect::<Vec<_>>()).collect()
+            };
+            let signs = [1.0, -1.0, 1.0, -1.0, 2.0, -2.0, 1.0, 1.0, -1.0];
+            ((0..30_000).map(row).collect(), std::iter::once(-0.3).chain(signs.map(|s| 0.5 * s)).collect::<Vec<f64>>())
+        }
+    };
+    let law = if name == "poisson" { Law::Poisson } else { Law::Logistic };
+    let mut problem = Problem { law, offset: vec![0.0; x.len()], y: Vec::new(), truth, x };
+    for (row, offset) in problem.x.iter().zip(&mut problem.offset) {
+        let eta = dot(row, &problem.truth);
+        problem.y.push(match law {
+            Law::Logistic => f64::from(u8::from(rng.random::<f64>() < 1.0 / (1.0 + libm::exp(-eta)))),
+            Law::Poisson => {
+                *offset = rng.random_range(libm::log(EXPOSURE.0)..libm::log(EXPOSURE.1));
+                Poisson::new(libm::exp(eta + *offset)).map_or(0.0, |law| law.sample(rng)).min(MOST)
+            }
+        });
+    }
+    problem
+}
+
+impl Problem {
+    pub(super) fn prior(&self) -> GaussianPrior {
+        GaussianPrior { mean: vec![0.0; self.truth.len()], precision: vec![0.16; self.truth.len()] }
+    }
+
+    /// Score and expected information at a point.
+    fn score(&self, at: &[f64]) -> (Vec<f64>, Matrix) {
+        let d = at.len();
+        let (mut score, mut information) = (vec![0.0; d], Matrix::zeros(d));
+        for ((row, y), offset) in self.x.iter().zip(&self.y).zip(&self.offset) {
+            let (mean, weight) = self.mean(dot(row, at) + offset);
+            for i in 0..d {
+                score[i] += (y - mean) * row[i];
+                (0..=i).for_each(|j| information[(i, j)] += weight * row[i] * row[j]);
+            }
+        }
+        let symmetric = Matrix::from_fn(d, |i, j| information[(i.max(j), i.min(j))]);
+        (score, symmetric)
+    }
+
+    fn mean(&self, eta: f64) -> (f64, f64) {
+        match self.law {
+            Law::Logistic => {
+                let p = 1.0 / (1.0 + libm::exp(-eta));
+                (p, p * (1.0 - p))
+            }
+            Law::Poisson => (libm::exp(eta.min(30.0)), libm::exp(eta.min(30.0))),
+        }
+    }
+
+    /// Mode and covariance that the records themselves give.
+    pub(super) fn without_privacy(&self) -> (Vec<f64>, Matrix) {
+        let mut at = vec![0.0; self.truth.len()];
+        let prior = self.prior();
+        loop {
+            let (score, information) = self.score(&at);
+            let covariance =
+                crate::sampler::noisy_statistics::gaussian::factor(&information.plus(&prior.matrix(), 1.0)).inverse();
+            let slope: Vec<f64> = score.iter().zip(prior.slope(&at)).map(|(g, p)| g + p).collect();
+            let step = covariance.apply(&slope);
+            let most = step.iter().fold(0.0, |most: f64, s| most.max(s.abs()));
+            at.iter_mut().zip(&step).for_each(|(x, s)| *x += s * (1.0 / most).min(1.0));
+            if most < 1e-8 {
+                return (at, covariance);
+            }
+        }
+    }
+
+    /// Corners of the predictors' box and points on its edges, with the intercept.
+    fn corners(&self) -> Vec<Vec<f64>> {
+        let p = self.truth.len() - 1;
+        let on_edges: &[f64] = if p <= 6 { &[-0.5, 0.0, 0.5] } else { &[0.0] };
+        let mut rows = Vec::new();
+        for corner in 0..1_usize << p {
+            let row: Vec<f64> =
+                std::iter::once(1.0).chain((0..p).map(|j| if corner >> j & 1 == 1 { 1.0 } else { -1.0 })).collect();
+            for j in (1..=p).filter(|j| row[*j] > 0.0) {
+                rows.extend(on_edges.iter().map(|x| {
+                    let mut edge = row.clone();
+                    edge[j] = *x;
+                    edge
+                }));
+            }
+            rows.push(row);
+        }
+        rows
+    }
+
+    /// What a record can contribute to the score, the public extremes of it; and the greatest weight.
+    fn extremes(&self, at: &[f64]) -> (Vec<Vec<f64>>, f64) {
+        let (mut points, mut most) = (Vec::new(), 0.0_f64);
+        for row in self.corners() {
+            let eta = dot(&row, at);
+            let mut add = |u: f64| points.push(row.iter().map(|x| u * x).collect());
+            match self.law {
+                Law::Logistic => {
+                    let (p, _) = self.mean(eta);
+                    add(1.0 - p);
+                    add(-p);
+                    most = 0.25;
+                }
+                Law::Poisson => {
+                    for exposure in [EXPOSURE.0, EXPOSURE.1] {
+                        let rate = exposure * libm::exp(eta);
+                        add(MOST - rate);
+                        add(-rate);
+                        most = most.max(rate);
+                    }
+                }
+            }
+        }
+        (points, most)
+    }
+
+    /// Sd of an off-diagonal entry of the information, summed over parties, for this much of mu.
+    fn information_sd(&self, at: &[f64], mu: f64) -> f64 {
+        let norm_squared = self.truth.len() as f64;
+        self.extremes(at).1 * norm_squared / mu * PARTIES.sqrt()
+    }
+
+    /// What the parties release for a plan, in the frame that `weight` shapes.
+    fn release(&self, plan: &Plan, mu: f64, weight: &Matrix, rng: &mut ChaCha20Rng) -> ScoreStage {
+        let d = self.truth.len();
+        let (exact, information) = self.score(&plan.at);
+        let frame = Frame::shaped(&self.extremes(&plan.at).0, weight, true);
+        let t = 2.0 * PARTIES.sqrt() / (mu * (plan.share * (1.0 - plan.curvature)).sqrt());
+        let error = frame.inverse.apply(&(0..d).map(|_| t * normal(rng)).collect::<Vec<_>>());
+        let sd = self.information_sd(&plan.at, mu * (plan.share * plan.curvature).sqrt());
+        ScoreStage {
+            score: exact.iter().zip(&error).map(|(g, e)| g + e).collect(),
+            score_noise: frame.noise(t),
+            information: with_noise(information, sd, rng),
+            information_sd: sd,
+            own_sd: None,
+            at: plan.at.clone(),
+        }
+    }
+
+    /// The whole search, under a budget.
+    pub(super) fn search(&self, mu: f64, shares: Shares, rng: &mut ChaCha20Rng) -> Found {
+        let (d, records) = (self.truth.len(), self.x.len() as f64);
+        let link = if self.law == Law::Logistic { InterceptLink::Logit } else { InterceptLink::Log };
+        let intercept = Intercept { coordinate: 0, records, link };
+        let mut schedule = Schedule::new(shares, vec![0.0; d], Some(intercept), vec![]);
+        let prior = self.prior();
+        let weight = if self.law == Law::Logistic { 0.25 } else { 1.0 };
+        let public: Vec<f64> =
+            (0..d).map(|j| records * weight * if j == 0 { 1.0 } else { 1.0 / 3.0 } + 0.16).map(|h| 1.0 / h).collect();
+        let mut shape = Matrix::diagonal(&public);
+        loop {
+            let stage = self.release(schedule.plan(), mu, &shape, rng);
+            let fit = stage.fit(&prior, REACH);
+            if schedule.released(&stage, &fit, REACH, &|at| self.information_sd(at, mu)) == Next::Done {
+                let adequacy = Adequacy::of(&stage, &fit, &prior, REACH);
+                return Found { stage, fit, adequacy, stages: schedule.asked() };
+            }
+            shape = fit.without_noise;
+        }
+    }
+}
+
+/// Noise of this sd on the entries off the diagonal, of √2 times that on it.
+pub(super) fn with_noise(mut matrix: Matrix, sd: f64, rng: &mut ChaCha20Rng) -> Matrix {
+    for i in 0..matrix.order() {
+        for j in 0..=i {
+            matrix[(i, j)] += sd * normal(rng) * if i == j { std::f64::consts::SQRT_2 } else { 1.0 };
+            matrix[(j, i)] = matrix[(i, j)];
+        }
+    }
+    matrix
+}

@@ -1,0 +1,134 @@
+#![allow(clippy::unwrap_used)]
+use rand::SeedableRng;
+use rand_chacha::ChaCha20Rng;
+use rand_distr::{Distribution, StandardNormal};
+
+use super::*;
+
+fn prior(d: usize) -> GaussianPrior {
+    GaussianPrior { mean: vec![0.0; d], precision: vec![0.16; d] }
+}
+
+fn stage(score_sd: f64, information_sd: f64) -> ScoreStage {
+    ScoreStage {
+        at: vec![0.5, -0.25],
+        score: vec![12.0, -7.0],
+        score_noise: Matrix::identity(2).scaled(score_sd * score_sd),
+        information: Matrix::from_fn(2, |i, j| if i == j { 50.0 } else { 20.0 }),
+        information_sd,
+        own_sd: None,
+    }
+}
+
+fn near(a: &[f64], b: &[f64], tolerance: f64) {
+    assert!(a.iter().zip(b).all(|(a, b)| (a - b).abs() <= tolerance), "{a:?} {b:?}");
+}
+
+#[test]
+fn without_noise_the_fit_is_the_quadratics() {
+    let (stage, prior) = (stage(0.0, 0.0), GaussianPrior { mean: vec![1.0, 2.0], precision: vec![0.16, 4.0] });
+    let fit = stage.fit(&prior, &|_| 0.0);
+    let covariance = stage.information.clone().plus(&prior.matrix(), 1.0).cholesky().unwrap().inverse();
+    let slope: Vec<f64> = stage.score.iter().zip(prior.slope(&stage.at)).map(|(g, p)| g + p).collect();
+    near(&fit.step, &covariance.apply(&slope), 1e-9);
+    near(&fit.mean, &[0.5 + fit.step[0], -0.25 + fit.step[1]], 1e-12);
+    near(fit.covariance.entries(), covariance.entries(), 1e-9);
+    near(fit.noise.entries(), &[0.0; 4], 1e-9);
+    near(&fit.sd(), &fit.sd_data(), 1e-9);
+    assert!(fit.converged && fit.definite);
+    assert!(fit.noise_share().iter().all(|share| share.unwrap() < 1e-6));
+}
+
+#[test]
+fn with_nothing_but_noise_the_fit_is_the_prior() {
+    let fit = stage(1e9, 1e-3).fit(&prior(2), &|_| 0.0);
+    near(&fit.mean, &[0.0, 0.0], 1e-6);
+    near(&fit.sd(), &[2.5, 2.5], 1e-6);
+    assert!(fit.noise_share().iter().all(|share| share.unwrap() > 0.99));
+}
+
+#[test]
+fn the_likelihood_is_the_normal_one_of_the_residual() {
+    // One dimension, by hand: delta .3, r = 4 - 10 * .3, W = 10 + 2.25 + 2 * .25 * .09 + (.2 * .6 * 3)^2.
+    let stage = ScoreStage {
+        at: vec![1.0],
+        score: vec![4.0],
+        score_noise: Matrix::diagonal(&[2.25]),
+        information: Matrix::diagonal(&[10.0]),
+        information_sd: 0.5,
+        own_sd: None,
+    };
+    let w: f64 = 10.0 + 2.25 + 0.045 + 0.36 * 0.36;
+    let found = stage.likelihood().log(&[1.3], &|d| 2.0 * d[0].abs());
+    assert!((found - (-0.5 / w - 0.5 * w.ln())).abs() < 1e-12, "{found}");
+}
+
+#[test]
+fn what_is_released_may_be_anything() {
+    let mut rng = ChaCha20Rng::seed_from_u64(1);
+    for case in 0..400 {
+        let d = 1 + case % 6;
+        let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
+        let sizes: Vec<f64> = (0..5).map(|_| libm::exp(4.0 * normal())).collect();
+        let draws: Vec<f64> = (0..d * d).map(|_| normal()).collect();
+        let stage = ScoreStage {
+            at: (0..d).map(|_| sizes[0] * normal()).collect(),
+            score: (0..d).map(|_| sizes[1] * normal()).collect(),
+            score_noise: Matrix::identity(d).scaled(sizes[2]),
+            // Mostly not positive.
+            information: Matrix::from_fn(d, |i, j| sizes[3] * (draws[i * d + j] + draws[j * d + i])),
+            information_sd: sizes[4],
+            own_sd: None,
+        };
+        let fit = stage.fit(&prior(d), &|delta| delta.iter().map(|x| x.abs()).sum());
+        assert!(fit.mean.iter().chain(fit.covariance.entries()).chain(fit.noise.entries()).all(|x| x.is_finite()), "{stage:?}");
+        assert!(fit.sd().iter().all(|sd| *sd > 0.0 && *sd <= 2.5 + 1e-6), "{:?}", fit.sd());
+        assert_eq!(fit.noise_share().iter().all(Option::is_none), stage.information.cholesky().is_none());
+        assert!(stage.likelihood().log(&fit.mean, &|_| 1.0).is_finite());
+    }
+    for bad in [f64::NAN, f64::INFINITY, 1e300] {
+        let mut stage = stage(1.0, 1.0);
+        stage.score[0] = bad;
+        stage.information[(0, 0)] = bad;
+        let fit = stage.fit(&prior(2), &|_| bad);
+        assert!(fit.mean.len() == 2);
+    }
+}
+
+#[test]
+fn noise_is_counted_as_it_is() {
+    // A true quadratic of three coordinates: the error of the mean over the claimed sd has mean square 1
+    // (400 x 3 errors: sd of the mean square .041 if independent, .07 allowing for correlation). A covariance
+    // without the information's noise would give more than 2 here.
+    let mut rng = ChaCha20Rng::seed_from_u64(2);
+    let information = Matrix::from_fn(3, |i, j| if i == j { 400.0 } else { 150.0 });
+    let factor = information.cholesky().unwrap();
+    let flat = GaussianPrior { mean: vec![0.0; 3], precision: vec![1e-6; 3] };
+    let (truth, s_g, s_h) = ([2.5, -3.0, 2.0], 15.0, 14.0);
+    let (mut squares, mut noise_squares) = (0.0, 0.0);
+    for _ in 0..400 {
+        let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
+        let own = factor.lower().apply(&[normal(), normal(), normal()]);
+        let exact: Vec<f64> = information.apply(&truth).iter().zip(&own).map(|(g, o)| g + o).collect();
+        let error: Vec<f64> = (0..9).map(|_| s_h * normal()).collect();
+        let stage = ScoreStage {
+            at: vec![0.0; 3],
+            score: exact.iter().map(|g| g + s_g * normal()).collect(),
+            score_noise: Matrix::identity(3).scaled(s_g * s_g),
+            information: Matrix::from_fn(3, |i, j| {
+                let diagonal = if i == j { std::f64::consts::SQRT_2 } else { 1.0 };
+                information[(i, j)] + diagonal * error[3 * i.min(j) + i.max(j)]
+            }),
+            information_sd: s_h,
+            own_sd: None,
+        };
+        let fit = stage.fit(&flat, &|_| 0.0);
+        let without = information.cholesky().unwrap().solve(&exact);
+        for j in 0..3 {
+            squares += ((fit.mean[j] - truth[j]) / fit.sd()[j]).powi(2) / 1200.0;
+            noise_squares += ((fit.mean[j] - without[j]) / fit.noise_sd()[j]).powi(2) / 1200.0;
+        }
+    }
+    assert!((0.75..1.3).contains(&squares), "{squares}");
+    assert!((0.75..1.3).contains(&noise_squares), "{noise_squares}");
+}
