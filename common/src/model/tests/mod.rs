@@ -27,6 +27,7 @@ mod scores;
 mod shard;
 mod speed;
 mod student_t;
+mod table;
 mod tempered;
 mod weibull;
 

@@ -25,8 +25,8 @@ impl Noise {
     fn numerator(self, gap: i128, delta: i64) -> i128 {
         let delta = i128::from(delta);
         match self {
-            // Below 2^65 in magnitude times below 2^52.
-            Self::DiscreteGaussian { .. } => (2 * gap - delta) * delta,
+            // Below 2^65 in magnitude times below 2^52: it never wraps, and is not looked at whether it does.
+            Self::DiscreteGaussian { .. } => (2 * gap - delta).wrapping_mul(delta),
             #[cfg(test)]
             Self::DiscreteLaplace { .. } => gap.abs() - (gap - delta).abs(),
         }

@@ -32,7 +32,11 @@ fn log_ratios_are_those_of_the_masses() {
                 assert!((ratio - (of(gap - delta) - of(gap))).abs() < 1e-11, "{noise:?} {gap} {delta}");
                 let mut moved = residuals.clone();
                 moved.apply(&[Move { component: 0, delta }]);
-                assert_eq!(moved.log_ratio(&[Move { component: 0, delta: -delta }]).to_bits(), (-ratio).to_bits(), "odd");
+                assert_eq!(
+                    moved.log_ratio(&[Move { component: 0, delta: -delta }]),
+                    -ratio,
+                    "odd, bit for bit but for the sign of 0"
+                );
             }
             // Where no component changes the ratio is 1.
             assert_eq!(residuals.log_ratio(&[]), 0.0);
@@ -51,8 +55,7 @@ fn components_add_up_each_by_its_own_law() {
 }
 
 /// Acceptance at stationarity, averaged over the release: `E min(1, P(z - d) / P(z))` is 1 − TV of the noise and of the noise moved by d
-/// (a Metropolis step between two points of equal prior weight), whatever the noise. On so coarse a lattice it is a little below the
-/// `2 Phi(-mu / 2)` of continuous noise.
+/// (a Metropolis step between two points of equal prior weight), whatever the noise.
 #[test]
 fn mean_acceptance_is_one_less_the_total_variation() {
     for noise in laws() {
@@ -69,15 +72,12 @@ fn mean_acceptance_is_one_less_the_total_variation() {
                 })
                 .sum();
             assert!((accepted - (1.0 - total_variation)).abs() < 1e-12, "{noise:?} {delta}: {accepted} {total_variation}");
+            // On so coarse a lattice the figure for continuous noise is a little too high for an odd change.
             let continuous = |mu: f64| libm::erfc(mu / (2.0 * 2.0_f64.sqrt()));
-            if let Noise::DiscreteGaussian { scale } = noise {
-                let bound = continuous(delta as f64 / scale as f64);
-                assert!(accepted < bound + 1e-12 && accepted > 0.95 * bound, "{scale} {delta}: {accepted} of {bound}");
-                match (scale, delta) {
-                    (2, 1) => assert!((accepted - 0.8005).abs() < 5e-5 && (bound - 0.8026).abs() < 5e-5),
-                    (2, 3) => assert!((accepted - 0.4485).abs() < 5e-5 && (bound - 0.4533).abs() < 5e-5),
-                    _ => {}
-                }
+            if noise == (Noise::DiscreteGaussian { scale: 2 }) && delta % 2 == 1 {
+                let (on_lattice, bound) = if delta == 1 { (0.8005, 0.8026) } else { (0.4485, 0.4533) };
+                assert!((accepted - on_lattice).abs() < 5e-5, "{delta}: {accepted}");
+                assert!((continuous(delta as f64 / 2.0) - bound).abs() < 5e-5);
             }
         }
     }

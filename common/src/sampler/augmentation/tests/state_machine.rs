@@ -42,7 +42,7 @@ fn answered(spec: &JobSpec) -> Box<dyn Sampler> {
 #[test]
 fn one_round_takes_the_budget_and_no_more() {
     let rows = PartyMetadata::rows(60);
-    let added = PartyMetadata::new(PrivacyUnit { adjacency: Adjacency::AddRemove, ..PrivacyUnit::default() }, 60);
+    let added = PartyMetadata::new(PrivacyUnit::row(Adjacency::AddRemove), 60);
     let persons = PartyMetadata::new(PrivacyUnit::person(Adjacency::Replace, 3).unwrap(), 60);
     for (model, columns, queries, parties) in [
         (TABLE, COLUMNS, 1, [rows, rows]),
@@ -153,7 +153,7 @@ fn what_it_is_not_for_is_refused() {
     );
     assert!(build(&spec("force = true"), &of(&[60_000, 60_000])).is_ok() && build(&bounded, &of(&[50_000, 50_000])).is_ok());
     // A statistic needs rows that are replaced; tables do not, and an unknown number is seen when they are released.
-    let added = PrivacyUnit { adjacency: Adjacency::AddRemove, ..PrivacyUnit::default() };
+    let added = PrivacyUnit::row(Adjacency::AddRemove);
     let parties = [PartyMetadata::rows(5), PartyMetadata::new(added, 5)];
     let coin = job(2, "kind = \"bernoulli\"\noutcome = \"y\"", "y = { binary = true }", "", "", 1.0);
     let error = build(&coin, &parties).err().unwrap();
