@@ -145,13 +145,11 @@ impl Way for ScoreWay {
         let (stage, fit) = self.last.as_ref()?;
         let scores = scores(target).ok()?;
         let likelihood = stage.likelihood();
+        let allowance = likelihood.allowance(&fit.step, &|direction: &[f64]| reach(scores.as_ref(), &self.coding, direction));
         Some(Answer {
             mean: self.coding.plain(&fit.mean),
             covariance: self.coding.plain_covariance(&fit.covariance),
-            log_likelihood: Box::new(move |u| {
-                let reach = |direction: &[f64]| reach(scores.as_ref(), &self.coding, direction);
-                likelihood.log(&self.coding.coded(u), &reach)
-            }),
+            log_likelihood: Box::new(move |u| likelihood.log(&self.coding.coded(u), &allowance)),
         })
     }
 

@@ -57,8 +57,9 @@ impl ScoreStage {
         let precision = prior.matrix();
         let pull = prior.slope(&self.at);
         let fixed_point = FixedPoint { slope: &self.information, residual: &self.score, precision: &precision, pull: &pull };
-        let (solution, converged) = fixed_point.solve(&vec![0.0; self.at.len()], |delta| likelihood.spread(delta, reach));
-        let noise = likelihood.spread(&solution.delta, reach).plus(&likelihood.positive, -1.0);
+        let (solution, converged) = fixed_point.solve(&vec![0.0; self.at.len()], |delta| likelihood.spread(delta, &likelihood.allowance(delta, reach)));
+        let allowance = likelihood.allowance(&solution.delta, reach);
+        let noise = likelihood.spread(&solution.delta, &allowance).plus(&likelihood.positive, -1.0);
         Fit {
             mean: self.at.iter().zip(&solution.delta).map(|(at, d)| at + d).collect(),
             noise: solution.carried(&noise),
@@ -73,19 +74,27 @@ impl ScoreStage {
 
 impl ScoreLikelihood<'_> {
     /// The log likelihood at `theta`, up to a constant. Finite wherever `theta` is.
-    pub(crate) fn log(&self, theta: &[f64], reach: Reach<'_>) -> f64 {
+    ///
+    /// `allowance` is the one at the fit. Were it to grow with theta as it does from stage to stage, the spread would
+    /// outgrow the residual far from the fit, where the likelihood would then be flat: an allowance for an error is no
+    /// evidence.
+    pub(crate) fn log(&self, theta: &[f64], allowance: &[f64]) -> f64 {
         let delta: Vec<f64> = theta.iter().zip(&self.stage.at).map(|(to, at)| to - at).collect();
         let expected = self.stage.information.apply(&delta);
         let residual: Vec<f64> = self.stage.score.iter().zip(&expected).map(|(g, e)| g - e).collect();
-        let spread = factor(&self.spread(&delta, reach));
+        let spread = factor(&self.spread(&delta, allowance));
         -0.5 * spread.quadratic_of_inverse(&residual) - 0.5 * spread.log_determinant()
     }
 
-    /// W(delta).
-    fn spread(&self, delta: &[f64], reach: Reach<'_>) -> Matrix {
-        let variance = self.stage.information_sd * self.stage.information_sd;
+    /// q: what a quadratic may leave out of the score at this distance.
+    pub(crate) fn allowance(&self, delta: &[f64], reach: Reach<'_>) -> Vec<f64> {
         let beyond = CUBIC * reach(delta);
-        let allowance: Vec<f64> = self.positive.apply(delta).iter().map(|x| beyond * x).collect();
+        self.positive.apply(delta).iter().map(|x| beyond * x).collect()
+    }
+
+    /// W(delta).
+    fn spread(&self, delta: &[f64], allowance: &[f64]) -> Matrix {
+        let variance = self.stage.information_sd * self.stage.information_sd;
         let (order, own) = (delta.len(), self.stage.own_sd);
         let coefficients = order - usize::from(own.is_some());
         let length = variance * dot(&delta[..coefficients], &delta[..coefficients]);

@@ -59,7 +59,9 @@ fn the_likelihood_is_the_normal_one_of_the_residual() {
         own_sd: None,
     };
     let w: f64 = 10.0 + 2.25 + 0.045 + 0.36 * 0.36;
-    let found = stage.likelihood().log(&[1.3], &|d| 2.0 * d[0].abs());
+    let likelihood = stage.likelihood();
+    let delta = [1.3 - stage.at[0]];
+    let found = likelihood.log(&[1.3], &likelihood.allowance(&delta, &|d| 2.0 * d[0].abs()));
     assert!((found - (-0.5 / w - 0.5 * w.ln())).abs() < 1e-12, "{found}");
 }
 
@@ -84,7 +86,7 @@ fn what_is_released_may_be_anything() {
         assert!(fit.mean.iter().chain(fit.covariance.entries()).chain(fit.noise.entries()).all(|x| x.is_finite()), "{stage:?}");
         assert!(fit.sd().iter().all(|sd| *sd > 0.0 && *sd <= 2.5 + 1e-6), "{:?}", fit.sd());
         assert_eq!(fit.noise_share().iter().all(Option::is_none), stage.information.cholesky().is_none());
-        assert!(stage.likelihood().log(&fit.mean, &|_| 1.0).is_finite());
+        assert!(stage.likelihood().log(&fit.mean, &fit.step).is_finite());
     }
     for bad in [f64::NAN, f64::INFINITY, 1e300] {
         let mut stage = stage(1.0, 1.0);
