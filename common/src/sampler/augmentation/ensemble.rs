@@ -13,6 +13,7 @@ use super::release::{PartyRelease, Release};
 use super::start;
 use super::table_law::TableLaw;
 use crate::mechanism::{NoiseScale, QueryKind};
+use crate::model::StatisticGrid;
 use crate::parameter::Prior;
 use crate::sampler::error::SamplerError;
 use crate::sampler::statistic::ReleasedStatistic;
@@ -30,7 +31,7 @@ pub(super) fn chains(
     target: &Arc<Target>,
     release: &Release,
     noise: NoiseScale,
-    parties: &[PartyRelease],
+    releases: &[PartyRelease],
 ) -> Result<Vec<Box<dyn Sweep>>, SamplerError> {
     let party = |party: &PartyRelease| {
         let start = release.count(party);
@@ -39,12 +40,13 @@ pub(super) fn chains(
         let residuals = Residuals::new(&party.answers, &noise).ok_or(SamplerError::Shape("a release of no component"))?;
         Ok((residuals, count))
     };
-    let parties = parties.iter().map(party).collect::<Result<Vec<_>, SamplerError>>()?;
+    let parties = releases.iter().map(party).collect::<Result<Vec<_>, SamplerError>>()?;
     let statistic = match release {
         Release::Tables(tables) => {
             let unit = QueryKind::COUNT_UNIT as i64;
             let law = TableLaw::new(tables.classes(), tables.levels(), concentrations(&target.spec.priors), unit, true);
-            return Ok(build_at_prior(target, law, 0.0, &parties));
+            let starts = (0..target.spec.sampler.chains).map(|id| at_prior(target, &law, id)).collect();
+            return Ok(build(target, law, starts, &parties));
         }
         Release::Statistic(statistic) => statistic,
     };
@@ -57,7 +59,7 @@ pub(super) fn chains(
         ModelSpec::Bernoulli { .. } => line(Line::Bernoulli),
         ModelSpec::PoissonMean { outcome } => line(Line::Poisson(column(target, outcome)?)),
         ModelSpec::GaussianMean { outcome, sd } => line(Line::Gaussian { sd: sd / column(target, outcome)?.half_width() }),
-        ModelSpec::Regression(regression) => linear(target, regression, statistic, &parties),
+        ModelSpec::Regression(regression) => linear(target, regression, statistic, (noise, releases), &parties),
         _ => Err(SamplerError::NoRecordLaw(spec.model.kind())),
     }
 }
@@ -67,15 +69,27 @@ fn linear(
     target: &Arc<Target>,
     regression: &Regression,
     statistic: &ReleasedStatistic,
+    (noise, releases): (NoiseScale, &[PartyRelease]),
     parties: &[Party],
 ) -> Result<Vec<Box<dyn Sweep>>, SamplerError> {
     let refused = || SamplerError::NoRecordLaw(target.spec.model.kind());
     let Family::Linear { sd: Some(sd) } = regression.family else { return Err(refused()) };
     let sd = sd / column(target, &regression.outcome)?.half_width();
-    let law = LinearLaw::new(sd, regression.design.intercept, &target.spec.priors, Covariates::Unknown, &statistic.grids);
-    // About the information of n records of variance 1/4.
-    let information = 0.25 * statistic.records / (sd * sd);
-    Ok(build_at_prior(target, law.ok_or_else(refused)?, information, parties))
+    let grids = &statistic.grids;
+    let law = LinearLaw::new(sd, regression.design.intercept, &target.spec.priors, Covariates::Unknown, grids);
+    let law = law.ok_or_else(refused)?;
+    let total = |(j, grid): (usize, &StatisticGrid)| {
+        grid.step * releases.iter().filter_map(|release| release.answers.get(j)).map(|units| *units as f64).sum::<f64>()
+    };
+    let totals: Vec<f64> = grids.iter().enumerate().map(total).collect();
+    let widest = grids.iter().map(|grid| grid.step).fold(0.0, f64::max);
+    let noise_sd = widest * noise.units() as f64 * statistic.parties.sqrt();
+    let rough = law.rough(&totals, statistic.records, noise_sd);
+    Ok(build(target, law, start::around(target, &rough), parties))
+}
+
+fn column(target: &Target, name: &str) -> Result<ColumnSpec, SamplerError> {
+    target.spec.columns.get(name).cloned().ok_or(SamplerError::NoRecordLaw(target.spec.model.kind()))
 }
 
 /// The concentrations of dirichlet priors.
@@ -84,32 +98,15 @@ fn concentrations(priors: &[Prior]) -> Vec<f64> {
     priors.iter().map(one).collect()
 }
 
-fn column(target: &Target, name: &str) -> Result<ColumnSpec, SamplerError> {
-    target.spec.columns.get(name).cloned().ok_or(SamplerError::NoRecordLaw(target.spec.model.kind()))
-}
-
-/// Chains that start as the job gives it, or at draws of their prior; `information` is about what the records hold on a coordinate.
-fn build_at_prior<L: RecordLaw + 'static>(
-    target: &Arc<Target>,
-    law: L,
-    information: f64,
-    parties: &[Party],
-) -> Vec<Box<dyn Sweep>> {
-    let sd = |j: usize| (information + target.space.precision[j]).max(f64::MIN_POSITIVE).sqrt().recip();
-    let steps = start::steps((0..target.space.dimension()).map(|j| sd(j).min(target.space.scale[j])));
-    let starts = (0..target.spec.sampler.chains).map(|id| at_prior(target, &law, id, &steps)).collect();
-    build(target, law, starts, parties)
-}
-
-/// A chain's start as given, or where theta moves from the prior's centre given no record: at a draw of a prior that is conjugate.
-fn at_prior<L: RecordLaw>(target: &Target, law: &L, id: u32, steps: &Arc<[f64]>) -> Start {
+/// A chain's start as the job gives it, or at a draw of a prior that is conjugate: theta given no record.
+fn at_prior<L: RecordLaw>(target: &Target, law: &L, id: u32) -> Start {
     let drawn = || {
         let (mut theta, mut rng) = (start::centre(target), start::stream(target, id));
-        let mut conditional = Conditional::new(target, steps, &mut rng);
+        let mut conditional = Conditional::new(target, &[], &mut rng);
         law.step(&vec![0.0; law.summary()], &mut theta, &mut law.nuisance(), &mut conditional);
         theta
     };
-    Start { id, theta: start::given(target).unwrap_or_else(drawn), steps: Arc::clone(steps) }
+    Start { id, theta: start::given(target).unwrap_or_else(drawn), steps: Arc::from([]) }
 }
 
 fn build<L: RecordLaw + 'static>(target: &Arc<Target>, law: L, starts: Vec<Start>, parties: &[Party]) -> Vec<Box<dyn Sweep>> {

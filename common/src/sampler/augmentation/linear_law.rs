@@ -14,6 +14,7 @@ use crate::mechanism::Clamp;
 use crate::model::StatisticGrid;
 use crate::parameter::Prior;
 use crate::sampler::matrix::{Cholesky, Matrix, dot};
+use crate::sampler::surrogate::Mode;
 
 /// A priori records that the mean of unknown covariates weighs, around 0.
 const MEAN_WEIGHT: f64 = 0.1;
@@ -86,6 +87,41 @@ impl LinearLaw {
         };
         let products = factors.iter().zip(grids).map(product).collect();
         Some(Self { covariates, intercept, sd, priors: priors.to_vec(), known, products })
+    }
+
+    /// About where released sums put the coefficients, and how widely: least squares on the clamped values, held off by what the noise may
+    /// be. Far from there every outcome would be beyond the bounds, and nothing would tell one theta from another.
+    ///
+    /// `totals` are the components in the statistic's units, `noise_sd` the greatest noise on one of them.
+    pub(super) fn rough(&self, totals: &[f64], records: f64, noise_sd: f64) -> Mode {
+        let (first, order, outcome) = (self.regressors().start, self.priors.len(), self.covariates + 1);
+        let (mut squares, mut products) = (Matrix::zeros(order), vec![0.0; order]);
+        if self.intercept {
+            squares[(0, 0)] = records;
+        }
+        for (product, total) in self.products.iter().zip(totals) {
+            match product.factors {
+                (j, k) if k < outcome => {
+                    squares[(j - first, k - first)] = *total;
+                    squares[(k - first, j - first)] = *total;
+                }
+                (j, _) if j < outcome => products[j - first] = *total,
+                _ => {}
+            }
+        }
+        let mut ridge = 1.0 + 2.0 * noise_sd * (order as f64).sqrt();
+        let factor = loop {
+            // Diagonal dominance makes it definite in the end.
+            match squares.clone().plus(&Matrix::identity(order), ridge).cholesky() {
+                Some(factor) => break factor,
+                None => ridge *= 2.0,
+            }
+        };
+        let (u, inverse) = (factor.solve(&products), factor.inverse());
+        let noise = noise_sd * (1.0 + dot(&u, &u)).sqrt();
+        let sd = (0..order).map(|j| self.sd * inverse[(j, j)].sqrt()).collect();
+        let error_sd = (0..order).map(|j| (noise * dot(inverse.row(j), inverse.row(j)).sqrt()).min(1.0)).collect();
+        Mode { u, sd, error_sd }
     }
 
     /// Places of the coefficients among (1, x).

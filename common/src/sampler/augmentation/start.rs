@@ -36,14 +36,9 @@ pub(super) fn centre(target: &Target) -> Vec<f64> {
     target.space.theta_inside(&target.spec, &target.space.location)
 }
 
-/// Lengths of a walk's steps where these are the sds of theta given the records.
-pub(super) fn steps(sd: impl Iterator<Item = f64>) -> Arc<[f64]> {
-    sd.map(|sd| STEP * sd).collect()
-}
-
 /// Every chain's start, as given or scattered around the mode more widely than the posterior.
 pub(super) fn around(target: &Target, mode: &Mode) -> Vec<Start> {
-    let steps = steps(mode.sd.iter().copied());
+    let steps: Arc<[f64]> = mode.sd.iter().map(|sd| STEP * sd).collect();
     let width = |j: usize| (START_VARIANCE * mode.sd[j] * mode.sd[j] + mode.error_sd[j] * mode.error_sd[j]).sqrt();
     let scattered = |chain: u32| {
         let mut rng = stream(target, chain);

@@ -148,35 +148,41 @@ fn acceptance_by_noise() {
     }
 }
 
-/// Table 1 and its like with discrete Gaussian noise, to ± .05 or four standard errors.
-fn table(mechanism: Mechanism, replicates: u64, expected: [f64; CLASSES], accepted: f64) {
-    let (coverage, acceptance) = experiment(mechanism, replicates, 10_000, 3);
+/// Coverage of 500 replicates against figures of another program, each within `tolerance`: two to three standard errors of the
+/// difference, of which the other's share is the greater.
+fn table(mechanism: Mechanism, expected: [f64; CLASSES], tolerance: f64, accepted: f64) {
+    let (coverage, acceptance) = experiment(mechanism, 500, 10_000, 3);
     for (found, expected) in coverage.iter().zip(expected) {
-        assert!((found - expected).abs() < 0.05, "{coverage:?}");
+        assert!((found - expected).abs() < tolerance, "{coverage:?}");
     }
     assert!((acceptance - accepted).abs() < 0.01, "{acceptance}");
 }
 
+/// Of the other program's 250 replicates: at coverage .83 a standard error of .024, and of .017 in ours.
+const OF_250: f64 = 0.05;
+/// Of its 80 replicates: .042.
+const OF_80: f64 = 0.13;
+
 #[test]
 #[ignore = "heavy: 500 chains"]
 fn table_1_at_epsilon_tenth() {
-    table(Mechanism::Laplace { epsilon: 0.1 }, 500, [1.0, 1.0, 1.0, 0.348, 1.0], 0.989);
+    table(Mechanism::Laplace { epsilon: 0.1 }, [1.0, 1.0, 1.0, 0.348, 1.0], OF_250, 0.989);
 }
 
 #[test]
 #[ignore = "heavy: 500 chains"]
 fn table_1_at_epsilon_1() {
-    table(Mechanism::Laplace { epsilon: 1.0 }, 500, [0.976, 0.976, 0.956, 0.808, 0.976], 0.887);
+    table(Mechanism::Laplace { epsilon: 1.0 }, [0.976, 0.976, 0.956, 0.808, 0.976], OF_250, 0.887);
 }
 
 #[test]
 #[ignore = "heavy: 500 chains"]
 fn table_1_at_epsilon_10() {
-    table(Mechanism::Laplace { epsilon: 10.0 }, 500, [0.916, 0.932, 0.928, 0.876, 0.924], 0.213);
+    table(Mechanism::Laplace { epsilon: 10.0 }, [0.916, 0.932, 0.928, 0.876, 0.924], OF_250, 0.213);
 }
 
 #[test]
 #[ignore = "heavy: 500 chains"]
 fn gaussian_noise_at_epsilon_1() {
-    table(Mechanism::Gaussian { sd: 13.36 }, 500, [0.975, 1.0, 0.963, 0.887, 0.975], 0.911);
+    table(Mechanism::Gaussian { sd: 13.36 }, [0.975, 1.0, 0.963, 0.887, 0.975], OF_80, 0.911);
 }
