@@ -22,6 +22,16 @@ pub(crate) struct RunResult {
     pub(crate) warnings: Vec<String>,
     #[serde(default)]
     pub(crate) budget_error: Option<String>,
+    #[serde(default)]
+    pub(crate) adequacy: Option<Adequacy>,
+}
+
+/// Whether a run that infers from what was released once has an answer.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Adequacy {
+    pub(crate) adequate: bool,
+    #[serde(default)]
+    pub(crate) reasons: Vec<String>,
 }
 
 /// One parameter; figures that do not exist (no draws, one chain) are null.
@@ -36,6 +46,10 @@ pub(crate) struct Row {
     pub(crate) ess_bulk: Option<f64>,
     pub(crate) ess_tail: Option<f64>,
     pub(crate) rhat: Option<f64>,
+    #[serde(default)]
+    pub(crate) noise_share: Option<f64>,
+    #[serde(default)]
+    pub(crate) sd_data: Option<f64>,
 }
 
 /// One party's part in the run.
@@ -66,6 +80,9 @@ impl RunResult {
             header.extend(["true", "off by"]);
         }
         header.extend(["mean", "sd", "5%", "median", "95%", "ESS bulk", "ESS tail", "R-hat"]);
+        if self.adequacy.is_some() {
+            header.extend(["sd without noise", "noise"]);
+        }
         let show = |x: Option<f64>| x.map_or_else(|| "-".to_owned(), number);
         let whole = |x: Option<f64>| x.map_or_else(|| "-".to_owned(), |x| format!("{x:.0}"));
         let rows: Vec<Vec<String>> = self
@@ -84,6 +101,10 @@ impl RunResult {
                 cells.extend([row.mean, row.sd, row.q5, row.median, row.q95].map(show));
                 cells.extend([row.ess_bulk, row.ess_tail].map(whole));
                 cells.push(row.rhat.map_or_else(|| "-".to_owned(), |x| format!("{x:.3}")));
+                if self.adequacy.is_some() {
+                    cells.push(show(row.sd_data));
+                    cells.push(row.noise_share.map_or_else(|| "-".to_owned(), |share| format!("{:.0}%", 100.0 * share)));
+                }
                 cells
             })
             .collect();
@@ -117,25 +138,42 @@ impl RunResult {
         let ended = match self.stopped_by.as_deref() {
             Some("budget") => "ended by the budget",
             Some("draws") => "all draws made",
+            Some("released") => "all of the budget released, and all draws made of that",
             Some("policy") => "ended by a data owner",
             Some("clip") => "stopped, since the clip cuts too much: the draws are of another posterior",
             Some(other) => other,
             None => "ended early",
         };
-        let accepted =
-            self.acceptance_rate.map(|rate| format!(", {:.0}% of proposals accepted", 100.0 * rate)).unwrap_or_default();
+        let proposes = self.adequacy.is_none();
+        let accepted = self
+            .acceptance_rate
+            .filter(|_| proposes)
+            .map(|rate| format!(", {:.0}% of proposals accepted", 100.0 * rate))
+            .unwrap_or_default();
         format!("{} rounds of {} chains in {:.1} s{accepted}; {ended}.", thousands(self.iterations), self.chains, self.seconds)
+    }
+
+    /// The posterior, where what was released suffices for one; else why it does not.
+    fn answer(&self, truth: Option<&[(&str, f64)]>) -> String {
+        if let Some(adequacy) = self.adequacy.as_ref().filter(|adequacy| !adequacy.adequate) {
+            let reasons: String = adequacy.reasons.iter().map(|reason| format!("  - {reason}\n")).collect();
+            return format!(
+                "Not an adequate answer: no interval is shown, since none could be relied on.\n{reasons}\
+                 Ask for a larger epsilon, more records, narrower bounds or fewer predictors; algorithm = \"penalty\" does not need the checks, and \
+                 takes more budget still. The figures are in the result's JSON object, under \"posterior\".\n"
+            );
+        }
+        let what = if self.adequacy.is_some() { ", given what the parties released" } else { "" };
+        format!(
+            "Posterior{what}, on the scale of the priors (numeric columns coded to [-1, 1] by their bounds):\n{}",
+            self.posterior_table(truth)
+        )
     }
 
     /// The whole report for a terminal.
     pub(crate) fn report(&self, truth: Option<&[(&str, f64)]>) -> String {
-        let mut text = format!(
-            "{}\n\nPosterior, on the scale of the priors (numeric columns coded to [-1, 1] by their bounds):\n{}\n\
-             Privacy spent on this job:\n{}",
-            self.headline(),
-            self.posterior_table(truth),
-            self.spending_table()
-        );
+        let mut text =
+            format!("{}\n\n{}\nPrivacy spent on this job:\n{}", self.headline(), self.answer(truth), self.spending_table());
         if let Some(job) = &self.extends {
             text += &format!("\nThis job continues job {job}; figures are of its own draws and its own spending.\n");
         }

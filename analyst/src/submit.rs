@@ -84,10 +84,19 @@ pub(crate) async fn submit_and_tell(
 }
 
 /// Reads a job file and checks it as coordinator and parties will.
+///
+/// A job that names no algorithm is one for `auto`: the line is added here, so that what is signed, stored and shown to
+/// owners names it.
 pub(crate) fn read_job(path: &Path) -> Result<String, Fault> {
-    let text = files::read(path)?;
+    let text = named(files::read(path)?);
     JobSpec::parse(&text).map_err(|e| Fault::new(ErrorCode::InvalidInput, format!("{}: {e}", path.display())))?;
     Ok(text)
+}
+
+/// The text with its algorithm named; as it is where it names one, or is no table.
+fn named(text: String) -> String {
+    let names_none = text.parse::<toml::Table>().is_ok_and(|table| !table.contains_key("algorithm"));
+    if names_none { format!("algorithm = \"auto\"\n{text}") } else { text }
 }
 
 /// Signs a job with the analyst's key, sends it and gives its id. Every party checks the signature: no coordinator can submit in

@@ -162,7 +162,8 @@ impl Case {
                 Self::Counts => vec![sign(rng), even(rng)],
                 Self::Correlated => {
                     let common = normal(rng);
-                    let one = |rng: &mut ChaCha20Rng| (0.4 * (0.9_f64.sqrt() * common + 0.1_f64.sqrt() * normal(rng))).clamp(-1.0, 1.0);
+                    let one =
+                        |rng: &mut ChaCha20Rng| (0.4 * (0.9_f64.sqrt() * common + 0.1_f64.sqrt() * normal(rng))).clamp(-1.0, 1.0);
                     (0..9).map(|_| one(rng)).collect()
                 }
             };
@@ -297,7 +298,8 @@ fn a_logistic_regression_is_answered_within_its_noise() {
 #[test]
 #[ignore = "minutes"]
 fn simulated_jobs_are_answered_or_refused() {
-    let cases = [Case::Even(300), Case::Even(1_000), Case::Even(10_000), Case::Rare, Case::NearSeparated, Case::Counts, Case::Correlated];
+    let cases =
+        [Case::Even(300), Case::Even(1_000), Case::Even(10_000), Case::Rare, Case::NearSeparated, Case::Counts, Case::Correlated];
     for case in cases {
         for epsilon in [1.0, 3.0, 8.0] {
             let figures = Figures::of(case, epsilon, 40);

@@ -5,9 +5,11 @@ use std::path::Path;
 use conclave_common::diagnostics::{self, Summary, Verdict};
 use conclave_common::job::{Continuation, JobSpec};
 use conclave_common::model;
-use conclave_common::sampler::PartyMetadata;
+use conclave_common::sampler::{Inference, PartyMetadata};
 use serde::Serialize;
 
+use crate::released::budget_error;
+pub use crate::released::{Adequacy, Figure, ReleasedStage};
 use crate::spent::Spent;
 use crate::zarr::DrawStore;
 
@@ -25,6 +27,8 @@ pub enum StoppedBy {
     Policy,
     /// The clip watch: an explicit clip cuts too many records' ratios.
     Clip,
+    /// Everything that the run asks for once is released.
+    Released,
 }
 
 /// What the driver knows at the end, besides the draws.
@@ -42,6 +46,8 @@ pub struct Outcome {
     pub warnings: Vec<String>,
     /// Proposal radii, one per parameter, where the moves go along the coordinates.
     pub radii: Option<Vec<f64>>,
+    /// What a run that infers from what was released once says of it.
+    pub inference: Option<Inference>,
     /// Parties in the job's order.
     pub parties: Vec<PartyOutcome>,
 }
@@ -69,6 +75,9 @@ pub struct RunResult {
     pub extends: Option<String>,
     /// Algorithm.
     pub algorithm: &'static str,
+    /// Why it was chosen, where the job left that to `auto`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chosen: Option<&'static str>,
     /// Rounds over all chains together.
     pub iterations: u64,
     /// Chains.
@@ -94,6 +103,16 @@ pub struct RunResult {
     pub continuation: Continuation,
     /// The Zarr store, on the machine that ran the chains.
     pub draws: Option<String>,
+    /// What the posterior is given: `noisy_release` for a run that infers from what was released once, whose interval is as wide as
+    /// the noise makes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conditional_on: Option<&'static str>,
+    /// Whether the release suffices for an answer, and the figures that say so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub adequacy: Option<Adequacy>,
+    /// What was asked of the parties, stage by stage, and what each taught.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub releases: Vec<ReleasedStage>,
     /// `warnings`, what to beware of in sentences; `mcse_to_sd` and `budget_error`, what too little budget adds to the spread.
     #[serde(flatten)]
     pub verdict: Verdict,
@@ -107,6 +126,12 @@ pub struct PosteriorRow {
     /// Its figures.
     #[serde(flatten)]
     pub summary: Summary,
+    /// The share of its variance that is there because of the noise; `null` where what was released does not tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub noise_share: Option<Option<f64>>,
+    /// What its sd would be without the noise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sd_data: Option<f64>,
 }
 
 /// One party's spending.
@@ -151,7 +176,11 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
     let model = spec.build_model();
     let names = model.parameter_names();
     let samples: Vec<Vec<&[f64]>> = (0..names.len()).map(|i| draws.samples(i)).collect();
-    let posterior: Vec<PosteriorRow> = names.iter().zip(&samples).map(|(name, chains)| PosteriorRow::new(name, chains)).collect();
+    let rows = names.iter().zip(&samples).map(|(name, chains)| PosteriorRow::new(name, chains));
+    let posterior: Vec<PosteriorRow> = match &outcome.inference {
+        Some(inference) => rows.zip(&inference.noise_share).map(|(row, share)| row.with_noise_share(*share)).collect(),
+        None => rows.collect(),
+    };
     let original = model::in_original_units(model.as_ref(), &samples);
     let posterior_original = names.iter().zip(&original).map(|(name, chains)| {
         let chains: Vec<&[f64]> = chains.iter().map(Vec::as_slice).collect();
@@ -161,6 +190,13 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
     let mut verdict = diagnostics::verdict(&rows, spec.sampler.chains, outcome.stopped_by == StoppedBy::Budget);
     // A clip that bites makes good diagnostics worthless, so it is said first.
     verdict.warnings.splice(0..0, outcome.warnings.iter().cloned());
+    if let Some(inference) = &outcome.inference {
+        verdict.warnings.splice(0..0, inference.warnings.iter().cloned());
+        verdict
+            .warnings
+            .splice(0..0, inference.reasons.iter().map(|reason| format!("this is not an adequate answer: {reason}.")));
+        verdict.budget_error = budget_error(inference);
+    }
     let budget = &spec.privacy.budget;
     let parties = outcome.parties.iter().map(|party| PartyRow {
         name: party.name.clone(),
@@ -179,6 +215,7 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
         name: spec.name.clone(),
         extends: spec.extends.clone(),
         algorithm: spec.algorithm.as_str(),
+        chosen: spec.chosen,
         iterations: outcome.iterations,
         chains: spec.sampler.chains,
         draws_per_chain: draws.kept() as u64,
@@ -187,6 +224,9 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
         stopped_by: outcome.stopped_by,
         budget_party: outcome.budget_party.clone(),
         verdict,
+        conditional_on: outcome.inference.as_ref().map(|_| "noisy_release"),
+        adequacy: outcome.inference.as_ref().map(Adequacy::of),
+        releases: outcome.inference.iter().flat_map(|inference| inference.stages.iter().map(ReleasedStage::of)).collect(),
         continuation: Continuation { radii: outcome.radii.clone(), states: last_states(&samples) },
         posterior,
         posterior_original: posterior_original.collect(),
@@ -203,7 +243,12 @@ fn last_states(samples: &[Vec<&[f64]>]) -> Vec<Vec<f64>> {
 
 impl PosteriorRow {
     fn new(name: &str, chains: &[&[f64]]) -> Self {
-        Self { name: name.to_owned(), summary: diagnostics::summarise(chains) }
+        Self { name: name.to_owned(), summary: diagnostics::summarise(chains), noise_share: None, sd_data: None }
+    }
+
+    fn with_noise_share(self, share: Option<f64>) -> Self {
+        let sd_data = share.map(|share| self.summary.sd * (1.0 - share).sqrt());
+        Self { noise_share: Some(share), sd_data, ..self }
     }
 }
 

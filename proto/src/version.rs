@@ -107,11 +107,15 @@ pub fn agree(coordinator: End<'_>, party: End<'_>) -> Result<u32, Fault> {
 
 /// The oldest protocol at which both ends of a link reckon a job's public constants alike.
 ///
-/// From protocol 2 on, logistic, Poisson and negative binomial regressions have a public centre at parties that protect rows
+/// From protocol 3 on there are vectors: gradients, curvatures, moments. From protocol 2 on, logistic, Poisson and negative binomial regressions have a public centre at parties that protect rows
 /// against replacement, and a clip that bites takes the centre off no model. An end of protocol 1 does otherwise, and would take
 /// a centred sum for the whole or the other way round.
 #[must_use]
 pub fn least_protocol(spec: &JobSpec) -> u32 {
+    if !spec.algorithm.proposes() {
+        // Vectors are spoken of from protocol 3 on.
+        return 3;
+    }
     match spec.model.kind() {
         "logistic" | "poisson" | "negative_binomial" => 2,
         _ if spec.privacy.clip.is_some() => 2,
@@ -129,9 +133,10 @@ pub fn suits(spec: &JobSpec, spoken: u32, party: &str) -> Result<(), Fault> {
         return Ok(());
     }
     let message = format!(
-        "the coordinator and {party} speak protocol {spoken} with each other, and a {} model or a clip needs protocol {least}, from \
-         which on both reckon its public centre alike: upgrade both",
-        spec.model.kind()
+        "the coordinator and {party} speak protocol {spoken} with each other, and a {} model under algorithm = \"{}\", or its clip, needs \
+         protocol {least}, from which on both reckon its public constants alike: upgrade both",
+        spec.model.kind(),
+        spec.algorithm.as_str()
     );
     Err(Fault::new(ErrorCode::InvalidInput, message).at_party(party))
 }
@@ -197,7 +202,7 @@ mod tests {
     fn the_previous_version_is_still_spoken() {
         assert_eq!(Spoken::HERE.common(Spoken::only(1)), Some(1));
         let hello = Spoken::HERE.hello("x 1");
-        assert_eq!((hello.oldest, hello.protocol), (1, 2));
+        assert_eq!((hello.oldest, hello.protocol), (1, 3));
     }
 
     /// Models whose public constants the version before reckons otherwise are refused to it, and no others.

@@ -9,7 +9,7 @@ use conclave_proto::ca::KeyedPem;
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::identity::{PeerIdentity, Role};
 
-use super::options::{DemoArgs, Durability};
+use super::options::{DemoAlgorithm, DemoArgs, Durability};
 use super::shards;
 use super::truth::{ANALYST, COORDINATOR, DATA_BUDGET_FACTOR, OUTCOME, PREDICTORS, TOTAL_NOISE_SD, WARMUP_SWEEPS, party_name};
 
@@ -121,10 +121,19 @@ fn job_toml(args: &DemoArgs, parties: &[String]) -> String {
         let _ = writeln!(columns, "{} = {{ min = {}, max = {} }}", p.name, p.min, p.max);
     }
     let noise_sd = TOTAL_NOISE_SD / (parties.len() as f64).sqrt();
+    let (sampler, noise) = match args.algorithm {
+        DemoAlgorithm::Penalty => (
+            format!("warmup = {WARMUP_SWEEPS}\nproposal = {{ kind = \"guided\", radius = \"auto\" }}\n"),
+            format!(
+                "noise_sd = {noise_sd:.4}                        # quieter than \"auto\": fewer rounds use the budget, and the demo is over sooner\n"
+            ),
+        ),
+        DemoAlgorithm::NoisyStatistics | DemoAlgorithm::Auto => Default::default(),
+    };
     format!(
         "# The demo's job. Send it again with `conclave submit`; every run spends more of the parties' budgets.\n\
          name = \"readmission\"\n\
-         algorithm = \"penalty\"\n\
+         algorithm = \"{}\"\n\
          parties = [{}]\n\n\
          [model]\n\
          kind = \"logistic\"\n\
@@ -138,13 +147,13 @@ fn job_toml(args: &DemoArgs, parties: &[String]) -> String {
          [sampler]\n\
          chains = {}\n\
          draws = {}\n\
-         warmup = {WARMUP_SWEEPS}\n\
-         proposal = {{ kind = \"guided\", radius = \"auto\" }}\n\
+         {sampler}\
          seed = {}\n\n\
          [privacy]\n\
          epsilon = {:?}\n\
          delta = {:?}\n\
-         noise_sd = {noise_sd:.4}                        # quieter than \"auto\": fewer rounds use the budget, and the demo is over sooner\n",
+         {noise}",
+        args.algorithm.as_str(),
         quoted(&mut parties.iter().map(String::as_str)),
         quoted(&mut PREDICTORS.iter().map(|p| p.name)),
         args.chains,
@@ -175,6 +184,7 @@ fn party_toml(party: &str, url: &str, args: &DemoArgs) -> String {
          approve = \"automatic\"\n\
          analysts = [\"{ANALYST}\"]\n\
          models = [\"logistic\"]\n\
+         releases = [\"ratio\", \"score\"]\n\
          max_epsilon_per_job = {:?}\n\
          columns = [{}]\n\
          # Replies leave at once: this demo's parties share one machine and would wait for one another. How long an answer\n\

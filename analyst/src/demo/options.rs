@@ -34,6 +34,10 @@ pub(crate) struct DemoArgs {
     /// The delta that goes with it
     #[arg(long, default_value_t = 1e-6)]
     pub(super) delta: f64,
+    /// How the posterior is made: by a Markov chain whose every step the parties answer to, by a few releases once, or as
+    /// the planner chooses
+    #[arg(long, value_enum, default_value_t = DemoAlgorithm::Penalty)]
+    pub(super) algorithm: DemoAlgorithm,
     /// How parties write their ledgers
     #[arg(long, value_enum, default_value_t = Durability::Strict)]
     pub(super) durability: Durability,
@@ -56,6 +60,27 @@ const MAX_PARTIES: usize = 100;
 
 fn parties(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|n| (1..=MAX_PARTIES).contains(n)).ok_or_else(|| format!("a demo has 1 to {MAX_PARTIES} parties"))
+}
+
+/// What `algorithm` of the demo's job is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum DemoAlgorithm {
+    /// A Markov chain on noised log likelihood ratios
+    Penalty,
+    /// A few noised vectors, released once
+    NoisyStatistics,
+    /// What suits the model
+    Auto,
+}
+
+impl DemoAlgorithm {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Penalty => "penalty",
+            Self::NoisyStatistics => "noisy-statistics",
+            Self::Auto => "auto",
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

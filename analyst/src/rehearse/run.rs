@@ -146,6 +146,7 @@ impl<'a> Run<'a> {
             seconds: self.began.elapsed().as_secs_f64(),
             warnings: self.sampler.clip_watch().and_then(ClipWatch::word).into_iter().collect(),
             radii: self.sampler.radii_by_parameter(),
+            inference: self.sampler.inference().cloned(),
             parties: parties
                 .map(|((name, metadata), spent)| PartyOutcome { name: name.clone(), metadata: Some(metadata), spent })
                 .collect(),

@@ -40,6 +40,7 @@ fn ended(stopped_by: &str) -> String {
         "cancelled" => "its analyst".to_owned(),
         "policy" => "a data owner".to_owned(),
         "clip" => "the clip watch".to_owned(),
+        "released" => "the whole budget, released once".to_owned(),
         other => line(other, 40),
     }
 }

@@ -17,6 +17,8 @@ pub struct JobSpec {
     pub extends: Option<String>,
     /// Which algorithm runs.
     pub algorithm: Algorithm,
+    /// Why it is that one, where the job left the choice to `auto`.
+    pub chosen: Option<&'static str>,
     /// Names of the parties, at least one, each once.
     pub parties: Vec<String>,
     /// The statistical model.

@@ -84,6 +84,15 @@ pub trait Sampler: Send {
         None
     }
 
+    /// Makes the draws that what was released so far allows, where a run ends before all is released: fewer stages than
+    /// planned give a wider posterior, and it says so. Nothing for an algorithm whose draws come one by one.
+    ///
+    /// # Errors
+    /// No place where the posterior is positive.
+    fn conclude(&mut self) -> Result<(), SamplerError> {
+        Ok(())
+    }
+
     /// What is known of the noise's part in the posterior, for a run that infers from what was released once; `None` for
     /// any other, and before its end.
     fn inference(&self) -> Option<&Inference> {

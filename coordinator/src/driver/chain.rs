@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use conclave_common::job::JobSpec;
 use conclave_common::model::Model;
 use conclave_common::sampler::{
-    self, ClipWatch, Draw, Next, PartyMetadata, Phase, ReplayError, Round, Sampler, SamplerError, Totals,
+    self, ClipWatch, Draw, Inference, Next, PartyMetadata, Phase, ReplayError, Round, Sampler, SamplerError, Totals,
 };
 use conclave_draws::spent::Spent;
 use conclave_draws::zarr::DrawStore;
@@ -170,6 +170,23 @@ impl Chain {
     /// Proposal radii as a job file gives them.
     pub(super) fn radii(&self) -> Option<Vec<f64>> {
         self.sampler.radii_by_parameter()
+    }
+
+    /// What the run says beside its draws, where it infers from what was released once.
+    pub(super) fn inference(&self) -> Option<Inference> {
+        self.sampler.inference().cloned()
+    }
+
+    /// Makes the draws that there can be of what was released, where the run ends before all of it was.
+    ///
+    /// # Errors
+    /// A sampler that can make none.
+    pub(super) fn conclude(&mut self) -> Result<(), StopReason> {
+        self.sampler.conclude().map_err(unfit)?;
+        let draws = self.sampler.take_draws();
+        self.kept += count_kept(&draws);
+        self.writer.push(draws);
+        Ok(())
     }
 
     pub(super) fn phase(&self) -> Phase {

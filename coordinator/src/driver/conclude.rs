@@ -62,6 +62,12 @@ impl Driver {
     }
 
     async fn conclude(mut self, ending: StopReason) {
+        let early = matches!(ending, StopReason::Budget { .. } | StopReason::Cancelled | StopReason::Refused(_));
+        if let Some(chain) = self.chain.as_mut().filter(|_| early)
+            && let Err(reason) = chain.conclude()
+        {
+            tracing::warn!(job = %self.job.id, ?reason, "no draws could be made of what was released");
+        }
         let kept = self.chain.as_ref().map(Chain::kept).unwrap_or_default();
         let verdict = self.verdict(ending, kept);
         let mut status = self.snapshot();
@@ -93,6 +99,7 @@ impl Driver {
     fn verdict(&self, ending: StopReason, kept: u64) -> Verdict {
         let plain = |state, stopped_by| Verdict { state, stopped_by: Some(stopped_by), fault: None, budget_party: None };
         match ending {
+            StopReason::Finished if !self.job.spec.algorithm.proposes() => plain(State::Finished, StoppedBy::Released),
             StopReason::Finished => plain(State::Finished, StoppedBy::Draws),
             StopReason::Cancelled => plain(State::Cancelled, StoppedBy::Cancelled),
             StopReason::Budget { party, .. } if kept > 0 => {
@@ -135,6 +142,7 @@ impl Driver {
         let chain = self.chain.take()?;
         let warnings = chain.clip_warning().into_iter().collect();
         let radii = chain.radii();
+        let inference = chain.inference();
         let draws = chain.finish().await;
         let job = Arc::clone(&self.job);
         let mut draws = draws.map_err(|fault| tracing::error!(job = %job.id, %fault, "draws lost")).ok()?;
@@ -149,6 +157,7 @@ impl Driver {
             seconds: status.seconds,
             warnings,
             radii,
+            inference,
             parties: status
                 .parties
                 .iter()

@@ -10,6 +10,7 @@ use super::options::{DemoArgs, Durability, check};
 
 pub(super) fn args(out: &std::path::Path) -> DemoArgs {
     DemoArgs {
+        algorithm: super::options::DemoAlgorithm::Penalty,
         parties: 2,
         rows: 20,
         chains: 2,

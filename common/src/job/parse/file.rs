@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::checks::short;
 use super::parameters::{self, Parameters};
-use super::{augmentation, columns, exp_family, model, plan, privacy, release, sampler};
+use super::{augmentation, auto, columns, exp_family, model, plan, privacy, release, sampler};
 use crate::job::error::JobError;
 use crate::job::limits::{MAX_BYTES, MAX_CHAINS, MAX_NAME};
 use crate::job::raw::{AutoOr, KEYS, RawJob};
@@ -33,7 +33,10 @@ impl JobSpec {
         if let Some(id) = &raw.extends {
             job_id(id)?;
         }
-        let algorithm = algorithm(&raw.algorithm)?;
+        let (algorithm, chosen) = match raw.algorithm.as_str() {
+            "auto" => auto::choose(&raw),
+            name => (algorithm(name)?, None),
+        };
         release::refuse_unused(algorithm, &raw)?;
         let release = release::release(algorithm, raw.release.take())?;
         let parties = parties(raw.parties)?;
@@ -57,6 +60,7 @@ impl JobSpec {
             name: raw.name,
             extends: raw.extends,
             algorithm,
+            chosen,
             parties,
             model,
             power,
@@ -94,7 +98,7 @@ fn algorithm(name: &str) -> Result<Algorithm, JobError> {
         "noisy-statistics" => Ok(Algorithm::NoisyStatistics),
         "augmentation" => Ok(Algorithm::Augmentation),
         other => {
-            let known = "`penalty`, `penalty-exp-family`, `noisy-statistics` or `augmentation`";
+            let known = "`auto`, `penalty`, `penalty-exp-family`, `noisy-statistics` or `augmentation`";
             Err(JobError::new("algorithm", format!("unknown algorithm `{other}`; use {known}")))
         }
     }

@@ -1,6 +1,7 @@
 //! The parser turns the text of a job file into a valid job specification, a file for each table.
 
 mod augmentation;
+mod auto;
 mod checks;
 mod columns;
 mod exp_family;

@@ -119,6 +119,18 @@ impl Sampler for NoisyStatistics {
         self.acceptance
     }
 
+    fn conclude(&mut self) -> Result<(), SamplerError> {
+        if self.released || self.way.answer(&self.target).is_none() {
+            return Ok(());
+        }
+        self.released = true;
+        self.draw()?;
+        if let Some(inference) = &mut self.inference {
+            inference.end_early();
+        }
+        Ok(())
+    }
+
     fn inference(&self) -> Option<&Inference> {
         self.inference.as_ref()
     }

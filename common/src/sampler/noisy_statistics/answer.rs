@@ -86,6 +86,18 @@ impl Inference {
         self
     }
 
+    /// Notes that the run ended before its last stage: its answer is that of the stages there were.
+    pub(crate) fn end_early(&mut self) {
+        if let Some(last) = self.stages.last_mut() {
+            last.last = true;
+        }
+        self.warnings.push(
+            "the run ended before its last stage: the posterior is given the stages that were released, and wider than the whole budget \
+             would have made it"
+                .to_owned(),
+        );
+    }
+
     /// Whether the answer is adequate.
     #[must_use]
     pub fn is_adequate(&self) -> bool {

@@ -52,10 +52,11 @@ impl Frame {
         let Some(scale) = scale(&points) else { return Self::ball(order, 1.0) };
         let points = scaled(points, scale, centred);
         let mut centre = vec![0.0; order];
-        for step in 0..if centred { BALL_STEPS } else { 0 } {
-            let (_, farthest) = farthest(&points, &centre);
+        let steps = if centred { BALL_STEPS } else { 0 };
+        for step in 0..steps {
+            let (_, at) = farthest(&points, &centre);
             let part = 1.0 / (step as f64 + 2.0);
-            centre.iter_mut().zip(&points[farthest]).for_each(|(c, z)| *c += part * (z - *c));
+            centre.iter_mut().zip(&points[at]).for_each(|(c, z)| *c += part * (z - *c));
         }
         let (radius, _) = farthest(&points, &centre);
         Self::round(centre.iter().map(|c| c * scale).collect(), scale * radius.max(NOTHING) * (1.0 + ROUNDING))

@@ -18,8 +18,8 @@ use crate::sampler::matrix::{Matrix, dot};
 const ROUNDS: usize = 12;
 /// The variance of the residuals is not put below this part of its own noise.
 const FLOOR: f64 = 0.1;
-/// Largest sd that the logarithm of sigma is started with.
-const WIDEST: f64 = 1.0;
+/// Largest sd that the logarithm of sigma is given.
+const WIDEST: f64 = 10.0;
 /// Clip of a second release, in sds of the residuals at their upper end.
 const CLIP: f64 = 4.0;
 /// How many standard errors that end lies above the estimate.

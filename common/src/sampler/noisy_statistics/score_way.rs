@@ -144,12 +144,11 @@ impl Way for ScoreWay {
     fn answer<'a>(&'a self, target: &'a Target) -> Option<Answer<'a>> {
         let (stage, fit) = self.last.as_ref()?;
         let scores = scores(target).ok()?;
-        let likelihood = stage.likelihood();
-        let allowance = likelihood.allowance(&fit.step, &|direction: &[f64]| reach(scores.as_ref(), &self.coding, direction));
+        let likelihood = stage.likelihood(fit, &|direction: &[f64]| reach(scores.as_ref(), &self.coding, direction));
         Some(Answer {
             mean: self.coding.plain(&fit.mean),
             covariance: self.coding.plain_covariance(&fit.covariance),
-            log_likelihood: Box::new(move |u| likelihood.log(&self.coding.coded(u), &allowance)),
+            log_likelihood: Box::new(move |u| likelihood.log(&self.coding.coded(u))),
         })
     }
 

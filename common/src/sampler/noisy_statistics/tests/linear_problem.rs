@@ -57,12 +57,12 @@ impl LinearTally {
     }
 }
 
-struct Records4 {
+struct Sample {
     rows: Vec<[f64; 5]>,
     sums: Matrix,
 }
 
-fn records(count: usize, t: bool, rng: &mut ChaCha20Rng) -> Records4 {
+fn records(count: usize, t: bool, rng: &mut ChaCha20Rng) -> Sample {
     let law = StudentT::new(3.0).ok();
     let mut sums = Matrix::zeros(5);
     let rows: Vec<[f64; 5]> = (0..count)
@@ -77,14 +77,14 @@ fn records(count: usize, t: bool, rng: &mut ChaCha20Rng) -> Records4 {
             (0..5).for_each(|j| sums[(i, j)] += row[i] * row[j]);
         }
     });
-    Records4 { rows, sums }
+    Sample { rows, sums }
 }
 
 fn prior() -> GaussianPrior {
     GaussianPrior { mean: vec![0.0; 5], precision: vec![0.16, 0.16, 0.16, 0.16, 0.0] }
 }
 
-fn release(data: &Records4, mu: f64, rng: &mut ChaCha20Rng) -> Moments {
+fn release(data: &Sample, mu: f64, rng: &mut ChaCha20Rng) -> Moments {
     let sd = (NORM_SQUARED + 1.0) / mu * PARTIES.sqrt();
     let mut matrix = with_noise(data.sums.clone(), sd, rng);
     matrix[(0, 0)] = data.sums[(0, 0)];
@@ -93,13 +93,13 @@ fn release(data: &Records4, mu: f64, rng: &mut ChaCha20Rng) -> Moments {
 }
 
 /// Least squares with the prior, and sigma: values and sds.
-fn without_privacy(data: &Records4) -> Fit {
+fn without_privacy(data: &Sample) -> Fit {
     let noise = MomentsNoise::new(5, 1e-9, &[]);
     let moments = Moments { matrix: data.sums.clone(), noise, records: Records::Exact(data.rows.len() as f64) };
     Linear { moments: &moments, residual: None, sigma: Sigma::Unknown }.fit(&prior())
 }
 
-fn residual_stage(data: &Records4, at: &[f64], clip: f64, mu: f64, rng: &mut ChaCha20Rng) -> ResidualStage {
+fn residual_stage(data: &Sample, at: &[f64], clip: f64, mu: f64, rng: &mut ChaCha20Rng) -> ResidualStage {
     let sd = 2.0 * clip * NORM_SQUARED.sqrt() / mu * PARTIES.sqrt();
     let mut score = vec![0.0; 4];
     for row in &data.rows {

@@ -68,9 +68,8 @@ impl Tally {
 
 /// Mean and sd of each coordinate that the free walk finds with the spread as a function of theta.
 fn walked(found: &problem::Found, seed: u64, draws: usize) -> Option<(Vec<f64>, Vec<f64>)> {
-    let likelihood = found.stage.likelihood();
-    let allowance = likelihood.allowance(&found.fit.step, REACH);
-    let density = |u: &[f64]| likelihood.log(u, &allowance) - 0.08 * u.iter().map(|x| x * x).sum::<f64>();
+    let likelihood = found.stage.likelihood(&found.fit, REACH);
+    let density = |u: &[f64]| likelihood.log(u) - 0.08 * u.iter().map(|x| x * x).sum::<f64>();
     let settings = WalkSettings { chains: 2, seed, first_stream: 0, warmup: 0 };
     let mut walk = Walk::new(settings, &found.fit.mean, &found.fit.covariance, &found.fit.mean, &density)?;
     let d = found.fit.mean.len();

@@ -49,7 +49,8 @@ fn with_nothing_but_noise_the_fit_is_the_prior() {
 
 #[test]
 fn the_likelihood_is_the_normal_one_of_the_residual() {
-    // One dimension, by hand: delta .3, r = 4 - 10 * .3, W = 10 + 2.25 + 2 * .25 * .09 + (.2 * .6 * 3)^2.
+    // One dimension, by hand: delta .3, r = 4 - 10 * .3, W = 10 + 2.25 + 2 * .25 * .09 + q^2, q that of the
+    // fit's step.
     let stage = ScoreStage {
         at: vec![1.0],
         score: vec![4.0],
@@ -58,10 +59,10 @@ fn the_likelihood_is_the_normal_one_of_the_residual() {
         information_sd: 0.5,
         own_sd: None,
     };
-    let w: f64 = 10.0 + 2.25 + 0.045 + 0.36 * 0.36;
-    let likelihood = stage.likelihood();
-    let delta = [1.3 - stage.at[0]];
-    let found = likelihood.log(&[1.3], &likelihood.allowance(&delta, &|d| 2.0 * d[0].abs()));
+    let reach = |d: &[f64]| 2.0 * d[0].abs();
+    let fit = stage.fit(&prior(1), &reach);
+    let w: f64 = 10.0 + 2.25 + 0.045 + (0.2 * 2.0 * fit.step[0] * 10.0 * fit.step[0]).powi(2);
+    let found = stage.likelihood(&fit, &reach).log(&[1.3]);
     assert!((found - (-0.5 / w - 0.5 * w.ln())).abs() < 1e-12, "{found}");
 }
 
@@ -86,7 +87,7 @@ fn what_is_released_may_be_anything() {
         assert!(fit.mean.iter().chain(fit.covariance.entries()).chain(fit.noise.entries()).all(|x| x.is_finite()), "{stage:?}");
         assert!(fit.sd().iter().all(|sd| *sd > 0.0 && *sd <= 2.5 + 1e-6), "{:?}", fit.sd());
         assert_eq!(fit.noise_share().iter().all(Option::is_none), stage.information.cholesky().is_none());
-        assert!(stage.likelihood().log(&fit.mean, &fit.step).is_finite());
+        assert!(stage.likelihood(&fit, &|_| 1.0).log(&fit.mean).is_finite());
     }
     for bad in [f64::NAN, f64::INFINITY, 1e300] {
         let mut stage = stage(1.0, 1.0);

@@ -1,0 +1,90 @@
+//! What a result says of a run that infers from what was released once.
+
+use std::collections::BTreeMap;
+
+use conclave_common::sampler::{Inference, Stage};
+use serde::Serialize;
+
+/// Whether the release suffices for an answer.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Adequacy {
+    /// Whether every check holds; where one does not, no interval is an answer.
+    pub adequate: bool,
+    /// Each check's figure and the most that it may be, by its name.
+    #[serde(flatten)]
+    pub figures: BTreeMap<&'static str, Figure>,
+    /// Why it is not adequate, in words.
+    pub reasons: Vec<String>,
+}
+
+/// A figure and the most that it may be.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Figure {
+    /// What it came to.
+    pub value: f64,
+    /// The most that it may be.
+    pub limit: f64,
+}
+
+/// One stage of a run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ReleasedStage {
+    /// theta that the parties were asked about, on the scale of the priors; empty where no point was.
+    pub theta: Vec<f64>,
+    /// The share of the job's mu² that it took.
+    pub share: f64,
+    /// The posterior mean after it.
+    pub mean: Vec<f64>,
+    /// The posterior sds after it, of the coordinates walked in.
+    pub sd: Vec<f64>,
+    /// Whether the draws are given this stage's release.
+    pub last: bool,
+}
+
+impl Adequacy {
+    pub(crate) fn of(inference: &Inference) -> Self {
+        let figure = |check: &conclave_common::sampler::Check| (check.name, Figure { value: check.value, limit: check.limit });
+        Self {
+            adequate: inference.is_adequate(),
+            figures: inference.checks.iter().map(figure).collect(),
+            reasons: inference.reasons.clone(),
+        }
+    }
+}
+
+impl ReleasedStage {
+    pub(crate) fn of(stage: &Stage) -> Self {
+        let Stage { theta, share, mean, sd, last } = stage.clone();
+        Self { theta, share, mean, sd, last }
+    }
+}
+
+/// One sentence on how much of the reported spread is the noise's, of the parameter where it is most.
+pub(crate) fn budget_error(inference: &Inference) -> String {
+    let shares = inference.noise_share.iter().copied().collect::<Option<Vec<f64>>>();
+    let Some(most) = shares.and_then(|shares| shares.into_iter().max_by(f64::total_cmp)) else {
+        return "How much of the spread is the noise's can't be told: what was released does not bound it.".to_owned();
+    };
+    format!(
+        "The widest interval is {:.2} times as wide as without privacy: the noise makes {:.0}% of its variance. More draws cannot narrow it; only \
+         budget or records can.",
+        (1.0 - most).max(f64::MIN_POSITIVE).sqrt().recip(),
+        100.0 * most
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn inference(noise_share: Vec<Option<f64>>) -> Inference {
+        Inference { stages: Vec::new(), noise_share, checks: Vec::new(), reasons: Vec::new(), warnings: Vec::new() }
+    }
+
+    #[test]
+    fn the_noise_has_its_share_of_the_interval() {
+        let told = budget_error(&inference(vec![Some(0.1), Some(0.2439)]));
+        assert!(told.starts_with("The widest interval is 1.15 times as wide") && told.contains("24% of its variance"), "{told}");
+        assert!(budget_error(&inference(vec![Some(0.1), None])).contains("can't be told"));
+    }
+}
