@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::conditional::Conditional;
 use super::law::RecordLaw;
-use super::noise::Residuals;
+use super::noise::{NoiseLaw, Residuals};
 use super::records::{Count, LatentRecords};
 use crate::sampler::target::Target;
 
@@ -36,12 +36,12 @@ pub(super) trait Sweep: Send {
 }
 
 /// A chain of records of this law.
-pub(super) struct Chain<L: RecordLaw> {
+pub(super) struct Chain<L: RecordLaw, N: NoiseLaw> {
     law: Arc<L>,
     target: Arc<Target>,
     theta: Vec<f64>,
     nuisance: L::Nuisance,
-    parties: Vec<LatentRecords<L>>,
+    parties: Vec<LatentRecords<L, N>>,
     steps: Arc<[f64]>,
     rng: ChaCha20Rng,
     summary: Vec<f64>,
@@ -56,9 +56,9 @@ pub(super) struct Start {
     pub(super) steps: Arc<[f64]>,
 }
 
-impl<L: RecordLaw> Chain<L> {
+impl<L: RecordLaw, N: NoiseLaw> Chain<L, N> {
     /// A chain at `start`, its records drawn from the law there; `parties` holds each party's release, of no record, and count.
-    pub(super) fn new(law: Arc<L>, target: Arc<Target>, start: Start, parties: Vec<(Residuals, Count)>) -> Self {
+    pub(super) fn new(law: Arc<L>, target: Arc<Target>, start: Start, parties: Vec<(Residuals<N>, Count)>) -> Self {
         let nuisance = law.nuisance();
         let prepared = law.prepare(&start.theta, &nuisance);
         let rng = |party| stream(target.spec.sampler.seed, start.id, party);
@@ -81,7 +81,7 @@ fn stream(seed: u64, chain: u32, part: u64) -> ChaCha20Rng {
     rng
 }
 
-impl<L: RecordLaw> Sweep for Chain<L> {
+impl<L: RecordLaw, N: NoiseLaw> Sweep for Chain<L, N> {
     fn sweep(&mut self) -> Swept {
         let before = self.decisions();
         let law = self.law.as_ref();

@@ -6,8 +6,8 @@ use super::chain::{Chain, Start, Sweep};
 use super::conditional::Conditional;
 use super::law::RecordLaw;
 use super::line_law::{Line, LineLaw};
-use super::linear_law::{Covariates, LinearLaw};
-use super::noise::{Noise, Residuals};
+use super::linear_law::LinearLaw;
+use super::noise::{GaussianNoise, Residuals};
 use super::records::Count;
 use super::release::{PartyRelease, Release};
 use super::start;
@@ -21,7 +21,7 @@ use crate::sampler::target::Target;
 use crate::schema::{ColumnSpec, Family, ModelSpec, Regression};
 
 /// A party's release, of no record yet, and its number of records.
-type Party = (Residuals, Count);
+type Party = (Residuals<GaussianNoise>, Count);
 
 /// All chains; `release` has learnt the totals of these releases.
 ///
@@ -36,7 +36,7 @@ pub(super) fn chains(
     let party = |party: &PartyRelease| {
         let start = release.count(party);
         let count = party.records.map_or(Count::Unknown { start }, Count::Known);
-        let noise = vec![Noise::DiscreteGaussian { scale: noise.units() }; party.answers.len()];
+        let noise = vec![GaussianNoise { scale: noise.units() }; party.answers.len()];
         let residuals = Residuals::new(&party.answers, &noise).ok_or(SamplerError::Shape("a release of no component"))?;
         Ok((residuals, count))
     };
@@ -76,7 +76,7 @@ fn linear(
     let Family::Linear { sd: Some(sd) } = regression.family else { return Err(refused()) };
     let sd = sd / column(target, &regression.outcome)?.half_width();
     let grids = &statistic.grids;
-    let law = LinearLaw::new(sd, regression.design.intercept, &target.spec.priors, Covariates::Unknown, grids);
+    let law = LinearLaw::new(sd, regression.design.intercept, &target.spec.priors, grids);
     let law = law.ok_or_else(refused)?;
     let total = |(j, grid): (usize, &StatisticGrid)| {
         grid.step * releases.iter().filter_map(|release| release.answers.get(j)).map(|units| *units as f64).sum::<f64>()

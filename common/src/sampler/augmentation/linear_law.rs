@@ -21,16 +21,6 @@ const MEAN_WEIGHT: f64 = 0.1;
 /// A priori variance of unknown covariates, that of values all over their bounds.
 const VARIANCE: f64 = 1.0 / 3.0;
 
-/// What is known of the covariates' law.
-#[derive(Debug, Clone)]
-pub(super) enum Covariates {
-    /// Mean and covariance.
-    #[cfg(test)]
-    Known(Vec<f64>, Matrix),
-    /// Nothing: normal and inverse Wishart a priori, `m | Sigma ~ N(0, Sigma / .1)`, `Sigma ~ IW(p + 2, I / 3)`.
-    Unknown,
-}
-
 /// A product of two of a record's clamped values (1, x, y), by their numbers, and its lattice.
 #[derive(Debug, Clone, Copy)]
 struct Product {
@@ -47,11 +37,14 @@ pub(super) struct LinearLaw {
     /// Of the error, on the outcome's scale.
     sd: f64,
     priors: Vec<Prior>,
-    known: Covariates,
+    /// The covariates' law where it is known; else normal and inverse Wishart a priori, `m | Sigma ~ N(0, Sigma / .1)`,
+    /// `Sigma ~ IW(p + 2, I / 3)`.
+    known: Option<CovariateLaw>,
     products: Vec<Product>,
 }
 
 /// Mean and covariance of the covariates.
+#[derive(Debug, Clone)]
 pub(super) struct CovariateLaw {
     mean: Vec<f64>,
     covariance: Matrix,
@@ -69,7 +62,7 @@ impl LinearLaw {
     /// `priors` holds one for each coefficient, the intercept's first where there is one. `grids` are the lattices of the components: the
     /// products of regressors `(j, k)`, j ≤ k, but for a constant, then those of each with the outcome, then the outcome's square where
     /// there is one more. `None` where there are others.
-    pub(super) fn new(sd: f64, intercept: bool, priors: &[Prior], known: Covariates, grids: &[StatisticGrid]) -> Option<Self> {
+    pub(super) fn new(sd: f64, intercept: bool, priors: &[Prior], grids: &[StatisticGrid]) -> Option<Self> {
         let regressors = priors.len();
         let covariates = regressors.checked_sub(usize::from(intercept))?;
         let (first, outcome) = (usize::from(!intercept), covariates + 1);
@@ -86,7 +79,13 @@ impl LinearLaw {
             clamp: Clamp::new(grid.limits.0, grid.limits.1),
         };
         let products = factors.iter().zip(grids).map(product).collect();
-        Some(Self { covariates, intercept, sd, priors: priors.to_vec(), known, products })
+        Some(Self { covariates, intercept, sd, priors: priors.to_vec(), known: None, products })
+    }
+
+    /// The law with covariates of known mean and covariance.
+    #[cfg(test)]
+    pub(super) fn with_covariates(self, mean: Vec<f64>, covariance: Matrix) -> Self {
+        Self { known: Some(CovariateLaw { mean, covariance }), ..self }
     }
 
     /// About where released sums put the coefficients, and how widely: least squares on the clamped values, held off by what the noise may
@@ -217,13 +216,9 @@ impl RecordLaw for LinearLaw {
     }
 
     fn nuisance(&self) -> CovariateLaw {
-        match &self.known {
-            #[cfg(test)]
-            Covariates::Known(mean, covariance) => CovariateLaw { mean: mean.clone(), covariance: covariance.clone() },
-            Covariates::Unknown => {
-                CovariateLaw { mean: vec![0.0; self.covariates], covariance: Matrix::identity(self.covariates).scaled(VARIANCE) }
-            }
-        }
+        let unknown =
+            || CovariateLaw { mean: vec![0.0; self.covariates], covariance: Matrix::identity(self.covariates).scaled(VARIANCE) };
+        self.known.clone().unwrap_or_else(unknown)
     }
 
     fn prepare(&self, theta: &[f64], law: &CovariateLaw) -> LinearSampler {
@@ -268,7 +263,9 @@ impl RecordLaw for LinearLaw {
 
     fn step(&self, summary: &[f64], theta: &mut [f64], law: &mut CovariateLaw, conditional: &mut Conditional<'_>) -> bool {
         let sums = symmetric(self.order(), summary);
-        if let (Covariates::Unknown, Some(drawn)) = (&self.known, self.draw_covariates(&sums, conditional.rng())) {
+        if self.known.is_none()
+            && let Some(drawn) = self.draw_covariates(&sums, conditional.rng())
+        {
             *law = drawn;
         }
         let (squares, products) = self.normal_equations(&sums);

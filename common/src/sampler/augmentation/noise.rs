@@ -4,40 +4,51 @@
 ///
 /// Its normaliser does not depend on the sum that the noise is on, so ratios of its mass function are exact
 /// on the integers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Noise {
-    /// `P(z)` proportional to `exp(-z² / (2 s²))`.
-    DiscreteGaussian {
-        /// s, above 0.
-        scale: u64,
-    },
-    /// `P(z)` proportional to `exp(-|z| / b)`: no mechanism of the service, but that of the paper's tables.
-    #[cfg(test)]
-    DiscreteLaplace {
-        /// b, above 0.
-        scale: u64,
-    },
+pub(super) trait NoiseLaw: Copy + PartialEq + Send + Sync + 'static {
+    /// `log P(gap - delta) - log P(gap)`, times [`NoiseLaw::denominator`].
+    fn numerator(self, gap: i128, delta: i64) -> i128;
+
+    /// See [`NoiseLaw::numerator`]; above 0.
+    fn denominator(self) -> f64;
 }
 
-impl Noise {
-    /// `log P(gap - delta) - log P(gap)`, times [`Self::denominator`].
+/// Discrete Gaussian noise: `P(z)` proportional to `exp(-z² / (2 s²))`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct GaussianNoise {
+    /// s, above 0.
+    pub(super) scale: u64,
+}
+
+impl NoiseLaw for GaussianNoise {
     #[inline(always)]
     fn numerator(self, gap: i128, delta: i64) -> i128 {
         let delta = i128::from(delta);
-        match self {
-            // Below 2^65 in magnitude times below 2^52: it never wraps, and is not looked at whether it does.
-            Self::DiscreteGaussian { .. } => (2 * gap - delta).wrapping_mul(delta),
-            #[cfg(test)]
-            Self::DiscreteLaplace { .. } => gap.abs() - (gap - delta).abs(),
-        }
+        // Below 2^65 in magnitude times below 2^52: it never wraps, and is not looked at whether it does.
+        (2 * gap - delta).wrapping_mul(delta)
     }
 
     fn denominator(self) -> f64 {
-        match self {
-            Self::DiscreteGaussian { scale } => 2.0 * (scale as f64) * (scale as f64),
-            #[cfg(test)]
-            Self::DiscreteLaplace { scale } => scale as f64,
-        }
+        2.0 * (self.scale as f64) * (self.scale as f64)
+    }
+}
+
+/// Discrete Laplace noise, `P(z)` proportional to `exp(-|z| / b)`: no mechanism of the service, but that of the paper's tables.
+#[cfg(test)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct LaplaceNoise {
+    /// b, above 0.
+    pub(super) scale: u64,
+}
+
+#[cfg(test)]
+impl NoiseLaw for LaplaceNoise {
+    #[inline(always)]
+    fn numerator(self, gap: i128, delta: i64) -> i128 {
+        gap.abs() - (gap - i128::from(delta)).abs()
+    }
+
+    fn denominator(self) -> f64 {
+        self.scale as f64
     }
 }
 
@@ -54,21 +65,21 @@ const MOST_LAWS: usize = 4;
 
 /// One party's release less the sum over its latent records, per component.
 #[derive(Debug, Clone)]
-pub(super) struct Residuals {
+pub(super) struct Residuals<N> {
     /// Released less latent sum, lattice units.
     gaps: Vec<i128>,
     /// Which of the laws each component's noise has.
     law: Vec<u8>,
-    laws: [Noise; MOST_LAWS],
+    laws: [N; MOST_LAWS],
     /// Reciprocal of each law's denominator.
     inverse: [f64; MOST_LAWS],
 }
 
-impl Residuals {
+impl<N: NoiseLaw> Residuals<N> {
     /// Of a release over no record: `answers` and their noise, component by component. `None` where they are
     /// of different lengths, or of more than [`MOST_LAWS`] laws.
-    pub(super) fn new(answers: &[i64], noise: &[Noise]) -> Option<Self> {
-        let mut known: Vec<Noise> = Vec::new();
+    pub(super) fn new(answers: &[i64], noise: &[N]) -> Option<Self> {
+        let mut known: Vec<N> = Vec::new();
         let mut law = Vec::with_capacity(noise.len());
         for one in noise {
             let at = known.iter().position(|other| other == one).unwrap_or(known.len());

@@ -4,7 +4,7 @@ use rand::RngExt;
 use rand_chacha::ChaCha20Rng;
 
 use super::law::RecordLaw;
-use super::noise::{Move, Residuals};
+use super::noise::{Move, NoiseLaw, Residuals};
 
 /// How many records a party has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,12 +20,12 @@ pub(super) enum Count {
 }
 
 /// A party's latent records, and the release that they are held against.
-pub(super) struct LatentRecords<L: RecordLaw> {
+pub(super) struct LatentRecords<L: RecordLaw, N: NoiseLaw> {
     /// Record after record.
     values: Vec<L::Value>,
     count: usize,
     kind: Count,
-    residuals: Residuals,
+    residuals: Residuals<N>,
     rng: ChaCha20Rng,
     proposal: Vec<L::Value>,
     moves: Vec<Move>,
@@ -34,9 +34,9 @@ pub(super) struct LatentRecords<L: RecordLaw> {
     proposed: u64,
 }
 
-impl<L: RecordLaw> LatentRecords<L> {
+impl<L: RecordLaw, N: NoiseLaw> LatentRecords<L, N> {
     /// Records drawn from the law, whatever was released; `residuals` are of no record.
-    pub(super) fn new(law: &L, prepared: &L::Prepared, residuals: Residuals, kind: Count, rng: ChaCha20Rng) -> Self {
+    pub(super) fn new(law: &L, prepared: &L::Prepared, residuals: Residuals<N>, kind: Count, rng: ChaCha20Rng) -> Self {
         let mut records = Self {
             values: Vec::new(),
             count: 0,

@@ -13,8 +13,8 @@ use crate::job::JobSpec;
 use crate::model::StatisticGrid;
 use crate::sampler::augmentation::chain::{Chain, Start, Sweep};
 use crate::sampler::augmentation::law::RecordLaw;
-use crate::sampler::augmentation::linear_law::{Covariates, LinearLaw};
-use crate::sampler::augmentation::noise::{Noise, Residuals};
+use crate::sampler::augmentation::linear_law::LinearLaw;
+use crate::sampler::augmentation::noise::{LaplaceNoise, Residuals};
 use crate::sampler::augmentation::records::Count;
 use crate::sampler::augmentation::variates::{normal, uniform};
 use crate::sampler::matrix::Matrix;
@@ -47,9 +47,9 @@ fn replicate(target: &Arc<Target>, epsilon: f64, sweeps: usize, seed: u64) -> ([
     grids.fill(unit);
     grids.push(unit);
     assert_eq!(grids.len(), 9);
-    let covariates = Covariates::Known(vec![0.090_01, -0.117_33], Matrix::identity(2).scaled(0.01));
+    let (mean, covariance) = (vec![0.090_01, -0.117_33], Matrix::identity(2).scaled(0.01));
     let sd = std::f64::consts::SQRT_2 / BOUND;
-    let law = LinearLaw::new(sd, true, &target.spec.priors, covariates, &grids).unwrap();
+    let law = LinearLaw::new(sd, true, &target.spec.priors, &grids).unwrap().with_covariates(mean, covariance);
     let truth = [TRUTH[0] / BOUND, TRUTH[1], TRUTH[2]];
     let scale = 13.0 / epsilon;
     let laplace = |rng: &mut _| {
@@ -63,7 +63,7 @@ fn replicate(target: &Arc<Target>, epsilon: f64, sweeps: usize, seed: u64) -> ([
         law.statistic(&record, &mut moves);
     }
     moves.iter().for_each(|step| released[step.component as usize] += step.delta);
-    let noise = vec![Noise::DiscreteLaplace { scale: (scale * UNIT) as u64 }; 9];
+    let noise = vec![LaplaceNoise { scale: (scale * UNIT) as u64 }; 9];
     let theta = vec![0.2 * normal(&mut rng), 2.0 * normal(&mut rng), 2.0 * normal(&mut rng)];
     let start = Start { id: seed as u32, theta, steps: Arc::from([0.1; 3]) };
     let residuals = Residuals::new(&released, &noise).unwrap();

@@ -14,7 +14,7 @@ use super::fixtures::{quantile, seeded};
 use crate::job::JobSpec;
 use crate::sampler::augmentation::chain::{Chain, Start, Sweep};
 use crate::sampler::augmentation::law::RecordLaw;
-use crate::sampler::augmentation::noise::{Noise, Residuals};
+use crate::sampler::augmentation::noise::{GaussianNoise, LaplaceNoise, NoiseLaw, Residuals};
 use crate::sampler::augmentation::records::Count;
 use crate::sampler::augmentation::table_law::TableLaw;
 use crate::sampler::augmentation::variates::{dirichlet, normal, uniform};
@@ -58,14 +58,6 @@ enum Mechanism {
 }
 
 impl Mechanism {
-    fn law(self) -> Noise {
-        let units = |counts: f64| (counts * UNIT as f64).round() as u64;
-        match self {
-            Self::Laplace { epsilon } => Noise::DiscreteLaplace { scale: units(10.0 / epsilon) },
-            Self::Gaussian { sd } => Noise::DiscreteGaussian { scale: units(sd) },
-        }
-    }
-
     /// Noise, lattice units: continuous, and rounded to a lattice a million times as fine.
     fn draw(self, rng: &mut ChaCha20Rng) -> i64 {
         let counts = match self {
@@ -81,6 +73,22 @@ impl Mechanism {
 
 /// Which of the 90% intervals hold their class's probability, and the share of proposals accepted.
 fn replicate(target: &Arc<Target>, mechanism: Mechanism, sweeps: usize, seed: u64) -> ([bool; CLASSES], f64) {
+    let units = |counts: f64| (counts * UNIT as f64).round() as u64;
+    match mechanism {
+        Mechanism::Laplace { epsilon } => {
+            replicate_of(target, mechanism, LaplaceNoise { scale: units(10.0 / epsilon) }, sweeps, seed)
+        }
+        Mechanism::Gaussian { sd } => replicate_of(target, mechanism, GaussianNoise { scale: units(sd) }, sweeps, seed),
+    }
+}
+
+fn replicate_of(
+    target: &Arc<Target>,
+    mechanism: Mechanism,
+    noise: impl NoiseLaw,
+    sweeps: usize,
+    seed: u64,
+) -> ([bool; CLASSES], f64) {
     let (truth, mut rng) = (truth(), seeded(seed));
     let law = TableLaw::new(CLASSES, &LEVELS, vec![2.0; truth.len()], UNIT, false);
     let mut released: Vec<i64> = (0..CLASSES * 15).map(|_| mechanism.draw(&mut rng)).collect();
@@ -93,7 +101,7 @@ fn replicate(target: &Arc<Target>, mechanism: Mechanism, sweeps: usize, seed: u6
     let mut theta = vec![2.0; truth.len()];
     dirichlet(&mut theta[..CLASSES], &mut rng);
     theta[CLASSES..].chunks_mut(3).for_each(|given| dirichlet(given, &mut rng));
-    let residuals = Residuals::new(&released, &vec![mechanism.law(); released.len()]).unwrap();
+    let residuals = Residuals::new(&released, &vec![noise; released.len()]).unwrap();
     let start = Start { id: seed as u32, theta, steps: Arc::from([]) };
     let mut chain = Chain::new(Arc::new(law), Arc::clone(target), start, vec![(residuals, Count::Known(RECORDS))]);
     let (mut kept, mut accepted, mut proposed) = (vec![Vec::new(); CLASSES], 0, 0);

@@ -9,7 +9,7 @@ use super::fixtures::{chains_on, job, noise_of, noised, seeded};
 use crate::job::JobSpec;
 use crate::model::{ModelData, StatisticGrid};
 use crate::sampler::augmentation::law::RecordLaw;
-use crate::sampler::augmentation::linear_law::{Covariates, LinearLaw, inverse_wishart};
+use crate::sampler::augmentation::linear_law::{LinearLaw, inverse_wishart};
 use crate::sampler::augmentation::noise::Move;
 use crate::sampler::augmentation::variates::normal;
 use crate::sampler::matrix::Matrix;
@@ -23,7 +23,7 @@ fn spec(intercept: bool, sampler: &str) -> JobSpec {
 fn law(spec: &JobSpec, intercept: bool) -> (LinearLaw, Vec<StatisticGrid>) {
     let model = spec.build_model();
     let grids = StatisticGrid::of_family(model.exponential_family().unwrap()).unwrap();
-    (LinearLaw::new(0.3, intercept, &spec.priors, Covariates::Unknown, &grids).unwrap(), grids)
+    (LinearLaw::new(0.3, intercept, &spec.priors, &grids).unwrap(), grids)
 }
 
 /// (u, v, y) on the model's scale, before clamping.
@@ -69,7 +69,7 @@ fn records_have_the_moments_of_their_law() {
     let spec = spec(true, "");
     let (mean, covariance) = (vec![0.3, -0.2], Matrix::from_fn(2, |i, j| if i == j { 0.5 + 0.3 * i as f64 } else { -0.4 }));
     let grids = law(&spec, true).1;
-    let law = LinearLaw::new(0.3, true, &spec.priors, Covariates::Known(mean.clone(), covariance.clone()), &grids).unwrap();
+    let law = LinearLaw::new(0.3, true, &spec.priors, &grids).unwrap().with_covariates(mean.clone(), covariance.clone());
     let theta = [0.5, 1.0, -2.0];
     let (prepared, mut rng, mut record) = (law.prepare(&theta, &law.nuisance()), seeded(2), [0.0; 3]);
     let mut summary = vec![0.0; law.summary()];
@@ -96,7 +96,7 @@ fn calibrated(records: usize, seed: u64) {
     let spec = job(1, model, columns, "default = \"normal(0, 0.5)\"", "chains = 1", 3.0);
     let built = spec.build_model();
     let grids = StatisticGrid::of_family(built.exponential_family().unwrap()).unwrap();
-    let law = LinearLaw::new(0.4, true, &spec.priors, Covariates::Unknown, &grids).unwrap();
+    let law = LinearLaw::new(0.4, true, &spec.priors, &grids).unwrap();
     let noise = noise_of(&spec);
     let rank = |replicate: u64| -> [usize; 2] {
         let mut rng = seeded(seed * 1_000 + replicate);

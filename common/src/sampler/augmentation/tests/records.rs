@@ -4,7 +4,7 @@
 use rand::SeedableRng;
 
 use super::*;
-use crate::sampler::augmentation::noise::Noise;
+use crate::sampler::augmentation::noise::GaussianNoise;
 use crate::sampler::augmentation::table_law::{TableLaw, TableSampler};
 
 /// A count's lattice units.
@@ -20,9 +20,9 @@ fn heads(p: f64) -> TableSampler {
 }
 
 /// These coins against a release of so many heads and tails, at noise of s coins on each.
-fn records(coins: &[u32], released: [i64; 2], count: Count, s: u64) -> LatentRecords<TableLaw> {
+fn records(coins: &[u32], released: [i64; 2], count: Count, s: u64) -> LatentRecords<TableLaw, GaussianNoise> {
     let law = coin();
-    let noise = [Noise::DiscreteGaussian { scale: s * UNIT as u64 }; 2];
+    let noise = [GaussianNoise { scale: s * UNIT as u64 }; 2];
     let residuals = Residuals::new(&released.map(|n| n * UNIT), &noise).unwrap();
     let mut records = LatentRecords::new(&law, &heads(0.5), residuals, Count::Known(0), ChaCha20Rng::seed_from_u64(1));
     records.kind = count;
@@ -121,7 +121,7 @@ fn a_birth_or_death_leaves_the_law_of_lists_unchanged() {
         for list in lists() {
             let (here, n) = (at(&list), list.len());
             let mut stays = target[here];
-            let mut flow = |held: &LatentRecords<TableLaw>, weight: f64| {
+            let mut flow = |held: &LatentRecords<TableLaw, GaussianNoise>, weight: f64| {
                 next[at(&held.values)] += weight;
                 stays -= weight;
             };
