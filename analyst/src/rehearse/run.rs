@@ -91,6 +91,9 @@ impl<'a> Run<'a> {
     fn rounds(&mut self, stop: &AtomicBool) -> Result<Stopped, Fault> {
         let mut progress = Progress::new(self.spec.sampler.draws);
         let stopped = loop {
+            if !self.free_draws(stop)? {
+                break (StoppedBy::Cancelled, None);
+            }
             let round = match self.sampler.next_round() {
                 Ok(Next::Ask(round)) => round,
                 Ok(Next::Done) => break (StoppedBy::Draws, None),
@@ -116,6 +119,17 @@ impl<'a> Run<'a> {
         self.keep_draws();
         progress.finish();
         Ok(stopped)
+    }
+
+    /// Makes the draws that ask nothing, slice by slice; whether `stop` was not raised meanwhile.
+    fn free_draws(&mut self, stop: &AtomicBool) -> Result<bool, Fault> {
+        while self.sampler.work().map_err(|e| input(e.to_string()))? {
+            self.keep_draws();
+            if stop.load(Ordering::Relaxed) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     fn keep_draws(&mut self) {

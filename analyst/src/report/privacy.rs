@@ -107,7 +107,7 @@ fn noise(spec: &JobSpec) -> String {
     let unit = match spec.algorithm {
         Algorithm::Penalty => "log-likelihood units",
         Algorithm::PenaltyExpFamily => "widths of a component’s range",
-        Algorithm::NoisyStatistics => return noise_of_releases(),
+        Algorithm::NoisyStatistics | Algorithm::Augmentation => return noise_of_releases(),
     };
     format!(
         "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator, standard deviation {} {unit} for every answer of every owner \

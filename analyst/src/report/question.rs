@@ -44,6 +44,12 @@ fn formula(model: &ModelSpec) -> Markup {
         ModelSpec::Bernoulli { outcome } => html! { "Pr(" (v(outcome)) " = 1) = p" },
         ModelSpec::PoissonMean { outcome } => html! { (v(outcome)) " ~ Poisson(rate)" },
         ModelSpec::Multinomial { outcome, .. } => html! { "Pr(" (v(outcome)) " = level) = p[level]" },
+        ModelSpec::NaiveBayes { outcome, features, .. } => html! {
+            "Pr(" (v(outcome)) " = class) = " (name(outcome)) "[class]"
+            @for feature in features {
+                ", Pr(" (v(&feature.column)) " = level | class) = " (name(&feature.column)) "[level|class]"
+            }
+        },
         ModelSpec::GaussianMean { outcome, sd } => {
             html! { (v(outcome)) " ~ Normal(mean, sd), sd = " (plain(*sd)) " in the data’s units" }
         }

@@ -52,6 +52,7 @@ pub(super) const KEYS: Keys = Keys::Table(&[
             ("start", Keys::Any),
             ("starts", Keys::Any),
             ("records_guess", Keys::Any),
+            ("force", Keys::Any),
         ]),
     ),
     (
@@ -202,6 +203,7 @@ pub(super) struct RawSampler {
     pub start: Option<BTreeMap<String, f64>>,
     pub starts: Option<Vec<BTreeMap<String, f64>>>,
     pub records_guess: Option<i64>,
+    pub force: Option<bool>,
 }
 
 impl Default for RawSampler {
@@ -216,6 +218,7 @@ impl Default for RawSampler {
             start: None,
             starts: None,
             records_guess: None,
+            force: None,
         }
     }
 }

@@ -59,7 +59,7 @@ pub struct Moments {
     pub sd: f64,
 }
 
-/// Which algorithm of Yıldırım, *On the use of penalty MCMC for differential privacy*, a job runs.
+/// Which algorithm a job runs: those of Yıldırım, *On the use of penalty MCMC for differential privacy*, and data augmentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Algorithm {
     /// Algorithm 2 (Algorithm 1 is its case of one owner).
@@ -68,6 +68,9 @@ pub enum Algorithm {
     PenaltyExpFamily,
     /// A few noisy vectors, released once; the posterior given what was released.
     NoisyStatistics,
+    /// One release of a statistic or of tables, then data augmentation: Ju, Awan, Gong & Rao, *Data Augmentation MCMC for Bayesian
+    /// Inference from Privatized Data* (2022).
+    Augmentation,
 }
 
 impl Algorithm {
@@ -77,6 +80,7 @@ impl Algorithm {
             Algorithm::Penalty => "penalty",
             Algorithm::PenaltyExpFamily => "penalty-exp-family",
             Algorithm::NoisyStatistics => "noisy-statistics",
+            Algorithm::Augmentation => "augmentation",
         }
     }
 
@@ -93,6 +97,7 @@ impl Algorithm {
             Algorithm::Penalty => matches!(kind, QueryKind::Ratio | QueryKind::ClipCount),
             Algorithm::PenaltyExpFamily => matches!(kind, QueryKind::Statistic { .. }),
             Algorithm::NoisyStatistics => !matches!(kind, QueryKind::Ratio | QueryKind::ClipCount),
+            Algorithm::Augmentation => matches!(kind, QueryKind::Statistic { .. } | QueryKind::Table { .. }),
         }
     }
 }
@@ -125,6 +130,8 @@ pub struct SamplerSpec {
     pub starts: Option<Vec<Vec<f64>>>,
     /// A guess of one party's number of records, used for parties that don't publish theirs.
     pub records_guess: Option<u64>,
+    /// Whether augmentation runs however many records there are.
+    pub force: bool,
 }
 
 /// Length of the warm-up, in sweeps of one proposal per coordinate.
@@ -277,6 +284,8 @@ impl JobSpec {
                 Some(_) => vec!["score"],
                 None => vec!["statistic"],
             },
+            Algorithm::Augmentation if self.build_model().tables().is_some() => vec!["table"],
+            Algorithm::Augmentation => vec!["statistic"],
         }
     }
 

@@ -7,6 +7,7 @@ use super::ratio_range::RatioRange;
 use super::score::ScoreModel;
 use super::shard::Block;
 use super::step::Step;
+use super::table::Tables;
 use crate::mechanism::{LatticeSum, Sensitivity};
 
 /// A statistical model whose log likelihood ratios can be summed on the lattice.
@@ -45,6 +46,11 @@ pub trait Model: Send + Sync {
 
     /// The model's gradients, information and second moments, where they can be released.
     fn scores(&self) -> Option<Box<dyn ScoreModel + '_>> {
+        None
+    }
+
+    /// The contingency tables that are sufficient for theta, where the model is of categorical columns alone.
+    fn tables(&self) -> Option<Tables> {
         None
     }
 

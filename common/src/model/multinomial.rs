@@ -16,6 +16,7 @@
 use super::blocks::{self, Kernel, KernelVisitor, Scratch};
 use super::exponential_family::{ExponentialFamily, sum_on_lattice};
 use super::ratio_range::RatioRange;
+use super::table::Tables;
 use super::tile::Tile;
 use super::{Block, Model, ModelData, Step};
 use crate::mechanism::LatticeSum;
@@ -78,6 +79,10 @@ impl Model for Multinomial {
 
     fn exponential_family(&self) -> Option<&dyn ExponentialFamily> {
         Some(self)
+    }
+
+    fn tables(&self) -> Option<Tables> {
+        Some(Tables::new(self.names.len(), &[]))
     }
 
     /// About log ratios of the probabilities: `p_k (1 - p_k)`.

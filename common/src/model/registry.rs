@@ -13,6 +13,7 @@ use super::linear_predictor::LinearPredictor;
 use super::linear_statistic::LinearStatistic;
 use super::logistic::Logistic;
 use super::multinomial::Multinomial;
+use super::naive_bayes::NaiveBayes;
 use super::negative_binomial::NegativeBinomial;
 use super::poisson::Poisson;
 use super::poisson_mean::PoissonMean;
@@ -34,6 +35,9 @@ pub fn build(spec: &ModelSpec, columns: &BTreeMap<String, ColumnSpec>, power: f6
     let model: Box<dyn Model> = match spec {
         ModelSpec::Regression(regression) => self::regression(names, regression, &column),
         ModelSpec::Multinomial { .. } => Box::new(Multinomial::new(names)),
+        ModelSpec::NaiveBayes { classes, features, .. } => {
+            Box::new(NaiveBayes::new(names, classes.len(), features.iter().map(|feature| feature.levels.len()).collect()))
+        }
         ModelSpec::GaussianMixture { outcome, sd, weight } => {
             Box::new(GaussianMixture::new(names, &column(outcome), *sd, *weight))
         }

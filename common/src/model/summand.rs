@@ -39,6 +39,8 @@ pub enum Summand<'a> {
     },
     /// Second moments of predictors and outcome.
     Moments,
+    /// Counts of the cells of contingency tables.
+    Table,
 }
 
 /// One sum per summand over a block, in their order; all steps are taken in one pass.
@@ -60,6 +62,7 @@ pub fn block_sums(model: &dyn Model, block: &Block<'_>, summands: &[Summand<'_>]
         }
         Summand::Gradient { at, frame } => model.scores().map(|scores| scores.gradient_sum(block, at, *frame)),
         Summand::Curvature { at, scales } => model.scores().map(|scores| scores.curvature_sum(block, at, *scales)),
+        Summand::Table => model.tables().map(|tables| tables.sum(block)),
         Summand::Moments => model.scores().and_then(|scores| scores.moments_sum(block)),
     };
     let sums: Vec<LatticeSum> = summands.iter().filter_map(sum).collect();

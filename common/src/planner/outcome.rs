@@ -11,6 +11,9 @@ pub enum PlanError {
     /// The guess does not fit the job.
     #[error("the guess of the posterior cannot be used: {0}")]
     Guess(String),
+    /// All of the budget goes into one round, whatever the chains then do.
+    #[error("augmentation asks one round for the whole budget, and its draws cost nothing: there is no length of a run to plan")]
+    ReleasedOnce,
     /// What the sampler refuses.
     #[error(transparent)]
     Sampler(#[from] SamplerError),

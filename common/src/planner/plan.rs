@@ -14,6 +14,9 @@ use crate::sampler::{self, Expected, PartyMetadata, penalty};
 /// # Errors
 /// [`PlanError`]: a guess that does not fit, or a job whose queries can't be asked.
 pub fn plan(spec: &JobSpec, guess: &Guess) -> Result<Plan, PlanError> {
+    if spec.algorithm == Algorithm::Augmentation {
+        return Err(PlanError::ReleasedOnce);
+    }
     let budget = spec.privacy.budget;
     let filter = PrivacyFilter::new(&budget)?;
     let costs = CostModel::run(spec, guess, filter.limit_units())?;

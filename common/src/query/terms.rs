@@ -38,9 +38,9 @@ pub enum QueryError {
     /// Steps and statistics are told apart by their points.
     #[error("a ratio and a clip count are asked of a step, a statistic of none")]
     Points,
-    /// Algorithm 3 needs the number of records to be public and a record to be the unit.
+    /// A released statistic needs the number of records to be public and a record to be the unit.
     #[error(
-        "penalty-exp-family needs parties that protect rows against replacement, and this one protects a {0}: use algorithm = \"penalty\""
+        "the job's algorithm needs parties that protect rows against replacement, and this one protects a {0}: use algorithm = \"penalty\""
     )]
     Unit(PrivacyUnit),
     /// The job's clip is the public bound, which never bites.

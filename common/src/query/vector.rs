@@ -1,11 +1,11 @@
-//! The price of a vector: a gradient, a curvature, second moments.
+//! The price of a vector: a gradient, a curvature, second moments, counts of cells.
 //!
 //! None of it follows from a query's numbers, which only say how a record's part is scaled before it is held to its
 //! public length: a wrong scale costs accuracy, never privacy.
 
 use crate::accounting::{Adjacency, PrivacyUnit};
 use crate::mechanism::{GRADIENT_UNITS, MechanismError, QueryKind, Sensitivity};
-use crate::model::{Frame, Model, Summand, products_sensitivity};
+use crate::model::{Frame, Model, Summand, Tables, products_sensitivity};
 use crate::parameter::LEAST_MAGNITUDE;
 
 /// The greatest scale of a curvature: what a record's information comes to in it is never subnormal, arithmetic on which takes a time
@@ -27,9 +27,14 @@ pub(super) fn price(
     kind: QueryKind,
     (from, to): (&[f64], &[f64]),
 ) -> Result<Option<(Sensitivity, u64)>, MechanismError> {
-    let Some(scores) = model.scores() else { return Ok(None) };
     let records = unit.records_per_person().unwrap_or(1);
     let replaced = unit.adjacency == Adjacency::Replace;
+    if let QueryKind::Table { cells } = kind {
+        let tables = model.tables().filter(|tables| tables.cells() == cells as usize && from.is_empty() && to.is_empty());
+        let price = |tables: Tables| Ok((tables.sensitivity(records, replaced)?, QueryKind::COUNT_UNIT * u64::from(records)));
+        return tables.map(price).transpose();
+    }
+    let Some(scores) = model.scores() else { return Ok(None) };
     let fits = summand(kind, from, to).is_some();
     let (order, own) = (scores.parameters() as u64, scores.parameters() - scores.coefficients());
     let products = |squares: u64| {
@@ -61,6 +66,7 @@ pub(super) fn summand<'a>(kind: QueryKind, from: &'a [f64], to: &'a [f64]) -> Op
             let scales: [f64; 2] = to.try_into().ok()?;
             scales.iter().all(|scale| *scale > 0.0 && *scale <= MOST_SCALE).then_some(Summand::Curvature { at: from, scales })
         }
+        QueryKind::Table { .. } if from.is_empty() && to.is_empty() => Some(Summand::Table),
         QueryKind::Moments { .. } if from.is_empty() && to.is_empty() => Some(Summand::Moments),
         _ => None,
     }

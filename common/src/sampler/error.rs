@@ -21,15 +21,31 @@ pub enum SamplerError {
         /// The party.
         party: String,
     },
-    /// Algorithm 3 needs the number of records, and a record as the unit of privacy.
+    /// A released statistic needs the number of records, and a record as the unit of privacy.
     #[error(
-        "{party} protects a unit of \"{unit}\", and penalty-exp-family needs rows that are replaced: use algorithm = \"penalty\", or leave the party out"
+        "{party} protects a unit of \"{unit}\", and {algorithm} needs rows that are replaced: use algorithm = \"penalty\", or leave the party out"
     )]
     Protects {
+        /// The job's algorithm.
+        algorithm: &'static str,
         /// The party.
         party: String,
         /// What it protects.
         unit: String,
+    },
+    /// Augmentation draws whole records.
+    #[error("the model `{0}` does not say how whole records come about, which augmentation draws: use algorithm = \"penalty\"")]
+    NoRecordLaw(&'static str),
+    /// More records than augmentation is sensible for.
+    #[error(
+        "the parties hold {records} records, and augmentation imputes each of them in every sweep: beyond {most} use another algorithm, or \
+         write force = true under [sampler]"
+    )]
+    ManyRecords {
+        /// Records of all parties.
+        records: u64,
+        /// The most that are imputed without being forced.
+        most: u64,
     },
     /// The model is no exponential family.
     #[error("the model is no exponential family with a bounded statistic: use algorithm = \"penalty\"")]

@@ -40,7 +40,7 @@ impl Next {
 
 /// A sampling algorithm as a state machine: the next round to ask, totals taken in, draws given out.
 ///
-/// It knows totals over parties and nothing of the network, of records, or of what a single party released.
+/// It knows what the parties released and nothing of the network or of their records.
 pub trait Sampler: Send {
     /// How the run goes on: the round to ask now, the same one until [`Sampler::absorb`], or the run's end.
     ///
@@ -54,6 +54,17 @@ pub trait Sampler: Send {
     /// No round being asked, or totals of another number of parties or of another round; nothing is changed
     /// then.
     fn absorb(&mut self, totals: &Totals) -> Result<(), SamplerError>;
+
+    /// Makes some of the draws that ask nothing of the parties, for a part of a second; whether more are left to make.
+    ///
+    /// Whoever shows progress, or may be told to stop, calls it until nothing is left. Otherwise [`Sampler::next_round`] makes what is
+    /// left, however long that takes. The draws are the same.
+    ///
+    /// # Errors
+    /// As [`Sampler::next_round`].
+    fn work(&mut self) -> Result<bool, SamplerError> {
+        Ok(false)
+    }
 
     /// Draws made since the last call, in the order made. A round may lead to none or to many.
     fn take_draws(&mut self) -> Vec<Draw>;

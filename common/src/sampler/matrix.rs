@@ -184,14 +184,19 @@ impl Cholesky {
         solved
     }
 
-    /// `matrix^-1 vector`.
-    pub(crate) fn solve(&self, vector: &[f64]) -> Vec<f64> {
-        let mut solved = self.solve_lower(vector);
+    /// `(lower')^-1 vector`: of independent standard normal numbers, a normal vector whose precision is the matrix.
+    pub(crate) fn solve_transposed(&self, vector: &[f64]) -> Vec<f64> {
+        let mut solved = vector.to_vec();
         for i in (0..solved.len()).rev() {
             let known: f64 = (i + 1..solved.len()).map(|k| self.lower[(k, i)] * solved[k]).sum();
             solved[i] = (solved[i] - known) / self.lower[(i, i)];
         }
         solved
+    }
+
+    /// `matrix^-1 vector`.
+    pub(crate) fn solve(&self, vector: &[f64]) -> Vec<f64> {
+        self.solve_transposed(&self.solve_lower(vector))
     }
 
     /// The inverse of the matrix, symmetric bit for bit.

@@ -6,6 +6,7 @@
 //! same chains. One file stands for one algorithm, under its name in the papers, behind the [`Sampler`]
 //! interface; [`build`] picks it.
 
+mod augmentation;
 mod chain;
 mod clip_watch;
 mod eigen;

@@ -1,5 +1,6 @@
 //! The registry of algorithms: a job names one, and gets its sampler.
 
+use super::augmentation::Augmentation;
 use super::error::SamplerError;
 use super::interface::Sampler;
 use super::noisy_statistics::NoisyStatistics;
@@ -23,6 +24,7 @@ pub fn build(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Box<dyn Sample
     }
     Ok(match spec.algorithm {
         Algorithm::Penalty => Box::new(Penalty::new(spec, parties)?),
+        Algorithm::Augmentation => Box::new(Augmentation::new(spec, parties)?),
         Algorithm::PenaltyExpFamily => Box::new(PenaltyExpFamily::new(spec, parties)?),
         Algorithm::NoisyStatistics => Box::new(NoisyStatistics::new(spec, parties)?),
     })

@@ -33,7 +33,12 @@ impl ReleasedStatistic {
         let mut records = 0;
         for (party, metadata) in target.spec.parties.iter().zip(parties) {
             let n = metadata.records().filter(|_| metadata.unit() == PrivacyUnit::row(Adjacency::Replace));
-            let n = n.ok_or_else(|| SamplerError::Protects { party: party.clone(), unit: metadata.unit().to_string() })?;
+            let protects = || SamplerError::Protects {
+                algorithm: target.spec.algorithm.as_str(),
+                party: party.clone(),
+                unit: metadata.unit().to_string(),
+            };
+            let n = n.ok_or_else(protects)?;
             if !grids.iter().all(|grid| grid.sum_fits(n)) {
                 return Err(SamplerError::TooManyRecords { party: party.clone() });
             }

@@ -1,9 +1,11 @@
-//! The sums over parties of what they released for a round: all that a sampler is told.
+//! What the parties released for a round, and the sums over them: all that a sampler is told.
 
 use super::error::SamplerError;
 use super::round::{Query, Round};
 
 /// A round's releases, summed over the parties; per query a vector over its components, in lattice units.
+///
+/// What a single party released is kept beside the sums, for samplers that condition on each release.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Totals {
     parties: usize,
@@ -11,6 +13,8 @@ pub struct Totals {
     components: Vec<i128>,
     /// Where each query's components end.
     ends: Vec<usize>,
+    /// All releases, one party after the other, as the components of each stand.
+    released: Vec<i64>,
 }
 
 impl Totals {
@@ -26,7 +30,7 @@ impl Totals {
             return Err(SamplerError::Shape("another number of releases than queries"));
         }
         let components = (0..length).map(|at| releases.iter().map(|party| i128::from(party[at])).sum()).collect();
-        Ok(Self { parties: releases.len(), components, ends })
+        Ok(Self { parties: releases.len(), components, ends, released: releases.concat() })
     }
 
     /// Each query's components, in the order asked.
@@ -39,6 +43,14 @@ impl Totals {
     #[must_use]
     pub fn components(&self) -> &[i128] {
         &self.components
+    }
+
+    /// What the party of this number, in the job's order, released: its components as [`Self::components`]; none where there is no such
+    /// party.
+    #[must_use]
+    pub fn released_by(&self, party: usize) -> &[i64] {
+        let length = self.components.len();
+        self.released.get(party * length..).and_then(|rest| rest.get(..length)).unwrap_or_default()
     }
 
     /// Whether these are totals of this round over so many parties.

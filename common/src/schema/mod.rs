@@ -11,5 +11,5 @@ mod regression;
 pub use column::{ColumnSpec, level_at};
 pub use design::{Auxiliary, Design, Factor, Feature, MAX_FACTORS, Offset};
 pub(crate) use model_spec::BUILT;
-pub use model_spec::ModelSpec;
+pub use model_spec::{CategoricalFeature, ModelSpec};
 pub use regression::{Family, Regression};

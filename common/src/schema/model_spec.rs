@@ -29,6 +29,15 @@ pub enum ModelSpec {
         /// Its levels: `p[level]` is the probability of one.
         levels: Vec<String>,
     },
+    /// A class, and features that are independent given it.
+    NaiveBayes {
+        /// Column of the class, with levels or binary.
+        outcome: String,
+        /// Its levels, at least two: `outcome[class]` is the probability of one.
+        classes: Vec<String>,
+        /// The features, at least one.
+        features: Vec<CategoricalFeature>,
+    },
     /// A mixture of two normal distributions.
     GaussianMixture {
         /// Numeric column.
@@ -65,6 +74,15 @@ pub enum ModelSpec {
     },
 }
 
+/// A categorical column and its levels.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CategoricalFeature {
+    /// The column.
+    pub column: String,
+    /// Its levels, at least two.
+    pub levels: Vec<String>,
+}
+
 /// Kinds that can be run.
 pub(crate) const BUILT: &[&str] = &[
     "logistic",
@@ -76,6 +94,7 @@ pub(crate) const BUILT: &[&str] = &[
     "bernoulli",
     "poisson_mean",
     "multinomial",
+    "naive_bayes",
     "gaussian_mixture",
     "weibull",
     "banana",
@@ -90,6 +109,7 @@ impl ModelSpec {
             ModelSpec::PoissonMean { .. } => "poisson_mean",
             ModelSpec::GaussianMean { .. } => "gaussian_mean",
             ModelSpec::Multinomial { .. } => "multinomial",
+            ModelSpec::NaiveBayes { .. } => "naive_bayes",
             ModelSpec::GaussianMixture { .. } => "gaussian_mixture",
             ModelSpec::Weibull { .. } => "weibull",
             ModelSpec::Banana { .. } => "banana",
@@ -103,6 +123,7 @@ impl ModelSpec {
             | ModelSpec::Bernoulli { outcome }
             | ModelSpec::PoissonMean { outcome }
             | ModelSpec::Multinomial { outcome, .. }
+            | ModelSpec::NaiveBayes { outcome, .. }
             | ModelSpec::GaussianMixture { outcome, .. }
             | ModelSpec::Weibull { outcome, .. }
             | ModelSpec::Banana { outcome, .. }
@@ -129,6 +150,7 @@ impl ModelSpec {
             ModelSpec::Weibull { event: column, .. } | ModelSpec::Banana { second_outcome: column, .. } => {
                 vec![Auxiliary::Scaled(column)]
             }
+            ModelSpec::NaiveBayes { features, .. } => features.iter().map(|feature| Auxiliary::Scaled(&feature.column)).collect(),
             _ => Vec::new(),
         }
     }
@@ -159,6 +181,7 @@ impl ModelSpec {
             ModelSpec::PoissonMean { .. } => vec!["rate".to_owned()],
             ModelSpec::GaussianMean { .. } => vec!["mean".to_owned()],
             ModelSpec::Multinomial { levels, .. } => levels.iter().map(|level| format!("p[{level}]")).collect(),
+            ModelSpec::NaiveBayes { outcome, classes, features } => naive_bayes_names(outcome, classes, features),
             ModelSpec::GaussianMixture { .. } | ModelSpec::Banana { .. } => vec!["theta_1".to_owned(), "theta_2".to_owned()],
             ModelSpec::Weibull { .. } => vec!["shape".to_owned(), "scale".to_owned()],
         }
@@ -177,6 +200,14 @@ impl ModelSpec {
             ModelSpec::PoissonMean { .. } => vec![Constraint::Positive],
             ModelSpec::GaussianMean { .. } => vec![Constraint::Real],
             ModelSpec::Multinomial { levels, .. } => vec![Constraint::Simplex { size: levels.len() }; levels.len()],
+            ModelSpec::NaiveBayes { classes, features, .. } => {
+                let simplex = |size: usize| std::iter::repeat_n(Constraint::Simplex { size }, size);
+                let given = |feature: &CategoricalFeature| {
+                    let size = feature.levels.len();
+                    (0..classes.len()).flat_map(move |_| simplex(size))
+                };
+                simplex(classes.len()).chain(features.iter().flat_map(given)).collect()
+            }
             ModelSpec::GaussianMixture { .. } | ModelSpec::Banana { .. } => vec![Constraint::Real; 2],
             ModelSpec::Weibull { .. } => vec![Constraint::Positive; 2],
         }
@@ -199,6 +230,12 @@ impl ModelSpec {
         }
     }
 
+    /// The concentration of each part of a simplex whose prior is not written: 1, or 2 for the many probabilities of naive Bayes, which
+    /// keeps them off the edge (Ju et al. 2022, section 4).
+    pub fn default_concentration(&self) -> f64 {
+        if matches!(self, ModelSpec::NaiveBayes { .. }) { 2.0 } else { 1.0 }
+    }
+
     /// Whether one record's log ratio has a public bound; where it has none, a job sets its clip.
     pub fn has_public_bound(&self) -> bool {
         !matches!(self, ModelSpec::Banana { .. })
@@ -212,6 +249,10 @@ impl ModelSpec {
             ModelSpec::PoissonMean { outcome } => format!("mean of the count {outcome} (Poisson)"),
             ModelSpec::GaussianMean { outcome, sd } => format!("mean of {outcome}, standard deviation known to be {sd}"),
             ModelSpec::Multinomial { outcome, .. } => format!("probabilities of the levels of {outcome}"),
+            ModelSpec::NaiveBayes { outcome, features, .. } => {
+                let features: Vec<&str> = features.iter().map(|feature| feature.column.as_str()).collect();
+                format!("naive Bayes of the class {outcome} and {} given it", features.join(", "))
+            }
             ModelSpec::GaussianMixture { outcome, sd, .. } => {
                 format!("mixture of two normal distributions of {outcome}, their standard deviation known to be {sd}")
             }
@@ -221,4 +262,13 @@ impl ModelSpec {
             }
         }
     }
+}
+
+/// `class[a]` for each class, then for each feature and class `x[b|a]`, the probability of level b in class a.
+fn naive_bayes_names(outcome: &str, classes: &[String], features: &[CategoricalFeature]) -> Vec<String> {
+    let of_classes = classes.iter().map(|class| format!("{outcome}[{class}]"));
+    let given = features.iter().flat_map(|CategoricalFeature { column, levels }| {
+        classes.iter().flat_map(move |class| levels.iter().map(move |level| format!("{column}[{level}|{class}]")))
+    });
+    of_classes.chain(given).collect()
 }

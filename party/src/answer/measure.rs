@@ -130,21 +130,44 @@ impl Rehearsal<'_> {
 
     /// Components of the statistic that the job asks for; 0 where it asks for none.
     fn components(&self) -> usize {
-        if self.spec.algorithm == Algorithm::Penalty || self.spec.build_model().scores().is_some() && self.releases_once() {
+        let of_vectors = match self.spec.algorithm {
+            Algorithm::Penalty => true,
+            Algorithm::PenaltyExpFamily => false,
+            Algorithm::NoisyStatistics => self.spec.build_model().scores().is_some(),
+            Algorithm::Augmentation => self.cells().is_some(),
+        };
+        if of_vectors {
             return 0;
         }
         self.spec.build_model().exponential_family().map_or(0, |family| family.ranges().len())
     }
 
     fn releases_once(&self) -> bool {
-        self.spec.algorithm == Algorithm::NoisyStatistics
+        !self.spec.algorithm.proposes()
+    }
+
+    /// Cells of the tables that the job asks for, where it does.
+    fn cells(&self) -> Option<u32> {
+        let tables = self.spec.build_model().tables().filter(|_| self.spec.algorithm == Algorithm::Augmentation);
+        tables.map(|tables| tables.cells() as u32)
     }
 
     /// The vectors that the job asks for in a message, each under noise by which it costs next to nothing: gradient and curvature at a
     /// point, and in every second pass the second moments, where it asks for them.
     fn vectors(&self, pass: u64, theta: &[f64]) -> Vec<v1::Proposal> {
+        let proposal = |(chain, (kind, from, to)): (usize, (QueryKind, Vec<f64>, Vec<f64>))| v1::Proposal {
+            chain: chain as u32,
+            from,
+            to,
+            noise_scale: NoiseScale::MAX_UNITS,
+            kind: kind.code(),
+        };
+        if let Some(cells) = self.cells() {
+            return vec![proposal((0, (QueryKind::Table { cells }, Vec::new(), Vec::new())))];
+        }
         let model = self.spec.build_model();
-        let Some(scores) = model.scores().filter(|_| self.releases_once()) else { return Vec::new() };
+        let scores = model.scores().filter(|_| self.spec.algorithm == Algorithm::NoisyStatistics);
+        let Some(scores) = scores else { return Vec::new() };
         let (order, parameters) = (theta.len(), theta.len() as u32);
         let numbers = Frame::length(order);
         // A frame without a zero, whose every product is made.
@@ -156,13 +179,6 @@ impl Rehearsal<'_> {
                 (QueryKind::Gradient { parameters }, theta.to_vec(), frame),
                 (QueryKind::Curvature { parameters }, theta.to_vec(), vec![1.0, 1.0]),
             ],
-        };
-        let proposal = |(chain, (kind, from, to)): (usize, (QueryKind, Vec<f64>, Vec<f64>))| v1::Proposal {
-            chain: chain as u32,
-            from,
-            to,
-            noise_scale: NoiseScale::MAX_UNITS,
-            kind: kind.code(),
         };
         kinds.into_iter().enumerate().map(proposal).collect()
     }

@@ -147,6 +147,9 @@ pub(super) fn outcome_fault(spec: &ModelSpec, outcome: &ColumnSpec) -> Option<&'
         ModelSpec::Multinomial { .. } => {
             ("{ levels = […] } with at least two levels", matches!(outcome, ColumnSpec::Levels(levels) if levels.len() > 1))
         }
+        ModelSpec::NaiveBayes { .. } => {
+            ("{ levels = […] } or { binary = true }", matches!(outcome, ColumnSpec::Levels(_) | ColumnSpec::Binary))
+        }
         ModelSpec::PoissonMean { .. } => ("{ min = …, max = … } with min at least 0 and max at most 1e9", count),
     };
     (!met).then_some(needs)

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::checks::short;
 use super::parameters::{self, Parameters};
-use super::{auto, columns, exp_family, model, plan, privacy, release, sampler};
+use super::{augmentation, auto, columns, exp_family, model, plan, privacy, release, sampler};
 use crate::job::error::JobError;
 use crate::job::limits::{MAX_BYTES, MAX_CHAINS, MAX_NAME};
 use crate::job::raw::{AutoOr, KEYS, RawJob};
@@ -46,7 +46,7 @@ impl JobSpec {
         let names = model.parameter_names();
         let constraints = model.constraints();
         let units = model.units(&columns);
-        let priors = parameters::priors(&raw.prior, &names, &constraints, &units)?;
+        let priors = parameters::priors(&raw.prior, &names, &constraints, &units, model.default_concentration())?;
         let support = parameters::support(&raw.parameters, &names, &constraints, &units, &priors)?;
         let sampler = sampler::sampler(
             raw.sampler,
@@ -77,6 +77,7 @@ impl JobSpec {
             return Err(JobError::new("sampler.chains", message));
         }
         release::check(&spec)?;
+        augmentation::check(&spec)?;
         exp_family::resolve(spec, auto_noise)
     }
 }
@@ -95,8 +96,9 @@ fn algorithm(name: &str) -> Result<Algorithm, JobError> {
         "penalty" => Ok(Algorithm::Penalty),
         "penalty-exp-family" => Ok(Algorithm::PenaltyExpFamily),
         "noisy-statistics" => Ok(Algorithm::NoisyStatistics),
+        "augmentation" => Ok(Algorithm::Augmentation),
         other => {
-            let known = "`auto`, `penalty`, `penalty-exp-family` or `noisy-statistics`";
+            let known = "`auto`, `penalty`, `penalty-exp-family`, `noisy-statistics` or `augmentation`";
             Err(JobError::new("algorithm", format!("unknown algorithm `{other}`; use {known}")))
         }
     }

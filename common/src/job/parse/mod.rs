@@ -1,11 +1,13 @@
 //! The parser turns the text of a job file into a valid job specification, a file for each table.
 
+mod augmentation;
 mod auto;
 mod checks;
 mod columns;
 mod exp_family;
 mod file;
 mod model;
+mod naive_bayes;
 mod parameters;
 mod plan;
 mod privacy;

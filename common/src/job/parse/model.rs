@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::checks::{MOST_CONSTANT, check_columns, check_sd, precision, required, within};
-use super::regression;
+use super::{naive_bayes, regression};
 use crate::job::error::JobError;
 use crate::job::raw::RawModel;
 use crate::schema::{BUILT, ColumnSpec, ModelSpec};
@@ -24,6 +24,7 @@ const TAKES: &[(&str, &[&str])] = &[
     ("bernoulli", &["outcome"]),
     ("poisson_mean", &["outcome"]),
     ("multinomial", &["outcome"]),
+    ("naive_bayes", &["outcome", "predictors"]),
     ("gaussian_mixture", &["outcome", "sd", "weight"]),
     ("weibull", &["outcome", "event"]),
     ("banana", &["outcome", "second_outcome", "a", "tau1", "tau2"]),
@@ -39,6 +40,7 @@ pub(super) fn model(raw: RawModel, columns: &BTreeMap<String, ColumnSpec>) -> Re
         "bernoulli" => ModelSpec::Bernoulli { outcome },
         "poisson_mean" => ModelSpec::PoissonMean { outcome },
         "gaussian_mean" => ModelSpec::GaussianMean { outcome, sd: required("model.sd", raw.sd)? },
+        "naive_bayes" => return naive_bayes::naive_bayes(&raw, columns),
         "multinomial" => ModelSpec::Multinomial { levels: levels(&outcome, columns), outcome },
         "gaussian_mixture" => ModelSpec::GaussianMixture {
             outcome,

@@ -27,6 +27,7 @@ pub(super) fn priors(
     names: &[String],
     constraints: &[Constraint],
     units: &[f64],
+    concentration: f64,
 ) -> Result<Vec<Prior>, JobError> {
     let groups: Vec<&str> = simplexes(constraints).map(|(first, _)| group(&names[first])).collect();
     let also: Vec<&str> = groups.iter().copied().chain(["default"]).collect();
@@ -36,7 +37,7 @@ pub(super) fn priors(
     let mut priors = Vec::with_capacity(names.len());
     while let (Some(name), Some(constraint)) = (names.get(priors.len()), constraints.get(priors.len())) {
         if let Constraint::Simplex { size } = *constraint {
-            priors.extend(simplex(raw, &names[priors.len()..priors.len() + size])?);
+            priors.extend(simplex(raw, &names[priors.len()..priors.len() + size], concentration)?);
             continue;
         }
         let prior = match raw.get(name) {
@@ -52,8 +53,8 @@ pub(super) fn priors(
     Ok(priors)
 }
 
-/// The prior of a simplex stands under the name that its parameters share, or under the first one's.
-fn simplex(raw: &BTreeMap<String, String>, names: &[String]) -> Result<Vec<Prior>, JobError> {
+/// The prior of a simplex stands under the name that its parameters share, or under the first one's; `concentration` is the default's.
+fn simplex(raw: &BTreeMap<String, String>, names: &[String], concentration: f64) -> Result<Vec<Prior>, JobError> {
     let first = names[0].as_str();
     if let Some(other) = names[1..].iter().find(|n| raw.contains_key(*n)) {
         let all = names.join(", ");
@@ -63,7 +64,7 @@ fn simplex(raw: &BTreeMap<String, String>, names: &[String]) -> Result<Vec<Prior
         ));
     }
     let Some((key, text)) = [group(first), first].into_iter().find_map(|key| raw.get(key).map(|text| (key, text))) else {
-        return Ok(Prior::dirichlet(&vec![1.0; names.len()]));
+        return Ok(Prior::dirichlet(&vec![concentration; names.len()]));
     };
     Prior::parse_simplex(text, names.len()).map_err(|e| JobError::new(format!("prior.{key}"), e.to_string()))
 }
@@ -182,7 +183,7 @@ mod tests {
 
     fn read(table: &[(&str, &str)]) -> Result<Vec<String>, JobError> {
         let raw = table.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-        Ok(priors(&raw, &names(), &ALL, &[1.0; 6])?.iter().map(Prior::to_string).collect())
+        Ok(priors(&raw, &names(), &ALL, &[1.0; 6], 1.0)?.iter().map(Prior::to_string).collect())
     }
 
     #[test]
@@ -227,7 +228,7 @@ mod tests {
 
     #[test]
     fn boxes_keep_off_the_edge_of_what_a_parameter_can_be() {
-        let priors = priors(&BTreeMap::new(), &names(), &ALL, &[1.0; 6]).unwrap();
+        let priors = priors(&BTreeMap::new(), &names(), &ALL, &[1.0; 6], 1.0).unwrap();
         let with = |name: &str, min, max| {
             let raw = BTreeMap::from([(name.to_owned(), RawInterval { min, max })]);
             support(&raw, &names(), &ALL, &[1.0; 6], &priors).map(|s| s.iter().map(|i| (i.min, i.max)).collect::<Vec<_>>())

@@ -12,27 +12,59 @@ const MOST_PARAMETERS: usize = 118;
 /// What the shares of stages may be off 1.
 const SLIP: f64 = 1e-9;
 
-/// Refuses keys that the algorithm has no use for, by name.
+/// A key, whether it is written, and why the algorithm has no use for it.
+type Unused = (&'static str, bool, &'static str);
+
+/// Refuses keys that the algorithm has no use for, by name: one that is not read would leave its writer believing that it was.
 pub(super) fn refuse_unused(algorithm: Algorithm, raw: &RawJob) -> Result<(), JobError> {
     let name = algorithm.as_str();
-    if algorithm != Algorithm::NoisyStatistics {
+    if algorithm != Algorithm::NoisyStatistics && raw.release.is_some() {
         let message = format!("is for algorithm = \"noisy-statistics\", and this job's is \"{name}\"");
-        return if raw.release.is_some() { Err(JobError::new("release", message)) } else { Ok(()) };
+        return Err(JobError::new("release", message));
     }
-    let spent = "the whole budget is spent in a few releases, once: epsilon is the only knob";
-    let none = "nothing is proposed to the parties: draws are made from what was released";
-    let unused = [
-        ("sampler.proposal", raw.sampler.proposal.is_some(), none),
-        ("sampler.locate_share", raw.sampler.locate_share.is_some(), "the shares of stages are `release.stages`"),
-        ("sampler.starts", raw.sampler.starts.is_some(), "give `sampler.start`, where the first stage asks"),
-        ("privacy.noise_sd", raw.privacy.noise_sd.is_some(), spent),
-        ("privacy.clip", raw.privacy.clip.is_some(), "vectors are held to public lengths"),
-        ("extends", raw.extends.is_some(), "more draws of the same releases cost nothing: raise `sampler.draws`"),
-    ];
-    match unused.into_iter().find(|(_, written, _)| *written) {
+    let own = match algorithm {
+        Algorithm::NoisyStatistics => of_noisy_statistics(raw),
+        Algorithm::Augmentation => of_augmentation(raw),
+        Algorithm::Penalty | Algorithm::PenaltyExpFamily => Vec::new(),
+    };
+    let force = algorithm != Algorithm::Augmentation && raw.sampler.force.is_some();
+    let unforced = ("sampler.force", force, "it lifts the limit to the records that algorithm = \"augmentation\" imputes");
+    match own.into_iter().chain([unforced]).find(|(_, written, _)| *written) {
         Some((key, _, why)) => Err(JobError::new(key, format!("algorithm = \"{name}\" has no use for it ({why}): leave it out"))),
         None => Ok(()),
     }
+}
+
+fn of_noisy_statistics(raw: &RawJob) -> Vec<Unused> {
+    let none = "nothing is proposed to the parties: draws are made from what was released";
+    let own = [
+        ("sampler.proposal", raw.sampler.proposal.is_some(), none),
+        ("sampler.locate_share", raw.sampler.locate_share.is_some(), "the shares of stages are `release.stages`"),
+        ("sampler.starts", raw.sampler.starts.is_some(), "give `sampler.start`, where the first stage asks"),
+    ];
+    own.into_iter().chain(of_releases(raw)).collect()
+}
+
+fn of_augmentation(raw: &RawJob) -> Vec<Unused> {
+    let none = "records are imputed, and the parameters drawn given them: nothing is proposed to the parties";
+    let own = [
+        ("sampler.proposal", raw.sampler.proposal.is_some(), none),
+        ("sampler.locate_share", raw.sampler.locate_share.is_some(), "there is one release, and no mode is searched for"),
+        ("sampler.starts", raw.sampler.starts.is_some(), "give `sampler.start`, or nothing: chains start scattered"),
+        ("sampler.records_guess", raw.sampler.records_guess.is_some(), "numbers of records that are not public are imputed"),
+        ("privacy.clip_watch_share", raw.privacy.clip_watch_share.is_some(), "nothing is clipped"),
+    ];
+    own.into_iter().chain(of_releases(raw)).collect()
+}
+
+/// What no job that releases once has a use for.
+fn of_releases(raw: &RawJob) -> [Unused; 3] {
+    let spent = "the whole budget is spent in a few releases, once: epsilon is the only knob";
+    [
+        ("privacy.noise_sd", raw.privacy.noise_sd.is_some(), spent),
+        ("privacy.clip", raw.privacy.clip.is_some(), "what is released is held to public ranges and lengths"),
+        ("extends", raw.extends.is_some(), "more draws of the same releases cost nothing: raise `sampler.draws`"),
+    ]
 }
 
 /// The table, checked.

@@ -84,6 +84,7 @@ pub(super) fn sampler(raw: RawSampler, parameters: &Parameters<'_>) -> Result<Sa
         start,
         starts,
         records_guess,
+        force: raw.force.unwrap_or(false),
     })
 }
 

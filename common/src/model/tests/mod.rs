@@ -15,6 +15,7 @@ mod kernels;
 mod linear;
 mod logistic;
 mod multinomial;
+mod naive_bayes;
 mod negative_binomial;
 mod passes;
 mod persons;
@@ -26,6 +27,7 @@ mod scores;
 mod shard;
 mod speed;
 mod student_t;
+mod table;
 mod tempered;
 mod weibull;
 
@@ -64,7 +66,14 @@ struct Case {
 /// All models under test.
 fn cases() -> Vec<Case> {
     let first = vec![gaussian_mean::case(), bernoulli::case(), poisson_mean::case(), logistic::case()];
-    let survival = [weibull::case(), gaussian_mixture::case(), gaussian_mixture::narrow(), multinomial::case(), banana::case()];
+    let survival = [
+        weibull::case(),
+        gaussian_mixture::case(),
+        gaussian_mixture::narrow(),
+        multinomial::case(),
+        naive_bayes::case(),
+        banana::case(),
+    ];
     let tempered = [tempered::case(), tempered::logistic()];
     let counts = [poisson::case(), negative_binomial::case(), student_t::case()];
     let regressions = logistic::wide().into_iter().chain(linear::cases()).chain(counts);
@@ -144,17 +153,22 @@ impl Case {
     /// A parameter value from a point on the unconstrained scale.
     fn constrain(&self, z: &[f64]) -> Vec<f64> {
         let constraints = self.spec.model.constraints();
-        let total: f64 = z.iter().map(|z| z.exp()).sum();
-        let one = |(z, constraint): (&f64, &Constraint)| match constraint {
-            Constraint::Real => *z,
-            Constraint::Positive => z.exp(),
-            Constraint::UnitInterval => 1.0 / (1.0 + (-z).exp()),
-            Constraint::Simplex { size } => {
-                assert_eq!(*size, constraints.len(), "a simplex is all that a model has, so far");
-                z.exp() / total
+        let (mut theta, mut z) = (Vec::new(), z);
+        while let Some((first, rest)) = z.split_first() {
+            match constraints[theta.len()] {
+                Constraint::Real => theta.push(*first),
+                Constraint::Positive => theta.push(first.exp()),
+                Constraint::UnitInterval => theta.push(1.0 / (1.0 + (-first).exp())),
+                Constraint::Simplex { size } => {
+                    let total: f64 = z[..size].iter().map(|z| z.exp()).sum();
+                    theta.extend(z[..size].iter().map(|z| z.exp() / total));
+                    z = &z[size..];
+                    continue;
+                }
             }
-        };
-        z.iter().zip(&constraints).map(one).collect()
+            z = rest;
+        }
+        theta
     }
 
     /// A point on the unconstrained scale.

@@ -46,6 +46,7 @@ pub(crate) mod walk;
 mod way;
 
 pub(super) use algorithm::NoisyStatistics;
+pub(super) use allotment::Allotment;
 pub use answer::{Check, Inference, Stage};
 pub use expected::Expected;
 pub(crate) use score_way::expectation;

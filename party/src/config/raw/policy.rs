@@ -14,12 +14,13 @@ use crate::config::policy::{Approve, Policy, ReplyDelay};
 const LEAST_NOISE_SD: f64 = 0.01;
 
 /// Model kinds that a policy may name, the ones still to come included.
-const MODELS: [&str; 12] = [
+const MODELS: [&str; 13] = [
     "logistic",
     "gaussian_mean",
     "bernoulli",
     "poisson_mean",
     "multinomial",
+    "naive_bayes",
     "linear",
     "poisson",
     "negative_binomial",

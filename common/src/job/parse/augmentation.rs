@@ -1,0 +1,66 @@
+//! `algorithm = "augmentation"`: whole records of the model can be drawn, and have something to release.
+
+use crate::job::error::JobError;
+use crate::job::limits::MAX_CHAINS;
+use crate::job::spec::{Algorithm, JobSpec};
+use crate::schema::{ColumnSpec, Family, Feature, ModelSpec, Regression};
+
+/// Checks that whole records of the job's model can be drawn, and that one message asks for all that is released of them.
+///
+/// # Errors
+/// A model without a law of whole records, a power on its likelihood, or more components than a message asks for.
+pub(super) fn check(spec: &JobSpec) -> Result<(), JobError> {
+    if spec.algorithm != Algorithm::Augmentation {
+        return Ok(());
+    }
+    let wrong = |message: String| Err(JobError::new("algorithm", message));
+    if let Some(reason) = lacks_record_law(spec) {
+        return wrong(format!("augmentation draws whole records, and {reason}: use algorithm = \"penalty\""));
+    }
+    if spec.power != 1.0 {
+        let message = "augmentation draws records from the model's law, and a likelihood to a power is none: leave it out";
+        return Err(JobError::new("model.power", message));
+    }
+    let model = spec.build_model();
+    let components = model.exponential_family().filter(|_| model.tables().is_none()).map_or(0, |family| family.ranges().len());
+    if components > MAX_CHAINS as usize {
+        return wrong(format!("the statistic has {components} components, and a message asks for {MAX_CHAINS}"));
+    }
+    Ok(())
+}
+
+/// Why whole records of a model can't be drawn, where they can't.
+fn lacks_record_law(spec: &JobSpec) -> Option<&'static str> {
+    match &spec.model {
+        ModelSpec::Bernoulli { .. }
+        | ModelSpec::PoissonMean { .. }
+        | ModelSpec::GaussianMean { .. }
+        | ModelSpec::Multinomial { .. }
+        | ModelSpec::NaiveBayes { .. } => None,
+        ModelSpec::Regression(regression) => lacks_predictor_law(regression, spec),
+        ModelSpec::Weibull { .. } => Some("a survival model has no law of what censors"),
+        ModelSpec::GaussianMixture { .. } | ModelSpec::Banana { .. } => Some("this model has no bounded statistic to release"),
+    }
+}
+
+/// The same of a regression: the predictors of a linear one are taken to be jointly normal before they are clamped.
+fn lacks_predictor_law(regression: &Regression, spec: &JobSpec) -> Option<&'static str> {
+    match regression.family {
+        Family::Linear { sd: Some(_) } => {}
+        Family::Linear { sd: None } => {
+            return Some("a linear regression has a bounded statistic to release only where `sd` is known");
+        }
+        _ => return Some("this regression has no law of its predictors"),
+    }
+    if regression.design.offset.is_some() {
+        return Some("an offset has no law");
+    }
+    let numeric = |column: &str| matches!(spec.columns.get(column), Some(ColumnSpec::Numeric { .. }));
+    let plain = |f: &Feature| matches!(f.factors.as_slice(), [factor] if numeric(&factor.column));
+    let all_plain = regression.design.features.iter().all(plain);
+    (!all_plain).then_some("only numeric predictors, one by one, have a law here: jointly normal")
+}
+
+#[cfg(test)]
+#[path = "../tests/augmentation.rs"]
+mod tests;
