@@ -48,10 +48,10 @@ fn class(probabilities: &[f64], rng: &mut ChaCha20Rng) -> usize {
     found.unwrap_or(probabilities.len() - 1)
 }
 
-/// Three parties of unlike size and units of privacy, one record in thirty unusable. At epsilon 5 a cell's noise has sd 2.4 or less
-/// (replacement; about 1.7 for the party of added records), and a class's probability is known to .02. Each of 12 parameters lies within 4.5
-/// posterior sds of the truth but for one seed in 10⁴, and the seed is fixed; noise taken for 0, or the unusable for records of a class,
-/// is seen in the sds and in the classes' means.
+/// Three parties of unlike size and units of privacy, one record in thirty unusable. At epsilon 5 a cell's noise has sd 2.4
+/// or less (replacement; about 1.7 for the party of added records), and a class's probability is known to .02. Each of 12
+/// parameters lies within 4.5 posterior sds of the truth but for one seed in 10⁴, and the seed is fixed; noise taken for 0,
+/// or the unusable for records of a class, is seen in the sds and in the classes' means.
 #[test]
 fn naive_bayes_of_three_parties() {
     let text = "name = \"nb\"\nalgorithm = \"augmentation\"\nparties = [\"a\", \"b\", \"c\"]\n[model]\nkind = \"naive_bayes\"\noutcome = \"c\"\n\
@@ -83,9 +83,10 @@ fn naive_bayes_of_three_parties() {
     assert!(moments(&draws, 0).1 > 0.0147);
 }
 
-/// A regression by its law of covariates: 2 parties, a tenth of the outcomes and a fiftieth of the predictor clamped; fresh records each
-/// time. In posterior sds, truths are off by 1 in the rms: over 12 runs of two correlated coefficients by [.55, 1.6] but for one in 10³,
-/// and the seeds are fixed. A fit of the clamped values, or one that takes the release for exact, is 3 off and more.
+/// A regression by its law of covariates: 2 parties, a tenth of the outcomes and a fiftieth of the predictor clamped; fresh
+/// records each time. In posterior sds, truths are off by 1 in the rms: over 12 runs of two correlated coefficients by [.55,
+/// 1.6] but for one in 10³, and the seeds are fixed. A fit of the clamped values, or one that takes the release for exact,
+/// is 3 off and more.
 #[test]
 fn linear_regression_of_two_parties() {
     let text = "name = \"lin\"\nalgorithm = \"augmentation\"\nparties = [\"a\", \"b\"]\n[model]\nkind = \"linear\"\noutcome = \"y\"\n\

@@ -1,14 +1,15 @@
 //! Naive Bayes: a class, and categorical features that are independent given it.
 //!
-//! Density of one record of class `c` whose feature k is level `x_k`: `log p = ln p_c + sum_k ln q_k(x_k | c)`. A shard holds the levels'
-//! numbers, from 0: the class as the outcome, the features as auxiliary columns.
+//! Density of one record of class `c` whose feature k is level `x_k`: `log p = ln p_c + sum_k ln q_k(x_k | c)`. A shard
+//! holds the levels' numbers, from 0: the class as the outcome, the features as auxiliary columns.
 //!
-//! Parameters: `class[c]`, one probability per class, then for each feature and class the probabilities `x[level|c]` of its levels, without
-//! unit; those of the classes add up to 1, as do those of a feature's levels within a class. Under Dirichlet priors the posterior is known
-//! exactly. Source: Ju, Awan, Gong & Rao, *Data Augmentation MCMC for Bayesian Inference from Privatized Data* (2022), section 4.
+//! Parameters: `class[c]`, one probability per class, then for each feature and class the probabilities `x[level|c]` of its
+//! levels, without unit; those of the classes add up to 1, as do those of a feature's levels within a class. Under Dirichlet
+//! priors the posterior is known exactly. Source: Ju, Awan, Gong & Rao, *Data Augmentation MCMC for Bayesian Inference from
+//! Privatized Data* (2022), section 4.
 //!
-//! Log ratio: `ln(p'_c / p_c) + sum_k ln(q'_k / q_k)`. The public bound is the greatest magnitude over classes and levels, the public centre
-//! the middle of its range. A record without a class or with a feature that is no level has ratio 0.
+//! Log ratio: `ln(p'_c / p_c) + sum_k ln(q'_k / q_k)`. The public bound is the greatest magnitude over classes and levels,
+//! the public centre the middle of its range. A record without a class or with a feature that is no level has ratio 0.
 //!
 //! Exponential family: `S` holds K tables of class and level, 1 in the record's cell of each and 0 elsewhere; `phi` of a cell is
 //! `ln q_k(x | c)`, and `ln p_c` is added to the first table's; `log g = 0`.
@@ -38,8 +39,8 @@ struct Cell {
 }
 
 impl NaiveBayes {
-    /// `names` are the parameters: `classes` of them, then for each feature and class one per level. At least two classes, one feature, and
-    /// two levels of each.
+    /// `names` are the parameters: `classes` of them, then for each feature and class one per level. At least two classes,
+    /// one feature, and two levels of each.
     pub(super) fn new(names: Vec<String>, classes: usize, levels: Vec<usize>) -> Self {
         Self { names, classes, levels }
     }
@@ -125,7 +126,8 @@ impl Model for NaiveBayes {
         Some(Tables::new(self.classes, &self.levels))
     }
 
-    /// About log ratios of the probabilities, as of a multinomial's; of those within a class no more than if every record were of it.
+    /// About log ratios of the probabilities, as of a multinomial's; of those within a class no more than if every record
+    /// were of it.
     fn information_bound(&self) -> Vec<f64> {
         vec![0.25; self.names.len()]
     }

@@ -1,9 +1,9 @@
 //! Contingency tables: how many records are in each cell.
 //!
-//! A record that can be used is in one cell of every table, and one that can't, without a class or with a feature that is no level, in a
-//! cell of its own behind them, so that the tables hold every record. Each counts as [`QueryKind::COUNT_UNIT`]. With K tables, replacing a
-//! usable record by another moves the counts by at most `√(2 K)` in L2, by or of an unusable one by `√(K + 1)`, adding one by `√K`: facts
-//! of integers, whatever a record holds.
+//! A record that can be used is in one cell of every table, and one that can't, without a class or with a feature that is no
+//! level, in a cell of its own behind them, so that the tables hold every record. Each counts as [`QueryKind::COUNT_UNIT`].
+//! With K tables, replacing a usable record by another moves the counts by at most `√(2 K)` in L2, by or of an unusable one
+//! by `√(K + 1)`, adding one by `√K`: facts of integers, whatever a record holds.
 
 use super::shard::Block;
 use super::tile::Tile;
@@ -16,8 +16,8 @@ const NOWHERE: f64 = -1.0;
 
 /// The tables of class and feature of a model of categorical columns; of the class alone where it has no features.
 ///
-/// Cells are numbered table after table, class after class, level after level; behind them comes the one of unusable records. A shard holds
-/// the class as the outcome and the features as auxiliary columns.
+/// Cells are numbered table after table, class after class, level after level; behind them comes the one of unusable
+/// records. A shard holds the class as the outcome and the features as auxiliary columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tables {
     classes: usize,
@@ -61,8 +61,8 @@ impl Tables {
         self.sizes().sum::<usize>() + 1
     }
 
-    /// How far one unit of privacy moves the counts, in lattice units and L2: where a unit is at most `records` records, and neighbours
-    /// differ by replacement or (`replaced` false) by addition or removal.
+    /// How far one unit of privacy moves the counts, in lattice units and L2: where a unit is at most `records` records, and
+    /// neighbours differ by replacement or (`replaced` false) by addition or removal.
     ///
     /// # Errors
     /// [`MechanismError::TooWide`] beyond 2^50.

@@ -17,8 +17,8 @@ fn of_tables() -> [Case; 2] {
     [multinomial::case(), naive_bayes::case()]
 }
 
-/// Over every pair of records, those that hold anything at all among them: replacing one by the other moves the counts by no more than the
-/// price, and some pair by all of it but for the price's rounding; adding one likewise.
+/// Over every pair of records, those that hold anything at all among them: replacing one by the other moves the counts by no
+/// more than the price, and some pair by all of it but for the price's rounding; adding one likewise.
 #[test]
 fn no_record_moves_the_counts_by_more_than_the_price() {
     for case in of_tables() {

@@ -8,8 +8,8 @@ use rand_chacha::ChaCha20Rng;
 use super::variates::{beta, dirichlet, gamma, normal, uniform};
 use crate::sampler::target::Target;
 
-/// How often a conjugate draw that fell outside the parameter box is drawn anew before theta stays where it is. Staying after any fixed
-/// number of tries leaves the law within the box unchanged.
+/// How often a conjugate draw that fell outside the parameter box is drawn anew before theta stays where it is. Staying
+/// after any fixed number of tries leaves the law within the box unchanged.
 const TRIES: usize = 100;
 /// Powers of 2 that a walk's steps are multiplied by are uniform within this of 0: their length need not be known well.
 const SPREAD: f64 = 2.0;
@@ -33,7 +33,8 @@ impl<'a> Conditional<'a> {
         self.rng
     }
 
-    /// Replaces these parameters by what `draw` makes of the values that it is given, `before`, within the box; whether they moved.
+    /// Replaces these parameters by what `draw` makes of the values that it is given, `before`, within the box; whether they
+    /// moved.
     pub(super) fn replace(
         &mut self,
         at: Range<usize>,

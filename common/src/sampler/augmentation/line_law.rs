@@ -1,7 +1,7 @@
 //! Records of one number: a binary outcome, a count, a normal outcome.
 //!
-//! A latent record is the value before the column's bounds clamp it; what is released of it is clamped and rounded to the lattice as a
-//! party does, so that the posterior is of the law of unclamped values.
+//! A latent record is the value before the column's bounds clamp it; what is released of it is clamped and rounded to the
+//! lattice as a party does, so that the posterior is of the law of unclamped values.
 
 use rand::RngExt;
 use rand_chacha::ChaCha20Rng;

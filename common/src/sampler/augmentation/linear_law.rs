@@ -1,6 +1,8 @@
-//! Records of a linear regression, with a law of the covariates: `x ~ N(m, Sigma)`, `y = theta'(1, x) + normal error` of known sd.
+//! Records of a linear regression, with a law of the covariates: `x ~ N(m, Sigma)`, `y = theta'(1, x) + normal error` of
+//! known sd.
 //!
-//! A latent record is `(x, y)` before clamping, on the scale of the columns' bounds; released are sums of products of the clamped values.
+//! A latent record is `(x, y)` before clamping, on the scale of the columns' bounds; released are sums of products of the
+//! clamped values.
 
 use std::ops::Range;
 
@@ -59,9 +61,9 @@ pub(super) struct LinearSampler {
 }
 
 impl LinearLaw {
-    /// `priors` holds one for each coefficient, the intercept's first where there is one. `grids` are the lattices of the components: the
-    /// products of regressors `(j, k)`, j ≤ k, but for a constant, then those of each with the outcome, then the outcome's square where
-    /// there is one more. `None` where there are others.
+    /// `priors` holds one for each coefficient, the intercept's first where there is one. `grids` are the lattices of the
+    /// components: the products of regressors `(j, k)`, j ≤ k, but for a constant, then those of each with the outcome, then
+    /// the outcome's square where there is one more. `None` where there are others.
     pub(super) fn new(sd: f64, intercept: bool, priors: &[Prior], grids: &[StatisticGrid]) -> Option<Self> {
         let regressors = priors.len();
         let covariates = regressors.checked_sub(usize::from(intercept))?;
@@ -88,8 +90,9 @@ impl LinearLaw {
         Self { known: Some(CovariateLaw { mean, covariance }), ..self }
     }
 
-    /// About where released sums put the coefficients, and how widely: least squares on the clamped values, held off by what the noise may
-    /// be. Far from there every outcome would be beyond the bounds, and nothing would tell one theta from another.
+    /// About where released sums put the coefficients, and how widely: least squares on the clamped values, held off by what
+    /// the noise may be. Far from there every outcome would be beyond the bounds, and nothing would tell one theta from
+    /// another.
     ///
     /// `totals` are the components in the statistic's units, `noise_sd` the greatest noise on one of them.
     pub(super) fn rough(&self, totals: &[f64], records: f64, noise_sd: f64) -> Mode {

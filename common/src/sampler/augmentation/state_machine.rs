@@ -18,8 +18,8 @@ use crate::sampler::target::Target;
 use crate::sampler::totals::Totals;
 use crate::sampler::warmup::WarmupWatch;
 
-/// The most latent records of all parties, unless the job forces more: beyond them the records' law is as good as normal, and what they
-/// tell of theta is had without them.
+/// The most latent records of all parties, unless the job forces more: beyond them the records' law is as good as normal,
+/// and what they tell of theta is had without them.
 const MOST_RECORDS: u64 = 100_000;
 /// Record updates of all chains in one slice of work, about: a part of a second.
 const SLICE: usize = 1 << 20;
@@ -50,8 +50,8 @@ impl Augmentation {
     /// The sampler at its start.
     ///
     /// # Errors
-    /// A model that is not for it; a party that does not protect what the release needs; more records than are sensible, unless the job
-    /// forces them; a budget that is too small.
+    /// A model that is not for it; a party that does not protect what the release needs; more records than are sensible,
+    /// unless the job forces them; a budget that is too small.
     pub(crate) fn new(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Self, SamplerError> {
         let target = Arc::new(Target::new(spec));
         let release = Release::new(&target, parties)?;

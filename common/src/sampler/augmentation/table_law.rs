@@ -1,7 +1,7 @@
 //! Records of categorical columns: the levels of one column, or a class and features that are independent given it (naive Bayes).
 //!
-//! A latent record is the cells that it is counted in: one of each of K tables of class and feature, or the level itself where there is no
-//! feature. Its class is that of its cell in any of the tables.
+//! A latent record is the cells that it is counted in: one of each of K tables of class and feature, or the level itself
+//! where there is no feature. Its class is that of its cell in any of the tables.
 
 use rand::RngExt;
 use rand_chacha::ChaCha20Rng;
@@ -14,8 +14,9 @@ use super::variates::{beta, class};
 /// Stands for the cells that an unusable record, which has one cell alone, does not have.
 const NONE: u32 = u32::MAX;
 
-/// The law of records of categorical columns. Cells are numbered table after table, class after class, level after level, as the parameters
-/// behind those of the classes are; the components of a release are the cells, and behind them the unusable records where they are counted.
+/// The law of records of categorical columns. Cells are numbered table after table, class after class, level after level, as
+/// the parameters behind those of the classes are; the components of a release are the cells, and behind them the unusable
+/// records where they are counted.
 pub(super) struct TableLaw {
     classes: usize,
     /// Levels of each feature.

@@ -59,7 +59,8 @@ pub(super) fn dirichlet(concentrations: &mut [f64], rng: &mut ChaCha20Rng) {
     concentrations.iter_mut().for_each(|x| *x /= total);
 }
 
-/// The number of the class that `u`, in [0, 1), falls into: `cumulative` holds the probabilities summed up, its last entry is not read.
+/// The number of the class that `u`, in [0, 1), falls into: `cumulative` holds the probabilities summed up, its last entry
+/// is not read.
 #[inline(always)]
 pub(super) fn class(cumulative: &[f64], u: f64) -> usize {
     let all_but_last = &cumulative[..cumulative.len().saturating_sub(1)];

@@ -1,8 +1,9 @@
-//! Simulation-based calibration (Talts et al. 2018): where theta is drawn from its prior, records from theta and a release from the records,
-//! the rank of theta among draws of the posterior is uniform.
+//! Simulation-based calibration (Talts et al. 2018): where theta is drawn from its prior, records from theta and a release
+//! from the records, the rank of theta among draws of the posterior is uniform.
 //!
-//! 200 priors draws, 20 cells of ranks: chi² with 19 degrees of freedom is below its .999 quantile, 43.8, but for one seed in 1,000, and
-//! the seeds are fixed. Chains that take the release as exact put most ranks into the outer cells (chi² in the hundreds).
+//! 200 priors draws, 20 cells of ranks: chi² with 19 degrees of freedom is below its .999 quantile, 43.8, but for one seed
+//! in 1,000, and the seeds are fixed. Chains that take the release as exact put most ranks into the outer cells (chi² in the
+//! hundreds).
 
 #![allow(clippy::unwrap_used)]
 
@@ -23,7 +24,8 @@ const CELLS: usize = 20;
 const THIN: usize = 8;
 const WARMUP: usize = 150;
 
-/// A case of calibration: a job's texts, what is drawn from the prior, and a record's value given it, in the statistic's own units.
+/// A case of calibration: a job's texts, what is drawn from the prior, and a record's value given it, in the statistic's own
+/// units.
 struct Case {
     model: &'static str,
     columns: &'static str,

@@ -1,7 +1,8 @@
 //! Posteriors given one noisy release, against sums and integrals.
 //!
-//! Tolerances are 5 Monte Carlo standard errors of the mean, from batch means, and 12% of the sd: a right chain passes with near certainty
-//! (the seeds are fixed); one that takes the release for exact, or the clamped values for the records', fails both.
+//! Tolerances are 5 Monte Carlo standard errors of the mean, from batch means, and 12% of the sd: a right chain passes with
+//! near certainty (the seeds are fixed); one that takes the release for exact, or the clamped values for the records', fails
+//! both.
 
 #![allow(clippy::unwrap_used)]
 
@@ -94,8 +95,8 @@ fn two_coins_of_unlike_parties() {
     }
 }
 
-/// Counts that are clamped at 6, given their mean of 4: the conjugate, and a prior that takes a walk. The law of the sum of clamped counts
-/// is their mass, convolved.
+/// Counts that are clamped at 6, given their mean of 4: the conjugate, and a prior that takes a walk. The law of the sum of
+/// clamped counts is their mass, convolved.
 #[test]
 fn clamped_counts() {
     let (n, s, released) = (12_usize, 4.0, 55.0);
@@ -164,8 +165,8 @@ fn clamped_normal_outcomes() {
 
 const LEVELS: &str = "kind = \"multinomial\"\noutcome = \"y\"";
 
-/// Log density of p where h, t and u of n records are heads, tails and unusable, seen through noise: a share of unusable records that is
-/// flat a priori makes every u as likely.
+/// Log density of p where h, t and u of n records are heads, tails and unusable, seen through noise: a share of unusable
+/// records that is flat a priori makes every u as likely.
 fn log_levels(p: f64, n: usize, released: [f64; 3], s: f64) -> f64 {
     let noise = |seen: f64, truth: usize| -(seen - truth as f64).powi(2) / (2.0 * s * s);
     let one = |u: usize, h: usize| {

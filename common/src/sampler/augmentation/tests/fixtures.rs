@@ -32,7 +32,8 @@ pub(super) fn noise_of(spec: &JobSpec) -> NoiseScale {
     Release::new(&target, &parties).unwrap().noise(&target, &parties).unwrap()
 }
 
-/// The job's chains on releases of these numbers, lattice units, at parties of so many records, or of a number that is not public.
+/// The job's chains on releases of these numbers, lattice units, at parties of so many records, or of a number that is not
+/// public.
 pub(super) fn chains_on(spec: &JobSpec, noise: NoiseScale, releases: &[(Vec<i64>, Option<usize>)]) -> Vec<Box<dyn Sweep>> {
     let target = Arc::new(Target::new(spec));
     let counts: Vec<u64> = releases.iter().map(|(_, records)| records.unwrap_or(0) as u64).collect();

@@ -1,5 +1,6 @@
-//! The linear experiment of Ju et al. (2022), section 5 and Table 1 of the supplement: 100 records, 2 covariates of known law, clamped at
-//! ± 10 and scaled to ± 1, Laplace noise of scale 13 / epsilon on each of 9 products; coverage of 90% intervals of the coefficients.
+//! The linear experiment of Ju et al. (2022), section 5 and Table 1 of the supplement: 100 records, 2 covariates of known
+//! law, clamped at ± 10 and scaled to ± 1, Laplace noise of scale 13 / epsilon on each of 9 products; coverage of 90%
+//! intervals of the coefficients.
 
 #![allow(clippy::unwrap_used)]
 

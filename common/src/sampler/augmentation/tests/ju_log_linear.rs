@@ -1,5 +1,6 @@
-//! The log-linear experiment of Ju et al. (2022), section 4 and Table 1: 100 records of a class (5) and 5 features (3 levels each), a noisy
-//! count for each cell of the 5 tables, Dirichlet(2) priors; coverage of 90% intervals of the class probabilities, fresh data each time.
+//! The log-linear experiment of Ju et al. (2022), section 4 and Table 1: 100 records of a class (5) and 5 features (3 levels
+//! each), a noisy count for each cell of the 5 tables, Dirichlet(2) priors; coverage of 90% intervals of the class
+//! probabilities, fresh data each time.
 
 #![allow(clippy::unwrap_used)]
 
@@ -132,9 +133,9 @@ fn experiment(mechanism: Mechanism, replicates: u64, sweeps: usize, seed: u64) -
     (coverage, acceptance)
 }
 
-/// At epsilon 1 the fourth class, far from the prior's centre, is covered in .81 of releases. 60 replicates lie in [.65, .95] but for one
-/// seed in 500; the acceptance of a chain that counts a cell twice where it does not change is .87, below .877. A chain on the first
-/// column of another's indices covers .71 and accepts .87.
+/// At epsilon 1 the fourth class, far from the prior's centre, is covered in .81 of releases. 60 replicates lie in [.65,
+/// .95] but for one seed in 500; the acceptance of a chain that counts a cell twice where it does not change is .87, below
+/// .877. A chain on the first column of another's indices covers .71 and accepts .87.
 #[test]
 fn sixty_replicates_at_epsilon_1() {
     let (coverage, acceptance) = experiment(Mechanism::Laplace { epsilon: 1.0 }, 60, 10_000, 1);
@@ -142,8 +143,8 @@ fn sixty_replicates_at_epsilon_1() {
     assert!((acceptance - 0.887).abs() < 0.01, "{acceptance}");
 }
 
-/// With little noise what does not change shows most: .145 where it is counted, .213 where the ratio is 1. And discrete Gaussian noise at
-/// the service's epsilon 1 and 3 (delta 1e-6): above `2 Phi(-mu / 2)`, which is .906 and .746.
+/// With little noise what does not change shows most: .145 where it is counted, .213 where the ratio is 1. And discrete
+/// Gaussian noise at the service's epsilon 1 and 3 (delta 1e-6): above `2 Phi(-mu / 2)`, which is .906 and .746.
 #[test]
 fn acceptance_by_noise() {
     for (mechanism, expected, least) in [

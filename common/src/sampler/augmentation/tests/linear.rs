@@ -31,8 +31,8 @@ fn made_up(rng: &mut ChaCha20Rng) -> [f64; 3] {
     std::array::from_fn(|_| 0.9 * normal(rng))
 }
 
-/// What is summed of a latent record is what a party sums of the record that its columns' bounds clamp, component by component, and what a
-/// replacement moves is the difference.
+/// What is summed of a latent record is what a party sums of the record that its columns' bounds clamp, component by
+/// component, and what a replacement moves is the difference.
 #[test]
 fn components_are_those_of_a_party() {
     for intercept in [true, false] {
@@ -89,7 +89,8 @@ fn records_have_the_moments_of_their_law() {
     }
 }
 
-/// Ranks of both coefficients of one covariate, whose mean and variance are drawn from their prior: chi² as in [`super::calibration`].
+/// Ranks of both coefficients of one covariate, whose mean and variance are drawn from their prior: chi² as in
+/// [`super::calibration`].
 fn calibrated(records: usize, seed: u64) {
     let model = "kind = \"linear\"\noutcome = \"y\"\npredictors = [\"x\"]\nsd = 0.4";
     let columns = "y = { min = -1, max = 1 }\nx = { min = -1, max = 1 }";

@@ -56,8 +56,8 @@ fn components_add_up_each_by_its_own_law() {
     assert!(Residuals::new(&[1, 2], &noise).is_none() && Residuals::<GaussianNoise>::new(&[], &[]).is_none());
 }
 
-/// Acceptance at stationarity of a change by `delta`, averaged over the release: `E min(1, P(z - d) / P(z))`, to be 1 − TV of the noise and
-/// of the noise moved by d (a Metropolis step between two points of equal prior weight).
+/// Acceptance at stationarity of a change by `delta`, averaged over the release: `E min(1, P(z - d) / P(z))`, to be 1 − TV
+/// of the noise and of the noise moved by d (a Metropolis step between two points of equal prior weight).
 fn acceptance(noise: impl NoiseLaw, masses: &[f64], delta: i64) -> f64 {
     let inside = -WIDTH + delta..=WIDTH - delta;
     let of = |z: i64| masses[(WIDTH + z) as usize];

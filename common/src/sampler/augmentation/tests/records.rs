@@ -68,8 +68,8 @@ fn chance(coin: u32, p: f64) -> f64 {
 
 const THETAS: [f64; 4] = [0.1, 0.35, 0.5, 0.9];
 
-/// A sweep over all records and theta on a grid, as a transition of the joint law of both given the release, with the acceptance of the
-/// code. It leaves that law as it is, to rounding.
+/// A sweep over all records and theta on a grid, as a transition of the joint law of both given the release, with the
+/// acceptance of the code. It leaves that law as it is, to rounding.
 #[test]
 fn a_sweep_leaves_the_joint_law_unchanged() {
     for (n, released, s) in [(3, [5, -1], 1), (6, [-2, 4], 2), (8, [3, 9], 4), (12, [7, 6], 2), (12, [30, 0], 4)] {
@@ -108,8 +108,8 @@ fn a_sweep_leaves_the_joint_law_unchanged() {
     }
 }
 
-/// A birth or death among lists of up to `most` coins, with the places, sums and acceptance of the code. The prior of the count is flat up
-/// to `most`, where births end.
+/// A birth or death among lists of up to `most` coins, with the places, sums and acceptance of the code. The prior of the
+/// count is flat up to `most`, where births end.
 #[test]
 fn a_birth_or_death_leaves_the_law_of_lists_unchanged() {
     for (most, released, s, p) in [(8, [3, 2], 1, 0.3), (8, [-4, 6], 2, 0.5), (9, [6, 3], 4, 0.8)] {
@@ -151,8 +151,9 @@ fn a_birth_or_death_leaves_the_law_of_lists_unchanged() {
 }
 
 /// The count that a chain of births, deaths and updates visits, against its exact law: `P(n | a)` is a sum over heads of
-/// `Bin(h; n, p) P(a - h) P(b - n + h)`. Bounds: 100,000 sweeps hold some thousand independent counts, whose empirical law is within .05
-/// of the exact one in total variation but for one run in 10⁶; a birth that forgot its share of the ratio is .2 off.
+/// `Bin(h; n, p) P(a - h) P(b - n + h)`. Bounds: 100,000 sweeps hold some thousand independent counts, whose empirical law
+/// is within .05 of the exact one in total variation but for one run in 10⁶; a birth that forgot its share of the ratio is
+/// .2 off.
 #[test]
 fn counts_follow_their_law() {
     let (released, s, p, law) = ([6, 8], 2_u64, 0.4, coin());

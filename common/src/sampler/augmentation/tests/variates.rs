@@ -3,8 +3,8 @@ use rand::SeedableRng;
 
 use super::*;
 
-/// Mean and variance of so many draws against the law's, within 5 standard errors: a right sampler fails once in 10⁶ seeds, and the seed is
-/// fixed. `kurtosis` is the law's fourth central moment over its squared variance.
+/// Mean and variance of so many draws against the law's, within 5 standard errors: a right sampler fails once in 10⁶ seeds,
+/// and the seed is fixed. `kurtosis` is the law's fourth central moment over its squared variance.
 fn check(what: &str, (mean, variance, kurtosis): (f64, f64, f64), mut draw: impl FnMut(&mut ChaCha20Rng) -> f64) {
     const DRAWS: usize = 200_000;
     let mut rng = ChaCha20Rng::seed_from_u64(7);
