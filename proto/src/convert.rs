@@ -138,6 +138,15 @@ fn proposal_from_wire(wire: v1::Proposal) -> Result<Query, Fault> {
     Ok(Query { chain, kind, from: wire.from, to: wire.to, noise })
 }
 
+/// Integers in the reply to a message, whatever it says: it follows from what is asked, and a kind that there is not counts one.
+#[must_use]
+pub fn reply_length(request: &v1::Query) -> usize {
+    let length = |proposal: &v1::Proposal| QueryKind::from_code(proposal.kind).map_or(1, QueryKind::length);
+    let asked = request.proposals.iter().map(length).fold(0, usize::saturating_add);
+    // More is refused, in a reply that a frame holds.
+    asked.min(MAX_INTEGERS)
+}
+
 /// A party's answer to one round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {

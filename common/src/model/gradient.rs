@@ -107,8 +107,9 @@ impl<L: Slopes> Gradient<'_, L> {
             let component = &mut component[..records];
             self.along[k].fill(rows, component);
             let (weight, shift) = (self.own[k], self.shift[k]);
-            for i in 0..records {
-                component[i] = component[i].mul_add(room.eta.0[i], weight.mul_add(room.own.0[i], shift));
+            let slopes = room.eta.0.iter().zip(&room.own.0);
+            for (value, (slope, own)) in component.iter_mut().zip(slopes) {
+                *value = value.mul_add(*slope, weight.mul_add(*own, shift));
             }
         }
     }

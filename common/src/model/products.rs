@@ -93,15 +93,15 @@ impl<'a, L: Slopes> Vectors<'a, L> {
             for (column, coded) in values.iter_mut().zip(&self.coded) {
                 let column = &mut column[..records];
                 coded.fill(&rows, column);
-                for i in 0..records {
+                for (value, root) in column.iter_mut().zip(&root.0) {
                     // At most 1 as declared. Not a number, of a record that is left out, is 0.
-                    column[i] = clamp.rounded(column[i] * root.0[i] * UNIT as f64);
+                    *value = clamp.rounded(*value * root * UNIT as f64);
                 }
             }
             if self.has_last() {
                 let column = &mut values[order - 1][..records];
-                for i in 0..records {
-                    column[i] = clamp.rounded(last.0[i] * UNIT as f64);
+                for (value, last) in column.iter_mut().zip(&last.0) {
+                    *value = clamp.rounded(last * UNIT as f64);
                 }
             }
             self.hold(&mut values, &mut root.0[..records]);

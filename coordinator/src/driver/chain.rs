@@ -12,6 +12,7 @@ use conclave_common::sampler::{
 use conclave_draws::spent::Spent;
 use conclave_draws::zarr::DrawStore;
 use conclave_proto::error::{ErrorCode, Fault};
+use tokio::runtime::{Handle, RuntimeFlavor};
 
 use super::attributes;
 use super::draw_writer::DrawWriter;
@@ -113,8 +114,14 @@ impl Chain {
         let asked = std::mem::replace(&mut self.next, Next::Done).round();
         let round = asked.as_ref().ok_or_else(|| stopped(SamplerError::NoRound.to_string()))?;
         let totals = Totals::of(round, releases);
-        totals.and_then(|totals| self.sampler.absorb(&totals)).map_err(|e| stopped(e.to_string()))?;
-        self.next = self.sampler.next_round().map_err(unfit)?;
+        let sampler = &mut self.sampler;
+        let take = || {
+            totals.and_then(|totals| sampler.absorb(&totals)).map_err(|e| stopped(e.to_string()))?;
+            sampler.next_round().map_err(unfit)
+        };
+        // All draws of what is released once are made here, which may take a while: other jobs' tasks move to other threads.
+        let alone = self.job.spec.algorithm.proposes() || Handle::current().runtime_flavor() != RuntimeFlavor::MultiThread;
+        self.next = if alone { take()? } else { tokio::task::block_in_place(take)? };
         self.rounds += 1;
         Ok(Unsettled(asked))
     }

@@ -19,12 +19,12 @@ use conclave_proto::delay::AnswerDelay;
 use conclave_proto::v1;
 
 use super::delay::JobDelay;
-use super::query::reply_length;
 use super::records::Records;
 use super::sandbox::Sandbox;
 use super::sums::fixed_sums;
 use super::worst_case_step::{ORDINARY, WorstCaseStep};
 use crate::config::Precision;
+use conclave_proto::convert::reply_length;
 
 /// Passes that are measured, at least and at most.
 const PASSES: std::ops::RangeInclusive<u64> = 24..=200;

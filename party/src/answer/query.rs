@@ -5,7 +5,7 @@ use conclave_common::mechanism::{Points, QueryKind};
 use conclave_common::model::Summand;
 use conclave_common::query::QueryTerms;
 use conclave_common::sampler::Query;
-use conclave_proto::convert::{Answer, AnswerStatus, MAX_INTEGERS, answer_to_wire, query_from_wire};
+use conclave_proto::convert::{Answer, AnswerStatus, answer_to_wire, query_from_wire, reply_length};
 use conclave_proto::v1;
 
 use super::answer_timing::Part;
@@ -160,14 +160,6 @@ impl Answerer {
         self.timing.was(Part::Ledger);
         recorded.map_err(halted)
     }
-}
-
-/// Integers in the reply to a message, whatever it says: it follows from what is asked, and a kind that there is not counts one.
-pub(super) fn reply_length(request: &v1::Query) -> usize {
-    let length = |proposal: &v1::Proposal| QueryKind::from_code(proposal.kind).map_or(1, QueryKind::length);
-    let asked = request.proposals.iter().map(length).fold(0, usize::saturating_add);
-    // More is refused, in a reply that a frame holds.
-    asked.min(MAX_INTEGERS)
 }
 
 /// What is charged and has no sum has no answer. Where records can't be read nothing is answered from here on, as where the ledger fails:

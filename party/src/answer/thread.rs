@@ -15,9 +15,9 @@ use super::answer_timing::{OwnTimes, Part};
 use super::answerer::Answerer;
 use super::delay::ReplyCounts;
 use super::open::Opening;
-use super::query::reply_length;
 use super::reply::{ReplySender, reply};
 use crate::config::ReplyDelay;
+use conclave_proto::convert::reply_length;
 
 /// Messages that may wait for the one in hand; beyond, the link stops reading and the coordinator feels it.
 const WAITING: usize = 64;

@@ -10,8 +10,11 @@ pub(crate) struct Answer<'a> {
     /// Its covariance.
     pub(crate) covariance: Matrix,
     /// The log likelihood of what was released, as a function of the coordinates.
-    pub(crate) log_likelihood: Box<dyn Fn(&[f64]) -> f64 + 'a>,
+    pub(crate) log_likelihood: LogDensity<'a>,
 }
+
+/// A log density in the coordinates walked in.
+pub(crate) type LogDensity<'a> = Box<dyn Fn(&[f64]) -> f64 + 'a>;
 
 /// One stage of a run: what was asked and what it taught.
 #[derive(Debug, Clone, PartialEq)]

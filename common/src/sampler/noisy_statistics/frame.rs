@@ -77,7 +77,17 @@ impl Frame {
         let Some(scale) = scale(&kept) else { return Self::ball(order, 1.0) };
         let kept = scaled(kept, scale, centred);
         let shaped = Self::of_scaled(&kept, &weigh(weight), centred).map(|frame| frame.grown(scale));
-        shaped.filter(Self::finite).unwrap_or_else(|| Self::enclosing_ball(order, points, centred))
+        let ball = Self::enclosing_ball(order, points, centred);
+        // Of points in few directions the ellipsoid is found so far and no further, and a ball may do better.
+        let better = |shaped: &Self| shaped.finite() && shaped.harm(weight) <= ball.harm(weight);
+        shaped.filter(better).unwrap_or(ball)
+    }
+
+    /// The sum of the posterior variances that noise of unit sd makes, in units of the posterior's own `weight`.
+    fn harm(&self, weight: &Matrix) -> f64 {
+        let made = weight.times(&self.noise(1.0)).times(weight);
+        let shares = made.diagonal_entries().into_iter().zip(weight.diagonal_entries());
+        shares.map(|(made, own)| made / own).sum()
     }
 
     /// Of finite points of greatest entry 1, with 0 among them where there is a centre.
