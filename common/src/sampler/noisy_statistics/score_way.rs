@@ -82,8 +82,28 @@ impl Beginning {
     }
 
     fn question(&self, scores: &dyn ScoreModel) -> Question {
-        let place = (self.theta.clone(), self.start.clone());
-        Question::new(scores, &self.coding, place, &self.weight, self.centred > 0.0)
+        self.question_at(scores, (self.theta.clone(), self.start.clone()), &self.weight)
+    }
+
+    fn question_at(&self, scores: &dyn ScoreModel, place: (Vec<f64>, Vec<f64>), weight: &Matrix) -> Question {
+        Question::new(scores, &self.coding, place, weight, self.centred > 0.0)
+    }
+
+    /// The error that can be expected in the best case: at the start, or for counts where the mean is in the middle of what
+    /// is declared, about which a count says more.
+    fn error(&self, target: &Target, scores: &dyn ScoreModel, budget: &Allotment) -> Result<f64, SamplerError> {
+        let at = |question: &Question, weight: &Matrix| {
+            expected::of_scores(&target.spec, target.model.as_ref(), budget, question, weight)
+        };
+        let error = at(&self.question(scores), &self.weight)?;
+        let Some(middle) = log_of_middle(&target.spec) else { return Ok(error) };
+        let mut theta = self.theta.clone();
+        theta[0] = middle;
+        let theta = target.space.theta_inside(&target.spec, &target.space.coordinates(&theta));
+        let start = self.coding.coded(&target.space.coordinates(&theta));
+        let weight = expected_covariance(scores, &theta, self.records, &self.prior, &scores.coding());
+        let question = self.question_at(scores, (theta, start), &weight);
+        Ok(error.min(at(&question, &weight)?))
     }
 }
 
@@ -102,15 +122,12 @@ impl ScoreWay {
             Some(shares) => Shares::Fixed { shares: shares.clone(), curvature: spec.release.curvature_share },
         };
         let beginning = Beginning::of(target, scores, parties);
-        let question = beginning.question(scores);
+        let error = beginning.error(target, scores, budget)?;
         let Beginning { coding, prior, start, theta, records, known, centred, weight } = beginning;
         let intercept = intercept(&spec.model, records);
         let parameters = theta.len() as u32;
         let warning = match known {
-            Some(records) => {
-                let error = expected::of_scores(spec, target.model.as_ref(), budget, &question, &weight)?;
-                expected::judge(spec, error, records)?
-            }
+            Some(records) => expected::judge(spec, error, records)?,
             None => None,
         };
         let one = [1.0; 2];
@@ -149,8 +166,7 @@ pub(crate) fn expectation(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<O
     let Some(scores) = target.model.scores().filter(|scores| scores.moments_outcome().is_none()) else { return Ok(None) };
     let budget = Allotment::new(spec, parties)?;
     let beginning = Beginning::of(&target, scores.as_ref(), parties);
-    let question = beginning.question(scores.as_ref());
-    let error = expected::of_scores(spec, target.model.as_ref(), &budget, &question, &beginning.weight)?;
+    let error = beginning.error(&target, scores.as_ref(), &budget)?;
     Ok(Some(Expected::of(spec, error, beginning.records)))
 }
 
@@ -228,6 +244,14 @@ fn reach(scores: &dyn ScoreModel, coding: &Coding, direction: &[f64]) -> f64 {
     let plain = coding.plain(direction);
     let (low, high) = scores.range(&plain);
     plain[scores.coefficients()..].iter().fold(high.max(-low), |most, own| most.max(own.abs()))
+}
+
+/// Of a count with an intercept, the logarithm of the middle of its declared range.
+fn log_of_middle(spec: &JobSpec) -> Option<f64> {
+    let ModelSpec::Regression(regression) = &spec.model else { return None };
+    let counts = matches!(regression.family, Family::Poisson | Family::NegativeBinomial) && regression.design.intercept;
+    let column = spec.columns.get(&regression.outcome).filter(|_| counts)?;
+    Some(libm::log(column.centre())).filter(|middle| middle.is_finite())
 }
 
 /// The intercept's own equation, where the model's link has one.
