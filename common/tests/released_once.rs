@@ -193,7 +193,7 @@ impl Case {
         JobSpec::parse(&format!(
             "name = \"r\"\nalgorithm = \"noisy-statistics\"\nparties = [\"a\", \"b\", \"c\"]\n[model]\nkind = \"{kind}\"\noutcome = \"y\"\n\
              predictors = {names:?}\n{more}\n[columns]\ny = {outcome}\n{columns}{exposure}[prior]\ndefault = \"normal(0, {PRIOR_SD})\"\n\
-             [sampler]\ndraws = 500\n[privacy]\nepsilon = {epsilon}\ndelta = 1e-6\n"
+             [sampler]\ndraws = 4000\n[privacy]\nepsilon = {epsilon}\ndelta = 1e-6\n"
         ))
         .unwrap()
     }
