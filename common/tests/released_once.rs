@@ -308,3 +308,17 @@ fn simulated_jobs_are_answered_or_refused() {
         }
     }
 }
+
+/// Without an intercept nothing that is released counts the records, where a value outside of a column's levels leaves one out.
+#[test]
+fn unknown_scatter_needs_a_count_of_the_records() {
+    let job = |more: &str| {
+        let text = format!(
+            "name = \"r\"\nalgorithm = \"noisy-statistics\"\nparties = [\"a\"]\n[model]\nkind = \"linear\"\noutcome = \"y\"\npredictors = [\"w\"]\n\
+             {more}\n[columns]\ny = {{ min = -1, max = 1 }}\nw = {{ levels = [\"p\", \"q\"] }}\n[privacy]\nepsilon = 1.0\ndelta = 1e-6\n"
+        );
+        sampler::build(&JobSpec::parse(&text).unwrap(), &sampler::PartyMetadata::of_rows(&[500])).err()
+    };
+    assert_eq!(job("intercept = false"), Some(sampler::SamplerError::NoCount));
+    assert_eq!((job("intercept = true"), job("intercept = false\nsd = 0.3")), (None, None));
+}

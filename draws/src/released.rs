@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use conclave_common::sampler::{Inference, Stage};
+use conclave_common::sampler::{Check, Inference};
 use serde::Serialize;
 
 /// Whether the release suffices for an answer.
@@ -12,50 +12,18 @@ pub struct Adequacy {
     pub adequate: bool,
     /// Each check's figure and the most that it may be, by its name.
     #[serde(flatten)]
-    pub figures: BTreeMap<&'static str, Figure>,
+    pub figures: BTreeMap<&'static str, Check>,
     /// Why it is not adequate, in words.
     pub reasons: Vec<String>,
 }
 
-/// A figure and the most that it may be.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Figure {
-    /// What it came to.
-    pub value: f64,
-    /// The most that it may be.
-    pub limit: f64,
-}
-
-/// One stage of a run.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct ReleasedStage {
-    /// theta that the parties were asked about, on the scale of the priors; empty where no point was.
-    pub theta: Vec<f64>,
-    /// The share of the job's mu² that it took.
-    pub share: f64,
-    /// The posterior mean after it.
-    pub mean: Vec<f64>,
-    /// The posterior sds after it, of the coordinates walked in.
-    pub sd: Vec<f64>,
-    /// Whether the draws are given this stage's release.
-    pub last: bool,
-}
-
 impl Adequacy {
     pub(crate) fn of(inference: &Inference) -> Self {
-        let figure = |check: &conclave_common::sampler::Check| (check.name, Figure { value: check.value, limit: check.limit });
         Self {
             adequate: inference.is_adequate(),
-            figures: inference.checks.iter().map(figure).collect(),
+            figures: inference.checks.iter().map(|check| (check.name, *check)).collect(),
             reasons: inference.reasons.clone(),
         }
-    }
-}
-
-impl ReleasedStage {
-    pub(crate) fn of(stage: &Stage) -> Self {
-        let Stage { theta, share, mean, sd, last } = stage.clone();
-        Self { theta, share, mean, sd, last }
     }
 }
 

@@ -5,11 +5,11 @@ use std::path::Path;
 use conclave_common::diagnostics::{self, Summary, Verdict};
 use conclave_common::job::{Continuation, JobSpec};
 use conclave_common::model;
-use conclave_common::sampler::{FittedPosterior, Inference, PartyMetadata};
+use conclave_common::sampler::{FittedPosterior, Inference, PartyMetadata, Stage};
 use serde::Serialize;
 
+pub use crate::released::Adequacy;
 use crate::released::budget_error;
-pub use crate::released::{Adequacy, Figure, ReleasedStage};
 use crate::spent::Spent;
 use crate::zarr::DrawStore;
 
@@ -118,7 +118,7 @@ pub struct RunResult {
     pub adequacy: Option<Adequacy>,
     /// What was asked of the parties, stage by stage, and what each taught.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub releases: Vec<ReleasedStage>,
+    pub releases: Vec<Stage>,
     /// `warnings`, what to beware of in sentences; `mcse_to_sd` and `budget_error`, what too little budget adds to the spread.
     #[serde(flatten)]
     pub verdict: Verdict,
@@ -232,7 +232,7 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
         verdict,
         conditional_on: outcome.inference.as_ref().map(|_| "noisy_release"),
         adequacy: outcome.inference.as_ref().map(Adequacy::of),
-        releases: outcome.inference.iter().flat_map(|inference| inference.stages.iter().map(ReleasedStage::of)).collect(),
+        releases: outcome.inference.iter().flat_map(|inference| inference.stages.iter().cloned()).collect(),
         continuation: Continuation { radii: outcome.radii.clone(), states: last_states(&samples) },
         posterior,
         posterior_original: posterior_original.collect(),

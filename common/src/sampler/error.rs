@@ -74,6 +74,11 @@ pub enum SamplerError {
         /// Records at which it is 2.
         records: f64,
     },
+    /// Neither metadata nor a release tells how many records count.
+    #[error(
+        "without an intercept the number of records that count is not released, and sigma is unknown: give the model an intercept or its sd, or use algorithm = \"penalty\""
+    )]
+    NoCount,
     /// Nowhere is the posterior positive.
     #[error("the posterior is nowhere positive within the parameter box: widen the box, or look at the priors")]
     NoPlace,

@@ -72,7 +72,7 @@ impl Allotment {
             let units = allotted.min(*left);
             // Noise at which the charge, before it is rounded up, is what there is.
             let moved = kind.moves(unit.adjacency.factor()) as f64 * terms.sensitivity().units() as f64;
-            let least = moved * (281_474_976_710_656.0 / units.max(1) as f64).sqrt();
+            let least = moved / mu_squared(units.max(1)).sqrt();
             scale = scale.max(least as u64);
             prices.push((*unit, terms.sensitivity(), units));
         }

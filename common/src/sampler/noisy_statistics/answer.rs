@@ -17,7 +17,7 @@ pub(crate) struct Answer<'a> {
 pub(crate) type LogDensity<'a> = Box<dyn Fn(&[f64]) -> f64 + 'a>;
 
 /// One stage of a run: what was asked and what it taught.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Stage {
     /// theta that the parties were asked about; empty where no point was.
     pub theta: Vec<f64>,
@@ -32,9 +32,10 @@ pub struct Stage {
 }
 
 /// A figure of an adequacy check, and the most that it may be.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct Check {
     /// Its name in results.
+    #[serde(skip)]
     pub name: &'static str,
     /// What it came to.
     pub value: f64,

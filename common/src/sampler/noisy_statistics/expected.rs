@@ -9,7 +9,7 @@ use super::allotment::Allotment;
 use super::scores::Question;
 use crate::accounting::gaussian_dp;
 use crate::job::JobSpec;
-use crate::mechanism::QueryKind;
+use crate::mechanism::{QueryKind, STEP};
 use crate::model::{GRADIENT_SCALE, Model};
 use crate::sampler::error::SamplerError;
 use crate::sampler::matrix::Matrix;
@@ -20,8 +20,6 @@ const OVERHEAD: f64 = 0.15;
 const MOST: f64 = 2.0;
 /// Beyond this many it is worth a word.
 const WORTH_A_WORD: f64 = 1.0;
-/// Lattice units of a product of two numbers of magnitude 1.
-const UNITS: f64 = 4_294_967_296.0;
 
 /// What can be expected of a job before anything is asked.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
@@ -69,7 +67,7 @@ pub(crate) fn of_scores(
 ) -> Result<f64, SamplerError> {
     let kind = QueryKind::Gradient { parameters: question.theta.len() as u32 };
     let one = budget.whole_sd(spec, model, kind, (&question.theta, &question.frame))?;
-    let noise = question.score_noise(one * UNITS / GRADIENT_SCALE * (spec.parties.len() as f64).sqrt());
+    let noise = question.score_noise(one / STEP / GRADIENT_SCALE * (spec.parties.len() as f64).sqrt());
     let order = covariance.order() as f64;
     let share = |j: usize| covariance[(j, j)] * noise[(j, j)];
     Ok(((0..covariance.order()).map(share).sum::<f64>() / order / (1.0 - OVERHEAD)).sqrt())

@@ -241,7 +241,6 @@ impl LinearLikelihood<'_> {
         }
         match moments.records {
             Records::Exact(_) => {}
-            Records::Noisy { variance: of_count, .. } => noise += variance * variance * of_count,
             Records::First => {
                 // R is compared with a count that shares noise with it.
                 let with_count = moments.noise.covariance_with_entry(&w, (0, 0));

@@ -16,8 +16,6 @@ pub(crate) enum Records {
     Exact(f64),
     /// The first entry of the matrix is their number, with its noise.
     First,
-    /// This many, with noise of this variance that no entry shares.
-    Noisy { value: f64, variance: f64 },
 }
 
 /// A released matrix of second moments.
@@ -38,7 +36,7 @@ impl Moments {
     /// The number of records, at least 1.
     pub(crate) fn count(&self) -> f64 {
         let value = match self.records {
-            Records::Exact(value) | Records::Noisy { value, .. } => value,
+            Records::Exact(value) => value,
             Records::First => self.matrix[(0, 0)],
         };
         value.max(1.0)
@@ -61,24 +59,13 @@ impl Moments {
         let precision = |release: &Self| 1.0 / (release.noise.sd() * release.noise.sd());
         let total: f64 = releases.iter().map(precision).sum();
         let mut matrix = Matrix::zeros(first.matrix.order());
-        let mut records = 0.0;
         for release in releases {
             if !release.noise.same_ties(&first.noise) {
                 return None;
             }
             matrix = matrix.plus(&release.matrix, precision(release) / total);
-            records += release.count() * precision(release) / total;
         }
-        let noisy = |release: &Self| match release.records {
-            Records::Noisy { variance, .. } => variance * precision(release) * precision(release) / (total * total),
-            Records::Exact(_) | Records::First => 0.0,
-        };
-        let records = match first.records {
-            Records::Exact(value) => Records::Exact(value),
-            Records::First => Records::First,
-            Records::Noisy { .. } => Records::Noisy { value: records, variance: releases.iter().map(noisy).sum() },
-        };
-        Some(Self { matrix, noise: first.noise.clone().with_sd(total.sqrt().recip()), records })
+        Some(Self { matrix, noise: first.noise.clone().with_sd(total.sqrt().recip()), records: first.records })
     }
 
     /// The least eigenvalue of the predictors' moments, and what it should exceed for the posterior to be

@@ -41,6 +41,8 @@ pub(crate) struct MomentsWay {
     outcome: (f64, f64),
     coefficients: usize,
     sigma: Sigma,
+    /// Whether the first coefficient is an intercept: the first entry of the moments is then the number of records.
+    intercept: bool,
     /// Of moments' coordinates.
     prior: GaussianPrior,
     ties: Vec<Tie>,
@@ -71,9 +73,14 @@ impl MomentsWay {
         let is_row = |party: &PartyMetadata| party.unit() == PrivacyUnit::row(Adjacency::Replace);
         let known: Option<f64> = parties.iter().map(|party| party.records().map(|n| n as f64)).sum();
         let records = known.filter(|_| parties.iter().all(is_row) && !scores.leaves_out());
+        let sigma = sigma(target, outcome.1);
+        let intercept = scores.has_intercept();
+        if sigma == Sigma::Unknown && records.is_none() && !intercept {
+            return Err(SamplerError::NoCount);
+        }
         let first = target.spec.release.stages.as_ref().map_or(FIRST, |shares| shares[0]);
         Ok(Self {
-            sigma: sigma(target, outcome.1),
+            sigma,
             ties: ties(scores, &coded, records.is_some()),
             parties: parties.len() as f64,
             most_squares: scores.most_squares() as f64,
@@ -83,6 +90,7 @@ impl MomentsWay {
             prior,
             records,
             first,
+            intercept,
             asked: Vec::new(),
             residual_asked: None,
             releases: Vec::new(),
@@ -177,14 +185,11 @@ impl MomentsWay {
         }
         let records = match self.records {
             Some(records) => Records::Exact(records),
-            None if self.counts_first() => Records::First,
-            None => Records::Noisy { value: matrix[(0, 0)].max(1.0), variance: f64::MAX.sqrt() },
+            None if self.intercept => Records::First,
+            // Nobody asks for it: sigma is known.
+            None => Records::Exact(1.0),
         };
         Moments { matrix, noise: MomentsNoise::new(order, self.parties.sqrt() * noise.sd(), &self.ties), records }
-    }
-
-    fn counts_first(&self) -> bool {
-        self.outcome.0 != 0.0 || self.coefficients > 0
     }
 }
 

@@ -4,7 +4,7 @@ use super::coding::Coding;
 use super::frame::Frame as Shape;
 use super::gaussian::GaussianPrior;
 use super::stage::ScoreStage;
-use crate::mechanism::{NoiseScale, QueryKind};
+use crate::mechanism::{NoiseScale, QueryKind, STEP};
 use crate::model::{DIAGONAL, GRADIENT_SCALE, ScoreModel};
 use crate::parameter::LEAST_MAGNITUDE;
 use crate::query::vector::MOST_SCALE;
@@ -127,7 +127,7 @@ pub(crate) fn triangle(order: usize, totals: &[i128], scale: impl Fn(usize) -> f
     let mut totals = totals.iter();
     for i in 0..order {
         for j in i..order {
-            let value = totals.next().map_or(0.0, |total| *total as f64) / PRODUCT_UNITS * (scale(i) * scale(j)).sqrt();
+            let value = totals.next().map_or(0.0, |total| STEP * *total as f64) * (scale(i) * scale(j)).sqrt();
             let value = if i == j { value / DIAGONAL } else { value };
             matrix[(i, j)] = value;
             matrix[(j, i)] = value;
@@ -135,9 +135,6 @@ pub(crate) fn triangle(order: usize, totals: &[i128], scale: impl Fn(usize) -> f
     }
     matrix
 }
-
-/// Lattice units of a product of two numbers of magnitude 1.
-pub(crate) const PRODUCT_UNITS: f64 = 4_294_967_296.0;
 
 /// The covariance that is expected before anything is released: that of a design whose numeric predictors are even
 /// over their bounds and whose levels are equally frequent.
