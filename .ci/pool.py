@@ -32,9 +32,12 @@ LEFT_OUT = {
 LONG = {
     "a_hundred_thousand_replicates_come_close_to_the_claim_and_never_above",
     "a_linear_regression_of_unknown_scatter_is_calibrated",
+    "gaussian_noise_at_epsilon_1",
     "kappa_of_a_logistic_regression_of_five",
     "simulated_jobs_are_answered_or_refused",
     "simulation_based_calibration_sees_a_missing_penalty",
+    "table_1_at_epsilon_10",
+    "table_1_at_epsilon_tenth",
     "the_anchor_of_a_gaussian_mean",
     "the_tables_of_linear_regression",
     "the_tables_of_score_stages",

@@ -300,10 +300,12 @@ impl JobSpec {
             (None, Some(_)) => ReleaseSpec::FIXED_SHARES.len() as u64,
             (None, None) => ReleaseSpec::MOST_LOCATING as u64 + 1,
         };
+        // The last stage asks for its gradient, and then twice for information.
+        let rounds = || stages() + 2;
         Some(match self.build_model().scores() {
             // Second moments, and then they or a score once more.
             Some(scores) if scores.moments_outcome().is_some() => 2,
-            Some(_) => stages(),
+            Some(_) => rounds(),
             None => 1,
         })
     }

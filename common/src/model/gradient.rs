@@ -12,7 +12,7 @@ use super::weighted::WeightedSum;
 use crate::mechanism::{Clamp, GRADIENT_UNITS, LatticeSum};
 
 /// Records per tile: as many vectors as there are parameters are kept of each.
-const FEW: usize = 256;
+pub(super) const FEW: usize = 256;
 /// Lattice units of a vector of length 1 before it is rounded: rounding lengthens it by half the root of the
 /// number of parameters at most, and the rest is for the arithmetic's own error.
 pub const GRADIENT_SCALE: f64 = GRADIENT_UNITS as f64 * (1.0 - 1.0 / 1_048_576.0);
@@ -53,13 +53,39 @@ pub(super) fn gradient_sum<L: Slopes>(
 }
 
 /// What is kept of a tile's records.
-struct Room {
-    eta: Lane,
-    own: Lane,
+pub(super) struct Room {
+    pub(super) eta: Lane,
+    pub(super) own: Lane,
     factor: Lane,
-    components: Vec<[f64; FEW]>,
+    /// Each component of the records' images.
+    pub(super) components: Vec<[f64; FEW]>,
     units: Vec<[i64; FEW]>,
     within: [i64; FEW],
+}
+
+impl Room {
+    pub(super) fn new(components: usize) -> Self {
+        Self {
+            eta: Lane::ZERO,
+            own: Lane::ZERO,
+            factor: Lane::ZERO,
+            components: vec![[0.0; FEW]; components],
+            units: vec![[0; FEW]; components],
+            within: [0; FEW],
+        }
+    }
+
+    /// Adds the first `records` images to the totals, as integer vectors of bounded length.
+    #[inline(always)]
+    pub(super) fn add(&mut self, shift: &[f64], records: usize, totals: &mut [i64]) {
+        shorten(self, shift, records);
+        quantise(self, records);
+        for (total, units) in totals.iter_mut().zip(&self.units) {
+            // No sum overflows: callers check that so many records fit.
+            let sum: i64 = units[..records].iter().zip(&self.within).map(|(unit, within)| unit & within).sum();
+            *total = total.wrapping_add(sum);
+        }
+    }
 }
 
 impl<L: Slopes> Gradient<'_, L> {
@@ -67,25 +93,11 @@ impl<L: Slopes> Gradient<'_, L> {
     fn total(&self) -> Vec<i64> {
         let d = self.along.len();
         let mut totals = vec![0_i64; d];
-        let mut room = Room {
-            eta: Lane::ZERO,
-            own: Lane::ZERO,
-            factor: Lane::ZERO,
-            components: vec![[0.0; FEW]; d],
-            units: vec![[0; FEW]; d],
-            within: [0; FEW],
-        };
+        let mut room = Room::new(d);
         let mut tiles = self.block.tiles(FEW);
         while let Some(rows) = tiles.next() {
-            let records = rows.len();
             self.map(&rows, &mut room);
-            shorten(&mut room, self.shift, records);
-            quantise(&mut room, records);
-            for (total, units) in totals.iter_mut().zip(&room.units) {
-                // No sum overflows: callers check that so many records fit.
-                let sum: i64 = units[..records].iter().zip(&room.within).map(|(unit, within)| unit & within).sum();
-                *total = total.wrapping_add(sum);
-            }
+            room.add(self.shift, rows.len(), &mut totals);
         }
         totals
     }

@@ -47,7 +47,9 @@ mod tempered;
 #[cfg(test)]
 mod tests;
 mod tile;
+mod times;
 mod weibull;
+mod weibull_scores;
 mod weighted;
 
 pub use assemble::assemble;

@@ -21,7 +21,7 @@ use crate::mechanism::{Clamp, LatticeSum, MechanismError, Sensitivity};
 /// What diagonal entries are multiplied by: `181 / 256`, of which the square is below 1/2.
 pub const DIAGONAL: f64 = 181.0 / 256.0;
 /// Lattice units of 1 in a record's vector, 2^16: a product is in units of 2^-32.
-const UNIT: u64 = 1 << 16;
+pub(super) const UNIT: u64 = 1 << 16;
 /// Records per tile.
 const FEW: usize = 256;
 

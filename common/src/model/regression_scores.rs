@@ -32,9 +32,6 @@ impl<L: Slopes> RegressionScores<'_, L> {
         self.predictor.range(coefficients, 1.0, None)
     }
 
-    fn offset_range(&self) -> (f64, f64) {
-        self.predictor.offset().map_or((0.0, 0.0), |(range, _)| range)
-    }
 }
 
 impl<L: Slopes> ScoreModel for RegressionScores<'_, L> {
@@ -87,8 +84,12 @@ impl<L: Slopes> ScoreModel for RegressionScores<'_, L> {
         self.predictor.coding()
     }
 
-    fn range(&self, direction: &[f64]) -> (f64, f64) {
+    fn range(&self, _at: &[f64], direction: &[f64]) -> (f64, f64) {
         self.predictor.range(direction, 0.0, None)
+    }
+
+    fn offset_range(&self) -> (f64, f64) {
+        self.predictor.offset().map_or((0.0, 0.0), |(range, _)| range)
     }
 
     fn extreme_gradients(&self, at: &[f64]) -> Option<Vec<Vec<f64>>> {
@@ -130,6 +131,19 @@ impl<L: Slopes> ScoreModel for RegressionScores<'_, L> {
         let (coefficients, own) = self.split(at);
         let (low, high) = self.predictors(coefficients);
         self.likelihood.most_information(&self.likelihood.slopes_at(own), low, high)
+    }
+
+    fn even_information(&self, at: &[f64]) -> Vec<f64> {
+        let most = self.most_information(at);
+        let coding = self.coding();
+        let square = |j: usize| {
+            let mut unit = vec![0.0; self.coefficients()];
+            unit[j] = 1.0;
+            let (low, high) = self.range(at, &unit);
+            // Even over the range: its square's mean. 1 for the intercept and for what is coded.
+            if coding[j] { 1.0 } else { (low * low + low * high + high * high) / 3.0 }
+        };
+        (0..self.coefficients()).map(|j| most[0] * square(j)).chain(self.own.then_some(most[1])).collect()
     }
 
     fn has_intercept(&self) -> bool {

@@ -101,8 +101,11 @@ pub trait ScoreModel: Send + Sync {
     fn coding(&self) -> Vec<bool>;
 
     /// Least and greatest `direction . x` over the declared columns, the intercept's 1 first where there is one;
-    /// without the offset.
-    fn range(&self, direction: &[f64]) -> (f64, f64);
+    /// without the offset. Of a model whose `x` depends on the point, at `at`.
+    fn range(&self, at: &[f64], direction: &[f64]) -> (f64, f64);
+
+    /// Least and greatest offset of the linear predictor; zeros without one.
+    fn offset_range(&self) -> (f64, f64);
 
     /// Gradients of single records that lie at the edge of what the declared columns allow, at a point; `None`
     /// where corners are too many to list.
@@ -115,6 +118,10 @@ pub trait ScoreModel: Send + Sync {
     /// The most information of one record at a point, about its linear predictor and about the family's own
     /// parameter: what a curvature's scales should be.
     fn most_information(&self, at: &[f64]) -> [f64; 2];
+
+    /// What one record is expected to say of each parameter at a point, where numeric predictors are even over their bounds and levels
+    /// equally frequent: the diagonal of the information, coded as [`ScoreModel::coding`] says.
+    fn even_information(&self, at: &[f64]) -> Vec<f64>;
 
     /// Whether the first coefficient is an intercept.
     fn has_intercept(&self) -> bool;

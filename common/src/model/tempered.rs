@@ -145,8 +145,16 @@ impl ScoreModel for TemperedScores<'_> {
         self.scores.coding()
     }
 
-    fn range(&self, direction: &[f64]) -> (f64, f64) {
-        self.scores.range(direction)
+    fn range(&self, at: &[f64], direction: &[f64]) -> (f64, f64) {
+        self.scores.range(at, direction)
+    }
+
+    fn offset_range(&self) -> (f64, f64) {
+        self.scores.offset_range()
+    }
+
+    fn even_information(&self, at: &[f64]) -> Vec<f64> {
+        self.scores.even_information(at).into_iter().map(|information| self.power * information).collect()
     }
 
     fn extreme_gradients(&self, at: &[f64]) -> Option<Vec<Vec<f64>>> {

@@ -23,9 +23,12 @@
 //! supremum.
 
 use super::blocks::{self, Kernel, KernelVisitor, Scratch};
-use super::elementary::{exp, ln};
+use super::elementary::exp;
 use super::ratio_range::RatioRange;
+use super::score::ScoreModel;
 use super::tile::Tile;
+use super::times::Times;
+use super::weibull_scores::WeibullScores;
 use super::{Block, Model, ModelData, Step, envelope};
 use crate::mechanism::LatticeSum;
 use crate::schema::ColumnSpec;
@@ -33,13 +36,7 @@ use crate::schema::ColumnSpec;
 /// Weibull survival on a declared time column and an event column.
 pub(super) struct Weibull {
     names: Vec<String>,
-    /// `t` at `x = 0`, and what one unit of `x` adds to it.
-    middle: f64,
-    half: f64,
-    /// `ln` of the least `t`; that of the greatest is 0.
-    least_log: f64,
-    /// The declared maximum, in the data's unit of time.
-    longest: f64,
+    times: Times,
 }
 
 /// What a step's ratios are computed from; every difference is odd in the step.
@@ -84,10 +81,7 @@ impl Constants {
 impl Weibull {
     /// `time` has a declared minimum above 0.
     pub(super) fn new(names: Vec<String>, time: &ColumnSpec) -> Self {
-        let longest = time.centre() + time.half_width();
-        let shortest = (time.centre() - time.half_width()).max(f64::EPSILON * longest);
-        let (middle, half) = (time.centre() / longest, time.half_width() / longest);
-        Self { names, middle, half, least_log: libm::log(shortest / longest), longest }
+        Self { names, times: Times::new(time) }
     }
 }
 
@@ -100,7 +94,7 @@ fn check((_, auxiliary): (usize, usize), dimensions: bool) {
 impl Weibull {
     #[inline(always)]
     fn of_record((model, constants): &(&Self, &Constants), [x, event]: [f64; 2]) -> f64 {
-        constants.ratio(ln(model.middle + model.half * x), event)
+        constants.ratio(model.times.log(x), event)
     }
 }
 
@@ -125,7 +119,7 @@ impl Model for Weibull {
     fn ratios(&self, from: &[f64], to: &[f64]) -> RatioRange {
         let constants = Constants::new(from, to);
         let curvature = |low, high| constants.curvature(low, high);
-        let of = |event: f64| envelope::range(self.least_log, 0.0, |u| constants.ratio(u, event), curvature);
+        let of = |event: f64| envelope::range(self.times.least_log, 0.0, |u| constants.ratio(u, event), curvature);
         of(0.0).hull(of(1.0))
     }
 
@@ -138,18 +132,22 @@ impl Model for Weibull {
         blocks::lattice_sums(self, block, steps)
     }
 
+    fn scores(&self) -> Option<Box<dyn ScoreModel + '_>> {
+        Some(Box::new(WeibullScores(self.times)))
+    }
+
     /// Up to `-sum d ln t`.
     fn log_likelihood(&self, data: &ModelData, theta: &[f64]) -> f64 {
         check((0, data.auxiliary.len()), theta.len() == 2);
         let (shape, log_scale) = (theta[0], libm::log(theta[1]));
         let one = |(x, event): (&f64, &f64)| {
-            let z = shape * (libm::log(self.middle + self.half * x) - log_scale);
+            let z = shape * (libm::log(self.times.middle + self.times.half * x) - log_scale);
             event * (libm::log(shape) + z) - libm::exp(z)
         };
         data.outcome.iter().zip(&data.auxiliary[0]).map(one).sum()
     }
 
     fn to_original(&self, theta: &[f64]) -> Vec<f64> {
-        vec![theta[0], self.longest * theta[1]]
+        vec![theta[0], self.times.longest * theta[1]]
     }
 }

@@ -73,7 +73,7 @@ fn asked_for(spec: &JobSpec) -> String {
     let (what, times) = (what.join("; "), if most == 1 { "once".to_owned() } else { format!("at most {most} times") });
     let stages = match &spec.release {
         release if most > 2 && release.stages.is_none() && release.curvature_share.is_none() => {
-            format!(", up to {} of them to find where the last is asked", most - 1)
+            format!(", up to {} of them to find where the last three are asked", most - 3)
         }
         _ => String::new(),
     };
@@ -176,7 +176,7 @@ mod tests {
         for (words, there) in [
             (
                 spec(once, "logistic", "binary = true", ""),
-                &["scores: gradient", "at most 9 times, up to 8 of them", ANY_MODEL][..],
+                &["scores: gradient", "at most 11 times, up to 8 of them", ANY_MODEL][..],
             ),
             (spec(once, "logistic", "binary = true", "[release]\nstages = [0.5, 0.5]\n"), &["at most 2 times.", ANY_MODEL]),
             (spec(once, "linear", "min = 0, max = 9", ""), &["second moments", "scores", "at most 2 times.", ANY_MODEL]),

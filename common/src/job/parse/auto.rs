@@ -18,8 +18,8 @@ pub(super) fn choose(raw: &RawJob) -> (Algorithm, Option<&'static str>) {
         _ if of_chains => (Algorithm::Penalty, "the job says how chains propose or start, which is for a chain of ratios"),
         _ if of_ratios => (Algorithm::Penalty, "the job sets the noise or the clip of a ratio"),
         _ if raw.extends.is_some() => (Algorithm::Penalty, "the job continues another one's chains"),
-        "logistic" | "poisson" | "negative_binomial" | "student_t" => {
-            (once, "a few released scores determine this regression's posterior, for a part of the budget that ratios take")
+        "logistic" | "poisson" | "negative_binomial" | "student_t" | "weibull" => {
+            (once, "a few released scores determine this model's posterior, for a part of the budget that ratios take")
         }
         "linear" if !tempered => (once, "second moments and a score determine a linear regression's posterior"),
         "bernoulli" | "poisson_mean" | "gaussian_mean" | "multinomial" if !tempered => {

@@ -1,12 +1,14 @@
 //! Whether the last stage may be called an answer.
 
 use super::gaussian::{Fit, GaussianPrior, largest_eigenvalue, length};
-use super::stage::{Reach, ScoreStage};
+use super::information::Reach;
+use super::stage::ScoreStage;
+use crate::sampler::matrix::Matrix;
 
 /// Most that the cubic may come to.
 pub(crate) const CUBIC_LIMIT: f64 = 0.5;
 /// Most that the noise of the information may be of it in its weakest direction.
-pub(crate) const RHO_LIMIT: f64 = 1.0;
+pub(crate) const RHO_LIMIT: f64 = 1.5;
 /// Most that a posterior variance may be of the prior's.
 pub(crate) const PRIOR_LIMIT: f64 = 0.25;
 
@@ -43,9 +45,9 @@ impl Adequacy {
         let shares = fit.covariance.diagonal_entries();
         let share = shares.iter().zip(&prior.precision).map(|(v, p)| v * p).fold(0.0, f64::max);
         Self {
-            cubic: Figure { value: cubic(&fit.step, fit, reach), limit: CUBIC_LIMIT },
+            cubic: Figure { value: left_out(stage, fit, reach), limit: CUBIC_LIMIT },
             rho: Figure {
-                value: 2.0 * stage.information_sd * sqrt_order * largest_eigenvalue(&fit.without_noise),
+                value: 2.0 * stage.information.sd * sqrt_order * largest_eigenvalue(&fit.without_noise),
                 limit: RHO_LIMIT,
             },
             prior_share: Figure { value: share, limit: PRIOR_LIMIT },
@@ -64,9 +66,14 @@ impl Adequacy {
     }
 }
 
-/// How much a quadratic at the point that was asked about leaves out after this step, in posterior sds.
-pub(crate) fn cubic(step: &[f64], fit: &Fit, reach: Reach<'_>) -> f64 {
-    0.5 * reach(step) * length(&fit.covariance, step)
+/// How much the information that was asked for leaves out of the way to the answer, in posterior sds.
+fn left_out(stage: &ScoreStage, fit: &Fit, reach: Reach<'_>) -> f64 {
+    stage.beyond(&fit.step, reach) * length(&fit.covariance, &fit.step)
+}
+
+/// How much a quadratic at a point leaves out after this step from there, in sds of a posterior with this covariance.
+pub(crate) fn cubic(step: &[f64], covariance: &Matrix, reach: Reach<'_>) -> f64 {
+    0.5 * reach(step) * length(covariance, step)
 }
 
 #[cfg(test)]

@@ -131,36 +131,42 @@ impl FixedPoint<'_> {
     }
 
     /// Goes from `delta` to a solution whose spread is the one at the solution, and says whether it came to
-    /// rest.
-    ///
-    /// A step that is longer than the one before it halves the part of a step that is gone: the mapping can
-    /// swing around its fixed point where noise exceeds curvature. It ends after a number of steps that does
-    /// not depend on the numbers.
+    /// rest; see [`at_rest`].
     pub(crate) fn solve(&self, start: &[f64], spread: impl Fn(&[f64]) -> Matrix) -> (Solution, bool) {
-        let mut delta = start.to_vec();
-        let mut part: f64 = 1.0;
-        let mut before = f64::INFINITY;
-        let mut solution = self.given(&spread(&delta));
-        for _ in 0..ITERATIONS {
-            let change: Vec<f64> = solution.delta.iter().zip(&delta).map(|(to, from)| to - from).collect();
-            let sizes = change.iter().zip(solution.covariance.diagonal_entries());
-            let size = largest(&sizes.map(|(c, v)| c / v.sqrt().max(f64::MIN_POSITIVE)).collect::<Vec<_>>());
-            if size <= AT_REST {
-                return (solution, true);
-            }
-            if !size.is_finite() {
-                break;
-            }
-            if size > 0.9 * before {
-                part = (0.5 * part).max(SHORTEST);
-            }
-            before = size;
-            delta.iter_mut().zip(&change).for_each(|(x, c)| *x += part * c);
-            solution = self.given(&spread(&delta));
-        }
-        solution.delta = delta;
-        (solution, false)
+        at_rest(start, |delta| self.given(&spread(delta)))
     }
+}
+
+/// Goes from `delta` to a solution of the equation that `solve` makes at the solution itself, and says whether it came
+/// to rest.
+///
+/// A step that is longer than the one before it halves the part of a step that is gone: the mapping can
+/// swing around its fixed point where noise exceeds curvature. It ends after a number of steps that does
+/// not depend on the numbers.
+pub(crate) fn at_rest(start: &[f64], solve: impl Fn(&[f64]) -> Solution) -> (Solution, bool) {
+    let mut delta = start.to_vec();
+    let mut part: f64 = 1.0;
+    let mut before = f64::INFINITY;
+    let mut solution = solve(&delta);
+    for _ in 0..ITERATIONS {
+        let change: Vec<f64> = solution.delta.iter().zip(&delta).map(|(to, from)| to - from).collect();
+        let sizes = change.iter().zip(solution.covariance.diagonal_entries());
+        let size = largest(&sizes.map(|(c, v)| c / v.sqrt().max(f64::MIN_POSITIVE)).collect::<Vec<_>>());
+        if size <= AT_REST {
+            return (solution, true);
+        }
+        if !size.is_finite() {
+            break;
+        }
+        if size > 0.9 * before {
+            part = (0.5 * part).max(SHORTEST);
+        }
+        before = size;
+        delta.iter_mut().zip(&change).for_each(|(x, c)| *x += part * c);
+        solution = solve(&delta);
+    }
+    solution.delta = delta;
+    (solution, false)
 }
 
 impl Solution {

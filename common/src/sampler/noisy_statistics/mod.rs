@@ -6,9 +6,13 @@
 //! | file | what it is |
 //! |---|---|
 //! | [`gaussian`] | a Gaussian stand-in for the prior, and what a Gaussian fit says |
-//! | [`stage`] | a score and an expected information, released at one public point: likelihood and fit |
+//! | [`information`] | a noisy information matrix, and several of them together |
+//! | [`stage`] | a score and an expected information, released at public points: likelihood and fit |
 //! | [`adequacy`] | whether such a stage may be called an answer |
-//! | [`schedule`] | where the next stage is asked, and with which share of the budget |
+//! | [`intercept`] | the intercept's own equation |
+//! | [`locate`] | where the answer lies, by all stages so far |
+//! | [`schedule`] | which question is next, and with which share of the budget |
+//! | [`search`] | from one released stage to the next question, and to the answer |
 //! | [`frame`] | in which coordinates a score is released, so that noise lies where it does least harm |
 //! | [`moments`] | a noisy matrix of second moments |
 //! | [`moments_noise`] | which entries of that matrix share noise, and what it adds to a residual |
@@ -19,6 +23,7 @@
 //! | `allotment` | the budget in charges, and the noise that a share of it buys |
 //! | `expected` | what error can be expected before anything is asked |
 //! | `scores` | what a score stage asks of the parties, and what the totals say |
+//! | `beginning` | where score stages begin |
 //! | `way` | what the ways below have in common |
 //! | `score_way`, `moments_way`, `family_way` | from a model to its posterior by score stages, second moments, a family's statistic |
 //! | `answer` | what a run says beside its draws |
@@ -28,19 +33,24 @@ pub(crate) mod adequacy;
 mod algorithm;
 mod allotment;
 mod answer;
+mod beginning;
 mod coding;
 mod expected;
 pub(crate) mod family;
 mod family_way;
 pub(crate) mod frame;
 pub(crate) mod gaussian;
+pub(crate) mod information;
+pub(crate) mod intercept;
 pub(crate) mod linear;
+pub(crate) mod locate;
 pub(crate) mod moments;
 pub(crate) mod moments_noise;
 mod moments_way;
 pub(crate) mod schedule;
 mod score_way;
 mod scores;
+pub(crate) mod search;
 pub(crate) mod stage;
 pub(crate) mod walk;
 mod way;
@@ -49,7 +59,7 @@ pub(super) use algorithm::NoisyStatistics;
 pub(super) use allotment::Allotment;
 pub use answer::{Check, Inference, Stage};
 pub use expected::Expected;
-pub(crate) use score_way::expectation;
+pub(crate) use beginning::expectation;
 
 #[cfg(test)]
 mod tests;

@@ -1,9 +1,9 @@
-//! Score stages: what is asked at a point, and what the totals say of it.
+//! Scores and information: what is asked at a point, and what the totals say of it.
 
 use super::coding::Coding;
 use super::frame::Frame as Shape;
 use super::gaussian::GaussianPrior;
-use super::stage::ScoreStage;
+use super::information::Information;
 use crate::mechanism::{NoiseScale, QueryKind, STEP};
 use crate::model::{DIAGONAL, GRADIENT_SCALE, ScoreModel};
 use crate::parameter::LEAST_MAGNITUDE;
@@ -17,32 +17,43 @@ const MOST_POINTS: usize = 12_000;
 /// farther out.
 const FILLED: f64 = 0.98;
 
-/// What was asked of the parties at one point.
+/// A score that was asked for.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
+pub(crate) struct AskedScore {
     /// The point in coded coordinates.
     at: Vec<f64>,
     shape: Shape,
-    /// What information is counted in, of the linear predictor and of the family's own parameter.
-    scales: [f64; 2],
-    /// Scales of the noise of the gradient and of the curvature.
-    noise: [NoiseScale; 2],
+    noise: NoiseScale,
 }
 
-/// What the two queries of a stage say, before their noise is decided.
+/// An information that was asked for.
+#[derive(Debug, Clone)]
+pub(crate) struct AskedInformation {
+    /// The point in coded coordinates.
+    at: Vec<f64>,
+    /// What it is counted in, of the linear predictor and of the family's own parameter.
+    scales: [f64; 2],
+    noise: NoiseScale,
+}
+
+/// What a question at a point says, before its noise is decided.
 pub(crate) struct Question {
     /// theta.
     pub(crate) theta: Vec<f64>,
     /// The frame's numbers.
     pub(crate) frame: Vec<f64>,
-    pub(crate) scales: [f64; 2],
     at: Vec<f64>,
     shape: Shape,
 }
 
+/// What information is counted in at a point: of the linear predictor and of the family's own parameter.
+pub(crate) fn information_scales(scores: &dyn ScoreModel, theta: &[f64]) -> [f64; 2] {
+    // What a record's share of the scale is rounded to is at most 1.
+    scores.most_information(theta).map(|most| if most > LEAST_MAGNITUDE { most.min(MOST_SCALE) } else { 1.0 })
+}
+
 impl Question {
-    /// The question at a point: the gradient in a frame that is shaped for the covariance that is expected, and the
-    /// information.
+    /// The question at a point: the gradient in a frame that is shaped for the covariance that is expected.
     pub(crate) fn new(
         scores: &dyn ScoreModel,
         coding: &Coding,
@@ -65,9 +76,7 @@ impl Question {
         // A tiny number takes a processor longer: it is 0.
         let plain = |x: f64| if x.abs() < LEAST_MAGNITUDE { 0.0 } else { x };
         let frame = rows.entries().iter().copied().chain(shift.into_iter().map(|b| -b)).map(plain).collect();
-        // What a record's share of the scale is rounded to is at most 1.
-        let scales = scores.most_information(&theta).map(|most| if most > LEAST_MAGNITUDE { most.min(MOST_SCALE) } else { 1.0 });
-        Self { theta, frame, scales, at, shape }
+        Self { theta, frame, at, shape }
     }
 
     /// The covariance of the noise of the score, where each component of what is released has noise of this sd, in units of what
@@ -76,48 +85,45 @@ impl Question {
         self.shape.noise(sd)
     }
 
-    /// The two queries, at these scales of noise.
-    pub(crate) fn ask(self, noise: [NoiseScale; 2]) -> (Vec<Query>, Asked) {
-        let parameters = self.theta.len() as u32;
-        let gradient = Query {
-            chain: 0,
-            kind: QueryKind::Gradient { parameters },
-            from: self.theta.clone(),
-            to: self.frame,
-            noise: noise[0],
-        };
-        let curvature = Query {
-            chain: 1,
-            kind: QueryKind::Curvature { parameters },
-            from: self.theta,
-            to: self.scales.to_vec(),
-            noise: noise[1],
-        };
-        (vec![gradient, curvature], Asked { at: self.at, shape: self.shape, scales: self.scales, noise })
+    /// The query for the gradient, at this scale of noise.
+    pub(crate) fn ask(self, noise: NoiseScale) -> (Query, AskedScore) {
+        let kind = QueryKind::Gradient { parameters: self.theta.len() as u32 };
+        let query = Query { chain: 0, kind, from: self.theta, to: self.frame, noise };
+        (query, AskedScore { at: self.at, shape: self.shape, noise })
     }
 }
 
-impl Asked {
-    /// The stage that the totals over `parties` make; `centred` is the number of records of those that take the
-    /// frame's centre off each, all of them or none.
-    pub(crate) fn stage(&self, gradient: &[i128], curvature: &[i128], parties: usize, records: f64, own: bool) -> ScoreStage {
-        let sums: Vec<f64> = gradient.iter().map(|total| *total as f64 / GRADIENT_SCALE).collect();
-        let parties = (parties as f64).sqrt();
-        let noise = parties * self.noise[0].units() as f64 / GRADIENT_SCALE;
-        let order = self.at.len();
-        let units = self.noise[1].sd();
-        ScoreStage {
-            at: self.at.clone(),
-            score: self.shape.total(&sums, records),
-            score_noise: self.shape.noise(noise),
-            information: triangle(order, curvature, |j| self.scale(j, order, own)),
-            information_sd: parties * units * self.scales[0],
-            own_sd: own.then(|| parties * units * self.scales[1]),
-        }
+impl AskedScore {
+    pub(crate) fn at(&self) -> &[f64] {
+        &self.at
     }
 
-    fn scale(&self, j: usize, order: usize, own: bool) -> f64 {
-        self.scales[usize::from(own && j + 1 == order)]
+    /// The score that the totals over `parties` make, and the covariance of its noise; `records` is the number of those that take
+    /// the frame's centre off each, all of them or none.
+    pub(crate) fn score(&self, gradient: &[i128], parties: usize, records: f64) -> (Vec<f64>, Matrix) {
+        let sums: Vec<f64> = gradient.iter().map(|total| *total as f64 / GRADIENT_SCALE).collect();
+        let noise = (parties as f64).sqrt() * self.noise.units() as f64 / GRADIENT_SCALE;
+        (self.shape.total(&sums, records), self.shape.noise(noise))
+    }
+}
+
+impl AskedInformation {
+    /// The query for the information at a point, `(theta, at)`, as the `chain`-th of its round.
+    pub(crate) fn ask((theta, at): (Vec<f64>, Vec<f64>), scales: [f64; 2], noise: NoiseScale, chain: u32) -> (Query, Self) {
+        let kind = QueryKind::Curvature { parameters: theta.len() as u32 };
+        (Query { chain, kind, from: theta, to: scales.to_vec(), noise }, Self { at, scales, noise })
+    }
+
+    /// The information that the totals over `parties` make.
+    pub(crate) fn information(&self, curvature: &[i128], parties: usize, own: bool) -> Information {
+        let (order, sd) = (self.at.len(), (parties as f64).sqrt() * self.noise.sd());
+        let scale = |j: usize| self.scales[usize::from(own && j + 1 == order)];
+        Information {
+            at: self.at.clone(),
+            matrix: triangle(order, curvature, scale),
+            sd: sd * self.scales[0],
+            own_sd: own.then(|| sd * self.scales[1]),
+        }
     }
 }
 
@@ -138,26 +144,8 @@ pub(crate) fn triangle(order: usize, totals: &[i128], scale: impl Fn(usize) -> f
 
 /// The covariance that is expected before anything is released: that of a design whose numeric predictors are even
 /// over their bounds and whose levels are equally frequent.
-pub(crate) fn expected_covariance(
-    scores: &dyn ScoreModel,
-    theta: &[f64],
-    records: f64,
-    prior: &GaussianPrior,
-    coding: &[bool],
-) -> Matrix {
-    let order = theta.len();
-    let most = scores.most_information(theta);
-    let variance = |j: usize| {
-        let mut unit = vec![0.0; order];
-        unit[j] = 1.0;
-        if j >= scores.coefficients() {
-            return most[1];
-        }
-        let (low, high) = scores.range(&unit);
-        // Even over the range: its square's mean. 1 for the intercept and for what is coded.
-        let square = if coding.get(j).copied().unwrap_or(false) { 1.0 } else { (low * low + low * high + high * high) / 3.0 };
-        most[0] * square
-    };
-    let information: Vec<f64> = (0..order).map(|j| records * variance(j) + prior.precision[j]).collect();
-    Matrix::diagonal(&information.iter().map(|x| x.max(f64::MIN_POSITIVE).recip()).collect::<Vec<_>>())
+pub(crate) fn expected_covariance(scores: &dyn ScoreModel, theta: &[f64], records: f64, prior: &GaussianPrior) -> Matrix {
+    let of_one = scores.even_information(theta);
+    let variance = |(one, precision): (&f64, &f64)| (records * one + precision).max(f64::MIN_POSITIVE).recip();
+    Matrix::diagonal(&of_one.iter().zip(&prior.precision).map(variance).collect::<Vec<_>>())
 }

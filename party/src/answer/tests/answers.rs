@@ -359,7 +359,7 @@ fn a_job_that_releases_once_asks_no_more_than_it_says() {
     let mut answerer = house.start();
     let toml = logistic_toml().replace("\"penalty\"", "\"noisy-statistics\"").replace("noise_sd = 1.0\n", "");
     let spec = conclave_common::job::JobSpec::parse(&toml).unwrap();
-    assert_eq!((spec.releases(), spec.most_rounds()), (vec!["score"], Some(9)));
+    assert_eq!((spec.releases(), spec.most_rounds()), (vec!["score"], Some(11)));
     assert!(matches!(answerer.open(&open_request(&toml)).unwrap(), Opening::Opened(_)));
     let (theta, frame) = (vec![0.0; 2], vec![0.5, 0.0, 0.0, 0.5, 0.0, 0.0]);
     let proposal = |chain: u32, kind: QueryKind, from: &[f64], to: &[f64]| v1::Proposal {

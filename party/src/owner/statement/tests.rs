@@ -127,7 +127,7 @@ fn a_statement_on_vectors_counts_them_by_kind() {
         "gradient of 2 parameters",
         "6 whole numbers in 3 answers",
         "0.5 to 4 in each, in what one record contributes at most",
-        "asked at most 9 times",
+        "asked at most 11 times",
         "Whoever holds the release may fit any model of these columns",
     ] {
         assert!(text.contains(part), "{part} is not in {text}");

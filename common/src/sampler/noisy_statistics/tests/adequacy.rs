@@ -1,14 +1,18 @@
 use super::*;
 use crate::sampler::matrix::Matrix;
+use crate::sampler::noisy_statistics::information::Information;
 
 fn example(step: f64, information_sd: f64) -> (ScoreStage, Fit, GaussianPrior) {
     let stage = ScoreStage {
         at: vec![0.0, 0.0],
         score: vec![0.0, 0.0],
         score_noise: Matrix::identity(2),
-        information: Matrix::identity(2).scaled(25.0),
-        information_sd,
-        own_sd: None,
+        information: Information {
+            at: vec![0.0, 0.0],
+            matrix: Matrix::identity(2).scaled(25.0),
+            sd: information_sd,
+            own_sd: None,
+        },
     };
     let fit = Fit {
         mean: vec![step, 0.0],
@@ -26,8 +30,8 @@ fn example(step: f64, information_sd: f64) -> (ScoreStage, Fit, GaussianPrior) {
 fn the_figures_are_those_of_the_page() {
     let (stage, fit, prior) = example(0.3, 2.0);
     let adequacy = Adequacy::of(&stage, &fit, &prior, &|d| 2.0 * d[0].abs());
-    // .5 * .6 * (.3 / .2), 2 * 2 * sqrt 2 * .08, .09.
-    assert!((adequacy.cubic.value - 0.45).abs() < 1e-12);
+    // (.5 * .6 + .6^2 / 24) * (.3 / .2), 2 * 2 * sqrt 2 * .08, .09.
+    assert!((adequacy.cubic.value - 0.4725).abs() < 1e-12);
     assert!((adequacy.rho.value - 0.32 * std::f64::consts::SQRT_2).abs() < 1e-12);
     assert!((adequacy.prior_share.value - 0.09).abs() < 1e-12);
     assert!(adequacy.reasons().is_empty());
@@ -43,7 +47,7 @@ fn each_failure_has_its_own_reason() {
         adequacy.reasons()
     };
     assert!(failing(0.4, 2.0, 1.0)[0].contains("too far") && failing(0.4, 2.0, 1.0).len() == 1);
-    assert!(failing(0.3, 5.0, 1.0)[0].contains("weakest") || failing(0.3, 5.0, 1.0)[0].contains("least known"));
+    assert!(failing(0.3, 7.0, 1.0)[0].contains("weakest") || failing(0.3, 7.0, 1.0)[0].contains("least known"));
     assert!(failing(0.3, 2.0, 5.0)[0].contains("prior variance"));
-    assert_eq!(failing(f64::NAN, 5.0, 5.0).len(), 3);
+    assert_eq!(failing(f64::NAN, 7.0, 5.0).len(), 3);
 }

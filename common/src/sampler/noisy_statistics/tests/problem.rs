@@ -1,5 +1,7 @@
 //! Made-up regressions and what their parties would release, with continuous noise for the lattice's.
 
+#![allow(clippy::unwrap_used)]
+
 use std::f64::consts::FRAC_1_SQRT_2;
 
 use rand::RngExt;
@@ -10,8 +12,11 @@ use crate::sampler::matrix::{Matrix, dot};
 use crate::sampler::noisy_statistics::adequacy::Adequacy;
 use crate::sampler::noisy_statistics::frame::Frame;
 use crate::sampler::noisy_statistics::gaussian::{Fit, GaussianPrior};
-use crate::sampler::noisy_statistics::schedule::{Intercept, InterceptLink, Next, Plan, Schedule, Shares};
-use crate::sampler::noisy_statistics::stage::{Reach, ScoreStage};
+use crate::sampler::noisy_statistics::information::{Information, Reach};
+use crate::sampler::noisy_statistics::intercept::{Intercept, InterceptLink};
+use crate::sampler::noisy_statistics::schedule::{Ask, Shares};
+use crate::sampler::noisy_statistics::search::{Landscape, Search};
+use crate::sampler::noisy_statistics::stage::ScoreStage;
 
 /// Number of parties, each with noise of its own.
 const PARTIES: f64 = 3.0;
@@ -56,7 +61,7 @@ pub(super) struct Found {
     pub(super) stage: ScoreStage,
     pub(super) fit: Fit,
     pub(super) adequacy: Adequacy,
-    pub(super) stages: usize,
+    pub(super) rounds: usize,
 }
 
 /// A row's reach in a box of ±1.
@@ -205,50 +210,87 @@ impl Problem {
         (points, most)
     }
 
-    /// Sd of an off-diagonal entry of the information, summed over parties, for this much of mu.
-    fn information_sd(&self, at: &[f64], mu: f64) -> f64 {
-        let norm_squared = self.truth.len() as f64;
-        self.extremes(at).1 * norm_squared / mu * PARTIES.sqrt()
+    /// Score with the noise that a share of mu² buys, and that noise's covariance.
+    fn release_score(&self, at: &[f64], mu: f64, weight: &Matrix, rng: &mut ChaCha20Rng) -> (Vec<f64>, Matrix) {
+        let frame = Frame::shaped(&self.extremes(at).0, weight, true);
+        let t = 2.0 * PARTIES.sqrt() / mu;
+        let error = frame.inverse.apply(&at.iter().map(|_| t * normal(rng)).collect::<Vec<_>>());
+        let score = self.score(at).0.iter().zip(&error).map(|(g, e)| g + e).collect();
+        (score, frame.noise(t))
     }
 
-    /// What the parties release for a plan, in the frame that `weight` shapes.
-    fn release(&self, plan: &Plan, mu: f64, weight: &Matrix, rng: &mut ChaCha20Rng) -> ScoreStage {
-        let d = self.truth.len();
-        let (exact, information) = self.score(&plan.at);
-        let frame = Frame::shaped(&self.extremes(&plan.at).0, weight, true);
-        let t = 2.0 * PARTIES.sqrt() / (mu * (plan.share * (1.0 - plan.curvature)).sqrt());
-        let error = frame.inverse.apply(&(0..d).map(|_| t * normal(rng)).collect::<Vec<_>>());
-        let sd = self.information_sd(&plan.at, mu * (plan.share * plan.curvature).sqrt());
-        ScoreStage {
-            score: exact.iter().zip(&error).map(|(g, e)| g + e).collect(),
-            score_noise: frame.noise(t),
-            information: with_noise(information, sd, rng),
-            information_sd: sd,
-            own_sd: None,
-            at: plan.at.clone(),
-        }
+    fn release_information(&self, at: &[f64], mu: f64, rng: &mut ChaCha20Rng) -> Information {
+        let sd = self.information_sd(at) / mu;
+        Information { at: at.to_vec(), matrix: with_noise(self.score(at).1, sd, rng), sd, own_sd: None }
     }
 
     /// The whole search, under a budget.
     pub(super) fn search(&self, mu: f64, shares: Shares, rng: &mut ChaCha20Rng) -> Found {
-        let (d, records) = (self.truth.len(), self.x.len() as f64);
-        let link = if self.law == Law::Logistic { InterceptLink::Logit } else { InterceptLink::Log };
-        let intercept = Intercept { coordinate: 0, records, link };
-        let mut schedule = Schedule::new(shares, vec![0.0; d], Some(intercept), vec![]);
-        let prior = self.prior();
-        let weight = if self.law == Law::Logistic { 0.25 } else { 1.0 };
+        let (d, records, prior) = (self.truth.len(), self.x.len() as f64, self.prior());
+        // As a job starts: counts at the middle of what is declared at most.
+        let (start, link, weight) = match self.law {
+            Law::Logistic => (0.0, InterceptLink::Logit, 0.25),
+            Law::Poisson => {
+                let middle = libm::log(0.5 * MOST) - 0.5 * libm::log(EXPOSURE.0 * EXPOSURE.1);
+                let start = middle.min(0.0);
+                (start, InterceptLink::Log { mean: libm::exp(start) }, 1.0)
+            }
+        };
         let public: Vec<f64> =
             (0..d).map(|j| records * weight * if j == 0 { 1.0 } else { 1.0 / 3.0 } + 0.16).map(|h| 1.0 / h).collect();
-        let mut shape = Matrix::diagonal(&public);
-        loop {
-            let stage = self.release(schedule.plan(), mu, &shape, rng);
-            let fit = stage.fit(&prior, REACH);
-            if schedule.released(&stage, &fit, REACH, &|at| self.information_sd(at, mu)) == Next::Done {
-                let adequacy = Adequacy::of(&stage, &fit, &prior, REACH);
-                return Found { stage, fit, adequacy, stages: schedule.asked() };
+        let landscape = Public { problem: self, mu };
+        let intercept = Intercept { coordinate: 0, records, link };
+        let at: Vec<f64> = (0..d).map(|j| if j == 0 { start } else { 0.0 }).collect();
+        let mut search = Search::new(shares, prior.clone(), at, Some(intercept), Matrix::diagonal(&public), &landscape);
+        let mut rounds = 0;
+        while !search.is_done() {
+            rounds += 1;
+            match search.ask().clone() {
+                Ask::Stage { at, share, curvature } => {
+                    let weight = search.weight().clone();
+                    let information = self.release_information(&at, mu * (share * curvature).sqrt(), rng);
+                    let (score, score_noise) = self.release_score(&at, mu * (share * (1.0 - curvature)).sqrt(), &weight, rng);
+                    search.take_stage(ScoreStage { at, score, score_noise, information }, &landscape);
+                }
+                Ask::Score { at, share } => {
+                    let weight = search.weight().clone();
+                    let (score, noise) = self.release_score(&at, mu * share.sqrt(), &weight, rng);
+                    search.take_score(at, score, noise, &landscape);
+                }
+                Ask::Information { at, share, .. } => {
+                    let information = self.release_information(&at, mu * share.sqrt(), rng);
+                    search.take_information(information, &landscape);
+                }
             }
-            shape = fit.without_noise;
         }
+        let (stage, fit) = search.answer().cloned().unwrap();
+        let adequacy = Adequacy::of(&stage, &fit, &prior, REACH);
+        Found { stage, fit, adequacy, rounds }
+    }
+
+    /// Sd of an off-diagonal entry of the information, summed over parties, at a mu of 1.
+    fn information_sd(&self, at: &[f64]) -> f64 {
+        self.extremes(at).1 * self.truth.len() as f64 * PARTIES.sqrt()
+    }
+}
+
+/// What is public of a problem.
+struct Public<'a> {
+    problem: &'a Problem,
+    mu: f64,
+}
+
+impl Landscape for Public<'_> {
+    fn reach(&self, _at: &[f64], direction: &[f64]) -> f64 {
+        REACH(direction)
+    }
+
+    fn score_noise(&self, at: &[f64], weight: &Matrix) -> Matrix {
+        Frame::shaped(&self.problem.extremes(at).0, weight, true).noise(2.0 * PARTIES.sqrt() / self.mu)
+    }
+
+    fn information_sd(&self, at: &[f64]) -> f64 {
+        self.problem.information_sd(at) / self.mu
     }
 }
 

@@ -1,108 +1,68 @@
 use super::*;
-use crate::sampler::matrix::Matrix;
-use crate::sampler::noisy_statistics::gaussian::GaussianPrior;
 
-const REACH: Reach<'static> = &|d| d.iter().map(|x| x.abs()).sum();
-
-fn stage(at: Vec<f64>, score: Vec<f64>) -> ScoreStage {
-    let d = at.len();
-    let (score_noise, information) = (Matrix::identity(d), Matrix::identity(d).scaled(100.0));
-    ScoreStage { at, score, score_noise, information, information_sd: 1.0, own_sd: None }
+fn standing(moved: f64, cubic: f64, expected: f64) -> Standing {
+    Standing { moved, cubic, expected, curvature: 0.1 }
 }
 
-fn fit(stage: &ScoreStage) -> Fit {
-    let d = stage.at.len();
-    stage.fit(&GaussianPrior { mean: vec![0.0; d], precision: vec![1e-4; d] }, REACH)
-}
-
-/// Shares and curvature shares of every stage when each one's score is `score(at)`.
-fn run(mut schedule: Schedule, score: impl Fn(&[f64]) -> Vec<f64>, information_sd: f64) -> Vec<Plan> {
-    let mut plans = vec![schedule.plan().clone()];
+/// Shares of the stages up to the last score, where every stage ends in the same standing.
+fn run(shares: Shares, after: Standing) -> Vec<(f64, Option<f64>)> {
+    let mut schedule = Schedule::new(shares);
+    let mut next = schedule.first(vec![0.0], 0.2);
+    let mut asked = Vec::new();
     loop {
-        let stage = stage(schedule.plan().at.clone(), score(&schedule.plan().at));
-        match schedule.released(&stage, &fit(&stage), REACH, &|_| information_sd) {
-            Next::Ask(plan) => plans.push(plan),
-            Next::Done => return plans,
+        match next {
+            (Ask::Stage { share, curvature, .. }, kept) => {
+                assert_eq!(kept, 0.0);
+                asked.push((share, Some(curvature)));
+            }
+            (Ask::Score { share, .. }, kept) => {
+                asked.push((share, None));
+                asked.push((kept, None));
+                assert_eq!(schedule.left(), 0.0);
+                return asked;
+            }
+            (Ask::Information { .. }, _) => unreachable!(),
         }
-        assert_eq!(schedule.asked(), plans.len());
+        next = schedule.next(vec![0.0], after);
     }
 }
 
 #[test]
 fn a_start_near_the_answer_takes_one_locating_stage() {
-    let plans = run(Schedule::new(Shares::Auto, vec![0.0; 2], None, vec![]), |at| vec![5.0 - 100.0 * at[0], 0.0], 1e-3);
-    assert_eq!(plans.iter().map(|p| (p.share, p.last)).collect::<Vec<_>>(), [(0.05, false), (0.95, true)]);
-    assert_eq!((plans[0].curvature, plans[1].curvature), (0.2, 0.05));
-    assert!((plans[1].at[0] - 0.05).abs() < 1e-3, "{:?}", plans[1].at);
+    let asked = run(Shares::Auto, standing(0.3, 0.1, 0.2));
+    assert_eq!(asked[0], (0.05, Some(0.2)));
+    assert!(asked.len() == 3 && (asked[1].0 - 0.95 * 0.9).abs() < 1e-12 && (asked[2].0 - 0.095).abs() < 1e-12);
 }
 
 #[test]
-fn a_far_answer_is_walked_to_and_the_last_stage_keeps_its_share() {
-    // The slope never falls: the answer is always four ahead.
-    let plans = run(Schedule::new(Shares::Auto, vec![0.0; 2], None, vec![]), |_| vec![400.0, 0.0], 1e3);
-    assert_eq!(plans.len(), 9);
-    assert!((plans.iter().map(|p| p.share).sum::<f64>() - 1.0).abs() < 1e-12);
-    assert!(plans.iter().all(|p| p.last == (p.share > 0.5)) && plans[8].share >= 0.3);
-    assert!(plans.windows(2).all(|w| REACH(&[w[1].at[0] - w[0].at[0], w[1].at[1] - w[0].at[1]]) <= 3.0 + 1e-9));
-    assert!(plans[8].at[0] > 20.0, "{:?}", plans[8].at);
-    assert_eq!(plans[8].curvature, 0.3);
-}
-
-#[test]
-fn the_last_curvature_brings_rho_where_it_is_wanted() {
-    // lambda_max about 1/100.0001: f = (2 sd sqrt 2 / 100.0001 / .15)^2 / .95 between its bounds.
-    let plans = run(Schedule::new(Shares::Auto, vec![0.0; 2], None, vec![]), |_| vec![1.0, 0.0], 1.8);
-    let wanted = (2.0 * 1.8 * 2.0_f64.sqrt() / 100.0001 / 0.15).powi(2) / 0.95;
-    assert!((plans[1].curvature - wanted).abs() < 1e-9 && wanted > 0.05 && wanted < 0.3, "{wanted} {plans:?}");
+fn each_figure_keeps_the_search_going_and_the_last_stage_keeps_half() {
+    for after in [standing(3.1, 0.1, 0.1), standing(1.0, 0.6, 0.1), standing(1.0, 0.1, 0.5), standing(f64::NAN, 0.0, 0.0)] {
+        let asked = run(Shares::Auto, after);
+        assert_eq!(asked.len(), 10);
+        assert!(asked[8].0 + asked[9].0 >= 0.5 && (asked.iter().map(|a| a.0).sum::<f64>() - 1.0).abs() < 1e-12);
+    }
 }
 
 #[test]
 fn fixed_shares_are_spent_as_given() {
     let shares = |curvature| Shares::Fixed { shares: vec![0.05, 0.15, 0.8], curvature };
-    let plans = run(Schedule::new(shares(None), vec![0.0; 2], None, vec![]), |_| vec![0.0, 0.0], 1e3);
-    assert_eq!(plans.iter().map(|p| p.share).collect::<Vec<_>>(), [0.05, 0.15, 0.8]);
-    assert_eq!(plans.iter().map(|p| p.curvature).collect::<Vec<_>>(), [0.2, 0.2, 0.3]);
-    let plans = run(Schedule::new(shares(Some(0.1)), vec![0.0; 2], None, vec![]), |_| vec![0.0, 0.0], 1e3);
-    assert!(plans.iter().all(|p| p.curvature == 0.1) && plans[2].last && !plans[1].last);
-    let one = Shares::Fixed { shares: vec![1.0], curvature: None };
-    assert!(Schedule::new(one, vec![0.0; 2], None, vec![]).plan().last);
+    let far = standing(9.0, 9.0, 9.0);
+    let close = |a: &[f64], b: &[f64]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-12);
+    let parts = |asked: Vec<(f64, Option<f64>)>| asked.into_iter().map(|a| a.0).collect::<Vec<_>>();
+    assert!(close(&parts(run(shares(None), far)), &[0.05, 0.15, 0.72, 0.08]));
+    assert!(close(&parts(run(shares(Some(0.25)), far)), &[0.05, 0.15, 0.6, 0.2]));
+    assert_eq!(run(shares(Some(0.25)), far)[0].1, Some(0.25));
+    // One stage is the last.
+    let one = run(Shares::Fixed { shares: vec![1.0], curvature: None }, far);
+    assert!(close(&parts(one), &[0.8, 0.2]));
 }
 
 #[test]
-fn the_intercept_has_an_equation_of_its_own() {
-    let next = |link, score: f64, at: f64| {
-        let intercept = Intercept { coordinate: 0, records: 1000.0, link };
-        let mut schedule = Schedule::new(Shares::Auto, vec![at, 0.0], Some(intercept), vec![]);
-        // Information enough that the step alone stays behind.
-        let mut stage = stage(vec![at, 0.0], vec![score, 0.0]);
-        stage.information = Matrix::identity(2).scaled(250.0);
-        match schedule.released(&stage, &fit(&stage), REACH, &|_| 1.0) {
-            Next::Ask(plan) => plan.at[0],
-            Next::Done => f64::NAN,
-        }
+fn the_information_comes_in_two_parts() {
+    let part = |first| match Schedule::information(vec![0.0], 0.2, first) {
+        Ask::Information { share, last, .. } => (share, last),
+        _ => unreachable!(),
     };
-    assert!((next(InterceptLink::Logit, -450.0, 0.0) - libm::log(0.05 / 0.95)).abs() < 1e-9);
-    // Beyond 0: kept off the edge by three sds of the noise, and the step by its length.
-    assert!((next(InterceptLink::Logit, -510.0, 0.0) + 3.0).abs() < 1e-9);
-    // Not from elsewhere.
-    assert!(next(InterceptLink::Logit, -450.0, 0.1) > -2.0);
-    assert!((next(InterceptLink::Log, -900.0, 0.0) - libm::log(0.1).max(-3.0)).abs() < 2.0);
-}
-
-#[test]
-fn next_points_stay_in_their_boxes_and_are_numbers() {
-    let boxes = vec![Interval { min: -0.5, max: 0.5 }, Interval { min: -1.0, max: 1.0 }];
-    let plans = run(Schedule::new(Shares::Auto, vec![0.0; 2], None, boxes), |_| vec![1e4, 0.0], 1.0);
-    assert!(plans.iter().all(|p| p.at[0] <= 0.5));
-    let mut schedule = Schedule::new(Shares::Auto, vec![0.0; 2], None, vec![]);
-    let stage = stage(vec![0.0; 2], vec![f64::NAN, 1.0]);
-    let Next::Ask(plan) = schedule.released(&stage, &fit(&stage), REACH, &|_| f64::NAN) else { return };
-    assert!(plan.at.iter().all(|x| x.is_finite()) && plan.curvature <= 0.3);
-}
-
-impl Schedule {
-    /// How many stages have been asked, this one included.
-    pub(crate) fn asked(&self) -> usize {
-        self.asked
-    }
+    let (first, second) = (part(false), part(true));
+    assert!((first.0 + second.0 - 0.2).abs() < 1e-15 && first.0 < second.0 && !first.1 && second.1);
 }

@@ -24,7 +24,7 @@ pub(super) struct Tally {
     widths: Vec<f64>,
     flagged: usize,
     runs: usize,
-    stages: usize,
+    rounds: usize,
     /// Runs that were not flagged and are off by more than four noise sds.
     missed: usize,
 }
@@ -47,7 +47,7 @@ impl Tally {
     fn print(&self, name: &str, page: &str) {
         println!(
             "{name:26} rms {:5.2} sdr {:5.2} z {:4.2} c90 {:.2} | unflagged z {:4.2} c90 {:.2} flagged {:.2} missed {} | \
-             truth z {:4.2} c90 {:.2} | walk rms {:5.2} z {:4.2} c90 {:.2} | stages {:.1} || page: {page}",
+             truth z {:4.2} c90 {:.2} | walk rms {:5.2} z {:4.2} c90 {:.2} | rounds {:.1} || page: {page}",
             rms(&self.errors),
             median(&self.widths),
             rms(&self.z),
@@ -61,7 +61,7 @@ impl Tally {
             rms(&self.walk_errors),
             rms(&self.z_walk),
             cover(&self.z_walk),
-            self.stages as f64 / self.runs as f64,
+            self.rounds as f64 / self.runs as f64,
         );
     }
 }
@@ -99,7 +99,7 @@ fn simulate(name: &str, epsilon: f64, runs: usize, shares: &Shares, walk_draws: 
         let z: Vec<f64> = off.iter().zip(&noise).map(|(o, s)| o / s).collect();
         let good = found.adequacy.reasons().is_empty();
         tally.flagged += usize::from(!good);
-        tally.stages += found.stages;
+        tally.rounds += found.rounds;
         tally.missed += usize::from(good && z.iter().any(|z| z.abs() > 4.0));
         tally.errors.extend(off.iter().zip(&own).map(|(o, s)| o / s));
         tally.widths.extend(sd.iter().zip(&own).map(|(a, b)| a / b));

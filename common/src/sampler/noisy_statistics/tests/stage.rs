@@ -14,9 +14,7 @@ fn stage(score_sd: f64, information_sd: f64) -> ScoreStage {
         at: vec![0.5, -0.25],
         score: vec![12.0, -7.0],
         score_noise: Matrix::identity(2).scaled(score_sd * score_sd),
-        information: Matrix::from_fn(2, |i, j| if i == j { 50.0 } else { 20.0 }),
-        information_sd,
-        own_sd: None,
+        information: Information { at: vec![0.5, -0.25], matrix: Matrix::from_fn(2, |i, j| if i == j { 50.0 } else { 20.0 }), sd: information_sd, own_sd: None },
     }
 }
 
@@ -28,7 +26,7 @@ fn near(a: &[f64], b: &[f64], tolerance: f64) {
 fn without_noise_the_fit_is_the_quadratics() {
     let (stage, prior) = (stage(0.0, 0.0), GaussianPrior { mean: vec![1.0, 2.0], precision: vec![0.16, 4.0] });
     let fit = stage.fit(&prior, &|_| 0.0);
-    let covariance = stage.information.clone().plus(&prior.matrix(), 1.0).cholesky().unwrap().inverse();
+    let covariance = stage.information.matrix.clone().plus(&prior.matrix(), 1.0).cholesky().unwrap().inverse();
     let slope: Vec<f64> = stage.score.iter().zip(prior.slope(&stage.at)).map(|(g, p)| g + p).collect();
     near(&fit.step, &covariance.apply(&slope), 1e-9);
     near(&fit.mean, &[0.5 + fit.step[0], -0.25 + fit.step[1]], 1e-12);
@@ -50,18 +48,16 @@ fn with_nothing_but_noise_the_fit_is_the_prior() {
 #[test]
 fn the_likelihood_is_the_normal_one_of_the_residual() {
     // One dimension, by hand: delta .3, r = 4 - 10 * .3, W = 10 + 2.25 + 2 * .25 * .09 + q^2, q that of the
-    // fit's step.
+    // fit's step: .4 of half the reach and of a 24th of its square.
     let stage = ScoreStage {
         at: vec![1.0],
         score: vec![4.0],
         score_noise: Matrix::diagonal(&[2.25]),
-        information: Matrix::diagonal(&[10.0]),
-        information_sd: 0.5,
-        own_sd: None,
+        information: Information { at: vec![1.0], matrix: Matrix::diagonal(&[10.0]), sd: 0.5, own_sd: None },
     };
     let reach = |d: &[f64]| 2.0 * d[0].abs();
     let fit = stage.fit(&prior(1), &reach);
-    let w: f64 = 10.0 + 2.25 + 0.045 + (0.2 * 2.0 * fit.step[0] * 10.0 * fit.step[0]).powi(2);
+    let w: f64 = 10.0 + 2.25 + 0.045 + (0.4 * (fit.step[0] + (2.0 * fit.step[0]).powi(2) / 24.0) * 10.0 * fit.step[0]).powi(2);
     let found = stage.likelihood(&fit, &reach).log(&[1.3]);
     assert!((found - (-0.5 / w - 0.5 * w.ln())).abs() < 1e-12, "{found}");
 }
@@ -79,20 +75,23 @@ fn what_is_released_may_be_anything() {
             score: (0..d).map(|_| sizes[1] * normal()).collect(),
             score_noise: Matrix::identity(d).scaled(sizes[2]),
             // Mostly not positive.
-            information: Matrix::from_fn(d, |i, j| sizes[3] * (draws[i * d + j] + draws[j * d + i])),
-            information_sd: sizes[4],
-            own_sd: None,
+            information: Information {
+                at: vec![0.0; d],
+                matrix: Matrix::from_fn(d, |i, j| sizes[3] * (draws[i * d + j] + draws[j * d + i])),
+                sd: sizes[4],
+                own_sd: None,
+            },
         };
         let fit = stage.fit(&prior(d), &|delta| delta.iter().map(|x| x.abs()).sum());
         assert!(fit.mean.iter().chain(fit.covariance.entries()).chain(fit.noise.entries()).all(|x| x.is_finite()), "{stage:?}");
         assert!(fit.sd().iter().all(|sd| *sd > 0.0 && *sd <= 2.5 + 1e-6), "{:?}", fit.sd());
-        assert_eq!(fit.noise_share().iter().all(Option::is_none), stage.information.cholesky().is_none());
+        assert_eq!(fit.noise_share().iter().all(Option::is_none), stage.information.matrix.cholesky().is_none());
         assert!(stage.likelihood(&fit, &|_| 1.0).log(&fit.mean).is_finite());
     }
     for bad in [f64::NAN, f64::INFINITY, 1e300] {
         let mut stage = stage(1.0, 1.0);
         stage.score[0] = bad;
-        stage.information[(0, 0)] = bad;
+        stage.information.matrix[(0, 0)] = bad;
         let fit = stage.fit(&prior(2), &|_| bad);
         assert!(fit.mean.len() == 2);
     }
@@ -118,12 +117,15 @@ fn noise_is_counted_as_it_is() {
             at: vec![0.0; 3],
             score: exact.iter().map(|g| g + s_g * normal()).collect(),
             score_noise: Matrix::identity(3).scaled(s_g * s_g),
-            information: Matrix::from_fn(3, |i, j| {
-                let diagonal = if i == j { std::f64::consts::SQRT_2 } else { 1.0 };
-                information[(i, j)] + diagonal * error[3 * i.min(j) + i.max(j)]
-            }),
-            information_sd: s_h,
-            own_sd: None,
+            information: Information {
+                at: vec![0.0; 3],
+                matrix: Matrix::from_fn(3, |i, j| {
+                    let diagonal = if i == j { std::f64::consts::SQRT_2 } else { 1.0 };
+                    information[(i, j)] + diagonal * error[3 * i.min(j) + i.max(j)]
+                }),
+                sd: s_h,
+                own_sd: None,
+            },
         };
         let fit = stage.fit(&flat, &|_| 0.0);
         let without = information.cholesky().unwrap().solve(&exact);
@@ -134,4 +136,25 @@ fn noise_is_counted_as_it_is() {
     }
     assert!((0.75..1.3).contains(&squares), "{squares}");
     assert!((0.75..1.3).contains(&noise_squares), "{noise_squares}");
+}
+
+/// Information from half way there leaves only the third order out: a logistic regression's intercept, six away.
+#[test]
+fn information_from_half_way_is_worth_more() {
+    let records = 1000.0;
+    let (score, weight) = (
+        |at: f64| records * (0.5 - 1.0 / (1.0 + libm::exp(-at))),
+        |at: f64| records * 0.25 / libm::cosh(0.5 * at).powi(2),
+    );
+    let mode_by = |from: f64, of: f64| {
+        let information = Information { at: vec![of], matrix: Matrix::diagonal(&[weight(of)]), sd: 0.0, own_sd: None };
+        let stage = ScoreStage { at: vec![from], score: vec![score(from)], score_noise: Matrix::zeros(1), information };
+        let flat = GaussianPrior { mean: vec![0.0], precision: vec![1e-9] };
+        let (reach, fit) = (|d: &[f64]| d[0].abs(), stage.fit(&flat, &|d| d[0].abs()));
+        (fit.mean[0], stage.beyond(&fit.step, &reach))
+    };
+    let ((end, left_out), (middle, left_out_of_middle)) = (mode_by(1.5, 1.5), mode_by(1.5, 0.75));
+    assert!(end < -0.3 && middle.abs() < 0.05, "{end} {middle}");
+    assert!((left_out - (0.5 * (1.5 - end) + (1.5 - end).powi(2) / 24.0)).abs() < 1e-9);
+    assert!(left_out_of_middle < 0.15, "{left_out_of_middle}");
 }

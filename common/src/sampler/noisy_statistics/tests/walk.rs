@@ -121,15 +121,14 @@ fn a_start_without_density_is_refused() {
 #[ignore = "a timing"]
 fn the_time_of_ten_coordinates() {
     use crate::sampler::noisy_statistics::gaussian::GaussianPrior;
+    use crate::sampler::noisy_statistics::information::Information;
     use crate::sampler::noisy_statistics::stage::ScoreStage;
     let d = 10;
     let stage = ScoreStage {
         at: vec![0.0; d],
         score: vec![10.0; d],
         score_noise: Matrix::identity(d).scaled(100.0),
-        information: equicorrelated(d, 0.3).scaled(1000.0),
-        information_sd: 20.0,
-        own_sd: None,
+        information: Information { at: vec![0.0; d], matrix: equicorrelated(d, 0.3).scaled(1000.0), sd: 20.0, own_sd: None },
     };
     let reach = |x: &[f64]| x.iter().map(|x| x.abs()).sum::<f64>();
     let fit = stage.fit(&GaussianPrior { mean: vec![0.0; d], precision: vec![0.16; d] }, &reach);

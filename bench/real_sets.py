@@ -1,0 +1,340 @@
+"""What a release leaves of an answer on real data of ordinary size: the table of docs/real-data.md.
+
+    python3 -m venv v && v/bin/pip install numpy scipy pandas scikit-learn statsmodels lifelines
+    v/bin/python bench/real_sets.py --conclave target/release/conclave [--adult DIR --abalone FILE] [--seeds 40] [--out FILE]
+
+Each set is cut into three shards and answered by `conclave rehearse` with `algorithm = "auto"` and the job's defaults: the
+sampler, kernels, noise and accounting of a real run. The posterior without privacy is computed here, apart from
+Conclave, by importance sampling from a Student t around the mode. Sets ship in packages of PyPI; Adult and Abalone (UCI)
+are read from files where they are given.
+
+A cell of the table: the number of seeds that got an answer, and of those
+
+- error: root mean square, over coefficients and seeds, of the posterior mean less the one without privacy, in sds of the latter;
+- z: the same in sds of what the reported posterior is wider by, sqrt(sd^2 - sd0^2): 1 is honest;
+- wider: how many times as wide the interval is;
+- law: the error that the noise of one release at the mode makes of this posterior, by the budget less 15%.
+"""
+
+import argparse
+import concurrent.futures
+import json
+import math
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import pandas as pd
+from scipy import optimize, special, stats
+
+PARTIES = 3
+DELTA = 1e-6
+PRIOR_SD = 2.5
+DRAWS = 4000
+
+
+class Study:
+    """A job's model, its declared columns and its records."""
+
+    def __init__(self, name, kind, frame, outcome, columns, predictors=(), more="", event=None, exposure=None):
+        self.name, self.kind, self.outcome, self.columns = name, kind, outcome, columns
+        self.predictors, self.more, self.event, self.exposure = list(predictors), more, event, exposure
+        self.frame = frame[list(columns)].dropna().sample(frac=1.0, random_state=1).reset_index(drop=True)
+
+    def job(self, epsilon):
+        extra = "".join(f"{key} = {value!r}\n" for key, value in [("event", self.event), ("exposure", self.exposure)] if value)
+        predictors = f"predictors = {json.dumps(self.predictors)}\n" if self.predictors else ""
+        columns = "".join(f"{name} = {declared(bounds)}\n" for name, bounds in self.columns.items())
+        prior = "" if self.kind == "weibull" else f'[prior]\ndefault = "normal(0, {PRIOR_SD})"\n'
+        return (
+            f'name = "{self.name}"\nalgorithm = "auto"\nparties = ["a", "b", "c"]\n[model]\nkind = "{self.kind}"\n'
+            f'outcome = "{self.outcome}"\n{predictors}{extra}{self.more}[columns]\n{columns}{prior}[sampler]\nchains = 4\n'
+            f"draws = {DRAWS}\n[privacy]\nepsilon = {epsilon}\ndelta = {DELTA}\n"
+        )
+
+    def coded(self, name):
+        """A column as the model sees it."""
+        low, high = self.columns[name]
+        values = self.frame[name].to_numpy(float)
+        if (low, high) == BINARY:
+            return values
+        return (np.clip(values, low, high) - (low + high) / 2) / ((high - low) / 2)
+
+    def design(self):
+        return np.column_stack([np.ones(len(self.frame)), *(self.coded(name) for name in self.predictors)])
+
+    def squares(self):
+        return 1 + len(self.predictors)
+
+
+BINARY = (0, "binary")
+
+
+def declared(bounds):
+    return "{ binary = true }" if bounds == BINARY else f"{{ min = {bounds[0]}, max = {bounds[1]} }}"
+
+
+def model(study):
+    """Log posterior of an array of points, the start, and the slopes' bound at a point; in walked coordinates."""
+    if study.kind == "weibull":
+        return weibull(study)
+    x, half_normal = study.design(), lambda log_scale: -0.5 * (np.exp(log_scale) / PRIOR_SD) ** 2 + log_scale
+    normal = lambda beta: -0.5 * (beta**2).sum(1) / PRIOR_SD**2
+    d = x.shape[1]
+    low, high = study.columns[study.outcome] if study.columns[study.outcome] != BINARY else (0, 1)
+    raw = np.clip(study.frame[study.outcome].to_numpy(float), low, high)
+    offset = np.log(np.clip(study.frame[study.exposure], *study.columns[study.exposure])).to_numpy() if study.exposure else 0.0
+    eta = lambda points: points[:, :d] @ x.T + offset
+    if study.kind == "logistic":
+        log = lambda points: (raw * eta(points) - np.logaddexp(0, eta(points))).sum(1) + normal(points)
+        return log, np.zeros(d)
+    if study.kind == "linear":
+        y = study.coded(study.outcome)
+
+        def log(points):
+            beta, s = points[:, :d], points[:, d]
+            squares = ((y - beta @ x.T) ** 2).sum(1)
+            return -len(y) * s - 0.5 * squares * np.exp(-2 * s) + normal(beta) + half_normal(s)
+
+        beta = np.linalg.lstsq(x, y, rcond=None)[0]
+        return log, np.append(beta, math.log((y - x @ beta).std()))
+    if study.kind == "poisson":
+        log = lambda points: (raw * eta(points) - np.exp(eta(points))).sum(1) + normal(points)
+        return log, np.append(math.log(raw.mean() / np.exp(offset).mean()), np.zeros(d - 1))
+    if study.kind == "negative_binomial":
+
+        def log(points):
+            size, e = np.exp(-points[:, d])[:, None], eta(points)
+            of = special.gammaln(raw + size) - special.gammaln(size) - size * np.log(size) + raw * e
+            return (of - (raw + size) * (np.logaddexp(e, np.log(size)) - np.log(size)) + (-raw) * np.log(size) + size * np.log(size)).sum(1) + normal(points[:, :d]) + half_normal(points[:, d])
+
+        return log, np.append(math.log(raw.mean() / np.exp(offset).mean()), np.zeros(d))
+    raise ValueError(study.kind)
+
+
+def weibull(study):
+    low, high = study.columns[study.outcome]
+    t = np.clip(study.frame[study.outcome].to_numpy(float), low, high) / high
+    event = study.frame[study.event].to_numpy(float)
+
+    def log(points):
+        shape = np.exp(points[:, 0])[:, None]
+        z = shape * (np.log(t) - points[:, 1][:, None])
+        prior = sum(-0.5 * (np.exp(points[:, j]) / PRIOR_SD) ** 2 + points[:, j] for j in range(2))
+        return (event * (points[:, 0][:, None] + z) - np.exp(z)).sum(1) + prior
+
+    return log, np.array([0.0, math.log(t.mean())])
+
+
+def without_privacy(study, draws=6000):
+    """Mean and covariance of the posterior that all records in one place give: of theta, and in walked coordinates."""
+    log, start = model(study)
+    negative = lambda point: -log(point[None, :])[0]
+    found = optimize.minimize(negative, start, method="BFGS", options={"gtol": 1e-4, "maxiter": 2000})
+    mode, d = found.x, len(start)
+    steps = 1e-4 * np.eye(d) * (1 + np.abs(mode))[:, None]
+    hessian = np.array(
+        [
+            [(negative(mode + a + b) - negative(mode + a - b) - negative(mode - a + b) + negative(mode - a - b)) / (4 * a.sum() * b.sum()) for b in steps]
+            for a in steps
+        ]
+    )
+    covariance = np.linalg.inv((hessian + hessian.T) / 2)
+    proposal = stats.multivariate_t(mode, covariance * 1.1, df=8, seed=7)
+    points = proposal.rvs(draws)
+    logs = np.concatenate([log(part) for part in np.array_split(points, max(1, draws * len(study.frame) // 10_000_000))])
+    weights = np.exp((logs - proposal.logpdf(points)) - (logs - proposal.logpdf(points)).max())
+    weights /= weights.sum()
+    size = 1 / (weights**2).sum()
+    if size < 0.3 * draws:
+        print(f"{study.name}: importance sampling has {size:.0f} draws only", file=sys.stderr)
+    theta = points.copy()
+    own = {"linear": [d - 1], "negative_binomial": [d - 1], "weibull": [0, 1]}.get(study.kind, [])
+    theta[:, own] = np.exp(theta[:, own])
+
+    def moments(of):
+        mean = weights @ of
+        return mean, (of - mean).T @ ((of - mean) * weights[:, None])
+
+    return moments(theta), moments(points)
+
+
+def mu_of(epsilon):
+    excess = lambda mu: stats.norm.cdf(-epsilon / mu + mu / 2) - math.exp(epsilon + stats.norm.logcdf(-epsilon / mu - mu / 2)) - DELTA
+    return optimize.brentq(excess, 1e-6, 200)
+
+
+def law(study, coordinates, epsilon):
+    """The error of each coordinate, in posterior sds, that the noise of one release at the mode makes."""
+    (mode, covariance), mu = coordinates, mu_of(epsilon)
+    tau, d = np.sqrt(np.diag(covariance)), len(mode)
+    if study.kind == "linear":
+        x, beta, sigma = study.design(), mode[: d - 1], math.exp(mode[d - 1])
+        p, inverse, n = d - 1, np.linalg.inv(x.T @ x), len(x)
+        w2 = 1 + beta @ beta
+        moments = (p + 1) * math.sqrt(PARTIES) / mu
+        score = 2 * 4 * sigma * math.sqrt(p) * math.sqrt(PARTIES) / mu / math.sqrt(0.75)
+        one = min(moments * math.sqrt(w2), score)
+        of_beta = one * np.sqrt(np.diag(inverse @ inverse)) / tau[:p]
+        of_sigma = math.sqrt(2) * moments * w2 / (2 * n * sigma**2) / tau[p]
+        return np.append(of_beta, of_sigma)
+    return math.sqrt(PARTIES) * 2 * slope_bound(study, mode) / mu / math.sqrt(0.85) * np.sqrt(np.diag(covariance @ covariance)) / tau
+
+
+def slope_bound(study, mode):
+    """The length of one record's score at the mode, at most."""
+    if study.kind == "weibull":
+        low, high = study.columns[study.outcome]
+        z = math.exp(mode[0]) * (np.linspace(math.log(low / high), 0, 2001) - mode[1])
+        return max(math.hypot(e * (1 + a) - a * math.exp(a), math.exp(mode[0]) * (e - math.exp(a))) for a in z for e in (0, 1))
+    d = 1 + len(study.predictors)
+    beta = mode[:d]
+    shift = sum(b if study.columns[name] == BINARY else 0 for name, b in zip(study.predictors, beta[1:]))
+    binary = [b for name, b in zip(study.predictors, beta[1:]) if study.columns[name] == BINARY]
+    numeric = [b for name, b in zip(study.predictors, beta[1:]) if study.columns[name] != BINARY]
+    del shift
+    low = beta[0] + sum(min(b, 0) for b in binary) - sum(map(abs, numeric))
+    high = beta[0] + sum(max(b, 0) for b in binary) + sum(map(abs, numeric))
+    if study.exposure:
+        low, high = low + math.log(study.columns[study.exposure][0]), high + math.log(study.columns[study.exposure][1])
+    eta = np.linspace(low, high, 201)
+    if study.kind == "logistic":
+        slopes = np.maximum(special.expit(eta), 1 - special.expit(eta))
+        return slopes.max() * math.sqrt(d)
+    least, most = study.columns[study.outcome]
+    mean, a = np.exp(eta), math.exp(mode[d]) if study.kind == "negative_binomial" else 0.0
+    slopes = np.maximum(np.abs(most - mean), np.abs(least - mean)) / (1 + a * mean)
+    return slopes.max() * math.sqrt(d)
+
+
+def rehearse(program, folder, study, epsilon, seed):
+    job = folder / f"{epsilon}.toml"
+    command = [program, "rehearse", job, "--json", "--noise-seed", str(seed)]
+    for party in "abc":
+        command += ["--data", folder / f"{party}.csv"]
+    ran = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+    if ran.returncode != 0:
+        return {"refused": ran.stderr.strip()[-400:]}
+    result = json.loads(ran.stdout)
+    names = [row["name"] for row in result["posterior"]]
+    return {
+        "algorithm": result["algorithm"],
+        "rounds": result["iterations"],
+        "adequate": result.get("adequacy", {"adequate": True})["adequate"],
+        "reasons": result.get("adequacy", {}).get("reasons", []),
+        "names": names,
+        "mean": [row["mean"] for row in result["posterior"]],
+        "sd": [row["sd"] for row in result["posterior"]],
+    }
+
+
+def cell(program, folder, study, reference, epsilon, seeds, pool):
+    (mean, covariance), coordinates = reference
+    sd = np.sqrt(np.diag(covariance))
+    runs = list(pool.map(lambda seed: rehearse(program, folder, study, epsilon, seed), range(1, seeds + 1)))
+    expected = law(study, coordinates, epsilon)
+    out = {"set": study.name, "kind": study.kind, "records": len(study.frame), "parameters": len(mean), "epsilon": epsilon, "seeds": seeds}
+    out["law"] = float(np.sqrt((expected**2).mean()))
+    out["refused"] = sum("refused" in run for run in runs)
+    out["refusal"] = next((run["refused"] for run in runs if "refused" in run), None)
+    answered = [run for run in runs if "refused" not in run]
+    out["not_adequate"] = sum(not run["adequate"] for run in answered)
+    out["reasons"] = sorted({reason.split(":")[0] for run in answered for reason in run["reasons"]})
+    for key, kept in [("", [r for r in answered if r["adequate"]]), ("all_", answered)]:
+        if not kept:
+            continue
+        errors = np.array([(np.array(run["mean"]) - mean) / sd for run in kept])
+        factors = np.array([np.array(run["sd"]) / sd for run in kept])
+        excess = np.maximum((factors**2).mean(0) - 1, 1e-9)
+        out[key + "answers"] = len(kept)
+        out[key + "error"] = float(np.sqrt((errors**2).mean()))
+        out[key + "z"] = float(np.sqrt((errors**2).mean(0).sum() / excess.sum()))
+        out[key + "z_each"] = float(np.sqrt(((errors**2) / np.maximum(factors**2 - 1, 1e-9)).mean()))
+        out[key + "worst"] = float((np.abs(errors) / np.sqrt(np.maximum(factors**2 - 1, 0.0004))).max())
+        out[key + "wider"] = float(np.median(factors))
+        out[key + "rounds"] = max(run["rounds"] for run in kept)
+    return out
+
+
+def studies(arguments):
+    import lifelines.datasets
+    import sklearn.datasets
+    import statsmodels.api as sm
+
+    fair = sm.datasets.fair.load_pandas().data
+    fair["affair"] = (fair["affairs"] > 0).astype(int)
+    yield Study("fair", "logistic", fair, "affair", {"affair": BINARY, "rate_marriage": (1, 5), "age": (17, 45), "religious": (1, 4)}, ["rate_marriage", "age", "religious"])
+    rand = sm.datasets.randhie.load_pandas().data
+    rand["visited"] = (rand["mdvis"] > 0).astype(int)
+    rand["limited"] = (rand["physlm"] > 0.5).astype(int)
+    health = {"idp": BINARY, "limited": BINARY, "disea": (0, 40)}
+    yield Study("randhie, any visit", "logistic", rand, "visited", {"visited": BINARY, "lncoins": (0, 5), **health}, ["lncoins", *health])
+    yield Study("randhie, visits", "negative_binomial", rand, "mdvis", {"mdvis": (0, 20), "lncoins": (0, 5), **health}, ["lncoins", *health])
+    yield Study("randhie, visits", "poisson", rand, "mdvis", {"mdvis": (0, 20), "lncoins": (0, 5), **health}, ["lncoins", *health])
+    aids = lifelines.datasets.load_dataset if False else pd.read_csv(pathlib.Path(lifelines.datasets.__file__).parent / "ACTG175.csv")
+    aids["years"] = aids["days"] / 365
+    exposed = {"cens": (0, 1), "treat": BINARY, "symptom": BINARY, "age": (12, 70), "years": (0.1, 3.5)}
+    yield Study("actg175, events", "poisson", aids, "cens", exposed, ["treat", "symptom", "age"], exposure="years")
+    yield Study("actg175, survival", "weibull", aids, "years", {"years": (0.1, 3.5), "cens": BINARY}, event="cens")
+    yield Study("actg175, cell count", "linear", aids, "cd420", {"cd420": (0, 1000), "cd40": (0, 1000), "treat": BINARY, "age": (12, 70)}, ["cd40", "treat", "age"])
+    regimes = lifelines.datasets.load_dd()
+    yield Study("regimes", "weibull", regimes, "duration", {"duration": (0.5, 50), "observed": BINARY}, event="observed")
+    diabetes = sklearn.datasets.load_diabetes(as_frame=True, scaled=False).frame
+    yield Study("diabetes", "linear", diabetes, "target", {"target": (0, 400), "bmi": (15, 45), "bp": (60, 140), "s5": (3, 7)}, ["bmi", "bp", "s5"])
+    cancer = sklearn.datasets.load_breast_cancer(as_frame=True).frame.rename(columns=lambda name: name.replace(" ", "_"))
+    yield Study("breast cancer", "logistic", cancer, "target", {"target": BINARY, "mean_radius": (5, 30), "mean_texture": (5, 40)}, ["mean_radius", "mean_texture"])
+    if arguments.adult:
+        adult = pd.concat([pd.read_csv(path) for path in sorted(pathlib.Path(arguments.adult).glob("adult-?.csv"))])
+        columns = {"income_over_50k": BINARY, "age": (17, 90), "education_num": (1, 16), "hours_per_week": (1, 99), "male": BINARY, "married": BINARY}
+        yield Study("adult", "logistic", adult, "income_over_50k", columns, list(columns)[1:])
+    if arguments.abalone:
+        abalone = pd.read_csv(arguments.abalone)
+        columns = {"rings": (1, 30), "length": (0, 1), "shell_weight": (0, 1.2), "infant": BINARY}
+        yield Study("abalone", "linear", abalone, "rings", columns, list(columns)[1:])
+
+
+def table(cells):
+    yield "| set | model | records | parameters | epsilon | answers | error | z | wider | law |"
+    yield "|---|---|---|---|---|---|---|---|---|---|"
+    for c in cells:
+        answers = f"{c.get('answers', 0)} of {c['seeds']}" if not c["refused"] else "refused beforehand" if c["refused"] == c["seeds"] else f"{c.get('answers', 0)} of {c['seeds']}, {c['refused']} refused"
+        figures = [f"{c[key]:.2f}" if key in c else "–" for key in ("error", "z", "wider")]
+        yield f"| {c['set']} | {c['kind']} | {c['records']:,} | {c['parameters']} | {c['epsilon']} | {answers} | {' | '.join(figures)} | {c['law']:.2f} |"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--conclave", required=True)
+    parser.add_argument("--adult", help="folder of adult-a.csv, adult-b.csv, adult-c.csv")
+    parser.add_argument("--abalone", help="abalone.csv")
+    parser.add_argument("--seeds", type=int, default=40)
+    parser.add_argument("--epsilon", type=float, nargs="+", default=[1, 3, 8, 30])
+    parser.add_argument("--only", nargs="+", help="words that a set's name and model must hold one of")
+    parser.add_argument("--out", help="where the table goes; every cell's figures go beside it as JSON lines")
+    parser.add_argument("--at-once", type=int, default=os.cpu_count())
+    arguments = parser.parse_args()
+    cells = []
+    with concurrent.futures.ThreadPoolExecutor(arguments.at_once) as pool:
+        for study in studies(arguments):
+            if arguments.only and not any(word in f"{study.name} {study.kind}" for word in arguments.only):
+                continue
+            reference = without_privacy(study)
+            with tempfile.TemporaryDirectory() as folder:
+                folder = pathlib.Path(folder)
+                for party, part in zip("abc", np.array_split(np.arange(len(study.frame)), PARTIES)):
+                    study.frame.iloc[part].to_csv(folder / f"{party}.csv", index=False)
+                for epsilon in arguments.epsilon:
+                    (folder / f"{epsilon}.toml").write_text(study.job(epsilon))
+                    cells.append(cell(arguments.conclave, folder, study, reference, epsilon, arguments.seeds, pool))
+                    print(json.dumps(cells[-1]), flush=True)
+    text = "\n".join(table(cells)) + "\n"
+    print(text)
+    if arguments.out:
+        pathlib.Path(arguments.out).write_text(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+//! Where the answer lies, from all stages released so far.
+//!
+//! A stage far from the answer says little of it, and says it wrongly by more than its noise: each one's residual
+//! is given an allowance that grows with its distance, `(a |H₊^½ delta|)² H₊ / d` in every direction and once more along
+//! `H₊ delta`, with `a` what a record's weight may change by. Near the answer nothing is left of it, and the
+//! stages' noises average. What is found is a place to ask at, and never an answer: the stages share the records'
+//! own variance, which counts as many times as there are stages.
+
+use super::gaussian::{GaussianPrior, Solution, at_rest, factor, positive_part};
+use super::information::{Information, Reach};
+use super::stage::ScoreStage;
+use crate::sampler::matrix::{Matrix, dot};
+
+/// The sd of a stage's error, as a part of what the records' weights may change by.
+const ALLOWED: f64 = 0.2;
+/// A change of the linear predictor that is not told from a greater one.
+const FARTHEST: f64 = 30.0;
+
+/// Where the answer lies.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Located {
+    /// In coordinates.
+    pub(crate) mean: Vec<f64>,
+    /// The covariance of the place.
+    pub(crate) covariance: Matrix,
+    /// The part of it that noise and distance make.
+    pub(crate) noise: Matrix,
+}
+
+/// One stage with the information that all stages give about its point.
+struct Part<'a> {
+    stage: &'a ScoreStage,
+    information: Information,
+    positive: Matrix,
+    /// `g̃ + H̃ at`: the residual at 0.
+    origin: Vec<f64>,
+}
+
+impl Part<'_> {
+    /// The spread of the residual where the answer is `mean`.
+    fn spread(&self, mean: &[f64], reach: Reach<'_>) -> Matrix {
+        let delta: Vec<f64> = mean.iter().zip(&self.stage.at).map(|(to, at)| to - at).collect();
+        let allowed = ALLOWED * libm::expm1(reach(&delta).min(FARTHEST));
+        let falls = self.positive.apply(&delta);
+        let around = allowed * allowed * dot(&falls, &delta).max(0.0) / delta.len() as f64;
+        self.positive
+            .clone()
+            .scaled(1.0 + around)
+            .plus(&self.stage.score_noise, 1.0)
+            .plus(&self.information.through(&delta), 1.0)
+            .plus(&Matrix::outer(&falls, allowed * allowed), 1.0)
+            .symmetrised()
+    }
+}
+
+/// Where the answer lies by these stages and a prior; looked for from `start`.
+pub(crate) fn locate(stages: &[ScoreStage], prior: &GaussianPrior, start: &[f64], reach: Reach<'_>) -> Located {
+    let all: Vec<Information> = stages.iter().map(|stage| stage.information.clone()).collect();
+    let part = |stage| {
+        let stage: &ScoreStage = stage;
+        let information = Information::near(&all, &stage.at, reach).unwrap_or_else(|| stage.information.clone());
+        let origin = information.matrix.apply(&stage.at).iter().zip(&stage.score).map(|(h, g)| h + g).collect();
+        Part { stage, positive: positive_part(&information.matrix), information, origin }
+    };
+    let parts: Vec<Part<'_>> = stages.iter().map(part).collect();
+    let pulled: Vec<f64> = prior.mean.iter().zip(&prior.precision).map(|(mean, precision)| mean * precision).collect();
+    let solve = |mean: &[f64]| {
+        let (mut precision, mut pull) = (prior.matrix(), pulled.clone());
+        for part in &parts {
+            let weighted = part.information.matrix.times(&factor(&part.spread(mean, reach)).inverse());
+            precision = precision.plus(&weighted.times(&part.information.matrix), 1.0);
+            pull.iter_mut().zip(weighted.apply(&part.origin)).for_each(|(sum, x)| *sum += x);
+        }
+        let covariance = factor(&precision.symmetrised()).inverse();
+        Solution { delta: covariance.apply(&pull), gain: covariance.clone(), covariance }
+    };
+    let (solution, _) = at_rest(start, solve);
+    let noise = |sum: Matrix, part: &Part<'_>| {
+        let spread = part.spread(&solution.delta, reach);
+        let gain = solution.covariance.times(&part.information.matrix).times(&factor(&spread).inverse());
+        let beside = spread.plus(&part.positive, -1.0);
+        sum.plus(&gain.times(&beside).times(&gain.transposed()).symmetrised(), 1.0)
+    };
+    let noise = parts.iter().fold(Matrix::zeros(start.len()), noise);
+    Located { mean: solution.delta, covariance: solution.covariance, noise }
+}
+
+#[cfg(test)]
+#[path = "tests/locate.rs"]
+mod tests;
