@@ -11,7 +11,7 @@ are read from files where they are given.
 A cell of the table: the number of seeds that got an answer, and of those
 
 - error: root mean square, over coefficients and seeds, of the posterior mean less the one without privacy, in sds of the latter;
-- z: the same in sds of what the reported posterior is wider by, sqrt(sd^2 - sd0^2): 1 is honest;
+- z: the same in sds of the noise that the run claims, sqrt(sd^2 - sd_data^2): 1 is honest;
 - wider: how many times as wide the interval is;
 - law: the error that the noise of one release at the mode makes of this posterior, by the budget less 15%.
 """
@@ -192,10 +192,8 @@ def slope_bound(study, mode):
         return max(math.hypot(e * (1 + a) - a * math.exp(a), math.exp(mode[0]) * (e - math.exp(a))) for a in z for e in (0, 1))
     d = 1 + len(study.predictors)
     beta = mode[:d]
-    shift = sum(b if study.columns[name] == BINARY else 0 for name, b in zip(study.predictors, beta[1:]))
     binary = [b for name, b in zip(study.predictors, beta[1:]) if study.columns[name] == BINARY]
     numeric = [b for name, b in zip(study.predictors, beta[1:]) if study.columns[name] != BINARY]
-    del shift
     low = beta[0] + sum(min(b, 0) for b in binary) - sum(map(abs, numeric))
     high = beta[0] + sum(max(b, 0) for b in binary) + sum(map(abs, numeric))
     if study.exposure:
@@ -228,6 +226,7 @@ def rehearse(program, folder, study, epsilon, seed):
         "names": names,
         "mean": [row["mean"] for row in result["posterior"]],
         "sd": [row["sd"] for row in result["posterior"]],
+        "noise_share": [row.get("noise_share") for row in result["posterior"]],
     }
 
 
@@ -248,12 +247,13 @@ def cell(program, folder, study, reference, epsilon, seeds, pool):
             continue
         errors = np.array([(np.array(run["mean"]) - mean) / sd for run in kept])
         factors = np.array([np.array(run["sd"]) / sd for run in kept])
-        excess = np.maximum((factors**2).mean(0) - 1, 1e-9)
+        shares = np.array([[np.nan if share is None else share for share in run["noise_share"]] for run in kept])
+        # What the run claims; where it can't tell, what it is wider by.
+        claimed = np.where(np.isnan(shares), np.maximum(factors**2 - 1, 1e-4), shares * factors**2)
         out[key + "answers"] = len(kept)
         out[key + "error"] = float(np.sqrt((errors**2).mean()))
-        out[key + "z"] = float(np.sqrt((errors**2).mean(0).sum() / excess.sum()))
-        out[key + "z_each"] = float(np.sqrt(((errors**2) / np.maximum(factors**2 - 1, 1e-9)).mean()))
-        out[key + "worst"] = float((np.abs(errors) / np.sqrt(np.maximum(factors**2 - 1, 0.0004))).max())
+        out[key + "z"] = float(np.sqrt((errors**2 / claimed).mean()))
+        out[key + "worst"] = float((np.abs(errors) / np.sqrt(claimed)).max())
         out[key + "wider"] = float(np.median(factors))
         out[key + "rounds"] = max(run["rounds"] for run in kept)
     return out
@@ -274,7 +274,7 @@ def studies(arguments):
     yield Study("randhie, any visit", "logistic", rand, "visited", {"visited": BINARY, "lncoins": (0, 5), **health}, ["lncoins", *health])
     yield Study("randhie, visits", "negative_binomial", rand, "mdvis", {"mdvis": (0, 20), "lncoins": (0, 5), **health}, ["lncoins", *health])
     yield Study("randhie, visits", "poisson", rand, "mdvis", {"mdvis": (0, 20), "lncoins": (0, 5), **health}, ["lncoins", *health])
-    aids = lifelines.datasets.load_dataset if False else pd.read_csv(pathlib.Path(lifelines.datasets.__file__).parent / "ACTG175.csv")
+    aids = pd.read_csv(pathlib.Path(lifelines.datasets.__file__).parent / "ACTG175.csv")
     aids["years"] = aids["days"] / 365
     exposed = {"cens": (0, 1), "treat": BINARY, "symptom": BINARY, "age": (12, 70), "years": (0.1, 3.5)}
     yield Study("actg175, events", "poisson", aids, "cens", exposed, ["treat", "symptom", "age"], exposure="years")

@@ -237,7 +237,7 @@ impl Slopes for Linear {
         self.outcome
     }
 
-    fn extreme_outcomes(&self, eta: f64) -> Vec<f64> {
+    fn extreme_outcomes(&self, _precision: &f64, eta: f64) -> Vec<f64> {
         let (least, greatest) = self.outcome;
         vec![least, greatest, eta.clamp(least, greatest)]
     }

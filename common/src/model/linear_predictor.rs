@@ -164,6 +164,14 @@ impl LinearPredictor {
     /// for each term with levels, the intercept's 1 first. Where there are few features, points on the edges too.
     /// `None` where there are more than `most`.
     pub(super) fn corners(&self, most: usize) -> Option<Vec<Vec<f64>>> {
+        /// Points on an edge, more of them where there are fewer edges.
+        const BETWEEN: [u32; 3] = [7, 3, 0];
+        let all = BETWEEN.iter().map(|between| self.corners_and_between(most, *between));
+        all.into_iter().find_map(|(corners, fits)| (fits || corners.is_none()).then_some(corners)).flatten()
+    }
+
+    /// Corners with so many points on each edge, and whether they are at most `most`; `None` where the corners alone are more.
+    fn corners_and_between(&self, most: usize, points: u32) -> (Option<Vec<Vec<f64>>>, bool) {
         let mut rows: Vec<Vec<f64>> = vec![self.intercept.then_some(1.0).into_iter().collect()];
         let mut inner: Vec<Vec<f64>> = Vec::new();
         let mut at = 0;
@@ -184,11 +192,12 @@ impl LinearPredictor {
                 let one = |value: f64| (0..width).map(|k| if k == j { value } else { 0.0 }).collect::<Vec<f64>>();
                 choices.extend([low, high].into_iter().filter(|value| !(feature.exclusive && *value == 0.0)).map(one));
                 if !feature.indicator {
-                    between.extend([0.25, 0.5, 0.75].map(|share| one(low + share * (high - low))));
+                    let share = |point| f64::from(point) / f64::from(points + 1);
+                    between.extend((1..=points).map(|point| one(low + share(point) * (high - low))));
                 }
             }
             if rows.len().saturating_mul(choices.len()) > most {
-                return None;
+                return (None, false);
             }
             let extend = |rows: &[Vec<f64>], choices: &[Vec<f64>]| -> Vec<Vec<f64>> {
                 rows.iter().flat_map(|row| choices.iter().map(|choice| [row.as_slice(), choice].concat())).collect()
@@ -198,10 +207,9 @@ impl LinearPredictor {
             rows = extend(&rows, &choices);
             at += width;
         }
-        if rows.len() + inner.len() <= most {
-            rows.extend(inner);
-        }
-        Some(rows)
+        rows.extend(inner);
+        let fits = rows.len() <= most;
+        (Some(rows), fits)
     }
 
     fn with_offset(&self, intercept: f64, coefficients: impl Iterator<Item = f64>) -> WeightedSum {

@@ -172,12 +172,20 @@ impl Slopes for NegativeBinomial {
     }
 
     fn most_information(&self, at: &(Counts, Dispersion), low: f64, high: f64) -> [f64; 2] {
+        /// Places at which the slope in the dispersion is looked at between the ends of the predictor's range.
+        const PLACES: usize = 16;
         let [of_eta, _] = Self::information_at(at, 0.0, high);
-        let own = [-1.0, 0.0, 1.0].into_iter().flat_map(|y| [low, high].map(|eta| Self::information_at(at, y, eta)[1]));
-        [of_eta, own.fold(f64::MIN_POSITIVE, f64::max)]
+        let place = |k: usize| low + (high - low) * (k as f64 / PLACES as f64);
+        let own = |y| (0..=PLACES).map(move |k| Self::information_at(at, y, place(k))[1]);
+        [of_eta, self.counts.spread().into_iter().flat_map(own).fold(f64::MIN_POSITIVE, f64::max)]
     }
 
     fn outcomes(&self) -> (f64, f64) {
         (-1.0, 1.0)
+    }
+
+    /// The slope in the dispersion is extreme between the ends, too: at a count near the mean.
+    fn extreme_outcomes(&self, _at: &(Counts, Dispersion), _eta: f64) -> Vec<f64> {
+        self.counts.spread()
     }
 }

@@ -246,4 +246,18 @@ impl Counts {
     pub(super) fn range(self) -> (f64, f64) {
         (self.of(-1.0), self.of(1.0))
     }
+
+    /// Scaled values of the least and the greatest count and of some between: each half as far again from the least as
+    /// the one before.
+    pub(super) fn spread(self) -> Vec<f64> {
+        let (least, greatest) = self.range();
+        let mut counts = vec![least];
+        let mut above = 1.0_f64;
+        while least + above < greatest {
+            counts.push(least + above);
+            above = (1.5 * above).ceil();
+        }
+        counts.push(greatest);
+        counts.into_iter().map(|count| ((count - self.centre) / self.half_width).clamp(-1.0, 1.0)).collect()
+    }
 }

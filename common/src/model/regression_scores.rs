@@ -101,7 +101,7 @@ impl<L: Slopes> ScoreModel for RegressionScores<'_, L> {
             let without_offset: f64 = x.iter().zip(coefficients).map(|(x, b)| x * b).sum();
             for offset in [low, high].into_iter().take(1 + usize::from(low < high)) {
                 let eta = without_offset + offset;
-                for y in self.likelihood.extreme_outcomes(eta) {
+                for y in self.likelihood.extreme_outcomes(&slopes_at, eta) {
                     let [slope, of_own] = L::slopes(&slopes_at, y, eta);
                     extremes.push(x.iter().map(|x| slope * x).chain(self.own.then_some(of_own)).collect());
                 }
@@ -119,7 +119,7 @@ impl<L: Slopes> ScoreModel for RegressionScores<'_, L> {
         let mut most = [0.0_f64; 2];
         for place in 0..=PLACES {
             let eta = low + (high - low) * (place as f64 / PLACES as f64);
-            for y in self.likelihood.extreme_outcomes(eta) {
+            for y in self.likelihood.extreme_outcomes(&slopes_at, eta) {
                 let slopes = L::slopes(&slopes_at, y, eta);
                 most.iter_mut().zip(slopes).for_each(|(most, slope)| *most = most.max(slope.abs()));
             }

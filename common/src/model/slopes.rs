@@ -31,8 +31,9 @@ pub(super) trait Slopes: Send + Sync {
     /// Least and greatest outcome on the model's scale.
     fn outcomes(&self) -> (f64, f64);
 
-    /// Outcomes at which a slope may be extreme, `eta` given: the ends, and what lies between.
-    fn extreme_outcomes(&self, _eta: f64) -> Vec<f64> {
+    /// Outcomes at which the slopes may be extreme, `eta` given: the ends, and what lies between. Close enough that a body
+    /// which holds both slopes there holds those of every outcome, but for a fiftieth.
+    fn extreme_outcomes(&self, _at: &Self::At, _eta: f64) -> Vec<f64> {
         let (least, greatest) = self.outcomes();
         vec![least, greatest]
     }

@@ -158,9 +158,15 @@ impl Slopes for StudentT {
         self.outcome
     }
 
-    /// The slope is steepest where the residual is the root of the spread.
-    fn extreme_outcomes(&self, eta: f64) -> Vec<f64> {
+    /// The slope is steepest where the residual is the root of the spread, and that in the scale grows ever slower beyond.
+    fn extreme_outcomes(&self, scale: &Scale, eta: f64) -> Vec<f64> {
+        /// In roots of the spread.
+        const RESIDUALS: [f64; 7] = [0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0];
         let (least, greatest) = self.outcome;
-        vec![least, greatest, eta.clamp(least, greatest)]
+        let root = scale.spread.sqrt();
+        let both = RESIDUALS.iter().flat_map(|r| [eta - r * root, eta + r * root]);
+        // Where the spread is wide the slope in the scale is a parabola of the outcome.
+        let even = (0..=8).map(|k| least + (greatest - least) * f64::from(k) / 8.0);
+        even.chain(both.filter(|y| *y > least && *y < greatest)).collect()
     }
 }

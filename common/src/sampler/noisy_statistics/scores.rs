@@ -12,7 +12,7 @@ use crate::sampler::matrix::Matrix;
 use crate::sampler::round::Query;
 
 /// Corners beyond this many are not weighed one by one.
-const MOST_POINTS: usize = 12_000;
+const MOST_POINTS: usize = 24_000;
 /// The part of a frame's length that the listed corners are to fill: between two corners a record may lie a little
 /// farther out.
 const FILLED: f64 = 0.98;
@@ -149,3 +149,7 @@ pub(crate) fn expected_covariance(scores: &dyn ScoreModel, theta: &[f64], record
     let variance = |(one, precision): (&f64, &f64)| (records * one + precision).max(f64::MIN_POSITIVE).recip();
     Matrix::diagonal(&of_one.iter().zip(&prior.precision).map(variance).collect::<Vec<_>>())
 }
+
+#[cfg(test)]
+#[path = "tests/scores.rs"]
+mod tests;
