@@ -12,6 +12,7 @@ use std::time::Duration;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
@@ -189,6 +190,27 @@ impl Wire {
         Self { address, counts, generation, _runtime: runtime }
     }
 
+    /// A sound wire to `upstream` on which everything arrives `delay` after it was sent, either way.
+    pub fn late(upstream: SocketAddr, delay: Duration) -> Self {
+        let runtime = Threads::new();
+        let counts = Arc::new(Counts::default());
+        let opened = Arc::clone(&counts);
+        let (generation, _) = watch::channel(0);
+        let address = runtime.listen(move |client| {
+            one_more(&opened.opened);
+            async move {
+                // The handshake's way there and back.
+                tokio::time::sleep(2 * delay).await;
+                let upstream = TcpStream::connect(upstream).await?;
+                client.set_nodelay(true)?;
+                upstream.set_nodelay(true)?;
+                let ((from, to), (back_from, back_to)) = (client.into_split(), upstream.into_split());
+                tokio::try_join!(carry(from, back_to, delay), carry(back_from, to, delay)).map(drop)
+            }
+        });
+        Self { address, counts, generation, _runtime: runtime }
+    }
+
     /// What goes over the connections of this moment arrives nowhere from now on, and neither end is told.
     pub fn swallow(&self) {
         self.generation.send_modify(|generation| *generation += 1);
@@ -231,6 +253,28 @@ impl Line {
     fn breaks(&self, probability: f64) -> bool {
         locked(&self.chance).random::<f64>() < probability
     }
+}
+
+/// Hands on what it reads after a while, in order, however much comes meanwhile.
+async fn carry(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, delay: Duration) -> io::Result<()> {
+    let (sender, mut pieces) = tokio::sync::mpsc::unbounded_channel::<(tokio::time::Instant, Vec<u8>)>();
+    let write = async move {
+        while let Some((due, piece)) = pieces.recv().await {
+            tokio::time::sleep_until(due).await;
+            to.write_all(&piece).await?;
+        }
+        to.shutdown().await
+    };
+    let read = async move {
+        let mut buffer = vec![0; 1 << 16];
+        loop {
+            let read = from.read(&mut buffer).await?;
+            if read == 0 || sender.send((tokio::time::Instant::now() + delay, buffer[..read].to_vec())).is_err() {
+                return Ok(());
+            }
+        }
+    };
+    tokio::try_join!(read, write).map(drop)
 }
 
 async fn swallow(side: &mut TcpStream, buffer: &mut [u8]) {

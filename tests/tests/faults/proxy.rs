@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use conclave_tests::books::{LedgerCopy, Replay};
-use conclave_tests::cluster::{Cluster, json};
+use conclave_tests::cluster::{Cluster, PartySetup, json};
 use conclave_tests::proxies::{Breaks, ConnectProxy, Wire};
 use conclave_tests::study;
 use serde_json::Value;
@@ -66,6 +66,43 @@ fn check_the_end(cluster: &Cluster, job: &str, within: Duration) -> (u64, f64) {
         assert!(beyond.is_empty(), "party {party} was charged for what no round holds: {beyond:?}");
     }
     (replay.rounds, result["seconds"].as_f64().expect("seconds"))
+}
+
+/// Fifty milliseconds each way between owners and coordinator, and the reply delay as it is unless an owner writes one.
+#[test]
+#[ignore = "a measurement: cargo test -p conclave-tests --test faults wide_area -- --ignored --nocapture"]
+fn what_a_job_takes_across_a_wide_area_network() {
+    let mut cluster = Cluster::new(EXE);
+    let wire = Wire::late(address(&cluster), Duration::from_millis(50));
+    for (seed, name) in NAMES.iter().enumerate() {
+        let data = study::write(&cluster.path(&format!("{name}.csv")), &study::csv(&study::records(10_000, seed as u64)));
+        let setup = PartySetup {
+            name,
+            data: &data,
+            columns: &study::COLUMNS,
+            epsilon: 30.0,
+            data_extra: "",
+            policy_extra: "releases = [\"ratio\", \"score\"]",
+        };
+        let party = cluster.enrol(&setup);
+        configure(&cluster, name, "", &[(&cluster.url, &format!("https://{}", wire.address))]);
+        cluster.start_party(party);
+    }
+    let job = |algorithm: &str, sampler: &str| {
+        let text = study::job(&NAMES, sampler, "epsilon = 3\ndelta = 1e-6");
+        text.replace("algorithm = \"penalty\"", &format!("algorithm = \"{algorithm}\""))
+    };
+    for (algorithm, sampler) in [("auto", "draws = 1000"), ("penalty", "draws = 50")] {
+        let began = Instant::now();
+        let result = cluster.submit(&job(algorithm, sampler));
+        println!(
+            "{algorithm}: {} rounds, {:.1} s from the first question to the last draw, {:.1} s from submission to the posterior; {}",
+            result["iterations"],
+            result["seconds"].as_f64().unwrap_or_default(),
+            began.elapsed().as_secs_f64(),
+            result["stopped_by"]
+        );
+    }
 }
 
 #[test]

@@ -42,7 +42,7 @@ impl Beginning {
         let prior = coding.prior(&plain);
         let start = match &spec.sampler.start {
             Some(theta) => target.space.coordinates(theta),
-            None => lowered(spec, target.space.location.clone()),
+            None => public_start(target),
         };
         let is_row = |party: &PartyMetadata| party.unit() == PrivacyUnit::row(Adjacency::Replace);
         let known: Option<f64> = parties.iter().map(|party| party.most_records().map(|n| n as f64)).sum();
@@ -109,9 +109,16 @@ fn log_of_middle(spec: &JobSpec) -> Option<f64> {
     Some(libm::log(column.centre()) - offset).filter(|middle| middle.is_finite())
 }
 
-/// A start at which no more is counted than the middle of what is declared: information about counts is as
-/// noisy as they can be many.
-fn lowered(spec: &JobSpec, mut start: Vec<f64>) -> Vec<f64> {
+/// Where a job begins that says nothing of it: at the centres of its priors. Of counts at the middle of what is declared
+/// at most, as information about them is as noisy as they can be many; of times at a constant hazard and a scale in the
+/// middle of what is declared, since a record far out in a Weibull's tail has a score without bounds.
+fn public_start(target: &Target) -> Vec<f64> {
+    let (spec, mut start) = (&target.spec, target.space.location.clone());
+    if let ModelSpec::Weibull { outcome, .. } = &spec.model
+        && let Some(column) = spec.columns.get(outcome)
+    {
+        return target.space.coordinates(&[1.0, column.centre() / column.range().1]);
+    }
     if let (Some(middle), Some(intercept)) = (log_of_middle(spec), start.first_mut()) {
         *intercept = intercept.min(middle);
     }

@@ -18,6 +18,8 @@ use crate::sampler::matrix::Matrix;
 const OVERHEAD: f64 = 0.15;
 /// An expected error beyond this many sds is no answer: the interval would be more than twice as wide as without privacy.
 const MOST: f64 = 2.0;
+/// What would do is named with this much to spare: a prior has its part in the error, which more records lessen.
+const ROOM: f64 = 1.02;
 /// Beyond this many it is worth a word.
 const WORTH_A_WORD: f64 = 1.0;
 
@@ -83,8 +85,8 @@ pub(crate) fn judge(spec: &JobSpec, error: f64, records: f64) -> Result<Option<S
     let budget = &spec.privacy.budget;
     let epsilon = |wanted: f64| gaussian_dp::epsilon(budget.mu() * error / wanted, budget.delta);
     if error > MOST {
-        let records = (records * (error / MOST) * (error / MOST)).ceil();
-        return Err(SamplerError::NoAnswer { error, epsilon: epsilon(MOST), records });
+        let records = (ROOM * records * (error / MOST) * (error / MOST)).ceil();
+        return Err(SamplerError::NoAnswer { error, epsilon: ROOM * epsilon(MOST), records });
     }
     Ok((error > WORTH_A_WORD).then(|| {
         format!(

@@ -6,6 +6,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod bad_input;
+
 use conclave_common::accounting::PrivacyUnit;
 use conclave_common::job::JobSpec;
 use conclave_common::model::ModelData;
@@ -291,7 +293,7 @@ fn a_logistic_regression_is_answered_within_its_noise() {
     figures.show("logistic 3 x 3,000, epsilon 3");
     let z = (figures.z.iter().map(|z| z * z).sum::<f64>() / figures.z.len() as f64).sqrt();
     assert!((0.8..=1.2).contains(&z) && figures.bad_unflagged == 0 && figures.flagged <= 3, "z {z}");
-    assert!(figures.rounds <= 10 * figures.runs);
+    assert!(figures.rounds <= 11 * figures.runs);
 }
 
 /// The settings of many simulated jobs.
