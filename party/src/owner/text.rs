@@ -176,9 +176,9 @@ mod tests {
         for (words, there) in [
             (
                 spec(once, "logistic", "binary = true", ""),
-                &["scores: gradient", "at most 11 times, up to 8 of them", ANY_MODEL][..],
+                &["scores: gradient", "at most 11 times, up to 8 of them to find where the last three", ANY_MODEL][..],
             ),
-            (spec(once, "logistic", "binary = true", "[release]\nstages = [0.5, 0.5]\n"), &["at most 2 times.", ANY_MODEL]),
+            (spec(once, "logistic", "binary = true", "[release]\nstages = [0.5, 0.5]\n"), &["at most 4 times.", ANY_MODEL]),
             (spec(once, "linear", "min = 0, max = 9", ""), &["second moments", "scores", "at most 2 times.", ANY_MODEL]),
             (spec("penalty", "logistic", "binary = true", ""), &["explains the records", "round after round"]),
         ] {

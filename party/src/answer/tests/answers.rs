@@ -375,10 +375,10 @@ fn a_job_that_releases_once_asks_no_more_than_it_says() {
         status(&answerer.answer(v1::Query { job: JOB.into(), iteration, proposals, attempt: 0 }))
     };
     assert_eq!(ask(0, vec![gradient(0), curvature(0.25)]), AnswerStatus::Released);
-    assert_eq!(ask(8, vec![gradient(0), curvature(0.25)]), AnswerStatus::Released);
+    assert_eq!(ask(10, vec![gradient(0), curvature(0.25)]), AnswerStatus::Released);
     let (statistic, moments) = (QueryKind::Statistic { component: 0 }, QueryKind::Moments { order: 3 });
     for (what, iteration, proposals) in [
-        ("a tenth round", 9, vec![gradient(0)]),
+        ("a twelfth round", 11, vec![gradient(0)]),
         ("a kind twice in a round", 1, vec![gradient(0), gradient(1)]),
         ("a scale in which information is subnormal", 1, vec![curvature(1e300)]),
         ("a statistic", 1, vec![proposal(0, statistic, &[], &[])]),
