@@ -19,6 +19,10 @@
 //! | `allotment` | the budget in charges, and the noise that a share of it buys |
 //! | `expected` | what error can be expected before anything is asked |
 //! | `scores` | what a score stage asks of the parties, and what the totals say |
+//! | `score_beginning` | what is known at the start of score stages |
+//! | `moments_form` | which entries of released moments follow from others, and how many records are in them |
+//! | `moments_units` | the coordinates that second moments are in |
+//! | `refit` | what a posterior from stored releases keeps of the job that they were asked for |
 //! | `way` | what the ways below have in common |
 //! | `score_way`, `moments_way`, `family_way` | from a model to its posterior by score stages, second moments, a family's statistic |
 //! | `answer` | what a run says beside its draws |
@@ -36,9 +40,13 @@ pub(crate) mod frame;
 pub(crate) mod gaussian;
 pub(crate) mod linear;
 pub(crate) mod moments;
+mod moments_form;
 pub(crate) mod moments_noise;
+mod moments_units;
 mod moments_way;
+mod refit;
 pub(crate) mod schedule;
+mod score_beginning;
 mod score_way;
 mod scores;
 pub(crate) mod stage;
@@ -49,7 +57,8 @@ pub(super) use algorithm::NoisyStatistics;
 pub(super) use allotment::Allotment;
 pub use answer::{Check, Inference, Stage};
 pub use expected::Expected;
-pub(crate) use score_way::expectation;
+pub use refit::{RefitError, Refitted};
+pub(crate) use score_beginning::expectation;
 
 #[cfg(test)]
 mod tests;
