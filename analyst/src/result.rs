@@ -205,8 +205,9 @@ impl RunResult {
             let reasons: String = adequacy.reasons.iter().map(|reason| format!("  - {reason}\n")).collect();
             return format!(
                 "Not an adequate answer: no interval is shown, since none could be relied on.\n{reasons}\
-                 Ask for a larger epsilon, more records, narrower bounds or fewer predictors; algorithm = \"penalty\" does not need the checks, and \
-                 takes more budget still. The figures are in the result's JSON object, under \"posterior\".\n"
+                 {}Ask for a larger epsilon, more records, narrower bounds or fewer predictors; algorithm = \"penalty\" does not need the checks, and \
+                 takes more budget still. The figures are in the result's JSON object, under \"posterior\".\n",
+                if self.refit_of.is_some() { "Give a wider prior. " } else { "" }
             );
         }
         let what = if self.adequacy.is_some() { ", given what the parties released" } else { "" };

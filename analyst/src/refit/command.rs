@@ -27,8 +27,8 @@ A job of algorithm = \"noisy-statistics\" spends its budget in a few releases. T
 as you like: no party is asked, none need be attached, and nothing is charged. With the job's own priors and seed the draws are the job's own, bit for bit.
 
 Another prior: --prior takes what [prior] of the job file takes, and stands in the place of the job's entry under that name. A `default` is for \
-parameters without an entry of their own. Boxes under [parameters] stay; others follow from the new prior. Look at prior_share under `adequacy`: a prior \
-that the release hardly adds to is not checked by it.
+parameters without an entry of their own. Boxes under [parameters] stay; others follow from the new prior. The adequacy \
+checks are made anew: under a prior that leaves the release little to say (prior_share), or that contradicts it (cubic), no interval is shown.
 
 Fewer predictors: --drop, for a linear regression. Its parties release second moments, and those of fewer columns are a part of them. A predictor is \
 named as the job names it; one with levels goes with all of its coefficients, and an interaction is a predictor of its own. Where a score of residuals \
