@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use conclave_proto::error::{ErrorCode, Fault};
 
-use crate::{account, ca, demo, draws, extend, jobs, plan, rehearse, report, submit, verify_ledger};
+use crate::{account, ca, demo, draws, extend, jobs, plan, refit, rehearse, report, submit, verify_ledger};
 
 const ABOUT: &str = "One Bayesian posterior from several data owners who never show their records";
 
@@ -32,6 +32,7 @@ And against daemons that run already:
   conclave draws JOB --format zarr --out draws/
   conclave report JOB -o report.html              the whole result as one page
   conclave extend JOB --wait                      more draws from where a finished job ended
+  conclave refit JOB --prior \"age=normal(0, 1)\"  another prior on what was released, at no charge
 
 Exit codes: 0 done, 2 your input is wrong, 3 refused by policy or budget, 4 a party or the coordinator is \
 unreachable, 1 anything else.";
@@ -55,6 +56,7 @@ enum Command {
     Cancel(jobs::CancelArgs),
     Summary(jobs::SummaryArgs),
     Extend(extend::ExtendArgs),
+    Refit(refit::RefitArgs),
     Draws(draws::DrawsArgs),
     Report(report::ReportArgs),
     VerifyLedger(verify_ledger::VerifyLedgerArgs),
@@ -82,6 +84,7 @@ pub(crate) fn run(args: Vec<OsString>) -> Result<ExitCode, Fault> {
         Command::Cancel(args) => block_on(jobs::cancel(args)),
         Command::Summary(args) => block_on(jobs::summary(args)),
         Command::Extend(args) => block_on(extend::run(args)),
+        Command::Refit(args) => block_on(refit::run(args)),
         Command::Draws(args) => block_on(draws::run(args)),
         Command::Report(args) => block_on(report::run(args)),
         Command::VerifyLedger(args) => verify_ledger::run(&args),

@@ -16,6 +16,7 @@ mod follow;
 mod jobs;
 mod output;
 mod plan;
+mod refit;
 mod rehearse;
 mod report;
 mod result;

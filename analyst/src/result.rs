@@ -21,6 +21,8 @@ pub(crate) struct RunResult {
     #[serde(default)]
     pub(crate) extends: Option<String>,
     #[serde(default)]
+    pub(crate) refit_of: Option<String>,
+    #[serde(default)]
     pub(crate) warnings: Vec<String>,
     #[serde(default)]
     pub(crate) budget_error: Option<String>,
@@ -175,6 +177,10 @@ impl RunResult {
 
     /// One line on how the run went.
     pub(crate) fn headline(&self) -> String {
+        if let Some(job) = &self.refit_of {
+            let chains = self.chains;
+            return format!("A refit of job {job}: {chains} chains in {:.1} s, from what its parties released.", self.seconds);
+        }
         let ended = match self.stopped_by.as_deref() {
             Some("budget") => "ended by the budget",
             Some("draws") => "all draws made",
@@ -199,8 +205,9 @@ impl RunResult {
             let reasons: String = adequacy.reasons.iter().map(|reason| format!("  - {reason}\n")).collect();
             return format!(
                 "Not an adequate answer: no interval is shown, since none could be relied on.\n{reasons}\
-                 Ask for a larger epsilon, more records, narrower bounds or fewer predictors; algorithm = \"penalty\" does not need the checks, and \
-                 takes more budget still. The figures are in the result's JSON object, under \"posterior\".\n"
+                 {}Ask for a larger epsilon, more records, narrower bounds or fewer predictors; algorithm = \"penalty\" does not need the checks, and \
+                 takes more budget still. The figures are in the result's JSON object, under \"posterior\".\n",
+                if self.refit_of.is_some() { "Give a wider prior. " } else { "" }
             );
         }
         let what = if self.adequacy.is_some() { ", given what the parties released" } else { "" };
@@ -216,7 +223,10 @@ impl RunResult {
         if let Some(surrogate) = &self.surrogate {
             text += &format!("{}\n", self.surrogate(surrogate, truth));
         }
-        text += &format!("Privacy spent on this job:\n{}", self.spending_table());
+        text += &match &self.refit_of {
+            Some(job) => format!("No party was asked and nothing was charged: all that was spent is what job {job} has spent.\n"),
+            None => format!("Privacy spent on this job:\n{}", self.spending_table()),
+        };
         if let Some(job) = &self.extends {
             text += &format!("\nThis job continues job {job}; figures are of its own draws and its own spending.\n");
         }
@@ -276,6 +286,14 @@ mod tests {
             assert!(text.contains(part), "{part} in {text}");
         }
         assert!(!result.report(None).contains("true"));
+    }
+
+    #[test]
+    fn a_refit_says_that_nothing_was_charged() {
+        let refit = RESULT.replace("\"extends\":\"4f-1\"", "\"refit_of\":\"4f-1\"");
+        let text = RunResult::parse(&refit).unwrap().report(None);
+        assert!(text.starts_with("A refit of job 4f-1: 4 chains"), "{text}");
+        assert!(text.contains("No party was asked and nothing was charged") && !text.contains("Privacy spent"), "{text}");
     }
 
     #[test]

@@ -35,6 +35,9 @@ pub fn at_start(spec: &JobSpec, job: &str) -> Map<String, Value> {
 #[must_use]
 pub fn at_end(spec: &JobSpec, job: &str, result: &RunResult) -> Map<String, Value> {
     let mut attributes = at_start(spec, job);
+    if let Some(job) = &result.refit_of {
+        attributes.insert("refit_of".to_owned(), json!(job));
+    }
     attributes.insert("stopped_by".to_owned(), json!(result.stopped_by));
     attributes.insert("seconds".to_owned(), json!(result.seconds));
     let noise_sd = spec.privacy.noise.sd();

@@ -42,6 +42,8 @@ pub struct Outcome {
     pub iterations: u64,
     /// From the first query to the last draw.
     pub seconds: f64,
+    /// The job whose releases the draws are made of, where nothing was asked for them.
+    pub refit_of: Option<String>,
     /// What the run has shown, beyond what the draws do.
     pub warnings: Vec<String>,
     /// Proposal radii, one per parameter, where the moves go along the coordinates.
@@ -75,6 +77,9 @@ pub struct RunResult {
     /// The job whose chains this one continued.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub extends: Option<String>,
+    /// The job whose releases these draws are made of, under another prior or with fewer predictors: no party was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refit_of: Option<String>,
     /// Algorithm.
     pub algorithm: &'static str,
     /// Why it was chosen, where the job left that to `auto`.
@@ -220,6 +225,7 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
         job: job.to_owned(),
         name: spec.name.clone(),
         extends: spec.extends.clone(),
+        refit_of: outcome.refit_of.clone(),
         algorithm: spec.algorithm.as_str(),
         chosen: spec.chosen,
         iterations: outcome.iterations,

@@ -7,6 +7,7 @@
 //! - [`delay`]: when answers leave, as both ends reckon it.
 //! - [`error`]: the one table between our error codes, gRPC status codes and exit codes.
 //! - [`identity`]: who a peer is, read from its certificate and from nothing else.
+//! - [`log`]: a job's log as whoever reads it takes it in.
 //! - [`submission`]: a job as its analyst signed it.
 //! - [`revoked`]: certificates that a member takes for none.
 //! - [`array_name`]: a parameter's folder in a store of draws.
@@ -22,6 +23,7 @@ pub mod convert;
 pub mod delay;
 pub mod error;
 pub mod identity;
+pub mod log;
 pub mod revoked;
 pub mod submission;
 pub mod tls;

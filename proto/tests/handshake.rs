@@ -60,6 +60,7 @@ type Streamed<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 impl Jobs for WhoAmI {
     type WatchStream = Streamed<v1::JobStatus>;
     type DrawsStream = Streamed<v1::FileChunk>;
+    type LogStream = Streamed<v1::JobLog>;
 
     async fn submit(&self, request: Request<v1::SubmitRequest>) -> Result<Response<v1::SubmitReply>, Status> {
         let job = of_request(&request)?.uri();
@@ -82,6 +83,9 @@ impl Jobs for WhoAmI {
     }
     async fn source(&self, _: Request<v1::JobRequest>) -> Result<Response<v1::JobSource>, Status> {
         Err(Status::unimplemented("source"))
+    }
+    async fn log(&self, _: Request<v1::JobRequest>) -> Result<Response<Self::LogStream>, Status> {
+        Err(Status::unimplemented("log"))
     }
     async fn traces(&self, _: Request<v1::TracesRequest>) -> Result<Response<v1::TracesReply>, Status> {
         Err(Status::unimplemented("traces"))

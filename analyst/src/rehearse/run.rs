@@ -144,6 +144,7 @@ impl<'a> Run<'a> {
             budget_party,
             iterations: self.iterations,
             seconds: self.began.elapsed().as_secs_f64(),
+            refit_of: None,
             warnings: self.sampler.clip_watch().and_then(ClipWatch::word).into_iter().collect(),
             radii: self.sampler.radii_by_parameter(),
             inference: self.sampler.inference().cloned(),

@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
+use super::edit::{read, table, whole, written};
 use super::error::JobError;
 use super::spec::{JobSpec, Radius};
 
@@ -59,7 +60,7 @@ impl Extension<'_> {
         };
         let by_name = |values: &[f64]| -> Table { names.iter().cloned().zip(values.iter().map(|x| Value::Float(*x))).collect() };
 
-        let mut file: Table = text.parse().map_err(|e: toml::de::Error| JobError::new("job", e.to_string()))?;
+        let mut file = read(text)?;
         file.insert("extends".to_owned(), self.job.into());
         let starts = states.iter().map(|state| Value::Table(by_name(state))).collect();
         let sampler = table(&mut file, "sampler")?;
@@ -75,7 +76,7 @@ impl Extension<'_> {
         if let Some(epsilon) = self.epsilon {
             table(&mut file, "privacy")?.insert("epsilon".to_owned(), Value::Float(epsilon));
         }
-        let written = toml::to_string(&file).map_err(|e| JobError::new("job", e.to_string()))?;
+        let written = written(&file)?;
 
         let new = JobSpec::parse(&written)?;
         if new.sampler.starts.as_ref() != Some(states) || new.sampler.radius != Radius::Fixed(radii.clone()) {
@@ -83,15 +84,6 @@ impl Extension<'_> {
         }
         Ok(written)
     }
-}
-
-fn table<'a>(parent: &'a mut Table, key: &str) -> Result<&'a mut Table, JobError> {
-    let value = parent.entry(key).or_insert_with(|| Value::Table(Table::new()));
-    value.as_table_mut().ok_or_else(|| JobError::new(key, "is not a table"))
-}
-
-fn whole(key: &str, value: u64) -> Result<Value, JobError> {
-    i64::try_from(value).map(Value::Integer).map_err(|_| JobError::new(key, format!("{value} is too great")))
 }
 
 /// A seed other than the old one, that fits TOML's integers: an extension must not repeat the proposals

@@ -3,11 +3,13 @@
 //! Coordinator and parties derive every public constant (bounds, noise scale, box) from the same bytes
 //! with this code, so they can't disagree about what a release means.
 
+mod edit;
 mod error;
 mod extension;
 mod limits;
 mod parse;
 mod raw;
+mod refit;
 mod spec;
 #[cfg(test)]
 mod tests;
@@ -17,6 +19,7 @@ pub use extension::{Continuation, Extension};
 pub use limits::{
     CALIBRATE_SHARE, DEFAULT_BOX, LEAST_POSITIVE, MAX_BOUND, MAX_BOX, MAX_BYTES, MAX_CHAINS, MAX_COLUMNS, MAX_NAME,
 };
+pub use refit::Refit;
 pub use spec::{
     Algorithm, Clamping, ClipRule, JobSpec, Moments, PlanSpec, PrivacySpec, ProposalKind, Radius, ReleaseSpec, SamplerSpec,
     Warmup,

@@ -31,7 +31,6 @@ impl<L: Slopes> RegressionScores<'_, L> {
     fn predictors(&self, coefficients: &[f64]) -> (f64, f64) {
         self.predictor.range(coefficients, 1.0, None)
     }
-
 }
 
 impl<L: Slopes> ScoreModel for RegressionScores<'_, L> {

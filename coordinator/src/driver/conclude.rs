@@ -156,6 +156,7 @@ impl Driver {
             budget_party: verdict.budget_party.clone(),
             iterations: status.iteration,
             seconds: status.seconds,
+            refit_of: None,
             warnings,
             radii,
             inference,

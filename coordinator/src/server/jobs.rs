@@ -16,6 +16,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
 
 use super::files;
+use super::log::{LogStream, Logs};
 use super::stopping::stopped;
 use crate::driver::DriverContext;
 use crate::live::traces;
@@ -31,12 +32,14 @@ pub(crate) struct JobsService {
     job_registry: Arc<JobRegistry>,
     context: DriverContext,
     stopping: watch::Receiver<bool>,
+    logs: Logs,
     traces: CachedByKey<(String, bool), Cached<TracesReply>>,
 }
 
 impl JobsService {
     pub(crate) fn new(job_registry: Arc<JobRegistry>, context: DriverContext, stopping: watch::Receiver<bool>) -> Self {
-        Self { job_registry, context, stopping, traces: CachedByKey::default() }
+        let logs = Logs::new(Arc::clone(&job_registry), context.store.clone(), stopping.clone());
+        Self { job_registry, context, stopping, logs, traces: CachedByKey::default() }
     }
 }
 
@@ -49,6 +52,7 @@ fn analyst_of<T>(request: &Request<T>) -> Result<String, Status> {
 impl Jobs for JobsService {
     type WatchStream = ReceiverStream<Result<JobStatus, Status>>;
     type DrawsStream = ReceiverStream<Result<FileChunk, Status>>;
+    type LogStream = LogStream;
 
     async fn submit(&self, request: Request<SubmitRequest>) -> Result<Response<SubmitReply>, Status> {
         let analyst = analyst_of(&request)?;
@@ -127,6 +131,12 @@ impl Jobs for JobsService {
         let analyst = analyst_of(&request)?;
         let source = self.job_registry.source(&request.get_ref().job, &analyst);
         source.map(|spec_toml| Response::new(JobSource { spec_toml })).map_err(|fault| error::to_status(&fault))
+    }
+
+    async fn log(&self, request: Request<JobRequest>) -> Result<Response<Self::LogStream>, Status> {
+        let analyst = analyst_of(&request)?;
+        let stream = self.logs.for_analyst(&analyst, &request.get_ref().job);
+        stream.map(Response::new).map_err(|fault| error::to_status(&fault))
     }
 
     async fn traces(&self, request: Request<TracesRequest>) -> Result<Response<TracesReply>, Status> {

@@ -10,14 +10,13 @@ use conclave_proto::identity::{self, Role};
 use conclave_proto::v1::coordinator_frame::Body;
 use conclave_proto::v1::link_server::Link;
 use conclave_proto::v1::party_frame::Body as Said;
-use conclave_proto::v1::{Heartbeat, Hello, JobLog, JobRequest, PartyFrame, Welcome};
+use conclave_proto::v1::{Heartbeat, Hello, JobRequest, PartyFrame, Welcome};
 use conclave_proto::version::{End, Spoken, agree};
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior};
-use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, Streaming};
 
-use super::log::Logs;
+use super::log::{LogStream, Logs};
 use super::stopping::stopped;
 use crate::clock::now_ms;
 use crate::driver::DriverContext;
@@ -63,7 +62,7 @@ fn party_of<T>(request: &Request<T>) -> Result<String, Status> {
 #[tonic::async_trait]
 impl Link for LinkService {
     type AttachStream = SendStream;
-    type LogStream = ReceiverStream<Result<JobLog, Status>>;
+    type LogStream = LogStream;
 
     async fn attach(&self, request: Request<Streaming<PartyFrame>>) -> Result<Response<Self::AttachStream>, Status> {
         let party = party_of(&request)?;
@@ -72,7 +71,7 @@ impl Link for LinkService {
 
     async fn log(&self, request: Request<JobRequest>) -> Result<Response<Self::LogStream>, Status> {
         let party = party_of(&request)?;
-        let stream = self.logs.stream(&party, &request.get_ref().job).map_err(|fault| error::to_status(&fault))?;
+        let stream = self.logs.for_party(&party, &request.get_ref().job).map_err(|fault| error::to_status(&fault))?;
         Ok(Response::new(stream))
     }
 }

@@ -1,6 +1,8 @@
-//! `Link.Log`: a job as it is kept here, for a party of it to check: header, rounds, draws.
+//! `Link.Log`: a job as it is kept here, for a party of it to check: header, rounds, draws. `Jobs.Log`: the same without the draws, for its
+//! analyst to infer anew from.
 //!
-//! Nothing in it is news to anyone: a party is taken to stand against all others together, and what each of them released is noised.
+//! Nothing in it is news to anyone: a party is taken to stand against all others together, analysts among them, and what each of them
+//! released is noised.
 
 use std::collections::HashSet;
 use std::io;
@@ -29,6 +31,9 @@ const AROUND: usize = 4;
 /// Pieces that may wait for a reader.
 const WAITING: usize = 2;
 
+/// A log on its way.
+pub(super) type LogStream = ReceiverStream<Result<JobLog, Status>>;
+
 /// What logs are read from.
 #[derive(Debug)]
 pub(super) struct Logs {
@@ -38,7 +43,7 @@ pub(super) struct Logs {
     readers: Readers,
 }
 
-/// Parties that are being sent a log. One at a time each: a log that is not read holds a thread.
+/// Those that are being sent a log. One at a time each: a log that is not read holds a thread.
 #[derive(Debug, Clone, Default)]
 struct Readers(Arc<Mutex<HashSet<String>>>);
 
@@ -48,27 +53,28 @@ impl Readers {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn admit(&self, party: &str) -> Result<ReaderTurn, Fault> {
-        if !self.lock().insert(party.to_owned()) {
-            let message = "another log is being sent to this party: try again when that is done";
-            return Err(Fault::new(ErrorCode::Unreachable, message).at_party(party));
+    fn admit(&self, reader: &str) -> Result<ReaderTurn, Fault> {
+        if !self.lock().insert(reader.to_owned()) {
+            let message = format!("another log is being sent to {reader}: try again when that is done");
+            return Err(Fault::new(ErrorCode::Unreachable, message));
         }
-        Ok(ReaderTurn { party: party.to_owned(), readers: self.clone() })
+        Ok(ReaderTurn { reader: reader.to_owned(), readers: self.clone() })
     }
 }
 
 struct ReaderTurn {
-    party: String,
+    reader: String,
     readers: Readers,
 }
 
 impl Drop for ReaderTurn {
     fn drop(&mut self) {
-        self.readers.lock().remove(&self.party);
+        self.readers.lock().remove(&self.reader);
     }
 }
 
 impl Logs {
+    /// The logs of one service, whose readers have names of one kind.
     pub(super) fn new(job_registry: Arc<JobRegistry>, store: Store, stopping: watch::Receiver<bool>) -> Self {
         Self { job_registry, store, stopping, readers: Readers::default() }
     }
@@ -77,11 +83,24 @@ impl Logs {
     ///
     /// # Errors
     /// [`ErrorCode::NotFound`], also for a job that does not name the party; [`ErrorCode::Unreachable`] while the party reads another.
-    pub(super) fn stream(&self, party: &str, job: &str) -> Result<ReceiverStream<Result<JobLog, Status>>, Fault> {
-        let status = self.job_registry.status_for_party(job, party)?;
-        let reading = self.readers.admit(party)?;
+    pub(super) fn for_party(&self, party: &str, job: &str) -> Result<LogStream, Fault> {
+        let state = self.job_registry.status_for_party(job, party)?.state;
+        self.stream(party, job, state, Some(self.job_registry.draws_of(job)))
+    }
+
+    /// A job's log without its draws, for its analyst.
+    ///
+    /// # Errors
+    /// [`ErrorCode::NotFound`], also for another analyst's job; [`ErrorCode::Unreachable`] while the analyst reads another.
+    pub(super) fn for_analyst(&self, analyst: &str, job: &str) -> Result<LogStream, Fault> {
+        let state = self.job_registry.watch(job, analyst)?.borrow().state;
+        self.stream(analyst, job, state, None)
+    }
+
+    fn stream(&self, to: &str, job: &str, state: State, draws: Option<PathBuf>) -> Result<LogStream, Fault> {
+        let reading = self.readers.admit(to)?;
         let reader = self.store.reader(job).map_err(|e| Fault::new(ErrorCode::Internal, e.to_string()))?;
-        let source = LogSource { state: status.state, draws: self.job_registry.draws_of(job), reader };
+        let source = LogSource { state, draws, reader };
         let (pieces, read) = mpsc::channel(WAITING);
         tokio::task::spawn_blocking(move || {
             send(source, &pieces);
@@ -131,7 +150,8 @@ enum Halt {
 struct LogSource {
     /// As it stood before anything was read.
     state: State,
-    draws: PathBuf,
+    /// Where the draws are that are sent, too.
+    draws: Option<PathBuf>,
     reader: LogReader,
 }
 
@@ -167,8 +187,9 @@ impl LogSource {
                 push(pieces, Body::Rounds(LogRounds { rounds }))?;
             }
         }
+        let Some(draws) = &self.draws else { return Ok(()) };
         let mut unread = false;
-        let sent = files::each(&self.draws, &mut |chunk| {
+        let sent = files::each(draws, &mut |chunk| {
             unread = push(pieces, Body::Draws(chunk)).is_err();
             !unread
         });
@@ -260,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_party_reads_one_log_at_a_time() {
+    fn each_reads_one_log_at_a_time() {
         let readers = Readers::default();
         let first = readers.admit("a").unwrap_or_else(|fault| panic!("{fault}"));
         assert_eq!(readers.admit("a").err().map(|fault| fault.code), Some(ErrorCode::Unreachable));

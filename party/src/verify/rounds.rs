@@ -1,8 +1,8 @@
 //! The rounds of a log are put through the sampler again, one by one.
 
 use conclave_common::job::JobSpec;
-use conclave_common::sampler::{self, Next, PartyMetadata, ReplayError, Round, Sampler};
-use conclave_proto::convert::{MAX_PROPOSALS, opened_from_wire};
+use conclave_common::sampler::{self, Next, ReplayError, Round, Sampler};
+use conclave_proto::log::{RoundPieces, WholeRound, opened_parties};
 use conclave_proto::v1::{LogHeader, LogRound};
 
 use super::answers::{Answers, End};
@@ -20,8 +20,7 @@ pub(super) struct Rounds {
     sampler: Option<Box<dyn Sampler>>,
     answers: Answers,
     drawn: Drawn,
-    /// A round of which more is to come.
-    part: Option<LogRound>,
+    pieces: RoundPieces,
     count: u64,
     last: Option<u64>,
     /// Why the log can't be replayed further.
@@ -40,7 +39,7 @@ impl Rounds {
             drawn: Drawn::new(spec.dimension(), spec.sampler.chains as usize),
             sampler,
             answers,
-            part: None,
+            pieces: RoundPieces::new(spec.parties.len()),
             count: 0,
             last: None,
             broken,
@@ -50,36 +49,25 @@ impl Rounds {
     }
 
     /// Takes in a round, or a part of one.
-    pub(super) fn take(&mut self, mut piece: LogRound) -> Result<(), StartError> {
+    pub(super) fn take(&mut self, piece: LogRound) -> Result<(), StartError> {
         if self.broken.is_some() {
             return Ok(());
         }
-        if let Some(part) = self.part.take() {
-            if part.iteration != piece.iteration {
-                self.broken = Some(format!("round {} breaks off", part.iteration));
-                return Ok(());
+        let due = self.due();
+        match self.pieces.take(piece, due) {
+            Ok(None) => Ok(()),
+            Ok(Some(WholeRound { iteration, releases })) => self.replay(iteration, &releases),
+            Err(why) => {
+                self.broken = Some(why);
+                Ok(())
             }
-            let rest = std::mem::replace(&mut piece.releases, part.releases);
-            piece.releases.extend(rest);
         }
-        let (iteration, numbers, parties) = (piece.iteration, piece.releases.len(), self.spec.parties.len());
-        if numbers > parties.saturating_mul(self.most_numbers())
-            || (!piece.more && (numbers == 0 || !numbers.is_multiple_of(parties)))
-        {
-            self.broken = Some(format!("round {iteration} has {numbers} answers of {parties} parties"));
-        } else if piece.more {
-            self.part = Some(piece);
-        } else {
-            let releases: Vec<Vec<i64>> = piece.releases.chunks(numbers / parties).map(<[i64]>::to_vec).collect();
-            self.replay(iteration, &releases)?;
-        }
-        Ok(())
     }
 
-    /// The most integers that a party's answer is read to: those of the round that is due, and of any round of single integers.
-    fn most_numbers(&mut self) -> usize {
+    /// How many integers a party releases in the round that is due.
+    fn due(&mut self) -> usize {
         let next = self.sampler.as_mut().and_then(|sampler| sampler.next_round().ok());
-        next.and_then(Next::round).map_or(0, |round| round.length()).max(MAX_PROPOSALS)
+        next.and_then(Next::round).map_or(0, |round| round.length())
     }
 
     fn replay(&mut self, iteration: u64, releases: &[Vec<i64>]) -> Result<(), StartError> {
@@ -106,8 +94,8 @@ impl Rounds {
 
     /// What the log comes to, once its last round is in.
     pub(super) fn end(mut self) -> Result<Replayed, StartError> {
-        if let Some(part) = &self.part {
-            self.broken.get_or_insert(format!("round {} breaks off", part.iteration));
+        if let Some(part) = self.pieces.unfinished() {
+            self.broken.get_or_insert(format!("round {part} breaks off"));
         }
         let mut note = None;
         if self.broken.is_none() {
@@ -185,11 +173,6 @@ impl Rounds {
 
 /// A sampler at its start, from what the parties are said to hold.
 fn start(spec: &JobSpec, header: &LogHeader) -> Result<Option<Box<dyn Sampler>>, String> {
-    if !header.parties.iter().map(|party| &party.name).eq(&spec.parties) {
-        return Err("the log is of other parties than the job's".to_owned());
-    }
-    let opened = header.parties.iter().map(|party| party.opened.as_ref().map(opened_from_wire).transpose());
-    let parties: Option<Vec<PartyMetadata>> =
-        opened.collect::<Result<Vec<_>, _>>().map_err(|fault| fault.message)?.into_iter().collect();
+    let parties = opened_parties(header, &spec.parties)?;
     parties.map(|parties| sampler::build(spec, &parties).map_err(|e| e.to_string())).transpose()
 }

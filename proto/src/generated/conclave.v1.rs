@@ -384,7 +384,7 @@ pub struct FileChunk {
     #[prost(bool, tag = "3")]
     pub last: bool,
 }
-/// In this order: one header, the rounds, the files of the draws' Zarr store, one end. A stream without its end was cut on the way.
+/// In this order: one header, the rounds, to parties the files of the draws' Zarr store, one end. A stream without its end was cut on the way.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct JobLog {
     #[prost(oneof = "job_log::Body", tags = "1, 2, 3, 4")]
@@ -1063,6 +1063,28 @@ pub mod jobs_client {
             req.extensions_mut().insert(GrpcMethod::new("conclave.v1.Jobs", "Source"));
             self.inner.unary(req, path, codec).await
         }
+        /// A job as its parties are shown it, for its analyst to infer anew from: header, rounds, end. The draws are those of Draws.
+        pub async fn log(
+            &mut self,
+            request: impl tonic::IntoRequest<super::JobRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::JobLog>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::FrameCodec::default();
+            let path = http::uri::PathAndQuery::from_static("/conclave.v1.Jobs/Log");
+            let mut req = request.into_request();
+            req.extensions_mut().insert(GrpcMethod::new("conclave.v1.Jobs", "Log"));
+            self.inner.server_streaming(req, path, codec).await
+        }
         /// How the chains of a job run, for whoever watches it; computed about once a second at most for all who ask.
         pub async fn traces(
             &mut self,
@@ -1141,6 +1163,17 @@ pub mod jobs_server {
             &self,
             request: tonic::Request<super::JobRequest>,
         ) -> std::result::Result<tonic::Response<super::JobSource>, tonic::Status>;
+        /// Server streaming response type for the Log method.
+        type LogStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<super::JobLog, tonic::Status>,
+            >
+            + std::marker::Send
+            + 'static;
+        /// A job as its parties are shown it, for its analyst to infer anew from: header, rounds, end. The draws are those of Draws.
+        async fn log(
+            &self,
+            request: tonic::Request<super::JobRequest>,
+        ) -> std::result::Result<tonic::Response<Self::LogStream>, tonic::Status>;
         /// How the chains of a job run, for whoever watches it; computed about once a second at most for all who ask.
         async fn traces(
             &self,
@@ -1527,6 +1560,52 @@ pub mod jobs_server {
                                 max_encoding_message_size,
                             );
                         let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/conclave.v1.Jobs/Log" => {
+                    #[allow(non_camel_case_types)]
+                    struct LogSvc<T: Jobs>(pub Arc<T>);
+                    impl<
+                        T: Jobs,
+                    > tonic::server::ServerStreamingService<super::JobRequest>
+                    for LogSvc<T> {
+                        type Response = super::JobLog;
+                        type ResponseStream = T::LogStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::JobRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Jobs>::log(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = LogSvc(inner);
+                        let codec = crate::codec::FrameCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.server_streaming(method, req).await;
                         Ok(res)
                     };
                     Box::pin(fut)

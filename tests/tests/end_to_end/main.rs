@@ -14,6 +14,7 @@ mod join;
 mod kinds;
 mod page_times;
 mod pages;
+mod refit;
 mod released_once;
 mod verify;
 mod watch;

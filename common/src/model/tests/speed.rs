@@ -54,7 +54,17 @@ fn score_speed() {
     let steps = [Step::new(&from, &to, k_t)];
     let scores = model.scores().unwrap();
     let numbers = |full: bool| -> Vec<f64> {
-        (0..Frame::length(11)).map(|at| if at / 11 == at % 11 { 0.2 } else if full && at < 121 { 0.01 } else { 0.0 }).collect()
+        (0..Frame::length(11))
+            .map(|at| {
+                if at / 11 == at % 11 {
+                    0.2
+                } else if full && at < 121 {
+                    0.01
+                } else {
+                    0.0
+                }
+            })
+            .collect()
     };
     let (diagonal, full) = (numbers(false), numbers(true));
     let block = Block::lent(&data);

@@ -3,9 +3,10 @@
 use std::collections::VecDeque;
 
 use super::allotment::Allotment;
-use super::answer::Inference;
+use super::answer::{Answer, Inference};
 use super::family_way::FamilyWay;
 use super::moments_way::MomentsWay;
+use super::refit::{Kept, RefitError, Refitted};
 use super::score_way::ScoreWay;
 use super::walk::{Walk, WalkSettings};
 use super::way::Way;
@@ -57,33 +58,63 @@ impl NoisyStatistics {
         })
     }
 
+    /// Whether everything is released.
+    pub(crate) fn released(&self) -> bool {
+        self.released
+    }
+
+    /// The posterior of another job, like this one but for priors, draws and predictors that are left out, given what was
+    /// released so far.
+    ///
+    /// # Errors
+    /// [`RefitError`].
+    pub(crate) fn refit(&self, spec: &JobSpec) -> Result<Refitted, RefitError> {
+        let kept = Kept::of(&self.target.spec, spec)?;
+        let target = Target::new(spec);
+        let way = self.way.refit(&target, &kept)?;
+        let (Some(answer), Some(mut inference)) = (way.answer(&target), way.inference(&target)) else {
+            return Err(RefitError::NothingReleased);
+        };
+        if !self.released {
+            inference.end_early();
+        }
+        let (draws, _) = draw(&target, &answer, self.messages.last())?;
+        Ok(Refitted { draws, inference })
+    }
+
     /// Draws from the posterior given the releases, all that the job asks for.
     fn draw(&mut self) -> Result<(), SamplerError> {
-        let Target { spec, space, .. } = &self.target;
         let answer = self.way.answer(&self.target).ok_or(SamplerError::NoRound)?;
-        let density = |u: &[f64]| {
-            let theta = space.theta(u);
-            if !spec.in_support(&theta) {
-                return f64::NEG_INFINITY;
-            }
-            (answer.log_likelihood)(u) + space.log_prior(spec, u, &theta)
-        };
-        let inside = space.coordinates(&space.theta_inside(spec, &answer.mean));
-        let settings = WalkSettings { chains: spec.sampler.chains as usize, seed: spec.sampler.seed, first_stream: 0, warmup: 0 };
-        let walk = Walk::new(settings, &answer.mean, &answer.covariance, &inside, &density);
-        let mut walk = walk.ok_or(SamplerError::NoPlace)?;
-        let iteration = self.messages.last();
-        for _ in 0..spec.sampler.draws {
-            for (chain, u) in walk.draw(&density).into_iter().enumerate() {
-                let theta = space.theta_inside(spec, &u);
-                let draw = Draw { chain: chain as u32, warmup: false, theta, accepted: true, log_alpha: 0.0, iteration };
-                self.draws.push_back(draw);
-            }
-        }
-        self.acceptance = Some(walk.acceptance());
+        let (draws, acceptance) = draw(&self.target, &answer, self.messages.last())?;
+        self.draws.extend(draws);
+        self.acceptance = Some(acceptance);
         self.inference = self.way.inference(&self.target);
         Ok(())
     }
+}
+
+/// Draws from a posterior, all that its job asks for, and the walk's acceptance; `iteration` is the round that they are of.
+fn draw(target: &Target, answer: &Answer<'_>, iteration: u64) -> Result<(Vec<Draw>, f64), SamplerError> {
+    let Target { spec, space, .. } = target;
+    let density = |u: &[f64]| {
+        let theta = space.theta(u);
+        if !spec.in_support(&theta) {
+            return f64::NEG_INFINITY;
+        }
+        (answer.log_likelihood)(u) + space.log_prior(spec, u, &theta)
+    };
+    let inside = space.coordinates(&space.theta_inside(spec, &answer.mean));
+    let settings = WalkSettings { chains: spec.sampler.chains as usize, seed: spec.sampler.seed, first_stream: 0, warmup: 0 };
+    let walk = Walk::new(settings, &answer.mean, &answer.covariance, &inside, &density);
+    let mut walk = walk.ok_or(SamplerError::NoPlace)?;
+    let mut draws = Vec::new();
+    for _ in 0..spec.sampler.draws {
+        for (chain, u) in walk.draw(&density).into_iter().enumerate() {
+            let theta = space.theta_inside(spec, &u);
+            draws.push(Draw { chain: chain as u32, warmup: false, theta, accepted: true, log_alpha: 0.0, iteration });
+        }
+    }
+    Ok((draws, walk.acceptance()))
 }
 
 impl Sampler for NoisyStatistics {

@@ -38,8 +38,7 @@ impl Beginning {
         let spec = &target.spec;
         let (coded, order) = (scores.coding(), target.space.dimension());
         let coding = Coding::new(&coded, order);
-        let plain = GaussianPrior { mean: target.space.location.clone(), precision: target.space.precision.clone() };
-        let prior = coding.prior(&plain);
+        let prior = coding.prior(&GaussianPrior::of(&target.space));
         let start = match &spec.sampler.start {
             Some(theta) => target.space.coordinates(theta),
             None => public_start(target),

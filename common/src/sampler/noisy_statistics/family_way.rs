@@ -3,6 +3,7 @@
 use super::allotment::Allotment;
 use super::answer::{Answer, Inference, Stage};
 use super::family::{Clamping, Family, FamilyTotals};
+use super::refit::{Kept, RefitError};
 use super::way::Way;
 use crate::job;
 use crate::mechanism::{NoiseScale, QueryKind};
@@ -17,6 +18,7 @@ use crate::sampler::totals::Totals;
 use crate::schema::{ColumnSpec, ModelSpec};
 
 /// A family, and what was released of it.
+#[derive(Clone)]
 pub(crate) struct FamilyWay {
     family: Family,
     clamping: Clamping,
@@ -134,6 +136,11 @@ impl Way for FamilyWay {
         let square = |pick: fn(&(f64, f64, f64)) -> f64| rough.iter().map(|row| pick(row) * pick(row)).collect::<Vec<f64>>();
         let share = prior_share(target, &rough);
         Some(Inference::new(vec![stage], &square(|row| row.1), &square(|row| row.2), true).of_prior(share))
+    }
+
+    /// The prior has no part in what is kept here, and there are no predictors.
+    fn refit(&self, _target: &Target, _kept: &Kept) -> Result<Box<dyn Way>, RefitError> {
+        Ok(Box::new(self.clone()))
     }
 }
 

@@ -1,6 +1,7 @@
 //! A Gaussian stand-in for the prior, and what a Gaussian fit to released numbers says.
 
 use crate::sampler::matrix::{Cholesky, Matrix};
+use crate::sampler::space::Space;
 
 /// First ridge that is tried on a matrix without a factor, relative to its largest entry.
 const RIDGE: f64 = 1e-14;
@@ -16,6 +17,11 @@ pub(crate) struct GaussianPrior {
 }
 
 impl GaussianPrior {
+    /// The stand-in for the prior of a space's coordinates.
+    pub(in crate::sampler) fn of(space: &Space) -> Self {
+        Self { mean: space.location.clone(), precision: space.precision.clone() }
+    }
+
     /// The precision as a matrix.
     pub(crate) fn matrix(&self) -> Matrix {
         Matrix::diagonal(&self.precision)

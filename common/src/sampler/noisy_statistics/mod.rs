@@ -24,6 +24,10 @@
 //! | `expected` | what error can be expected before anything is asked |
 //! | `scores` | what a score stage asks of the parties, and what the totals say |
 //! | `beginning` | where score stages begin |
+//! | `public` | what is public of a model at a point |
+//! | `moments_form` | which entries of released moments follow from others, and how many records are in them |
+//! | `moments_units` | the coordinates that second moments are in |
+//! | `refit` | what a posterior from stored releases keeps of the job that they were asked for |
 //! | `way` | what the ways below have in common |
 //! | `score_way`, `moments_way`, `family_way` | from a model to its posterior by score stages, second moments, a family's statistic |
 //! | `answer` | what a run says beside its draws |
@@ -45,8 +49,12 @@ pub(crate) mod intercept;
 pub(crate) mod linear;
 pub(crate) mod locate;
 pub(crate) mod moments;
+mod moments_form;
 pub(crate) mod moments_noise;
+mod moments_units;
 mod moments_way;
+mod public;
+mod refit;
 pub(crate) mod schedule;
 mod score_way;
 mod scores;
@@ -58,8 +66,9 @@ mod way;
 pub(super) use algorithm::NoisyStatistics;
 pub(super) use allotment::Allotment;
 pub use answer::{Check, Inference, Stage};
-pub use expected::Expected;
 pub(crate) use beginning::expectation;
+pub use expected::Expected;
+pub use refit::{RefitError, Refitted};
 
 #[cfg(test)]
 mod tests;

@@ -68,6 +68,15 @@ impl Moments {
         Some(Self { matrix, noise: first.noise.clone().with_sd(total.sqrt().recip()), records: first.records })
     }
 
+    /// The moments of some of the predictors, by their places, and the outcome's.
+    ///
+    /// A count that was released is the first entry of what is kept, too: the intercept stays.
+    pub(crate) fn restricted(&self, predictors: &[usize]) -> Self {
+        let kept: Vec<usize> = predictors.iter().copied().chain([self.predictors()]).collect();
+        let matrix = Matrix::from_fn(kept.len(), |i, j| self.matrix[(kept[i], kept[j])]);
+        Self { matrix, noise: self.noise.restricted(&kept), records: self.records }
+    }
+
     /// The least eigenvalue of the predictors' moments, and what it should exceed for the posterior to be
     /// near a Gaussian: `6 sd sqrt(p)`. Below it a warning is due; mean and sd stay calibrated.
     pub(crate) fn smallest(&self) -> (f64, f64) {

@@ -84,6 +84,19 @@ impl MomentsNoise {
         self
     }
 
+    /// The noise of the rows and columns `kept` of the matrix, in that order. What shared noise goes on sharing it, also
+    /// where the entry that it was released with is left out.
+    pub(crate) fn restricted(&self, kept: &[usize]) -> Self {
+        let place = |row: usize| kept.iter().position(|k| *k == row);
+        let sources = self.sources.iter().filter_map(|source| {
+            let entries = source.entries.iter().filter_map(|(a, b)| Some(sorted((place(*a)?, place(*b)?))));
+            let mut entries: Vec<_> = entries.collect();
+            entries.sort_unstable();
+            (!entries.is_empty()).then_some(Source { variance: source.variance, entries })
+        });
+        Self { order: kept.len(), sd: self.sd, sources: sources.collect() }
+    }
+
     /// Whether two matrices have the same ties.
     pub(crate) fn same_ties(&self, other: &Self) -> bool {
         self.order == other.order && self.sources == other.sources

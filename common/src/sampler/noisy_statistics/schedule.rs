@@ -87,8 +87,7 @@ impl Schedule {
     pub(crate) fn next(&mut self, at: Vec<f64>, standing: Standing) -> (Ask, f64) {
         let (share, last, curvature) = match &self.shares {
             Shares::Auto => {
-                let found =
-                    standing.moved <= FARTHEST && standing.cubic <= CUBIC_LIMIT && standing.expected <= EXPECTED;
+                let found = standing.moved <= FARTHEST && standing.cubic <= CUBIC_LIMIT && standing.expected <= EXPECTED;
                 // An asked question at least: nothing is found before.
                 let ended = self.asked > 0 && (found || self.asked >= MOST_LOCATING || self.left < LOCATE + LEAST_LEFT);
                 if ended { (self.left, true, standing.curvature) } else { (LOCATE, false, LOCATE_CURVATURE) }

@@ -7,14 +7,16 @@ use super::beginning::{Beginning, intercept};
 use super::coding::Coding;
 use super::expected;
 use super::gaussian::{GaussianPrior, roots};
+use super::public::{Public, Whole};
+use super::refit::{Kept, RefitError};
 use super::schedule::{Ask, Shares};
 use super::scores::{AskedInformation, AskedScore, Question, information_scales};
 use super::search::{Landscape, Search};
 use super::stage::ScoreStage;
 use super::way::Way;
 use crate::job::{JobSpec, ReleaseSpec};
-use crate::mechanism::{QueryKind, STEP};
-use crate::model::{GRADIENT_SCALE, ScoreModel};
+use crate::mechanism::QueryKind;
+use crate::model::ScoreModel;
 use crate::sampler::error::SamplerError;
 use crate::sampler::matrix::Matrix;
 use crate::sampler::party_metadata::PartyMetadata;
@@ -23,6 +25,7 @@ use crate::sampler::target::Target;
 use crate::sampler::totals::Totals;
 
 /// Score stages of a job.
+#[derive(Clone)]
 pub(crate) struct ScoreWay {
     coding: Coding,
     prior: GaussianPrior,
@@ -38,60 +41,6 @@ pub(crate) struct ScoreWay {
     left: f64,
     /// What was to be expected of the budget.
     warning: Option<String>,
-}
-
-/// Sds of noise, over all parties, were the whole budget spent on one query.
-#[derive(Debug, Clone, Copy)]
-struct Whole {
-    /// Of a component of a score in its frame.
-    score: f64,
-    /// Of an entry of the information, per unit of what it is counted in.
-    information: f64,
-}
-
-impl Whole {
-    fn of(target: &Target, budget: &Allotment, parties: usize, question: &Question) -> Result<Self, SamplerError> {
-        let parameters = question.theta.len() as u32;
-        let sd = |kind, to: &[f64]| budget.whole_sd(&target.spec, target.model.as_ref(), kind, (&question.theta, to));
-        let root = (parties as f64).sqrt();
-        Ok(Self {
-            score: root * sd(QueryKind::Gradient { parameters }, &question.frame)? / STEP / GRADIENT_SCALE,
-            information: root * sd(QueryKind::Curvature { parameters }, &[1.0; 2])?,
-        })
-    }
-}
-
-/// What is public of a job's model at a point.
-struct Public<'a> {
-    target: &'a Target,
-    scores: &'a dyn ScoreModel,
-    coding: &'a Coding,
-    centred: bool,
-    whole: Whole,
-}
-
-impl Public<'_> {
-    fn theta(&self, at: &[f64]) -> Vec<f64> {
-        self.target.space.theta_inside(&self.target.spec, &self.coding.plain(at))
-    }
-}
-
-impl Landscape for Public<'_> {
-    fn reach(&self, at: &[f64], direction: &[f64]) -> f64 {
-        let plain = self.coding.plain(direction);
-        let (low, high) = self.scores.range(&self.theta(at), &plain);
-        // Of the family's own parameter the move of its logarithm.
-        plain[self.scores.coefficients()..].iter().fold(high.max(-low), |most, own| most.max(own.abs()))
-    }
-
-    fn score_noise(&self, at: &[f64], weight: &Matrix) -> Matrix {
-        let place = (self.theta(at), at.to_vec());
-        Question::new(self.scores, self.coding, place, weight, self.centred).score_noise(self.whole.score)
-    }
-
-    fn information_sd(&self, at: &[f64]) -> f64 {
-        self.whole.information * self.scores.most_information(&self.theta(at))[0]
-    }
 }
 
 impl ScoreWay {
@@ -170,19 +119,20 @@ impl ScoreWay {
     fn record(&mut self, target: &Target, asked_at: &[f64], left: f64) {
         let theta = |at: &[f64]| target.space.theta_inside(&target.spec, &self.coding.plain(at));
         let last = self.search.is_done();
-        let learnt = match (self.search.located(), self.search.answer()) {
+        let (mean, covariance) = match (self.search.located(), self.search.answer()) {
             (Some(located), _) if !last => (&located.mean, &located.covariance),
             (_, Some((_, fit))) => (&fit.mean, &fit.covariance),
             _ => return,
         };
-        self.stages.push(Stage {
-            theta: theta(asked_at),
-            share: self.left - left,
-            mean: theta(learnt.0),
-            sd: roots(&self.coding.plain_covariance(learnt.1)),
-            last,
-        });
+        let (mean, sd) = self.shown(target, mean, covariance);
+        self.stages.push(Stage { theta: theta(asked_at), share: self.left - left, mean, sd, last });
         self.left = left;
+    }
+
+    /// A mean and its sds as a stage's record has them.
+    fn shown(&self, target: &Target, mean: &[f64], covariance: &Matrix) -> (Vec<f64>, Vec<f64>) {
+        let theta = target.space.theta_inside(&target.spec, &self.coding.plain(mean));
+        (theta, roots(&self.coding.plain_covariance(covariance)))
     }
 }
 
@@ -210,8 +160,7 @@ impl Way for ScoreWay {
             let (score, noise) = asked.score(by_query.next().unwrap_or_default(), self.parties, self.centred);
             (asked.at().to_vec(), score, noise)
         });
-        let information =
-            asked.1.map(|asked| asked.information(by_query.next().unwrap_or_default(), self.parties, self.own));
+        let information = asked.1.map(|asked| asked.information(by_query.next().unwrap_or_default(), self.parties, self.own));
         let mut search = self.search.clone();
         let public = self.public(target, scores.as_ref());
         let ended = match (score, information) {
@@ -259,6 +208,22 @@ impl Way for ScoreWay {
         let mut inference = Inference::new(self.stages.clone(), &with, &without, fit.definite).of_score_stages(&adequacy);
         inference.warnings.extend(self.warning.clone());
         Some(inference)
+    }
+
+    /// The likelihood is as it was but for the allowance for what a quadratic leaves out, which is that of the new fit.
+    fn refit(&self, target: &Target, kept: &Kept) -> Result<Box<dyn Way>, RefitError> {
+        if !kept.all {
+            return Err(RefitError::DroppedFromScores);
+        }
+        let scores = scores(target)?;
+        let prior = self.coding.prior(&GaussianPrior::of(&target.space));
+        let (search, located) = self.search.under(prior.clone(), &self.public(target, scores.as_ref()));
+        let mut way = Self { prior, search, ..self.clone() };
+        let last = way.search.answer().map(|(_, fit)| (fit.mean.clone(), fit.covariance.clone()));
+        let learnt = located.into_iter().map(|located| (located.mean, located.covariance)).chain(last);
+        let shown: Vec<_> = learnt.map(|(mean, covariance)| self.shown(target, &mean, &covariance)).collect();
+        way.stages.iter_mut().zip(shown).for_each(|(stage, (mean, sd))| (stage.mean, stage.sd) = (mean, sd));
+        Ok(Box::new(way))
     }
 }
 

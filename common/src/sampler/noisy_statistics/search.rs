@@ -112,9 +112,8 @@ impl Search {
     pub(crate) fn take_stage(&mut self, stage: ScoreStage, landscape: &dyn Landscape) {
         let near = stage.at.clone();
         let reach = |direction: &[f64]| landscape.reach(&near, direction);
-        let fit = stage.fit(&self.prior, &reach);
         self.stages.push(stage.clone());
-        let located = locate(&self.stages, &self.prior, &fit.mean, &reach);
+        let (fit, located) = self.learnt(self.stages.len() - 1, landscape);
         self.answer = Some((stage.clone(), fit));
         let step: Vec<f64> = located.mean.iter().zip(&stage.at).map(|(to, at)| to - at).collect();
         let step = match &self.intercept {
@@ -135,6 +134,26 @@ impl Search {
         };
         self.located = Some(located);
         (self.asked, self.kept) = self.schedule.next(at, standing);
+    }
+
+    /// A stage's own fit, and where the answer lies by it and those before it.
+    fn learnt(&self, stage: usize, landscape: &dyn Landscape) -> (Fit, Located) {
+        let reach = |direction: &[f64]| landscape.reach(&self.stages[stage].at, direction);
+        let fit = self.stages[stage].fit(&self.prior, &reach);
+        let located = locate(&self.stages[..=stage], &self.prior, &fit.mean, &reach);
+        (fit, located)
+    }
+
+    /// What the same releases say under another prior; and where the answer lay after each stage before the last.
+    pub(crate) fn under(&self, prior: GaussianPrior, landscape: &dyn Landscape) -> (Self, Vec<Located>) {
+        let mut search = Self { prior, ..self.clone() };
+        let located: Vec<Located> = (0..search.stages.len()).map(|stage| search.learnt(stage, landscape).1).collect();
+        search.answer = self.answer.as_ref().map(|(stage, _)| {
+            let fit = stage.fit(&search.prior, &|direction| landscape.reach(&stage.at, direction));
+            (stage.clone(), fit)
+        });
+        search.located = located.last().cloned();
+        (search, located)
     }
 
     /// Takes the last stage's score in; its information is asked for half way to where it says that the answer lies.

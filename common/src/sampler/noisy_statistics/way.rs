@@ -2,6 +2,7 @@
 
 use super::allotment::Allotment;
 use super::answer::{Answer, Inference};
+use super::refit::{Kept, RefitError};
 use crate::sampler::error::SamplerError;
 use crate::sampler::round::{Query, Round};
 use crate::sampler::target::Target;
@@ -23,4 +24,11 @@ pub(crate) trait Way: Send {
 
     /// What the run says beside its draws.
     fn inference(&self, target: &Target) -> Option<Inference>;
+
+    /// The same way with what is released so far, as it would be under another target: that of a job with other priors, or
+    /// without some of the predictors.
+    ///
+    /// # Errors
+    /// [`RefitError::DroppedFromScores`]; a model without what the way releases.
+    fn refit(&self, target: &Target, kept: &Kept) -> Result<Box<dyn Way>, RefitError>;
 }

@@ -21,7 +21,8 @@ fn stage(at: f64, mode: f64, error: f64, score_sd: f64) -> ScoreStage {
 #[test]
 fn stages_near_each_other_average_their_noise() {
     let one = locate(&[stage(0.5, 0.5, 0.0, 20.0)], &flat(2), &[0.5, 0.0], REACH);
-    let stages = [stage(0.52, 0.5, 8.0, 20.0), stage(0.48, 0.5, -8.0, 20.0), stage(0.5, 0.5, 3.0, 20.0), stage(0.51, 0.5, -3.0, 20.0)];
+    let stages =
+        [stage(0.52, 0.5, 8.0, 20.0), stage(0.48, 0.5, -8.0, 20.0), stage(0.5, 0.5, 3.0, 20.0), stage(0.51, 0.5, -3.0, 20.0)];
     let four = locate(&stages, &flat(2), &[0.0, 0.0], REACH);
     assert!((four.mean[0] - 0.5).abs() < 0.01, "{four:?}");
     // A quarter of the variance, and of the noise's part.

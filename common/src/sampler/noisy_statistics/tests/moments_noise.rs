@@ -57,6 +57,31 @@ fn tied_entries_share_their_noise() {
     assert_eq!(MomentsNoise::new(2, 2.0, &circle).variance((0, 0)), 0.0);
 }
 
+#[test]
+fn a_part_of_a_matrix_has_the_noise_of_that_part() {
+    // Column 1 is ±1, columns 2 and 3 are indicators that are never together.
+    let ties = [
+        Tie::Same { at: (1, 1), source: (0, 0) },
+        Tie::Same { at: (2, 2), source: (2, 0) },
+        Tie::Same { at: (3, 3), source: (0, 3) },
+        Tie::Known { at: (2, 3) },
+    ];
+    let whole = MomentsNoise::new(5, 2.0, &ties);
+    for kept in [vec![0, 1, 4], vec![0, 2, 4], vec![0, 3, 1, 4], vec![1, 2, 4], vec![0, 1, 2, 3, 4]] {
+        let part = whole.restricted(&kept);
+        // Directions that do not touch what is left out are those of the whole.
+        let inside =
+            |part: &[f64]| (0..5).map(|row| kept.iter().position(|k| *k == row).map_or(0.0, |at| part[at])).collect::<Vec<f64>>();
+        let (v, w): (Vec<f64>, Vec<f64>) = (0..kept.len()).map(|k| (0.3 - k as f64, 1.0 + 0.7 * k as f64)).unzip();
+        let all = whole.covariance(&inside(&v), &inside(&w));
+        near(&part.covariance(&v, &w), &Matrix::from_fn(kept.len(), |i, j| all[(kept[i], kept[j])]));
+        let count = whole.covariance_with_entry(&inside(&v), (kept[0], kept[0]));
+        let counted = part.covariance_with_entry(&v, (0, 0));
+        assert!((0..kept.len()).all(|i| (counted[i] - count[kept[i]]).abs() < 1e-12));
+    }
+    assert_eq!(whole.restricted(&[0, 1, 2, 3, 4]), whole);
+}
+
 impl MomentsNoise {
     /// `Var(w' E w)`.
     pub(crate) fn quadratic_variance(&self, w: &[f64]) -> f64 {

@@ -20,7 +20,8 @@ fn job(kind: &str, outcome: &str, more: &str) -> JobSpec {
 
 /// A record anywhere within its declared bounds, more often than not at an edge.
 fn record(spec: &JobSpec, rng: &mut ChaCha20Rng) -> ModelData {
-    let mut number = || if rng.random_bool(0.3) { [-1.0, 1.0][usize::from(rng.random_bool(0.5))] } else { rng.random_range(-1.0..1.0) };
+    let mut number =
+        || if rng.random_bool(0.3) { [-1.0, 1.0][usize::from(rng.random_bool(0.5))] } else { rng.random_range(-1.0..1.0) };
     let (y, x) = (number(), number());
     let b = f64::from(u8::from(rng.random_bool(0.5)));
     let (outcome, predictors, auxiliary) = match spec.model.kind() {
@@ -61,7 +62,14 @@ fn no_record_within_its_bounds_is_shortened() {
                 let vector = scores.gradient_sum(&Block::lent(&data), &question.theta, frame).open_components_for_test();
                 let length = vector.iter().map(|x| (*x as f64).powi(2)).sum::<f64>().sqrt() / GRADIENT_UNITS as f64;
                 // What is shortened has length 1 but for its rounding.
-                assert!(length < 0.999_99, "{} at {:?}: y {:?} x {:?} has length {length}", spec.model.kind(), question.theta, data.outcome, data.predictors);
+                assert!(
+                    length < 0.999_99,
+                    "{} at {:?}: y {:?} x {:?} has length {length}",
+                    spec.model.kind(),
+                    question.theta,
+                    data.outcome,
+                    data.predictors
+                );
             }
         }
     }

@@ -54,9 +54,13 @@ fn run(shares: Shares, mode: [f64; 2]) -> (Vec<Ask>, Search) {
 #[test]
 fn a_far_answer_is_walked_to_by_steps_of_a_public_length() {
     let (asked, search) = run(Shares::Auto, [5.0, -4.0]);
-    let points: Vec<&Vec<f64>> =
-        asked.iter().filter_map(|ask| if let Ask::Stage { at, .. } | Ask::Score { at, .. } = ask { Some(at) } else { None }).collect();
-    assert!(points.len() > 3 && points.windows(2).all(|w| Even.reach(w[0], &[w[1][0] - w[0][0], w[1][1] - w[0][1]]) <= 3.0 + 1e-9));
+    let points: Vec<&Vec<f64>> = asked
+        .iter()
+        .filter_map(|ask| if let Ask::Stage { at, .. } | Ask::Score { at, .. } = ask { Some(at) } else { None })
+        .collect();
+    assert!(
+        points.len() > 3 && points.windows(2).all(|w| Even.reach(w[0], &[w[1][0] - w[0][0], w[1][1] - w[0][1]]) <= 3.0 + 1e-9)
+    );
     let Some((stage, fit)) = search.answer() else { return };
     assert!((fit.mean[0] - 5.0).abs() < 0.02 && (fit.mean[1] + 4.0).abs() < 0.02, "{fit:?}");
     // The information is that of half way from the last score to the answer.

@@ -14,7 +14,12 @@ fn stage(score_sd: f64, information_sd: f64) -> ScoreStage {
         at: vec![0.5, -0.25],
         score: vec![12.0, -7.0],
         score_noise: Matrix::identity(2).scaled(score_sd * score_sd),
-        information: Information { at: vec![0.5, -0.25], matrix: Matrix::from_fn(2, |i, j| if i == j { 50.0 } else { 20.0 }), sd: information_sd, own_sd: None },
+        information: Information {
+            at: vec![0.5, -0.25],
+            matrix: Matrix::from_fn(2, |i, j| if i == j { 50.0 } else { 20.0 }),
+            sd: information_sd,
+            own_sd: None,
+        },
     }
 }
 
@@ -142,10 +147,8 @@ fn noise_is_counted_as_it_is() {
 #[test]
 fn information_from_half_way_is_worth_more() {
     let records = 1000.0;
-    let (score, weight) = (
-        |at: f64| records * (0.5 - 1.0 / (1.0 + libm::exp(-at))),
-        |at: f64| records * 0.25 / libm::cosh(0.5 * at).powi(2),
-    );
+    let (score, weight) =
+        (|at: f64| records * (0.5 - 1.0 / (1.0 + libm::exp(-at))), |at: f64| records * 0.25 / libm::cosh(0.5 * at).powi(2));
     let mode_by = |from: f64, of: f64| {
         let information = Information { at: vec![of], matrix: Matrix::diagonal(&[weight(of)]), sd: 0.0, own_sd: None };
         let stage = ScoreStage { at: vec![from], score: vec![score(from)], score_noise: Matrix::zeros(1), information };

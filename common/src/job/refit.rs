@@ -1,0 +1,136 @@
+//! A refit is a finished job once more, under another prior or with fewer predictors: what its parties released stays
+//! what it was.
+
+use std::collections::BTreeSet;
+
+use toml::{Table, Value};
+
+use super::edit::{read, table, whole, written};
+use super::error::JobError;
+use super::spec::JobSpec;
+use crate::parameter::Constraint;
+use crate::schema::{Design, ModelSpec};
+use crate::spelling::nearest;
+
+/// The key of the prior of all real parameters without one of their own.
+const DEFAULT: &str = "default";
+
+/// What is asked of a refit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Refit<'a> {
+    /// Entries of `[prior]`, `(key, density)`: each takes the place of the job's own under that key.
+    pub priors: &'a [(String, String)],
+    /// Predictors to leave out, as the job names them; one with levels with all of its coefficients.
+    pub drop: &'a [String],
+    /// Draws per chain; as many as the job asked for unless given.
+    pub draws: Option<u64>,
+    /// Chains; as many as the job asked for unless given.
+    pub chains: Option<u64>,
+    /// Seed of the draws; the job's unless given.
+    pub seed: Option<u64>,
+}
+
+impl Refit<'_> {
+    /// The job that the refit of the job of this file is.
+    ///
+    /// Starting values and guesses of the posterior have no part in it. A box that the job declares stays; any other follows from
+    /// the new prior.
+    ///
+    /// # Errors
+    /// A key that is no parameter, a text that is no prior or does not fit its parameter; a predictor that the job does not have;
+    /// numbers of draws or chains that no job may ask for.
+    pub fn of(&self, text: &str) -> Result<JobSpec, JobError> {
+        let old = JobSpec::parse(text)?;
+        let mut file = read(text)?;
+        let dropped = self.leave_out(&old, &mut file)?;
+        self.set_priors(&old.model, table(&mut file, "prior")?)?;
+        table(&mut file, "parameters")?.retain(|name, _| !dropped.contains(name));
+        // A prior that is given for a parameter that is dropped is refused by its name.
+        table(&mut file, "prior")?.retain(|name, _| !dropped.contains(name) || self.names(name));
+        file.remove("plan");
+        let sampler = table(&mut file, "sampler")?;
+        sampler.remove("start");
+        for (key, value) in [("draws", self.draws), ("chains", self.chains), ("seed", self.seed)] {
+            if let Some(value) = value {
+                sampler.insert(key.to_owned(), whole(&format!("sampler.{key}"), value)?);
+            }
+        }
+        let new = JobSpec::parse(&written(&file)?)?;
+        self.check_default(&new, table(&mut file, "prior")?)?;
+        Ok(new)
+    }
+
+    fn set_priors(&self, model: &ModelSpec, prior: &mut Table) -> Result<(), JobError> {
+        if matches!(model, ModelSpec::Multinomial { .. }) && self.priors.iter().any(|(key, _)| key != DEFAULT) {
+            // All probabilities have one prior, which may stand under another key.
+            prior.clear();
+        }
+        let mut seen = BTreeSet::new();
+        for (key, text) in self.priors {
+            if !seen.insert(key) {
+                return Err(JobError::new(format!("prior.{key}"), "is given twice"));
+            }
+            prior.insert(key.clone(), Value::String(text.clone()));
+        }
+        Ok(())
+    }
+
+    /// Refuses a default that changes nothing, which its writer would take for the refit's prior.
+    fn check_default(&self, new: &JobSpec, prior: &Table) -> Result<(), JobError> {
+        let names = new.model.parameter_names();
+        let takes = |(name, constraint): (&String, &Constraint)| *constraint == Constraint::Real && !prior.contains_key(name);
+        if !self.names(DEFAULT) || names.iter().zip(&new.model.constraints()).any(takes) {
+            return Ok(());
+        }
+        let message =
+            format!("no parameter takes it, since each has a prior of its own or is not real: give one of {}", names.join(", "));
+        Err(JobError::new(format!("prior.{DEFAULT}"), message))
+    }
+
+    /// Whether the refit gives a prior under this key.
+    fn names(&self, key: &str) -> bool {
+        self.priors.iter().any(|(name, _)| name == key)
+    }
+
+    /// Takes predictors out of the model; gives the names of the parameters that go with them.
+    fn leave_out(&self, old: &JobSpec, file: &mut Table) -> Result<BTreeSet<String>, JobError> {
+        if self.drop.is_empty() {
+            return Ok(BTreeSet::new());
+        }
+        let Some(design) = old.model.design() else {
+            return Err(JobError::new("drop", format!("the model `{}` has no predictors", old.model.kind())));
+        };
+        let terms = self.drop.iter().map(|name| term(design, name)).collect::<Result<BTreeSet<usize>, JobError>>()?;
+        let predictors = table(file, "model")?.get_mut("predictors").and_then(Value::as_array_mut);
+        let mut place = 0..;
+        predictors.into_iter().for_each(|list| list.retain(|_| place.next().is_none_or(|at| !terms.contains(&at))));
+        Ok(design.features.iter().filter(|f| terms.contains(&f.term)).map(|f| f.name.clone()).collect())
+    }
+}
+
+/// The number of a predictor among the model's terms.
+fn term(design: &Design, name: &str) -> Result<usize, JobError> {
+    if let Some(at) = design.terms.iter().position(|term| term == name) {
+        return Ok(at);
+    }
+    let all = match design.terms.is_empty() {
+        true => "it has none".to_owned(),
+        false => format!("it has {}", design.terms.join(", ")),
+    };
+    let why = match design.features.iter().find(|feature| feature.name == name) {
+        Some(feature) => {
+            format!("`{name}` is one coefficient of the predictor `{}`, which is dropped as a whole", design.terms[feature.term])
+        }
+        None if name == "intercept" => format!("the intercept is not dropped: only predictors are; {all}"),
+        None => {
+            let near = nearest(name, design.terms.iter().map(String::as_str));
+            let hint = near.map(|near| format!(" (did you mean `{near}`?)")).unwrap_or_default();
+            format!("the model has no predictor `{name}`{hint}; {all}")
+        }
+    };
+    Err(JobError::new("drop", why))
+}
+
+#[cfg(test)]
+#[path = "tests/refit.rs"]
+mod tests;
