@@ -13,7 +13,8 @@ A cell of the table: the number of seeds that got an answer, and of those
 - error: root mean square, over coefficients and seeds, of the posterior mean less the one without privacy, in sds of the latter;
 - z: the same in sds of the noise that the run claims, sqrt(sd^2 - sd_data^2): 1 is honest;
 - wider: how many times as wide the interval is;
-- law: the error that the noise of one release at the mode makes of this posterior, by the budget less 15%.
+- law: the error that the noise of one release makes of this posterior: of scores at the mode, by the budget less 15% and without noise of
+  the information; of second moments by all of it.
 """
 
 import argparse
@@ -176,9 +177,7 @@ def law(study, coordinates, epsilon):
         p, inverse, n = d - 1, np.linalg.inv(x.T @ x), len(x)
         w2 = 1 + beta @ beta
         moments = (p + 1) * math.sqrt(PARTIES) / mu
-        score = 2 * 4 * sigma * math.sqrt(p) * math.sqrt(PARTIES) / mu / math.sqrt(0.75)
-        one = min(moments * math.sqrt(w2), score)
-        of_beta = one * np.sqrt(np.diag(inverse @ inverse)) / tau[:p]
+        of_beta = moments * math.sqrt(w2) * np.sqrt(np.diag(inverse @ inverse)) / tau[:p]
         of_sigma = math.sqrt(2) * moments * w2 / (2 * n * sigma**2) / tau[p]
         return np.append(of_beta, of_sigma)
     return math.sqrt(PARTIES) * 2 * slope_bound(study, mode) / mu / math.sqrt(0.85) * np.sqrt(np.diag(covariance @ covariance)) / tau

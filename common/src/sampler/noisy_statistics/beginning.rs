@@ -116,7 +116,7 @@ fn public_start(target: &Target) -> Vec<f64> {
     if let ModelSpec::Weibull { outcome, .. } = &spec.model
         && let Some(column) = spec.columns.get(outcome)
     {
-        return target.space.coordinates(&[1.0, column.centre() / column.range().1]);
+        return target.space.coordinates(&[1.0, column.centre() / (column.centre() + column.half_width())]);
     }
     if let (Some(middle), Some(intercept)) = (log_of_middle(spec), start.first_mut()) {
         *intercept = intercept.min(middle);
@@ -126,6 +126,9 @@ fn public_start(target: &Target) -> Vec<f64> {
 
 /// The intercept's own equation, where the model's link has one.
 pub(super) fn intercept(spec: &JobSpec, beginning: &Beginning) -> Option<Intercept> {
+    if matches!(spec.model, ModelSpec::Weibull { .. }) {
+        return Some(Intercept { coordinate: 1, records: beginning.records, link: InterceptLink::LogScale });
+    }
     let ModelSpec::Regression(regression) = &spec.model else { return None };
     let link = match regression.family {
         Family::Logistic => InterceptLink::Logit,

@@ -14,6 +14,9 @@ pub(crate) enum InterceptLink {
     Logit,
     /// Poisson: `log(1 + g̃_0/(n m))` beyond the start, with `m` the mean count that the start gives a record.
     Log { mean: f64 },
+    /// The logarithm of a Weibull's scale at a shape of 1: `-log(1 - g̃_j/H̃_jj)` beyond the start, as the score is the
+    /// expected less the seen number of events, and the information the expected.
+    LogScale,
 }
 
 /// The equation, which holds where nothing but the intercept counts: at a start where the other coefficients are 0.
@@ -27,23 +30,26 @@ pub(crate) struct Intercept {
 }
 
 impl Intercept {
-    /// The step with its intercept by its own equation, where that goes farther.
+    /// The step with its intercept by its own equation: of a probability where that goes farther, of a count or a time in any
+    /// case, since a quadratic overshoots upwards as an exponential rises.
     pub(crate) fn mended(&self, stage: &ScoreStage, mut step: Vec<f64>) -> Vec<f64> {
         let others = stage.at.iter().enumerate().all(|(j, x)| j == self.coordinate || *x == 0.0);
-        let own = stage.at.get(self.coordinate).is_some_and(|x| *x == 0.0) || matches!(self.link, InterceptLink::Log { .. });
+        let probability = self.link == InterceptLink::Logit;
+        let own = stage.at.get(self.coordinate).is_some_and(|x| *x == 0.0) || !probability;
         if others
             && own
             && let Some(slot) = step.get_mut(self.coordinate)
         {
             let to = self.value(stage);
-            if to.abs() > slot.abs() {
+            if to.is_finite() && (!probability || to.abs() > slot.abs()) {
                 *slot = to;
             }
         }
         step
     }
 
-    /// Where the outcomes' mean puts the intercept if nothing else mattered: how far from the start.
+    /// Where the outcomes' mean puts the intercept if nothing else mattered: how far from the start. No number where the release
+    /// is none.
     fn value(&self, stage: &ScoreStage) -> f64 {
         let mean = stage.score[self.coordinate] / self.records;
         let error = OFF_THE_EDGE * stage.score_noise[(self.coordinate, self.coordinate)].sqrt() / self.records;
@@ -54,8 +60,14 @@ impl Intercept {
                 libm::log(p) - libm::log1p(-p)
             }
             InterceptLink::Log { mean: expected } => libm::log((1.0 + mean / expected).max(LEAST_MEAN)) + 0.0 * mean,
+            InterceptLink::LogScale => {
+                let information = &stage.information;
+                let events = information.matrix[(self.coordinate, self.coordinate)].max(OFF_THE_EDGE * information.sd);
+                let part = stage.score[self.coordinate] / events;
+                -libm::log((1.0 - part).max(LEAST_MEAN)) + 0.0 * part
+            }
         };
-        if value.is_finite() { value } else { 0.0 }
+        value
     }
 }
 
@@ -91,5 +103,21 @@ mod tests {
         assert!((mended(link, [-1.0, 0.0], -900.0) - libm::log(0.02)).abs() < 1e-9);
         assert!((mended(link, [-1.0, 0.0], 500.0) - libm::log(2.0)).abs() < 1e-9);
         assert_eq!(mended(link, [-1.0, 0.0], f64::NAN), 0.1);
+        // A shorter step than a quadratic's, too.
+        assert!((mended(link, [-1.0, 0.0], 20.0) - libm::log(1.04)).abs() < 1e-9);
+    }
+
+    #[test]
+    fn events_say_how_far_the_scale_of_times_is_off() {
+        let with = |score: f64, events: f64| {
+            let mut stage = stage([0.0, -0.7], 0.0);
+            stage.score[1] = score;
+            stage.information.matrix[(1, 1)] = events;
+            Intercept { coordinate: 1, records: 1000.0, link: InterceptLink::LogScale }.mended(&stage, vec![0.1, 9.0])[1]
+        };
+        // Four times as many as expected: a scale of a quarter.
+        assert!((with(-300.0, 100.0) + libm::log(4.0)).abs() < 1e-9);
+        assert!((with(75.0, 100.0) - libm::log(4.0)).abs() < 1e-9);
+        assert!((with(99.9, 100.0) - libm::log(50.0)).abs() < 1e-9 && with(f64::NAN, 100.0) == 9.0);
     }
 }
