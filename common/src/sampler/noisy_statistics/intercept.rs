@@ -53,7 +53,7 @@ impl Intercept {
     fn value(&self, stage: &ScoreStage) -> f64 {
         let mean = stage.score[self.coordinate] / self.records;
         let error = OFF_THE_EDGE * stage.score_noise[(self.coordinate, self.coordinate)].sqrt() / self.records;
-        let value = match self.link {
+        match self.link {
             InterceptLink::Logit => {
                 let edge = error.clamp(1e-6, 0.5);
                 let p = (0.5 + mean).clamp(edge, 1.0 - edge);
@@ -66,8 +66,7 @@ impl Intercept {
                 let part = stage.score[self.coordinate] / events;
                 -libm::log((1.0 - part).max(LEAST_MEAN)) + 0.0 * part
             }
-        };
-        value
+        }
     }
 }
 
