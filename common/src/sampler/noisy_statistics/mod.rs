@@ -17,7 +17,11 @@
 //! | [`walk`] | draws of any density that costs nothing to look at |
 //! | `coding` | coordinates in which predictors of 0 and 1 count as -1 and 1 |
 //! | `allotment` | the budget in charges, and the noise that a share of it buys |
-//! | `expected` | what error can be expected before anything is asked |
+//! | `expected` | what error can be expected before anything is asked, and what is refused for it |
+//! | `design` | what is assumed of records that nobody has looked at |
+//! | `expected_moments`, `expected_family` | the error that moments and statistics can be expected to leave |
+//! | `outlook` | the error of any way, in the best case and in a worse one |
+//! | `without_privacy` | the posterior's sds without privacy, as far as they can be expected |
 //! | `scores` | what a score stage asks of the parties, and what the totals say |
 //! | `way` | what the ways below have in common |
 //! | `score_way`, `moments_way`, `family_way` | from a model to its posterior by score stages, second moments, a family's statistic |
@@ -29,7 +33,10 @@ mod algorithm;
 mod allotment;
 mod answer;
 mod coding;
+mod design;
 mod expected;
+mod expected_family;
+mod expected_moments;
 pub(crate) mod family;
 mod family_way;
 pub(crate) mod frame;
@@ -38,18 +45,24 @@ pub(crate) mod linear;
 pub(crate) mod moments;
 pub(crate) mod moments_noise;
 mod moments_way;
+mod outlook;
 pub(crate) mod schedule;
 mod score_way;
 mod scores;
 pub(crate) mod stage;
 pub(crate) mod walk;
 mod way;
+mod without_privacy;
 
 pub(super) use algorithm::NoisyStatistics;
 pub(super) use allotment::Allotment;
 pub use answer::{Check, Inference, Stage};
+pub(crate) use design::Case;
+pub(super) use design::predictor_moments;
 pub use expected::Expected;
-pub(crate) use score_way::expectation;
+pub(super) use expected_family::expected_law;
+pub(crate) use outlook::{Outlook, expectation, outlook};
+pub(crate) use without_privacy::{Beforehand, beforehand};
 
 #[cfg(test)]
 mod tests;

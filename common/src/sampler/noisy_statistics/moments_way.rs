@@ -36,21 +36,21 @@ struct Residual {
 
 /// Linear regression by its moments.
 pub(crate) struct MomentsWay {
-    coding: Coding,
+    pub(super) coding: Coding,
     /// Centre and half width of the moments' outcome.
-    outcome: (f64, f64),
-    coefficients: usize,
-    sigma: Sigma,
+    pub(super) outcome: (f64, f64),
+    pub(super) coefficients: usize,
+    pub(super) sigma: Sigma,
     /// Whether the first coefficient is an intercept: the first entry of the moments is then the number of records.
-    intercept: bool,
+    pub(super) intercept: bool,
     /// Of moments' coordinates.
-    prior: GaussianPrior,
-    ties: Vec<Tie>,
+    pub(super) prior: GaussianPrior,
+    pub(super) ties: Vec<Tie>,
     /// Records of all parties, where each of them counts in every sum.
-    records: Option<f64>,
-    parties: f64,
-    most_squares: f64,
-    first: f64,
+    pub(super) records: Option<f64>,
+    pub(super) parties: f64,
+    pub(super) most_squares: f64,
+    pub(super) first: f64,
     asked: Vec<(NoiseScale, f64)>,
     residual_asked: Option<Residual>,
     releases: Vec<Moments>,
