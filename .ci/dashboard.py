@@ -5,7 +5,8 @@
   cargo build -p conclave && .ci/dashboard.py [--conclave target/debug/conclave] [--out target/browser]
 
 Starts a demo with its pages, opens the dashboard, watches traces grow and a budget bar move, stops a party (SIGSTOP) and sees it named
-and gone again, cancels a job of a hostile name and opens its report without a network, looks at a party's page, and fails on any error
+and gone again, cancels a job of a hostile name and opens its report without a network, looks at a job that releases once and at its
+report, looks at a party's page, and fails on any error
 in the browser's console. Screenshots at 1280 and 390 pixels, light and dark, are left in --out.
 """
 
@@ -151,6 +152,26 @@ def dashboard(looker, folder, conclave):
     subprocess.run([conclave, "report", ended, "-o", report, *at], check=True, stdout=subprocess.DEVNULL)
     looker.errors += look(looker.context.browser, report, looker.out)
     print(f"the report of {ended} opens without a network")
+    released(looker, folder, conclave, at)
+
+
+def released(looker, folder, conclave, at):
+    """A job that releases once: its intervals with and without noise, stage by stage, on the dashboard and in its report."""
+    page = looker.page
+    text = (folder / "job.toml").read_text()
+    for key, value in (("name", '"once"'), ("algorithm", '"noisy-statistics"'), ("draws", "1000"), ("epsilon", "10.0")):
+        text = re.sub(rf"(?m)^{key} = .*$", f"{key} = {value}", text)
+    job, report = folder / "once.toml", folder / "released.html"
+    job.write_text(re.sub(r"(?m)^(warmup|proposal|noise_sd) = .*\n", "", text))
+    result = json.loads(subprocess.run([conclave, "submit", job, *at, "--wait", "--json"], check=True, stdout=subprocess.PIPE).stdout)
+    page.get_by_role("link", name="Jobs").click()
+    page.get_by_role("link", name="once").first.click()
+    page.get_by_text("What each stage taught").first.wait_for()
+    assert page.locator("#noise path.without-noise").count() > 1, "no interval without noise"
+    looker.shots("once")
+    subprocess.run([conclave, "report", result["job"], "-o", report, *at], check=True, stdout=subprocess.DEVNULL)
+    looker.errors += look(looker.context.browser, report, looker.out)
+    print(f"{result['job']} released once, and shows what of it is noise")
 
 
 def main():

@@ -5,8 +5,9 @@
 //! - [`page::document`] makes a whole page, with the stylesheet inside (one file that needs nothing else) or at an address of its own.
 //! - [`site::served`] makes a page of a daemon's own server: the way back, forms, parts that a small script keeps up to date.
 //! - [`plot`] draws: [`plot::trace`], [`plot::density`], [`plot::pairs`], [`plot::intervals`], [`plot::budget`], [`plot::spark`],
-//!   [`plot::stack`]. Each gives a `<figure>` with a title, a description and its numbers as a table.
+//!   [`plot::stack`], [`plot::noisy_intervals`], [`plot::stages`]. Each gives a `<figure>` with a title, a description and its numbers as a table.
 //! - [`plot::Trace`] and [`plot::Sample`] take draws one at a time and stay small however many come: what a live page keeps of a chain.
+//! - [`released`] shows of a run that infers from what was released once how much of it is the noise's, or why it has no answer.
 //! - [`text`] formats numbers and makes names of strangers harmless to look at; [`forecast`] says when a run will
 //!   end and at what cost.
 //!
@@ -19,6 +20,7 @@
 pub mod forecast;
 pub mod page;
 pub mod plot;
+pub mod released;
 pub mod site;
 pub mod table;
 pub mod text;

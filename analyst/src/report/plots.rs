@@ -2,7 +2,9 @@
 
 use conclave_common::parameter::Interval;
 use conclave_common::parameter::Prior;
+use conclave_pages::page::{Tone, notice};
 use conclave_pages::plot::{Densities, Pairs, Trace, Traces, columns, density, pairs, row, trace};
+use conclave_pages::released;
 use conclave_pages::text::name;
 use maud::{Markup, html};
 
@@ -25,6 +27,9 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
     let samples: Vec<Vec<&[f64]>> =
         draws.sampling.theta[..drawn].iter().map(|chains| chains.iter().map(Vec::as_slice).collect()).collect();
     html! {
+        @if !released::is_adequate(material.result) {
+            (notice(Tone::Beware, "These draws are no answer", &html! { p { "They are shown for who looks for what went wrong: see above why they cannot be relied on." } }, false))
+        }
         p { "On the scale of the priors, after the warm-up. Each chain has its colour and its dashes." }
         @if draws.parameters.len() > MOST { p { "The first " (MOST) " of " (draws.parameters.len()) " parameters are drawn." } }
         @for index in 0..drawn {

@@ -1,8 +1,10 @@
 //! The posterior in numbers, and whether they can be relied on.
 
 use conclave_common::diagnostics::{ERROR_SHARE, RHAT, ess_wanted};
+use conclave_common::sampler::Stage;
 use conclave_pages::page::{Tone, notice};
 use conclave_pages::plot::{Interval, intervals};
+use conclave_pages::released;
 use conclave_pages::table::{Cell, table};
 use conclave_pages::text::{number, percent, plain};
 use maud::{Markup, html};
@@ -11,7 +13,13 @@ use serde_json::Value;
 use super::figures::{cell, decimals, inline, rows, text, thousandths, whole};
 use super::material::Material;
 
+/// On which scale the posterior is drawn.
+const SCALE: &str = "scale of the priors";
+
 pub(super) fn section(material: &Material<'_>) -> Markup {
+    if !released::is_adequate(material.result) {
+        return released::inadequate(material.result);
+    }
     let posterior = rows(material.result, "posterior");
     let drawn: Vec<Interval> = posterior
         .iter()
@@ -21,25 +29,31 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
         })
         .collect();
     html! {
-        (intervals("intervals", "scale of the priors", &drawn))
-        (summaries("On the scale of the priors: numeric columns coded to [−1, 1] by their public bounds, binary ones 0 or 1", posterior))
-        (summaries("In the data’s own units", rows(material.result, "posterior_original")))
+        (intervals("intervals", SCALE, &drawn))
+        (summaries(material, "On the scale of the priors: numeric columns coded to [−1, 1] by their public bounds, binary ones 0 or 1", posterior, true))
+        (released::with_and_without_noise(material.result, SCALE, usize::MAX))
+        (summaries(material, "In the data’s own units", rows(material.result, "posterior_original"), false))
+        (released::taught(material.result, &Stage::sds_of_logarithms(material.spec), SCALE, usize::MAX))
         (surrogate(material))
         p.note { "“±” is the Monte Carlo standard error of the mean. Each row is rounded to the second digit of it: what comes after is noise. Every digit "
-            "stands in the page for programs and in the object at its end. 5% and 95% bound the central 90% interval." }
+            "stands in the page for programs and in the object at its end. 5% and 95% bound the central 90% interval."
+            (released::noise_note(material.result)) }
     }
 }
 
-fn summaries(caption: &str, posterior: &[Value]) -> Markup {
+/// The figures of each parameter; `noise` says whether what the noise makes of them stands beside.
+fn summaries(material: &Material<'_>, caption: &str, posterior: &[Value], noise: bool) -> Markup {
     let rows: Vec<Vec<Cell>> = posterior
         .iter()
         .map(|row| {
             let digits = decimals_of(row);
             let figures = ["mean", "mcse_mean", "sd", "q5", "median", "q95"].map(|key| cell(&row[key], |x| fixed(x, digits)));
-            std::iter::once(Cell::Name(text(row, "name").to_owned())).chain(figures).collect()
+            let of_noise = if noise { released::noise_cells(material.result, row) } else { Vec::new() };
+            std::iter::once(Cell::Name(text(row, "name").to_owned())).chain(figures).chain(of_noise).collect()
         })
         .collect();
-    table(caption, &["parameter", "mean", "±", "sd", "5%", "median", "95%"], &rows)
+    let of_noise = if noise { released::noise_header(material.result) } else { &[] };
+    table(caption, &[&["parameter", "mean", "±", "sd", "5%", "median", "95%"], of_noise].concat(), &rows)
 }
 
 /// The posterior by a quadratic fitted to all released log ratios, beside the chains' own.
@@ -63,6 +77,7 @@ fn surrogate(material: &Material<'_>) -> Markup {
         .collect();
     let header = ["parameter", "mean", "sd", "of it noise", "mean, own units", "sd, own units", "of it noise, own units"];
     html! {
+        (released::fitted_with_and_without_noise(material.result, SCALE, usize::MAX))
         (table("The same posterior by a quadratic fitted to all released log ratios (“surrogate”)", &header, &body))
         p.note { "A normal approximation of the posterior from the same releases as the draws, " (inline(&surrogate["answers"], whole))
             " of them: the two check each other, and must not be averaged. Its sd has the noise’s part in it. Cubic terms, which would show a "
@@ -95,8 +110,11 @@ pub(super) fn verdict(material: &Material<'_>) -> Markup {
         ul { @for warning in &warnings { li { (plain(warning, 2000)) } } }
         p { (sentence) }
     };
-    let heading =
-        if warnings.len() == 1 { "One thing to beware of".to_owned() } else { format!("{} things to beware of", warnings.len()) };
+    let heading = match warnings.len() {
+        _ if !released::is_adequate(material.result) => "Not an adequate answer".to_owned(),
+        1 => "One thing to beware of".to_owned(),
+        several => format!("{several} things to beware of"),
+    };
     notice(Tone::Beware, &heading, &body, false)
 }
 

@@ -9,16 +9,22 @@
 //! budget): `ESS = (kappa / d) (mu / (2 L tau sqrt(N)))^2`, with kappa 0.45 for guided moves, 0.33 for
 //! one coordinate with a random sign, 0.19 for Gaussian random walks. The cost model gives the same
 //! figures where steps are small, and goes on being right where they are not.
+//!
+//! Before anybody has a guess of the posterior, what an algorithm's error will be is told as a range: from the bounds, the priors
+//! and the numbers of records alone, in the best case and in a worse one.
 
 mod advice;
+mod compare;
 mod cost_model;
 mod outcome;
+mod penalty_error;
 mod plan;
 mod stand_in;
 #[cfg(test)]
 mod tests;
 mod theorem_1;
 
+pub use compare::{AlgorithmPlan, Range, compare};
 pub use outcome::{ParameterPlan, PartyPlan, Plan, PlanError, kappa};
 pub use plan::{expect, plan};
 pub use stand_in::Guess;

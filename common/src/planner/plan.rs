@@ -67,13 +67,17 @@ pub fn plan(spec: &JobSpec, guess: &Guess) -> Result<Plan, PlanError> {
     Ok(plan)
 }
 
-/// What to expect of a job that releases once, from its number of records per party alone; `None` where nothing is known before it asks.
+/// What to expect in the best case of a job by `noisy-statistics`, from its number of records per party alone; `None` of one by another
+/// algorithm.
 ///
 /// # Errors
 /// Another number of counts than of parties; a budget that is none.
 pub fn expect(spec: &JobSpec, records: &[u64]) -> Result<Option<Expected>, PlanError> {
     if records.len() != spec.parties.len() {
         return Err(PlanError::Guess(format!("{} record counts for {} parties", records.len(), spec.parties.len())));
+    }
+    if spec.algorithm != Algorithm::NoisyStatistics {
+        return Ok(None);
     }
     Ok(sampler::expectation(spec, &PartyMetadata::of_rows(records))?)
 }

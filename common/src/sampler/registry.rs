@@ -1,9 +1,9 @@
 //! The registry of algorithms: a job names one, and gets its sampler.
 
-use super::augmentation::Augmentation;
+use super::augmentation::{self, Augmentation};
 use super::error::SamplerError;
 use super::interface::Sampler;
-use super::noisy_statistics::NoisyStatistics;
+use super::noisy_statistics::{self, NoisyStatistics, Outlook};
 use super::party_metadata::PartyMetadata;
 use super::penalty::Penalty;
 use super::penalty_exp_family::PenaltyExpFamily;
@@ -27,5 +27,18 @@ pub fn build(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Box<dyn Sample
         Algorithm::Augmentation => Box::new(Augmentation::new(spec, parties)?),
         Algorithm::PenaltyExpFamily => Box::new(PenaltyExpFamily::new(spec, parties)?),
         Algorithm::NoisyStatistics => Box::new(NoisyStatistics::new(spec, parties)?),
+    })
+}
+
+/// The error that a job which releases once can expect, in the best case and in a worse one; `None` for a job whose error its chains
+/// make. `parties` as in [`build`].
+///
+/// # Errors
+/// As [`build`], but for an error that is too large: that is told.
+pub(crate) fn outlook(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Option<Outlook>, SamplerError> {
+    Ok(match spec.algorithm {
+        Algorithm::NoisyStatistics => Some(noisy_statistics::outlook(spec, parties)?),
+        Algorithm::Augmentation => Some(augmentation::outlook(spec, parties)?),
+        Algorithm::Penalty | Algorithm::PenaltyExpFamily => None,
     })
 }

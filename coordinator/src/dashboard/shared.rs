@@ -33,6 +33,9 @@ pub(super) type Shared = State<Arc<Dashboard>>;
 /// How often it is looked whether something of a page has changed.
 pub(super) const LOOK: Duration = Duration::from_secs(1);
 
+/// Longest sentence of a party's or of the analyst's that is shown.
+pub(super) const SENTENCE: usize = 600;
+
 /// A part of a page: its element's id, and what it holds now.
 pub(super) type Part = (&'static str, Markup);
 

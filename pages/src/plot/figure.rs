@@ -84,12 +84,23 @@ pub(super) fn picture(id: &str, class: &str, size: (f64, f64), texts: (&str, &st
 pub(super) fn figure(figure: &Figure<'_>) -> Markup {
     let Figure { id, class, field, title, description, layers, legend, note, numbers, .. } = figure;
     let content = html! { (axes(figure)) (layers) };
+    let drawn = picture(id, class, (field.width, field.height), (title, description), &content);
+    framed(id, (title, description), &drawn, &html! { (legend_of(legend, "line")) (note) }, numbers)
+}
+
+/// Pictures under one title, what explains them, and their numbers.
+pub(super) fn framed(
+    id: &str,
+    (title, description): (&str, &str),
+    pictures: &Markup,
+    below: &Markup,
+    numbers: &Markup,
+) -> Markup {
     html! {
         figure.plot id=(id) {
             figcaption { (title) }
-            (picture(id, class, (field.width, field.height), (title, description), &content))
-            (legend_of(legend, "line"))
-            (note)
+            (pictures)
+            (below)
             details { summary { "Numbers of this plot" } p { (description) } (numbers) }
         }
     }

@@ -7,10 +7,12 @@ mod bars;
 mod density;
 mod figure;
 mod intervals;
+mod noisy;
 mod pairs;
 mod path;
 mod sample;
 mod stack;
+mod stages;
 mod trace;
 
 use maud::{Markup, html};
@@ -19,9 +21,11 @@ pub use axis::Axis;
 pub use bars::{Budget, budget, spark, spark_text, spark_texts};
 pub use density::{Densities, density};
 pub use intervals::{Interval, intervals};
+pub use noisy::{NoisyInterval, noisy_intervals, share_of_noise};
 pub use pairs::{MOST_PARAMETERS, Pairs, pairs};
 pub use sample::{Sample, evenly};
 pub use stack::{Bar, Part, Stack, millis, stack};
+pub use stages::{LearntStage, Stages, stages};
 pub use trace::{Trace, Traces, trace};
 
 /// How many columns each trace of a page may have so that the page stays small: all traces together have at most some 34,000.

@@ -35,6 +35,7 @@ fn every_example_is_planned_and_rehearsed() {
         let path = job.to_str().expect("a plain path");
         let plan = run(&["plan", path, "--json"]);
         assert_eq!(plan["parties"].as_array().expect("parties").len(), spec.parties.len());
+        own_row(&plan, spec.algorithm.as_str());
         let folder = job.with_file_name("data");
         let files: Vec<String> = spec.parties.iter().map(|p| folder.join(format!("{p}.csv")).display().to_string()).collect();
         let mut args = vec!["rehearse", path, "--json", "--noise-seed", "7"];
@@ -51,6 +52,40 @@ fn every_example_is_planned_and_rehearsed() {
         assert!(result["budget_error"].as_str().is_some_and(|s| s.contains("spread")));
         assert_eq!(result["draws"], Value::Null);
     }
+}
+
+/// The row of a plan's comparison that is the job's own algorithm.
+fn own_row(plan: &Value, algorithm: &str) -> Value {
+    let mut rows = plan["algorithms"].as_array().expect("algorithms").iter();
+    rows.find(|row| row["algorithm"] == algorithm).unwrap_or_else(|| panic!("{algorithm} in {plan}")).clone()
+}
+
+/// Without a guess of the posterior a plan says what to expect of each algorithm, and what more a guess would tell; without record
+/// counts it says nothing.
+#[test]
+fn a_plan_needs_record_counts_and_no_guess() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/logistic.toml");
+    let text = std::fs::read_to_string(example).expect("a job");
+    let (before, _) = text.split_once("[plan]").expect("a [plan] table");
+    let (path, without) = (folder.path().join("job.toml"), folder.path().join("without.toml"));
+    std::fs::write(&path, format!("{before}[plan]\nrecords = 3000\n")).expect("a file");
+    std::fs::write(&without, before).expect("a file");
+    let (path, without) = (path.to_str().expect("a plain path"), without.to_str().expect("a plain path"));
+    let plan = run(&["plan", path, "--json"]);
+    let row = own_row(&plan, "penalty");
+    let (best, worse) = (number(&row["expected_error"]["best"]), number(&row["expected_error"]["worse"]));
+    assert!(0.0 < best && best <= worse && row["rounds"].is_null() && plan.get("ess").is_none(), "{plan}");
+    assert!((number(&row["interval_factor"]["best"]) - (1.0 + best * best).sqrt()).abs() < 1e-9, "{row}");
+    own_row(&plan, "noisy-statistics");
+    let shown = Command::new(EXE).args(["plan", path]).output().expect("a start");
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    for part in ["* penalty", "  noisy-statistics", "error (sds)", "takes a guess of the posterior", "conclave rehearse"] {
+        assert!(shown.contains(part), "{part} in {shown}");
+    }
+    let refused = Command::new(EXE).args(["plan", without]).output().expect("a start");
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("plan.records"), "{}", String::from_utf8_lossy(&refused.stderr));
 }
 
 fn number(value: &Value) -> f64 {

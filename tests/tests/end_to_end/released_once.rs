@@ -61,14 +61,18 @@ fn a_job_that_names_no_algorithm_releases_once() {
     all_hold(&cluster, share["job"].as_str().expect("an id"));
 }
 
-/// What no release could answer is refused before anything is asked, with what would do.
+/// What no release could answer is refused before anything is asked, with what would do: of scores, and of a statistic.
 #[test]
 fn a_budget_too_small_for_any_answer_is_not_spent() {
     let cluster = cluster(&PARTIES, 200, 30.0);
-    let id = cluster.submit_only(&job("algorithm = \"auto\"\n", 0.5, ""));
-    let status = cluster.wait_status(&id, Duration::from_secs(60), "its end", |s| s["state"] == "failed");
-    let error = status["error"].to_string();
-    assert!(error.contains("epsilon") && error.contains("records in all") && error.contains("nothing was asked"), "{error}");
+    let share = "name = \"share\"\nparties = [\"a\", \"b\"]\n[model]\nkind = \"bernoulli\"\noutcome = \"readmitted\"\n\
+                 [columns]\nreadmitted = { binary = true }\n[privacy]\nepsilon = 0.1\ndelta = 1e-6\n";
+    for job in [&job("algorithm = \"auto\"\n", 0.5, ""), share] {
+        let id = cluster.submit_only(job);
+        let status = cluster.wait_status(&id, Duration::from_secs(60), "its end", |s| s["state"] == "failed");
+        let error = status["error"].to_string();
+        assert!(error.contains("epsilon") && error.contains("records in all") && error.contains("nothing was asked"), "{error}");
+    }
     for party in 0..2 {
         let count = |row: &rusqlite::Row<'_>| row.get::<_, u64>(0);
         assert_eq!(cluster.ledger(party).query_row("SELECT count(*) FROM releases", [], count), Ok(0));

@@ -1,4 +1,6 @@
 #![allow(clippy::unwrap_used)]
+mod released;
+
 use conclave_common::diagnostics::summarise;
 use conclave_common::job::JobSpec;
 use conclave_draws::{Draws, PhaseDraws};

@@ -8,6 +8,7 @@ mod exp_family;
 mod file;
 mod model;
 mod naive_bayes;
+mod other;
 mod parameters;
 mod plan;
 mod privacy;

@@ -84,3 +84,56 @@ fn a_guess_that_does_not_fit_is_refused() {
         assert!(matches!(plan(&spec, &guess), Err(PlanError::Guess(_))));
     }
 }
+
+/// What is expected of a chain before anybody guesses the posterior against the plan from the posterior itself, of records as in the best
+/// case; within a factor of 1.7: the law is one for small steps and independent coordinates, and the walk's own start costs something.
+#[test]
+fn a_chains_error_is_expected_as_it_is_planned() {
+    let n = 90_000.0_f64;
+    let plain = |information: &[f64]| information.iter().map(|one| (n * one).sqrt().recip()).collect::<Vec<f64>>();
+    let u = "u = { min = -1, max = 1 }\nv = { min = -1, max = 1 }";
+    let third = 1.0 / 3.0;
+    for (model, columns, mean, sd) in [
+        (
+            "kind = \"logistic\"\npredictors = [\"u\", \"v\"]",
+            "y = { binary = true }",
+            vec![0.0; 3],
+            plain(&[0.25, 0.25 * third, 0.25 * third]),
+        ),
+        (
+            "kind = \"linear\"\nsd = 0.3\npredictors = [\"u\", \"v\"]",
+            "y = { min = -1, max = 1 }",
+            vec![0.0; 3],
+            plain(&[1.0, third, third].map(|i| i / 0.09)),
+        ),
+        ("kind = \"bernoulli\"", "y = { binary = true }", vec![0.5], vec![(0.25 / n).sqrt()]),
+        ("kind = \"gaussian_mean\"\nsd = 0.3", "y = { min = -1, max = 1 }", vec![0.0], plain(&[1.0 / 0.09])),
+    ] {
+        let spec = JobSpec::parse(&format!(
+            "name = \"e\"\nalgorithm = \"penalty\"\nparties = [\"a\", \"b\", \"c\"]\n[model]\noutcome = \"y\"\n{model}\n[columns]\n{columns}\n{u}\n[sampler]\n\
+             draws = 10_000_000\nwarmup = 20\n[privacy]\nepsilon = 3.0\ndelta = 1e-6\n"
+        ))
+        .unwrap();
+        let records = vec![30_000; 3];
+        let planned = plan(&spec, &Guess::independent(records.clone(), mean, &sd)).unwrap();
+        assert_eq!(planned.stopped_by, "budget");
+        let with_guess = compare(&spec, &records, &[(Algorithm::Penalty, planned)]).unwrap();
+        let without = compare(&spec, &records, &[]).unwrap();
+        let error = |rows: &[AlgorithmPlan]| rows.iter().find(|row| row.algorithm == "penalty").unwrap().expected_error.unwrap();
+        let (planned, expected) = (error(&with_guess), error(&without));
+        println!("{model}: planned {planned:?}, expected {expected:?}");
+        let ratio = expected.best / planned.best;
+        assert!((1.0 / 1.7..1.7).contains(&ratio) && planned.best == planned.worse, "{model}: {expected:?} for {planned:?}");
+        assert!(with_guess.last().unwrap().rounds.is_some() && without.last().unwrap().rounds.is_none());
+    }
+}
+
+/// A budget that ends in the warm-up leaves nothing to be expected.
+#[test]
+fn a_chain_that_never_gets_to_a_draw_is_told() {
+    let spec = mean_job("warmup = 100_000", "epsilon = 0.1\ndelta = 1e-6").by(Algorithm::Penalty).unwrap();
+    let rows = compare(&spec, &[100, 100], &[]).unwrap();
+    let chain = rows.last().unwrap();
+    assert!(chain.expected_error.unwrap().best.is_infinite() && chain.note.contains("before the first kept draw"), "{chain:?}");
+    assert!(matches!(compare(&spec, &[100], &[]), Err(PlanError::Guess(_))));
+}

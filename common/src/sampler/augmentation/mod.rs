@@ -12,6 +12,7 @@
 mod chain;
 mod conditional;
 mod ensemble;
+mod expected;
 mod law;
 mod line_law;
 mod linear_law;
@@ -23,6 +24,7 @@ mod state_machine;
 mod table_law;
 mod variates;
 
+pub(super) use expected::outlook;
 pub(super) use state_machine::Augmentation;
 
 #[cfg(test)]

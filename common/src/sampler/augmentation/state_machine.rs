@@ -125,7 +125,7 @@ impl Augmentation {
 }
 
 /// Refuses to impute very many records, unless the job forces it.
-fn sensible<'a>(spec: &JobSpec, counts: impl Iterator<Item = &'a usize>) -> Result<(), SamplerError> {
+pub(super) fn sensible<'a>(spec: &JobSpec, counts: impl Iterator<Item = &'a usize>) -> Result<(), SamplerError> {
     let records = counts.fold(0_u64, |sum, n| sum.saturating_add(*n as u64));
     if records > MOST_RECORDS && !spec.sampler.force {
         return Err(SamplerError::ManyRecords { records, most: MOST_RECORDS });

@@ -6,6 +6,7 @@ use super::allotment::Allotment;
 use super::answer::{Answer, Inference};
 use super::family_way::FamilyWay;
 use super::moments_way::MomentsWay;
+use super::outlook::judged;
 use super::refit::{Kept, RefitError, Refitted};
 use super::score_way::ScoreWay;
 use super::walk::{Walk, WalkSettings};
@@ -28,6 +29,8 @@ pub(crate) struct NoisyStatistics {
     /// Whether everything is released.
     released: bool,
     draws: VecDeque<Draw>,
+    /// What was to be expected of the budget.
+    warning: Option<String>,
     inference: Option<Inference>,
     acceptance: Option<f64>,
 }
@@ -37,7 +40,7 @@ impl NoisyStatistics {
     ///
     /// # Errors
     /// A model that has nothing to release once; a party whose unit of privacy the way can't answer for; a budget
-    /// out of range.
+    /// out of range, or one at which no answer would be left.
     pub(crate) fn new(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Self, SamplerError> {
         let target = Target::new(spec);
         let budget = Allotment::new(spec, parties)?;
@@ -46,9 +49,11 @@ impl NoisyStatistics {
             Some(scores) => Box::new(ScoreWay::new(&target, scores.as_ref(), parties, &budget)?),
             None => Box::new(FamilyWay::new(&target, parties)?),
         };
+        let warning = judged(&target, parties, &budget)?;
         Ok(Self {
             way,
             budget,
+            warning,
             messages: Messages::new(parties.len()),
             released: false,
             draws: VecDeque::new(),
@@ -89,6 +94,9 @@ impl NoisyStatistics {
         self.draws.extend(draws);
         self.acceptance = Some(acceptance);
         self.inference = self.way.inference(&self.target);
+        if let Some(inference) = &mut self.inference {
+            inference.warnings.extend(self.warning.clone());
+        }
         Ok(())
     }
 }

@@ -1,6 +1,8 @@
 //! What a run that infers from its releases says beside its draws.
 
 use super::adequacy::{Adequacy, Figure, PRIOR_LIMIT};
+use crate::job::JobSpec;
+use crate::parameter::Constraint;
 use crate::sampler::matrix::Matrix;
 
 /// The posterior given what was released, up to the prior: a density to draw from and where to begin.
@@ -29,6 +31,16 @@ pub struct Stage {
     pub sd: Vec<f64>,
     /// Whether its release is what the draws are given.
     pub last: bool,
+}
+
+impl Stage {
+    /// Per parameter of a job, whether a stage's sd is that of the parameter's logarithm: scores and moments are of the coordinates
+    /// walked in, a family's statistic is of the parameters themselves.
+    #[must_use]
+    pub fn sds_of_logarithms(spec: &JobSpec) -> Vec<bool> {
+        let in_coordinates = spec.build_model().scores().is_some();
+        spec.model.constraints().into_iter().map(|constraint| in_coordinates && constraint == Constraint::Positive).collect()
+    }
 }
 
 /// A figure of an adequacy check, and the most that it may be.

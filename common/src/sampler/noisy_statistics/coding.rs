@@ -60,6 +60,13 @@ impl Coding {
         map.times(&self.back.transposed())
     }
 
+    /// The second moments of coded predictors, of the plain ones' `plain`.
+    pub(crate) fn moments(&self, plain: &Matrix) -> Matrix {
+        let order = plain.order();
+        let back = Matrix::from_fn(order, |i, j| self.back[(i, j)]);
+        back.transposed().times(plain).times(&back).symmetrised()
+    }
+
     /// Independent normal priors in coded coordinates with the variances that these have there.
     pub(crate) fn prior(&self, plain: &GaussianPrior) -> GaussianPrior {
         let mut variance: Vec<f64> = plain.precision.iter().map(|p| p.recip()).collect();
@@ -92,6 +99,8 @@ mod tests {
         let map = Matrix::from_fn(5, |i, j| (i * 5 + j) as f64);
         let plain = coding.of_gradient(&map).apply(&[1.0, 2.0, 3.0, 4.0, 5.0]);
         assert_eq!(plain, map.apply(&coding.gradient(&[1.0, 2.0, 3.0, 4.0, 5.0])));
+        let moments = coding.moments(&Matrix::outer(&x, 1.0));
+        assert_eq!(moments.entries(), Matrix::outer(&x_coded, 1.0).entries());
     }
 
     #[test]

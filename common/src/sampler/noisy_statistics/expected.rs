@@ -75,6 +75,25 @@ pub(crate) fn of_scores(
     Ok(((0..covariance.order()).map(share).sum::<f64>() / order / (1.0 - OVERHEAD)).sqrt())
 }
 
+/// The same where the covariance that is expected has correlations in it, for a case that is not the best.
+///
+/// # Errors
+/// As [`of_scores`].
+pub(crate) fn of_correlated_scores(
+    spec: &JobSpec,
+    model: &dyn Model,
+    budget: &Allotment,
+    question: &Question,
+    covariance: &Matrix,
+) -> Result<f64, SamplerError> {
+    let kind = QueryKind::Gradient { parameters: question.theta.len() as u32 };
+    let one = budget.whole_sd(spec, model, kind, (&question.theta, &question.frame))?;
+    let noise = question.score_noise(one / STEP / GRADIENT_SCALE * (spec.parties.len() as f64).sqrt());
+    let moved = covariance.times(&noise).times(covariance).diagonal_entries();
+    let squares: f64 = moved.into_iter().zip(covariance.diagonal_entries()).map(|(moved, own)| moved / own).sum();
+    Ok((squares / covariance.order() as f64 / (1.0 - OVERHEAD)).sqrt())
+}
+
 /// Refuses a job that no release could answer, with what would do; a sentence for one whose answer will be wide.
 ///
 /// The error falls as mu and as the root of the number of records.

@@ -37,13 +37,9 @@ impl FamilyWay {
     pub(crate) fn new(target: &Target, parties: &[PartyMetadata]) -> Result<Self, SamplerError> {
         let statistic = ReleasedStatistic::new(target, parties)?;
         let family = family(target).ok_or(SamplerError::NoScores)?;
-        let clamping = match target.spec.release.clamping {
-            job::Clamping::Modelled => Clamping::Modelled,
-            job::Clamping::Ignored => Clamping::Ignored,
-        };
         Ok(Self {
             family,
-            clamping,
+            clamping: clamping(target),
             records: statistic.records,
             parties: statistic.parties,
             grids: statistic.grids,
@@ -161,8 +157,16 @@ fn prior_share(target: &Target, rough: &[(f64, f64, f64)]) -> f64 {
     target.space.parameters.iter().enumerate().map(one).filter(|share| share.is_finite()).fold(0.0, f64::max)
 }
 
+/// Which law the released totals are compared with.
+pub(super) fn clamping(target: &Target) -> Clamping {
+    match target.spec.release.clamping {
+        job::Clamping::Modelled => Clamping::Modelled,
+        job::Clamping::Ignored => Clamping::Ignored,
+    }
+}
+
 /// The law of a record of the job's model, on the scale of its statistic.
-fn family(target: &Target) -> Option<Family> {
+pub(super) fn family(target: &Target) -> Option<Family> {
     let spec = &target.spec;
     match &spec.model {
         ModelSpec::Bernoulli { .. } => Some(Family::Bernoulli),

@@ -99,6 +99,15 @@ impl<'a> Linear<'a> {
     /// fit took `first_share` of the budget. `norm_squared` is the bound on a
     /// predictor row's squared length that the releases are calibrated on, in units of the outcome's bound.
     pub(crate) fn second_stage(self, fit: &Fit, norm_squared: f64, first_share: f64) -> SecondStage {
+        let (least, limit) = self.moments.smallest();
+        match self.clip_that_pays(fit, norm_squared, first_share) {
+            Some(clip) if least > limit => SecondStage::Score { clip },
+            _ => SecondStage::Moments,
+        }
+    }
+
+    /// The clip of a score of residuals, where its noise is enough below that of moments; whatever the predictors' moments are.
+    pub(crate) fn clip_that_pays(self, fit: &Fit, norm_squared: f64, first_share: f64) -> Option<f64> {
         let p = self.moments.predictors();
         let upper = match self.sigma {
             Sigma::Known(sigma) => sigma,
@@ -107,8 +116,7 @@ impl<'a> Linear<'a> {
         let clip = CLIP * upper;
         let price = 2.0 * clip * norm_squared.sqrt() / (1.0 - first_share).sqrt();
         let again = (norm_squared + 1.0) * (1.0 + dot(&fit.mean[..p], &fit.mean[..p])).sqrt();
-        let (least, limit) = self.moments.smallest();
-        if least > limit && price < PAYS * again { SecondStage::Score { clip } } else { SecondStage::Moments }
+        (price < PAYS * again).then_some(clip)
     }
 }
 

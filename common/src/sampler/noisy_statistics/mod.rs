@@ -21,7 +21,11 @@
 //! | [`walk`] | draws of any density that costs nothing to look at |
 //! | `coding` | coordinates in which predictors of 0 and 1 count as -1 and 1 |
 //! | `allotment` | the budget in charges, and the noise that a share of it buys |
-//! | `expected` | what error can be expected before anything is asked |
+//! | `expected` | what error can be expected before anything is asked, and what is refused for it |
+//! | `design` | what is assumed of records that nobody has looked at |
+//! | `expected_moments`, `expected_family` | the error that moments and statistics can be expected to leave |
+//! | `outlook` | the error of any way, in the best case and in a worse one |
+//! | `without_privacy` | the posterior's sds without privacy, as far as they can be expected |
 //! | `scores` | what a score stage asks of the parties, and what the totals say |
 //! | `beginning` | where score stages begin |
 //! | `public` | what is public of a model at a point |
@@ -39,7 +43,10 @@ mod allotment;
 mod answer;
 mod beginning;
 mod coding;
+mod design;
 mod expected;
+mod expected_family;
+mod expected_moments;
 pub(crate) mod family;
 mod family_way;
 pub(crate) mod frame;
@@ -53,6 +60,7 @@ mod moments_form;
 pub(crate) mod moments_noise;
 mod moments_units;
 mod moments_way;
+mod outlook;
 mod public;
 mod refit;
 pub(crate) mod schedule;
@@ -62,13 +70,18 @@ pub(crate) mod search;
 pub(crate) mod stage;
 pub(crate) mod walk;
 mod way;
+mod without_privacy;
 
 pub(super) use algorithm::NoisyStatistics;
 pub(super) use allotment::Allotment;
 pub use answer::{Check, Inference, Stage};
-pub(crate) use beginning::expectation;
+pub(crate) use design::Case;
+pub(super) use design::predictor_moments;
 pub use expected::Expected;
+pub(super) use expected_family::expected_law;
+pub(crate) use outlook::{Outlook, expectation, outlook};
 pub use refit::{RefitError, Refitted};
+pub(crate) use without_privacy::{Beforehand, beforehand};
 
 #[cfg(test)]
 mod tests;

@@ -13,12 +13,12 @@ use crate::sampler::party_metadata::PartyMetadata;
 pub(crate) struct MomentsForm {
     /// Rows of the matrix: the coefficients, and the outcome.
     order: usize,
-    ties: Vec<Tie>,
+    pub(crate) ties: Vec<Tie>,
     /// Records of all parties, where each of them counts in every sum.
-    records: Option<f64>,
+    pub(crate) records: Option<f64>,
     pub(crate) parties: f64,
     /// Whether the first coefficient is an intercept: the first entry of the moments is then the number of records.
-    intercept: bool,
+    pub(crate) intercept: bool,
 }
 
 impl MomentsForm {

@@ -37,13 +37,13 @@ struct Residual {
 /// Linear regression by its moments.
 #[derive(Clone)]
 pub(crate) struct MomentsWay {
-    units: MomentsUnits,
-    sigma: Sigma,
+    pub(super) units: MomentsUnits,
+    pub(super) sigma: Sigma,
     /// Of moments' coordinates.
-    prior: GaussianPrior,
-    form: MomentsForm,
-    most_squares: f64,
-    first: f64,
+    pub(super) prior: GaussianPrior,
+    pub(super) form: MomentsForm,
+    pub(super) most_squares: f64,
+    pub(super) first: f64,
     asked: Vec<(NoiseScale, f64)>,
     residual_asked: Option<Residual>,
     releases: Vec<Moments>,

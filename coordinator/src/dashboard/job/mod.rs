@@ -2,6 +2,7 @@
 
 mod page;
 mod parts;
+mod result;
 mod times;
 
 pub(super) use page::{ask_to_cancel, cancel, events, page};

@@ -6,20 +6,16 @@ use conclave_common::job::JobSpec;
 use conclave_pages::page::{Tone, notice};
 use conclave_pages::plot::{self, Budget};
 use conclave_pages::site;
-use conclave_pages::table::{Cell, table};
-use conclave_pages::text::{duration, name, number, percent, plain, thousands};
+use conclave_pages::text::{duration, name, percent, plain, thousands};
 use maud::{Markup, html};
 
 use super::super::chains::{PARAMETERS, draw};
-use super::super::shared::{Dashboard, Part, utc};
+use super::super::shared::{Dashboard, Part, SENTENCE, utc};
 use super::super::watched_job::RunPace;
-use super::times;
+use super::{result, times};
 use crate::live::{Found, Request};
 use crate::registry::JobView;
 use crate::status::{Status, phase_name};
-
-/// Longest sentence of a party's or of the analyst's that is shown.
-const SENTENCE: usize = 600;
 
 /// The parts of a job's page, and whether none of them will change any more.
 ///
@@ -59,7 +55,7 @@ pub(super) async fn parts(dashboard: &Dashboard, shown: &JobView, from: usize, o
         ("progress", progress(&status, &pace)),
         ("budgets", budgets(&status, &pace, spec.as_ref())),
         ("parties", times::parties(&status.parties, shown.live.as_deref(), commits, attached)),
-        ("result", result(&status)),
+        ("result", result::shown(&status.id, status.result.as_deref(), spec.as_ref())),
         ("chains", chains),
     ];
     (parts, ended && !reading)
@@ -144,48 +140,4 @@ fn budgets(status: &Status, pace: &RunPace, spec: Option<&JobSpec>) -> Markup {
              the budget ends a run that would spend more."
         }
     }
-}
-
-/// The summary of a job that has ended, as the analyst gets it.
-fn result(status: &Status) -> Markup {
-    let Some(parsed) = status.result.as_deref().and_then(|text| serde_json::from_str::<serde_json::Value>(text).ok()) else {
-        return Markup::default();
-    };
-    let columns = ["mean", "sd", "q5", "median", "q95", "ess_bulk", "rhat"];
-    let cell = |value: &serde_json::Value| Cell::Number(value.as_f64().map_or_else(|| "-".to_owned(), number));
-    let row = |row: &serde_json::Value| {
-        let name = Cell::Name(row["name"].as_str().unwrap_or_default().to_owned());
-        std::iter::once(name).chain(columns.iter().map(|column| cell(&row[*column]))).collect::<Vec<_>>()
-    };
-    let rows: Vec<Vec<Cell>> = parsed["posterior"].as_array().into_iter().flatten().take(10 * PARAMETERS).map(row).collect();
-    let header: Vec<&str> =
-        std::iter::once("parameter").chain(["mean", "sd", "5%", "median", "95%", "ESS (bulk)", "R-hat"]).collect();
-    html! {
-        h2 { "Result" }
-        @for warning in parsed["warnings"].as_array().into_iter().flatten().filter_map(|w| w.as_str()) {
-            (notice(Tone::Beware, "Beware", &html! { p { (plain(warning, SENTENCE)) } }, false))
-        }
-        (table("Posterior, on the scale that priors are declared on", &header, &rows))
-        (surrogate(&parsed))
-        p.note { "The whole of it: " code { "conclave summary " (status.id) } ", or " code { "conclave report " (status.id) " -o report.html" } "." }
-    }
-}
-
-/// The posterior by a quadratic fitted to all released log ratios, or why it is not shown.
-fn surrogate(result: &serde_json::Value) -> Markup {
-    let surrogate = &result["surrogate"];
-    if surrogate.is_null() {
-        return Markup::default();
-    }
-    if let Some(reason) = surrogate["suppressed"].as_str() {
-        return html! { p.note { "No quadratic fitted to the released log ratios is shown: " (plain(reason, SENTENCE)) "." } };
-    }
-    let cell = |value: &serde_json::Value| Cell::Number(value.as_f64().map_or_else(|| "-".to_owned(), number));
-    let row = |row: &serde_json::Value| {
-        let parameter = row["name"].as_str().unwrap_or_default();
-        let figures = ["mean", "sd", "noise_sd"].map(|key| cell(&surrogate["parameters"][parameter][key]));
-        std::iter::once(Cell::Name(parameter.to_owned())).chain(figures).collect::<Vec<_>>()
-    };
-    let rows: Vec<Vec<Cell>> = result["posterior"].as_array().into_iter().flatten().take(10 * PARAMETERS).map(row).collect();
-    table("The same by a quadratic fitted to all released log ratios", &["parameter", "mean", "sd", "of it noise"], &rows)
 }

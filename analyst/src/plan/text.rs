@@ -1,0 +1,154 @@
+//! What a plan says to a person.
+
+use conclave_common::job::JobSpec;
+use conclave_common::planner::{AlgorithmPlan, ParameterPlan, Plan, Range};
+use conclave_common::sampler::Expected;
+
+use crate::table::{number, table, thousands};
+
+/// Every algorithm that could answer the job, the job's own marked; and why it is that one.
+pub(super) fn algorithms(spec: &JobSpec, rows: &[AlgorithmPlan]) -> String {
+    let range = |range: Option<Range>, decimals: usize| match range {
+        None => "-".to_owned(),
+        Some(Range { best, worse }) => {
+            let show = |x: f64| if x.is_finite() { format!("{x:.decimals$}") } else { "∞".to_owned() };
+            if show(best) == show(worse) { show(best) } else { format!("{} to {}", show(best), show(worse)) }
+        }
+    };
+    let widest = rows.iter().map(|row| row.note.chars().count()).max().unwrap_or(0);
+    let cells = |row: &AlgorithmPlan| {
+        let own = row.algorithm == spec.algorithm.as_str();
+        vec![
+            format!("{} {}", if own { "*" } else { " " }, row.algorithm),
+            range(row.expected_error, 2),
+            range(row.interval_factor, 2),
+            row.rounds.map_or_else(|| "-".to_owned(), thousands),
+            format!("{:<widest$}", if row.refused { format!("refused: {}", row.note) } else { row.note.clone() }),
+        ]
+    };
+    let header = ["  algorithm", "error (sds)", "interval (×)", "rounds", ""];
+    let rows: Vec<Vec<String>> = rows.iter().map(cells).collect();
+    let why = spec.chosen.map_or_else(|| "the job names it".to_owned(), |why| format!("chosen since {why}"));
+    format!(
+        "{}* {why}.\n\nerror: of a posterior mean, in posterior sds without privacy, by bounds, priors and record counts alone: from the best case (predictors\n\
+         even over their bounds, without correlation) to a worse one (predictors that fill a fifth of them). A chain's follows from the guess of the\n\
+         posterior where there is one. interval: how many times as wide as without privacy an interval with that error in it is. rounds: messages\n\
+         to every party, at most.\n",
+        table(&header, &rows)
+    )
+}
+
+/// What to expect of a job that releases once.
+pub(super) fn released_once(spec: &JobSpec, records: &[u64], expected: Option<&Expected>) -> String {
+    let Some(e) = expected else {
+        return "The whole budget is released in one round; how wide the posterior is follows from the records: `conclave rehearse` tells.".to_owned();
+    };
+    format!(
+        "At (epsilon, delta) = ({}, {}) and {} records in all, the noise will move each mean by {:.2} posterior sds and make intervals {:.2} times as\n\
+         wide as without privacy, in the best case. Half a posterior sd would take epsilon {:.1}, or {} records in all.{}",
+        spec.privacy.budget.epsilon,
+        spec.privacy.budget.delta,
+        thousands(records.iter().sum::<u64>()),
+        e.expected_error,
+        e.interval_factor,
+        e.epsilon_for_half,
+        thousands(e.records_for_half as u64),
+        if e.refused { "\n\nThe job will be refused before anything is asked: no answer would be left." } else { "" }
+    )
+}
+
+/// What to do for more of a job by a chain whose posterior nobody guesses.
+pub(super) fn without_a_guess(spec: &JobSpec) -> String {
+    let name = spec.model.parameter_names().into_iter().next().unwrap_or_default();
+    format!(
+        "How many rounds each party can afford, and how many effective draws each parameter gets, takes a guess of the posterior: write\n\
+         posterior.{name:?} = {{ mean = …, sd = … }} and so on for every parameter under [plan], or give --rehearsal FILE from `conclave rehearse`."
+    )
+}
+
+/// What a chain buys.
+pub(super) fn chain(spec: &JobSpec, plan: &Plan) -> String {
+    let budget = &spec.privacy.budget;
+    let header = ["party", "Gaussian DP", "zCDP", "penalty paper", "its Theorem 1"];
+    let rows: Vec<Vec<String>> = plan
+        .parties
+        .iter()
+        .map(|p| {
+            let counts = [p.iterations_gdp, p.iterations_zcdp, p.iterations_advanced, p.iterations_theorem_1];
+            std::iter::once(p.name.clone()).chain(counts.map(thousands)).collect()
+        })
+        .collect();
+    let mut text = format!(
+        "Rounds of {} chains that (epsilon, delta) = ({}, {}) holds at each party, by each accounting (ledgers count the first):\n{}\n",
+        spec.sampler.chains,
+        budget.epsilon,
+        budget.delta,
+        table(&header, &rows)
+    );
+    text += &format!(
+        "The run: {} rounds, {} kept draws per chain, ended by {}; {:.0}% of the budget spent, {:.0}% before the first kept draw.\n\
+         {}\n\n",
+        thousands(plan.iterations),
+        thousands(plan.draws),
+        if plan.stopped_by == "budget" { "the budget" } else { "its last draw" },
+        100.0 * plan.budget_share,
+        100.0 * plan.warmup_share,
+        accepted(plan)
+    );
+    let known = |x: f64, text: String| if x.is_finite() { text } else { "–".to_owned() };
+    let row = |row: &ParameterPlan| {
+        vec![row.name.clone(), known(row.ess, format!("{:.0}", row.ess)), known(row.kappa, number(row.kappa))]
+    };
+    let rows: Vec<Vec<String>> = plan.ess.iter().map(row).collect();
+    text += &table(&["parameter", "effective draws", "kappa"], &rows);
+    for sentence in &plan.advice {
+        text += &format!("\n- {sentence}");
+    }
+    text
+}
+
+fn accepted(plan: &Plan) -> String {
+    if plan.acceptance_rate.is_nan() {
+        return "Acceptance and effective draws follow from the records' statistics: `conclave rehearse` tells them.".to_owned();
+    }
+    let (rate, small) = (100.0 * plan.acceptance_rate, 100.0 * plan.acceptance_small_steps);
+    format!("Proposals accepted: {rate:.0}% ({small:.0}% in the limit of small steps).")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use conclave_common::planner::{self, Guess};
+
+    const JOB: &str = "name = \"m\"\nparties = [\"a\", \"b\"]\n[model]\nkind = \"gaussian_mean\"\noutcome = \"y\"\nsd = 1.0\n\
+        [columns]\ny = { min = -3, max = 5 }\n[privacy]\nepsilon = 1.0\ndelta = 1e-6\n";
+
+    #[test]
+    fn what_a_plan_cannot_tell_of_algorithm_3_is_left_out() {
+        let text = JOB.replace("name = \"m\"", "name = \"m\"\nalgorithm = \"penalty-exp-family\"");
+        let spec = JobSpec::parse(&format!("{text}[sampler]\ndraws = 500\nwarmup = 5\n")).unwrap();
+        let plan = planner::plan(&spec, &Guess::independent(vec![800, 800], vec![0.1], &[0.1])).unwrap();
+        assert_eq!((plan.stopped_by, plan.draws), ("draws", 500));
+        let text = chain(&spec, &plan);
+        assert!(!text.contains("NaN") && text.contains("conclave rehearse") && text.contains('–'), "{text}");
+        let json: serde_json::Value = serde_json::to_value(&plan).unwrap();
+        assert!(json["acceptance_rate"].is_null() && json["ess"][0]["ess"].is_null(), "{json}");
+        let rows = planner::compare(&spec, &[800, 800], &[(spec.algorithm, plan)]).unwrap();
+        let text = algorithms(&spec, &rows);
+        let own = text.lines().find(|line| line.starts_with("* penalty-exp-family")).unwrap();
+        assert!(own.contains(" - ") && text.contains("  noisy-statistics") && text.contains("* the job names it."), "{text}");
+    }
+
+    #[test]
+    fn each_algorithm_has_a_row_and_the_jobs_own_is_marked() {
+        let spec = JobSpec::parse(&JOB.replace("name = \"m\"", "name = \"m\"\nalgorithm = \"auto\"")).unwrap();
+        let rows = planner::compare(&spec, &[800, 800], &[]).unwrap();
+        let text = algorithms(&spec, &rows);
+        let starts: Vec<&str> = text.lines().take(4).map(|line| line.split_whitespace().next().unwrap()).collect();
+        assert_eq!(starts, ["algorithm", "*", "augmentation", "penalty"], "{text}");
+        assert!(text.contains("* chosen since one release of the sufficient statistic says all"), "{text}");
+        let row = AlgorithmPlan { expected_error: Some(Range { best: 0.1, worse: f64::INFINITY }), ..rows[2].clone() };
+        assert!(algorithms(&spec, &[row]).contains("0.10 to ∞"));
+    }
+}

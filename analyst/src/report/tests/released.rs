@@ -1,0 +1,71 @@
+//! Reports of runs that infer from what was released once.
+
+use serde_json::json;
+
+use super::{Run, is_self_contained};
+
+/// A run by `noisy-statistics`: of each parameter 36% of the variance is the noise's, and of the last one it is not known.
+fn run(adequate: bool) -> Run {
+    let mut run = Run::new(2, 4, 200, "<u>");
+    let parameters = run.draws.parameters.len();
+    for (index, row) in run.result["posterior"].as_array_mut().unwrap().iter_mut().enumerate() {
+        let sd = row["sd"].as_f64().unwrap();
+        let known = index + 1 < parameters;
+        row["noise_share"] = if known { json!(0.36) } else { json!(null) };
+        row["sd_data"] = if known { json!(0.8 * sd) } else { json!(null) };
+    }
+    let stage = |share: f64, sd: f64, last: bool| json!({"theta": vec![0.0; parameters], "share": share, "mean": vec![0.3; parameters], "sd": vec![sd; parameters], "last": last});
+    run.result["releases"] = json!([stage(0.1, 0.6, false), stage(0.9, 0.06, true)]);
+    run.result["adequacy"] =
+        json!({"adequate": adequate, "rho_h": {"value": 1.7, "limit": 1.0}, "reasons": ["the information is <b>noise"]});
+    run.result["surrogate"] = json!(null);
+    run
+}
+
+#[test]
+fn intervals_stand_beside_what_they_would_be_without_noise() {
+    let run = run(true);
+    let page = run.page();
+    let figure = page.split("id=\"noise\"").nth(1).unwrap().split("</figure>").next().unwrap();
+    let picture = figure.split("</svg>").next().unwrap();
+    let drawn = |class: &str| picture.matches(&format!("path class=\"{class}\"")).count();
+    assert_eq!((drawn("with-noise"), drawn("without-noise")), (3, 2), "{picture}");
+    assert!(picture.contains("noise 36%") && picture.contains("not known") && figure.contains("without noise</li>"), "{figure}");
+    // The table of the posterior has both columns, every digit of them for programs.
+    let header = "sd without noise</th><th scope=\"col\" class=\"n\">noise’s share</th>";
+    assert_eq!(page.matches(header).count(), 1, "of the scale that the shares are of");
+    let exact = run.result["posterior"][0]["sd_data"].to_string();
+    assert!(page.contains(&format!("<data value=\"{exact}\">")) && page.contains("<data value=\"0.36\">36%</data>"));
+    for part in ["What each stage taught", "10%, 90%", "0.3000 ± 0.0600", "Share of the budget of each stage"] {
+        assert!(page.contains(part), "{part}");
+    }
+    assert!(is_self_contained(&page) && !page.contains("<u>"));
+    assert_eq!(page.matches("role=\"img\"").count(), page.matches("<desc id=").count());
+    for reference in ["href=\"#", "aria-labelledby=\"", "aria-describedby=\""] {
+        for id in page.split(reference).skip(1).map(|rest| rest.split('"').next().unwrap()) {
+            assert_eq!(page.matches(&format!("id=\"{id}\"")).count(), 1, "{id}");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_adequate_answer_is_not_shown_as_one() {
+    let page = run(false).page();
+    let posterior = page.split("<h2 id=\"posterior\">").nth(1).unwrap().split("</section>").next().unwrap();
+    for part in ["Not an adequate answer", "No interval is shown", "the information is &lt;b&gt;noise", "1.7000", "does not hold"]
+    {
+        assert!(posterior.contains(part), "{part} in {posterior}");
+    }
+    assert!(!posterior.contains("<svg") && !posterior.contains("95%"), "{posterior}");
+    assert!(page.contains("These draws are no answer"));
+}
+
+#[test]
+fn the_surrogate_of_a_chain_is_drawn_with_and_without_its_noise() {
+    let run = Run::new(2, 4, 200, "");
+    let page = run.page();
+    let figure = page.split("id=\"fitted-noise\"").nth(1).unwrap().split("</figure>").next().unwrap();
+    // noise_sd² over sd².
+    assert_eq!(figure.matches("noise 17%").count(), 3, "{figure}");
+    assert!(!page.contains("id=\"noise\"") && !page.contains("What each stage taught"));
+}

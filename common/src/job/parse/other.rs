@@ -1,0 +1,77 @@
+//! What a job asks, asked by another algorithm.
+
+use super::{augmentation, privacy, release};
+use crate::job::error::JobError;
+use crate::job::spec::{Algorithm, JobSpec, ReleaseSpec};
+use crate::mechanism::NoiseScale;
+
+impl JobSpec {
+    /// The job that asks the same by this algorithm, with whatever belongs to its own at the defaults; the job itself where
+    /// it is its own.
+    ///
+    /// # Errors
+    /// Why the algorithm is not for the job's model; noisy sums for every draw are of a job that asks for them alone.
+    pub fn by(&self, algorithm: Algorithm) -> Result<Self, JobError> {
+        if algorithm == self.algorithm {
+            return Ok(self.clone());
+        }
+        if algorithm == Algorithm::PenaltyExpFamily {
+            return Err(JobError::new("algorithm", "how noisy its sums are follows from a job of its own"));
+        }
+        let mut spec = Self { algorithm, chosen: None, extends: None, release: ReleaseSpec::default(), ..self.clone() };
+        if !algorithm.proposes() {
+            (spec.privacy.clip, spec.privacy.clip_watch_share) = (None, 0.0);
+        }
+        if self.algorithm != Algorithm::Penalty {
+            let sd = spec.sampler.proposal.total_noise_sd() / (spec.parties.len() as f64).sqrt();
+            spec.privacy.noise = NoiseScale::from_sd(sd).map_err(|e| JobError::new("privacy.noise_sd", e.to_string()))?;
+        }
+        privacy::bounded(&spec.model, algorithm, &spec.privacy)?;
+        release::check(&spec)?;
+        augmentation::check(&spec)?;
+        Ok(spec)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn job(model: &str, more: &str) -> JobSpec {
+        JobSpec::parse(&format!(
+            "name = \"o\"\n{more}parties = [\"a\", \"b\"]\n[model]\n{model}\n[columns]\ny = {{ min = 0, max = 8 }}\nu = {{ min = 0, max = 1 }}\n\
+             [privacy]\nepsilon = 1.0\ndelta = 1e-6\n"
+        ))
+        .unwrap()
+    }
+
+    #[test]
+    fn another_algorithm_is_one_that_the_model_allows() {
+        let allowed = |spec: &JobSpec| {
+            let all = [Algorithm::NoisyStatistics, Algorithm::Augmentation, Algorithm::Penalty];
+            all.map(|algorithm| spec.by(algorithm).is_ok())
+        };
+        let linear = "kind = \"linear\"\noutcome = \"y\"\npredictors = [\"u\"]\n";
+        assert_eq!(allowed(&job("kind = \"poisson_mean\"\noutcome = \"y\"", "")), [true, true, true]);
+        assert_eq!(allowed(&job(linear, "")), [true, false, true]);
+        assert_eq!(allowed(&job(&format!("{linear}sd = 1.0"), "algorithm = \"penalty\"\n")), [true, true, true]);
+        assert_eq!(
+            allowed(&job("kind = \"gaussian_mixture\"\noutcome = \"y\"\nsd = 1.0", "algorithm = \"penalty\"\n")),
+            [false, false, true]
+        );
+    }
+
+    /// As if the job file had named it.
+    #[test]
+    fn the_defaults_are_those_of_a_job_that_names_it() {
+        let model = "kind = \"poisson_mean\"\noutcome = \"y\"";
+        let named = |name: &str| job(model, &format!("algorithm = \"{name}\"\n"));
+        for from in ["penalty", "noisy-statistics", "augmentation", "penalty-exp-family"] {
+            for to in ["penalty", "noisy-statistics", "augmentation"] {
+                let to = named(to);
+                assert_eq!(named(from).by(to.algorithm).unwrap(), to, "{from}");
+            }
+        }
+    }
+}

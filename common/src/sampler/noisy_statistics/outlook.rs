@@ -1,0 +1,139 @@
+//! What error a job that releases once can expect, by whichever way it goes: in the best case, by which it is judged
+//! before anything is asked, and in a worse one.
+
+use super::allotment::Allotment;
+use super::coding::Coding;
+use super::design::{Case, predictor_moments};
+use super::expected::{self, Expected};
+use super::gaussian::{GaussianPrior, factor};
+use super::moments_way::MomentsWay;
+use super::scores::Question;
+use super::{beginning, expected_family, expected_moments};
+use crate::accounting::{Adjacency, PrivacyUnit};
+use crate::job::JobSpec;
+use crate::model::ScoreModel;
+use crate::sampler::error::SamplerError;
+use crate::sampler::matrix::Matrix;
+use crate::sampler::party_metadata::PartyMetadata;
+use crate::sampler::target::Target;
+use crate::schema::ModelSpec;
+
+/// An error in the best case and in a worse one, in posterior sds without privacy.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Outlook {
+    pub(crate) best: f64,
+    pub(crate) worse: f64,
+}
+
+/// What can be expected in the best case of a job that releases once.
+///
+/// # Errors
+/// A model with nothing to release; a budget that is none; a query without a price; a party whose unit the model is not for.
+pub(crate) fn expectation(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Option<Expected>, SamplerError> {
+    if let Some(expected) = beginning::expectation(spec, parties)? {
+        return Ok(Some(expected));
+    }
+    let target = Target::new(spec);
+    let budget = Allotment::new(spec, parties)?;
+    let error = best(&target, parties, &budget)?;
+    Ok(error.map(|error| Expected::of(spec, error, records_of(spec, parties))))
+}
+
+/// The error in the best case and in a worse one.
+///
+/// # Errors
+/// As [`expectation`].
+pub(crate) fn outlook(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Outlook, SamplerError> {
+    let target = Target::new(spec);
+    let budget = Allotment::new(spec, parties)?;
+    let records = records_of(spec, parties);
+    let (best, worse) = match target.model.scores() {
+        Some(scores) if scores.moments_outcome().is_some() => {
+            let way = MomentsWay::new(&target, scores.as_ref(), parties)?;
+            let of = |case| expected_moments::error(&target, &way, &budget, records, case);
+            (of(Case::Best)?, of(Case::Worse)?)
+        }
+        Some(scores) => {
+            let best = beginning::expectation(spec, parties)?.map_or(f64::NAN, |expected| expected.expected_error);
+            (best, worse_scores(&target, scores.as_ref(), parties, &budget, records)?)
+        }
+        None => {
+            let of = |case| expected_family::error(&target, parties, &budget, case);
+            (of(Case::Best)?, of(Case::Worse)?)
+        }
+    };
+    Ok(Outlook { best, worse: worse.max(best) })
+}
+
+/// Refuses a job that releases moments or a statistic once and could not be answered even in the best case; a sentence for
+/// one whose answer will be wide. Where no number of records is public nobody can tell.
+///
+/// # Errors
+/// [`SamplerError::NoAnswer`]; as [`expectation`].
+pub(crate) fn judged(target: &Target, parties: &[PartyMetadata], budget: &Allotment) -> Result<Option<String>, SamplerError> {
+    let Some(records) = known(parties) else { return Ok(None) };
+    match best(target, parties, budget)? {
+        Some(error) => expected::judge(&target.spec, error, records),
+        None => Ok(None),
+    }
+}
+
+/// The error of moments or a statistic in the best case; `None` where scores are released.
+fn best(target: &Target, parties: &[PartyMetadata], budget: &Allotment) -> Result<Option<f64>, SamplerError> {
+    Ok(Some(match target.model.scores() {
+        Some(scores) if scores.moments_outcome().is_some() => {
+            let way = MomentsWay::new(target, scores.as_ref(), parties)?;
+            expected_moments::error(target, &way, budget, records_of(&target.spec, parties), Case::Best)?
+        }
+        Some(_) => return Ok(None),
+        None => expected_family::error(target, parties, budget, Case::Best)?,
+    }))
+}
+
+/// The most records of all parties that there can be, where that is public.
+fn known(parties: &[PartyMetadata]) -> Option<f64> {
+    parties.iter().map(|party| party.most_records().map(|n| n as f64)).sum()
+}
+
+/// The same, or the job's guess, or one record.
+fn records_of(spec: &JobSpec, parties: &[PartyMetadata]) -> f64 {
+    let guess = spec.sampler.records_guess.map_or(1.0, |n| n as f64);
+    known(parties).unwrap_or(guess * parties.len() as f64).max(1.0)
+}
+
+/// The error of score stages about records that fill a fifth of their bounds, asked about at the start.
+fn worse_scores(
+    target: &Target,
+    scores: &dyn ScoreModel,
+    parties: &[PartyMetadata],
+    budget: &Allotment,
+    records: f64,
+) -> Result<f64, SamplerError> {
+    let spec = &target.spec;
+    let coding = Coding::new(&scores.coding(), target.space.dimension());
+    let plain = GaussianPrior { mean: target.space.location.clone(), precision: target.space.precision.clone() };
+    let start =
+        spec.sampler.start.as_ref().map_or_else(|| target.space.location.clone(), |theta| target.space.coordinates(theta));
+    let theta = target.space.theta_inside(spec, &start);
+    let among = match &spec.model {
+        ModelSpec::Regression(regression) => coding.moments(&predictor_moments(&regression.design, &spec.columns, Case::Worse)),
+        _ => {
+            let part = Case::Worse.filled() * Case::Worse.filled() / scores.most_information(&theta)[0].max(f64::MIN_POSITIVE);
+            Matrix::diagonal(&scores.even_information(&theta)).scaled(part)
+        }
+    };
+    let [of_predictor, of_own] = scores.most_information(&theta);
+    let prior = coding.prior(&plain);
+    let information = Matrix::from_fn(theta.len(), |i, j| {
+        let data = match (i.max(j) < among.order(), i == j) {
+            (true, _) => of_predictor * among[(i, j)],
+            (false, true) => of_own,
+            (false, false) => 0.0,
+        };
+        records * data + if i == j { prior.precision[j] } else { 0.0 }
+    });
+    let covariance = factor(&information).inverse();
+    let centred = parties.iter().all(|party| party.unit() == PrivacyUnit::row(Adjacency::Replace));
+    let question = Question::new(scores, &coding, (theta, coding.coded(&start)), &covariance, centred);
+    expected::of_correlated_scores(spec, target.model.as_ref(), budget, &question, &covariance)
+}

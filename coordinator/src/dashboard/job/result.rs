@@ -1,0 +1,124 @@
+//! The result of a job that has ended, as its page shows it.
+
+use conclave_common::job::JobSpec;
+use conclave_common::sampler::Stage;
+use conclave_pages::page::{Tone, notice};
+use conclave_pages::released;
+use conclave_pages::table::{Cell, table};
+use conclave_pages::text::{number, plain};
+use maud::{Markup, html};
+use serde_json::Value;
+
+use super::super::chains::PARAMETERS;
+use super::super::shared::SENTENCE;
+
+/// Most parameters that are shown.
+const MOST: usize = 10 * PARAMETERS;
+/// On which scale they are.
+const SCALE: &str = "scale of the priors";
+
+/// The summary of a job that has ended, from its object as the analyst gets it.
+pub(super) fn shown(id: &str, object: Option<&str>, spec: Option<&JobSpec>) -> Markup {
+    let Some(parsed) = object.and_then(|text| serde_json::from_str::<Value>(text).ok()) else {
+        return Markup::default();
+    };
+    html! {
+        h2 { "Result" }
+        @for warning in parsed["warnings"].as_array().into_iter().flatten().filter_map(|w| w.as_str()) {
+            (notice(Tone::Beware, "Beware", &html! { p { (plain(warning, SENTENCE)) } }, false))
+        }
+        @if released::is_adequate(&parsed) {
+            (posterior(&parsed))
+            (released::with_and_without_noise(&parsed, SCALE, MOST))
+            (released::taught(&parsed, &spec.map(Stage::sds_of_logarithms).unwrap_or_default(), SCALE, MOST))
+        } @else { (released::inadequate(&parsed)) }
+        (surrogate(&parsed))
+        p.note { "The whole of it: " code { "conclave summary " (id) } ", or " code { "conclave report " (id) " -o report.html" } "." (released::noise_note(&parsed)) }
+    }
+}
+
+/// The figures of each parameter.
+fn posterior(result: &Value) -> Markup {
+    let columns = ["mean", "sd", "q5", "median", "q95", "ess_bulk", "rhat"];
+    let cell = |value: &Value| Cell::Number(value.as_f64().map_or_else(|| "-".to_owned(), number));
+    let row = |row: &Value| {
+        let name = Cell::Name(row["name"].as_str().unwrap_or_default().to_owned());
+        let figures = columns.iter().map(|column| cell(&row[*column]));
+        std::iter::once(name).chain(figures).chain(released::noise_cells(result, row)).collect::<Vec<_>>()
+    };
+    let rows: Vec<Vec<Cell>> = result["posterior"].as_array().into_iter().flatten().take(MOST).map(row).collect();
+    let header = ["parameter", "mean", "sd", "5%", "median", "95%", "ESS (bulk)", "R-hat"];
+    table("Posterior, on the scale that priors are declared on", &[&header[..], released::noise_header(result)].concat(), &rows)
+}
+
+/// The posterior by a quadratic fitted to all released log ratios, or why it is not shown.
+fn surrogate(result: &Value) -> Markup {
+    let surrogate = &result["surrogate"];
+    if surrogate.is_null() {
+        return Markup::default();
+    }
+    if let Some(reason) = surrogate["suppressed"].as_str() {
+        return html! { p.note { "No quadratic fitted to the released log ratios is shown: " (plain(reason, SENTENCE)) "." } };
+    }
+    let cell = |value: &Value| Cell::Number(value.as_f64().map_or_else(|| "-".to_owned(), number));
+    let row = |row: &Value| {
+        let parameter = row["name"].as_str().unwrap_or_default();
+        let figures = ["mean", "sd", "noise_sd"].map(|key| cell(&surrogate["parameters"][parameter][key]));
+        std::iter::once(Cell::Name(parameter.to_owned())).chain(figures).collect::<Vec<_>>()
+    };
+    let rows: Vec<Vec<Cell>> = result["posterior"].as_array().into_iter().flatten().take(MOST).map(row).collect();
+    html! {
+        (table("The same by a quadratic fitted to all released log ratios", &["parameter", "mean", "sd", "of it noise"], &rows))
+        (released::fitted_with_and_without_noise(result, SCALE, MOST))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use serde_json::json;
+
+    /// Of a linear regression of unknown scatter, whose sds of sigma after each stage are of its logarithm.
+    fn page(adequacy: Value) -> String {
+        let spec = JobSpec::parse(
+            "name = \"l\"\nparties = [\"a\"]\n[model]\nkind = \"linear\"\noutcome = \"y\"\npredictors = []\nintercept = true\n[columns]\n\
+             y = { min = -1, max = 1 }\n[privacy]\nepsilon = 1\ndelta = 1e-6\n",
+        )
+        .unwrap();
+        let row = |name: &str, mean: f64| json!({"name": name, "mean": mean, "sd": 0.1, "q5": mean - 0.16, "q95": mean + 0.16, "noise_share": 0.19, "sd_data": 0.09});
+        let stage =
+            |share: f64, last: bool| json!({"theta": [], "share": share, "mean": [0.2, 0.5], "sd": [0.1, 0.1], "last": last});
+        let mut object = json!({"posterior": [row("intercept", 0.2), row("sigma", 0.5)], "warnings": ["<b>"]});
+        if !adequacy.is_null() {
+            object["adequacy"] = adequacy;
+            object["releases"] = json!([stage(0.25, false), stage(0.75, true)]);
+        }
+        shown("4f-1", Some(&object.to_string()), Some(&spec)).into_string()
+    }
+
+    #[test]
+    fn a_release_shows_how_much_of_it_is_noise_and_what_each_stage_taught() {
+        let page = page(json!({"adequate": true, "reasons": []}));
+        let of_sigma = format!("0.5000 ± {}", number(0.5 * 0.1_f64.sinh()));
+        for part in
+            ["noise 19%", "without noise", "What each stage taught", "25%, 75%", "0.2000 ± 0.1000", &of_sigma, "&lt;b&gt;"]
+        {
+            assert!(page.contains(part), "{part} in {page}");
+        }
+        for inline in ["style=\"", "<script", " onload"] {
+            assert!(!page.contains(inline), "{inline}");
+        }
+    }
+
+    #[test]
+    fn without_an_adequate_answer_reasons_stand_in_its_place() {
+        let without = page(json!({"adequate": false, "reasons": ["too <i>noisy"]}));
+        assert!(without.contains("Not an adequate answer") && without.contains("too &lt;i&gt;noisy"), "{without}");
+        assert!(!without.contains("<svg") && !without.contains("95%"), "{without}");
+        // A run that proposes has neither.
+        let chain = page(Value::Null);
+        assert!(chain.contains("95%") && !chain.contains("noise") && !chain.contains("<svg"), "{chain}");
+        assert!(shown("4f-1", None, None).into_string().is_empty());
+    }
+}

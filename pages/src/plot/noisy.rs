@@ -1,0 +1,162 @@
+//! Intervals with the noise in them, and what they would be without it.
+
+use maud::{Markup, html};
+
+use super::axis::Axis;
+use super::figure::{Field, at, framed, picture};
+use super::trace::shown;
+use crate::table::{Cell, table};
+use crate::text::{percent, plain};
+
+/// Most parameters of one plot.
+const MOST: usize = 40;
+/// Height of one row.
+const ROW: f64 = 40.0;
+/// Half the length of the caps at an interval's ends.
+const CAP: f64 = 6.0;
+
+/// One parameter's interval, and its spread without noise.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NoisyInterval {
+    /// The parameter.
+    pub name: String,
+    /// The mean, about which the interval without noise lies; `NaN` where there is none.
+    pub mean: f64,
+    /// Both ends of the central 90% interval as reported; `NaN` where there are none.
+    pub ends: [f64; 2],
+    /// The sd that there would be without noise, where that is known.
+    pub sd_data: Option<f64>,
+    /// The share of the variance that is the noise's, where that is known.
+    pub noise_share: Option<f64>,
+}
+
+impl NoisyInterval {
+    /// Sds from the mean to either end of a normal distribution's central 90% interval.
+    pub const TO_90: f64 = 1.645;
+
+    /// Both ends of the interval that there would be without noise.
+    fn without_noise(&self) -> Option<[f64; 2]> {
+        let half = self.sd_data.map(|sd| Self::TO_90 * sd).filter(|half| half.is_finite() && self.mean.is_finite())?;
+        Some([self.mean - half, self.mean + half])
+    }
+}
+
+/// A share of a variance as a percentage; of one that is not nothing it is not said that it were.
+#[must_use]
+pub fn share_of_noise(share: f64) -> String {
+    if share > 0.0 && share < 0.01 { "under 1%".to_owned() } else { percent(share) }
+}
+
+/// A plot of intervals as reported and, inside them, without noise: one row per parameter, each with a scale of its own, since it is
+/// the two lengths that are to be compared. At most 40 are drawn; all of them stand in the table.
+#[must_use]
+pub fn noisy_intervals(id: &str, title: &str, scale: &str, rows: &[NoisyInterval]) -> Markup {
+    let drawn = &rows[..rows.len().min(MOST)];
+    let field = Field { left: 106.0, bottom: 4.0, right: 70.0, ..Field::new(480.0, drawn.len() as f64 * ROW + 12.0) };
+    let more =
+        if rows.len() > MOST { format!(" The first {MOST} of {} parameters are drawn.", rows.len()) } else { String::new() };
+    let description = format!(
+        "For each parameter, on the {scale}, the 90% interval as reported, with the noise (a line with ends), and inside it the one that \
+         there would be without noise, the mean ± {} times the sd without noise (a thick bar). Each row has a scale of its own: \
+         lengths are to be compared within a row. At its end stands the share of the variance that is the noise's.{more}",
+        NoisyInterval::TO_90
+    );
+    let content = html! { @for (index, row) in drawn.iter().enumerate() { (drawn_row(row, index, &field)) } };
+    let legend = html! { ul.legend {
+        li { svg viewBox="0 0 24 8" aria-hidden="true" { path.with-noise d="M2 4h20M2 0v8M22 0v8" {} } " 90% interval, the noise in it" }
+        li { svg viewBox="0 0 24 8" aria-hidden="true" { path.without-noise d="M5 4h14" {} } " without noise" }
+        li { svg viewBox="0 0 24 8" aria-hidden="true" { circle class="mean" cx="12" cy="4" r="3" {} } " mean" }
+    } };
+    let drawing = picture(id, "chart intervals", (field.width, field.height), (title, &description), &content);
+    framed(id, (title, &description), &drawing, &legend, &numbers(rows))
+}
+
+fn drawn_row(row: &NoisyInterval, index: usize, field: &Field) -> Markup {
+    let y = field.top + (index as f64 + 0.4) * ROW;
+    let inner = row.without_noise();
+    let axis = Axis::around(row.ends.into_iter().chain(inner.into_iter().flatten()));
+    let place = |x: f64| axis.share(x).map(|share| field.x(share));
+    let ends = row.ends.map(place);
+    html! {
+        text.tick x=(at(field.left - 6.0)) y=(at(y + 3.5)) text-anchor="end" { (plain(&row.name, 17)) }
+        @if let [Some(low), Some(high)] = ends {
+            path.with-noise d={ "M" (at(low)) " " (at(y)) "H" (at(high)) "M" (at(low)) " " (at(y - CAP)) "v" (at(2.0 * CAP))
+                "M" (at(high)) " " (at(y - CAP)) "v" (at(2.0 * CAP)) } {}
+            text.tick x=(at(low)) y=(at(y + CAP + 11.0)) { (shown(row.ends[0])) }
+            text.tick x=(at(high)) y=(at(y + CAP + 11.0)) text-anchor="end" { (shown(row.ends[1])) }
+        }
+        @if let Some([Some(low), Some(high)]) = inner.map(|ends| ends.map(place)) {
+            path.without-noise d={ "M" (at(low)) " " (at(y)) "H" (at(high)) } {}
+        }
+        @if let (Some(mean), [Some(_), Some(_)]) = (place(row.mean), ends) { circle.mean cx=(at(mean)) cy=(at(y)) r="3" {} }
+        text.tick x=(at(field.x(1.0) + 4.0)) y=(at(y + 3.5)) { (row.noise_share.map_or_else(|| "not known".to_owned(), |share| format!("noise {}", share_of_noise(share)))) }
+    }
+}
+
+/// Every parameter's two intervals.
+fn numbers(rows: &[NoisyInterval]) -> Markup {
+    let unknown = || "not known".to_owned();
+    let of = |row: &NoisyInterval| {
+        let inner = row.without_noise().map_or_else(|| [unknown(), unknown()], |ends| ends.map(shown));
+        let share = row.noise_share.map_or_else(unknown, share_of_noise);
+        let figures = row.ends.map(shown).into_iter().chain(inner).chain([share]).map(Cell::Number);
+        std::iter::once(Cell::Name(row.name.clone())).chain(figures).collect::<Vec<_>>()
+    };
+    let header = ["parameter", "5%", "95%", "from, without noise", "to, without noise", "of the variance, the noise’s"];
+    table("90% intervals with and without the noise", &header, &rows.iter().map(of).collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(name: &str, ends: [f64; 2], sd_data: Option<f64>) -> NoisyInterval {
+        NoisyInterval {
+            name: name.to_owned(),
+            mean: 0.5 * (ends[0] + ends[1]),
+            ends,
+            sd_data,
+            noise_share: sd_data.map(|_| 0.76),
+        }
+    }
+
+    /// The horizontal ends of the first path of a class in the picture.
+    fn reach(text: &str, class: &str) -> Option<(f64, f64)> {
+        let picture = text.split("</svg>").next()?;
+        let (low, rest) = picture.split_once(&format!("<path class=\"{class}\" d=\"M"))?.1.split_once(' ')?;
+        let high = rest.split_once('H')?.1.split(['M', '"']).next()?;
+        Some((low.parse().ok()?, high.parse().ok()?))
+    }
+
+    #[test]
+    fn the_inner_interval_is_as_long_as_the_data_alone_make_it() {
+        // An sd of 1 with the noise and of 1/2 without: half as long, about the same place.
+        let text = noisy_intervals("n", "t", "scale of the priors", &[row("dose", [-1.645, 1.645], Some(0.5))]).into_string();
+        let ((a, b), (c, d)) =
+            (reach(&text, "with-noise").unwrap_or_default(), reach(&text, "without-noise").unwrap_or_default());
+        assert!(b > a && ((d - c) / (b - a) - 0.5).abs() < 0.01 && (a + b - c - d).abs() < 0.3, "{a} {b} {c} {d}");
+        assert_eq!([0.0, 0.009, 0.01, 0.764].map(share_of_noise), ["0%", "under 1%", "1%", "76%"]);
+        for part in ["noise 76%", ">76%<", "90% interval, the noise in it", "<title id=\"n-title\">", "<desc id=\"n-desc\">"] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_is_said_and_not_drawn() {
+        let text = noisy_intervals("n", "t", "s", &[row("<i>", [0.0, 1.0], None)]).into_string();
+        assert!(text.contains("not known") && reach(&text, "with-noise").is_some(), "{text}");
+        assert!(reach(&text, "without-noise").is_none() && !text.contains("<i>"), "{text}");
+        let odd = [f64::NAN, f64::INFINITY];
+        for rows in [
+            vec![],
+            vec![row("a", odd, Some(f64::NAN))],
+            vec![row("a", [0.0; 2], Some(0.0))],
+            vec![row("x", [1.0, 2.0], Some(0.1)); 900],
+        ] {
+            let text = noisy_intervals("n", "t", "s", &rows).into_string();
+            assert!(!text.contains("NaN") && text.matches("<path class=\"with-noise\"").count() <= MOST + 1, "{text}");
+            // The rest stands in the table.
+            assert_eq!(text.matches("<th scope=\"row\">").count(), rows.len());
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! What a run learnt stage by stage: small pictures beside each other, one of the budget and one for each parameter.
+
+use maud::{Markup, html};
+
+use super::axis::Axis;
+use super::figure::{Field, at, framed, picture};
+use super::trace::shown;
+use crate::table::{Cell, table};
+use crate::text::{percent, plain, plain_name};
+
+/// Most parameters that are drawn.
+const MOST: usize = 12;
+/// Size of one picture.
+const SIZE: (f64, f64) = (210.0, 124.0);
+
+/// A stage: what was asked for, and what was known after it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LearntStage {
+    /// Its share of the budget.
+    pub share: f64,
+    /// Whether the draws are given what it released.
+    pub last: bool,
+    /// Per parameter the mean after it and both ends of one sd around that; `NaN` where there are none.
+    pub after: Vec<[f64; 3]>,
+}
+
+/// Several stages of one run.
+#[derive(Debug, Clone, Copy)]
+pub struct Stages<'a> {
+    /// Distinguishes the pictures' elements from those of other plots on the page: letters, digits and `-`.
+    pub id: &'a str,
+    /// The scale of the parameters.
+    pub scale: &'a str,
+    /// The parameters' names.
+    pub names: &'a [String],
+    /// In order.
+    pub stages: &'a [LearntStage],
+}
+
+/// Pictures of the budget's shares and of at most twelve parameters' mean ± sd, stage by stage; of all of them in the table.
+#[must_use]
+pub fn stages(of: &Stages<'_>) -> Markup {
+    let drawn = of.names.len().min(MOST);
+    let more = if of.names.len() > MOST {
+        format!(" The first {MOST} of {} parameters are drawn.", of.names.len())
+    } else {
+        String::new()
+    };
+    let description = format!(
+        "Each stage's share of the budget, and for each parameter, on the {}, the mean after each stage (dot) with one sd to either side \
+         (line). The draws are given what the stages with a filled dot released. Each parameter has a scale of its own.{more}",
+        of.scale
+    );
+    let pictures = html! {
+        div.multiples {
+            (shares(of))
+            @for index in 0..drawn { (parameter(of, index)) }
+        }
+    };
+    let legend = html! { ul.legend {
+        li { svg viewBox="0 0 24 8" aria-hidden="true" { path class="interval s0" d="M4 4h16" {} } " mean ± sd after the stage" }
+        li { svg viewBox="0 0 24 8" aria-hidden="true" { circle class="dot s0" cx="12" cy="4" r="3.5" {} } " a stage that the draws are given" }
+        li { svg viewBox="0 0 24 8" aria-hidden="true" { circle class="hollow s0" cx="12" cy="4" r="3" {} } " one that found its place" }
+    } };
+    framed(of.id, ("What each stage taught", &description), &pictures, &legend, &numbers(of))
+}
+
+/// The middle of a stage's column.
+fn column(field: &Field, index: usize, stages: usize) -> f64 {
+    field.x((index as f64 + 0.5) / stages.max(1) as f64)
+}
+
+/// The frame of one picture: its heading, the numbers of the stages, and the ticks of an axis.
+fn frame(field: &Field, heading: &str, stages: usize, ticks: &[(f64, String)]) -> Markup {
+    let (left, right, bottom) = (field.x(0.0), field.x(1.0), field.y(0.0));
+    html! {
+        text.label x=(at(left)) y="11" { (heading) }
+        @for (share, text) in ticks {
+            path.grid d={ "M" (at(left)) " " (at(field.y(*share))) "H" (at(right)) } {}
+            text.tick x=(at(left - 4.0)) y=(at(field.y(*share) + 3.5)) text-anchor="end" { (text) }
+        }
+        @for index in 0..stages {
+            text.tick x=(at(column(field, index, stages))) y=(at(bottom + 13.0)) text-anchor="middle" { (index + 1) }
+        }
+        path.axis d={ "M" (at(left)) " " (at(field.y(1.0))) "V" (at(bottom)) "H" (at(right)) } {}
+    }
+}
+
+fn field() -> Field {
+    Field { left: 48.0, bottom: 18.0, top: 20.0, right: 6.0, ..Field::new(SIZE.0, SIZE.1) }
+}
+
+fn ticks(axis: &Axis) -> Vec<(f64, String)> {
+    axis.ticks(4).into_iter().filter_map(|(value, text)| Some((axis.share(value)?, text))).collect()
+}
+
+/// The budget's shares as bars.
+fn shares(of: &Stages<'_>) -> Markup {
+    let (field, count) = (field(), of.stages.len());
+    let greatest = of.stages.iter().map(|stage| stage.share).filter(|share| share.is_finite()).fold(0.0, f64::max);
+    let axis = Axis { least: 0.0, greatest: if greatest > 0.0 { greatest } else { 1.0 } };
+    let ticks: Vec<(f64, String)> = [0.0, 0.5, 1.0].map(|share| (share, percent(share * axis.greatest))).into();
+    let width = 0.6 * (field.x(1.0) - field.x(0.0)) / count.max(1) as f64;
+    let words: Vec<String> = of.stages.iter().map(|stage| percent(stage.share)).collect();
+    let content = html! {
+        (frame(&field, "share of the budget", count, &ticks))
+        @for (index, stage) in of.stages.iter().enumerate() {
+            @let top = field.y(axis.share(stage.share).unwrap_or(0.0));
+            @let middle = column(&field, index, count);
+            rect.bar-spent x=(at(middle - 0.5 * width)) y=(at(top)) width=(at(width)) height=(at(field.y(0.0) - top)) {}
+        }
+    };
+    let description = format!("Of the budget the stages took, in order: {}.", words.join(", "));
+    picture(&format!("{}-shares", of.id), "chart", SIZE, ("Share of the budget of each stage", &description), &content)
+}
+
+/// One parameter's mean ± sd.
+fn parameter(of: &Stages<'_>, index: usize) -> Markup {
+    let (field, count, name) = (field(), of.stages.len(), plain_name(&of.names[index]));
+    let after = || of.stages.iter().map(|stage| stage.after.get(index).copied().unwrap_or([f64::NAN; 3]));
+    let axis = Axis::around(after().flatten());
+    let content = html! {
+        (frame(&field, &plain(&name, 24), count, &ticks(&axis)))
+        @for (at_stage, (stage, [mean, low, high])) in of.stages.iter().zip(after()).enumerate() {
+            @let x = column(&field, at_stage, count);
+            @if let [Some(mean), Some(low), Some(high)] = [mean, low, high].map(|value| axis.share(value)) {
+                path class="interval s0" d={ "M" (at(x)) " " (at(field.y(low))) "V" (at(field.y(high))) } {}
+                circle class=(if stage.last { "dot s0" } else { "hollow s0" }) cx=(at(x)) cy=(at(field.y(mean))) r=(if stage.last { "4" } else { "3" }) {}
+            }
+        }
+    };
+    let words: Vec<String> = after().map(spread).collect();
+    let description = format!("Mean ± sd after each stage, in order: {}.", words.join(", "));
+    let title = format!("{name} after each stage");
+    picture(&format!("{}-{index}", of.id), "chart", SIZE, (&title, &description), &content)
+}
+
+/// A mean and half the distance of the ends around it.
+fn spread([mean, low, high]: [f64; 3]) -> String {
+    let half = 0.5 * high - 0.5 * low;
+    if mean.is_finite() && half.is_finite() { format!("{} ± {}", shown(mean), shown(half)) } else { "-".to_owned() }
+}
+
+/// Every parameter after every stage.
+fn numbers(of: &Stages<'_>) -> Markup {
+    let heading = |(index, stage): (usize, &LearntStage)| {
+        format!(
+            "stage {}, {} of the budget{}",
+            index + 1,
+            percent(stage.share),
+            if stage.last { ", given to the draws" } else { "" }
+        )
+    };
+    let header: Vec<String> = of.stages.iter().enumerate().map(heading).collect();
+    let header: Vec<&str> = std::iter::once("parameter").chain(header.iter().map(String::as_str)).collect();
+    let row = |(index, name): (usize, &String)| {
+        let after = of.stages.iter().map(|stage| stage.after.get(index).copied().map_or_else(|| "-".to_owned(), spread));
+        std::iter::once(Cell::Name(name.clone())).chain(after.map(Cell::Number)).collect::<Vec<_>>()
+    };
+    let rows: Vec<Vec<Cell>> = of.names.iter().enumerate().map(row).collect();
+    table("Mean ± sd after each stage", &header, &rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drawn(names: &[&str], stages: &[LearntStage]) -> String {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        super::stages(&Stages { id: "s", scale: "scale of the priors", names: &names, stages }).into_string()
+    }
+
+    #[test]
+    fn each_stage_has_its_share_and_what_was_known_after_it() {
+        let stage = |share, sd: f64, last| LearntStage { share, last, after: vec![[0.3, 0.3 - sd, 0.3 + sd]] };
+        let text = drawn(&["dose"], &[stage(0.05, 0.8, false), stage(0.15, 0.4, false), stage(0.8, 0.1, true)]);
+        for part in [
+            "5%, 15%, 80%",
+            "0.3000 ± 0.8000, 0.3000 ± 0.4000, 0.3000 ± 0.1000",
+            "stage 3, 80% of the budget, given to the draws",
+        ] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+        // The bars are in proportion, and of three dots the last alone is filled.
+        let heights: Vec<f64> = text.split("height=\"").skip(1).filter_map(|rest| rest.split('"').next()?.parse().ok()).collect();
+        assert!(
+            (heights[2] / heights[0] - 16.0).abs() < 0.5 && (heights[2] / heights[1] - 16.0 / 3.0).abs() < 0.1,
+            "{heights:?}"
+        );
+        let pictures = text.split("ul class=\"legend\"").next().unwrap_or_default();
+        assert_eq!((pictures.matches("circle class=\"hollow").count(), pictures.matches("circle class=\"dot").count()), (2, 1));
+        assert_eq!(text.matches("role=\"img\"").count(), text.matches("<desc id=").count());
+    }
+
+    #[test]
+    fn any_stages_make_pictures() {
+        let odd = LearntStage { share: f64::NAN, last: true, after: vec![[f64::NAN, f64::INFINITY, f64::MAX], [1.0; 3]] };
+        for stages in [vec![], vec![odd.clone()], vec![odd; 16]] {
+            let text = drawn(&["<i>", "b", "without"], &stages);
+            assert!(!text.contains("NaN") && !text.contains("inf") && !text.contains("<i>"), "{text}");
+        }
+        let names: Vec<String> = (0..40).map(|i| format!("x{i}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let text = drawn(&names, &[LearntStage { share: 1.0, last: true, after: vec![[1.0, 0.5, 1.5]; 40] }]);
+        assert_eq!(text.matches("role=\"img\"").count(), 1 + MOST);
+        assert!(text.contains("The first 12 of 40") && text.matches("<th scope=\"row\">").count() == 40, "{text}");
+    }
+}
