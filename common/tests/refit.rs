@@ -186,8 +186,8 @@ fn with_its_own_priors_it_is_the_job_bit_for_bit() {
     let jobs = [
         job(LINE, 30.0, ""),
         job(LINE, 1.0, ""),
-        job(&known, 3.0, ONE_RELEASE),
-        job(&format!("{known}\nintercept = false"), 8.0, ONE_RELEASE),
+        job(&known, 30.0, ONE_RELEASE),
+        job(&format!("{known}\nintercept = false"), 60.0, ONE_RELEASE),
         job(ODDS, 8.0, "[prior]\na = \"student_t(4, 0, 1)\"\n[parameters]\nc = { max = 0 }"),
         job(&format!("kind = \"poisson\"\n{COUNTS}"), 8.0, ""),
         job(&format!("kind = \"negative_binomial\"\n{COUNTS}"), 20.0, ""),

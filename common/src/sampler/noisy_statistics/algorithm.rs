@@ -29,6 +29,7 @@ pub(crate) struct NoisyStatistics {
     /// Whether everything is released.
     released: bool,
     draws: VecDeque<Draw>,
+    parties: Vec<PartyMetadata>,
     /// What was to be expected of the budget.
     warning: Option<String>,
     inference: Option<Inference>,
@@ -54,6 +55,7 @@ impl NoisyStatistics {
             way,
             budget,
             warning,
+            parties: parties.to_vec(),
             messages: Messages::new(parties.len()),
             released: false,
             draws: VecDeque::new(),
@@ -80,6 +82,11 @@ impl NoisyStatistics {
         let (Some(answer), Some(mut inference)) = (way.answer(&target), way.inference(&target)) else {
             return Err(RefitError::NothingReleased);
         };
+        // Where predictors are left out, what was released is not what the smaller job would have bought.
+        if kept.all {
+            let budget = Allotment::new(spec, &self.parties)?;
+            inference.warnings.extend(judged(&target, &self.parties, &budget).ok().flatten());
+        }
         if !self.released {
             inference.end_early();
         }
