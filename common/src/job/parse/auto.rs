@@ -25,7 +25,14 @@ pub(super) fn choose(raw: &RawJob) -> (Algorithm, Option<&'static str>) {
         "bernoulli" | "poisson_mean" | "gaussian_mean" | "multinomial" if !tempered => {
             (once, "one release of the sufficient statistic says all that there is to say")
         }
+        "naive_bayes" if !tempered => {
+            (Algorithm::Augmentation, "one release of its tables says all that there is to say, and records are imputed given it")
+        }
         _ => (Algorithm::Penalty, "no statistic and no local quadratic determines this model's posterior"),
     };
     (algorithm, Some(why))
 }
+
+#[cfg(test)]
+#[path = "../tests/auto.rs"]
+mod tests;

@@ -1,0 +1,41 @@
+//! What `algorithm = "auto"` chooses, by the job file alone.
+
+#![allow(clippy::unwrap_used)]
+
+use crate::job::{Algorithm, JobSpec};
+
+fn chosen(model: &str, rest: &str) -> (Algorithm, bool) {
+    let text = format!(
+        "name = \"a\"\nalgorithm = \"auto\"\nparties = [\"p\"]\n[model]\n{model}\n[columns]\nd = {{ binary = true }}\n\
+         y = {{ min = 1, max = 9 }}\nx = {{ min = -1, max = 1 }}\nw = {{ levels = [\"a\", \"b\"] }}\n{rest}\n\
+         [privacy]\nepsilon = 1.0\ndelta = 1e-6\n"
+    );
+    let spec = JobSpec::parse(&text).unwrap();
+    (spec.algorithm, spec.chosen.is_some())
+}
+
+#[test]
+fn the_model_chooses() {
+    let once = Algorithm::NoisyStatistics;
+    for (model, algorithm) in [
+        ("kind = \"logistic\"\noutcome = \"d\"\npredictors = [\"x\"]", once),
+        ("kind = \"poisson\"\noutcome = \"y\"\npredictors = [\"x\"]", once),
+        ("kind = \"negative_binomial\"\noutcome = \"y\"\npredictors = [\"x\"]", once),
+        ("kind = \"linear\"\noutcome = \"y\"\npredictors = [\"x\"]", once),
+        ("kind = \"weibull\"\noutcome = \"y\"\nevent = \"d\"", once),
+        ("kind = \"multinomial\"\noutcome = \"w\"", once),
+        ("kind = \"naive_bayes\"\noutcome = \"d\"\npredictors = [\"w\"]", Algorithm::Augmentation),
+        ("kind = \"linear\"\noutcome = \"y\"\npredictors = [\"x\"]\npower = 0.5", Algorithm::Penalty),
+        ("kind = \"gaussian_mixture\"\noutcome = \"x\"\nsd = 1.0\nweight = 0.5", Algorithm::Penalty),
+    ] {
+        assert_eq!(chosen(model, ""), (algorithm, true), "{model}");
+    }
+}
+
+#[test]
+fn what_is_said_of_chains_asks_for_chains() {
+    let logistic = "kind = \"logistic\"\noutcome = \"d\"\npredictors = [\"x\"]";
+    for rest in ["[sampler]\nproposal = { kind = \"guided\" }", "[sampler]\nlocate_share = 0.2"] {
+        assert_eq!(chosen(logistic, rest).0, Algorithm::Penalty, "{rest}");
+    }
+}
