@@ -11,9 +11,9 @@ use conclave_draws::attributes;
 use conclave_draws::result::{self, Outcome, PartyOutcome, RunResult};
 use conclave_draws::spent::Spent;
 use conclave_draws::zarr::DrawStore;
-use conclave_proto::error::{ErrorCode, Fault};
+use conclave_proto::error::Fault;
 
-use super::releases::{EndedJob, fetch};
+use super::releases::{EndedJob, fetch, input};
 use crate::client::Connection;
 use crate::files;
 use crate::output::say;
@@ -147,14 +147,11 @@ fn prior(text: &str) -> Result<(String, String), Fault> {
     }
 }
 
-fn input(message: String) -> Fault {
-    Fault::new(ErrorCode::InvalidInput, message)
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use conclave_proto::error::ErrorCode;
 
     #[test]
     fn a_prior_is_a_name_and_a_density() {

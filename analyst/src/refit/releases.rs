@@ -146,6 +146,7 @@ fn internal(message: String) -> Fault {
     Fault::new(ErrorCode::Internal, message)
 }
 
-fn input(message: String) -> Fault {
+/// A fault of the user's input.
+pub(super) fn input(message: String) -> Fault {
     Fault::new(ErrorCode::InvalidInput, message)
 }

@@ -54,8 +54,8 @@ pub(super) fn gradient_sum<L: Slopes>(
 
 /// What is kept of a tile's records.
 pub(super) struct Room {
-    pub(super) eta: Lane,
-    pub(super) own: Lane,
+    eta: Lane,
+    own: Lane,
     factor: Lane,
     /// Each component of the records' images.
     pub(super) components: Vec<[f64; FEW]>,

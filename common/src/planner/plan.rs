@@ -79,7 +79,7 @@ pub fn expect(spec: &JobSpec, records: &[u64]) -> Result<Option<Expected>, PlanE
     if spec.algorithm != Algorithm::NoisyStatistics {
         return Ok(None);
     }
-    Ok(sampler::expectation(spec, &PartyMetadata::of_rows(records))?)
+    Ok(Some(sampler::expectation(spec, &PartyMetadata::of_rows(records))?))
 }
 
 /// The mu^2 that zCDP allows, in units of 2^-48: the largest whose epsilon at the budget's delta stays

@@ -29,20 +29,17 @@ pub(crate) fn outlook(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Outlo
 }
 
 fn error(target: &Target, release: &Release, (noise, parties, records): (NoiseScale, f64, f64), case: Case) -> f64 {
+    let variance = |grid: &StatisticGrid| parties * (noise.units() as f64 * grid.step) * (noise.units() as f64 * grid.step);
     let squares = match (release, &target.spec.model) {
         (Release::Tables(tables), _) => {
             let sd = noise.units() as f64 / QueryKind::COUNT_UNIT as f64;
             of_tables(tables, parties * sd * sd / records, case)
         }
         (Release::Statistic(statistic), ModelSpec::Regression(regression)) => {
-            let variance =
-                |grid: &StatisticGrid| parties * (noise.units() as f64 * grid.step) * (noise.units() as f64 * grid.step);
             let variances: Vec<f64> = statistic.grids.iter().map(variance).collect();
             of_line(target, regression, &variances, records, case)
         }
         (Release::Statistic(statistic), _) => {
-            let variance =
-                |grid: &StatisticGrid| parties * (noise.units() as f64 * grid.step) * (noise.units() as f64 * grid.step);
             let record = expected_law(target, case).unwrap_or_default();
             record.iter().zip(&statistic.grids).map(|(own, grid)| variance(grid) / (records * own)).collect()
         }

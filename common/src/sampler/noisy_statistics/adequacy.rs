@@ -29,8 +29,8 @@ impl Figure {
 /// What is checked.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Adequacy {
-    /// `max|x'step| ‖step‖ / 2`, the step from the point that was asked about in the posterior's metric:
-    /// the size, in posterior sds, of what a quadratic leaves out.
+    /// What of a record's slope the information leaves out of the step to the answer, times the step's length in the
+    /// posterior's metric: the size, in posterior sds, of what a quadratic leaves out.
     pub(crate) cubic: Figure,
     /// `2 s_H sqrt(p) lambda_max((H₊ + prior)^-1)`: the noise of the information beside the information.
     pub(crate) rho: Figure,

@@ -2,8 +2,8 @@
 
 use crate::accounting::{PrivacyFilter, PrivacyUnit, mu_squared};
 use crate::job::JobSpec;
-use crate::mechanism::{NoiseScale, QueryKind, Sensitivity};
-use crate::model::Model;
+use crate::mechanism::{NoiseScale, QueryKind, STEP, Sensitivity};
+use crate::model::{GRADIENT_SCALE, Model};
 use crate::query::QueryTerms;
 use crate::sampler::error::SamplerError;
 use crate::sampler::party_metadata::PartyMetadata;
@@ -49,6 +49,19 @@ impl Allotment {
             most = most.max(moved / mu_squared(self.whole).sqrt());
         }
         Ok(most)
+    }
+
+    /// The standard deviation, over all parties, that one component of a gradient's noise would have, in units of what a record
+    /// contributes at most, were the whole cap spent on it.
+    pub(crate) fn whole_score_sd(
+        &self,
+        spec: &JobSpec,
+        model: &dyn Model,
+        points: (&[f64], &[f64]),
+    ) -> Result<f64, SamplerError> {
+        let kind = QueryKind::Gradient { parameters: points.0.len() as u32 };
+        let one = self.whole_sd(spec, model, kind, points)?;
+        Ok(one / STEP / GRADIENT_SCALE * (self.parties.len() as f64).sqrt())
     }
 
     /// Takes a share of the whole off for one query, or all that is left where that is less, and gives the

@@ -2,7 +2,7 @@
 
 use super::allotment::Allotment;
 use super::coding::Coding;
-use super::expected::{self, Expected};
+use super::expected;
 use super::gaussian::GaussianPrior;
 use super::intercept::{Intercept, InterceptLink};
 use super::scores::{Question, expected_covariance};
@@ -26,7 +26,6 @@ pub(super) struct Beginning {
     pub(super) theta: Vec<f64>,
     /// Records of all parties, or a guess.
     pub(super) records: f64,
-    pub(super) known: Option<f64>,
     /// Records of all parties, where every one of them may take a centre off each; else 0.
     pub(super) centred: f64,
     /// The covariance that is expected at the start.
@@ -51,7 +50,7 @@ impl Beginning {
         let start = coding.coded(&start);
         let theta = target.space.theta_inside(spec, &coding.plain(&start));
         let weight = expected_covariance(scores, &theta, records, &prior);
-        Self { coding, prior, start, theta, records, known, centred, weight }
+        Self { coding, prior, start, theta, records, centred, weight }
     }
 
     pub(super) fn question(&self, scores: &dyn ScoreModel) -> Question {
@@ -80,19 +79,6 @@ impl Beginning {
     }
 }
 
-/// What can be expected of a job that releases scores; `None` for a model that releases something else.
-///
-/// # Errors
-/// A budget that is none; a query without a price.
-pub(crate) fn expectation(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Option<Expected>, SamplerError> {
-    let target = Target::new(spec);
-    let Some(scores) = target.model.scores().filter(|scores| scores.moments_outcome().is_none()) else { return Ok(None) };
-    let budget = Allotment::new(spec, parties)?;
-    let beginning = Beginning::of(&target, scores.as_ref(), parties);
-    let error = beginning.error(&target, scores.as_ref(), &budget)?;
-    Ok(Some(Expected::of(spec, error, beginning.records)))
-}
-
 /// A regression of counts with an intercept, and what of the linear predictor is the middle of its offset.
 fn of_counts(spec: &JobSpec) -> Option<(&Regression, f64)> {
     let ModelSpec::Regression(regression) = &spec.model else { return None };
@@ -102,7 +88,7 @@ fn of_counts(spec: &JobSpec) -> Option<(&Regression, f64)> {
 }
 
 /// Of a count with an intercept, the intercept that gives the middle of its declared range, at the middle of the offset.
-fn log_of_middle(spec: &JobSpec) -> Option<f64> {
+pub(super) fn log_of_middle(spec: &JobSpec) -> Option<f64> {
     let (regression, offset) = of_counts(spec)?;
     let column = spec.columns.get(&regression.outcome)?;
     Some(libm::log(column.centre()) - offset).filter(|middle| middle.is_finite())

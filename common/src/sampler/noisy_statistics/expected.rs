@@ -9,8 +9,7 @@ use super::allotment::Allotment;
 use super::scores::Question;
 use crate::accounting::gaussian_dp;
 use crate::job::JobSpec;
-use crate::mechanism::{QueryKind, STEP};
-use crate::model::{GRADIENT_SCALE, Model};
+use crate::model::Model;
 use crate::sampler::error::SamplerError;
 use crate::sampler::matrix::Matrix;
 
@@ -67,28 +66,7 @@ pub(crate) fn of_scores(
     question: &Question,
     covariance: &Matrix,
 ) -> Result<f64, SamplerError> {
-    let kind = QueryKind::Gradient { parameters: question.theta.len() as u32 };
-    let one = budget.whole_sd(spec, model, kind, (&question.theta, &question.frame))?;
-    let noise = question.score_noise(one / STEP / GRADIENT_SCALE * (spec.parties.len() as f64).sqrt());
-    let order = covariance.order() as f64;
-    let share = |j: usize| covariance[(j, j)] * noise[(j, j)];
-    Ok(((0..covariance.order()).map(share).sum::<f64>() / order / (1.0 - OVERHEAD)).sqrt())
-}
-
-/// The same where the covariance that is expected has correlations in it, for a case that is not the best.
-///
-/// # Errors
-/// As [`of_scores`].
-pub(crate) fn of_correlated_scores(
-    spec: &JobSpec,
-    model: &dyn Model,
-    budget: &Allotment,
-    question: &Question,
-    covariance: &Matrix,
-) -> Result<f64, SamplerError> {
-    let kind = QueryKind::Gradient { parameters: question.theta.len() as u32 };
-    let one = budget.whole_sd(spec, model, kind, (&question.theta, &question.frame))?;
-    let noise = question.score_noise(one / STEP / GRADIENT_SCALE * (spec.parties.len() as f64).sqrt());
+    let noise = question.score_noise(budget.whole_score_sd(spec, model, (&question.theta, &question.frame))?);
     let moved = covariance.times(&noise).times(covariance).diagonal_entries();
     let squares: f64 = moved.into_iter().zip(covariance.diagonal_entries()).map(|(moved, own)| moved / own).sum();
     Ok((squares / covariance.order() as f64 / (1.0 - OVERHEAD)).sqrt())

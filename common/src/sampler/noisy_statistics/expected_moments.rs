@@ -12,8 +12,8 @@ use super::linear::{Linear, ResidualStage, SecondStage, Sigma};
 use super::moments::{Moments, Records};
 use super::moments_noise::MomentsNoise;
 use super::moments_way::MomentsWay;
-use crate::mechanism::{QueryKind, STEP};
-use crate::model::{Frame, GRADIENT_SCALE};
+use crate::mechanism::QueryKind;
+use crate::model::Frame;
 use crate::sampler::error::SamplerError;
 use crate::sampler::matrix::{Matrix, dot};
 use crate::sampler::target::Target;
@@ -158,9 +158,8 @@ fn scatter(target: &Target, way: &MomentsWay, case: Case) -> f64 {
 fn residual_sd(target: &Target, way: &MomentsWay, budget: &Allotment, clip: f64) -> Result<f64, SamplerError> {
     let theta = target.space.theta_inside(&target.spec, &target.space.location);
     let frame = vec![0.0; Frame::length(theta.len())];
-    let kind = QueryKind::Gradient { parameters: theta.len() as u32 };
-    let whole = budget.whole_sd(&target.spec, target.model.as_ref(), kind, (&theta, &frame))? / STEP / GRADIENT_SCALE;
-    Ok(clip * way.most_squares.sqrt() * way.form.parties.sqrt() * whole / (1.0 - way.first).sqrt())
+    let whole = budget.whole_score_sd(&target.spec, target.model.as_ref(), (&theta, &frame))?;
+    Ok(clip * way.most_squares.sqrt() * whole / (1.0 - way.first).sqrt())
 }
 
 /// How much larger each coefficient's variance is than without noise, less 1; of the model's own coefficients.

@@ -2,14 +2,13 @@
 //! before anything is asked, and in a worse one.
 
 use super::allotment::Allotment;
-use super::coding::Coding;
+use super::beginning::Beginning;
 use super::design::{Case, predictor_moments};
 use super::expected::{self, Expected};
-use super::gaussian::{GaussianPrior, factor};
+use super::gaussian::factor;
 use super::moments_way::MomentsWay;
 use super::scores::Question;
-use super::{beginning, expected_family, expected_moments};
-use crate::accounting::{Adjacency, PrivacyUnit};
+use super::{expected_family, expected_moments};
 use crate::job::JobSpec;
 use crate::model::ScoreModel;
 use crate::sampler::error::SamplerError;
@@ -29,14 +28,15 @@ pub(crate) struct Outlook {
 ///
 /// # Errors
 /// A model with nothing to release; a budget that is none; a query without a price; a party whose unit the model is not for.
-pub(crate) fn expectation(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Option<Expected>, SamplerError> {
-    if let Some(expected) = beginning::expectation(spec, parties)? {
-        return Ok(Some(expected));
-    }
+pub(crate) fn expectation(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Expected, SamplerError> {
     let target = Target::new(spec);
     let budget = Allotment::new(spec, parties)?;
     let error = best(&target, parties, &budget)?;
-    Ok(error.map(|error| Expected::of(spec, error, records_of(spec, parties))))
+    let records = match target.model.scores().filter(|scores| scores.moments_outcome().is_none()) {
+        Some(scores) => Beginning::of(&target, scores.as_ref(), parties).records,
+        None => records_of(spec, parties),
+    };
+    Ok(Expected::of(spec, error, records))
 }
 
 /// The error in the best case and in a worse one.
@@ -54,8 +54,9 @@ pub(crate) fn outlook(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Outlo
             (of(Case::Best)?, of(Case::Worse)?)
         }
         Some(scores) => {
-            let best = beginning::expectation(spec, parties)?.map_or(f64::NAN, |expected| expected.expected_error);
-            (best, worse_scores(&target, scores.as_ref(), parties, &budget, records)?)
+            let beginning = Beginning::of(&target, scores.as_ref(), parties);
+            let best = beginning.error(&target, scores.as_ref(), &budget)?;
+            (best, worse_scores(&target, scores.as_ref(), beginning, &budget, records)?)
         }
         None => {
             let of = |case| expected_family::error(&target, parties, &budget, case);
@@ -65,29 +66,26 @@ pub(crate) fn outlook(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Outlo
     Ok(Outlook { best, worse: worse.max(best) })
 }
 
-/// Refuses a job that releases moments or a statistic once and could not be answered even in the best case; a sentence for
+/// Refuses a job that could not be answered even in the best case; a sentence for
 /// one whose answer will be wide. Where no number of records is public nobody can tell.
 ///
 /// # Errors
 /// [`SamplerError::NoAnswer`]; as [`expectation`].
 pub(crate) fn judged(target: &Target, parties: &[PartyMetadata], budget: &Allotment) -> Result<Option<String>, SamplerError> {
     let Some(records) = known(parties) else { return Ok(None) };
-    match best(target, parties, budget)? {
-        Some(error) => expected::judge(&target.spec, error, records),
-        None => Ok(None),
-    }
+    expected::judge(&target.spec, best(target, parties, budget)?, records)
 }
 
-/// The error of moments or a statistic in the best case; `None` where scores are released.
-fn best(target: &Target, parties: &[PartyMetadata], budget: &Allotment) -> Result<Option<f64>, SamplerError> {
-    Ok(Some(match target.model.scores() {
+/// The error in the best case.
+fn best(target: &Target, parties: &[PartyMetadata], budget: &Allotment) -> Result<f64, SamplerError> {
+    match target.model.scores() {
         Some(scores) if scores.moments_outcome().is_some() => {
             let way = MomentsWay::new(target, scores.as_ref(), parties)?;
-            expected_moments::error(target, &way, budget, records_of(&target.spec, parties), Case::Best)?
+            expected_moments::error(target, &way, budget, records_of(&target.spec, parties), Case::Best)
         }
-        Some(_) => return Ok(None),
-        None => expected_family::error(target, parties, budget, Case::Best)?,
-    }))
+        Some(scores) => Beginning::of(target, scores.as_ref(), parties).error(target, scores.as_ref(), budget),
+        None => expected_family::error(target, parties, budget, Case::Best),
+    }
 }
 
 /// The most records of all parties that there can be, where that is public.
@@ -105,35 +103,27 @@ fn records_of(spec: &JobSpec, parties: &[PartyMetadata]) -> f64 {
 fn worse_scores(
     target: &Target,
     scores: &dyn ScoreModel,
-    parties: &[PartyMetadata],
+    beginning: Beginning,
     budget: &Allotment,
     records: f64,
 ) -> Result<f64, SamplerError> {
-    let spec = &target.spec;
-    let coding = Coding::new(&scores.coding(), target.space.dimension());
-    let plain = GaussianPrior { mean: target.space.location.clone(), precision: target.space.precision.clone() };
-    let start =
-        spec.sampler.start.as_ref().map_or_else(|| target.space.location.clone(), |theta| target.space.coordinates(theta));
-    let theta = target.space.theta_inside(spec, &start);
-    let among = match &spec.model {
-        ModelSpec::Regression(regression) => coding.moments(&predictor_moments(&regression.design, &spec.columns, Case::Worse)),
-        _ => {
-            let part = Case::Worse.filled() * Case::Worse.filled() / scores.most_information(&theta)[0].max(f64::MIN_POSITIVE);
-            Matrix::diagonal(&scores.even_information(&theta)).scaled(part)
-        }
-    };
+    let (spec, Beginning { coding, prior, start, theta, centred, .. }) = (&target.spec, beginning);
     let [of_predictor, of_own] = scores.most_information(&theta);
-    let prior = coding.prior(&plain);
+    let among = match &spec.model {
+        ModelSpec::Regression(regression) => {
+            coding.moments(&predictor_moments(&regression.design, &spec.columns, Case::Worse)).scaled(of_predictor)
+        }
+        _ => Matrix::diagonal(&scores.even_information(&theta)).scaled(Case::Worse.filled() * Case::Worse.filled()),
+    };
     let information = Matrix::from_fn(theta.len(), |i, j| {
         let data = match (i.max(j) < among.order(), i == j) {
-            (true, _) => of_predictor * among[(i, j)],
+            (true, _) => among[(i, j)],
             (false, true) => of_own,
             (false, false) => 0.0,
         };
         records * data + if i == j { prior.precision[j] } else { 0.0 }
     });
     let covariance = factor(&information).inverse();
-    let centred = parties.iter().all(|party| party.unit() == PrivacyUnit::row(Adjacency::Replace));
-    let question = Question::new(scores, &coding, (theta, coding.coded(&start)), &covariance, centred);
-    expected::of_correlated_scores(spec, target.model.as_ref(), budget, &question, &covariance)
+    let question = Question::new(scores, &coding, (theta, start), &covariance, centred > 0.0);
+    expected::of_scores(spec, target.model.as_ref(), budget, &question, &covariance)
 }

@@ -4,8 +4,8 @@ use super::allotment::Allotment;
 use super::coding::Coding;
 use super::scores::Question;
 use super::search::Landscape;
-use crate::mechanism::{QueryKind, STEP};
-use crate::model::{GRADIENT_SCALE, ScoreModel};
+use crate::mechanism::QueryKind;
+use crate::model::ScoreModel;
 use crate::sampler::error::SamplerError;
 use crate::sampler::matrix::Matrix;
 use crate::sampler::target::Target;
@@ -21,12 +21,11 @@ pub(super) struct Whole {
 
 impl Whole {
     pub(super) fn of(target: &Target, budget: &Allotment, parties: usize, question: &Question) -> Result<Self, SamplerError> {
-        let parameters = question.theta.len() as u32;
-        let sd = |kind, to: &[f64]| budget.whole_sd(&target.spec, target.model.as_ref(), kind, (&question.theta, to));
-        let root = (parties as f64).sqrt();
+        let (spec, model, theta) = (&target.spec, target.model.as_ref(), question.theta.as_slice());
+        let kind = QueryKind::Curvature { parameters: theta.len() as u32 };
         Ok(Self {
-            score: root * sd(QueryKind::Gradient { parameters }, &question.frame)? / STEP / GRADIENT_SCALE,
-            information: root * sd(QueryKind::Curvature { parameters }, &[1.0; 2])?,
+            score: budget.whole_score_sd(spec, model, (theta, &question.frame))?,
+            information: (parties as f64).sqrt() * budget.whole_sd(spec, model, kind, (theta, &[1.0; 2]))?,
         })
     }
 }

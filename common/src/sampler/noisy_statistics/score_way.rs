@@ -5,7 +5,6 @@ use super::allotment::Allotment;
 use super::answer::{Answer, Inference, Stage};
 use super::beginning::{Beginning, intercept};
 use super::coding::Coding;
-use super::expected;
 use super::gaussian::{GaussianPrior, roots};
 use super::public::{Public, Whole};
 use super::refit::{Kept, RefitError};
@@ -39,8 +38,6 @@ pub(crate) struct ScoreWay {
     stages: Vec<Stage>,
     /// The share of the budget that was left before the present stage.
     left: f64,
-    /// What was to be expected of the budget.
-    warning: Option<String>,
 }
 
 impl ScoreWay {
@@ -52,11 +49,6 @@ impl ScoreWay {
         budget: &Allotment,
     ) -> Result<Self, SamplerError> {
         let beginning = Beginning::of(target, scores, parties);
-        let error = beginning.error(target, scores, budget)?;
-        let warning = match beginning.known {
-            Some(records) => expected::judge(&target.spec, error, records)?,
-            None => None,
-        };
         let whole = Whole::of(target, budget, parties.len(), &beginning.question(scores))?;
         let rule = intercept(&target.spec, &beginning);
         let Beginning { coding, prior, start, centred, weight, .. } = beginning;
@@ -72,7 +64,6 @@ impl ScoreWay {
             asked: (None, None),
             stages: Vec::new(),
             left: 1.0,
-            warning,
         })
     }
 
@@ -161,8 +152,8 @@ impl Way for ScoreWay {
             (asked.at().to_vec(), score, noise)
         });
         let information = asked.1.map(|asked| asked.information(by_query.next().unwrap_or_default(), self.parties, self.own));
-        let mut search = self.search.clone();
-        let public = self.public(target, scores.as_ref());
+        let Self { coding, search, .. } = self;
+        let public = Public { target, scores: scores.as_ref(), coding, centred: self.centred > 0.0, whole: self.whole };
         let ended = match (score, information) {
             (Some((at, score, score_noise)), Some(information)) => {
                 search.take_stage(ScoreStage { at: at.clone(), score, score_noise, information }, &public);
@@ -178,7 +169,6 @@ impl Way for ScoreWay {
             }
             (None, None) => return false,
         };
-        self.search = search;
         if let Some(at) = ended {
             self.record(target, &at, budget.left());
         }
@@ -205,9 +195,7 @@ impl Way for ScoreWay {
         let adequacy = Adequacy::of(stage, fit, &self.prior, &reach);
         let with = self.coding.plain_covariance(&fit.covariance).diagonal_entries();
         let without = self.coding.plain_covariance(&fit.without_noise).diagonal_entries();
-        let mut inference = Inference::new(self.stages.clone(), &with, &without, fit.definite).of_score_stages(&adequacy);
-        inference.warnings.extend(self.warning.clone());
-        Some(inference)
+        Some(Inference::new(self.stages.clone(), &with, &without, fit.definite).of_score_stages(&adequacy))
     }
 
     /// The likelihood is as it was but for the allowance for what a quadratic leaves out, which is that of the new fit.

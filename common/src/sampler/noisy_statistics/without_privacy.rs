@@ -1,6 +1,7 @@
 //! The posterior without privacy, as far as it can be told before anybody is asked: where it may lie, and how wide it is in each
 //! coordinate given the others.
 
+use super::beginning::log_of_middle;
 use super::design::{Case, FIFTH, predictor_moments};
 use super::expected_family::place;
 use super::family::Family;
@@ -33,7 +34,7 @@ pub(crate) fn beforehand(spec: &JobSpec, records: f64, case: Case) -> Vec<Before
     match &spec.model {
         ModelSpec::Regression(regression) => {
             let start = with_scatter(&target, regression, centre, case);
-            let middle = middle_of_counts(spec, regression).filter(|_| case == Case::Best);
+            let middle = log_of_middle(spec).filter(|_| case == Case::Best);
             let moved = middle.map(|middle| std::iter::once(middle).chain(start[1..].iter().copied()).collect::<Vec<f64>>());
             let inside = |theta: Vec<f64>| target.space.theta_inside(spec, &target.space.coordinates(&theta));
             std::iter::once(start).chain(moved.map(inside)).map(at).collect()
@@ -104,13 +105,6 @@ fn with_scatter(target: &Target, regression: &Regression, mut theta: Vec<f64>, c
         *sigma = if case == Case::Best { most } else { sigma.min(FIFTH * most) }.clamp(within.min, within.max);
     }
     theta
-}
-
-/// Of a count with an intercept, the logarithm of the middle of its declared range.
-fn middle_of_counts(spec: &JobSpec, regression: &Regression) -> Option<f64> {
-    let counts = matches!(regression.family, Regressions::Poisson | Regressions::NegativeBinomial) && regression.design.intercept;
-    let column = spec.columns.get(&regression.outcome).filter(|_| counts)?;
-    Some(libm::log(column.centre())).filter(|middle| middle.is_finite())
 }
 
 fn half_width(target: &Target, regression: &Regression) -> f64 {
