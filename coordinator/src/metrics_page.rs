@@ -32,6 +32,7 @@ pub(crate) struct CoordinatorPage {
 impl Source for CoordinatorPage {
     fn write(&self, page: &mut Page<'_>) -> fmt::Result {
         page.process(self.started, concat!("conclave-coordinator ", env!("CARGO_PKG_VERSION")))?;
+        page.process_usage()?;
         let (states, running, waiting) = self.jobs();
         page.gauges("conclave_coordinator_jobs", "Jobs by state, ended ones included", "state", states)?;
         write_running(page, &running)?;
@@ -41,10 +42,12 @@ impl Source for CoordinatorPage {
             "party",
             waiting,
         )?;
-        let attached = self.context.party_registry.attached();
-        page.gauge("conclave_coordinator_parties_attached", "Parties whose stream is open", attached.len() as f64)?;
-        let here = attached.into_iter().take(MAX_PARTIES).map(|party| (party, 1.0));
-        page.gauges("conclave_coordinator_party_attached", "1 for a party whose stream is open", "party", here)?;
+        let seen = self.context.party_registry.seen();
+        let attached = seen.iter().filter(|(_, here)| *here).count();
+        page.gauge("conclave_coordinator_parties_attached", "Parties whose stream is open", attached as f64)?;
+        let here = seen.into_iter().take(MAX_PARTIES).map(|(party, here)| (party, f64::from(u8::from(here))));
+        let help = "1 for a party whose stream is open, 0 for one whose was";
+        page.gauges("conclave_coordinator_party_attached", help, "party", here)?;
         self.context.counters.write(page)?;
         self.write_store(page)?;
         let pem = std::fs::read_to_string(&self.certificate).unwrap_or_default();

@@ -172,6 +172,15 @@ impl PartyRegistry {
         attached
     }
 
+    /// Every party that has attached to this coordinator, by name, and whether it is attached now; those that are come first.
+    pub(crate) fn seen(&self) -> Vec<(String, bool)> {
+        let inner = self.lock();
+        let mut seen: Vec<(String, bool)> =
+            inner.seen.iter().map(|party| (party.clone(), inner.attached.contains_key(party))).collect();
+        seen.sort_by(|(a, a_is), (b, b_is)| b_is.cmp(a_is).then_with(|| a.cmp(b)));
+        seen
+    }
+
     /// Parties among `parties` that never attached to this coordinator, and all that did.
     pub(crate) fn unknown(&self, parties: &[String]) -> (Vec<String>, Vec<String>) {
         let inner = self.lock();

@@ -25,6 +25,7 @@ pub mod settings;
 pub mod signals;
 pub mod source;
 pub mod state;
+mod usage;
 pub mod web;
 
 pub use check::Checks;

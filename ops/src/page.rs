@@ -12,6 +12,8 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
+use crate::usage::Usage;
+
 /// What the page's content type says.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
@@ -127,6 +129,23 @@ impl Page<'_> {
     pub fn process(&mut self, started: SystemTime, software: &str) -> fmt::Result {
         self.gauge("process_start_time_seconds", "When the process began, Unix time", unix_seconds(started))?;
         self.gauges("conclave_build_info", "The running software", "software", [(software.to_owned(), 1.0)])
+    }
+
+    /// What the process uses, under the names that Prometheus's own libraries use; nothing where the system does not tell. Not for a
+    /// daemon that holds records: how much it uses depends on them.
+    ///
+    /// # Errors
+    /// Where it can't be written.
+    pub fn process_usage(&mut self) -> fmt::Result {
+        let Usage { resident_bytes, open_fds, max_fds } = Usage::now();
+        let figures = [
+            ("process_resident_memory_bytes", "Memory in use", resident_bytes),
+            ("process_open_fds", "File descriptors that are open", open_fds),
+            ("process_max_fds", "File descriptors that may be", max_fds),
+        ];
+        figures
+            .into_iter()
+            .try_for_each(|(name, help, figure)| figure.map_or(Ok(()), |value| self.gauge(name, help, value as f64)))
     }
 }
 

@@ -1,8 +1,9 @@
 //! The pages of metrics of a running consortium.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::time::{Duration, Instant};
 
 use conclave_tests::cluster::Cluster;
 use conclave_tests::study;
@@ -34,6 +35,21 @@ fn page(cluster: &Cluster, daemon: &str) -> BTreeMap<String, String> {
 
 fn value(page: &BTreeMap<String, String>, name: &str) -> f64 {
     page.get(name).unwrap_or_else(|| panic!("no {name} in {page:#?}")).parse().expect("a number")
+}
+
+/// The metrics that a page describes, those without a line at present among them.
+fn described(cluster: &Cluster, daemon: &str) -> BTreeSet<String> {
+    let (_, text) = get(cluster, daemon, "/metrics");
+    text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next().map(str::to_owned)).collect()
+}
+
+/// Every metric that a file of `deploy/monitoring` asks for, without what Prometheus adds to a name.
+fn asked_for(file: &str) -> BTreeSet<String> {
+    let text = std::fs::read_to_string(format!("{}/../deploy/monitoring/{file}", env!("CARGO_MANIFEST_DIR"))).expect("a file");
+    let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+    let names =
+        words.filter(|word| ["conclave_coordinator_", "conclave_party_", "process_"].iter().any(|part| word.starts_with(part)));
+    names.map(|name| name.trim_end_matches("_bucket").trim_end_matches("_total").to_owned()).collect()
 }
 
 /// One record of the second party is another, as extreme as can be. Both are asked the same questions, since it is the same job.
@@ -73,6 +89,8 @@ fn pages_tell_of_the_work_and_not_of_the_records() {
     assert!(value(&of_coordinator, "conclave_coordinator_store_commit_seconds_count") >= 1.0);
     assert!(!of_coordinator.keys().any(|name| name.contains("{job=")), "a job that has ended has no lines: {of_coordinator:?}");
     assert_eq!(get(&cluster, "coordinator", "/healthz").0, 200);
+    assert!(value(&of_coordinator, "process_resident_memory_bytes") > 1e6 && value(&of_coordinator, "process_open_fds") > 3.0);
+    assert!(value(&of_coordinator, "process_max_fds") >= value(&of_coordinator, "process_open_fds"));
 
     let [a, b] = names.map(|name| {
         assert_eq!(get(&cluster, name, "/healthz"), (200, "ok\n".to_owned()));
@@ -87,4 +105,25 @@ fn pages_tell_of_the_work_and_not_of_the_records() {
     assert_eq!(value(&a, "conclave_party_releases"), result["parties"][0]["queries"].as_f64().expect("releases"));
     let spent = result["parties"][0]["epsilon_spent"].as_f64().expect("epsilon");
     assert!((value(&a, "conclave_party_epsilon_spent") / spent - 1.0).abs() < 1e-6, "{a:?}");
+    // What a process that holds records uses of its machine depends on them.
+    assert!(!a.keys().any(|name| name.contains("memory") || name.contains("fds")), "{a:?}");
+
+    let all: BTreeSet<String> = ["coordinator", "hospital-a"].iter().flat_map(|daemon| described(&cluster, daemon)).collect();
+    for file in ["alerts.yml", "dashboard.json"] {
+        let asked = asked_for(file);
+        assert!(asked.len() > 8 && asked.is_subset(&all), "{file}: {:?}", asked.difference(&all));
+    }
+
+    // A party that is gone stays on the coordinator's page, for an alarm to see.
+    let here =
+        |name: &str| value(&page(&cluster, "coordinator"), &format!("conclave_coordinator_party_attached{{party=\"{name}\"}}"));
+    assert_eq!([here("hospital-a"), here("hospital-b")], [1.0, 1.0]);
+    cluster.kill_party(1);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let gone =
+        |cluster: &Cluster| value(&page(cluster, "coordinator"), "conclave_coordinator_party_attached{party=\"hospital-b\"}");
+    while gone(&cluster) > 0.0 {
+        assert!(Instant::now() < deadline, "still attached");
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }
