@@ -30,6 +30,18 @@ pub(crate) struct RunResult {
     pub(crate) adequacy: Option<Adequacy>,
     #[serde(default)]
     pub(crate) surrogate: Option<Surrogate>,
+    #[serde(default)]
+    pub(crate) ratios: Vec<Ratio>,
+}
+
+/// The factor by which one unit of a predictor multiplies the odds or the rate.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Ratio {
+    pub(crate) name: String,
+    pub(crate) kind: String,
+    pub(crate) q5: Option<f64>,
+    pub(crate) median: Option<f64>,
+    pub(crate) q95: Option<f64>,
 }
 
 /// Whether a run that infers from what was released once has an answer.
@@ -184,6 +196,7 @@ impl RunResult {
         let ended = match self.stopped_by.as_deref() {
             Some("budget") => "ended by the budget",
             Some("draws") => "all draws made",
+            Some("until") => "enough draws made, the rest of the budget not spent",
             Some("released") => "all of the budget released, and all draws made of that",
             Some("policy") => "ended by a data owner",
             Some("clip") => "stopped, since the clip cuts too much: the draws are of another posterior",
@@ -212,8 +225,24 @@ impl RunResult {
         }
         let what = if self.adequacy.is_some() { ", given what the parties released" } else { "" };
         format!(
-            "Posterior{what}, on the scale of the priors (numeric columns coded to [-1, 1] by their bounds):\n{}",
-            self.posterior_table(truth)
+            "Posterior{what}, on the scale of the priors (numeric columns coded to [-1, 1] by their bounds):\n{}{}",
+            self.posterior_table(truth),
+            self.ratios_table()
+        )
+    }
+
+    /// Odds or rate ratios, below the posterior; nothing where there are none.
+    fn ratios_table(&self) -> String {
+        let Some(first) = self.ratios.first() else { return String::new() };
+        let what = first.kind.replace('_', " ");
+        let rows = self
+            .ratios
+            .iter()
+            .map(|ratio| std::iter::once(ratio.name.clone()).chain([ratio.q5, ratio.median, ratio.q95].map(show)).collect());
+        let rows: Vec<Vec<String>> = rows.collect();
+        format!(
+            "\nThe {what} of one unit of each predictor, as the data have it:\n{}",
+            table(&["predictor", "5%", "median", "95%"], &rows)
         )
     }
 

@@ -35,6 +35,9 @@ pub(crate) struct SubmitArgs {
     /// Show progress until the job has ended, then its posterior and what each party has spent
     #[arg(long)]
     wait: bool,
+    /// Ask the parties although no answer can be expected at the job's budget: writes `force = true` under its [sampler]
+    #[arg(long)]
+    anyway: bool,
     /// Print one JSON object: the result with --wait, else the job's id
     #[arg(long)]
     json: bool,
@@ -42,6 +45,7 @@ pub(crate) struct SubmitArgs {
 
 pub(crate) async fn run(args: SubmitArgs) -> Result<ExitCode, Fault> {
     let text = read_job(&args.job)?;
+    let text = if args.anyway { forced(text)? } else { text };
     let mut client = args.connection.open().await?;
     submit_and_tell(&mut client, &args.connection, text, &Telling { extends: None, wait: args.wait, json: args.json }).await
 }
@@ -91,6 +95,27 @@ pub(crate) fn read_job(path: &Path) -> Result<String, Fault> {
     let text = named(files::read(path)?);
     JobSpec::parse(&text).map_err(|e| Fault::new(ErrorCode::InvalidInput, format!("{}: {e}", path.display())))?;
     Ok(text)
+}
+
+/// The text with `force = true` under `[sampler]`, for owners to see.
+///
+/// # Errors
+/// A file whose `[sampler]` is written in another way than as a table of its own, or says otherwise.
+fn forced(text: String) -> Result<String, Fault> {
+    let is_forced = |text: &str| JobSpec::parse(text).is_ok_and(|spec| spec.sampler.force);
+    if is_forced(&text) {
+        return Ok(text);
+    }
+    let mut lines: Vec<&str> = text.lines().collect();
+    match lines.iter().position(|line| line.trim_start().starts_with("[sampler]")) {
+        Some(header) => lines.insert(header + 1, "force = true"),
+        None => lines.extend(["[sampler]", "force = true"]),
+    }
+    let written = lines.join("\n") + "\n";
+    if is_forced(&written) {
+        return Ok(written);
+    }
+    Err(Fault::new(ErrorCode::InvalidInput, "--anyway: write force = true under [sampler] in the job file yourself"))
 }
 
 /// The text with its algorithm named; as it is where it names one, or is no table.
@@ -167,6 +192,21 @@ mod tests {
         assert!(fault.message.contains("job.toml") && fault.message.contains("nmae"), "{fault}");
         let fault = read_job(&folder.path().join("none.toml")).unwrap_err();
         assert!(fault.message.contains("none.toml"), "{fault}");
+    }
+
+    #[test]
+    fn a_job_that_is_submitted_anyway_says_so() {
+        let job = "name = \"m\" # mine\nparties = [\"a\"]\n[model]\nkind = \"bernoulli\"\noutcome = \"y\"\n[columns]\ny = { binary = true }\n\
+            [privacy]\nepsilon = 1.0\ndelta = 1e-6\n";
+        for rest in ["", "[sampler]\ndraws = 10\n", "  [sampler] # more\n", "[sampler]\nforce = true\n"] {
+            let text = forced(format!("{job}{rest}")).unwrap();
+            assert!(JobSpec::parse(&text).unwrap().sampler.force && text.contains("# mine"), "{text}");
+        }
+        for rest in ["[sampler]\nforce = false\n", "[sampler.proposal]\nkind = \"guided\"\n[sampler]\nforce = false\n"] {
+            assert!(forced(format!("{job}{rest}")).unwrap_err().message.contains("force = true"));
+        }
+        let inline = format!("sampler = {{ draws = 10 }}\n{job}");
+        assert_eq!(forced(inline).unwrap_err().code, ErrorCode::InvalidInput);
     }
 
     #[test]

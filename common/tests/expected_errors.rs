@@ -6,12 +6,12 @@
 
 #![allow(clippy::unwrap_used)]
 
-use conclave_common::accounting::PrivacyUnit;
-use conclave_common::job::{Algorithm, JobSpec};
+use conclave_common::accounting::{Adjacency, PrivacyUnit};
+use conclave_common::job::{Algorithm, JobSpec, SamplerSpec};
 use conclave_common::model::ModelData;
-use conclave_common::planner;
+use conclave_common::planner::{self, Hopeless};
 use conclave_common::rehearsal::{Answer, Rehearsal};
-use conclave_common::sampler::{self, Next, PartyMetadata, SamplerError, Totals};
+use conclave_common::sampler::{self, Next, PartyMetadata, Totals};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 use rand_distr::{Distribution, Normal, Poisson};
@@ -246,13 +246,19 @@ fn a_release_without_an_answer_is_refused_beforehand() {
     ];
     for (model, columns) in jobs {
         let spec = job(model, columns, 0.5);
-        let refused = |records: u64| sampler::build(&spec, &PartyMetadata::of_rows(&[records; 3])).err();
-        let Some(SamplerError::NoAnswer { error, epsilon, records }) = refused(10) else { panic!("{model}") };
-        assert!(error > 2.0 && epsilon > 0.5 && records > 30.0, "{model}: {error} {epsilon} {records}");
+        let refused = |records: u64| planner::prospect(&spec, &PartyMetadata::of_rows(&[records; 3]));
+        let Some(Hopeless::NoAnswer { best, worse, epsilon, records }) = refused(10) else { panic!("{model}") };
+        assert!((best > 2.0 || worse > 6.0) && epsilon > 0.5 && records > 30.0, "{model}: {best} {worse} {epsilon} {records}");
         // With as many records, or at that epsilon, it is not.
         assert_eq!(refused((records / 3.0).ceil() as u64 + 1), None, "{model}");
         let enough = job(model, columns, 1.01 * epsilon);
-        assert!(sampler::build(&enough, &PartyMetadata::of_rows(&[10; 3])).is_ok(), "{model}");
+        assert_eq!(planner::prospect(&enough, &PartyMetadata::of_rows(&[10; 3])), None, "{model}");
+        // Nor where it is forced, or nobody knows the number of records; and it can be run.
+        let forced = JobSpec { sampler: SamplerSpec { force: true, ..spec.sampler.clone() }, ..spec.clone() };
+        assert_eq!(planner::prospect(&forced, &PartyMetadata::of_rows(&[10; 3])), None, "{model}");
+        let hidden = PartyMetadata::new(PrivacyUnit::row(Adjacency::AddRemove), 10);
+        assert_eq!(planner::prospect(&spec, &[hidden; 3]), None, "{model}");
+        assert!(sampler::build(&spec, &PartyMetadata::of_rows(&[10; 3])).is_ok(), "{model}");
         // And the plan says the same beforehand.
         let rows = planner::compare(&spec, &[10; 3], &[]).unwrap();
         assert!(rows[0].refused && rows[0].algorithm == "noisy-statistics", "{rows:?}");
@@ -308,7 +314,8 @@ fn every_model_has_its_algorithms_beside_each_other() {
             assert!(0.0 < error.best && error.best < 2.0 && error.worse >= error.best, "{model}: {row:?}");
             // A chain's warm-up may take all of a budget.
             assert!(error.worse.is_finite() || row.algorithm == "penalty", "{model}: {row:?}");
-            assert!((factor.best - (1.0 + error.best * error.best).sqrt()).abs() < 1e-12 && !row.refused, "{model}: {row:?}");
+            assert!((factor.best - (1.0 + error.best * error.best).sqrt()).abs() < 1e-12, "{model}: {row:?}");
+            assert_eq!(row.refused, row.algorithm == "noisy-statistics" && error.worse > 6.0, "{model}: {row:?}");
             assert_eq!(row.rounds.is_none(), row.algorithm == "penalty");
         }
         assert!(spec.by(Algorithm::Penalty).is_ok());

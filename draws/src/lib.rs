@@ -8,6 +8,7 @@
 pub mod attributes;
 mod draws;
 pub mod export;
+mod ratios;
 mod released;
 pub mod result;
 pub mod spent;

@@ -8,6 +8,8 @@ use conclave_common::model;
 use conclave_common::sampler::{FittedPosterior, Inference, PartyMetadata, Stage};
 use serde::Serialize;
 
+pub use crate::ratios::Ratio;
+use crate::ratios::ratios;
 pub use crate::released::Adequacy;
 use crate::released::budget_error;
 use crate::spent::Spent;
@@ -29,6 +31,20 @@ pub enum StoppedBy {
     Clip,
     /// Everything that the run asks for once is released.
     Released,
+    /// The draws have come to what the job wants of them, before all were made.
+    Until,
+}
+
+impl StoppedBy {
+    /// What ended a run that came to its own end, with so many kept draws of a chain.
+    #[must_use]
+    pub fn itself(spec: &JobSpec, kept: u64) -> Self {
+        match spec.sampler.until {
+            _ if !spec.algorithm.proposes() => Self::Released,
+            Some(_) if kept < spec.sampler.draws => Self::Until,
+            _ => Self::Draws,
+        }
+    }
 }
 
 /// What the driver knows at the end, besides the draws.
@@ -104,6 +120,9 @@ pub struct RunResult {
     pub posterior: Vec<PosteriorRow>,
     /// In the data's own units.
     pub posterior_original: Vec<PosteriorRow>,
+    /// Odds or rate ratios per unit of each predictor, in the data's own units; none of another model.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ratios: Vec<Ratio>,
     /// The same question answered by a quadratic fitted to all released log ratios; absent where none are released. It
     /// rests on the same releases as the draws do, so the two check each other and must not be averaged.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -197,6 +216,7 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
         let chains: Vec<&[f64]> = chains.iter().map(Vec::as_slice).collect();
         PosteriorRow::new(name, &chains)
     });
+    let posterior_original: Vec<PosteriorRow> = posterior_original.collect();
     let rows: Vec<(&str, Summary)> = posterior.iter().map(|row| (row.name.as_str(), row.summary)).collect();
     let mut verdict = diagnostics::verdict(&rows, spec.sampler.chains, outcome.stopped_by == StoppedBy::Budget);
     // A clip that bites makes good diagnostics worthless, so it is said first.
@@ -241,7 +261,8 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
         releases: outcome.inference.iter().flat_map(|inference| inference.stages.iter().cloned()).collect(),
         continuation: Continuation { radii: outcome.radii.clone(), states: last_states(&samples) },
         posterior,
-        posterior_original: posterior_original.collect(),
+        ratios: ratios(spec, &posterior_original),
+        posterior_original,
         surrogate: outcome.surrogate.clone(),
         parties: parties.collect(),
         draws: path.map(|path| path.display().to_string()),
@@ -255,8 +276,16 @@ fn last_states(samples: &[Vec<&[f64]>]) -> Vec<Vec<f64>> {
 }
 
 impl PosteriorRow {
-    fn new(name: &str, chains: &[&[f64]]) -> Self {
-        Self { name: name.to_owned(), summary: diagnostics::summarise(chains), noise_share: None, sd_data: None }
+    /// Effective sample sizes are told no larger than the number of draws: chains that swing around their mean know it better than so
+    /// many independent draws would, and `mcse_mean` says so, but nobody reads more draws than there are as anything but a mistake.
+    pub(crate) fn new(name: &str, chains: &[&[f64]]) -> Self {
+        let mut summary = diagnostics::summarise(chains);
+        let most = chains.iter().map(|chain| chain.len()).sum::<usize>() as f64;
+        let sizes =
+            [&mut summary.ess_bulk, &mut summary.ess_tail, &mut summary.ess_q5, &mut summary.ess_median, &mut summary.ess_q95];
+        // What is no number stays none.
+        sizes.into_iter().filter(|size| **size > most).for_each(|size| *size = most);
+        Self { name: name.to_owned(), summary, noise_share: None, sd_data: None }
     }
 
     fn with_noise_share(self, share: Option<f64>) -> Self {
@@ -268,6 +297,15 @@ impl PosteriorRow {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Chains that alternate have an effective sample size beyond their length.
+    #[test]
+    fn no_more_draws_are_told_than_there_are() {
+        let swing: Vec<f64> = (0..200).map(|i| if i % 2 == 0 { 1.0 } else { -1.0 } + 0.01 * f64::from(i * 37 % 101)).collect();
+        assert!(diagnostics::ess_bulk(&[&swing, &swing]) > 400.0);
+        let row = PosteriorRow::new("x", &[&swing, &swing]);
+        assert!(row.summary.ess_bulk <= 400.0 && row.summary.ess_tail <= 400.0 && row.summary.mcse_mean > 0.0);
+    }
 
     #[test]
     fn a_number_that_does_not_exist_is_null() {

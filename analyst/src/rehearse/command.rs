@@ -41,6 +41,9 @@ pub(crate) struct RehearseArgs {
     /// Leave out rows with a missing, non-numeric or non-finite value, rather than stop at the first
     #[arg(long)]
     drop_bad_rows: bool,
+    /// Run the job although no answer can be expected at its budget
+    #[arg(long)]
+    anyway: bool,
     /// Put the draws there, a Zarr v3 store; must not be there yet
     #[arg(long, value_name = "PATH")]
     out: Option<PathBuf>,
@@ -54,7 +57,8 @@ pub(crate) struct RehearseArgs {
 
 pub(crate) fn run(args: &RehearseArgs) -> Result<ExitCode, Fault> {
     let text = read_job(&args.job)?;
-    let spec = JobSpec::parse(&text).map_err(|e| input(format!("{}: {e}", args.job.display())))?;
+    let mut spec = JobSpec::parse(&text).map_err(|e| input(format!("{}: {e}", args.job.display())))?;
+    spec.sampler.force |= args.anyway;
     if args.data.len() != spec.parties.len() {
         let (got, parties) = (args.data.len(), spec.parties.join(", "));
         return Err(input(format!("{got} times --data for {} parties ({parties}): give one file for each", spec.parties.len())));

@@ -7,7 +7,7 @@ use std::time::Instant;
 use conclave_common::accounting::PrivacyUnit;
 use conclave_common::job::JobSpec;
 use conclave_common::model::ModelData;
-use conclave_common::planner::Guess;
+use conclave_common::planner::{self, Guess};
 use conclave_common::rehearsal::{Answer, Rehearsal};
 use conclave_common::sampler::{self, ClipWatch, Next, Sampler, Totals};
 use conclave_draws::attributes;
@@ -76,7 +76,11 @@ impl<'a> Run<'a> {
         out: Option<&Path>,
     ) -> Result<Self, Fault> {
         let parties = Rehearsal::new(spec, shards, rng).map_err(|e| input(e.to_string()))?;
-        let sampler = sampler::build(spec, &parties.metadata()).map_err(|e| input(e.to_string()))?;
+        let metadata = parties.metadata();
+        let sampler = sampler::build(spec, &metadata).map_err(|e| input(e.to_string()))?;
+        if let Some(hopeless) = planner::prospect(spec, &metadata) {
+            return Err(Fault::new(ErrorCode::Budget, hopeless.to_string()));
+        }
         let (names, chains) = (spec.model.parameter_names(), spec.sampler.chains as usize);
         let draws = match out {
             Some(out) => {
@@ -96,7 +100,10 @@ impl<'a> Run<'a> {
             }
             let round = match self.sampler.next_round() {
                 Ok(Next::Ask(round)) => round,
-                Ok(Next::Done) => break (StoppedBy::Draws, None),
+                Ok(Next::Done) => {
+                    self.keep_draws();
+                    break (StoppedBy::itself(self.spec, self.draws.kept() as u64), None);
+                }
                 // As in a real run: the draws are kept and marked.
                 Ok(Next::Stopped(_)) => break (StoppedBy::Clip, None),
                 Err(other) => return Err(input(other.to_string())),

@@ -33,6 +33,7 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
         (summaries(material, "On the scale of the priors: numeric columns coded to [−1, 1] by their public bounds, binary ones 0 or 1", posterior, true))
         (released::with_and_without_noise(material.result, SCALE, usize::MAX))
         (summaries(material, "In the data’s own units", rows(material.result, "posterior_original"), false))
+        (ratios(material.result))
         (released::taught(material.result, &Stage::sds_of_logarithms(material.spec), SCALE, usize::MAX))
         (surrogate(material))
         p.note { "“±” is the Monte Carlo standard error of the mean. Each row is rounded to the second digit of it: what comes after is noise. Every digit "
@@ -54,6 +55,18 @@ fn summaries(material: &Material<'_>, caption: &str, posterior: &[Value], noise:
         .collect();
     let of_noise = if noise { released::noise_header(material.result) } else { &[] };
     table(caption, &[&["parameter", "mean", "±", "sd", "5%", "median", "95%"], of_noise].concat(), &rows)
+}
+
+/// Odds or rate ratios of one unit of each predictor; nothing for a model that has none.
+fn ratios(result: &Value) -> Markup {
+    let ratios = rows(result, "ratios");
+    let Some(first) = ratios.first() else { return Markup::default() };
+    let caption = format!("The {} of one unit of each predictor, as the data have it", text(first, "kind").replace('_', " "));
+    let row = |ratio: &Value| {
+        let figures = ["median", "q5", "q95"].map(|key| cell(&ratio[key], number));
+        std::iter::once(Cell::Name(text(ratio, "name").to_owned())).chain(figures).collect()
+    };
+    table(&caption, &["predictor", "median", "5%", "95%"], &ratios.iter().map(row).collect::<Vec<_>>())
 }
 
 /// The posterior by a quadratic fitted to all released log ratios, beside the chains' own.

@@ -41,6 +41,7 @@ fn ended(stopped_by: &str) -> String {
         "policy" => "a data owner".to_owned(),
         "clip" => "the clip watch".to_owned(),
         "released" => "the whole budget, released once".to_owned(),
+        "until" => "having enough draws".to_owned(),
         other => line(other, 40),
     }
 }
@@ -51,6 +52,7 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
     let ending = html! {
         @match text(result, "stopped_by") {
             "draws" => "All draws that were asked for are made.",
+            "until" => "The draws have come to what the job wants of them. What is left of the budget was not spent.",
             "budget" => {
                 "A budget ended it before the last draw asked for" @if let Some(party) = party { ": that of " (name(party)) }
                 ". The draws are of the same posterior; there are fewer of them."

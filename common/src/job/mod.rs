@@ -22,5 +22,5 @@ pub use limits::{
 pub use refit::Refit;
 pub use spec::{
     Algorithm, Clamping, ClipRule, JobSpec, Moments, PlanSpec, PrivacySpec, ProposalKind, Radius, ReleaseSpec, SamplerSpec,
-    Warmup,
+    Until, Warmup,
 };

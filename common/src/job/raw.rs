@@ -53,6 +53,7 @@ pub(super) const KEYS: Keys = Keys::Table(&[
             ("starts", Keys::Any),
             ("records_guess", Keys::Any),
             ("force", Keys::Any),
+            ("until", Keys::Table(&[("ess", Keys::Any), ("rhat", Keys::Any)])),
         ]),
     ),
     (
@@ -204,6 +205,7 @@ pub(super) struct RawSampler {
     pub starts: Option<Vec<BTreeMap<String, f64>>>,
     pub records_guess: Option<i64>,
     pub force: Option<bool>,
+    pub until: Option<RawUntil>,
 }
 
 impl Default for RawSampler {
@@ -219,8 +221,15 @@ impl Default for RawSampler {
             starts: None,
             records_guess: None,
             force: None,
+            until: None,
         }
     }
+}
+
+#[derive(Deserialize)]
+pub(super) struct RawUntil {
+    pub ess: Option<f64>,
+    pub rhat: Option<f64>,
 }
 
 #[derive(Deserialize)]

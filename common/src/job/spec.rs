@@ -130,8 +130,19 @@ pub struct SamplerSpec {
     pub starts: Option<Vec<Vec<f64>>>,
     /// A guess of one party's number of records, used for parties that don't publish theirs.
     pub records_guess: Option<u64>,
-    /// Whether augmentation runs however many records there are.
+    /// Whether the job runs although no answer can be expected; and augmentation however many records there are.
     pub force: bool,
+    /// What the run is to come to, and end there with the rest of the budget unspent; `draws` is then the most there are.
+    pub until: Option<Until>,
+}
+
+/// What a parameter's draws are to come to, each of them, in the words of [`diagnostics`](crate::diagnostics).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Until {
+    /// Least bulk and tail effective sample size, over all chains.
+    pub ess: f64,
+    /// Greatest rank-normalised split R-hat, above 1.
+    pub rhat: f64,
 }
 
 /// Length of the warm-up, in sweeps of one proposal per coordinate.

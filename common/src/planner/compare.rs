@@ -2,8 +2,9 @@
 
 use super::outcome::{Plan, PlanError};
 use super::penalty_error::penalty_error;
+use super::prospect::prospect;
 use crate::job::{Algorithm, JobSpec};
-use crate::sampler::{self, Case, Expected, PartyMetadata};
+use crate::sampler::{self, Case, PartyMetadata};
 
 /// What a chain's error is.
 const CHAIN: &str = "as without privacy, but for this Monte Carlo error";
@@ -93,16 +94,16 @@ pub fn compare(spec: &JobSpec, records: &[u64], plans: &[(Algorithm, Plan)]) -> 
 /// By one that releases once.
 fn released(spec: &JobSpec, records: &[u64]) -> AlgorithmPlan {
     let algorithm = spec.algorithm;
-    let outlook = match sampler::outlook(spec, &PartyMetadata::of_rows(records)) {
+    let parties = PartyMetadata::of_rows(records);
+    let outlook = match sampler::outlook(spec, &parties) {
         Ok(Some(outlook)) => outlook,
         Ok(None) => return AlgorithmPlan::new(algorithm, None, None, ""),
         Err(error) => return AlgorithmPlan::refused(algorithm, &error.to_string()),
     };
     let once = algorithm == Algorithm::NoisyStatistics;
-    let expected = Expected::of(spec, outlook.best, records.iter().map(|n| *n as f64).sum());
-    let refused = once && expected.refused;
+    let refused = prospect(spec, &parties).is_some();
     let note = match (once, refused) {
-        (true, true) => "no answer would be left, so nothing is asked",
+        (true, true) => "no answer can be expected, so nothing is asked",
         (true, false) => "as wide as the noise of one release makes it",
         (false, _) => "the same, exact in small studies; imputes every record in every sweep",
     };
@@ -120,11 +121,13 @@ fn of_chain(spec: &JobSpec, records: &[u64], plan: Option<&Plan>) -> AlgorithmPl
         let more = if plan.stopped_by == "draws" { ", which more draws would lessen" } else { "" };
         return AlgorithmPlan::new(algorithm, Some(Range::of(error, error)), Some(plan.iterations), &format!("{CHAIN}{more}"));
     }
+    let refused = prospect(spec, &PartyMetadata::of_rows(records)).is_some();
     let records = records.iter().map(|n| *n as f64).sum();
     let of = |case| penalty_error(spec, records, case);
     match of(Case::Best).and_then(|best| Ok(Range::of(best, of(Case::Worse)?))) {
         Ok(range) if range.best.is_infinite() => {
-            AlgorithmPlan::new(algorithm, Some(range), None, "the budget ends before the first kept draw")
+            let row = AlgorithmPlan::new(algorithm, Some(range), None, "the budget ends before the first kept draw");
+            AlgorithmPlan { refused, ..row }
         }
         Ok(range) => AlgorithmPlan::new(algorithm, Some(range), None, &format!("{CHAIN}; rounds take a guess")),
         Err(error) => AlgorithmPlan::refused(algorithm, &error.to_string()),

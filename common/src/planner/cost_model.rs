@@ -43,6 +43,7 @@ impl CostModel {
     pub(super) fn run(spec: &JobSpec, guess: &Guess, limit_units: u64) -> Result<Self, PlanError> {
         let stand_in = StandIn::new(spec, guess)?;
         let mut endless = spec.clone();
+        endless.sampler.until = None;
         endless.sampler.draws = MOST_IN_ALL;
         let mut sampler = sampler::build(&endless, &PartyMetadata::of_rows(&guess.records))?;
         let mut parties =

@@ -19,6 +19,7 @@ mod cost_model;
 mod outcome;
 mod penalty_error;
 mod plan;
+mod prospect;
 mod stand_in;
 #[cfg(test)]
 mod tests;
@@ -27,5 +28,6 @@ mod theorem_1;
 pub use compare::{AlgorithmPlan, Range, compare};
 pub use outcome::{ParameterPlan, PartyPlan, Plan, PlanError, kappa};
 pub use plan::{expect, plan};
+pub use prospect::{Hopeless, prospect};
 pub use stand_in::Guess;
 pub use theorem_1::{Theorem1, iterations as theorem_1};

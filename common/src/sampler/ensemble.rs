@@ -4,6 +4,7 @@
 //! Penalty samplers hold one, and decide its chains' proposals each in its own way.
 
 use super::chain::Chain;
+use super::enough::Enough;
 use super::proposal::ProposalScale;
 use super::rotation::Rotation;
 use super::round::{Draw, Phase, Query};
@@ -20,6 +21,7 @@ pub(super) struct Ensemble {
     chains: Vec<Chain>,
     scale: ProposalScale,
     warmup: WarmupWatch,
+    enough: Enough,
     rotation: Option<Rotation>,
     /// Each coordinate's posterior sd given the others, as a search found it.
     sd: Vec<f64>,
@@ -38,6 +40,7 @@ impl Ensemble {
             chains: Vec::new(),
             scale: ProposalScale::default(),
             warmup: WarmupWatch::new(&target.spec, dimension),
+            enough: Enough::new(&target.spec),
             rotation: rotation(&target.spec, dimension),
             sd: Vec::new(),
             phase: Phase::Locate,
@@ -123,6 +126,8 @@ impl Ensemble {
             self.accepted += u64::from(draw.accepted);
             if warmup {
                 self.warmup.push(&draw);
+            } else {
+                self.enough.push(&draw);
             }
             self.draws.push(draw);
         }
@@ -131,6 +136,8 @@ impl Ensemble {
             if self.warmup.over(self.steps) {
                 self.enter(Phase::Sampling);
             }
+        } else {
+            self.enough.look(self.steps);
         }
     }
 
@@ -163,9 +170,9 @@ impl Ensemble {
         mean
     }
 
-    /// Whether all draws are made.
+    /// Whether all draws are made, or enough of them.
     pub(super) fn finished(&self, spec: &JobSpec) -> bool {
-        self.phase == Phase::Sampling && self.steps >= spec.sampler.draws
+        self.phase == Phase::Sampling && (self.steps >= spec.sampler.draws || self.enough.reached())
     }
 
     pub(super) fn phase(&self) -> Phase {

@@ -61,19 +61,6 @@ pub enum SamplerError {
         /// What was to be asked.
         kind: QueryKind,
     },
-    /// Not even in the best case would a release leave an answer.
-    #[error(
-        "at this budget the noise would move each mean by {error:.1} posterior sds even in the best case, and no answer would be left: epsilon \
-         {epsilon:.1} would do, or {records:.0} records in all; nothing was asked"
-    )]
-    NoAnswer {
-        /// The expected error of a posterior mean, in posterior sds without privacy.
-        error: f64,
-        /// An epsilon at which it is 2.
-        epsilon: f64,
-        /// Records at which it is 2.
-        records: f64,
-    },
     /// Neither metadata nor a release tells how many records count.
     #[error(
         "without an intercept the number of records that count is not released, and sigma is unknown: give the model an intercept or its sd, or use algorithm = \"penalty\""

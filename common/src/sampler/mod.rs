@@ -10,6 +10,7 @@ mod augmentation;
 mod chain;
 mod clip_watch;
 mod eigen;
+mod enough;
 mod ensemble;
 mod error;
 mod interface;

@@ -57,6 +57,12 @@ impl PartyMetadata {
     pub fn most_records(&self) -> Option<u64> {
         self.count.map(|count| count.saturating_mul(u64::from(self.unit.records_per_person().unwrap_or(1))))
     }
+
+    /// The most records of all these parties together, where a count of each of them is public.
+    #[must_use]
+    pub fn most_records_of_all(parties: &[Self]) -> Option<f64> {
+        parties.iter().map(|party| party.most_records().map(|n| n as f64)).sum()
+    }
 }
 
 /// Upper bounds, or the analyst's guess, of every party's number of records.

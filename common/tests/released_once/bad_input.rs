@@ -1,7 +1,8 @@
 //! Records and budgets that no answer can be made of, or hardly one: what is refused, what is flagged, what is answered.
 
 use conclave_common::job::JobSpec;
-use conclave_common::sampler::{self, PartyMetadata, SamplerError};
+use conclave_common::planner::{self, Hopeless};
+use conclave_common::sampler::PartyMetadata;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 
@@ -40,15 +41,15 @@ fn worst(run: &Run, records: &Records) -> f64 {
 #[test]
 fn a_budget_too_small_is_refused_with_what_would_do() {
     let spec = job("\"x\"", &numeric("x"), 0.05);
-    let Err(error) = sampler::build(&spec, &PartyMetadata::of_rows(&[100; 3])) else { panic!("not refused") };
-    let SamplerError::NoAnswer { epsilon, records, .. } = &error else { panic!("{error}") };
+    let Some(error) = planner::prospect(&spec, &PartyMetadata::of_rows(&[100; 3])) else { panic!("not refused") };
+    let Hopeless::NoAnswer { epsilon, records, .. } = &error else { panic!("{error}") };
     assert!(*epsilon > 0.05 && *records > 300.0);
     let text = error.to_string();
     assert!(text.contains("epsilon") && text.contains("records"), "{text}");
     // With as many records, or that budget, it is not.
     let enough = (records / 3.0).ceil() as u64 + 1;
-    assert!(sampler::build(&spec, &PartyMetadata::of_rows(&[enough; 3])).is_ok());
-    assert!(sampler::build(&job("\"x\"", &numeric("x"), 1.01 * epsilon), &PartyMetadata::of_rows(&[100; 3])).is_ok());
+    assert_eq!(planner::prospect(&spec, &PartyMetadata::of_rows(&[enough; 3])), None);
+    assert_eq!(planner::prospect(&job("\"x\"", &numeric("x"), 1.01 * epsilon), &PartyMetadata::of_rows(&[100; 3])), None);
 }
 
 /// The outcome follows from the predictor: only the prior keeps the slope from infinity. Whatever is called an answer is one.

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use conclave_common::job::JobSpec;
 use conclave_common::model::Model;
+use conclave_common::planner;
 use conclave_common::sampler::{
     self, ClipWatch, Draw, FittedPosterior, Inference, Next, PartyMetadata, Phase, ReplayError, Round, Sampler, SamplerError,
     Totals,
@@ -242,6 +243,11 @@ fn replay(job: &Job, store: &Store, parties: &[PartyMetadata]) -> Result<(Replay
     let mut replayed =
         Replayed { model, sampler, draws, spending: Spending::new(parties), rounds: 0, kept: 0, before: Duration::ZERO };
     store.replay(&job.id, spec.parties.len(), |logged| replayed.step(job, &logged))?;
+    if replayed.rounds == 0
+        && let Some(hopeless) = planner::prospect(spec, parties)
+    {
+        return Err(StopReason::Failed(Fault::new(ErrorCode::Budget, hopeless.to_string())));
+    }
     let next = replayed.sampler.next_round().map_err(unfit)?;
     replayed.take_draws(job);
     replayed.draws.flush().map_err(|e| StopReason::Stopped(job.draws_fault(&e)))?;

@@ -99,8 +99,7 @@ impl Driver {
     fn verdict(&self, ending: StopReason, kept: u64) -> Verdict {
         let plain = |state, stopped_by| Verdict { state, stopped_by: Some(stopped_by), fault: None, budget_party: None };
         match ending {
-            StopReason::Finished if !self.job.spec.algorithm.proposes() => plain(State::Finished, StoppedBy::Released),
-            StopReason::Finished => plain(State::Finished, StoppedBy::Draws),
+            StopReason::Finished => plain(State::Finished, StoppedBy::itself(&self.job.spec, kept)),
             StopReason::Cancelled => plain(State::Cancelled, StoppedBy::Cancelled),
             StopReason::Budget { party, .. } if kept > 0 => {
                 let party = self.members.list[party].name.clone();

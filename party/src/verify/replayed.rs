@@ -35,7 +35,7 @@ impl Claim {
     pub(super) fn end(&self) -> End {
         match self.over() {
             false => End::Open,
-            true if self.result["stopped_by"] == "draws" || self.result["stopped_by"] == "released" => End::Complete,
+            true if ["draws", "released", "until"].iter().any(|end| self.result["stopped_by"] == *end) => End::Complete,
             true => End::Early,
         }
     }

@@ -78,3 +78,24 @@ fn a_jobs_own_cap_ends_it_too() {
     let result = cluster.submit(&study::job(&names, sampler, "epsilon = 5\ndelta = 1e-6"));
     assert_eq!(result["stopped_by"], "budget");
 }
+
+/// A job that names what it wants ends there: what is left of its budget is not spent, and every party finds the same end.
+#[test]
+fn a_job_ends_when_it_has_enough() {
+    let names = ["a", "b"];
+    let cluster = crate::cluster(&names, 200, 500.0);
+    let sampler = "chains = 2\ndraws = 100000\nwarmup = 2\nuntil = { ess = 40, rhat = 1.2 }\nproposal = { kind = \"guided\", radius = 0.5 }\n\
+                   start = { intercept = 0.0, treated = 0.5, age = 0.5 }";
+    let result = cluster.submit(&study::job(&names, sampler, "epsilon = 400\ndelta = 1e-6"));
+    assert_eq!(result["stopped_by"], "until", "{result:#}");
+    let kept = result["draws_per_chain"].as_u64().expect("a count");
+    assert!((100..100_000).contains(&kept), "{kept}");
+    for row in result["posterior"].as_array().expect("rows") {
+        assert!(row["ess_bulk"].as_f64() >= Some(40.0) && row["ess_tail"].as_f64() >= Some(40.0), "{row:#}");
+        assert!(row["rhat"].as_f64() <= Some(1.2), "{row:#}");
+    }
+    assert!(result["parties"][0]["epsilon_spent"].as_f64() < Some(390.0), "{}", result["parties"]);
+    let id = result["job"].as_str().expect("an id");
+    crate::verify::all_hold(&cluster, id);
+    assert!(cluster.must(&["summary", id]).contains("enough draws made"));
+}

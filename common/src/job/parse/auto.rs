@@ -10,12 +10,13 @@ use crate::job::spec::Algorithm;
 /// The algorithm, and why.
 pub(super) fn choose(raw: &RawJob) -> (Algorithm, Option<&'static str>) {
     let sampler = &raw.sampler;
-    let of_chains = sampler.proposal.is_some() || sampler.locate_share.is_some() || sampler.starts.is_some();
+    let of_chains =
+        sampler.proposal.is_some() || sampler.locate_share.is_some() || sampler.starts.is_some() || sampler.until.is_some();
     let of_ratios = raw.privacy.noise_sd.is_some() || raw.privacy.clip.is_some() || raw.privacy.clip_watch_share.is_some();
     let tempered = raw.model.power.is_some_and(|power| power != 1.0);
     let once = Algorithm::NoisyStatistics;
     let (algorithm, why) = match raw.model.kind.as_str() {
-        _ if of_chains => (Algorithm::Penalty, "the job says how chains propose or start, which is for a chain of ratios"),
+        _ if of_chains => (Algorithm::Penalty, "the job says how chains propose, start or end, which is for a chain of ratios"),
         _ if of_ratios => (Algorithm::Penalty, "the job sets the noise or the clip of a ratio"),
         _ if raw.extends.is_some() => (Algorithm::Penalty, "the job continues another one's chains"),
         "logistic" | "poisson" | "negative_binomial" | "student_t" | "weibull" => {

@@ -27,8 +27,8 @@ pub(super) fn refuse_unused(algorithm: Algorithm, raw: &RawJob) -> Result<(), Jo
         Algorithm::Augmentation => of_augmentation(raw),
         Algorithm::Penalty | Algorithm::PenaltyExpFamily => Vec::new(),
     };
-    let force = algorithm != Algorithm::Augmentation && raw.sampler.force.is_some();
-    let unforced = ("sampler.force", force, "it lifts the limit to the records that algorithm = \"augmentation\" imputes");
+    let force = algorithm == Algorithm::PenaltyExpFamily && raw.sampler.force.is_some();
+    let unforced = ("sampler.force", force, "no job by it is refused for want of an answer");
     match own.into_iter().chain([unforced]).find(|(_, written, _)| *written) {
         Some((key, _, why)) => Err(JobError::new(key, format!("algorithm = \"{name}\" has no use for it ({why}): leave it out"))),
         None => Ok(()),
@@ -58,11 +58,12 @@ fn of_augmentation(raw: &RawJob) -> Vec<Unused> {
 }
 
 /// What no job that releases once has a use for.
-fn of_releases(raw: &RawJob) -> [Unused; 3] {
+fn of_releases(raw: &RawJob) -> [Unused; 4] {
     let spent = "the whole budget is spent in a few releases, once: epsilon is the only knob";
     [
         ("privacy.noise_sd", raw.privacy.noise_sd.is_some(), spent),
         ("privacy.clip", raw.privacy.clip.is_some(), "what is released is held to public ranges and lengths"),
+        ("sampler.until", raw.sampler.until.is_some(), "draws cost nothing: `sampler.draws` says how many there are"),
         ("extends", raw.extends.is_some(), "more draws of the same releases cost nothing: raise `sampler.draws`"),
     ]
 }

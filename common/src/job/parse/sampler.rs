@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use super::checks::known_parameters;
 use super::parameters::Parameters;
+use crate::diagnostics::{RHAT, ess_wanted};
 use crate::job::error::JobError;
 use crate::job::limits::MAX_CHAINS;
-use crate::job::raw::{RawRadius, RawSampler, RawWarmup};
-use crate::job::spec::{ProposalKind, Radius, SamplerSpec, Warmup};
+use crate::job::raw::{RawRadius, RawSampler, RawUntil, RawWarmup};
+use crate::job::spec::{ProposalKind, Radius, SamplerSpec, Until, Warmup};
 use crate::parameter::{Constraint, Interval, Transform};
 
 const DEFAULT_LOCATE_SHARE: f64 = 0.2;
@@ -52,6 +53,7 @@ pub(super) fn sampler(raw: RawSampler, parameters: &Parameters<'_>) -> Result<Sa
     if chains == 1 && matches!(warmup, Warmup::UntilRhat { .. }) {
         return Err(JobError::new("sampler.warmup", "`until_rhat` compares chains: run at least two"));
     }
+    let until = raw.until.map(|raw| until(&raw, chains)).transpose()?;
     let radius = radius(raw_proposal.radius, parameters)?;
     if starts.is_some() && (locate_share > 0.0 || radius == Radius::Auto) {
         return Err(JobError::new(
@@ -85,6 +87,7 @@ pub(super) fn sampler(raw: RawSampler, parameters: &Parameters<'_>) -> Result<Sa
         starts,
         records_guess,
         force: raw.force.unwrap_or(false),
+        until,
     })
 }
 
@@ -109,6 +112,24 @@ fn warmup(raw: &RawWarmup) -> Result<Warmup, JobError> {
             Err(JobError::new("sampler.warmup.until_rhat", format!("must be above 1, not {until_rhat}")))
         }
     }
+}
+
+/// What is left out is what a verdict on the draws asks for.
+fn until(raw: &RawUntil, chains: u32) -> Result<Until, JobError> {
+    let until = Until { ess: raw.ess.unwrap_or(ess_wanted(chains)), rhat: raw.rhat.unwrap_or(RHAT) };
+    if !(until.ess > 0.0 && until.ess.is_finite()) {
+        return Err(JobError::new(
+            "sampler.until.ess",
+            format!("must be a positive number of effective draws, not {}", until.ess),
+        ));
+    }
+    if !(until.rhat > 1.0 && until.rhat.is_finite()) {
+        return Err(JobError::new("sampler.until.rhat", format!("must be above 1, not {}", until.rhat)));
+    }
+    if chains == 1 {
+        return Err(JobError::new("sampler.until", "compares chains: run at least two"));
+    }
+    Ok(until)
 }
 
 /// What turning the moves asks of the rest.

@@ -78,8 +78,9 @@ fn what_does_not_apply_is_refused_by_name() {
         let error = JobSpec::parse(&job(model, rest)).unwrap_err();
         assert!(error.key == key && error.message.contains(word), "{model} {rest}: {error}");
     }
-    let penalty = job(BAYES, "[sampler]\nforce = true").replace("augmentation", "penalty");
-    assert_eq!(JobSpec::parse(&penalty).unwrap_err().key, "sampler.force");
+    let coin = "kind = \"bernoulli\"\noutcome = \"v\"";
+    let family = job(coin, "[sampler]\nforce = true").replace("augmentation", "penalty-exp-family");
+    assert_eq!(JobSpec::parse(&family).unwrap_err().key, "sampler.force");
 }
 
 /// `x` given `a|x|a`, and `x|a` given `x|a`: the same name.

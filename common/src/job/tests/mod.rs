@@ -92,6 +92,10 @@ fn every_fault_names_its_key() {
             "`bmi`",
         ),
         ("chains = 4", "warmup = { until_rhat = 1.0, max = 5 }", "sampler.warmup.until_rhat", "above 1"),
+        ("chains = 4", "chains = 1\nuntil = { ess = 100 }", "sampler.until", "at least two"),
+        ("chains = 4", "until = { ess = 0 }", "sampler.until.ess", "positive"),
+        ("chains = 4", "until = { rhat = 1.0 }", "sampler.until.rhat", "above 1"),
+        ("chains = 4", "until = { ees = 100 }", "sampler.until.ees", "did you mean `ess`"),
         ("chains = 4", "proposal = { kind = \"nuts\" }", "sampler.proposal.kind", "truncated_walk"),
         ("chains = 4", "proposal = { kind = \"truncated_walk\", rotate = true }", "sampler.proposal.rotate", "use guided"),
         ("chains = 4", "proposal = { radius = 0.1, rotate = true }", "sampler.proposal.rotate", "\"auto\""),
@@ -222,6 +226,16 @@ clip = 0.5
     assert_eq!(JobSpec::parse(&text.replace("sd = 2.0", "")).unwrap_err().key, "model.sd");
     assert_eq!(JobSpec::parse(&text.replace("sd = 2.0", "sd = 2.0\npredictors = []")).unwrap_err().key, "model.predictors");
     assert_eq!(JobSpec::parse(&text.replace("min = -5, max = 5", "binary = true")).unwrap_err().key, "columns.y");
+}
+
+/// What is left out of it is what a verdict on the draws asks for.
+#[test]
+fn what_a_run_is_to_come_to_may_be_left_to_the_verdict() {
+    let of = |until: &str| JobSpec::parse(&JOB.replace("chains = 4", &format!("chains = 4\n{until}"))).unwrap().sampler.until;
+    assert_eq!(of(""), None);
+    assert_eq!(of("until = {}"), Some(Until { ess: 400.0, rhat: 1.01 }));
+    assert_eq!(of("until = { ess = 1000 }"), Some(Until { ess: 1000.0, rhat: 1.01 }));
+    assert_eq!(of("until = { rhat = 1.05 }"), Some(Until { ess: 400.0, rhat: 1.05 }));
 }
 
 /// A prior on half of the line, or on a piece of it, is a part of the box.

@@ -5,12 +5,13 @@ use super::information::Reach;
 use super::stage::ScoreStage;
 use crate::sampler::matrix::Matrix;
 
-/// Most that the cubic may come to.
-pub(crate) const CUBIC_LIMIT: f64 = 0.5;
+/// Most that the cubic may come to, as the sd that is allowed for it (`stage`) covers up to here.
+const CUBIC_LIMIT: f64 = 1.0;
 /// Most that the noise of the information may be of it in its weakest direction.
-pub(crate) const RHO_LIMIT: f64 = 1.5;
-/// Most that a posterior variance may be of the prior's.
-pub(crate) const PRIOR_LIMIT: f64 = 0.25;
+const RHO_LIMIT: f64 = 2.0;
+/// Most that a posterior variance may be of the prior's. Where there is so little information, its noise leaves directions of which the
+/// quadratic says nothing true: of all three it is this figure that tells the answers that are wrong from those that are wide.
+const PRIOR_LIMIT: f64 = 0.1;
 
 /// A figure and the most that it may be.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -6,7 +6,7 @@ use super::allotment::Allotment;
 use super::answer::{Answer, Inference};
 use super::family_way::FamilyWay;
 use super::moments_way::MomentsWay;
-use super::outlook::judged;
+use super::outlook::announced;
 use super::refit::{Kept, RefitError, Refitted};
 use super::score_way::ScoreWay;
 use super::walk::{Walk, WalkSettings};
@@ -41,7 +41,7 @@ impl NoisyStatistics {
     ///
     /// # Errors
     /// A model that has nothing to release once; a party whose unit of privacy the way can't answer for; a budget
-    /// out of range, or one at which no answer would be left.
+    /// out of range.
     pub(crate) fn new(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Self, SamplerError> {
         let target = Target::new(spec);
         let budget = Allotment::new(spec, parties)?;
@@ -50,7 +50,7 @@ impl NoisyStatistics {
             Some(scores) => Box::new(ScoreWay::new(&target, scores.as_ref(), parties, &budget)?),
             None => Box::new(FamilyWay::new(&target, parties)?),
         };
-        let warning = judged(&target, parties, &budget)?;
+        let warning = announced(&target, parties, &budget)?;
         Ok(Self {
             way,
             budget,
@@ -85,7 +85,7 @@ impl NoisyStatistics {
         // Where predictors are left out, what was released is not what the smaller job would have bought.
         if kept.all {
             let budget = Allotment::new(spec, &self.parties)?;
-            inference.warnings.extend(judged(&target, &self.parties, &budget).ok().flatten());
+            inference.warnings.extend(announced(&target, &self.parties, &budget).ok().flatten());
         }
         if !self.released {
             inference.end_early();

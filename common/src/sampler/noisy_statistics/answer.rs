@@ -1,9 +1,12 @@
 //! What a run that infers from its releases says beside its draws.
 
-use super::adequacy::{Adequacy, Figure, PRIOR_LIMIT};
+use super::adequacy::{Adequacy, Figure};
 use crate::job::JobSpec;
 use crate::parameter::Constraint;
 use crate::sampler::matrix::Matrix;
+
+/// Most that a posterior variance may be of the prior's where what was released determines the likelihood without an approximation.
+const PRIOR_LIMIT: f64 = 0.25;
 
 /// The posterior given what was released, up to the prior: a density to draw from and where to begin.
 pub(crate) struct Answer<'a> {

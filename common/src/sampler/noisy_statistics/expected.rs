@@ -2,8 +2,8 @@
 //! the declared columns alone.
 //!
 //! The error is that of the posterior mean against the one without privacy, in sds of the latter. It is the best case:
-//! predictors without correlation, even over their bounds, asked about at the posterior's place. Where not even that leaves
-//! an answer, nothing is asked.
+//! predictors without correlation, even over their bounds, asked about at the posterior's place; `design` says what the worse
+//! case is.
 
 use super::allotment::Allotment;
 use super::scores::Question;
@@ -16,11 +16,25 @@ use crate::sampler::matrix::Matrix;
 /// The share of the budget that goes into finding the place and the information there.
 const OVERHEAD: f64 = 0.15;
 /// An expected error beyond this many sds is no answer: the interval would be more than twice as wide as without privacy.
-const MOST: f64 = 2.0;
-/// What would do is named with this much to spare: a prior has its part in the error, which more records lessen.
-const ROOM: f64 = 1.02;
+pub(crate) const MOST: f64 = 2.0;
+/// The same of the worse case. Of real data it is up to three times the error that comes about.
+pub(crate) const MOST_IN_A_WORSE_CASE: f64 = 3.0 * MOST;
 /// Beyond this many it is worth a word.
 const WORTH_A_WORD: f64 = 1.0;
+
+/// An error in the best case and in a worse one, in posterior sds without privacy.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Outlook {
+    pub(crate) best: f64,
+    pub(crate) worse: f64,
+}
+
+impl Outlook {
+    /// How many times as large as it may be the error is, in the case that is the farther beyond; no answer can be expected above 1.
+    pub(crate) fn excess(self) -> f64 {
+        (self.best / MOST).max(self.worse / MOST_IN_A_WORSE_CASE)
+    }
+}
 
 /// What can be expected of a job before anything is asked.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
@@ -38,15 +52,15 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// Of an error at so many records.
-    pub(crate) fn of(spec: &JobSpec, error: f64, records: f64) -> Self {
-        let budget = &spec.privacy.budget;
+    /// Of an outlook at so many records.
+    pub(crate) fn of(spec: &JobSpec, outlook: Outlook, records: f64) -> Self {
+        let (budget, error) = (&spec.privacy.budget, outlook.best);
         Self {
             expected_error: error,
             interval_factor: (1.0 + error * error).sqrt(),
             epsilon_for_half: gaussian_dp::epsilon(budget.mu() * error / HALF, budget.delta),
             records_for_half: (records * (error / HALF) * (error / HALF)).ceil(),
-            refused: error > MOST,
+            refused: outlook.excess() > 1.0 && !spec.sampler.force,
         }
     }
 }
@@ -72,24 +86,14 @@ pub(crate) fn of_scores(
     Ok((squares / covariance.order() as f64 / (1.0 - OVERHEAD)).sqrt())
 }
 
-/// Refuses a job that no release could answer, with what would do; a sentence for one whose answer will be wide.
-///
-/// The error falls as mu and as the root of the number of records.
-///
-/// # Errors
-/// [`SamplerError::NoAnswer`].
-pub(crate) fn judge(spec: &JobSpec, error: f64, records: f64) -> Result<Option<String>, SamplerError> {
+/// A sentence for a job whose answer will be wide even in the best case.
+pub(crate) fn word(spec: &JobSpec, error: f64) -> Option<String> {
     let budget = &spec.privacy.budget;
-    let epsilon = |wanted: f64| gaussian_dp::epsilon(budget.mu() * error / wanted, budget.delta);
-    if error > MOST {
-        let records = (ROOM * records * (error / MOST) * (error / MOST)).ceil();
-        return Err(SamplerError::NoAnswer { error, epsilon: ROOM * epsilon(MOST), records });
-    }
-    Ok((error > WORTH_A_WORD).then(|| {
+    (error > WORTH_A_WORD).then(|| {
         format!(
             "at this budget the noise alone was expected to move each mean by {error:.1} posterior sds at least: epsilon {:.1} would halve the \
              interval's excess",
-            epsilon(0.5 * error)
+            gaussian_dp::epsilon(budget.mu() * 2.0 * error, budget.delta)
         )
-    }))
+    })
 }

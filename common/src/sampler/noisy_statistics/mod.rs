@@ -21,7 +21,7 @@
 //! | [`walk`] | draws of any density that costs nothing to look at |
 //! | `coding` | coordinates in which predictors of 0 and 1 count as -1 and 1 |
 //! | `allotment` | the budget in charges, and the noise that a share of it buys |
-//! | `expected` | what error can be expected before anything is asked, and what is refused for it |
+//! | `expected` | what error can be expected before anything is asked, and how much of it is too much |
 //! | `design` | what is assumed of records that nobody has looked at |
 //! | `expected_moments`, `expected_family` | the error that moments and statistics can be expected to leave |
 //! | `outlook` | the error of any way, in the best case and in a worse one |
@@ -78,8 +78,9 @@ pub use answer::{Check, Inference, Stage};
 pub(crate) use design::Case;
 pub(super) use design::predictor_moments;
 pub use expected::Expected;
+pub(crate) use expected::Outlook;
 pub(super) use expected_family::expected_law;
-pub(crate) use outlook::{Outlook, expectation, outlook};
+pub(crate) use outlook::{expectation, outlook};
 pub use refit::{RefitError, Refitted};
 pub(crate) use without_privacy::{Beforehand, beforehand};
 

@@ -1,10 +1,9 @@
-//! What error a job that releases once can expect, by whichever way it goes: in the best case, by which it is judged
-//! before anything is asked, and in a worse one.
+//! What error a job that releases once can expect, by whichever way it goes: in the best case and in a worse one.
 
 use super::allotment::Allotment;
 use super::beginning::Beginning;
 use super::design::{Case, predictor_moments};
-use super::expected::{self, Expected};
+use super::expected::{self, Expected, Outlook};
 use super::gaussian::factor;
 use super::moments_way::MomentsWay;
 use super::scores::Question;
@@ -17,26 +16,17 @@ use crate::sampler::party_metadata::PartyMetadata;
 use crate::sampler::target::Target;
 use crate::schema::ModelSpec;
 
-/// An error in the best case and in a worse one, in posterior sds without privacy.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Outlook {
-    pub(crate) best: f64,
-    pub(crate) worse: f64,
-}
-
-/// What can be expected in the best case of a job that releases once.
+/// What can be expected of a job that releases once.
 ///
 /// # Errors
 /// A model with nothing to release; a budget that is none; a query without a price; a party whose unit the model is not for.
 pub(crate) fn expectation(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Expected, SamplerError> {
     let target = Target::new(spec);
-    let budget = Allotment::new(spec, parties)?;
-    let error = best(&target, parties, &budget)?;
     let records = match target.model.scores().filter(|scores| scores.moments_outcome().is_none()) {
         Some(scores) => Beginning::of(&target, scores.as_ref(), parties).records,
         None => records_of(spec, parties),
     };
-    Ok(Expected::of(spec, error, records))
+    Ok(Expected::of(spec, outlook(spec, parties)?, records))
 }
 
 /// The error in the best case and in a worse one.
@@ -66,14 +56,15 @@ pub(crate) fn outlook(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Outlo
     Ok(Outlook { best, worse: worse.max(best) })
 }
 
-/// Refuses a job that could not be answered even in the best case; a sentence for
-/// one whose answer will be wide. Where no number of records is public nobody can tell.
+/// A sentence for a job whose answer will be wide even in the best case. Where no number of records is public nobody can tell.
 ///
 /// # Errors
-/// [`SamplerError::NoAnswer`]; as [`expectation`].
-pub(crate) fn judged(target: &Target, parties: &[PartyMetadata], budget: &Allotment) -> Result<Option<String>, SamplerError> {
-    let Some(records) = known(parties) else { return Ok(None) };
-    expected::judge(&target.spec, best(target, parties, budget)?, records)
+/// As [`expectation`].
+pub(crate) fn announced(target: &Target, parties: &[PartyMetadata], budget: &Allotment) -> Result<Option<String>, SamplerError> {
+    match PartyMetadata::most_records_of_all(parties) {
+        Some(_) => Ok(expected::word(&target.spec, best(target, parties, budget)?)),
+        None => Ok(None),
+    }
 }
 
 /// The error in the best case.
@@ -88,15 +79,10 @@ fn best(target: &Target, parties: &[PartyMetadata], budget: &Allotment) -> Resul
     }
 }
 
-/// The most records of all parties that there can be, where that is public.
-fn known(parties: &[PartyMetadata]) -> Option<f64> {
-    parties.iter().map(|party| party.most_records().map(|n| n as f64)).sum()
-}
-
-/// The same, or the job's guess, or one record.
+/// The most records of all parties that there can be, where that is public; or the job's guess, or one record.
 fn records_of(spec: &JobSpec, parties: &[PartyMetadata]) -> f64 {
     let guess = spec.sampler.records_guess.map_or(1.0, |n| n as f64);
-    known(parties).unwrap_or(guess * parties.len() as f64).max(1.0)
+    PartyMetadata::most_records_of_all(parties).unwrap_or(guess * parties.len() as f64).max(1.0)
 }
 
 /// The error of score stages about records that fill a fifth of their bounds, asked about at the start.

@@ -8,7 +8,6 @@
 //! the answer lies (`stage` says why): for a part of it by what is known of the information until then, and for
 //! the rest where that part says.
 
-use super::adequacy::CUBIC_LIMIT;
 use crate::job::ReleaseSpec;
 
 /// Share of the budget that one locating stage takes.
@@ -19,6 +18,8 @@ const MOST_LOCATING: usize = ReleaseSpec::MOST_LOCATING;
 const LEAST_LEFT: f64 = 0.5;
 /// The curvature's share of a locating stage.
 const LOCATE_CURVATURE: f64 = 0.2;
+/// Most of a posterior sd that a quadratic may leave out of the step from where the last locating stage asked.
+const FOUND: f64 = 0.5;
 /// Most of a posterior sd that a quadratic may be expected to leave out of the last step.
 const EXPECTED: f64 = 0.4;
 /// The part of the last stage's curvature that is asked for first.
@@ -87,7 +88,7 @@ impl Schedule {
     pub(crate) fn next(&mut self, at: Vec<f64>, standing: Standing) -> (Ask, f64) {
         let (share, last, curvature) = match &self.shares {
             Shares::Auto => {
-                let found = standing.moved <= FARTHEST && standing.cubic <= CUBIC_LIMIT && standing.expected <= EXPECTED;
+                let found = standing.moved <= FARTHEST && standing.cubic <= FOUND && standing.expected <= EXPECTED;
                 // An asked question at least: nothing is found before.
                 let ended = self.asked > 0 && (found || self.asked >= MOST_LOCATING || self.left < LOCATE + LEAST_LEFT);
                 if ended { (self.left, true, standing.curvature) } else { (LOCATE, false, LOCATE_CURVATURE) }

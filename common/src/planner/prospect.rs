@@ -1,0 +1,98 @@
+//! Whether a job can be expected to leave an answer, from what is public before anything is asked.
+//!
+//! A budget that is spent does not come back, so a job is refused where none can be expected: one that releases once, where the noise
+//! would leave intervals more than twice as wide as without privacy in the best case, or several times that where records fill a fifth of
+//! what is declared; and a chain that would keep not one draw. An analyst who knows better forces it.
+
+use super::penalty_error::penalty_error;
+use crate::accounting::{Budget, gaussian_dp};
+use crate::job::{Algorithm, JobSpec, Radius};
+use crate::sampler::{self, Case, PartyMetadata};
+
+/// What would do is named with this much to spare: a prior has its part in the error, which more records lessen.
+const ROOM: f64 = 1.02;
+/// Doublings of an epsilon that are tried.
+const DOUBLINGS: u32 = 40;
+/// Halvings of the range that it lies in then.
+const HALVINGS: u32 = 20;
+
+/// Why no answer can be expected, and what would do.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Hopeless {
+    /// The noise of a release would hide the answer.
+    #[error(
+        "at this budget the noise would move each mean by {best:.1} posterior sds in the best case, and by {worse:.1} where the records fill a \
+         fifth of the declared bounds; no answer can be expected. Epsilon {epsilon:.1} would do, or {records:.0} records in all, or narrower \
+         bounds. Nothing was asked; to ask all the same, write force = true under [sampler]"
+    )]
+    NoAnswer {
+        /// The error of a posterior mean, in posterior sds without privacy, in the best case.
+        best: f64,
+        /// The same in a worse one.
+        worse: f64,
+        /// An epsilon that would do, at the job's delta.
+        epsilon: f64,
+        /// Records of all parties that would do.
+        records: f64,
+    },
+    /// A chain would have no draw.
+    #[error(
+        "at this budget the chains would not keep one draw, even in the best case. Epsilon {epsilon:.1} would give the first ones, and \
+         algorithm = \"auto\" may ask for less. Nothing was asked; to ask all the same, write force = true under [sampler]"
+    )]
+    NoDraw {
+        /// The least epsilon that would give any, at the job's delta.
+        epsilon: f64,
+    },
+}
+
+/// Why nothing can be expected of a job of these parties; `None` where something can, where a number of records is not public, and where
+/// the job is forced. A job that can't be run for another reason is for the sampler to refuse.
+#[must_use]
+pub fn prospect(spec: &JobSpec, parties: &[PartyMetadata]) -> Option<Hopeless> {
+    if spec.sampler.force {
+        return None;
+    }
+    let records = PartyMetadata::most_records_of_all(parties)?;
+    match spec.algorithm {
+        Algorithm::NoisyStatistics => of_release(spec, parties, records),
+        Algorithm::Penalty => of_chain(spec, records),
+        Algorithm::Augmentation | Algorithm::PenaltyExpFamily => None,
+    }
+}
+
+/// The error falls as mu and as the root of the number of records.
+fn of_release(spec: &JobSpec, parties: &[PartyMetadata], records: f64) -> Option<Hopeless> {
+    let outlook = sampler::outlook(spec, parties).ok().flatten()?;
+    let (excess, budget) = (outlook.excess(), &spec.privacy.budget);
+    (excess > 1.0).then(|| Hopeless::NoAnswer {
+        best: outlook.best,
+        worse: outlook.worse,
+        epsilon: ROOM * gaussian_dp::epsilon(budget.mu() * excess, budget.delta),
+        records: (ROOM * records * excess * excess).ceil(),
+    })
+}
+
+/// Chains whose radii are the analyst's may move less than the planner's do.
+fn of_chain(spec: &JobSpec, records: f64) -> Option<Hopeless> {
+    let draws = |epsilon: f64| {
+        let mut other = spec.clone();
+        other.privacy.budget = Budget { epsilon, ..spec.privacy.budget };
+        // What has no price is told by the sampler.
+        penalty_error(&other, records, Case::Best).map_or(true, f64::is_finite)
+    };
+    let epsilon = spec.privacy.budget.epsilon;
+    if !matches!(spec.sampler.radius, Radius::Auto) || draws(epsilon) {
+        return None;
+    }
+    let (mut under, mut over) = (epsilon, 2.0 * epsilon);
+    let mut left = DOUBLINGS;
+    while !draws(over) && left > 0 {
+        (under, over, left) = (over, 2.0 * over, left - 1);
+    }
+    for _ in 0..HALVINGS {
+        let middle = 0.5 * (under + over);
+        if draws(middle) { over = middle } else { under = middle }
+    }
+    Some(Hopeless::NoDraw { epsilon: ROOM * over })
+}

@@ -1,0 +1,69 @@
+//! Odds and rate ratios: what a coefficient of a logistic or count regression comes to in the terms that studies report.
+
+use conclave_common::job::JobSpec;
+use conclave_common::schema::{Family, ModelSpec};
+use serde::Serialize;
+
+use crate::result::PosteriorRow;
+
+/// The factor by which one unit of a predictor, in the data's own units, multiplies the odds or the rate.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Ratio {
+    /// The coefficient.
+    pub name: String,
+    /// `odds_ratio` or `rate_ratio`.
+    pub kind: &'static str,
+    /// 5% quantile, positive.
+    pub q5: f64,
+    /// Median.
+    pub median: f64,
+    /// 95% quantile.
+    pub q95: f64,
+}
+
+/// The ratios of a run whose posterior in the data's own units is this; none for a model whose link is not a logarithm's. The
+/// intercept is no ratio: it is the odds or the rate itself.
+pub(crate) fn ratios(spec: &JobSpec, posterior_original: &[PosteriorRow]) -> Vec<Ratio> {
+    let ModelSpec::Regression(regression) = &spec.model else { return Vec::new() };
+    let kind = match regression.family {
+        Family::Logistic => "odds_ratio",
+        Family::Poisson | Family::NegativeBinomial => "rate_ratio",
+        Family::Linear { .. } | Family::StudentT { .. } => return Vec::new(),
+    };
+    let (first, count) = (usize::from(regression.design.intercept), regression.design.features.len());
+    // Quantiles go through an exponential as they are.
+    let ratio = |row: &PosteriorRow| {
+        let [q5, median, q95] = [row.summary.q5, row.summary.median, row.summary.q95].map(f64::exp);
+        Ratio { name: row.name.clone(), kind, q5, median, q95 }
+    };
+    posterior_original.iter().skip(first).take(count).map(ratio).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn names(kind: &str, more: &str) -> Vec<(String, &'static str, f64)> {
+        let spec = JobSpec::parse(&format!(
+            "name = \"m\"\nparties = [\"a\"]\n[model]\nkind = \"{kind}\"\noutcome = \"y\"\npredictors = [\"x\", \"w\"]\n{more}[columns]\n\
+             {}\nx = {{ min = 0, max = 4 }}\nw = {{ levels = [\"p\", \"q\"] }}\n[privacy]\nepsilon = 1.0\ndelta = 1e-6\n",
+            if kind == "logistic" { "y = { binary = true }" } else { "y = { min = 0, max = 9 }" }
+        ));
+        let spec = spec.unwrap();
+        let value = [0.5, 0.25];
+        let row = |(i, name): (usize, &String)| PosteriorRow::new(name, &[&[value[i % 2]; 4], &[value[i % 2]; 4]]);
+        let rows: Vec<PosteriorRow> = spec.model.parameter_names().iter().enumerate().map(row).collect();
+        ratios(&spec, &rows).into_iter().map(|ratio| (ratio.name, ratio.kind, ratio.median)).collect()
+    }
+
+    #[test]
+    fn coefficients_have_ratios_and_nothing_else_has() {
+        let [x, w] = [("x".to_owned(), 0.25_f64.exp()), ("w[q]".to_owned(), 0.5_f64.exp())];
+        for (model, kind) in [("logistic", "odds_ratio"), ("poisson", "rate_ratio"), ("negative_binomial", "rate_ratio")] {
+            assert_eq!(names(model, ""), [(x.0.clone(), kind, x.1), (w.0.clone(), kind, w.1)]);
+        }
+        assert_eq!(names("logistic", "intercept = false\n").len(), 2);
+        assert_eq!(names("linear", ""), []);
+    }
+}
