@@ -45,7 +45,7 @@ fn a_budget_too_small_is_refused_with_what_would_do() {
     let Hopeless::NoAnswer { epsilon, records, .. } = &error else { panic!("{error}") };
     assert!(*epsilon > 0.05 && *records > 300.0);
     let text = error.to_string();
-    assert!(text.contains("epsilon") && text.contains("records"), "{text}");
+    assert!(text.contains("Epsilon") && text.contains("records in all"), "{text}");
     // With as many records, or that budget, it is not.
     let enough = (records / 3.0).ceil() as u64 + 1;
     assert_eq!(planner::prospect(&spec, &PartyMetadata::of_rows(&[enough; 3])), None);
