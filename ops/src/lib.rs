@@ -1,8 +1,8 @@
-//! What both daemons need to be run by somebody: logs, signals, metrics, checks. Nothing here knows of jobs or records.
+//! What both daemons need to be run by somebody: logs, signals, metrics, checks; and how every program prints. Nothing here knows of jobs or records.
 //!
 //! - [`settings`]: the keys `log`, `metrics` and `otlp` of both configuration files.
-//! - [`log`]: the log on standard error. [`signals`]: the word to stop.
-//! - [`check`]: what `--check` finds. [`state`]: whether a daemon runs.
+//! - [`terminal`]: what is printed. [`log`]: the log on standard error. [`signals`]: the word to stop.
+//! - [`files`]: whose a file is. [`check`]: what `--check` finds. [`state`]: whether a daemon runs.
 //! - [`page`]: a page of metrics. [`endpoint`]: where it is served. [`disk`]: sizes for it.
 //! - [`clock`]: the wall clock.
 //! - [`latest`]: what lengths of time were made up of lately.
@@ -14,6 +14,7 @@ pub mod clock;
 mod daemon;
 pub mod disk;
 pub mod endpoint;
+pub mod files;
 pub mod latest;
 mod listen;
 pub mod log;
@@ -25,6 +26,7 @@ pub mod settings;
 pub mod signals;
 pub mod source;
 pub mod state;
+pub mod terminal;
 mod usage;
 pub mod web;
 

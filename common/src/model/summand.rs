@@ -43,6 +43,29 @@ pub enum Summand<'a> {
     Table,
 }
 
+impl Summand<'_> {
+    /// What a unit of privacy adds of which nothing can be computed: of what any unit may add, the vector nearest 0, `length` integers long.
+    ///
+    /// It is 0 where a unit may add that. A statistic's range may lie beside 0: there 0 would move the sum further than was charged, and so
+    /// it is the range's nearer end, as of a value that is no number. Every kind answers for itself: a new one does not compile without.
+    #[must_use]
+    pub fn nearest_zero(&self, length: usize) -> LatticeSum {
+        match self {
+            // Symmetric about 0, or 0 among what is counted.
+            Summand::Step(_) | Summand::Table => zeros(length),
+            // Vectors, and products of vectors, that are no longer than what is charged.
+            Summand::Gradient { .. } | Summand::Curvature { .. } | Summand::Moments => zeros(length),
+            Summand::Statistic { grid, .. } => {
+                LatticeSum::of_several(&vec![0.clamp(grid.limits.0, grid.limits.1); length.max(1)])
+            }
+        }
+    }
+}
+
+fn zeros(length: usize) -> LatticeSum {
+    LatticeSum::of_several(&vec![0; length.max(1)])
+}
+
 /// One sum per summand over a block, in their order; all steps are taken in one pass.
 ///
 /// # Panics

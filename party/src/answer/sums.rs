@@ -2,8 +2,8 @@
 //!
 //! Kernels are written not to panic on any numbers. Should one panic all the same, an error or an empty sum would tell of the one
 //! record that did it, and would move the sum by more than the sensitivity that was charged. So the block is halved until
-//! the unit of privacy that does it stands alone, and that unit contributes 0: within its sensitivity, like any clamped value. How long that takes can be
-//! told by an overrun of the reply delay, which is the owner's to see and a defect to report.
+//! the unit of privacy that does it stands alone, and that unit contributes the admissible value nearest 0 ([`Summand::nearest_zero`]): within
+//! its sensitivity, like any clamped value. How long that takes can be told by an overrun of the reply delay, which is the owner's to see and a defect to report.
 //!
 //! Records that can't be read are another matter: no sum is made without them, and nothing is answered any more, as where the ledger fails.
 
@@ -44,7 +44,7 @@ pub(super) fn sums(
 }
 
 /// The sums that a job asks of no point, as Algorithm 3 does; none for another algorithm or where they would not be released. A unit of
-/// privacy on which a kernel panics contributes 0, as to a ratio.
+/// privacy on which a kernel panics contributes the end of the range that is nearest 0, or 0 within it.
 ///
 /// # Errors
 /// As [`guarded`].
@@ -80,21 +80,26 @@ fn summed(
     }
     let (kinds, summands): (Vec<QueryKind>, Vec<Summand<'_>>) = asked.iter().copied().unzip();
     let lengths: Vec<usize> = kinds.into_iter().map(QueryKind::length).collect();
-    guarded(blocks, threads, &lengths, &|block: &Block<'_>| block_sums(model, block, &summands))
+    let failed = || summands.iter().zip(&lengths).map(|(summand, length)| summand.nearest_zero(*length)).collect();
+    guarded(blocks, threads, (&lengths, &failed), &|block: &Block<'_>| block_sums(model, block, &summands))
 }
 
-/// What `sums` gives, sums of these lengths for every block, for the shard without the units on which it fails.
+/// The lengths of the sums, and what a unit adds on which they can't be made.
+type Asked<'a> = (&'a [usize], &'a (dyn Fn() -> Vec<LatticeSum> + Sync));
+
+/// What `sums` gives, sums of the lengths asked for every block, with what was asked for in the place of units on which it fails.
 fn guarded(
     blocks: &dyn Blocks,
     threads: &Threads,
-    lengths: &[usize],
+    asked: Asked<'_>,
     sums: &(impl Fn(&Block<'_>) -> Vec<LatticeSum> + Sync),
 ) -> Result<Vec<LatticeSum>, NoSum> {
-    threads.sum(blocks, lengths.len(), |block| halved(block, lengths, sums).ok_or(NoSum::Kernel))
+    threads.sum(blocks, asked.0.len(), |block| halved(block, asked, sums).ok_or(NoSum::Kernel))
 }
 
-/// None where `sums` fails without a record: it panics, or gives other sums than of these lengths. Nothing is added to such a sum.
-fn halved(block: &Block<'_>, lengths: &[usize], sums: &impl Fn(&Block<'_>) -> Vec<LatticeSum>) -> Option<Vec<LatticeSum>> {
+/// None where `sums` fails without a record: it panics, or gives other sums than of the lengths asked. Nothing is added to such a sum.
+fn halved(block: &Block<'_>, asked: Asked<'_>, sums: &impl Fn(&Block<'_>) -> Vec<LatticeSum>) -> Option<Vec<LatticeSum>> {
+    let (lengths, failed) = asked;
     let fit = |sums: &Vec<LatticeSum>| sums.iter().map(LatticeSum::length).eq(lengths.iter().copied());
     let attempt = |block: &Block<'_>| catch_unwind(AssertUnwindSafe(|| sums(block))).ok().filter(fit);
     if let Some(sums) = attempt(block) {
@@ -102,10 +107,11 @@ fn halved(block: &Block<'_>, lengths: &[usize], sums: &impl Fn(&Block<'_>) -> Ve
     }
     let units = block.units() as usize;
     if units < 2 {
-        return attempt(&block.emptied());
+        let of_none = attempt(&block.emptied())?;
+        return Some(if units == 0 { of_none } else { failed() });
     }
-    let lower = halved(&block.part(0..units / 2), lengths, sums)?;
-    let upper = halved(&block.part(units / 2..units), lengths, sums)?;
+    let lower = halved(&block.part(0..units / 2), asked, sums)?;
+    let upper = halved(&block.part(units / 2..units), asked, sums)?;
     Some(lower.into_iter().zip(upper).map(|(a, b)| a.merge(b)).collect())
 }
 
@@ -115,7 +121,7 @@ mod tests {
     use std::num::NonZeroUsize;
 
     use conclave_common::mechanism::Components;
-    use conclave_common::model::{ModelData, Persons};
+    use conclave_common::model::{ModelData, Persons, StatisticGrid};
 
     use super::*;
     use crate::answer::tests::faults::Panics;
@@ -134,7 +140,8 @@ mod tests {
 
     fn open(blocks: &dyn Blocks, sums: &(impl Fn(&Block<'_>) -> Vec<LatticeSum> + Sync)) -> Opened {
         let on = |threads: &Threads| -> Opened {
-            Ok(guarded(blocks, threads, &[1], sums)?.into_iter().map(LatticeSum::open_for_test).collect())
+            let nothing = || vec![LatticeSum::from_units_for_test(0)];
+            Ok(guarded(blocks, threads, (&[1], &nothing), sums)?.into_iter().map(LatticeSum::open_for_test).collect())
         };
         let alone = on(&Threads::one());
         assert_eq!(alone, on(&Threads::new(NonZeroUsize::new(3).unwrap()).unwrap()));
@@ -173,6 +180,34 @@ mod tests {
             vec![LatticeSum::of_components_for_test(Components::new(&vec![total; length]).unwrap())]
         };
         assert_eq!(open(&data(None), &sum), Ok(vec![17]));
+    }
+
+    /// A statistic whose declared range lies beside 0: a record that panics adds the range's nearer end, and the sum moves no further
+    /// than was charged. With 0 in its place it would.
+    #[test]
+    fn a_unit_that_panics_adds_what_a_unit_may_add() {
+        let toml = MEAN_TOML.replace("\"gaussian_mean\"", "\"poisson_mean\"").replace("sd = 10.0\n", "");
+        let toml = toml.replace("normal(0, 1)", "gamma(2, 0.01)").replace("\"penalty\"", "\"penalty-exp-family\"");
+        let spec = JobSpec::parse(&toml).unwrap();
+        let grid = StatisticGrid::of_family(spec.build_model().exponential_family().unwrap()).unwrap()[0];
+        let (least, charged) = (grid.limits.0, grid.sensitivity().units());
+        assert!(
+            least > 0 && least.unsigned_abs() >= charged - 1,
+            "counts from 100 to 200, of which 100 is a whole range: {grid:?}"
+        );
+        let sum = |model: &dyn Model, outcome: &[f64]| -> i64 {
+            let data = ModelData { outcome: outcome.to_vec(), ..ModelData::default() };
+            let cache = fixed_sums(model, &spec, PrivacyUnit::default(), &data, &Threads::one()).unwrap();
+            cache.sum(QueryKind::Statistic { component: 0 }).unwrap().open_for_test()
+        };
+        let (sound, panics) = (spec.build_model(), Panics(spec.build_model(), 0.5));
+        let (others, with) = (sum(sound.as_ref(), &[0.25, -0.75]), sum(&panics, &[0.25, 0.5, -0.75, 0.5]));
+        assert_eq!(with - others, 2 * least);
+        // Whatever the record were instead.
+        for instead in [-1.0, 0.0, 1.0] {
+            let neighbour = sum(sound.as_ref(), &[0.25, instead, -0.75]);
+            assert!(sum(&panics, &[0.25, 0.5, -0.75]).abs_diff(neighbour) <= charged, "{instead}");
+        }
     }
 
     #[test]

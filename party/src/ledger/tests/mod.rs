@@ -8,11 +8,15 @@ mod chain;
 mod charging;
 #[cfg(test)]
 mod conversion;
+#[cfg(all(test, unix))]
+mod place;
 mod previous_format;
 #[cfg(test)]
 mod reserve;
 #[cfg(test)]
 mod reserved_vectors;
+#[cfg(test)]
+mod times;
 #[cfg(test)]
 mod vectors;
 
