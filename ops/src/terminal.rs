@@ -51,7 +51,6 @@ pub fn json_output() -> Shown<BufWriter<StdoutLock<'static>>> {
 }
 
 /// Standard output as it is, for lines that [`text::json`] has made harmless before they were signed.
-#[must_use]
 pub fn signed_output() -> StdoutLock<'static> {
     io::stdout().lock()
 }
@@ -86,7 +85,7 @@ mod tests {
     #[test]
     fn nothing_passes_that_acts_on_a_terminal() {
         let mut shown = Shown { to: Vec::new(), show: text::lines };
-        write!(shown, "a {}\n", "b\u{1b}[2J\r\u{202e}c").unwrap();
+        writeln!(shown, "a b\u{1b}[2J\r\u{202e}c").unwrap();
         shown.write_all(b"\xff\x9b31m").unwrap();
         assert_eq!(String::from_utf8(shown.to).unwrap(), "a b [2J \u{fffd}c\n\u{fffd}\u{fffd}31m");
     }

@@ -69,8 +69,11 @@ fn one_toolchain_builds_the_images() {
         .iter()
         .flat_map(|file| {
             let text = read(file);
-            let found: Vec<String> =
-                text.split("rust:").skip(1).filter_map(|rest| rest.split_once("-bookworm").map(|(version, _)| version.to_owned())).collect();
+            let found: Vec<String> = text
+                .split("rust:")
+                .skip(1)
+                .filter_map(|rest| rest.split_once("-bookworm").map(|(version, _)| version.to_owned()))
+                .collect();
             assert!(!found.is_empty(), "{file}");
             found
         })
