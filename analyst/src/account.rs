@@ -9,7 +9,7 @@ use conclave_common::accounting::{Budget, advanced_composition, gaussian_dp, zcd
 use conclave_proto::error::{ErrorCode, Fault};
 use serde_json::json;
 
-use crate::output::say;
+use crate::output::{say, say_json};
 
 /// Count privacy: what queries cost together, or what a budget buys
 ///
@@ -74,7 +74,7 @@ pub(crate) fn run(args: &AccountArgs) -> Result<ExitCode, Fault> {
         let budget = Budget::new(epsilon, args.delta).map_err(|e| input(e.to_string()))?;
         let mu = gaussian_dp::mu(budget.epsilon, budget.delta);
         if args.json {
-            say!("{}", json!({ "mu_budget": mu }));
+            say_json(&json!({ "mu_budget": mu }));
         } else {
             say!("A budget of ({epsilon}, {}) buys mu = {mu}:", args.delta);
             say!("any releases whose squared costs add up to at most {}.", mu * mu);
@@ -86,15 +86,12 @@ pub(crate) fn run(args: &AccountArgs) -> Result<ExitCode, Fault> {
     }
     let cost = cost(&args.queries, args.delta);
     if args.json {
-        say!(
-            "{}",
-            json!({
-                "mu": cost.mu,
-                "epsilon_gdp": cost.gdp,
-                "epsilon_zcdp": cost.zcdp,
-                "epsilon_advanced": cost.advanced,
-            })
-        );
+        say_json(&json!({
+            "mu": cost.mu,
+            "epsilon_gdp": cost.gdp,
+            "epsilon_zcdp": cost.zcdp,
+            "epsilon_advanced": cost.advanced,
+        }));
     } else {
         say!("Together these releases cost mu = {}. At delta = {}:", cost.mu, args.delta);
         say!("  Gaussian differential privacy (what ledgers count)   epsilon = {}", cost.gdp);

@@ -10,6 +10,8 @@ use conclave_proto::tls::{IdentityDir, connect, days_until, ends_soon};
 use conclave_proto::v1::jobs_client::JobsClient;
 use tonic::transport::Channel;
 
+use crate::output::note;
+
 /// Where the coordinator is and who asks.
 #[derive(Args, Clone)]
 pub(crate) struct Connection {
@@ -57,11 +59,11 @@ fn warn_of_expiry(identity: &IdentityDir) {
     let (now, folder) = (SystemTime::now(), identity.folder().display());
     if ends_soon(expires.certificate, now) {
         let days = days_until(expires.certificate, now);
-        eprintln!(
+        note!(
             "conclave: your certificate in {folder} ends in {days} days; `conclave ca request --renew --out {folder}` asks for a new one"
         );
     } else if ends_soon(expires.ca, now) {
         let days = days_until(expires.ca, now);
-        eprintln!("conclave: the consortium's CA in {folder} ends in {days} days; ask for its new ca.pem");
+        note!("conclave: the consortium's CA in {folder} ends in {days} days; ask for its new ca.pem");
     }
 }

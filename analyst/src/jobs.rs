@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use conclave_common::text::one_line;
 use conclave_proto::error::{ErrorCode, Fault, from_status};
 use conclave_proto::v1::{JobRequest, JobStatus, ListRequest};
 use serde_json::json;
@@ -10,7 +11,7 @@ use time::OffsetDateTime;
 use time::macros::format_description;
 
 use crate::client::Connection;
-use crate::output::say;
+use crate::output::{say, say_json};
 use crate::submit::{tell, wait};
 use crate::table::{table, thousands};
 
@@ -70,7 +71,7 @@ pub(crate) async fn list(args: JobsArgs) -> Result<ExitCode, Fault> {
     jobs.sort_by_key(|job| std::cmp::Reverse(job.submitted_unix_ms));
     if args.json {
         let jobs: Vec<_> = jobs.iter().map(as_json).collect();
-        say!("{}", json!({ "jobs": jobs }));
+        say_json(&json!({ "jobs": jobs }));
     } else if jobs.is_empty() {
         say!("No jobs yet. `conclave submit JOB.toml` sends one.");
     } else {
@@ -105,9 +106,9 @@ pub(crate) async fn cancel(args: CancelArgs) -> Result<ExitCode, Fault> {
     let request = JobRequest { job: args.job.clone() };
     let status = client.cancel(request).await.map_err(fault)?.into_inner();
     if args.json {
-        say!("{}", as_json(&status));
+        say_json(&as_json(&status));
     } else {
-        say!("Job {} is {}.", args.job, status.state);
+        say!("Job {} is {}.", args.job, one_line(&status.state));
         if !status.result_json.is_empty() {
             say!("What was drawn is kept: conclave summary {}{}", args.job, args.connection.options());
         }

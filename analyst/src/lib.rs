@@ -29,6 +29,8 @@ use std::process::ExitCode;
 
 use conclave_proto::error::Fault;
 
+use crate::output::note;
+
 /// Runs the command line in `args`, the program's name first, and gives the exit code: 0 done, 2 the user's input is
 /// wrong, 3 refused by policy or budget, 4 a party or the coordinator is unreachable, 1 anything else.
 ///
@@ -55,7 +57,7 @@ where
 
 /// Says what went wrong on standard error and gives its exit code.
 fn tell(fault: &Fault) -> ExitCode {
-    eprintln!("conclave: {fault}");
+    note!("conclave: {fault}");
     ExitCode::from(fault.code.exit_code())
 }
 

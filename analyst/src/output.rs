@@ -1,7 +1,8 @@
-//! Standard output.
+//! What the commands print; [`conclave_ops::terminal`] makes it harmless.
 
-use std::fmt::Arguments;
-use std::io::Write;
+use std::fmt::{Arguments, Display};
+
+use conclave_ops::terminal;
 
 /// Prints a line on standard output, as `println!` does; but a reader that hangs up (`| head`) is no panic.
 macro_rules! say {
@@ -11,8 +12,21 @@ macro_rules! say {
 }
 pub(crate) use say;
 
+/// Prints a line on standard error.
+macro_rules! note {
+    ($($text:tt)*) => {
+        conclave_ops::terminal::tell(&format_args!($($text)*))
+    };
+}
+pub(crate) use note;
+
 /// Prints one line.
 pub(crate) fn line(text: Arguments<'_>) {
     // There is nobody left to tell.
-    let _ = writeln!(std::io::stdout().lock(), "{text}");
+    let _ = terminal::say(&text);
+}
+
+/// Prints one JSON object.
+pub(crate) fn say_json(object: &dyn Display) {
+    let _ = terminal::say_json(object);
 }

@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 
+use conclave_common::text::one_line;
 use conclave_proto::error::{ErrorCode, Fault};
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::table::{number, table, thousands};
 
@@ -88,10 +90,28 @@ pub(crate) struct PartyRow {
     pub(crate) epsilon_zcdp: f64,
 }
 
+/// Every text of an object, names included, on one line.
+fn keep_on_lines(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = one_line(text),
+        Value::Array(values) => values.iter_mut().for_each(keep_on_lines),
+        Value::Object(object) => {
+            object.values_mut().for_each(keep_on_lines);
+            *object = std::mem::take(object).into_iter().map(|(name, value)| (one_line(&name), value)).collect();
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
 impl RunResult {
-    /// Reads a run's object.
+    /// Reads a run's object. Its texts are the coordinator's: each stays on its line, and none acts on a terminal.
     pub(crate) fn parse(json: &str) -> Result<Self, Fault> {
-        serde_json::from_str(json).map_err(|e| {
+        let read = || {
+            let mut object: Value = serde_json::from_str(json)?;
+            keep_on_lines(&mut object);
+            serde_json::from_value(object)
+        };
+        read().map_err(|e| {
             Fault::new(ErrorCode::Internal, format!("the coordinator's result cannot be read ({e}): it may run another version"))
         })
     }

@@ -16,7 +16,7 @@ use tonic::transport::Channel;
 use crate::client::Connection;
 use crate::files;
 use crate::follow::follow;
-use crate::output::say;
+use crate::output::{note, say, say_json};
 use crate::result::RunResult;
 
 /// Submit a job, and wait for its result with --wait
@@ -67,7 +67,7 @@ pub(crate) async fn submit_and_tell(
     let options = connection.options();
     if telling.wait {
         let which = telling.extends.map(|extends| format!(", which extends {extends},")).unwrap_or_default();
-        eprintln!("Job {job}{which} is submitted.");
+        note!("Job {job}{which} is submitted.");
         return wait(client, &job, &options, telling.json).await;
     }
     if telling.json {
@@ -75,10 +75,10 @@ pub(crate) async fn submit_and_tell(
             Some(extends) => json!({ "job": job, "extends": extends }),
             None => json!({ "job": job }),
         };
-        say!("{object}");
+        say_json(&object);
     } else {
         say!("{job}");
-        eprintln!("Submitted. Next:\n  conclave watch {job}{options}\n  conclave cancel {job}{options}");
+        note!("Submitted. Next:\n  conclave watch {job}{options}\n  conclave cancel {job}{options}");
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -112,7 +112,7 @@ pub(crate) async fn wait(client: &mut JobsClient<Channel>, job: &str, options: &
     let status = tokio::select! {
         status = follow(client, job) => status?,
         _ = tokio::signal::ctrl_c() => {
-            eprintln!(
+            note!(
                 "\nThe job goes on without us. To see it again or to end it:\n  conclave watch {job}{options}\n  \
                  conclave cancel {job}{options}"
             );
@@ -126,7 +126,7 @@ pub(crate) async fn wait(client: &mut JobsClient<Channel>, job: &str, options: &
 pub(crate) fn tell(status: &JobStatus, json: bool) -> Result<ExitCode, Fault> {
     if !status.result_json.is_empty() {
         if json {
-            say!("{}", status.result_json.trim());
+            say_json(&status.result_json.trim());
         } else {
             let result = RunResult::parse(&status.result_json)?;
             say!("{}", result.report(None).trim_end());
@@ -138,7 +138,7 @@ pub(crate) fn tell(status: &JobStatus, json: bool) -> Result<ExitCode, Fault> {
     match status.state.as_str() {
         "finished" => Ok(ExitCode::SUCCESS),
         "cancelled" => {
-            eprintln!("The job was cancelled.");
+            note!("The job was cancelled.");
             Ok(ExitCode::from(1))
         }
         _ => Err(failure(status)),

@@ -1,9 +1,12 @@
 //! Plain text tables and numbers.
 
+use conclave_common::text::one_line;
 pub(crate) use conclave_pages::text::{number, thousands};
 
-/// Lines up rows of cells: the first column to the left, the others to the right, two spaces between.
+/// Lines up rows of cells: the first column to the left, the others to the right, two spaces between. A cell that others have written stays
+/// on its line.
 pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
+    let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(|cell| one_line(cell)).collect()).collect();
     let width = |column: usize| {
         rows.iter()
             .filter_map(|row| row.get(column))
@@ -27,7 +30,7 @@ pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
         text
     };
     let mut text = line(&mut header.iter().copied());
-    for row in rows {
+    for row in &rows {
         text += &line(&mut row.iter().map(String::as_str));
     }
     text

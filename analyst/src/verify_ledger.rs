@@ -16,7 +16,7 @@ use conclave_proto::tls::{Signature, check_certificate, verify};
 use serde_json::json;
 
 use crate::files;
-use crate::output::say;
+use crate::output::{say, say_json};
 
 /// Check a ledger that a data owner has exported: every entry, every sum, and the owner's signature
 ///
@@ -70,15 +70,12 @@ fn tell(checked: &Checked, args: &VerifyLedgerArgs) -> Result<(), Fault> {
             .iter()
             .map(|job| json!({ "job": job.id, "analyst": job.analyst, "queries": job.queries, "mu_squared": job.spent.mu_squared() }))
             .collect();
-        say!(
-            "{}",
-            json!({
-                "party": checked.header.party, "entries": state.seq(), "head": hex(&state.hash()), "jobs": jobs,
-                "queries": queries, "released": state.answers(), "mu_squared_spent": mu_squared, "epsilon_spent": epsilon,
-                "epsilon_budget": budget.epsilon, "delta": budget.delta, "unit": budget.unit.to_string(),
-                "certificate_checked": args.ca.is_some(),
-            })
-        );
+        say_json(&json!({
+            "party": checked.header.party, "entries": state.seq(), "head": hex(&state.hash()), "jobs": jobs,
+            "queries": queries, "released": state.answers(), "mu_squared_spent": mu_squared, "epsilon_spent": epsilon,
+            "epsilon_budget": budget.epsilon, "delta": budget.delta, "unit": budget.unit.to_string(),
+            "certificate_checked": args.ca.is_some(),
+        }));
         return Ok(());
     }
     say!(

@@ -17,3 +17,4 @@ pub mod rehearsal;
 pub mod sampler;
 pub mod schema;
 pub mod spelling;
+pub mod text;

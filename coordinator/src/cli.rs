@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use conclave_ops::{Daemon, LogFormat, Logs, Signals};
+use conclave_ops::{Daemon, LogFormat, Logs, Signals, terminal};
 
 use crate::config::Config;
 use crate::daemon::Coordinator;
@@ -80,7 +80,7 @@ pub fn cli_main<I: IntoIterator<Item = OsString>>(args: I) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("conclave-coordinator: {error}");
+            terminal::tell(&format_args!("conclave-coordinator: {error}"));
             error.exit_code()
         }
     }
@@ -106,7 +106,7 @@ fn execute(options: &Run) -> Result<(), RunError> {
             Signals::listen(options.exit_with_stdin).map_err(|e| RunError::System(format!("signals can't be handled: {e}")))?;
         let coordinator = Coordinator::open(&config).await?;
         let address = coordinator.address();
-        eprintln!("listening on {address}");
+        terminal::tell(&format_args!("listening on {address}"));
         if let Some(path) = &options.ready_file {
             write_ready(path, address)?;
         }
@@ -122,7 +122,7 @@ fn check(options: &Run) -> ExitCode {
     let checks = crate::check::check(&options.config);
     let faults = checks.faults();
     if options.json {
-        print(&serde_json::json!({ "config": options.config, "faults": faults, "checks": checks }));
+        print_json(&serde_json::json!({ "config": options.config, "faults": faults, "checks": checks }));
     } else {
         print(&checks);
     }
@@ -131,15 +131,19 @@ fn check(options: &Run) -> ExitCode {
 
 /// Prints on standard output; a reader that hangs up is no panic.
 fn print(what: &impl std::fmt::Display) {
-    use std::io::Write;
-    let _ = writeln!(std::io::stdout(), "{}", what.to_string().trim_end());
+    let _ = terminal::say(&what.to_string().trim_end());
+}
+
+/// As [`print`], of a JSON object.
+fn print_json(object: &serde_json::Value) {
+    let _ = terminal::say_json(object);
 }
 
 fn health(options: &Health) -> ExitCode {
     let config = match Config::load(&options.config) {
         Ok(config) => config,
         Err(error) => {
-            eprintln!("conclave-coordinator: {error}");
+            terminal::tell(&format_args!("conclave-coordinator: {error}"));
             return error.exit_code();
         }
     };
@@ -149,7 +153,7 @@ fn health(options: &Health) -> ExitCode {
         Err(Unwell::NotRunning(why)) => (4, why),
     };
     if options.json {
-        print(&serde_json::json!({ "serving": code == 0, "says": says }));
+        print_json(&serde_json::json!({ "serving": code == 0, "says": says }));
     } else {
         print(&says);
     }

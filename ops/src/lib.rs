@@ -1,7 +1,7 @@
-//! What both daemons need to be run by somebody: logs, signals, metrics, checks. Nothing here knows of jobs or records.
+//! What both daemons need to be run by somebody: logs, signals, metrics, checks; and how every program prints. Nothing here knows of jobs or records.
 //!
 //! - [`settings`]: the keys `log`, `metrics` and `otlp` of both configuration files.
-//! - [`log`]: the log on standard error. [`signals`]: the word to stop.
+//! - [`terminal`]: what is printed. [`log`]: the log on standard error. [`signals`]: the word to stop.
 //! - [`check`]: what `--check` finds. [`state`]: whether a daemon runs.
 //! - [`page`]: a page of metrics. [`endpoint`]: where it is served. [`disk`]: sizes for it.
 //! - [`clock`]: the wall clock.
@@ -25,6 +25,7 @@ pub mod settings;
 pub mod signals;
 pub mod source;
 pub mod state;
+pub mod terminal;
 pub mod web;
 
 pub use check::Checks;

@@ -1,7 +1,8 @@
 //! The log: on standard error, filtered by `RUST_LOG`, as text or as JSON lines. Beside it, where asked for, traces.
 
-use std::io::IsTerminal;
+use std::io::Write;
 
+use conclave_common::text;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::registry::{LookupSpan, Registry};
@@ -10,6 +11,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 use crate::daemon::Daemon;
 use crate::log_format::LogFormat;
 use crate::settings::Settings;
+use crate::terminal::{self, Shown};
 
 /// Written where `RUST_LOG` says nothing, or nothing that is a filter.
 const DEFAULT_LEVEL: LevelFilter = LevelFilter::INFO;
@@ -63,20 +65,74 @@ where
     S: tracing::Subscriber + for<'a> LookupSpan<'a>,
 {
     let filter = filter(std::env::var("RUST_LOG").ok().as_deref());
-    let stderr = std::io::stderr;
-    let layer = tracing_subscriber::fmt::layer().with_writer(stderr).with_ansi(stderr().is_terminal()).with_target(false);
-    let layer: Box<dyn Layer<S> + Send + Sync> = match format {
+    written(format, std::io::stderr).with_filter(filter)
+}
+
+/// Lines in this form on `writer`: what came from outside acts on no terminal and makes no line of its own. Without colours, which are
+/// escapes like those of a stranger.
+fn written<S, W>(format: LogFormat, writer: fn() -> W) -> Box<dyn Layer<S> + Send + Sync>
+where
+    S: tracing::Subscriber + for<'a> LookupSpan<'a>,
+    W: Write + 'static,
+{
+    let show: fn(&str) -> String = match format {
+        LogFormat::Plain => line,
+        LogFormat::Json => terminal::json,
+    };
+    let layer =
+        tracing_subscriber::fmt::layer().with_writer(move || Shown { to: writer(), show }).with_ansi(false).with_target(false);
+    match format {
         LogFormat::Plain => layer.boxed(),
         LogFormat::Json => layer.json().flatten_event(true).with_target(true).boxed(),
-    };
-    layer.with_filter(filter)
+    }
+}
+
+/// An event is written at once, and is one line.
+fn line(event: &str) -> String {
+    text::one_line(event.strip_suffix('\n').unwrap_or(event)) + "\n"
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::sync::Mutex;
+
     use tracing::Level;
 
     use super::*;
+
+    static WRITTEN: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+
+    struct Kept;
+
+    impl Write for Kept {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            WRITTEN.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// A stranger's words neither act on the terminal of whoever reads the log, nor make a line that looks like the program's.
+    #[test]
+    fn a_strangers_words_are_harmless_in_the_log() {
+        let hostile = "a\u{1b}[2J\r\u{202e}b\n2026-01-01T00:00:00Z  INFO approved\u{9b}";
+        for format in [LogFormat::Plain, LogFormat::Json] {
+            WRITTEN.lock().unwrap().clear();
+            let subscriber = Registry::default().with(written(format, || Kept));
+            tracing::subscriber::with_default(subscriber, || tracing::warn!(party = %hostile, "refused: {hostile}"));
+            let written = String::from_utf8(WRITTEN.lock().unwrap().clone()).unwrap();
+            let line = written.strip_suffix('\n').unwrap();
+            assert!(text::is_plain(line) && line.contains("approved") && line.contains("refused"), "{line:?}");
+            if format == LogFormat::Json {
+                let value: serde_json::Value = serde_json::from_str(line).unwrap();
+                assert_eq!(value["party"].as_str().unwrap().matches("approved").count(), 1, "{value}");
+            }
+        }
+    }
 
     #[test]
     fn a_filter_sets_levels_by_target() {

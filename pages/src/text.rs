@@ -1,5 +1,6 @@
 //! Numbers as people read them, and names that strangers have chosen.
 
+use conclave_common::text::shown;
 use maud::{Markup, html};
 
 /// Longest name that is shown whole, in characters.
@@ -51,11 +52,7 @@ pub fn percent(share: f64) -> String {
 /// of writing, with which a text can be made to look like another, become visible. Longer ones end in an ellipsis.
 #[must_use]
 pub fn plain(text: &str, longest: usize) -> String {
-    let mut characters = text.chars().map(|c| match c {
-        c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') => ' ',
-        '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
-        c => c,
-    });
+    let mut characters = text.chars().map(shown);
     let mut short: String = characters.by_ref().take(longest).collect();
     if characters.next().is_some() {
         short.push('…');

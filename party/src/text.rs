@@ -1,9 +1,11 @@
 //! Text of other people's is cut to a length before it is logged or kept.
 
-/// The first `most` characters without line breaks and other control characters.
+use conclave_common::text::shown;
+
+/// The first `most` characters on one line, without any that act on what shows them.
 pub(crate) fn clip(text: &str, most: usize) -> String {
     let mut characters = text.chars();
-    let mut clipped: String = characters.by_ref().take(most).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let mut clipped: String = characters.by_ref().take(most).map(shown).collect();
     if characters.next().is_some() {
         clipped.push_str("...");
     }

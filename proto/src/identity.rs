@@ -4,6 +4,7 @@
 
 use std::fmt;
 
+pub use conclave_common::text::valid_name;
 use rustls_pki_types::CertificateDer;
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::{FromDer, X509Certificate};
@@ -161,15 +162,6 @@ impl fmt::Display for PeerIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.role, self.name)
     }
-}
-
-/// Whether `name` may name a party, an analyst or a coordinator: 1 to 63 of a–z, 0–9 and hyphen, with no hyphen at
-/// either end. Names stand in file names, URIs and log lines, so nothing in them ever needs quoting.
-pub fn valid_name(name: &str) -> bool {
-    (1..=63).contains(&name.len())
-        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
-        && !name.starts_with('-')
-        && !name.ends_with('-')
 }
 
 /// The identity behind a gRPC request, from the certificate of its TLS connection.

@@ -6,6 +6,7 @@
 use std::fmt;
 
 use conclave_common::job::JobSpec;
+use conclave_common::text;
 
 use crate::error::{ErrorCode, Fault};
 use crate::{OLDEST_PROTOCOL, PROTOCOL, v1};
@@ -143,7 +144,7 @@ pub fn suits(spec: &JobSpec, spoken: u32, party: &str) -> Result<(), Fault> {
 
 /// The other end's word for itself: one line, and short.
 fn shown(software: &str) -> String {
-    software.chars().filter(|c| !c.is_control()).take(60).collect()
+    software.chars().filter(|c| text::shown(*c) == *c).take(60).collect()
 }
 
 /// A software's name without its version.

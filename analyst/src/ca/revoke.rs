@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use conclave_common::text::one_line;
 use conclave_proto::ca;
 use conclave_proto::error::Fault;
 use conclave_proto::identity::{PeerIdentity, valid_name};
@@ -49,7 +50,7 @@ pub(super) fn revoke(args: &RevokeArgs) -> Result<(), Fault> {
         text.push('\n');
     }
     // A line break in the reason would make a line of its own.
-    let reason: String = args.reason.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let reason = one_line(&args.reason);
     let why = if reason.trim().is_empty() { String::new() } else { format!(": {}", reason.trim()) };
     text.push_str(&format!("{entry} # {whose}, revoked {}{why}\n", OffsetDateTime::now_utc().date()));
     RevokedList::parse(&text).map_err(|e| input(&e))?;

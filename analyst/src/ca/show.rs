@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::identity_files::{CA, CERTIFICATE, in_file};
 use crate::files;
-use crate::output::say;
+use crate::output::{say, say_json};
 
 /// Show what a certificate or an identity folder says: role, name, validity, fingerprint
 #[derive(Args)]
@@ -38,21 +38,18 @@ pub(super) fn show(args: &ShowArgs) -> Result<(), Fault> {
     let CertificateSummary { identity, subject, issuer, serial, valid, fingerprint, key_fingerprint, hosts } = summary;
     let uri = identity.as_ref().map(PeerIdentity::uri);
     if args.json {
-        say!(
-            "{}",
-            json!({
-                "identity": uri,
-                "subject": subject,
-                "issuer": issuer,
-                "serial": serial,
-                "not_before": valid.0,
-                "not_after": valid.1,
-                "days_left": days,
-                "hosts": hosts,
-                "fingerprint_sha256": fingerprint,
-                "key_fingerprint_sha256": key_fingerprint,
-            })
-        );
+        say_json(&json!({
+            "identity": uri,
+            "subject": subject,
+            "issuer": issuer,
+            "serial": serial,
+            "not_before": valid.0,
+            "not_after": valid.1,
+            "days_left": days,
+            "hosts": hosts,
+            "fingerprint_sha256": fingerprint,
+            "key_fingerprint_sha256": key_fingerprint,
+        }));
         return Ok(());
     }
     say!("{}", path.display());

@@ -1,9 +1,10 @@
 //! `conclave ca sign`: from a request to a certificate, once somebody has looked at it.
 
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::{BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use conclave_ops::terminal;
 use conclave_proto::ca::{self, KeyedPem, MEMBER_DAYS, RequestedIdentity};
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::identity::Role;
@@ -131,8 +132,7 @@ fn agree(args: &SignArgs, requested: &RequestedIdentity) -> Result<(), Fault> {
         return Ok(());
     }
     let system = |e: std::io::Error| Fault::new(ErrorCode::Internal, format!("the terminal can't be used: {e}"));
-    let mut out = std::io::stderr();
-    write!(out, "Has its maker told you this fingerprint? Sign? [y/N] ").and_then(|()| out.flush()).map_err(system)?;
+    terminal::ask("Has its maker told you this fingerprint? Sign? [y/N] ").map_err(system)?;
     let mut answer = String::new();
     stdin.lock().read_line(&mut answer).map_err(system)?;
     match answer.trim() {

@@ -12,6 +12,8 @@ use conclave_proto::error::{ErrorCode, Fault};
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep, timeout_at};
 
+use crate::output::note;
+
 /// A daemon that has not said that it is ready by then is given up.
 const READY_WITHIN: Duration = Duration::from_secs(60);
 /// A daemon that has not ended this long after it was asked to is killed.
@@ -123,7 +125,7 @@ impl Children {
         let deadline = Instant::now() + STOP_WITHIN;
         for running in self.running.iter_mut().rev() {
             if timeout_at(deadline, running.child.wait()).await.is_err() {
-                eprintln!("{} did not stop by itself and is killed", running.name);
+                note!("{} did not stop by itself and is killed", running.name);
                 // It may have ended in between, which is what was wanted.
                 let _ = running.child.kill().await;
             }

@@ -13,21 +13,21 @@ use super::truth;
 use crate::client::Connection;
 use crate::files;
 use crate::follow::follow;
-use crate::output::say;
+use crate::output::{note, say, say_json};
 use crate::result::RunResult;
 use crate::submit::{failure, read_job, submit};
 use crate::table::thousands;
 
 pub(crate) async fn run(args: DemoArgs) -> Result<ExitCode, Fault> {
     check(&args)?;
-    eprintln!("Making {} parties of {} records each in {}", args.parties, thousands(args.rows), args.out.display());
+    note!("Making {} parties of {} records each in {}", args.parties, thousands(args.rows), args.out.display());
     let folder = DemoFolder::create(&args)?;
     let mut children = Children::default();
     let outcome = tokio::select! {
         outcome = run_job(&args, &folder, &mut children) => outcome,
         _ = tokio::signal::ctrl_c() => Err(Fault::new(ErrorCode::Internal, "interrupted")),
     };
-    eprintln!("Stopping the daemons");
+    note!("Stopping the daemons");
     children.stop().await;
     let (status, url) = outcome.map_err(|fault| Fault {
         message: format!("{}\nEverything so far is in {}", fault.message, args.out.display()),
@@ -50,7 +50,7 @@ async fn run_job(args: &DemoArgs, folder: &DemoFolder, children: &mut Children) 
         children.start(&Daemon { name: party, word: "__party", config: &config, logs: &logs })?;
     }
     children.ready().await?;
-    eprintln!("The coordinator listens on {address}; {} parties are attached, each a process of its own.", folder.parties.len());
+    note!("The coordinator listens on {address}; {} parties are attached, each a process of its own.", folder.parties.len());
     if args.pages {
         tell_pages(folder);
     }
@@ -58,7 +58,7 @@ async fn run_job(args: &DemoArgs, folder: &DemoFolder, children: &mut Children) 
     let run = async {
         let mut client = connection.open().await?;
         let job = submit(&mut client, &connection.identity()?, read_job(&folder.job())?).await?;
-        eprintln!("Job {job}: at most epsilon = {} at each party.", args.epsilon);
+        note!("Job {job}: at most epsilon = {} at each party.", args.epsilon);
         follow(&mut client, &job).await
     };
     let status = tokio::select! {
@@ -76,9 +76,9 @@ fn tell_pages(folder: &DemoFolder) {
     let says = |log: &str, key: &str| {
         let text = std::fs::read_to_string(folder.logs().join(format!("{log}.log"))).unwrap_or_default();
         let found = text.rsplit_once(&format!("{key} at ")).map(|(_, rest)| rest.lines().next().unwrap_or_default().to_owned());
-        eprintln!("  {log}: {}", found.unwrap_or_else(|| "not told yet; see its log".to_owned()));
+        note!("  {log}: {}", found.unwrap_or_else(|| "not told yet; see its log".to_owned()));
     };
-    eprintln!("Pages to look at meanwhile:");
+    note!("Pages to look at meanwhile:");
     says("coordinator", "dashboard");
     folder.parties.iter().for_each(|party| says(party, "page"));
 }
@@ -89,7 +89,7 @@ fn tell(args: &DemoArgs, folder: &DemoFolder, status: &JobStatus, url: &str) -> 
     let json = with_truth(&status.result_json, &truth)?;
     files::overwrite(&folder.root.join("result.json"), &format!("{json}\n"))?;
     if args.json {
-        say!("{json}");
+        say_json(&json);
     } else {
         let result = RunResult::parse(&status.result_json)?;
         say!("\n{}", result.report(Some(&truth)));

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::fetch::{fetch, partial_name};
 use crate::client::Connection;
 use crate::files;
-use crate::output::say;
+use crate::output::{say, say_json};
 use crate::table::thousands;
 
 /// Fetch a job's draws
@@ -69,7 +69,7 @@ pub(crate) async fn run(args: DrawsArgs) -> Result<ExitCode, Fault> {
     };
     let out = args.out.display().to_string();
     if args.json {
-        say!("{}", json!({ "job": args.job, "draws": out, "files": count, "bytes": bytes }));
+        say_json(&json!({ "job": args.job, "draws": out, "files": count, "bytes": bytes }));
     } else {
         say!("{out}: {count} files, {} bytes", thousands(bytes));
     }

@@ -3,6 +3,7 @@
 use std::io::IsTerminal;
 use std::time::{Duration, Instant, SystemTime};
 
+use conclave_common::text::{lines, one_line};
 use conclave_pages::plot::spark_text;
 use conclave_pages::text::{number, percent, plain_name};
 use conclave_proto::v1::{JobStatus, PartyStatus, TracesReply};
@@ -12,6 +13,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use super::chain_table;
 use super::pace::{HISTORY, RunHistory, most_spent};
 use super::text::{describe, heading, unsaid};
+use crate::output::note;
 
 /// Without a terminal, a line is printed this often while nothing changes but the counts.
 const LINE_EVERY: Duration = Duration::from_secs(5);
@@ -39,7 +41,7 @@ impl Screen {
     /// Shows a status.
     pub(super) fn show(&mut self, status: &JobStatus) {
         self.history.see(status);
-        let text = describe(status, SystemTime::now());
+        let text = one_line(&describe(status, SystemTime::now()));
         for warning in unsaid(&mut self.warned, &status.warnings) {
             self.say(&format!("Warning: {warning}"));
         }
@@ -57,7 +59,7 @@ impl Screen {
             let pace = self.history.words(status);
             let mixing = chain_table::worst(&self.traces).filter(|_| !self.traces.warmup);
             let mixing = mixing.map(|worst| format!("; {worst}")).unwrap_or_default();
-            eprintln!("{}: {text}{pace}{}{mixing}", heading(status), most_in_words(status, &self.history));
+            note!("{}: {text}{pace}{}{mixing}", heading(status), most_in_words(status, &self.history));
             self.last_line = Some((Instant::now(), key));
         }
     }
@@ -73,8 +75,8 @@ impl Screen {
     /// Prints a line that stays.
     pub(super) fn say(&self, text: &str) {
         match &self.terminal {
-            Some(terminal) => terminal.main.println(text),
-            None => eprintln!("{text}"),
+            Some(terminal) => terminal.main.println(lines(text)),
+            None => note!("{text}"),
         }
     }
 
@@ -147,7 +149,7 @@ impl Terminal {
         self.waiting.set_message(if paused { format!("! {text}") } else { String::new() });
         self.main.set_length(status.draws_asked.max(1));
         self.main.set_position(status.draws);
-        self.main.set_prefix(heading(status).to_owned());
+        self.main.set_prefix(one_line(heading(status)));
         self.main.set_message(if paused { format!("{} of {} draws per chain", status.draws, status.draws_asked) } else { text });
         let shown = most_spent(status, BARS);
         while self.parties.len() < shown.len() {

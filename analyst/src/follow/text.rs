@@ -2,18 +2,19 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use conclave_common::text::{one_line, shown};
 use conclave_proto::v1::JobStatus;
 
 use crate::table::thousands;
 
-/// Warnings that have not been said, each once; control characters left out.
+/// Warnings that have not been said, each once, on one line.
 pub(super) fn unsaid(said: &mut Vec<String>, warnings: &[String]) -> Vec<String> {
     let fresh: Vec<String> = warnings.iter().filter(|warning| !said.contains(warning)).cloned().collect();
     said.extend_from_slice(&fresh);
-    fresh.iter().map(|warning| warning.chars().filter(|c| !c.is_control()).collect()).collect()
+    fresh.iter().map(|warning| one_line(warning)).collect()
 }
 
-/// The one word for where the job is.
+/// The one word for where the job is; the coordinator's.
 pub(super) fn heading(status: &JobStatus) -> &str {
     match (status.state.as_str(), status.phase.as_str()) {
         ("running", "") => "running",
@@ -61,7 +62,7 @@ fn accepted(status: &JobStatus) -> String {
 
 /// " (its ledger is ...)", what the parties waited for say of it; nothing where they say nothing.
 fn waiting_reason(reason: &str) -> String {
-    let reason: String = reason.chars().filter(|c| !c.is_control()).take(500).collect();
+    let reason: String = reason.chars().map(shown).take(500).collect();
     if reason.is_empty() { reason } else { format!(" ({reason})") }
 }
 
@@ -117,7 +118,7 @@ mod tests {
     fn a_warning_is_said_once() {
         let mut said = Vec::new();
         let two = ["the clip\u{1b} cuts 3%".to_owned(), "another".to_owned()];
-        assert_eq!(unsaid(&mut said, &two[..1]), ["the clip cuts 3%"]);
+        assert_eq!(unsaid(&mut said, &two[..1]), ["the clip  cuts 3%"]);
         assert_eq!(unsaid(&mut said, &two), ["another"]);
         assert!(unsaid(&mut said, &two).is_empty());
     }

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use super::known::{Known, input};
 use super::text;
-use crate::output::say;
+use crate::output::{say, say_json};
 use crate::submit::read_job;
 
 /// Say what a job will buy, before anything is spent
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<ExitCode, Fault> {
     let found = Found::of(&spec, &known).map_err(|e| input(format!("{}: {e}", args.job.display())))?;
     if args.json {
         let json = found.object(&spec).map_err(|e| Fault::new(ErrorCode::Internal, e.to_string()))?;
-        say!("{json}");
+        say_json(&json);
     } else {
         say!("{}", found.text(&spec, &known).trim_end());
     }

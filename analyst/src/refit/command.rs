@@ -16,7 +16,7 @@ use conclave_proto::error::{ErrorCode, Fault};
 use super::releases::{EndedJob, fetch};
 use crate::client::Connection;
 use crate::files;
-use crate::output::say;
+use crate::output::{say, say_json};
 use crate::result::RunResult as ShownResult;
 
 /// The id of a refit, which no coordinator knows.
@@ -94,7 +94,7 @@ pub(crate) async fn run(args: RefitArgs) -> Result<ExitCode, Fault> {
     let refitted = job.releases.refit(&spec).map_err(|e| unfit(&e))?;
     let result = keep(&args, &spec, &job, refitted, began)?;
     if args.json {
-        say!("{}", result.to_json());
+        say_json(&result.to_json());
     } else {
         say!("{}", ShownResult::parse(&result.to_json())?.report(None).trim_end());
         if let Some(out) = &args.out {

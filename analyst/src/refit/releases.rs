@@ -2,6 +2,7 @@
 
 use conclave_common::job::JobSpec;
 use conclave_common::sampler::{PartyMetadata, RefitError, StoredReleases, refittable};
+use conclave_common::text::shown;
 use conclave_draws::result::StoppedBy;
 use conclave_proto::error::{ErrorCode, Fault, from_status};
 use conclave_proto::log::{RoundPieces, opened_parties};
@@ -133,7 +134,7 @@ fn fault(status: &Status) -> Fault {
 }
 
 fn damaged(why: &str) -> Fault {
-    let why: String = why.chars().filter(|c| !c.is_control()).take(LONGEST_WORD).collect();
+    let why: String = why.chars().map(shown).take(LONGEST_WORD).collect();
     internal(format!("the coordinator can't read all of the job's log: {why}"))
 }
 

@@ -18,7 +18,7 @@ use rand_chacha::ChaCha20Rng;
 
 use super::run::{input, rehearse};
 use crate::files;
-use crate::output::say;
+use crate::output::{say, say_json};
 use crate::result::RunResult as ShownResult;
 use crate::submit::read_job;
 
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &RehearseArgs) -> Result<ExitCode, Fault> {
     let rehearsed = rehearse(&spec, shards, rng, args.out.as_deref(), &*stop_on_ctrl_c()?)?;
     let json = serde_json::to_string(&rehearsed).map_err(|e| Fault::new(ErrorCode::Internal, e.to_string()))?;
     if args.json {
-        say!("{json}");
+        say_json(&json);
     } else {
         say!("{}", ShownResult::parse(&json)?.report(None).trim_end());
         say!("\nA rehearsal: no ledger was charged. What the parties would have spent is shown above.");

@@ -15,7 +15,7 @@ use super::page::page;
 use crate::client::Connection;
 use crate::draws::{fetch, partial_name};
 use crate::files;
-use crate::output::say;
+use crate::output::{say, say_json};
 use crate::submit::failure;
 use crate::table::thousands;
 
@@ -76,7 +76,7 @@ pub(crate) async fn run(args: ReportArgs) -> Result<ExitCode, Fault> {
     files::write_new(&args.out, &page)?;
     let out = args.out.display().to_string();
     if args.json {
-        say!("{}", json!({ "job": args.job, "report": out, "bytes": page.len() }));
+        say_json(&json!({ "job": args.job, "report": out, "bytes": page.len() }));
     } else {
         say!("{out}: {} bytes", thousands(page.len() as u64));
     }

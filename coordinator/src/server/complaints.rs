@@ -4,6 +4,8 @@ use std::fmt::Display;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use conclave_common::text::shown;
+
 /// A line at most this often.
 const EVERY: Duration = Duration::from_secs(60);
 /// Characters of another's words that are logged.
@@ -23,7 +25,7 @@ impl Complaints {
     /// Notes one failure.
     pub(super) fn note(&self, what: &(impl Display + ?Sized), who: &dyn Display) {
         if let Some(count) = self.count(Instant::now()) {
-            let what: String = what.to_string().chars().filter(|c| !c.is_control()).take(LONGEST).collect();
+            let what: String = what.to_string().chars().map(shown).take(LONGEST).collect();
             tracing::warn!(count, peer = %who, reason = what, "connections refused since the last such line; this is the latest");
         }
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use conclave_common::text::shown;
 use conclave_proto::convert::{answer_from_wire, opened_from_wire};
 use conclave_proto::delay::AnswerDelay;
 use conclave_proto::error::{self, ErrorCode, Fault};
@@ -78,7 +79,7 @@ impl Link for LinkService {
 
 /// A party's words as they are shown and kept: not longer than a paragraph, in one line.
 fn clip(words: &str) -> String {
-    words.chars().map(|c| if c.is_control() { ' ' } else { c }).take(2000).collect()
+    words.chars().map(shown).take(2000).collect()
 }
 
 struct Session {

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use conclave_ops::terminal;
 
 use super::common::Common;
 use super::decide::{ApproveArgs, RefuseArgs};
@@ -101,7 +102,7 @@ pub fn cli_main<I: IntoIterator<Item = OsString>>(args: I) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("conclave-party: {error}");
+            terminal::tell(&format_args!("conclave-party: {error}"));
             ExitCode::from(error.exit_code())
         }
     }

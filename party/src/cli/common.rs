@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use conclave_ops::terminal;
 
 use crate::config::PartyConfig;
 use crate::error::StartError;
@@ -24,11 +25,10 @@ pub(super) fn load(common: &Common) -> Result<PartyConfig, StartError> {
 
 pub(super) fn print_json(value: &impl serde::Serialize) -> Result<(), StartError> {
     let text = serde_json::to_string(value).map_err(|e| StartError::System(e.to_string()))?;
-    print(&text)
+    terminal::say_json(&text).map_err(|e| StartError::System(format!("standard output: {e}")))
 }
 
 /// Prints a line on standard output; a reader that hangs up is no panic.
 pub(super) fn print(text: &str) -> Result<(), StartError> {
-    use std::io::Write;
-    writeln!(std::io::stdout(), "{text}").map_err(|e| StartError::System(format!("standard output: {e}")))
+    terminal::say(&text).map_err(|e| StartError::System(format!("standard output: {e}")))
 }

@@ -1,8 +1,9 @@
 //! `conclave-party approve`, `reject` and `revoke`.
 
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::{BufRead, IsTerminal};
 
 use clap::Args;
+use conclave_ops::terminal;
 use serde_json::json;
 
 use super::common::{Common, load, print, print_json};
@@ -101,8 +102,7 @@ fn agreed(job: &JobView) -> Result<bool, StartError> {
         )));
     }
     let system = |e: std::io::Error| StartError::System(e.to_string());
-    let mut out = std::io::stderr();
-    write!(out, "Approve? [y/N] ").and_then(|()| out.flush()).map_err(system)?;
+    terminal::ask("Approve? [y/N] ").map_err(system)?;
     let mut answer = String::new();
     stdin.lock().read_line(&mut answer).map_err(system)?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))

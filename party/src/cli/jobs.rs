@@ -1,5 +1,6 @@
 //! `conclave-party jobs`.
 
+use conclave_common::text::one_line;
 use serde_json::{Value, json};
 
 use super::common::{Common, load, print, print_json};
@@ -17,7 +18,7 @@ pub(super) fn jobs(common: &Common) -> Result<(), StartError> {
         return print("no job was asked of this party yet");
     }
     for job in &jobs {
-        print(&line(job, &config))?;
+        print(&one_line(&line(job, &config)))?;
     }
     let waiting = jobs.iter().filter(|job| job.state() == State::Awaiting).count();
     if waiting > 0 {

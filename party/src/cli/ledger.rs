@@ -5,6 +5,7 @@ use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
 use clap::Args;
+use conclave_ops::terminal;
 
 use super::common::{Common, load, print, print_json};
 use crate::error::StartError;
@@ -47,8 +48,8 @@ pub(super) struct ActArgs {
 pub(super) fn ledger(args: &LedgerArgs) -> Result<(), StartError> {
     let settings = load(&args.common)?.ledger_settings();
     let listing = Listing { job: args.job.clone(), last: args.last };
-    let mut out = BufWriter::new(std::io::stdout().lock());
     let written = if args.common.json {
+        let mut out = terminal::json_output();
         // One object, written as it is read: a ledger may hold millions of releases.
         let party = serde_json::to_string(&settings.party).unwrap_or_default();
         write!(out, "{{\"party\":{party},\"releases\":[").map_err(stdout)?;
@@ -58,13 +59,14 @@ pub(super) fn ledger(args: &LedgerArgs) -> Result<(), StartError> {
             let row = serde_json::to_string(&row).map_err(|e| StartError::System(e.to_string()))?;
             write!(out, "{comma}{row}").map_err(stdout)
         })?;
-        writeln!(out, "]}}")
+        writeln!(out, "]}}").and_then(|()| out.flush())
     } else {
+        let mut out = terminal::output();
         writeln!(out, "{HEADINGS}").map_err(stdout)?;
         list(&settings, &listing, |row| writeln!(out, "{}", line(&row)).map_err(stdout))?;
-        Ok(())
+        out.flush()
     };
-    written.and_then(|()| out.flush()).map_err(stdout)
+    written.map_err(stdout)
 }
 
 const HEADINGS: &str = "    seq time                     job      analyst    iteration chain theta    theta'   kind         integers         K_t     sigma \
@@ -103,7 +105,7 @@ pub(super) fn export(args: &ExportArgs) -> Result<(), StartError> {
             let file = File::options().write(true).create_new(true).open(path);
             Box::new(file.map_err(|e| StartError::System(format!("{}: {e}", path.display())))?)
         }
-        None => Box::new(std::io::stdout().lock()),
+        None => Box::new(terminal::signed_output()),
     };
     let mut out = BufWriter::with_capacity(1 << 16, &mut out);
     let (signed, state) = export::write(&settings, &mut out)?;

@@ -6,6 +6,7 @@
 use std::io::{BufRead, Write};
 
 use conclave_common::mechanism::Components;
+use conclave_common::text;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -323,12 +324,13 @@ pub(super) fn write_as(
     Ok((signed_bytes(&to.hash.finalize().into()), state))
 }
 
-/// Writes one line of JSON.
+/// Writes one line of JSON, in whose strings no character stands that acts on a terminal, but its escape.
 ///
 /// # Errors
 /// Where `to` takes no more.
 pub fn write_line(to: &mut impl Write, line: &impl Serialize) -> std::io::Result<()> {
-    serde_json::to_writer(&mut *to, line)?;
+    let line = serde_json::to_string(line)?;
+    to.write_all(text::json(&line).as_bytes())?;
     to.write_all(b"\n")
 }
 

@@ -3,6 +3,7 @@
 
 use conclave_common::accounting::PrivacyUnit;
 use conclave_common::job::JobSpec;
+use conclave_common::text::one_line;
 
 use crate::config::PartyConfig;
 use crate::consent::{ConsentStore, Decider, Standing};
@@ -35,9 +36,10 @@ pub(crate) fn shown(unit: PrivacyUnit, job: &JobView, worst: &WorstCase) -> Stri
     let request = &job.request;
     let mut lines = vec![
         format!("job {} {:?}", request.job, job.name()),
-        format!("  {:<9} analyst {}, on {}", "asked by", request.analyst, request.asked),
+        format!("  {:<9} analyst {}, on {}", "asked by", one_line(&request.analyst), one_line(&request.asked)),
     ];
-    lines.extend(job.spec.iter().flat_map(describe).map(|(name, words)| format!("  {name:<9} {words}")));
+    // The parser takes no names that act on a terminal; an earlier version's may have, and the owner reads this before saying yes.
+    lines.extend(job.spec.iter().flat_map(describe).map(|(name, words)| format!("  {name:<9} {}", one_line(&words))));
     lines.push(format!("  {:<9} SHA-256 {}", "digest", request.digest_hex()));
     let end = if worst.ended_early { ", where the data's budget or the analyst's cap ends it" } else { "" };
     lines.push(format!(
@@ -113,4 +115,51 @@ fn bounds_of(shard: &Shard, job: &JobView, spec: &JobSpec) -> Warnings {
         )
     });
     Ok(unlisted.chain(read_off).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use conclave_common::text::{is_plain, json};
+
+    use super::*;
+    use crate::consent::Request;
+    use crate::ledger::{Ledger, report};
+    use crate::testing::{JOB, MEAN_TOML, budget};
+
+    const HOSTILE: &str = "b\u{1b}[2K\r  at most   epsilon 0.01 at delta 1e-9\u{202e}\nthis protects everybody\u{9b}2J";
+
+    /// What an owner reads before saying yes can't be rewritten by the job: such names are refused where they are parsed, and should they
+    /// ever get past that they are shown as what they are, each on its own line.
+    #[test]
+    fn a_job_does_not_rewrite_the_text_that_its_owner_consents_to() {
+        // JSON's escapes are TOML's, too.
+        let quoted = json(&serde_json::to_string(HOSTILE).unwrap()).into_owned();
+        for (name, refused) in [("\"hospital-a\"", "parties"), ("\"mean\"", "name"), ("height = {", "columns")] {
+            let hostile =
+                if refused == "columns" { format!("{quoted} = {{ min = 0, max = 1 }}\n{name}") } else { quoted.clone() };
+            let error = JobSpec::parse(&MEAN_TOML.replacen(name, &hostile, 1)).unwrap_err();
+            assert!(error.key == refused && is_plain(&error.to_string()), "{error:?}");
+        }
+        let honest = JobSpec::parse(MEAN_TOML).unwrap();
+        let mut spec = honest.clone();
+        spec.parties.insert(0, HOSTILE.to_owned());
+        spec.name = HOSTILE.to_owned();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ledger.sqlite");
+        Ledger::init(&path, "hospital-a", &budget()).unwrap();
+        let report = report(&path, "hospital-a", &budget()).unwrap();
+        let text = |spec: JobSpec, stranger: &str| {
+            let worst = worst_case(&spec, 0, &report, None).unwrap();
+            let (analyst, asked) = (stranger.to_owned(), "2026-03-01".to_owned());
+            let request =
+                Request { job: JOB.into(), analyst, digest: [7; 32], spec_toml: MEAN_TOML.into(), asked, decided: None };
+            shown(budget().unit, &JobView { request, spec: Some(spec), totals: None }, &worst)
+        };
+        let (shown, honest) = (text(spec, HOSTILE), text(honest, "alice"));
+        assert!(shown.lines().all(is_plain), "{shown:?}");
+        assert_eq!(shown.lines().count(), honest.lines().count(), "no line is a stranger's");
+        let most = |text: &str| text.lines().filter(|line| line.starts_with("  at most")).map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(most(&shown), most(&honest));
+    }
 }

@@ -42,9 +42,9 @@ impl Fixture {
 
     /// A job that waits, with hostile names in it.
     fn asks(&self) {
-        let toml = MEAN_TOML.replace("\"mean\"", &format!("\"{HOSTILE}\u{202e}\"")).replace("height", &format!("'{HOSTILE}'"));
+        let toml = MEAN_TOML.replace("\"mean\"", &format!("\"{HOSTILE}\"")).replace("height", &format!("'{HOSTILE}'"));
         let toml = toml.replace(&format!("outcome = \"'{HOSTILE}'\""), &format!("outcome = \"{HOSTILE}\""));
-        let request = conclave_proto::v1::OpenJob { analyst: HOSTILE.to_owned(), ..open_request(&toml) };
+        let request = conclave_proto::v1::OpenJob { analyst: format!("{HOSTILE}\u{202e}"), ..open_request(&toml) };
         let digest: [u8; 32] = Sha256::digest(toml.as_bytes()).into();
         ConsentStore::open(&self.config.ledger).unwrap().ask(&request, &digest).unwrap();
     }

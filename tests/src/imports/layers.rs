@@ -30,8 +30,8 @@ pub const HOUSE: Layers<'static> = Layers {
     left_out: &["conclave-tests"],
     crates: &[
         ("conclave-common", &[]),
-        ("conclave-ops", &[]),
-        ("conclave-pages", &[]),
+        ("conclave-ops", &["conclave-common"]),
+        ("conclave-pages", &["conclave-common"]),
         ("conclave-proto", &["conclave-common"]),
         ("conclave-draws", &["conclave-common", "conclave-proto"]),
         ("conclave-party", &["conclave-common", "conclave-ops", "conclave-pages", "conclave-proto"]),
@@ -62,7 +62,7 @@ pub const HOUSE: Layers<'static> = Layers {
             &["schema"],
             &["parameter"],
             &["mechanism"],
-            &["diagnostics", "spelling"],
+            &["diagnostics", "spelling", "text"],
         ],
     }],
 };

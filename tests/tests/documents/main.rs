@@ -4,6 +4,7 @@ mod examples;
 mod imports;
 mod laws;
 mod openssl;
+mod printing;
 mod readme;
 
 const EXE: &str = env!("CARGO_BIN_EXE_conclave-e2e");

@@ -6,6 +6,7 @@ use crate::job::error::JobError;
 use crate::job::limits::MAX_NAME;
 use crate::schema::{ColumnSpec, Family, ModelSpec};
 use crate::spelling::nearest;
+use crate::text;
 
 /// A known standard deviation, in half widths of the outcome's bounds.
 const SCALED_SD: (f64, f64) = (1e-6, 1e6);
@@ -19,13 +20,18 @@ const LEAST_TIME: f64 = 1e-9;
 /// Greatest magnitude of the banana's known constants, and reciprocal of its least precision.
 pub(super) const MOST_CONSTANT: f64 = 1e12;
 
-/// Checks the length of a name.
+/// Checks a name of the analyst's own choice: of a job, a column, a level. Owners read it before they consent, so that nothing in it may act
+/// on what shows it.
 pub(super) fn short(key: &str, name: &str) -> Result<(), JobError> {
-    if name.len() <= MAX_NAME {
-        return Ok(());
+    let start = || -> String { name.chars().take(20).collect() };
+    if name.len() > MAX_NAME {
+        return Err(JobError::new(text::one_line(key), format!("{:?}… is longer than {MAX_NAME} bytes", start())));
     }
-    let start: String = name.chars().take(20).collect();
-    Err(JobError::new(key, format!("`{start}…` is longer than {MAX_NAME} bytes")))
+    if !text::is_plain(name) {
+        let message = format!("{:?}… has control characters in it, or marks that turn the direction of writing", start());
+        return Err(JobError::new(text::one_line(key), message));
+    }
+    Ok(())
 }
 
 /// Checks that every key of a table is a parameter of the model, or one of `also`.

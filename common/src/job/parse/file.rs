@@ -10,6 +10,7 @@ use crate::job::limits::{MAX_BYTES, MAX_CHAINS, MAX_NAME};
 use crate::job::raw::{AutoOr, KEYS, RawJob};
 use crate::job::spec::{Algorithm, JobSpec};
 use crate::schema::keys;
+use crate::text::valid_name;
 
 const MAX_PARTIES: usize = 10_000;
 
@@ -113,7 +114,10 @@ fn parties(names: Vec<String>) -> Result<Vec<String>, JobError> {
     }
     let mut seen = BTreeSet::new();
     for name in &names {
-        short("parties", name)?;
+        if !valid_name(name) {
+            let (start, rule) = (name.chars().take(64).collect::<String>(), "1 to 63 of a-z, 0-9 and -, not at either end");
+            return Err(JobError::new("parties", format!("{start:?} is no party's name, which has {rule}")));
+        }
         if !seen.insert(name.as_str()) {
             return Err(JobError::new("parties", format!("party `{name}` is named twice; its records would count twice")));
         }

@@ -126,6 +126,11 @@ fn every_fault_names_its_key() {
         ("\"logistic\"", "\"logistik\"", "model.kind", "did you mean `logistic`"),
         ("\"logistic\"", "\"student_t\"", "model.df", "missing"),
         ("\"hospital-b\"", "\"hospital-a\"", "parties", "twice"),
+        ("\"hospital-b\"", "\"Hospital B\"", "parties", "no party's name"),
+        ("\"hospital-b\"", "\"b\\u001b[2K\\r  at most   epsilon 0.01\\u202e\"", "parties", "no party's name"),
+        ("\"readmission\"", "\"r\\u001b[2K\\u202e\"", "name", "control characters"),
+        ("bmi = { min = 10", "\"b\\u202emi\" = { min = 10", "columns", "direction of writing"),
+        ("bmi = { min = 10, max = 60 }", "bmi = { levels = [\"a\", \"b\\u2066c\"] }", "columns.bmi", "direction of writing"),
         ("[\"hospital-a\", \"hospital-b\", \"hospital-c\"]", "[]", "parties", "at least one"),
         ("[privacy]", "[prior]\ndefault = \"cauchy(0, 0)\"\n[privacy]", "prior.default", "scale must be positive"),
         ("[privacy]", "[prior]\nage = \"dirichlet(1)\"\n[privacy]", "prior.age", "add up to 1"),
@@ -161,6 +166,8 @@ fn every_fault_names_its_key() {
         let error = JobSpec::parse(&text).expect_err(to);
         assert_eq!(error.key, *key, "{error}");
         assert!(error.message.contains(word), "{error}");
+        // What is wrong is said without saying it to the terminal.
+        assert!(crate::text::is_plain(&error.to_string()), "{error:?}");
     }
     assert!(JobSpec::parse("name = ").unwrap_err().message.contains("1"));
 }

@@ -1,5 +1,7 @@
 //! A document as Markdown, and as one HTML file that needs nothing else.
 
+use conclave_common::text::{one_line, shown};
+
 use super::block::Block;
 
 /// Markdown.
@@ -16,7 +18,7 @@ pub(crate) fn markdown(blocks: &[Block]) -> String {
                 ["| | |".to_owned(), "|---|---|".to_owned()].into_iter().chain(rows).collect::<Vec<_>>().join("\n")
             }
             // Indented code: nothing in it can end it.
-            Block::Verbatim(text) => text.lines().map(|l| format!("    {l}")).collect::<Vec<_>>().join("\n"),
+            Block::Verbatim(text) => text.lines().map(|l| format!("    {}", one_line(l))).collect::<Vec<_>>().join("\n"),
         })
         .collect();
     parts.join("\n\n")
@@ -28,8 +30,7 @@ fn escaped(text: &str) -> String {
     for c in text.chars() {
         match c {
             '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '#' | '!' | '&' => out.extend(['\\', c]),
-            c if c.is_control() => out.push(' '),
-            c => out.push(c),
+            c => out.push(shown(c)),
         }
     }
     out
@@ -79,7 +80,8 @@ fn html(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
-            c => out.push(c),
+            '\n' => out.push('\n'),
+            c => out.push(shown(c)),
         }
     }
     out
