@@ -73,7 +73,7 @@ impl Noise {
     }
 
     /// Without thread and stock, and no secret to whoever knows the seed: for tests on made-up records alone.
-    #[cfg(feature = "test-util")]
+    #[cfg(any(test, feature = "test-util"))]
     pub fn seeded(seed: u64) -> Self {
         let shared = Arc::new(Shared { stocks: Mutex::default(), wanted: Condvar::new() });
         Self { generator: ChaCha20Rng::seed_from_u64(seed), last: None, shared, thread: None, keying: |_| {} }

@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 
 use super::Answerer;
 use super::thread::Command;
+use crate::clock::now_ms;
 use crate::config::{DataConfig, Policy};
 use crate::consent::ConsentStore;
 use crate::data::Shard;
@@ -58,7 +59,7 @@ impl SimulatedParty {
             Some(Body::CloseJob(close)) => Command::Close(close),
             Some(Body::Heartbeat(_)) | None => return,
         };
-        self.0.handle(command);
+        self.0.take(now_ms(), command);
         self.0.note_health();
     }
 

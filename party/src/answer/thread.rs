@@ -16,6 +16,7 @@ use super::answerer::Answerer;
 use super::delay::ReplyCounts;
 use super::open::Opening;
 use super::reply::{ReplySender, reply};
+use crate::clock::{now_ms, stand_at};
 use crate::config::ReplyDelay;
 use conclave_proto::convert::reply_length;
 
@@ -38,10 +39,16 @@ pub(super) enum Command {
     Flush(oneshot::Sender<()>),
 }
 
+/// A command with the wall clock's time at which it arrived.
+struct Arrived {
+    ms: i64,
+    command: Command,
+}
+
 /// Takes messages in for the answering thread.
 #[derive(Clone)]
 pub(crate) struct AnswerHandle {
-    commands: mpsc::Sender<Command>,
+    commands: mpsc::Sender<Arrived>,
     times: OwnTimes,
 }
 
@@ -53,8 +60,8 @@ pub(crate) fn start(mut answerer: Answerer) -> std::io::Result<(AnswerHandle, Jo
     let (commands, mut inbox) = mpsc::channel(WAITING);
     let times = answerer.timing.times().clone();
     let thread = std::thread::Builder::new().name("answers".into()).spawn(move || {
-        while let Some(command) = inbox.blocking_recv() {
-            answerer.handle(command);
+        while let Some(Arrived { ms, command }) = inbox.blocking_recv() {
+            answerer.take(ms, command);
             answerer.note_health();
             answerer.meters.note(&answerer.ledger, answerer.jobs.len());
         }
@@ -117,11 +124,20 @@ impl AnswerHandle {
     }
 
     async fn send(&self, command: Command) -> Result<(), Gone> {
-        self.commands.send(command).await.map_err(|_| Gone)
+        let arrived = Arrived { ms: now_ms(), command };
+        self.commands.send(arrived).await.map_err(|_| Gone)
     }
 }
 
 impl Answerer {
+    /// Handles a command that arrived at this time of the wall clock, which is the time of all that is written for it: nothing that leaves
+    /// may tell when a computation was done, its own or that of a message before it.
+    pub(super) fn take(&mut self, arrived_ms: i64, command: Command) {
+        stand_at(Some(arrived_ms));
+        self.handle(command);
+        stand_at(None);
+    }
+
     pub(super) fn handle(&mut self, command: Command) {
         match command {
             Command::Query(request, received, outbox) => {

@@ -206,12 +206,14 @@ impl Ledger {
         }
         let settle = self.settle(job, Settle::FULL);
         let mut rows = Vec::with_capacity(fresh.len());
+        let time_ms = (self.clock)();
         self.write(true, |writer| {
             if let Some(settle) = &settle {
                 writer.event(Settle::KIND, seq, &settle.body())?;
             }
             for (key, cost) in fresh.iter().zip(costs) {
-                rows.push(ChargeRow::Written(write_charge(writer, &Pending { job: seq, block: 0, iteration, key: *key, cost })?));
+                let charged = Pending { time_ms, job: seq, block: 0, iteration, key: *key, cost };
+                rows.push(ChargeRow::Written(write_charge(writer, &charged)?));
             }
             Ok(())
         })?;
@@ -222,9 +224,10 @@ impl Ledger {
     /// Keeps queries that a block has paid for until they are written with their answers.
     pub(super) fn keep_pending(&mut self, job: u64, block: u64, iteration: u64, fresh: &[(QueryKey, Spent)]) -> Vec<ChargeRow> {
         let mut rows = Vec::with_capacity(fresh.len());
+        let time_ms = (self.clock)();
         for (key, cost) in fresh {
             self.last_pending += 1;
-            self.pending.insert(self.last_pending, Pending { job, block, iteration, key: *key, cost: *cost });
+            self.pending.insert(self.last_pending, Pending { time_ms, job, block, iteration, key: *key, cost: *cost });
             rows.push(ChargeRow::Pending(self.last_pending));
         }
         rows
@@ -330,7 +333,7 @@ fn write_charge(writer: &mut EntryWriter<'_>, paid: &Pending) -> Result<u64, Led
     let total = writer.state().spent().units.checked_add(paid.cost.units);
     writer.write(&Entry::Charge(ChargeEntry {
         seq,
-        time_ms: writer.time_ms(),
+        time_ms: paid.time_ms,
         job: paid.job,
         iteration: paid.iteration,
         chain: key.chain,

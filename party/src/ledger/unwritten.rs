@@ -17,6 +17,8 @@ pub(super) struct OpenJob {
 /// Paid from a block and not yet written.
 #[derive(Debug)]
 pub(super) struct Pending {
+    /// When it was charged: before the answer was computed, and so never after it.
+    pub(super) time_ms: i64,
     pub(super) job: u64,
     pub(super) block: u64,
     pub(super) iteration: u64,

@@ -20,6 +20,7 @@ mod consent;
 pub(crate) mod faults;
 mod hostile;
 mod memory;
+mod moments;
 mod non_interference;
 mod random_operations;
 mod timing;

@@ -14,6 +14,8 @@ mod reserve;
 #[cfg(test)]
 mod reserved_vectors;
 #[cfg(test)]
+mod times;
+#[cfg(test)]
 mod vectors;
 
 pub use previous_format::to_former;

@@ -1,0 +1,55 @@
+//! The times of charges.
+#![allow(clippy::unwrap_used)]
+use std::cell::Cell;
+
+use tempfile::TempDir;
+
+use crate::ledger::release::release;
+use crate::ledger::*;
+use crate::noise::Noise;
+use crate::testing::{JOB, budget, entry, key, no_sum};
+
+thread_local! {
+    static NOW: Cell<i64> = const { Cell::new(0) };
+}
+
+/// A ledger with a job open, in a folder of its own.
+fn opened(durability: Durability) -> (TempDir, Ledger) {
+    let folder = tempfile::tempdir().unwrap();
+    let settings =
+        LedgerSettings { durability, ..LedgerSettings::beside(&folder.path().join("ledger.sqlite"), "hospital-a", &budget()) };
+    settings.init().unwrap();
+    let mut ledger = Ledger::open_kept(&settings).unwrap();
+    ledger.open_job(&entry(JOB, budget())).unwrap();
+    (folder, ledger)
+}
+
+/// The right to an answer that is charged now.
+fn charged(ledger: &mut Ledger, round: u64) -> ChargeReceipt {
+    match ledger.charge(JOB, round, &[key(0, 1, 1000)]).unwrap() {
+        ChargeOutcome::Granted(mut grants) => match grants.remove(0) {
+            Grant::Charged(receipt) => receipt,
+            Grant::Answered(_) => panic!("answered before"),
+        },
+        ChargeOutcome::Refused(refusal) => panic!("{refusal}"),
+    }
+}
+
+/// In either mode a charge holds the time at which it was charged: it is hashed, and the hash leaves with replies.
+#[test]
+fn a_charge_holds_no_time_after_it_was_charged() {
+    for durability in [Durability::Strict, Durability::Reserve { block: 8 }] {
+        let (_folder, mut ledger) = opened(durability);
+        let mut noise = Noise::from_os().unwrap();
+        ledger.clock = || NOW.get();
+        for round in 0..3 {
+            NOW.set(1_000 + round);
+            let receipt = charged(&mut ledger, round.cast_unsigned());
+            NOW.set(77_777 + round);
+            ledger.record(vec![release(receipt, no_sum(), &mut noise)]).unwrap();
+        }
+        let mut select = ledger.connection.prepare("SELECT time_ms FROM charges ORDER BY seq").unwrap();
+        let times: Vec<i64> = select.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+        assert_eq!(times, [1_000, 1_001, 1_002], "{durability:?}");
+    }
+}
