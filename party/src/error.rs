@@ -54,6 +54,7 @@ impl StartError {
             Self::Config(_) | Self::Data(_) | Self::Input(_) => 2,
             Self::Ledger(
                 LedgerError::Exists(_)
+                | LedgerError::Earlier { .. }
                 | LedgerError::Missing(_)
                 | LedgerError::Foreign { .. }
                 | LedgerError::Former(_)

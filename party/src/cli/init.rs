@@ -18,6 +18,10 @@ pub(super) struct InitArgs {
     common: Common,
     #[command(flatten)]
     new: Option<NewConfig>,
+    /// Make the ledger for a key that is there already: only for data that no job was ever answered from. A ledger that was lost is put
+    /// back, not made anew: a new one would forget what the data have spent
+    #[arg(long)]
+    keep_identity: bool,
 }
 
 /// What a new configuration needs; the file that `--config` names is written where there is none.
@@ -54,8 +58,22 @@ pub(super) fn init(args: &InitArgs) -> Result<(), StartError> {
     if config.ledger.exists() {
         return Err(LedgerError::Exists(config.ledger).into());
     }
+    if config.key.exists() && !args.keep_identity {
+        return Err(LedgerError::Earlier {
+            file: config.key,
+            what: "is the key of a party that was made here before, and the ledger that was made with it is gone",
+            remedy: "say so with `conclave-party init --keep-identity`",
+        }
+        .into());
+    }
     let request = init_identity(&config)?;
-    init_ledger(&config)?;
+    if let Err(e) = init_ledger(&config) {
+        // Of no use to anybody yet; left behind, it would look like an earlier ledger's.
+        if let Some(request) = &request {
+            let _ = std::fs::remove_file(&config.key).and_then(|()| std::fs::remove_file(request));
+        }
+        return Err(e);
+    }
     let fingerprint = request.as_deref().map(fingerprint).transpose()?;
     if common.json {
         return print_json(&serde_json::json!({

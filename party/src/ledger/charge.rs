@@ -114,13 +114,13 @@ impl Ledger {
     /// and not answered when this process opened the ledger gets a receipt under its old charge.
     ///
     /// # Errors
-    /// [`LedgerError::Halted`] after any failure of the database: final for this process.
+    /// [`LedgerError::Halted`] after any failure of the database, and where its file is no longer the one at its path: final for this process.
     pub fn charge(&mut self, job: &str, iteration: u64, queries: &[QueryKey]) -> Result<ChargeOutcome, LedgerError> {
         self.alive()?;
         if self.lost.is_some() {
             return Ok(ChargeOutcome::Refused(Refusal::Behind));
         }
-        let result = self.try_charge(job, iteration, queries);
+        let result = self.place.check().and_then(|()| self.try_charge(job, iteration, queries));
         self.fail_stop(result)
     }
 

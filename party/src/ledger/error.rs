@@ -108,6 +108,32 @@ pub enum LedgerError {
          have to be submitted anew"
     )]
     Data(String),
+    /// What is written goes into another file than the one that lies at the ledger's path.
+    #[error(
+        "{}: the ledger's file {how} while the party was writing to it, so that what is answered would be recorded nowhere: nothing is answered \
+         any more. Before you stop the party, copy what it has written out of it (docs/operator.md, A ledger that was deleted)",
+        .file.display()
+    )]
+    Moved {
+        /// The file.
+        file: PathBuf,
+        /// What became of it.
+        how: String,
+    },
+    /// `init` where an earlier ledger has left something.
+    #[error(
+        "{}: {what}. A new ledger would forget what those data have spent, so none is made. If the ledger was lost, put it back from a backup. Only \
+         if this is for data that no job was ever answered from, {remedy}",
+        .file.display()
+    )]
+    Earlier {
+        /// What lies there.
+        file: PathBuf,
+        /// What it is.
+        what: &'static str,
+        /// What the owner must do on purpose.
+        remedy: &'static str,
+    },
     /// Something that does not follow from the entries before it.
     #[error("{0}")]
     Wrong(String),

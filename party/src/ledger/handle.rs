@@ -10,6 +10,7 @@ use super::error::LedgerError;
 use super::head::{Head, HeadFile};
 use super::ids::Seqs;
 use super::lock::LedgerLock;
+use super::place::Place;
 use super::secret::Secret;
 use super::settings::Durability;
 use super::state::LedgerState;
@@ -66,6 +67,7 @@ pub struct Ledger {
     /// For the owner's eyes: nothing is decided on it.
     pub(super) clock: fn() -> i64,
     pub(super) halted: Option<String>,
+    pub(super) place: Place,
     pub(super) _lock: LedgerLock,
 }
 

@@ -7,7 +7,7 @@
 //! take), whatever path leads to it, a bind mount's included; and a ledger with a second hard link is refused: SQLite names its
 //! write-ahead log after the database, and the same ledger under two names would have two logs.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, Metadata, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 
 use super::error::LedgerError;
@@ -33,6 +33,11 @@ impl LedgerLock {
             false => None,
         };
         Ok(Self { _file: file, ledger })
+    }
+
+    /// What the system says of the ledger that is locked, whatever lies at its path.
+    pub(super) fn ledger(&self) -> std::io::Result<Metadata> {
+        self.ledger.as_ref().ok_or(std::io::ErrorKind::NotFound)?.metadata()
     }
 
     /// Locks the file that is about to take the ledger's name, and gives the old one's lock, to be held until it has.

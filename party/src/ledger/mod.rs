@@ -63,6 +63,7 @@ mod listing;
 mod lock;
 mod open;
 mod owner_actions;
+mod place;
 mod query;
 mod receipt;
 mod release;

@@ -12,6 +12,7 @@ use super::events::{Genesis, Settle, Unlock, hex};
 use super::handle::{DataStanding, Ledger};
 use super::head::{Head, HeadFile};
 use super::lock::LedgerLock;
+use super::place::Place;
 use super::schema::{checkpoint, create, sync_folder};
 use super::secret::Secret;
 use super::settings::{KEY_CHECK, LedgerSettings};
@@ -26,12 +27,19 @@ impl LedgerSettings {
     /// Creates the ledger of a data set, and its secret key unless there is one: an explicit act of the owner.
     ///
     /// # Errors
-    /// [`LedgerError::Exists`] where there is a ledger already: it is never replaced. [`LedgerError::Locked`] or an
-    /// input or output error.
+    /// [`LedgerError::Exists`] where there is a ledger already: it is never replaced. [`LedgerError::Earlier`] where the head file of an
+    /// earlier one lies. [`LedgerError::Locked`] or an input or output error.
     pub fn init(&self) -> Result<(), LedgerError> {
         // A budget that the filter can't hold is found before the file exists.
         PrivacyFilter::new(&self.budget)?;
         let _lock = LedgerLock::for_new(&self.ledger)?;
+        if self.head_file.try_exists().map_err(|e| LedgerError::io(&self.head_file, &e))? {
+            return Err(LedgerError::Earlier {
+                file: self.head_file.clone(),
+                what: "is the newest head of a ledger that was made here before and is gone",
+                remedy: "move this file away, and run init again",
+            });
+        }
         let secret = Secret::load_or_make(&self.secret)?;
         let mut nonce = [0; 32];
         SystemRandom::new()
@@ -112,6 +120,7 @@ impl Ledger {
         let path = path.canonicalize().map_err(|e| LedgerError::io(path, &e))?;
         let mut lock = LedgerLock::for_existing(&path)?;
         let connection = convert::connect(settings, &path, &mut lock)?;
+        let place = Place::of(&path, &lock)?;
         let (party, budget) = (settings.party.clone(), settings.budget);
         let state = verify::add_up(&connection, &path, layout)?;
         settings.check_genesis(&path, state.genesis())?;
@@ -139,6 +148,7 @@ impl Ledger {
             session: SESSIONS.fetch_add(1, Ordering::Relaxed),
             halted: None,
             clock: now_ms,
+            place,
             _lock: lock,
             path,
             connection,
@@ -176,6 +186,7 @@ impl Ledger {
         })?;
         // The log's own name, too: SQLite syncs the folder once, and does not look whether it succeeds.
         sync_folder(&self.path)?;
+        self.place.with_log()?;
         self.head_file.sync()
     }
 

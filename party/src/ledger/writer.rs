@@ -92,6 +92,7 @@ impl Ledger {
         entries(&mut writer)?;
         writer.finish()?;
         transaction.commit()?;
+        self.place.check()?;
         if sync {
             self.move_head()?;
         }

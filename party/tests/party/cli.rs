@@ -70,6 +70,30 @@ fn an_owner_sets_up_checks_and_looks() {
     assert!(text(&nowhere.stderr).contains("/nowhere/party.toml"));
 }
 
+/// A fresh ledger is a fresh budget: where a party's key lies and its ledger does not, none is made without the owner's word.
+#[test]
+fn init_wants_a_word_where_a_party_was_before() {
+    let town = Town::new();
+    town.config(1);
+    let config = town.path("party.toml").display().to_string();
+    let (key, ledger) = (town.path("hospital-a/key.pem"), town.path("ledger.sqlite"));
+    std::fs::remove_dir_all(town.path("hospital-a")).unwrap();
+    // One that can't be made leaves no key behind, which would look like an earlier ledger's.
+    std::fs::write(town.path("ledger.sqlite-wal"), "of another ledger").unwrap();
+    assert_eq!(run(&["init", "--config", &config]).status.code(), Some(2));
+    assert!(!key.exists() && !ledger.exists());
+    std::fs::remove_file(town.path("ledger.sqlite-wal")).unwrap();
+    assert_eq!(run(&["init", "--config", &config]).status.code(), Some(0));
+    let made = std::fs::read(&key).unwrap();
+    std::fs::remove_file(&ledger).unwrap();
+    let refused = run(&["init", "--config", &config]);
+    let said = text(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(["key.pem", "backup", "--keep-identity"].iter().all(|part| said.contains(part)) && !ledger.exists(), "{said}");
+    assert_eq!(run(&["init", "--keep-identity", "--config", &config]).status.code(), Some(0));
+    assert!(ledger.exists() && std::fs::read(&key).unwrap() == made);
+}
+
 #[cfg(unix)]
 #[test]
 fn the_private_key_is_the_owners_alone() {

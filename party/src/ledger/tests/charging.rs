@@ -107,6 +107,17 @@ fn a_ledger_is_made_once_and_never_by_accident() {
     // Half of a ledger that was moved: its log would be played into a new one.
     std::fs::write(fixture.folder.path().join("other.sqlite-wal"), "x").unwrap();
     assert!(matches!(Ledger::init(&elsewhere, "hospital-a", &budget()), Err(LedgerError::Foreign { .. })));
+    // The ledger is gone and its newest head is there: a new one would be a new budget for the same data.
+    for suffix in ["", "-wal", "-shm"] {
+        let _ = std::fs::remove_file(fixture.folder.path().join(format!("ledger.sqlite{suffix}")));
+    }
+    let error = Ledger::init(&fixture.path(), "hospital-a", &budget()).unwrap_err();
+    assert!(matches!(&error, LedgerError::Earlier { file, .. } if file.ends_with("ledger.sqlite.head")), "{error}");
+    assert!(
+        error.to_string().contains("backup") && error.to_string().contains("move this file away") && !fixture.path().exists()
+    );
+    std::fs::remove_file(fixture.folder.path().join("ledger.sqlite.head")).unwrap();
+    Ledger::init(&fixture.path(), "hospital-a", &budget()).unwrap();
 }
 
 #[test]

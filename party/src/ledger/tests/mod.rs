@@ -8,6 +8,8 @@ mod chain;
 mod charging;
 #[cfg(test)]
 mod conversion;
+#[cfg(all(test, unix))]
+mod place;
 mod previous_format;
 #[cfg(test)]
 mod reserve;

@@ -1,0 +1,87 @@
+//! A ledger that is not at its path any more answers nothing.
+#![allow(clippy::unwrap_used)]
+use std::fs::{copy, hard_link, remove_file, rename};
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use crate::ledger::release::release;
+use crate::ledger::*;
+use crate::noise::Noise;
+use crate::testing::{JOB, budget, entry, key, no_sum};
+
+/// A ledger with a job open, in a folder of its own.
+fn opened(durability: Durability) -> (TempDir, Ledger) {
+    let folder = tempfile::tempdir().unwrap();
+    let settings =
+        LedgerSettings { durability, ..LedgerSettings::beside(&folder.path().join("ledger.sqlite"), "hospital-a", &budget()) };
+    settings.init().unwrap();
+    let mut ledger = Ledger::open_kept(&settings).unwrap();
+    ledger.open_job(&entry(JOB, budget())).unwrap();
+    (folder, ledger)
+}
+
+/// The right to an answer that is charged now.
+fn charged(ledger: &mut Ledger, round: u64) -> ChargeReceipt {
+    match ledger.charge(JOB, round, &[key(0, 1, 1000)]).unwrap() {
+        ChargeOutcome::Granted(mut grants) => match grants.remove(0) {
+            Grant::Charged(receipt) => receipt,
+            Grant::Answered(_) => panic!("answered before"),
+        },
+        ChargeOutcome::Refused(refusal) => panic!("{refusal}"),
+    }
+}
+
+/// A file that is deleted, replaced or named twice under a running party goes on taking what is written: nothing is charged to it, and no answer
+/// leaves, whether it happens between two messages or while an answer is computed.
+#[test]
+fn what_would_be_recorded_nowhere_does_not_leave() {
+    type Act = fn(&Path);
+    let acts: [(&str, Act); 5] = [
+        ("deleted", |path| remove_file(path).unwrap()),
+        ("moved away", |path| rename(path, path.with_extension("gone")).unwrap()),
+        ("replaced", |path| {
+            copy(path, path.with_extension("copy")).unwrap();
+            rename(path.with_extension("copy"), path).unwrap();
+        }),
+        ("2 names", |path| hard_link(path, path.with_extension("twice")).unwrap()),
+        ("-wal", |path| remove_file(path.with_extension("sqlite-wal")).unwrap()),
+    ];
+    let mut noise = Noise::from_os().unwrap();
+    for durability in [Durability::Strict, Durability::Reserve { block: 8 }] {
+        for (how, act) in acts {
+            for computing in [false, true] {
+                let (folder, mut ledger) = opened(durability);
+                let first = charged(&mut ledger, 0);
+                ledger.record(vec![release(first, no_sum(), &mut noise)]).unwrap();
+                let receipt = computing.then(|| charged(&mut ledger, 1));
+                act(&folder.path().join("ledger.sqlite"));
+                let left = match receipt {
+                    Some(receipt) => ledger.record(vec![release(receipt, no_sum(), &mut noise)]).map(|_| ()),
+                    None => ledger.charge(JOB, 1, &[key(0, 1, 1000)]).map(|_| ()),
+                };
+                assert!(matches!(left, Err(LedgerError::Halted(_))), "{how} {durability:?} {computing}");
+                let why = ledger.halted().unwrap();
+                assert!(why.contains(how) && why.contains("recorded nowhere"), "{why}");
+                let again = ledger.charge(JOB, 0, &[key(0, 1, 1000)]);
+                assert!(matches!(again, Err(LedgerError::Halted(_))), "not even what was answered before");
+            }
+        }
+    }
+}
+
+/// An auditor's reader, a backup and the ledger's own copying of its log leave it where it is.
+#[test]
+fn a_ledger_that_is_read_stays_in_its_place() {
+    let (folder, mut ledger) = opened(Durability::Strict);
+    let mut noise = Noise::from_os().unwrap();
+    for round in 0..300 {
+        let receipt = charged(&mut ledger, round);
+        ledger.record(vec![release(receipt, no_sum(), &mut noise)]).unwrap();
+        if round % 100 == 0 {
+            report(&folder.path().join("ledger.sqlite"), "hospital-a", &budget()).unwrap();
+            ledger.catch_up().unwrap();
+        }
+    }
+    assert_eq!(ledger.halted(), None);
+}
