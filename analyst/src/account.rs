@@ -69,7 +69,13 @@ struct Cost {
     advanced: Option<f64>,
 }
 
+/// Beyond it a guarantee says next to nothing: a mechanism that publishes every record with probability delta meets it.
+const MOST_DELTA: f64 = 0.5;
+
 pub(crate) fn run(args: &AccountArgs) -> Result<ExitCode, Fault> {
+    if !(args.delta > 0.0 && args.delta <= MOST_DELTA) {
+        return Err(input(format!("--delta is {}: give a number above 0 and at most {MOST_DELTA}", args.delta)));
+    }
     if let Some(epsilon) = args.epsilon {
         let budget = Budget::new(epsilon, args.delta).map_err(|e| input(e.to_string()))?;
         let mu = gaussian_dp::mu(budget.epsilon, budget.delta);
@@ -80,9 +86,6 @@ pub(crate) fn run(args: &AccountArgs) -> Result<ExitCode, Fault> {
             say!("any releases whose squared costs add up to at most {}.", mu * mu);
         }
         return Ok(ExitCode::SUCCESS);
-    }
-    if !(args.delta > 0.0 && args.delta < 1.0) {
-        return Err(input(format!("--delta is {}: give a number above 0 and below 1", args.delta)));
     }
     let cost = cost(&args.queries, args.delta);
     if args.json {
@@ -140,6 +143,20 @@ mod tests {
         assert_eq!("1e-3x1000000".parse(), Ok(Queries { mu: 1e-3, count: 1_000_000 }));
         for bad in ["", "0.01", "x3", "0.01x", "0x3", "-1x3", "nanx3", "infx3", "1x0", "1x1.5", "1x-2"] {
             assert!(bad.parse::<Queries>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_delta_that_promises_nothing_is_refused() {
+        for (delta, taken) in [(0.5, true), (0.500_001, false), (0.99, false), (1.0, false), (0.0, false), (f64::NAN, false)] {
+            for epsilon in [None, Some(1.0)] {
+                let queries = if epsilon.is_some() { Vec::new() } else { vec!["0.01x40".parse().unwrap()] };
+                let done = run(&AccountArgs { queries, epsilon, delta, json: true });
+                assert_eq!(done.is_ok(), taken, "{delta} {epsilon:?}");
+                assert!(
+                    done.err().is_none_or(|fault| fault.code == ErrorCode::InvalidInput && fault.message.contains("at most 0.5"))
+                );
+            }
         }
     }
 
