@@ -5,6 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use conclave_ops::check::{Checks, port_free, writable};
+use conclave_ops::files::regular;
 use conclave_proto::tls::IdentityDir;
 
 use crate::config::Config;
@@ -81,6 +82,7 @@ fn store(path: &Path, running: bool) -> Result<String, String> {
 /// read, may make files beside it.
 fn marks(path: &Path) -> std::io::Result<Option<(u32, u32)>> {
     let mut header = Vec::new();
+    regular(path)?;
     File::open(path)?.take(100).read_to_end(&mut header)?;
     let number = |at: usize| Some(u32::from_be_bytes(*header.get(at..at + 4)?.first_chunk()?));
     Ok(header.starts_with(b"SQLite format 3\0").then(|| Some((number(68)?, number(60)?))).flatten())

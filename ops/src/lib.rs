@@ -2,7 +2,7 @@
 //!
 //! - [`settings`]: the keys `log`, `metrics` and `otlp` of both configuration files.
 //! - [`terminal`]: what is printed. [`log`]: the log on standard error. [`signals`]: the word to stop.
-//! - [`check`]: what `--check` finds. [`state`]: whether a daemon runs.
+//! - [`files`]: whose a file is. [`check`]: what `--check` finds. [`state`]: whether a daemon runs.
 //! - [`page`]: a page of metrics. [`endpoint`]: where it is served. [`disk`]: sizes for it.
 //! - [`clock`]: the wall clock.
 //! - [`latest`]: what lengths of time were made up of lately.
@@ -14,6 +14,7 @@ pub mod clock;
 mod daemon;
 pub mod disk;
 pub mod endpoint;
+pub mod files;
 pub mod latest;
 mod listen;
 pub mod log;

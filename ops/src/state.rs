@@ -2,13 +2,15 @@
 //! operating-system lock on it for as long as it lives, however it ends.
 
 use std::ffi::OsString;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+
+use crate::files::{lock, open_private, regular};
 
 /// A reader that meets a half-written file looks again, so many times.
 const LOOKS: usize = 20;
@@ -26,15 +28,17 @@ pub fn path_of(database: &Path) -> PathBuf {
 pub struct StateFile(File);
 
 impl StateFile {
-    /// Takes the file. Only for one who holds the database's own lock: it waits for whoever else has this one.
+    /// Takes the file, this user's alone. Only for one who holds the database's own lock: it waits for a reader that looks in at this moment.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Those of the file system; where somebody keeps it.
     pub fn hold(path: &Path) -> io::Result<Self> {
-        let file = OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
-        // A reader that looks in at this moment holds it for an instant.
-        file.lock()?;
-        Ok(Self(file))
+        let file = open_private(path)?;
+        match lock(&file) {
+            Ok(()) => Ok(Self(file)),
+            Err(TryLockError::WouldBlock) => Err(io::Error::new(io::ErrorKind::WouldBlock, "another process keeps it locked")),
+            Err(TryLockError::Error(e)) => Err(e),
+        }
     }
 
     /// Says something else.
@@ -51,6 +55,7 @@ impl StateFile {
 
 /// What the daemon that holds the file says; `None` where none does, `Some(None)` where one does and can't be understood.
 pub fn read<T: DeserializeOwned>(path: &Path) -> Option<Option<T>> {
+    regular(path).ok()?;
     let mut file = File::open(path).ok()?;
     match file.try_lock_shared() {
         Err(TryLockError::WouldBlock) => {}
@@ -84,5 +89,11 @@ mod tests {
         assert_eq!(read(&path), Some(Some(vec![4])));
         drop(held);
         assert_eq!(read::<Vec<u32>>(&path), None);
+        // Whoever may read it may lock it, too, and keep it: the daemon is told, and does not wait for ever.
+        let reader = File::open(&path).unwrap();
+        reader.lock_shared().unwrap();
+        assert_eq!(StateFile::hold(&path).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        drop(reader);
+        StateFile::hold(&path).unwrap();
     }
 }

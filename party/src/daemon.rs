@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use conclave_common::accounting::Adjacency;
 use conclave_common::model::Threads;
+use conclave_ops::files::closed_to;
 use conclave_proto::ca;
 use conclave_proto::identity::{PeerIdentity, Role};
 use conclave_proto::revoked::RevokedFile;
@@ -50,6 +51,14 @@ pub(crate) fn init_identity(config: &PartyConfig) -> Result<Option<PathBuf>, Sta
     Ok(Some(request))
 }
 
+/// Refuses a private key, and the ledger's, that others may read: whoever has them can be this party, and vouch for any ledger.
+///
+/// # Errors
+/// A sentence that names the file and the remedy.
+pub(crate) fn keys_closed(config: &PartyConfig) -> Result<(), String> {
+    [&config.key, &config.ledger_settings().secret].into_iter().try_for_each(|key| closed_to(0o077, key))
+}
+
 pub(crate) const NO_VECTORS: &str = "this processor lacks AVX2 or FMA, or a virtual machine hides them: without them the time of an answer depends \
                                      on what records hold; run the party on one that has them, or give its machine the host's processor model";
 
@@ -61,6 +70,7 @@ pub(crate) fn prepare(config: &PartyConfig) -> Result<Answerer, StartError> {
     if !conclave_common::model::vectorises() {
         return Err(StartError::System(NO_VECTORS.into()));
     }
+    keys_closed(config).map_err(StartError::Input)?;
     crate::expiry::warn(&load_identity(&config.identity, &config.key, &config.name)?);
     let shard = Shard::load(&config.data, config.policy.columns.as_deref())?;
     // How many rows were left out is the owner's alone, and a log may travel: `run --check` tells it.

@@ -3,6 +3,7 @@
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
+use conclave_ops::files::{close, lock, open_private, regular};
 use rusqlite::Connection;
 
 use super::error::StoreError;
@@ -18,18 +19,38 @@ pub(super) fn take_lock(path: &Path) -> Result<File, StoreError> {
     lock_path.push(".lock");
     let lock_path = PathBuf::from(lock_path);
     let failed = |e: std::io::Error| StoreError::Failed { path: lock_path.clone(), message: e.to_string() };
-    let file = File::options().create(true).truncate(false).write(true).open(&lock_path).map_err(failed)?;
-    match file.try_lock() {
+    let file = open_private(&lock_path).map_err(failed)?;
+    match lock(&file) {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(StoreError::Locked(path.to_owned())),
         Err(TryLockError::Error(e)) => Err(failed(e)),
     }
 }
 
+/// Closes the store and what SQLite keeps beside it to all others: jobs and releases are in it. By their names: closing a handle of a file ends
+/// the process's record locks on it.
+fn keep_private(path: &Path) -> std::io::Result<()> {
+    for suffix in ["", "-wal", "-shm"] {
+        let mut name = path.as_os_str().to_owned();
+        name.push(suffix);
+        if Path::new(&name).try_exists()? {
+            close(Path::new(&name))?;
+        }
+    }
+    Ok(())
+}
+
 /// Opens the file, and makes its tables where it has none.
 pub(super) fn connect(path: &Path) -> Result<Connection, StoreError> {
     let failed = |e: rusqlite::Error| StoreError::Failed { path: path.to_owned(), message: e.to_string() };
     let foreign = |message: String| StoreError::Foreign { path: path.to_owned(), message };
+    let io = |e: std::io::Error| StoreError::Failed { path: path.to_owned(), message: e.to_string() };
+    // SQLite takes an empty file for a new database, and gives what it makes beside it the same mode.
+    if path.try_exists().map_err(io)? {
+        regular(path).map_err(io)?;
+    } else {
+        open_private(path).map_err(io)?;
+    }
     let connection = Connection::open(path).map_err(failed)?;
     let pragma = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let (application, version) = match (pragma("application_id"), pragma("user_version")) {
@@ -52,6 +73,7 @@ pub(super) fn connect(path: &Path) -> Result<Connection, StoreError> {
         )));
     }
     add_protocol(&connection).map_err(failed)?;
+    keep_private(path).map_err(io)?;
     Ok(connection)
 }
 

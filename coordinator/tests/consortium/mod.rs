@@ -21,6 +21,11 @@ pub(crate) fn identity(ca: &KeyedPem, folder: &Path, role: Role, name: &str) {
     std::fs::create_dir_all(folder).unwrap();
     std::fs::write(folder.join("certificate.pem"), &keyed.pem).unwrap();
     std::fs::write(folder.join("key.pem"), &keyed.key_pem).unwrap();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::set_permissions(folder.join("key.pem"), std::fs::Permissions::from_mode(0o600)).unwrap();
+    }
     std::fs::write(folder.join("ca.pem"), &ca.pem).unwrap();
 }
 

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::common::{Common, print, print_json};
 use crate::config::{PartyConfig, ReplyDelay};
-use crate::daemon::NO_VECTORS;
+use crate::daemon::{NO_VECTORS, keys_closed};
 use crate::data::Shard;
 use crate::error::StartError;
 use crate::ledger::{LedgerError, report_kept};
@@ -55,6 +55,9 @@ impl Found {
         let identity = load_identity(&config.identity, &config.key, &config.name)
             .and_then(|identity| identity.check_at(std::time::SystemTime::now()).map(|()| identity.identity().uri()));
         self.checks.found("identity", identity.map(|uri| format!("{}: {uri}", config.identity.display())));
+        if let Err(open) = keys_closed(config) {
+            self.checks.fault("identity", open);
+        }
         if let Some(path) = &config.revoked {
             let read = RevokedFile::at(path).read().map(|_| format!("{} can be read", path.display()));
             self.checks.found("revoked", read);

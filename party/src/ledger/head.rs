@@ -5,8 +5,10 @@
 //! head that the ledger does not hold means that the ledger is older than what has left: restored from a copy, or torn.
 //! It is then locked until its owner unlocks it. A coordinator that withholds heads is not caught by this.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::path::{Path, PathBuf};
+
+use conclave_ops::files::{open_private, regular};
 
 use super::entry::Hash;
 use super::error::LedgerError;
@@ -84,7 +86,7 @@ impl HeadFile {
         if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) {
             std::fs::create_dir_all(folder).map_err(io)?;
         }
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(io)?;
+        let file = open_private(path).map_err(io)?;
         let heads = parse(path, &std::fs::read(path).map_err(io)?, secret, party);
         let newest = heads.iter().max_by_key(|(_, head)| head.seq);
         let next = newest.map_or(0, |(at, _)| (at + 1) % 2);
@@ -104,7 +106,7 @@ impl HeadFile {
 
 /// The genuine heads in the file, which need not be there; it is not made.
 pub(super) fn read(path: &Path, secret: &Secret, party: &str) -> Result<Vec<Head>, LedgerError> {
-    match std::fs::read(path) {
+    match regular(path).and_then(|()| std::fs::read(path)) {
         Ok(bytes) => Ok(parse(path, &bytes, secret, party).into_iter().map(|(_, head)| head).collect()),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(e) => Err(LedgerError::io(path, &e)),

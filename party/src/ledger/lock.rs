@@ -10,6 +10,8 @@
 use std::fs::{File, Metadata, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 
+use conclave_ops::files::{lock, open_private, regular};
+
 use super::error::LedgerError;
 use crate::private_files::{folder_of, with_suffix};
 
@@ -24,9 +26,9 @@ pub(super) struct LedgerLock {
 impl LedgerLock {
     /// `path` must be canonical, lest a second name of the ledger get a second lock.
     pub(super) fn for_existing(path: &Path) -> Result<Self, LedgerError> {
-        let lock = with_suffix(path, ".lock");
-        let file =
-            OpenOptions::new().create(true).truncate(false).write(true).open(&lock).map_err(|e| LedgerError::io(&lock, &e))?;
+        let beside = with_suffix(path, ".lock");
+        // Nobody else may open it: a lock can be taken by whoever reads the file, and kept.
+        let file = open_private(&beside).map_err(|e| LedgerError::io(&beside, &e))?;
         take(&file, path)?;
         let ledger = match path.try_exists().map_err(|e| LedgerError::io(path, &e))? {
             true => Some(lock_ledger(path)?),
@@ -52,7 +54,7 @@ impl LedgerLock {
 }
 
 fn take(file: &File, path: &Path) -> Result<(), LedgerError> {
-    match file.try_lock() {
+    match lock(file) {
         Ok(()) => Ok(()),
         Err(TryLockError::WouldBlock) => Err(LedgerError::Locked(path.to_owned())),
         Err(TryLockError::Error(e)) => Err(LedgerError::io(path, &e)),
@@ -61,6 +63,7 @@ fn take(file: &File, path: &Path) -> Result<(), LedgerError> {
 
 /// Locks the ledger under whatever name it goes by. Called before SQLite opens it.
 fn lock_ledger(path: &Path) -> Result<File, LedgerError> {
+    regular(path).map_err(|e| LedgerError::io(path, &e))?;
     let file = OpenOptions::new().read(true).write(true).open(path).map_err(|e| LedgerError::io(path, &e))?;
     #[cfg(unix)]
     {

@@ -105,3 +105,55 @@ fn the_private_key_is_the_owners_alone() {
     let mode = std::fs::metadata(town.path("hospital-a/key.pem")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
 }
+
+/// What a party keeps is its owner's alone where the umask would open it to everybody; only the ledger is its auditors' to read.
+#[cfg(unix)]
+#[test]
+fn no_umask_opens_what_a_party_keeps() {
+    use std::os::unix::fs::PermissionsExt;
+    let town = Town::new();
+    town.config(1);
+    std::fs::remove_dir_all(town.path("hospital-a")).unwrap();
+    let config = town.path("party.toml").display().to_string();
+    for command in [&["init"][..], &["refresh", "--reason", "to open it"]] {
+        let open = ["-c", "umask 000; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_conclave-party")];
+        let done = Command::new("sh").args(open).args(command).args(["--config", &config]).output().unwrap();
+        assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    }
+    for (file, expected) in [
+        ("ledger.sqlite.lock", 0o600),
+        ("ledger.sqlite", 0o640),
+        ("hospital-a/key.pem", 0o600),
+        ("hospital-a/ledger-secret.key", 0o600),
+        ("hospital-a/ledger-head", 0o600),
+    ] {
+        let mode = std::fs::metadata(town.path(file)).unwrap_or_else(|e| panic!("{file}: {e}")).permissions().mode();
+        assert_eq!(mode & 0o777, expected, "{file}");
+    }
+}
+
+/// `run` and `run --check` refuse what `doctor` fails: a key that others may read.
+#[cfg(unix)]
+#[test]
+fn a_key_that_others_may_read_is_refused() {
+    use std::os::unix::fs::PermissionsExt;
+    let town = Town::new();
+    town.config(1);
+    let config = town.path("party.toml").display().to_string();
+    assert_eq!(run(&["init", "--keep-identity", "--config", &config]).status.code(), Some(0));
+    assert_eq!(run(&["run", "--check", "--config", &config]).status.code(), Some(0));
+    for file in ["hospital-a/key.pem", "hospital-a/ledger-secret.key"] {
+        let set = |mode| std::fs::set_permissions(town.path(file), std::fs::Permissions::from_mode(mode)).unwrap();
+        for mode in [0o640, 0o604] {
+            set(mode);
+            let checked = run(&["run", "--check", "--config", &config]);
+            assert_eq!(checked.status.code(), Some(2));
+            let found = text(&checked.stdout);
+            assert!(found.lines().any(|l| l.starts_with("FAULT") && l.contains(file) && l.contains("chmod 600")), "{found}");
+            let refused = run(&["run", "--config", &config]);
+            assert_eq!(refused.status.code(), Some(2));
+            assert!(text(&refused.stderr).contains("chmod 600"), "{}", text(&refused.stderr));
+        }
+        set(0o600);
+    }
+}

@@ -1,6 +1,6 @@
 //! A consortium in a folder, and a coordinator of a few lines: real TLS, one party.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
 
@@ -153,6 +153,7 @@ impl Town {
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join("certificate.pem"), issued.pem).unwrap();
         std::fs::write(folder.join("key.pem"), issued.key_pem).unwrap();
+        close(&folder.join("key.pem"));
         std::fs::write(folder.join("ca.pem"), &self.ca.pem).unwrap();
     }
 
@@ -185,6 +186,15 @@ impl Town {
             .add_service(LinkServer::new(Door(door, self.signed.get_or_init(|| self.job("alice", SPEC)).clone())))
             .serve_with_incoming(TcpListenerStream::new(listener));
         (sessions, tokio::spawn(async move { server.await.unwrap() }))
+    }
+}
+
+/// As whoever makes a key leaves it: its owner's alone.
+fn close(key: &Path) {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::set_permissions(key, std::fs::Permissions::from_mode(0o600)).unwrap();
     }
 }
 

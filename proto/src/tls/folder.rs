@@ -207,7 +207,12 @@ fn read(folder: &Path, name: &str) -> Result<String, Fault> {
 }
 
 fn read_file(file: &Path) -> Result<String, Fault> {
-    std::fs::read_to_string(file).map_err(|e| {
+    // A pipe would keep whoever reads it waiting for ever.
+    let regular = || match file.metadata()?.is_file() {
+        true => Ok(()),
+        false => Err(std::io::Error::other("it is no file")),
+    };
+    regular().and_then(|()| std::fs::read_to_string(file)).map_err(|e| {
         file_fault(
             file,
             &format!("cannot be read ({e}): an identity folder holds {CERTIFICATE}, {KEY} and {CA}, see `conclave ca --help`"),

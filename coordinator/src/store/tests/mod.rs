@@ -36,6 +36,26 @@ fn rounds(store: &Store, job: &str) -> Vec<LoggedRound> {
     all
 }
 
+/// Jobs and releases are nobody's on the machine but the coordinator's, whatever the umask, and also where an earlier version left them open.
+#[test]
+#[cfg(unix)]
+fn a_store_is_its_users_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("c.sqlite");
+    for round in 0..2 {
+        let (store, _) = Store::open(&path).unwrap();
+        store.insert_job(new_job(&format!("job-{round}")));
+        settled(&store).unwrap();
+        for suffix in ["", "-wal", "-shm", ".lock"] {
+            let file = folder.path().join(format!("c.sqlite{suffix}"));
+            assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600, "{suffix}");
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
+        }
+        drop(store);
+    }
+}
+
 #[test]
 fn a_job_and_its_log_survive() {
     let folder = tempfile::tempdir().unwrap();
