@@ -1,9 +1,13 @@
 //! The chosen columns of a file, by the names in its header.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use super::error::DataError;
 use super::settings::DataConfig;
+
+/// The most columns of a file. Far more than any job names; a header of many more would keep the party busy, and its memory, before a row is read.
+pub(super) const MAX_COLUMNS: usize = 1 << 16;
 
 /// What is read of a file.
 pub(super) struct Chosen {
@@ -24,7 +28,12 @@ pub(super) fn select(config: &DataConfig, header: &[String], needed: Option<&[St
 
 /// The places of the needed columns in the header.
 pub(super) fn places(file: &Path, header: &[String], needed: Option<&[String]>) -> Result<Vec<(String, usize)>, DataError> {
-    if let Some(twice) = header.iter().enumerate().find_map(|(i, h)| header[..i].contains(h).then_some(h)) {
+    if header.len() > MAX_COLUMNS {
+        let reason = format!("has {} columns; at most {MAX_COLUMNS} are read: keep those that jobs are to use", header.len());
+        return Err(DataError::Unreadable { file: file.to_owned(), reason });
+    }
+    let mut places = HashMap::with_capacity(header.len());
+    if let Some(twice) = header.iter().zip(0..).find_map(|(h, at)| places.insert(h.as_str(), at).map(|_: usize| h)) {
         return Err(DataError::DuplicateColumn { file: file.to_owned(), column: twice.clone() });
     }
     let Some(needed) = needed else {
@@ -32,16 +41,23 @@ pub(super) fn places(file: &Path, header: &[String], needed: Option<&[String]>) 
     };
     needed
         .iter()
-        .map(|name| match header.iter().position(|h| h == name) {
-            Some(at) => Ok((name.clone(), at)),
+        .map(|name| match places.get(name.as_str()) {
+            Some(at) => Ok((name.clone(), *at)),
             None => Err(DataError::UnknownColumn {
                 file: file.to_owned(),
                 column: name.clone(),
                 hint: conclave_common::spelling::nearest(name, header.iter().map(String::as_str))
                     .map(|n| format!(" (did you mean {n:?}?)"))
                     .unwrap_or_default(),
-                known: header.to_vec(),
+                known: some_of(header),
             }),
         })
         .collect()
+}
+
+/// The names that an error tells: of very many the first, and how many there are.
+fn some_of(header: &[String]) -> Vec<String> {
+    const MOST: usize = 100;
+    let more = header.len().checked_sub(MOST).filter(|more| *more > 0).map(|more| format!("and {more} more"));
+    header.iter().take(MOST).cloned().chain(more).collect()
 }

@@ -2,6 +2,7 @@
 //! counted.
 
 use std::fs::File;
+use std::io::Read;
 
 use csv::{ByteRecord, Reader, ReaderBuilder, Trim};
 
@@ -21,8 +22,11 @@ pub(super) fn read(config: &DataConfig, needed: Option<&[String]>) -> Result<Sha
     let unreadable = |e: csv::Error| DataError::Unreadable { file: path.to_owned(), reason: reason(&e) };
     let file = File::open(path).map_err(|e| unreadable(e.into()))?;
     let length = file.metadata().map_or(0, |about| about.len());
-    let mut reader =
-        ReaderBuilder::new().flexible(true).trim(Trim::Headers).buffer_capacity(BATCH_BYTES as usize).from_reader(file);
+    let mut reader = ReaderBuilder::new()
+        .flexible(true)
+        .trim(Trim::Headers)
+        .buffer_capacity(BATCH_BYTES as usize)
+        .from_reader(Bounded::new(file));
     let header: Vec<String> = reader
         .headers()
         .map_err(unreadable)?
@@ -74,6 +78,39 @@ fn expected(kept: usize, at_hand: usize, read: u64, length: u64) -> usize {
     at_hand + (1.01 * rest) as usize
 }
 
+/// The most bytes of one line: a file without line breaks, or with a quotation mark that nothing closes, would else be read into memory whole.
+const MAX_LINE: u64 = 16 << 20;
+
+/// A file of which no more is read than has been allowed.
+struct Bounded {
+    file: File,
+    left: u64,
+}
+
+impl Bounded {
+    /// Allows one line, and what a buffer reads beyond it.
+    fn new(file: File) -> Self {
+        Self { file, left: MAX_LINE + BATCH_BYTES }
+    }
+
+    /// Allows a batch of rows, of which the last may be a line of the greatest length.
+    fn allow_batch(&mut self) {
+        self.left = MAX_LINE + 2 * BATCH_BYTES;
+    }
+}
+
+impl Read for Bounded {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        if self.left == 0 {
+            return Err(std::io::Error::other(format!("a line of it is longer than {} MiB", MAX_LINE >> 20)));
+        }
+        let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(buffer.len());
+        let read = self.file.read(&mut buffer[..most])?;
+        self.left -= read as u64;
+        Ok(read)
+    }
+}
+
 /// Rows that follow one another.
 #[derive(Default)]
 struct Batch {
@@ -82,7 +119,8 @@ struct Batch {
 }
 
 impl Batch {
-    fn fill(&mut self, reader: &mut Reader<File>) -> Result<(), csv::Error> {
+    fn fill(&mut self, reader: &mut Reader<Bounded>) -> Result<(), csv::Error> {
+        reader.get_mut().allow_batch();
         let start = reader.position().byte();
         self.filled = 0;
         while self.filled < BATCH && reader.position().byte() - start < BATCH_BYTES {

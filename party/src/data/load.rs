@@ -1,6 +1,7 @@
 //! A party's shard is loaded from the file that its configuration names.
 
 use conclave_common::accounting::Adjacency;
+use conclave_ops::files::regular;
 
 use super::error::DataError;
 use super::settings::{DataConfig, Memory, NOT_STREAMED};
@@ -21,14 +22,14 @@ impl Shard {
         if config.memory == Memory::Stream && (extension.as_deref() == Some("csv") || config.person.is_some()) {
             return Err(DataError::Unreadable { file: config.path.clone(), reason: NOT_STREAMED.into() });
         }
-        let shard = match extension.as_deref() {
-            Some("csv") => csv::read(config, needed),
-            Some("parquet") => parquet::read(config, needed),
-            _ => Err(DataError::Unreadable {
-                file: config.path.clone(),
-                reason: "`data.path` must name a .csv or a .parquet file".into(),
-            }),
-        }?;
+        let unreadable = |reason: String| DataError::Unreadable { file: config.path.clone(), reason };
+        let read = match extension.as_deref() {
+            Some("csv") => csv::read,
+            Some("parquet") => parquet::read,
+            _ => return Err(unreadable("`data.path` must name a .csv or a .parquet file".into())),
+        };
+        regular(&config.path).map_err(|e| unreadable(format!("cannot be read: {e}; `data.path` names the records")))?;
+        let shard = read(config, needed)?;
         if shard.records() == 0 {
             let reason = match shard.dropped {
                 0 => "has no rows".to_owned(),

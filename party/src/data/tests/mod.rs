@@ -1,4 +1,5 @@
 //! Tests of reading, binding and fingerprinting records.
 
+mod bounds;
 mod reading;
 pub(crate) mod row_by_row;
