@@ -5,7 +5,7 @@ set -eu
 cd "$1"
 to=$2
 mkdir -p "$to"
-cp -r .cargo Cargo.toml Cargo.lock "$to/"
+cp -r .cargo Cargo.toml Cargo.lock rust-toolchain.toml "$to/"
 for manifest in */Cargo.toml; do
   crate=$(dirname "$manifest")
   mkdir -p "$to/$crate/src"

@@ -1,5 +1,6 @@
 //! What the repository says of itself, held to it: the README's and the guides' commands, the examples, the order of imports.
 
+mod deploy;
 mod examples;
 mod imports;
 mod laws;
