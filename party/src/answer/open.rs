@@ -24,7 +24,7 @@ use crate::consent::Standing;
 use crate::data::{BindError, Binding, MAX_UNPUBLISHED_UNITS, Scaled, Streamed, bind};
 use crate::ledger::{JobEntry, LedgerError};
 use crate::members::NotAdmitted;
-use crate::policy::admit;
+use crate::policy::{admit, admit_inert};
 use crate::text::clip;
 
 /// Each open job holds its own scaled copy of the shard, or what it takes to scale it.
@@ -77,6 +77,11 @@ impl Answerer {
             self.ledger.admit_idle(&request.job, &request.analyst).map_err(ledger_fault)?;
         }
         admit(&self.policy, &self.budget, &self.shard, &request.analyst, &spec)?;
+        let entered = self.ledger.state().job(&request.job).is_some();
+        if !entered {
+            // A job of before has the records that it was entered on: should bad rows have become inert ones since, the data have changed.
+            admit_inert(&self.shard, &spec)?;
+        }
         match self.consented(request, &digest)? {
             Standing::Approved => {}
             Standing::Awaiting => return Ok(Opening::Pending),
@@ -93,7 +98,6 @@ impl Answerer {
             cap: spec.privacy.budget.of(self.budget.unit),
             records: metadata.records().or(metadata.persons()).unwrap_or(0),
         };
-        let entered = self.ledger.state().job(&request.job).is_some();
         self.ledger.open_job(&entry).map_err(ledger_fault)?;
         if !entered {
             self.enter_decision(&request.job, "approve").map_err(ledger_fault)?;

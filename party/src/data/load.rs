@@ -29,8 +29,8 @@ impl Shard {
                 reason: "`data.path` must name a .csv or a .parquet file".into(),
             }),
         }?;
-        if shard.records() == 0 {
-            let reason = match shard.dropped {
+        if shard.usable == 0 {
+            let reason = match shard.inert {
                 0 => "has no rows".to_owned(),
                 n => format!("has no usable row: all {n} hold a missing, non-numeric or non-finite value"),
             };

@@ -116,10 +116,10 @@ pub(crate) fn describe(spec: &JobSpec) -> Vec<(&'static str, String)> {
     vec![
         (
             "model",
-            if spec.power == 1.0 {
-                spec.model.describe()
-            } else {
-                format!("{}, likelihood raised to the power {}", spec.model.describe(), figure(spec.power))
+            {
+                let power = (spec.power != 1.0).then(|| format!(", likelihood raised to the power {}", figure(spec.power)));
+                let inert = spec.incomplete_rows.then_some("; rows that can't be used count and add nothing");
+                format!("{}{}{}", spec.model.describe(), power.unwrap_or_default(), inert.unwrap_or_default())
             },
         ),
         ("columns", columns.join("; ")),

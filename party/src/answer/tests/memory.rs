@@ -133,7 +133,7 @@ fn a_real_job_is_answered_however_its_records_are_held() {
     for data in ways(file, None) {
         let mut answerer = open(folder.path(), &data, open_policy());
         assert_eq!(held(&answerer), data.memory == Memory::Copies);
-        seen.push((sums(&answerer), answerer.shard.fingerprints(&secret).unwrap(), answerer.shard.dropped()));
+        seen.push((sums(&answerer), answerer.shard.fingerprints(&secret).unwrap(), answerer.shard.inert()));
         let dimension = answerer.jobs[JOB].spec.dimension();
         let mut ask = query(0, &[(0, 0.0, 1e-4)]);
         ask.proposals.iter_mut().for_each(|p| {
