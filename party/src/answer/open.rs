@@ -16,8 +16,9 @@ use sha2::{Digest, Sha256};
 
 use super::answerer::{ActiveJob, Answerer, LONGEST_WORD};
 use super::delay::JobDelay;
-use super::measure::{Rehearsal, measure};
+use super::measure::measure;
 use super::records::Records;
+use super::rehearsal::{Rehearsal, Unmeasured};
 use super::sums::NoSum;
 use crate::config::{Memory, Precision, ReplyDelay};
 use crate::consent::Standing;
@@ -193,9 +194,15 @@ impl Answerer {
         let (unit, units) = (self.budget.unit, self.shard.units());
         let rehearsal = Rehearsal { spec, unit, units, threads: &self.threads, precision: self.precision };
         let folder = self.ledger.path().parent().unwrap_or(Path::new("."));
-        let measured = measure(&rehearsal, folder).map_err(|why| {
-            tracing::error!(%job, "the reply delay can't be measured: {why}");
-            Fault::new(ErrorCode::Internal, "the party can't measure its reply delay; its owner's log says why")
+        let measured = measure(&rehearsal, folder).map_err(|why| match why {
+            Unmeasured::Job(why) => {
+                tracing::warn!(%job, "the reply delay can't be measured: {why}");
+                invalid(format!("the party measures its reply delay before it opens a job, and can't rehearse this one: {why}"))
+            }
+            Unmeasured::Party(why) => {
+                tracing::error!(%job, "the reply delay can't be measured: {why}");
+                Fault::new(ErrorCode::Internal, "the party can't measure its reply delay; its owner's log says why")
+            }
         })?;
         let delay = match self.policy.reply_delay {
             ReplyDelay::Fixed(least) => {
