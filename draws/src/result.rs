@@ -29,6 +29,8 @@ pub enum StoppedBy {
     Clip,
     /// Everything that the run asks for once is released.
     Released,
+    /// Something went wrong, which the job's error tells; what was drawn before is as good as any.
+    Failure,
 }
 
 /// What the driver knows at the end, besides the draws.

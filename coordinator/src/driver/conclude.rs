@@ -20,10 +20,15 @@ use crate::store::{Ended, RunEnd};
 /// what they cost is part of what the job has spent.
 const LAST_ANSWERS: Duration = Duration::from_secs(3);
 
+/// Whether a run ends before its time, of what may come between rounds: draws are made of what there is.
+fn ends_early(ending: &StopReason) -> bool {
+    matches!(ending, StopReason::Budget { .. } | StopReason::Cancelled | StopReason::Refused(_) | StopReason::Failed(_))
+}
+
 /// How a job ended, as the analyst sees it.
 struct Verdict {
     state: State,
-    stopped_by: Option<StoppedBy>,
+    stopped_by: StoppedBy,
     fault: Option<Fault>,
     /// The party whose budget ended the run.
     budget_party: Option<String>,
@@ -31,7 +36,7 @@ struct Verdict {
 
 impl Driver {
     pub(super) async fn end(mut self, ending: StopReason) {
-        if matches!(ending, StopReason::Budget { .. } | StopReason::Cancelled | StopReason::Refused(_)) {
+        if ends_early(&ending) {
             self.await_last_answers(&ending).await;
         }
         match ending {
@@ -62,7 +67,7 @@ impl Driver {
     }
 
     async fn conclude(mut self, ending: StopReason) {
-        let early = matches!(ending, StopReason::Budget { .. } | StopReason::Cancelled | StopReason::Refused(_));
+        let early = ends_early(&ending);
         if let Some(chain) = self.chain.as_mut().filter(|_| early)
             && let Err(reason) = chain.conclude()
         {
@@ -97,7 +102,8 @@ impl Driver {
     }
 
     fn verdict(&self, ending: StopReason, kept: u64) -> Verdict {
-        let plain = |state, stopped_by| Verdict { state, stopped_by: Some(stopped_by), fault: None, budget_party: None };
+        let failed = |stopped_by, fault| Verdict { state: State::Failed, stopped_by, fault: Some(fault), budget_party: None };
+        let plain = |state, stopped_by| Verdict { state, stopped_by, fault: None, budget_party: None };
         match ending {
             StopReason::Finished if !self.job.spec.algorithm.proposes() => plain(State::Finished, StoppedBy::Released),
             StopReason::Finished => plain(State::Finished, StoppedBy::Draws),
@@ -112,18 +118,13 @@ impl Driver {
                      ask the owner what is left"
                 );
                 let fault = Fault::new(ErrorCode::Budget, message).at_party(self.members.list[party].name.clone());
-                Verdict { state: State::Failed, stopped_by: None, fault: Some(fault), budget_party: None }
+                failed(StoppedBy::Budget, fault)
             }
             // What the parties consented to before is not undone: the draws stay, and the state says that the run did not end well.
-            StopReason::Refused(fault) => {
-                Verdict { state: State::Failed, stopped_by: Some(StoppedBy::Policy), fault: Some(fault), budget_party: None }
-            }
-            StopReason::Clipped(fault) => {
-                Verdict { state: State::Failed, stopped_by: Some(StoppedBy::Clip), fault: Some(fault), budget_party: None }
-            }
-            StopReason::Failed(fault) | StopReason::Stopped(fault) => {
-                Verdict { state: State::Failed, stopped_by: None, fault: Some(fault), budget_party: None }
-            }
+            StopReason::Refused(fault) => failed(StoppedBy::Policy, fault),
+            StopReason::Clipped(fault) => failed(StoppedBy::Clip, fault),
+            // What went wrong at one party does not undo what the others spent and what was drawn.
+            StopReason::Failed(fault) | StopReason::Stopped(fault) => failed(StoppedBy::Failure, fault),
             StopReason::Shutdown => plain(State::Queued, StoppedBy::Cancelled),
         }
     }
@@ -147,12 +148,11 @@ impl Driver {
         let draws = chain.finish().await;
         let job = Arc::clone(&self.job);
         let mut draws = draws.map_err(|fault| tracing::error!(job = %job.id, %fault, "draws lost")).ok()?;
-        let stopped_by = verdict.stopped_by?;
         if draws.kept() == 0 {
             return None;
         }
         let outcome = Outcome {
-            stopped_by,
+            stopped_by: verdict.stopped_by,
             budget_party: verdict.budget_party.clone(),
             iterations: status.iteration,
             seconds: status.seconds,
@@ -189,7 +189,7 @@ impl Driver {
             parties.map(|party| self.query.is_some() && self.members.list[party].open && !self.members.answered(party)).collect();
         match ending {
             StopReason::Budget { party, .. } => due[*party] = false,
-            StopReason::Refused(fault) => {
+            StopReason::Refused(fault) | StopReason::Failed(fault) => {
                 let refusing = self.members.list.iter().position(|m| Some(&m.name) == fault.party.as_ref());
                 refusing.into_iter().for_each(|party| due[party] = false);
             }

@@ -24,7 +24,7 @@ pub(crate) enum StopReason {
     Refused(Fault),
     /// The job's clip cuts too much: what was drawn is kept, and marked.
     Clipped(Fault),
-    /// It can't go on.
+    /// It can't go on: what was drawn before is kept.
     Failed(Fault),
     /// It can't go on here and now; a restarted coordinator takes it up.
     Stopped(Fault),

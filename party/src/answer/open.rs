@@ -52,7 +52,8 @@ impl Answerer {
     /// # Errors
     /// A fault that names this party: [`ErrorCode::InvalidInput`], [`ErrorCode::Policy`], [`ErrorCode::Conflict`] where
     /// the id stands for another job, [`ErrorCode::Budget`] for a cap that can't be accounted for,
-    /// [`ErrorCode::Internal`] once the ledger has failed.
+    /// [`ErrorCode::Unreachable`] where nothing is wrong with the job and its owner has to mend something first, as once the ledger has
+    /// failed.
     pub fn open(&mut self, request: &v1::OpenJob) -> Result<Opening, Fault> {
         self.try_open(request).map_err(|fault| {
             let (job, analyst) = (clip(&request.job, MAX_JOB_ID), clip(&request.analyst, MAX_JOB_ID));
@@ -115,7 +116,12 @@ impl Answerer {
                 if matches!(why, NoSum::Unread(_)) {
                     self.ledger.halt(&why.to_string());
                 }
-                Fault::new(ErrorCode::Internal, "the party can't sum over its data; its owner's log says why")
+                match why {
+                    NoSum::Unread(_) => {
+                        Fault::new(ErrorCode::Unreachable, "it can't read its data: its owner has to put them back and start it again")
+                    }
+                    NoSum::Kernel => Fault::new(ErrorCode::Internal, "the party can't sum over its data; its owner's log says why"),
+                }
             })?;
             tracing::info!(job = %request.job, analyst = %request.analyst, name = ?active.spec.name, "job is open");
             self.jobs.insert(request.job.clone(), active);
@@ -201,7 +207,7 @@ impl Answerer {
             }
             Unmeasured::Party(why) => {
                 tracing::error!(%job, "the reply delay can't be measured: {why}");
-                Fault::new(ErrorCode::Internal, "the party can't measure its reply delay; its owner's log says why")
+                Fault::new(ErrorCode::Unreachable, "it can't measure its reply delay: its owner's log says what has to be mended")
             }
         })?;
         let delay = match self.policy.reply_delay {
@@ -268,8 +274,8 @@ fn ledger_fault(error: LedgerError) -> Fault {
             Fault::new(ErrorCode::Unreachable, "its data have changed: its owner has to put them back or confirm the refresh")
         }
         LedgerError::Accounting(e) => Fault::new(ErrorCode::InvalidInput, format!("[privacy]: {e}")),
-        // What failed is the owner's to know; the log has it.
-        _ => Fault::new(ErrorCode::Internal, "the ledger has failed; the data owner must restart the party"),
+        // Nothing is wrong with the job here either. What failed is the owner's to know; the log has it.
+        _ => Fault::new(ErrorCode::Unreachable, "the ledger has failed: its owner has to mend that and start the party again"),
     }
 }
 

@@ -501,6 +501,11 @@ async fn a_party_that_breaks_the_protocol_ends_the_job_by_name() {
         let job = rig.job_registry.submit(spec(100), "alice", signed()).await.unwrap();
         let status = rig.ended(&job).await;
         assert_eq!(status.state, State::Failed);
+        // What was drawn before, and what it cost, are there for summary, report and extension.
+        let result = result(&status);
+        assert_eq!((&result["stopped_by"], result["draws_per_chain"].as_u64()), (&"failure".into(), Some(status.draws)));
+        assert!(status.draws > 0 && result["continuation"]["states"][0][0].is_number(), "{result}");
+        assert!(result["parties"][0]["queries"].as_u64() >= Some(40), "{result}");
         assert_eq!(status.fault.unwrap().party.as_deref(), Some("b"));
     }
 }
@@ -510,6 +515,25 @@ fn refusing_at(party: &'static str, round: u64, status: AnswerStatus) -> Reply {
         true => vec![answer(query.iteration, honest(party, query))],
         false => vec![Message::Answer { iteration: query.iteration, outcome: Err(status) }],
     })
+}
+
+/// A full disk at one party is no end for the others: the job waits for that one, by name, and goes on where it was.
+#[tokio::test]
+async fn a_party_that_halts_pauses_the_job_and_changes_nothing() {
+    let expected = undisturbed(200).await;
+    let rig = Fixture::new();
+    let _a = rig.attach("a", honestly("a"));
+    let b = rig.attach("b", refusing_at("b", 110, AnswerStatus::Halted));
+    let job = rig.job_registry.submit(spec(200), "alice", signed()).await.unwrap();
+    let status = rig.until(&job, |s| s.state == State::Paused).await;
+    assert_eq!((status.waiting_for, status.fault), (vec!["b".to_owned()], None));
+    assert!(status.waiting_reason.contains("b: it has stopped answering") && status.waiting_reason.contains("start it again"));
+    // Mended, and started again.
+    b.leave();
+    let _b = rig.attach("b", honestly("b"));
+    let status = rig.ended(&job).await;
+    assert_eq!(status.state, State::Finished, "{:?}", status.fault);
+    assert_eq!(rig.draws(&job), expected);
 }
 
 #[tokio::test]

@@ -272,7 +272,7 @@ fn a_failed_ledger_silences_the_party() {
     }
     let mut again = open_request(MEAN_TOML);
     again.job = "another".into();
-    assert_eq!(answerer.open(&again).unwrap_err().code, ErrorCode::Internal);
+    assert_eq!(answerer.open(&again).unwrap_err().code, ErrorCode::Unreachable);
 }
 
 /// A shard of which one block can't be read.
