@@ -9,7 +9,7 @@ use conclave_proto::error::{ErrorCode, Fault};
 
 use super::attributes;
 use super::chain::Chain;
-use super::run::Driver;
+use super::run::{Driver, SentBack};
 use super::stop::StopReason;
 use crate::clock::Timestamp;
 use crate::party_event::Event;
@@ -35,14 +35,13 @@ struct Verdict {
 }
 
 impl Driver {
-    pub(super) async fn end(mut self, ending: StopReason) {
+    pub(super) async fn end(mut self, ending: StopReason) -> Option<SentBack> {
         if ends_early(&ending) {
             self.await_last_answers(&ending).await;
         }
         match ending {
-            StopReason::Shutdown => {
-                self.leave().await;
-            }
+            StopReason::Shutdown => drop(self.leave().await),
+            StopReason::Full(reason) => return Some(self.send_back(reason)),
             StopReason::Stopped(fault) => {
                 let message = format!("{fault}; the job is not lost: mend this and restart the coordinator");
                 tracing::error!(job = %self.job.id, "{message}");
@@ -52,6 +51,15 @@ impl Driver {
             }
             ending => self.conclude(ending).await,
         }
+        None
+    }
+
+    /// Takes leave of the parties without an end: the job begins anew when there is room.
+    fn send_back(self, reason: String) -> SentBack {
+        tracing::info!(job = %self.job.id, reason, "job back in the queue");
+        self.party_registry.send_back(&self.job.id, &self.job.spec.parties);
+        let metadata = self.members.list.iter().map(|member| member.metadata).collect();
+        SentBack { metadata, job: self.job, status: self.status, stop: self.stop, reason }
     }
 
     /// Puts the draws on disk and goes, with the job unfinished in the store.
@@ -125,7 +133,7 @@ impl Driver {
             StopReason::Clipped(fault) => failed(StoppedBy::Clip, fault),
             // What went wrong at one party does not undo what the others spent and what was drawn.
             StopReason::Failed(fault) | StopReason::Stopped(fault) => failed(StoppedBy::Failure, fault),
-            StopReason::Shutdown => plain(State::Queued, StoppedBy::Cancelled),
+            StopReason::Shutdown | StopReason::Full(_) => plain(State::Queued, StoppedBy::Cancelled),
         }
     }
 

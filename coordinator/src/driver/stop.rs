@@ -28,6 +28,8 @@ pub(crate) enum StopReason {
     Failed(Fault),
     /// It can't go on here and now; a restarted coordinator takes it up.
     Stopped(Fault),
+    /// A party has no room for it before others have ended: it goes back into the queue.
+    Full(String),
     /// The coordinator ends.
     Shutdown,
 }

@@ -8,9 +8,11 @@
 
 pub(crate) mod answer_timing;
 mod answerer;
+mod asked;
 mod consent;
 mod consent_state;
 mod delay;
+mod forgotten;
 mod measure;
 mod open;
 mod query;

@@ -44,6 +44,8 @@ pub enum Opening {
     Opened(PartyMetadata),
     /// Its owner has yet to decide.
     Pending,
+    /// There is no room for it before other jobs have ended; why.
+    Full(String),
 }
 
 impl Answerer {
@@ -67,7 +69,7 @@ impl Answerer {
         self.signed(request)?;
         let known = self.jobs.get(&request.job).is_some_and(|job| job.digest == digest);
         if !known && self.jobs.len() >= MAX_OPEN_JOBS {
-            return Err(Fault::new(ErrorCode::Policy, format!("{MAX_OPEN_JOBS} jobs are open already; close one first")));
+            return Ok(Opening::Full(format!("{MAX_OPEN_JOBS} jobs are open there already")));
         }
         let spec = JobSpec::parse(&request.spec_toml).map_err(|e| invalid(e.to_string()))?;
         if !spec.parties.contains(&self.party) {
@@ -75,7 +77,9 @@ impl Answerer {
         }
         suits(&spec, self.spoken, &self.party)?;
         if !known {
-            self.admit_memory(&spec)?;
+            if let Some(why) = self.lacks_memory(&spec)? {
+                return Ok(Opening::Full(why));
+            }
             self.ledger.admit_idle(&request.job, &request.analyst).map_err(ledger_fault)?;
         }
         admit(&self.policy, &self.budget, &self.shard, &request.analyst, &spec)?;
@@ -117,10 +121,13 @@ impl Answerer {
                     self.ledger.halt(&why.to_string());
                 }
                 match why {
-                    NoSum::Unread(_) => {
-                        Fault::new(ErrorCode::Unreachable, "it can't read its data: its owner has to put them back and start it again")
+                    NoSum::Unread(_) => Fault::new(
+                        ErrorCode::Unreachable,
+                        "it can't read its data: its owner has to put them back and start it again",
+                    ),
+                    NoSum::Kernel => {
+                        Fault::new(ErrorCode::Internal, "the party can't sum over its data; its owner's log says why")
                     }
-                    NoSum::Kernel => Fault::new(ErrorCode::Internal, "the party can't sum over its data; its owner's log says why"),
                 }
             })?;
             tracing::info!(job = %request.job, analyst = %request.analyst, name = ?active.spec.name, "job is open");
@@ -131,11 +138,14 @@ impl Answerer {
 }
 
 impl Answerer {
-    /// The open jobs' scaled copies of the data must fit. Counted from what is public: neither the refusal nor its words depend on how many
-    /// rows there are where that is not.
-    fn admit_memory(&self, spec: &JobSpec) -> Result<(), Fault> {
+    /// The open jobs' scaled copies of the data must fit: why they don't, should others have to end first. Counted from what is public: neither
+    /// the refusal nor its words depend on how many rows there are where that is not.
+    ///
+    /// # Errors
+    /// [`ErrorCode::Policy`] for a job that does not fit even alone.
+    fn lacks_memory(&self, spec: &JobSpec) -> Result<Option<String>, Fault> {
         if self.shard.memory() != Memory::Copies {
-            return Ok(());
+            return Ok(None);
         }
         let limit = self.policy.max_memory_mib.unwrap_or(MEMORY_MIB);
         let rows = match self.shard.metadata().unit() {
@@ -146,16 +156,15 @@ impl Answerer {
         // A job's columns are scaled as doubles before they are held in the owner's precision.
         let opening = rows.saturating_mul(Precision::Double.bytes() * columns_held(spec));
         let all = self.jobs.values().fold(opening, |sum, job| sum.saturating_add(held(&job.spec)));
-        if all > limit.saturating_mul(1 << 20) {
-            return Err(Fault::new(
-                ErrorCode::Policy,
-                format!(
-                    "the open jobs' columns would take more memory than the owner's max_memory_mib of {limit}: wait until \
-                     another job has ended, or ask the owner to raise it"
-                ),
-            ));
+        let most = limit.saturating_mul(1 << 20);
+        if opening > most {
+            let message = format!(
+                "the job's columns would take more memory than the owner's max_memory_mib of {limit}: ask the owner to raise it"
+            );
+            return Err(Fault::new(ErrorCode::Policy, message));
         }
-        Ok(())
+        let why = || format!("the open jobs' columns take what the owner's max_memory_mib of {limit} leaves room for");
+        Ok((all > most).then(why))
     }
 
     /// The records as the job's passes read them. Copies are made here; nothing else reads a record before a charge.

@@ -1,6 +1,8 @@
 //! The driver against parties of memory: honest ones, and ones that are late, repeat themselves, go away, refuse or lie.
 #![allow(clippy::unwrap_used)]
 
+mod queue;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
@@ -16,6 +18,7 @@ use sha2::{Digest, Sha256};
 use tokio::task::JoinHandle;
 
 use super::*;
+use crate::bounds::Bounds;
 use crate::party_event::Message;
 use crate::party_registry::PartyRegistry;
 use crate::registry::{JobRegistry, Signed};
@@ -96,7 +99,7 @@ struct Seen {
 struct Fixture {
     folder: tempfile::TempDir,
     context: DriverContext,
-    job_registry: JobRegistry,
+    job_registry: Arc<JobRegistry>,
     seen: Arc<Mutex<Seen>>,
 }
 
@@ -110,6 +113,10 @@ impl Fixture {
     }
 
     fn with(folder: tempfile::TempDir, limits: Limits) -> Self {
+        Self::bounded(folder, limits, Bounds::default())
+    }
+
+    fn bounded(folder: tempfile::TempDir, limits: Limits, bounds: Bounds) -> Self {
         let (store, loaded) = Store::open(&folder.path().join("c.sqlite")).unwrap();
         let context = DriverContext {
             party_registry: Arc::new(PartyRegistry::new(loaded.parties)),
@@ -117,7 +124,7 @@ impl Fixture {
             counters: Arc::default(),
             limits,
         };
-        let job_registry = JobRegistry::open(context.clone(), folder.path().join("draws"), loaded.jobs, true);
+        let job_registry = JobRegistry::open(context.clone(), folder.path().join("draws"), loaded.jobs, true, bounds);
         Self { folder, context, job_registry, seen: Arc::default() }
     }
 

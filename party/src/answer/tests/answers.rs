@@ -15,7 +15,7 @@ use crate::ledger::report;
 use crate::members::Members;
 use crate::testing::{JOB, MEAN_TOML, budget, data, open_policy, open_request, query, write};
 
-pub(super) struct House {
+pub(crate) struct House {
     folder: TempDir,
     policy: Policy,
     budget: Budget,
@@ -51,7 +51,7 @@ impl House {
     }
 }
 
-pub(super) fn opened() -> (House, Answerer) {
+pub(crate) fn opened() -> (House, Answerer) {
     let house = House::new(open_policy());
     let mut answerer = house.start();
     assert!(matches!(answerer.open(&open_request(MEAN_TOML)).unwrap(), Opening::Opened(_)));
@@ -84,14 +84,18 @@ fn bad_rows_are_counted_and_add_nothing() {
         let Opening::Opened(metadata) = answerer.open(&open_request(&incomplete)).unwrap() else { panic!("it waits") };
         let job = &answerer.jobs[JOB];
         // Within what is declared, at its edge, and so far beyond that every ratio has the same sign.
-        let sums: Vec<i64> = [(0.0, 0.01), (0.9, 1.1), (7.0, 7.01), (-40.0, -39.5)].map(|(from, to)| {
-            let (from, to) = ([from], [to]);
-            let terms = QueryTerms::new(job.model.as_ref(), &job.spec, answerer.budget.unit, QueryKind::Ratio, (&from, &to)).unwrap();
-            let summand = terms.summand(&from, &to, terms.sensitivity()).unwrap();
-            let sum = conclave_common::model::sums(job.model.as_ref(), job.records.held(), &[summand]).remove(0).open_for_test();
-            let centre = (terms.centre() / STEP).round_ties_even() as i64;
-            sum + metadata.records().unwrap() as i64 * centre
-        }).into();
+        let sums: Vec<i64> = [(0.0, 0.01), (0.9, 1.1), (7.0, 7.01), (-40.0, -39.5)]
+            .map(|(from, to)| {
+                let (from, to) = ([from], [to]);
+                let terms =
+                    QueryTerms::new(job.model.as_ref(), &job.spec, answerer.budget.unit, QueryKind::Ratio, (&from, &to)).unwrap();
+                let summand = terms.summand(&from, &to, terms.sensitivity()).unwrap();
+                let sum =
+                    conclave_common::model::sums(job.model.as_ref(), job.records.held(), &[summand]).remove(0).open_for_test();
+                let centre = (terms.centre() / STEP).round_ties_even() as i64;
+                sum + metadata.records().unwrap() as i64 * centre
+            })
+            .into();
         drop(folder);
         (refused.message, metadata, sums)
     };
