@@ -205,7 +205,7 @@ fn refusal(job: String, fault: &Fault) -> Body {
 fn fault(error: ConsentError) -> Fault {
     match error {
         ConsentError::Changed(_) => Fault::new(ErrorCode::Conflict, error.to_string()),
-        ConsentError::Crowded(_) => Fault::new(ErrorCode::Policy, error.to_string()),
+        ConsentError::Crowded(_) | ConsentError::CrowdedBy(..) => Fault::new(ErrorCode::Policy, error.to_string()),
         ConsentError::TooLong => Fault::new(ErrorCode::InvalidInput, error.to_string()),
         // What failed is the owner's to know; the log has it.
         _ => {
