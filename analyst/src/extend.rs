@@ -56,6 +56,7 @@ pub(crate) struct ExtendArgs {
 #[derive(Deserialize)]
 struct Ended {
     continuation: Option<Continuation>,
+    stopped_by: Option<String>,
 }
 
 pub(crate) async fn run(args: ExtendArgs) -> Result<ExitCode, Fault> {
@@ -71,15 +72,14 @@ pub(crate) async fn run(args: ExtendArgs) -> Result<ExitCode, Fault> {
     submit_and_tell(&mut client, &args.connection, text, &telling).await
 }
 
-/// Where the job's chains ended, if they ended well.
+/// Where the job's chains ended: of a job that failed as of any other, unless they are of another posterior.
 fn continuation(status: &JobStatus, options: &str) -> Result<Continuation, Fault> {
     let job = &status.job;
     match status.state.as_str() {
-        "finished" | "cancelled" => {}
-        "failed" => return Err(invalid(format!("job {job} failed, and only finished jobs are extended: submit it anew"))),
+        "finished" | "cancelled" | "failed" => {}
         state => {
             let message = format!(
-                "job {job} is {state}, and only finished jobs are extended: follow it with `conclave watch {job}{options}`"
+                "job {job} is {state}, and only jobs that have ended are extended: follow it with `conclave watch {job}{options}`"
             );
             return Err(invalid(message));
         }
@@ -91,6 +91,11 @@ fn continuation(status: &JobStatus, options: &str) -> Result<Continuation, Fault
         Fault::new(ErrorCode::Internal, format!("the coordinator's result cannot be read ({e}): it may run another version"))
     })?;
     let earlier = || invalid(format!("job {job} ended under a version that kept no last states: submit it anew with more draws"));
+    if ended.stopped_by.as_deref() == Some("clip") {
+        return Err(invalid(format!(
+            "job {job} was stopped because its clip cuts too much: its chains are of another posterior"
+        )));
+    }
     ended.continuation.ok_or_else(earlier)
 }
 
@@ -104,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_ended_well_is_continued() {
+    fn what_ended_with_draws_is_continued() {
         let status = |state: &str, result: &str| JobStatus {
             job: "j".to_owned(),
             state: state.to_owned(),
@@ -112,13 +117,14 @@ mod tests {
             ..JobStatus::default()
         };
         let whole = r#"{"continuation":{"radii":[0.1],"states":[[0.30000000000000004]]},"more":1}"#;
-        for state in ["finished", "cancelled"] {
+        for state in ["finished", "cancelled", "failed"] {
             assert_eq!(continuation(&status(state, whole), "").unwrap().states, [[0.1 + 0.2]]);
         }
         for (state, result, word) in [
             ("running", "", "conclave watch j"),
             ("paused", "", "is paused"),
-            ("failed", whole, "failed"),
+            ("failed", "", "no draws"),
+            ("failed", r#"{"continuation":{"radii":[0.1],"states":[[0.3]]},"stopped_by":"clip"}"#, "another posterior"),
             ("cancelled", "", "no draws"),
             ("finished", "{}", "no last states"),
         ] {

@@ -7,6 +7,7 @@ use conclave_common::schema::keys::{self, Keys};
 use conclave_ops::{Settings, web};
 use serde::Deserialize;
 
+use crate::bounds::Bounds;
 use crate::error::RunError;
 
 /// The daemon's configuration, with paths resolved against the configuration file's folder.
@@ -30,6 +31,8 @@ pub struct Config {
     pub dashboard_tls: bool,
     /// The file of the token that opens it; made when missing.
     pub dashboard_token: PathBuf,
+    /// How much is done at once, and how much of it for one analyst.
+    pub bounds: Bounds,
     /// Hosts under which it may be asked for, beside the loopback's own names and, over TLS, those in the certificate.
     pub dashboard_hosts: Vec<String>,
 }
@@ -44,6 +47,9 @@ const KEYS: Keys = Keys::Table(&[
     ("dashboard_hosts", Keys::Any),
     ("dashboard_tls", Keys::Any),
     ("revoked", Keys::Any),
+    ("running_jobs", Keys::Any),
+    ("unfinished_jobs_per_analyst", Keys::Any),
+    ("submissions_per_minute", Keys::Any),
     ("log", Keys::Any),
     ("metrics", Keys::Any),
     ("otlp", Keys::Any),
@@ -62,6 +68,9 @@ struct Raw {
     dashboard: Option<String>,
     dashboard_token: Option<PathBuf>,
     dashboard_tls: Option<bool>,
+    running_jobs: Option<i64>,
+    unfinished_jobs_per_analyst: Option<i64>,
+    submissions_per_minute: Option<i64>,
     #[serde(default)]
     dashboard_hosts: Vec<String>,
 }
@@ -97,7 +106,14 @@ impl Config {
             web::loopback_only("dashboard", address)
                 .map_err(|refused| format!("{refused}; or leave `dashboard_tls` out, and it is served over TLS"))?;
         }
+        let bounds = Bounds::default();
+        let bounds = Bounds {
+            running: bound("running_jobs", raw.running_jobs, bounds.running)?,
+            unfinished: bound("unfinished_jobs_per_analyst", raw.unfinished_jobs_per_analyst, bounds.unfinished)?,
+            submissions: bound("submissions_per_minute", raw.submissions_per_minute, bounds.submissions)?,
+        };
         Ok(Self {
+            bounds,
             listen,
             identity: folder.join(raw.identity),
             store: folder.join(raw.store),
@@ -109,6 +125,15 @@ impl Config {
             dashboard_token: folder.join(raw.dashboard_token.unwrap_or_else(|| "dashboard-token".into())),
             dashboard_hosts: raw.dashboard_hosts,
         })
+    }
+}
+
+/// A bound as written: a whole number, 1 or more.
+fn bound(key: &str, written: Option<i64>, otherwise: usize) -> Result<usize, String> {
+    match written.map(usize::try_from) {
+        None => Ok(otherwise),
+        Some(Ok(bound)) if (1..=1_000_000).contains(&bound) => Ok(bound),
+        Some(_) => Err(format!("`{key}` must be a number from 1 to 1000000")),
     }
 }
 
@@ -148,6 +173,8 @@ mod tests {
             ("127.0.0.1:0", "localhost", "`listen`"),
             ("draws = \"/var/draws\"\n", "", "missing field `draws`"),
             ("draws =", "log = \"text\"\ndraws =", "`log`"),
+            ("draws =", "running_jobs = 0\ndraws =", "`running_jobs` must be"),
+            ("draws =", "submissions_per_minute = -1\ndraws =", "`submissions_per_minute` must be"),
             ("draws =", "revokd = \"r.txt\"\ndraws =", "did you mean `revoked`"),
             ("draws =", "revoked = 7\ndraws =", "expected path string"),
             ("draws =", "dashboard = \"x\"\ndraws =", "`dashboard`"),

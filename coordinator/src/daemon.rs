@@ -52,7 +52,7 @@ impl Coordinator {
         let operations = Prepared::new(config).await?;
         let party_registry = Arc::new(PartyRegistry::with_heads(loaded.parties, loaded.heads));
         let context = DriverContext { party_registry, store, counters: Arc::default(), limits: Limits::default() };
-        let job_registry = Arc::new(JobRegistry::open(context.clone(), draws, loaded.jobs, true));
+        let job_registry = JobRegistry::open(context.clone(), draws, loaded.jobs, true, config.bounds);
         Ok(Self { listener, address, credentials, job_registry, context, operations })
     }
 

@@ -11,6 +11,7 @@
 //! Draws and results are of the crate `conclave_draws`.
 #![forbid(unsafe_code)]
 
+mod bounds;
 mod check;
 mod cli;
 mod clock;
@@ -34,6 +35,7 @@ pub mod simulated;
 mod status;
 mod store;
 
+pub use bounds::Bounds;
 pub use cli::cli_main;
 pub use config::Config;
 pub use daemon::{Coordinator, run};

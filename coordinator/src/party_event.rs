@@ -36,6 +36,8 @@ pub(crate) enum Message {
     Pending,
     /// The party can't answer until its owner has mended something.
     HeldUp(String),
+    /// The party has no room for the job until others have ended.
+    Full(String),
     /// The party won't take part.
     Refused(Fault),
     /// An answer to a round's queries: releases in lattice units, one per query, or the refusal.

@@ -139,6 +139,15 @@ impl PartyRegistry {
         }
     }
 
+    /// A job goes back into the queue: its driver is forgotten, and parties that have opened it need not hold it open.
+    pub(crate) fn send_back(&self, job: &str, parties: &[String]) {
+        let mut inner = self.lock();
+        inner.jobs.remove(job);
+        for attachment in parties.iter().filter_map(|party| inner.attached.get(party)) {
+            attachment.queue.send(Body::CloseJob(CloseJob { job: job.to_owned(), reason: "it waits for its turn".to_owned() }));
+        }
+    }
+
     /// Forgets a job's driver.
     pub(crate) fn unsubscribe(&self, job: &str) {
         self.lock().jobs.remove(job);

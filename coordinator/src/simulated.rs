@@ -19,6 +19,7 @@ use tonic::codec::{DecodeBuf, Decoder};
 use tonic::codegen::{Body, Bytes, tokio_stream::Stream};
 use tonic::{Status, Streaming};
 
+use crate::bounds::Bounds;
 use crate::driver::{DriverContext, Limits};
 use crate::party_registry::PartyRegistry;
 use crate::registry::{JobRegistry, Signed};
@@ -97,7 +98,7 @@ impl SimulatedCoordinator {
             counters: Arc::default(),
             limits: Limits::default(),
         };
-        let job_registry = Arc::new(JobRegistry::open(context.clone(), draws.to_owned(), loaded.jobs, false));
+        let job_registry = JobRegistry::open(context.clone(), draws.to_owned(), loaded.jobs, false, Bounds::default());
         let (stop, stopping) = watch::channel(false);
         let link = LinkService::new(Arc::clone(&job_registry), context.clone(), stopping);
         Ok(Self { context, job_registry, link, held, stop })

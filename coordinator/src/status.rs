@@ -10,7 +10,7 @@ use conclave_draws::spent::Spent;
 /// Where a job stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
-    /// Submitted, not yet begun.
+    /// Submitted, and waiting for its turn.
     Queued,
     /// Parties are asked to open it.
     Opening,
@@ -88,6 +88,8 @@ pub(crate) struct Status {
     pub awaiting_consent: Vec<String>,
     /// What the parties waited for have said of it.
     pub waiting_reason: String,
+    /// Its place in the queue, from 1; 0 once it has begun.
+    pub place: u32,
     /// What to beware of while it runs.
     pub warnings: Vec<String>,
     /// Why it failed.
@@ -143,6 +145,7 @@ impl Status {
             awaiting_consent: self.awaiting_consent.clone(),
             waiting_reason: self.waiting_reason.clone(),
             warnings: self.warnings.clone(),
+            place: self.place,
             error_code: self.fault.as_ref().map(|f| f.code.as_str().to_owned()).unwrap_or_default(),
             error: self.fault.as_ref().map(Fault::to_string).unwrap_or_default(),
             result_json: self.result.clone().unwrap_or_default(),

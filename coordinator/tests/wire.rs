@@ -510,3 +510,38 @@ async fn strangers_who_hang_do_not_keep_members_out() {
     drop(strangers);
     consortium.stop().await;
 }
+
+/// Whoever opens streams and reads nothing of them has so many and no more, keeps nobody else waiting, and does not hold up the end.
+#[tokio::test]
+async fn draws_that_nobody_reads_hold_up_nobody() {
+    let consortium = Consortium::start().await;
+    let (_a, _b) = (consortium.party("a").await, consortium.party("b").await);
+    let mut alice = consortium.analyst().await;
+    let job = alice.submit(consortium.signed(JOB)).await.unwrap().into_inner().job;
+    let draws = consortium.folder.path().join("draws").join(format!("{job}.zarr"));
+    std::fs::create_dir_all(&draws).unwrap();
+    // Far more than waits anywhere on the way.
+    std::fs::write(draws.join("large"), vec![7; 64 << 20]).unwrap();
+    let request = || v1::JobRequest { job: job.clone() };
+    let mut unread = Vec::new();
+    for _ in 0..4 {
+        unread.push(alice.draws(request()).await.unwrap());
+    }
+    let refused = from_status(&alice.draws(request()).await.unwrap_err());
+    assert!(refused.code == ErrorCode::Unreachable && refused.message.contains("4 at a time"), "{refused}");
+    let mut elsewhere = JobsClient::new(consortium.dial(Role::Analyst, "bob").await);
+    assert!(elsewhere.list(v1::ListRequest {}).await.unwrap().into_inner().jobs.is_empty());
+    drop(unread.pop());
+    // Its place is free as soon as the coordinator knows.
+    let again = async {
+        while alice.draws(request()).await.is_err() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), again).await.unwrap();
+    let began = Instant::now();
+    let Consortium { stop, served, .. } = consortium;
+    stop.unwrap().send(()).unwrap();
+    tokio::time::timeout(Duration::from_secs(10), served.unwrap()).await.unwrap().unwrap().unwrap();
+    assert!(began.elapsed() < Duration::from_secs(10) && unread.len() == 3);
+}

@@ -33,6 +33,8 @@ pub enum StoppedBy {
     Released,
     /// The draws have come to what the job wants of them, before all were made.
     Until,
+    /// Something went wrong, which the job's error tells; what was drawn before is as good as any.
+    Failure,
 }
 
 impl StoppedBy {

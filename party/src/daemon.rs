@@ -73,9 +73,13 @@ pub(crate) fn prepare(config: &PartyConfig) -> Result<Answerer, StartError> {
     keys_closed(config).map_err(StartError::Input)?;
     crate::expiry::warn(&load_identity(&config.identity, &config.key, &config.name)?);
     let shard = Shard::load(&config.data, config.policy.columns.as_deref())?;
-    // How many rows were left out is the owner's alone, and a log may travel: `run --check` tells it.
+    // How many rows are inert is the owner's alone, and a log may travel: `run --check` tells it.
     match config.budget.unit.adjacency {
-        Adjacency::Replace => tracing::info!("{}: {} records read", shard.file().display(), shard.records()),
+        // What is public, and no more: of persons, how many there are.
+        Adjacency::Replace => {
+            let units = if shard.persons().is_some() { "persons" } else { "records" };
+            tracing::info!("{}: {} {units} read", shard.file().display(), shard.units());
+        }
         Adjacency::AddRemove => tracing::info!("{}: records read; their number is not public", shard.file().display()),
     }
     match config.budget.unit.records_per_person() {

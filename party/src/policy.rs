@@ -56,6 +56,23 @@ pub(crate) fn admit(policy: &Policy, budget: &Budget, shard: &Shard, analyst: &s
     Ok(())
 }
 
+/// Admits a job at a party whose rows may be inert: one under which such a row adds exactly nothing. Whether any is plays no part.
+///
+/// # Errors
+/// [`ErrorCode::InvalidInput`], with the remedy.
+pub(crate) fn admit_inert(shard: &Shard, spec: &JobSpec) -> Result<(), Fault> {
+    if !shard.may_be_inert() || spec.spares_inert_rows() {
+        return Ok(());
+    }
+    let kind = spec.model.kind();
+    let message = format!(
+        "rows that can't be used count at this party and add nothing (its bad_rows is \"drop\"), which a {kind} model under algorithm = \
+         \"{}\" leaves no room for unless told to: write incomplete_rows = true under [model]",
+        spec.algorithm.as_str()
+    );
+    Err(Fault::new(ErrorCode::InvalidInput, message))
+}
+
 fn admit_columns(policy: &Policy, shard: &Shard, spec: &JobSpec) -> Result<(), Fault> {
     for column in spec.model.columns() {
         // First, and in the same words whether or not the data have it: what the owner does not list, nobody hears of.

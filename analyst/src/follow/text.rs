@@ -42,7 +42,10 @@ pub(super) fn describe(status: &JobStatus, now: SystemTime) -> String {
         );
     }
     match heading(status) {
-        "queued" => "waiting for its turn".to_owned(),
+        "queued" => {
+            let place = if status.place > 0 { format!(", place {} in the queue", status.place) } else { String::new() };
+            format!("waiting for its turn{place}{}", waiting_reason(&status.waiting_reason))
+        }
         "opening" => "asking the parties for their consent".to_owned(),
         "locate" => format!("round {}, finding the mode", thousands(status.iteration)),
         "warmup" => format!("round {}, adapting{}", thousands(status.iteration), accepted(status)),
@@ -126,14 +129,20 @@ mod tests {
     #[test]
     fn each_phase_has_its_words() {
         for (state, phase, part) in [
-            ("queued", "", "turn"),
+            ("queued", "", "turn, place 7 in the queue"),
             ("opening", "", "consent"),
             ("running", "locate", "mode"),
             ("running", "warmup", "adapting"),
             ("running", "sampling", "3 of at most 10 draws"),
         ] {
-            let status =
-                JobStatus { state: state.to_owned(), phase: phase.to_owned(), draws: 3, draws_asked: 10, ..JobStatus::default() };
+            let status = JobStatus {
+                state: state.to_owned(),
+                phase: phase.to_owned(),
+                draws: 3,
+                draws_asked: 10,
+                place: 7,
+                ..JobStatus::default()
+            };
             let text = describe(&status, UNIX_EPOCH);
             assert!(text.contains(part), "{text}");
         }

@@ -84,7 +84,11 @@ impl Log {
         let parties = parties.ok_or_else(|| unfit(RefitError::NothingReleased))?;
         let releases = StoredReleases::new(&spec, &parties).map_err(unfit)?;
         let said: serde_json::Value = serde_json::from_str(&header.result_json).unwrap_or_default();
-        let stopped_by = if header.state == "cancelled" { StoppedBy::Cancelled } else { StoppedBy::Budget };
+        let stopped_by = match header.state.as_str() {
+            "cancelled" => StoppedBy::Cancelled,
+            "failed" => StoppedBy::Failure,
+            _ => StoppedBy::Budget,
+        };
         Ok(Self {
             pieces: RoundPieces::new(parties.len()),
             whole: said["stopped_by"] == "released",
@@ -114,13 +118,12 @@ impl Log {
     }
 }
 
-/// Refuses a job that has not ended well.
+/// Refuses a job that has not ended.
 fn ended(state: &str, job: &str, options: &str) -> Result<(), Fault> {
     match state {
-        "finished" | "cancelled" => Ok(()),
-        "failed" => Err(input(format!("job {job} failed, and only finished jobs are refitted: submit it anew"))),
+        "finished" | "cancelled" | "failed" => Ok(()),
         _ => Err(input(format!(
-            "job {job} has not ended, and only finished jobs are refitted: follow it with `conclave watch {job}{options}`"
+            "job {job} has not ended, and only jobs that have are refitted: follow it with `conclave watch {job}{options}`"
         ))),
     }
 }

@@ -38,7 +38,8 @@ pub(crate) struct RehearseArgs {
     /// A party's records, .csv or .parquet; one for each party, in the job's order
     #[arg(long, required = true, value_name = "FILE")]
     data: Vec<PathBuf>,
-    /// Leave out rows with a missing, non-numeric or non-finite value, rather than stop at the first
+    /// Let rows with a missing, non-numeric or non-finite value count and add nothing, as a party's bad_rows = "drop" does, rather than
+    /// stop at the first; the job says incomplete_rows = true
     #[arg(long)]
     drop_bad_rows: bool,
     /// Run the job although no answer can be expected at its budget
@@ -102,6 +103,11 @@ fn shard(path: &Path, spec: &JobSpec, drop: bool) -> Result<(ModelData, PrivacyU
         memory: Memory::default(),
     };
     let needed: Vec<String> = spec.model.columns().into_iter().map(str::to_owned).collect();
+    if drop && !spec.spares_inert_rows() {
+        let why = "the job leaves no room for rows that can't be used: write incomplete_rows = true under [model], as a party whose \
+                   bad_rows is \"drop\" will ask for";
+        return Err(input(why.to_owned()));
+    }
     let shard = Shard::load(&config, Some(&needed)).map_err(|e| input(e.to_string()))?;
     let data = bind(&shard, spec).map_err(|e| input(format!("{}: {e}", path.display())))?;
     Ok((data, config.unit))

@@ -25,6 +25,7 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
         (facts(&said))
         div.formula { (formula(&spec.model)) }
         @if spec.power != 1.0 { p { "The likelihood is raised to the power " (plain(spec.power)) "." } }
+        @if spec.incomplete_rows { p { "Rows that can't be used, for want of a value, count and add nothing." } }
         p { "Numeric columns are clamped to their public bounds and coded to [−1, 1] between them; the formula and the priors speak of the "
             "coded values. [column = level] is 1 where it holds and 0 elsewhere." }
         (parameters(material))

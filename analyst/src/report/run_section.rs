@@ -40,6 +40,7 @@ fn ended(stopped_by: &str) -> String {
         "cancelled" => "its analyst".to_owned(),
         "policy" => "a data owner".to_owned(),
         "clip" => "the clip watch".to_owned(),
+        "failure" => "a failure".to_owned(),
         "released" => "the whole budget, released once".to_owned(),
         "until" => "having enough draws".to_owned(),
         other => line(other, 40),
@@ -59,6 +60,7 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
             }
             "cancelled" => "The analyst ended it. The draws made until then are kept.",
             "policy" => "A data owner ended it, by withdrawing the consent or by a limit. The draws made until then are kept.",
+            "failure" => "Something went wrong. The draws made until then are kept.",
             "clip" => "It was stopped because the clip cuts too much: the draws are of another posterior than the one asked for.",
             other => (line(other, 200)),
         }

@@ -26,6 +26,7 @@ pub(super) const KEYS: Keys = Keys::Table(&[
             ("tau1", Keys::Any),
             ("tau2", Keys::Any),
             ("power", Keys::Any),
+            ("incomplete_rows", Keys::Any),
             ("df", Keys::Any),
             ("offset", Keys::Any),
             ("exposure", Keys::Any),
@@ -132,13 +133,14 @@ pub(super) struct RawModel {
     pub tau1: Option<f64>,
     pub tau2: Option<f64>,
     pub power: Option<f64>,
+    pub incomplete_rows: Option<bool>,
     pub df: Option<f64>,
     pub offset: Option<String>,
     pub exposure: Option<String>,
 }
 
 impl RawModel {
-    /// The keys that were written, besides `kind` and `power`, which every kind takes.
+    /// The keys that were written, besides `kind`, `power` and `incomplete_rows`, which every kind takes.
     pub(super) fn written(&self) -> Vec<&'static str> {
         let all = [
             ("outcome", self.outcome.is_some()),

@@ -25,6 +25,8 @@ pub struct JobSpec {
     pub model: ModelSpec,
     /// The power on its likelihood, in (0, 1]; 1 leaves it as it is.
     pub power: f64,
+    /// Whether parties may hold rows that can't be used: they count, and add exactly nothing. See [`JobSpec::spares_inert_rows`].
+    pub incomplete_rows: bool,
     /// Public bounds by column name.
     pub columns: BTreeMap<String, ColumnSpec>,
     /// One prior per parameter, in the model's order.
@@ -276,7 +278,27 @@ impl JobSpec {
     /// The statistical model: its kernels and public bounds.
     #[must_use]
     pub fn build_model(&self) -> Box<dyn Model> {
-        model::build(&self.model, &self.columns, self.power)
+        model::build(&self.model, &self.columns, self.power, self.incomplete_rows)
+    }
+
+    /// Whether a row that can't be used adds exactly nothing to whatever the job asks for: it says that rows may be incomplete, or a
+    /// column's levels leave room for a value that is none of them.
+    #[must_use]
+    pub fn spares_inert_rows(&self) -> bool {
+        let has_levels = |name: &str| matches!(self.columns.get(name), Some(ColumnSpec::Levels(_)));
+        self.incomplete_rows
+            || match &self.model {
+                // A sum of levels alone is read as that of so many usable rows.
+                ModelSpec::Multinomial { .. } => self.algorithm != Algorithm::NoisyStatistics,
+                ModelSpec::NaiveBayes { .. } => true,
+                ModelSpec::Regression(regression) => regression.design.columns().any(has_levels),
+                _ => false,
+            }
+    }
+
+    /// Whether the model's sufficient statistic itself tells how many rows could be used, where rows may be incomplete.
+    pub(crate) fn statistic_spares_inert_rows(&self) -> bool {
+        matches!(self.model, ModelSpec::Multinomial { .. } | ModelSpec::NaiveBayes { .. } | ModelSpec::Regression(_))
     }
 
     /// The transforms between the parameters and the unconstrained values that the chains walk in.

@@ -18,15 +18,15 @@ impl Quantiser {
     pub(crate) const OFFSET: u64 = Clamp::OFFSET;
 
     /// For ratios that are multiplied by `power`, less `centre` (log-likelihood units) and clamped at `k_t` lattice units,
-    /// at most 2^50. Not-a-number counts as 0 lattice units or, `left_out`, as a ratio of 0: then what the centre takes
-    /// off is in the sum, as it is of every other record.
+    /// at most 2^50. Not-a-number, of an inert record, counts as a ratio of 0: what the centre takes off is in the sum, as
+    /// it is of every other record, for the receiver to add back.
     ///
     /// # Panics
     /// As [`Clamp::symmetric`].
     #[must_use]
-    pub fn new(power: f64, centre: f64, k_t: u64, left_out: bool) -> Self {
+    pub fn new(power: f64, centre: f64, k_t: u64) -> Self {
         let centre = centre * STEPS_PER_UNIT;
-        let clamp = Clamp::symmetric(k_t).with_missing(if left_out { -centre } else { 0.0 });
+        let clamp = Clamp::symmetric(k_t).with_missing(-centre);
         Self { scale: power * STEPS_PER_UNIT, centre, clamp }
     }
 
@@ -49,7 +49,7 @@ impl Quantiser {
         self.clamp.units(self.scaled(ratio))
     }
 
-    /// Whether the clamp cuts the ratio. Not-a-number is a record that is left out, and no clip is to blame for it.
+    /// Whether the clamp cuts the ratio. Not-a-number is an inert record, and no clip is to blame for it.
     #[inline(always)]
     #[must_use]
     pub fn cuts(self, ratio: f64) -> bool {

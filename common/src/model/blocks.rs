@@ -56,9 +56,6 @@ pub(super) trait Kernel: Sync {
     /// What of a step is public, worked out once for a block.
     type Constants;
 
-    /// Whether a record whose ratio is not a number counts as a ratio of 0, from which the centre is taken off; else as no ratio at all.
-    const LEFT_OUT: bool = false;
-
     /// The constants of a step.
     fn constants(&self, from: &[f64], to: &[f64]) -> Self::Constants;
 
@@ -104,7 +101,7 @@ impl<'a, K: Kernel> Sums<'a, K> {
                 "{} units of privacy at sensitivity {units} overflow a lattice sum",
                 block.units()
             );
-            let quantiser = Quantiser::new(step.power, step.centre, units / share, K::LEFT_OUT);
+            let quantiser = Quantiser::new(step.power, step.centre, units / share);
             Prepared { step, constants: kernel.constants(step.from, step.to), quantiser }
         };
         Self { kernel, block, steps: steps.iter().map(prepare).collect() }

@@ -15,7 +15,7 @@ pub(super) struct LinearPredictor {
     features: Vec<FeatureRange>,
     /// Range of the offset on the scale of `eta`, and what its value is multiplied by to get there.
     offset: Option<((f64, f64), f64)>,
-    has_levels: bool,
+    spares_inert: bool,
 }
 
 /// What is public about one number `x_j` of a record.
@@ -92,8 +92,8 @@ impl LinearPredictor {
             };
             ((low / unit, high / unit), unit.recip())
         });
-        let has_levels = design.columns().any(|name| matches!(column(name), ColumnSpec::Levels(_)));
-        Self { intercept: design.intercept, features, offset, has_levels }
+        let spares_inert = design.columns().any(|name| matches!(column(name), ColumnSpec::Levels(_)));
+        Self { intercept: design.intercept, features, offset, spares_inert }
     }
 
     /// Number of coefficients, the intercept's included.
@@ -110,9 +110,15 @@ impl LinearPredictor {
         self.offset
     }
 
-    /// Whether a record may be left out, since a column with levels may hold a value that is none of them.
-    pub(super) fn has_levels(&self) -> bool {
-        self.has_levels
+    /// Whether a record may be inert and adds exactly nothing then: a column with levels may hold a value that is none of them, and
+    /// where the job says so any column may hold none.
+    pub(super) fn spares_inert(&self) -> bool {
+        self.spares_inert
+    }
+
+    /// The same predictor where a record may be inert because the job says so.
+    pub(super) fn sparing_inert(self, incomplete_rows: bool) -> Self {
+        Self { spares_inert: self.spares_inert || incomplete_rows, ..self }
     }
 
     /// The intercept (0 without one) and the coefficients of the features; whatever follows them in `theta` is not the predictor's.

@@ -5,7 +5,7 @@
 //! `c_jk` being 1/2 for `j = k` and 1 otherwise. So `S` holds the products `x_j x_k`, `j <= k`, then
 //! `x_j z`; the intercept's `x` is 1. Products that are the same for every record are not in it: the
 //! intercept's square is `log g`, and indicators of two levels of a column are never both 1. Where a
-//! record may be left out, the intercept's square is a component, since then it is not the same for
+//! record may be inert, the intercept's square is a component, since then it is not the same for
 //! every record.
 
 use super::exponential_family::{ExponentialFamily, sum_on_lattice};
@@ -36,7 +36,7 @@ impl LinearStatistic {
     /// `variance` and `outcome` are on the model's scale.
     pub(super) fn new(predictor: LinearPredictor, outcome: (f64, f64), variance: f64) -> Self {
         let d = predictor.len();
-        let constant = |j: usize, k: usize| predictor.has_intercept() && j == 0 && k == 0 && !predictor.has_levels();
+        let constant = |j: usize, k: usize| predictor.has_intercept() && j == 0 && k == 0 && !predictor.spares_inert();
         let pairs = (0..d).flat_map(|j| (j..d).map(move |k| (j, k)));
         let products = pairs.filter(|(j, k)| !constant(*j, *k) && !predictor.never_together(*j, *k));
         let components = products.map(|(j, k)| Component::Product(j, k)).chain((0..d).map(Component::Outcome)).collect();
@@ -57,8 +57,8 @@ impl ExponentialFamily for LinearStatistic {
                     ends.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), e| (l.min(*e), h.max(*e)))
                 }
             };
-            // A record that is left out counts as 0.
-            if self.predictor.has_levels() { (low.min(0.0), high.max(0.0)) } else { (low, high) }
+            // An inert record counts as 0.
+            if self.predictor.spares_inert() { (low.min(0.0), high.max(0.0)) } else { (low, high) }
         };
         self.components.iter().map(one).collect()
     }
@@ -73,7 +73,7 @@ impl ExponentialFamily for LinearStatistic {
     }
 
     fn log_normaliser(&self, theta: &[f64]) -> f64 {
-        let constant = self.predictor.has_intercept() && !self.predictor.has_levels();
+        let constant = self.predictor.has_intercept() && !self.predictor.spares_inert();
         if constant { -0.5 * theta[0] * theta[0] / self.variance } else { 0.0 }
     }
 
@@ -88,7 +88,7 @@ impl ExponentialFamily for LinearStatistic {
         };
         match self.components[component] {
             Component::Product(j, k) => match (feature(j), feature(k)) {
-                // Not a number for a record that is left out.
+                // Not a number for an inert record.
                 (None, None) => sum(&|rows, i| 1.0 + 0.0 * rows.outcome()[i]),
                 (Some(x), None) | (None, Some(x)) => sum(&|rows, i| rows.predictor(x)[i]),
                 (Some(x), Some(z)) => sum(&|rows, i| rows.predictor(x)[i] * rows.predictor(z)[i]),

@@ -16,6 +16,7 @@ mod fused;
 mod gaussian_mean;
 mod gaussian_mixture;
 mod gradient;
+mod inert;
 mod interface;
 mod line;
 mod linear;

@@ -6,6 +6,7 @@ use super::banana::Banana;
 use super::bernoulli::Bernoulli;
 use super::gaussian_mean::GaussianMean;
 use super::gaussian_mixture::GaussianMixture;
+use super::inert::Inert;
 use super::interface::Model;
 use super::line::LineModel;
 use super::linear::Linear;
@@ -27,13 +28,14 @@ use crate::schema::{self, ColumnSpec, Family, ModelSpec};
 /// clamped all the same.
 const UNDECLARED: ColumnSpec = ColumnSpec::Numeric { min: -1.0, max: 1.0 };
 
-/// The model of this specification over the declared columns, its likelihood taken to `power`.
+/// The model of this specification over the declared columns, its likelihood taken to `power`. With `incomplete_rows` a record
+/// of any column may be inert, and there is room for it in what a query is charged by; see [`Inert`].
 #[must_use]
-pub fn build(spec: &ModelSpec, columns: &BTreeMap<String, ColumnSpec>, power: f64) -> Box<dyn Model> {
+pub fn build(spec: &ModelSpec, columns: &BTreeMap<String, ColumnSpec>, power: f64, incomplete_rows: bool) -> Box<dyn Model> {
     let column = |name: &str| columns.get(name).cloned().unwrap_or(UNDECLARED);
     let names = spec.parameter_names();
     let model: Box<dyn Model> = match spec {
-        ModelSpec::Regression(regression) => self::regression(names, regression, &column),
+        ModelSpec::Regression(regression) => self::regression(names, regression, incomplete_rows, &column),
         ModelSpec::Multinomial { .. } => Box::new(Multinomial::new(names)),
         ModelSpec::NaiveBayes { classes, features, .. } => {
             Box::new(NaiveBayes::new(names, classes.len(), features.iter().map(|feature| feature.levels.len()).collect()))
@@ -49,13 +51,20 @@ pub fn build(spec: &ModelSpec, columns: &BTreeMap<String, ColumnSpec>, power: f6
         ModelSpec::PoissonMean { outcome } => Box::new(LineModel::new(names, PoissonMean::new(&column(outcome)))),
         ModelSpec::GaussianMean { outcome, sd } => Box::new(LineModel::new(names, GaussianMean::new(&column(outcome), *sd))),
     };
+    let counts_inert = matches!(spec, ModelSpec::Regression(_) | ModelSpec::Multinomial { .. } | ModelSpec::NaiveBayes { .. });
+    let model = if incomplete_rows && !counts_inert { Box::new(Inert::new(model)) } else { model };
     if power == 1.0 { model } else { Box::new(Tempered::new(model, power)) }
 }
 
 /// The regression of a job; `names` holds one name per parameter, `column` gives the declared columns.
-fn regression(names: Vec<String>, spec: &schema::Regression, column: &dyn Fn(&str) -> ColumnSpec) -> Box<dyn Model> {
+fn regression(
+    names: Vec<String>,
+    spec: &schema::Regression,
+    incomplete_rows: bool,
+    column: &dyn Fn(&str) -> ColumnSpec,
+) -> Box<dyn Model> {
     let outcome = column(&spec.outcome);
-    let predictor = |unit: f64| LinearPredictor::new(&spec.design, unit, column);
+    let predictor = |unit: f64| LinearPredictor::new(&spec.design, unit, column).sparing_inert(incomplete_rows);
     let of_link = predictor(1.0);
     match spec.family {
         Family::Logistic => boxed(names, of_link, Logistic::new(&outcome)),

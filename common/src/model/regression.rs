@@ -106,9 +106,6 @@ impl<L: Likelihood> Regression<L> {
 impl<L: Likelihood> Kernel for Regression<L> {
     type Constants = (CoefficientStep, L::Constants);
 
-    // What its centre takes off is added back for a record that is left out, too.
-    const LEFT_OUT: bool = true;
-
     fn constants(&self, from: &[f64], to: &[f64]) -> Self::Constants {
         let ends = self.ends(from, to);
         (self.predictor.moves(ends.from, ends.to), self.likelihood.constants(&self.predictor, &ends))
@@ -128,7 +125,7 @@ impl<L: Likelihood> Model for Regression<L> {
 
     fn ratios(&self, from: &[f64], to: &[f64]) -> RatioRange {
         let ratios = self.likelihood.ratios(&self.predictor, &self.ends(from, to));
-        if self.predictor.has_levels() { ratios.or_none() } else { ratios }
+        if self.predictor.spares_inert() { ratios.or_none() } else { ratios }
     }
 
     fn exponential_family(&self) -> Option<&dyn ExponentialFamily> {

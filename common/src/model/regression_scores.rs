@@ -154,7 +154,7 @@ impl<L: Slopes> ScoreModel for RegressionScores<'_, L> {
     }
 
     fn leaves_out(&self) -> bool {
-        self.predictor.has_levels()
+        self.predictor.spares_inert()
     }
 
     fn never_together(&self, j: usize, k: usize) -> bool {

@@ -79,6 +79,13 @@ impl Members {
                 self.list[party].deadline.again(now.at);
                 return Ok(PartyUpdate::AskAgain);
             }
+            // Nothing is lost by waiting: mended and started again, it answers this round as one that was killed does.
+            AnswerStatus::Halted => {
+                let reason = "it has stopped answering, since its ledger can't be written or its data can't be read: its owner has to mend \
+                              that and start it again";
+                self.hold_up(party, reason.into());
+                return Ok(PartyUpdate::Nothing);
+            }
             AnswerStatus::Behind => {
                 self.hold_up(party, "its ledger is behind what it has answered: its owner has to restore or unlock it".into());
                 return Ok(PartyUpdate::Nothing);

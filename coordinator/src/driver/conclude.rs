@@ -9,7 +9,7 @@ use conclave_proto::error::{ErrorCode, Fault};
 
 use super::attributes;
 use super::chain::Chain;
-use super::run::Driver;
+use super::run::{Driver, SentBack};
 use super::stop::StopReason;
 use crate::clock::Timestamp;
 use crate::party_event::Event;
@@ -20,24 +20,28 @@ use crate::store::{Ended, RunEnd};
 /// what they cost is part of what the job has spent.
 const LAST_ANSWERS: Duration = Duration::from_secs(3);
 
+/// Whether a run ends before its time, of what may come between rounds: draws are made of what there is.
+fn ends_early(ending: &StopReason) -> bool {
+    matches!(ending, StopReason::Budget { .. } | StopReason::Cancelled | StopReason::Refused(_) | StopReason::Failed(_))
+}
+
 /// How a job ended, as the analyst sees it.
 struct Verdict {
     state: State,
-    stopped_by: Option<StoppedBy>,
+    stopped_by: StoppedBy,
     fault: Option<Fault>,
     /// The party whose budget ended the run.
     budget_party: Option<String>,
 }
 
 impl Driver {
-    pub(super) async fn end(mut self, ending: StopReason) {
-        if matches!(ending, StopReason::Budget { .. } | StopReason::Cancelled | StopReason::Refused(_)) {
+    pub(super) async fn end(mut self, ending: StopReason) -> Option<SentBack> {
+        if ends_early(&ending) {
             self.await_last_answers(&ending).await;
         }
         match ending {
-            StopReason::Shutdown => {
-                self.leave().await;
-            }
+            StopReason::Shutdown => drop(self.leave().await),
+            StopReason::Full(reason) => return Some(self.send_back(reason)),
             StopReason::Stopped(fault) => {
                 let message = format!("{fault}; the job is not lost: mend this and restart the coordinator");
                 tracing::error!(job = %self.job.id, "{message}");
@@ -47,6 +51,15 @@ impl Driver {
             }
             ending => self.conclude(ending).await,
         }
+        None
+    }
+
+    /// Takes leave of the parties without an end: the job begins anew when there is room.
+    fn send_back(self, reason: String) -> SentBack {
+        tracing::info!(job = %self.job.id, reason, "job back in the queue");
+        self.party_registry.send_back(&self.job.id, &self.job.spec.parties);
+        let metadata = self.members.list.iter().map(|member| member.metadata).collect();
+        SentBack { metadata, job: self.job, status: self.status, stop: self.stop, reason }
     }
 
     /// Puts the draws on disk and goes, with the job unfinished in the store.
@@ -62,7 +75,7 @@ impl Driver {
     }
 
     async fn conclude(mut self, ending: StopReason) {
-        let early = matches!(ending, StopReason::Budget { .. } | StopReason::Cancelled | StopReason::Refused(_));
+        let early = ends_early(&ending);
         if let Some(chain) = self.chain.as_mut().filter(|_| early)
             && let Err(reason) = chain.conclude()
         {
@@ -97,7 +110,8 @@ impl Driver {
     }
 
     fn verdict(&self, ending: StopReason, kept: u64) -> Verdict {
-        let plain = |state, stopped_by| Verdict { state, stopped_by: Some(stopped_by), fault: None, budget_party: None };
+        let failed = |stopped_by, fault| Verdict { state: State::Failed, stopped_by, fault: Some(fault), budget_party: None };
+        let plain = |state, stopped_by| Verdict { state, stopped_by, fault: None, budget_party: None };
         match ending {
             StopReason::Finished => plain(State::Finished, StoppedBy::itself(&self.job.spec, kept)),
             StopReason::Cancelled => plain(State::Cancelled, StoppedBy::Cancelled),
@@ -111,19 +125,14 @@ impl Driver {
                      ask the owner what is left"
                 );
                 let fault = Fault::new(ErrorCode::Budget, message).at_party(self.members.list[party].name.clone());
-                Verdict { state: State::Failed, stopped_by: None, fault: Some(fault), budget_party: None }
+                failed(StoppedBy::Budget, fault)
             }
             // What the parties consented to before is not undone: the draws stay, and the state says that the run did not end well.
-            StopReason::Refused(fault) => {
-                Verdict { state: State::Failed, stopped_by: Some(StoppedBy::Policy), fault: Some(fault), budget_party: None }
-            }
-            StopReason::Clipped(fault) => {
-                Verdict { state: State::Failed, stopped_by: Some(StoppedBy::Clip), fault: Some(fault), budget_party: None }
-            }
-            StopReason::Failed(fault) | StopReason::Stopped(fault) => {
-                Verdict { state: State::Failed, stopped_by: None, fault: Some(fault), budget_party: None }
-            }
-            StopReason::Shutdown => plain(State::Queued, StoppedBy::Cancelled),
+            StopReason::Refused(fault) => failed(StoppedBy::Policy, fault),
+            StopReason::Clipped(fault) => failed(StoppedBy::Clip, fault),
+            // What went wrong at one party does not undo what the others spent and what was drawn.
+            StopReason::Failed(fault) | StopReason::Stopped(fault) => failed(StoppedBy::Failure, fault),
+            StopReason::Shutdown | StopReason::Full(_) => plain(State::Queued, StoppedBy::Cancelled),
         }
     }
 
@@ -146,12 +155,11 @@ impl Driver {
         let draws = chain.finish().await;
         let job = Arc::clone(&self.job);
         let mut draws = draws.map_err(|fault| tracing::error!(job = %job.id, %fault, "draws lost")).ok()?;
-        let stopped_by = verdict.stopped_by?;
         if draws.kept() == 0 {
             return None;
         }
         let outcome = Outcome {
-            stopped_by,
+            stopped_by: verdict.stopped_by,
             budget_party: verdict.budget_party.clone(),
             iterations: status.iteration,
             seconds: status.seconds,
@@ -188,7 +196,7 @@ impl Driver {
             parties.map(|party| self.query.is_some() && self.members.list[party].open && !self.members.answered(party)).collect();
         match ending {
             StopReason::Budget { party, .. } => due[*party] = false,
-            StopReason::Refused(fault) => {
+            StopReason::Refused(fault) | StopReason::Failed(fault) => {
                 let refusing = self.members.list.iter().position(|m| Some(&m.name) == fault.party.as_ref());
                 refusing.into_iter().for_each(|party| due[party] = false);
             }

@@ -242,7 +242,8 @@ impl Members {
                 member.pending = member.queue.is_some() && !member.open;
                 Ok(PartyUpdate::Nothing)
             }
-            Message::HeldUp(reason) => {
+            // A job that has begun keeps its place: the party opens it as soon as it has room.
+            Message::HeldUp(reason) | Message::Full(reason) => {
                 self.hold_up(party, reason);
                 Ok(PartyUpdate::Nothing)
             }

@@ -24,5 +24,5 @@ pub(crate) use context::DriverContext;
 pub(crate) use deadline::Limits;
 pub(crate) use job::Job;
 pub(crate) use report::queued;
-pub(crate) use run::Driver;
+pub(crate) use run::{Driver, SentBack};
 pub(crate) use stop::StopRequest;

@@ -29,12 +29,6 @@ fn words(status: AnswerStatus, name: &str, iteration: u64) -> (ErrorCode, String
                 "{name} has answered other queries under the ids of round {iteration}: the coordinator's store is not the one that this job began with"
             ),
         ),
-        AnswerStatus::Halted => (
-            ErrorCode::Internal,
-            format!(
-                "{name} has stopped answering because its ledger could not be written: its owner has to mend the disk and start it again, then submit the job anew"
-            ),
-        ),
         AnswerStatus::UnknownJob => (ErrorCode::NotFound, format!("{name} does not know this job any more: submit it anew")),
         AnswerStatus::Policy => (
             ErrorCode::Policy,
@@ -42,7 +36,7 @@ fn words(status: AnswerStatus, name: &str, iteration: u64) -> (ErrorCode, String
                 "the owner's policy at {name} does not admit the queries of round {iteration}: its owner has withdrawn the consent, or the noise lies below the owner's floor, or the job has made as many rounds as it may"
             ),
         ),
-        AnswerStatus::Budget | AnswerStatus::Attempt | AnswerStatus::Behind => {
+        AnswerStatus::Budget | AnswerStatus::Attempt | AnswerStatus::Behind | AnswerStatus::Halted => {
             (ErrorCode::Internal, format!("{name} can't answer round {iteration}"))
         }
         AnswerStatus::Released => (ErrorCode::Internal, format!("{name} refused round {iteration} without a reason")),

@@ -127,6 +127,7 @@ pub(crate) fn queued(job: &Job) -> Status {
         waiting_since_ms: 0,
         awaiting_consent: Vec::new(),
         waiting_reason: String::new(),
+        place: 0,
         warnings: Vec::new(),
         fault: None,
         result: None,

@@ -24,7 +24,7 @@ use super::stop::{StopReason, StopRequest};
 use super::stopwatch::Stopwatch;
 use crate::clock::Timestamp;
 use crate::counters::Counters;
-use crate::party_event::{Event, PartyEvent};
+use crate::party_event::{Event, Message, PartyEvent};
 use crate::party_registry::PartyRegistry;
 use crate::send_queue::SendQueue;
 use crate::status::Status;
@@ -37,6 +37,16 @@ pub(super) enum Wake {
     Answer,
     /// Anything else.
     News,
+}
+
+/// A job that parties have no room for: what its next driver is made of.
+pub(crate) struct SentBack {
+    pub(crate) job: Arc<Job>,
+    pub(crate) metadata: Vec<Option<PartyMetadata>>,
+    pub(crate) status: watch::Sender<Status>,
+    pub(crate) stop: watch::Receiver<Option<StopRequest>>,
+    /// What the party said that has none.
+    pub(crate) reason: String,
 }
 
 /// The driver of one job.
@@ -90,16 +100,20 @@ impl Driver {
         }
     }
 
-    /// Runs the job to its end, or until the coordinator stops.
-    pub(crate) async fn run(mut self) {
+    /// Runs the job to its end, or until the coordinator stops; or gives it back, to be begun when parties have room for it.
+    pub(crate) async fn run(mut self) -> Option<SentBack> {
         tracing::info!(job = %self.job.id, name = self.job.spec.name, analyst = self.job.analyst, "job taken up");
         let _traced = tracing::info_span!(target: conclave_ops::EXPORTED, "job", job = %self.job.id);
         // `steps` returns by its error alone.
         let Err(ending) = self.steps().await;
-        self.end(ending).await;
+        self.end(ending).await
     }
 
     async fn steps(&mut self) -> Result<Infallible, StopReason> {
+        if self.stop.borrow().is_some() {
+            // Told before its turn came: no party need hear of it.
+            return Err(told_to_stop(&mut self.stop).await);
+        }
         if let Some(metadata) = self.members.metadata() {
             self.start(metadata).await?;
         }
@@ -131,6 +145,10 @@ impl Driver {
             Event::Detached => {
                 tracing::warn!(job = %self.job.id, party = self.members.list[party].name, "job paused: the party is away");
                 self.members.detach(party, Timestamp::now());
+            }
+            // Held open at some parties while it waits for another, it could keep from ending what it waits for.
+            Event::Said(Message::Full(reason)) if self.chain.is_none() => {
+                return Err(StopReason::Full(format!("{}: {reason}", self.members.list[party].name)));
             }
             Event::Said(message) => match self.members.hear(party, message, Timestamp::now())? {
                 PartyUpdate::Nothing => {}

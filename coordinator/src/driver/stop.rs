@@ -24,10 +24,12 @@ pub(crate) enum StopReason {
     Refused(Fault),
     /// The job's clip cuts too much: what was drawn is kept, and marked.
     Clipped(Fault),
-    /// It can't go on.
+    /// It can't go on: what was drawn before is kept.
     Failed(Fault),
     /// It can't go on here and now; a restarted coordinator takes it up.
     Stopped(Fault),
+    /// A party has no room for it before others have ended: it goes back into the queue.
+    Full(String),
     /// The coordinator ends.
     Shutdown,
 }

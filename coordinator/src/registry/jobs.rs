@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use conclave_common::job::JobSpec;
 use conclave_common::sampler::PartyMetadata;
@@ -10,51 +10,70 @@ use conclave_ops::Summary;
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::version::least_protocol;
 use conclave_proto::{PROTOCOL, submission};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
+use super::arrivals::Arrivals;
+use super::queue::Queue;
 use super::stored::restored;
 use super::view::{Entry, JobView, Signed, Whose};
+use crate::bounds::Bounds;
 use crate::clock::now_ms;
-use crate::driver::{self, Driver, DriverContext, Job, StopRequest};
+use crate::driver::{DriverContext, Job, StopRequest};
 use crate::live::Live;
 use crate::status::{State, Status};
-use crate::store::{JobRow, NewJob, SubmittedJob};
+use crate::store::{JobRow, NewJob, StoreError, SubmittedJob};
 
-/// Every job, and the tasks of those that run. Jobs run side by side, each at its own pace.
+/// Every job, and the tasks of those that run. Jobs run side by side, each at its own pace; those beyond [`Bounds::running`] wait their turn.
 #[derive(Debug)]
 pub(crate) struct JobRegistry {
-    context: DriverContext,
+    /// For the tasks of drivers, which outlive nobody.
+    pub(super) me: Weak<Self>,
+    pub(super) context: DriverContext,
+    pub(super) bounds: Bounds,
     /// Folder of all draws.
     draws: PathBuf,
     /// Whether chains are kept for who watches.
     watchable: bool,
+    /// Something has changed about whose turn it is.
+    pub(super) changed: Arc<Notify>,
     inner: Mutex<Inner>,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
-    entries: BTreeMap<String, Entry>,
+pub(super) struct Inner {
+    pub(super) entries: BTreeMap<String, Entry>,
     /// Ids in the order of submission.
-    order: Vec<String>,
-    drivers: JoinSet<()>,
-    closed: bool,
+    pub(super) order: Vec<String>,
+    pub(super) queue: Queue,
+    pub(super) arrivals: Arrivals,
+    pub(super) drivers: JoinSet<()>,
+    pub(super) closed: bool,
 }
 
 /// Jobs that have ended and whose chains are still kept.
 const SHOWN: usize = 16;
-
 impl JobRegistry {
     /// A registry of the jobs in the store; those that have not ended are taken up again. `watchable` keeps their chains for who watches.
-    pub(crate) fn open(context: DriverContext, draws: PathBuf, rows: Vec<JobRow>, watchable: bool) -> Self {
-        let registry = Self { context, draws, watchable, inner: Mutex::default() };
+    pub(crate) fn open(context: DriverContext, draws: PathBuf, rows: Vec<JobRow>, watchable: bool, bounds: Bounds) -> Arc<Self> {
+        let registry = Arc::new_cyclic(|me| Self {
+            me: Weak::clone(me),
+            context,
+            bounds,
+            draws,
+            watchable,
+            changed: Arc::default(),
+            inner: Mutex::default(),
+        });
         for row in rows {
             registry.restore(row);
         }
+        registry.take_turns();
+        registry.keep_turning();
         registry
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Inner> {
         // Entries are added whole, so the registry is readable even if a holder panicked.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -62,7 +81,7 @@ impl JobRegistry {
     /// Takes in a job and starts it.
     ///
     /// # Errors
-    /// A job file that is wrong, parties that are not enrolled: nothing is spent and nothing kept then.
+    /// A job file that is wrong, parties that are not enrolled, more jobs than one analyst may have: nothing is spent and nothing kept then.
     pub(crate) async fn submit(&self, spec_toml: String, analyst: &str, signed: Signed) -> Result<String, Fault> {
         let spec = JobSpec::parse(&spec_toml).map_err(|e| Fault::new(ErrorCode::InvalidInput, e.to_string()))?;
         self.require_known(&spec.parties)?;
@@ -71,6 +90,7 @@ impl JobRegistry {
             // The same submission once more: its answer got lost on the way.
             return if known.status.borrow().analyst == analyst { Ok(id) } else { Err(taken(&id)) };
         }
+        let _arrival = self.arrive(analyst)?;
         let job = Job {
             id: id.as_str().into(),
             analyst: analyst.to_owned(),
@@ -94,7 +114,8 @@ impl JobRegistry {
         store.insert_job(NewJob { job: submitted, parties: job.spec.parties.clone() });
         store.barrier().await.map_err(|e| Fault::new(ErrorCode::Internal, e.to_string()))?;
         let metadata = vec![None; job.spec.parties.len()];
-        self.start(Arc::new(job), &metadata);
+        self.enter(Arc::new(job), metadata);
+        self.take_turns();
         Ok(id)
     }
 
@@ -114,20 +135,6 @@ impl JobRegistry {
              start conclave-party once"
         );
         Err(Fault::new(ErrorCode::InvalidInput, message).at_party(first.clone()))
-    }
-
-    fn start(&self, job: Arc<Job>, metadata: &[Option<PartyMetadata>]) {
-        let id = job.id.to_string();
-        let (status, shown) = watch::channel(driver::queued(&job));
-        let (stop, stopping) = watch::channel(None);
-        let mut inner = self.lock();
-        inner.add(id, Entry { status: shown, source: job.spec_toml.as_str().into(), stop, live: job.live.clone() });
-        if inner.closed {
-            return; // in the store already: taken up at the next start
-        }
-        let driver = Driver::new(job, metadata, self.context.clone(), status, stopping);
-        while inner.drivers.try_join_next().is_some() {}
-        inner.drivers.spawn(driver.run());
     }
 
     /// Puts a stored job back: shown if it has ended, else taken up where its log ends and as it was begun.
@@ -153,13 +160,20 @@ impl JobRegistry {
                     spec_toml: row.job.spec,
                     submission,
                 };
-                self.start(Arc::new(job), &metadata);
+                let begun = metadata.iter().all(Option::is_some);
+                self.enter(Arc::new(job), metadata);
+                if begun {
+                    // Parties hold it open already.
+                    let mut inner = self.lock();
+                    if let Some(turn) = inner.queue.withdraw(&row.job.id) {
+                        self.begin(&mut inner, turn);
+                    }
+                }
             }
             (spec, ended) => {
-                let source = row.job.spec.as_str().into();
                 let status = restored(row, spec.ok().as_ref(), ended);
                 let (_, shown) = watch::channel(status);
-                let entry = Entry { status: shown.clone(), source, stop: watch::channel(None).0, live: None };
+                let entry = Entry { status: shown.clone(), source: None, stop: watch::channel(None).0, live: None };
                 self.lock().add(shown.borrow().id.clone(), entry);
             }
         }
@@ -178,7 +192,8 @@ impl JobRegistry {
     /// # Errors
     /// As [`Self::watch`].
     pub(crate) fn source(&self, id: &str, analyst: &str) -> Result<String, Fault> {
-        self.of(id, analyst, |entry| entry.source.to_string())
+        let source = self.of(id, analyst, |entry| entry.source.clone())?;
+        self.text(id, source).map(|text| text.to_string())
     }
 
     /// A job as its analyst may see it.
@@ -186,7 +201,24 @@ impl JobRegistry {
     /// # Errors
     /// As [`Self::watch`].
     pub(crate) fn shown_to(&self, id: &str, analyst: &str) -> Result<JobView, Fault> {
-        self.of(id, analyst, JobView::of)
+        let view = self.of(id, analyst, JobView::of)?;
+        self.whole(id, view)
+    }
+
+    /// A job's text: that of a job that has ended is on disk alone.
+    fn text(&self, id: &str, source: Option<Arc<str>>) -> Result<Arc<str>, Fault> {
+        if let Some(source) = source {
+            return Ok(source);
+        }
+        let failed = |e: StoreError| Fault::new(ErrorCode::Internal, e.to_string());
+        let row = self.context.store.reader(id).and_then(|reader| reader.job()).map_err(failed)?;
+        let gone = || Fault::new(ErrorCode::Internal, format!("the store has no text of job {id} any more"));
+        row.map(|row| row.job.spec.into()).ok_or_else(gone)
+    }
+
+    fn whole(&self, id: &str, view: JobView) -> Result<JobView, Fault> {
+        let source = Some(view.source).filter(|source| !source.is_empty());
+        Ok(JobView { source: self.text(id, source)?, ..view })
     }
 
     fn of<T>(&self, id: &str, analyst: &str, what: impl FnOnce(&Entry) -> T) -> Result<T, Fault> {
@@ -229,8 +261,16 @@ impl JobRegistry {
 
     /// A job, if it is one of those.
     pub(crate) fn shown(&self, id: &str, of: &Whose) -> Option<JobView> {
-        let inner = self.lock();
-        inner.entries.get(id).filter(|entry| of.includes(&entry.status.borrow())).map(JobView::of)
+        let view = self.lock().entries.get(id).filter(|entry| of.includes(&entry.status.borrow())).map(JobView::of)?;
+        let shown =
+            self.whole(id, view.clone()).inspect_err(|fault| tracing::warn!(job = id, %fault, "a job's text can't be read"));
+        Some(shown.unwrap_or(view))
+    }
+
+    /// Texts of jobs that are kept in memory.
+    #[cfg(test)]
+    pub(crate) fn texts_in_memory(&self) -> usize {
+        self.lock().entries.values().filter(|entry| entry.source.is_some()).count()
     }
 
     /// How long the store's latest commits took.
@@ -249,10 +289,20 @@ impl JobRegistry {
     /// As [`Self::watch`].
     pub(crate) async fn cancel(&self, id: &str, analyst: &str) -> Result<Status, Fault> {
         let mut status = self.watch(id, analyst)?;
-        if let Some(entry) = self.lock().entries.get(id) {
-            // A coordinator that is stopping goes on stopping.
-            entry.stop.send_if_modified(|stop| stop.is_none() && stop.replace(StopRequest::Cancel).is_none());
+        {
+            let mut inner = self.lock();
+            if let Some(entry) = inner.entries.get(id) {
+                // A coordinator that is stopping goes on stopping.
+                entry.stop.send_if_modified(|stop| stop.is_none() && stop.replace(StopRequest::Cancel).is_none());
+            }
+            // One that waits for its turn ends without it.
+            if !inner.closed
+                && let Some(turn) = inner.queue.withdraw(id)
+            {
+                self.begin(&mut inner, turn);
+            }
         }
+        self.changed.notify_one();
         // The driver's end of the channel closes after the last status.
         let ended = status.wait_for(|status| status.state.ended()).await.map(|status| status.clone());
         Ok(ended.unwrap_or_else(|_| status.borrow().clone()))
@@ -281,12 +331,18 @@ impl JobRegistry {
     }
 }
 
+impl Drop for JobRegistry {
+    fn drop(&mut self) {
+        self.changed.notify_one();
+    }
+}
+
 fn taken(id: &str) -> Fault {
     Fault::new(ErrorCode::Conflict, format!("job {id} is another analyst's here"))
 }
 
 impl Inner {
-    fn add(&mut self, id: String, entry: Entry) {
+    pub(super) fn add(&mut self, id: String, entry: Entry) {
         if entry.live.is_some() {
             let Self { entries, order, .. } = self;
             let over = |id: &&String| entries.get(*id).is_some_and(|e| e.live.is_some() && e.status.borrow().state.ended());

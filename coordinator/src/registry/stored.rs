@@ -47,6 +47,7 @@ pub(super) fn restored(row: JobRow, spec: Option<&JobSpec>, ended: Option<State>
         waiting_since_ms: 0,
         awaiting_consent: Vec::new(),
         waiting_reason: String::new(),
+        place: 0,
         warnings: Vec::new(),
         fault: row.run.fault.or_else(|| ended.is_none().then(unfit)),
         state: ended.unwrap_or(State::Failed),

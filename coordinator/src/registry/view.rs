@@ -23,8 +23,8 @@ pub(crate) struct Signed {
 pub(super) struct Entry {
     /// Its status, followed as it changes.
     pub(super) status: watch::Receiver<Status>,
-    /// The job file, byte for byte.
-    pub(super) source: Arc<str>,
+    /// The job file, byte for byte, until the job has ended.
+    pub(super) source: Option<Arc<str>>,
     /// The word to its driver.
     pub(super) stop: watch::Sender<Option<StopRequest>>,
     /// What is shown of its chains.
@@ -55,7 +55,7 @@ impl Whose {
 pub(crate) struct JobView {
     /// Its status, followed as it changes.
     pub status: watch::Receiver<Status>,
-    /// The job file, byte for byte.
+    /// The job file, byte for byte; empty where it can't be read.
     pub source: Arc<str>,
     /// Its chains; `None` for one that ended before this coordinator started, or long ago.
     pub live: Option<Arc<Live>>,
@@ -64,6 +64,6 @@ pub(crate) struct JobView {
 impl JobView {
     pub(super) fn of(entry: &Entry) -> Self {
         let Entry { status, source, live, .. } = entry;
-        Self { status: status.clone(), source: Arc::clone(source), live: live.clone() }
+        Self { status: status.clone(), source: source.clone().unwrap_or_default(), live: live.clone() }
     }
 }

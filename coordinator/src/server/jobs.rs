@@ -17,6 +17,7 @@ use tonic::{Request, Response, Status};
 
 use super::files;
 use super::log::{LogStream, Logs};
+use super::sending::{self, Readers, UNREAD};
 use super::stopping::stopped;
 use crate::driver::DriverContext;
 use crate::live::traces;
@@ -26,6 +27,10 @@ use crate::registry::{JobRegistry, Signed};
 /// Least time between two statuses of one `Watch`.
 const SPACING: Duration = Duration::from_millis(200);
 
+/// Draws that one analyst may fetch at the same time, and jobs that one may watch.
+const MOST_DRAWS: usize = 4;
+const MOST_WATCHES: usize = 64;
+
 /// The analysts' service.
 #[derive(Debug)]
 pub(crate) struct JobsService {
@@ -33,13 +38,16 @@ pub(crate) struct JobsService {
     context: DriverContext,
     stopping: watch::Receiver<bool>,
     logs: Logs,
+    draws_readers: Readers,
+    watchers: Readers,
     traces: CachedByKey<(String, bool), Cached<TracesReply>>,
 }
 
 impl JobsService {
     pub(crate) fn new(job_registry: Arc<JobRegistry>, context: DriverContext, stopping: watch::Receiver<bool>) -> Self {
         let logs = Logs::new(Arc::clone(&job_registry), context.store.clone(), stopping.clone());
-        Self { job_registry, context, stopping, logs, traces: CachedByKey::default() }
+        let (draws_readers, watchers) = (Readers::new("draws", MOST_DRAWS), Readers::new("states of jobs", MOST_WATCHES));
+        Self { job_registry, context, stopping, logs, draws_readers, watchers, traces: CachedByKey::default() }
     }
 }
 
@@ -80,15 +88,19 @@ impl Jobs for JobsService {
     }
 
     async fn watch(&self, request: Request<JobRequest>) -> Result<Response<Self::WatchStream>, Status> {
+        let analyst = analyst_of(&request)?;
         let mut status = self.watched(&request)?;
+        let place = self.watchers.admit(&analyst).map_err(|fault| error::to_status(&fault))?;
         let party_registry = Arc::clone(&self.context.party_registry);
         let mut stopping = self.stopping.clone();
         let (sender, stream) = mpsc::channel(4);
         tokio::spawn(async move {
+            let _place = place;
             loop {
                 let shown = status.borrow_and_update().clone();
                 let ended = shown.state.ended();
-                if sender.send(Ok(shown.to_wire(&party_registry))).await.is_err() || ended {
+                let sent = tokio::time::timeout(UNREAD, sender.send(Ok(shown.to_wire(&party_registry)))).await;
+                if !matches!(sent, Ok(Ok(()))) || ended {
                     return;
                 }
                 let next = async {
@@ -103,7 +115,8 @@ impl Jobs for JobsService {
                             error::ErrorCode::Unreachable,
                             "the coordinator is stopping; the job goes on when it is back",
                         );
-                        let _ = sender.send(Err(error::to_status(&fault))).await;
+                        // Who does not read need not be told.
+                        let _ = sender.try_send(Err(error::to_status(&fault)));
                         return;
                     }
                 }
@@ -120,11 +133,13 @@ impl Jobs for JobsService {
     }
 
     async fn draws(&self, request: Request<JobRequest>) -> Result<Response<Self::DrawsStream>, Status> {
+        let analyst = analyst_of(&request)?;
         let job = self.watched(&request)?.borrow().id.clone();
         let root = self.job_registry.draws_of(&job);
-        let (sender, stream) = mpsc::channel(8);
-        tokio::task::spawn_blocking(move || files::send(&root, &sender));
-        Ok(Response::new(ReceiverStream::new(stream)))
+        let refused = |fault: error::Fault| error::to_status(&fault);
+        let place = self.draws_readers.admit(&analyst).map_err(refused)?;
+        let stream = sending::stream(place, self.stopping.clone(), move |pieces| files::send(&root, pieces)).map_err(refused)?;
+        Ok(Response::new(stream))
     }
 
     async fn source(&self, request: Request<JobRequest>) -> Result<Response<JobSource>, Status> {

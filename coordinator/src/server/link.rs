@@ -217,7 +217,12 @@ impl Session {
             Some(Said::JobPending(pending)) => {
                 let held_up = !pending.reason.is_empty();
                 let reason = clip(&pending.reason);
-                (pending.job, if held_up { Message::HeldUp(reason) } else { Message::Pending })
+                let message = match (pending.full, held_up) {
+                    (true, _) => Message::Full(reason),
+                    (false, true) => Message::HeldUp(reason),
+                    (false, false) => Message::Pending,
+                };
+                (pending.job, message)
             }
             Some(Said::JobRefused(refused)) => {
                 let code = ErrorCode::parse(&refused.code).unwrap_or(ErrorCode::Internal);

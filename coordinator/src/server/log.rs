@@ -4,13 +4,12 @@
 //! Nothing in it is news to anyone: a party is taken to stand against all others together, analysts among them, and what each of them
 //! released is noised.
 
-use std::collections::HashSet;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use conclave_proto::convert::opened_to_wire;
-use conclave_proto::error::{ErrorCode, Fault, to_status};
+use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::submission;
 use conclave_proto::v1::job_log::Body;
 use conclave_proto::v1::{JobLog, JobOpened, LogEnd, LogHeader, LogParty, LogRound, LogRounds};
@@ -19,7 +18,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::Status;
 
 use super::files;
-use super::stopping::stopped;
+use super::sending::{self, Readers};
 use crate::registry::JobRegistry;
 use crate::status::State;
 use crate::store::{LogReader, LoggedRound, Store};
@@ -28,9 +27,9 @@ use crate::store::{LogReader, LoggedRound, Store};
 const PIECE: usize = (256 << 10) / 8 - 8;
 /// What a round takes in a message besides its releases: tags, lengths and its number, counted in releases.
 const AROUND: usize = 4;
-/// Pieces that may wait for a reader.
-const WAITING: usize = 2;
 
+/// Where a log's pieces go.
+type Pieces = mpsc::Sender<Result<JobLog, Status>>;
 /// A log on its way.
 pub(super) type LogStream = ReceiverStream<Result<JobLog, Status>>;
 
@@ -43,40 +42,10 @@ pub(super) struct Logs {
     readers: Readers,
 }
 
-/// Those that are being sent a log. One at a time each: a log that is not read holds a thread.
-#[derive(Debug, Clone, Default)]
-struct Readers(Arc<Mutex<HashSet<String>>>);
-
-impl Readers {
-    fn lock(&self) -> MutexGuard<'_, HashSet<String>> {
-        // Names go in and out whole.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn admit(&self, reader: &str) -> Result<ReaderTurn, Fault> {
-        if !self.lock().insert(reader.to_owned()) {
-            let message = format!("another log is being sent to {reader}: try again when that is done");
-            return Err(Fault::new(ErrorCode::Unreachable, message));
-        }
-        Ok(ReaderTurn { reader: reader.to_owned(), readers: self.clone() })
-    }
-}
-
-struct ReaderTurn {
-    reader: String,
-    readers: Readers,
-}
-
-impl Drop for ReaderTurn {
-    fn drop(&mut self) {
-        self.readers.lock().remove(&self.reader);
-    }
-}
-
 impl Logs {
     /// The logs of one service, whose readers have names of one kind.
     pub(super) fn new(job_registry: Arc<JobRegistry>, store: Store, stopping: watch::Receiver<bool>) -> Self {
-        Self { job_registry, store, stopping, readers: Readers::default() }
+        Self { job_registry, store, stopping, readers: Readers::new("logs", 1) }
     }
 
     /// A job's log, for a party that the job names.
@@ -98,44 +67,10 @@ impl Logs {
     }
 
     fn stream(&self, to: &str, job: &str, state: State, draws: Option<PathBuf>) -> Result<LogStream, Fault> {
-        let reading = self.readers.admit(to)?;
+        let place = self.readers.admit(to)?;
         let reader = self.store.reader(job).map_err(|e| Fault::new(ErrorCode::Internal, e.to_string()))?;
         let source = LogSource { state, draws, reader };
-        let (pieces, read) = mpsc::channel(WAITING);
-        tokio::task::spawn_blocking(move || {
-            send(source, &pieces);
-            drop(reading);
-        });
-        let (sender, stream) = mpsc::channel(1);
-        tokio::spawn(forward(read, sender, self.stopping.clone()));
-        Ok(ReceiverStream::new(stream))
-    }
-}
-
-/// Passes pieces on until the log or the coordinator ends, or nobody reads any more.
-async fn forward(
-    mut pieces: mpsc::Receiver<JobLog>,
-    sender: mpsc::Sender<Result<JobLog, Status>>,
-    mut stopping: watch::Receiver<bool>,
-) {
-    let mut stopped = std::pin::pin!(stopped(&mut stopping));
-    loop {
-        tokio::select! {
-            piece = pieces.recv() => {
-                let Some(piece) = piece else { return };
-                tokio::select! {
-                    sent = sender.send(Ok(piece)) => if sent.is_err() { return },
-                    // It does not read: it need not be told either.
-                    () = &mut stopped => return,
-                }
-            }
-            () = &mut stopped => {
-                let fault = Fault::new(ErrorCode::Unreachable, "the coordinator is stopping: ask again when it is back");
-                let _ = sender.try_send(Err(to_status(&fault)));
-                return;
-            }
-            () = sender.closed() => return,
-        }
+        sending::stream(place, self.stopping.clone(), move |pieces| send(source, pieces))
     }
 }
 
@@ -156,7 +91,7 @@ struct LogSource {
 }
 
 /// Sends a log. Blocks: for a thread that may.
-fn send(mut source: LogSource, pieces: &mpsc::Sender<JobLog>) {
+fn send(mut source: LogSource, pieces: &Pieces) {
     let damage = match source.send(pieces) {
         Ok(()) => String::new(),
         Err(Halt::Damage(damage)) => damage,
@@ -165,8 +100,8 @@ fn send(mut source: LogSource, pieces: &mpsc::Sender<JobLog>) {
     let _ = push(pieces, Body::End(LogEnd { damage }));
 }
 
-fn push(pieces: &mpsc::Sender<JobLog>, body: Body) -> Result<(), Halt> {
-    pieces.blocking_send(JobLog { body: Some(body) }).map_err(|_| Halt::Unread)
+fn push(pieces: &Pieces, body: Body) -> Result<(), Halt> {
+    pieces.blocking_send(Ok(JobLog { body: Some(body) })).map_err(|_| Halt::Unread)
 }
 
 fn damage(error: impl ToString) -> Halt {
@@ -174,7 +109,7 @@ fn damage(error: impl ToString) -> Halt {
 }
 
 impl LogSource {
-    fn send(&mut self, pieces: &mpsc::Sender<JobLog>) -> Result<(), Halt> {
+    fn send(&mut self, pieces: &Pieces) -> Result<(), Halt> {
         let header = self.header()?;
         let parties = header.parties.len();
         push(pieces, Body::Header(header))?;
@@ -278,15 +213,5 @@ mod tests {
         assert!(!more);
         let expected: Vec<_> = rounds.into_iter().map(|r| (r.iteration, r.releases.concat())).collect();
         assert!(whole == expected);
-    }
-
-    #[test]
-    fn each_reads_one_log_at_a_time() {
-        let readers = Readers::default();
-        let first = readers.admit("a").unwrap_or_else(|fault| panic!("{fault}"));
-        assert_eq!(readers.admit("a").err().map(|fault| fault.code), Some(ErrorCode::Unreachable));
-        assert!(readers.admit("b").is_ok());
-        drop(first);
-        assert!(readers.admit("a").is_ok());
     }
 }

@@ -11,6 +11,7 @@ mod link;
 mod log;
 mod pages;
 mod pending;
+mod sending;
 mod serve;
 mod stopping;
 

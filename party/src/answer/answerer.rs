@@ -11,6 +11,7 @@ use conclave_common::model::{Model, Threads};
 use conclave_proto::PROTOCOL;
 
 use super::answer_timing::AnswerTiming;
+use super::asked::Asked;
 use super::consent_state::ConsentState;
 use super::delay::{JobDelay, Pacer, ReplyCounts};
 use super::records::Records;
@@ -46,6 +47,8 @@ pub struct Answerer {
     pub(super) meters: Meters,
     /// The protocol that is spoken with the coordinator.
     pub(super) spoken: u32,
+    /// What the coordinator has asked for on the newest stream.
+    pub(super) asked: Asked,
 }
 
 /// A job that is open: its public constants, and the shard as its model reads it.
@@ -100,6 +103,7 @@ impl Answerer {
             consent: ConsentState::default(),
             meters: Meters::default(),
             spoken: PROTOCOL,
+            asked: Asked::default(),
         }
     }
 
@@ -124,7 +128,7 @@ impl Answerer {
         self
     }
 
-    /// Cleaned record count; public under replacement adjacency.
+    /// Number of records; public where rows are protected against replacement.
     pub fn records(&self) -> u64 {
         self.shard.records()
     }

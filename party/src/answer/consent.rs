@@ -16,6 +16,9 @@ use crate::ledger::{DataStanding, LedgerError};
 use crate::presence::Announcement;
 use crate::text::clip;
 
+/// Jobs that are opened by themselves once there is room; the coordinator asks for others again.
+const MOST_CROWDED: usize = 256;
+
 impl Answerer {
     /// Lets the owner's decisions count. Without them only `approve = "automatic"` admits a job.
     #[must_use]
@@ -78,7 +81,8 @@ impl Answerer {
     /// Opens a job, or notes who waits for the owner's word on it, and replies.
     pub(super) fn open_or_wait(&mut self, request: v1::OpenJob, received: Instant, outbox: ReplySender) {
         let job = request.job.clone();
-        self.consent.waiting.remove(&job);
+        self.consent.forget(&job);
+        self.asked.hear(&job);
         let body = match self.open_held(&request, received) {
             Ok(Opening::Opened(metadata)) => {
                 self.consent.outboxes.insert(job.clone(), outbox.clone());
@@ -90,11 +94,18 @@ impl Answerer {
             Ok(Opening::Pending) => {
                 tracing::info!(%job, analyst = %request.analyst, "job awaits your decision: conclave-party approve with its id");
                 self.consent.waiting.insert(job.clone(), (request, outbox.clone()));
-                Body::JobPending(v1::JobPending { job: job.clone(), reason: String::new() })
+                Body::JobPending(v1::JobPending { job: job.clone(), ..v1::JobPending::default() })
+            }
+            Ok(Opening::Full(reason)) => {
+                tracing::info!(%job, analyst = %request.analyst, reason, "job waits for room");
+                if self.consent.crowded.len() < MOST_CROWDED {
+                    self.consent.crowded.push((request, outbox.clone()));
+                }
+                Body::JobPending(v1::JobPending { job: job.clone(), reason, full: true })
             }
             // Not for good: the owner can mend it.
             Err(fault) if fault.code == ErrorCode::Unreachable => {
-                Body::JobPending(v1::JobPending { job: job.clone(), reason: fault.message })
+                Body::JobPending(v1::JobPending { job: job.clone(), reason: fault.message, full: false })
             }
             Err(fault) => refusal(job.clone(), &fault),
         };
@@ -132,8 +143,15 @@ impl Answerer {
 
     /// Forgets a job that has ended.
     pub(super) fn forget_consent(&mut self, job: &str) {
-        self.consent.waiting.remove(job);
+        self.consent.forget(job);
         self.consent.outboxes.remove(job);
+    }
+
+    /// Opens jobs that waited for room, in the order in which they came, as far as there is some.
+    pub(super) fn make_room(&mut self) {
+        for (request, outbox) in std::mem::take(&mut self.consent.crowded) {
+            self.open_or_wait(request, Instant::now(), outbox);
+        }
     }
 
     fn stands(&self, job: &str) -> Result<Standing, ()> {
@@ -187,7 +205,7 @@ fn refusal(job: String, fault: &Fault) -> Body {
 fn fault(error: ConsentError) -> Fault {
     match error {
         ConsentError::Changed(_) => Fault::new(ErrorCode::Conflict, error.to_string()),
-        ConsentError::Crowded(_) => Fault::new(ErrorCode::Policy, error.to_string()),
+        ConsentError::Crowded(_) | ConsentError::CrowdedBy(..) => Fault::new(ErrorCode::Policy, error.to_string()),
         ConsentError::TooLong => Fault::new(ErrorCode::InvalidInput, error.to_string()),
         // What failed is the owner's to know; the log has it.
         _ => {

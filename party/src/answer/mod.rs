@@ -4,17 +4,20 @@
 //! messages can't race. Neither a refusal nor an answer's length depends on a record.
 //!
 //! A message's way: [`thread`] takes it in and holds its reply to the delay, [`query`] answers it, [`sums`] adds up the
-//! records. [`open`] and [`consent`] open jobs, [`measure`] finds their reply delay in a [`sandbox`].
+//! records. [`open`] and [`consent`] open jobs, [`measure`] finds their reply delay by a [`rehearsal`] in a [`sandbox`].
 
 pub(crate) mod answer_timing;
 mod answerer;
+mod asked;
 mod consent;
 mod consent_state;
 mod delay;
+mod forgotten;
 mod measure;
 mod open;
 mod query;
 mod records;
+mod rehearsal;
 mod reply;
 pub(crate) mod sandbox;
 #[cfg(feature = "test-util")]

@@ -16,15 +16,16 @@ use sha2::{Digest, Sha256};
 
 use super::answerer::{ActiveJob, Answerer, LONGEST_WORD};
 use super::delay::JobDelay;
-use super::measure::{Rehearsal, measure};
+use super::measure::measure;
 use super::records::Records;
+use super::rehearsal::{Rehearsal, Unmeasured};
 use super::sums::NoSum;
 use crate::config::{Memory, Precision, ReplyDelay};
 use crate::consent::Standing;
 use crate::data::{BindError, Binding, MAX_UNPUBLISHED_UNITS, Scaled, Streamed, bind};
 use crate::ledger::{JobEntry, LedgerError};
 use crate::members::NotAdmitted;
-use crate::policy::admit;
+use crate::policy::{admit, admit_inert};
 use crate::text::clip;
 
 /// Each open job holds its own scaled copy of the shard, or what it takes to scale it.
@@ -43,6 +44,8 @@ pub enum Opening {
     Opened(PartyMetadata),
     /// Its owner has yet to decide.
     Pending,
+    /// There is no room for it before other jobs have ended; why.
+    Full(String),
 }
 
 impl Answerer {
@@ -51,7 +54,8 @@ impl Answerer {
     /// # Errors
     /// A fault that names this party: [`ErrorCode::InvalidInput`], [`ErrorCode::Policy`], [`ErrorCode::Conflict`] where
     /// the id stands for another job, [`ErrorCode::Budget`] for a cap that can't be accounted for,
-    /// [`ErrorCode::Internal`] once the ledger has failed.
+    /// [`ErrorCode::Unreachable`] where nothing is wrong with the job and its owner has to mend something first, as once the ledger has
+    /// failed.
     pub fn open(&mut self, request: &v1::OpenJob) -> Result<Opening, Fault> {
         self.try_open(request).map_err(|fault| {
             let (job, analyst) = (clip(&request.job, MAX_JOB_ID), clip(&request.analyst, MAX_JOB_ID));
@@ -65,7 +69,7 @@ impl Answerer {
         self.signed(request)?;
         let known = self.jobs.get(&request.job).is_some_and(|job| job.digest == digest);
         if !known && self.jobs.len() >= MAX_OPEN_JOBS {
-            return Err(Fault::new(ErrorCode::Policy, format!("{MAX_OPEN_JOBS} jobs are open already; close one first")));
+            return Ok(Opening::Full(format!("{MAX_OPEN_JOBS} jobs are open there already")));
         }
         let spec = JobSpec::parse(&request.spec_toml).map_err(|e| invalid(e.to_string()))?;
         if !spec.parties.contains(&self.party) {
@@ -73,10 +77,17 @@ impl Answerer {
         }
         suits(&spec, self.spoken, &self.party)?;
         if !known {
-            self.admit_memory(&spec)?;
+            if let Some(why) = self.lacks_memory(&spec)? {
+                return Ok(Opening::Full(why));
+            }
             self.ledger.admit_idle(&request.job, &request.analyst).map_err(ledger_fault)?;
         }
         admit(&self.policy, &self.budget, &self.shard, &request.analyst, &spec)?;
+        let entered = self.ledger.state().job(&request.job).is_some();
+        if !entered {
+            // A job of before has the records that it was entered on: should bad rows have become inert ones since, the data have changed.
+            admit_inert(&self.shard, &spec)?;
+        }
         match self.consented(request, &digest)? {
             Standing::Approved => {}
             Standing::Awaiting => return Ok(Opening::Pending),
@@ -93,7 +104,6 @@ impl Answerer {
             cap: spec.privacy.budget.of(self.budget.unit),
             records: metadata.records().or(metadata.persons()).unwrap_or(0),
         };
-        let entered = self.ledger.state().job(&request.job).is_some();
         self.ledger.open_job(&entry).map_err(ledger_fault)?;
         if !entered {
             self.enter_decision(&request.job, "approve").map_err(ledger_fault)?;
@@ -110,7 +120,15 @@ impl Answerer {
                 if matches!(why, NoSum::Unread(_)) {
                     self.ledger.halt(&why.to_string());
                 }
-                Fault::new(ErrorCode::Internal, "the party can't sum over its data; its owner's log says why")
+                match why {
+                    NoSum::Unread(_) => Fault::new(
+                        ErrorCode::Unreachable,
+                        "it can't read its data: its owner has to put them back and start it again",
+                    ),
+                    NoSum::Kernel => {
+                        Fault::new(ErrorCode::Internal, "the party can't sum over its data; its owner's log says why")
+                    }
+                }
             })?;
             tracing::info!(job = %request.job, analyst = %request.analyst, name = ?active.spec.name, "job is open");
             self.jobs.insert(request.job.clone(), active);
@@ -120,11 +138,14 @@ impl Answerer {
 }
 
 impl Answerer {
-    /// The open jobs' scaled copies of the data must fit. Counted from what is public: neither the refusal nor its words depend on how many
-    /// rows there are where that is not.
-    fn admit_memory(&self, spec: &JobSpec) -> Result<(), Fault> {
+    /// The open jobs' scaled copies of the data must fit: why they don't, should others have to end first. Counted from what is public: neither
+    /// the refusal nor its words depend on how many rows there are where that is not.
+    ///
+    /// # Errors
+    /// [`ErrorCode::Policy`] for a job that does not fit even alone.
+    fn lacks_memory(&self, spec: &JobSpec) -> Result<Option<String>, Fault> {
         if self.shard.memory() != Memory::Copies {
-            return Ok(());
+            return Ok(None);
         }
         let limit = self.policy.max_memory_mib.unwrap_or(MEMORY_MIB);
         let rows = match self.shard.metadata().unit() {
@@ -135,16 +156,15 @@ impl Answerer {
         // A job's columns are scaled as doubles before they are held in the owner's precision.
         let opening = rows.saturating_mul(Precision::Double.bytes() * columns_held(spec));
         let all = self.jobs.values().fold(opening, |sum, job| sum.saturating_add(held(&job.spec)));
-        if all > limit.saturating_mul(1 << 20) {
-            return Err(Fault::new(
-                ErrorCode::Policy,
-                format!(
-                    "the open jobs' columns would take more memory than the owner's max_memory_mib of {limit}: wait until \
-                     another job has ended, or ask the owner to raise it"
-                ),
-            ));
+        let most = limit.saturating_mul(1 << 20);
+        if opening > most {
+            let message = format!(
+                "the job's columns would take more memory than the owner's max_memory_mib of {limit}: ask the owner to raise it"
+            );
+            return Err(Fault::new(ErrorCode::Policy, message));
         }
-        Ok(())
+        let why = || format!("the open jobs' columns take what the owner's max_memory_mib of {limit} leaves room for");
+        Ok((all > most).then(why))
     }
 
     /// The records as the job's passes read them. Copies are made here; nothing else reads a record before a charge.
@@ -189,9 +209,15 @@ impl Answerer {
         let (unit, units) = (self.budget.unit, self.shard.units());
         let rehearsal = Rehearsal { spec, unit, units, threads: &self.threads, precision: self.precision };
         let folder = self.ledger.path().parent().unwrap_or(Path::new("."));
-        let measured = measure(&rehearsal, folder).map_err(|why| {
-            tracing::error!(%job, "the reply delay can't be measured: {why}");
-            Fault::new(ErrorCode::Internal, "the party can't measure its reply delay; its owner's log says why")
+        let measured = measure(&rehearsal, folder).map_err(|why| match why {
+            Unmeasured::Job(why) => {
+                tracing::warn!(%job, "the reply delay can't be measured: {why}");
+                invalid(format!("the party measures its reply delay before it opens a job, and can't rehearse this one: {why}"))
+            }
+            Unmeasured::Party(why) => {
+                tracing::error!(%job, "the reply delay can't be measured: {why}");
+                Fault::new(ErrorCode::Unreachable, "it can't measure its reply delay: its owner's log says what has to be mended")
+            }
         })?;
         let delay = match self.policy.reply_delay {
             ReplyDelay::Fixed(least) => {
@@ -257,8 +283,8 @@ fn ledger_fault(error: LedgerError) -> Fault {
             Fault::new(ErrorCode::Unreachable, "its data have changed: its owner has to put them back or confirm the refresh")
         }
         LedgerError::Accounting(e) => Fault::new(ErrorCode::InvalidInput, format!("[privacy]: {e}")),
-        // What failed is the owner's to know; the log has it.
-        _ => Fault::new(ErrorCode::Internal, "the ledger has failed; the data owner must restart the party"),
+        // Nothing is wrong with the job here either. What failed is the owner's to know; the log has it.
+        _ => Fault::new(ErrorCode::Unreachable, "the ledger has failed: its owner has to mend that and start the party again"),
     }
 }
 

@@ -39,16 +39,16 @@ impl Sandbox {
         let text = |e: &dyn std::fmt::Display| e.to_string();
         let rows = folder.join("rows.csv");
         // The jobs bring their own records; the answerer wants a shard nevertheless.
-        std::fs::write(&rows, "none\n0\n").map_err(|e| text(&e))?;
+        std::fs::write(&rows, "who,none\nnobody,0\n").map_err(|e| text(&e))?;
         let config = DataConfig {
             path: rows,
             bad_rows: BadRows::Stop,
             text: Vec::new(),
-            person: None,
+            person: budget.unit.records_per_person().map(|_| "who".to_owned()),
             unit: budget.unit,
             memory: Memory::default(),
         };
-        let shard = Shard::load(&config, None).map_err(|e| text(&e))?;
+        let shard = Shard::load(&config, Some(&["none".to_owned()])).map_err(|e| text(&e))?;
         let path = folder.join("ledger.sqlite");
         Ledger::init(&path, NOBODY, &budget).map_err(|e| text(&e))?;
         let ledger = Ledger::open(&path, NOBODY, &budget).map_err(|e| text(&e))?;
@@ -68,15 +68,15 @@ impl Sandbox {
     /// # Errors
     /// A sentence: the ledger does not take the job.
     pub(crate) fn put_on(&mut self, job: &str, spec: &JobSpec, data: ModelData) -> Result<(), String> {
-        self.put_records_on(job, spec, Records::new(data, self.answerer.precision))
+        self.put_records_on(job, spec, Records::new(data, self.answerer.precision), spec.privacy.budget)
     }
 
-    /// As [`Sandbox::put_on`], however the records are held.
+    /// As [`Sandbox::put_on`], however the records are held, under a cap of its own.
     ///
     /// # Errors
     /// As there.
-    pub(super) fn put_records_on(&mut self, job: &str, spec: &JobSpec, records: Records) -> Result<(), String> {
-        let cap = spec.privacy.budget.of(self.answerer.budget.unit);
+    pub(super) fn put_records_on(&mut self, job: &str, spec: &JobSpec, records: Records, cap: Budget) -> Result<(), String> {
+        let cap = cap.of(self.answerer.budget.unit);
         // No one sent this job: its name stands for its text.
         let digest: [u8; 32] = Sha256::digest(spec.name.as_bytes()).into();
         let entry = JobEntry {

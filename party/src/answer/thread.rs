@@ -139,6 +139,7 @@ impl Answerer {
     }
 
     pub(super) fn handle(&mut self, command: Command) {
+        self.close_forgotten(Instant::now());
         match command {
             Command::Query(request, received, outbox) => {
                 let answer = self.answer_held(request, received);
@@ -154,11 +155,15 @@ impl Answerer {
             Command::Consent => self.consent_changed(),
             Command::Welcome(protocol, head) => {
                 self.spoken = protocol;
+                self.begin_stream(Instant::now());
                 // A failure has been logged, and the ledger answers no more.
                 drop(self.ledger.meet_head(&head));
             }
             // A failure has been logged, and the ledger answers no more.
-            Command::Close(request) => drop(self.close(&request.job, &request.reason)),
+            Command::Close(request) => {
+                drop(self.close(&request.job, &request.reason));
+                self.make_room();
+            }
             Command::Sizes => self.meters.note_sizes(&self.ledger),
             Command::Flush(done) => drop(done.send(())),
         }

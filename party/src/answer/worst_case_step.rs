@@ -1,6 +1,6 @@
 //! The worst-case step, which takes a kernel longest: every parameter moves, by more than the short cuts for small steps take.
 
-use conclave_common::accounting::{PrivacyFilter, PrivacyUnit};
+use conclave_common::accounting::PrivacyUnit;
 use conclave_common::job::JobSpec;
 use conclave_common::mechanism::{NoiseScale, QueryKind};
 use conclave_common::model::Model;
@@ -20,11 +20,10 @@ pub(super) struct WorstCaseStep {
 }
 
 impl WorstCaseStep {
-    /// The step of a job at a party that protects `units` units like `unit`, to be asked `queries` times for half of the job's budget at most.
+    /// The step of a job at a party that protects `units` units like `unit`, asked for at most so many units of mu² each time.
     ///
     /// None where there is no such step: where the model gives no bound and the job no clip, or where the bound is beyond all noise.
-    pub(super) fn new(model: &dyn Model, spec: &JobSpec, unit: PrivacyUnit, units: u64, queries: u64) -> Option<Self> {
-        let limit = PrivacyFilter::new(&spec.privacy.budget.of(unit)).ok()?.limit_units() / queries.max(1) / 2;
+    pub(super) fn new(model: &dyn Model, spec: &JobSpec, unit: PrivacyUnit, units: u64, limit: u64) -> Option<Self> {
         let ends = spec.support.iter().map(|box_| {
             let from = ORDINARY.clamp(box_.min, box_.max);
             let (above, below) = (box_.max - from, from - box_.min);
@@ -38,17 +37,22 @@ impl WorstCaseStep {
         if !terms.sum_fits(units) {
             return None;
         }
-        let mut noise = spec.privacy.noise;
-        while unit.charge_of_kind(QueryKind::Ratio, terms.sensitivity(), noise).ok().is_none_or(|charge| charge > limit) {
-            noise = NoiseScale::from_units(2 * noise.units()).ok()?;
-        }
-        Some(Self { from, to, noise })
+        Some(Self { from, to, noise: cheap(&terms, unit, spec.privacy.noise, limit)? })
     }
 
     /// The step, or the one back.
     pub(super) fn turned(&self, back: bool) -> (&[f64], &[f64]) {
         if back { (&self.to, &self.from) } else { (&self.from, &self.to) }
     }
+}
+
+/// Noise at least as wide as `noise` under which a query costs no more than so many units of mu²; how wide it is plays no part in how
+/// long an answer takes. None where no noise is wide enough.
+pub(super) fn cheap(terms: &QueryTerms, unit: PrivacyUnit, mut noise: NoiseScale, limit: u64) -> Option<NoiseScale> {
+    while unit.charge_of_kind(terms.kind(), terms.sensitivity(), noise).ok().is_none_or(|charge| charge > limit) {
+        noise = NoiseScale::from_units(noise.units().checked_mul(2)?).ok()?;
+    }
+    Some(noise)
 }
 
 #[cfg(test)]
@@ -60,7 +64,7 @@ mod tests {
     fn found(job: &str) -> Option<WorstCaseStep> {
         let text = format!("name = \"t\"\nparties = [\"a\"]\n{job}[privacy]\nepsilon = 1.0\ndelta = 1e-6\n");
         let spec = JobSpec::parse(&text).unwrap();
-        WorstCaseStep::new(spec.build_model().as_ref(), &spec, PrivacyUnit::default(), 10_000, 200 * 4)
+        WorstCaseStep::new(spec.build_model().as_ref(), &spec, PrivacyUnit::default(), 10_000, 1 << 32)
     }
 
     #[test]

@@ -76,7 +76,8 @@ impl Found {
         self.checks.found(
             "data",
             shard.map(|shard| {
-                format!("{}: {} records, {} rows left out", shard.file().display(), shard.records(), left_out(&shard))
+                let (rows, unused) = (shard.file_rows(), unused(&shard));
+                format!("{}: {rows} rows, {unused} of which add nothing to any answer", shard.file().display())
             }),
         );
     }
@@ -119,9 +120,9 @@ impl Found {
     }
 }
 
-/// Rows that no answer uses: bad ones, and those beyond a person's limit.
-fn left_out(shard: &Shard) -> u64 {
-    shard.dropped() + shard.beyond_limit()
+/// Rows that no answer uses: inert ones, and those beyond a person's limit.
+fn unused(shard: &Shard) -> u64 {
+    shard.inert() + shard.beyond_limit()
 }
 
 fn folder(file: &Path) -> &Path {

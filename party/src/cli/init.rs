@@ -148,7 +148,7 @@ fn template(new: &NewConfig, data: &Path) -> String {
          durability = \"strict\"\n\n\
          [data]\n\
          path = {}\n\
-         bad_rows = \"stop\"                      # a missing, non-numeric or non-finite value stops the start; \"drop\" leaves such rows out\n\n\
+         bad_rows = \"stop\"                      # a missing, non-numeric or non-finite value stops the start; \"drop\" lets such rows count and add nothing\n\n\
          [budget]                               # of the data, over all jobs and for ever\n\
          epsilon = {:?}\n\
          delta = {:?}\n\n\

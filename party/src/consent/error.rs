@@ -24,6 +24,11 @@ pub enum ConsentError {
     /// Too many jobs wait.
     #[error("{0} jobs await the owner's decision already; ask the owner to decide on them")]
     Crowded(u64),
+    /// Too many jobs of one analyst wait.
+    #[error(
+        "{1} jobs of analyst {0} await the owner's decision already, and others' are to have room too; ask the owner to decide on them"
+    )]
+    CrowdedBy(String, u64),
     /// The job's text is too long.
     #[error("the job's text is longer than 256 KiB")]
     TooLong,

@@ -17,6 +17,8 @@ const FORMAT: i32 = 1;
 const APPLICATION: i32 = 0x434c_434f;
 /// Jobs that may wait for a decision at one time; beyond, a job is refused.
 pub(super) const MOST_AWAITING: u64 = 256;
+/// Of one analyst, so that others' jobs have room too.
+pub(super) const MOST_AWAITING_OF_ONE: u64 = 64;
 /// Bytes of a job's text; more is no job that a person could judge.
 pub(super) const LONGEST_JOB: usize = 1 << 18;
 
@@ -112,8 +114,18 @@ impl ConsentStore {
         let awaiting: u64 = transaction
             .query_row("SELECT count(*) FROM requests WHERE job NOT IN (SELECT job FROM decisions)", [], |row| row.get(0))
             .map_err(failed)?;
+        let theirs: u64 = transaction
+            .query_row(
+                "SELECT count(*) FROM requests WHERE analyst = ?1 AND job NOT IN (SELECT job FROM decisions)",
+                [&request.analyst],
+                |row| row.get(0),
+            )
+            .map_err(failed)?;
         if awaiting >= MOST_AWAITING {
             return Err(ConsentError::Crowded(awaiting));
+        }
+        if theirs >= MOST_AWAITING_OF_ONE {
+            return Err(ConsentError::CrowdedBy(request.analyst.clone(), theirs));
         }
         transaction
             .execute(

@@ -4,7 +4,7 @@ use tempfile::TempDir;
 use conclave_proto::v1;
 use rusqlite::Connection;
 
-use super::store::{LONGEST_JOB, MOST_AWAITING};
+use super::store::{LONGEST_JOB, MOST_AWAITING, MOST_AWAITING_OF_ONE};
 use super::*;
 use crate::testing::{JOB, MEAN_TOML, open_request};
 
@@ -75,7 +75,8 @@ fn waiting_jobs_are_bounded_and_ids_may_be_shortened() {
     let (_folder, mut store) = store();
     let request = open_request(MEAN_TOML);
     for n in 0..MOST_AWAITING {
-        let one = v1::OpenJob { job: format!("job-{n:03}"), ..request.clone() };
+        let analyst = format!("analyst-{}", n / MOST_AWAITING_OF_ONE);
+        let one = v1::OpenJob { job: format!("job-{n:03}"), analyst, ..request.clone() };
         store.ask(&one, &digest(&one)).unwrap();
     }
     assert!(matches!(store.ask(&request, &digest(&request)), Err(ConsentError::Crowded(_))));
@@ -88,6 +89,25 @@ fn waiting_jobs_are_bounded_and_ids_may_be_shortened() {
     assert_eq!(store.ask(&request, &digest(&request)).unwrap(), Standing::Awaiting);
     let long = v1::OpenJob { spec_toml: " ".repeat(LONGEST_JOB + 1), ..request };
     assert!(matches!(store.ask(&long, &[0; 32]), Err(ConsentError::TooLong)));
+}
+
+/// However many one analyst sends, another's find room.
+#[test]
+fn one_analysts_jobs_leave_room_for_others() {
+    let (_folder, mut store) = store();
+    let request = open_request(MEAN_TOML);
+    let ask = |store: &mut ConsentStore, n: u64, analyst: &str| {
+        let one = v1::OpenJob { job: format!("{analyst}-{n}"), analyst: analyst.into(), ..request.clone() };
+        store.ask(&one, &digest(&one))
+    };
+    for n in 0..MOST_AWAITING_OF_ONE {
+        ask(&mut store, n, "mallory").unwrap();
+    }
+    let error = ask(&mut store, MOST_AWAITING_OF_ONE, "mallory").unwrap_err();
+    assert!(matches!(error, ConsentError::CrowdedBy(..)) && error.to_string().contains("64 jobs of analyst mallory"), "{error}");
+    assert_eq!(ask(&mut store, 0, "alice").unwrap(), Standing::Awaiting);
+    store.decide("mallory-0", Standing::Rejected, Decider::Owner, "no").unwrap();
+    assert_eq!(ask(&mut store, MOST_AWAITING_OF_ONE, "mallory").unwrap(), Standing::Awaiting);
 }
 
 #[test]

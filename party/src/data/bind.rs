@@ -24,7 +24,7 @@ pub enum BindError {
 /// Clamps and scales the job's columns of `shard` and makes what its model reads of them: one value per record.
 ///
 /// What a record holds never decides whether a job is answered: a value that is no level of its column becomes not a number, and its record
-/// adds exactly 0 to every sum. In a column that is declared numeric or binary every value is a number.
+/// adds exactly 0 to every sum. In a column that is declared numeric or binary every value is a number, but for those of inert rows.
 ///
 /// # Errors
 /// The first column that the shard doesn't have, or has in another kind. A shard that is streamed has no columns in memory.
@@ -74,7 +74,7 @@ fn is_levels(spec: &JobSpec, name: &str) -> bool {
     matches!(spec.columns.get(name), Some(ColumnSpec::Levels(_)))
 }
 
-/// How many of the shard's records a job leaves out, since they hold a value that is no level of its column, by column. For the
+/// How many of the shard's usable records add nothing to a job, since they hold a value that is no level of its column, by column. For the
 /// owner's eyes alone.
 ///
 /// # Errors
@@ -84,7 +84,8 @@ pub(crate) fn unlisted(shard: &Shard, spec: &JobSpec) -> Result<Vec<(String, u64
     for name in spec.model.columns() {
         let (Some(kind), Some(bounds)) = (shard.kind(name), spec.columns.get(name)) else { continue };
         let (scale, mut missing) = (Scale::new(kind, bounds), 0);
-        shard.look(name, |values| missing += scale.of(values).filter(|x| x.is_nan()).count() as u64)?;
+        let unlisted = |(raw, scaled): &(&f64, f64)| scaled.is_nan() && !raw.is_nan();
+        shard.look(name, |values| missing += values.iter().zip(scale.of(values)).filter(unlisted).count() as u64)?;
         if missing > 0 {
             found.push((name.to_owned(), missing));
         }
@@ -116,6 +117,8 @@ impl Scale {
         values.iter().map(move |value| match self {
             Self::Numbers(bounds) => bounds.scale(*value),
             Self::Levels(levels) => level_at(levels, *value),
+            // An inert row's is no number.
+            Self::Texts(_) if value.is_nan() => f64::NAN,
             Self::Texts(words) => words.get(*value as usize).copied().unwrap_or(f64::NAN),
         })
     }

@@ -60,7 +60,7 @@ pub enum DataError {
     /// A bad value in a needed column, where the owner asked to stop.
     #[error(
         "{}, {place}, column {column:?}: the value {flaw}; mend the file, or write bad_rows = \"drop\" under [data] to \
-         leave such rows out{more}", .file.display()
+         let such rows count and add nothing{more}", .file.display()
     )]
     BadValue {
         /// The file.

@@ -1,5 +1,5 @@
 //! What the data are, in a keyed hash per column: another value in any record shows, and nobody without the key learns
-//! anything.
+//! anything. A file without a bad row has the fingerprints that it has always had.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ const PERSONS: &str = "(persons)";
 const CHUNK: usize = 1024;
 
 impl Shard {
-    /// The keyed hash of every column that was read: its name and its cleaned values' exact bits or texts, in the order of records.
+    /// The keyed hash of every column that was read: its name and its values' exact bits or texts, in the order of records.
     ///
     /// # Errors
     /// Where the shard is streamed and can't be read.
@@ -41,7 +41,9 @@ impl Shard {
                 // Each text with its length before it: no two columns give the same bytes.
                 let spelt = |word: &String| [&(word.len() as u64).to_le_bytes(), word.as_bytes()].concat();
                 let spelt: Vec<Vec<u8>> = words.iter().map(spelt).collect();
-                let text = |code: &f64| spelt[*code as usize].as_slice();
+                // Of an inert row a length that no text has.
+                let none = u64::MAX.to_le_bytes();
+                let text = |code: &f64| if code.is_nan() { none.as_slice() } else { spelt[*code as usize].as_slice() };
                 let mut length = 0;
                 self.look(name, |codes| length += codes.iter().map(|code| text(code).len() as u64).sum::<u64>())?;
                 hash = secret.mac_in_pieces(TEXTS, name.as_bytes(), length);

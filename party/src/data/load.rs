@@ -30,8 +30,8 @@ impl Shard {
         };
         regular(&config.path).map_err(|e| unreadable(format!("cannot be read: {e}; `data.path` names the records")))?;
         let shard = read(config, needed)?;
-        if shard.records() == 0 {
-            let reason = match shard.dropped {
+        if shard.usable == 0 {
+            let reason = match shard.inert {
                 0 => "has no rows".to_owned(),
                 n => format!("has no usable row: all {n} hold a missing, non-numeric or non-finite value"),
             };

@@ -1,5 +1,9 @@
 //! Rows are gathered by person while they are read; a person's rows beyond the limit are left out, in the
 //! order of the file.
+//!
+//! The number of persons is public, so it may not tell of a value that can't be used: a person all of whose rows are bad is there
+//! with one inert row, and a row that names nobody is a person of its own, who is inert. Beside a usable row an inert one is not
+//! needed, and takes nobody's place.
 
 use std::collections::HashMap;
 
@@ -11,9 +15,24 @@ pub(super) struct Gathering {
     /// Persons by name as it is written, numbered in the order in which they appear.
     numbers: HashMap<Box<[u8]>, u32>,
     /// Rows kept of each person.
-    counts: Vec<u32>,
+    counts: Vec<Count>,
     /// The person of each kept row, in the order of the file.
     of_row: Vec<u32>,
+}
+
+/// Rows of one person.
+#[derive(Default)]
+struct Count {
+    usable: u32,
+    /// Where among the kept rows the person's inert one is.
+    inert: Option<usize>,
+}
+
+impl Count {
+    /// Rows that stay in the end.
+    fn staying(&self) -> usize {
+        (self.usable as usize).max(usize::from(self.inert.is_some()))
+    }
 }
 
 impl Gathering {
@@ -21,25 +40,42 @@ impl Gathering {
         Self { limit, numbers: HashMap::new(), counts: Vec::new(), of_row: Vec::new() }
     }
 
-    /// Takes a row of a person's in; false where the person has as many already.
+    /// Takes a usable row of a person's in; false where the person has as many already.
     pub(super) fn keep(&mut self, person: &[u8]) -> bool {
-        let number = match self.numbers.get(person) {
-            Some(number) => *number,
-            None => {
-                // More persons than that don't fit into memory.
-                let number = self.counts.len() as u32;
-                self.numbers.insert(person.into(), number);
-                self.counts.push(0);
-                number
-            }
-        };
+        let number = self.number(Some(person));
         let count = &mut self.counts[number as usize];
-        if *count >= self.limit {
+        if count.usable >= self.limit {
             return false;
         }
-        *count += 1;
+        count.usable += 1;
         self.of_row.push(number);
         true
+    }
+
+    /// Takes an inert row in, of a person's or of nobody's; false where the person is there already.
+    pub(super) fn keep_inert(&mut self, person: Option<&[u8]>) -> bool {
+        let number = self.number(person);
+        let count = &mut self.counts[number as usize];
+        if count.staying() > 0 {
+            return false;
+        }
+        count.inert = Some(self.of_row.len());
+        self.of_row.push(number);
+        true
+    }
+
+    /// The number of a person; a new one where nobody is named.
+    fn number(&mut self, person: Option<&[u8]>) -> u32 {
+        if let Some(number) = person.and_then(|person| self.numbers.get(person)) {
+            return *number;
+        }
+        // More persons than that don't fit into memory.
+        let number = self.counts.len() as u32;
+        if let Some(person) = person {
+            self.numbers.insert(person.into(), number);
+        }
+        self.counts.push(Count::default());
+        number
     }
 
     /// Puts each person's rows side by side, in the order of the file within a person, in every column.
@@ -49,23 +85,32 @@ impl Gathering {
             .counts
             .iter()
             .map(|count| {
-                end += *count as usize;
+                end += count.staying();
                 end
             })
             .collect();
-        let mut next: Vec<usize> = ends.iter().zip(&self.counts).map(|(end, count)| end - *count as usize).collect();
-        let place: Vec<usize> = self
+        let mut next: Vec<usize> = ends.iter().zip(&self.counts).map(|(end, count)| end - count.staying()).collect();
+        let place: Vec<Option<usize>> = self
             .of_row
             .iter()
-            .map(|person| {
+            .enumerate()
+            .map(|(row, person)| {
+                let count = &self.counts[*person as usize];
+                if count.inert == Some(row) && count.usable > 0 {
+                    return None;
+                }
                 let next = &mut next[*person as usize];
                 *next += 1;
-                *next - 1
+                Some(*next - 1)
             })
             .collect();
         for column in columns {
-            let mut grouped = vec![0.0; column.len()];
-            place.iter().zip(column.iter()).for_each(|(to, value)| grouped[*to] = *value);
+            let mut grouped = vec![0.0; end];
+            for (to, value) in place.iter().zip(column.iter()) {
+                if let Some(to) = to {
+                    grouped[*to] = *value;
+                }
+            }
             *column = grouped;
         }
         Persons::new(ends, self.limit)

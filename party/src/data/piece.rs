@@ -25,6 +25,11 @@ pub(super) fn leave_out(column: &mut Vec<f64>, start: usize, out: impl Iterator<
     column.truncate(to);
 }
 
+/// Makes rows, counted from `start`, inert in a column.
+pub(super) fn make_inert(column: &mut [f64], start: usize, inert: impl Iterator<Item = usize>) {
+    inert.for_each(|row| column[start + row] = f64::NAN);
+}
+
 /// A number as read, or what is wrong with it.
 pub(super) fn finite(value: f64) -> Result<f64, Flaw> {
     if value.is_finite() { Ok(value) } else { Err(Flaw::NotFinite) }

@@ -1,4 +1,4 @@
-//! Rows become columns here, batch by batch, and bad rows stop or fall out; the same rule for every file format.
+//! Rows become columns here, batch by batch, and bad rows stop the start or become inert; the same rule for every file format.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,19 +8,27 @@ use rayon::prelude::*;
 use super::chosen::Chosen;
 use super::error::{DataError, Flaw};
 use super::persons::Gathering;
-use super::piece::{Piece, leave_out};
+use super::piece::{Piece, leave_out, make_inert};
 use super::settings::{BadRows, DataConfig};
 use super::shard::Shard;
 use super::stream::Stream;
 use super::words::Words;
 
-/// Collects a shard. A batch is read column by column to the columns' ends; then the rows that can't stay are taken out again, so that
-/// no value is held twice.
+/// Collects a shard. A batch is read column by column to the columns' ends; then bad rows are made inert, and those beyond a
+/// person's limit taken out again, so that no value is held twice.
 pub(super) struct Rows {
     shard: Shard,
     persons: Option<Gathering>,
-    bad_rows: BadRows,
     more: &'static str,
+}
+
+/// What becomes of the rows of a batch, each ascending; the others are usable.
+#[derive(Default)]
+struct Fate {
+    /// They stay, as rows that add nothing.
+    inert: Vec<usize>,
+    /// They go.
+    out: Vec<usize>,
 }
 
 /// A row of a batch with the first of its columns that can't be used.
@@ -41,14 +49,16 @@ impl Rows {
             stream: None,
             memory: config.memory,
             words: texts.iter().map(|text| text.then(Words::default)).collect(),
-            dropped: 0,
+            bad_rows: config.bad_rows,
+            inert: 0,
+            usable: 0,
             unit: config.unit,
             person: config.person.clone(),
             persons: None,
             beyond_limit: 0,
         };
         let persons = config.unit.records_per_person().map(Gathering::new);
-        Self { shard, persons, bad_rows: config.bad_rows, more }
+        Self { shard, persons, more }
     }
 
     /// The rows that have been kept.
@@ -67,7 +77,7 @@ impl Rows {
         })
     }
 
-    /// Takes a batch of `count` rows, and gives those of them that were left out, ascending.
+    /// Takes a batch of `count` rows, and gives those of them that are inert, ascending.
     ///
     /// `read` puts the values of each column to the end of what it is given, one for every row, with one reader for each column; columns
     /// are read side by side. `person` gives whose a row of the batch is, where a column says so, and `place` tells where it stands,
@@ -90,17 +100,18 @@ impl Rows {
             .collect();
         bad.sort_unstable_by_key(|(row, at, _)| (*row, *at));
         bad.dedup_by_key(|(row, ..)| *row);
-        let out = self.left_out(count, bad, person, place)?;
+        let Fate { inert, out } = self.fate(count, bad, person, place)?;
         let texts = self.shard.words.iter_mut().zip(&pieces);
         for (column, (words, piece)) in self.shard.columns.iter_mut().zip(texts) {
             let start = column.len() - count;
+            make_inert(column, start, inert.iter().copied());
             leave_out(column, start, out.iter().copied());
             if let Some(words) = words {
-                // A word of a row that is left out is not taken in.
+                // A word of a row that can't be used is not taken in.
                 words.renumber(&piece.words, &mut column[start..]);
             }
         }
-        Ok(out)
+        Ok(inert)
     }
 
     /// Keeps no values of the rows so far.
@@ -115,47 +126,47 @@ impl Rows {
         self.shard
     }
 
-    /// The rows of a batch that don't stay, ascending.
-    fn left_out<'p>(
+    /// What becomes of the rows of a batch. A bad row stays, inert; of a person with usable rows it need not, since what is public
+    /// counts persons.
+    fn fate<'p>(
         &mut self,
         count: usize,
         bad: Vec<Bad>,
         person: impl Fn(usize) -> Option<&'p [u8]>,
         place: impl Fn(usize) -> String,
-    ) -> Result<Vec<usize>, DataError> {
+    ) -> Result<Fate, DataError> {
         let Some(mut persons) = self.persons.take() else {
             bad.iter().try_for_each(|(row, at, flaw)| self.bad(|| place(*row), self.shard.names[*at].clone(), *flaw))?;
-            return Ok(bad.into_iter().map(|(row, ..)| row).collect());
+            self.shard.usable += (count - bad.len()) as u64;
+            return Ok(Fate { inert: bad.into_iter().map(|(row, ..)| row).collect(), out: Vec::new() });
         };
         let mut bad = bad.into_iter().peekable();
-        let mut out = Vec::new();
+        let mut fate = Fate::default();
         for row in 0..count {
-            let kept = if let Some((_, at, flaw)) = bad.next_if(|(bad, ..)| *bad == row) {
-                self.bad(|| place(row), self.shard.names[at].clone(), flaw)?;
-                false
-            } else if let Some(name) = person(row).filter(|name| !name.is_empty()) {
-                let kept = persons.keep(name);
-                self.shard.beyond_limit += u64::from(!kept);
-                kept
+            let name = person(row).filter(|name| !name.is_empty());
+            let flaw = bad.next_if(|(bad, ..)| *bad == row).map(|(_, at, flaw)| (Some(at), flaw));
+            if let Some((at, flaw)) = flaw.or(name.is_none().then_some((None, Flaw::Missing))) {
+                let column = at.map_or_else(|| self.shard.person.clone().unwrap_or_default(), |at| self.shard.names[at].clone());
+                self.bad(|| place(row), column, flaw)?;
+                if persons.keep_inert(name) { &mut fate.inert } else { &mut fate.out }.push(row);
+            } else if persons.keep(name.unwrap_or_default()) {
+                self.shard.usable += 1;
             } else {
-                self.bad(|| place(row), self.shard.person.clone().unwrap_or_default(), Flaw::Missing)?;
-                false
-            };
-            if !kept {
-                out.push(row);
+                self.shard.beyond_limit += 1;
+                fate.out.push(row);
             }
         }
         self.persons = Some(persons);
-        Ok(out)
+        Ok(fate)
     }
 
     fn bad(&mut self, place: impl FnOnce() -> String, column: String, flaw: Flaw) -> Result<(), DataError> {
-        match self.bad_rows {
+        match self.shard.bad_rows {
             BadRows::Stop => {
                 Err(DataError::BadValue { file: self.shard.file.clone(), place: place(), column, flaw, more: self.more })
             }
             BadRows::Drop => {
-                self.shard.dropped += 1;
+                self.shard.inert += 1;
                 Ok(())
             }
         }

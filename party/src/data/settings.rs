@@ -58,7 +58,7 @@ impl Precision {
 pub enum BadRows {
     /// It stops the start, named by file, line and column.
     Stop,
-    /// It is left out; the count is the owner's alone.
+    /// It stays as an inert row: counted, and adding exactly nothing to any answer. How many there are is the owner's alone.
     Drop,
 }
 

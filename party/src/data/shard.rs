@@ -1,4 +1,4 @@
-//! A shard holds the cleaned records of one party, by column.
+//! A shard holds the records of one party, by column.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,23 +7,27 @@ use conclave_common::accounting::PrivacyUnit;
 use conclave_common::model::Persons;
 use conclave_common::sampler::PartyMetadata;
 
-use super::settings::Memory;
+use super::settings::{BadRows, Memory};
 use super::stream::Stream;
 use super::words::Words;
 
-/// The cleaned records of one party, by column.
+/// The records of one party, by column.
 #[derive(Clone)]
 pub struct Shard {
     pub(super) file: PathBuf,
     pub(super) header: Vec<String>,
     pub(super) names: Vec<String>,
-    /// Values; of a column of texts, the numbers of its words. Empty where they are streamed.
+    /// Values; of a column of texts, the numbers of its words; not a number in every column where a row is inert. Empty where they are
+    /// streamed.
     pub(super) columns: Vec<Vec<f64>>,
     pub(super) stream: Option<Arc<Stream>>,
     pub(super) memory: Memory,
     /// Of each column of texts, its words.
     pub(super) words: Vec<Option<Words>>,
-    pub(super) dropped: u64,
+    pub(super) bad_rows: BadRows,
+    pub(super) inert: u64,
+    /// Records that are not inert.
+    pub(super) usable: u64,
     pub(super) unit: PrivacyUnit,
     pub(super) person: Option<String>,
     pub(super) persons: Option<Persons>,
@@ -57,10 +61,16 @@ impl Shard {
         self.beyond_limit
     }
 
-    /// Number of records after cleaning; public where rows are protected against replacement.
+    /// Number of records, inert ones included: the file's rows, but for those beyond a person's limit. Public where rows are protected
+    /// against replacement.
     pub fn records(&self) -> u64 {
         let held = || self.columns.first().map_or(0, |c| c.len() as u64);
         self.stream.as_ref().map_or_else(held, |stream| stream.records())
+    }
+
+    /// Number of the file's rows; for the owner alone where it is not public.
+    pub fn file_rows(&self) -> u64 {
+        self.usable + self.inert + self.beyond_limit
     }
 
     /// What of the records is kept in memory, as the owner wrote it.
@@ -68,9 +78,14 @@ impl Shard {
         self.memory
     }
 
-    /// Number of rows left out for bad values; for the owner alone.
-    pub fn dropped(&self) -> u64 {
-        self.dropped
+    /// Number of the file's rows that hold a bad value, and add nothing to any answer; for the owner alone.
+    pub fn inert(&self) -> u64 {
+        self.inert
+    }
+
+    /// Whether a row may be inert, since the owner lets bad rows stay so; whether any is plays no part.
+    pub fn may_be_inert(&self) -> bool {
+        self.bad_rows == BadRows::Drop
     }
 
     /// The file the records came from.
@@ -111,7 +126,7 @@ impl Shard {
 /// What the values of a column are.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Kind<'a> {
-    /// Numbers, all finite.
+    /// Numbers, all finite but those of inert rows, which are none.
     Numbers,
     /// The numbers of these words.
     Texts(&'a [String]),
@@ -120,11 +135,12 @@ pub(crate) enum Kind<'a> {
 /// The values of a column, one per record.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Column<'a> {
-    /// Numbers, all finite.
+    /// Numbers, all finite but those of inert rows, which are none.
     Numbers(&'a [f64]),
-    /// Texts: `words[code]` for each record's `code`, a whole number. Each word is there once, in the order in which they appear.
+    /// Texts: `words[code]` for each record's `code`, a whole number, or none of an inert row. Each word is there once, in the order in
+    /// which they appear.
     Texts {
-        /// One whole number per record.
+        /// One whole number per record, not a number of an inert row.
         codes: &'a [f64],
         /// The different texts.
         words: &'a [String],

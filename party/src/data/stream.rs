@@ -1,4 +1,4 @@
-//! A stream reads a Parquet file that is larger than memory: it keeps which rows are left out, and every
+//! A stream reads a Parquet file that is larger than memory: it keeps which rows are inert, and every
 //! pass reads the file again.
 //!
 //! A pass must see the records that were counted and fingerprinted when the party started. So length, time of change and identity of the file
@@ -13,7 +13,7 @@ use std::time::SystemTime;
 use parquet::file::metadata::ParquetMetaData;
 
 use super::parquet::Column;
-use super::piece::leave_out;
+use super::piece::make_inert;
 use super::words::Words;
 
 /// An open file, what is read of it, and in which blocks.
@@ -34,8 +34,8 @@ struct Span {
     /// Whether it is the first of its row group.
     first: bool,
     rows: usize,
-    /// Those that are left out, ascending.
-    out: Vec<u32>,
+    /// Those that are inert, ascending.
+    inert: Vec<u32>,
 }
 
 /// What tells that a file is another than it was.
@@ -82,10 +82,10 @@ impl Stream {
     }
 
     /// Enters the next rows as a block.
-    pub(super) fn enter(&mut self, group: usize, first: bool, rows: usize, out: &[usize]) {
-        self.records += (rows - out.len()) as u64;
+    pub(super) fn enter(&mut self, group: usize, first: bool, rows: usize, inert: &[usize]) {
+        self.records += rows as u64;
         // A block has far fewer rows than that.
-        self.blocks.push(Span { group, first, rows, out: out.iter().map(|row| *row as u32).collect() });
+        self.blocks.push(Span { group, first, rows, inert: inert.iter().map(|row| *row as u32).collect() });
     }
 
     /// Blocks that a pass reads.
@@ -106,7 +106,7 @@ impl Stream {
         Err(format!("{} has changed since the party started: start it again", self.path.display()))
     }
 
-    /// The kept values of the next block, by column.
+    /// The values of the next block, by column.
     pub(super) fn next(&self, reading: &mut StreamCursor, words: &[Option<Words>]) -> Result<Vec<Vec<f64>>, String> {
         // The reader asserts what a damaged file may break.
         catch_unwind(AssertUnwindSafe(|| self.decode(reading, words)))
@@ -128,10 +128,10 @@ impl Stream {
             let mut values = Vec::with_capacity(span.rows);
             let piece = column.read(span.rows, &mut values).map_err(broken)?;
             let changed = || format!("{} holds other values than when the party started", self.path.display());
-            if piece.flaws.iter().any(|(row, _)| span.out.binary_search(&(*row as u32)).is_err()) {
+            if piece.flaws.iter().any(|(row, _)| span.inert.binary_search(&(*row as u32)).is_err()) {
                 return Err(changed());
             }
-            leave_out(&mut values, 0, span.out.iter().map(|row| *row as usize));
+            make_inert(&mut values, 0, span.inert.iter().map(|row| *row as usize));
             if let Some(words) = &words[*at] {
                 words.look_up(&piece.words, &mut values).ok_or_else(changed)?;
             }

@@ -22,10 +22,11 @@ impl Words {
         f64::from(number)
     }
 
-    /// Turns numbers of another list's words into numbers of these; words that no number stands for are not taken in.
+    /// Turns numbers of another list's words into numbers of these; words that no number stands for are not taken in, and
+    /// what is no number stays so.
     pub(super) fn renumber(&mut self, others: &Words, numbers: &mut [f64]) {
         let mut known = vec![None; others.list.len()];
-        for number in numbers {
+        for number in numbers.iter_mut().filter(|number| !number.is_nan()) {
             let at = *number as usize;
             *number = *known[at].get_or_insert_with(|| self.number(&others.list[at]));
         }
@@ -34,7 +35,7 @@ impl Words {
     /// As [`Words::renumber`] where every word is known; none where one is not.
     pub(super) fn look_up(&self, others: &Words, numbers: &mut [f64]) -> Option<()> {
         let known: Vec<Option<u32>> = others.list.iter().map(|word| self.numbers.get(word).copied()).collect();
-        numbers.iter_mut().try_for_each(|number| {
+        numbers.iter_mut().filter(|number| !number.is_nan()).try_for_each(|number| {
             *number = f64::from((*known.get(*number as usize)?)?);
             Some(())
         })

@@ -27,11 +27,10 @@ fn unusable(config: &PartyConfig, error: &DataError) -> Finding {
     let mut found = error.to_string();
     let remedy = match error {
         DataError::BadValue { .. } => {
-            // How many there are decides whether the file is to be mended or the rows left out.
+            // How many there are decides whether the file is to be mended or the rows are to stay as they are.
             let all = DataConfig { bad_rows: BadRows::Drop, ..config.data.clone() };
             if let Ok(shard) = Shard::load(&all, config.policy.columns.as_deref()) {
-                let (bad, rows) = (shard.dropped(), shard.dropped() + shard.records() + shard.beyond_limit());
-                found = format!("{found}. In all {bad} of {rows} rows are so");
+                found = format!("{found}. In all {} of {} rows are so", shard.inert(), shard.file_rows());
             }
             "mend the file, or write bad_rows = \"drop\" under [data]"
         }
@@ -46,19 +45,19 @@ fn unusable(config: &PartyConfig, error: &DataError) -> Finding {
 
 fn rows(shard: &Shard) -> Finding {
     const CODE: &str = "data";
-    let (rows, dropped, beyond) = (shard.records(), shard.dropped(), shard.beyond_limit());
+    let (rows, inert, beyond) = (shard.file_rows(), shard.inert(), shard.beyond_limit());
     let mut found = format!("{}: {rows} rows", shard.file().display());
     if let Some(persons) = shard.persons() {
         found.push_str(&format!(" of {} persons", persons.count()));
     }
     if beyond > 0 {
-        found.push_str(&format!("; {beyond} more are beyond max_records_per_person and left out"));
+        found.push_str(&format!("; {beyond} are beyond max_records_per_person and left out"));
     }
-    if dropped == 0 {
+    if inert == 0 {
         return Finding::ok(CODE, found).private();
     }
-    let found = format!("{found}; {dropped} bad ones are left out");
-    Finding::warn(CODE, found, "look whether a column came in wrong: rows that are left out bend the result").private()
+    let found = format!("{found}; {inert} bad ones count and add nothing");
+    Finding::warn(CODE, found, "look whether a column came in wrong: rows that add nothing bend the result").private()
 }
 
 fn columns(config: &PartyConfig, shard: &Shard) -> Finding {
@@ -151,7 +150,7 @@ fn flaws(shard: &Shard, spec: &JobSpec) -> Result<Vec<(bool, String, &'static st
                 }
             }
             ColumnSpec::Binary => {
-                let odd = share(&|v| v != 0.0 && v != 1.0)?;
+                let odd = share(&|v| !v.is_nan() && v != 0.0 && v != 1.0)?;
                 if odd > 0.0 {
                     let what = format!("{:.1}% of {name} are neither 0 nor 1; from 0.5 on they count as 1", 100.0 * odd);
                     flaws.push((false, what, "look whether the column holds what the job takes it for"));
@@ -161,7 +160,7 @@ fn flaws(shard: &Shard, spec: &JobSpec) -> Result<Vec<(bool, String, &'static st
         }
     }
     flaws.extend(unlisted(shard, spec)?.into_iter().map(|(name, rows)| {
-        (false, format!("{rows} of {} rows hold a {name} that the job does not list", shard.records()), ASK)
+        (false, format!("{rows} of {} rows hold a {name} that the job does not list", shard.file_rows()), ASK)
     }));
     flaws.extend(read_off(shard, spec)?.into_iter().map(|name| {
         let remedy = "ask the analyst where they come from: bounds are public, and read off the data they tell its extremes";

@@ -104,7 +104,7 @@ fn bounds_of(shard: &Shard, job: &JobView, spec: &JobSpec) -> Warnings {
         format!(
             "job {}: {rows} of {} rows hold a {column} that is none of the values the job lists: they add nothing to its results",
             job.request.job,
-            shard.records()
+            shard.file_rows()
         )
     });
     let read_off = read_off(shard, spec)?.into_iter().map(|column| {

@@ -1,6 +1,6 @@
 //! The owner's text says the same things in the same words wherever they are read.
 
-use conclave_common::accounting::{Adjacency, PrivacyUnit};
+use conclave_common::accounting::{Adjacency, PrivacyUnit, gaussian_dp};
 use conclave_common::job::{Algorithm, ClipRule, JobSpec, Warmup};
 use conclave_common::mechanism::QueryKind;
 use conclave_common::schema::ColumnSpec;
@@ -113,15 +113,13 @@ pub(crate) fn describe(spec: &JobSpec) -> Vec<(&'static str, String)> {
             clip,
         ),
     };
-    vec![
-        (
-            "model",
-            if spec.power == 1.0 {
-                spec.model.describe()
-            } else {
-                format!("{}, likelihood raised to the power {}", spec.model.describe(), figure(spec.power))
-            },
-        ),
+    let together = (spec.parties.len() > 1).then(|| ("together", at_several_owners(spec)));
+    let lines = vec![
+        ("model", {
+            let power = (spec.power != 1.0).then(|| format!(", likelihood raised to the power {}", figure(spec.power)));
+            let inert = spec.incomplete_rows.then_some("; rows that can't be used count and add nothing");
+            format!("{}{}{}", spec.model.describe(), power.unwrap_or_default(), inert.unwrap_or_default())
+        }),
         ("columns", columns.join("; ")),
         ("asks for", asked_for(spec)),
         ("parties", spec.parties.join(", ")),
@@ -129,7 +127,20 @@ pub(crate) fn describe(spec: &JobSpec) -> Vec<(&'static str, String)> {
         ("noise", noise),
         ("clip", clip),
         ("at most", format!("epsilon {} at delta {}", figure(budget.epsilon), figure(budget.delta))),
-    ]
+    ];
+    lines.into_iter().chain(together).collect()
+}
+
+/// What the job comes to for a person who is at more than one of its owners: promises are made owner by owner, and their mu squared add.
+pub(crate) fn at_several_owners(spec: &JobSpec) -> String {
+    let (owners, budget) = (spec.parties.len(), spec.privacy.budget);
+    let mu = gaussian_dp::mu(budget.epsilon, budget.delta) * (owners as f64).sqrt();
+    format!(
+        "each owner promises for its own records, and promises add: for a person with records at all {owners} owners up to epsilon {} at \
+         delta {}",
+        figure(gaussian_dp::epsilon(mu, budget.delta)),
+        figure(budget.delta)
+    )
 }
 
 #[cfg(test)]
@@ -160,6 +171,23 @@ mod tests {
         let person = PrivacyUnit::person(Adjacency::AddRemove, 5).unwrap();
         let words = unit_of_privacy(person);
         assert!(words.contains("one person") && words.contains("at most 5") && words.contains("number"), "{words}");
+    }
+
+    /// With four owners mu is twice as much: what the accountant makes of it, and nothing where there is one owner.
+    #[test]
+    fn promises_of_several_owners_are_said_to_add() {
+        let describe = |parties: &str| {
+            let text = format!(
+                "name = \"i\"\nparties = [{parties}]\n[model]\nkind = \"bernoulli\"\noutcome = \"y\"\n[columns]\n\
+                 y = {{ binary = true }}\n[privacy]\nepsilon = 1.0\ndelta = 1e-6\n"
+            );
+            let lines = super::describe(&JobSpec::parse(&text).unwrap());
+            lines.into_iter().find(|(name, _)| *name == "together").map(|(_, words)| words)
+        };
+        let doubled = figure(gaussian_dp::epsilon(2.0 * gaussian_dp::mu(1.0, 1e-6), 1e-6));
+        let words = describe(r#""a", "b", "c", "d""#).unwrap();
+        assert!(words.contains("promises add") && words.contains(&format!("all 4 owners up to epsilon {doubled} at")), "{words}");
+        assert_eq!(describe(r#""a""#), None);
     }
 
     #[test]

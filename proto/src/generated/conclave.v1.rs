@@ -138,6 +138,9 @@ pub struct JobPending {
     /// where it waits for something else than the owner's consent
     #[prost(string, tag = "2")]
     pub reason: ::prost::alloc::string::String,
+    /// it waits until the party has room for it: others have to end first
+    #[prost(bool, tag = "3")]
+    pub full: bool,
 }
 /// The reason is about the request, the policy, the schema or the budget, never about a record.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -277,7 +280,7 @@ pub struct JobStatus {
     /// a sentence that names party, key or column
     #[prost(string, tag = "15")]
     pub error: ::prost::alloc::string::String,
-    /// the finished run's object, when finished, or ended with draws by the analyst, a budget or an owner
+    /// the run's object, when finished, or ended with draws in whatever way
     #[prost(string, tag = "16")]
     pub result_json: ::prost::alloc::string::String,
     #[prost(message, repeated, tag = "17")]
@@ -293,6 +296,9 @@ pub struct JobStatus {
     /// what the run has shown so far that its draws don't
     #[prost(string, repeated, tag = "21")]
     pub warnings: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// of a queued job, its place in the queue, from 1; else 0
+    #[prost(uint32, tag = "22")]
+    pub place: u32,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct PartyStatus {

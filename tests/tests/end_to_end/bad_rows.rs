@@ -1,4 +1,4 @@
-//! Rows with missing values: they stop the start, or fall out where the owner says so, in private.
+//! Rows with missing values: they stop the start, or count and add nothing where the owner says so. How many they are stays private.
 
 use std::fs;
 use std::path::Path;
@@ -8,16 +8,16 @@ use conclave_tests::study;
 
 use crate::{EXE, setup, stderr};
 
-/// Rows that fall out: a number that nothing else in the run could show by chance.
-const DROPPED: usize = 7919;
-const KEPT: usize = 300;
+/// Rows that can't be used: a number that nothing else in the run could show by chance.
+const INERT: usize = 7919;
+const USABLE: usize = 307;
 
 #[test]
-fn dropped_rows_are_the_owners_secret() {
+fn inert_rows_are_the_owners_secret() {
     let mut cluster = Cluster::new(EXE);
-    let mut text = study::csv(&study::records(KEPT, 9));
+    let mut text = study::csv(&study::records(USABLE, 9));
     let first_bad_line = text.lines().count() + 1;
-    for row in 0..DROPPED {
+    for row in 0..INERT {
         text += ["1,,33\n", "0,1,NaN\n", "1,0,inf\n", ",1,41\n"][row % 4];
     }
     let data = study::write(&cluster.path("gaps.csv"), &text);
@@ -34,14 +34,20 @@ fn dropped_rows_are_the_owners_secret() {
     let columns = &study::COLUMNS;
     let party = cluster.enrol(&PartySetup { name: "drops", data: &data, columns, epsilon: 100.0, data_extra, policy_extra: "" });
     cluster.start_party(party);
-    let job = cluster.write_job(&study::job(&["drops"], "chains = 2\ndraws = 60\nwarmup = 5", "epsilon = 90.0\ndelta = 1e-6"));
+    let text = study::job(&["drops"], "chains = 2\ndraws = 60\nwarmup = 5", "epsilon = 90.0\ndelta = 1e-6");
+    // A job without room for such rows is refused with the remedy, whether there are any or not.
+    let refused = cluster.run(&["submit", &cluster.write_job(&text), "--wait", "--json"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
+    assert!(stderr(&refused).contains("incomplete_rows = true"), "{}", stderr(&refused));
+    let job = cluster.write_job(&text.replace("[model]", "[model]\nincomplete_rows = true"));
     let run = cluster.run(&["submit", &job, "--wait", "--json"]);
     assert!(run.status.success(), "{}", stderr(&run));
     let result = conclave_tests::cluster::json(std::str::from_utf8(&run.stdout).expect("UTF-8"));
-    assert_eq!(result["parties"][0]["records"], KEPT);
+    // Public is the number of the file's rows, which no missing value changes.
+    assert_eq!(result["parties"][0]["records"], USABLE + INERT);
 
-    // The count, and the count before cleaning, are known to the owner and to nobody else.
-    let secrets = [DROPPED.to_string(), (DROPPED + KEPT).to_string()];
+    // How many of them can be used is known to the owner and to nobody else.
+    let secrets = [INERT.to_string(), USABLE.to_string()];
     let check = cluster.run(&["__party", "run", "--check", "--config", "drops/party.toml"]);
     let told = format!("{}{}", String::from_utf8_lossy(&check.stdout), stderr(&check));
     assert!(told.contains(&secrets[0]), "the owner's check tells the owner: {told}");
@@ -57,7 +63,7 @@ fn dropped_rows_are_the_owners_secret() {
         // Numbers as words: digits inside a longer number are not the count.
         let words: Vec<&str> = text.split(|c: char| !c.is_ascii_digit() && c != '.').collect();
         assert!(secrets.iter().all(|secret| !words.contains(&secret.as_str())), "{whose}: {text}");
-        assert!(!text.contains("rows left out") && !text.contains("dropped"), "{whose}: {text}");
+        assert!(!text.contains("add nothing to any answer") && !text.contains("inert"), "{whose}: {text}");
     }
     let draws = cluster.path("coordinator/draws");
     assert!(draws.is_dir());

@@ -16,6 +16,7 @@ mod page_times;
 mod pages;
 mod refit;
 mod released_once;
+mod units;
 mod verify;
 mod watch;
 mod whole_run;

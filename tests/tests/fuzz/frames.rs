@@ -27,7 +27,7 @@ fn frames_to_the_coordinator() {
             party(Body::Answer(answer_to_wire(&answer(Ok(vec![1, -5, i64::MAX])), 3))),
             party(Body::Answer(answer_to_wire(&answer(Err(refused.expect("a refusal"))), 3))),
             party(Body::JobOpened(opened_to_wire("j", &PartyMetadata::rows(30_000)))),
-            party(Body::JobPending(v1::JobPending { job: "j".into(), reason: "its disk is full".into() })),
+            party(Body::JobPending(v1::JobPending { job: "j".into(), reason: "its disk is full".into(), full: false })),
             party(Body::JobRefused(v1::JobRefused { job: "j".into(), code: "policy".into(), reason: "no".into() })),
         ],
         words: Vec::new(),

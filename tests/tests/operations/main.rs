@@ -5,6 +5,7 @@ mod fair_turns;
 mod logs;
 mod metrics;
 mod moving;
+mod one_analyst;
 #[cfg(feature = "otlp")]
 mod otlp;
 mod renewal;

@@ -1,5 +1,6 @@
 //! `algorithm = "augmentation"`: whole records of the model can be drawn, and have something to release.
 
+use super::exp_family::counts_inert;
 use crate::job::error::JobError;
 use crate::job::limits::MAX_CHAINS;
 use crate::job::spec::{Algorithm, JobSpec};
@@ -16,6 +17,9 @@ pub(super) fn check(spec: &JobSpec) -> Result<(), JobError> {
     let wrong = |message: String| Err(JobError::new("algorithm", message));
     if let Some(reason) = lacks_record_law(spec) {
         return wrong(format!("augmentation draws whole records, and {reason}: use algorithm = \"penalty\""));
+    }
+    if spec.incomplete_rows && spec.build_model().tables().is_none() {
+        return wrong(counts_inert(spec.model.kind()));
     }
     if spec.power != 1.0 {
         let message = "augmentation draws records from the model's law, and a likelihood to a power is none: leave it out";

@@ -23,6 +23,12 @@ pub(super) fn choose(raw: &RawJob) -> (Algorithm, Option<&'static str>) {
             (once, "a few released scores determine this model's posterior, for a part of the budget that ratios take")
         }
         "linear" if !tempered => (once, "second moments and a score determine a linear regression's posterior"),
+        "bernoulli" | "poisson_mean" | "gaussian_mean" if raw.model.incomplete_rows == Some(true) => {
+            (Algorithm::Penalty, "the sum of this model's statistic does not tell how many of the rows could be used")
+        }
+        "multinomial" if raw.model.incomplete_rows == Some(true) && !tempered => {
+            (Algorithm::Augmentation, "one release of its table counts the rows that can't be used, too")
+        }
         "bernoulli" | "poisson_mean" | "gaussian_mean" | "multinomial" if !tempered => {
             (once, "one release of the sufficient statistic says all that there is to say")
         }

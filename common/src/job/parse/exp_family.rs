@@ -24,6 +24,9 @@ pub(super) fn resolve(mut spec: JobSpec, auto_noise: bool) -> Result<JobSpec, Jo
     let model = spec.build_model();
     let kind = spec.model.kind();
     let family = model.exponential_family().ok_or_else(|| {
+        if spec.incomplete_rows && !spec.statistic_spares_inert_rows() {
+            return wrong(counts_inert(kind));
+        }
         wrong(format!("the model `{kind}` is no exponential family with a bounded statistic: use algorithm = \"penalty\""))
     })?;
     if spec.privacy.clip.is_some() {
@@ -50,6 +53,14 @@ pub(super) fn resolve(mut spec: JobSpec, auto_noise: bool) -> Result<JobSpec, Jo
             StatisticGrid::noise_for(&grids, each).map_err(|e| JobError::new("privacy.noise_sd", e.to_string()))?;
     }
     Ok(spec)
+}
+
+/// Why a model's statistic can't be released of incomplete rows.
+pub(super) fn counts_inert(kind: &str) -> String {
+    format!(
+        "the sum of the statistic of `{kind}` does not tell how many of the rows could be used: use algorithm = \"penalty\", or leave \
+         model.incomplete_rows out"
+    )
 }
 
 /// However noisy a release is, it has a least charge: more releases than `budget` (mu²) holds of those

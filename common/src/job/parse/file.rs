@@ -43,6 +43,7 @@ impl JobSpec {
         let parties = parties(raw.parties)?;
         let columns = columns::columns(&raw.columns)?;
         let power = model::power(&raw.model)?;
+        let incomplete_rows = raw.model.incomplete_rows.unwrap_or(false);
         let model = model::model(raw.model, &columns)?;
         let names = model.parameter_names();
         let constraints = model.constraints();
@@ -65,6 +66,7 @@ impl JobSpec {
             parties,
             model,
             power,
+            incomplete_rows,
             columns,
             priors,
             support,

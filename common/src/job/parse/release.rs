@@ -1,5 +1,6 @@
 //! `[release]`, and what of the other tables does not apply to a job that releases once.
 
+use super::exp_family::counts_inert;
 use crate::job::error::JobError;
 use crate::job::raw::{AutoOr, RawJob, RawRelease, RawStages};
 use crate::job::spec::{Algorithm, Clamping, JobSpec, ReleaseSpec};
@@ -138,6 +139,9 @@ pub(super) fn check(spec: &JobSpec) -> Result<(), JobError> {
             | ModelSpec::GaussianMean { .. }
             | ModelSpec::Multinomial { .. }
     );
+    if has_family && spec.incomplete_rows {
+        return Err(JobError::new("algorithm", counts_inert(kind)));
+    }
     if has_family && spec.power == 1.0 {
         return Ok(());
     }

@@ -32,6 +32,42 @@ fn the_model_chooses() {
     }
 }
 
+/// What releases a sum that says nothing of how many rows could be used is not chosen, and refused where it is asked for.
+#[test]
+fn incomplete_rows_choose_what_counts_them() {
+    let incomplete = |model: &str| format!("{model}\nincomplete_rows = true");
+    let counted = [
+        "kind = \"logistic\"\noutcome = \"d\"\npredictors = [\"x\"]",
+        "kind = \"linear\"\noutcome = \"y\"\npredictors = [\"x\"]",
+    ];
+    for model in counted {
+        assert_eq!(chosen(&incomplete(model), "").0, Algorithm::NoisyStatistics, "{model}");
+    }
+    assert_eq!(chosen(&incomplete("kind = \"multinomial\"\noutcome = \"w\""), "").0, Algorithm::Augmentation);
+    for model in [
+        "kind = \"gaussian_mean\"\noutcome = \"y\"\nsd = 1.0",
+        "kind = \"bernoulli\"\noutcome = \"d\"",
+        "kind = \"poisson_mean\"\noutcome = \"y\"",
+    ] {
+        let job = |model: &str, algorithm: &str| {
+            JobSpec::parse(&format!(
+                "name = \"a\"\nalgorithm = \"{algorithm}\"\nparties = [\"p\"]\n[model]\n{model}\n[columns]\nd = {{ binary = true }}\n\
+                 y = {{ min = 1, max = 9 }}\n[privacy]\nepsilon = 1.0\ndelta = 1e-6\n"
+            ))
+        };
+        assert_eq!(chosen(&incomplete(model), "").0, Algorithm::Penalty, "{model}");
+        assert!(
+            !job(model, "penalty").unwrap().spares_inert_rows()
+                && job(&incomplete(model), "penalty").unwrap().spares_inert_rows()
+        );
+        for algorithm in ["noisy-statistics", "penalty-exp-family", "augmentation"] {
+            assert!(job(model, algorithm).is_ok(), "{model}");
+            let error = job(&incomplete(model), algorithm).unwrap_err();
+            assert!(error.key == "algorithm" && error.message.contains("how many of the rows could be used"), "{error}");
+        }
+    }
+}
+
 #[test]
 fn what_is_said_of_chains_asks_for_chains() {
     let logistic = "kind = \"logistic\"\noutcome = \"d\"\npredictors = [\"x\"]";

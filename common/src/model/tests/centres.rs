@@ -51,14 +51,28 @@ fn all() -> Vec<Case> {
     all.extend(logistic::wide().map(|case| {
         let mut spec = case.spec.clone();
         spec.power = 0.3;
-        Case { name: "tempered logistic with levels", model: build(&spec.model, &spec.columns, spec.power), spec, ..case }
+        Case { name: "tempered logistic with levels", model: spec.build_model(), spec, ..case }
     }));
+    all.extend(cases().iter().chain(&concave()).map(incomplete));
     all
 }
 
-/// Whether a row may be inert: it holds a value that is no level of its column. Any other value is a number.
-fn has_levels(case: &Case) -> bool {
-    case.spec.model.columns().into_iter().any(|name| matches!(case.column(name), ColumnSpec::Levels(_)))
+/// The same of rows any of which may be inert.
+fn incomplete(case: &Case) -> Case {
+    let spec = JobSpec { incomplete_rows: true, ..case.spec.clone() };
+    Case {
+        name: case.name,
+        model: spec.build_model(),
+        spec,
+        density: case.density,
+        scales: case.scales,
+        tight: case.tight.clone(),
+    }
+}
+
+/// Whether a row may be inert: the job says so, or it holds a value that is no level of its column. Any other value is a number.
+fn may_be_inert(case: &Case) -> bool {
+    case.spec.spares_inert_rows()
 }
 
 /// The sum over `rows` at a party that protects rows against replacement, lattice units, with its public constants.
@@ -81,7 +95,7 @@ fn no_record_of_a_concave_model_lies_beyond_the_half_range() {
             assert!(half <= bound * (1.0 + 1e-9), "{}: {half} {bound}", case.name);
             // 0 is within the range where a row may be inert, and wherever the predictor alone moves: not every record's has to.
             let alone = model.parameter_names().last().is_none_or(|name| name != "dispersion");
-            assert!(!(has_levels(&case) || alone) || centre.abs() <= half, "{}: {centre} {half}", case.name);
+            assert!(!(may_be_inert(&case) || alone) || centre.abs() <= half, "{}: {centre} {half}", case.name);
             assert_eq!(half.to_bits(), model.half_range(&to, &from).to_bits());
             assert_eq!(centre, -model.centre(&to, &from));
             let inside: Vec<Record> = (0..20).map(|_| case.record(&mut rng)).collect();
@@ -130,7 +144,7 @@ fn a_row_that_cannot_be_used_adds_nothing_with_a_centre_either() {
             let (alone, part) = centred(&case, std::slice::from_ref(&missing), &from, &to);
             let clamp = part.sensitivity.units() as i64;
             assert!(alone.abs() <= clamp, "{}", case.name);
-            if !has_levels(&case) {
+            if !may_be_inert(&case) {
                 continue;
             }
             assert!(part.centre.abs() <= clamp as f64 * STEP, "{}: {part:?}", case.name);
@@ -141,6 +155,58 @@ fn a_row_that_cannot_be_used_adds_nothing_with_a_centre_either() {
             assert_eq!(centred(&case, &more, &from, &to).0 - centred(&case, &rows, &from, &to).0, alone, "{}", case.name);
         }
     }
+}
+
+/// Without room for it an inert row would add something: where every record's log ratio has the same sign, as far from what is
+/// declared, the centre is more than the clamp. A job that says that rows may be incomplete makes the room, and changes nothing else.
+#[test]
+fn incomplete_rows_have_room_where_every_ratio_has_the_same_sign() {
+    let (mut rng, unit) = (ChaCha20Rng::seed_from_u64(66), PrivacyUnit::row(Adjacency::Replace));
+    let mut cut = std::collections::BTreeSet::new();
+    for bare in cases().into_iter().chain(concave()) {
+        let (roomy, missing) = (incomplete(&bare), bare.filled(&mut || f64::NAN));
+        for _ in 0..400 {
+            let (from, to) = bare.step(&mut rng);
+            let part = |case: &Case| contribution(&*case.model, &case.spec.privacy, unit, &from, &to);
+            let (Ok(less), Ok(more)) = (part(&bare), part(&roomy)) else { continue };
+            let ratios = bare.model.ratios(&from, &to);
+            if ratios == ratios.or_none() {
+                assert_eq!(less, more, "{}: there was room", bare.name);
+            }
+            let added_back = |part: Contribution| (-part.centre / STEP).round_ties_even() as i64;
+            let (alone, _) = centred(&bare, std::slice::from_ref(&missing), &from, &to);
+            if alone != added_back(less) {
+                cut.insert(bare.name);
+            }
+            let (alone, _) = centred(&roomy, std::slice::from_ref(&missing), &from, &to);
+            assert_eq!(alone, added_back(more), "{}: {from:?} {to:?}", bare.name);
+        }
+    }
+    for name in ["gaussian_mean", "linear, sd known"] {
+        assert!(cut.contains(name), "an inert row added something to no step of {name}: {cut:?}");
+    }
+}
+
+/// Of a statistic an inert row adds 0 to every component, and nothing to what is counted once a record.
+#[test]
+fn incomplete_rows_add_nothing_to_a_statistic() {
+    let mut rng = ChaCha20Rng::seed_from_u64(67);
+    let mut seen = 0;
+    for case in cases().iter().map(incomplete) {
+        // One that counts every row is no family here.
+        let Some(family) = case.model.exponential_family() else { continue };
+        seen += 1;
+        let rows: Vec<Record> = (0..20).map(|_| case.record(&mut rng)).collect();
+        let more: Vec<Record> = rows.iter().cloned().chain([case.filled(&mut || f64::NAN)]).collect();
+        for (j, (low, high)) in family.ranges().into_iter().enumerate() {
+            let limits = ((low / STEP).floor() as i64, (high / STEP).ceil() as i64);
+            let sum = |rows: &[Record]| reveal(family.statistic_sum(&shard(rows), j, STEP, limits));
+            assert_eq!(sum(&rows), sum(&more), "{}, component {j}", case.name);
+        }
+        let theta = case.theta(&mut rng, 1.0);
+        assert_eq!(family.log_normaliser(&theta), 0.0, "{}", case.name);
+    }
+    assert!(seen >= 3, "{seen} families");
 }
 
 /// Replacing any record by any other, an inert one included, moves a centred sum by at most what is charged for.
@@ -272,7 +338,7 @@ fn a_clip_that_bites_takes_no_centre_off() {
             let expected = crate::mechanism::sensitivity(bound, Some(clip)).unwrap();
             assert_eq!((part.centre, part.sensitivity), (0.0, expected), "{}", case.name);
             let missing = case.filled(&mut || f64::NAN);
-            if has_levels(&case) {
+            if may_be_inert(&case) {
                 assert_eq!(centred(&case, std::slice::from_ref(&missing), &from, &to).0, 0, "{}", case.name);
             }
             // A tempered model's record is told by the model that it tempers.

@@ -61,7 +61,7 @@ impl Kept {
     /// [`RefitError::OtherModel`].
     pub(crate) fn of(old: &JobSpec, new: &JobSpec) -> Result<Self, RefitError> {
         let alike = old.algorithm == new.algorithm && old.parties == new.parties && old.columns == new.columns;
-        if !alike || old.power != new.power || old.release != new.release {
+        if !alike || old.power != new.power || old.incomplete_rows != new.incomplete_rows || old.release != new.release {
             return Err(RefitError::OtherModel);
         }
         let (ModelSpec::Regression(of), ModelSpec::Regression(to)) = (&old.model, &new.model) else {

@@ -15,6 +15,7 @@ use tokio_stream::StreamExt;
 use tower::ServiceExt;
 
 use super::*;
+use crate::bounds::Bounds;
 use crate::driver::{DriverContext, Limits};
 use crate::party_registry::PartyRegistry;
 use crate::registry::{JobRegistry, Signed, Whose};
@@ -39,7 +40,7 @@ impl Fixture {
             counters: Arc::default(),
             limits: Limits::default(),
         };
-        let job_registry = Arc::new(JobRegistry::open(context, folder.path().join("draws"), Vec::new(), true));
+        let job_registry = JobRegistry::open(context, folder.path().join("draws"), Vec::new(), true, Bounds::default());
         Self { _folder: folder, pages: pages(Arc::clone(&job_registry), party_registry), job_registry }
     }
 

@@ -144,6 +144,10 @@ fn refusals() {
                 assert_eq!(ending, Ok(PartyUpdate::Nothing));
                 assert!(members.list[1].held_up.as_ref().is_some_and(|why| why.contains("unlock")));
             }
+            AnswerStatus::Halted => {
+                assert_eq!(ending, Ok(PartyUpdate::Nothing));
+                assert!(members.list[1].held_up.as_ref().is_some_and(|why| why.contains("start it again")));
+            }
             AnswerStatus::Policy => {
                 let Err(StopReason::Refused(fault)) = ending else { panic!("{ending:?}") };
                 assert_eq!((fault.code, fault.party.as_deref()), (ErrorCode::Policy, Some("b")));

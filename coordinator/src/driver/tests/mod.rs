@@ -1,6 +1,8 @@
 //! The driver against parties of memory: honest ones, and ones that are late, repeat themselves, go away, refuse or lie.
 #![allow(clippy::unwrap_used)]
 
+mod queue;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
@@ -16,6 +18,7 @@ use sha2::{Digest, Sha256};
 use tokio::task::JoinHandle;
 
 use super::*;
+use crate::bounds::Bounds;
 use crate::party_event::Message;
 use crate::party_registry::PartyRegistry;
 use crate::registry::{JobRegistry, Signed};
@@ -96,7 +99,7 @@ struct Seen {
 struct Fixture {
     folder: tempfile::TempDir,
     context: DriverContext,
-    job_registry: JobRegistry,
+    job_registry: Arc<JobRegistry>,
     seen: Arc<Mutex<Seen>>,
 }
 
@@ -110,6 +113,10 @@ impl Fixture {
     }
 
     fn with(folder: tempfile::TempDir, limits: Limits) -> Self {
+        Self::bounded(folder, limits, Bounds::default())
+    }
+
+    fn bounded(folder: tempfile::TempDir, limits: Limits, bounds: Bounds) -> Self {
         let (store, loaded) = Store::open(&folder.path().join("c.sqlite")).unwrap();
         let context = DriverContext {
             party_registry: Arc::new(PartyRegistry::new(loaded.parties)),
@@ -117,7 +124,7 @@ impl Fixture {
             counters: Arc::default(),
             limits,
         };
-        let job_registry = JobRegistry::open(context.clone(), folder.path().join("draws"), loaded.jobs, true);
+        let job_registry = JobRegistry::open(context.clone(), folder.path().join("draws"), loaded.jobs, true, bounds);
         Self { folder, context, job_registry, seen: Arc::default() }
     }
 
@@ -501,6 +508,11 @@ async fn a_party_that_breaks_the_protocol_ends_the_job_by_name() {
         let job = rig.job_registry.submit(spec(100), "alice", signed()).await.unwrap();
         let status = rig.ended(&job).await;
         assert_eq!(status.state, State::Failed);
+        // What was drawn before, and what it cost, are there for summary, report and extension.
+        let result = result(&status);
+        assert_eq!((&result["stopped_by"], result["draws_per_chain"].as_u64()), (&"failure".into(), Some(status.draws)));
+        assert!(status.draws > 0 && result["continuation"]["states"][0][0].is_number(), "{result}");
+        assert!(result["parties"][0]["queries"].as_u64() >= Some(40), "{result}");
         assert_eq!(status.fault.unwrap().party.as_deref(), Some("b"));
     }
 }
@@ -510,6 +522,25 @@ fn refusing_at(party: &'static str, round: u64, status: AnswerStatus) -> Reply {
         true => vec![answer(query.iteration, honest(party, query))],
         false => vec![Message::Answer { iteration: query.iteration, outcome: Err(status) }],
     })
+}
+
+/// A full disk at one party is no end for the others: the job waits for that one, by name, and goes on where it was.
+#[tokio::test]
+async fn a_party_that_halts_pauses_the_job_and_changes_nothing() {
+    let expected = undisturbed(200).await;
+    let rig = Fixture::new();
+    let _a = rig.attach("a", honestly("a"));
+    let b = rig.attach("b", refusing_at("b", 110, AnswerStatus::Halted));
+    let job = rig.job_registry.submit(spec(200), "alice", signed()).await.unwrap();
+    let status = rig.until(&job, |s| s.state == State::Paused).await;
+    assert_eq!((status.waiting_for, status.fault), (vec!["b".to_owned()], None));
+    assert!(status.waiting_reason.contains("b: it has stopped answering") && status.waiting_reason.contains("start it again"));
+    // Mended, and started again.
+    b.leave();
+    let _b = rig.attach("b", honestly("b"));
+    let status = rig.ended(&job).await;
+    assert_eq!(status.state, State::Finished, "{:?}", status.fault);
+    assert_eq!(rig.draws(&job), expected);
 }
 
 #[tokio::test]

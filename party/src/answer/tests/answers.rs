@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)]
-use conclave_common::mechanism::STEP;
+use conclave_common::mechanism::{QueryKind, STEP};
 use conclave_common::model::{Block, BlockError, Blocks, ModelData};
+use conclave_common::query::QueryTerms;
 use conclave_proto::convert::AnswerStatus;
 use conclave_proto::error::ErrorCode;
 use conclave_proto::v1;
@@ -14,7 +15,7 @@ use crate::ledger::report;
 use crate::members::Members;
 use crate::testing::{JOB, MEAN_TOML, budget, data, open_policy, open_request, query, write};
 
-pub(super) struct House {
+pub(crate) struct House {
     folder: TempDir,
     policy: Policy,
     budget: Budget,
@@ -50,7 +51,7 @@ impl House {
     }
 }
 
-pub(super) fn opened() -> (House, Answerer) {
+pub(crate) fn opened() -> (House, Answerer) {
     let house = House::new(open_policy());
     let mut answerer = house.start();
     assert!(matches!(answerer.open(&open_request(MEAN_TOML)).unwrap(), Opening::Opened(_)));
@@ -59,6 +60,52 @@ pub(super) fn opened() -> (House, Answerer) {
 
 pub(super) fn status(answer: &v1::Answer) -> AnswerStatus {
     AnswerStatus::from_wire(answer.status.unwrap()).unwrap()
+}
+
+/// Of a job whose clamp leaves room for them, inert rows are in the count and nothing else: the sum with the centre added back for every
+/// row is that of the others, wherever theta is. A job that leaves none is refused, in words that no row decides.
+#[test]
+fn bad_rows_are_counted_and_add_nothing() {
+    let incomplete = MEAN_TOML.replace("kind = \"gaussian_mean\"", "kind = \"gaussian_mean\"\nincomplete_rows = true");
+    let start = |rows: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let path = write(folder.path(), "a.csv", &format!("height\n{rows}"));
+        let shard = Shard::load(&data(path, BadRows::Drop), None).unwrap();
+        let ledger = folder.path().join("ledger.sqlite");
+        Ledger::init(&ledger, "hospital-a", &budget()).unwrap();
+        let ledger = Ledger::open(&ledger, "hospital-a", &budget()).unwrap();
+        let answerer = Answerer::new("hospital-a".into(), open_policy(), budget(), shard, ledger, Noise::from_os().unwrap());
+        (folder, answerer.with_members(Members::anyone()))
+    };
+    let opened = |rows: &str| {
+        let (folder, mut answerer) = start(rows);
+        let refused = answerer.open(&open_request(MEAN_TOML)).unwrap_err();
+        assert_eq!(refused.code, ErrorCode::InvalidInput);
+        let Opening::Opened(metadata) = answerer.open(&open_request(&incomplete)).unwrap() else { panic!("it waits") };
+        let job = &answerer.jobs[JOB];
+        // Within what is declared, at its edge, and so far beyond that every ratio has the same sign.
+        let sums: Vec<i64> = [(0.0, 0.01), (0.9, 1.1), (7.0, 7.01), (-40.0, -39.5)]
+            .map(|(from, to)| {
+                let (from, to) = ([from], [to]);
+                let terms =
+                    QueryTerms::new(job.model.as_ref(), &job.spec, answerer.budget.unit, QueryKind::Ratio, (&from, &to)).unwrap();
+                let summand = terms.summand(&from, &to, terms.sensitivity()).unwrap();
+                let sum =
+                    conclave_common::model::sums(job.model.as_ref(), job.records.held(), &[summand]).remove(0).open_for_test();
+                let centre = (terms.centre() / STEP).round_ties_even() as i64;
+                sum + metadata.records().unwrap() as i64 * centre
+            })
+            .into();
+        drop(folder);
+        (refused.message, metadata, sums)
+    };
+    let (whole, gap) = (opened("170\n181.5\n164\n"), opened("170\n181.5\nmissing\n"));
+    assert_eq!((&whole.0, whole.1), (&gap.0, gap.1), "one bad value changes nothing that is published");
+    let usable = opened("170\n181.5\n");
+    for (gap, usable) in gap.2.iter().zip(&usable.2) {
+        // A record's rounding of the centre is one step of the lattice.
+        assert!(gap.abs_diff(*usable) <= 3, "{gap} {usable}");
+    }
 }
 
 /// Whatever made it, an answer of another length than was asked does not leave, and nothing does after it.
@@ -229,7 +276,7 @@ fn a_failed_ledger_silences_the_party() {
     }
     let mut again = open_request(MEAN_TOML);
     again.job = "another".into();
-    assert_eq!(answerer.open(&again).unwrap_err().code, ErrorCode::Internal);
+    assert_eq!(answerer.open(&again).unwrap_err().code, ErrorCode::Unreachable);
 }
 
 /// A shard of which one block can't be read.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use conclave_common::mechanism::{LatticeSum, QueryKind, Sensitivity};
 use conclave_common::model::{Step, Summand};
 use conclave_proto::convert::AnswerStatus;
+use conclave_proto::v1::{self, party_frame::Body};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
@@ -133,7 +134,7 @@ fn a_real_job_is_answered_however_its_records_are_held() {
     for data in ways(file, None) {
         let mut answerer = open(folder.path(), &data, open_policy());
         assert_eq!(held(&answerer), data.memory == Memory::Copies);
-        seen.push((sums(&answerer), answerer.shard.fingerprints(&secret).unwrap(), answerer.shard.dropped()));
+        seen.push((sums(&answerer), answerer.shard.fingerprints(&secret).unwrap(), answerer.shard.inert()));
         let dimension = answerer.jobs[JOB].spec.dimension();
         let mut ask = query(0, &[(0, 0.0, 1e-4)]);
         ask.proposals.iter_mut().for_each(|p| {
@@ -184,7 +185,7 @@ fn passes_take_their_time() {
 
 /// Copies as long as they fit; what makes none has no such limit.
 #[test]
-fn jobs_whose_copies_do_not_fit_are_refused() {
+fn jobs_whose_copies_do_not_fit_alone_are_refused() {
     let (folder, file) = study();
     let policy = |mib| Policy { max_memory_mib: Some(mib), ..open_policy() };
     let copies = config(file.clone(), BadRows::Drop, None);
@@ -198,6 +199,30 @@ fn jobs_whose_copies_do_not_fit_are_refused() {
         .with_members(Members::anyone());
     let refused = answerer.open(&open_request(LINEAR)).unwrap_err().to_string();
     assert!(refused.contains("max_memory_mib of 1"), "{refused}");
+}
+
+/// A job that others leave no room for waits, and opens once one has ended; so does one beyond those that a party holds open.
+#[test]
+fn a_job_waits_for_room() {
+    let (folder, file) = study();
+    let copies = config(file, BadRows::Drop, None);
+    // Room for one job's columns and not for two's.
+    let mut answerer = open(folder.path(), &copies, Policy { max_memory_mib: Some(8), ..open_policy() });
+    let second = || {
+        let text = LINEAR.replace("\"memory\"", "\"second\"");
+        v1::OpenJob { job: "second".into(), ..open_request(&text) }
+    };
+    let Opening::Full(why) = answerer.open(&second()).unwrap() else { panic!("there is room") };
+    assert!(why.contains("max_memory_mib of 8"), "{why}");
+    assert!(answerer.ledger().state().job("second").is_none(), "nothing is entered of what waits");
+    let (outbox, mut said) = tokio::sync::mpsc::channel(8);
+    answerer.open_or_wait(second(), Instant::now(), outbox);
+    assert!(
+        matches!(said.try_recv().unwrap().body, Some(Body::JobPending(pending)) if pending.full && pending.reason.contains("max_memory_mib"))
+    );
+    answerer.close(JOB, "finished").unwrap();
+    answerer.make_room();
+    assert!(matches!(said.try_recv().unwrap().body, Some(Body::JobOpened(opened)) if opened.job == "second"));
 }
 
 /// Another file at the same place, or other bytes in it: charged, and no number.

@@ -14,7 +14,7 @@ use crate::ledger::Ledger;
 use crate::meters::Meters;
 use crate::noise::Noise;
 
-mod answers;
+pub(crate) mod answers;
 mod concurrency;
 mod consent;
 pub(crate) mod faults;

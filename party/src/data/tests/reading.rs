@@ -26,7 +26,9 @@ fn numbers<'a>(shard: &'a Shard, column: &str) -> &'a [f64] {
 
 fn texts<'a>(shard: &'a Shard, column: &str) -> Vec<&'a str> {
     match shard.column(column) {
-        Some(Column::Texts { codes, words }) => codes.iter().map(|code| words[*code as usize].as_str()).collect(),
+        Some(Column::Texts { codes, words }) => {
+            codes.iter().map(|code| if code.is_nan() { "" } else { words[*code as usize].as_str() }).collect()
+        }
         other => panic!("{column}: {other:?}"),
     }
 }
@@ -57,7 +59,7 @@ fn reads_needed_columns_in_any_order() {
     assert_eq!(numbers(&shard, "bmi"), [22.5, -1.0]);
     assert_eq!(shard.column("name"), None);
     assert_eq!(shard.header(), ["age", "name", "bmi"]);
-    assert_eq!((shard.records(), shard.dropped()), (2, 0));
+    assert_eq!((shard.records(), shard.inert()), (2, 0));
 }
 
 #[test]
@@ -83,11 +85,17 @@ fn a_bad_value_is_named_by_file_line_and_column() {
 }
 
 #[test]
-fn bad_rows_can_be_left_out_whole() {
+fn bad_rows_can_be_made_inert_whole() {
     let text = "a,b\n1,2\n3\n5,6,7\n,8\n9,x\n10,11\n";
     let shard = csv(text, None, BadRows::Drop).unwrap();
-    assert_eq!((numbers(&shard, "a"), numbers(&shard, "b")), (&[1.0, 10.0][..], &[2.0, 11.0][..]));
-    assert_eq!((shard.records(), shard.dropped()), (2, 4));
+    for (name, [first, last]) in [("a", [1.0, 10.0]), ("b", [2.0, 11.0])] {
+        let column = numbers(&shard, name);
+        assert!(column[0] == first && column[5] == last && column[1..5].iter().all(|x| x.is_nan()), "{column:?}");
+    }
+    // What is public is the number of the file's rows, whatever they hold.
+    assert_eq!((shard.records(), shard.metadata().records(), shard.inert()), (6, Some(6), 4));
+    let whole = csv("a,b\n1,2\n3,4\n5,6\n7,8\n9,9\n10,11\n", None, BadRows::Drop).unwrap();
+    assert_eq!(whole.metadata(), shard.metadata());
     let error = csv(text, None, BadRows::Stop).unwrap_err().to_string();
     assert!(error.contains("line 3, column \"b\""), "{error}");
     let error = csv("a,b\n5,6,7\n", None, BadRows::Stop).unwrap_err().to_string();
@@ -106,7 +114,7 @@ fn columns_of_texts_are_read_as_texts() {
     assert_eq!(texts(&shard, "note"), ["1", "?", "x", "y"]);
     // A row without a text is a bad row, and its other texts are not taken in.
     let shard = csv_with("ward,unit\na,q\n,r\nb,q\n", &["ward", "unit"], BadRows::Drop).unwrap();
-    assert_eq!((texts(&shard, "ward"), shard.dropped()), (vec!["a", "b"], 1));
+    assert_eq!((texts(&shard, "ward"), shard.records(), shard.inert()), (vec!["a", "", "b"], 3, 1));
     assert!(matches!(shard.column("unit"), Some(Column::Texts { words, .. }) if words == ["q"]));
     let error = csv_with("ward\na\n \nb\n", &["ward"], BadRows::Stop).unwrap_err().to_string();
     assert!(error.contains("line 3") && error.contains("is missing"), "{error}");
@@ -241,10 +249,13 @@ fn parquet_reads_every_numeric_type() {
     assert_eq!(numbers(&shard, "small")[..3], [1.0, f64::from(u32::MAX), 3.0]);
     assert_eq!(numbers(&shard, "money")[3..], [1.5, -0.25, 0.0]);
     let shard = load(path.clone(), Some(&["name"]), BadRows::Drop).unwrap();
-    assert_eq!((texts(&shard, "name"), shard.dropped()), (vec!["x", "y", "x", "y"], 2));
+    assert_eq!((texts(&shard, "name"), shard.inert()), (vec!["x", "", "y", "x", "", "y"], 2));
     let shard = load(path, Some(&["f", "d"]), BadRows::Drop).unwrap();
-    assert_eq!((numbers(&shard, "f"), numbers(&shard, "d")), (&[0.5, 0.5][..], &[2.5, 2.5][..]));
-    assert_eq!((shard.records(), shard.dropped()), (2, 4));
+    for (name, value) in [("f", 0.5), ("d", 2.5)] {
+        let expected = [value, f64::NAN, f64::NAN, value, f64::NAN, f64::NAN].map(f64::to_bits);
+        assert_eq!(numbers(&shard, name).iter().map(|x| x.to_bits()).collect::<Vec<_>>(), expected, "{name}");
+    }
+    assert_eq!((shard.records(), shard.inert()), (6, 4));
 }
 
 #[test]
@@ -301,20 +312,27 @@ fn rows_are_gathered_by_person_and_those_beyond_the_limit_left_out() {
     let shard = by_person(text, 2, BadRows::Stop).unwrap();
     // In the order in which persons appear, and in the file's order within a person; `7` and `007` are two.
     assert_eq!(numbers(&shard, "x"), [1.0, 3.0, 2.0, 6.0, 4.0, 7.0]);
-    assert_eq!((shard.records(), shard.units(), shard.beyond_limit(), shard.dropped()), (6, 4, 1, 0));
+    assert_eq!((shard.records(), shard.units(), shard.beyond_limit(), shard.inert()), (6, 4, 1, 0));
     assert_eq!(shard.names(), ["x"], "the person is no number");
     assert!(shard.persons().unwrap() == &Persons::new(vec![2, 4, 5, 6], 2).unwrap());
     assert_eq!((shard.metadata().persons(), shard.metadata().records()), (Some(4), None));
     // A bad row takes nobody's place.
     let shard = by_person("who,x\nann,\nann,1\nann,2\n", 2, BadRows::Drop).unwrap();
-    assert_eq!((numbers(&shard, "x"), shard.dropped()), (&[1.0, 2.0][..], 1));
+    assert_eq!((numbers(&shard, "x"), shard.inert()), (&[1.0, 2.0][..], 1));
+    // A person is there whatever the rows hold: as many as in a file without a bad value.
+    let shard = by_person("who,x\nann,\nbob,3\nann,\ncai,4\n", 2, BadRows::Drop).unwrap();
+    assert_eq!((shard.metadata().persons(), shard.records(), shard.inert()), (Some(3), 3, 2));
+    let x = numbers(&shard, "x");
+    assert!(x[0].is_nan() && x[1..] == [3.0, 4.0], "{x:?}");
 }
 
 #[test]
 fn a_row_without_a_person_is_a_bad_row() {
     let e = by_person("who,x\nann,1\n ,2\n", 2, BadRows::Stop).unwrap_err().to_string();
     assert!(e.contains("line 3") && e.contains("\"who\"") && e.contains("is missing"), "{e}");
-    assert_eq!(by_person("who,x\nann,1\n,2\n", 2, BadRows::Drop).unwrap().dropped(), 1);
+    // Nobody's row is a person of its own, who is inert: whether a row lost its name does not show in the count.
+    let shard = by_person("who,x\nann,1\n,2\n,3\n", 2, BadRows::Drop).unwrap();
+    assert_eq!((shard.inert(), shard.metadata().persons()), (2, Some(3)));
     let e = by_person("name,x\nann,1\n", 2, BadRows::Stop).unwrap_err().to_string();
     assert!(e.contains("no column \"who\""), "{e}");
 }
@@ -346,7 +364,8 @@ fn parquet_persons_are_text_or_whole_numbers() {
         Shard::load(&config, Some(&["x".to_owned()]))
     };
     let shard = load("who", BadRows::Drop).unwrap();
-    assert_eq!((numbers(&shard, "x"), shard.dropped()), (&[1.0, 3.0, 2.0][..], 1));
+    let x = numbers(&shard, "x");
+    assert!(x[..3] == [1.0, 3.0, 2.0] && x[3].is_nan() && shard.inert() == 1, "{x:?}");
     assert!(load("who", BadRows::Stop).unwrap_err().to_string().contains("row 4"));
     let shard = load("id", BadRows::Stop).unwrap();
     assert_eq!((numbers(&shard, "x"), shard.beyond_limit()), (&[1.0, 2.0, 3.0][..], 1));

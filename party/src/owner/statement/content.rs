@@ -7,7 +7,7 @@ use super::block::Block;
 use crate::config::PartyConfig;
 use crate::ledger::Report;
 use crate::owner::jobs::{JobView, State};
-use crate::owner::text::{ANY_MODEL, describe, figure, noise_unit, unit_of_privacy};
+use crate::owner::text::{ANY_MODEL, at_several_owners, describe, figure, noise_unit, unit_of_privacy};
 use crate::owner::totals::Releases;
 use crate::owner::worst_case::WorstCase;
 
@@ -196,9 +196,12 @@ fn others(blocks: &mut Vec<Block>, config: &PartyConfig, spec: Option<&JobSpec>)
         let what = if config.budget.unit.records_per_person().is_some() { "persons" } else { "rows" };
         points.push(format!("The number of {what}: it is public."));
     }
-    points.push(
-        "The same person's data at another owner or in another dataset: each keeps a budget of its own, and they add.".into(),
-    );
+    let others = spec.filter(|spec| spec.parties.len() > 1).map(|spec| format!(" In this job {}.", at_several_owners(spec)));
+    points.push(format!(
+        "The same person's data at another owner or in another dataset: each owner promises for its own records, by a budget of its own, \
+         and these promises add, as the squares of mu.{}",
+        others.unwrap_or_default()
+    ));
     points.push("This machine: whoever can read the records here needs no query.".into());
     blocks.push(Block::Points(points));
 }

@@ -99,6 +99,14 @@ fn a_statement_on_persons_says_so() {
 }
 
 #[test]
+fn a_statement_says_that_the_promises_of_several_owners_add() {
+    let two = MEAN_TOML.replace("parties = [\"hospital-a\"]", "parties = [\"hospital-a\", \"hospital-b\"]");
+    let (alone, shared) = (markdown(&blocks("", &job(MEAN_TOML))), markdown(&blocks("", &job(&two))));
+    assert!(alone.contains("these promises add") && !alone.contains("at all 2 owners"), "{alone}");
+    assert!(two != MEAN_TOML && shared.contains("these promises add") && shared.contains("at all 2 owners"), "{shared}");
+}
+
+#[test]
 fn nothing_that_an_analyst_writes_becomes_markup() {
     let wicked = MEAN_TOML.replace("name = \"mean\"", "name = \"<script>x</script> | [a](b)\"");
     let mut job = job(&wicked);

@@ -1,0 +1,138 @@
+//! Jobs wait for their turn: with a place, fair between analysts, and for parties that have no room.
+
+use super::*;
+
+fn rig(bounds: Bounds) -> Fixture {
+    // However slow the machine, a party that takes its time is not shown as one that is waited for.
+    let limits = Limits { shown: Duration::from_secs(600), ..Limits::default() };
+    Fixture::bounded(tempfile::tempdir().unwrap(), limits, bounds)
+}
+
+async fn submit(rig: &Fixture, analyst: &str) -> String {
+    rig.job_registry.submit(spec(10), analyst, signed()).await.unwrap()
+}
+
+/// State and place of each of these jobs.
+fn places(rig: &Fixture, jobs: &[(&str, &String)]) -> Vec<u32> {
+    let place = |(analyst, job): &(&str, &String)| {
+        let status = rig.job_registry.watch(job, analyst).unwrap().borrow().clone();
+        assert_eq!(status.state == State::Queued, status.place > 0, "{status:?}");
+        status.place
+    };
+    jobs.iter().map(place).collect()
+}
+
+#[tokio::test]
+async fn jobs_beyond_the_bound_wait_in_turns_and_know_their_places() {
+    let rig = rig(Bounds { running: 2, ..Bounds::default() });
+    let (_a, _b) = (rig.attach("a", honestly("a")), rig.attach("b", until("b", 5)));
+    let mut alices = Vec::new();
+    for _ in 0..4 {
+        alices.push(submit(&rig, "alice").await);
+    }
+    let bobs = [submit(&rig, "bob").await, submit(&rig, "bob").await];
+    for job in &alices[..2] {
+        rig.until(job, |s| s.state == State::Running).await;
+    }
+    let waiting = [("alice", &alices[2]), ("alice", &alices[3]), ("bob", &bobs[0]), ("bob", &bobs[1])];
+    // Two of alice's run, so that both of bob's come before her others.
+    assert_eq!(places(&rig, &waiting), [3, 4, 1, 2]);
+    rig.job_registry.cancel(&alices[0], "alice").await.unwrap();
+    let mut status = rig.job_registry.watch(&bobs[0], "bob").unwrap();
+    let begun = tokio::time::timeout(Duration::from_secs(10), status.wait_for(|s| s.state == State::Running)).await;
+    assert_eq!(begun.unwrap().unwrap().place, 0);
+    // Of each one runs, and bob was served last.
+    assert_eq!(places(&rig, &waiting[..2]), [1, 3]);
+    assert_eq!(places(&rig, &waiting[3..]), [2]);
+    // Whoever waits can be cancelled without a turn, and makes room in the queue.
+    let cancelled = rig.job_registry.cancel(&alices[2], "alice").await.unwrap();
+    assert_eq!((cancelled.state, cancelled.iteration), (State::Cancelled, 0));
+    let moved = async {
+        while places(&rig, &[("alice", &alices[3])]) != [1] {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), moved).await.unwrap();
+}
+
+/// Many more jobs than run at once: none fails for that, each has its turn, and the queue outlives a restart.
+#[tokio::test]
+async fn many_jobs_at_once_all_end() {
+    let first = rig(Bounds { running: 16, ..Bounds::default() });
+    let (a, b) = (first.attach("a", honestly("a")), first.attach("b", honestly("b")));
+    let mut jobs = Vec::new();
+    for _ in 0..80 {
+        jobs.push(submit(&first, "alice").await);
+    }
+    a.leave();
+    b.leave();
+    let rig = first.restart(|_| ()).await;
+    let (_a, _b) = (rig.attach("a", honestly("a")), rig.attach("b", honestly("b")));
+    for job in &jobs {
+        assert_eq!(rig.ended(job).await.state, State::Finished);
+    }
+    // Their texts are on disk, and there for who asks.
+    while rig.job_registry.texts_in_memory() > 0 {
+        // The last driver is about to be done.
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!(rig.job_registry.source(&jobs[0], "alice").unwrap(), spec(10));
+    assert_eq!(&*rig.job_registry.shown_to(&jobs[79], "alice").unwrap().source, spec(10).as_str());
+}
+
+/// What a party has no room for goes back into the queue, holds no place elsewhere meanwhile, and is asked for again by itself.
+#[tokio::test]
+async fn a_party_without_room_sends_a_job_back_into_the_queue() {
+    let rig = rig(Bounds::default());
+    let _a = rig.attach("a", honestly("a"));
+    let (queue, mut outgoing) = send_queue();
+    rig.context.store.seen("b", "test", 0);
+    let _place = rig.context.party_registry.attach("b", queue);
+    let job = submit(&rig, "alice").await;
+    for refused in [true, true, false] {
+        while !matches!(outgoing.next().await.unwrap().unwrap().body, Some(Body::OpenJob(_))) {}
+        if refused {
+            rig.context.party_registry.deliver("b", &job, Message::Full("64 jobs are open there already".to_owned()));
+            let status = rig.until(&job, |s| s.state == State::Queued && !s.waiting_reason.is_empty()).await;
+            assert!(status.waiting_reason.contains("b: 64 jobs are open") && status.place == 1, "{status:?}");
+            assert!(status.fault.is_none() && status.waiting_for.is_empty());
+        } else {
+            rig.context.party_registry.deliver("b", &job, Message::Opened(PartyMetadata::rows(RECORDS), None));
+        }
+    }
+    rig.until(&job, |s| s.state == State::Running).await;
+    let closed = rig.seen.lock().unwrap().closed.iter().filter(|(party, reason)| party == "a" && reason.contains("turn")).count();
+    assert_eq!(closed, 2, "it was closed at the other party while it waited");
+}
+
+/// One analyst's jobs that wait for a party, or for an owner's word, keep nobody else's from running; nor do more and more of them begin.
+#[tokio::test]
+async fn a_job_that_stands_still_takes_no_turn() {
+    let rig = rig(Bounds { running: 1, ..Bounds::default() });
+    let _a = rig.attach("a", honestly("a"));
+    let (queue, mut outgoing) = send_queue();
+    rig.context.store.seen("b", "test", 0);
+    let _place = rig.context.party_registry.attach("b", queue);
+    let job = submit(&rig, "mallory").await;
+    assert!(matches!(outgoing.next().await.unwrap().unwrap().body, Some(Body::OpenJob(_))));
+    let another = submit(&rig, "mallory").await;
+    let other = submit(&rig, "alice").await;
+    assert_eq!(places(&rig, &[("alice", &other), ("mallory", &another)]), [1, 2]);
+    rig.context.party_registry.deliver("b", &job, Message::Pending);
+    while !matches!(outgoing.next().await.unwrap().unwrap().body, Some(Body::OpenJob(open)) if open.job == other) {}
+    rig.context.party_registry.deliver("b", &other, Message::Opened(PartyMetadata::rows(RECORDS), None));
+    rig.until(&other, |s| s.state == State::Running).await;
+    assert_eq!(places(&rig, &[("mallory", &another)]), [1]);
+}
+
+#[tokio::test]
+async fn an_analyst_has_so_many_jobs_and_others_are_none_of_them() {
+    let rig = rig(Bounds { unfinished: 2, ..Bounds::default() });
+    let (_a, _b) = (rig.attach("a", honestly("a")), rig.attach("b", until("b", 5)));
+    let (first, _) = (submit(&rig, "alice").await, submit(&rig, "alice").await);
+    let fault = rig.job_registry.submit(spec(10), "alice", signed()).await.unwrap_err();
+    assert!(fault.code == ErrorCode::Policy && fault.message.contains("2 jobs that have not ended"), "{fault}");
+    submit(&rig, "bob").await;
+    rig.job_registry.cancel(&first, "alice").await.unwrap();
+    submit(&rig, "alice").await;
+}

@@ -1,0 +1,43 @@
+//! Jobs that the coordinator has forgotten are closed: one that lost its store, or was set back, never says that they have ended, and
+//! they would keep the places of others.
+//!
+//! A coordinator asks for every job that it runs on every new stream. What it has not asked for a while after is nobody's. Closing costs
+//! nothing: a job that is asked for after all is opened again.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use super::answerer::Answerer;
+use super::asked::Asked;
+
+/// How long after a stream began every job of it has been asked for.
+const GRACE: Duration = Duration::from_secs(300);
+
+impl Answerer {
+    /// A stream begins: jobs are asked for anew.
+    pub(super) fn begin_stream(&mut self, now: Instant) {
+        self.asked = Asked { since: Some(now), jobs: HashSet::new() };
+    }
+
+    /// Closes what has not been asked for on this stream, once it has lasted long enough.
+    pub(super) fn close_forgotten(&mut self, now: Instant) {
+        if self.asked.since.is_none_or(|since| now.duration_since(since) < GRACE) {
+            return;
+        }
+        let Asked { jobs, .. } = std::mem::take(&mut self.asked);
+        let entered = self.ledger.state().jobs().iter().filter(|job| job.open).map(|job| job.id.clone());
+        let forgotten: HashSet<String> = entered.chain(self.jobs.keys().cloned()).filter(|job| !jobs.contains(job)).collect();
+        for job in &forgotten {
+            tracing::warn!(%job, "the coordinator has not asked for this job since it was attached, and it is closed");
+            // A failure has been logged, and the ledger answers no more.
+            drop(self.close(job, "forgotten by the coordinator"));
+        }
+        if !forgotten.is_empty() {
+            self.make_room();
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/forgotten.rs"]
+mod tests;

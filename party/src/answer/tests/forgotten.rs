@@ -1,0 +1,27 @@
+//! A coordinator that has lost its store keeps no place of anybody's.
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use crate::answer::tests::answers::opened;
+use crate::testing::{JOB, MEAN_TOML, open_request};
+
+#[test]
+fn what_is_not_asked_for_again_is_closed() {
+    let (_house, mut answerer) = opened();
+    let (began, after) =
+        (Instant::now(), |answerer: &Answerer| (answerer.jobs.len(), answerer.ledger().state().job(JOB).unwrap().open));
+    answerer.close_forgotten(began + 2 * GRACE);
+    assert_eq!(after(&answerer), (1, true), "no new stream has begun");
+    answerer.begin_stream(began);
+    answerer.close_forgotten(began + GRACE / 2);
+    assert_eq!(after(&answerer), (1, true), "it may still be asked for");
+    answerer.asked.hear(JOB);
+    answerer.close_forgotten(began + GRACE);
+    assert_eq!(after(&answerer), (1, true), "it was asked for");
+    answerer.begin_stream(began);
+    answerer.close_forgotten(began + GRACE);
+    assert_eq!(after(&answerer), (0, false));
+    // It is opened again when it is asked for after all.
+    answerer.open(&open_request(MEAN_TOML)).unwrap();
+    assert_eq!(after(&answerer), (1, true));
+}

@@ -1,0 +1,127 @@
+//! Whatever an owner protects, and however the records are held, a job opens and answers without the owner having to give up the delay
+//! of replies.
+
+use std::fs;
+
+use conclave_tests::cluster::{Cluster, PartySetup};
+use conclave_tests::study;
+use serde_json::Value;
+
+use crate::files::write_parquet;
+use crate::{EXE, stderr};
+
+const RELEASES: &str = "releases = [\"ratio\", \"score\"]";
+
+/// One way to protect and hold records.
+struct Way {
+    name: String,
+    data_extra: String,
+    stream: bool,
+    /// Whether the automatic delay can be measured, of what is public.
+    automatic: bool,
+}
+
+fn ways() -> Vec<Way> {
+    let mut ways = Vec::new();
+    for person in [false, true] {
+        for adjacency in ["replace", "add-remove"] {
+            for memory in ["copies", "lean", "stream"] {
+                if person && memory == "stream" {
+                    continue;
+                }
+                let unit = if person { "person = \"who\"\nmax_records_per_person = 2\n" } else { "" };
+                ways.push(Way {
+                    name: format!("{}-{adjacency}-{memory}", if person { "person" } else { "row" }),
+                    data_extra: format!("{unit}adjacency = \"{adjacency}\"\nmemory = \"{memory}\""),
+                    stream: memory == "stream",
+                    automatic: adjacency == "replace" && memory == "copies",
+                });
+            }
+        }
+    }
+    ways
+}
+
+#[test]
+fn every_unit_answers_at_the_default_delay_or_is_told_of_it_before_it_starts() {
+    let mut cluster = Cluster::new(EXE);
+    let records = study::records(60, 5);
+    let csv = cluster.path("records.csv");
+    let rows = study::csv(&records);
+    // Two rows each, and one of the last person's alone.
+    let rows = rows
+        .lines()
+        .enumerate()
+        .map(|(at, row)| format!("{row},{}\n", if at == 0 { "who".into() } else { format!("p{}", at / 2) }));
+    fs::write(&csv, rows.collect::<String>()).expect("records");
+    let parquet = cluster.path("records.parquet");
+    write_parquet(&parquet, &records);
+    for way in ways() {
+        let data = if way.stream { &parquet } else { &csv };
+        let mut policy_extra = RELEASES.to_owned();
+        if !way.automatic {
+            refused_without_a_delay(&cluster, &way, data);
+            policy_extra += "\nreply_delay_ms = 25";
+        }
+        let (name, data_extra, policy_extra) = (way.name.as_str(), way.data_extra.as_str(), policy_extra.as_str());
+        let party = cluster.enrol(&PartySetup { name, data, columns: &study::COLUMNS, epsilon: 60.0, data_extra, policy_extra });
+        cluster.start_party(party);
+        for algorithm in ["penalty", "noisy-statistics"] {
+            let chains = if algorithm == "penalty" {
+                "chains = 2\ndraws = 20\nwarmup = 2\nrecords_guess = 60"
+            } else {
+                "records_guess = 60"
+            };
+            let job =
+                study::job(&[name], chains, "epsilon = 20.0\ndelta = 1e-6").replace("\"penalty\"", &format!("{algorithm:?}"));
+            let result = cluster.submit(&job);
+            assert_eq!(result["state"].as_str().unwrap_or("done"), "done", "{name}, {algorithm}: {result}");
+            assert!(result["parties"][0]["queries"].as_u64().is_some_and(|n| n > 0), "{name}, {algorithm}: {result}");
+        }
+        // What the party can't release of persons is refused for that, by itself or by the coordinator, and never as its fault.
+        let statistic = "name = \"mean\"\nalgorithm = \"penalty-exp-family\"\nparties = [\"PARTY\"]\n[model]\nkind = \"gaussian_mean\"\noutcome = \"age\"\n\
+                         sd = 9.0\n[columns]\nage = { min = 20, max = 80 }\n[sampler]\nchains = 1\ndraws = 5\nwarmup = 0\n[privacy]\nepsilon = 0.5\ndelta = 1e-6\n";
+        let statistic = cluster.write_job(&statistic.replace("PARTY", name));
+        let run = cluster.run(&["submit", &statistic, "--wait", "--json"]);
+        let said = stderr(&run);
+        let row = way.data_extra.starts_with("adjacency = \"replace\"");
+        assert_eq!(run.status.code() == Some(0), row, "{name}: {said}");
+        assert!(row || (said.contains("rows against replacement") && !said.contains("internal")), "{name}: {said}");
+        cluster.kill_party(party);
+    }
+}
+
+/// Where nothing may be measured the owner is asked for a number, by name, before anything starts.
+fn refused_without_a_delay(cluster: &Cluster, way: &Way, data: &std::path::Path) {
+    let text = format!(
+        "name = \"x\"\ncoordinator = \"{}\"\nidentity = \"i\"\nledger = \"l\"\n[data]\npath = {data:?}\n{}\n[budget]\nepsilon = 1.0\ndelta = 1e-6\n",
+        cluster.url, way.data_extra
+    );
+    fs::write(cluster.path("undelayed.toml"), text).expect("a configuration");
+    let check = cluster.run(&["__party", "run", "--config", "undelayed.toml"]);
+    assert_eq!(check.status.code(), Some(2), "{}: {}", way.name, stderr(&check));
+    assert!(stderr(&check).contains("`policy.reply_delay_ms` must be a number"), "{}: {}", way.name, stderr(&check));
+}
+
+/// The audit attacks the answer path of what the owner protects, whatever that is.
+#[test]
+fn every_unit_is_audited() {
+    let mut cluster = Cluster::new(EXE);
+    let csv = cluster.path("records.csv");
+    fs::write(&csv, "who,readmitted,treated,age\na,0,1,30\nb,1,0,50\n").expect("records");
+    for way in ways().iter().filter(|way| way.data_extra.contains("memory = \"copies\"")) {
+        let policy_extra = if way.automatic { RELEASES } else { "reply_delay_ms = 25" };
+        let (name, data_extra) = (way.name.as_str(), way.data_extra.as_str());
+        cluster.enrol(&PartySetup { name, data: &csv, columns: &study::COLUMNS, epsilon: 2.0, data_extra, policy_extra });
+        let report: Value = conclave_tests::cluster::json(&cluster.must(&[
+            "__party",
+            "audit",
+            "--config",
+            &format!("{name}/party.toml"),
+            "--replicates",
+            "1000",
+            "--json",
+        ]));
+        assert_eq!(report["holds"], true, "{name}: {report}");
+    }
+}

@@ -1,0 +1,38 @@
+//! One analyst can't stop the others: streams that are not read, jobs beyond what runs, and the end of a coordinator in the middle of it.
+
+use std::time::{Duration, Instant};
+
+use conclave_tests::cluster::Cluster;
+use conclave_tests::study;
+
+use crate::EXE;
+
+/// Jobs at once.
+const JOBS: usize = 200;
+
+/// Of two hundred jobs none fails for their number: they wait, each with a place; and SIGTERM is obeyed in the middle of it.
+#[test]
+fn two_hundred_jobs_wait_their_turn_and_sigterm_is_obeyed() {
+    let mut cluster = Cluster::new(EXE);
+    let party = cluster.enrol_study("a", &study::records(60, 1), 1e4);
+    cluster.start_party(party);
+    let job = cluster.write_job(&study::job(&["a"], "chains = 1\ndraws = 20\nwarmup = 1", "epsilon = 1\ndelta = 1e-6"));
+    let submitted: Vec<_> = (0..JOBS).map(|_| cluster.must(&["submit", &job, "--json"])).collect();
+    assert_eq!(submitted.len(), JOBS);
+    let began = Instant::now();
+    cluster.signal_coordinator("TERM");
+    assert!(cluster.coordinator_ends().success());
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    cluster.start_coordinator();
+    let end = Instant::now() + Duration::from_secs(300);
+    loop {
+        let list = conclave_tests::cluster::json(&cluster.must(&["jobs", "--json"]));
+        let jobs = list["jobs"].as_array().expect("a list");
+        assert!(jobs.len() == JOBS && jobs.iter().all(|job| job["state"] != "failed"), "{list}");
+        if jobs.iter().all(|job| job["state"] == "finished") {
+            return;
+        }
+        assert!(Instant::now() < end, "not all have ended: {list}");
+        std::thread::sleep(Duration::from_millis(500));
+    }
+}
