@@ -98,7 +98,7 @@ fn check_costs(cluster: &Cluster, first: &Value, second: &Value) {
 }
 
 #[test]
-fn only_the_analysts_own_finished_jobs_are_extended() {
+fn only_the_analysts_own_ended_jobs_are_extended() {
     let mut cluster = cluster(&["a"], 50, 60.0);
     let job = |draws: &str| study::job(&["a"], &format!("chains = 2\nwarmup = 1\ndraws = {draws}"), "epsilon = 40\ndelta = 1e-6");
     let finished = cluster.submit(&job("10"));
@@ -114,7 +114,7 @@ fn only_the_analysts_own_finished_jobs_are_extended() {
     // With the party away a job does not end.
     cluster.kill_party(0);
     let waiting = cluster.submit_only(&job("10"));
-    refused(&cluster, &[&waiting], "only finished jobs are extended");
+    refused(&cluster, &[&waiting], "only jobs that have ended are extended");
     cluster.must(&["cancel", &waiting]);
     refused(&cluster, &[&waiting], "no draws");
     cluster.start_party(0);

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::files::write_parquet;
 use crate::{EXE, stderr};
 
-const RELEASES: &str = "releases = [\"ratio\", \"score\"]";
+const RELEASES: &str = "releases = [\"ratio\", \"score\", \"statistic\"]";
 
 /// One way to protect and hold records.
 struct Way {
@@ -86,7 +86,10 @@ fn every_unit_answers_at_the_default_delay_or_is_told_of_it_before_it_starts() {
         let said = stderr(&run);
         let row = way.data_extra.starts_with("adjacency = \"replace\"");
         assert_eq!(run.status.code() == Some(0), row, "{name}: {said}");
-        assert!(row || (said.contains("rows against replacement") && !said.contains("internal")), "{name}: {said}");
+        assert!(
+            row || (said.contains("algorithm = \"penalty\"") && said.contains("protects a") && !said.contains("internal")),
+            "{name}: {said}"
+        );
         cluster.kill_party(party);
     }
 }

@@ -14,9 +14,12 @@ const JOBS: usize = 200;
 #[test]
 fn two_hundred_jobs_wait_their_turn_and_sigterm_is_obeyed() {
     let mut cluster = Cluster::new(EXE);
-    let party = cluster.enrol_study("a", &study::records(60, 1), 1e4);
+    let party = cluster.enrol_study("a", &study::records(60, 1), 990.0);
     cluster.start_party(party);
-    let job = cluster.write_job(&study::job(&["a"], "chains = 1\ndraws = 20\nwarmup = 1", "epsilon = 1\ndelta = 1e-6"));
+    // What it asks costs next to nothing.
+    let sampler = "chains = 1\ndraws = 20\nwarmup = 1\nproposal = { kind = \"guided\", radius = 0.05 }\n\
+                   start = { intercept = 0.0, treated = 0.0, age = 0.0 }";
+    let job = cluster.write_job(&study::job(&["a"], sampler, "epsilon = 1\ndelta = 1e-6\nnoise_sd = 100.0"));
     let submitted: Vec<_> = (0..JOBS).map(|_| cluster.must(&["submit", &job, "--json"])).collect();
     assert_eq!(submitted.len(), JOBS);
     let began = Instant::now();
