@@ -7,10 +7,12 @@
 use super::penalty_error::penalty_error;
 use crate::accounting::{Budget, gaussian_dp};
 use crate::job::{Algorithm, JobSpec, Radius};
-use crate::sampler::{self, Case, PartyMetadata};
+use crate::sampler::{self, Case, Outlook, PartyMetadata, SamplerError};
 
-/// What would do is named with this much to spare: a prior has its part in the error, which more records lessen.
+/// What would do is named with this much to spare.
 const ROOM: f64 = 1.02;
+/// Steps in which it is looked for.
+const STEPS: u32 = 20;
 /// Doublings of an epsilon that are tried.
 const DOUBLINGS: u32 = 40;
 /// Halvings of the range that it lies in then.
@@ -61,15 +63,39 @@ pub fn prospect(spec: &JobSpec, parties: &[PartyMetadata]) -> Option<Hopeless> {
     }
 }
 
-/// The error falls as mu and as the root of the number of records.
+/// The error falls about as mu and as the root of the number of records: what would do is looked for from there, as a prior has its part in it.
 fn of_release(spec: &JobSpec, parties: &[PartyMetadata], records: f64) -> Option<Hopeless> {
     let outlook = sampler::outlook(spec, parties).ok().flatten()?;
-    let (excess, budget) = (outlook.excess(), &spec.privacy.budget);
-    (excess > 1.0).then(|| Hopeless::NoAnswer {
+    if outlook.excess() <= 1.0 {
+        return None;
+    }
+    let more_records = |factor: f64| {
+        let more: Vec<PartyMetadata> = parties.iter().map(|party| party.times(factor * factor)).collect();
+        sampler::outlook(spec, &more)
+    };
+    let budget = &spec.privacy.budget;
+    let epsilon = |factor: f64| ROOM * gaussian_dp::epsilon(budget.mu() * factor, budget.delta);
+    let more_budget = |factor: f64| {
+        let mut other = spec.clone();
+        other.privacy.budget = Budget { epsilon: epsilon(factor), ..*budget };
+        sampler::outlook(&other, parties)
+    };
+    let enough = |at: &dyn Fn(f64) -> Result<Option<Outlook>, SamplerError>| {
+        let mut factor = outlook.excess();
+        for _ in 0..STEPS {
+            match at(factor).ok().flatten() {
+                Some(outlook) if outlook.excess() > 1.0 => factor *= ROOM * outlook.excess(),
+                _ => break,
+            }
+        }
+        factor
+    };
+    let (by_budget, by_records) = (enough(&more_budget), enough(&more_records));
+    Some(Hopeless::NoAnswer {
         best: outlook.best,
         worse: outlook.worse,
-        epsilon: ROOM * gaussian_dp::epsilon(budget.mu() * excess, budget.delta),
-        records: (ROOM * records * excess * excess).ceil(),
+        epsilon: epsilon(by_budget),
+        records: (ROOM * records * by_records * by_records).ceil(),
     })
 }
 

@@ -38,7 +38,7 @@ mod warmup;
 pub use clip_watch::{ClipWatch, STOP_SHARE, WARN_SHARE};
 pub use error::SamplerError;
 pub use interface::{Next, Sampler};
-pub(crate) use noisy_statistics::{Beforehand, Case, beforehand, expectation};
+pub(crate) use noisy_statistics::{Beforehand, Case, Outlook, beforehand, expectation};
 pub use noisy_statistics::{Check, Expected, Inference, RefitError, Refitted, Stage};
 pub use party_metadata::PartyMetadata;
 pub use quadratic_fit::{FittedParameter, FittedPosterior};

@@ -34,6 +34,13 @@ impl PartyMetadata {
         counts.iter().map(|count| Self::rows(*count)).collect()
     }
 
+    /// The same party with this many times as many units, where their number is public.
+    #[must_use]
+    pub fn times(self, factor: f64) -> Self {
+        // Beyond 2^64 it stays there.
+        Self { count: self.count.map(|count| (count as f64 * factor).ceil() as u64), ..self }
+    }
+
     /// What is protected.
     #[must_use]
     pub fn unit(&self) -> PrivacyUnit {

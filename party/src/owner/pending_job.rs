@@ -141,9 +141,10 @@ mod tests {
             let error = JobSpec::parse(&MEAN_TOML.replacen(name, &hostile, 1)).unwrap_err();
             assert!(error.key == refused && is_plain(&error.to_string()), "{error:?}");
         }
-        let honest = JobSpec::parse(MEAN_TOML).unwrap();
+        let mut honest = JobSpec::parse(MEAN_TOML).unwrap();
+        honest.parties.insert(0, "hospital-z".to_owned());
         let mut spec = honest.clone();
-        spec.parties.insert(0, HOSTILE.to_owned());
+        HOSTILE.clone_into(&mut spec.parties[0]);
         spec.name = HOSTILE.to_owned();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ledger.sqlite");
