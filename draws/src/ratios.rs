@@ -1,10 +1,9 @@
 //! Odds and rate ratios: what a coefficient of a logistic or count regression comes to in the terms that studies report.
 
+use conclave_common::diagnostics::Summary;
 use conclave_common::job::JobSpec;
 use conclave_common::schema::{Family, ModelSpec};
 use serde::Serialize;
-
-use crate::result::PosteriorRow;
 
 /// The factor by which one unit of a predictor, in the data's own units, multiplies the odds or the rate.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -23,7 +22,7 @@ pub struct Ratio {
 
 /// The ratios of a run whose posterior in the data's own units is this; none for a model whose link is not a logarithm's. The
 /// intercept is no ratio: it is the odds or the rate itself.
-pub(crate) fn ratios(spec: &JobSpec, posterior_original: &[PosteriorRow]) -> Vec<Ratio> {
+pub(crate) fn ratios(spec: &JobSpec, posterior_original: &[(&str, Summary)]) -> Vec<Ratio> {
     let ModelSpec::Regression(regression) = &spec.model else { return Vec::new() };
     let kind = match regression.family {
         Family::Logistic => "odds_ratio",
@@ -32,9 +31,9 @@ pub(crate) fn ratios(spec: &JobSpec, posterior_original: &[PosteriorRow]) -> Vec
     };
     let (first, count) = (usize::from(regression.design.intercept), regression.design.features.len());
     // Quantiles go through an exponential as they are.
-    let ratio = |row: &PosteriorRow| {
-        let [q5, median, q95] = [row.summary.q5, row.summary.median, row.summary.q95].map(f64::exp);
-        Ratio { name: row.name.clone(), kind, q5, median, q95 }
+    let ratio = |(name, summary): &(&str, Summary)| {
+        let [q5, median, q95] = [summary.q5, summary.median, summary.q95].map(f64::exp);
+        Ratio { name: (*name).to_owned(), kind, q5, median, q95 }
     };
     posterior_original.iter().skip(first).take(count).map(ratio).collect()
 }
@@ -43,6 +42,7 @@ pub(crate) fn ratios(spec: &JobSpec, posterior_original: &[PosteriorRow]) -> Vec
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use conclave_common::diagnostics::summarise;
 
     fn names(kind: &str, more: &str) -> Vec<(String, &'static str, f64)> {
         let spec = JobSpec::parse(&format!(
@@ -52,8 +52,12 @@ mod tests {
         ));
         let spec = spec.unwrap();
         let value = [0.5, 0.25];
-        let row = |(i, name): (usize, &String)| PosteriorRow::new(name, &[&[value[i % 2]; 4], &[value[i % 2]; 4]]);
-        let rows: Vec<PosteriorRow> = spec.model.parameter_names().iter().enumerate().map(row).collect();
+        let parameters = spec.model.parameter_names();
+        let row = |(i, name)| {
+            let name: &String = name;
+            (name.as_str(), summarise(&[&[value[i % 2]; 4], &[value[i % 2]; 4]]))
+        };
+        let rows: Vec<(&str, Summary)> = parameters.iter().enumerate().map(row).collect();
         ratios(&spec, &rows).into_iter().map(|ratio| (ratio.name, ratio.kind, ratio.median)).collect()
     }
 

@@ -219,6 +219,8 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
         PosteriorRow::new(name, &chains)
     });
     let posterior_original: Vec<PosteriorRow> = posterior_original.collect();
+    let of_original: Vec<(&str, Summary)> = posterior_original.iter().map(|row| (row.name.as_str(), row.summary)).collect();
+    let ratios = ratios(spec, &of_original);
     let rows: Vec<(&str, Summary)> = posterior.iter().map(|row| (row.name.as_str(), row.summary)).collect();
     let mut verdict = diagnostics::verdict(&rows, spec.sampler.chains, outcome.stopped_by == StoppedBy::Budget);
     // A clip that bites makes good diagnostics worthless, so it is said first.
@@ -263,7 +265,7 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
         releases: outcome.inference.iter().flat_map(|inference| inference.stages.iter().cloned()).collect(),
         continuation: Continuation { radii: outcome.radii.clone(), states: last_states(&samples) },
         posterior,
-        ratios: ratios(spec, &posterior_original),
+        ratios,
         posterior_original,
         surrogate: outcome.surrogate.clone(),
         parties: parties.collect(),
@@ -280,7 +282,7 @@ fn last_states(samples: &[Vec<&[f64]>]) -> Vec<Vec<f64>> {
 impl PosteriorRow {
     /// Effective sample sizes are told no larger than the number of draws: chains that swing around their mean know it better than so
     /// many independent draws would, and `mcse_mean` says so, but nobody reads more draws than there are as anything but a mistake.
-    pub(crate) fn new(name: &str, chains: &[&[f64]]) -> Self {
+    fn new(name: &str, chains: &[&[f64]]) -> Self {
         let mut summary = diagnostics::summarise(chains);
         let most = chains.iter().map(|chain| chain.len()).sum::<usize>() as f64;
         let sizes =

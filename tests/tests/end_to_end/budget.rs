@@ -84,7 +84,7 @@ fn a_jobs_own_cap_ends_it_too() {
 fn a_job_ends_when_it_has_enough() {
     let names = ["a", "b"];
     let cluster = crate::cluster(&names, 200, 500.0);
-    let sampler = "chains = 2\ndraws = 100000\nwarmup = 2\nuntil = { ess = 40, rhat = 1.2 }\nproposal = { kind = \"guided\", radius = 0.5 }\n\
+    let sampler = "chains = 2\ndraws = 100000\nwarmup = 2\nuntil = { ess = 40, rhat = 1.2 }\nproposal = { kind = \"guided\", radius = 0.1 }\n\
                    start = { intercept = 0.0, treated = 0.5, age = 0.5 }";
     let result = cluster.submit(&study::job(&names, sampler, "epsilon = 400\ndelta = 1e-6"));
     assert_eq!(result["stopped_by"], "until", "{result:#}");
