@@ -280,15 +280,9 @@ fn last_states(samples: &[Vec<&[f64]>]) -> Vec<Vec<f64>> {
 }
 
 impl PosteriorRow {
-    /// Effective sample sizes are told no larger than the number of draws: chains that swing around their mean know it better than so
-    /// many independent draws would, and `mcse_mean` says so, but nobody reads more draws than there are as anything but a mistake.
     fn new(name: &str, chains: &[&[f64]]) -> Self {
-        let mut summary = diagnostics::summarise(chains);
-        let most = chains.iter().map(|chain| chain.len()).sum::<usize>() as f64;
-        let sizes =
-            [&mut summary.ess_bulk, &mut summary.ess_tail, &mut summary.ess_q5, &mut summary.ess_median, &mut summary.ess_q95];
-        // What is no number stays none.
-        sizes.into_iter().filter(|size| **size > most).for_each(|size| *size = most);
+        let draws = chains.iter().map(|chain| chain.len()).sum();
+        let summary = diagnostics::summarise(chains).told(draws);
         Self { name: name.to_owned(), summary, noise_share: None, sd_data: None }
     }
 

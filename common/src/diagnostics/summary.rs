@@ -46,6 +46,20 @@ pub struct Summary {
     pub ess_q95: f64,
 }
 
+impl Summary {
+    /// As it is told of so many draws over all chains: with effective sample sizes no larger than that. Chains that swing around their mean
+    /// know it better than so many independent draws would, and `mcse_mean` says so, but nobody reads more draws than there are as anything
+    /// but a mistake.
+    #[must_use]
+    pub fn told(mut self, draws: usize) -> Self {
+        let most = draws as f64;
+        let sizes = [&mut self.ess_bulk, &mut self.ess_tail, &mut self.ess_q5, &mut self.ess_median, &mut self.ess_q95];
+        // What is no number stays none.
+        sizes.into_iter().filter(|size| **size > most).for_each(|size| *size = most);
+        self
+    }
+}
+
 /// A summary with nothing in it.
 pub(super) const NOTHING: Summary = Summary {
     mean: f64::NAN,
