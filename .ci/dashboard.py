@@ -184,7 +184,7 @@ def main():
     with tempfile.TemporaryDirectory() as scratch, sync_playwright() as play:
         folder = Path(scratch) / "demo"
         demo = subprocess.Popen(
-            [args.conclave, "demo", "--pages", "--rows", "2000", "--draws", "1000000", "--epsilon", "400", "--out", folder],
+            [args.conclave, "demo", "--algorithm", "penalty", "--pages", "--rows", "2000", "--draws", "1000000", "--epsilon", "400", "--out", folder],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )
         browser = play.chromium.launch(executable_path=args.chromium, args=["--no-sandbox"])

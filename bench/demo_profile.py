@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Where the default demo's time goes: samples of the whole machine while it draws, by what they were taken in.
+"""Where the time of the demo by a chain (`--algorithm penalty`) goes: samples of the whole machine while it draws, by what they were taken in.
 
     python3 bench/demo_profile.py --conclave target/release/conclave --out DIR [--seconds 6] [-- DEMO OPTIONS]
 
@@ -65,7 +65,7 @@ def main():
     asked.out.mkdir(parents=True, exist_ok=True)
     samples = asked.out / "perf.data"
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    demo = subprocess.Popen([asked.conclave, "demo", "--out", asked.out / "demo", "--json", *asked.demo], stdout=subprocess.PIPE,
+    demo = subprocess.Popen([asked.conclave, "demo", "--algorithm", "penalty", "--out", asked.out / "demo", "--json", *asked.demo], stdout=subprocess.PIPE,
                             stderr=subprocess.DEVNULL, text=True)
     # Until the first draws are on disk.
     while demo.poll() is None and not list((asked.out / "demo").glob("coordinator/draws/*.zarr")):

@@ -30,7 +30,7 @@ def median_round(conclave, folder, *, parties, rows, chains, draws, durability):
     out = os.path.join(folder, "demo")
     shutil.rmtree(out, ignore_errors=True)
     command = [
-        conclave, "demo", "--parties", parties, "--rows", rows, "--chains", chains, "--draws", draws,
+        conclave, "demo", "--algorithm", "penalty", "--parties", parties, "--rows", rows, "--chains", chains, "--draws", draws,
         "--durability", durability, "--epsilon", 500, "--out", out, "--json",
     ]
     ended = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

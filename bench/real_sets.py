@@ -67,8 +67,9 @@ class Study:
     def design(self):
         return np.column_stack([np.ones(len(self.frame)), *(self.coded(name) for name in self.predictors)])
 
-    def squares(self):
-        return 1 + len(self.predictors)
+    def categorical(self):
+        """Whether the job asks for one table."""
+        return self.kind == "logistic" and all(self.columns[name] == BINARY for name in self.predictors)
 
 
 BINARY = (0, "binary")
@@ -172,6 +173,13 @@ def law(study, coordinates, epsilon):
     """The error of each coordinate, in posterior sds, that the noise of one release at the mode makes."""
     (mode, covariance), mu = coordinates, mu_of(epsilon)
     tau, d = np.sqrt(np.diag(covariance)), len(mode)
+    if study.categorical():
+        rows, counts = np.unique(study.design(), axis=0, return_counts=True)
+        p = special.expit(rows @ mode)
+        own = counts * p * (1 - p)
+        noise = PARTIES * max(math.sqrt(2) / mu, 1) ** 2 * (p**2 + (1 - p) ** 2)
+        of = lambda weights: np.diag(np.linalg.inv((rows.T * weights) @ rows + np.eye(d) / PRIOR_SD**2))
+        return np.sqrt(of(own**2 / (own + noise)) / of(own) - 1)
     if study.kind == "linear":
         x, beta, sigma = study.design(), mode[: d - 1], math.exp(mode[d - 1])
         p, inverse, n = d - 1, np.linalg.inv(x.T @ x), len(x)
@@ -277,6 +285,7 @@ def studies(arguments):
     aids["years"] = aids["days"] / 365
     exposed = {"cens": (0, 1), "treat": BINARY, "symptom": BINARY, "age": (12, 70), "years": (0.1, 3.5)}
     yield Study("actg175, events", "poisson", aids, "cens", exposed, ["treat", "symptom", "age"], exposure="years")
+    yield Study("actg175, any event", "logistic", aids, "cens", {"cens": BINARY, "treat": BINARY, "symptom": BINARY}, ["treat", "symptom"])
     yield Study("actg175, survival", "weibull", aids, "years", {"years": (0.1, 3.5), "cens": BINARY}, event="cens")
     yield Study("actg175, cell count", "linear", aids, "cd420", {"cd420": (0, 1000), "cd40": (0, 1000), "treat": BINARY, "age": (12, 70)}, ["cd40", "treat", "age"])
     regimes = lifelines.datasets.load_dd()
@@ -289,6 +298,8 @@ def studies(arguments):
         adult = pd.concat([pd.read_csv(path) for path in sorted(pathlib.Path(arguments.adult).glob("adult-?.csv"))])
         columns = {"income_over_50k": BINARY, "age": (17, 90), "education_num": (1, 16), "hours_per_week": (1, 99), "male": BINARY, "married": BINARY}
         yield Study("adult", "logistic", adult, "income_over_50k", columns, list(columns)[1:])
+        categories = {"income_over_50k": BINARY, "male": BINARY, "married": BINARY}
+        yield Study("adult, categories", "logistic", adult, "income_over_50k", categories, list(categories)[1:])
     if arguments.abalone:
         abalone = pd.read_csv(arguments.abalone)
         columns = {"rings": (1, 30), "length": (0, 1), "shell_weight": (0, 1.2), "infant": BINARY}

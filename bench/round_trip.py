@@ -91,7 +91,7 @@ def ours(conclave, folder, durability, rounds):
     out = folder / f"round-trip-{durability}"
     shutil.rmtree(out, ignore_errors=True)
     # A budget that lasts for all rounds.
-    run(conclave, "demo", "--parties", PARTIES, "--rows", ROWS, "--chains", 1, "--draws", rounds, "--epsilon", 490,
+    run(conclave, "demo", "--algorithm", "penalty", "--parties", PARTIES, "--rows", ROWS, "--chains", 1, "--draws", rounds, "--epsilon", 490,
         "--durability", durability, "--out", out, "--json", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     store = sqlite3.connect(out / "coordinator" / "coordinator.sqlite")
     elapsed = [row[0] for row in store.execute("SELECT elapsed_us FROM rounds ORDER BY iteration")]

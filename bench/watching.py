@@ -64,7 +64,7 @@ def demo(conclave, epsilon, *more):
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "demo"
         process = subprocess.Popen(
-            [conclave, "demo", "--pages", "--rows", "1000", "--draws", "1000000", "--epsilon", epsilon, "--durability", "reserve", "--out", folder, *more],
+            [conclave, "demo", "--algorithm", "penalty", "--pages", "--rows", "1000", "--draws", "1000000", "--epsilon", epsilon, "--durability", "reserve", "--out", folder, *more],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             yield Demo(folder, process)

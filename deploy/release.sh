@@ -1,9 +1,13 @@
 #!/usr/bin/env bash
-# release.sh [FOLDER]: builds the programs and packs FOLDER/conclave-VERSION-TARGET.tar.gz (FOLDER is target/dist unless named), with the SBOM
-# and SHA-256 checksums beside it. The same commit and toolchain give the same archive, byte for byte.
+# release.sh [FOLDER]: builds the programs and packs FOLDER/conclave-VERSION-TARGET.tar.gz (FOLDER is target/dist unless named), with a Debian
+# package where there is dpkg-deb, the SBOM and SHA-256 checksums beside it. The same commit and toolchain give the same files, byte for byte.
+#
+# CONCLAVE_RELEASE_KEY=KEY signs SHA256SUMS as SHA256SUMS.sig with the SSH key in the file KEY (or, where KEY is a public key, with the agent's): deploy/README.md says how a
+# release is checked.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 dist=$(realpath -m "${1:-target/dist}")
+key=${CONCLAVE_RELEASE_KEY:+$(realpath "$CONCLAVE_RELEASE_KEY")}
 
 version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
 target=$(rustc -vV | sed -n 's/^host: //p')
@@ -17,18 +21,24 @@ fi
 export RUSTFLAGS="--remap-path-prefix=$PWD=/conclave --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo"
 cargo build --release --locked --bins --target-dir target/release-build
 
-rm -rf "${dist:?}/$name"* && mkdir -p "$dist/$name/bin"
+rm -rf "${dist:?}/$name"* "$dist"/conclave_* "$dist"/SHA256SUMS* && mkdir -p "$dist/$name/bin"
 install -m 755 target/release-build/release/{conclave,conclave-party,conclave-coordinator} "$dist/$name/bin/"
-git archive HEAD README.md docs party/docs deploy/sample deploy/systemd deploy/kubernetes \
+git archive HEAD README.md CHANGELOG.md LICENSE docs party/docs deploy/sample deploy/systemd deploy/kubernetes deploy/monitoring \
   | tar -C "$dist/$name" -x
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
 deploy/sbom-tools target/tools/python
 target/tools/python/bin/python deploy/sbom.py "$dist/$name.cdx.json"
 cp "$dist/$name.cdx.json" "$dist/$name/sbom.cdx.json"
+if command -v dpkg-deb > /dev/null; then deploy/debian/build.sh "$dist/$name/bin" "$dist" "$dist/$name.cdx.json"; fi
 
 tar -C "$dist" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" -c "$name" | gzip -n9 > "$dist/$name.tar.gz"
 rm -rf "${dist:?}/$name"
 cd "$dist"
-sha256sum "$name.tar.gz" "$name.cdx.json" > SHA256SUMS
+sha256sum "$name.tar.gz" "$name.cdx.json" $(ls conclave_*.deb 2> /dev/null) > SHA256SUMS
 cat SHA256SUMS
+if [ -n "$key" ]; then
+  ssh-keygen -Y sign -q -f "$key" -n conclave-release SHA256SUMS
+else
+  echo "release.sh: CONCLAVE_RELEASE_KEY names no key: SHA256SUMS is not signed" >&2
+fi

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use conclave_proto::error::{ErrorCode, Fault};
 
-use crate::{account, ca, demo, draws, extend, jobs, plan, refit, rehearse, report, submit, verify_ledger};
+use crate::{account, budget, ca, demo, draws, extend, jobs, plan, refit, rehearse, report, submit, verify_ledger};
 
 const ABOUT: &str = "One Bayesian posterior from several data owners who never show their records";
 
@@ -28,6 +28,7 @@ A job of your own, before anything is spent:
 And against daemons that run already:
   export CONCLAVE_COORDINATOR=https://coordinator.example CONCLAVE_IDENTITY=identity/
   conclave submit job.toml --wait
+  conclave budget                                 what is left for you at each owner
   conclave jobs
   conclave draws JOB --format zarr --out draws/
   conclave report JOB -o report.html              the whole result as one page
@@ -51,6 +52,7 @@ enum Command {
     Rehearse(rehearse::RehearseArgs),
     Account(account::AccountArgs),
     Submit(submit::SubmitArgs),
+    Budget(budget::BudgetArgs),
     Jobs(jobs::JobsArgs),
     Watch(jobs::WatchArgs),
     Cancel(jobs::CancelArgs),
@@ -79,6 +81,7 @@ pub(crate) fn run(args: Vec<OsString>) -> Result<ExitCode, Fault> {
         Command::Rehearse(args) => rehearse::run(&args),
         Command::Account(args) => account::run(&args),
         Command::Submit(args) => block_on(submit::run(args)),
+        Command::Budget(args) => block_on(budget::run(args)),
         Command::Jobs(args) => block_on(jobs::list(args)),
         Command::Watch(args) => block_on(jobs::watch(args)),
         Command::Cancel(args) => block_on(jobs::cancel(args)),

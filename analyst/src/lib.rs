@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod account;
+mod budget;
 mod ca;
 mod cli;
 mod client;

@@ -217,6 +217,7 @@ impl RunResult {
             Some("budget") => "ended by the budget",
             Some("draws") => "all draws made",
             Some("until") => "enough draws made, the rest of the budget not spent",
+            Some("hopeless") => "stopped as hopeless, the rest of the budget not spent",
             Some("released") => "all of the budget released, and all draws made of that",
             Some("policy") => "ended by a data owner",
             Some("clip") => "stopped, since the clip cuts too much: the draws are of another posterior",

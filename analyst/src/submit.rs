@@ -90,11 +90,12 @@ pub(crate) async fn submit_and_tell(
 /// Reads a job file and checks it as coordinator and parties will.
 ///
 /// A job that names no algorithm is one for `auto`: the line is added here, so that what is signed, stored and shown to
-/// owners names it.
+/// owners names it. So are the boxes of what is possible within the outcome's bounds.
 pub(crate) fn read_job(path: &Path) -> Result<String, Fault> {
     let text = named(files::read(path)?);
-    JobSpec::parse(&text).map_err(|e| Fault::new(ErrorCode::InvalidInput, format!("{}: {e}", path.display())))?;
-    Ok(text)
+    let spec = JobSpec::parse(&text).and_then(|spec| spec.check_new().map(|()| spec));
+    spec.map_err(|e| Fault::new(ErrorCode::InvalidInput, format!("{}: {e}", path.display())))?;
+    Ok(JobSpec::with_possible_boxes(&text))
 }
 
 /// The text with `force = true` under `[sampler]`, for owners to see.
@@ -192,6 +193,21 @@ mod tests {
         assert!(fault.message.contains("job.toml") && fault.message.contains("nmae"), "{fault}");
         let fault = read_job(&folder.path().join("none.toml")).unwrap_err();
         assert!(fault.message.contains("none.toml"), "{fault}");
+    }
+
+    /// A job of before may have them, and is read as it was.
+    #[test]
+    fn turned_moves_are_for_jobs_of_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("job.toml");
+        let job = "name = \"m\"\nparties = [\"a\"]\n[model]\nkind = \"logistic\"\noutcome = \"y\"\npredictors = [\"u\"]\n[columns]\ny = { binary = true }\n\
+            u = { min = 0, max = 1 }\n[sampler]\nproposal = { rotate = true }\n[privacy]\nepsilon = 1.0\ndelta = 1e-6\n";
+        assert!(JobSpec::parse(job).unwrap().sampler.rotate);
+        std::fs::write(&path, job).unwrap();
+        let fault = read_job(&path).unwrap_err();
+        assert!(fault.code == ErrorCode::InvalidInput && fault.message.contains("sampler.proposal.rotate"), "{fault}");
+        std::fs::write(&path, job.replace("rotate = true", "rotate = false")).unwrap();
+        read_job(&path).unwrap();
     }
 
     #[test]

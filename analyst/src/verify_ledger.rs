@@ -37,6 +37,9 @@ pub(crate) struct VerifyLedgerArgs {
     json: bool,
 }
 
+/// The last line of a certificate in PEM.
+const END_OF_CERTIFICATE: &str = "-----END CERTIFICATE-----\n";
+
 pub(crate) fn run(args: &VerifyLedgerArgs) -> Result<ExitCode, Fault> {
     let file = File::open(&args.file).map_err(|e| Fault::of_file(&args.file, "be read", &e))?;
     let refused = |why: String| Fault::new(ErrorCode::Unauthenticated, format!("{}: {why}", args.file.display()));
@@ -46,6 +49,10 @@ pub(crate) fn run(args: &VerifyLedgerArgs) -> Result<ExitCode, Fault> {
         scheme: checked.seal.scheme.clone(),
         certificate: checked.seal.certificate.clone(),
     };
+    // What stands behind its end is read by nobody, and so covered by nothing.
+    if !signature.certificate.ends_with(END_OF_CERTIFICATE) {
+        return Err(refused("the signer's certificate ends in something else than its last line".to_owned()));
+    }
     let signer = verify(&checked.signed, &signature).map_err(|fault| refused(fault.message))?;
     if signer.role != Role::Party || signer.name != checked.header.party {
         return Err(refused(format!("the ledger is party {}'s and was signed by {signer}", checked.header.party)));

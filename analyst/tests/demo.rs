@@ -1,6 +1,7 @@
 //! The demo, end to end, with real processes; and then its daemons started again by hand and used as an analyst does.
 #![allow(clippy::unwrap_used)]
 
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -62,7 +63,22 @@ fn the_demo_and_what_it_leaves() {
     let parent = tempfile::tempdir().unwrap();
     let made = parent.path().join("made here");
     let out = made.to_str().unwrap();
-    let args = ["demo", "--rows", "2000", "--draws", "200", "--parties", "2", "--chains", "2", "--json", "--out", out];
+    let args = [
+        "demo",
+        "--algorithm",
+        "penalty",
+        "--rows",
+        "2000",
+        "--draws",
+        "200",
+        "--parties",
+        "2",
+        "--chains",
+        "2",
+        "--json",
+        "--out",
+        out,
+    ];
     let output = run(&args);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{errors}");
@@ -118,6 +134,40 @@ fn use_as_analyst(folder: &Path, first_job: &str) {
     check_report(folder, first_job, &String::from_utf8(summary.stdout).unwrap(), &conclave);
 
     refusals(folder, &conclave);
+}
+
+/// The demo as a newcomer types it, and its pages, which are there to be looked at for as long as they like.
+#[test]
+fn the_default_demo_ends_without_a_warning_and_keeps_its_pages_up() {
+    let parent = tempfile::tempdir().unwrap();
+    let mut child = Command::new(PROGRAM)
+        .args(["demo", "--pages", "--out"])
+        .arg(parent.path().join("demo"))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.any(|line| line.contains("the pages stay up until Ctrl-C")), "{:?}", child.wait_with_output());
+    let urls: Vec<String> = lines.by_ref().take(4).map(|line| line.split_once(": ").unwrap().1.to_owned()).collect();
+    for url in &urls {
+        let address = url.strip_prefix("http://").unwrap().split('/').next().unwrap();
+        let mut page = std::net::TcpStream::connect(address).unwrap();
+        page.write_all(format!("GET / HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").as_bytes()).unwrap();
+        let mut answer = String::new();
+        page.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 401") && answer.contains("token"), "{url}: {answer}");
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let last: Vec<String> = lines.collect();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{last:?}");
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(told.contains("hospital-c") && !told.to_lowercase().contains("warning"), "{told}");
+    assert!(
+        last.iter().any(|line| line == "Stopping the daemons") && last.iter().all(|line| !line.contains("killed")),
+        "{last:?}"
+    );
 }
 
 /// The report of a run: its numbers are those of the summary, digit for digit, and nothing in it leads out of it.

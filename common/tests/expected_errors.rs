@@ -293,13 +293,15 @@ fn every_model_has_its_algorithms_beside_each_other() {
     let regression = |kind: &str| format!("kind = \"{kind}\"\npredictors = [\"u\", \"w\", \"u:w\"]");
     let numeric = "y = { min = 0, max = 8 }";
     let (once, both) = (&["noisy-statistics", "penalty"][..], &["noisy-statistics", "augmentation", "penalty"][..]);
+    let driven = &["noisy-statistics", "hmc", "penalty"][..];
+    let all = &["noisy-statistics", "augmentation", "hmc", "penalty"][..];
     let jobs = [
-        (regression("logistic"), "y = { binary = true }", once),
-        (regression("poisson"), numeric, once),
+        (regression("logistic"), "y = { binary = true }", driven),
+        (regression("poisson"), numeric, driven),
         (regression("negative_binomial"), numeric, once),
         (regression("linear"), numeric, once),
         (format!("{}\ndf = 4", regression("student_t")), numeric, once),
-        ("kind = \"linear\"\npredictors = [\"u\"]\nsd = 1".to_owned(), numeric, both),
+        ("kind = \"linear\"\npredictors = [\"u\"]\nsd = 1".to_owned(), numeric, all),
         ("kind = \"bernoulli\"".to_owned(), "y = { binary = true }", both),
         ("kind = \"poisson_mean\"".to_owned(), numeric, both),
         ("kind = \"gaussian_mean\"\nsd = 1".to_owned(), numeric, both),
@@ -315,8 +317,14 @@ fn every_model_has_its_algorithms_beside_each_other() {
             // A chain's warm-up may take all of a budget.
             assert!(error.worse.is_finite() || row.algorithm == "penalty", "{model}: {row:?}");
             assert!((factor.best - (1.0 + error.best * error.best).sqrt()).abs() < 1e-12, "{model}: {row:?}");
-            assert_eq!(row.refused, row.algorithm == "noisy-statistics" && error.worse > 6.0, "{model}: {row:?}");
-            assert_eq!(row.rounds.is_none(), row.algorithm == "penalty");
+            // Of chains that gradients drive, where fewer than 20 effective draws are left in the best case.
+            let hopeless = match row.algorithm {
+                "noisy-statistics" => error.worse > 6.0,
+                "hmc" => error.best > 20.0_f64.sqrt().recip(),
+                _ => false,
+            };
+            assert_eq!(row.refused, hopeless, "{model}: {row:?}");
+            assert_eq!(row.rounds.is_none(), ["penalty", "hmc"].contains(&row.algorithm));
         }
         assert!(spec.by(Algorithm::Penalty).is_ok());
     }

@@ -33,11 +33,14 @@ pub struct Config {
     pub dashboard_token: PathBuf,
     /// How much is done at once, and how much of it for one analyst.
     pub bounds: Bounds,
+    /// Days for which an ended job's draws are kept; for ever where it is not set.
+    pub keep_draws_days: Option<u32>,
     /// Hosts under which it may be asked for, beside the loopback's own names and, over TLS, those in the certificate.
     pub dashboard_hosts: Vec<String>,
 }
 
-const KEYS: Keys = Keys::Table(&[
+/// Every key of `coordinator.toml`.
+pub const KEYS: Keys = Keys::Table(&[
     ("listen", Keys::Any),
     ("identity", Keys::Any),
     ("store", Keys::Any),
@@ -50,7 +53,9 @@ const KEYS: Keys = Keys::Table(&[
     ("running_jobs", Keys::Any),
     ("unfinished_jobs_per_analyst", Keys::Any),
     ("submissions_per_minute", Keys::Any),
+    ("keep_draws_days", Keys::Any),
     ("log", Keys::Any),
+    ("log_level", Keys::Any),
     ("metrics", Keys::Any),
     ("otlp", Keys::Any),
 ]);
@@ -62,6 +67,7 @@ struct Raw {
     store: PathBuf,
     draws: PathBuf,
     log: Option<String>,
+    log_level: Option<String>,
     metrics: Option<String>,
     otlp: Option<String>,
     revoked: Option<PathBuf>,
@@ -71,6 +77,7 @@ struct Raw {
     running_jobs: Option<i64>,
     unfinished_jobs_per_analyst: Option<i64>,
     submissions_per_minute: Option<i64>,
+    keep_draws_days: Option<i64>,
     #[serde(default)]
     dashboard_hosts: Vec<String>,
 }
@@ -112,13 +119,18 @@ impl Config {
             unfinished: bound("unfinished_jobs_per_analyst", raw.unfinished_jobs_per_analyst, bounds.unfinished)?,
             submissions: bound("submissions_per_minute", raw.submissions_per_minute, bounds.submissions)?,
         };
+        let keep_draws_days = raw.keep_draws_days.map(|days| match u32::try_from(days) {
+            Ok(days) if (1..=36_500).contains(&days) => Ok(days),
+            _ => Err("`keep_draws_days` must be a number of days from 1 to 36500; without it draws are kept for ever".to_owned()),
+        });
         Ok(Self {
             bounds,
+            keep_draws_days: keep_draws_days.transpose()?,
             listen,
             identity: folder.join(raw.identity),
             store: folder.join(raw.store),
             draws: folder.join(raw.draws),
-            ops: Settings::parse(raw.log.as_deref(), raw.metrics.as_deref(), raw.otlp.as_deref())?,
+            ops: Settings::parse(raw.log.as_deref(), raw.log_level.as_deref(), raw.metrics.as_deref(), raw.otlp.as_deref())?,
             revoked: raw.revoked.map(|file| folder.join(file)),
             dashboard,
             dashboard_tls,
@@ -174,6 +186,7 @@ mod tests {
             ("draws = \"/var/draws\"\n", "", "missing field `draws`"),
             ("draws =", "log = \"text\"\ndraws =", "`log`"),
             ("draws =", "running_jobs = 0\ndraws =", "`running_jobs` must be"),
+            ("draws =", "keep_draws_days = 0\ndraws =", "`keep_draws_days` must be"),
             ("draws =", "submissions_per_minute = -1\ndraws =", "`submissions_per_minute` must be"),
             ("draws =", "revokd = \"r.txt\"\ndraws =", "did you mean `revoked`"),
             ("draws =", "revoked = 7\ndraws =", "expected path string"),

@@ -19,6 +19,7 @@ use crate::driver::DriverContext;
 use crate::error::RunError;
 use crate::health::Health;
 use crate::metrics_page::CoordinatorPage;
+use crate::retention;
 use crate::server::{self, Credentials};
 
 /// What is ready before the coordinator serves.
@@ -65,6 +66,7 @@ impl Prepared {
                 tracing::warn!(%error, "the state file can't be held: `health` will not know that this coordinator runs")
             }
         }
+        tasks.spawn(retention::watch(self.config.clone()));
         if let Some(site) = self.site {
             let (pages, health) = (dashboard::pages(health.job_registry.clone(), context.party_registry.clone()), health.clone());
             let healthy: Healthy = Arc::new(move || health.now().is_ok());

@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use conclave_proto::v1::CloseJob;
 use conclave_proto::v1::coordinator_frame::Body;
+use conclave_proto::v1::{AskBudget, BudgetTold, CloseJob};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::party_event::{Event, Message, PartyEvent};
@@ -32,6 +32,9 @@ struct Inner {
     heads: HashMap<String, Vec<u8>>,
     /// The last ends of each party's jobs. A party that knows of them already does nothing.
     ends: HashMap<String, VecDeque<CloseJob>>,
+    /// Questions about the budget that are not answered, by number: whom, and who waits.
+    budgets: HashMap<u64, (String, oneshot::Sender<BudgetTold>)>,
+    budgets_asked: u64,
 }
 
 #[derive(Debug)]
@@ -167,6 +170,30 @@ impl PartyRegistry {
     /// The newest head that the party has given away; empty where none is known.
     pub(crate) fn head(&self, party: &str) -> Vec<u8> {
         self.lock().heads.get(party).cloned().unwrap_or_default()
+    }
+
+    /// Asks a party what is left there for an analyst; `None` where it is not attached.
+    pub(crate) fn ask_budget(&self, party: &str, analyst: &str) -> Option<oneshot::Receiver<BudgetTold>> {
+        let mut inner = self.lock();
+        let queue = inner.attached.get(party)?.queue.clone();
+        // Who has given up waiting is forgotten.
+        inner.budgets.retain(|_, (_, waiting)| !waiting.is_closed());
+        inner.budgets_asked += 1;
+        let number = inner.budgets_asked;
+        let (sender, told) = oneshot::channel();
+        inner.budgets.insert(number, (party.to_owned(), sender));
+        queue.send(Body::AskBudget(AskBudget { number, analyst: analyst.to_owned() }));
+        Some(told)
+    }
+
+    /// Passes a party's answer to such a question on.
+    pub(crate) fn budget_told(&self, party: &str, told: BudgetTold) {
+        let mut inner = self.lock();
+        if inner.budgets.get(&told.number).is_some_and(|(asked, _)| asked == party)
+            && let Some((_, waiting)) = inner.budgets.remove(&told.number)
+        {
+            let _ = waiting.send(told);
+        }
     }
 
     /// Whether the party is attached now.

@@ -6,10 +6,12 @@ mod consortium;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use conclave_coordinator::{Config, Coordinator, RunError};
+use conclave_draws::zarr::StoreFiles;
 use conclave_proto::ca::KeyedPem;
 use conclave_proto::error::{ErrorCode, Fault, from_status};
 use conclave_proto::identity::Role;
@@ -237,14 +239,20 @@ async fn a_job_from_submission_to_its_draws() {
         files.entry(chunk.path).or_default().extend(chunk.data);
     }
     let root = Path::new(result["draws"].as_str().unwrap());
+    let stored = StoreFiles::open(root).unwrap();
     for (path, bytes) in &files {
-        assert_eq!(bytes, &std::fs::read(root.join(path)).unwrap(), "{path}");
+        assert_eq!(bytes, &stored.read(path).unwrap(), "{path}");
     }
-    assert_eq!(files["posterior/mean/c/3/1"].len(), 8000);
+    assert_eq!(stored.names().unwrap().len(), files.len());
+    assert_eq!(files["posterior/mean/c/3/0"].len() as u64, 8 * result["draws_per_chain"].as_u64().unwrap());
 
-    check_log(&consortium, &job, root).await;
+    check_keeping(&consortium, root);
+    check_log(&consortium, &job).await;
     check_traces(&consortium, &job, &result).await;
 
+    check_pruning(&consortium, root);
+    let none = async { analyst.clone().draws(request()).await.unwrap().into_inner().message().await };
+    assert!(from_status(&none.await.unwrap_err()).message.contains("keep_draws_days"));
     assert_eq!(analyst.list(v1::ListRequest {}).await.unwrap().into_inner().jobs.len(), 1);
     assert_eq!(analyst.cancel(request()).await.unwrap().into_inner().state, "finished");
     let missing = analyst.get(v1::JobRequest { job: "x".to_owned() }).await.unwrap_err();
@@ -253,6 +261,77 @@ async fn a_job_from_submission_to_its_draws() {
     for party in parties {
         assert_eq!(party.await.unwrap(), 1210);
     }
+}
+
+/// What an operator's command says beside the running coordinator, as JSON, and its exit code.
+fn operate(consortium: &Consortium, arguments: &[&str]) -> (Option<i32>, serde_json::Value) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_conclave-coordinator"));
+    command.args(arguments).arg("--json").arg("--config").arg(consortium.folder.path().join("coordinator.toml"));
+    let output = command.output().unwrap();
+    (output.status.code(), serde_json::from_slice(&output.stdout).unwrap_or_default())
+}
+
+/// A backup is taken, looked at by the doctor, and started on, while the coordinator runs.
+fn check_keeping(consortium: &Consortium, draws: &Path) {
+    let folder = consortium.folder.path();
+    let to = folder.join("backup");
+    let (code, done) = operate(consortium, &["backup", "--to", to.to_str().unwrap()]);
+    assert_eq!((code, &done["jobs"], &done["rounds"], &done["draws"]), (Some(0), &1.into(), &1210.into(), &1.into()), "{done}");
+    let copy = to.join("draws").join(draws.file_name().unwrap());
+    assert_eq!(std::fs::read(&copy).unwrap(), std::fs::read(draws).unwrap());
+    let modified = |path: &Path| path.metadata().unwrap().modified().unwrap();
+    assert_eq!(modified(&copy), modified(draws), "the days for which they are kept go on");
+    assert_eq!(operate(consortium, &["backup", "--to", to.to_str().unwrap()]).0, Some(2), "nothing is written over");
+    // A coordinator on the copy is as the one that was copied.
+    std::fs::write(
+        to.join("coordinator.toml"),
+        "listen = \"127.0.0.1:0\"\nidentity = \"../identity\"\nstore = \"coordinator.sqlite\"\ndraws = \"draws\"\n",
+    )
+    .unwrap();
+    let finding = |found: &serde_json::Value, code: &str| {
+        let checks = found["checks"].as_array().unwrap();
+        checks.iter().find(|check| check["code"] == code).cloned().unwrap_or_else(|| panic!("{code} in {found}"))
+    };
+    let (code, found) = operate(consortium, &["doctor"]);
+    assert_eq!((code, &found["failed"]), (Some(0), &0.into()), "{found}");
+    for (code, word) in
+        [("daemon", "serves on"), ("store", "1 jobs, 1210 rounds"), ("draws", "1 ended jobs"), ("identity", "ends in")]
+    {
+        let check = finding(&found, code);
+        assert!(check["result"] != "fail" && check["found"].as_str().unwrap().contains(word), "{check}");
+    }
+    // One bit of the draws, and who may read the key.
+    let whole = std::fs::read(draws).unwrap();
+    let mut bytes = whole.clone();
+    bytes[whole.len() / 2] ^= 1;
+    std::fs::write(draws, bytes).unwrap();
+    #[cfg(unix)]
+    let mode = |mode| {
+        std::fs::set_permissions(folder.join("identity/key.pem"), std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap()
+    };
+    #[cfg(unix)]
+    mode(0o644);
+    let (code, found) = operate(consortium, &["doctor"]);
+    assert_eq!(code, Some(1));
+    assert!(finding(&found, "draws")["found"].as_str().unwrap().contains(".zarr.zip"), "{found}");
+    #[cfg(unix)]
+    assert!(finding(&found, "permissions")["remedy"].as_str().unwrap().starts_with("chmod 600"), "{found}");
+    #[cfg(unix)]
+    mode(0o600);
+    std::fs::write(draws, whole).unwrap();
+}
+
+/// Old draws go when they are told to, and not before.
+fn check_pruning(consortium: &Consortium, draws: &Path) {
+    assert_eq!(operate(consortium, &["prune"]).0, Some(2), "nothing says how long");
+    let (code, none) = operate(consortium, &["prune", "--older-than", "1"]);
+    assert_eq!((code, none["jobs"].as_array().unwrap().len(), draws.exists()), (Some(0), 0, true));
+    let two_days = std::time::SystemTime::now() - Duration::from_secs(2 * 86_400 + 60);
+    std::fs::File::options().write(true).open(draws).unwrap().set_modified(two_days).unwrap();
+    let (_, dry) = operate(consortium, &["prune", "--older-than", "2", "--dry-run"]);
+    assert!(dry["jobs"][0]["days"] == 2 && dry["removed"] == false && draws.exists(), "{dry}");
+    let (_, done) = operate(consortium, &["prune", "--older-than", "2"]);
+    assert!(done["removed"] == true && done["bytes"] == dry["bytes"] && !draws.exists(), "{done}");
 }
 
 /// The job's analyst is told how its chains ran, in the result's own numbers, and nobody else anything.
@@ -280,7 +359,7 @@ async fn check_traces(consortium: &Consortium, job: &str, result: &serde_json::V
 }
 
 /// A party of the job is sent all of it, and nobody else anything.
-async fn check_log(consortium: &Consortium, job: &str, root: &Path) {
+async fn check_log(consortium: &Consortium, job: &str) {
     use v1::job_log::Body;
     let request = || v1::JobRequest { job: job.to_owned() };
     let link = async |role, name| LinkClient::new(consortium.dial(role, name).await);
@@ -294,8 +373,8 @@ async fn check_log(consortium: &Consortium, job: &str, root: &Path) {
         match piece.body.unwrap() {
             Body::Header(_) => panic!("a second header"),
             Body::Rounds(more) => rounds.extend(more.rounds),
-            Body::Draws(chunk) => files += usize::from(chunk.last && root.join(chunk.path).exists()),
-            Body::End(end) => ended = end.damage.is_empty(),
+            Body::Draws(chunk) => files += usize::from(chunk.last),
+            Body::End(end) => ended = end.damage.is_empty() && !end.draws_removed,
         }
     }
     assert!(ended && files > 10);

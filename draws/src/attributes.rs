@@ -4,7 +4,7 @@ use conclave_common::job::JobSpec;
 use serde_json::{Map, Value, json};
 
 use crate::result::RunResult;
-use crate::zarr::made_by;
+use crate::zarr::{columns, made_by};
 
 /// The attributes of a store whose chains run.
 #[must_use]
@@ -21,6 +21,7 @@ pub fn at_start(spec: &JobSpec, job: &str) -> Map<String, Value> {
         ("parameters", json!(spec.model.parameter_names())),
         ("parties", json!(parties)),
         ("scale", json!("priors: numeric columns scaled to [-1, 1] by their public bounds")),
+        ("columns", columns(spec)),
         ("created_by", json!(concat!("conclave ", env!("CARGO_PKG_VERSION")))),
     ] {
         attributes.insert(key.to_owned(), value);

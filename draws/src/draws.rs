@@ -4,7 +4,7 @@ use std::path::Path;
 
 use conclave_proto::error::{ErrorCode, Fault};
 
-use crate::zarr::{Element, ReadError, StoredArray, encode, metadata};
+use crate::zarr::{Element, ORIGINAL, ReadError, StoreFiles, StoredArray, encode, metadata, open};
 
 /// The draws of one phase of a run, the warm-up or what is kept; each `[chain][draw]`.
 #[derive(Debug, Default, PartialEq)]
@@ -41,23 +41,27 @@ pub struct Draws {
     pub warmup: PhaseDraws,
     /// What is kept.
     pub sampling: PhaseDraws,
+    /// What is kept in the data's own units, `[parameter][chain][draw]`; none of a run that goes on, or that an earlier version made.
+    pub original: Option<Vec<Vec<Vec<f64>>>>,
 }
 
 impl Draws {
-    /// Reads a store from its folder.
+    /// Reads a store from its folder or its file.
     ///
     /// # Errors
     /// A file that is missing or is not what it should be, by its path.
     pub fn read(root: &Path) -> Result<Self, Fault> {
-        let attributes = metadata(root).map_err(fault)?["attributes"].clone();
+        let files = open(root).map_err(fault)?;
+        let attributes = metadata(&files, "").map_err(fault)?["attributes"].clone();
         let names = attributes["parameters"].as_array().ok_or_else(|| broken(root, "it does not list its parameters"))?;
         let parameters: Vec<String> = names.iter().filter_map(|n| n.as_str().map(str::to_owned)).collect();
         Ok(Self {
             name: attributes["name"].as_str().unwrap_or("job").to_owned(),
             seed: attributes["seed"].as_u64().unwrap_or(0),
             created_by: attributes["created_by"].as_str().unwrap_or_default().to_owned(),
-            warmup: phase(root, "warmup_", &parameters)?,
-            sampling: phase(root, "", &parameters)?,
+            warmup: phase(&files, "warmup_", &parameters)?,
+            sampling: phase(&files, "", &parameters)?,
+            original: original(&files, &parameters)?,
             parameters,
         })
     }
@@ -68,27 +72,36 @@ impl Draws {
     }
 }
 
-fn phase(root: &Path, prefix: &str, parameters: &[String]) -> Result<PhaseDraws, Fault> {
-    let posterior = root.join(format!("{prefix}posterior"));
-    let stats = root.join(format!("{prefix}sample_stats"));
-    let theta = parameters.iter().enumerate().map(|(i, name)| array(&posterior.join(encode(name, i))));
+/// The group of draws in the data's own units, where the store has it.
+fn original(files: &StoreFiles, parameters: &[String]) -> Result<Option<Vec<Vec<Vec<f64>>>>, Fault> {
+    match metadata(files, ORIGINAL) {
+        Err(ReadError::File { error, .. }) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        found => drop(found.map_err(fault)?),
+    }
+    let theta = parameters.iter().enumerate().map(|(i, name)| array(files, &format!("{ORIGINAL}/{}", encode(name, i))));
+    theta.collect::<Result<_, _>>().map(Some)
+}
+
+fn phase(files: &StoreFiles, prefix: &str, parameters: &[String]) -> Result<PhaseDraws, Fault> {
+    let theta = parameters.iter().enumerate().map(|(i, name)| array(files, &format!("{prefix}posterior/{}", encode(name, i))));
+    let stats = |name: &str| format!("{prefix}sample_stats/{name}");
     let read = PhaseDraws {
         theta: theta.collect::<Result<_, _>>()?,
-        accepted: array(&stats.join("accepted"))?,
-        log_alpha: array(&stats.join("log_alpha"))?,
-        iteration: array(&stats.join("iteration"))?,
+        accepted: array(files, &stats("accepted"))?,
+        log_alpha: array(files, &stats("log_alpha"))?,
+        iteration: array(files, &stats("iteration"))?,
     };
     let shape = |chains: usize, draws: usize| move |(c, d): (usize, usize)| (c, d) == (chains, draws);
     let same = shape(read.accepted.len(), read.draws());
     let of = |rows: usize, row: Option<usize>| (rows, row.unwrap_or(0));
     let all = read.theta.iter().chain([&read.log_alpha]).map(|a| of(a.len(), a.first().map(Vec::len)));
     let all = all.chain([of(read.iteration.len(), read.iteration.first().map(Vec::len))]);
-    if all.into_iter().all(same) { Ok(read) } else { Err(broken(root, "its arrays differ in shape")) }
+    if all.into_iter().all(same) { Ok(read) } else { Err(broken(files.root(), "its arrays differ in shape")) }
 }
 
 /// An array of shape (chain, draw).
-fn array<T: Element>(folder: &Path) -> Result<Vec<Vec<T>>, Fault> {
-    let stored = StoredArray::open(folder).map_err(fault)?;
+fn array<T: Element>(files: &StoreFiles, name: &str) -> Result<Vec<Vec<T>>, Fault> {
+    let stored = StoredArray::open(files, name).map_err(fault)?;
     let one = |chain| {
         let parts = (0..stored.parts()).map(|part| stored.part(chain, part).map_err(fault)).collect::<Result<Vec<_>, _>>()?;
         Ok(parts.concat())

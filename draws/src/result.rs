@@ -33,6 +33,8 @@ pub enum StoppedBy {
     Released,
     /// The draws have come to what the job wants of them, before all were made.
     Until,
+    /// A forecast: with the whole budget the draws would have been of no use.
+    Hopeless,
     /// Something went wrong, which the job's error tells; what was drawn before is as good as any.
     Failure,
 }
@@ -222,7 +224,12 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
     let of_original: Vec<(&str, Summary)> = posterior_original.iter().map(|row| (row.name.as_str(), row.summary)).collect();
     let ratios = ratios(spec, &of_original);
     let rows: Vec<(&str, Summary)> = posterior.iter().map(|row| (row.name.as_str(), row.summary)).collect();
-    let mut verdict = diagnostics::verdict(&rows, spec.sampler.chains, outcome.stopped_by == StoppedBy::Budget);
+    let mut verdict = diagnostics::verdict(
+        &rows,
+        spec.sampler.chains,
+        spec.sampler.wanted(),
+        matches!(outcome.stopped_by, StoppedBy::Budget | StoppedBy::Hopeless),
+    );
     // A clip that bites makes good diagnostics worthless, so it is said first.
     verdict.warnings.splice(0..0, outcome.warnings.iter().cloned());
     if let Some(inference) = &outcome.inference {

@@ -27,6 +27,16 @@ pub fn database_bytes(path: &Path) -> u64 {
     file_bytes(path).saturating_add(file_bytes(Path::new(&log)))
 }
 
+/// A number of bytes for a person.
+#[must_use]
+pub fn in_words(bytes: u64) -> String {
+    let units = [(1_u64 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    match units.iter().find(|(unit, _)| bytes >= *unit) {
+        Some((unit, name)) => format!("{:.1} {name}", bytes as f64 / *unit as f64),
+        None => format!("{bytes} bytes"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -42,5 +52,6 @@ mod tests {
         assert_eq!(database_bytes(&file), 15);
         assert!(cfg!(not(unix)) || free_bytes(folder.path()).is_some_and(|free| free > 0));
         assert_eq!(free_bytes(Path::new("/nowhere/at/all")), None);
+        assert_eq!([12, 2048, 3 << 29].map(in_words), ["12 bytes", "2.0 KiB", "1.5 GiB"]);
     }
 }

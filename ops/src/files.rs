@@ -117,6 +117,22 @@ pub fn closed_to(_bits: u32, _key: &Path) -> Result<(), String> {
     Ok(())
 }
 
+/// The permission bits, without the sticky bit and its kin; a folder with the sticky bit lets nobody replace another's files. `None` where
+/// nothing is there.
+#[cfg(unix)]
+#[must_use]
+pub fn mode(path: &Path) -> Option<u32> {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = std::fs::metadata(path).ok()?.permissions().mode();
+    Some(if mode & 0o1000 != 0 { mode & 0o775 } else { mode & 0o777 })
+}
+
+/// The folder that a file is in.
+#[must_use]
+pub fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 #[cfg(all(test, unix))]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -125,7 +141,7 @@ mod tests {
     use super::*;
 
     fn mode(path: &Path) -> u32 {
-        path.metadata().unwrap().permissions().mode() & 0o777
+        super::mode(path).unwrap()
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! - [`settings`]: the keys `log`, `metrics` and `otlp` of both configuration files.
 //! - [`terminal`]: what is printed. [`log`]: the log on standard error. [`signals`]: the word to stop.
 //! - [`files`]: whose a file is. [`check`]: what `--check` finds. [`state`]: whether a daemon runs.
+//! - [`doctor`]: what a doctor finds, as a table.
 //! - [`page`]: a page of metrics. [`endpoint`]: where it is served. [`disk`]: sizes for it.
 //! - [`clock`]: the wall clock.
 //! - [`latest`]: what lengths of time were made up of lately.
@@ -13,11 +14,13 @@ pub mod check;
 pub mod clock;
 mod daemon;
 pub mod disk;
+pub mod doctor;
 pub mod endpoint;
 pub mod files;
 pub mod latest;
 mod listen;
 pub mod log;
+mod log_filter;
 mod log_format;
 #[cfg(feature = "otlp")]
 mod otlp;
@@ -35,9 +38,9 @@ pub use clock::Clock;
 pub use daemon::{Daemon, EXPORTED};
 pub use endpoint::Endpoint;
 pub use latest::{Latest, Summary, in_ms};
-pub use log::Logs;
+pub use log::{Level, Logs};
 pub use log_format::LogFormat;
 pub use page::{Page, Source};
 pub use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 pub use settings::Settings;
-pub use signals::Signals;
+pub use signals::{Reloads, Signals};

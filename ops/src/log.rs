@@ -1,24 +1,24 @@
-//! The log: on standard error, filtered by `RUST_LOG`, as text or as JSON lines. Beside it, where asked for, traces.
+//! The log: on standard error, filtered by `RUST_LOG` or the configuration, as text or as JSON lines. Beside it, where asked for, traces.
 
 use std::io::Write;
 
 use conclave_common::text;
-use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::registry::{LookupSpan, Registry};
+use tracing_subscriber::reload;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::daemon::Daemon;
+use crate::log_filter::filter;
 use crate::log_format::LogFormat;
 use crate::settings::Settings;
 use crate::terminal::{self, Shown};
 
-/// Written where `RUST_LOG` says nothing, or nothing that is a filter.
-const DEFAULT_LEVEL: LevelFilter = LevelFilter::INFO;
-
 /// The running log; [`Logs::end`] sends what a collector has not got yet.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Logs {
+    level: Level,
     #[cfg(feature = "otlp")]
     traces: Option<crate::otlp::Sender>,
 }
@@ -34,13 +34,24 @@ impl Logs {
         #[cfg(feature = "otlp")]
         if let Some(endpoint) = &settings.otlp {
             let (layer, traces) = crate::otlp::layer(endpoint, daemon)?;
-            let _ = Registry::default().with(lines(settings.log)).with(layer).try_init();
+            let (lines, level) = lines(settings);
+            let _ = Registry::default().with(lines).with(layer).try_init();
             tracing::info!("traces go to {endpoint}");
-            return Ok(Self { traces: Some(traces) });
+            return Ok(Self { level, traces: Some(traces) });
         }
         let _ = daemon;
-        let _ = Registry::default().with(lines(settings.log)).try_init();
-        Ok(Self::default())
+        let (lines, level) = lines(settings);
+        let _ = Registry::default().with(lines).try_init();
+        Ok(Self {
+            level,
+            #[cfg(feature = "otlp")]
+            traces: None,
+        })
+    }
+
+    /// Which lines are written, to be set anew.
+    pub fn level(&self) -> Level {
+        self.level.clone()
     }
 
     /// Ends traces. It waits for the collector, so not on a thread that the runtime needs; the runtime must still be there.
@@ -52,20 +63,25 @@ impl Logs {
     }
 }
 
-/// The filter of log lines: levels by target, such as `info` or `warn,conclave_party=debug`, separated by commas.
-fn filter(written: Option<&str>) -> Targets {
-    let directives = |text: &str| text.split(',').filter(|part| !part.is_empty()).collect::<Vec<_>>().join(",");
-    let read = written.and_then(|text| directives(text).parse().ok());
-    read.unwrap_or_else(|| Targets::new().with_default(DEFAULT_LEVEL))
+/// Which lines a running log writes; clones share it.
+#[derive(Debug, Clone)]
+pub struct Level(reload::Handle<Targets, Registry>);
+
+impl Level {
+    /// Writes other lines from now on; false where `RUST_LOG` decides, which the process was started with.
+    pub fn set(&self, level: Option<&str>) -> bool {
+        match std::env::var_os("RUST_LOG") {
+            Some(_) => false,
+            None => self.0.reload(filter(level)).is_ok(),
+        }
+    }
 }
 
-/// The layer that writes lines.
-fn lines<S>(format: LogFormat) -> impl Layer<S>
-where
-    S: tracing::Subscriber + for<'a> LookupSpan<'a>,
-{
-    let filter = filter(std::env::var("RUST_LOG").ok().as_deref());
-    written(format, std::io::stderr).with_filter(filter)
+/// The layer that writes lines, and the hold on which.
+fn lines(settings: &Settings) -> (impl Layer<Registry> + use<>, Level) {
+    let from_outside = std::env::var("RUST_LOG").ok();
+    let (filter, handle) = reload::Layer::new(filter(from_outside.as_deref().or(settings.level.as_deref())));
+    (written(settings.log, std::io::stderr).with_filter(filter), Level(handle))
 }
 
 /// Lines in this form on `writer`: what came from outside acts on no terminal and makes no line of its own. Without colours, which are
@@ -96,8 +112,6 @@ fn line(event: &str) -> String {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use std::sync::Mutex;
-
-    use tracing::Level;
 
     use super::*;
 
@@ -132,18 +146,5 @@ mod tests {
                 assert_eq!(value["party"].as_str().unwrap().matches("approved").count(), 1, "{value}");
             }
         }
-    }
-
-    #[test]
-    fn a_filter_sets_levels_by_target() {
-        let of = |written| filter(Some(written));
-        assert_eq!(filter(None), Targets::new().with_default(LevelFilter::INFO));
-        assert_eq!([of("no=such=filter"), of("party=loud"), of("info,")], [filter(None), filter(None), filter(None)]);
-        assert_eq!(of(""), Targets::new().with_default(LevelFilter::ERROR));
-        let by_target = of("info,conclave_party=debug,h2=off");
-        assert!(by_target.would_enable("conclave_party::link", &Level::DEBUG));
-        assert!(!by_target.would_enable("conclave_coordinator", &Level::DEBUG));
-        assert!(by_target.would_enable("conclave_coordinator", &Level::INFO));
-        assert!(!by_target.would_enable("h2::proto", &Level::ERROR));
     }
 }

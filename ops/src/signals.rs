@@ -1,8 +1,27 @@
-//! The word to stop: SIGTERM, SIGINT, or the end of standard input.
+//! The word to stop: SIGTERM, SIGINT, or the end of standard input. SIGHUP asks to read the configuration again, and nothing else that a
+//! person sends ends a daemon.
 
 use std::io;
 
 use tokio::sync::oneshot;
+
+/// The word to read the configuration again.
+#[derive(Debug)]
+pub struct Reloads {
+    #[cfg(unix)]
+    hangup: tokio::signal::unix::Signal,
+}
+
+impl Reloads {
+    /// Completes with the next SIGHUP.
+    pub async fn next(&mut self) {
+        #[cfg(unix)]
+        if self.hangup.recv().await.is_some() {
+            return;
+        }
+        std::future::pending().await
+    }
+}
 
 /// What tells a daemon to stop. Taken hold of before it says that it is ready, so that no signal finds it unprepared.
 #[derive(Debug)]
@@ -11,6 +30,7 @@ pub struct Signals {
     terminate: tokio::signal::unix::Signal,
     #[cfg(unix)]
     interrupt: tokio::signal::unix::Signal,
+    reloads: Reloads,
     stdin: Option<oneshot::Receiver<()>>,
 }
 
@@ -24,16 +44,68 @@ impl Signals {
         #[cfg(unix)]
         {
             use tokio::signal::unix::{SignalKind, signal};
-            Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())?, stdin })
+            ignore_others()?;
+            let reloads = Reloads { hangup: signal(SignalKind::hangup())? };
+            Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())?, reloads, stdin })
         }
         #[cfg(not(unix))]
-        Ok(Self { stdin })
+        Ok(Self { reloads: Reloads {}, stdin })
     }
 
+    /// Parts the words to stop from those to read the configuration again.
+    pub fn split(self) -> (impl Future<Output = ()>, Reloads) {
+        #[cfg(unix)]
+        let Self { terminate, interrupt, reloads, stdin } = self;
+        #[cfg(unix)]
+        let stop = Stop { terminate, interrupt, stdin };
+        #[cfg(not(unix))]
+        let Self { reloads, stdin } = self;
+        #[cfg(not(unix))]
+        let stop = Stop { stdin };
+        (stop.wait(), reloads)
+    }
+}
+
+/// Signals that would end a process that has made no arrangements, and that mean nothing to a daemon; a core dump on SIGQUIT would hold keys.
+#[cfg(unix)]
+fn ignore_others() -> io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let named =
+        [SignalKind::quit(), SignalKind::alarm(), SignalKind::user_defined1(), SignalKind::user_defined2(), SignalKind::pipe()];
+    // Limits on the processor's time and on a file's length, which then fails to grow; timers, and the power's.
+    #[cfg(target_os = "linux")]
+    let others = [24, 25, 26, 27, 30].map(SignalKind::from_raw);
+    #[cfg(not(target_os = "linux"))]
+    let others: [SignalKind; 0] = [];
+    for kind in named.into_iter().chain(others) {
+        let mut ignored = signal(kind)?;
+        tokio::spawn(async move {
+            while ignored.recv().await.is_some() {
+                tracing::info!(
+                    signal = kind.as_raw_value(),
+                    "means nothing here: SIGTERM and SIGINT stop, SIGHUP reads the configuration again"
+                );
+            }
+        });
+    }
+    Ok(())
+}
+
+/// What stops a daemon.
+#[derive(Debug)]
+struct Stop {
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    interrupt: tokio::signal::unix::Signal,
+    stdin: Option<oneshot::Receiver<()>>,
+}
+
+impl Stop {
     /// Completes with the first word to stop. A second signal ends the process at once, with 128 and the signal's number as its
     /// exit code: whoever asks twice does not want to wait. The end of standard input is no signal: a parent that is interrupted
     /// passes on both, in any order.
-    pub async fn wait(mut self) {
+    async fn wait(mut self) {
         let signals = match self.stdin.take() {
             None => {
                 self.signal().await;

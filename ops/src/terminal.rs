@@ -1,6 +1,6 @@
 //! What the programs print: on standard output and standard error, and never a character that acts on the terminal.
 //!
-//! No other file of the product writes to either; a test holds the sources to it. Whoever hangs up (`| head`) is no panic.
+//! No other file of the product writes to either; a test holds the sources to it. Whoever hangs up (`| head`) is no panic and no error.
 
 use std::fmt::Display;
 use std::io::{self, BufWriter, StdoutLock, Write};
@@ -12,7 +12,7 @@ use conclave_common::text;
 /// # Errors
 /// Where standard output can't be written.
 pub fn say(words: &dyn Display) -> io::Result<()> {
-    writeln!(io::stdout().lock(), "{}", text::lines(&words.to_string()))
+    heard(writeln!(io::stdout().lock(), "{}", text::lines(&words.to_string())))
 }
 
 /// Prints one JSON value and a line break on standard output: what a terminal would act on stands in it as an escape, which reads back the same.
@@ -20,7 +20,15 @@ pub fn say(words: &dyn Display) -> io::Result<()> {
 /// # Errors
 /// As [`say`].
 pub fn say_json(value: &dyn Display) -> io::Result<()> {
-    writeln!(io::stdout().lock(), "{}", text::json(&value.to_string()))
+    heard(writeln!(io::stdout().lock(), "{}", text::json(&value.to_string())))
+}
+
+/// A reader that has read enough and hung up (`| head`) is no error; what was to be done beside the printing is done all the same.
+fn heard(written: io::Result<()>) -> io::Result<()> {
+    match written {
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
 }
 
 /// Prints a text and a line break on standard error; where nobody listens there is nobody left to tell.

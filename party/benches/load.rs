@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use conclave_common::accounting::PrivacyUnit;
-use conclave_party::config::{BadRows, DataConfig, Memory};
+use conclave_party::config::{BadRows, DataConfig, Format, Memory};
 use conclave_party::data::Shard;
 use conclave_party::ledger::Secret;
 use parquet::basic::{Compression, ZstdLevel};
@@ -72,6 +72,7 @@ fn load(path: &Path) -> Result<(), Failure> {
     let unit = PrivacyUnit::default();
     let config = DataConfig {
         path: path.to_owned(),
+        format: Format::default(),
         bad_rows: BadRows::Stop,
         text: Vec::new(),
         person: None,

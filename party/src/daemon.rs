@@ -10,6 +10,7 @@ use conclave_ops::files::closed_to;
 use conclave_proto::ca;
 use conclave_proto::identity::{PeerIdentity, Role};
 use conclave_proto::revoked::RevokedFile;
+use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
 use crate::answer::thread::AnswerHandle;
@@ -23,8 +24,9 @@ use crate::link::{Dial, Link, load_identity};
 use crate::members::Members;
 use crate::noise::Noise;
 use crate::operations::Prepared;
-use crate::presence::Announcement;
+use crate::presence::{Announcement, BEAT};
 use crate::private_files;
+use crate::reload::{self, Reload};
 
 /// Makes the ledger of a party's data: an explicit act, once.
 ///
@@ -113,7 +115,7 @@ pub(crate) fn prepare(config: &PartyConfig) -> Result<Answerer, StartError> {
 /// # Errors
 /// [`StartError`] before anything is dialled. Once started, a lost connection is dialled again for ever.
 pub async fn run(config: PartyConfig, shutdown: impl Future<Output = ()>) -> Result<(), StartError> {
-    run_with(config, None, shutdown).await
+    run_reloading(config, None, None, shutdown).await
 }
 
 /// As [`run`], and writes `ready_file` when the party is attached for the first time.
@@ -125,6 +127,19 @@ pub async fn run_with(
     ready_file: Option<PathBuf>,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), StartError> {
+    run_reloading(config, ready_file, None, shutdown).await
+}
+
+/// As [`run_with`], and reads the configuration again when it is asked to.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) async fn run_reloading(
+    config: PartyConfig,
+    ready_file: Option<PathBuf>,
+    reload: Option<Reload>,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), StartError> {
     let operations = Prepared::new(&config).await?;
     let answerer = prepare(&config)?;
     // Only after the ledger's lock is held: one daemon announces itself, and one watches for decisions.
@@ -133,7 +148,12 @@ pub async fn run_with(
     let decisions = ConsentStore::open(&config.ledger)?;
     let (answers, thread) = thread::start(answerer).map_err(|e| StartError::System(format!("no thread: {e}")))?;
     let operations = operations.show(presence.meters(), answers.clone());
-    let watcher = tokio::spawn(watch_decisions(decisions, answers.clone()));
+    let mut beside = JoinSet::new();
+    beside.spawn(watch_decisions(decisions, answers.clone()));
+    beside.spawn(beat(presence.clone()));
+    if let Some(reload) = reload {
+        beside.spawn(reload::watch(reload, config.clone(), answers.clone()));
+    }
     let expiry = tokio::spawn(crate::expiry::watch(config.identity.clone(), config.key.clone()));
     let party = config.name.clone();
     let dial = Dial {
@@ -161,13 +181,24 @@ pub async fn run_with(
     drop(link);
     expiry.abort();
     operations.end().await;
-    // It holds a handle, without which the answering thread ends.
-    watcher.abort();
-    let _ = watcher.await;
+    // They hold handles, without which the answering thread ends.
+    beside.shutdown().await;
     let joined = tokio::task::spawn_blocking(move || thread.join()).await;
     match joined {
         Ok(Ok(())) if kept.is_ok() => Ok(()),
         _ => Err(StartError::System("the answering thread ended; see the log above".into())),
+    }
+}
+
+/// Says again and again that the party runs. On the link's own thread: where that one hangs nothing is said, and computing keeps it from nothing.
+async fn beat(presence: Announcement) {
+    let mut tick = tokio::time::interval(BEAT);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tick.tick().await;
+        let presence = presence.clone();
+        // A disk that hangs keeps this thread from nothing but saying so.
+        let _ = tokio::task::spawn_blocking(move || presence.beat()).await;
     }
 }
 

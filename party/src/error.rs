@@ -42,6 +42,9 @@ pub enum StartError {
         /// The checks that fail.
         failed: String,
     },
+    /// Whoever read standard output has read enough, as `head` does: no error, and nothing more to write.
+    #[error("standard output was closed")]
+    HungUp,
     /// The operating system.
     #[error("{0}")]
     System(String),
@@ -76,6 +79,7 @@ impl StartError {
             Self::Identity(fault) => fault.code.exit_code(),
             Self::NotRunning(_) => 4,
             Self::NotVerified { .. } => 3,
+            Self::HungUp => 0,
             Self::Ledger(_) | Self::System(_) => 1,
         }
     }

@@ -31,13 +31,15 @@ mod page;
 mod policy;
 mod presence;
 mod private_files;
+mod reload;
+pub mod screening;
 mod text;
 mod verify;
 
 #[cfg(feature = "test-util")]
 pub use answer::simulated;
 pub use cli::cli_main;
-pub use config::PartyConfig;
+pub use config::{KEYS, PartyConfig};
 pub use daemon::{init_ledger, run, run_with};
 pub use error::StartError;
 

@@ -3,7 +3,7 @@
 //! Each refusal names the limit and the value that is beyond it. None depends on a record.
 
 use conclave_common::accounting::{Budget, gaussian_dp};
-use conclave_common::job::JobSpec;
+use conclave_common::job::{Algorithm, JobSpec};
 use conclave_common::spelling::nearest;
 use conclave_proto::error::{ErrorCode, Fault};
 
@@ -33,6 +33,7 @@ pub(crate) fn admit(policy: &Policy, budget: &Budget, shard: &Shard, analyst: &s
     }
     if let Some(limit) = policy.max_iterations_per_job
         && spec.algorithm.proposes()
+        && spec.algorithm != Algorithm::Hmc
         && spec.sampler.draws > limit
     {
         return refuse(format!(
@@ -50,7 +51,8 @@ pub(crate) fn admit(policy: &Policy, budget: &Budget, shard: &Shard, analyst: &s
         }
     }
     let sd = spec.privacy.noise.sd();
-    if sd < policy.min_noise_sd && spec.algorithm.proposes() {
+    // Gradients have noise of their own, which the budget sets.
+    if sd < policy.min_noise_sd && spec.algorithm.proposes() && spec.algorithm != Algorithm::Hmc {
         return refuse(format!("privacy.noise_sd comes to {sd}, below the owner's min_noise_sd of {}", policy.min_noise_sd));
     }
     Ok(())

@@ -3,9 +3,10 @@
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use conclave_ops::EXPORTED;
 use conclave_ops::state::{self, StateFile};
+use conclave_ops::{Clock, EXPORTED};
 use serde::{Deserialize, Serialize};
 
 use crate::answer::ReplyCounts;
@@ -28,6 +29,26 @@ pub(crate) struct Presence {
     /// Why its ledger answers nothing, if it doesn't.
     #[serde(default)]
     pub(crate) ledger: Option<String>,
+    /// When it last said anything, Unix time in milliseconds; nothing where an earlier version runs, which has no heartbeat.
+    #[serde(default)]
+    pub(crate) said_ms: Option<i64>,
+}
+
+/// How often a running daemon says that it does. It says so whatever it computes: neither the records nor a question decides when.
+pub(crate) const BEAT: Duration = Duration::from_secs(2);
+/// One that has said nothing for so long hangs.
+const SILENT_MS: i64 = 15_000;
+
+impl Presence {
+    /// For how many seconds a daemon has said nothing, where that is so long that it hangs.
+    pub(crate) fn silent(&self) -> Option<i64> {
+        self.silent_at(Clock::Party.now_ms())
+    }
+
+    fn silent_at(&self, now_ms: i64) -> Option<i64> {
+        let silent = now_ms.saturating_sub(self.said_ms?);
+        (silent > SILENT_MS).then_some(silent / 1000)
+    }
 }
 
 /// The daemon's end; one that can't write says so once in the log and goes on. Clones share it.
@@ -57,6 +78,7 @@ impl Announcement {
             since: now,
             replies: ReplyCounts::default(),
             ledger: None,
+            said_ms: None,
         };
         let mut held = Held { file, presence, span: None };
         held.write();
@@ -89,6 +111,11 @@ impl Announcement {
         }
     }
 
+    /// Announces that the daemon does its work.
+    pub(crate) fn beat(&self) {
+        self.held().write();
+    }
+
     /// Announces why the ledger answers nothing, or that it answers again.
     pub(crate) fn set_ledger(&self, problem: Option<String>) {
         self.1.set_problem(problem.clone());
@@ -105,6 +132,8 @@ impl Announcement {
 
 impl Held {
     fn write(&mut self) {
+        // Not the answering thread's clock, which stands while that computes: nothing of this leaves the machine.
+        self.presence.said_ms = Some(Clock::Party.now_ms());
         let Some(file) = &mut self.file else { return };
         if let Err(e) = file.write(&self.presence) {
             tracing::debug!("the state file can't be written: {e}");
@@ -136,5 +165,19 @@ mod tests {
         assert!(seen.attached && seen.ledger.as_deref() == Some("the disk is full"));
         drop(announcement);
         assert_eq!(running(&ledger), None);
+    }
+
+    #[test]
+    fn one_that_says_nothing_for_long_hangs() {
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = folder.path().join("ledger.sqlite");
+        let announcement = Announcement::new(&ledger);
+        announcement.beat();
+        let seen = running(&ledger).unwrap().unwrap();
+        let said = seen.said_ms.unwrap();
+        assert_eq!([said, said + SILENT_MS, said - 60_000].map(|now| seen.silent_at(now)), [None; 3]);
+        assert_eq!(seen.silent_at(said + 20_500), Some(20));
+        // An earlier version's daemon never says so.
+        assert_eq!(Presence { said_ms: None, ..seen }.silent_at(i64::MAX), None);
     }
 }

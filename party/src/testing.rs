@@ -10,7 +10,7 @@ use conclave_common::model::ModelData;
 use conclave_proto::v1;
 use sha2::{Digest as _, Sha256};
 
-use crate::config::{BadRows, DataConfig, Memory, Policy};
+use crate::config::{BadRows, DataConfig, Format, Memory, Policy};
 use crate::ledger::{Digest, JobEntry, QueryKey};
 
 pub(crate) const JOB: &str = "6f1c1a52-6d0e-4b1e-9d55-0d8f0f2b7a01";
@@ -52,6 +52,7 @@ pub(crate) fn write(folder: &Path, name: &str, text: &str) -> PathBuf {
 pub(crate) fn data(path: PathBuf, bad_rows: BadRows) -> DataConfig {
     DataConfig {
         path,
+        format: Format::default(),
         bad_rows,
         text: Vec::new(),
         person: None,

@@ -5,6 +5,7 @@
 
 use conclave_common::accounting::{Adjacency, PrivacyUnit};
 use conclave_common::mechanism::{NoiseScale, Points, QueryKind};
+use conclave_common::model::Remainder;
 use conclave_common::parameter::LEAST_MAGNITUDE;
 use conclave_common::sampler::{PartyMetadata, Query};
 
@@ -119,9 +120,14 @@ fn proposal_from_wire(wire: v1::Proposal) -> Result<Query, Fault> {
         .ok_or_else(|| invalid(format!("the proposal of chain {chain} is of kind {}, which there is not", wire.kind)))?;
     let (from, to) = (wire.from.len(), wire.to.len());
     // A vector's numbers beside its point say how it is scaled.
+    let of_step = from / 3;
     let (fits, needs) = match kind.points() {
         Points::None => (from == 0 && to == 0, "none at all"),
         Points::One => ((1..=MAX_ORDER).contains(&from) && (1..=MAX_FRAME).contains(&to), "a point, and what scales it"),
+        Points::Three => (
+            from % 3 == 0 && (1..=MAX_ORDER).contains(&of_step) && to == Remainder::length(of_step),
+            "three points, and how the gradient at the second counts",
+        ),
         Points::Two => (from == to && (1..=MAX_PARAMETERS).contains(&from), "the same number twice, 1 to 4096"),
     };
     if !fits {

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use conclave_common::job::JobSpec;
+use conclave_common::job::{Algorithm, JobSpec};
 use conclave_common::text;
 
 use crate::error::{ErrorCode, Fault};
@@ -113,7 +113,7 @@ pub fn agree(coordinator: End<'_>, party: End<'_>) -> Result<u32, Fault> {
 /// a centred sum for the whole or the other way round.
 #[must_use]
 pub fn least_protocol(spec: &JobSpec) -> u32 {
-    if !spec.algorithm.proposes() {
+    if !spec.algorithm.proposes() || spec.algorithm == Algorithm::Hmc {
         // Vectors are spoken of from protocol 3 on.
         return 3;
     }

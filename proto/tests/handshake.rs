@@ -90,6 +90,9 @@ impl Jobs for WhoAmI {
     async fn traces(&self, _: Request<v1::TracesRequest>) -> Result<Response<v1::TracesReply>, Status> {
         Err(Status::unimplemented("traces"))
     }
+    async fn budget(&self, _: Request<v1::BudgetRequest>) -> Result<Response<v1::BudgetReply>, Status> {
+        Err(Status::unimplemented("budget"))
+    }
 }
 
 fn serve(tls: ServerTlsConfig) -> String {

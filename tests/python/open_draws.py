@@ -2,8 +2,8 @@
 
 Run with: python3 open_draws.py VENV DRAWS.zarr CSV_FOLDER DRAWS.parquet SUMMARY.json
 
-VENV is made where it is not there yet, with arviz 0.23, xarray, zarr, cmdstanpy, pandas and pyarrow in it (and ArviZ 1.x in a second
-one beside it where Python is 3.12 or later). Means and sds must agree to 1e-9, R-hat, ESS and MCSE to 1e-6, relative to the larger
+VENV is made where it is not there yet, with what requirements.txt lists (ArviZ 0.23, xarray, zarr, cmdstanpy, pandas, pyarrow), and with
+what requirements-1.txt lists (ArviZ 1.x) a second one beside it where Python is 3.12 or later. Means and sds must agree to 1e-9, R-hat, ESS and MCSE to 1e-6, relative to the larger
 of the figure and 1e-3.
 """
 
@@ -12,16 +12,16 @@ import os
 import subprocess
 import sys
 
-PACKAGES = ["arviz==0.23.*", "xarray", "zarr", "cmdstanpy", "pandas", "pyarrow"]
+HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def environment(folder, packages):
-    """The Python of a virtual environment that holds `packages`."""
+def environment(folder, requirements):
+    """The Python of a virtual environment that holds what the file of that name lists, each by its hash."""
     python = os.path.join(folder, "bin", "python")
     ready = os.path.join(folder, "ready")
     if not os.path.exists(ready):
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages], check=True)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes", "-r", os.path.join(HERE, requirements)], check=True)
         open(ready, "w").close()
     return python
 
@@ -54,8 +54,16 @@ def zarr_store(path, summary):
     import arviz
     import numpy as np
     import xarray
+    import zarr
 
-    tree = xarray.open_datatree(path, engine="zarr", consolidated=False)
+    tree = xarray.open_datatree(path, engine="zarr")
+    assert len(tree.groups) == 6, tree.groups
+    # Without the metadata that are kept together, and from one file.
+    for other in [
+        xarray.open_datatree(path, engine="zarr", consolidated=False),
+        xarray.open_datatree(zarr.storage.ZipStore(f"{path}.zip", mode="r"), engine="zarr"),
+    ]:
+        xarray.testing.assert_identical(tree.load(), other.load())
     for group in ["posterior", "sample_stats", "warmup_posterior", "warmup_sample_stats"]:
         data = tree[group]
         assert set(data.dims) == {"chain", "draw"}, (group, data.dims)
@@ -69,18 +77,27 @@ def zarr_store(path, summary):
     assert posterior.sizes["draw"] == summary["draws_per_chain"]
     for row in summary["posterior"]:
         compare(f"zarr {row['name']}", posterior[row["name"]].values, row)
+    original = tree["posterior_original"].to_dataset()
+    for row in summary["posterior_original"]:
+        compare(f"zarr {row['name']} in the data's own units", original[row["name"]].values, row)
+    assert original.attrs["columns"] == tree.attrs["columns"] and original.attrs["columns"]["age"]["max"] > 0
     stats = tree["sample_stats"].to_dataset()
     near("acceptance", float(stats["accepted"].mean()), summary["acceptance_rate"], 1e-9)
     assert np.isfinite(stats["log_alpha"].values).any()
-    # ArviZ's own table, from the groups as it takes them.
-    data = arviz.InferenceData(posterior=posterior, sample_stats=stats)
-    table = arviz.summary(data, round_to="none")
-    for row in summary["posterior"]:
-        near(f"arviz.summary {row['name']}", table.loc[row["name"], "ess_bulk"], row["ess_bulk"], 1e-6)
-    return posterior, {name: tree["warmup_posterior"][name].values for name in posterior}
+    # ArviZ's own tables, from the groups as it takes them: the calls of docs/analyst.md.
+    groups = ["posterior", "sample_stats", "warmup_posterior", "warmup_sample_stats"]
+    data = arviz.InferenceData(**{name: tree[name].to_dataset() for name in groups})
+    for rows, table in [
+        ("posterior", arviz.summary(data, round_to="none")),
+        ("posterior_original", arviz.summary(tree["posterior_original"].to_dataset(), round_to="none")),
+    ]:
+        for row in summary[rows]:
+            near(f"arviz.summary {rows} {row['name']}", table.loc[row["name"], "ess_bulk"], row["ess_bulk"], 1e-6)
+            near(f"arviz.summary {rows} {row['name']}", table.loc[row["name"], "mean"], row["mean"], 1e-6)
+    return posterior, original, {name: tree["warmup_posterior"][name].values for name in posterior}
 
 
-def cmdstan(folder, summary, warmup):
+def cmdstan(folder, summary, original, warmup):
     import arviz
     import cmdstanpy
     import numpy as np
@@ -93,8 +110,14 @@ def cmdstan(folder, summary, warmup):
     names = [name for name in fit.column_names if not name.endswith("__")]
     assert {"lp__", "accept_stat__", "log_alpha__", "accepted__"} <= set(fit.column_names), fit.column_names
     data = arviz.from_cmdstan(posterior=files, save_warmup=True)
-    assert len(names) == len(summary["posterior"])
-    for name, row in zip(names, summary["posterior"], strict=True):
+    count = len(summary["posterior"])
+    assert len(names) == 2 * count
+    # Behind the parameters, the same in the data's own units; of the warm-up there are none.
+    for name, row in zip(names[count:], summary["posterior_original"], strict=True):
+        column = draws[:, :, fit.column_names.index(name)]
+        assert "_original" in name and np.isnan(column[: fit.num_draws_warmup]).all(), name
+        assert np.array_equal(column[fit.num_draws_warmup :].T, original[row["name"]].values), name
+    for name, row in zip(names[:count], summary["posterior"], strict=True):
         column = draws[:, :, fit.column_names.index(name)]
         kept = column[fit.num_draws_warmup :].T
         compare(f"cmdstanpy {name}", kept, row)
@@ -104,7 +127,7 @@ def cmdstan(folder, summary, warmup):
     near("accepted__", float(data.sample_stats["accepted"].mean()), summary["acceptance_rate"], 1e-9)
 
 
-def parquet(path, summary, posterior, warmup):
+def parquet(path, summary, posterior, original, warmup):
     import numpy as np
     import pandas
 
@@ -114,6 +137,10 @@ def parquet(path, summary, posterior, warmup):
             name = row["name"]
             wide = rows.pivot(index="chain", columns="draw", values=name).to_numpy()
             assert np.array_equal(wide, np.asarray(expected[name])), name
+    assert table[table.warmup].filter(like=" (original)").isna().all(axis=None)
+    for row in summary["posterior_original"]:
+        wide = table[~table.warmup].pivot(index="chain", columns="draw", values=f"{row['name']} (original)").to_numpy()
+        assert np.array_equal(wide, original[row["name"]].values), row["name"]
     for row in summary["posterior"]:
         kept = table[~table.warmup]
         compare(f"parquet {row['name']}", kept.pivot(index="chain", columns="draw", values=row["name"]).to_numpy(), row)
@@ -127,9 +154,9 @@ def check(zarr, csv, table, summary_file):
     warnings.simplefilter("ignore")
     logging.getLogger("cmdstanpy").setLevel(logging.ERROR)
     summary = json.load(open(summary_file))
-    posterior, warmup = zarr_store(zarr, summary)
-    cmdstan(csv, summary, warmup)
-    parquet(table, summary, posterior, warmup)
+    posterior, original, warmup = zarr_store(zarr, summary)
+    cmdstan(csv, summary, original, warmup)
+    parquet(table, summary, posterior, original, warmup)
     print(f"{len(summary['posterior'])} parameters agree in Zarr, CmdStan CSV and Parquet")
 
 
@@ -138,13 +165,17 @@ def arviz_1(folder, zarr, summary_file):
     if sys.version_info < (3, 12):
         print("skipped ArviZ 1.x: it needs Python 3.12 or later, this is", sys.version.split()[0])
         return
-    python = environment(folder + "-1", ["arviz[zarr]>=1.0"])
+    python = environment(folder + "-1", "requirements-1.txt")
     code = (
         "import arviz, json, sys, xarray\n"
-        "tree = xarray.open_datatree(sys.argv[1], engine='zarr', consolidated=False)\n"
-        "ess = arviz.ess(tree)\n"
-        "for row in json.load(open(sys.argv[2]))['posterior']:\n"
+        "tree = xarray.open_datatree(sys.argv[1], engine='zarr')\n"
+        "ess, summary = arviz.ess(tree), json.load(open(sys.argv[2]))\n"
+        "for row in summary['posterior']:\n"
         "    assert abs(float(ess[row['name']]) - row['ess_bulk']) < 1e-4 * row['ess_bulk'], row\n"
+        "for group in ['posterior', 'posterior_original']:\n"
+        "    table = arviz.summary(tree, group=group, round_to='none')\n"
+        "    for row in summary[group]:\n"
+        "        assert abs(float(table.loc[row['name'], 'mean']) - row['mean']) < 1e-6 * (1 + abs(row['mean'])), row\n"
         "print('ArviZ', arviz.__version__, 'agrees')\n"
     )
     subprocess.run([python, "-c", code, zarr, summary_file], check=True)
@@ -155,6 +186,6 @@ if __name__ == "__main__":
         check(*sys.argv[2:6])
     else:
         folder = os.path.abspath(sys.argv[1])
-        inside = environment(folder, PACKAGES)
+        inside = environment(folder, "requirements.txt")
         subprocess.run([inside, os.path.abspath(__file__), "--inside", *sys.argv[2:6]], check=True)
         arviz_1(folder, sys.argv[2], sys.argv[5])

@@ -158,8 +158,16 @@ impl Cluster {
         fs::create_dir_all(self.path(name)).expect("a party's folder");
         fs::write(self.path(name).join("party.toml"), text).expect("a party's configuration");
         let config = format!("{name}/party.toml");
-        let init =
-            self.command_of(self.build_of(name), &["__party", "init", "--config", &config]).output().expect("the binary starts");
+        let init = |more: &[&str]| {
+            let args = [&["__party", "init", "--config", &config], more].concat();
+            self.command_of(self.build_of(name), &args).output().expect("the binary starts")
+        };
+        let mut made = init(&["--yes"]);
+        // Another build may know no such word, and ask nothing.
+        if String::from_utf8_lossy(&made.stderr).contains("unexpected argument '--yes'") {
+            made = init(&[]);
+        }
+        let init = made;
         assert!(init.status.success(), "{}", String::from_utf8_lossy(&init.stderr));
         self.must(&["ca", "sign", &format!("{name}/identity/request.pem"), "--ca", "ca"]);
         self.parties.push((name.to_owned(), None));

@@ -50,11 +50,15 @@ impl Shard {
         self.cells.iter().map(|(d, n)| *n as f64 * model.log_likelihood(d, theta)).sum()
     }
 
-    fn sum(&self, model: &dyn Model, query: &Query, terms: &QueryTerms) -> i64 {
+    fn sum(&self, model: &dyn Model, query: &Query, terms: &QueryTerms) -> Vec<i64> {
         let summand = terms.summand(&query.from, &query.to, terms.sensitivity()).expect("a price");
-        // These are test data.
-        let one = |data: &ModelData| model::sums(model, data, &[summand]).remove(0).open_for_test();
-        self.cells.iter().map(|(d, n)| n * one(d)).sum()
+        let mut total = vec![0; query.length()];
+        for (data, n) in &self.cells {
+            // These are test data.
+            let one = model::sums(model, data, &[summand]).remove(0).open_components_for_test();
+            total.iter_mut().zip(one).for_each(|(total, one)| *total += n * one);
+        }
+        total
     }
 }
 
@@ -77,7 +81,7 @@ pub struct Federation {
     sampler_cache: Option<(NoiseScale, DiscreteGaussian)>,
     fault: Noise,
     /// Sums of statistics by party and component, each computed once, as a party does.
-    statistics: HashMap<(usize, u32), i64>,
+    statistics: HashMap<(usize, u32), Vec<i64>>,
     /// Passes over one party's records so far.
     pub passes: u64,
     /// mu² that one party has spent so far.
@@ -159,7 +163,7 @@ impl Federation {
             return None;
         }
         self.mu_squared += price;
-        Some((0..self.shards.len()).map(|party| round.queries.iter().map(|q| self.release(party, q)).collect()).collect())
+        Some((0..self.shards.len()).map(|party| round.queries.iter().flat_map(|q| self.release(party, q)).collect()).collect())
     }
 
     fn terms(&self, query: &Query) -> QueryTerms {
@@ -172,32 +176,31 @@ impl Federation {
         accounting::mu_squared(unit.charge_of_kind(query.kind, sensitivity, query.noise).expect("a charge"))
     }
 
-    fn sum(&mut self, party: usize, query: &Query) -> i64 {
+    fn sum(&mut self, party: usize, query: &Query) -> Vec<i64> {
         if let QueryKind::Statistic { component } = query.kind
             && let Some(sum) = self.statistics.get(&(party, component))
         {
-            return *sum;
+            return sum.clone();
         }
         let sum = self.shards[party].sum(self.model.as_ref(), query, &self.terms(query));
         self.passes += 1;
         if let QueryKind::Statistic { component } = query.kind {
-            self.statistics.insert((party, component), sum);
+            self.statistics.insert((party, component), sum.clone());
         }
         sum
     }
 
-    fn release(&mut self, party: usize, query: &Query) -> i64 {
+    fn release(&mut self, party: usize, query: &Query) -> Vec<i64> {
         let sum = self.sum(party, query);
         if self.sampler_cache.as_ref().is_none_or(|(scale, _)| *scale != query.noise) {
             self.sampler_cache = Some((query.noise, DiscreteGaussian::new(query.noise)));
         }
         let (_, gaussian) = self.sampler_cache.as_ref().expect("just set");
-        let noise = gaussian.sample(&mut self.rng);
         let offset = match self.fault {
             Noise::Exact => 0.0,
             Noise::PenaltyScaled(share) => (1.0 - share) * query.noise.variance() / 2.0 / STEP,
         };
-        sum + noise + offset as i64
+        sum.into_iter().map(|sum| sum + gaussian.sample(&mut self.rng) + offset as i64).collect()
     }
 
     /// Runs the job to its end.

@@ -1,7 +1,9 @@
-//! Reading a Zarr v3 store of draws from its raw files, by the format's specification and not with the writer's code.
+//! Reading a Zarr v3 store of draws from its raw files, by the format's specification and not with the writer's code. Where a store is one
+//! file, a path may lead into it: `JOB.zarr.zip/posterior/age`.
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -43,8 +45,7 @@ impl Element for bool {
 /// A store's `zarr.json` of an array or group.
 pub fn metadata(node: &Path) -> Value {
     let path = node.join("zarr.json");
-    let text = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let metadata: Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let metadata: Value = serde_json::from_slice(&bytes(&path)).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     assert_eq!(metadata["zarr_format"], 3, "{}", path.display());
     metadata
 }
@@ -66,7 +67,7 @@ pub fn read<T: Element>(array: &Path) -> Vec<Vec<T>> {
     let [rows, columns] = pair(&metadata["chunk_grid"]["configuration"]["chunk_shape"]);
     let chunk = |i: usize, j: usize| {
         let path = array.join("c").join(i.to_string()).join(j.to_string());
-        let bytes = fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        let bytes = bytes(&path);
         assert_eq!(bytes.len(), rows * columns * T::SIZE, "{}", path.display());
         bytes
     };
@@ -81,4 +82,43 @@ pub fn read<T: Element>(array: &Path) -> Vec<Vec<T>> {
         }
     }
     out
+}
+
+/// A file's bytes; one in a ZIP archive by the archive's path and its own.
+pub fn bytes(path: &Path) -> Vec<u8> {
+    let archive = path.ancestors().skip(1).find(|above| above.is_file());
+    let Some(archive) = archive else { return fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display())) };
+    let name = path.strip_prefix(archive).expect("it is below").to_str().expect("ASCII");
+    members(archive).remove(name).unwrap_or_else(|| panic!("{} has no {name}", archive.display()))
+}
+
+/// The members of a ZIP archive that keeps them as they are (APPNOTE.TXT 4.3.12, 4.3.16, 4.3.7), read by its central directory.
+pub fn members(archive: &Path) -> BTreeMap<String, Vec<u8>> {
+    let all = fs::read(archive).unwrap_or_else(|e| panic!("{}: {e}", archive.display()));
+    let short = |at: usize| usize::from(u16::from_le_bytes([all[at], all[at + 1]]));
+    let long = |at: usize| u32::from_le_bytes(all[at..at + 4].try_into().expect("four bytes")) as usize;
+    let end = all.windows(4).rposition(|four| four == b"PK\x05\x06").expect("the end of a central directory");
+    let mut at = long(end + 16);
+    let member = |_| {
+        assert_eq!(&all[at..at + 4], b"PK\x01\x02", "{}", archive.display());
+        assert_eq!(short(at + 10), 0, "it is not compressed");
+        let (length, name, header) = (long(at + 24), short(at + 28), long(at + 42));
+        let text = String::from_utf8(all[at + 46..at + 46 + name].to_vec()).expect("a name");
+        at += 46 + name + short(at + 30) + short(at + 32);
+        let from = header + 30 + short(header + 26) + short(header + 28);
+        (text, all[from..from + length].to_vec())
+    };
+    (0..short(end + 10)).map(member).collect()
+}
+
+/// Puts a store that is one file into the folder of files that earlier versions kept, in its place; gives the folder.
+pub fn unpack(archive: &Path) -> PathBuf {
+    let folder = archive.with_extension("");
+    for (name, bytes) in members(archive) {
+        let path = folder.join(name);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        fs::write(path, bytes).expect("a file");
+    }
+    fs::remove_file(archive).expect("removed");
+    folder
 }

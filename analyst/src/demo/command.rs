@@ -27,13 +27,25 @@ pub(crate) async fn run(args: DemoArgs) -> Result<ExitCode, Fault> {
         outcome = run_job(&args, &folder, &mut children) => outcome,
         _ = tokio::signal::ctrl_c() => Err(Fault::new(ErrorCode::Internal, "interrupted")),
     };
+    let told = outcome.and_then(|(status, url)| tell(&args, &folder, &status, &url));
+    let ended = match told {
+        Ok(()) if args.pages => stay_up(&folder, &mut children).await,
+        told => told,
+    };
     note!("Stopping the daemons");
     children.stop().await;
-    let (status, url) = outcome.map_err(|fault| Fault {
-        message: format!("{}\nEverything so far is in {}", fault.message, args.out.display()),
-        ..fault
-    })?;
-    tell(&args, &folder, &status, &url)
+    ended
+        .map(|()| ExitCode::SUCCESS)
+        .map_err(|fault| Fault { message: format!("{}\nEverything so far is in {}", fault.message, args.out.display()), ..fault })
+}
+
+/// Leaves the pages to be looked at until Ctrl-C.
+async fn stay_up(folder: &DemoFolder, children: &mut Children) -> Result<(), Fault> {
+    tell_pages(folder, "The job has ended, and the pages stay up until Ctrl-C:");
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => Ok(()),
+        fault = children.watch() => Err(fault),
+    }
 }
 
 /// Starts the daemons, submits the job and follows it; gives its last status and the coordinator's URL.
@@ -52,7 +64,7 @@ async fn run_job(args: &DemoArgs, folder: &DemoFolder, children: &mut Children) 
     children.ready().await?;
     note!("The coordinator listens on {address}; {} parties are attached, each a process of its own.", folder.parties.len());
     if args.pages {
-        tell_pages(folder);
+        tell_pages(folder, "Pages to look at meanwhile:");
     }
     let connection = Connection { coordinator: url.clone(), identity: folder.analyst() };
     let run = async {
@@ -72,19 +84,19 @@ async fn run_job(args: &DemoArgs, folder: &DemoFolder, children: &mut Children) 
 }
 
 /// Says where the pages are: the daemons have written it into their logs.
-fn tell_pages(folder: &DemoFolder) {
+fn tell_pages(folder: &DemoFolder, heading: &str) {
     let says = |log: &str, key: &str| {
         let text = std::fs::read_to_string(folder.logs().join(format!("{log}.log"))).unwrap_or_default();
         let found = text.rsplit_once(&format!("{key} at ")).map(|(_, rest)| rest.lines().next().unwrap_or_default().to_owned());
         note!("  {log}: {}", found.unwrap_or_else(|| "not told yet; see its log".to_owned()));
     };
-    note!("Pages to look at meanwhile:");
+    note!("{heading}");
     says("coordinator", "dashboard");
     folder.parties.iter().for_each(|party| says(party, "page"));
 }
 
 /// Prints the result and what to type next.
-fn tell(args: &DemoArgs, folder: &DemoFolder, status: &JobStatus, url: &str) -> Result<ExitCode, Fault> {
+fn tell(args: &DemoArgs, folder: &DemoFolder, status: &JobStatus, url: &str) -> Result<(), Fault> {
     let truth = truth::coefficients();
     let json = with_truth(&status.result_json, &truth)?;
     files::overwrite(&folder.root.join("result.json"), &format!("{json}\n"))?;
@@ -95,5 +107,5 @@ fn tell(args: &DemoArgs, folder: &DemoFolder, status: &JobStatus, url: &str) -> 
         say!("\n{}", result.report(Some(&truth)));
         say!("{}", next_steps(folder, status, url));
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }

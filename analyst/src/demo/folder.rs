@@ -11,7 +11,10 @@ use conclave_proto::identity::{PeerIdentity, Role};
 
 use super::options::{DemoAlgorithm, DemoArgs, Durability};
 use super::shards;
-use super::truth::{ANALYST, COORDINATOR, DATA_BUDGET_FACTOR, OUTCOME, PREDICTORS, TOTAL_NOISE_SD, WARMUP_SWEEPS, party_name};
+use super::truth::{
+    ANALYST, COORDINATOR, DATA_BUDGET_FACTOR, ENOUGH_ESS, ENOUGH_RHAT, MOST_DRAWS, OUTCOME, PREDICTORS, TOTAL_NOISE_SD,
+    WARMUP_SWEEPS, party_name,
+};
 
 use crate::ca::{create_ca, create_identity};
 use crate::files;
@@ -121,14 +124,20 @@ fn job_toml(args: &DemoArgs, parties: &[String]) -> String {
         let _ = writeln!(columns, "{} = {{ min = {}, max = {} }}", p.name, p.min, p.max);
     }
     let noise_sd = TOTAL_NOISE_SD / (parties.len() as f64).sqrt();
+    let until = match args.draws {
+        None if args.chains > 1 => format!(
+            "until = {{ ess = {ENOUGH_ESS}, rhat = {ENOUGH_RHAT} }}      # enough to look at; left out, it is 400 and 1.01, which takes several times the budget\n"
+        ),
+        _ => String::new(),
+    };
     let (sampler, noise) = match args.algorithm {
         DemoAlgorithm::Penalty => (
-            format!("warmup = {WARMUP_SWEEPS}\nproposal = {{ kind = \"guided\", radius = \"auto\" }}\n"),
+            format!("warmup = {WARMUP_SWEEPS}\nproposal = {{ kind = \"guided\", radius = \"auto\" }}\n{until}"),
             format!(
                 "noise_sd = {noise_sd:.4}                        # quieter than \"auto\": fewer rounds use the budget, and the demo is over sooner\n"
             ),
         ),
-        DemoAlgorithm::NoisyStatistics | DemoAlgorithm::Auto => Default::default(),
+        DemoAlgorithm::NoisyStatistics | DemoAlgorithm::Hmc | DemoAlgorithm::Auto => Default::default(),
     };
     format!(
         "# The demo's job. Send it again with `conclave submit`; every run spends more of the parties' budgets.\n\
@@ -157,7 +166,7 @@ fn job_toml(args: &DemoArgs, parties: &[String]) -> String {
         quoted(&mut parties.iter().map(String::as_str)),
         quoted(&mut PREDICTORS.iter().map(|p| p.name)),
         args.chains,
-        args.draws,
+        args.draws.unwrap_or(MOST_DRAWS),
         args.seed,
         args.epsilon,
         args.delta
@@ -184,7 +193,7 @@ fn party_toml(party: &str, url: &str, args: &DemoArgs) -> String {
          approve = \"automatic\"\n\
          analysts = [\"{ANALYST}\"]\n\
          models = [\"logistic\"]\n\
-         releases = [\"ratio\", \"score\"]\n\
+         releases = [\"ratio\", \"score\", \"remainder\"]\n\
          max_epsilon_per_job = {:?}\n\
          columns = [{}]\n\
          # Replies leave at once: this demo's parties share one machine and would wait for one another. How long an answer\n\

@@ -25,17 +25,17 @@ pub(crate) struct DemoArgs {
     /// Markov chains
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(super) chains: u32,
-    /// Draws per chain, at most: the budget may end the run first
-    #[arg(long, default_value_t = 5000, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub(super) draws: u64,
+    /// Draws per chain, at most: the budget may end the run first. Unless given, chains of ratios end with 50 effective draws, or after 5,000
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) draws: Option<u64>,
     /// What the job may spend at each party
     #[arg(long, default_value_t = 3.0)]
     pub(super) epsilon: f64,
     /// The delta that goes with it
     #[arg(long, default_value_t = 1e-6)]
     pub(super) delta: f64,
-    /// How the posterior is made: by a Markov chain whose every step the parties answer to, by a few releases once, or as
-    /// the planner chooses
+    /// How the posterior is made: by a Markov chain whose every step the parties answer to, by ratios or by gradients; by a few
+    /// releases once; or as the planner chooses
     #[arg(long, value_enum, default_value_t = DemoAlgorithm::Penalty)]
     pub(super) algorithm: DemoAlgorithm,
     /// How parties write their ledgers
@@ -47,7 +47,8 @@ pub(crate) struct DemoArgs {
     /// Where everything is left; must be empty or not there
     #[arg(long, value_name = "DIR", default_value = "conclave-demo")]
     pub(super) out: PathBuf,
-    /// Serve the coordinator's dashboard and each party's page on this machine, on free ports, and say where
+    /// Serve the coordinator's dashboard and each party's page on this machine, on free ports, say where, and keep them up after the job's end
+    /// until Ctrl-C
     #[arg(long)]
     pub(super) pages: bool,
     /// Print one JSON object on standard output: the result, with the true coefficients under "true"
@@ -69,6 +70,8 @@ pub(super) enum DemoAlgorithm {
     Penalty,
     /// A few noised vectors, released once
     NoisyStatistics,
+    /// Hamiltonian Monte Carlo driven by noised gradients
+    Hmc,
     /// What suits the model
     Auto,
 }
@@ -78,6 +81,7 @@ impl DemoAlgorithm {
         match self {
             Self::Penalty => "penalty",
             Self::NoisyStatistics => "noisy-statistics",
+            Self::Hmc => "hmc",
             Self::Auto => "auto",
         }
     }

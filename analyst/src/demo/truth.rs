@@ -33,6 +33,12 @@ pub(super) const PREDICTORS: [Predictor; 3] = [
     Predictor { name: "age", min: 20.0, max: 80.0, coefficient: 0.6, values: Values::Uniform },
 ];
 
+/// Effective draws and R-hat with which the demo's chains end: its budget is one of a first look, not of a study.
+pub(super) const ENOUGH_ESS: u32 = 50;
+pub(super) const ENOUGH_RHAT: f64 = 1.1;
+/// Draws of a chain, at most, unless they are given.
+pub(super) const MOST_DRAWS: u64 = 5000;
+
 /// Warm-up of the demo's job, in sweeps.
 pub(super) const WARMUP_SWEEPS: u64 = 25;
 /// Noise of all parties together in the demo's job. Below the 1.75 at which a budget buys most: each round costs and tells

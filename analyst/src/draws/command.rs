@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
+use conclave_draws::zarr::pack_folder;
 use conclave_draws::{Draws, export};
 use conclave_proto::error::{ErrorCode, Fault};
 use serde_json::json;
@@ -16,9 +17,9 @@ use crate::table::thousands;
 
 /// Fetch a job's draws
 ///
-/// zarr: a Zarr v3 store in ArviZ's layout, for xarray.open_datatree. csv: a folder of CmdStan files, one per chain, for
+/// zarr: a Zarr v3 store in ArviZ's layout, for xarray.open_datatree: a folder, or one file where --out ends in .zip. csv: a folder of CmdStan files, one per chain, for
 /// cmdstanpy.from_csv and arviz.from_cmdstan. parquet: one table with a row per chain and draw. All are on the scale of the
-/// priors and hold the warm-up apart. A job that still runs gives the draws made so far.
+/// priors, the kept draws also in the data's own units, and hold the warm-up apart. A job that still runs gives the draws made so far.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  conclave draws JOB --format zarr --out draws.zarr\n  conclave draws JOB --format csv --out \
@@ -49,8 +50,10 @@ enum Format {
 }
 
 pub(crate) async fn run(args: DrawsArgs) -> Result<ExitCode, Fault> {
+    let one_file = args.format == Format::Zarr && args.out.extension().is_some_and(|extension| extension == "zip");
     let taken = match args.format {
         Format::Parquet => args.out.exists(),
+        Format::Zarr if one_file => args.out.exists(),
         Format::Zarr | Format::Csv => !files::is_vacant(&args.out)?,
     };
     if taken {
@@ -61,6 +64,12 @@ pub(crate) async fn run(args: DrawsArgs) -> Result<ExitCode, Fault> {
     let partial = partial_name(&args.out);
     let fetched = fetch(&mut client, &args.job, &partial).await?;
     let (count, bytes) = match args.format {
+        Format::Zarr if one_file => {
+            pack_folder(&partial, &args.out).map_err(|e| Fault::of_file(&args.out, "be written", &e))?;
+            std::fs::remove_dir_all(&partial).map_err(|e| Fault::of_file(&partial, "be removed", &e))?;
+            let bytes = args.out.metadata().map_err(|e| Fault::of_file(&args.out, "be read", &e))?.len();
+            (1, bytes)
+        }
         Format::Zarr => {
             std::fs::rename(&partial, &args.out).map(|()| fetched).map_err(|e| Fault::of_file(&args.out, "be written", &e))?
         }

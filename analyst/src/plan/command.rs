@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use conclave_common::job::{Algorithm, JobSpec};
-use conclave_common::planner::{self, AlgorithmPlan, Plan};
+use conclave_common::planner::{self, AlgorithmPlan, ChainRange, Plan};
 use conclave_common::sampler::Expected;
 use conclave_proto::error::{ErrorCode, Fault};
 use serde_json::{Map, Value};
@@ -23,11 +23,12 @@ use crate::submit::read_job;
 /// draws each parameter gets, and what to change to get more.
 ///
 /// Record counts come from a [plan] table in the job or from a rehearsal. So does a guess of the posterior, on the scale of the
-/// priors, without which rounds and effective draws of a chain are not told. No data owner is asked.
+/// priors; without one, rounds and effective draws of a chain are told as a range, from bounds and priors alone. No data owner is asked.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  conclave plan job.toml\n  conclave plan job.toml --rehearsal rehearsal.json --json\n\n\
     In the job file:\n  [plan]\n  records = 100_000                     # of each party, or { hospital-a = 80_000, … }\n  \
-    posterior.intercept = { mean = -1.0, sd = 0.01 }\n  posterior.age = { mean = 0.4, sd = 0.02 }")]
+    posterior.intercept = { mean = -1.0, sd = 0.01 }\n  posterior.age = { mean = 0.4, sd = 0.02 }\n  \
+    correlations = [[\"intercept\", \"age\", -0.6]]       # of those that go together")]
 pub(crate) struct PlanArgs {
     /// The job file
     #[arg(value_name = "JOB.toml")]
@@ -45,6 +46,8 @@ struct Found {
     algorithms: Vec<AlgorithmPlan>,
     /// Of a job by a chain, where there is a guess of the posterior.
     chain: Option<Plan>,
+    /// Of a job by a chain of ratios, where there is none.
+    range: Option<ChainRange>,
     /// Of a job that releases once.
     expected: Option<Expected>,
 }
@@ -67,7 +70,7 @@ impl Found {
     fn of(spec: &JobSpec, known: &Known) -> Result<Self, planner::PlanError> {
         let mut plans = Vec::new();
         if let Some(guess) = &known.guess {
-            if spec.algorithm.proposes() {
+            if spec.algorithm.proposes() && spec.algorithm != Algorithm::Hmc {
                 plans.push((spec.algorithm, planner::plan(spec, guess)?));
             }
             // Beside the job's own; of a guess that does not fit it, nothing is told.
@@ -77,7 +80,9 @@ impl Found {
         let algorithms = planner::compare(spec, &known.records, &plans)?;
         let expected = if spec.algorithm.proposes() { None } else { planner::expect(spec, &known.records)? };
         let chain = plans.into_iter().find(|(of, _)| *of == spec.algorithm).map(|(_, plan)| plan);
-        Ok(Self { algorithms, chain, expected })
+        let unguessed = spec.algorithm == Algorithm::Penalty && chain.is_none();
+        let range = if unguessed { planner::range(spec, &known.records).ok() } else { None };
+        Ok(Self { algorithms, chain, range, expected })
     }
 
     /// One JSON object: a chain's plan at its top, where there is one.
@@ -91,6 +96,9 @@ impl Found {
         if !spec.algorithm.proposes() {
             object.insert("expected".to_owned(), serde_json::to_value(self.expected)?);
         }
+        if let Some(range) = &self.range {
+            object.insert("range".to_owned(), serde_json::to_value(range)?);
+        }
         object.insert("algorithms".to_owned(), serde_json::to_value(&self.algorithms)?);
         Ok(object.into())
     }
@@ -98,7 +106,8 @@ impl Found {
     fn text(&self, spec: &JobSpec, known: &Known) -> String {
         let own = match &self.chain {
             Some(plan) => text::chain(spec, plan),
-            None if spec.algorithm.proposes() => text::without_a_guess(spec),
+            None if spec.algorithm == Algorithm::Hmc => text::driven(spec),
+            None if spec.algorithm.proposes() => text::without_a_guess(spec, self.range.as_ref()),
             None => text::released_once(spec, &known.records, self.expected.as_ref()),
         };
         format!("{}\n{own}", text::algorithms(spec, &self.algorithms))

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use conclave_common::job::{JobSpec, Moments};
+use conclave_common::job::JobSpec;
 use conclave_common::planner::Guess;
 use conclave_proto::error::{ErrorCode, Fault};
 use serde::Deserialize;
@@ -38,21 +38,16 @@ impl Known {
             };
             return Ok(Self { records: guess.records.clone(), guess: Some(guess) });
         }
-        let records = given.records.ok_or_else(|| {
+        let records = given.records.clone().ok_or_else(|| {
             input(format!(
                 "{}: plan.records: missing; write records = 100_000, a guess for each party, under [plan], or give --rehearsal FILE from \
                  `conclave rehearse`",
                 job.display()
             ))
         })?;
-        let guess = given.posterior.map(|moments| guess(records.clone(), &moments));
+        let guess = Guess::of_plan(&given, records.clone());
         Ok(Self { records, guess })
     }
-}
-
-fn guess(records: Vec<u64>, moments: &[Moments]) -> Guess {
-    let sd: Vec<f64> = moments.iter().map(|m| m.sd).collect();
-    Guess::independent(records, moments.iter().map(|m| m.mean).collect(), &sd)
 }
 
 /// A fault of the user's input.

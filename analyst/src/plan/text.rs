@@ -1,7 +1,7 @@
 //! What a plan says to a person.
 
 use conclave_common::job::JobSpec;
-use conclave_common::planner::{AlgorithmPlan, ParameterPlan, Plan, Range};
+use conclave_common::planner::{AlgorithmPlan, ChainRange, ParameterPlan, Plan, Range};
 use conclave_common::sampler::Expected;
 
 use crate::table::{number, table, thousands};
@@ -57,11 +57,33 @@ pub(super) fn released_once(spec: &JobSpec, records: &[u64], expected: Option<&E
     )
 }
 
+/// What is to be known of a job whose chains gradients drive.
+pub(super) fn driven(spec: &JobSpec) -> String {
+    format!(
+        "{} chains, driven by gradients: effective draws in all are one over the square of the error above, rounds about four for each of them and\n\
+         two messages a step, whatever the number of predictors. `conclave rehearse` tells the rest.",
+        spec.sampler.chains
+    )
+}
+
 /// What to do for more of a job by a chain whose posterior nobody guesses.
-pub(super) fn without_a_guess(spec: &JobSpec) -> String {
+pub(super) fn without_a_guess(spec: &JobSpec, range: Option<&ChainRange>) -> String {
+    let between = |Range { best, worse }: Range| {
+        let [worse, best] = [worse, best].map(|figure| thousands(figure.round() as u64));
+        if worse == best { best } else { format!("{worse} to {best}") }
+    };
+    let told = range.map_or_else(String::new, |range| {
+        format!(
+            "Nobody has guessed the posterior. From bounds, priors and record counts alone, between the worse case and the best one, with independent\n\
+             parameters: {} rounds, {} kept draws per chain, {} effective draws of the parameter that gets the fewest.\n\n",
+            between(range.rounds),
+            between(range.draws),
+            between(range.effective)
+        )
+    });
     let name = spec.model.parameter_names().into_iter().next().unwrap_or_default();
     format!(
-        "How many rounds each party can afford, and how many effective draws each parameter gets, takes a guess of the posterior: write\n\
+        "{told}How many rounds each party can afford, and how many effective draws each parameter gets, takes a guess of the posterior: write\n\
          posterior.{name:?} = {{ mean = …, sd = … }} and so on for every parameter under [plan], or give --rehearsal FILE from `conclave rehearse`."
     )
 }

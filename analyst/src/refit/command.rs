@@ -30,7 +30,8 @@ Another prior: --prior takes what [prior] of the job file takes, and stands in t
 parameters without an entry of their own. Boxes under [parameters] stay; others follow from the new prior. The adequacy \
 checks are made anew: under a prior that leaves the release little to say (prior_share), or that contradicts it (cubic), no interval is shown.
 
-Fewer predictors: --drop, for a linear regression. Its parties release second moments, and those of fewer columns are a part of them. A predictor is \
+Fewer predictors: --drop, for a linear regression, whose parties release second moments, and for a logistic one of categories alone, whose parties \
+release a table: those of fewer columns are a part of them. A predictor is \
 named as the job names it; one with levels goes with all of its coefficients, and an interaction is a predictor of its own. Where a score of residuals \
 was released after the moments, it is left out and the interval is wider: a score at a point of the larger model is none of the smaller one. For that \
 reason nothing can be dropped from other regressions. Rows that held none of a dropped column's levels stay out.
@@ -52,7 +53,7 @@ pub(crate) struct RefitArgs {
     /// A parameter's prior, or that of all others as `default`; may be given several times
     #[arg(long, value_name = "NAME=DENSITY")]
     prior: Vec<String>,
-    /// A predictor to leave out of a linear regression; may be given several times
+    /// A predictor to leave out, of moments or a table; may be given several times
     #[arg(long, value_name = "PREDICTOR")]
     drop: Vec<String>,
     /// Draws per chain; as many as the job asked for unless given
@@ -131,7 +132,7 @@ fn keep(args: &RefitArgs, spec: &JobSpec, job: &EndedJob, refitted: Refitted, be
     };
     let result = result::build(spec, JOB, out, &draws, &outcome);
     if out.is_some() {
-        draws.finish(&attributes::at_end(spec, JOB, &result)).map_err(written)?;
+        draws.finish(spec, &attributes::at_end(spec, JOB, &result)).map_err(written)?;
     }
     Ok(result)
 }

@@ -10,8 +10,10 @@ use conclave_common::accounting::PrivacyUnit;
 use conclave_common::job::JobSpec;
 use conclave_common::model::ModelData;
 use conclave_common::schema::ColumnSpec;
-use conclave_party::config::{BadRows, DataConfig, Memory};
-use conclave_party::data::{Shard, bind};
+use conclave_ops::terminal;
+use conclave_party::config::{BadRows, DataConfig, Format, Memory};
+use conclave_party::data::{DataError, Shard, bind};
+use conclave_party::screening::{screen_columns, screen_job};
 use conclave_proto::error::{ErrorCode, Fault};
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
@@ -96,6 +98,7 @@ fn shard(path: &Path, spec: &JobSpec, drop: bool) -> Result<(ModelData, PrivacyU
     let levels = levels.map(|(name, _)| name);
     let config = DataConfig {
         path: path.to_owned(),
+        format: Format::default(),
         bad_rows: if drop { BadRows::Drop } else { BadRows::Stop },
         text: levels.cloned().collect(),
         person: None,
@@ -108,7 +111,16 @@ fn shard(path: &Path, spec: &JobSpec, drop: bool) -> Result<(ModelData, PrivacyU
                    bad_rows is \"drop\" will ask for";
         return Err(input(why.to_owned()));
     }
-    let shard = Shard::load(&config, Some(&needed)).map_err(|e| input(e.to_string()))?;
+    let unusable = |e: DataError| input(e.to_string());
+    let shard = Arc::new(Shard::load(&config, Some(&needed)).map_err(unusable)?);
+    // On standard error, beside the rehearsal and not in it: its object is handed on, and these are of single files.
+    let concerns = screen_columns(&shard, Some(spec)).map_err(unusable)?.into_iter();
+    for concern in concerns.chain(screen_job(&shard, spec).map_err(unusable)?) {
+        if concern.grave {
+            return Err(input(format!("{}: {concern}", path.display())));
+        }
+        terminal::tell(&format_args!("warning: {}: {concern}", path.display()));
+    }
     let data = bind(&shard, spec).map_err(|e| input(format!("{}: {e}", path.display())))?;
     Ok((data, config.unit))
 }

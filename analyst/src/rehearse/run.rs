@@ -62,7 +62,7 @@ pub(super) fn rehearse(
     }
     let result = result::build(spec, JOB, out, &run.draws, &outcome);
     if let Some(out) = out {
-        run.draws.finish(&attributes::at_end(spec, JOB, &result)).map_err(|e| written(out, &e))?;
+        run.draws.finish(spec, &attributes::at_end(spec, JOB, &result)).map_err(|e| written(out, &e))?;
     }
     let plan = moments(&run.draws, spec.model.parameter_names().len(), records);
     Ok(Rehearsed { result, plan })
@@ -120,6 +120,9 @@ impl<'a> Run<'a> {
             }
             self.iterations += 1;
             self.keep_draws();
+            if self.sampler.hopeless().is_some() && !self.ended()? {
+                break (StoppedBy::Hopeless, None);
+            }
             progress.show(round.phase, self.iterations, self.draws.kept() as u64);
         };
         // Draws decided without a question, at the edge of the parameter box, are draws too.
@@ -152,7 +155,7 @@ impl<'a> Run<'a> {
             iterations: self.iterations,
             seconds: self.began.elapsed().as_secs_f64(),
             refit_of: None,
-            warnings: self.sampler.clip_watch().and_then(ClipWatch::word).into_iter().collect(),
+            warnings: self.warnings(stopped_by),
             radii: self.sampler.radii_by_parameter(),
             inference: self.sampler.inference().cloned(),
             surrogate: self.sampler.fitted_posterior(),
@@ -160,6 +163,17 @@ impl<'a> Run<'a> {
                 .map(|((name, metadata), spent)| PartyOutcome { name: name.clone(), metadata: Some(metadata), spent })
                 .collect(),
         }
+    }
+
+    /// Whether there is nothing more to ask.
+    fn ended(&mut self) -> Result<bool, Fault> {
+        Ok(self.sampler.next_round().map_err(|e| input(e.to_string()))?.as_round().is_none())
+    }
+
+    fn warnings(&self, stopped_by: StoppedBy) -> Vec<String> {
+        let forecast = self.sampler.hopeless().filter(|_| stopped_by == StoppedBy::Hopeless);
+        let clip = self.sampler.clip_watch().and_then(ClipWatch::word);
+        clip.into_iter().chain(self.sampler.warning()).chain(forecast.map(|forecast| forecast.word(self.spec))).collect()
     }
 
     /// Why a run that kept no draw has no result.

@@ -1,6 +1,6 @@
 //! The posterior in numbers, and whether they can be relied on.
 
-use conclave_common::diagnostics::{ERROR_SHARE, RHAT, ess_wanted};
+use conclave_common::diagnostics::Wanted;
 use conclave_common::sampler::Stage;
 use conclave_pages::page::{Tone, notice};
 use conclave_pages::plot::{Interval, intervals};
@@ -133,12 +133,13 @@ pub(super) fn verdict(material: &Material<'_>) -> Markup {
 
 pub(super) fn diagnostics(material: &Material<'_>) -> Markup {
     let chains = material.spec.sampler.chains;
-    let wanted = ess_wanted(chains);
+    let wanted = material.spec.sampler.wanted();
+    let whose = if material.spec.sampler.until.is_some() { " (as the job says)" } else { " (100 per chain, 400 in all)" };
     let body: Vec<Vec<Cell>> = rows(material.result, "posterior")
         .iter()
         .map(|row| {
             let share = ratio(row);
-            let words = remarks(row, chains);
+            let words = remarks(row, chains, wanted);
             let remark = if words.is_empty() {
                 html! { span.ok { "✓ good" } }
             } else {
@@ -157,8 +158,8 @@ pub(super) fn diagnostics(material: &Material<'_>) -> Markup {
     html! {
         (table("Convergence and precision", &["parameter", "verdict", "R-hat", "ESS bulk", "ESS tail", "MCSE / sd"], &body))
         p.note {
-            "Limits: R-hat at most " (RHAT) ", bulk and tail effective sample size at least " (whole(wanted)) " (100 per chain, 400 in all), "
-            "Monte Carlo error of the mean at most " (percent(ERROR_SHARE)) " of the posterior sd. Rank-normalised split R-hat, effective sample "
+            "Limits: R-hat at most " (wanted.rhat) ", bulk and tail effective sample size at least " (whole(wanted.ess)) (whose)
+            ", Monte Carlo error of the mean at most " (percent(wanted.error_share())) " of the posterior sd. Rank-normalised split R-hat, effective sample "
             "sizes and Monte Carlo errors are those of Vehtari, Gelman, Simpson, Carpenter & Bürkner (2021). The largest share of "
             "a Monte Carlo error in a posterior sd is " (inline(&material.result["mcse_to_sd"], number)) "."
         }
@@ -174,12 +175,12 @@ fn ratio(row: &Value) -> Option<f64> {
 }
 
 /// What is wrong with a parameter's draws, by the limits of the run's own warnings.
-fn remarks(row: &Value, chains: u32) -> Vec<&'static str> {
+fn remarks(row: &Value, chains: u32, wanted: Wanted) -> Vec<&'static str> {
     let figure = |key: &str| row[key].as_f64();
-    let low = |key: &str| figure(key).is_some_and(|ess| ess < ess_wanted(chains));
+    let low = |key: &str| figure(key).is_some_and(|ess| ess < wanted.ess);
     let mut remarks = Vec::new();
     match figure("rhat") {
-        Some(rhat) if rhat > RHAT => remarks.push("the chains disagree"),
+        Some(rhat) if rhat > wanted.rhat => remarks.push("the chains disagree"),
         None if chains > 1 => remarks.push("can’t be told: too few draws, or a chain never moved"),
         _ => {}
     }
@@ -189,7 +190,7 @@ fn remarks(row: &Value, chains: u32) -> Vec<&'static str> {
     if low("ess_tail") {
         remarks.push("few independent draws for the 5% and 95% quantiles");
     }
-    if ratio(row).is_some_and(|share| share > ERROR_SHARE) {
+    if ratio(row).is_some_and(|share| share > wanted.error_share()) {
         remarks.push("the mean is uncertain");
     }
     remarks

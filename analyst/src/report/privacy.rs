@@ -103,10 +103,19 @@ fn noise_of_releases() -> String {
         .to_owned()
 }
 
+fn noise_of_gradients() -> String {
+    "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator, in every component of every gradient and in the test of \
+     every step, as much of it as the job’s budget asks for. The noise of the gradients drives the chains, whose friction takes it up, and the test \
+     corrects for its own (the penalty method of Ceperley & Dewing, 1999): the draws are of the posterior that all records in one place would have \
+     given."
+        .to_owned()
+}
+
 fn noise(spec: &JobSpec) -> String {
     let unit = match spec.algorithm {
         Algorithm::Penalty => "log-likelihood units",
         Algorithm::PenaltyExpFamily => "widths of a component’s range",
+        Algorithm::Hmc => return noise_of_gradients(),
         Algorithm::NoisyStatistics | Algorithm::Augmentation => return noise_of_releases(),
     };
     format!(

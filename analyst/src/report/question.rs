@@ -3,7 +3,7 @@
 use conclave_common::parameter::Interval;
 use conclave_common::schema::{ColumnSpec, Design, Factor, Family, Feature, ModelSpec, Offset, Regression};
 use conclave_pages::table::{Cell, facts, table};
-use conclave_pages::text::name;
+use conclave_pages::text::{name, plain as whole};
 use maud::{Markup, html};
 
 use super::figures::plain;
@@ -14,7 +14,7 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
     let parties: Vec<Markup> = spec.parties.iter().map(|party| name(party)).collect();
     let extends = spec.extends.as_ref().map(|job| ("continues", html! { "job " code { (job) } }));
     let said: Vec<(&str, Markup)> = [
-        ("model", html! { (name(&spec.model.describe())) }),
+        ("model", html! { bdi { (whole(&spec.model.describe(), usize::MAX)) } }),
         ("asked by", html! { "analyst " (name(&material.status.analyst)) }),
         ("of", html! { @for (i, party) in parties.iter().enumerate() { @if i > 0 { ", " } (party) } }),
     ]
@@ -86,10 +86,8 @@ fn regression_formula(regression: &Regression) -> Markup {
     }
 }
 
-/// The linear predictor, one term per coefficient; of very many the first ones.
+/// The linear predictor, one term per coefficient.
 fn predictor(design: &Design) -> Markup {
-    const MOST: usize = 40;
-    let terms = design.features.iter().take(MOST).enumerate();
     html! {
         @match &design.offset {
             Some(Offset::Value(column)) => { (v(column)) " + " }
@@ -97,8 +95,7 @@ fn predictor(design: &Design) -> Markup {
             None => {}
         }
         @if design.intercept { "β" sub { "intercept" } @if !design.features.is_empty() { " + " } }
-        @for (index, feature) in terms { @if index > 0 { " + " } (term(feature)) }
-        @if design.features.len() > MOST { " + … (" (design.features.len()) " terms)" }
+        @for (index, feature) in design.features.iter().enumerate() { @if index > 0 { " + " } (term(feature)) }
     }
 }
 

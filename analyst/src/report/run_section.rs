@@ -43,6 +43,7 @@ fn ended(stopped_by: &str) -> String {
         "failure" => "a failure".to_owned(),
         "released" => "the whole budget, released once".to_owned(),
         "until" => "having enough draws".to_owned(),
+        "hopeless" => "a forecast of no use".to_owned(),
         other => line(other, 40),
     }
 }
@@ -54,6 +55,7 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
         @match text(result, "stopped_by") {
             "draws" => "All draws that were asked for are made.",
             "until" => "The draws have come to what the job wants of them. What is left of the budget was not spent.",
+            "hopeless" => "With the whole budget its draws would have been of no use, by a forecast. What is left of the budget was not spent.",
             "budget" => {
                 "A budget ended it before the last draw asked for" @if let Some(party) = party { ": that of " (name(party)) }
                 ". The draws are of the same posterior; there are fewer of them."

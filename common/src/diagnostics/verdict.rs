@@ -13,12 +13,37 @@ const ESS_PER_CHAIN: f64 = 100.0;
 /// The same in all, however few the chains.
 const ESS_LEAST: f64 = 400.0;
 /// A Monte Carlo error of the mean above this share of the posterior sd earns a warning.
-pub const ERROR_SHARE: f64 = 0.1;
+const ERROR_SHARE: f64 = 0.1;
+/// Of draws that are to be so few that their error is greater: how far above that of so many independent ones it may be.
+const ERROR_EXCESS: f64 = 1.2;
 
 /// Bulk and tail effective sample size over all chains below which a warning is due.
 #[must_use]
 pub fn ess_wanted(chains: u32) -> f64 {
     (ESS_PER_CHAIN * f64::from(chains)).max(ESS_LEAST)
+}
+
+/// What a run's draws are to come to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Wanted {
+    /// Bulk and tail effective sample size of each parameter, at least.
+    pub ess: f64,
+    /// Split R-hat, at most.
+    pub rhat: f64,
+}
+
+impl Wanted {
+    /// What is usual for so many chains.
+    #[must_use]
+    pub fn usual(chains: u32) -> Self {
+        Self { ess: ess_wanted(chains), rhat: RHAT }
+    }
+
+    /// The Monte Carlo error of a mean, as a share of the posterior sd, above which a warning is due.
+    #[must_use]
+    pub fn error_share(self) -> f64 {
+        ERROR_SHARE.max(ERROR_EXCESS / self.ess.sqrt())
+    }
 }
 
 /// What to think of a run.
@@ -36,30 +61,30 @@ pub struct Verdict {
 /// Judges a run by its parameters' summaries, `(name, summary)`; `by_budget` tells that a budget ended
 /// it before its last draw.
 #[must_use]
-pub fn verdict(rows: &[(&str, Summary)], chains: u32, by_budget: bool) -> Verdict {
+pub fn verdict(rows: &[(&str, Summary)], chains: u32, wanted: Wanted, by_budget: bool) -> Verdict {
     let remedy =
         if by_budget { "a larger epsilon, fewer parameters or a tighter clip" } else { "more draws, or a longer warm-up" };
     let mut warnings = Vec::new();
-    warnings.extend(mixing(rows, chains, remedy));
-    warnings.extend(sample_size(rows, chains, remedy));
+    warnings.extend(mixing(rows, chains, wanted.rhat, remedy));
+    warnings.extend(sample_size(rows, wanted.ess, remedy));
     let worst = worst_error(rows);
-    if let Some((name, share)) = worst.filter(|(_, share)| *share > ERROR_SHARE) {
+    if let Some((name, share)) = worst.filter(|(_, share)| *share > wanted.error_share()) {
         warnings.push(format!(
             "the mean of {name} is uncertain by {:.0}% of its posterior sd from sampling alone (limit {:.0}%): ask for {remedy}.",
             100.0 * share,
-            100.0 * ERROR_SHARE
+            100.0 * wanted.error_share()
         ));
     }
     Verdict { warnings, mcse_to_sd: worst.map_or(f64::NAN, |w| w.1), budget_error: budget_error(worst, by_budget) }
 }
 
-fn mixing(rows: &[(&str, Summary)], chains: u32, remedy: &str) -> Vec<String> {
+fn mixing(rows: &[(&str, Summary)], chains: u32, most: f64, remedy: &str) -> Vec<String> {
     let mut out = Vec::new();
-    let worst = rows.iter().filter(|(_, s)| s.rhat > RHAT).max_by(|a, b| a.1.rhat.total_cmp(&b.1.rhat));
+    let worst = rows.iter().filter(|(_, s)| s.rhat > most).max_by(|a, b| a.1.rhat.total_cmp(&b.1.rhat));
     if let Some((name, s)) = worst {
         let use_them = if s.rhat > RHAT_USELESS { " Do not use these draws." } else { "" };
         out.push(format!(
-            "the chains disagree: split R-hat of {name} is {:.3}, above {RHAT}: ask for {remedy}.{use_them}",
+            "the chains disagree: split R-hat of {name} is {:.3}, above {most}: ask for {remedy}.{use_them}",
             s.rhat
         ));
     }
@@ -74,8 +99,7 @@ fn mixing(rows: &[(&str, Summary)], chains: u32, remedy: &str) -> Vec<String> {
     out
 }
 
-fn sample_size(rows: &[(&str, Summary)], chains: u32, remedy: &str) -> Vec<String> {
-    let wanted = ess_wanted(chains);
+fn sample_size(rows: &[(&str, Summary)], wanted: f64, remedy: &str) -> Vec<String> {
     let least = |what: &str, of: fn(&Summary) -> f64, so: &str| {
         let low = rows.iter().filter(|(_, s)| of(s) < wanted).min_by(|a, b| of(&a.1).total_cmp(&of(&b.1)));
         low.map(|(name, s)| {
@@ -119,7 +143,7 @@ mod tests {
 
     #[test]
     fn a_good_run_has_no_warning_and_a_figure() {
-        let v = verdict(&[("age", row(1.003, 900.0, 0.06)), ("dose", row(1.0, 900.0, 0.02))], 4, true);
+        let v = verdict(&[("age", row(1.003, 900.0, 0.06)), ("dose", row(1.0, 900.0, 0.02))], 4, Wanted::usual(4), true);
         assert!(v.warnings.is_empty(), "{v:?}");
         assert!((v.mcse_to_sd - 0.03).abs() < 1e-15);
         assert!(v.budget_error.contains("too little budget adds at most 0.0%") && v.budget_error.contains("3.0% of"), "{v:?}");
@@ -141,20 +165,33 @@ mod tests {
             (row(1.0, 900.0, 0.5), "mean of age is uncertain by 25%", "larger epsilon"),
         ];
         for (bad, what, word) in cases {
-            let v = verdict(&[("age", bad), good], 4, true);
+            let v = verdict(&[("age", bad), good], 4, Wanted::usual(4), true);
             assert_eq!(v.warnings.len(), 1, "{v:?}");
             assert!(v.warnings[0].contains(what) && v.warnings[0].contains(word), "{v:?}");
         }
-        let v = verdict(&[good], 4, false);
+        let v = verdict(&[good], 4, Wanted::usual(4), false);
         assert!(v.budget_error.contains("too few draws"), "{v:?}");
-        assert!(verdict(&[good], 10, false).warnings[0].contains("below 1000"), "100 per chain");
+        assert!(verdict(&[good], 10, Wanted::usual(10), false).warnings[0].contains("below 1000"), "100 per chain");
+    }
+
+    /// Who says that less is enough is not told that it isn't; that draws are of no use, all the same.
+    #[test]
+    fn a_job_may_want_less() {
+        let less = Wanted { ess: 100.0, rhat: 1.05 };
+        let of = |summary| verdict(&[("age", summary)], 4, less, true).warnings;
+        assert_eq!(of(row(1.04, 120.0, 0.18)), Vec::<String>::new());
+        assert_eq!(of(row(1.0, 120.0, 0.23)), Vec::<String>::new(), "11% of the sd, as of 100 draws and a little more");
+        assert!(of(row(1.0, 120.0, 0.25))[0].contains("limit 12%"));
+        assert!(of(row(1.06, 120.0, 0.18))[0].contains("is 1.060, above 1.05"));
+        assert!(of(row(1.0, 90.0, 0.18))[0].contains("below 100"));
+        assert!(of(row(1.2, 120.0, 0.18))[0].contains("Do not use"));
     }
 
     #[test]
     fn what_cannot_be_computed_is_said() {
-        let v = verdict(&[("age", Summary { sd: 0.0, mcse_mean: 0.0, ..row(f64::NAN, 900.0, 0.0) })], 1, true);
+        let v = verdict(&[("age", Summary { sd: 0.0, mcse_mean: 0.0, ..row(f64::NAN, 900.0, 0.0) })], 1, Wanted::usual(1), true);
         assert!(v.warnings.iter().any(|w| w.contains("one chain")), "{v:?}");
         assert!(v.mcse_to_sd.is_nan() && v.budget_error.contains("can't be told"));
-        assert!(verdict(&[], 4, true).budget_error.contains("can't be told"));
+        assert!(verdict(&[], 4, Wanted::usual(4), true).budget_error.contains("can't be told"));
     }
 }

@@ -8,7 +8,7 @@ use toml::{Table, Value};
 
 use super::edit::{read, table, whole, written};
 use super::error::JobError;
-use super::spec::{JobSpec, Radius};
+use super::spec::{Algorithm, JobSpec, Radius};
 
 /// Where a run ended. Parameters are in the model's order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -53,11 +53,13 @@ impl Extension<'_> {
                 "the run's last states do not fit its job: was another version at work?",
             ));
         }
-        let Some(radii) = self.end.radii.as_ref().filter(|radii| radii.len() == names.len()) else {
+        let by_gradients = old.algorithm == Algorithm::Hmc;
+        let radii = self.end.radii.as_ref().filter(|radii| radii.len() == names.len());
+        if radii.is_none() && !by_gradients {
             let message = "the run turned its moves into axes that a job file can't name, so it can't be extended: submit the job \
                            anew with more draws, or with rotate = false";
             return Err(JobError::new("sampler.proposal.rotate", message));
-        };
+        }
         let by_name = |values: &[f64]| -> Table { names.iter().cloned().zip(values.iter().map(|x| Value::Float(*x))).collect() };
 
         let mut file = read(text)?;
@@ -68,18 +70,22 @@ impl Extension<'_> {
         sampler.insert("starts".to_owned(), Value::Array(starts));
         sampler.insert("draws".to_owned(), whole("sampler.draws", self.draws.unwrap_or(old.sampler.draws))?);
         sampler.insert("warmup".to_owned(), Value::Integer(0));
-        sampler.insert("locate_share".to_owned(), Value::Float(0.0));
         sampler.insert("seed".to_owned(), whole("sampler.seed", seed(old.sampler.seed, self.job))?);
-        let proposal = table(sampler, "proposal")?;
-        proposal.remove("rotate");
-        proposal.insert("radius".to_owned(), Value::Table(by_name(radii)));
+        // Chains driven by gradients search anew for how they are to move: what they started with is not in their states.
+        if let Some(radii) = radii.filter(|_| !by_gradients) {
+            sampler.insert("locate_share".to_owned(), Value::Float(0.0));
+            let proposal = table(sampler, "proposal")?;
+            proposal.remove("rotate");
+            proposal.insert("radius".to_owned(), Value::Table(by_name(radii)));
+        }
         if let Some(epsilon) = self.epsilon {
             table(&mut file, "privacy")?.insert("epsilon".to_owned(), Value::Float(epsilon));
         }
         let written = written(&file)?;
 
         let new = JobSpec::parse(&written)?;
-        if new.sampler.starts.as_ref() != Some(states) || new.sampler.radius != Radius::Fixed(radii.clone()) {
+        let same_radii = by_gradients || radii.is_some_and(|radii| new.sampler.radius == Radius::Fixed(radii.clone()));
+        if new.sampler.starts.as_ref() != Some(states) || !same_radii {
             return Err(JobError::new("sampler.starts", "the run's last states can't be written exactly"));
         }
         Ok(written)

@@ -8,6 +8,7 @@ mod error;
 mod extension;
 mod limits;
 mod parse;
+mod possible;
 mod raw;
 mod refit;
 mod spec;
@@ -19,8 +20,9 @@ pub use extension::{Continuation, Extension};
 pub use limits::{
     CALIBRATE_SHARE, DEFAULT_BOX, LEAST_POSITIVE, MAX_BOUND, MAX_BOX, MAX_BYTES, MAX_CHAINS, MAX_COLUMNS, MAX_NAME,
 };
+pub use raw::KEYS;
 pub use refit::Refit;
 pub use spec::{
-    Algorithm, Clamping, ClipRule, JobSpec, Moments, PlanSpec, PrivacySpec, ProposalKind, Radius, ReleaseSpec, SamplerSpec,
-    Until, Warmup,
+    Algorithm, Clamping, ClipRule, HmcSpec, JobSpec, Moments, PlanSpec, PrivacySpec, ProposalKind, Radius, ReleaseSpec,
+    SamplerSpec, Until, Warmup,
 };

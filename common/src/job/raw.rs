@@ -6,7 +6,8 @@ use serde::Deserialize;
 
 use crate::schema::keys::Keys;
 
-pub(super) const KEYS: Keys = Keys::Table(&[
+/// Every key of a job file.
+pub const KEYS: Keys = Keys::Table(&[
     ("name", Keys::Any),
     ("extends", Keys::Any),
     ("algorithm", Keys::Any),
@@ -55,6 +56,8 @@ pub(super) const KEYS: Keys = Keys::Table(&[
             ("records_guess", Keys::Any),
             ("force", Keys::Any),
             ("until", Keys::Table(&[("ess", Keys::Any), ("rhat", Keys::Any)])),
+            ("step", Keys::Any),
+            ("friction", Keys::Any),
         ]),
     ),
     (
@@ -76,6 +79,7 @@ pub(super) const KEYS: Keys = Keys::Table(&[
         Keys::Table(&[
             ("records", Keys::Any),
             ("posterior", Keys::Named(&Keys::Table(&[("mean", Keys::Any), ("sd", Keys::Any)]))),
+            ("correlations", Keys::Any),
         ]),
     ),
 ]);
@@ -199,7 +203,7 @@ pub(super) struct RawInterval {
 pub(super) struct RawSampler {
     pub chains: i64,
     pub draws: i64,
-    pub warmup: RawWarmup,
+    pub warmup: Option<RawWarmup>,
     pub proposal: Option<RawProposal>,
     pub seed: u64,
     pub locate_share: Option<f64>,
@@ -208,6 +212,8 @@ pub(super) struct RawSampler {
     pub records_guess: Option<i64>,
     pub force: Option<bool>,
     pub until: Option<RawUntil>,
+    pub step: Option<f64>,
+    pub friction: Option<f64>,
 }
 
 impl Default for RawSampler {
@@ -215,7 +221,7 @@ impl Default for RawSampler {
         Self {
             chains: 4,
             draws: 5000,
-            warmup: RawWarmup::Sweeps(100),
+            warmup: None,
             proposal: None,
             seed: 1,
             locate_share: None,
@@ -224,6 +230,8 @@ impl Default for RawSampler {
             records_guess: None,
             force: None,
             until: None,
+            step: None,
+            friction: None,
         }
     }
 }
@@ -293,6 +301,7 @@ pub(super) struct RawPlan {
     pub records: Option<RawRecords>,
     #[serde(default)]
     pub posterior: BTreeMap<String, RawMoments>,
+    pub correlations: Option<Vec<(String, String, f64)>>,
 }
 
 #[derive(Deserialize)]

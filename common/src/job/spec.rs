@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use super::error::JobError;
 use crate::accounting::Budget;
+use crate::diagnostics::Wanted;
 use crate::mechanism::{NoiseScale, QueryKind};
-use crate::model::{self, Model};
+use crate::model::{self, Model, OutcomeTable};
 use crate::parameter::{Interval, Prior, Transform};
 use crate::schema::{ColumnSpec, ModelSpec};
 
@@ -50,6 +52,9 @@ pub struct PlanSpec {
     pub records: Option<Vec<u64>>,
     /// The posterior, per parameter in the model's order, on the scale that priors are declared on.
     pub posterior: Option<Vec<Moments>>,
+    /// How its parameters go together, `(one, other, correlation)` by their places in the model's order; pairs that are not named do not.
+    /// `None` where the analyst says nothing of it.
+    pub correlations: Option<Vec<(usize, usize, f64)>>,
 }
 
 /// A guess of one parameter's posterior.
@@ -73,6 +78,9 @@ pub enum Algorithm {
     /// One release of a statistic or of tables, then data augmentation: Ju, Awan, Gong & Rao, *Data Augmentation MCMC for Bayesian
     /// Inference from Privatized Data* (2022).
     Augmentation,
+    /// Hamiltonian Monte Carlo whose kicks are noisy gradients and whose friction takes their noise up, with a penalty test on what
+    /// the gradients leave of each step's log ratio.
+    Hmc,
 }
 
 impl Algorithm {
@@ -83,13 +91,14 @@ impl Algorithm {
             Algorithm::PenaltyExpFamily => "penalty-exp-family",
             Algorithm::NoisyStatistics => "noisy-statistics",
             Algorithm::Augmentation => "augmentation",
+            Algorithm::Hmc => "hmc",
         }
     }
 
     /// Whether every draw takes a proposal that the parties answer to.
     #[must_use]
     pub fn proposes(self) -> bool {
-        matches!(self, Algorithm::Penalty | Algorithm::PenaltyExpFamily)
+        matches!(self, Algorithm::Penalty | Algorithm::PenaltyExpFamily | Algorithm::Hmc)
     }
 
     /// Whether the algorithm asks parties for queries of this kind.
@@ -98,7 +107,10 @@ impl Algorithm {
         match self {
             Algorithm::Penalty => matches!(kind, QueryKind::Ratio | QueryKind::ClipCount),
             Algorithm::PenaltyExpFamily => matches!(kind, QueryKind::Statistic { .. }),
-            Algorithm::NoisyStatistics => !matches!(kind, QueryKind::Ratio | QueryKind::ClipCount),
+            Algorithm::NoisyStatistics => !matches!(kind, QueryKind::Ratio | QueryKind::ClipCount | QueryKind::Remainder { .. }),
+            Algorithm::Hmc => {
+                matches!(kind, QueryKind::Gradient { .. } | QueryKind::Curvature { .. } | QueryKind::Remainder { .. })
+            }
             Algorithm::Augmentation => matches!(kind, QueryKind::Statistic { .. } | QueryKind::Table { .. }),
         }
     }
@@ -136,6 +148,29 @@ pub struct SamplerSpec {
     pub force: bool,
     /// What the run is to come to, and end there with the rest of the budget unspent; `draws` is then the most there are.
     pub until: Option<Until>,
+    /// How `hmc` moves; the defaults for any other algorithm.
+    pub hmc: HmcSpec,
+}
+
+/// `[sampler]` of `hmc`: what is not given is decided by what is public of the job and by what its search released.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct HmcSpec {
+    /// Length of a step, in posterior standard deviations, above 0 and below 2.
+    pub step: Option<f64>,
+    /// Friction in units of 1 over time, above 0: a step of length `h` keeps `e^(-friction h)` of the momentum on average.
+    pub friction: Option<f64>,
+    /// Steps of each chain before its kept draws.
+    pub warmup: Option<u64>,
+    /// Share of the job's budget (as mu²) for finding where the chains start and how they are to move, above 0 and below 1.
+    pub locate_share: Option<f64>,
+}
+
+impl SamplerSpec {
+    /// What the draws are to come to: what the job says, or what is usual.
+    #[must_use]
+    pub fn wanted(&self) -> Wanted {
+        self.until.map_or(Wanted::usual(self.chains), |Until { ess, rhat }| Wanted { ess, rhat })
+    }
 }
 
 /// What a parameter's draws are to come to, each of them, in the words of [`diagnostics`](crate::diagnostics).
@@ -270,6 +305,20 @@ pub enum ClipRule {
 }
 
 impl JobSpec {
+    /// Checks that the job asks for nothing that only jobs of before may have.
+    ///
+    /// # Errors
+    /// Turned moves: what few draws of a warm-up say of correlations sent chains away from the posterior, at the price of long moves. A job
+    /// that was submitted with them is replayed with them.
+    pub fn check_new(&self) -> Result<(), JobError> {
+        if !self.sampler.rotate {
+            return Ok(());
+        }
+        let message = "moves are not turned any more, as chains that learn how from few draws can end far from the posterior: leave it out, and \
+                       give correlated predictors more draws or an algorithm that releases once (algorithm = \"auto\")";
+        Err(JobError::new("sampler.proposal.rotate", message))
+    }
+
     /// Number of parameters.
     pub fn dimension(&self) -> usize {
         self.priors.len()
@@ -312,6 +361,7 @@ impl JobSpec {
         match self.algorithm {
             Algorithm::Penalty => vec!["ratio"],
             Algorithm::PenaltyExpFamily => vec!["statistic"],
+            Algorithm::NoisyStatistics if self.outcome_table(self.build_model().as_ref()).is_some() => vec!["table"],
             Algorithm::NoisyStatistics => match self.build_model().scores() {
                 Some(scores) if scores.moments_outcome().is_some() => vec!["moments", "score"],
                 Some(_) => vec!["score"],
@@ -319,14 +369,26 @@ impl JobSpec {
             },
             Algorithm::Augmentation if self.build_model().tables().is_some() => vec!["table"],
             Algorithm::Augmentation => vec!["statistic"],
+            Algorithm::Hmc => vec!["score", "remainder"],
         }
+    }
+
+    /// The table of its model's outcome and predictors, where a job that releases once asks for it, and for nothing else. Stages are of
+    /// scores: a job that says something of them has them.
+    #[must_use]
+    pub fn outcome_table(&self, model: &dyn Model) -> Option<OutcomeTable> {
+        let stages = self.release.stages.is_some() || self.release.curvature_share.is_some();
+        let asked = self.algorithm == Algorithm::NoisyStatistics && !stages;
+        asked.then(|| model.outcome_table()).flatten()
     }
 
     /// The most rounds in which a job that releases once asks its parties; `None` for jobs that ask round after round.
     #[must_use]
     pub fn most_rounds(&self) -> Option<u64> {
-        if self.algorithm != Algorithm::NoisyStatistics {
-            return None;
+        match self.algorithm {
+            Algorithm::Penalty | Algorithm::PenaltyExpFamily | Algorithm::Hmc => return None,
+            Algorithm::Augmentation => return Some(1),
+            Algorithm::NoisyStatistics => {}
         }
         let stages = || match (&self.release.stages, self.release.curvature_share) {
             (Some(shares), _) => shares.len() as u64,
@@ -335,7 +397,9 @@ impl JobSpec {
         };
         // The last stage asks for its gradient, and then twice for information.
         let rounds = || stages() + 2;
-        Some(match self.build_model().scores() {
+        let model = self.build_model();
+        Some(match model.scores() {
+            Some(_) if self.outcome_table(model.as_ref()).is_some() => 1,
             // Second moments, and then they or a score once more.
             Some(scores) if scores.moments_outcome().is_some() => 2,
             Some(_) => rounds(),
@@ -346,6 +410,21 @@ impl JobSpec {
     /// Whether `theta` lies inside the parameter box.
     pub fn in_support(&self, theta: &[f64]) -> bool {
         theta.len() == self.support.len() && theta.iter().zip(&self.support).all(|(x, s)| s.contains(*x))
+    }
+
+    /// Whether `theta` lies inside the parameter box made wider by half its width at either end, on the unconstrained scale: where the
+    /// middle of a step may lie, of which a gradient is asked.
+    #[must_use]
+    pub fn in_wider_support(&self, theta: &[f64]) -> bool {
+        let transform = self.transform();
+        let boxes = transform.unconstrained_box(&self.support);
+        let inside = |(u, box_): (&f64, &Interval)| {
+            let more = 0.5 * (box_.max - box_.min);
+            u.is_finite() && *u >= box_.min - more && *u <= box_.max + more
+        };
+        theta.len() == self.support.len()
+            && theta.iter().all(|x| x.is_finite())
+            && transform.unconstrain(theta).iter().zip(&boxes).all(inside)
     }
 
     /// Log prior density up to a constant.

@@ -30,6 +30,12 @@ pub enum QueryKind {
         /// Parameters, 1 to [`QueryKind::MAX_ORDER`].
         parameters: u32,
     },
+    /// What is left of a step's log likelihood ratio once the gradient at its middle is taken off, each record's as its clipped vector of
+    /// the lattice has it.
+    Remainder {
+        /// Parameters, 1 to [`QueryKind::MAX_ORDER`].
+        parameters: u32,
+    },
     /// How many units of privacy lie in each cell of contingency tables, each counted as [`QueryKind::COUNT_UNIT`].
     Table {
         /// Cells of all tables, 1 to [`QueryKind::MAX_COMPONENTS`].
@@ -46,6 +52,8 @@ pub enum Points {
     One,
     /// The two ends of a step.
     Two,
+    /// The two ends of a step and its middle, one after the other: theta, middle, theta'.
+    Three,
 }
 
 impl QueryKind {
@@ -58,9 +66,11 @@ impl QueryKind {
     /// Numbers from here on stand for vectors: this, plus four times their order (rows, parameters or cells), plus 0 for
     /// moments, 1 for a gradient, 2 for a curvature, 3 for tables.
     const VECTORS: u32 = 1 << 30;
+    /// This, plus the number of parameters, stands for a remainder.
+    const REMAINDERS: u32 = 1 << 29;
 
     /// The number that stands for the kind in ledgers and digests: 0 for a ratio, 1 for a clip count, 2 + j for component j, and
-    /// from 2^30 on a vector's kind in the last two bits, its order before them.
+    /// from 2^30 on a vector's kind in the last two bits, its order before them; a remainder is 2^29 and its parameters.
     #[must_use]
     pub fn code(self) -> u32 {
         let vector = |of: u32, order: u32| Self::VECTORS + 4 * order.min(Self::MAX_COMPONENTS) + of;
@@ -72,6 +82,7 @@ impl QueryKind {
             Self::Gradient { parameters } => vector(1, parameters),
             Self::Curvature { parameters } => vector(2, parameters),
             Self::Table { cells } => vector(3, cells),
+            Self::Remainder { parameters } => Self::REMAINDERS + parameters.min(Self::MAX_COMPONENTS),
         }
     }
 
@@ -88,6 +99,9 @@ impl QueryKind {
             };
             return Some(kind).filter(|_| (1..=most).contains(&order));
         }
+        if let Some(parameters) = code.checked_sub(Self::REMAINDERS) {
+            return Some(Self::Remainder { parameters }).filter(|_| (1..=Self::MAX_ORDER).contains(&parameters));
+        }
         match code {
             0 => Some(Self::Ratio),
             1 => Some(Self::ClipCount),
@@ -100,7 +114,7 @@ impl QueryKind {
     pub fn length(self) -> usize {
         let triangle = |order: u32| order as usize * (order as usize + 1) / 2;
         match self {
-            Self::Ratio | Self::ClipCount | Self::Statistic { .. } => 1,
+            Self::Ratio | Self::ClipCount | Self::Statistic { .. } | Self::Remainder { .. } => 1,
             Self::Moments { order } => triangle(order),
             Self::Curvature { parameters } => triangle(parameters),
             Self::Gradient { parameters } => parameters as usize,
@@ -114,42 +128,45 @@ impl QueryKind {
         match self {
             Self::Ratio | Self::ClipCount => Points::Two,
             Self::Gradient { .. } | Self::Curvature { .. } => Points::One,
+            Self::Remainder { .. } => Points::Three,
             Self::Statistic { .. } | Self::Moments { .. } | Self::Table { .. } => Points::None,
         }
     }
 
-    /// How far the sum moves between neighbours, in sensitivities of the query: those of a ratio and of a gradient bound one
+    /// How far the sum moves between neighbours, in sensitivities of the query: those of a ratio, a remainder and a gradient bound one
     /// unit's part, which counts `factor` times there ([`crate::accounting::Adjacency::factor`]); of other kinds it already
     /// bounds what the whole sum moves.
     #[must_use]
     pub(crate) fn moves(self, factor: u64) -> u64 {
         match self {
-            Self::Ratio | Self::Gradient { .. } => factor,
+            Self::Ratio | Self::Remainder { .. } | Self::Gradient { .. } => factor,
             _ => 1,
         }
     }
 
-    /// The standard deviation of noise of scale `s`: of a ratio in log-likelihood units, of a statistic in widths of its range, of
+    /// The standard deviation of noise of scale `s`: of a ratio and a remainder in log-likelihood units, of a statistic in widths of its range, of
     /// counts in units of privacy, of moments and curvature in units of a product of two numbers in [-1, 1], of a gradient in
     /// what one unit contributes at most.
     #[must_use]
     pub fn noise_sd(self, s: NoiseScale) -> f64 {
         match self {
-            Self::Ratio | Self::Statistic { .. } | Self::Moments { .. } | Self::Curvature { .. } => s.sd(),
+            Self::Ratio | Self::Remainder { .. } | Self::Statistic { .. } | Self::Moments { .. } | Self::Curvature { .. } => {
+                s.sd()
+            }
             Self::ClipCount | Self::Table { .. } => s.units() as f64 / Self::COUNT_UNIT as f64,
             Self::Gradient { .. } => s.units() as f64 / GRADIENT_UNITS as f64,
         }
     }
 
-    /// Whether an owner's least noise, which is in log-likelihood units, is a limit to this kind. A vector is asked once or a few
-    /// times at a part of the budget each: the budget is what limits it.
+    /// Whether an owner's least noise, which is in log-likelihood units, is a limit to this kind. A vector is asked at a part of the
+    /// budget each, and the remainder beside it moves far less than a ratio: the budget is what limits them.
     #[must_use]
     pub fn has_least_noise(self) -> bool {
         matches!(self, Self::Ratio | Self::ClipCount | Self::Statistic { .. })
     }
 
-    /// The word by which an owner admits the kind: `ratio`, `statistic`, `moments`, `score` or `table`. A clip count goes with
-    /// the ratios that it counts, a curvature with the score.
+    /// The word by which an owner admits the kind: `ratio`, `statistic`, `moments`, `score`, `table` or `remainder`. A clip count
+    /// goes with the ratios that it counts, a curvature with the score.
     #[must_use]
     pub fn release(self) -> &'static str {
         match self {
@@ -158,11 +175,12 @@ impl QueryKind {
             Self::Moments { .. } => "moments",
             Self::Gradient { .. } | Self::Curvature { .. } => "score",
             Self::Table { .. } => "table",
+            Self::Remainder { .. } => "remainder",
         }
     }
 
     /// The words that [`QueryKind::release`] gives.
-    pub const RELEASES: [&'static str; 5] = ["ratio", "statistic", "moments", "score", "table"];
+    pub const RELEASES: [&'static str; 6] = ["ratio", "statistic", "moments", "score", "table", "remainder"];
 }
 
 /// What one record contributes to a gradient at most, in lattice units and L2: 2^28. Squares of as many components as a gradient
@@ -180,6 +198,7 @@ impl std::fmt::Display for QueryKind {
             Self::Gradient { parameters } => write!(f, "gradient of {parameters} parameters"),
             Self::Curvature { parameters } => write!(f, "curvature of {parameters} parameters"),
             Self::Table { cells } => write!(f, "table of {cells} cells"),
+            Self::Remainder { parameters } => write!(f, "remainder of {parameters} parameters"),
         }
     }
 }
@@ -206,6 +225,13 @@ mod tests {
             }
             assert_eq!((QueryKind::from_code(code(0)), QueryKind::from_code(code(most + 1))), (None, None));
         }
+        for parameters in 1..=QueryKind::MAX_ORDER {
+            let kind = QueryKind::Remainder { parameters };
+            assert_eq!((QueryKind::from_code(kind.code()), kind.length()), (Some(kind), 1));
+            assert!(QueryKind::RELEASES.contains(&kind.release()));
+        }
+        assert_eq!(QueryKind::from_code(1 << 29), None);
+        assert_eq!(QueryKind::from_code((1 << 29) + QueryKind::MAX_ORDER + 1), None);
         assert_eq!(QueryKind::Curvature { parameters: 3 }.length(), 6);
         assert_eq!(QueryKind::Statistic { component: 3 }.to_string(), "statistic 3");
     }

@@ -20,7 +20,7 @@ pub const GRADIENT_SCALE: f64 = GRADIENT_UNITS as f64 * (1.0 - 1.0 / 1_048_576.0
 const MOST_SQUARES: u64 = GRADIENT_UNITS * GRADIENT_UNITS;
 
 /// A point and a frame, made ready for a block.
-struct Gradient<'a, L: Slopes> {
+pub(super) struct Gradient<'a, L: Slopes> {
     block: &'a Block<'a>,
     eta: WeightedSum,
     at: L::At,
@@ -39,16 +39,7 @@ pub(super) fn gradient_sum<L: Slopes>(
     (coefficients, own): (&[f64], Option<f64>),
     frame: Frame<'_>,
 ) -> LatticeSum {
-    let d = frame.parameters();
-    assert_eq!(d, coefficients.len() + usize::from(own.is_some()), "a frame has the model's parameters");
-    let pass = Gradient::<L> {
-        block,
-        eta: predictor.weighted(coefficients),
-        at: likelihood.slopes_at(own),
-        along: (0..d).map(|k| predictor.weighted_without_offset(frame.row(k))).collect(),
-        own: (0..d).map(|k| frame.row(k).get(coefficients.len()).copied().unwrap_or(0.0)).collect(),
-        shift: frame.shift(),
-    };
+    let pass = Gradient::new(likelihood, predictor, block, (coefficients, own), frame);
     LatticeSum::of_several(&block.arch().dispatch(&pass))
 }
 
@@ -59,8 +50,8 @@ pub(super) struct Room {
     factor: Lane,
     /// Each component of the records' images.
     pub(super) components: Vec<[f64; FEW]>,
-    units: Vec<[i64; FEW]>,
-    within: [i64; FEW],
+    pub(super) units: Vec<[i64; FEW]>,
+    pub(super) within: [i64; FEW],
 }
 
 impl Room {
@@ -78,17 +69,53 @@ impl Room {
     /// Adds the first `records` images to the totals, as integer vectors of bounded length.
     #[inline(always)]
     pub(super) fn add(&mut self, shift: &[f64], records: usize, totals: &mut [i64]) {
-        shorten(self, shift, records);
-        quantise(self, records);
+        self.hold(shift, records);
         for (total, units) in totals.iter_mut().zip(&self.units) {
             // No sum overflows: callers check that so many records fit.
             let sum: i64 = units[..records].iter().zip(&self.within).map(|(unit, within)| unit & within).sum();
             *total = total.wrapping_add(sum);
         }
     }
+
+    /// Makes the first `records` images integer vectors of bounded length: `units` where `within` is all ones, and 0 where it is 0.
+    #[inline(always)]
+    pub(super) fn hold(&mut self, shift: &[f64], records: usize) {
+        shorten(self, shift, records);
+        quantise(self, records);
+    }
+}
+
+impl<'a, L: Slopes> Gradient<'a, L> {
+    /// # Panics
+    /// On a frame of another number of parameters, which is public.
+    pub(super) fn new(
+        likelihood: &L,
+        predictor: &LinearPredictor,
+        block: &'a Block<'a>,
+        (coefficients, own): (&[f64], Option<f64>),
+        frame: Frame<'a>,
+    ) -> Self {
+        let d = frame.parameters();
+        assert_eq!(d, coefficients.len() + usize::from(own.is_some()), "a frame has the model's parameters");
+        Self {
+            block,
+            eta: predictor.weighted(coefficients),
+            at: likelihood.slopes_at(own),
+            along: (0..d).map(|k| predictor.weighted_without_offset(frame.row(k))).collect(),
+            own: (0..d).map(|k| frame.row(k).get(coefficients.len()).copied().unwrap_or(0.0)).collect(),
+            shift: frame.shift(),
+        }
+    }
 }
 
 impl<L: Slopes> Gradient<'_, L> {
+    /// The integer vector of each record, as it goes into the sum of gradients.
+    #[inline(always)]
+    pub(super) fn vectors(&self, rows: &Tile<'_>, room: &mut Room) {
+        self.map(rows, room);
+        room.hold(self.shift, rows.len());
+    }
+
     #[inline(always)]
     fn total(&self) -> Vec<i64> {
         let d = self.along.len();

@@ -3,6 +3,7 @@
 
 use super::data::ModelData;
 use super::exponential_family::ExponentialFamily;
+use super::outcome_table::OutcomeTable;
 use super::ratio_range::RatioRange;
 use super::score::ScoreModel;
 use super::shard::Block;
@@ -51,6 +52,12 @@ pub trait Model: Send + Sync {
 
     /// The contingency tables that are sufficient for theta, where the model is of categorical columns alone.
     fn tables(&self) -> Option<Tables> {
+        None
+    }
+
+    /// The table of outcome and predictors, where it determines the likelihood given the predictors and has so few cells that less
+    /// is lost to noise than from gradients.
+    fn outcome_table(&self) -> Option<OutcomeTable> {
         None
     }
 

@@ -18,9 +18,10 @@
 //! Exponential family, `sd` known ([`super::linear_statistic`]).
 
 use super::blocks::KernelVisitor;
+use super::likelihood::{Ends, Likelihood, around};
 use super::linear_predictor::LinearPredictor;
 use super::ratio_range::RatioRange;
-use super::regression::{Ends, LEAST_SCATTER, Likelihood, around};
+use super::regression::LEAST_SCATTER;
 use super::slopes::Slopes;
 use super::weighted::TileStep;
 use crate::schema::ColumnSpec;
@@ -231,6 +232,10 @@ impl Slopes for Linear {
 
     fn most_information(&self, precision: &f64, _low: f64, _high: f64) -> [f64; 2] {
         [*precision, 2.0]
+    }
+
+    fn second_derivatives(&self, _low: f64, _high: f64) -> Option<[f64; 2]> {
+        self.sd.map(|sd| [(sd * sd).recip(), 0.0])
     }
 
     fn outcomes(&self) -> (f64, f64) {

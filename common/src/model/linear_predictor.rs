@@ -1,7 +1,7 @@
 //! The linear predictor of a regression, `eta = offset + intercept + sum_j theta_j x_j`: its values on a shard, its public range over the
 //! declared columns, and its coefficients in the data's own units. Written once for all regressions.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::softplus::positive_part;
 use super::tile::ColumnRef;
@@ -216,6 +216,33 @@ impl LinearPredictor {
         rows.extend(inner);
         let fits = rows.len() <= most;
         (Some(rows), fits)
+    }
+
+    /// Per column, the numbers of the predictors that are 1 at its levels but the first. `None` where a column is not categorical or
+    /// has no predictors of its own, and where there is an offset or no intercept.
+    pub(super) fn categorical(&self) -> Option<Vec<Vec<usize>>> {
+        if !self.intercept || self.offset.is_some() || self.features.iter().any(|feature| !feature.indicator) {
+            return None;
+        }
+        let mut own: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (j, feature) in self.features.iter().enumerate() {
+            if let [factor] = feature.factors.as_slice() {
+                own.entry(&factor.of.column).or_default().push(j);
+            }
+        }
+        let all_own = self.features.iter().flat_map(|f| &f.factors).all(|factor| own.contains_key(factor.of.column.as_str()));
+        all_own.then(|| own.into_values().collect())
+    }
+
+    /// The design row of a record of these categories, the intercept's 1 first: `is_one` says of a column's own predictor whether it is
+    /// 1, and interactions follow.
+    pub(super) fn row_of_indicators(&self, is_one: &dyn Fn(usize) -> bool) -> Vec<f64> {
+        let holds = |factor: &ScaledFactor| {
+            let own = |f: &FeatureRange| matches!(f.factors.as_slice(), [only] if only.of == factor.of);
+            self.features.iter().position(own).is_some_and(is_one)
+        };
+        let value = |feature: &FeatureRange| f64::from(u8::from(feature.factors.iter().all(holds)));
+        self.intercept.then_some(1.0).into_iter().chain(self.features.iter().map(value)).collect()
     }
 
     fn with_offset(&self, intercept: f64, coefficients: impl Iterator<Item = f64>) -> WeightedSum {

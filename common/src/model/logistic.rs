@@ -14,9 +14,10 @@
 use super::blocks::KernelVisitor;
 use super::elementary::exp_falling;
 use super::fused::{MODERATE, SHORT, short_ratio, softplus_difference};
+use super::likelihood::{Ends, Likelihood, around};
 use super::linear_predictor::LinearPredictor;
 use super::ratio_range::RatioRange;
-use super::regression::{Ends, Likelihood, around, concave_ratios};
+use super::regression::concave_ratios;
 use super::slopes::Slopes;
 use super::softplus::softplus;
 use super::weighted::TileStep;
@@ -89,6 +90,8 @@ impl Likelihood for Logistic {
 impl Slopes for Logistic {
     type At = ();
 
+    const BY_TABLE: bool = true;
+
     fn slopes_at(&self, _own: Option<f64>) {}
 
     #[inline(always)]
@@ -106,6 +109,13 @@ impl Slopes for Logistic {
 
     fn most_information(&self, at: &(), low: f64, high: f64) -> [f64; 2] {
         Self::information_at(at, 0.0, if low > 0.0 { low } else { high.min(0.0) })
+    }
+
+    fn second_derivatives(&self, low: f64, high: f64) -> Option<[f64; 2]> {
+        // p (1 - p) is greatest at 0, and falls away from it.
+        let nearest = if low > 0.0 { low } else { high.min(0.0) };
+        let p = logistic(nearest);
+        Some([p * (1.0 - p), 0.0])
     }
 
     fn outcomes(&self) -> (f64, f64) {

@@ -16,10 +16,11 @@
 
 use super::elementary::ln_gamma_difference;
 use super::elementary::{digamma_difference, exp};
+use super::likelihood::{Ends, Likelihood};
 use super::linear_predictor::LinearPredictor;
 use super::logistic::logistic;
 use super::ratio_range::RatioRange;
-use super::regression::{Counts, Ends, Likelihood, concave_ratios, one_after_the_other};
+use super::regression::{Counts, concave_ratios, one_after_the_other};
 use super::slopes::Slopes;
 use super::softplus::softplus;
 use crate::schema::ColumnSpec;

@@ -11,9 +11,10 @@
 //! large as the greatest rate that the declared columns admit at the two parameter values: declare narrow bounds.
 
 use super::elementary::exp;
+use super::likelihood::{Ends, Likelihood};
 use super::linear_predictor::LinearPredictor;
 use super::ratio_range::RatioRange;
-use super::regression::{Counts, Ends, Likelihood, concave_ratios};
+use super::regression::{Counts, concave_ratios};
 use super::slopes::Slopes;
 use crate::schema::ColumnSpec;
 
@@ -75,6 +76,10 @@ impl Slopes for Poisson {
 
     fn most_information(&self, _counts: &Counts, _low: f64, high: f64) -> [f64; 2] {
         [exp(high), 0.0]
+    }
+
+    fn second_derivatives(&self, _low: f64, high: f64) -> Option<[f64; 2]> {
+        Some([libm::exp(high), 0.0])
     }
 
     fn outcomes(&self) -> (f64, f64) {

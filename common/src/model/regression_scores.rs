@@ -1,12 +1,13 @@
 //! The scores, information and moments of a regression.
 
 use super::gradient::gradient_sum;
+use super::likelihood::{Ends, Likelihood};
 use super::linear_predictor::LinearPredictor;
 use super::products::{Vectors, Weight, offset_alone};
-use super::score::{Frame, ScoreModel};
+use super::remainder::{remainder_sum, second_order};
+use super::score::{Frame, Remainder, ScoreModel};
 use super::shard::Block;
-use super::slopes::Slopes;
-use crate::mechanism::LatticeSum;
+use crate::mechanism::{LatticeSum, Sensitivity};
 
 /// The most corners of the declared columns that are listed.
 const MOST_CORNERS: usize = 4096;
@@ -19,7 +20,7 @@ pub(super) struct RegressionScores<'a, L> {
     pub(super) own: bool,
 }
 
-impl<L: Slopes> RegressionScores<'_, L> {
+impl<L: Likelihood> RegressionScores<'_, L> {
     /// The coefficients, and the family's own parameter.
     fn split<'t>(&self, at: &'t [f64]) -> (&'t [f64], Option<f64>) {
         assert_eq!(at.len(), self.parameters(), "one value per parameter");
@@ -27,13 +28,13 @@ impl<L: Slopes> RegressionScores<'_, L> {
         (coefficients, own.first().copied())
     }
 
-    /// Least and greatest linear predictor over the declared columns.
+    /// Least and greatest linear predictor over the declared columns, offset included.
     fn predictors(&self, coefficients: &[f64]) -> (f64, f64) {
         self.predictor.range(coefficients, 1.0, None)
     }
 }
 
-impl<L: Slopes> ScoreModel for RegressionScores<'_, L> {
+impl<L: Likelihood> ScoreModel for RegressionScores<'_, L> {
     fn coefficients(&self) -> usize {
         self.predictor.len()
     }
@@ -49,6 +50,30 @@ impl<L: Slopes> ScoreModel for RegressionScores<'_, L> {
     fn gradient_sum(&self, block: &Block<'_>, at: &[f64], frame: Frame<'_>) -> LatticeSum {
         self.predictor.check(block.columns());
         gradient_sum(self.likelihood, self.predictor, block, self.split(at), frame)
+    }
+
+    fn remainder_bound(&self, [from, middle, to]: [&[f64]; 3]) -> Option<f64> {
+        // A second derivative along the linear predictor alone.
+        if self.own {
+            return None;
+        }
+        let furthest = |a: &[f64], b: &[f64]| {
+            let step: Vec<f64> = a.iter().zip(b).map(|(a, b)| b - a).collect();
+            let (low, high) = self.predictor.range(&step, 0.0, None);
+            high.max(-low)
+        };
+        let ends = [from, middle, to].map(|theta| self.predictors(theta));
+        let (low, high) = ends.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), (low, high)| (l.min(*low), h.max(*high)));
+        let [falling, rising] = self.likelihood.second_derivatives(low, high)?;
+        Some(second_order(furthest(from, middle), furthest(middle, to), [falling, rising]))
+    }
+
+    fn remainder_sum(&self, block: &Block<'_>, step: &Remainder<'_>, clamp: Sensitivity) -> Option<LatticeSum> {
+        self.predictor.check(block.columns());
+        let [from, middle, to] = step.points.map(|theta| self.split(theta));
+        let own = from.1.zip(to.1);
+        let ends = Ends { from: from.0, to: to.0, own };
+        Some(remainder_sum((self.likelihood, self.predictor), block, (middle, ends), step, clamp))
     }
 
     fn curvature_sum(&self, block: &Block<'_>, at: &[f64], scales: [f64; 2]) -> LatticeSum {

@@ -2,7 +2,12 @@
 //! vectors, each record's held to a public length.
 
 use super::shard::Block;
-use crate::mechanism::LatticeSum;
+use crate::mechanism::{GRADIENT_UNITS, LatticeSum, Sensitivity};
+
+/// What a bound on the second order is raised by against the rounding of the arithmetic that made it.
+const OUTWARD: f64 = 1.0 + 1e-9;
+/// The arithmetic's own error in a vector's part along a step, of the most that it can be.
+const ARITHMETIC: f64 = 1e-13;
 
 /// A public affine map of one record's gradient: `rows . gradient + shift`, in units of what a record
 /// contributes at most ([`crate::mechanism::GRADIENT_UNITS`] lattice units).
@@ -52,6 +57,56 @@ impl<'a> Frame<'a> {
     }
 }
 
+/// A step, and how the integer vectors of the gradient at its middle count along it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Remainder<'a> {
+    /// theta, the middle, theta'; one value per parameter each.
+    pub points: [&'a [f64]; 3],
+    /// The frame of the gradient at the middle.
+    pub frame: Frame<'a>,
+    /// What a lattice unit of each component of the vector comes to along the step, in log-likelihood units.
+    pub weights: &'a [f64],
+    /// What is taken off every record besides, in log-likelihood units: the frame's centre along the step.
+    pub constant: f64,
+    /// What each record's log ratio is multiplied by: the likelihood's power. 1 but for a tempered model, which sets it.
+    pub power: f64,
+}
+
+impl<'a> Remainder<'a> {
+    /// Numbers of the second part of a question: a frame, the weights and the constant.
+    #[must_use]
+    pub fn length(parameters: usize) -> usize {
+        Frame::length(parameters) + parameters + 1
+    }
+
+    /// The step whose three points these are, one after the other, and its frame, weights and constant; `None` where there are not as
+    /// many numbers as that.
+    #[must_use]
+    pub fn new(points: &'a [f64], numbers: &'a [f64], parameters: usize) -> Option<Self> {
+        if parameters == 0 || points.len() != 3 * parameters || numbers.len() != Self::length(parameters) {
+            return None;
+        }
+        let (frame, rest) = numbers.split_at(Frame::length(parameters));
+        let (weights, constant) = rest.split_at(parameters);
+        let point = |k: usize| &points[k * parameters..(k + 1) * parameters];
+        Some(Self {
+            points: [point(0), point(1), point(2)],
+            frame: Frame::new(frame, parameters)?,
+            weights,
+            constant: constant.first().copied()?,
+            power: 1.0,
+        })
+    }
+
+    /// The public bound on one record's part, in log-likelihood units, where [`ScoreModel::remainder_bound`] gives this one without
+    /// the rounding to integers.
+    #[must_use]
+    pub fn bound(&self, second_order: f64) -> f64 {
+        let along: f64 = self.weights.iter().map(|weight| weight.abs()).sum();
+        second_order * OUTWARD + along * (0.5 + ARITHMETIC * GRADIENT_UNITS as f64)
+    }
+}
+
 /// A model with a design: its gradient at a point, the information there, and the second moments of its
 /// columns.
 ///
@@ -77,6 +132,24 @@ pub trait ScoreModel: Send + Sync {
     /// # Panics
     /// On other numbers of parameters or columns than the model's, which are public.
     fn gradient_sum(&self, block: &Block<'_>, at: &[f64], frame: Frame<'_>) -> LatticeSum;
+
+    /// The public bound on what one record's log ratio of a step is beyond its gradient at the step's middle, in log-likelihood units:
+    /// `|log p(y | to) - log p(y | from) - gradient(middle) . (to - from)|` over the declared columns, where the three points are
+    /// `from`, `middle`, `to`. The same bits when the ends are swapped. `None` for a model without one.
+    fn remainder_bound(&self, _points: [&[f64]; 3]) -> Option<f64> {
+        None
+    }
+
+    /// The sum over a block of what each record's log ratio of a step is beyond the vector that it has in [`ScoreModel::gradient_sum`] at
+    /// the step's middle, the same integers; each unit of privacy held to `clamp`. `None` for a model without a bound.
+    ///
+    /// Swapping the ends, with `weights` and `constant` negated, negates each unit's part exactly.
+    ///
+    /// # Panics
+    /// As [`ScoreModel::gradient_sum`].
+    fn remainder_sum(&self, _block: &Block<'_>, _step: &Remainder<'_>, _clamp: Sensitivity) -> Option<LatticeSum> {
+        None
+    }
 
     /// The sum over a block of each record's information at a point, divided by `scales`: the first for the
     /// coefficients, the second for the family's own parameter. Components as [`ScoreModel::moments_sum`].

@@ -9,6 +9,9 @@ pub(super) trait Slopes: Send + Sync {
     /// Whether the second moments of predictors and outcome determine the likelihood.
     const BY_MOMENTS: bool = false;
 
+    /// Whether the outcome is 0 or 1, so that a table of it and of categorical predictors determines the likelihood.
+    const BY_TABLE: bool = false;
+
     /// The constants at a value of the family's own parameter, where it has one.
     fn slopes_at(&self, own: Option<f64>) -> Self::At;
 
@@ -27,6 +30,12 @@ pub(super) trait Slopes: Send + Sync {
     /// The greatest [`Slopes::information_at`] of a record whose linear predictor lies from `low` to `high`;
     /// public. Where it is exceeded, a record's part is held to it.
     fn most_information(&self, at: &Self::At, low: f64, high: f64) -> [f64; 2];
+
+    /// `[a, b]` where the log density's second derivative in `eta` lies from `-a` to `b` for every declared outcome and every `eta` from
+    /// `low` to `high`, neither negative; of a family without a parameter of its own. `None` where none is given.
+    fn second_derivatives(&self, _low: f64, _high: f64) -> Option<[f64; 2]> {
+        None
+    }
 
     /// Least and greatest outcome on the model's scale.
     fn outcomes(&self) -> (f64, f64);

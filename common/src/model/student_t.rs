@@ -12,9 +12,10 @@
 //! `(y - eta)^2`, so that its extremes are at the ends. A step in both is taken as one after the other, either way round.
 
 use super::elementary::ln_ratio;
+use super::likelihood::{Ends, Likelihood};
 use super::linear_predictor::{LinearPredictor, Span};
 use super::ratio_range::RatioRange;
-use super::regression::{Ends, LEAST_SCATTER, Likelihood, one_after_the_other};
+use super::regression::{LEAST_SCATTER, one_after_the_other};
 use super::slopes::Slopes;
 use crate::schema::ColumnSpec;
 

@@ -5,11 +5,11 @@
 
 use super::data::ModelData;
 use super::interface::Model;
-use super::score::Frame;
+use super::score::{Frame, Remainder};
 use super::shard::Block;
 use super::statistic_grid::StatisticGrid;
 use super::step::Step;
-use crate::mechanism::LatticeSum;
+use crate::mechanism::{LatticeSum, Sensitivity};
 
 /// The per-unit integers of one query, each held to public limits by a [`crate::mechanism::Clamp`].
 #[derive(Debug, Clone, Copy)]
@@ -37,6 +37,13 @@ pub enum Summand<'a> {
         /// What information counts in: of the linear predictor, and of the family's own parameter.
         scales: [f64; 2],
     },
+    /// What is left of a step's log ratios beside the gradient at its middle.
+    Remainder {
+        /// The step.
+        step: Remainder<'a>,
+        /// What one unit's part is held to.
+        clamp: Sensitivity,
+    },
     /// Second moments of predictors and outcome.
     Moments,
     /// Counts of the cells of contingency tables.
@@ -52,7 +59,7 @@ impl Summand<'_> {
     pub fn nearest_zero(&self, length: usize) -> LatticeSum {
         match self {
             // Symmetric about 0, or 0 among what is counted.
-            Summand::Step(_) | Summand::Table => zeros(length),
+            Summand::Step(_) | Summand::Remainder { .. } | Summand::Table => zeros(length),
             // Vectors, and products of vectors, that are no longer than what is charged.
             Summand::Gradient { .. } | Summand::Curvature { .. } | Summand::Moments => zeros(length),
             Summand::Statistic { grid, .. } => {
@@ -85,7 +92,11 @@ pub fn block_sums(model: &dyn Model, block: &Block<'_>, summands: &[Summand<'_>]
         }
         Summand::Gradient { at, frame } => model.scores().map(|scores| scores.gradient_sum(block, at, *frame)),
         Summand::Curvature { at, scales } => model.scores().map(|scores| scores.curvature_sum(block, at, *scales)),
-        Summand::Table => model.tables().map(|tables| tables.sum(block)),
+        Summand::Remainder { step, clamp } => model.scores().and_then(|scores| scores.remainder_sum(block, step, *clamp)),
+        Summand::Table => match model.tables() {
+            Some(tables) => Some(tables.sum(block)),
+            None => model.outcome_table().map(|table| table.sum(block)),
+        },
         Summand::Moments => model.scores().and_then(|scores| scores.moments_sum(block)),
     };
     let sums: Vec<LatticeSum> = summands.iter().filter_map(sum).collect();

@@ -10,9 +10,9 @@ use super::tile::Tile;
 use crate::mechanism::{LatticeSum, MechanismError, QueryKind, Sensitivity};
 
 /// Records per tile.
-const FEW: usize = 256;
+pub(super) const FEW: usize = 256;
 /// Stands in the place of the cell of a record that is in none.
-const NOWHERE: f64 = -1.0;
+pub(super) const NOWHERE: f64 = -1.0;
 
 /// The tables of class and feature of a model of categorical columns; of the class alone where it has no features.
 ///
@@ -67,11 +67,7 @@ impl Tables {
     /// # Errors
     /// [`MechanismError::TooWide`] beyond 2^50.
     pub fn sensitivity(&self, records: u32, replaced: bool) -> Result<Sensitivity, MechanismError> {
-        let changes = self.count() as u128 * if replaced { 2 } else { 1 };
-        let square = changes * u128::from(QueryKind::COUNT_UNIT * QueryKind::COUNT_UNIT);
-        let root = square.isqrt();
-        let one = root + u128::from(root * root < square);
-        Sensitivity::from_units(u64::try_from(one * u128::from(records.max(1))).unwrap_or(u64::MAX))
+        moved(self.count(), records, replaced)
     }
 
     /// The counts of a block. Free of branches on a record, and as long for any.
@@ -86,16 +82,12 @@ impl Tables {
             let mut first = 0;
             for (table, size) in self.sizes().enumerate() {
                 self.codes(&rows, table, usable, codes);
-                for (cell, count) in counts[first..first + size].iter_mut().enumerate() {
-                    let cell = cell as f64;
-                    *count += codes.iter().map(|code| i64::from(*code == cell)).sum::<i64>();
-                }
+                count(codes, &mut counts[first..first + size]);
                 first += size;
             }
             counts[first] += usable.iter().map(|usable| i64::from(!usable)).sum::<i64>();
         }
-        // Fewer than 2^42 records: `QueryTerms::sum_fits`.
-        LatticeSum::of_several(&counts.iter().map(|count| count.saturating_mul(QueryKind::COUNT_UNIT as i64)).collect::<Vec<_>>())
+        in_units(&counts)
     }
 
     /// Which of the records have a class, and a level of every feature.
@@ -125,4 +117,28 @@ impl Tables {
             *code = if *usable { cell } else { NOWHERE };
         }
     }
+}
+
+/// How far one unit of privacy moves the counts of so many tables; see [`Tables::sensitivity`].
+pub(super) fn moved(tables: usize, records: u32, replaced: bool) -> Result<Sensitivity, MechanismError> {
+    let changes = tables as u128 * if replaced { 2 } else { 1 };
+    let square = changes * u128::from(QueryKind::COUNT_UNIT * QueryKind::COUNT_UNIT);
+    let root = square.isqrt();
+    let one = root + u128::from(root * root < square);
+    Sensitivity::from_units(u64::try_from(one * u128::from(records.max(1))).unwrap_or(u64::MAX))
+}
+
+/// Adds to each cell's count the records whose code is its number. It looks at every cell for every record: where a record is counted
+/// leaves no trace in time or memory.
+pub(super) fn count(codes: &[f64], counts: &mut [i64]) {
+    for (cell, count) in counts.iter_mut().enumerate() {
+        let cell = cell as f64;
+        *count += codes.iter().map(|code| i64::from(*code == cell)).sum::<i64>();
+    }
+}
+
+/// Counts as a sum on the lattice.
+pub(super) fn in_units(counts: &[i64]) -> LatticeSum {
+    // Fewer than 2^42 records: `QueryTerms::sum_fits`.
+    LatticeSum::of_several(&counts.iter().map(|count| count.saturating_mul(QueryKind::COUNT_UNIT as i64)).collect::<Vec<_>>())
 }

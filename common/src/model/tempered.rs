@@ -10,9 +10,9 @@
 
 use super::exponential_family::ExponentialFamily;
 use super::ratio_range::{RatioRange, outward};
-use super::score::{Frame, ScoreModel};
+use super::score::{Frame, Remainder, ScoreModel};
 use super::{Block, Model, ModelData, Step};
-use crate::mechanism::LatticeSum;
+use crate::mechanism::{LatticeSum, Sensitivity};
 
 /// A model and a power on its likelihood.
 pub(super) struct Tempered {
@@ -108,6 +108,14 @@ struct TemperedScores<'a> {
     power: f64,
 }
 
+impl TemperedScores<'_> {
+    /// The numbers of a frame that multiplies gradients by the power, too.
+    fn scaled(&self, frame: Frame<'_>) -> Vec<f64> {
+        let rows = (0..frame.parameters()).flat_map(|k| frame.row(k).iter().map(|weight| self.power * weight));
+        rows.chain(frame.shift().iter().copied()).collect()
+    }
+}
+
 impl ScoreModel for TemperedScores<'_> {
     fn coefficients(&self) -> usize {
         self.scores.coefficients()
@@ -122,11 +130,18 @@ impl ScoreModel for TemperedScores<'_> {
     }
 
     fn gradient_sum(&self, block: &Block<'_>, at: &[f64], frame: Frame<'_>) -> LatticeSum {
-        let parameters = frame.parameters();
-        let rows = (0..parameters).flat_map(|k| frame.row(k).iter().map(|weight| self.power * weight));
-        let numbers: Vec<f64> = rows.chain(frame.shift().iter().copied()).collect();
-        let scaled = Frame::new(&numbers, parameters).unwrap_or(frame);
-        self.scores.gradient_sum(block, at, scaled)
+        let numbers = self.scaled(frame);
+        self.scores.gradient_sum(block, at, Frame::new(&numbers, frame.parameters()).unwrap_or(frame))
+    }
+
+    fn remainder_bound(&self, points: [&[f64]; 3]) -> Option<f64> {
+        self.scores.remainder_bound(points).map(|bound| self.power * bound)
+    }
+
+    fn remainder_sum(&self, block: &Block<'_>, step: &Remainder<'_>, clamp: Sensitivity) -> Option<LatticeSum> {
+        let numbers = self.scaled(step.frame);
+        let frame = Frame::new(&numbers, step.frame.parameters()).unwrap_or(step.frame);
+        self.scores.remainder_sum(block, &Remainder { frame, power: self.power * step.power, ..*step }, clamp)
     }
 
     fn curvature_sum(&self, block: &Block<'_>, at: &[f64], scales: [f64; 2]) -> LatticeSum {

@@ -6,6 +6,10 @@ use super::prospect::prospect;
 use crate::job::{Algorithm, JobSpec};
 use crate::sampler::{self, Case, PartyMetadata};
 
+/// In the order of their rows.
+const ALL: [Algorithm; 5] =
+    [Algorithm::NoisyStatistics, Algorithm::Augmentation, Algorithm::Hmc, Algorithm::Penalty, Algorithm::PenaltyExpFamily];
+
 /// What a chain's error is.
 const CHAIN: &str = "as without privacy, but for this Monte Carlo error";
 
@@ -76,12 +80,13 @@ pub fn compare(spec: &JobSpec, records: &[u64], plans: &[(Algorithm, Plan)]) -> 
         return Err(PlanError::Guess(format!("{} record counts for {} parties", records.len(), spec.parties.len())));
     }
     let mut rows = Vec::new();
-    for algorithm in [Algorithm::NoisyStatistics, Algorithm::Augmentation, Algorithm::Penalty, Algorithm::PenaltyExpFamily] {
+    for algorithm in ALL {
         let Ok(spec) = spec.by(algorithm) else { continue };
         let plan = plans.iter().find(|(of, _)| *of == algorithm).map(|(_, plan)| plan);
         rows.push(match algorithm {
             Algorithm::NoisyStatistics | Algorithm::Augmentation => released(&spec, records),
             Algorithm::Penalty => of_chain(&spec, records, plan),
+            Algorithm::Hmc => driven(&spec, records),
             Algorithm::PenaltyExpFamily => {
                 let note = "noisy sums anew for every draw: what they come to, `conclave rehearse` tells";
                 AlgorithmPlan::new(algorithm, None, plan.map(|plan| plan.iterations), note)
@@ -107,9 +112,23 @@ fn released(spec: &JobSpec, records: &[u64]) -> AlgorithmPlan {
         (true, false) => "as wide as the noise of one release makes it",
         (false, _) => "the same, exact in small studies; imputes every record in every sweep",
     };
-    let rounds = if once { spec.most_rounds() } else { Some(1) };
     let range = Range::of(outlook.best, outlook.worse);
-    AlgorithmPlan { refused, ..AlgorithmPlan::new(algorithm, Some(range), rounds, note) }
+    AlgorithmPlan { refused, ..AlgorithmPlan::new(algorithm, Some(range), spec.most_rounds(), note) }
+}
+
+/// By chains that gradients drive.
+fn driven(spec: &JobSpec, records: &[u64]) -> AlgorithmPlan {
+    let parties = PartyMetadata::of_rows(records);
+    match sampler::outlook(spec, &parties) {
+        Ok(Some(outlook)) => {
+            let refused = prospect(spec, &parties).is_some();
+            let note = if refused { "too few effective draws, so nothing is asked" } else { CHAIN };
+            let row = AlgorithmPlan::new(spec.algorithm, Some(Range::of(outlook.best, outlook.worse)), None, note);
+            AlgorithmPlan { refused, ..row }
+        }
+        Ok(None) => AlgorithmPlan::new(spec.algorithm, None, None, ""),
+        Err(error) => AlgorithmPlan::refused(spec.algorithm, &error.to_string()),
+    }
 }
 
 /// By a chain of ratios.

@@ -20,14 +20,17 @@ mod outcome;
 mod penalty_error;
 mod plan;
 mod prospect;
+mod range;
 mod stand_in;
 #[cfg(test)]
 mod tests;
 mod theorem_1;
+mod walk;
 
 pub use compare::{AlgorithmPlan, Range, compare};
 pub use outcome::{ParameterPlan, PartyPlan, Plan, PlanError, kappa};
 pub use plan::{expect, plan};
 pub use prospect::{Hopeless, prospect};
+pub use range::{ChainRange, range};
 pub use stand_in::Guess;
 pub use theorem_1::{Theorem1, iterations as theorem_1};

@@ -14,6 +14,11 @@ pub enum PlanError {
     /// All of the budget goes into one round, whatever the chains then do.
     #[error("augmentation asks one round for the whole budget, and its draws cost nothing: there is no length of a run to plan")]
     ReleasedOnce,
+    /// Gradients set the length of a run when it has found where to walk.
+    #[error(
+        "the steps of a job driven by gradients are planned when its search is over: `conclave rehearse` tells how many there will be"
+    )]
+    Driven,
     /// What the sampler refuses.
     #[error(transparent)]
     Sampler(#[from] SamplerError),

@@ -7,6 +7,7 @@ use super::stand_in::Guess;
 use super::theorem_1::iterations as theorem_1;
 use crate::accounting::{Budget, PrivacyFilter, advanced_composition, mu_squared, zcdp};
 use crate::job::{Algorithm, JobSpec};
+use crate::parameter::Constraint;
 use crate::sampler::{self, Expected, PartyMetadata, penalty};
 
 /// Plans a job. `guess` has one record count per party and one mean, row and column per parameter.
@@ -14,6 +15,9 @@ use crate::sampler::{self, Expected, PartyMetadata, penalty};
 /// # Errors
 /// [`PlanError`]: a guess that does not fit, or a job whose queries can't be asked.
 pub fn plan(spec: &JobSpec, guess: &Guess) -> Result<Plan, PlanError> {
+    if spec.algorithm == Algorithm::Hmc {
+        return Err(PlanError::Driven);
+    }
     if spec.algorithm == Algorithm::Augmentation {
         return Err(PlanError::ReleasedOnce);
     }
@@ -45,11 +49,10 @@ pub fn plan(spec: &JobSpec, guess: &Guess) -> Result<Plan, PlanError> {
     let draws = iterations.saturating_sub(before);
     let names = spec.model.parameter_names();
     let sigma2 = spec.parties.len() as f64 * spec.privacy.noise.variance();
-    let ess = names.iter().zip(costs.efficiency()).zip(costs.kappas(sigma2)).map(|((name, efficiency), kappa)| ParameterPlan {
-        name: name.clone(),
-        ess: efficiency * (draws * chains) as f64,
-        kappa,
-    });
+    let effective = costs.effective(spec.sampler.draws, filter.limit_units());
+    let kappas = costs.kappas(&spec.transform(), sigma2);
+    let ess =
+        names.iter().zip(effective).zip(kappas).map(|((name, ess), kappa)| ParameterPlan { name: name.clone(), ess, kappa });
     let limit = filter.limit_units() as f64;
     let mut plan = Plan {
         parties,
@@ -59,12 +62,30 @@ pub fn plan(spec: &JobSpec, guess: &Guess) -> Result<Plan, PlanError> {
         iterations,
         draws,
         stopped_by: if gdp < wanted { "budget" } else { "draws" },
-        budget_share: (costs.cost_of(iterations) / limit).min(1.0),
+        budget_share: if gdp < wanted {
+            costs.cost_within(filter.limit_units()) / limit
+        } else {
+            costs.cost_of(iterations) / limit
+        }
+        .min(1.0),
         warmup_share: (costs.cost_of(before.min(gdp)) / limit).min(1.0),
         advice: Vec::new(),
     };
-    plan.advice = advice::advice(spec, &plan, sigma2.sqrt(), gdp.saturating_sub(before));
+    let known = advice::Known {
+        sigma: sigma2.sqrt(),
+        affordable: gdp.saturating_sub(before),
+        needed: advice::Needed::of(spec, &costs, filter.limit_units()),
+        uncorrelated: !statistics && unsaid(spec, guess),
+    };
+    plan.advice = advice::advice(spec, &plan, &known);
     Ok(plan)
+}
+
+/// Whether parameters that may go together are guessed, and nobody says how they do. Those that add up to 1 do as they must.
+fn unsaid(spec: &JobSpec, guess: &Guess) -> bool {
+    let said = spec.plan.as_ref().is_some_and(|plan| plan.correlations.is_some());
+    let free = spec.model.constraints().iter().filter(|constraint| !matches!(constraint, Constraint::Simplex { .. })).count();
+    free > 1 && !said && guess.is_independent()
 }
 
 /// What to expect in the best case of a job by `noisy-statistics`, from its number of records per party alone; `None` of one by another

@@ -2,7 +2,7 @@
 //!
 //! A budget that is spent does not come back, so a job is refused where none can be expected: one that releases once, where the noise
 //! would leave intervals more than twice as wide as without privacy in the best case, or several times that where records fill a fifth of
-//! what is declared; and a chain that would keep not one draw. An analyst who knows better forces it.
+//! what is declared; a chain that would keep not one draw, and chains by gradients that would come to hardly any. An analyst who knows better forces it.
 
 use super::penalty_error::penalty_error;
 use crate::accounting::{Budget, gaussian_dp};
@@ -11,6 +11,8 @@ use crate::sampler::{self, Case, Outlook, PartyMetadata, SamplerError};
 
 /// What would do is named with this much to spare.
 const ROOM: f64 = 1.02;
+/// Effective draws of all chains below which sds come out too small and nothing shows it.
+const LEAST_ESS: f64 = 20.0;
 /// Steps in which it is looked for.
 const STEPS: u32 = 20;
 /// Doublings of an epsilon that are tried.
@@ -37,6 +39,18 @@ pub enum Hopeless {
         /// Records of all parties that would do.
         records: f64,
     },
+    /// Chains driven by gradients would come to too few effective draws.
+    #[error(
+        "at this budget the chains would come to {ess:.0} effective draws in the best case, and from fewer than {LEAST_ESS:.0} neither means nor \
+         sds can be told; epsilon {epsilon:.1} would do, and algorithm = \"noisy-statistics\" may ask for less. Nothing was asked; to ask all the \
+         same, write force = true under [sampler]"
+    )]
+    FewDraws {
+        /// Effective draws of all chains, in the best case.
+        ess: f64,
+        /// An epsilon that would do, at the job's delta.
+        epsilon: f64,
+    },
     /// A chain would have no draw.
     #[error(
         "at this budget the chains would not keep one draw, even in the best case. Epsilon {epsilon:.1} would give the first ones, and \
@@ -59,6 +73,7 @@ pub fn prospect(spec: &JobSpec, parties: &[PartyMetadata]) -> Option<Hopeless> {
     match spec.algorithm {
         Algorithm::NoisyStatistics => of_release(spec, parties, records),
         Algorithm::Penalty => of_chain(spec, records),
+        Algorithm::Hmc => of_gradients(spec, parties),
         Algorithm::Augmentation | Algorithm::PenaltyExpFamily => None,
     }
 }
@@ -97,6 +112,16 @@ fn of_release(spec: &JobSpec, parties: &[PartyMetadata], records: f64) -> Option
         epsilon: epsilon(by_budget),
         records: (ROOM * records * by_records * by_records).ceil(),
     })
+}
+
+/// Effective draws go with mu². Too few that were asked for are the analyst's choice.
+fn of_gradients(spec: &JobSpec, parties: &[PartyMetadata]) -> Option<Hopeless> {
+    let mut unlimited = spec.clone();
+    unlimited.sampler.draws = u64::MAX;
+    let ess = sampler::outlook(&unlimited, parties).ok().flatten()?.best.powi(-2);
+    let budget = &spec.privacy.budget;
+    let epsilon = ROOM * gaussian_dp::epsilon(budget.mu() * (LEAST_ESS / ess).sqrt(), budget.delta);
+    (ess < LEAST_ESS).then_some(Hopeless::FewDraws { ess, epsilon })
 }
 
 /// Chains whose radii are the analyst's may move less than the planner's do.

@@ -74,6 +74,11 @@ impl QueryTerms {
             return Err(QueryError::Kind(kind));
         }
         if kind.points() != Points::Two && !matches!(kind, QueryKind::Statistic { .. }) {
+            // What its owner is told of a job that releases once is all that it asks for.
+            let of_table = matches!(kind, QueryKind::Table { .. });
+            if spec.algorithm == Algorithm::NoisyStatistics && of_table != spec.outcome_table(model).is_some() {
+                return Err(QueryError::Kind(kind));
+            }
             let price = vector::price(model, unit, kind, (from, to))?;
             let (sensitivity, greatest) = price.ok_or(QueryError::Vector(kind))?;
             return Ok(Self { kind, sensitivity, clamp: sensitivity, centre: 0.0, grid: None, greatest: Some(greatest) });
@@ -158,7 +163,7 @@ impl QueryTerms {
             (QueryKind::Statistic { component }, Some(grid)) if grid.sensitivity() == charged => {
                 Ok(Summand::Statistic { component: component as usize, grid })
             }
-            (kind, None) if self.sensitivity == charged => vector::summand(kind, from, to).ok_or(QueryError::Charged),
+            (kind, None) if self.sensitivity == charged => vector::summand(kind, from, to, charged).ok_or(QueryError::Charged),
             _ => Err(QueryError::Charged),
         }
     }

@@ -4,8 +4,8 @@
 //! public length: a wrong scale costs accuracy, never privacy.
 
 use crate::accounting::{Adjacency, PrivacyUnit};
-use crate::mechanism::{GRADIENT_UNITS, MechanismError, QueryKind, Sensitivity};
-use crate::model::{Frame, Model, Summand, Tables, products_sensitivity};
+use crate::mechanism::{GRADIENT_UNITS, MechanismError, QueryKind, Sensitivity, sensitivity};
+use crate::model::{Frame, Model, Remainder, Summand, products_sensitivity};
 use crate::parameter::LEAST_MAGNITUDE;
 
 /// The greatest scale of a curvature: what a record's information comes to in it is never subnormal, arithmetic on which takes a time
@@ -30,12 +30,24 @@ pub(super) fn price(
     let records = unit.records_per_person().unwrap_or(1);
     let replaced = unit.adjacency == Adjacency::Replace;
     if let QueryKind::Table { cells } = kind {
-        let tables = model.tables().filter(|tables| tables.cells() == cells as usize && from.is_empty() && to.is_empty());
-        let price = |tables: Tables| Ok((tables.sensitivity(records, replaced)?, QueryKind::COUNT_UNIT * u64::from(records)));
-        return tables.map(price).transpose();
+        if !(from.is_empty() && to.is_empty()) {
+            return Ok(None);
+        }
+        let (counted, sensitivity) = match (model.tables(), model.outcome_table()) {
+            (Some(tables), _) => (tables.cells(), tables.sensitivity(records, replaced)?),
+            (None, Some(table)) => (table.cells(), table.sensitivity(records, replaced)?),
+            (None, None) => return Ok(None),
+        };
+        return Ok((counted == cells as usize).then_some((sensitivity, QueryKind::COUNT_UNIT * u64::from(records))));
     }
     let Some(scores) = model.scores() else { return Ok(None) };
-    let fits = summand(kind, from, to).is_some();
+    if let QueryKind::Remainder { parameters } = kind {
+        let step = Remainder::new(from, to, parameters as usize).filter(|_| parameters as usize == scores.parameters());
+        let bound = step.and_then(|step| Some(step.bound(scores.remainder_bound(step.points)?)));
+        let price = |bound| unit.sensitivity(sensitivity(bound, None)?);
+        return bound.map(|bound| price(bound).map(|sensitivity: Sensitivity| (sensitivity, sensitivity.units()))).transpose();
+    }
+    let fits = summand(kind, from, to, Sensitivity::from_units(1)?).is_some();
     let (order, own) = (scores.parameters() as u64, scores.parameters() - scores.coefficients());
     let products = |squares: u64| {
         let sensitivity = products_sensitivity(squares, records, replaced)?;
@@ -56,9 +68,13 @@ pub(super) fn price(
     }
 }
 
-/// What a vector sums over the units of a shard; `None` for numbers that are not this kind's.
-pub(super) fn summand<'a>(kind: QueryKind, from: &'a [f64], to: &'a [f64]) -> Option<Summand<'a>> {
+/// What a vector or a remainder sums over the units of a shard, of which each adds `clamp` to a remainder at most; `None` for numbers that
+/// are not this kind's.
+pub(super) fn summand<'a>(kind: QueryKind, from: &'a [f64], to: &'a [f64], clamp: Sensitivity) -> Option<Summand<'a>> {
     match kind {
+        QueryKind::Remainder { parameters } => {
+            Remainder::new(from, to, parameters as usize).map(|step| Summand::Remainder { step, clamp })
+        }
         QueryKind::Gradient { parameters } if from.len() == parameters as usize => {
             Some(Summand::Gradient { at: from, frame: Frame::new(to, from.len())? })
         }

@@ -5,9 +5,11 @@
 
 use super::chain::Chain;
 use super::enough::Enough;
+use super::hopeless::{Forecast, HopelessWatch};
+use super::party_metadata::PartyMetadata;
 use super::proposal::ProposalScale;
 use super::rotation::Rotation;
-use super::round::{Draw, Phase, Query};
+use super::round::{Draw, Phase, Query, Round};
 use super::target::Target;
 use super::warmup::{self, WarmupWatch};
 use crate::job::JobSpec;
@@ -22,6 +24,7 @@ pub(super) struct Ensemble {
     scale: ProposalScale,
     warmup: WarmupWatch,
     enough: Enough,
+    hopeless: HopelessWatch,
     rotation: Option<Rotation>,
     /// Each coordinate's posterior sd given the others, as a search found it.
     sd: Vec<f64>,
@@ -34,13 +37,14 @@ pub(super) struct Ensemble {
 
 impl Ensemble {
     /// No chains yet.
-    pub(super) fn new(target: &Target) -> Self {
+    pub(super) fn new(target: &Target, parties: &[PartyMetadata]) -> Self {
         let dimension = target.space.dimension();
         Self {
             chains: Vec::new(),
             scale: ProposalScale::default(),
             warmup: WarmupWatch::new(&target.spec, dimension),
             enough: Enough::new(&target.spec),
+            hopeless: HopelessWatch::new(&target.spec, parties.iter().map(PartyMetadata::unit)),
             rotation: rotation(&target.spec, dimension),
             sd: Vec::new(),
             phase: Phase::Locate,
@@ -128,6 +132,7 @@ impl Ensemble {
                 self.warmup.push(&draw);
             } else {
                 self.enough.push(&draw);
+                self.hopeless.push(&draw, self.steps);
             }
             self.draws.push(draw);
         }
@@ -138,6 +143,7 @@ impl Ensemble {
             }
         } else {
             self.enough.look(self.steps);
+            self.hopeless.look(self.steps);
         }
     }
 
@@ -168,6 +174,16 @@ impl Ensemble {
             mean.iter_mut().zip(chain.coordinates()).for_each(|(m, x)| *m += x / self.chains.len() as f64);
         }
         mean
+    }
+
+    /// Takes note of what a round costs, before its draws.
+    pub(super) fn charge(&mut self, target: &Target, round: &Round) {
+        self.hopeless.charge(target, round, round.phase == Phase::Sampling);
+    }
+
+    /// What is to be expected of a run without hope.
+    pub(super) fn hopeless(&self) -> Option<&Forecast> {
+        self.hopeless.found().filter(|_| !self.enough.reached())
     }
 
     /// Whether all draws are made, or enough of them.

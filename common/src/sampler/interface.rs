@@ -2,6 +2,7 @@
 
 use super::clip_watch::ClipWatch;
 use super::error::SamplerError;
+use super::hopeless::Forecast;
 use super::noisy_statistics::Inference;
 use super::quadratic_fit::FittedPosterior;
 use super::round::{Draw, Phase, Round};
@@ -97,6 +98,17 @@ pub trait Sampler: Send {
     /// What is known of the noise's part in the posterior, for a run that infers from what was released once; `None` for
     /// any other, and before its end.
     fn inference(&self) -> Option<&Inference> {
+        None
+    }
+
+    /// What the run says of itself beside its draws, in a sentence; `None` where there is nothing to beware of.
+    fn warning(&self) -> Option<String> {
+        None
+    }
+
+    /// What is to be expected of the run at the end of its budget, where that is of no use: whoever asks the parties ends the run then. A
+    /// replay finds the same at the same round, and may go on.
+    fn hopeless(&self) -> Option<&Forecast> {
         None
     }
 

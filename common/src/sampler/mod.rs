@@ -13,6 +13,8 @@ mod eigen;
 mod enough;
 mod ensemble;
 mod error;
+mod hmc;
+mod hopeless;
 mod interface;
 mod matrix;
 mod messages;
@@ -37,6 +39,7 @@ mod warmup;
 
 pub use clip_watch::{ClipWatch, STOP_SHARE, WARN_SHARE};
 pub use error::SamplerError;
+pub use hopeless::Forecast;
 pub use interface::{Next, Sampler};
 pub(crate) use noisy_statistics::{Beforehand, Case, Outlook, beforehand, expectation};
 pub use noisy_statistics::{Check, Expected, Inference, RefitError, Refitted, Stage};

@@ -9,6 +9,7 @@ use super::chain::Chain;
 use super::clip_watch::ClipWatch;
 use super::ensemble::Ensemble;
 use super::error::SamplerError;
+use super::hopeless::Forecast;
 use super::interface::{Next, Sampler};
 use super::messages::Messages;
 use super::mode_search::{Found, ModeSearch, Purpose, SearchPlan};
@@ -87,7 +88,7 @@ impl Penalty {
         let target = Target::new(spec);
         let budget = target.budget()?;
         let plan = SearchPlan::new(&target, parties, budget)?;
-        let mut ensemble = Ensemble::new(&target);
+        let mut ensemble = Ensemble::new(&target, parties);
         let mut fit = QuadraticFit::new(target.space.dimension());
         if plan.is_none() {
             ensemble.start_as_given(&target);
@@ -215,6 +216,7 @@ impl Sampler for Penalty {
 
     fn absorb(&mut self, totals: &Totals) -> Result<(), SamplerError> {
         let round = self.messages.answer(totals)?;
+        self.ensemble.charge(&self.target, &round);
         let Some(mut search) = self.search.take() else {
             self.decide(&round, totals);
             self.step_done();
@@ -246,6 +248,10 @@ impl Sampler for Penalty {
 
     fn radii_by_parameter(&self) -> Option<Vec<f64>> {
         self.ensemble.radii_by_parameter(&self.target)
+    }
+
+    fn hopeless(&self) -> Option<&Forecast> {
+        self.ensemble.hopeless()
     }
 
     fn clip_watch(&self) -> Option<&ClipWatch> {

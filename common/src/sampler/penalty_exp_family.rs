@@ -11,6 +11,7 @@
 
 use super::ensemble::Ensemble;
 use super::error::SamplerError;
+use super::hopeless::Forecast;
 use super::interface::{Next, Sampler};
 use super::messages::Messages;
 use super::mode_search::Purpose;
@@ -54,7 +55,7 @@ impl PenaltyExpFamily {
             Some((purpose, share)) => Some((purpose, StatisticGrid::noise_for(&statistic.grids, share * budget)?)),
             None => None,
         };
-        let mut ensemble = Ensemble::new(&target);
+        let mut ensemble = Ensemble::new(&target, parties);
         if search.is_none() {
             ensemble.start_as_given(&target);
         }
@@ -117,6 +118,7 @@ impl Sampler for PenaltyExpFamily {
 
     fn absorb(&mut self, totals: &Totals) -> Result<(), SamplerError> {
         let round = self.messages.answer(totals)?;
+        self.ensemble.charge(&self.target, &round);
         if let Some((purpose, noise)) = self.search.take() {
             return self.start(purpose, noise, totals.components());
         }
@@ -139,6 +141,10 @@ impl Sampler for PenaltyExpFamily {
 
     fn radii_by_parameter(&self) -> Option<Vec<f64>> {
         self.ensemble.radii_by_parameter(&self.target)
+    }
+
+    fn hopeless(&self) -> Option<&Forecast> {
+        self.ensemble.hopeless()
     }
 }
 

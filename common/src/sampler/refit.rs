@@ -18,6 +18,7 @@ pub fn refittable(spec: &JobSpec) -> Result<(), RefitError> {
             "asks for noisy log likelihood ratios along its own chains, whose steps follow from the job's prior, and they make no \
              likelihood for another one"
         }
+        Algorithm::Hmc => "asks for gradients at every step, each of which is of another place: extend it instead",
         Algorithm::PenaltyExpFamily => {
             "asks for its statistic afresh at every step of its own chains, which follow from the job's prior"
         }

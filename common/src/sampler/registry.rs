@@ -2,6 +2,7 @@
 
 use super::augmentation::{self, Augmentation};
 use super::error::SamplerError;
+use super::hmc::{self, Hmc};
 use super::interface::Sampler;
 use super::noisy_statistics::{self, NoisyStatistics, Outlook};
 use super::party_metadata::PartyMetadata;
@@ -27,11 +28,12 @@ pub fn build(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Box<dyn Sample
         Algorithm::Augmentation => Box::new(Augmentation::new(spec, parties)?),
         Algorithm::PenaltyExpFamily => Box::new(PenaltyExpFamily::new(spec, parties)?),
         Algorithm::NoisyStatistics => Box::new(NoisyStatistics::new(spec, parties)?),
+        Algorithm::Hmc => Box::new(Hmc::new(spec, parties)?),
     })
 }
 
-/// The error that a job which releases once can expect, in the best case and in a worse one; `None` for a job whose error its chains
-/// make. `parties` as in [`build`].
+/// The error that a job can expect, in the best case and in a worse one: of one that releases once that of the noise, of chains that
+/// gradients drive the Monte Carlo error. `None` for a job whose error its proposals make. `parties` as in [`build`].
 ///
 /// # Errors
 /// As [`build`], but for an error that is too large: that is told.
@@ -39,6 +41,7 @@ pub(crate) fn outlook(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Optio
     Ok(match spec.algorithm {
         Algorithm::NoisyStatistics => Some(noisy_statistics::outlook(spec, parties)?),
         Algorithm::Augmentation => Some(augmentation::outlook(spec, parties)?),
+        Algorithm::Hmc => Some(hmc::outlook(spec, parties)?),
         Algorithm::Penalty | Algorithm::PenaltyExpFamily => None,
     })
 }

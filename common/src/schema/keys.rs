@@ -14,6 +14,24 @@ pub enum Keys {
     Any,
 }
 
+impl Keys {
+    /// The dotted path of every key that a file may hold, without the tables that hold them; `NAME` stands for the user's own names.
+    #[must_use]
+    pub fn paths(&self) -> Vec<String> {
+        match self {
+            Keys::Any => Vec::new(),
+            Keys::Named(inner) => inner.paths().into_iter().map(|path| format!("NAME.{path}")).collect(),
+            Keys::Table(known) => known
+                .iter()
+                .flat_map(|(name, below)| match below {
+                    Keys::Any => vec![(*name).to_owned()],
+                    below => below.paths().into_iter().map(|path| format!("{name}.{path}")).collect(),
+                })
+                .collect(),
+        }
+    }
+}
+
 /// A key that is not known.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown key `{path}`{}; known here: {}", hint(.nearest), .known.join(", "))]

@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod bad_input;
+mod tables;
 
 use conclave_common::accounting::PrivacyUnit;
 use conclave_common::job::JobSpec;
@@ -61,10 +62,11 @@ fn run(spec: &JobSpec, records: &Records, scale: impl Fn(f64) -> f64, seed: u64)
     let n = draws.len() as f64;
     let mean: Vec<f64> = (0..d).map(|j| draws.iter().map(|draw| draw.theta[j]).sum::<f64>() / n).collect();
     let sd = (0..d).map(|j| (draws.iter().map(|draw| (draw.theta[j] - mean[j]).powi(2)).sum::<f64>() / n).sqrt()).collect();
-    // The whole budget is spent, and no more.
+    // The whole budget is spent, and no more. Noise on counts is a record at least, and goes in steps of a sixteenth of one.
+    let least = if spec.releases() == ["table"] { 0.9 } else { 0.999 };
     for (_, units) in parties.spent() {
         let limit = conclave_common::accounting::PrivacyFilter::new(&spec.privacy.budget).unwrap().limit_units();
-        assert!(units <= limit && units as f64 > 0.999 * limit as f64, "{units} of {limit}");
+        assert!(units <= limit && units as f64 > least * limit as f64, "{units} of {limit}");
     }
     Run { mean, sd, inference: sampler.inference().unwrap().clone(), rounds }
 }

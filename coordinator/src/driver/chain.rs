@@ -171,9 +171,14 @@ impl Chain {
         self.kept / u64::from(self.job.spec.sampler.chains)
     }
 
-    /// What the analyst must know of an explicit clip.
-    pub(super) fn clip_warning(&self) -> Option<String> {
-        self.sampler.clip_watch().and_then(ClipWatch::word)
+    /// What the analyst must know of an explicit clip, and what the run says of itself.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        self.sampler.clip_watch().and_then(ClipWatch::word).into_iter().chain(self.sampler.warning()).collect()
+    }
+
+    /// Why the run has no hope, if so.
+    pub(super) fn hopeless(&self) -> Option<String> {
+        self.sampler.hopeless().map(|forecast| forecast.word(&self.job.spec))
     }
 
     /// Proposal radii as a job file gives them.
@@ -237,6 +242,11 @@ fn replay(job: &Job, store: &Store, parties: &[PartyMetadata]) -> Result<(Replay
     let spec: &JobSpec = &job.spec;
     let model = spec.build_model();
     let chains = spec.sampler.chains as usize;
+    // Of an end that was not stored: the log is what counts.
+    match std::fs::remove_file(job.packed()) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(StopReason::Stopped(job.draws_fault(&e))),
+        _ => {}
+    }
     let draws = DrawStore::create(&job.draws, chains, model.parameter_names(), &attributes::at_start(job))
         .map_err(|e| StopReason::Stopped(job.draws_fault(&e)))?;
     let sampler = sampler::build(spec, parties).map_err(unfit)?;

@@ -114,6 +114,7 @@ impl Driver {
         let plain = |state, stopped_by| Verdict { state, stopped_by, fault: None, budget_party: None };
         match ending {
             StopReason::Finished => plain(State::Finished, StoppedBy::itself(&self.job.spec, kept)),
+            StopReason::Hopeless => plain(State::Finished, StoppedBy::Hopeless),
             StopReason::Cancelled => plain(State::Cancelled, StoppedBy::Cancelled),
             StopReason::Budget { party, .. } if kept > 0 => {
                 let party = self.members.list[party].name.clone();
@@ -148,7 +149,8 @@ impl Driver {
     /// Completes the draws and summarises them. `None` when there is nothing to summarise.
     async fn write_result(&mut self, verdict: &Verdict, status: &Status) -> Option<String> {
         let chain = self.chain.take()?;
-        let warnings = chain.clip_warning().into_iter().collect();
+        let hopeless = chain.hopeless().filter(|_| verdict.stopped_by == StoppedBy::Hopeless);
+        let warnings = chain.warnings().into_iter().chain(hopeless).collect();
         let radii = chain.radii();
         let inference = chain.inference();
         let surrogate = chain.fitted_posterior();
@@ -175,9 +177,11 @@ impl Driver {
                 .collect(),
         };
         let summarised = tokio::task::spawn_blocking(move || {
-            let result = result::build(&job.spec, &job.id, Some(&job.draws), &draws, &outcome);
-            if let Err(error) = draws.finish(&attributes::at_end(&job, &result)) {
-                tracing::error!(job = %job.id, %error, "the draws' attributes were not written");
+            let packed = job.packed();
+            let mut result = result::build(&job.spec, &job.id, Some(&packed), &draws, &outcome);
+            if let Err(error) = draws.pack(&job.spec, &attributes::at_end(&job, &result), &packed) {
+                tracing::error!(job = %job.id, %error, "the draws were not put into one file: they stay in their folder");
+                result.draws = Some(job.draws.display().to_string());
             }
             result
         });

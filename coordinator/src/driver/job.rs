@@ -26,16 +26,32 @@ pub(crate) struct Job {
     pub submission: v1::Submission,
     /// Unix time in milliseconds.
     pub submitted_ms: i64,
-    /// Where its Zarr store is.
+    /// Where its Zarr store is while its chains run.
     pub draws: PathBuf,
     /// What is shown of its chains, where somebody may watch.
     pub live: Option<Arc<Live>>,
 }
 
 impl Job {
-    /// The folder of a job's draws below the folder of all draws.
+    /// The folder of a job's draws below the folder of all draws, while its chains run.
     pub(crate) fn draws_folder(all: &Path, id: &str) -> PathBuf {
         all.join(format!("{id}.zarr"))
+    }
+
+    /// The one file of an ended job's draws.
+    pub(crate) fn draws_file(all: &Path, id: &str) -> PathBuf {
+        all.join(format!("{id}.zarr.zip"))
+    }
+
+    /// Where a job's draws are now: a job that an earlier version ended has them in its folder.
+    pub(crate) fn draws_now(all: &Path, id: &str) -> PathBuf {
+        let file = Self::draws_file(all, id);
+        if file.is_file() { file } else { Self::draws_folder(all, id) }
+    }
+
+    /// Where this job's draws go when it ends.
+    pub(super) fn packed(&self) -> PathBuf {
+        Self::draws_file(self.draws.parent().unwrap_or(Path::new("")), &self.id)
     }
 
     pub(super) fn draws_fault(&self, error: &std::io::Error) -> Fault {

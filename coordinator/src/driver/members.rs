@@ -247,9 +247,6 @@ impl Members {
                 self.hold_up(party, reason);
                 Ok(PartyUpdate::Nothing)
             }
-            Message::Refused(fault) if fault.code == ErrorCode::Budget => {
-                Err(StopReason::Budget { party, message: fault.message })
-            }
             Message::Refused(fault) if fault.code == ErrorCode::Policy => Err(StopReason::Refused(self.lay_at(party, fault))),
             Message::Refused(fault) => Err(StopReason::Failed(self.lay_at(party, fault))),
             Message::Malformed(what) => Err(self.broke(party, &what)),

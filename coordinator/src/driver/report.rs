@@ -83,7 +83,7 @@ impl Driver {
             draws: chain.map(Chain::kept).unwrap_or_default(),
             acceptance_rate: chain.map(Chain::acceptance_rate).unwrap_or_default(),
             seconds: chain.map(Chain::seconds).unwrap_or_default(),
-            warnings: chain.and_then(Chain::clip_warning).into_iter().collect(),
+            warnings: chain.map(Chain::warnings).unwrap_or_default(),
             parties: self
                 .members
                 .list

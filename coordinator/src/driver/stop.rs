@@ -16,6 +16,8 @@ pub(crate) enum StopRequest {
 pub(crate) enum StopReason {
     /// All draws are made.
     Finished,
+    /// With the whole budget the draws would be of no use: the rest of it stays with the parties.
+    Hopeless,
     /// A party's budget does not admit the next round.
     Budget { party: usize, message: String },
     /// The analyst's wish.

@@ -84,6 +84,7 @@ impl JobRegistry {
     /// A job file that is wrong, parties that are not enrolled, more jobs than one analyst may have: nothing is spent and nothing kept then.
     pub(crate) async fn submit(&self, spec_toml: String, analyst: &str, signed: Signed) -> Result<String, Fault> {
         let spec = JobSpec::parse(&spec_toml).map_err(|e| Fault::new(ErrorCode::InvalidInput, e.to_string()))?;
+        spec.check_new().map_err(|e| Fault::new(ErrorCode::InvalidInput, e.to_string()))?;
         self.require_known(&spec.parties)?;
         let Signed { job: id, submission } = signed;
         if let Some(known) = self.lock().entries.get(&id) {
@@ -308,9 +309,9 @@ impl JobRegistry {
         Ok(ended.unwrap_or_else(|_| status.borrow().clone()))
     }
 
-    /// Folder of a job's Zarr store.
+    /// A job's Zarr store, a folder or a file.
     pub(crate) fn draws_of(&self, id: &str) -> PathBuf {
-        Job::draws_folder(&self.draws, id)
+        Job::draws_now(&self.draws, id)
     }
 
     /// Stops every driver, with its job unfinished in the store.

@@ -1,9 +1,9 @@
 //! A Zarr store as a stream of file chunks.
 
-use std::fs::File;
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 
+use conclave_draws::zarr::StoreFiles;
 use conclave_proto::error::{ErrorCode, Fault, to_status};
 use conclave_proto::v1::FileChunk;
 use tokio::sync::mpsc;
@@ -12,10 +12,14 @@ use tonic::Status;
 /// Well below the 4 MiB that gRPC clients take by default.
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// Sends every file below `root`. Blocks: for a thread that may.
-pub(super) fn send(root: &Path, sender: &mpsc::Sender<Result<FileChunk, Status>>) {
+/// Sends every file below `root`. `over` says whether the job has ended with draws. Blocks: for a thread that may.
+pub(super) fn send(root: &Path, over: bool, sender: &mpsc::Sender<Result<FileChunk, Status>>) {
     if let Err(error) = each(root, &mut |chunk| sender.blocking_send(Ok(chunk)).is_ok()) {
         let fault = match error.kind() {
+            io::ErrorKind::NotFound if over => Fault::new(
+                ErrorCode::NotFound,
+                "the coordinator does not keep this job's draws any more (`keep_draws_days`); its summary and its log are kept",
+            ),
             io::ErrorKind::NotFound => {
                 Fault::new(ErrorCode::NotFound, "the job has no draws yet: they begin when every party has opened it")
             }
@@ -25,7 +29,7 @@ pub(super) fn send(root: &Path, sender: &mpsc::Sender<Result<FileChunk, Status>>
     }
 }
 
-/// Hands over every file below `root` until `take` says that nobody reads any more.
+/// Hands over every file of the store at `root` until `take` says that nobody reads any more.
 ///
 /// Metadata come first: chunks only ever grow, so a store that is still being written arrives with no shape that
 /// promises more than its chunks hold.
@@ -33,48 +37,32 @@ pub(super) fn send(root: &Path, sender: &mpsc::Sender<Result<FileChunk, Status>>
 /// # Errors
 /// The file system's; [`io::ErrorKind::NotFound`] where there is no file.
 pub(super) fn each(root: &Path, take: &mut impl FnMut(FileChunk) -> bool) -> io::Result<()> {
-    let files = list(root)?;
-    if files.is_empty() {
+    let files = StoreFiles::open(root)?;
+    let names = files.names()?;
+    if names.is_empty() {
         return Err(io::ErrorKind::NotFound.into());
     }
-    for file in &files {
-        if !hand_over(root, file, take)? {
+    for name in &names {
+        let sent = hand_over(&files, name, take).map_err(|e| match e.kind() {
+            // The folder was there, and the job has ended since: its draws are one file now.
+            io::ErrorKind::NotFound => io::Error::other(format!("{name} is gone, as of a job that ends just now: try again")),
+            _ => e,
+        });
+        if !sent? {
             break;
         }
     }
     Ok(())
 }
 
-/// Every file below `root`, relative to it, metadata first.
-fn list(root: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    let mut folders = vec![PathBuf::new()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(root.join(&folder))? {
-            let entry = entry?;
-            let path = folder.join(entry.file_name());
-            if entry.file_type()?.is_dir() {
-                folders.push(path);
-            } else if !entry.file_name().to_string_lossy().starts_with('.') {
-                files.push(path);
-            }
-        }
-    }
-    files.sort_by_key(|path| (path.file_name().is_none_or(|name| name != "zarr.json"), path.clone()));
-    Ok(files)
-}
-
 /// False where nobody reads any more.
-fn hand_over(root: &Path, path: &Path, take: &mut impl FnMut(FileChunk) -> bool) -> io::Result<bool> {
-    // Names are made by `zarr::encode`, hence ASCII; the wire's separator is a slash on every platform.
-    let name = path.iter().map(|part| part.to_string_lossy()).collect::<Vec<_>>().join("/");
-    let mut file = File::open(root.join(path))?;
-    let mut left = file.metadata()?.len();
+fn hand_over(files: &StoreFiles, name: &str, take: &mut impl FnMut(FileChunk) -> bool) -> io::Result<bool> {
+    let (mut left, mut file) = files.stream(name)?;
     loop {
         let mut data = vec![0; CHUNK_BYTES.min(left as usize)];
         file.read_exact(&mut data)?;
         left -= data.len() as u64;
-        if !take(FileChunk { path: name.clone(), data, last: left == 0 }) {
+        if !take(FileChunk { path: name.to_owned(), data, last: left == 0 }) {
             return Ok(false);
         }
         if left == 0 {
@@ -100,7 +88,7 @@ mod tests {
         std::fs::write(root.join("posterior/age/zarr.json"), b"{}").unwrap();
         std::fs::write(root.join("empty"), b"").unwrap();
         let (sender, mut receiver) = mpsc::channel(100);
-        send(root, &sender);
+        send(root, false, &sender);
         drop(sender);
         let mut got: BTreeMap<String, Vec<u8>> = BTreeMap::new();
         let mut first = None;
@@ -119,9 +107,11 @@ mod tests {
 
     #[test]
     fn no_draws_is_not_found() {
-        let (sender, mut receiver) = mpsc::channel(1);
-        send(Path::new("/nowhere/at/all"), &sender);
-        let status = receiver.blocking_recv().unwrap().unwrap_err();
-        assert_eq!(conclave_proto::error::from_status(&status).code, ErrorCode::NotFound);
+        for (over, word) in [(false, "no draws yet"), (true, "keep_draws_days")] {
+            let (sender, mut receiver) = mpsc::channel(1);
+            send(Path::new("/nowhere/at/all"), over, &sender);
+            let fault = conclave_proto::error::from_status(&receiver.blocking_recv().unwrap().unwrap_err());
+            assert!(fault.code == ErrorCode::NotFound && fault.message.contains(word), "{fault}");
+        }
     }
 }

@@ -9,7 +9,8 @@ use conclave_proto::identity::{self, Role};
 use conclave_proto::submission;
 use conclave_proto::v1::jobs_server::Jobs;
 use conclave_proto::v1::{
-    FileChunk, JobRequest, JobSource, JobStatus, ListReply, ListRequest, SubmitReply, SubmitRequest, TracesReply, TracesRequest,
+    BudgetReply, BudgetRequest, FileChunk, JobRequest, JobSource, JobStatus, ListReply, ListRequest, PartyBudget, SubmitReply,
+    SubmitRequest, TracesReply, TracesRequest,
 };
 use tokio::sync::{mpsc, watch};
 use tokio_stream::wrappers::ReceiverStream;
@@ -30,6 +31,10 @@ const SPACING: Duration = Duration::from_millis(200);
 /// Draws that one analyst may fetch at the same time, and jobs that one may watch.
 const MOST_DRAWS: usize = 4;
 const MOST_WATCHES: usize = 64;
+/// Questions about the budget that one analyst may have open.
+const MOST_BUDGETS: usize = 2;
+/// How long a party is given to say what is left: it may be at an answer.
+const TOLD: Duration = Duration::from_secs(5);
 
 /// The analysts' service.
 #[derive(Debug)]
@@ -40,14 +45,16 @@ pub(crate) struct JobsService {
     logs: Logs,
     draws_readers: Readers,
     watchers: Readers,
+    budgets_readers: Readers,
     traces: CachedByKey<(String, bool), Cached<TracesReply>>,
 }
 
 impl JobsService {
     pub(crate) fn new(job_registry: Arc<JobRegistry>, context: DriverContext, stopping: watch::Receiver<bool>) -> Self {
         let logs = Logs::new(Arc::clone(&job_registry), context.store.clone(), stopping.clone());
+        let budgets_readers = Readers::new("budgets", MOST_BUDGETS);
         let (draws_readers, watchers) = (Readers::new("draws", MOST_DRAWS), Readers::new("states of jobs", MOST_WATCHES));
-        Self { job_registry, context, stopping, logs, draws_readers, watchers, traces: CachedByKey::default() }
+        Self { job_registry, context, stopping, logs, draws_readers, watchers, budgets_readers, traces: CachedByKey::default() }
     }
 }
 
@@ -134,11 +141,16 @@ impl Jobs for JobsService {
 
     async fn draws(&self, request: Request<JobRequest>) -> Result<Response<Self::DrawsStream>, Status> {
         let analyst = analyst_of(&request)?;
-        let job = self.watched(&request)?.borrow().id.clone();
+        let (job, over) = {
+            let watched = self.watched(&request)?;
+            let status = watched.borrow();
+            (status.id.clone(), status.state.ended() && status.draws > 0)
+        };
         let root = self.job_registry.draws_of(&job);
         let refused = |fault: error::Fault| error::to_status(&fault);
         let place = self.draws_readers.admit(&analyst).map_err(refused)?;
-        let stream = sending::stream(place, self.stopping.clone(), move |pieces| files::send(&root, pieces)).map_err(refused)?;
+        let stream =
+            sending::stream(place, self.stopping.clone(), move |pieces| files::send(&root, over, pieces)).map_err(refused)?;
         Ok(Response::new(stream))
     }
 
@@ -152,6 +164,36 @@ impl Jobs for JobsService {
         let analyst = analyst_of(&request)?;
         let stream = self.logs.for_analyst(&analyst, &request.get_ref().job);
         stream.map(Response::new).map_err(|fault| error::to_status(&fault))
+    }
+
+    async fn budget(&self, request: Request<BudgetRequest>) -> Result<Response<BudgetReply>, Status> {
+        let analyst = analyst_of(&request)?;
+        let _place = self.budgets_readers.admit(&analyst).map_err(|fault| error::to_status(&fault))?;
+        let registry = &self.context.party_registry;
+        let known: Vec<String> = registry.seen().into_iter().map(|(party, _)| party).collect();
+        let asked = request.into_inner().parties;
+        if let Some(stranger) = asked.iter().find(|party| !known.contains(party)) {
+            let message = format!("no party {stranger:?} has ever attached to this coordinator; known are {}", known.join(", "));
+            return Err(error::to_status(&error::Fault::new(error::ErrorCode::InvalidInput, message)));
+        }
+        let mut names: Vec<String> = known.into_iter().filter(|party| asked.is_empty() || asked.contains(party)).collect();
+        names.sort();
+        // All are asked before any is waited for.
+        let waiting: Vec<_> = names.into_iter().map(|name| (registry.ask_budget(&name, &analyst), name)).collect();
+        let until = tokio::time::Instant::now() + TOLD;
+        let mut parties = Vec::with_capacity(waiting.len());
+        for (told, name) in waiting {
+            let (standing, budget) = match told {
+                None => ("away", None),
+                Some(told) => match tokio::time::timeout_at(until, told).await {
+                    Ok(Ok(told)) if told.told => ("told", Some(told)),
+                    Ok(Ok(_)) => ("untold", None),
+                    _ => ("silent", None),
+                },
+            };
+            parties.push(PartyBudget { name, standing: standing.to_owned(), budget });
+        }
+        Ok(Response::new(BudgetReply { parties }))
     }
 
     async fn traces(&self, request: Request<TracesRequest>) -> Result<Response<TracesReply>, Status> {

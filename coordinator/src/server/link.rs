@@ -229,6 +229,7 @@ impl Session {
                 let fault = Fault::new(code, clip(&refused.reason)).at_party(self.party.clone());
                 (refused.job, Message::Refused(fault))
             }
+            Some(Said::BudgetTold(told)) => return self.context.party_registry.budget_told(&self.party, told),
             Some(Said::Heartbeat(_) | Said::Hello(_)) | None => return,
         };
         if !self.context.party_registry.deliver(&self.party, &job, message) {

@@ -92,12 +92,12 @@ struct LogSource {
 
 /// Sends a log. Blocks: for a thread that may.
 fn send(mut source: LogSource, pieces: &Pieces) {
-    let damage = match source.send(pieces) {
-        Ok(()) => String::new(),
-        Err(Halt::Damage(damage)) => damage,
+    let end = match source.send(pieces) {
+        Ok(draws_removed) => LogEnd { damage: String::new(), draws_removed },
+        Err(Halt::Damage(damage)) => LogEnd { damage, draws_removed: false },
         Err(Halt::Unread) => return,
     };
-    let _ = push(pieces, Body::End(LogEnd { damage }));
+    let _ = push(pieces, Body::End(end));
 }
 
 fn push(pieces: &Pieces, body: Body) -> Result<(), Halt> {
@@ -109,7 +109,8 @@ fn damage(error: impl ToString) -> Halt {
 }
 
 impl LogSource {
-    fn send(&mut self, pieces: &Pieces) -> Result<(), Halt> {
+    /// Gives whether the draws of a job that has ended are not there any more.
+    fn send(&mut self, pieces: &Pieces) -> Result<bool, Halt> {
         let header = self.header()?;
         let parties = header.parties.len();
         push(pieces, Body::Header(header))?;
@@ -122,7 +123,7 @@ impl LogSource {
                 push(pieces, Body::Rounds(LogRounds { rounds }))?;
             }
         }
-        let Some(draws) = &self.draws else { return Ok(()) };
+        let Some(draws) = &self.draws else { return Ok(false) };
         let mut unread = false;
         let sent = files::each(draws, &mut |chunk| {
             unread = push(pieces, Body::Draws(chunk)).is_err();
@@ -132,7 +133,8 @@ impl LogSource {
             Err(e) if e.kind() != io::ErrorKind::NotFound => Err(damage(format!("the draws can't be read: {e}"))),
             _ if unread => Err(Halt::Unread),
             // No file is there before every party has opened the job.
-            _ => Ok(()),
+            Err(_) => Ok(self.state.ended()),
+            Ok(()) => Ok(false),
         }
     }
 

@@ -7,6 +7,7 @@ use conclave_ops::files::{close, lock, open_private, regular};
 use rusqlite::Connection;
 
 use super::error::StoreError;
+use super::integrity;
 
 const SCHEMA: &str = include_str!("schema.sql");
 pub(crate) const SCHEMA_VERSION: i64 = 4;
@@ -40,9 +41,12 @@ fn keep_private(path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Opens the file, and makes its tables where it has none.
+/// Opens the file, makes its tables where it has none, and reads the whole of it: a damaged one is not worked on.
 pub(super) fn connect(path: &Path) -> Result<Connection, StoreError> {
-    let failed = |e: rusqlite::Error| StoreError::Failed { path: path.to_owned(), message: e.to_string() };
+    let failed = |e: rusqlite::Error| match integrity::is_damage(&e) {
+        true => StoreError::Damaged { path: path.to_owned(), message: e.to_string() },
+        false => StoreError::Failed { path: path.to_owned(), message: e.to_string() },
+    };
     let foreign = |message: String| StoreError::Foreign { path: path.to_owned(), message };
     let io = |e: std::io::Error| StoreError::Failed { path: path.to_owned(), message: e.to_string() };
     // SQLite takes an empty file for a new database, and gives what it makes beside it the same mode.
@@ -55,7 +59,12 @@ pub(super) fn connect(path: &Path) -> Result<Connection, StoreError> {
     let pragma = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let (application, version) = match (pragma("application_id"), pragma("user_version")) {
         (Ok(application), Ok(version)) => (application, version),
-        (Err(e), _) | (_, Err(e)) => return Err(foreign(format!("not a coordinator's store ({e})"))),
+        (Err(e), _) | (_, Err(e)) => {
+            return Err(foreign(format!(
+                "not a coordinator's store, or its first page is damaged ({e}): name another file in `store`, or put the newest backup in \
+                 its place (docs/operator.md, Backup)"
+            )));
+        }
     };
     let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(failed)?;
     connection.pragma_update(None, "journal_mode", "WAL").map_err(failed)?;
@@ -73,6 +82,7 @@ pub(super) fn connect(path: &Path) -> Result<Connection, StoreError> {
         )));
     }
     add_protocol(&connection).map_err(failed)?;
+    integrity::check(&connection, path)?;
     keep_private(path).map_err(io)?;
     Ok(connection)
 }

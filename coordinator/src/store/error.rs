@@ -16,6 +16,18 @@ pub(crate) enum StoreError {
         /// What is wrong with it.
         message: String,
     },
+    /// The file is not what this coordinator has written.
+    #[error(
+        "{path} is damaged ({message}). It is left as it is. Move it and what lies beside it ({name}-wal, {name}-shm) away, put the newest backup \
+         in its place (docs/operator.md, Backup), and look at the disk",
+        path = path.display(), name = path.file_name().unwrap_or_default().display()
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What was found first.
+        message: String,
+    },
     /// SQLite or the file system failed.
     #[error("the coordinator's store {path}: {message}")]
     Failed {

@@ -6,6 +6,7 @@
 //!
 //! One thread writes, and commits whatever has gathered in one transaction: a round of the chain never waits for it.
 
+mod backup;
 mod command;
 mod commits;
 mod connection;
@@ -13,6 +14,7 @@ mod error;
 mod handle;
 #[cfg(feature = "test-util")]
 pub(crate) mod held;
+mod integrity;
 mod job;
 mod log;
 mod read;
@@ -21,10 +23,12 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use backup::{copy, ended_jobs};
 pub(crate) use command::{Ended, NewJob};
 pub(crate) use connection::{APPLICATION_ID, SCHEMA_VERSION};
 pub(crate) use error::StoreError;
 pub(crate) use handle::Store;
+pub(crate) use integrity::inspect;
 pub(crate) use job::{RunEnd, SubmittedJob};
 pub(crate) use log::{LogReader, LoggedRound};
 pub(crate) use read::JobRow;

@@ -2,7 +2,8 @@
 //!
 //! Columns that CmdStan's sampler has and a penalty chain has not are neutral: `lp__` and `energy__` are not-a-number (nobody knows the log
 //! density), a step is one leapfrog, no draw is divergent. `accept_stat__` is `min(1, exp(log alpha))`, and the noisy `log_alpha__` and
-//! the decision `accepted__` stand beside it.
+//! the decision `accepted__` stand beside it. Behind the parameters, on the scale of their priors, stand the same in the data's own units
+//! (`age_original`), as CmdStan has generated quantities; of the warm-up they are not-a-number.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -19,16 +20,16 @@ const STATISTICS: &str = "lp__,accept_stat__,stepsize__,treedepth__,n_leapfrog__
 /// Writes `chain-1.csv` and so on into a folder; gives their number and size.
 pub fn write(draws: &Draws, folder: &Path) -> Result<(u64, u64), Fault> {
     std::fs::create_dir_all(folder).map_err(|e| Fault::of_file(folder, "be made", &e))?;
-    let columns = columns(&draws.parameters);
+    let columns = columns(&names(draws));
     let mut bytes = 0;
     for chain in 0..draws.chains() {
         let path = folder.join(format!("chain-{}.csv", chain + 1));
         let written = File::create_new(&path).and_then(|file| {
             let mut file = BufWriter::new(file);
-            let text = head(draws, &columns, chain) + &rows(&draws.warmup, chain);
+            let text = head(draws, &columns, chain) + &rows(&draws.warmup, beside(draws, None), chain);
             file.write_all(text.as_bytes())?;
-            file.write_all(adaptation(columns.len()).as_bytes())?;
-            file.write_all(rows(&draws.sampling, chain).as_bytes())?;
+            file.write_all(adaptation(draws.parameters.len()).as_bytes())?;
+            file.write_all(rows(&draws.sampling, beside(draws, draws.original.as_deref()), chain).as_bytes())?;
             file.write_all(TIMES.as_bytes())?;
             file.flush()?;
             file.get_ref().metadata()
@@ -36,6 +37,20 @@ pub fn write(draws: &Draws, folder: &Path) -> Result<(u64, u64), Fault> {
         bytes += written.map_err(|e| Fault::of_file(&path, "be written", &e))?.len();
     }
     Ok((draws.chains() as u64, bytes))
+}
+
+/// What each column after the statistics holds: the parameters, then those in the data's own units where they are known.
+fn names(draws: &Draws) -> Vec<String> {
+    let original = draws.parameters.iter().filter(|_| draws.original.is_some()).map(|name| match name.split_once('[') {
+        Some((base, index)) => format!("{base}_original[{index}"),
+        None => format!("{name}_original"),
+    });
+    draws.parameters.iter().cloned().chain(original).collect()
+}
+
+/// How many parameters stand in the data's own units beside the draws, and their values, where there are such.
+fn beside<'a>(draws: &Draws, values: Option<&'a [Vec<Vec<f64>>]>) -> (usize, Option<&'a [Vec<Vec<f64>>]>) {
+    (draws.original.as_ref().map_or(0, Vec::len), values)
 }
 
 /// What the programs look for: method, counts, thinning, metric, seed.
@@ -52,8 +67,9 @@ fn head(draws: &Draws, columns: &[String], chain: usize) -> String {
         chain + 1,
         draws.seed
     );
-    text += "# Drawn by Conclave, a penalty chain in the place of hmc. Parameters are on the scale of their priors.\n";
-    for (column, name) in columns.iter().zip(&draws.parameters).filter(|(column, name)| column != name) {
+    text += "# Drawn by Conclave, a penalty chain in the place of hmc. Parameters are on the scale of their priors; those called original, in the \
+             data's own units.\n";
+    for (column, name) in columns.iter().zip(&names(draws)).filter(|(column, name)| column != name) {
         // Quoted: a name may hold anything, a line break included.
         let _ = writeln!(text, "# column {column} holds {name:?}");
     }
@@ -69,7 +85,7 @@ fn adaptation(dimension: usize) -> String {
 const TIMES: &str =
     "# \n#  Elapsed Time: 0 seconds (Warm-up)\n#                0 seconds (Sampling)\n#                0 seconds (Total)\n# \n";
 
-fn rows(phase: &PhaseDraws, chain: usize) -> String {
+fn rows(phase: &PhaseDraws, (count, original): (usize, Option<&[Vec<Vec<f64>>]>), chain: usize) -> String {
     let mut text = String::new();
     for draw in 0..phase.draws() {
         let log_alpha = phase.log_alpha[chain][draw];
@@ -78,6 +94,9 @@ fn rows(phase: &PhaseDraws, chain: usize) -> String {
         let _ = write!(text, "nan,{},1,0,1,0,nan,{},{accepted}", number(log_alpha.min(0.0).exp()), number(log_alpha));
         for parameter in &phase.theta {
             let _ = write!(text, ",{}", number(parameter[chain][draw]));
+        }
+        for at in 0..count {
+            let _ = write!(text, ",{}", number(original.map_or(f64::NAN, |values| values[at][chain][draw])));
         }
         text.push('\n');
     }

@@ -1,4 +1,5 @@
-//! Draws as one Parquet table: a row per chain and draw, a column per parameter.
+//! Draws as one Parquet table: a row per chain and draw, a column per parameter on the scale of the priors (`age`), and one in the data's own
+//! units (`age (original)`), which is not-a-number in the warm-up.
 
 use std::fs::File;
 use std::path::Path;
@@ -28,11 +29,15 @@ pub fn write(draws: &Draws, path: &Path) -> Result<(u64, u64), Fault> {
     let file = File::create_new(path).map_err(|e| Fault::of_file(path, "be written", &e))?;
     let fault = |e: ParquetError| Fault::new(ErrorCode::Internal, format!("{} cannot be written: {e}", path.display()));
     let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
-    let schema = schema(&draws.parameters).map_err(fault)?;
+    let schema = schema(draws).map_err(fault)?;
     let mut writer = SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties)).map_err(fault)?;
     for chain in 0..draws.chains() {
         for (phase, warmup) in [(&draws.warmup, true), (&draws.sampling, false)] {
-            group(writer.next_row_group().map_err(fault)?, phase, chain, warmup).map_err(fault)?;
+            let original = draws.original.iter().flatten().map(|parameter| match warmup {
+                true => vec![f64::NAN; phase.draws()],
+                false => parameter[chain].clone(),
+            });
+            group(writer.next_row_group().map_err(fault)?, phase, original, chain, warmup).map_err(fault)?;
         }
     }
     writer.close().map_err(fault)?;
@@ -40,7 +45,7 @@ pub fn write(draws: &Draws, path: &Path) -> Result<(u64, u64), Fault> {
     Ok((1, size))
 }
 
-fn schema(parameters: &[String]) -> Result<Type, ParquetError> {
+fn schema(draws: &Draws) -> Result<Type, ParquetError> {
     let column = |name: &str, physical| {
         Type::primitive_type_builder(name, physical).with_repetition(Repetition::REQUIRED).build().map(Arc::new)
     };
@@ -50,11 +55,19 @@ fn schema(parameters: &[String]) -> Result<Type, ParquetError> {
         false => name.clone(),
     };
     let fixed = FIXED.iter().map(|(name, physical)| column(name, *physical));
-    let fields = fixed.chain(parameters.iter().map(|name| column(&own(name), Physical::DOUBLE)));
+    let original = draws.parameters.iter().filter(|_| draws.original.is_some()).map(|name| format!("{name} (original)"));
+    let names = draws.parameters.iter().map(own).chain(original);
+    let fields = fixed.chain(names.map(|name| column(&name, Physical::DOUBLE)));
     Type::group_type_builder("draws").with_fields(fields.collect::<Result<_, _>>()?).build()
 }
 
-fn group(mut group: RowGroup<'_>, phase: &PhaseDraws, chain: usize, warmup: bool) -> Result<(), ParquetError> {
+fn group(
+    mut group: RowGroup<'_>,
+    phase: &PhaseDraws,
+    mut original: impl Iterator<Item = Vec<f64>>,
+    chain: usize,
+    warmup: bool,
+) -> Result<(), ParquetError> {
     let rows = phase.draws();
     column::<Int64Type>(&mut group, &vec![chain as i64; rows])?;
     column::<Int64Type>(&mut group, &(0..rows as i64).collect::<Vec<_>>())?;
@@ -63,6 +76,7 @@ fn group(mut group: RowGroup<'_>, phase: &PhaseDraws, chain: usize, warmup: bool
     column::<DoubleType>(&mut group, &phase.log_alpha[chain])?;
     column::<Int64Type>(&mut group, &phase.iteration[chain])?;
     phase.theta.iter().try_for_each(|parameter| column::<DoubleType>(&mut group, &parameter[chain]))?;
+    original.try_for_each(|parameter| column::<DoubleType>(&mut group, &parameter))?;
     group.close().map(|_| ())
 }
 

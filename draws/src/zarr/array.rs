@@ -4,14 +4,14 @@
 //! "Chunk key encoding"): regular chunks, default chunk keys (`c/0/3`), the `bytes` codec with little-endian order.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
 use super::element::Element;
 use super::layout::{replace, write_json};
 
-/// Draws in one chunk; a chunk holds one chain.
+/// Draws in one chunk of a store that grows; a chunk holds one chain.
 pub(crate) const CHUNK: usize = 1000;
 
 /// An array of shape (chain, draw), or (draw) or (chain) for a coordinate, whose rows grow along the last dimension.
@@ -25,11 +25,30 @@ pub(crate) struct Array<T> {
     written: Vec<usize>,
 }
 
+/// An array whatever its elements are, for who writes all arrays of a store alike.
+pub(crate) trait AnyArray {
+    /// Where it is in a folder.
+    fn folder(&self) -> &Path;
+    /// Rows; one of a coordinate.
+    fn rows(&self) -> usize;
+    /// Its `zarr.json`, with `length` as the growing dimension's extent and chunks of `columns` elements of one row.
+    fn metadata(&self, length: usize, columns: usize) -> Value;
+    /// A row's chunk of that number in bytes, filled up to `columns`.
+    fn chunk(&self, row: usize, chunk: usize, columns: usize) -> Vec<u8>;
+    /// The name of a chunk below the array.
+    fn key(&self, row: usize, chunk: usize) -> String;
+}
+
 impl<T: Element> Array<T> {
     /// An empty array of `rows` rows in `folder`; one row for a coordinate.
     pub(crate) fn new(folder: PathBuf, dimensions: &'static [&'static str], rows: usize) -> Self {
-        let empty = (0..rows).map(|_| Vec::new()).collect();
-        Self { folder, dimensions, attributes: Map::new(), rows: empty, written: vec![0; rows] }
+        Self::holding(folder, dimensions, (0..rows).map(|_| Vec::new()).collect())
+    }
+
+    /// An array of these rows in `folder`.
+    pub(crate) fn holding(folder: PathBuf, dimensions: &'static [&'static str], rows: Vec<Vec<T>>) -> Self {
+        let written = vec![0; rows.len()];
+        Self { folder, dimensions, attributes: Map::new(), rows, written }
     }
 
     /// Adds an attribute.
@@ -59,23 +78,15 @@ impl<T: Element> Array<T> {
     /// # Errors
     /// The file system's.
     pub(crate) fn flush_chunks(&mut self) -> io::Result<()> {
-        for (row, values) in self.rows.iter().enumerate() {
-            let done = &mut self.written[row];
-            if *done == values.len() {
+        for row in 0..self.rows.len() {
+            let (done, length) = (self.written[row], self.rows[row].len());
+            if done == length {
                 continue;
             }
-            for chunk in *done / CHUNK..values.len().div_ceil(CHUNK) {
-                let part = &values[chunk * CHUNK..values.len().min((chunk + 1) * CHUNK)];
-                let mut bytes = Vec::with_capacity(CHUNK * size_of::<T>());
-                part.iter().for_each(|v| v.put(&mut bytes));
-                (part.len()..CHUNK).for_each(|_| T::FILL.put(&mut bytes));
-                let key = match self.dimensions.len() {
-                    1 => self.folder.join("c").join(chunk.to_string()),
-                    _ => self.folder.join("c").join(row.to_string()).join(chunk.to_string()),
-                };
-                replace(&key, &bytes)?;
+            for chunk in done / CHUNK..length.div_ceil(CHUNK) {
+                replace(&self.folder.join(self.key(row, chunk)), &self.chunk(row, chunk, CHUNK))?;
             }
-            *done = values.len();
+            self.written[row] = length;
         }
         Ok(())
     }
@@ -86,11 +97,25 @@ impl<T: Element> Array<T> {
     /// # Errors
     /// The file system's.
     pub(crate) fn write_metadata(&self, length: usize) -> io::Result<()> {
+        write_json(&self.folder, &self.metadata(length, CHUNK))
+    }
+}
+
+impl<T: Element> AnyArray for Array<T> {
+    fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    fn rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn metadata(&self, length: usize, columns: usize) -> Value {
         let (shape, chunk) = match self.dimensions.len() {
-            1 => (json!([length]), json!([CHUNK])),
-            _ => (json!([self.rows.len(), length]), json!([1, CHUNK])),
+            1 => (json!([length]), json!([columns])),
+            _ => (json!([self.rows.len(), length]), json!([1, columns])),
         };
-        let metadata = json!({
+        json!({
             "zarr_format": 3,
             "node_type": "array",
             "shape": shape,
@@ -101,7 +126,22 @@ impl<T: Element> Array<T> {
             "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
             "dimension_names": self.dimensions,
             "attributes": self.attributes,
-        });
-        write_json(&self.folder, &metadata)
+        })
+    }
+
+    fn chunk(&self, row: usize, chunk: usize, columns: usize) -> Vec<u8> {
+        let values = &self.rows[row];
+        let part = &values[values.len().min(chunk * columns)..values.len().min((chunk + 1) * columns)];
+        let mut bytes = Vec::with_capacity(columns * size_of::<T>());
+        part.iter().for_each(|v| v.put(&mut bytes));
+        (part.len()..columns).for_each(|_| T::FILL.put(&mut bytes));
+        bytes
+    }
+
+    fn key(&self, row: usize, chunk: usize) -> String {
+        match self.dimensions.len() {
+            1 => format!("c/{chunk}"),
+            _ => format!("c/{row}/{chunk}"),
+        }
     }
 }

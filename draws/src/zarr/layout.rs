@@ -17,12 +17,26 @@ pub fn made_by() -> Map<String, Value> {
     pairs.into_iter().map(|(key, value)| (key.to_owned(), value.into())).collect()
 }
 
+/// A group's `zarr.json`.
+pub(super) fn group(attributes: &Map<String, Value>) -> Value {
+    json!({"zarr_format": 3, "node_type": "group", "attributes": attributes})
+}
+
+/// The root's `zarr.json` of a store that is complete, which holds those of all nodes below as well: who opens it reads one file
+/// ("inline" consolidated metadata, as zarr-python 3 writes and reads them).
+pub(super) fn consolidated(attributes: &Map<String, Value>, nodes: &[(String, Value)]) -> Value {
+    let below: Map<String, Value> = nodes.iter().cloned().collect();
+    let mut root = group(attributes);
+    root["consolidated_metadata"] = json!({"kind": "inline", "must_understand": false, "metadata": below});
+    root
+}
+
 /// Writes a group's `zarr.json`.
 ///
 /// # Errors
 /// The file system's.
 pub(super) fn write_group(folder: &Path, attributes: &Map<String, Value>) -> io::Result<()> {
-    write_json(folder, &json!({"zarr_format": 3, "node_type": "group", "attributes": attributes}))
+    write_json(folder, &group(attributes))
 }
 
 /// Writes a node's `zarr.json`.
@@ -30,9 +44,19 @@ pub(super) fn write_group(folder: &Path, attributes: &Map<String, Value>) -> io:
 /// # Errors
 /// The file system's.
 pub(super) fn write_json(folder: &Path, value: &Value) -> io::Result<()> {
-    let mut text = serde_json::to_vec_pretty(value)?;
+    replace(&folder.join("zarr.json"), &text_of(value)?)
+}
+
+/// A `zarr.json` as it is written.
+///
+/// # Errors
+/// None of what is written here.
+pub(super) fn text_of(value: &Value) -> io::Result<Vec<u8>> {
+    // With all nodes of thousands of parameters in it the root's is long, and nobody reads it by eye.
+    let long = value.get("consolidated_metadata").is_some();
+    let mut text = if long { serde_json::to_vec(value)? } else { serde_json::to_vec_pretty(value)? };
     text.push(b'\n');
-    replace(&folder.join("zarr.json"), &text)
+    Ok(text)
 }
 
 /// Replaces a file in one step, making its folder where needed.
@@ -51,4 +75,28 @@ pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
         std::fs::write(&temporary, bytes)?;
     }
     std::fs::rename(&temporary, path)
+}
+
+/// Every file below `root`, those left out that are still being written.
+///
+/// # Errors
+/// The file system's.
+pub(super) fn below(root: &Path) -> io::Result<Vec<String>> {
+    let mut files = Vec::new();
+    let mut folders = vec![String::new()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(root.join(&folder))? {
+            let entry = entry?;
+            // Names are made by `encode`, hence ASCII.
+            let own = entry.file_name().to_string_lossy().into_owned();
+            let name = if folder.is_empty() { own.clone() } else { format!("{folder}/{own}") };
+            if entry.file_type()?.is_dir() {
+                folders.push(name);
+            } else if !own.starts_with('.') {
+                files.push(name);
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
 }

@@ -8,7 +8,7 @@ use conclave_proto::array_name::encode;
 use serde_json::Value;
 
 use super::element::Element;
-use super::layout::group_folders;
+use super::files::StoreFiles;
 
 /// Why a store can't be read.
 #[derive(Debug, thiserror::Error)]
@@ -37,20 +37,32 @@ impl ReadError {
     }
 }
 
-/// The `zarr.json` of a group or an array.
+fn bytes(files: &StoreFiles, name: &str) -> Result<Vec<u8>, ReadError> {
+    files.read(name).map_err(|error| ReadError::File { path: files.path(name), error })
+}
+
+/// The `zarr.json` of a group or an array; the root has no name.
 ///
 /// # Errors
 /// A file that can't be read or is no JSON.
-pub fn metadata(node: &Path) -> Result<Value, ReadError> {
-    let path = node.join("zarr.json");
-    let text = std::fs::read_to_string(&path).map_err(|error| ReadError::File { path: path.clone(), error })?;
-    serde_json::from_str(&text).map_err(|e| ReadError::layout(&path, e.to_string()))
+pub fn metadata(files: &StoreFiles, node: &str) -> Result<Value, ReadError> {
+    let name = if node.is_empty() { "zarr.json".to_owned() } else { format!("{node}/zarr.json") };
+    serde_json::from_slice(&bytes(files, &name)?).map_err(|e| ReadError::layout(&files.path(&name), e.to_string()))
+}
+
+/// The files of the store at `root`.
+///
+/// # Errors
+/// One that can't be read.
+pub fn open(root: &Path) -> Result<StoreFiles, ReadError> {
+    StoreFiles::open(root).map_err(|error| ReadError::File { path: root.to_owned(), error })
 }
 
 /// An array of shape (chain, draw) on disk.
 #[derive(Debug)]
 pub struct StoredArray<T> {
-    folder: PathBuf,
+    files: StoreFiles,
+    name: String,
     chains: usize,
     draws: usize,
     /// Draws of a chunk.
@@ -59,12 +71,12 @@ pub struct StoredArray<T> {
 }
 
 impl<T: Element> StoredArray<T> {
-    /// Opens the array in `folder`.
+    /// Opens the array of that name.
     ///
     /// # Errors
     /// Metadata that are missing, or of another array than one of `T` by chain and draw.
-    pub fn open(folder: &Path) -> Result<Self, ReadError> {
-        let metadata = metadata(folder)?;
+    pub fn open(files: &StoreFiles, name: &str) -> Result<Self, ReadError> {
+        let metadata = metadata(files, name)?;
         let pair = |value: &Value| -> Option<[usize; 2]> {
             let numbers = value.as_array()?.iter().map(|v| usize::try_from(v.as_u64()?).ok()).collect::<Option<Vec<_>>>()?;
             numbers.try_into().ok()
@@ -72,12 +84,12 @@ impl<T: Element> StoredArray<T> {
         let shape = pair(&metadata["shape"]);
         let chunk = pair(&metadata["chunk_grid"]["configuration"]["chunk_shape"]);
         let (Some([chains, draws]), Some([1, columns])) = (shape, chunk.filter(|c| c[1] > 0)) else {
-            return Err(ReadError::layout(folder, "it is not an array by chain and draw"));
+            return Err(ReadError::layout(&files.path(name), "it is not an array by chain and draw"));
         };
         if metadata["data_type"] != T::DATA_TYPE {
-            return Err(ReadError::layout(folder, format!("its elements are not {}", T::DATA_TYPE)));
+            return Err(ReadError::layout(&files.path(name), format!("its elements are not {}", T::DATA_TYPE)));
         }
-        Ok(Self { folder: folder.to_owned(), chains, draws, columns, element: PhantomData })
+        Ok(Self { files: files.clone(), name: name.to_owned(), chains, draws, columns, element: PhantomData })
     }
 
     /// Chains, and draws of each.
@@ -97,10 +109,10 @@ impl<T: Element> StoredArray<T> {
     /// # Errors
     /// A file that is missing, or has another length than the metadata say.
     pub fn part(&self, chain: usize, part: usize) -> Result<Vec<T>, ReadError> {
-        let path = self.folder.join("c").join(chain.to_string()).join(part.to_string());
-        let bytes = std::fs::read(&path).map_err(|error| ReadError::File { path: path.clone(), error })?;
+        let name = format!("{}/c/{chain}/{part}", self.name);
+        let bytes = bytes(&self.files, &name)?;
         if bytes.len() != self.columns.saturating_mul(size_of::<T>()) {
-            return Err(ReadError::layout(&path, "it has another length than its metadata say"));
+            return Err(ReadError::layout(&self.files.path(&name), "it has another length than its metadata say"));
         }
         let left = self.draws.saturating_sub(part.saturating_mul(self.columns));
         Ok(bytes.chunks_exact(size_of::<T>()).take(left).map(T::get).collect())
@@ -123,10 +135,10 @@ impl KeptDraws {
     /// # Errors
     /// An array that is missing or of another shape than the rest.
     pub fn open(root: &Path, chains: usize, parameters: &[String]) -> Result<Self, ReadError> {
-        let [posterior, stats] = group_folders(root, "");
-        let theta = parameters.iter().enumerate().map(|(i, name)| StoredArray::open(&posterior.join(encode(name, i))));
-        let theta: Vec<StoredArray<f64>> = theta.collect::<Result<_, _>>()?;
-        let accepted = StoredArray::open(&stats.join("accepted"))?;
+        let files = open(root)?;
+        let named = |(i, name): (usize, &String)| StoredArray::open(&files, &format!("posterior/{}", encode(name, i)));
+        let theta: Vec<StoredArray<f64>> = parameters.iter().enumerate().map(named).collect::<Result<_, _>>()?;
+        let accepted = StoredArray::open(&files, "sample_stats/accepted")?;
         let like = |array: &StoredArray<f64>| array.shape() == accepted.shape() && array.columns == accepted.columns;
         if accepted.chains != chains || !theta.iter().all(like) {
             return Err(ReadError::layout(root, "its arrays differ in shape, or are not of the job's chains"));

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use conclave_proto::array_name::encode;
 
-use super::array::Array;
+use super::array::{AnyArray, Array};
 use super::layout::{group_folders, made_by, write_group};
 use super::row::Row;
 
-const CHAIN_DRAW: &[&str] = &["chain", "draw"];
+pub(super) const CHAIN_DRAW: &[&str] = &["chain", "draw"];
 
 /// `posterior` and `sample_stats` of one phase of the run: the warm-up, or what is kept.
 #[derive(Debug)]
@@ -20,10 +20,12 @@ pub(super) struct Section {
     pub(super) accepted: Array<bool>,
     log_alpha: Array<f64>,
     iteration: Array<i64>,
+    /// The `chain` coordinate of the two groups.
+    chain: [Array<i64>; 2],
     /// The `draw` coordinate of the two groups.
     draw: [Array<i64>; 2],
     /// Folders of the two groups.
-    groups: [PathBuf; 2],
+    pub(super) groups: [PathBuf; 2],
 }
 
 impl Section {
@@ -39,17 +41,17 @@ impl Section {
             accepted: Array::new(stats.join("accepted"), CHAIN_DRAW, chains),
             log_alpha: Array::new(stats.join("log_alpha"), CHAIN_DRAW, chains),
             iteration: Array::new(stats.join("iteration"), CHAIN_DRAW, chains),
+            chain: [&posterior, &stats]
+                .map(|folder| Array::holding(folder.join("chain"), &["chain"], vec![(0..chains as i64).collect::<Vec<_>>()])),
             draw: [&posterior, &stats].map(|folder| Array::new(folder.join("draw"), &["draw"], 1)),
             groups: [posterior, stats],
         }
     }
 
     /// Writes the empty section.
-    pub(super) fn begin(&self) -> io::Result<()> {
-        for folder in &self.groups {
+    pub(super) fn begin(&mut self) -> io::Result<()> {
+        for (folder, chain) in self.groups.iter().zip(&mut self.chain) {
             write_group(folder, &made_by())?;
-            let mut chain = Array::new(folder.join("chain"), &["chain"], 1);
-            (0..self.chains).for_each(|c| chain.push(0, c as i64));
             chain.flush_chunks()?;
             chain.write_metadata(self.chains)?;
         }
@@ -81,6 +83,18 @@ impl Section {
         }
         self.flushed = length;
         self.write_metadata(length)
+    }
+
+    /// Its arrays, each with its length, as of the last flush.
+    pub(super) fn arrays(&self) -> Vec<(&dyn AnyArray, usize)> {
+        let length = self.flushed;
+        let mut arrays: Vec<(&dyn AnyArray, usize)> = self.theta.iter().map(|array| (array as &dyn AnyArray, length)).collect();
+        arrays.push((&self.accepted, length));
+        arrays.push((&self.log_alpha, length));
+        arrays.push((&self.iteration, length));
+        arrays.extend(self.chain.iter().map(|array| (array as &dyn AnyArray, self.chains)));
+        arrays.extend(self.draw.iter().map(|array| (array as &dyn AnyArray, length)));
+        arrays
     }
 
     fn write_metadata(&self, length: usize) -> io::Result<()> {

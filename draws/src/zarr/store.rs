@@ -3,9 +3,13 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use conclave_common::job::JobSpec;
 use serde_json::{Map, Value};
 
-use super::layout::write_group;
+use super::array::{AnyArray, CHUNK};
+use super::layout::{consolidated, group, made_by, write_group, write_json};
+use super::original::Original;
+use super::packed;
 use super::row::Row;
 use super::section::Section;
 
@@ -28,7 +32,7 @@ impl DrawStore {
             _ => {}
         }
         write_group(root, attributes)?;
-        let store = Self::in_memory(root, chains, parameters);
+        let mut store = Self::in_memory(root, chains, parameters);
         store.sampling.begin()?;
         store.warmup.begin()?;
         Ok(store)
@@ -59,13 +63,66 @@ impl DrawStore {
         self.sampling.flush()
     }
 
-    /// Flushes, and replaces the root's attributes.
+    /// Flushes, adds the draws in the data's own units, and replaces the root's attributes.
     ///
     /// # Errors
     /// The file system's.
-    pub fn finish(&mut self, attributes: &Map<String, Value>) -> io::Result<()> {
+    pub fn finish(&mut self, spec: &JobSpec, attributes: &Map<String, Value>) -> io::Result<()> {
         self.flush()?;
-        write_group(&self.root, attributes)
+        let mut original = self.original(spec);
+        original.write()?;
+        let nodes = self.nodes(&original, |_| CHUNK);
+        write_json(&self.root, &consolidated(attributes, &nodes))
+    }
+
+    /// As [`Self::finish`], into the one file `to`, and removes the folder: each array has one chunk a chain. Whoever reads finds the folder until
+    /// the file is there whole.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn pack(&mut self, spec: &JobSpec, attributes: &Map<String, Value>, to: &Path) -> io::Result<()> {
+        self.flush()?;
+        let original = self.original(spec);
+        let nodes = self.nodes(&original, whole);
+        packed::write(to, |file| {
+            file.node("", &consolidated(attributes, &nodes))?;
+            nodes.iter().try_for_each(|(name, node)| file.node(name, node))?;
+            for (array, length) in self.arrays(&original) {
+                let (name, columns) = (self.name_of(array.folder()), whole(length));
+                for (row, chunk) in (0..array.rows()).flat_map(|row| (0..length.div_ceil(columns)).map(move |chunk| (row, chunk)))
+                {
+                    file.put(&format!("{name}/{}", array.key(row, chunk)), &array.chunk(row, chunk, columns))?;
+                }
+            }
+            Ok(())
+        })?;
+        std::fs::remove_dir_all(&self.root)
+    }
+
+    fn original(&self, spec: &JobSpec) -> Original {
+        let samples: Vec<Vec<&[f64]>> = (0..self.sampling.theta.len()).map(|i| self.samples(i)).collect();
+        Original::of(spec, &samples, &self.root)
+    }
+
+    fn arrays<'a>(&'a self, original: &'a Original) -> Vec<(&'a dyn AnyArray, usize)> {
+        [self.sampling.arrays(), self.warmup.arrays(), original.arrays()].concat()
+    }
+
+    /// Every node below the root with its `zarr.json`, groups first; `columns` says how long the chunks of an array of that length are.
+    fn nodes(&self, original: &Original, columns: impl Fn(usize) -> usize) -> Vec<(String, Value)> {
+        let drawn =
+            self.sampling.groups.iter().chain(&self.warmup.groups).map(|folder| (self.name_of(folder), group(&made_by())));
+        let groups = drawn.chain([(self.name_of(&original.folder), group(&original.attributes))]);
+        let arrays = self.arrays(original);
+        let arrays =
+            arrays.iter().map(|(array, length)| (self.name_of(array.folder()), array.metadata(*length, columns(*length))));
+        groups.chain(arrays).collect()
+    }
+
+    /// A node's name in the store. Names are ASCII, and the separator is a slash on every platform.
+    fn name_of(&self, folder: &Path) -> String {
+        let below = folder.strip_prefix(&self.root).unwrap_or(folder);
+        below.iter().map(|part| part.to_string_lossy()).collect::<Vec<_>>().join("/")
     }
 
     /// Kept draws of every chain, warm-up left out: the shortest chain's count.
@@ -90,4 +147,9 @@ impl DrawStore {
         }
         if all == 0 { 0.0 } else { accepted as f64 / all as f64 }
     }
+}
+
+/// Elements of a chunk that no reader need fear: a row of an array is mostly one chunk.
+fn whole(length: usize) -> usize {
+    length.clamp(1, 1 << 20)
 }

@@ -10,7 +10,7 @@ use conclave_proto::v1::{self, party_frame::Body};
 use super::answerer::Answerer;
 use super::open::Opening;
 use super::reply::{ReplySender, reply};
-use crate::config::Approve;
+use crate::config::{Approve, Policy};
 use crate::consent::{ConsentError, ConsentStore, Decider, Standing};
 use crate::ledger::{DataStanding, LedgerError};
 use crate::presence::Announcement;
@@ -134,6 +134,15 @@ impl Answerer {
                 Err(_) => self.withdraw(&job),
             }
         }
+    }
+
+    /// Takes up other limits: they hold for every question from now on, and for jobs as they are opened. Those that wait are looked at again.
+    pub(super) fn policy_changed(&mut self, policy: Policy) {
+        self.policy = policy;
+        for (request, outbox) in std::mem::take(&mut self.consent.waiting).into_values() {
+            self.open_or_wait(request, Instant::now(), outbox);
+        }
+        self.make_room();
     }
 
     /// Whether a query of a job that isn't open is refused by its owner's word.

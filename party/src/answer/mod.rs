@@ -13,6 +13,7 @@ mod consent;
 mod consent_state;
 mod delay;
 mod forgotten;
+mod left;
 mod measure;
 mod open;
 mod query;

@@ -85,6 +85,7 @@ impl Answerer {
         admit(&self.policy, &self.budget, &self.shard, &request.analyst, &spec)?;
         let entered = self.ledger.state().job(&request.job).is_some();
         if !entered {
+            self.admit_left(&request.analyst, &spec)?;
             // A job of before has the records that it was entered on: should bad rows have become inert ones since, the data have changed.
             admit_inert(&self.shard, &spec)?;
         }
@@ -271,7 +272,7 @@ fn check_identity(request: &v1::OpenJob) -> Result<[u8; 32], Fault> {
     Ok(digest)
 }
 
-fn ledger_fault(error: LedgerError) -> Fault {
+pub(super) fn ledger_fault(error: LedgerError) -> Fault {
     match error {
         LedgerError::Job(message) => Fault::new(ErrorCode::Conflict, message),
         // Nothing is wrong with the job: it waits until the owner has mended this.

@@ -1,6 +1,7 @@
 //! Answering one message: all of its chains, or none.
 
 use conclave_common::accounting::{Adjacency, PrivacyUnit};
+use conclave_common::job::Algorithm;
 use conclave_common::mechanism::{Points, QueryKind};
 use conclave_common::model::Summand;
 use conclave_common::query::QueryTerms;
@@ -205,9 +206,16 @@ fn check(
         .iter()
         .map(|query| {
             let Query { chain, kind, from, to, noise } = query;
+            // The middle of a step may lie a little outside, where its ends do not.
+            let may_lie_outside = spec.algorithm == Algorithm::Hmc;
+            let middle = |theta: &[f64]| spec.in_support(theta) || (may_lie_outside && spec.in_wider_support(theta));
             let inside = match kind.points() {
                 Points::None => true,
-                Points::One => spec.in_support(from),
+                Points::One => middle(from),
+                Points::Three => match from.chunks_exact(spec.dimension()).collect::<Vec<_>>()[..] {
+                    [theta, between, to] => spec.in_support(theta) && middle(between) && spec.in_support(to),
+                    _ => false,
+                },
                 Points::Two => spec.in_support(from) && spec.in_support(to),
             };
             if !inside {

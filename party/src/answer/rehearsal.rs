@@ -76,6 +76,7 @@ impl Rehearsal<'_> {
             Algorithm::Penalty => true,
             Algorithm::PenaltyExpFamily => false,
             Algorithm::NoisyStatistics => self.spec.build_model().scores().is_some(),
+            Algorithm::Hmc => true,
             Algorithm::Augmentation => self.cells().is_some(),
         };
         if of_vectors {
@@ -84,18 +85,24 @@ impl Rehearsal<'_> {
         self.spec.build_model().exponential_family().map_or(0, |family| family.ranges().len())
     }
 
-    fn releases_once(&self) -> bool {
-        !self.spec.algorithm.proposes()
+    fn asks_vectors(&self) -> bool {
+        !self.spec.algorithm.proposes() || self.spec.algorithm == Algorithm::Hmc
     }
 
     /// Cells of the tables that the job asks for, where it does.
     fn cells(&self) -> Option<u32> {
-        let tables = self.spec.build_model().tables().filter(|_| self.spec.algorithm == Algorithm::Augmentation);
-        tables.map(|tables| tables.cells() as u32)
+        let model = self.spec.build_model();
+        let cells = match self.spec.algorithm {
+            Algorithm::Augmentation => model.tables().map(|tables| tables.cells()),
+            Algorithm::NoisyStatistics => self.spec.outcome_table(model.as_ref()).map(|table| table.cells()),
+            _ => None,
+        };
+        cells.map(|cells| cells as u32)
     }
 
     /// The vectors that the job asks for in a message, each under noise by which it costs next to nothing: gradient and curvature at a
-    /// point, and in every second pass the second moments, where it asks for them.
+    /// point, and in every second pass the second moments, where it asks for them. Of a job that is driven by gradients in every second
+    /// pass as many gradients as it has chains, or as many remainders, of a step of no length.
     fn vectors(&self, pass: u64, theta: &[f64]) -> Vec<v1::Proposal> {
         let proposal = |(chain, (kind, from, to)): (usize, (QueryKind, Vec<f64>, Vec<f64>))| v1::Proposal {
             chain: chain as u32,
@@ -108,13 +115,24 @@ impl Rehearsal<'_> {
             return vec![proposal((0, (QueryKind::Table { cells }, Vec::new(), Vec::new())))];
         }
         let model = self.spec.build_model();
-        let scores = model.scores().filter(|_| self.spec.algorithm == Algorithm::NoisyStatistics);
+        let driven = self.spec.algorithm == Algorithm::Hmc;
+        let scores = model.scores().filter(|_| driven || self.spec.algorithm == Algorithm::NoisyStatistics);
         let Some(scores) = scores else { return Vec::new() };
         let (order, parameters) = (theta.len(), theta.len() as u32);
         let numbers = Frame::length(order);
         // A frame without a zero, whose every product is made.
-        let frame = (0..numbers).map(|at| if at < order * order { 0.01 } else { 0.0 }).collect();
-        let moments = pass % 2 == 1 && scores.moments_outcome().is_some();
+        let frame: Vec<f64> = (0..numbers).map(|at| if at < order * order { 0.01 } else { 0.0 }).collect();
+        if driven && pass % 2 == 1 {
+            let gradient = || (QueryKind::Gradient { parameters }, theta.to_vec(), frame.clone());
+            let along = std::iter::repeat_n(1e-9, order).chain([0.0]);
+            let step = || [theta, theta, theta].concat();
+            let remainder = || {
+                (QueryKind::Remainder { parameters }, step(), frame.iter().copied().chain(along.clone()).collect::<Vec<f64>>())
+            };
+            let all = (0..self.chains()).map(|_| if pass / 2 % 2 == 1 { gradient() } else { remainder() });
+            return all.enumerate().map(proposal).collect();
+        }
+        let moments = pass % 2 == 1 && !driven && scores.moments_outcome().is_some();
         let kinds = match moments {
             true => vec![(QueryKind::Moments { order: scores.coefficients() as u32 + 1 }, Vec::new(), Vec::new())],
             false => vec![
@@ -167,7 +185,7 @@ impl Rehearsal<'_> {
         let noise = |kind, points| cheap(&terms(kind, points)?, self.unit, self.spec.privacy.noise, limit).ok_or_else(too_dear);
         let component = |component| noise(QueryKind::Statistic { component }, (&[][..], &[][..]));
         let statistics = (0..self.components() as u32).map(component).collect::<Result<Vec<_>, _>>()?;
-        let asks_steps = statistics.is_empty() && !self.releases_once();
+        let asks_steps = statistics.is_empty() && !self.asks_vectors();
         let step = asks_steps.then(|| WorstCaseStep::new(model.as_ref(), self.spec, self.unit, self.units, limit)).flatten();
         // A clip by slope leaves a step of no length no price: then every pass asks for the one that takes longest.
         let sloped = matches!(self.spec.privacy.clip, Some(ClipRule::Slope(_)));

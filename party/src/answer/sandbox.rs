@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use super::answerer::{ActiveJob, Answerer};
 use super::records::Records;
 use super::sums::NoSum;
-use crate::config::{BadRows, DataConfig, Memory, Policy, ReplyDelay};
+use crate::config::{BadRows, DataConfig, Format, Memory, Policy, ReplyDelay};
 use crate::data::Shard;
 use crate::ledger::{JobEntry, Ledger};
 use crate::noise::Noise;
@@ -42,6 +42,7 @@ impl Sandbox {
         std::fs::write(&rows, "who,none\nnobody,0\n").map_err(|e| text(&e))?;
         let config = DataConfig {
             path: rows,
+            format: Format::default(),
             bad_rows: BadRows::Stop,
             text: Vec::new(),
             person: budget.unit.records_per_person().map(|_| "who".to_owned()),

@@ -57,6 +57,7 @@ impl SimulatedParty {
             Some(Body::Query(query)) => Command::Query(query, Instant::now(), outbox.clone()),
             Some(Body::OpenJob(open)) => Command::Open(open, Instant::now(), outbox.clone()),
             Some(Body::CloseJob(close)) => Command::Close(close),
+            Some(Body::AskBudget(ask)) => Command::AskBudget(ask, outbox.clone()),
             Some(Body::Heartbeat(_)) | None => return,
         };
         self.0.take(now_ms(), command);

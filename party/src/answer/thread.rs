@@ -17,7 +17,7 @@ use super::delay::ReplyCounts;
 use super::open::Opening;
 use super::reply::{ReplySender, reply};
 use crate::clock::{now_ms, stand_at};
-use crate::config::ReplyDelay;
+use crate::config::{Policy, ReplyDelay};
 use conclave_proto::convert::reply_length;
 
 /// Messages that may wait for the one in hand; beyond, the link stops reading and the coordinator feels it.
@@ -30,7 +30,10 @@ pub(super) enum Command {
     Open(v1::OpenJob, Instant, ReplySender),
     Query(v1::Query, Instant, ReplySender),
     Close(v1::CloseJob),
+    AskBudget(v1::AskBudget, ReplySender),
     Consent,
+    /// The owner's limits as they are from now on.
+    Policy(Box<Policy>),
     /// The coordinator's welcome: the protocol to speak with it, and the head of the ledger that it shows.
     Welcome(u32, Vec<u8>),
     /// Time to see how large the ledger has become. Between two messages: while one is answered its growth would tell how far
@@ -86,6 +89,11 @@ impl AnswerHandle {
         self.send(Command::Query(request, received, outbox.clone())).await
     }
 
+    /// What is left for an analyst, as far as the owner tells. Answered in its turn, which begins when the reply before it has left.
+    pub(crate) async fn ask_budget(&self, request: v1::AskBudget, outbox: &ReplySender) -> Result<(), Gone> {
+        self.send(Command::AskBudget(request, outbox.clone())).await
+    }
+
     pub(crate) async fn close(&self, request: v1::CloseJob) -> Result<(), Gone> {
         self.send(Command::Close(request)).await
     }
@@ -98,6 +106,11 @@ impl AnswerHandle {
     /// The owner has decided something.
     pub(crate) async fn consent_changed(&self) -> Result<(), Gone> {
         self.send(Command::Consent).await
+    }
+
+    /// The owner has set other limits: for jobs that are opened, and for questions that are asked, from now on.
+    pub(crate) async fn policy_changed(&self, policy: Policy) -> Result<(), Gone> {
+        self.send(Command::Policy(Box::new(policy))).await
     }
 
     /// Has the sizes noted that the page of metrics tells.
@@ -152,7 +165,9 @@ impl Answerer {
                 return self.catch_up();
             }
             Command::Open(request, received, outbox) => return self.open_or_wait(request, received, outbox),
+            Command::AskBudget(request, outbox) => reply(&outbox, Body::BudgetTold(self.budget_told(&request))),
             Command::Consent => self.consent_changed(),
+            Command::Policy(policy) => self.policy_changed(*policy),
             Command::Welcome(protocol, head) => {
                 self.spoken = protocol;
                 self.begin_stream(Instant::now());

@@ -200,7 +200,7 @@ fn job_toml(cap: Budget, questions: u32, sd: f64) -> String {
     format!(
         "name = \"audit\"\nalgorithm = \"penalty\"\nparties = [\"rehearsal\"]\n[model]\nkind = \"gaussian_mean\"\n\
          outcome = \"x\"\nsd = 1.0\n[columns]\nx = {{ min = -1, max = 1 }}\n[prior]\ndefault = \"normal(0, 1)\"\n\
-         [sampler]\nchains = {questions}\ndraws = 10\n[privacy]\nepsilon = {:?}\ndelta = {:?}\nnoise_sd = {sd:?}\n",
+         [sampler]\nchains = {questions}\ndraws = 10\nforce = true\n[privacy]\nepsilon = {:?}\ndelta = {:?}\nnoise_sd = {sd:?}\n",
         cap.epsilon, cap.delta
     )
 }

@@ -2,6 +2,7 @@
 //! `doctor` looks deeper.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use conclave_ops::check::{Checks, writable};
 use conclave_proto::revoked::RevokedFile;
@@ -14,7 +15,9 @@ use crate::data::Shard;
 use crate::error::StartError;
 use crate::ledger::{LedgerError, report_kept};
 use crate::link::load_identity;
+use crate::owner::jobs;
 use crate::presence::running;
+use crate::screening::{screen_columns, screen_job};
 
 pub(super) fn check(common: &Common) -> Result<(), StartError> {
     let mut found = Found::default();
@@ -71,15 +74,29 @@ impl Found {
     }
 
     fn data(&mut self, config: &PartyConfig) {
-        let shard = Shard::load(&config.data, config.policy.columns.as_deref());
-        self.records = shard.as_ref().ok().map(Shard::records);
-        self.checks.found(
-            "data",
-            shard.map(|shard| {
-                let (rows, unused) = (shard.file_rows(), unused(&shard));
-                format!("{}: {rows} rows, {unused} of which add nothing to any answer", shard.file().display())
-            }),
-        );
+        let shard = match Shard::load(&config.data, config.policy.columns.as_deref()) {
+            Ok(shard) => Arc::new(shard),
+            Err(e) => return self.checks.fault("data", e.to_string()),
+        };
+        self.records = Some(shard.records());
+        let (rows, unused) = (shard.file_rows(), unused(&shard));
+        let found = format!("{}: {rows} rows, {unused} of which add nothing to any answer", shard.file().display());
+        self.checks.good("data", found);
+        // Notes and no faults: the party starts with any records, lest whether it does should tell of them.
+        match screen_columns(&shard, None) {
+            Ok(concerns) => concerns.iter().for_each(|concern| self.checks.note("columns", concern.to_string())),
+            Err(e) => self.checks.fault("columns", e.to_string()),
+        }
+        let jobs = if config.ledger.exists() { jobs(&config.ledger).unwrap_or_default() } else { Vec::new() };
+        for job in jobs.iter().filter(|job| job.is_live()) {
+            let Some(spec) = &job.spec else { continue };
+            match screen_job(&shard, spec) {
+                Ok(concerns) => {
+                    concerns.iter().for_each(|concern| self.checks.note("bounds", format!("job {}: {concern}", job.request.job)));
+                }
+                Err(e) => self.checks.fault("bounds", e.to_string()),
+            }
+        }
     }
 
     fn ledger(&mut self, config: &PartyConfig, runs: bool) {

@@ -11,6 +11,7 @@ use super::decide::{ApproveArgs, RefuseArgs};
 use super::run::RunArgs;
 use super::statement::StatementArgs;
 use super::{audit, backup, budget, decide, doctor, init, jobs, ledger, renew, run, statement, status, verify};
+use crate::error::StartError;
 
 /// A data owner's daemon: answers a coordinator's queries about the records beside it, within a privacy budget.
 #[derive(Debug, Parser)]
@@ -100,7 +101,7 @@ pub fn cli_main<I: IntoIterator<Item = OsString>>(args: I) -> ExitCode {
         Command::Statement(args) => statement::statement(&args),
     };
     match done {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) | Err(StartError::HungUp) => ExitCode::SUCCESS,
         Err(error) => {
             terminal::tell(&format_args!("conclave-party: {error}"));
             ExitCode::from(error.exit_code())

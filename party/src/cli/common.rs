@@ -1,5 +1,6 @@
 //! The commands share their arguments, how they load the configuration, and how they print.
 
+use std::io::{BufRead, IsTerminal};
 use std::path::PathBuf;
 
 use clap::Args;
@@ -26,6 +27,22 @@ pub(super) fn load(common: &Common) -> Result<PartyConfig, StartError> {
 pub(super) fn print_json(value: &impl serde::Serialize) -> Result<(), StartError> {
     let text = serde_json::to_string(value).map_err(|e| StartError::System(e.to_string()))?;
     terminal::say_json(&text).map_err(|e| StartError::System(format!("standard output: {e}")))
+}
+
+/// Puts a question to whoever sits at the terminal.
+///
+/// # Errors
+/// [`StartError::Input`] with the words of `unasked` where there is no terminal.
+pub(super) fn agreed(question: &str, unasked: impl FnOnce() -> String) -> Result<bool, StartError> {
+    let stdin = std::io::stdin();
+    if !stdin.is_terminal() {
+        return Err(StartError::Input(unasked()));
+    }
+    let system = |e: std::io::Error| StartError::System(e.to_string());
+    terminal::ask(question).map_err(system)?;
+    let mut answer = String::new();
+    stdin.lock().read_line(&mut answer).map_err(system)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
 /// Prints a line on standard output; a reader that hangs up is no panic.

@@ -1,12 +1,9 @@
 //! `conclave-party approve`, `reject` and `revoke`.
 
-use std::io::{BufRead, IsTerminal};
-
 use clap::Args;
-use conclave_ops::terminal;
 use serde_json::json;
 
-use super::common::{Common, load, print, print_json};
+use super::common::{Common, agreed, load, print, print_json};
 use crate::config::PartyConfig;
 use crate::consent::Standing;
 use crate::error::StartError;
@@ -40,16 +37,18 @@ pub(super) fn approve(args: &ApproveArgs) -> Result<(), StartError> {
     let config = load(&args.common)?;
     let job = find(&config.ledger, &args.job)?;
     let worst = pending_job::worst_case_of(&config, &job)?;
+    // What the records look like is told, and never decides: that a job was refused would tell its analyst.
+    let warnings = pending_job::warnings(&config, std::slice::from_ref(&job));
     if !args.common.json {
         print(&pending_job::shown(config.budget.unit, &job, &worst))?;
-        for warning in pending_job::bounds(&config, std::slice::from_ref(&job)) {
+        for warning in &warnings {
             print(&format!("warning: {warning}"))?;
         }
     }
-    if job.request.standing() == Standing::Awaiting && !args.yes && !agreed(&job)? {
+    if job.request.standing() == Standing::Awaiting && !args.yes && !agreed("Approve? [y/N] ", || unasked(&job))? {
         return print("left as it is: the job goes on waiting");
     }
-    decide(&config, &args.common, &job, Standing::Approved, "", Some(&worst))
+    decide(&config, &args.common, &job, Standing::Approved, "", Some(&(worst, warnings)))
 }
 
 pub(super) fn reject(args: &RefuseArgs) -> Result<(), StartError> {
@@ -72,14 +71,14 @@ fn decide(
     job: &JobView,
     decision: Standing,
     reason: &str,
-    worst: Option<&WorstCase>,
+    shown: Option<&(WorstCase, Vec<String>)>,
 ) -> Result<(), StartError> {
     let id = &job.request.job;
     pending_job::decide(config, id, decision, reason)?;
     if common.json {
         return print_json(&json!({
-            "job": id, "decision": decision.as_str(), "digest": job.request.digest_hex(), "worst_case": worst,
-            "releases": job.spec.as_ref().map(|spec| spec.releases()),
+            "job": id, "decision": decision.as_str(), "digest": job.request.digest_hex(),
+            "worst_case": shown.map(|(worst, _)| worst), "warnings": shown.map(|(_, warnings)| warnings), "releases": job.spec.as_ref().map(|spec| spec.releases()),
         }));
     }
     let running = crate::presence::running(&config.ledger).is_some();
@@ -93,17 +92,6 @@ fn decide(
     print(&format!("{id} {}: {effect}", decision.as_str()))
 }
 
-fn agreed(job: &JobView) -> Result<bool, StartError> {
-    let stdin = std::io::stdin();
-    if !stdin.is_terminal() {
-        return Err(StartError::Input(format!(
-            "not approved: there is no terminal to ask on; add --yes to approve {}",
-            job.request.job
-        )));
-    }
-    let system = |e: std::io::Error| StartError::System(e.to_string());
-    terminal::ask("Approve? [y/N] ").map_err(system)?;
-    let mut answer = String::new();
-    stdin.lock().read_line(&mut answer).map_err(system)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+fn unasked(job: &JobView) -> String {
+    format!("not approved: there is no terminal to ask on; add --yes to approve {}", job.request.job)
 }

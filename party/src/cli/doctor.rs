@@ -3,7 +3,9 @@
 use serde_json::json;
 
 use super::common::{Common, print, print_json};
-use crate::doctor::{Outcome, examine, table};
+use conclave_ops::doctor::{Outcome, table};
+
+use crate::doctor::examine;
 use crate::error::StartError;
 
 pub(super) fn doctor(common: &Common) -> Result<(), StartError> {

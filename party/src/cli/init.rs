@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use conclave_common::accounting::Budget;
 use conclave_proto::ca;
 use conclave_proto::error::Fault;
 
-use super::common::{Common, load, print, print_json};
+use super::common::{Common, agreed, load, print, print_json};
 use crate::config::PartyConfig;
 use crate::daemon::{init_identity, init_ledger};
 use crate::error::StartError;
@@ -18,6 +19,15 @@ pub(super) struct InitArgs {
     common: Common,
     #[command(flatten)]
     new: Option<NewConfig>,
+    /// The budget of the data, over all jobs and for ever: epsilon. Of a configuration that is there already, the one that it names
+    #[arg(long, requires = "delta")]
+    epsilon: Option<f64>,
+    /// and delta
+    #[arg(long, requires = "epsilon")]
+    delta: Option<f64>,
+    /// Make the ledger for the budget that the configuration names without being asked
+    #[arg(long)]
+    yes: bool,
     /// Make the ledger for a key that is there already: only for data that no job was ever answered from. A ledger that was lost is put
     /// back, not made anew: a new one would forget what the data have spent
     #[arg(long)]
@@ -33,15 +43,9 @@ struct NewConfig {
     /// The coordinator's address, https://HOST or https://HOST:PORT
     #[arg(long, value_name = "URL", required = false, requires = "name")]
     coordinator: String,
-    /// The file of records, .csv or .parquet
+    /// The file of records, .csv, .csv.gz or .parquet; a relative path is taken from the configuration's folder, as in the file itself
     #[arg(long, value_name = "FILE", required = false, requires = "name")]
     data: PathBuf,
-    /// The budget of the data, over all jobs and for ever: epsilon
-    #[arg(long, required = false, requires = "name")]
-    epsilon: f64,
-    /// and delta
-    #[arg(long, required = false, requires = "name")]
-    delta: f64,
     /// The columns that jobs may use, with commas between them; the others are never read
     #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "name")]
     columns: Vec<String>,
@@ -49,7 +53,9 @@ struct NewConfig {
 
 pub(super) fn init(args: &InitArgs) -> Result<(), StartError> {
     let common = &args.common;
-    let written = args.new.as_ref().map(|new| write_config(&common.config, new)).transpose()?;
+    let said = args.epsilon.zip(args.delta);
+    // Whoever writes the configuration by this command names the budget with it: the arguments' own rule.
+    let written = args.new.as_ref().zip(said).map(|(new, budget)| write_config(&common.config, new, budget)).transpose()?;
     let config = load(common).map_err(|e| match common.config.exists() {
         true => e,
         false => StartError::Input(format!("{e}; or let init write it: --name, --coordinator, --data, --epsilon, --delta")),
@@ -65,6 +71,9 @@ pub(super) fn init(args: &InitArgs) -> Result<(), StartError> {
             remedy: "say so with `conclave-party init --keep-identity`",
         }
         .into());
+    }
+    if !budget_agreed(args, &config, said)? {
+        return print("nothing was made: write the budget that you decide on under [budget], and call init again");
     }
     let request = init_identity(&config)?;
     if let Err(e) = init_ledger(&config) {
@@ -82,6 +91,9 @@ pub(super) fn init(args: &InitArgs) -> Result<(), StartError> {
     }
     if written.is_some() {
         print(&format!("{}: written; every job will await your approval. Read it over", common.config.display()))?;
+        if !config.data.path.exists() {
+            print(&format!("{}: not there yet; the records belong there", config.data.path.display()))?;
+        }
     }
     let budget = config.budget;
     print(&format!(
@@ -107,6 +119,32 @@ pub(super) fn init(args: &InitArgs) -> Result<(), StartError> {
     }
 }
 
+/// Whether the budget that the ledger would be made for is the owner's own: named on the command line, or agreed to. A configuration that was
+/// copied holds somebody else's, and a ledger's budget is for ever.
+fn budget_agreed(args: &InitArgs, config: &PartyConfig, said: Option<(f64, f64)>) -> Result<bool, StartError> {
+    let Budget { epsilon, delta, .. } = config.budget;
+    let named = format!("{} names a budget of epsilon = {epsilon}, delta = {delta}", args.common.config.display());
+    match said {
+        Some(said) if said == (epsilon, delta) => return Ok(true),
+        Some((said_epsilon, said_delta)) => {
+            let why =
+                format!("{named}, and the command line epsilon = {said_epsilon}, delta = {said_delta}: let both say the same");
+            return Err(StartError::Input(why));
+        }
+        None if args.yes => return Ok(true),
+        None => {}
+    }
+    let question =
+        format!("{named}, for these records, over all jobs and for ever. It can never be changed. Make the ledger? [y/N] ");
+    let unasked = || {
+        format!(
+            "nothing was made: {named}, which is for ever, and there is no terminal to ask on; add --epsilon {epsilon} --delta {delta}, or \
+             --yes to take what the file names"
+        )
+    };
+    agreed(&question, unasked)
+}
+
 fn fingerprint(request: &Path) -> Result<String, StartError> {
     let pem = std::fs::read_to_string(request).map_err(|e| StartError::System(format!("{}: {e}", request.display())))?;
     Ok(ca::read_request(&pem)
@@ -115,22 +153,20 @@ fn fingerprint(request: &Path) -> Result<String, StartError> {
 }
 
 /// Writes a configuration whose every job awaits the owner's approval. One that could not be used is not written.
-fn write_config(path: &Path, new: &NewConfig) -> Result<(), StartError> {
+fn write_config(path: &Path, new: &NewConfig, budget: (f64, f64)) -> Result<(), StartError> {
     let system = |path: &Path, e: std::io::Error| StartError::Input(format!("{}: {e}", path.display()));
     if path.exists() {
         let why = "is there already: leave --name and its kin out to use it, or move it away";
         return Err(StartError::Input(format!("{} {why}", path.display())));
     }
     let folder = path.parent().filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let (home, data) = (std::path::absolute(folder), std::path::absolute(&new.data));
-    let (home, data) = (home.map_err(|e| system(folder, e))?, data.map_err(|e| system(&new.data, e))?);
-    let text = template(new, data.strip_prefix(&home).unwrap_or(&data));
+    let text = template(new, &new.data, budget);
     PartyConfig::parse(&text, folder).map_err(StartError::Input)?;
     std::fs::create_dir_all(folder).map_err(|e| system(folder, e))?;
     std::fs::write(path, text).map_err(|e| system(path, e))
 }
 
-fn template(new: &NewConfig, data: &Path) -> String {
+fn template(new: &NewConfig, data: &Path, (epsilon, delta): (f64, f64)) -> String {
     let quoted = |text: &str| toml::Value::from(text).to_string();
     let columns: Vec<String> = new.columns.iter().map(|name| quoted(name.trim())).collect();
     let columns = match columns.is_empty() {
@@ -158,8 +194,8 @@ fn template(new: &NewConfig, data: &Path) -> String {
         quoted(&new.name),
         quoted(&new.coordinator),
         quoted(&data.display().to_string()),
-        new.epsilon,
-        new.delta,
+        epsilon,
+        delta,
     )
 }
 
@@ -174,8 +210,6 @@ mod tests {
             name: name.into(),
             coordinator: "https://c.example".into(),
             data: data.to_owned(),
-            epsilon: 8.0,
-            delta: 1e-6,
             columns: vec!["age".into(), " odd \"name\"".into()],
         }
     }
@@ -184,18 +218,20 @@ mod tests {
     fn a_configuration_is_written_once_and_only_if_it_can_be_used() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("d/party.toml");
-        assert!(write_config(&path, &new("Hospital D", Path::new("a.csv"))).unwrap_err().to_string().contains("name"));
+        assert!(
+            write_config(&path, &new("Hospital D", Path::new("a.csv")), (8.0, 1e-6)).unwrap_err().to_string().contains("name")
+        );
         assert!(!path.exists());
-        write_config(&path, &new("hospital-d", &folder.path().join("d/records.csv"))).unwrap();
+        write_config(&path, &new("hospital-d", Path::new("records.csv")), (8.0, 1e-6)).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(text.contains("path = \"records.csv\""), "{text}");
         let config = PartyConfig::load(&path).unwrap();
         assert_eq!((config.name.as_str(), config.budget.epsilon, config.policy.approve), ("hospital-d", 8.0, Approve::Manual));
         assert_eq!(config.policy.columns, Some(vec!["age".to_owned(), "odd \"name\"".to_owned()]));
-        assert!(write_config(&path, &new("hospital-e", Path::new("a.csv"))).is_err());
+        assert!(write_config(&path, &new("hospital-e", Path::new("a.csv")), (8.0, 1e-6)).is_err());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
         let elsewhere = folder.path().join("e.toml");
-        write_config(&elsewhere, &new("hospital-e", Path::new("/srv/records.parquet"))).unwrap();
+        write_config(&elsewhere, &new("hospital-e", Path::new("/srv/records.parquet")), (8.0, 1e-6)).unwrap();
         assert_eq!(PartyConfig::load(&elsewhere).unwrap().data.path, Path::new("/srv/records.parquet"));
     }
 }

@@ -107,8 +107,12 @@ pub(super) fn export(args: &ExportArgs) -> Result<(), StartError> {
         }
         None => Box::new(terminal::signed_output()),
     };
-    let mut out = BufWriter::with_capacity(1 << 16, &mut out);
-    let (signed, state) = export::write(&settings, &mut out)?;
+    let mut out = Piped { to: &mut out, hung_up: false };
+    let written = export::write(&settings, BufWriter::with_capacity(1 << 16, &mut out));
+    if out.hung_up {
+        return Err(StartError::HungUp);
+    }
+    let (signed, state) = written?;
     let signature = identity.sign(&signed)?;
     let seal = Seal { signature: hex(&signature.bytes), scheme: signature.scheme, certificate: signature.certificate };
     export::write_line(&mut out, &seal).and_then(|()| out.flush()).map_err(stdout)?;
@@ -122,6 +126,22 @@ pub(super) fn export(args: &ExportArgs) -> Result<(), StartError> {
         state.seq(),
         path.display()
     ))
+}
+
+/// Notes whether its reader is gone.
+struct Piped<W> {
+    to: W,
+    hung_up: bool,
+}
+
+impl<W: Write> Write for Piped<W> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.to.write(bytes).inspect_err(|e| self.hung_up |= e.kind() == std::io::ErrorKind::BrokenPipe)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.to.flush()
+    }
 }
 
 /// The owner's word that a ledger may go on although it is behind.
@@ -161,5 +181,8 @@ fn reason(args: &ActArgs) -> Result<&str, StartError> {
 }
 
 fn stdout(e: std::io::Error) -> StartError {
+    if e.kind() == std::io::ErrorKind::BrokenPipe {
+        return StartError::HungUp;
+    }
     StartError::System(format!("the output can't be written: {e}"))
 }

@@ -7,8 +7,9 @@ use conclave_ops::{Daemon, LogFormat, Logs, Signals};
 
 use super::check;
 use super::common::{Common, load};
-use crate::daemon::run_with;
+use crate::daemon::run_reloading;
 use crate::error::StartError;
+use crate::reload::Reload;
 
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
@@ -48,7 +49,9 @@ pub(super) fn run(args: RunArgs) -> Result<(), StartError> {
     let done = runtime.block_on(async {
         let signals = Signals::listen(args.exit_with_stdin)
             .map_err(|e| StartError::System(format!("cannot listen for the word to stop: {e}")))?;
-        let done = run_with(config, args.ready_file, signals.wait()).await;
+        let (stop, asked) = signals.split();
+        let reload = Reload { file: args.common.config, asked, level: logs.level() };
+        let done = run_reloading(config, args.ready_file, Some(reload), stop).await;
         // The last traces leave by this runtime, which runs as long as it is waited for.
         let _ = tokio::task::spawn_blocking(move || logs.end()).await;
         done

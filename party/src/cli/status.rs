@@ -52,6 +52,10 @@ pub(super) fn status(args: &StatusArgs) -> Result<(), StartError> {
 fn health(config: &PartyConfig, must_be_attached: bool) -> Result<(), StartError> {
     match running(&config.ledger) {
         None => Err(StartError::NotRunning(format!("{} does not run", config.name))),
+        Some(Some(presence)) if presence.silent().is_some() => {
+            let seconds = presence.silent().unwrap_or_default();
+            Err(StartError::System(format!("{} hangs: process {} has said nothing for {seconds} s", config.name, presence.pid)))
+        }
         Some(Some(Presence { ledger: Some(problem), .. })) => {
             Err(StartError::System(format!("the ledger answers nothing: {problem}")))
         }
@@ -77,7 +81,7 @@ fn whole(config: &PartyConfig, as_json: bool) -> Result<(), StartError> {
     if let Some(problem) = daemon.as_ref().and_then(Option::as_ref).and_then(|p| p.ledger.as_ref()) {
         warnings.push(format!("the ledger answers nothing: {problem}"));
     }
-    warnings.extend(pending_job::bounds(config, &jobs));
+    warnings.extend(pending_job::warnings(config, &jobs));
     let waiting = jobs.iter().filter(|job| job.state() == State::Awaiting).count();
     if as_json {
         return print_json(&json!({
@@ -127,6 +131,14 @@ fn attached(daemon: Option<&Option<Presence>>, config: &PartyConfig) -> String {
     match daemon {
         None => "not running".into(),
         Some(None) => "running".into(),
+        Some(Some(p)) if p.silent().is_some() => {
+            format!(
+                "hangs: process {} runs since {}, and has said nothing for {} s",
+                p.pid,
+                p.started,
+                p.silent().unwrap_or_default()
+            )
+        }
         Some(Some(p)) if p.attached => {
             format!("running since {} (process {}), attached to {} since {}", p.started, p.pid, config.coordinator, p.since)
         }

@@ -14,8 +14,9 @@ mod raw;
 pub use load::ConfigError;
 pub use party::PartyConfig;
 pub use policy::{Approve, Policy, ReplyDelay};
+pub use raw::KEYS;
 
-pub use crate::data::{BadRows, DataConfig, Memory, Precision};
+pub use crate::data::{BadRows, DataConfig, DateScale, Format, Memory, Precision};
 
 #[cfg(test)]
 mod tests;

@@ -28,6 +28,8 @@ pub struct Policy {
     pub max_memory_mib: Option<u64>,
     /// When replies leave.
     pub reply_delay: ReplyDelay,
+    /// Whether an analyst whose job asks for more than is left is told how much that is.
+    pub tell_budget: bool,
 }
 
 impl Policy {

@@ -209,6 +209,31 @@ fn what_is_kept_in_memory() {
 }
 
 #[test]
+fn how_the_file_is_written() {
+    let with = |file: &str, words: &str| {
+        parse(&GOOD.replace("path = \"admissions.csv\"", &format!("path = \"a.{file}\"\n{words}"))).map(|c| c.data.format)
+    };
+    assert_eq!(with("csv", ""), Ok(Format::default()));
+    let words = "delimiter = \"\\t\"\ndecimal = \",\"\nmissing = [\"NA\", \"-99\"]\ndates = { seen = \"days since 2020-01-01\" }";
+    let read = with("csv.gz", words).unwrap();
+    assert_eq!((read.delimiter, read.decimal, read.missing), (b'\t', b',', vec!["NA".to_owned(), "-99".to_owned()]));
+    assert_eq!(read.dates["seen"], DateScale::parse("days since 2020-01-01").unwrap());
+    for (file, words, said) in [
+        ("csv", "delimiter = \"tab\"", "`data.delimiter` is \"tab\""),
+        ("csv", "decimal = \";\"", "`data.decimal` is \";\""),
+        ("parquet", "decimal = \",\"", "a Parquet file needs none"),
+        ("parquet", "delimiter = \";\"", "a Parquet file needs none"),
+        ("csv", "missing = [\" \"]", "an empty value is missing in any case"),
+        ("csv", "dates = { seen = \"months\" }", "`data.dates.seen` is \"months\": it must be one of seconds"),
+        ("csv", "text = [\"seen\"]\ndates = { seen = \"days\" }", "`data.dates` names \"seen\""),
+        ("csv", "delimeter = \";\"", "`delimiter`"),
+    ] {
+        let e = with(file, words).unwrap_err();
+        assert!(e.contains(said), "{e}");
+    }
+}
+
+#[test]
 fn reply_delays() {
     let delay = |value: &str| parse(&GOOD.replace("min_noise_sd = 0.5", value)).map(|c| c.policy.reply_delay);
     assert_eq!(delay(""), Ok(ReplyDelay::Auto));

@@ -7,7 +7,10 @@ use std::io::Read;
 use csv::{ByteRecord, Reader, ReaderBuilder, Trim};
 
 use super::chosen::{places, select};
+use super::dates::DateScale;
 use super::error::{DataError, Flaw};
+use super::format::{Missing, number};
+use super::gzip::Source;
 use super::piece::{Piece, finite};
 use super::rows::Rows;
 use super::settings::DataConfig;
@@ -20,13 +23,13 @@ const BATCH_BYTES: u64 = 1 << 20;
 pub(super) fn read(config: &DataConfig, needed: Option<&[String]>) -> Result<Shard, DataError> {
     let path = config.path.as_path();
     let unreadable = |e: csv::Error| DataError::Unreadable { file: path.to_owned(), reason: reason(&e) };
-    let file = File::open(path).map_err(|e| unreadable(e.into()))?;
-    let length = file.metadata().map_or(0, |about| about.len());
+    let source = File::open(path).map(|file| Source::new(path, file)).map_err(|e| unreadable(e.into()))?;
     let mut reader = ReaderBuilder::new()
         .flexible(true)
+        .delimiter(config.format.delimiter)
         .trim(Trim::Headers)
         .buffer_capacity(BATCH_BYTES as usize)
-        .from_reader(Bounded::new(file));
+        .from_reader(Bounded::new(source));
     let header: Vec<String> = reader
         .headers()
         .map_err(unreadable)?
@@ -38,18 +41,28 @@ pub(super) fn read(config: &DataConfig, needed: Option<&[String]>) -> Result<Sha
         let reason = "is empty: the first line must name the columns".to_owned();
         return Err(DataError::Empty { file: path.to_owned(), reason });
     }
-    let chosen = select(config, &header, needed)?;
+    let chosen = select(config, &header, needed).map_err(|e| with_delimiter(e, &header))?;
     places(path, &header, Some(&config.text))?;
+    places(path, &header, Some(&config.format.dates.keys().cloned().collect::<Vec<_>>()))?;
     // The owner says which: were it read off the values, one record could decide it.
     let texts: Vec<bool> = chosen.columns.iter().map(|(name, _)| config.text.contains(name)).collect();
     let mut rows = Rows::new(config, header.clone(), &chosen, &texts);
-    let mut fields: Vec<Field> =
-        chosen.columns.iter().zip(texts).map(|((_, at), text)| Field { at: *at, text, most: header.len() }).collect();
+    let missing = config.format.missing();
+    let field = |((name, at), text): (&(String, usize), bool)| {
+        let kind = match config.format.dates.get(name) {
+            Some(scale) => FieldKind::Date(*scale),
+            None if text => FieldKind::Text,
+            None => FieldKind::Number { decimal: config.format.decimal },
+        };
+        Field { at: *at, kind, most: header.len(), missing: &missing }
+    };
+    let mut fields: Vec<Field<'_>> = chosen.columns.iter().zip(texts).map(field).collect();
     let (mut batch, mut next) = (Batch::default(), Batch::default());
     next.fill(&mut reader).map_err(unreadable)?;
     while next.filled > 0 {
         std::mem::swap(&mut batch, &mut next);
-        let expected = expected(rows.kept(), batch.filled, reader.position().byte(), length);
+        let read = reader.position().byte();
+        let expected = expected(rows.kept(), batch.filled, read, reader.get_ref().source.length());
         // The rest of the file may be quite another thing: room for it is a convenience, room for what is here is not.
         rows.reserve(expected).or_else(|_| rows.reserve(batch.filled))?;
         // The next rows are split into fields while these become numbers.
@@ -60,7 +73,10 @@ pub(super) fn read(config: &DataConfig, needed: Option<&[String]>) -> Result<Sha
                     batch.filled,
                     &mut fields,
                     |field, column| Ok(field.read(batch.records(), column)),
-                    |row| chosen.person.and_then(|at| batch.records[row].get(at)).map(<[u8]>::trim_ascii),
+                    |row| {
+                        let name = chosen.person.and_then(|at| batch.records[row].get(at)).map(<[u8]>::trim_ascii);
+                        name.filter(|name| !missing.text(name))
+                    },
                     |row| batch.place(row, header.len()),
                 )
             },
@@ -81,16 +97,16 @@ fn expected(kept: usize, at_hand: usize, read: u64, length: u64) -> usize {
 /// The most bytes of one line: a file without line breaks, or with a quotation mark that nothing closes, would else be read into memory whole.
 const MAX_LINE: u64 = 16 << 20;
 
-/// A file of which no more is read than has been allowed.
+/// A file of which no more is read, or unpacked, than has been allowed.
 struct Bounded {
-    file: File,
+    source: Source,
     left: u64,
 }
 
 impl Bounded {
     /// Allows one line, and what a buffer reads beyond it.
-    fn new(file: File) -> Self {
-        Self { file, left: MAX_LINE + BATCH_BYTES }
+    fn new(source: Source) -> Self {
+        Self { source, left: MAX_LINE + BATCH_BYTES }
     }
 
     /// Allows a batch of rows, of which the last may be a line of the greatest length.
@@ -105,7 +121,7 @@ impl Read for Bounded {
             return Err(std::io::Error::other(format!("a line of it is longer than {} MiB", MAX_LINE >> 20)));
         }
         let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(buffer.len());
-        let read = self.file.read(&mut buffer[..most])?;
+        let read = self.source.read(&mut buffer[..most])?;
         self.left -= read as u64;
         Ok(read)
     }
@@ -150,14 +166,23 @@ impl Batch {
 }
 
 /// A column of the file.
-struct Field {
+struct Field<'a> {
     at: usize,
-    text: bool,
+    kind: FieldKind,
     /// Fields that a row has at most.
     most: usize,
+    missing: &'a Missing,
 }
 
-impl Field {
+/// What a column's texts stand for.
+#[derive(Clone, Copy)]
+enum FieldKind {
+    Number { decimal: u8 },
+    Text,
+    Date(DateScale),
+}
+
+impl Field<'_> {
     fn read(&self, records: &[ByteRecord], column: &mut Vec<f64>) -> Piece {
         let mut piece = Piece::default();
         for (row, record) in records.iter().enumerate() {
@@ -166,10 +191,16 @@ impl Field {
                 // A row that is too long is torn: which of its fields is which can't be known.
                 _ if record.len() > self.most => Err(Flaw::NotNumeric),
                 None | Some(b"") => Err(Flaw::Missing),
-                Some(bytes) if self.text => {
-                    std::str::from_utf8(bytes).map(|text| piece.words.number(text)).map_err(|_| Flaw::NotText)
-                }
-                Some(bytes) => number(bytes),
+                Some(bytes) if self.missing.text(bytes) => Err(Flaw::Missing),
+                Some(bytes) => match self.kind {
+                    FieldKind::Text => std::str::from_utf8(bytes).map(|text| piece.words.number(text)).map_err(|_| Flaw::NotText),
+                    FieldKind::Date(scale) => scale.of_text(bytes).ok_or(Flaw::NotDate),
+                    FieldKind::Number { decimal } => match number(bytes, decimal) {
+                        Some(value) if self.missing.number(value) => Err(Flaw::Missing),
+                        Some(value) => finite(value),
+                        None => Err(Flaw::NotNumeric),
+                    },
+                },
             };
             column.push(value.unwrap_or_else(|flaw| {
                 piece.flaws.push((row, flaw));
@@ -180,9 +211,17 @@ impl Field {
     }
 }
 
-/// What `str::parse` reads, bit for bit, in fewer steps.
-fn number(text: &[u8]) -> Result<f64, Flaw> {
-    finite(fast_float2::parse(text).map_err(|_| Flaw::NotNumeric)?)
+/// A header of one column that holds another file's delimiters gets the remedy told.
+fn with_delimiter(error: DataError, header: &[String]) -> DataError {
+    let DataError::UnknownColumn { file, column, hint: near, known } = error else { return error };
+    let inside =
+        |name: &String| [(';', ";"), ('\t', "\\t"), ('|', "|")].iter().find(|(c, _)| name.contains(*c)).map(|(_, key)| *key);
+    let hint = match header {
+        [one] => inside(one)
+            .map(|key| format!("; its header is not parted by this file's `data.delimiter`: write delimiter = \"{key}\"")),
+        _ => None,
+    };
+    DataError::UnknownColumn { file, column, hint: hint.unwrap_or(near), known }
 }
 
 fn reason(e: &csv::Error) -> String {
@@ -198,6 +237,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    fn number(text: &[u8]) -> Result<f64, Flaw> {
+        super::number(text, b'.').ok_or(Flaw::NotNumeric).and_then(finite)
+    }
 
     /// As the standard library reads it.
     fn parsed(text: &[u8]) -> Result<u64, Flaw> {

@@ -13,15 +13,18 @@ pub enum Flaw {
     NotFinite,
     /// Not UTF-8 text.
     NotText,
+    /// Not a date.
+    NotDate,
 }
 
 impl std::fmt::Display for Flaw {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Flaw::Missing => "is missing",
-            Flaw::NotNumeric => "is not a number (columns of texts are named under `text` in [data])",
+            Flaw::NotNumeric => "is not a number ([data] names columns of texts under `text`, of dates under `dates`)",
             Flaw::NotFinite => "is not finite",
             Flaw::NotText => "is not UTF-8 text",
+            Flaw::NotDate => "is not a date as 2026-03-01 or 2026-03-01T14:30:00Z, which `dates` in [data] takes it for",
         })
     }
 }

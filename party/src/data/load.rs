@@ -18,15 +18,16 @@ impl Shard {
     /// [`DataError`]: an unreadable or empty file, an unknown or repeated column, or a bad value where the owner asked
     /// to stop at one.
     pub fn load(config: &DataConfig, needed: Option<&[String]>) -> Result<Self, DataError> {
-        let extension = config.path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase);
-        if config.memory == Memory::Stream && (extension.as_deref() == Some("csv") || config.person.is_some()) {
+        let name = config.path.file_name().and_then(|name| name.to_str()).map(str::to_ascii_lowercase).unwrap_or_default();
+        let is_csv = name.ends_with(".csv") || name.ends_with(".csv.gz");
+        if config.memory == Memory::Stream && (is_csv || config.person.is_some()) {
             return Err(DataError::Unreadable { file: config.path.clone(), reason: NOT_STREAMED.into() });
         }
         let unreadable = |reason: String| DataError::Unreadable { file: config.path.clone(), reason };
-        let read = match extension.as_deref() {
-            Some("csv") => csv::read,
-            Some("parquet") => parquet::read,
-            _ => return Err(unreadable("`data.path` must name a .csv or a .parquet file".into())),
+        let read = match is_csv {
+            true => csv::read,
+            false if name.ends_with(".parquet") => parquet::read,
+            false => return Err(unreadable("`data.path` must name a .csv, a .csv.gz or a .parquet file".into())),
         };
         regular(&config.path).map_err(|e| unreadable(format!("cannot be read: {e}; `data.path` names the records")))?;
         let shard = read(config, needed)?;

@@ -6,8 +6,11 @@
 mod bind;
 mod chosen;
 mod csv;
+mod dates;
 mod error;
 mod fingerprint;
+mod format;
+mod gzip;
 mod load;
 mod parquet;
 mod persons;
@@ -22,7 +25,9 @@ mod words;
 
 pub use bind::{BindError, bind};
 pub(crate) use bind::{Binding, unlisted};
+pub use dates::DateScale;
 pub use error::{DataError, Flaw};
+pub use format::Format;
 pub(crate) use load::MAX_UNPUBLISHED_UNITS;
 pub(crate) use scaled::Scaled;
 pub(crate) use settings::NOT_STREAMED;

@@ -56,9 +56,15 @@ impl Rows {
             person: config.person.clone(),
             persons: None,
             beyond_limit: 0,
+            undeclared_dates: Vec::new(),
         };
         let persons = config.unit.records_per_person().map(Gathering::new);
         Self { shard, persons, more }
+    }
+
+    /// Notes columns that the file says to hold dates or times, and that are read as the whole numbers in which it stores them.
+    pub(super) fn holds_undeclared_dates(&mut self, names: impl Iterator<Item = String>) {
+        self.shard.undeclared_dates.extend(names);
     }
 
     /// The rows that have been kept.

@@ -4,11 +4,15 @@ use std::path::PathBuf;
 
 use conclave_common::accounting::PrivacyUnit;
 
+use super::format::Format;
+
 /// Where the records are and what becomes of bad rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataConfig {
-    /// A `.csv` or `.parquet` file.
+    /// A `.csv`, `.csv.gz` or `.parquet` file.
     pub path: PathBuf,
+    /// How what is written in it becomes values.
+    pub format: Format,
     /// What a missing, non-numeric or non-finite value in a needed column does.
     pub bad_rows: BadRows,
     /// Columns of a CSV file that hold texts.

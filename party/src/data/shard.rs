@@ -33,6 +33,7 @@ pub struct Shard {
     pub(super) persons: Option<Persons>,
     /// Rows left out because their person has as many already.
     pub(super) beyond_limit: u64,
+    pub(super) undeclared_dates: Vec<String>,
 }
 
 impl Shard {
@@ -96,6 +97,11 @@ impl Shard {
     /// Names of all of the file's columns.
     pub fn header(&self) -> &[String] {
         &self.header
+    }
+
+    /// Columns that the file says to hold dates or times, and that are read as the whole numbers in which it stores them.
+    pub(crate) fn undeclared_dates(&self) -> &[String] {
+        &self.undeclared_dates
     }
 
     /// Names of the columns that were read.

@@ -12,7 +12,7 @@ use std::time::SystemTime;
 
 use parquet::file::metadata::ParquetMetaData;
 
-use super::parquet::Column;
+use super::parquet::{Column, ColumnReading};
 use super::piece::make_inert;
 use super::words::Words;
 
@@ -22,8 +22,8 @@ pub(super) struct Stream {
     stamp: Stamp,
     file: Arc<File>,
     footer: Arc<ParquetMetaData>,
-    /// Where in the file the shard's columns are.
-    places: Vec<usize>,
+    /// How the shard's columns are read.
+    readings: Vec<ColumnReading>,
     blocks: Vec<Span>,
     records: u64,
 }
@@ -76,9 +76,15 @@ impl StreamCursor {
 }
 
 impl Stream {
-    pub(super) fn new(path: &Path, stamp: Stamp, file: &Arc<File>, footer: &Arc<ParquetMetaData>, places: Vec<usize>) -> Self {
+    pub(super) fn new(
+        path: &Path,
+        stamp: Stamp,
+        file: &Arc<File>,
+        footer: &Arc<ParquetMetaData>,
+        readings: Vec<ColumnReading>,
+    ) -> Self {
         let (file, footer) = (Arc::clone(file), Arc::clone(footer));
-        Self { path: path.to_owned(), stamp, file, footer, places, blocks: Vec::new(), records: 0 }
+        Self { path: path.to_owned(), stamp, file, footer, readings, blocks: Vec::new(), records: 0 }
     }
 
     /// Enters the next rows as a block.
@@ -121,7 +127,7 @@ impl Stream {
         }
         if span.first {
             let group = self.footer.row_group(span.group);
-            let open = reading.columns.iter().map(|at| Column::open(&self.file, group, self.places[*at]));
+            let open = reading.columns.iter().map(|at| Column::open(&self.file, group, &self.readings[*at]));
             reading.open = open.collect::<Result<_, _>>().map_err(broken)?;
         }
         let read = |(column, at): (&mut Column, &usize)| {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use conclave_common::model::{Block, BlockError, Blocks};
+use conclave_common::model::{Block, BlockError, Blocks, ModelData};
 
 use super::bind::Binding;
 use super::error::DataError;
@@ -20,6 +20,33 @@ impl Shard {
         match (&self.stream, self.names.iter().position(|n| n == name)) {
             (Some(stream), Some(at)) => return self.look_at_stream(stream, at, look),
             _ => self.column(name).into_iter().for_each(|column| look(column.values())),
+        }
+        Ok(())
+    }
+
+    /// Gives `look` what a job's model reads of the records, block by block; whose they are is left out.
+    ///
+    /// # Errors
+    /// As [`Shard::look`].
+    pub(crate) fn look_at_designs(&self, binding: &Binding, mut look: impl FnMut(&ModelData)) -> Result<(), DataError> {
+        const ROWS: usize = 1 << 13;
+        let unreadable = |reason: String| DataError::Unreadable { file: self.file.clone(), reason };
+        let Some(stream) = &self.stream else {
+            let records = self.columns.first().map_or(0, Vec::len);
+            for start in (0..records).step_by(ROWS) {
+                let rows = start..records.min(start + ROWS);
+                let values = |name: &str| self.column(name)?.values().get(rows.clone());
+                look(&binding.records(values, None).map_err(|e| unreadable(e.to_string()))?);
+            }
+            return Ok(());
+        };
+        let columns: Vec<usize> = (0..self.names.len()).filter(|at| binding.reads(&self.names[*at])).collect();
+        let place = |name: &str| columns.iter().position(|at| self.names[*at] == name);
+        let mut reading = StreamCursor::new(columns.clone());
+        for _ in 0..stream.count() {
+            let block = stream.next(&mut reading, &self.words).map_err(unreadable)?;
+            let values = |name: &str| block.get(place(name)?).map(Vec::as_slice);
+            look(&binding.records(values, None).map_err(|e| unreadable(e.to_string()))?);
         }
         Ok(())
     }

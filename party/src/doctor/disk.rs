@@ -5,11 +5,12 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use conclave_ops::disk::free_bytes;
+use conclave_ops::disk::{free_bytes, in_words};
+use conclave_ops::files::folder_of;
 
-use super::finding::Finding;
 use crate::config::PartyConfig;
 use crate::ledger::Durability;
+use conclave_ops::doctor::Finding;
 
 /// Less room than this ends in a full disk, and a full disk halts the ledger.
 const LEAST: u64 = 64 << 20;
@@ -28,11 +29,11 @@ pub(super) fn check(config: &PartyConfig) -> Vec<Finding> {
 
 fn space(ledger: &Path) -> Finding {
     const CODE: &str = "disk";
-    let folder = folder(ledger);
+    let folder = folder_of(ledger);
     let Some(free) = free_bytes(folder) else {
         return Finding::skipped(CODE, format!("how much room {} has can't be told", folder.display()));
     };
-    let found = format!("{} free for the ledger in {}", size(free), folder.display());
+    let found = format!("{} free for the ledger in {}", in_words(free), folder.display());
     if free < LEAST {
         return Finding::fail(CODE, found, "make room: a full disk halts the ledger, and nothing is answered any more");
     }
@@ -44,7 +45,7 @@ fn space(ledger: &Path) -> Finding {
 
 fn sync(config: &PartyConfig) -> Finding {
     const CODE: &str = "fsync";
-    let folder = folder(&config.ledger);
+    let folder = folder_of(&config.ledger);
     let median = match time_syncs(folder) {
         Ok(median) => median,
         Err(e) => return Finding::skipped(CODE, format!("no file can be written in {}: {e}", folder.display())),
@@ -92,19 +93,6 @@ fn time_each(mut file: File) -> std::io::Result<Vec<Duration>> {
         .collect()
 }
 
-/// A number of bytes for a person.
-pub(super) fn size(bytes: u64) -> String {
-    let units = [(1_u64 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
-    match units.iter().find(|(unit, _)| bytes >= *unit) {
-        Some((unit, name)) => format!("{:.1} {name}", bytes as f64 / *unit as f64),
-        None => format!("{bytes} bytes"),
-    }
-}
-
-pub(super) fn folder(path: &Path) -> &Path {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -116,10 +104,5 @@ mod tests {
         assert!(time_syncs(folder.path()).unwrap() > Duration::ZERO);
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
         assert!(time_syncs(&folder.path().join("none")).is_err());
-    }
-
-    #[test]
-    fn sizes() {
-        assert_eq!([12, 2048, 3 << 29].map(size), ["12 bytes", "2.0 KiB", "1.5 GiB"]);
     }
 }

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use super::finding::Finding;
 use super::{disk, identity, ledger, network, permissions, records};
 use crate::config::PartyConfig;
+use conclave_ops::doctor::Finding;
 
 /// Looks at everything that a party depends on.
 pub(crate) async fn examine(file: &Path) -> Vec<Finding> {

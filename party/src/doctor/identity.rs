@@ -4,9 +4,9 @@ use std::time::SystemTime;
 
 use conclave_proto::tls::{IdentityDir, days_until, ends_soon};
 
-use super::finding::Finding;
 use crate::config::PartyConfig;
 use crate::link::load_identity;
+use conclave_ops::doctor::Finding;
 
 /// The identity, where it can be used to dial.
 pub(super) fn check(config: &PartyConfig) -> (Vec<Finding>, Option<IdentityDir>) {

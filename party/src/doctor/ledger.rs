@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use conclave_ops::disk::{database_bytes, free_bytes};
+use conclave_ops::disk::{database_bytes, free_bytes, in_words};
+use conclave_ops::doctor::Finding;
+use conclave_ops::files::folder_of;
 
-use super::disk;
-use super::finding::Finding;
 use crate::config::PartyConfig;
 use crate::ledger::inspect::Inspection;
 use crate::ledger::{LedgerError, RECENTLY, Report, inspect, report_kept};
@@ -137,7 +137,7 @@ fn growth(config: &PartyConfig, found: &Inspection, report: &Report) -> Finding 
     const CODE: &str = "growth";
     let bytes = database_bytes(&config.ledger);
     if found.releases == 0 || found.price <= 0.0 {
-        return Finding::ok(CODE, format!("{} so far; a forecast needs a first job", disk::size(bytes)));
+        return Finding::ok(CODE, format!("{} so far; a forecast needs a first job", in_words(bytes)));
     }
     // Of few releases the empty tables are most of the file.
     let each = if found.releases < MEASURED { TYPICAL } else { bytes as f64 / found.releases as f64 };
@@ -147,11 +147,11 @@ fn growth(config: &PartyConfig, found: &Inspection, report: &Report) -> Finding 
     let mut text = format!(
         "{} so far, {each:.0} bytes a release; the budget admits about {likely:.2e} more at the latest price ({floor:.2e} at the policy's \
          noise floor)",
-        disk::size(bytes),
+        in_words(bytes),
     );
-    let Some(free) = free_bytes(disk::folder(&config.ledger)) else { return Finding::ok(CODE, text) };
+    let Some(free) = free_bytes(folder_of(&config.ledger)) else { return Finding::ok(CODE, text) };
     if each * likely < free as f64 {
-        text.push_str(&format!(", {} in the end", disk::size(bytes.saturating_add((each * likely) as u64))));
+        text.push_str(&format!(", {} in the end", in_words(bytes.saturating_add((each * likely) as u64))));
     }
     if found.recent == 0 {
         return Finding::ok(CODE, text);

@@ -6,14 +6,10 @@
 
 mod disk;
 mod examine;
-mod finding;
 mod identity;
 mod ledger;
 mod network;
 mod permissions;
 mod records;
-mod table;
 
 pub(crate) use examine::examine;
-pub(crate) use finding::Outcome;
-pub(crate) use table::table;

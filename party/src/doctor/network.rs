@@ -12,8 +12,8 @@ use tokio::time::timeout;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
 
-use super::finding::{Finding, Outcome};
 use crate::config::PartyConfig;
+use conclave_ops::doctor::{Finding, Outcome};
 
 /// Each step is given up after this long.
 const PATIENCE: Duration = Duration::from_secs(8);
@@ -230,7 +230,7 @@ fn clock(date: Option<SystemTime>, presented: Option<&Presented>) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::Outcome;
+    use conclave_ops::doctor::Outcome;
 
     #[test]
     fn clocks_are_compared_with_the_best_that_there_is() {

@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use super::finding::Finding;
 use crate::config::PartyConfig;
 use crate::consent::ConsentStore;
+use conclave_ops::doctor::Finding;
+#[cfg(unix)]
+use conclave_ops::files::mode;
 
 const CODE: &str = "permissions";
 
@@ -52,14 +54,6 @@ pub(super) fn check(config: &PartyConfig) -> Vec<Finding> {
     findings
 }
 
-/// The permission bits, without the sticky bit and its kin; a folder with the sticky bit lets nobody replace another's files.
-#[cfg(unix)]
-fn mode(path: &Path) -> Option<u32> {
-    use std::os::unix::fs::PermissionsExt;
-    let mode = std::fs::metadata(path).ok()?.permissions().mode();
-    Some(if mode & 0o1000 != 0 { mode & 0o775 } else { mode & 0o777 })
-}
-
 #[cfg(unix)]
 fn folders(config: &PartyConfig, secret: &Path) -> Vec<PathBuf> {
     let parents = [&config.ledger, &config.key, &config.head_file].map(|path| path.parent().map(Path::to_owned));
@@ -93,7 +87,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
-    use crate::doctor::Outcome;
+    use conclave_ops::doctor::Outcome;
 
     #[test]
     fn open_keys_fail_and_open_ledgers_warn() {

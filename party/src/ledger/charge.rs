@@ -277,7 +277,7 @@ impl Ledger {
     fn standing(&self, job: &str, iteration: u64, query: &QueryKey) -> Result<Result<Standing, Refusal>, LedgerError> {
         let chain = query.chain;
         let Some(state) = self.state.job(job) else { return Ok(Err(Refusal::UnknownJob)) };
-        let Some(seq) = state.ids.find(iteration, chain) else {
+        let Some(seq) = self.index.find(&self.connection, state.seq, &state.ids, (iteration, chain))? else {
             let same = |p: &Pending| p.job == state.seq && p.iteration == iteration && p.key.chain == chain;
             if self.pending.values().any(same) {
                 return Ok(Err(Refusal::InFlight { chain }));

@@ -9,6 +9,7 @@ use rusqlite::Connection;
 use super::error::LedgerError;
 use super::head::{Head, HeadFile};
 use super::ids::Seqs;
+use super::index::Index;
 use super::lock::LedgerLock;
 use super::place::Place;
 use super::secret::Secret;
@@ -40,6 +41,8 @@ pub struct Ledger {
     /// Changes when another connection writes.
     pub(super) data_version: Option<i64>,
     pub(super) state: LedgerState,
+    /// The ids that the state keeps by fences.
+    pub(super) index: Index,
     pub(super) party: String,
     pub(super) budget: Budget,
     pub(super) durability: Durability,

@@ -133,13 +133,37 @@ impl Ledger {
         })
     }
 
+    /// What is left for the next job of an analyst, mu² in units of 2^-48: of the data's budget, and of what the owner allows the analyst. A
+    /// function of what was asked and granted, whatever the records are.
+    ///
+    /// # Errors
+    /// [`LedgerError::Accounting`].
+    pub fn left_for(&self, analyst: &str) -> Result<u64, LedgerError> {
+        let own = match (&self.analyst_cap, self.analysts.get(analyst)) {
+            (None, _) => u64::MAX,
+            (_, Some(filter)) => filter.remaining_units(),
+            (Some(cap), None) => PrivacyFilter::resume(cap, self.spent_by(analyst))?.remaining_units(),
+        };
+        Ok(self.filter.remaining_units().min(own))
+    }
+
+    /// What all jobs of an analyst have spent.
+    pub fn spent_by(&self, analyst: &str) -> Spent {
+        let theirs = self.state.jobs().iter().filter(|job| job.analyst == analyst);
+        theirs.map(JobState::committed).fold(Spent::default(), |a, b| plus(a, b).unwrap_or(a))
+    }
+
+    /// The most that all jobs of an analyst may spend together, where the owner says so.
+    pub fn analyst_cap(&self) -> Option<&Budget> {
+        self.analyst_cap.as_ref()
+    }
+
     /// The filter of an analyst's cap, from what all of the analyst's jobs have spent.
     fn resume_analyst(&mut self, analyst: &str) -> Result<(), LedgerError> {
         let Some(cap) = &self.analyst_cap else { return Ok(()) };
         if !self.analysts.contains_key(analyst) {
-            let theirs = self.state.jobs().iter().filter(|job| job.analyst == analyst);
-            let spent = theirs.map(JobState::committed).fold(Spent::default(), |a, b| plus(a, b).unwrap_or(a));
-            self.analysts.insert(analyst.to_owned(), PrivacyFilter::resume(cap, spent)?);
+            let filter = PrivacyFilter::resume(cap, self.spent_by(analyst))?;
+            self.analysts.insert(analyst.to_owned(), filter);
         }
         Ok(())
     }

@@ -54,6 +54,7 @@ mod format;
 mod handle;
 mod head;
 mod ids;
+mod index;
 mod insert;
 pub(crate) mod inspect;
 mod job_history;

@@ -122,7 +122,7 @@ impl Ledger {
         let connection = convert::connect(settings, &path, &mut lock)?;
         let place = Place::of(&path, &lock)?;
         let (party, budget) = (settings.party.clone(), settings.budget);
-        let state = verify::add_up(&connection, &path, layout)?;
+        let (state, index) = verify::add_up(&connection, &path, layout)?;
         settings.check_genesis(&path, state.genesis())?;
         let secret = Secret::load(&settings.secret)?;
         settings.check(&path, &state, &secret)?;
@@ -153,6 +153,7 @@ impl Ledger {
             path,
             connection,
             state,
+            index,
             party,
             budget,
             secret,

@@ -5,6 +5,7 @@ use rusqlite::{Transaction, TransactionBehavior};
 use super::entry::{Entry, EventEntry};
 use super::error::LedgerError;
 use super::handle::Ledger;
+use super::index::Index;
 use super::insert::{insert, write_tail, write_totals};
 use super::schema::copy_log;
 use super::state::LedgerState;
@@ -18,6 +19,7 @@ const MOST_IN_LOG: u32 = 4 * COMMITS_IN_LOG;
 pub(super) struct EntryWriter<'a> {
     transaction: &'a Transaction<'a>,
     state: &'a mut LedgerState,
+    index: &'a mut Index,
     time_ms: i64,
     touched: Vec<u64>,
 }
@@ -38,7 +40,8 @@ impl EntryWriter<'_> {
 
     /// Writes an entry; the transaction's failure is the ledger's end, so the state needs no way back.
     pub(super) fn write(&mut self, entry: &Entry<'_>) -> Result<(), LedgerError> {
-        let hash = self.state.append(entry).map_err(|why| LedgerError::Wrong(format!("the entry to be written {why}")))?;
+        let hash = self.index.append(self.transaction, self.state, entry)?;
+        let hash = hash.map_err(|why| LedgerError::Wrong(format!("the entry to be written {why}")))?;
         match entry {
             Entry::Charge(charge) => self.touch(charge.job),
             Entry::Job(job) => self.touch(job.seq),
@@ -87,8 +90,8 @@ impl Ledger {
         if *self.data_version.get_or_insert(version) != version {
             return Err(LedgerError::Wrong("something else has written into it".into()));
         }
-        let mut writer =
-            EntryWriter { transaction: &transaction, state: &mut self.state, time_ms: (self.clock)(), touched: Vec::new() };
+        let (state, index, time_ms) = (&mut self.state, &mut self.index, (self.clock)());
+        let mut writer = EntryWriter { transaction: &transaction, state, index, time_ms, touched: Vec::new() };
         entries(&mut writer)?;
         writer.finish()?;
         transaction.commit()?;

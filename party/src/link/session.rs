@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use conclave_proto::convert::MAX_PROPOSALS;
 use conclave_proto::error::{ErrorCode, Fault, from_status};
+use conclave_proto::identity::valid_name;
 use conclave_proto::revoked::RevokedList;
 use conclave_proto::tls::IdentityDir;
 use conclave_proto::v1::link_client::LinkClient;
@@ -215,6 +216,7 @@ impl Link {
             }
             Some(Body::OpenJob(open)) => self.answers.open(open, received, outbox).await?,
             Some(Body::CloseJob(close)) => self.answers.close(close).await?,
+            Some(Body::AskBudget(ask)) => self.answers.ask_budget(ask, outbox).await?,
             Some(Body::Heartbeat(_)) | None => {}
         }
         Ok(Ok(()))
@@ -295,6 +297,7 @@ fn out_of_bounds(body: &coordinator_frame::Body) -> bool {
         Body::Query(query) => query.job.len() > MAX_JOB_ID || query.proposals.len() > MAX_PROPOSALS,
         Body::OpenJob(open) => open.job.len() > MAX_JOB_ID,
         Body::CloseJob(close) => close.job.len() > MAX_JOB_ID,
+        Body::AskBudget(ask) => !valid_name(&ask.analyst),
         Body::Welcome(_) | Body::Heartbeat(_) => false,
     }
 }

@@ -68,6 +68,11 @@ impl JobView {
         }
     }
 
+    /// Whether it uses the records, or is about to.
+    pub(crate) fn is_live(&self) -> bool {
+        matches!(self.state(), State::Awaiting | State::Approved | State::Running)
+    }
+
     /// The analyst's name for it.
     pub(crate) fn name(&self) -> &str {
         self.spec.as_ref().map_or("(not readable)", |spec| spec.name.as_str())

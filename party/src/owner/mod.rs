@@ -2,7 +2,6 @@
 //!
 //! Everything is read without the ledger's lock, so also while the party runs. None of it leaves the building by itself.
 
-mod bounds_check;
 mod jobs;
 pub(crate) mod pending_job;
 mod statement;
@@ -10,7 +9,6 @@ mod text;
 mod totals;
 mod worst_case;
 
-pub(crate) use bounds_check::{extremes, read_off};
 pub(crate) use jobs::{JobView, State, find, jobs};
 pub(crate) use statement::{Facts, markdown, page, statement};
 pub(crate) use text::{figure, unit_of_privacy};

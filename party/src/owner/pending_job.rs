@@ -1,18 +1,20 @@
 //! A pending job, as its owner decides on it: the same words and the same act, by a command or at the
 //! party's page.
 
+use std::sync::Arc;
+
 use conclave_common::accounting::PrivacyUnit;
 use conclave_common::job::JobSpec;
 use conclave_common::text::one_line;
 
 use crate::config::PartyConfig;
 use crate::consent::{ConsentStore, Decider, Standing};
-use crate::data::{DataError, Shard, unlisted};
+use crate::data::{DataError, Shard};
 use crate::error::StartError;
 use crate::ledger::report_kept;
+use crate::screening::{screen_columns, screen_job};
 
-use super::bounds_check::read_off;
-use super::jobs::{JobView, State};
+use super::jobs::JobView;
 use super::text::{describe, figure, unit_of_privacy};
 use super::worst_case::{WorstCase, analyst_left, worst_case};
 
@@ -66,11 +68,10 @@ pub(crate) fn decide(config: &PartyConfig, job: &str, decision: Standing, reason
     Ok(ConsentStore::open(&config.ledger)?.decide(job, decision, Decider::Owner, reason)?)
 }
 
-/// Jobs whose bounds look as if read off these very data, or whose levels leave rows out. Loads the data, so only where a job is about to use them.
-/// Data that can't be read are a warning too.
-pub(crate) fn bounds(config: &PartyConfig, jobs: &[JobView]) -> Vec<String> {
-    let each = each_bounds(config, jobs).unwrap_or_else(|e| vec![Err(e)]);
-    each.into_iter().flat_map(|found| found.unwrap_or_else(|e| vec![unread(&e)])).collect()
+/// What the records look like to jobs that are about to use them, each with the job it is about. Loads the data, so only where there are such
+/// jobs. Data that can't be read are a warning too.
+pub(crate) fn warnings(config: &PartyConfig, jobs: &[JobView]) -> Vec<String> {
+    try_warnings(config, jobs).unwrap_or_else(|e| vec![unread(&e)])
 }
 
 /// In place of the warnings where there are none to be had.
@@ -78,43 +79,23 @@ pub(crate) fn unread(error: &DataError) -> String {
     format!("the data can't be read: {error}")
 }
 
-/// As [`bounds`].
+/// As [`warnings`].
 ///
 /// # Errors
 /// Where the data can't be read.
-pub(crate) fn try_bounds(config: &PartyConfig, jobs: &[JobView]) -> Result<Vec<String>, DataError> {
-    Ok(each_bounds(config, jobs)?.into_iter().collect::<Result<Vec<_>, _>>()?.concat())
-}
-
-type Warnings = Result<Vec<String>, DataError>;
-
-/// Job by job: what can't be read for one says nothing of the others.
-fn each_bounds(config: &PartyConfig, jobs: &[JobView]) -> Result<Vec<Warnings>, DataError> {
-    let live = |job: &&JobView| matches!(job.state(), State::Awaiting | State::Approved | State::Running);
-    let live: Vec<&JobView> = jobs.iter().filter(live).collect();
+pub(crate) fn try_warnings(config: &PartyConfig, jobs: &[JobView]) -> Result<Vec<String>, DataError> {
+    let live: Vec<&JobView> = jobs.iter().filter(|job| job.is_live()).collect();
     if live.is_empty() {
         return Ok(Vec::new());
     }
-    let shard = Shard::load(&config.data, config.policy.columns.as_deref())?;
-    Ok(live.into_iter().filter_map(|job| Some(bounds_of(&shard, job, job.spec.as_ref()?))).collect())
+    let shard = Arc::new(Shard::load(&config.data, config.policy.columns.as_deref())?);
+    let found = live.into_iter().filter_map(|job| Some(warnings_of(&shard, job, job.spec.as_ref()?)));
+    Ok(found.collect::<Result<Vec<_>, _>>()?.concat())
 }
 
-fn bounds_of(shard: &Shard, job: &JobView, spec: &JobSpec) -> Warnings {
-    let unlisted = unlisted(shard, spec)?.into_iter().map(|(column, rows)| {
-        format!(
-            "job {}: {rows} of {} rows hold a {column} that is none of the values the job lists: they add nothing to its results",
-            job.request.job,
-            shard.file_rows()
-        )
-    });
-    let read_off = read_off(shard, spec)?.into_iter().map(|column| {
-        format!(
-            "job {}: the bounds of {column} are your data's own least and greatest value. Bounds are public: if they were read \
-             off the data, they tell the values of records, whatever the noise. Ask the analyst where they come from",
-            job.request.job
-        )
-    });
-    Ok(unlisted.chain(read_off).collect())
+fn warnings_of(shard: &Arc<Shard>, job: &JobView, spec: &JobSpec) -> Result<Vec<String>, DataError> {
+    let found = screen_columns(shard, Some(spec))?.into_iter().chain(screen_job(shard, spec)?);
+    Ok(found.map(|concern| format!("job {}: {concern}", job.request.job)).collect())
 }
 
 #[cfg(test)]

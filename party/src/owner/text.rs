@@ -43,7 +43,7 @@ pub(crate) fn column(name: &str, spec: Option<&ColumnSpec>) -> String {
 /// What the noise of a kind of release is counted in.
 pub(crate) fn noise_unit(kind: QueryKind) -> &'static str {
     match kind {
-        QueryKind::Ratio => "in log-likelihood units",
+        QueryKind::Ratio | QueryKind::Remainder { .. } => "in log-likelihood units",
         QueryKind::Statistic { .. } => "in widths of the statistic's range",
         QueryKind::ClipCount | QueryKind::Table { .. } => "in records or persons counted",
         QueryKind::Moments { .. } | QueryKind::Curvature { .. } => "in products of two numbers between -1 and 1",
@@ -54,6 +54,9 @@ pub(crate) fn noise_unit(kind: QueryKind) -> &'static str {
 /// What of the data is asked for, and how often.
 fn asked_for(spec: &JobSpec) -> String {
     let Some(most) = spec.most_rounds() else {
+        if spec.algorithm == Algorithm::Hmc {
+            return format!("{GRADIENTS}. {ANY_MODEL}");
+        }
         let what = match spec.algorithm {
             Algorithm::PenaltyExpFamily => "sums of the model's statistic",
             _ => "how much better one setting of the model explains the records than another",
@@ -67,6 +70,8 @@ fn asked_for(spec: &JobSpec) -> String {
             "moments" => "second moments (sums of products) of the columns, two by two",
             "score" => "scores: gradient and curvature of the log likelihood at a setting of the model",
             "statistic" => "the model's sufficient statistics (sums over the records)",
+            "table" if spec.algorithm == Algorithm::Augmentation => "tables: how many records have each class and level",
+            "table" => "a table: how many records have each outcome with each combination of the predictors' levels",
             other => other,
         })
         .collect();
@@ -79,6 +84,9 @@ fn asked_for(spec: &JobSpec) -> String {
     };
     format!("{what}; asked {times}{stages}. {ANY_MODEL}")
 }
+
+/// What `hmc` asks for, and how often.
+const GRADIENTS: &str = "a few scores (gradient and curvature of the log likelihood) to begin with; then, chain by chain and step after step, the      gradient at the middle of the step, a number for each parameter, and one number more: what is left of how much better the step's end      explains the records than its start once the gradient is taken off";
 
 /// What a release of statistics means for its owner.
 pub(crate) const ANY_MODEL: &str = "Whoever holds the release may fit any model of these columns";
@@ -106,6 +114,11 @@ pub(crate) fn describe(spec: &JobSpec) -> Vec<(&'static str, String)> {
             ),
             "each release takes a share of the job's budget, and as much noise as that needs".to_owned(),
             "what a record adds is held to a public length".to_owned(),
+        ),
+        None if spec.algorithm == Algorithm::Hmc => (
+            format!("{} chains of at most {} draws, each of which takes two questions", spec.sampler.chains, spec.sampler.draws),
+            "each step takes the same share of the job's budget, and as much noise as that needs".to_owned(),
+            "what a record adds is held to public lengths".to_owned(),
         ),
         None => (
             format!("{} chains of at most {} draws after {warmup}", spec.sampler.chains, spec.sampler.draws),
@@ -208,6 +221,7 @@ mod tests {
             ),
             (spec(once, "logistic", "binary = true", "[release]\nstages = [0.5, 0.5]\n"), &["at most 4 times.", ANY_MODEL]),
             (spec(once, "linear", "min = 0, max = 9", ""), &["second moments", "scores", "at most 2 times.", ANY_MODEL]),
+            (spec("hmc", "logistic", "binary = true", ""), &["gradient at the middle of the step", "step after step", ANY_MODEL]),
             (spec("penalty", "logistic", "binary = true", ""), &["explains the records", "round after round"]),
         ] {
             assert!(there.iter().all(|part| words.contains(part)), "{words}");

@@ -16,12 +16,13 @@ use super::{job, overview};
 use crate::answer::answer_timing::OwnTimes;
 use crate::config::PartyConfig;
 
-/// The file of the token, in the identity folder.
+/// The file of the token.
 const TOKEN: &str = "page-token";
 
-/// Where the token is.
+/// Where the token is: in the identity folder, or beside the head file, which is there too unless the party may not write to that folder.
 pub(crate) fn token_of(config: &PartyConfig) -> PathBuf {
-    config.identity.join(TOKEN)
+    let kept = config.identity.join(TOKEN);
+    if kept.exists() { kept } else { config.head_file.with_file_name(TOKEN) }
 }
 
 /// Every page of the party's; `times` are the running party's.

@@ -23,7 +23,7 @@ struct Known {
 impl Warnings {
     /// The warnings about a job that waits. Not for a task: it reads files, and waits for whoever reads them.
     pub(super) fn of(&self, config: &PartyConfig, job: &JobView) -> Vec<String> {
-        self.known_or(config, &job.request.job, || pending_job::try_bounds(config, std::slice::from_ref(job)))
+        self.known_or(config, &job.request.job, || pending_job::try_warnings(config, std::slice::from_ref(job)))
     }
 
     fn known_or(&self, config: &PartyConfig, id: &str, load: impl FnOnce() -> Result<Vec<String>, DataError>) -> Vec<String> {

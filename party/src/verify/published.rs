@@ -124,7 +124,7 @@ impl Published {
     }
 
     /// The checks after the last file; gives the rounds replayed and the draws per chain that they lead to.
-    pub(super) fn finish(mut self, damage: Option<String>, checks: &mut Vec<Check>) -> (u64, u64) {
+    pub(super) fn finish(mut self, damage: Option<String>, removed: bool, checks: &mut Vec<Check>) -> (u64, u64) {
         let counts = (self.replayed.count, self.replayed.drawn.sampling.draws() as u64);
         if let Some(damage) = &damage {
             checks.push(Check::fails("log", format!("the coordinator can't read its own log to its end: {damage}")));
@@ -133,7 +133,7 @@ impl Published {
         checks.push(match &self.replayed {
             _ if damage.is_some() => Check::skipped(NAME, "the log can't be read to its end"),
             replayed if !replayed.whole => Check::skipped(NAME, "the log can't be replayed to its end"),
-            _ => self.complete(),
+            _ => self.complete(removed),
         });
         checks.push(match damage {
             Some(_) => Check::skipped("result", "the log can't be read to its end"),
@@ -142,14 +142,15 @@ impl Published {
         counts
     }
 
-    /// Whether everything that must be there was.
-    fn complete(&self) -> Check {
+    /// Whether everything that must be there was; `removed` is the coordinator's word that it does not keep the draws any more.
+    fn complete(&self, removed: bool) -> Check {
         let (over, drawn) = (self.replayed.claim.over(), &self.replayed.drawn);
         let (kept, warmup) = (drawn.sampling.draws(), drawn.warmup.draws());
         if !self.any {
             return match (kept + warmup, over) {
                 (0, _) => Check::skipped(NAME, "there are none yet"),
                 (_, false) => Check::skipped(NAME, "none are published yet"),
+                (_, true) if removed => Check::skipped(NAME, "the coordinator says that it does not keep them any more"),
                 (_, true) => Check::fails(NAME, "the log leads to draws, and none are published"),
             };
         }

@@ -3,7 +3,7 @@
 use conclave_common::job::JobSpec;
 use conclave_proto::error::ErrorCode;
 use conclave_proto::v1::job_log::Body;
-use conclave_proto::v1::{JobLog, LogHeader};
+use conclave_proto::v1::{JobLog, LogEnd, LogHeader};
 use serde::Serialize;
 
 use super::answers::Answers;
@@ -48,7 +48,7 @@ pub(crate) async fn verify(config: &PartyConfig, id: &str) -> Result<Report, Sta
     let mut checker = Checker { config, own, ledger: Some(ledger), checks: Vec::new(), stage: Stage::Start };
     let job = checker.own.request.job.clone();
     match fetch::fetch(config, &job, |piece| checker.take(piece)).await {
-        Ok(end) => checker.finish(end.damage),
+        Ok(end) => checker.finish(end),
         // It has asked, and denies it.
         Err(StartError::Identity(fault)) if fault.code == ErrorCode::NotFound && entered => {
             let denied = Check::fails("log", format!("this party has opened the job, and {}", fault.message));
@@ -110,14 +110,14 @@ impl Checker<'_> {
         Ok(Rounds::new(&self.config.name, spec, header, answers).into())
     }
 
-    fn finish(mut self, damage: String) -> Result<Report, StartError> {
+    fn finish(mut self, end: LogEnd) -> Result<Report, StartError> {
         let published = match self.stage {
             Stage::Start => return Err(fetch::strange()),
             Stage::Rounds(rounds) => Published::of(rounds.end()?),
             Stage::Draws(published) => *published,
         };
-        let damage = Some(clip(&damage, LONGEST_WORD)).filter(|damage| !damage.is_empty());
-        let replayed = published.finish(damage, &mut self.checks);
+        let damage = Some(clip(&end.damage, LONGEST_WORD)).filter(|damage| !damage.is_empty());
+        let replayed = published.finish(damage, end.draws_removed, &mut self.checks);
         Ok(Report { job: self.own.request.job, rounds: replayed.0, draws: replayed.1, checks: self.checks })
     }
 }

@@ -47,6 +47,8 @@ pub(super) struct Replayed {
     pub(super) drawn: Drawn,
     /// The posterior by a quadratic through all released log ratios, where such are released.
     pub(super) surrogate: Option<FittedPosterior>,
+    /// Whether the releases forecast a run of no use.
+    pub(super) hopeless: bool,
     pub(super) count: u64,
     /// Whether the log was replayed to its last round.
     pub(super) whole: bool,

@@ -114,6 +114,7 @@ impl Rounds {
         Ok(Replayed {
             whole: self.broken.is_none(),
             surrogate: self.sampler.as_ref().and_then(|sampler| sampler.fitted_posterior()),
+            hopeless: self.sampler.as_ref().is_some_and(|sampler| sampler.hopeless().is_some()),
             spec: self.spec,
             drawn: self.drawn,
             count: self.count,

@@ -33,14 +33,14 @@ fn an_owner_sets_up_checks_and_looks() {
     std::fs::remove_dir_all(town.path("hospital-a")).unwrap();
     let missing = run(&["run", "--check", "--config", &config]);
     assert_eq!(missing.status.code(), Some(2));
-    let made = run(&["init", "--config", &config]);
+    let made = run(&["init", "--yes", "--config", &config]);
     assert_eq!(made.status.code(), Some(0), "{}", text(&made.stderr));
     assert!(text(&made.stdout).contains("conclave ca sign"));
     for file in ["key.pem", "request.pem"] {
         assert!(town.path("hospital-a").join(file).exists());
     }
     assert!(town.path("ledger.sqlite").exists());
-    let again = run(&["init", "--config", &config]);
+    let again = run(&["init", "--yes", "--config", &config]);
     assert_eq!(again.status.code(), Some(2));
     assert!(text(&again.stderr).contains("already"), "{}", text(&again.stderr));
 
@@ -70,6 +70,63 @@ fn an_owner_sets_up_checks_and_looks() {
     assert!(text(&nowhere.stderr).contains("/nowhere/party.toml"));
 }
 
+/// A budget is for ever: one that stands in a file that was copied is not taken for the owner's.
+#[test]
+fn init_freezes_no_budget_that_the_owner_has_not_named() {
+    let town = Town::new();
+    town.config(1);
+    let config = town.path("party.toml").display().to_string();
+    std::fs::remove_dir_all(town.path("hospital-a")).unwrap();
+    let init = |more: &[&str]| run(&[&["init", "--config", &config], more].concat());
+    let unasked = init(&[]);
+    let said = text(&unasked.stderr);
+    assert_eq!(unasked.status.code(), Some(2), "{said}");
+    assert!(
+        ["epsilon = 8", "delta = 0.000001", "--epsilon 8 --delta 0.000001", "--yes"].iter().all(|part| said.contains(part)),
+        "{said}"
+    );
+    let another = init(&["--epsilon", "3", "--delta", "1e-6"]);
+    assert_eq!(another.status.code(), Some(2));
+    assert!(text(&another.stderr).contains("let both say the same"), "{}", text(&another.stderr));
+    assert_eq!(init(&["--epsilon", "8"]).status.code(), Some(2), "one without the other");
+    assert!(!town.path("ledger.sqlite").exists() && !town.path("hospital-a/key.pem").exists());
+    let named = init(&["--epsilon", "8", "--delta", "1e-6"]);
+    assert_eq!(named.status.code(), Some(0), "{}", text(&named.stderr));
+    assert!(town.path("ledger.sqlite").exists());
+}
+
+/// What `init` writes is read as it was typed: a relative path is taken from the configuration's folder, as everywhere in it.
+#[test]
+fn the_records_of_a_new_configuration_are_where_the_configuration_says() {
+    let town = Town::new();
+    town.config(1);
+    let config = town.path("new/party.toml").display().to_string();
+    let new = [
+        "--name",
+        "hospital-z",
+        "--coordinator",
+        "https://c.example",
+        "--data",
+        "records/a.csv",
+        "--epsilon",
+        "8",
+        "--delta",
+        "1e-6",
+    ];
+    let made = run(&[&["init", "--config", &config], &new[..]].concat());
+    assert_eq!(made.status.code(), Some(0), "{}", text(&made.stderr));
+    let written = std::fs::read_to_string(&config).unwrap();
+    assert!(written.contains("path = \"records/a.csv\""), "{written}");
+    std::fs::create_dir_all(town.path("new/records")).unwrap();
+    std::fs::write(town.path("new/records/a.csv"), "height\n170\n180\n").unwrap();
+    let checked = run(&["run", "--check", "--config", &config]);
+    assert!(
+        text(&checked.stdout).lines().any(|line| line.starts_with("good   data") && line.contains("2 rows")),
+        "{}",
+        text(&checked.stdout)
+    );
+}
+
 /// A fresh ledger is a fresh budget: where a party's key lies and its ledger does not, none is made without the owner's word.
 #[test]
 fn init_wants_a_word_where_a_party_was_before() {
@@ -80,17 +137,17 @@ fn init_wants_a_word_where_a_party_was_before() {
     std::fs::remove_dir_all(town.path("hospital-a")).unwrap();
     // One that can't be made leaves no key behind, which would look like an earlier ledger's.
     std::fs::write(town.path("ledger.sqlite-wal"), "of another ledger").unwrap();
-    assert_eq!(run(&["init", "--config", &config]).status.code(), Some(2));
+    assert_eq!(run(&["init", "--yes", "--config", &config]).status.code(), Some(2));
     assert!(!key.exists() && !ledger.exists());
     std::fs::remove_file(town.path("ledger.sqlite-wal")).unwrap();
-    assert_eq!(run(&["init", "--config", &config]).status.code(), Some(0));
+    assert_eq!(run(&["init", "--yes", "--config", &config]).status.code(), Some(0));
     let made = std::fs::read(&key).unwrap();
     std::fs::remove_file(&ledger).unwrap();
-    let refused = run(&["init", "--config", &config]);
+    let refused = run(&["init", "--yes", "--config", &config]);
     let said = text(&refused.stderr);
     assert_eq!(refused.status.code(), Some(2), "{said}");
     assert!(["key.pem", "backup", "--keep-identity"].iter().all(|part| said.contains(part)) && !ledger.exists(), "{said}");
-    assert_eq!(run(&["init", "--keep-identity", "--config", &config]).status.code(), Some(0));
+    assert_eq!(run(&["init", "--yes", "--keep-identity", "--config", &config]).status.code(), Some(0));
     assert!(ledger.exists() && std::fs::read(&key).unwrap() == made);
 }
 
@@ -101,7 +158,7 @@ fn the_private_key_is_the_owners_alone() {
     let town = Town::new();
     town.config(1);
     std::fs::remove_dir_all(town.path("hospital-a")).unwrap();
-    run(&["init", "--config", &town.path("party.toml").display().to_string()]);
+    run(&["init", "--yes", "--config", &town.path("party.toml").display().to_string()]);
     let mode = std::fs::metadata(town.path("hospital-a/key.pem")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
 }
@@ -115,7 +172,7 @@ fn no_umask_opens_what_a_party_keeps() {
     town.config(1);
     std::fs::remove_dir_all(town.path("hospital-a")).unwrap();
     let config = town.path("party.toml").display().to_string();
-    for command in [&["init"][..], &["refresh", "--reason", "to open it"]] {
+    for command in [&["init", "--yes"][..], &["refresh", "--reason", "to open it"]] {
         let open = ["-c", "umask 000; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_conclave-party")];
         let done = Command::new("sh").args(open).args(command).args(["--config", &config]).output().unwrap();
         assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
@@ -140,7 +197,7 @@ fn a_key_that_others_may_read_is_refused() {
     let town = Town::new();
     town.config(1);
     let config = town.path("party.toml").display().to_string();
-    assert_eq!(run(&["init", "--keep-identity", "--config", &config]).status.code(), Some(0));
+    assert_eq!(run(&["init", "--yes", "--keep-identity", "--config", &config]).status.code(), Some(0));
     assert_eq!(run(&["run", "--check", "--config", &config]).status.code(), Some(0));
     for file in ["hospital-a/key.pem", "hospital-a/ledger-secret.key"] {
         let set = |mode| std::fs::set_permissions(town.path(file), std::fs::Permissions::from_mode(mode)).unwrap();

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use conclave_common::accounting::Budget;
 use conclave_party::answer::Answerer;
-use conclave_party::config::{Approve, BadRows, DataConfig, Memory, Policy, ReplyDelay};
+use conclave_party::config::{Approve, BadRows, DataConfig, Format, Memory, Policy, ReplyDelay};
 use conclave_party::data::Shard;
 use conclave_party::ledger::{Durability, Ledger, LedgerSettings};
 use conclave_party::members::Members;
@@ -60,6 +60,7 @@ impl Mode {
         }
         let data = DataConfig {
             path: folder.join("rows.csv"),
+            format: Format::default(),
             bad_rows: BadRows::Stop,
             text: Vec::new(),
             person: None,

@@ -62,21 +62,43 @@ fn a_party_reaches_its_coordinator_alone() {
     assert!(unit.contains("install -D -m 640 -g conclave-party party.toml"), "it may hold a proxy's password");
 }
 
+/// A party that hangs is found by what watches it: two looks, five seconds apart, after the fifteen in which it says nothing.
+#[test]
+fn a_hung_party_is_found_within_thirty_seconds() {
+    let party = read("deploy/kubernetes/party.yaml");
+    let probe = party.split("livenessProbe:").nth(1).and_then(|rest| rest.split("Probe:").next()).expect("a probe");
+    assert!(
+        probe.contains("status, --brief") && probe.contains("periodSeconds: 5") && probe.contains("failureThreshold: 2"),
+        "{probe}"
+    );
+    assert!(party.contains("startupProbe:"), "records may take long to read");
+    let compose = read("deploy/docker-compose.yml");
+    assert_eq!(compose.matches("conclave-party, status, --attached").count(), 3, "each party's check reads the heartbeat");
+    assert!(compose.contains("interval: 2s") && compose.contains("retries: 4"), "four looks, two seconds apart");
+    for unit in ["party", "coordinator"] {
+        assert!(
+            read(&format!("deploy/systemd/conclave-{unit}.service")).contains("ExecReload=/bin/kill -HUP $MAINPID"),
+            "{unit}"
+        );
+    }
+}
+
 /// One toolchain builds the images, wherever its version is written.
 #[test]
 fn one_toolchain_builds_the_images() {
-    let versions: std::collections::BTreeSet<String> = ["deploy/docker/Dockerfile", "deploy/docker-compose.yml"]
-        .iter()
-        .flat_map(|file| {
-            let text = read(file);
-            let found: Vec<String> = text
-                .split("rust:")
-                .skip(1)
-                .filter_map(|rest| rest.split_once("-bookworm").map(|(version, _)| version.to_owned()))
-                .collect();
-            assert!(!found.is_empty(), "{file}");
-            found
-        })
-        .collect();
+    let versions: std::collections::BTreeSet<String> =
+        ["deploy/docker/Dockerfile", "deploy/docker-compose.yml", "deploy/README.md"]
+            .iter()
+            .flat_map(|file| {
+                let text = read(file);
+                let found: Vec<String> = text
+                    .split("rust:")
+                    .skip(1)
+                    .filter_map(|rest| rest.split_once("-bookworm").map(|(version, _)| version.to_owned()))
+                    .collect();
+                assert!(!found.is_empty(), "{file}");
+                found
+            })
+            .collect();
     assert_eq!(versions.len(), 1, "{versions:?}");
 }

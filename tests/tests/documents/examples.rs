@@ -66,7 +66,7 @@ fn own_row(plan: &Value, algorithm: &str) -> Value {
 fn a_plan_needs_record_counts_and_no_guess() {
     let folder = tempfile::tempdir().expect("a folder");
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/logistic.toml");
-    let text = std::fs::read_to_string(example).expect("a job");
+    let text = std::fs::read_to_string(&example).expect("a job");
     let (before, _) = text.split_once("[plan]").expect("a [plan] table");
     let (path, without) = (folder.path().join("job.toml"), folder.path().join("without.toml"));
     std::fs::write(&path, format!("{before}[plan]\nrecords = 3000\n")).expect("a file");
@@ -78,9 +78,27 @@ fn a_plan_needs_record_counts_and_no_guess() {
     assert!(0.0 < best && best <= worse && row["rounds"].is_null() && plan.get("ess").is_none(), "{plan}");
     assert!((number(&row["interval_factor"]["best"]) - (1.0 + best * best).sqrt()).abs() < 1e-9, "{row}");
     own_row(&plan, "noisy-statistics");
+    // More precisely than that, a guess tells: it lies within the range.
+    let range = |key: &str| (number(&plan["range"][key]["worse"]), number(&plan["range"][key]["best"]));
+    for key in ["rounds", "draws", "effective"] {
+        assert!(0.0 < range(key).0 && range(key).0 <= range(key).1, "{plan}");
+    }
+    let guessed = run(&["plan", example.to_str().expect("a plain path"), "--json"]);
+    let rounds = number(&guessed["iterations"]);
+    assert!(
+        guessed.get("range").is_none() && range("rounds").0 < 1.5 * rounds && rounds < 1.5 * range("rounds").1,
+        "{plan} {rounds}"
+    );
     let shown = Command::new(EXE).args(["plan", path]).output().expect("a start");
     let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
-    for part in ["* penalty", "  noisy-statistics", "error (sds)", "takes a guess of the posterior", "conclave rehearse"] {
+    for part in [
+        "* penalty",
+        "  noisy-statistics",
+        "error (sds)",
+        "takes a guess of the posterior",
+        "conclave rehearse",
+        "effective draws of the parameter",
+    ] {
         assert!(shown.contains(part), "{part} in {shown}");
     }
     let refused = Command::new(EXE).args(["plan", without]).output().expect("a start");

@@ -117,7 +117,7 @@ fn a_bad_party_configuration_is_named_by_its_key() {
         let bad = good.replacen(from, to, 1);
         assert_ne!(bad, good);
         study::write(&path, &bad);
-        let output = cluster.run(&["__party", "init", "--config", "party.toml"]);
+        let output = cluster.run(&["__party", "init", "--yes", "--config", "party.toml"]);
         let said = stderr(&output);
         assert_eq!(output.status.code(), Some(2), "{said}");
         assert!(said.contains("party.toml") && said.contains(named), "{said}");

@@ -5,9 +5,10 @@ use conclave_tests::books::{LedgerCopy, Replay};
 use conclave_tests::cluster::{Cluster, json};
 use conclave_tests::study;
 
+use crate::verify::all_hold;
 use crate::{EXE, setup};
 
-/// One owner's data have less left than the job asks for: the run ends there, cleanly, with its draws.
+/// One owner's data have less left than the job asks for, which is started all the same: the run ends there, cleanly, with its draws.
 #[test]
 fn a_budget_that_ends_ends_the_job_cleanly() {
     let names = ["ample-a", "scarce", "ample-b"];
@@ -17,7 +18,7 @@ fn a_budget_that_ends_ends_the_job_cleanly() {
         let party = cluster.enrol(&setup(name, &data, if *name == "scarce" { 12.0 } else { 400.0 }));
         cluster.start_party(party);
     }
-    let sampler = "chains = 4\ndraws = 100000\nwarmup = 2\nseed = 5\nproposal = { kind = \"guided\", radius = 0.08 }\n\
+    let sampler = "chains = 4\ndraws = 100000\nwarmup = 2\nseed = 5\nforce = true\nproposal = { kind = \"guided\", radius = 0.08 }\n\
                    start = { intercept = 0.0, treated = 0.5, age = 0.5 }";
     let job = cluster.write_job(&study::job(&names, sampler, "epsilon = 300\ndelta = 1e-6"));
     let output = cluster.run(&["submit", &job, "--wait", "--json"]);
@@ -60,6 +61,84 @@ fn a_budget_that_ends_ends_the_job_cleanly() {
     assert!(told.contains("scarce"), "{told}");
     let log = cluster.log("scarce");
     assert!(log.contains("budget"), "the owner's log tells of the refusal: {log}");
+}
+
+/// A job that asks for more than is left at a party is refused before anything is asked of anybody, and the party says how much that is if
+/// its owner lets it. What it names is admitted.
+#[test]
+fn a_job_that_asks_for_more_than_is_left_does_not_begin() {
+    let names = ["ample", "scarce", "discreet"];
+    let mut cluster = Cluster::new(EXE);
+    for (seed, name) in names.iter().enumerate() {
+        let data = study::write(&cluster.path(&format!("{name}.csv")), &study::csv(&study::records(200, seed as u64)));
+        let mut setup = setup(name, &data, if *name == "ample" { 400.0 } else { 50.0 });
+        let policy = format!(
+            "{}\nmax_epsilon_per_analyst = 20\n{}",
+            setup.policy_extra,
+            if *name == "discreet" { "tell_budget = false" } else { "" }
+        );
+        if *name != "ample" {
+            setup.policy_extra = &policy;
+        }
+        let party = cluster.enrol(&setup);
+        cluster.start_party(party);
+    }
+    let sampler = "chains = 2\ndraws = 20\nwarmup = 1\nproposal = { kind = \"guided\", radius = 0.02 }\nstart = { intercept = 0.0, treated = 0.5, age = 0.5 }";
+    let job = |party: &str, epsilon: f64| study::job(&["ample", party], sampler, &format!("epsilon = {epsilon}\ndelta = 1e-6"));
+    let refused = |party: &str, epsilon: f64| {
+        let output = cluster.run(&["submit", &cluster.write_job(&job(party, epsilon)), "--wait"]);
+        assert_eq!(output.status.code(), Some(3), "{}", crate::stderr(&output));
+        crate::stderr(&output)
+    };
+    let told = refused("scarce", 40.0);
+    for part in ["scarce", "epsilon 40", "epsilon 20.000 is left there for", "lower privacy.epsilon to 20.000", "force = true"] {
+        assert!(told.contains(part), "{part} in {told}");
+    }
+    let discreet = refused("discreet", 40.0);
+    assert!(discreet.contains("less is left there") && !discreet.contains("20.000"), "{discreet}");
+    // Nobody was asked anything; and what is named is admitted.
+    let charged = |party: usize| -> u64 {
+        cluster.ledger(party).query_row("SELECT count(*) FROM charges", [], |row| row.get(0)).expect("a count")
+    };
+    assert_eq!([0, 1, 2].map(charged), [0, 0, 0]);
+    let left = |arguments: &[&str]| {
+        let told = json(&cluster.must(&[&["budget", "--json"], arguments].concat()));
+        told["parties"].as_array().expect("parties").clone()
+    };
+    let told = left(&[]);
+    let of = |name: &str| told.iter().find(|row| row["party"] == name).expect("a row").clone();
+    assert_eq!((&of("ample")["epsilon_left"], &of("ample")["epsilon_spent"]), (&400.0.into(), &0.0.into()), "{told:?}");
+    assert_eq!((&of("scarce")["epsilon_limit"], &of("scarce")["epsilon_left"]), (&20.0.into(), &20.0.into()), "{told:?}");
+    assert_eq!(of("discreet"), serde_json::json!({ "party": "discreet", "standing": "untold" }));
+    let result = cluster.submit(&job("scarce", 20.0));
+    assert_eq!(result["stopped_by"], "draws", "{result:#}");
+    // What is told then can be asked for, and no thousandth more.
+    let left = left(&["scarce"])[0]["epsilon_left"].as_f64().expect("a number");
+    assert!(0.0 < left && left < 20.0, "{left}");
+    assert!(refused("scarce", left + 0.002).contains(&format!("epsilon {left:.3} is left there")));
+    assert_eq!(cluster.submit(&job("scarce", left))["stopped_by"], "draws");
+    let stranger = cluster.run(&["budget", "nobody"]);
+    assert_eq!(stranger.status.code(), Some(2), "{}", crate::stderr(&stranger));
+}
+
+/// Chains that their budget will leave without a use end before, with the rest of it unspent: every party finds the same forecast in the
+/// same releases.
+#[test]
+fn a_chain_without_hope_keeps_its_budget() {
+    let names = ["a", "b"];
+    let cluster = crate::cluster(&names, 2_500, 100.0);
+    // Far apart, and steps of a tenth of an sd: by the end of the budget they have not met.
+    let start = |at: f64| format!("{{ intercept = {at}, treated = 0.5, age = 0.5 }}");
+    let sampler = format!(
+        "chains = 4\ndraws = 100000\nwarmup = 2\nstarts = [{}]\nproposal = {{ kind = \"guided\", radius = 0.005 }}",
+        [-1.0, -0.4, 0.2, 0.8].map(start).join(", ")
+    );
+    let result = cluster.submit(&study::job(&names, &sampler, "epsilon = 8\ndelta = 1e-6"));
+    assert_eq!(result["stopped_by"], "hopeless", "{result:#}");
+    assert!(result["warnings"].to_string().contains("the rest of the budget was not spent"), "{}", result["warnings"]);
+    let spent = |result: &serde_json::Value| result["parties"][0]["epsilon_spent"].as_f64().expect("a number");
+    assert!(spent(&result) < 7.8, "{}", spent(&result));
+    all_hold(&cluster, result["job"].as_str().expect("an id"));
 }
 
 /// A job whose own cap ends it: every party would refuse at the same query.

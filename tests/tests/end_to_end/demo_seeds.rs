@@ -36,7 +36,7 @@ fn seeds_of_the_real_demo() {
         let out = folder.path().join("demo");
         let started = Instant::now();
         let output = Command::new(EXE)
-            .args(["demo", "--seed", &seed.to_string(), "--json", "--out"])
+            .args(["demo", "--algorithm", "penalty", "--draws", "5000", "--seed", &seed.to_string(), "--json", "--out"])
             .arg(&out)
             .output()
             .expect("the demo starts");

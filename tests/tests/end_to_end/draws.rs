@@ -33,7 +33,7 @@ fn compare_formats() {
     let id = summary["job"].as_str().expect("an id");
     let fetched = cluster.must(&["summary", id, "--json"]);
     std::fs::write(cluster.path("summary.json"), fetched).expect("a file");
-    for (format, out) in [("zarr", "draws.zarr"), ("csv", "draws"), ("parquet", "draws.parquet")] {
+    for (format, out) in [("zarr", "draws.zarr"), ("zarr", "draws.zarr.zip"), ("csv", "draws"), ("parquet", "draws.parquet")] {
         let fetch = ["draws", id, "--format", format, "--out", out];
         cluster.must(&fetch);
         assert!(!cluster.run(&fetch).status.success(), "nothing is written over");

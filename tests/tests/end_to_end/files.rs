@@ -41,7 +41,7 @@ pub(crate) fn write_parquet(path: &Path, records: &[Record]) {
 fn a_ledger_is_neither_invented_nor_replaced() {
     let mut cluster = cluster(&["a"], 100, 50.0);
     let run = ["__party", "run", "--config", "a/party.toml"];
-    let init = ["__party", "init", "--config", "a/party.toml"];
+    let init = ["__party", "init", "--yes", "--config", "a/party.toml"];
     cluster.submit(&study::job(&["a"], "chains = 1\ndraws = 20\nwarmup = 1", "epsilon = 40\ndelta = 1e-6"));
     let spent = charges(&cluster.ledger(0));
     assert!(spent > 20);

@@ -53,7 +53,8 @@ fn a_fourth_party_joins_in_five_commands_and_takes_part() {
         let party = cluster.enrol(&setup);
         cluster.start_party(party);
     }
-    fs::write(cluster.path("records.csv"), records(300, 4)).expect("records");
+    fs::create_dir(cluster.path("hospital-d")).expect("a folder");
+    fs::write(cluster.path("hospital-d/records.csv"), records(300, 4)).expect("records");
     let bin = cluster.path("bin");
     fs::create_dir(&bin).expect("bin");
     for (name, word) in [("conclave", ""), ("conclave-party", "__party")] {

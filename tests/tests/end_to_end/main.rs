@@ -9,6 +9,7 @@ mod demo_seeds;
 mod draws;
 mod extend;
 mod files;
+mod hmc;
 mod identities;
 mod join;
 mod kinds;
@@ -16,6 +17,7 @@ mod page_times;
 mod pages;
 mod refit;
 mod released_once;
+mod screening;
 mod units;
 mod verify;
 mod watch;
@@ -28,7 +30,8 @@ const EXE: &str = env!("CARGO_BIN_EXE_conclave-e2e");
 
 /// A set-up with the study's columns, without a reply delay: it costs time here, and has tests of its own.
 fn setup<'a>(name: &'a str, data: &'a std::path::Path, epsilon: f64) -> PartySetup<'a> {
-    let policy_extra = "reply_delay_ms = 0\nreleases = [\"ratio\", \"statistic\", \"score\", \"moments\", \"table\"]";
+    let policy_extra =
+        "reply_delay_ms = 0\nreleases = [\"ratio\", \"statistic\", \"score\", \"moments\", \"table\", \"remainder\"]";
     PartySetup { name, data, columns: &study::COLUMNS, epsilon, data_extra: "", policy_extra }
 }
 

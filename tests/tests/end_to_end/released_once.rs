@@ -56,6 +56,17 @@ fn a_job_that_names_no_algorithm_releases_once() {
     let line = cluster.submit(linear);
     assert_eq!((&line["stopped_by"], &line["iterations"]), (&"released".into(), &2.into()), "{line:#}");
     all_hold(&cluster, line["job"].as_str().expect("an id"));
+    // Where all predictors are categories, by a table of them and the outcome, which any model of fewer of them can be made from.
+    let table = "name = \"odds\"\nparties = [\"a\", \"b\"]\n[model]\nkind = \"logistic\"\noutcome = \"readmitted\"\npredictors = [\"treated\"]\n\
+                 [columns]\nreadmitted = { binary = true }\ntreated = { binary = true }\n[privacy]\nepsilon = 1\ndelta = 1e-6\n";
+    let table = cluster.submit(table);
+    assert_eq!((&table["stopped_by"], &table["iterations"]), (&"released".into(), &1.into()), "{table:#}");
+    assert_eq!(table["adequacy"]["adequate"], true, "{table:#}");
+    assert!(table["chosen"].as_str().expect("a reason").contains("table"), "{table:#}");
+    let odds = table["job"].as_str().expect("an id");
+    all_hold(&cluster, odds);
+    let smaller = json(&cluster.must(&["refit", odds, "--drop", "treated", "--json"]));
+    assert_eq!(smaller["posterior"].as_array().map(Vec::len), Some(1), "{smaller:#}");
     let share = "name = \"share\"\nparties = [\"a\", \"b\"]\n[model]\nkind = \"bernoulli\"\noutcome = \"readmitted\"\n\
                  [columns]\nreadmitted = { binary = true }\n[privacy]\nepsilon = 1\ndelta = 1e-6\n";
     let share = cluster.submit(share);

@@ -11,6 +11,7 @@ use conclave_tests::cluster::Cluster;
 use conclave_tests::study;
 use conclave_tests::visit::Visit;
 use conclave_tests::wait::until;
+use conclave_tests::zarr;
 
 use crate::EXE;
 
@@ -165,7 +166,7 @@ fn a_job_that_ended_before_a_restart_has_its_plots() {
     assert!(page.rsplit("How the chains mix").next().is_some_and(|table| table.contains(&mean)), "{mean} in {page}");
 
     // A store that is damaged, and one that is gone.
-    let draws = Path::new(result["draws"].as_str().expect("a path")).to_owned();
+    let draws = zarr::unpack(Path::new(result["draws"].as_str().expect("a path")));
     fs::write(draws.join("sample_stats/accepted/c/1/0"), "short").expect("a chunk");
     let operator = restarted(&mut cluster);
     until("a word on the damage", PATIENCE, || operator.get(&at).1.contains("draws of this job can't be shown"));

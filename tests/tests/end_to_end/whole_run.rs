@@ -116,7 +116,7 @@ fn check_posterior(result: &Value, replay: &Replay) {
 fn check_draws(result: &Value, replay: &Replay) {
     let store = std::path::PathBuf::from(result["draws"].as_str().expect("a path"));
     assert_eq!(zarr::metadata(&store)["node_type"], "group");
-    for group in ["posterior", "sample_stats", "warmup_posterior", "warmup_sample_stats"] {
+    for group in ["posterior", "posterior_original", "sample_stats", "warmup_posterior", "warmup_sample_stats"] {
         assert_eq!(zarr::metadata(&store.join(group))["node_type"], "group");
     }
     for name in ["intercept", "treated", "age"] {

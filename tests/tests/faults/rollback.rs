@@ -137,9 +137,9 @@ fn an_exported_ledger_is_checked_to_the_last_byte() {
         assert!(said.contains("bad.jsonl"), "{part}: {said}");
         (code, said)
     };
-    // One byte of it: of the header, of entries of each kind, of the signature and of the certificate.
+    // One byte of it: of the header, of entries of each kind, of the signature, of the certificate and of what ends that.
     let step = good.len() / 60;
-    for at in (0..good.len()).step_by(step.max(1)).chain([good.len() - 3]) {
+    for at in (0..good.len()).step_by(step.max(1)).chain([good.len() - 3, good.len() - 5]) {
         let mut bytes = good.clone().into_bytes();
         bytes[at] = if bytes[at] == b'0' { b'1' } else { b'0' };
         refused(&String::from_utf8(bytes).expect("text"), &format!("byte {at} is another"));

@@ -53,7 +53,7 @@ fn handle(answerer: &mut Answerer, bytes: &[u8]) -> bool {
             assert!(after >= before && after <= answerer.ledger().units().1);
             released
         }
-        Some(Body::Welcome(_) | Body::Heartbeat(_)) | None => false,
+        Some(Body::Welcome(_) | Body::Heartbeat(_) | Body::AskBudget(_)) | None => false,
     }
 }
 

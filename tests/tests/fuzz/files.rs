@@ -4,7 +4,7 @@ use std::path::Path;
 
 use conclave_common::accounting::PrivacyUnit;
 use conclave_party::PartyConfig;
-use conclave_party::config::{BadRows, DataConfig, Memory};
+use conclave_party::config::{BadRows, DataConfig, Format, Memory};
 use conclave_party::data::Shard;
 use conclave_party::ledger::export;
 
@@ -88,6 +88,7 @@ fn load(name: &'static str, extension: &str, seeds: Vec<Vec<u8>>) {
             std::fs::write(&path, bytes).expect("a file");
             let data = DataConfig {
                 path: path.clone(),
+                format: Format::default(),
                 bad_rows: BadRows::Drop,
                 text: Vec::new(),
                 person: None,

@@ -8,6 +8,7 @@ mod moving;
 mod one_analyst;
 #[cfg(feature = "otlp")]
 mod otlp;
+mod reload;
 mod renewal;
 mod signals;
 mod upgrade;

@@ -9,14 +9,15 @@ use conclave_tests::logistic_reference::laplace;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 
-const TRUE: [f64; 4] = [-0.3, -0.5, 0.4, 0.6];
+pub(crate) const TRUE: [f64; 4] = [-0.3, -0.5, 0.4, 0.6];
 
 /// Twelve ages stand for the demo's uniform one, with its variance to 1%: few distinct records make a shard cheap.
 fn age_of(level: u8) -> f64 {
     (f64::from(level) - 5.5) / 6.0
 }
 
-fn shard(rows: u64, rng: &mut ChaCha20Rng) -> Shard {
+/// Records of the demo's design.
+pub(crate) fn shard(rows: u64, rng: &mut ChaCha20Rng) -> Shard {
     let mut counts = std::collections::BTreeMap::<(u8, i8, u8, bool), u64>::new();
     for _ in 0..rows {
         let (treated, dose, age) = (rng.random_range(0..2u8), rng.random_range(-1..=1i8), rng.random_range(0..12u8));

@@ -6,6 +6,7 @@ mod clip_watch;
 mod demo_design;
 mod exp_family;
 mod gaussian_mean;
+mod hmc;
 mod information;
 mod locate;
 mod plan;

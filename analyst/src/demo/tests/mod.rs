@@ -14,7 +14,7 @@ pub(super) fn args(out: &std::path::Path) -> DemoArgs {
         parties: 2,
         rows: 20,
         chains: 2,
-        draws: 10,
+        draws: Some(10),
         epsilon: 3.0,
         delta: 1e-6,
         durability: Durability::Strict,

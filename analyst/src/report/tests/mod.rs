@@ -46,6 +46,7 @@ impl Run {
                 ..JobStatus::default()
             },
             draws: Draws {
+                original: None,
                 name: spec.name.clone(),
                 seed: 1,
                 created_by: "conclave 0.1.0".to_owned(),
@@ -194,6 +195,19 @@ fn a_large_report_is_one_small_file() {
     ] {
         assert!(page.contains(part), "{part}");
     }
+}
+
+#[test]
+fn the_model_is_named_whole() {
+    let run = Run::new(60, 2, 40, "_of_a_long_name");
+    let page = run.page();
+    let names: Vec<String> = (1..=60).map(|i| format!("x{i}_of_a_long_name")).collect();
+    assert!(
+        page.contains(&format!("logistic regression of y on {}, with an intercept", names.join(", "))),
+        "the line of the model"
+    );
+    let formula = page.split("class=\"formula\"").nth(1).unwrap().split("</div>").next().unwrap();
+    assert!(names.iter().all(|name| formula.contains(name)), "{formula}");
 }
 
 #[test]

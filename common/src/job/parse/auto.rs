@@ -7,6 +7,10 @@
 use crate::job::raw::RawJob;
 use crate::job::spec::Algorithm;
 
+/// Why `noisy-statistics` suits a regression whose table of outcome and predictors is small.
+pub(super) const BY_TABLE: &str =
+    "one released table of outcome and categories determines this model's likelihood, given the categories";
+
 /// The algorithm, and why.
 pub(super) fn choose(raw: &RawJob) -> (Algorithm, Option<&'static str>) {
     let sampler = &raw.sampler;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::checks::short;
 use super::parameters::{self, Parameters};
-use super::{augmentation, auto, columns, exp_family, model, plan, privacy, release, sampler};
+use super::{augmentation, auto, columns, exp_family, hmc, model, plan, privacy, release, sampler};
 use crate::job::error::JobError;
 use crate::job::limits::{MAX_BYTES, MAX_CHAINS, MAX_NAME};
 use crate::job::raw::{AutoOr, KEYS, RawJob};
@@ -52,6 +52,7 @@ impl JobSpec {
         let support = parameters::support(&raw.parameters, &names, &constraints, &units, &priors)?;
         let sampler = sampler::sampler(
             raw.sampler,
+            algorithm,
             &Parameters { names: &names, constraints: &constraints, priors: &priors, support: &support },
         )?;
         let privacy = privacy::privacy(&raw.privacy, sampler.proposal, parties.len())?;
@@ -81,6 +82,9 @@ impl JobSpec {
         }
         release::check(&spec)?;
         augmentation::check(&spec)?;
+        hmc::check(&spec)?;
+        let by_table = spec.chosen.is_some() && spec.outcome_table(spec.build_model().as_ref()).is_some();
+        let spec = JobSpec { chosen: if by_table { Some(auto::BY_TABLE) } else { spec.chosen }, ..spec };
         exp_family::resolve(spec, auto_noise)
     }
 }
@@ -100,8 +104,9 @@ fn algorithm(name: &str) -> Result<Algorithm, JobError> {
         "penalty-exp-family" => Ok(Algorithm::PenaltyExpFamily),
         "noisy-statistics" => Ok(Algorithm::NoisyStatistics),
         "augmentation" => Ok(Algorithm::Augmentation),
+        "hmc" => Ok(Algorithm::Hmc),
         other => {
-            let known = "`auto`, `penalty`, `penalty-exp-family`, `noisy-statistics` or `augmentation`";
+            let known = "`auto`, `penalty`, `penalty-exp-family`, `noisy-statistics`, `augmentation` or `hmc`";
             Err(JobError::new("algorithm", format!("unknown algorithm `{other}`; use {known}")))
         }
     }

@@ -6,6 +6,7 @@ mod checks;
 mod columns;
 mod exp_family;
 mod file;
+mod hmc;
 mod model;
 mod naive_bayes;
 mod other;

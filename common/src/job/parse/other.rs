@@ -1,8 +1,8 @@
 //! What a job asks, asked by another algorithm.
 
-use super::{augmentation, privacy, release};
+use super::{augmentation, hmc, privacy, release};
 use crate::job::error::JobError;
-use crate::job::spec::{Algorithm, JobSpec, ReleaseSpec};
+use crate::job::spec::{Algorithm, HmcSpec, JobSpec, ReleaseSpec};
 use crate::mechanism::NoiseScale;
 
 impl JobSpec {
@@ -19,7 +19,8 @@ impl JobSpec {
             return Err(JobError::new("algorithm", "how noisy its sums are follows from a job of its own"));
         }
         let mut spec = Self { algorithm, chosen: None, extends: None, release: ReleaseSpec::default(), ..self.clone() };
-        if !algorithm.proposes() {
+        spec.sampler.hmc = HmcSpec::default();
+        if !algorithm.proposes() || algorithm == Algorithm::Hmc {
             (spec.privacy.clip, spec.privacy.clip_watch_share) = (None, 0.0);
         }
         if self.algorithm != Algorithm::Penalty {
@@ -29,6 +30,7 @@ impl JobSpec {
         privacy::bounded(&spec.model, algorithm, &spec.privacy)?;
         release::check(&spec)?;
         augmentation::check(&spec)?;
+        hmc::check(&spec)?;
         Ok(spec)
     }
 }
@@ -67,6 +69,12 @@ mod tests {
     fn the_defaults_are_those_of_a_job_that_names_it() {
         let model = "kind = \"poisson_mean\"\noutcome = \"y\"";
         let named = |name: &str| job(model, &format!("algorithm = \"{name}\"\n"));
+        let regression = "kind = \"poisson\"\noutcome = \"y\"\npredictors = [\"u\"]";
+        for (from, to) in [("penalty", "hmc"), ("hmc", "penalty"), ("noisy-statistics", "hmc"), ("hmc", "noisy-statistics")] {
+            let named = |name: &str| job(regression, &format!("algorithm = \"{name}\"\n"));
+            let to = named(to);
+            assert_eq!(named(from).by(to.algorithm).unwrap(), to, "{from}");
+        }
         for from in ["penalty", "noisy-statistics", "augmentation", "penalty-exp-family"] {
             for to in ["penalty", "noisy-statistics", "augmentation"] {
                 let to = named(to);

@@ -26,11 +26,18 @@ pub(super) fn refuse_unused(algorithm: Algorithm, raw: &RawJob) -> Result<(), Jo
     let own = match algorithm {
         Algorithm::NoisyStatistics => of_noisy_statistics(raw),
         Algorithm::Augmentation => of_augmentation(raw),
+        Algorithm::Hmc => of_hmc(raw),
         Algorithm::Penalty | Algorithm::PenaltyExpFamily => Vec::new(),
     };
     let force = algorithm == Algorithm::PenaltyExpFamily && raw.sampler.force.is_some();
     let unforced = ("sampler.force", force, "no job by it is refused for want of an answer");
-    match own.into_iter().chain([unforced]).find(|(_, written, _)| *written) {
+    let moves = "its chains are not driven by gradients";
+    let of_hmc = algorithm == Algorithm::Hmc;
+    let unmoved = [
+        ("sampler.step", raw.sampler.step.is_some() && !of_hmc, moves),
+        ("sampler.friction", raw.sampler.friction.is_some() && !of_hmc, moves),
+    ];
+    match own.into_iter().chain([unforced]).chain(unmoved).find(|(_, written, _)| *written) {
         Some((key, _, why)) => Err(JobError::new(key, format!("algorithm = \"{name}\" has no use for it ({why}): leave it out"))),
         None => Ok(()),
     }
@@ -56,6 +63,16 @@ fn of_augmentation(raw: &RawJob) -> Vec<Unused> {
         ("privacy.clip_watch_share", raw.privacy.clip_watch_share.is_some(), "nothing is clipped"),
     ];
     own.into_iter().chain(of_releases(raw)).collect()
+}
+
+/// What `hmc` has no use for.
+fn of_hmc(raw: &RawJob) -> Vec<Unused> {
+    let noise = "the noise of gradients is what moves its chains: `sampler.step` and `sampler.friction` say how much of it";
+    vec![
+        ("sampler.proposal", raw.sampler.proposal.is_some(), "gradients propose: `sampler.step` and `sampler.friction` say how"),
+        ("privacy.noise_sd", raw.privacy.noise_sd.is_some(), noise),
+        ("privacy.clip", raw.privacy.clip.is_some(), "what a record adds is held to public lengths"),
+    ]
 }
 
 /// What no job that releases once has a use for.

@@ -3,23 +3,27 @@
 use std::collections::BTreeMap;
 
 use super::checks::known_parameters;
+use super::hmc;
 use super::parameters::Parameters;
 use crate::diagnostics::{RHAT, ess_wanted};
 use crate::job::error::JobError;
 use crate::job::limits::MAX_CHAINS;
 use crate::job::raw::{RawRadius, RawSampler, RawUntil, RawWarmup};
-use crate::job::spec::{ProposalKind, Radius, SamplerSpec, Until, Warmup};
+use crate::job::spec::{Algorithm, ProposalKind, Radius, SamplerSpec, Until, Warmup};
 use crate::parameter::{Constraint, Interval, Transform};
 
 const DEFAULT_LOCATE_SHARE: f64 = 0.2;
+/// Where a job names none, in sweeps.
+const DEFAULT_WARMUP: RawWarmup = RawWarmup::Sweeps(100);
 
-pub(super) fn sampler(raw: RawSampler, parameters: &Parameters<'_>) -> Result<SamplerSpec, JobError> {
+pub(super) fn sampler(raw: RawSampler, algorithm: Algorithm, parameters: &Parameters<'_>) -> Result<SamplerSpec, JobError> {
     let count = |key: &str, value: i64, max: i64| {
         u64::try_from(value)
             .ok()
             .filter(|v| (1..=max.unsigned_abs()).contains(v))
             .ok_or_else(|| JobError::new(format!("sampler.{key}"), format!("must be between 1 and {max}, not {value}")))
     };
+    let hmc = hmc::settings(&raw, algorithm)?;
     let chains = u32::try_from(count("chains", raw.chains, i64::from(MAX_CHAINS))?).unwrap_or(MAX_CHAINS);
     let draws = count("draws", raw.draws, 100_000_000)?;
     let raw_proposal = raw.proposal.unwrap_or_default();
@@ -39,7 +43,9 @@ pub(super) fn sampler(raw: RawSampler, parameters: &Parameters<'_>) -> Result<Sa
         return Err(JobError::new("sampler.starts", "give start, for all chains, or starts, one table for each: not both"));
     }
     let given = start.is_some() || starts.is_some();
-    let locate_share = raw.locate_share.unwrap_or(if given { 0.0 } else { DEFAULT_LOCATE_SHARE });
+    // What hmc searches with is in its own settings.
+    let written = raw.locate_share.filter(|_| algorithm != Algorithm::Hmc);
+    let locate_share = written.unwrap_or(if given { 0.0 } else { DEFAULT_LOCATE_SHARE });
     if !(0.0..1.0).contains(&locate_share) {
         return Err(JobError::new("sampler.locate_share", format!("must be at least 0 and below 1, not {locate_share}")));
     }
@@ -49,13 +55,13 @@ pub(super) fn sampler(raw: RawSampler, parameters: &Parameters<'_>) -> Result<Sa
             "0 needs starting values: give [sampler] start = { … }, or leave locate_share out to have the mode found first",
         ));
     }
-    let warmup = warmup(&raw.warmup)?;
+    let warmup = warmup(raw.warmup.as_ref().unwrap_or(&DEFAULT_WARMUP))?;
     if chains == 1 && matches!(warmup, Warmup::UntilRhat { .. }) {
         return Err(JobError::new("sampler.warmup", "`until_rhat` compares chains: run at least two"));
     }
     let until = raw.until.map(|raw| until(&raw, chains)).transpose()?;
     let radius = radius(raw_proposal.radius, parameters)?;
-    if starts.is_some() && (locate_share > 0.0 || radius == Radius::Auto) {
+    if starts.is_some() && algorithm != Algorithm::Hmc && (locate_share > 0.0 || radius == Radius::Auto) {
         return Err(JobError::new(
             "sampler.starts",
             "chains that start at their own values start at once: leave locate_share out, and give proposal.radius in numbers",
@@ -88,6 +94,7 @@ pub(super) fn sampler(raw: RawSampler, parameters: &Parameters<'_>) -> Result<Sa
         records_guess,
         force: raw.force.unwrap_or(false),
         until,
+        hmc,
     })
 }
 

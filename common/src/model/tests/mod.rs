@@ -23,6 +23,7 @@ mod poisson;
 mod poisson_mean;
 mod privacy;
 mod ratios;
+mod remainders;
 mod scores;
 mod shard;
 mod speed;

@@ -8,7 +8,7 @@ use crate::mechanism::GRADIENT_UNITS;
 use crate::parameter::Constraint;
 
 /// A regression with a numeric and a binary predictor, a column of three levels and an offset.
-fn job(kind: &str, outcome: &str, more: &str) -> JobSpec {
+pub(super) fn job(kind: &str, outcome: &str, more: &str) -> JobSpec {
     JobSpec::parse(&format!(
         "name = \"s\"\nparties = [\"a\"]\n[model]\nkind = \"{kind}\"\noutcome = \"y\"\npredictors = [\"x\", \"b\", \"w\"]\n{more}\n\
          [columns]\ny = {outcome}\nx = {{ min = -1, max = 1 }}\nb = {{ binary = true }}\nw = {{ levels = [\"p\", \"q\", \"r\"] }}\n\
@@ -30,7 +30,7 @@ fn jobs() -> Vec<JobSpec> {
 }
 
 /// Records within the declared bounds: `u` are numbers in [0, 1], six a record.
-fn records(spec: &JobSpec, u: &[[f64; 6]]) -> ModelData {
+pub(super) fn records(spec: &JobSpec, u: &[[f64; 6]]) -> ModelData {
     let offset = spec.model.auxiliary().len();
     let outcome = |u: f64| match spec.model.kind() {
         "logistic" => f64::from(u8::from(u > 0.5)),

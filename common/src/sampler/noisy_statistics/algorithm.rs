@@ -9,6 +9,7 @@ use super::moments_way::MomentsWay;
 use super::outlook::announced;
 use super::refit::{Kept, RefitError, Refitted};
 use super::score_way::ScoreWay;
+use super::table_way::TableWay;
 use super::walk::{Walk, WalkSettings};
 use super::way::Way;
 use crate::job::JobSpec;
@@ -45,10 +46,14 @@ impl NoisyStatistics {
     pub(crate) fn new(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Self, SamplerError> {
         let target = Target::new(spec);
         let budget = Allotment::new(spec, parties)?;
-        let way: Box<dyn Way> = match target.model.scores() {
-            Some(scores) if scores.moments_outcome().is_some() => Box::new(MomentsWay::new(&target, scores.as_ref(), parties)?),
-            Some(scores) => Box::new(ScoreWay::new(&target, scores.as_ref(), parties, &budget)?),
-            None => Box::new(FamilyWay::new(&target, parties)?),
+        let table = spec.outcome_table(target.model.as_ref());
+        let way: Box<dyn Way> = match (table, target.model.scores()) {
+            (Some(table), _) => Box::new(TableWay::new(&table, parties.len())),
+            (None, Some(scores)) if scores.moments_outcome().is_some() => {
+                Box::new(MomentsWay::new(&target, scores.as_ref(), parties)?)
+            }
+            (None, Some(scores)) => Box::new(ScoreWay::new(&target, scores.as_ref(), parties, &budget)?),
+            (None, None) => Box::new(FamilyWay::new(&target, parties)?),
         };
         let warning = announced(&target, parties, &budget)?;
         Ok(Self {

@@ -33,6 +33,43 @@ impl Allotment {
         self.parties.iter().map(|(_, units)| *units).min().unwrap_or(0) as f64 / self.whole.max(1) as f64
     }
 
+    /// Takes a share of the whole off every party, as an allotment of its own.
+    pub(crate) fn split_off(&mut self, share: f64) -> Self {
+        let mut part = Self { parties: self.parties.clone(), whole: (share * self.whole as f64) as u64 };
+        for ((_, left), (_, taken)) in self.parties.iter_mut().zip(&mut part.parties) {
+            *taken = ((share * *taken as f64) as u64).min(*left);
+            *left -= *taken;
+        }
+        part
+    }
+
+    /// The share of the least cap that a query comes to at the party where it costs most, where one record contributes so much.
+    ///
+    /// # Errors
+    /// A sensitivity or a charge out of range.
+    pub(crate) fn share_of(&self, kind: QueryKind, per_record: Sensitivity, noise: NoiseScale) -> Result<f64, SamplerError> {
+        let mut most = 0;
+        for (unit, _) in &self.parties {
+            most = most.max(unit.charge_of_kind(kind, unit.sensitivity(per_record)?, noise)?);
+        }
+        Ok(most as f64 / self.whole.max(1) as f64)
+    }
+
+    /// Takes the price of a query off every party; false, and nothing taken, where one of them does not hold it.
+    ///
+    /// # Errors
+    /// As [`Allotment::share_of`].
+    pub(crate) fn charge(&mut self, kind: QueryKind, per_record: Sensitivity, noise: NoiseScale) -> Result<bool, SamplerError> {
+        let charge = |(unit, left): &(PrivacyUnit, u64)| {
+            let units = unit.charge_of_kind(kind, unit.sensitivity(per_record)?, noise)?;
+            Ok::<_, SamplerError>(left.checked_sub(units))
+        };
+        let left = self.parties.iter().map(charge).collect::<Result<Option<Vec<u64>>, _>>()?;
+        let Some(left) = left else { return Ok(false) };
+        self.parties.iter_mut().zip(left).for_each(|((_, before), left)| *before = left);
+        Ok(true)
+    }
+
     /// The standard deviation that one component of a query's noise would have at a party, in units of a product of two
     /// numbers of magnitude 1, were the whole cap spent on it.
     pub(crate) fn whole_sd(

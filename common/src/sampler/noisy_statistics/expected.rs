@@ -14,7 +14,7 @@ use crate::sampler::error::SamplerError;
 use crate::sampler::matrix::Matrix;
 
 /// The share of the budget that goes into finding the place and the information there.
-const OVERHEAD: f64 = 0.15;
+pub(crate) const OVERHEAD: f64 = 0.15;
 /// An expected error beyond this many sds is no answer: the interval would be more than twice as wide as without privacy.
 pub(crate) const MOST: f64 = 2.0;
 /// The same of the worse case. Of real data it is up to three times the error that comes about.

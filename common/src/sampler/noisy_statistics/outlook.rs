@@ -7,7 +7,7 @@ use super::expected::{self, Expected, Outlook};
 use super::gaussian::factor;
 use super::moments_way::MomentsWay;
 use super::scores::Question;
-use super::{expected_family, expected_moments};
+use super::{expected_family, expected_moments, expected_table};
 use crate::job::JobSpec;
 use crate::model::ScoreModel;
 use crate::sampler::error::SamplerError;
@@ -36,24 +36,38 @@ pub(crate) fn expectation(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<E
 pub(crate) fn outlook(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Outlook, SamplerError> {
     let target = Target::new(spec);
     let budget = Allotment::new(spec, parties)?;
-    let records = records_of(spec, parties);
-    let (best, worse) = match target.model.scores() {
-        Some(scores) if scores.moments_outcome().is_some() => {
-            let way = MomentsWay::new(&target, scores.as_ref(), parties)?;
-            let of = |case| expected_moments::error(&target, &way, &budget, records, case);
-            (of(Case::Best)?, of(Case::Worse)?)
-        }
-        Some(scores) => {
-            let beginning = Beginning::of(&target, scores.as_ref(), parties);
-            let best = beginning.error(&target, scores.as_ref(), &budget)?;
-            (best, worse_scores(&target, scores.as_ref(), beginning, &budget, records)?)
-        }
-        None => {
-            let of = |case| expected_family::error(&target, parties, &budget, case);
-            (of(Case::Best)?, of(Case::Worse)?)
-        }
-    };
+    let of = |case| error(&target, parties, &budget, case);
+    let (best, worse) = (of(Case::Best)?, of(Case::Worse)?);
     Ok(Outlook { best, worse: worse.max(best) })
+}
+
+/// The error that score stages leave, in the best case and in a worse one.
+///
+/// # Errors
+/// As [`expectation`].
+pub(crate) fn of_scores(
+    target: &Target,
+    scores: &dyn ScoreModel,
+    parties: &[PartyMetadata],
+    budget: &Allotment,
+) -> Result<Outlook, SamplerError> {
+    let of = |case| of_score(target, scores, parties, budget, case);
+    let (best, worse) = (of(Case::Best)?, of(Case::Worse)?);
+    Ok(Outlook { best, worse: worse.max(best) })
+}
+
+fn of_score(
+    target: &Target,
+    scores: &dyn ScoreModel,
+    parties: &[PartyMetadata],
+    budget: &Allotment,
+    case: Case,
+) -> Result<f64, SamplerError> {
+    let beginning = Beginning::of(target, scores, parties);
+    match case {
+        Case::Best => beginning.error(target, scores, budget),
+        Case::Worse => worse_scores(target, scores, beginning, budget, records_of(&target.spec, parties)),
+    }
 }
 
 /// A sentence for a job whose answer will be wide even in the best case. Where no number of records is public nobody can tell.
@@ -62,20 +76,24 @@ pub(crate) fn outlook(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Outlo
 /// As [`expectation`].
 pub(crate) fn announced(target: &Target, parties: &[PartyMetadata], budget: &Allotment) -> Result<Option<String>, SamplerError> {
     match PartyMetadata::most_records_of_all(parties) {
-        Some(_) => Ok(expected::word(&target.spec, best(target, parties, budget)?)),
+        Some(_) => Ok(expected::word(&target.spec, error(target, parties, budget, Case::Best)?)),
         None => Ok(None),
     }
 }
 
-/// The error in the best case.
-fn best(target: &Target, parties: &[PartyMetadata], budget: &Allotment) -> Result<f64, SamplerError> {
+/// The error in a case.
+fn error(target: &Target, parties: &[PartyMetadata], budget: &Allotment, case: Case) -> Result<f64, SamplerError> {
+    let records = records_of(&target.spec, parties);
+    if let Some(table) = target.spec.outcome_table(target.model.as_ref()) {
+        return expected_table::error(target, &table, budget, (records, parties.len()), case);
+    }
     match target.model.scores() {
         Some(scores) if scores.moments_outcome().is_some() => {
             let way = MomentsWay::new(target, scores.as_ref(), parties)?;
-            expected_moments::error(target, &way, budget, records_of(&target.spec, parties), Case::Best)
+            expected_moments::error(target, &way, budget, records, case)
         }
-        Some(scores) => Beginning::of(target, scores.as_ref(), parties).error(target, scores.as_ref(), budget),
-        None => expected_family::error(target, parties, budget, Case::Best),
+        Some(scores) => of_score(target, scores.as_ref(), parties, budget, case),
+        None => expected_family::error(target, parties, budget, case),
     }
 }
 

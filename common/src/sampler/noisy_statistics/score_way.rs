@@ -5,11 +5,11 @@ use super::allotment::Allotment;
 use super::answer::{Answer, Inference, Stage};
 use super::beginning::{Beginning, intercept};
 use super::coding::Coding;
-use super::gaussian::{GaussianPrior, roots};
+use super::gaussian::{GaussianPrior, largest_eigenvalue, roots};
 use super::public::{Public, Whole};
 use super::refit::{Kept, RefitError};
 use super::schedule::{Ask, Shares};
-use super::scores::{AskedInformation, AskedScore, Question, information_scales};
+use super::scores::{AskedInformation, AskedScore, Question, expected_covariance, information_scales};
 use super::search::{Landscape, Search};
 use super::stage::ScoreStage;
 use super::way::Way;
@@ -23,6 +23,23 @@ use crate::sampler::round::{Query, Round};
 use crate::sampler::target::Target;
 use crate::sampler::totals::Totals;
 
+/// Noise of the released information, in posterior sds, beyond which it says less of the posterior's shape than what is public.
+const BLURRED: f64 = 0.5;
+
+/// Where a posterior lies, in coded coordinates.
+pub(crate) struct Found {
+    /// The map to coded coordinates.
+    pub(crate) coding: Coding,
+    /// Records of all parties, where every one of them may take a centre off each; else 0.
+    pub(crate) centred: f64,
+    /// The place, inside the parameter box.
+    pub(crate) mean: Vec<f64>,
+    /// The posterior's covariance without privacy, as far as the release tells, or as public bounds let expect.
+    pub(crate) covariance: Matrix,
+    /// The covariance of the place's own error.
+    pub(crate) error: Matrix,
+}
+
 /// Score stages of a job.
 #[derive(Clone)]
 pub(crate) struct ScoreWay {
@@ -32,6 +49,8 @@ pub(crate) struct ScoreWay {
     parties: usize,
     /// Records of all parties, where every one of them may take a centre off each; else 0.
     centred: f64,
+    /// Records of all parties, or a guess.
+    records: f64,
     own: bool,
     whole: Whole,
     asked: (Option<AskedScore>, Option<AskedInformation>),
@@ -51,7 +70,7 @@ impl ScoreWay {
         let beginning = Beginning::of(target, scores, parties);
         let whole = Whole::of(target, budget, parties.len(), &beginning.question(scores))?;
         let rule = intercept(&target.spec, &beginning);
-        let Beginning { coding, prior, start, centred, weight, .. } = beginning;
+        let Beginning { coding, prior, start, centred, weight, records, .. } = beginning;
         let public = Public { target, scores, coding: &coding, centred: centred > 0.0, whole };
         Ok(Self {
             search: Search::new(shares(&target.spec), prior.clone(), start, rule, weight, &public),
@@ -60,11 +79,30 @@ impl ScoreWay {
             coding,
             prior,
             centred,
+            records,
             whole,
             asked: (None, None),
             stages: Vec::new(),
             left: 1.0,
         })
+    }
+
+    /// Where the answer lies, once everything is released.
+    pub(crate) fn found(&self, target: &Target) -> Option<Found> {
+        let (stage, fit) = self.search.answer().filter(|_| self.search.is_done())?;
+        let (theta, mean) = self.inside(target, &fit.mean);
+        // What the noise of the information comes to in posterior sds.
+        let blurred = |covariance: &Matrix| {
+            2.0 * stage.information.sd * (covariance.order() as f64).sqrt() * largest_eigenvalue(covariance)
+        };
+        let sharp = fit.definite && blurred(&fit.without_noise) <= BLURRED;
+        let scores = scores(target).ok()?;
+        let covariance = if sharp {
+            fit.without_noise.clone()
+        } else {
+            expected_covariance(scores.as_ref(), &theta, self.records, &self.prior)
+        };
+        Some(Found { coding: self.coding.clone(), centred: self.centred, mean, covariance, error: fit.noise.clone() })
     }
 
     fn public<'a>(&'a self, target: &'a Target, scores: &'a dyn ScoreModel) -> Public<'a> {

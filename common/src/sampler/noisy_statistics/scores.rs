@@ -15,7 +15,7 @@ use crate::sampler::round::Query;
 const MOST_POINTS: usize = 24_000;
 /// The part of a frame's length that the listed corners are to fill: between two corners a record may lie a little
 /// farther out.
-const FILLED: f64 = 0.98;
+pub(crate) const FILLED: f64 = 0.98;
 
 /// A score that was asked for.
 #[derive(Debug, Clone)]
@@ -52,6 +52,30 @@ pub(crate) fn information_scales(scores: &dyn ScoreModel, theta: &[f64]) -> [f64
     scores.most_information(theta).map(|most| if most > LEAST_MAGNITUDE { most.min(MOST_SCALE) } else { 1.0 })
 }
 
+/// Coded gradients of single records at the edge of what is declared, at a point; `None` where they are too many to list.
+pub(crate) fn coded_extremes(scores: &dyn ScoreModel, coding: &Coding, theta: &[f64]) -> Option<Vec<Vec<f64>>> {
+    let points = scores.extreme_gradients(theta).filter(|points| points.len() <= MOST_POINTS)?;
+    Some(points.iter().map(|z| coding.gradient(z)).collect())
+}
+
+/// The most that a record's coded gradient is long at a point.
+pub(crate) fn longest(scores: &dyn ScoreModel, theta: &[f64]) -> f64 {
+    let [of_coefficients, of_own] = scores.gradient_bound(theta);
+    (of_coefficients * of_coefficients + of_own * of_own).sqrt()
+}
+
+/// A frame of coded gradients as a query's numbers.
+pub(crate) fn frame_numbers(coding: &Coding, shape: &Shape) -> Vec<f64> {
+    let rows = coding.of_gradient(&shape.matrix);
+    let shift = shape.matrix.apply(&shape.centre);
+    rows.entries().iter().copied().chain(shift.into_iter().map(|b| -b)).map(plain).collect()
+}
+
+/// A tiny number takes a processor longer: it is 0.
+pub(crate) fn plain(x: f64) -> f64 {
+    if x.abs() < LEAST_MAGNITUDE { 0.0 } else { x }
+}
+
 impl Question {
     /// The question at a point: the gradient in a frame that is shaped for the covariance that is expected.
     pub(crate) fn new(
@@ -61,21 +85,12 @@ impl Question {
         weight: &Matrix,
         centred: bool,
     ) -> Self {
-        let points = scores.extreme_gradients(&theta).filter(|points| points.len() <= MOST_POINTS);
-        let coded = points.map(|points| points.iter().map(|z| coding.gradient(z)).collect::<Vec<_>>());
-        let shape = match coded {
+        let shape = match coded_extremes(scores, coding, &theta) {
             Some(points) => Shape::shaped(&points, weight, centred),
-            None => {
-                let [of_coefficients, of_own] = scores.gradient_bound(&theta);
-                Shape::ball(at.len(), (of_coefficients * of_coefficients + of_own * of_own).sqrt())
-            }
+            None => Shape::ball(at.len(), longest(scores, &theta)),
         };
         let shape = shape.shrunk(FILLED.recip());
-        let rows = coding.of_gradient(&shape.matrix);
-        let shift = shape.matrix.apply(&shape.centre);
-        // A tiny number takes a processor longer: it is 0.
-        let plain = |x: f64| if x.abs() < LEAST_MAGNITUDE { 0.0 } else { x };
-        let frame = rows.entries().iter().copied().chain(shift.into_iter().map(|b| -b)).map(plain).collect();
+        let frame = frame_numbers(coding, &shape);
         Self { theta, frame, at, shape }
     }
 

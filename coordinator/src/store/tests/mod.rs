@@ -180,3 +180,53 @@ fn a_failed_write_stops_the_log() {
     assert!(store.log_round(&id, 1, 0, &[vec![1], vec![2]]).is_err());
     assert!(rounds(&store, "j1").is_empty());
 }
+
+/// What SQLite's own check leaves out (the bytes of values) is no 4 KiB long without a page's head among it.
+#[test]
+fn four_kibibytes_flipped_anywhere_are_noticed_at_the_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("c.sqlite");
+    let (store, _) = Store::open(&path).unwrap();
+    for job in 0..6 {
+        let mut new = new_job(&format!("j{job}"));
+        new.job.spec = format!("name = '{}'", "x".repeat(100 + 1500 * job));
+        store.insert_job(new);
+        let id: Arc<str> = format!("j{job}").as_str().into();
+        for i in 0..100u64 {
+            store.log_round(&id, i, i, &[vec![i as i64 * 0x1234_5678_9abc; 4], vec![-7 * i as i64; 4]]).unwrap();
+        }
+    }
+    settled(&store).unwrap();
+    store.close();
+    drop(store);
+    let whole = std::fs::read(&path).unwrap();
+    assert!(whole.len() > 20 * 4096 && !folder.path().join("c.sqlite-wal").exists());
+    for at in (0..whole.len() - 4096).step_by(1024) {
+        let mut bytes = whole.clone();
+        bytes[at..at + 4096].iter_mut().for_each(|b| *b ^= 0xff);
+        std::fs::write(&path, &bytes).unwrap();
+        let error = Store::open(&path).unwrap_err();
+        let (kind, words) = (matches!(error, StoreError::Damaged { .. } | StoreError::Foreign { .. }), error.to_string());
+        assert!(kind && words.contains("c.sqlite") && words.contains("newest backup"), "{at}: {words}");
+        assert_eq!(std::fs::read(&path).unwrap(), bytes, "{at}: it is left as it is");
+    }
+    std::fs::write(&path, &whole).unwrap();
+    assert_eq!(Store::open(&path).unwrap().1.jobs.len(), 6);
+}
+
+#[test]
+fn a_copy_is_of_one_moment_and_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, to) = (folder.path().join("c.sqlite"), folder.path().join("copy.sqlite"));
+    let (store, _) = Store::open(&path).unwrap();
+    store.insert_job(new_job("j1"));
+    store.log_round(&"j1".into(), 0, 0, &[vec![1], vec![2]]).unwrap();
+    settled(&store).unwrap();
+    copy(&path, &to).unwrap();
+    store.insert_job(new_job("j2"));
+    settled(&store).unwrap();
+    assert_eq!((inspect(&path).unwrap(), inspect(&to).unwrap()), ((2, 1), (1, 1)));
+    assert!(!folder.path().join("copy.sqlite-wal").exists());
+    assert_eq!(Store::open(&to).unwrap().1.jobs.len(), 1, "a coordinator starts on it");
+    assert!(ended_jobs(&path).unwrap().is_empty());
+}

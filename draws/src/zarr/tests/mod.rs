@@ -102,3 +102,60 @@ fn every_group_names_its_maker() {
         assert_eq!(metadata["attributes"]["inference_library"], "conclave", "{group}");
     }
 }
+
+const JOB: &str = "name = \"j\"\nparties = [\"a\"]\n[model]\nkind = \"linear\"\noutcome = \"y\"\npredictors = [\"age\"]\nsd = 1.0\n[columns]\n\
+                   y = { min = 0, max = 8 }\nage = { min = 20, max = 60 }\n[privacy]\nepsilon = 1.0\ndelta = 1e-6\n";
+
+/// A store in one file holds what the folder held, in one chunk a chain, and the folder is gone.
+#[test]
+fn a_whole_store_is_one_file_that_reads_the_same() {
+    let spec = conclave_common::job::JobSpec::parse(JOB).unwrap();
+    let names = spec.model.parameter_names();
+    assert_eq!(names, ["intercept", "age"]);
+    let folder = tempfile::tempdir().unwrap();
+    let (plain, packed, file) = (folder.path().join("a.zarr"), folder.path().join("b.zarr"), folder.path().join("b.zarr.zip"));
+    let attributes: Map<String, Value> = [("parameters".to_owned(), serde_json::json!(names))].into_iter().collect();
+    for root in [&plain, &packed] {
+        let mut draws = DrawStore::create(root, 2, &names, &attributes).unwrap();
+        (0..2503).for_each(|n| (0..2).for_each(|chain| draws.push(&row(chain, n, n < 3))));
+        match root == &plain {
+            true => draws.finish(&spec, &attributes).unwrap(),
+            false => draws.pack(&spec, &attributes, &file).unwrap(),
+        }
+    }
+    let mut found: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+    found.sort();
+    assert_eq!(found, ["a.zarr", "b.zarr.zip"]);
+    let read = crate::Draws::read(&plain).unwrap();
+    assert_eq!(read, crate::Draws::read(&file).unwrap());
+    assert_eq!((read.sampling.draws(), read.warmup.draws()), (2500, 3));
+    // theta is n + 0.5 and -n: b = -n 4 / 20, intercept = 4 + 4 (n + 0.5) - 40 b.
+    let original = read.original.as_ref().unwrap();
+    assert!((original[1][1][7] + 10.0 * 4.0 / 20.0).abs() < 1e-9, "{:?}", original[1][1][7]);
+    assert!((original[0][1][7] - (4.0 + 4.0 * 10.5 + 40.0 * 10.0 * 0.2)).abs() < 1e-9);
+    let of = |root: &Path| StoreFiles::open(root).unwrap();
+    let (plain, file) = (of(&plain), of(&file));
+    assert!(file.names().unwrap().len() < plain.names().unwrap().len());
+    assert_eq!(file.read("posterior/age/c/1/0").unwrap().len(), 8 * 2500);
+    fn of_node(files: &StoreFiles, node: &str) -> Value {
+        metadata(files, node).unwrap()
+    }
+    for files in [&plain, &file] {
+        assert_eq!(
+            of_node(files, "posterior_original")["attributes"]["columns"]["age"],
+            serde_json::json!({"min": 20.0, "max": 60.0})
+        );
+        // Who reads the root has read all.
+        let root = of_node(files, "");
+        let nodes = root["consolidated_metadata"]["metadata"].as_object().unwrap();
+        assert!(nodes.len() > 20 && nodes.iter().all(|(name, node)| *node == of_node(files, name)));
+    }
+    // Damage is noticed by each member's checksum.
+    let at = |bytes: &[u8]| bytes.windows(8).position(|eight| eight == 700.5_f64.to_le_bytes()).unwrap();
+    let mut bytes = std::fs::read(file.root()).unwrap();
+    let place = at(&bytes);
+    bytes[place] ^= 1;
+    std::fs::write(file.root(), bytes).unwrap();
+    let words = crate::Draws::read(file.root()).unwrap_err().to_string();
+    assert!(words.contains("b.zarr.zip"), "{words}");
+}

@@ -1,12 +1,13 @@
 //! The table `[data]`: where the records are and what one unit of privacy is.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use conclave_common::accounting::{Adjacency, MAX_RECORDS_PER_PERSON, PrivacyUnit};
 use serde::Deserialize;
 
 use super::unknown::unknown;
-use crate::data::{BadRows, DataConfig, Memory, NOT_STREAMED, Precision};
+use crate::data::{BadRows, DataConfig, DateScale, Format, Memory, NOT_STREAMED, Precision};
 
 #[derive(Deserialize)]
 pub(super) struct Data {
@@ -14,6 +15,12 @@ pub(super) struct Data {
     bad_rows: Option<String>,
     #[serde(default)]
     text: Vec<String>,
+    delimiter: Option<String>,
+    decimal: Option<String>,
+    #[serde(default)]
+    missing: Vec<String>,
+    #[serde(default)]
+    dates: BTreeMap<String, String>,
     adjacency: Option<String>,
     person: Option<String>,
     max_records_per_person: Option<i64>,
@@ -58,8 +65,48 @@ impl Data {
             Some("drop") => BadRows::Drop,
             Some(other) => return Err(unknown("data.bad_rows", other, &["stop", "drop"])),
         };
+        let format = self.format()?;
         let memory = memory(self.memory.as_deref(), &self.path, self.person.is_some())?;
-        Ok(DataConfig { path: folder.join(self.path), bad_rows, text: self.text, person: self.person, unit, memory })
+        Ok(DataConfig { path: folder.join(self.path), format, bad_rows, text: self.text, person: self.person, unit, memory })
+    }
+}
+
+impl Data {
+    fn format(&self) -> Result<Format, String> {
+        let is_parquet = self.path.to_ascii_lowercase().ends_with(".parquet");
+        for (key, set) in [("delimiter", self.delimiter.is_some()), ("decimal", self.decimal.is_some())] {
+            if set && is_parquet {
+                return Err(format!("`data.{key}` says how a CSV file is written: a Parquet file needs none, remove it"));
+            }
+        }
+        let delimiter = match self.delimiter.as_deref().unwrap_or(",") {
+            "," => b',',
+            ";" => b';',
+            "\t" => b'\t',
+            "|" => b'|',
+            other => {
+                return Err(format!("`data.delimiter` is {other:?}: it must be one of \",\", \";\", \"\\t\" (a tab), \"|\""));
+            }
+        };
+        let decimal = match self.decimal.as_deref().unwrap_or(".") {
+            "." => b'.',
+            "," => b',',
+            other => return Err(format!("`data.decimal` is {other:?}: it must be \".\" or \",\"")),
+        };
+        if self.missing.iter().any(|text| text.trim().is_empty()) {
+            return Err("`data.missing` holds an empty text: an empty value is missing in any case".into());
+        }
+        let mut dates = BTreeMap::new();
+        for (column, unit) in &self.dates {
+            if self.text.contains(column) || self.person.as_ref() == Some(column) {
+                return Err(format!(
+                    "`data.dates` names {column:?}, which `data.text` or `data.person` takes for something else"
+                ));
+            }
+            let scale = DateScale::parse(unit).map_err(|must| format!("`data.dates.{column}` is {unit:?}: {must}"))?;
+            dates.insert(column.clone(), scale);
+        }
+        Ok(Format { delimiter, decimal, missing: self.missing.clone(), dates })
     }
 }
 

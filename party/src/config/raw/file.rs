@@ -19,7 +19,8 @@ use crate::config::policy::ReplyDelay;
 use crate::data::Memory;
 use crate::ledger::{Durability, RESERVE_BLOCK};
 
-pub(in crate::config) const KEYS: Keys = Keys::Table(&[
+/// Every key of `party.toml`.
+pub const KEYS: Keys = Keys::Table(&[
     ("name", Keys::Any),
     ("coordinator", Keys::Any),
     ("proxy", Keys::Any),
@@ -32,6 +33,7 @@ pub(in crate::config) const KEYS: Keys = Keys::Table(&[
     ("durability", Keys::Any),
     ("reserve_block", Keys::Any),
     ("log", Keys::Any),
+    ("log_level", Keys::Any),
     ("metrics", Keys::Any),
     ("otlp", Keys::Any),
     ("threads", Keys::Any),
@@ -42,6 +44,10 @@ pub(in crate::config) const KEYS: Keys = Keys::Table(&[
             ("path", Keys::Any),
             ("bad_rows", Keys::Any),
             ("text", Keys::Any),
+            ("delimiter", Keys::Any),
+            ("decimal", Keys::Any),
+            ("missing", Keys::Any),
+            ("dates", Keys::Any),
             ("adjacency", Keys::Any),
             ("person", Keys::Any),
             ("max_records_per_person", Keys::Any),
@@ -58,6 +64,7 @@ pub(in crate::config) const KEYS: Keys = Keys::Table(&[
             ("models", Keys::Any),
             ("max_epsilon_per_job", Keys::Any),
             ("max_epsilon_per_analyst", Keys::Any),
+            ("tell_budget", Keys::Any),
             ("min_noise_sd", Keys::Any),
             ("releases", Keys::Any),
             ("max_iterations_per_job", Keys::Any),
@@ -85,6 +92,7 @@ pub(in crate::config) struct Config {
     durability: Option<String>,
     reserve_block: Option<u32>,
     log: Option<String>,
+    log_level: Option<String>,
     metrics: Option<String>,
     otlp: Option<String>,
     threads: Option<i64>,
@@ -145,7 +153,7 @@ impl Config {
         }
         let (durability, proxy, threads) = (self.durability()?, self.proxy(folder)?, self.threads()?);
         let precision = self.data.precision()?;
-        let ops = Settings::parse(self.log.as_deref(), self.metrics.as_deref(), self.otlp.as_deref())?;
+        let ops = Settings::parse(self.log.as_deref(), self.log_level.as_deref(), self.metrics.as_deref(), self.otlp.as_deref())?;
         let budget = Budget::new(self.budget.epsilon, self.budget.delta).map_err(|e| format!("[budget]: {e}"))?;
         let (data, policy) = (self.data.check(folder)?, self.policy.check()?);
         if data.unit.adjacency == Adjacency::AddRemove && policy.reply_delay == ReplyDelay::Auto {

@@ -5,4 +5,5 @@ mod file;
 mod policy;
 mod unknown;
 
-pub(super) use file::{Config, KEYS};
+pub(super) use file::Config;
+pub use file::KEYS;

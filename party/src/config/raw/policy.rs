@@ -43,6 +43,7 @@ pub(super) struct RawPolicy {
     columns: Option<Vec<String>>,
     max_memory_mib: Option<i64>,
     reply_delay_ms: Option<toml::Value>,
+    tell_budget: Option<bool>,
 }
 
 impl RawPolicy {
@@ -112,6 +113,7 @@ impl RawPolicy {
             columns: self.columns,
             max_memory_mib,
             reply_delay,
+            tell_budget: self.tell_budget.unwrap_or(true),
         })
     }
 }

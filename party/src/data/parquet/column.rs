@@ -5,15 +5,15 @@ use std::io::{BufReader, Read};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use parquet::basic::{ConvertedType, LogicalType};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
 use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::reader::{ChunkReader, Length, SerializedPageReader};
-use parquet::schema::types::ColumnDescriptor;
 
+use super::kind::{ColumnReading, Kind};
 use crate::data::error::Flaw;
+use crate::data::format::Missing;
 use crate::data::piece::Piece;
 
 /// A column of a row group, of which some rows have been read.
@@ -21,9 +21,9 @@ pub(in crate::data) struct Column {
     reader: ColumnReader,
     /// The definition level of a value that is there.
     present: i16,
-    /// What a whole number is divided by.
-    divisor: f64,
-    unsigned: bool,
+    /// What its values stand for.
+    kind: Kind,
+    missing: Arc<Missing>,
     /// The batch's definition levels; empty where every value is there.
     levels: Vec<i16>,
 }
@@ -46,17 +46,21 @@ impl std::ops::Deref for Name {
 }
 
 impl Column {
-    /// The column at place `at` of a row group.
-    pub(in crate::data) fn open(file: &Arc<File>, group: &RowGroupMetaData, at: usize) -> Result<Self, ParquetError> {
-        let chunk = group.column(at);
+    /// The column of a row group that `reading` says.
+    pub(in crate::data) fn open(
+        file: &Arc<File>,
+        group: &RowGroupMetaData,
+        reading: &ColumnReading,
+    ) -> Result<Self, ParquetError> {
+        let chunk = group.column(reading.at);
         let descriptor = chunk.column_descr_ptr();
         let file = Arc::new(Shared(Arc::clone(file)));
         let rows = usize::try_from(group.num_rows())?;
         let pages = SerializedPageReader::new(file, chunk, rows, None)?;
         Ok(Self {
             present: descriptor.max_def_level(),
-            divisor: 10f64.powi(decimal_places(&descriptor)),
-            unsigned: is_unsigned(&descriptor),
+            kind: reading.kind,
+            missing: Arc::clone(&reading.missing),
             reader: get_column_reader(descriptor, Box::new(pages)),
             levels: Vec::new(),
         })
@@ -64,43 +68,53 @@ impl Column {
 
     /// Puts the next `count` rows' values to the end of `column`.
     pub(in crate::data) fn read(&mut self, count: usize, column: &mut Vec<f64>) -> Result<Piece, ParquetError> {
-        let Self { reader, present, divisor, unsigned, levels } = self;
-        let start = column.len();
+        let Self { reader, present, kind, missing, levels } = self;
+        let (start, kind) = (column.len(), *kind);
         match reader {
-            ColumnReader::ByteArrayColumnReader(reader) => return texts(reader, levels, *present, count, column),
+            ColumnReader::ByteArrayColumnReader(reader) if !kind.is_decimal() => {
+                return texts(reader, levels, *present, count, column, (kind, missing));
+            }
             // Straight to where they stay.
             ColumnReader::DoubleColumnReader(reader) => next(reader, levels, count, column)?,
             ColumnReader::FloatColumnReader(reader) => convert(reader, levels, count, column, |v| f64::from(*v))?,
             ColumnReader::BoolColumnReader(reader) => convert(reader, levels, count, column, |v| f64::from(u8::from(*v)))?,
-            ColumnReader::Int32ColumnReader(reader) if *unsigned => {
-                convert(reader, levels, count, column, |v| f64::from(v.cast_unsigned()))?;
+            ColumnReader::Int32ColumnReader(reader) => convert(reader, levels, count, column, |v| kind.of_i32(*v))?,
+            ColumnReader::Int64ColumnReader(reader) => convert(reader, levels, count, column, |v| kind.of_i64(*v))?,
+            ColumnReader::Int96ColumnReader(reader) => convert(reader, levels, count, column, |v| kind.of_int96(v.data()))?,
+            ColumnReader::ByteArrayColumnReader(reader) => {
+                convert(reader, levels, count, column, |v| kind.of_big_endian(v.data()))?;
             }
-            ColumnReader::Int32ColumnReader(reader) => convert(reader, levels, count, column, |v| f64::from(*v) / *divisor)?,
-            ColumnReader::Int64ColumnReader(reader) if *unsigned => {
-                convert(reader, levels, count, column, |v| v.cast_unsigned() as f64)?;
+            ColumnReader::FixedLenByteArrayColumnReader(reader) => {
+                convert(reader, levels, count, column, |v| kind.of_big_endian(v.data()))?;
             }
-            ColumnReader::Int64ColumnReader(reader) => convert(reader, levels, count, column, |v| *v as f64 / *divisor)?,
-            _ => return Err(ParquetError::General("its type is not numeric".into())),
         }
         spread(column, start, levels, *present, count)?;
         let mut piece = Piece::default();
-        let missing = |row: usize| levels.get(row).is_some_and(|level| level != present);
-        let flawed = column[start..].iter().enumerate().filter(|(_, value)| !value.is_finite());
-        piece.flaws.extend(flawed.map(|(row, _)| (row, if missing(row) { Flaw::Missing } else { Flaw::NotFinite })));
+        let absent = |row: usize| levels.get(row).is_some_and(|level| level != present);
+        let flaw = |(row, value): (usize, &f64)| match value.is_finite() {
+            true => (!kind.is_date() && missing.number(*value)).then_some((row, Flaw::Missing)),
+            false => Some((row, if absent(row) { Flaw::Missing } else { Flaw::NotFinite })),
+        };
+        piece.flaws.extend(column[start..].iter().enumerate().filter_map(flaw));
         Ok(piece)
     }
 
     /// The names of the next `count` rows' persons; `None` for a null.
     pub(in crate::data) fn names(&mut self, count: usize) -> Result<Vec<Option<Name>>, ParquetError> {
-        let Self { reader, present, levels, .. } = self;
+        let Self { reader, present, levels, missing, .. } = self;
         let whole = |value: i64| Name::Whole(value.to_le_bytes());
-        match reader {
+        let names = match reader {
             ColumnReader::Int32ColumnReader(r) => named(r, levels, *present, count, |v| whole(i64::from(v))),
             ColumnReader::Int64ColumnReader(r) => named(r, levels, *present, count, whole),
             ColumnReader::ByteArrayColumnReader(r) => named(r, levels, *present, count, Name::Text),
             ColumnReader::FixedLenByteArrayColumnReader(r) => named(r, levels, *present, count, |v| Name::Text(v.into())),
             _ => Err(ParquetError::General("its type can't name persons".into())),
-        }
+        };
+        let stands = |name: &Name| match name {
+            Name::Text(text) => !missing.text(text.data().trim_ascii()),
+            Name::Whole(bytes) => !missing.number(i64::from_le_bytes(*bytes) as f64),
+        };
+        names.map(|names| names.into_iter().map(|name| name.filter(stands)).collect())
     }
 }
 
@@ -185,11 +199,17 @@ fn texts<T: DataType<T = ByteArray>>(
     present: i16,
     count: usize,
     column: &mut Vec<f64>,
+    (kind, missing): (Kind, &Missing),
 ) -> Result<Piece, ParquetError> {
     let mut piece = Piece::default();
     for (row, text) in rows_of(reader, levels, present, count)?.enumerate() {
         let text = text.as_ref().map_or(Err(Flaw::Missing), |text| trimmed(text.data()));
-        column.push(text.map(|text| piece.words.number(text)).unwrap_or_else(|flaw| {
+        let value = text.and_then(|text| match kind {
+            _ if missing.text(text.as_bytes()) => Err(Flaw::Missing),
+            Kind::Date { scale, .. } => scale.of_text(text.as_bytes()).ok_or(Flaw::NotDate),
+            _ => Ok(piece.words.number(text)),
+        });
+        column.push(value.unwrap_or_else(|flaw| {
             piece.flaws.push((row, flaw));
             f64::NAN
         }));
@@ -213,24 +233,6 @@ fn named<T: DataType>(
     name: impl Fn(T::T) -> Name,
 ) -> Result<Vec<Option<Name>>, ParquetError> {
     Ok(rows_of(reader, levels, present, count)?.map(|value| value.map(&name)).collect())
-}
-
-fn decimal_places(column: &ColumnDescriptor) -> i32 {
-    match column.logical_type_ref() {
-        Some(LogicalType::Decimal(d)) => d.scale,
-        _ if column.converted_type() == ConvertedType::DECIMAL => column.type_scale(),
-        _ => 0,
-    }
-}
-
-fn is_unsigned(column: &ColumnDescriptor) -> bool {
-    match column.logical_type_ref() {
-        Some(LogicalType::Integer(i)) => !i.is_signed,
-        _ => matches!(
-            column.converted_type(),
-            ConvertedType::UINT_8 | ConvertedType::UINT_16 | ConvertedType::UINT_32 | ConvertedType::UINT_64
-        ),
-    }
 }
 
 /// Room that is made for a page before it is read; more where there is more.

@@ -4,13 +4,14 @@ use std::fs::File;
 use std::panic::catch_unwind;
 use std::sync::Arc;
 
-use parquet::basic::{ConvertedType, LogicalType, Type};
+use parquet::basic::Type;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaDataReader;
 use parquet::schema::types::ColumnDescriptor;
 
-use super::Column;
-use crate::data::chosen::select;
+use super::kind::{Kind, holds_dates};
+use super::{Column, ColumnReading};
+use crate::data::chosen::{places, select};
 use crate::data::error::DataError;
 use crate::data::rows::Rows;
 use crate::data::settings::{DataConfig, Memory};
@@ -41,17 +42,27 @@ fn decode(config: &DataConfig, needed: Option<&[String]>) -> Result<Shard, DataE
         return Err(DataError::Empty { file: path.to_owned(), reason: "has no columns".into() });
     }
     let chosen = select(config, &header, needed)?;
-    for (name, at) in &chosen.columns {
-        check_kind(&schema.column(*at)).map_err(|why| unreadable(format!("column {name:?} {why}")))?;
-    }
+    let dates = &config.format.dates;
+    places(path, &header, Some(&dates.keys().cloned().collect::<Vec<_>>()))?;
+    let missing = Arc::new(config.format.missing());
+    let reading = |(name, at): &(String, usize)| {
+        let kind = Kind::of(&schema.column(*at), dates.get(name).copied());
+        let kind = kind.map_err(|why| unreadable(format!("column {name:?} {why}")))?;
+        Ok(ColumnReading { at: *at, kind, missing: Arc::clone(&missing) })
+    };
+    let readings = chosen.columns.iter().map(reading).collect::<Result<Vec<_>, DataError>>()?;
     if let Some(at) = chosen.person {
         check_person(&schema.column(at)).map_err(|why| unreadable(format!("column {:?} {why}", header[at])))?;
     }
-    let texts: Vec<bool> = chosen.columns.iter().map(|(_, at)| schema.column(*at).physical_type() == Type::BYTE_ARRAY).collect();
+    let is_text = |reading: &ColumnReading| {
+        schema.column(reading.at).physical_type() == Type::BYTE_ARRAY && !reading.kind.is_decimal() && !reading.kind.is_date()
+    };
+    let texts: Vec<bool> = readings.iter().map(is_text).collect();
     let mut rows = Rows::new(config, header.clone(), &chosen, &texts);
+    let undeclared = readings.iter().zip(&chosen.columns).filter(|(reading, _)| !reading.kind.is_date());
+    rows.holds_undeclared_dates(undeclared.filter(|(r, _)| holds_dates(&schema.column(r.at))).map(|(_, (name, _))| name.clone()));
     let file = Arc::new(file);
-    let places = chosen.columns.iter().map(|(_, at)| *at).collect();
-    let mut stream = (config.memory == Memory::Stream).then(|| Stream::new(path, stamp, &file, &footer, places));
+    let mut stream = (config.memory == Memory::Stream).then(|| Stream::new(path, stamp, &file, &footer, readings.clone()));
     let counts = footer.row_groups().iter().map(|group| usize::try_from(group.num_rows()));
     let counts = counts.collect::<Result<Vec<_>, _>>();
     let counts = counts.map_err(|_| unreadable("a row group has a negative number of rows: the file is damaged".into()))?;
@@ -59,10 +70,12 @@ fn decode(config: &DataConfig, needed: Option<&[String]>) -> Result<Shard, DataE
     let mut read = 0;
     for ((number, group), count) in (0..).zip(footer.row_groups()).zip(counts) {
         let bad_column = |name: &str, e: ParquetError| unreadable(format!("column {name:?} cannot be read: {e}"));
-        let open =
-            |(name, at): &(String, usize)| Ok((name.clone(), Column::open(&file, group, *at).map_err(|e| bad_column(name, e))?));
-        let mut columns = chosen.columns.iter().map(open).collect::<Result<Vec<_>, _>>()?;
-        let mut persons = chosen.person.map(|at| Column::open(&file, group, at)).transpose().map_err(broken)?;
+        let open = |((name, _), reading): (&(String, usize), &ColumnReading)| {
+            Ok((name.clone(), Column::open(&file, group, reading).map_err(|e| bad_column(name, e))?))
+        };
+        let mut columns = chosen.columns.iter().zip(&readings).map(open).collect::<Result<Vec<_>, _>>()?;
+        let names = |at| Column::open(&file, group, &ColumnReading { at, kind: Kind::Plain, missing: Arc::clone(&missing) });
+        let mut persons = chosen.person.map(names).transpose().map_err(broken)?;
         for start in (0..count).step_by(BATCH) {
             let count = BATCH.min(count - start);
             let names = persons.as_mut().map(|column| column.names(count)).transpose().map_err(broken)?;
@@ -83,23 +96,6 @@ fn decode(config: &DataConfig, needed: Option<&[String]>) -> Result<Shard, DataE
     let Some(stream) = stream else { return Ok(rows.finish()) };
     stream.unchanged().map_err(unreadable)?;
     Ok(rows.finish_streamed(stream))
-}
-
-fn check_kind(column: &ColumnDescriptor) -> Result<(), String> {
-    if column.path().parts().len() > 1 || column.max_rep_level() > 0 {
-        return Err("is nested; only flat columns can be used: name others in [policy] columns".into());
-    }
-    match column.physical_type() {
-        Type::BOOLEAN | Type::INT32 | Type::INT64 | Type::FLOAT | Type::DOUBLE => Ok(()),
-        Type::BYTE_ARRAY if !is_decimal(column) => Ok(()),
-        other => Err(format!(
-            "is of type {other}, which is neither a number nor a text; convert it to one, or leave it out of [policy] columns"
-        )),
-    }
-}
-
-fn is_decimal(column: &ColumnDescriptor) -> bool {
-    matches!(column.logical_type_ref(), Some(LogicalType::Decimal(_))) || column.converted_type() == ConvertedType::DECIMAL
 }
 
 fn check_person(column: &ColumnDescriptor) -> Result<(), String> {

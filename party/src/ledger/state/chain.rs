@@ -8,7 +8,7 @@ use conclave_common::mechanism::{NoiseScale, QueryKind, Sensitivity};
 use super::job::{Block, JobState, plus};
 use crate::ledger::entry::{AnswerEntry, ChargeEntry, Entry, EventEntry, Hash, JobEntered, NO_HASH};
 use crate::ledger::events::{Data, Genesis, Reserve, Settle, Unlock};
-use crate::ledger::ids::{Id, Ids, Seqs};
+use crate::ledger::ids::{Fences, Id, Ids, Inserted, Seqs};
 use crate::ledger::wrong::Wrong;
 
 /// Integers in an answer to a query of each kind.
@@ -25,6 +25,8 @@ impl Default for Lengths {
 #[derive(Debug, Clone, Default)]
 pub struct LedgerState {
     lengths: Lengths,
+    /// Whether jobs know their ids by fences, and the others are an index's to know.
+    fenced: bool,
     seq: u64,
     hash: Hash,
     genesis: Option<Genesis>,
@@ -51,6 +53,11 @@ impl LedgerState {
     /// The state before the first entry, of a ledger whose answers have these lengths: [`QueryKind::length`] wherever charges are real.
     pub(in crate::ledger) fn of_lengths(lengths: fn(QueryKind) -> usize) -> Self {
         Self { lengths: Lengths(lengths), ..Self::default() }
+    }
+
+    /// The same state, that keeps few ids of charges: whoever appends to it knows the others.
+    pub(in crate::ledger) fn fenced(self) -> Self {
+        Self { fenced: true, ..self }
     }
 
     /// The last entry's sequence number; 0 before the first.
@@ -124,9 +131,15 @@ impl LedgerState {
 
     /// Takes the next entry in and gives its hash.
     pub fn append(&mut self, entry: &Entry<'_>) -> Result<Hash, Wrong> {
+        self.append_knowing(entry, None)
+    }
+
+    /// As [`LedgerState::append`] of a state with fences; `charged` says of an id that comes late whether it was charged before. Without
+    /// that word a late id is refused.
+    pub(in crate::ledger) fn append_knowing(&mut self, entry: &Entry<'_>, charged: Option<bool>) -> Result<Hash, Wrong> {
         self.follow(entry)?;
         match entry {
-            Entry::Charge(charge) => self.charge(charge)?,
+            Entry::Charge(charge) => self.charge(charge, charged)?,
             Entry::Answer(answer) => self.answer(answer)?,
             Entry::Job(job) => self.enter(job)?,
             Entry::Event(event) => self.event(event)?,
@@ -179,7 +192,7 @@ impl LedgerState {
         self.slack.1
     }
 
-    fn charge(&mut self, e: &ChargeEntry) -> Result<(), Wrong> {
+    fn charge(&mut self, e: &ChargeEntry, charged: Option<bool>) -> Result<(), Wrong> {
         let place = self.place_of(e.job).ok_or(Wrong::ChargedJob)?;
         self.last_job = place;
         let (k_t, s) = (Sensitivity::from_units(e.k_t), NoiseScale::from_units(e.s));
@@ -216,7 +229,12 @@ impl LedgerState {
             }
         }
         let id = Id { iteration: e.iteration, chain: e.chain, charge: e.seq };
-        if !job.ids.insert(id) {
+        let twice = match job.ids.insert(id) {
+            Inserted::New => false,
+            Inserted::Twice => true,
+            Inserted::Late => charged.unwrap_or(true),
+        };
+        if twice {
             return Err(Wrong::ChargedTwice { chain: e.chain, iteration: e.iteration, job: job.id.clone() });
         }
         job.spent = plus(job.spent, cost).ok_or(Wrong::Overflow)?;
@@ -262,7 +280,7 @@ impl LedgerState {
             last_charge: 0,
             block: None,
             lost: Vec::new(),
-            ids: Ids::default(),
+            ids: if self.fenced { Ids::Fenced(Fences::default()) } else { Ids::default() },
         });
         Ok(())
     }

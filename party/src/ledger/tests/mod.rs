@@ -8,6 +8,10 @@ mod chain;
 mod charging;
 #[cfg(test)]
 mod conversion;
+#[cfg(test)]
+mod index;
+#[cfg(test)]
+mod open_job;
 #[cfg(all(test, unix))]
 mod place;
 mod previous_format;

@@ -3,34 +3,11 @@
 use std::fs::{copy, hard_link, remove_file, rename};
 use std::path::Path;
 
-use tempfile::TempDir;
-
+use super::open_job::{charged, opened};
 use crate::ledger::release::release;
 use crate::ledger::*;
 use crate::noise::Noise;
-use crate::testing::{JOB, budget, entry, key, no_sum};
-
-/// A ledger with a job open, in a folder of its own.
-fn opened(durability: Durability) -> (TempDir, Ledger) {
-    let folder = tempfile::tempdir().unwrap();
-    let settings =
-        LedgerSettings { durability, ..LedgerSettings::beside(&folder.path().join("ledger.sqlite"), "hospital-a", &budget()) };
-    settings.init().unwrap();
-    let mut ledger = Ledger::open_kept(&settings).unwrap();
-    ledger.open_job(&entry(JOB, budget())).unwrap();
-    (folder, ledger)
-}
-
-/// The right to an answer that is charged now.
-fn charged(ledger: &mut Ledger, round: u64) -> ChargeReceipt {
-    match ledger.charge(JOB, round, &[key(0, 1, 1000)]).unwrap() {
-        ChargeOutcome::Granted(mut grants) => match grants.remove(0) {
-            Grant::Charged(receipt) => receipt,
-            Grant::Answered(_) => panic!("answered before"),
-        },
-        ChargeOutcome::Refused(refusal) => panic!("{refusal}"),
-    }
-}
+use crate::testing::{JOB, budget, key, no_sum};
 
 /// A file that is deleted, replaced or named twice under a running party goes on taking what is written: nothing is charged to it, and no answer
 /// leaves, whether it happens between two messages or while an answer is computed.

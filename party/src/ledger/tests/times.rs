@@ -2,37 +2,14 @@
 #![allow(clippy::unwrap_used)]
 use std::cell::Cell;
 
-use tempfile::TempDir;
-
+use super::open_job::{charged, opened};
 use crate::ledger::release::release;
 use crate::ledger::*;
 use crate::noise::Noise;
-use crate::testing::{JOB, budget, entry, key, no_sum};
+use crate::testing::no_sum;
 
 thread_local! {
     static NOW: Cell<i64> = const { Cell::new(0) };
-}
-
-/// A ledger with a job open, in a folder of its own.
-fn opened(durability: Durability) -> (TempDir, Ledger) {
-    let folder = tempfile::tempdir().unwrap();
-    let settings =
-        LedgerSettings { durability, ..LedgerSettings::beside(&folder.path().join("ledger.sqlite"), "hospital-a", &budget()) };
-    settings.init().unwrap();
-    let mut ledger = Ledger::open_kept(&settings).unwrap();
-    ledger.open_job(&entry(JOB, budget())).unwrap();
-    (folder, ledger)
-}
-
-/// The right to an answer that is charged now.
-fn charged(ledger: &mut Ledger, round: u64) -> ChargeReceipt {
-    match ledger.charge(JOB, round, &[key(0, 1, 1000)]).unwrap() {
-        ChargeOutcome::Granted(mut grants) => match grants.remove(0) {
-            Grant::Charged(receipt) => receipt,
-            Grant::Answered(_) => panic!("answered before"),
-        },
-        ChargeOutcome::Refused(refusal) => panic!("{refusal}"),
-    }
 }
 
 /// In either mode a charge holds the time at which it was charged: it is hashed, and the hash leaves with replies.

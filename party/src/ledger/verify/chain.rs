@@ -10,7 +10,9 @@ use crate::ledger::components;
 use crate::ledger::entry::{Entry, Hash};
 use crate::ledger::error::LedgerError;
 use crate::ledger::feed::Feed;
+use crate::ledger::index::Index;
 use crate::ledger::state::LedgerState;
+use crate::ledger::wrong::Wrong;
 
 /// Reads every entry in order, adds it to the state and gives it to `each`.
 ///
@@ -24,19 +26,26 @@ pub(in crate::ledger) fn read(
 ) -> Result<LedgerState, LedgerError> {
     let mut select = Both::prepare(connection, layout).map_err(|e| unread(path, &e))?;
     let (charges, answers) = select.open(layout).map_err(|e| unread(path, &e))?;
-    merge(connection, path, layout, (charges, answers), each)
+    let state = LedgerState::of_lengths(layout.lengths);
+    merge(connection, path, layout, (charges, answers), (state, &mut Index::new(path)), each)
 }
 
 /// As [`read`], with a thread and connection of their own for charges and for answers, which are nearly all there is: what a start
-/// waits for. Nobody else may be writing.
+/// waits for. Nobody else may be writing. The state keeps few ids of charges, and the index knows the others.
 ///
 /// # Errors
 /// As [`read`].
-pub(in crate::ledger) fn add_up(connection: &Connection, path: &Path, layout: &Layout) -> Result<LedgerState, LedgerError> {
+pub(in crate::ledger) fn add_up(
+    connection: &Connection,
+    path: &Path,
+    layout: &Layout,
+) -> Result<(LedgerState, Index), LedgerError> {
+    let (state, mut index) = (LedgerState::of_lengths(layout.lengths).fenced(), Index::new(path));
     std::thread::scope(|scope| {
         let charges = Feed::thread(scope, path, layout.charges, layout.charge);
         let answers = Feed::thread(scope, path, layout.answers, layout.answer);
-        merge(connection, path, layout, (charges, answers), |_, _| Ok(()))
+        let state = merge(connection, path, layout, (charges, answers), (state, &mut index), |_, _| Ok(()))?;
+        Ok((state, index))
     })
 }
 
@@ -71,17 +80,21 @@ fn merge(
     path: &Path,
     layout: &Layout,
     (charges, answers): (Charges<'_>, Answers<'_>),
+    (mut state, index): (LedgerState, &mut Index),
     mut each: impl FnMut(&Entry<'_>, &Hash) -> Result<(), LedgerError>,
 ) -> Result<LedgerState, LedgerError> {
-    let mut state = LedgerState::of_lengths(layout.lengths);
     let mut select = Selects::prepare(connection).map_err(|e| unread(path, &e))?;
     let mut tables = select.open(charges, answers).map_err(|e| unread(path, &e))?;
     while let Some(found) = tables.next(state.seq() + 1).map_err(|e| unread(path, &e))? {
         let entry = found.entry();
+        let hash = index.append(connection, &mut state, &entry)?;
         let checked = match found.hash() {
             // An answer has no hash of its own: a damaged one shows at the next entry that has.
-            Some(stored) => state.check(&entry, stored).map_err(|why| format!("{why}, or an answer before it is damaged")),
-            None => state.append(&entry).map(drop).map_err(String::from),
+            Some(stored) => {
+                let same = hash.and_then(|hash| if hash == *stored { Ok(()) } else { Err(Wrong::Hash) });
+                same.map_err(|why| format!("{why}, or an answer before it is damaged"))
+            }
+            None => hash.map(drop).map_err(String::from),
         };
         checked.map_err(|why| LedgerError::corrupt(path, format!("entry {} {why}", entry.seq())))?;
         each(&entry, &state.hash())?;

@@ -103,6 +103,11 @@ fn left(blocks: &mut Vec<Block>, config: &PartyConfig, job: &JobView, releases: 
     blocks.push(Block::Facts(facts));
     let (what, means) = match job.spec.as_ref().map(|spec| spec.algorithm) {
         Some(Algorithm::NoisyStatistics) => ("what is named above", format!(" {ANY_MODEL}.")),
+        Some(Algorithm::Hmc) => (
+            "the slope of the log likelihood at a setting of the model, or of what slopes leave of how much better one setting explains a \
+             record than another",
+            format!(" {ANY_MODEL}."),
+        ),
         Some(Algorithm::PenaltyExpFamily) => ("one component of the model's statistic", String::new()),
         _ => ("how much better one setting of the model explains a record than another", String::new()),
     };

@@ -87,7 +87,9 @@ impl World<'_> {
             return ("cancelled before it began".into(), BTreeMap::new());
         }
         let replay = Replay::of(store, id);
-        let draws = self.scratch.path().join("draws").join(format!("{id}.zarr"));
+        let draws = self.scratch.path().join("draws");
+        let [file, folder] = [".zarr.zip", ".zarr"].map(|suffix| draws.join(format!("{id}{suffix}")));
+        let draws = if file.exists() { file } else { folder };
         if draws.exists() || replay.rounds > 0 {
             replay.assert_equals_zarr(&draws);
         }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use conclave_common::accounting::Budget;
-use conclave_party::config::{Approve, BadRows, DataConfig, Memory, Policy, ReplyDelay};
+use conclave_party::config::{Approve, BadRows, DataConfig, Format, Memory, Policy, ReplyDelay};
 use conclave_party::ledger::{Durability, LedgerSettings};
 use conclave_party::simulated::SimulatedParty;
 use conclave_proto::ca::{self, Validity};
@@ -95,6 +95,7 @@ impl Fixture {
     pub(crate) fn start(&self, folder: &Path, party: usize, durability: Durability) -> SimulatedParty {
         let data = DataConfig {
             path: self.rows(party),
+            format: Format::default(),
             bad_rows: BadRows::Stop,
             text: Vec::new(),
             person: None,

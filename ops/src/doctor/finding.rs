@@ -5,19 +5,21 @@ use serde::Serialize;
 /// How a check came out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Outcome {
+pub enum Outcome {
     /// Nothing to do.
     Ok,
     /// It works, and something should be done about it.
     Warn,
-    /// The party can't work like this.
+    /// The daemon can't work like this.
     Fail,
     /// It could not be looked at, or does not apply.
     Skipped,
 }
 
 impl Outcome {
-    pub(crate) fn as_str(self) -> &'static str {
+    /// In a word, for the table.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",
             Self::Warn => "warn",
@@ -29,39 +31,44 @@ impl Outcome {
 
 /// What one check found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Finding {
+pub struct Finding {
     /// The check's stable name, for programs.
-    pub(crate) code: &'static str,
+    pub code: &'static str,
     /// How it came out.
-    pub(crate) result: Outcome,
+    pub result: Outcome,
     /// What was found, in a sentence.
-    pub(crate) found: String,
+    pub found: String,
     /// What to do about it; empty where there is nothing to do.
-    pub(crate) remedy: String,
+    pub remedy: String,
     /// Whether it says something about the records, and so is for the owner's eyes alone.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) private: bool,
+    pub private: bool,
 }
 
 impl Finding {
-    pub(crate) fn ok(code: &'static str, found: impl Into<String>) -> Self {
+    /// Nothing to do.
+    pub fn ok(code: &'static str, found: impl Into<String>) -> Self {
         Self { code, result: Outcome::Ok, found: found.into(), remedy: String::new(), private: false }
     }
 
-    pub(crate) fn warn(code: &'static str, found: impl Into<String>, remedy: impl Into<String>) -> Self {
+    /// It works, and something should be done.
+    pub fn warn(code: &'static str, found: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { result: Outcome::Warn, remedy: remedy.into(), ..Self::ok(code, found) }
     }
 
-    pub(crate) fn fail(code: &'static str, found: impl Into<String>, remedy: impl Into<String>) -> Self {
+    /// The daemon can't work like this.
+    pub fn fail(code: &'static str, found: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { result: Outcome::Fail, remedy: remedy.into(), ..Self::ok(code, found) }
     }
 
-    pub(crate) fn skipped(code: &'static str, why: impl Into<String>) -> Self {
+    /// It could not be looked at, or does not apply.
+    pub fn skipped(code: &'static str, why: impl Into<String>) -> Self {
         Self { result: Outcome::Skipped, ..Self::ok(code, why) }
     }
 
     /// For the owner's eyes alone.
-    pub(crate) fn private(mut self) -> Self {
+    #[must_use]
+    pub fn private(mut self) -> Self {
         self.private = true;
         self
     }

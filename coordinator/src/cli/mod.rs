@@ -1,5 +1,8 @@
 //! The command line of `conclave-coordinator`.
 
+mod keep;
+mod output;
+
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -8,10 +11,12 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use conclave_ops::{Daemon, LogFormat, Logs, Signals, terminal};
 
+use self::output::{print, print_json};
 use crate::config::Config;
 use crate::daemon::Coordinator;
 use crate::error::RunError;
 use crate::operations::{Unwell, health_of};
+use crate::reload;
 
 /// Runs jobs across data owners who keep their data: asks them, runs the chains, keeps the draws.
 #[derive(Parser)]
@@ -28,6 +33,15 @@ enum Command {
     /// Say whether the coordinator that this configuration names does its work: exit code 0 if so, 1 if it runs and does not
     /// serve, 4 if none runs. Meant for a container's health check; asks nobody over the network
     Health(Health),
+    /// Check all that the coordinator depends on (files and who may read them, certificates, every page of the store, every ended job's draws, room
+    /// on the disk) and say how to mend it. Changes nothing; may be used before the coordinator runs and while it runs
+    Doctor(keep::Common),
+    /// Copy the store as it stands, read back to its last row, and the draws of ended jobs, into a new folder. May be used while the
+    /// coordinator runs
+    Backup(keep::Backup),
+    /// Remove the draws of jobs that ended long ago; their files, logs, summaries and spending stay in the store. May be used while the
+    /// coordinator runs
+    Prune(keep::Prune),
 }
 
 #[derive(Parser)]
@@ -76,6 +90,9 @@ pub fn cli_main<I: IntoIterator<Item = OsString>>(args: I) -> ExitCode {
         Command::Run(options) if options.check => return check(&options),
         Command::Run(options) => execute(&options),
         Command::Health(options) => return health(&options),
+        Command::Doctor(common) => keep::doctor(&common),
+        Command::Backup(args) => keep::backup(&args),
+        Command::Prune(args) => keep::prune(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -110,7 +127,11 @@ fn execute(options: &Run) -> Result<(), RunError> {
         if let Some(path) = &options.ready_file {
             write_ready(path, address)?;
         }
-        coordinator.serve(signals.wait()).await
+        let (stop, asked) = signals.split();
+        let reloading = tokio::spawn(reload::watch(options.config.clone(), config.clone(), asked, logs.level()));
+        let served = coordinator.serve(stop).await;
+        reloading.abort();
+        served
     });
     logs.end();
     // A read of standard input that never ends must not hold the process.
@@ -127,16 +148,6 @@ fn check(options: &Run) -> ExitCode {
         print(&checks);
     }
     ExitCode::from(if faults > 0 { 2 } else { 0 })
-}
-
-/// Prints on standard output; a reader that hangs up is no panic.
-fn print(what: &impl std::fmt::Display) {
-    let _ = terminal::say(&what.to_string().trim_end());
-}
-
-/// As [`print`], of a JSON object.
-fn print_json(object: &serde_json::Value) {
-    let _ = terminal::say_json(object);
 }
 
 fn health(options: &Health) -> ExitCode {

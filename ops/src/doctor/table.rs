@@ -6,7 +6,8 @@ use super::finding::Finding;
 const WIDTHS: [usize; 3] = [13, 58, 50];
 
 /// `Check | Result | How to fix`, one row a finding.
-pub(crate) fn table(findings: &[Finding]) -> String {
+#[must_use]
+pub fn table(findings: &[Finding]) -> String {
     let mut text = row(["Check", "Result", "How to fix"]);
     text.push_str(&format!("{}\n", WIDTHS.map(|width| "-".repeat(width)).join("-+-")));
     for finding in findings {

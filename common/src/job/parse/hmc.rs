@@ -1,0 +1,79 @@
+//! `algorithm = "hmc"`: how its chains move, and which models it is for.
+
+use crate::job::error::JobError;
+use crate::job::raw::{RawSampler, RawWarmup};
+use crate::job::spec::{Algorithm, HmcSpec, JobSpec};
+use crate::mechanism::QueryKind;
+
+/// Steps are below twice the posterior's sd: beyond, the momenta have no law.
+const MOST_STEP: f64 = 2.0;
+const MOST_FRICTION: f64 = 100.0;
+const MOST_WARMUP: i64 = 100_000_000;
+/// Integers that a party's answer to one message holds.
+const MOST_INTEGERS: usize = 7168;
+
+/// The settings as written; those of another algorithm are refused elsewhere.
+pub(super) fn settings(raw: &RawSampler, algorithm: Algorithm) -> Result<HmcSpec, JobError> {
+    if algorithm != Algorithm::Hmc {
+        return Ok(HmcSpec::default());
+    }
+    let between = |key: &str, value: Option<f64>, most: f64| match value {
+        Some(value) if !(value > 0.0 && value < most) => {
+            Err(JobError::new(format!("sampler.{key}"), format!("must be above 0 and below {most}, not {value}")))
+        }
+        value => Ok(value),
+    };
+    let warmup = match raw.warmup {
+        None => None,
+        Some(RawWarmup::Sweeps(steps)) => match u64::try_from(steps).ok().filter(|_| steps <= MOST_WARMUP) {
+            None => {
+                let message = format!("must be between 0 and {MOST_WARMUP} steps, not {steps}");
+                return Err(JobError::new("sampler.warmup", message));
+            }
+            steps => steps,
+        },
+        Some(RawWarmup::Until { .. }) => {
+            let message =
+                "steps are planned before the chains start, those of the warm-up too: give a number of them, or nothing";
+            return Err(JobError::new("sampler.warmup", message));
+        }
+    };
+    Ok(HmcSpec {
+        step: between("step", raw.step, MOST_STEP)?,
+        friction: between("friction", raw.friction, MOST_FRICTION)?,
+        warmup,
+        locate_share: between("locate_share", raw.locate_share, 1.0)?,
+    })
+}
+
+/// Checks that the model has gradients, and a public bound on what they leave of a step's log ratio.
+///
+/// # Errors
+/// A model without; more parameters or chains than a message asks for.
+pub(super) fn check(spec: &JobSpec) -> Result<(), JobError> {
+    if spec.algorithm != Algorithm::Hmc {
+        return Ok(());
+    }
+    let wrong = |message: String| Err(JobError::new("algorithm", message));
+    let (model, kind) = (spec.build_model(), spec.model.kind());
+    let Some(scores) = model.scores() else {
+        return wrong(format!("the model `{kind}` has no gradient that could be released: use algorithm = \"penalty\""));
+    };
+    let theta: Vec<f64> = spec.support.iter().map(|box_| 0.0_f64.clamp(box_.min, box_.max)).collect();
+    if scores.remainder_bound([&theta, &theta, &theta]).is_none() {
+        return wrong(format!(
+            "of the model `{kind}` no public bound is known on what a gradient leaves of a step's log ratio (a parameter of its scale or \
+             dispersion has none): use algorithm = \"noisy-statistics\" or \"penalty\""
+        ));
+    }
+    let order = scores.parameters();
+    if order > QueryKind::MAX_ORDER as usize - 10 {
+        let message = format!("has {order} parameters; algorithm = \"hmc\" takes up to {}", QueryKind::MAX_ORDER - 10);
+        return Err(JobError::new("model.predictors", message));
+    }
+    if spec.sampler.chains as usize * order > MOST_INTEGERS {
+        let message = format!("a message asks for {MOST_INTEGERS} numbers, and each chain for {order}: run fewer chains");
+        return Err(JobError::new("sampler.chains", message));
+    }
+    Ok(())
+}

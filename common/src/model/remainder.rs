@@ -1,0 +1,151 @@
+//! The kernel of a remainder: what a record's log ratio is beyond the clipped integer vector that stood for its gradient.
+//!
+//! A step from `theta` to `theta'` with the middle `m` has the log ratio `r`. The gradient that was released at `m` was a sum of integer
+//! vectors `k`, one a record; along the step such a vector comes to `k . weights + constant`. What is summed here is
+//! `r - (k . weights + constant)`, with the *same* integers, made anew from the same bits: whatever was clipped or rounded there is taken
+//! off here, so that both together are the log ratio to the last bit of the arithmetic.
+//!
+//! Public bound. Let the linear predictor of a record be moved by `u` from `theta` to `m` and by `v` from `m` to `theta'`, at most `a` and `b`
+//! of all records, and the second derivative of the log density in it lie from `-F` to `G`. By Taylor's theorem around `m` the log
+//! ratio is the slope times `u + v` but for at most `(F b^2 + G a^2) / 2` downwards and `(G b^2 + F a^2) / 2` upwards. Rounding a vector to
+//! integers adds half of `|weights|` summed. Swapping the ends gives the same bits.
+
+use pulp::{Simd, WithSimd};
+
+use super::blocks::Lane;
+use super::gradient::{FEW, Gradient, Room};
+use super::likelihood::{Ends, Likelihood};
+use super::linear_predictor::LinearPredictor;
+use super::persons::{PersonSum, Persons};
+use super::score::Remainder;
+use super::shard::Block;
+use super::tile::Tile;
+use super::weighted::WeightedSum;
+use crate::mechanism::{Clamp, LatticeSum, Quantiser, Sensitivity, sum_fits};
+
+/// The most that a log ratio is off its tangent at the middle, where the two halves of the step move the linear predictor by at most `a` and
+/// `b` and the second derivative lies from minus the first to the second of `between`.
+pub(super) fn second_order(a: f64, b: f64, [falling, rising]: [f64; 2]) -> f64 {
+    // What does not move leaves nothing, however steep it is there.
+    let times = |bend: f64, moved: f64| if moved == 0.0 { 0.0 } else { bend * moved * moved };
+    0.5 * (times(falling, b) + times(rising, a)).max(times(falling, a) + times(rising, b))
+}
+
+/// A step, made ready for a block.
+struct Pass<'a, L: Likelihood> {
+    block: &'a Block<'a>,
+    gradient: Gradient<'a, L>,
+    constants: L::Constants,
+    from: WeightedSum,
+    to: WeightedSum,
+    weights: &'a [f64],
+    constant: f64,
+    power: f64,
+    quantiser: Quantiser,
+    clamp: Clamp,
+}
+
+/// The sum over a block of each record's remainder; see [`super::ScoreModel::remainder_sum`]. `middle` is the point of the gradient.
+pub(super) fn remainder_sum<L: Likelihood>(
+    (likelihood, predictor): (&L, &LinearPredictor),
+    block: &Block<'_>,
+    (middle, ends): ((&[f64], Option<f64>), Ends<'_>),
+    step: &Remainder<'_>,
+    clamp: Sensitivity,
+) -> LatticeSum {
+    assert!(sum_fits(block.units(), clamp), "callers check that so many units fit the sum");
+    let share = u64::from(block.persons().map_or(1, |(persons, _)| persons.limit()));
+    let pass = Pass::<L> {
+        block,
+        gradient: Gradient::new(likelihood, predictor, block, middle, step.frame),
+        constants: likelihood.constants(predictor, &ends),
+        from: predictor.weighted(ends.from),
+        to: predictor.weighted(ends.to),
+        weights: step.weights,
+        constant: step.constant,
+        power: step.power,
+        quantiser: Quantiser::new(1.0, 0.0, clamp.units() / share),
+        clamp: Clamp::symmetric(clamp.units()),
+    };
+    LatticeSum::new(block.arch().dispatch(&pass))
+}
+
+impl<L: Likelihood> Pass<'_, L> {
+    #[inline(always)]
+    fn total(&self) -> i64 {
+        let mut room = Kept::new(self.weights.len());
+        let mut total = 0_i64;
+        let mut tiles = self.block.tiles(FEW);
+        while let Some(rows) = tiles.next() {
+            self.values(&rows, &mut room);
+            // No partial sum overflows: sum_fits.
+            total = total.wrapping_add(room.values[..rows.len()].iter().sum::<i64>());
+        }
+        total
+    }
+
+    #[inline(always)]
+    fn total_by_person(&self, persons: &Persons, first: usize) -> i64 {
+        let mut room = Kept::new(self.weights.len());
+        let mut sum = PersonSum::beginning(first);
+        let mut tiles = self.block.tiles(FEW);
+        while let Some(rows) = tiles.next() {
+            self.values(&rows, &mut room);
+            sum.add(persons, rows.range(), &room.values[..rows.len()], self.clamp);
+        }
+        sum.total()
+    }
+
+    /// The lattice value of each of `rows`.
+    #[inline(always)]
+    fn values(&self, rows: &Tile<'_>, room: &mut Kept) {
+        let records = rows.len();
+        self.gradient.vectors(rows, &mut room.vectors);
+        let along = &mut room.along.0[..records];
+        along.fill(0.0);
+        for (weight, units) in self.weights.iter().zip(&room.vectors.units) {
+            for i in 0..records {
+                let unit = units[i] & room.vectors.within[i];
+                // At most 2^28: exact.
+                along[i] = weight.mul_add(unit as f64, along[i]);
+            }
+        }
+        let (from, to) = (&mut room.from.0[..records], &mut room.to.0[..records]);
+        self.from.fill(rows, from);
+        self.to.fill(rows, to);
+        let outcome = &rows.outcome()[..records];
+        for i in 0..records {
+            let ratio = L::log_ratio(&self.constants, outcome[i], from[i], to[i]);
+            // A record that is left out has no log ratio, and a vector all the same: its frame's shift.
+            let ratio = if ratio.is_nan() { 0.0 } else { self.power * ratio };
+            room.values[i] = self.quantiser.units(ratio - (along[i] + self.constant));
+        }
+    }
+}
+
+/// What is kept of a tile's records.
+struct Kept {
+    vectors: Room,
+    along: Lane,
+    from: Lane,
+    to: Lane,
+    values: [i64; FEW],
+}
+
+impl Kept {
+    fn new(components: usize) -> Self {
+        Self { vectors: Room::new(components), along: Lane::ZERO, from: Lane::ZERO, to: Lane::ZERO, values: [0; FEW] }
+    }
+}
+
+impl<L: Likelihood> WithSimd for &Pass<'_, L> {
+    type Output = i64;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) -> i64 {
+        match self.block.persons() {
+            None => self.total(),
+            Some((persons, first)) => self.total_by_person(persons, first),
+        }
+    }
+}

@@ -1,0 +1,139 @@
+#![allow(clippy::unwrap_used)]
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha20Rng;
+
+use crate::accounting::{Adjacency, PrivacyUnit};
+use crate::job::JobSpec;
+use crate::mechanism::QueryKind;
+use crate::model::{ModelData, Summand, sums};
+use crate::query::{QueryError, QueryTerms};
+
+const UNIT: i64 = QueryKind::COUNT_UNIT as i64;
+
+fn job(model: &str, more: &str) -> JobSpec {
+    JobSpec::parse(&format!(
+        "name = \"t\"\nalgorithm = \"auto\"\nparties = [\"a\"]\n[model]\noutcome = \"y\"\n{model}\n[columns]\ny = {{ binary = true }}\nb = {{ binary = true }}\n\
+         c = {{ binary = true }}\nx = {{ min = 0, max = 1 }}\nw = {{ levels = [\"p\", \"q\", \"r\"] }}\n[privacy]\nepsilon = 1.0\ndelta = 1e-6\n{more}"
+    ))
+    .unwrap()
+}
+
+fn logistic(predictors: &str, more: &str) -> JobSpec {
+    job(&format!("kind = \"logistic\"\npredictors = [{predictors}]\n{more}"), "")
+}
+
+/// Predictors of a record of these levels under "b", "w", "b:w".
+fn record(b: f64, w: usize) -> Vec<f64> {
+    let is = |level| f64::from(u8::from(w == level));
+    vec![b, is(1), is(2), b * is(1), b * is(2)]
+}
+
+fn shard(records: &[(f64, Vec<f64>)]) -> ModelData {
+    let column = |j: usize| records.iter().map(|(_, x)| x[j]).collect();
+    ModelData {
+        outcome: records.iter().map(|(y, _)| *y).collect(),
+        predictors: (0..records[0].1.len()).map(column).collect(),
+        ..ModelData::default()
+    }
+}
+
+/// Of the model with an interaction.
+fn counted(records: &[(f64, Vec<f64>)]) -> Vec<i64> {
+    let model = logistic("\"b\", \"w\", \"b:w\"", "").build_model();
+    sums(model.as_ref(), &shard(records), &[Summand::Table]).remove(0).open_components_for_test()
+}
+
+#[test]
+fn only_categories_with_predictors_of_their_own_make_a_table() {
+    let table = |spec: &JobSpec| spec.build_model().outcome_table().map(|table| table.cells());
+    assert_eq!(table(&logistic("\"b\", \"w\"", "")), Some(13));
+    assert_eq!(table(&logistic("\"b\", \"w\", \"b:w\"", "")), Some(13));
+    assert_eq!(table(&logistic("\"b\", \"c\"", "")), Some(9));
+    // A number, an interaction without its columns, no intercept, a power.
+    for (predictors, more) in
+        [("\"b\", \"x\"", ""), ("\"b\", \"b:w\"", ""), ("\"b\", \"w\"", "intercept = false"), ("\"b\", \"w\"", "power = 0.5")]
+    {
+        assert_eq!(table(&logistic(predictors, more)), None, "{predictors} {more}");
+    }
+    // So many combinations that gradients say more.
+    let columns = |n: usize| (0..n).map(|i| format!("c{i} = {{ binary = true }}\n")).collect::<String>();
+    let binaries = |n: usize| {
+        let names: Vec<String> = (0..n).map(|i| format!("\"c{i}\"")).collect();
+        JobSpec::parse(&format!(
+            "name = \"t\"\nalgorithm = \"auto\"\nparties = [\"a\"]\n[model]\nkind = \"logistic\"\noutcome = \"y\"\npredictors = [{}]\n[columns]\n\
+             y = {{ binary = true }}\n{}[privacy]\nepsilon = 1.0\ndelta = 1e-6\n",
+            names.join(", "),
+            columns(n)
+        ))
+        .unwrap()
+    };
+    assert_eq!((table(&binaries(2)), table(&binaries(3))), (Some(9), None));
+}
+
+#[test]
+fn rows_are_those_of_the_design() {
+    let model = logistic("\"b\", \"w\", \"b:w\"", "").build_model();
+    let table = model.outcome_table().unwrap();
+    let combinations = [0.0, 1.0].into_iter().flat_map(|b| (0..3).map(move |w| (b, w)));
+    for (cell, (b, w)) in combinations.enumerate() {
+        assert_eq!(table.rows()[cell], [vec![1.0], record(b, w)].concat());
+        for y in [0.0, 1.0] {
+            let counts = counted(&[(y, record(b, w))]);
+            let expected = (0..13).map(|i| UNIT * i64::from(i == cell + 6 * usize::from(y == 1.0))).collect::<Vec<_>>();
+            assert_eq!(counts, expected, "{y} {b} {w}");
+        }
+    }
+}
+
+/// Whatever a record holds, it is counted once: so replacing one by another moves two cells, by the price and no more.
+#[test]
+fn every_record_is_in_one_cell() {
+    let table = logistic("\"b\", \"w\", \"b:w\"", "").build_model().outcome_table().unwrap();
+    let mut rng = ChaCha20Rng::seed_from_u64(1);
+    let odd = [f64::NAN, f64::INFINITY, -1.0, 0.5, 2.0, 1e300, -0.0, 1.0];
+    let mut records: Vec<(f64, Vec<f64>)> =
+        (0..600).map(|i| (f64::from(i % 2), record(f64::from(i / 2 % 2), i as usize % 3))).collect();
+    let usable = records.len();
+    for _ in 0..300 {
+        let mut any = || odd[rng.random_range(0..odd.len())];
+        records.push((any(), (0..5).map(|_| any()).collect()));
+    }
+    // Two levels at once.
+    records.push((1.0, vec![1.0, 1.0, 1.0, 1.0, 1.0]));
+    let one: Vec<Vec<i64>> = records.iter().map(|record| counted(std::slice::from_ref(record))).collect();
+    for (i, counts) in one.iter().enumerate() {
+        assert_eq!((counts.iter().sum::<i64>(), counts.iter().filter(|c| **c != 0).count()), (UNIT, 1), "{:?}", records[i]);
+        assert!(i >= usable || counts[12] == 0);
+    }
+    assert_eq!(one.last().unwrap()[12], UNIT);
+    let all = counted(&records);
+    assert!((0..13).all(|cell| all[cell] == one.iter().map(|counts| counts[cell]).sum::<i64>()));
+    let square = |a: &[i64], b: &[i64]| a.iter().zip(b).map(|(a, b)| u128::from((a - b).unsigned_abs()).pow(2)).sum::<u128>();
+    let price = |replaced| u128::from(table.sensitivity(1, replaced).unwrap().units());
+    let most = one.iter().flat_map(|a| one.iter().map(move |b| square(a, b))).max().unwrap();
+    assert!(most <= price(true).pow(2) && most > (price(true) - 1).pow(2));
+    assert!(one.iter().all(|a| square(a, &[0; 13]) <= price(false).pow(2)));
+    assert_eq!(table.sensitivity(4, true).unwrap().units(), 4 * table.sensitivity(1, true).unwrap().units());
+}
+
+/// A job that asks for its table asks for nothing else, and one of stages asks for none.
+#[test]
+fn a_job_asks_for_its_table_or_for_scores() {
+    let ask = |spec: &JobSpec, unit, kind, points: (&[f64], &[f64])| {
+        QueryTerms::new(spec.build_model().as_ref(), spec, unit, kind, points).map(|terms| terms.sensitivity().units())
+    };
+    let (table, gradient) = (QueryKind::Table { cells: 9 }, QueryKind::Gradient { parameters: 3 });
+    let spec = logistic("\"b\", \"c\"", "");
+    assert_eq!((spec.releases(), spec.most_rounds()), (vec!["table"], Some(1)));
+    let (theta, frame) = ([0.0; 3], [0.1; 12]);
+    assert_eq!(ask(&spec, PrivacyUnit::default(), table, (&[], &[])), Ok(1_482_911), "the root of 2, upwards");
+    assert_eq!(ask(&spec, PrivacyUnit::row(Adjacency::AddRemove), table, (&[], &[])), Ok(1 << 20));
+    assert_eq!(ask(&spec, PrivacyUnit::default(), gradient, (&theta, &frame)), Err(QueryError::Kind(gradient)));
+    let other = QueryKind::Table { cells: 8 };
+    assert_eq!(ask(&spec, PrivacyUnit::default(), other, (&[], &[])), Err(QueryError::Vector(other)));
+    assert_eq!(ask(&spec, PrivacyUnit::default(), table, (&[0.0], &[])), Err(QueryError::Vector(table)));
+    let staged = job("kind = \"logistic\"\npredictors = [\"b\", \"c\"]", "[release]\ncurvature_share = 0.1\n");
+    assert_eq!(staged.releases(), ["score"]);
+    assert_eq!(ask(&staged, PrivacyUnit::default(), table, (&[], &[])), Err(QueryError::Kind(table)));
+    assert!(ask(&staged, PrivacyUnit::default(), gradient, (&theta, &frame)).is_ok());
+}

@@ -1,0 +1,157 @@
+//! Remainders: the same integers as the gradient's, within their bound, and the same both ways.
+
+use proptest::prelude::*;
+
+use super::super::{Block, Frame, GRADIENT_SCALE, ModelData, Persons, Remainder, ScoreModel};
+use super::scores::{job, records};
+use crate::accounting::{Adjacency, PrivacyUnit};
+use crate::job::{Algorithm, JobSpec};
+use crate::mechanism::{QueryKind, STEP, Sensitivity};
+use crate::query::QueryTerms;
+
+fn jobs() -> Vec<JobSpec> {
+    vec![
+        job("logistic", "{ binary = true }", "offset = \"o\""),
+        job("linear", "{ min = -1, max = 1 }", "sd = 0.4"),
+        job("poisson", "{ min = 0, max = 8 }", ""),
+        job("poisson", "{ min = 0, max = 8 }", "power = 0.25\noffset = \"o\""),
+    ]
+}
+
+/// theta, the middle and theta' for a step of so many parts.
+fn points(spec: &JobSpec, by: [f64; 2], scale: f64) -> [Vec<f64>; 3] {
+    let d = spec.dimension();
+    let at = [0.2, -0.4, 0.3, 0.1, -0.2];
+    let along = [1.0, -0.6, 0.3, 0.5, -0.8];
+    let to = |sign: f64, by: f64| (0..d).map(|j| at[j] + sign * scale * by * along[(j + usize::from(sign > 0.0)) % d]).collect();
+    [to(-1.0, by[0]), at[..d].to_vec(), to(1.0, by[1])]
+}
+
+/// The numbers of a question whose gradient is in units of `length`, with a centre.
+fn numbers(points: &[Vec<f64>; 3], length: f64, centre: f64) -> Vec<f64> {
+    let d = points[0].len();
+    let frame = (0..d * d).map(|at| if at / d == at % d { length.recip() } else { 0.0 });
+    let shift = (0..d).map(|_| -centre / length);
+    let by: Vec<f64> = points[0].iter().zip(&points[2]).map(|(from, to)| to - from).collect();
+    let constant = by.iter().sum::<f64>() * centre;
+    frame.chain(shift).chain(by.iter().map(|by| by * length / GRADIENT_SCALE)).chain([constant]).collect()
+}
+
+fn sum(scores: &dyn ScoreModel, data: &ModelData, points: &[f64], numbers: &[f64], clamp: u64) -> i64 {
+    let d = points.len() / 3;
+    let step = Remainder::new(points, numbers, d).unwrap();
+    scores.remainder_sum(&Block::lent(data), &step, Sensitivity::from_units(clamp).unwrap()).unwrap().open_for_test()
+}
+
+/// What the gradient's sum comes to along the step, and the log ratio: what a remainder is the difference of.
+fn expected(spec: &JobSpec, data: &ModelData, points: &[Vec<f64>; 3], numbers: &[f64]) -> f64 {
+    let model = spec.build_model();
+    let scores = model.scores().unwrap();
+    let d = points[0].len();
+    let frame = Frame::new(&numbers[..Frame::length(d)], d).unwrap();
+    let total = scores.gradient_sum(&Block::lent(data), &points[1], frame).open_components_for_test();
+    let along: f64 = total.iter().zip(&numbers[Frame::length(d)..]).map(|(units, weight)| *units as f64 * weight).sum();
+    let constant = numbers[numbers.len() - 1] * data.outcome.len() as f64;
+    model.log_likelihood(data, &points[2]) - model.log_likelihood(data, &points[0]) - along - constant
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Clipped gradients (short frames) or not, with a centre or without: gradient and remainder are the log ratio together, to the rounding
+    /// of each record to the lattice.
+    #[test]
+    fn with_the_gradient_it_is_the_log_ratio(
+        u in prop::collection::vec(prop::array::uniform6(0.0..1.0_f64), 1..40),
+        by in prop::array::uniform2(-1.0..1.0_f64),
+        length in prop_oneof![Just(0.3), Just(12.0)],
+        centre in prop_oneof![Just(0.0), Just(0.2)],
+    ) {
+        for spec in jobs() {
+            let model = spec.build_model();
+            let scores = model.scores().unwrap();
+            let data = records(&spec, &u);
+            let points = points(&spec, by, 0.05);
+            let numbers = numbers(&points, length, centre);
+            let found = sum(scores.as_ref(), &data, &points.concat(), &numbers, 1 << 40);
+            let wanted = expected(&spec, &data, &points, &numbers);
+            prop_assert!((found as f64 * STEP - wanted).abs() < STEP * u.len() as f64 + 1e-11, "{found} {wanted}");
+            // The way back: the other end first, the same middle, and what counts along it negated.
+            let back = [points[2].clone(), points[1].clone(), points[0].clone()];
+            let fixed = Frame::length(points[0].len());
+            let turned: Vec<f64> = numbers.iter().enumerate().map(|(at, x)| if at < fixed { *x } else { -x }).collect();
+            prop_assert_eq!(sum(scores.as_ref(), &data, &back.concat(), &turned, 1 << 40), -found);
+        }
+    }
+
+    /// No record is beyond the public bound where none of its gradient is clipped, and it is not far above the farthest: an idle bound would
+    /// be dear.
+    #[test]
+    fn no_record_is_beyond_the_bound(by in prop::array::uniform2(-1.0..1.0_f64), scale in prop_oneof![Just(1e-3), Just(0.3)]) {
+        for spec in jobs() {
+            let model = spec.build_model();
+            let scores = model.scores().unwrap();
+            let points = points(&spec, by, scale);
+            let numbers = numbers(&points, 40.0, 0.0);
+            let all = points.concat();
+            let step = Remainder::new(&all, &numbers, points[0].len()).unwrap();
+            let second = scores.remainder_bound(step.points).unwrap();
+            let back = scores.remainder_bound([step.points[2], step.points[1], step.points[0]]).unwrap();
+            prop_assert_eq!(second.to_bits(), back.to_bits());
+            let bound = step.bound(second) / STEP;
+            for corner in 0..64_u32 {
+                let u: [f64; 6] = std::array::from_fn(|j| f64::from(corner >> j & 1));
+                for u in [u, u.map(|u| 0.2 + 0.6 * u)] {
+                    let one = sum(scores.as_ref(), &records(&spec, &[u]), &all, &numbers, 1 << 45);
+                    prop_assert!(one.unsigned_abs() as f64 <= bound + 0.5, "{one} beyond {bound}");
+                }
+            }
+        }
+    }
+}
+
+/// A step of no length leaves nothing, at the ends of the widest box too, where the bend is beyond all numbers.
+#[test]
+fn no_step_has_no_remainder() {
+    for spec in jobs() {
+        let spec = JobSpec { algorithm: Algorithm::Hmc, ..spec };
+        let model = spec.build_model();
+        let scores = model.scores().unwrap();
+        for value in [0.3, 1000.0, -1000.0] {
+            let theta = vec![value; spec.dimension()];
+            assert_eq!(scores.remainder_bound([&theta, &theta, &theta]), Some(0.0), "{value}");
+        }
+    }
+}
+
+/// The sum moves by no more than what is charged, whatever the question's numbers say; inert records and numbers beyond all bounds too.
+#[test]
+fn no_unit_adds_more_than_is_charged() {
+    for spec in jobs() {
+        let spec = JobSpec { algorithm: Algorithm::Hmc, ..spec };
+        let model = spec.build_model();
+        let points = points(&spec, [0.4, -0.7], 0.02);
+        let (all, d) = (points.concat(), points[0].len() as u32);
+        let lie: Vec<f64> = numbers(&points, 0.5, 0.1).into_iter().map(|x| 1e3 * x).collect();
+        let kind = QueryKind::Remainder { parameters: d };
+        for numbers in [numbers(&points, 3.0, 0.1), lie] {
+            for unit in [PrivacyUnit::default(), PrivacyUnit::person(Adjacency::Replace, 3).unwrap()] {
+                let terms = QueryTerms::new(model.as_ref(), &spec, unit, kind, (&all, &numbers)).unwrap();
+                let summand = terms.summand(&all, &numbers, terms.sensitivity()).unwrap();
+                for value in [f64::NAN, f64::INFINITY, 1e300, -1e300, 1e-310, 0.5] {
+                    let rows = unit.records_per_person().unwrap_or(1) as usize;
+                    let mut data = records(&spec, &vec![[0.7; 6]; rows]);
+                    data.predictors[0].fill(value);
+                    data.persons = unit.records_per_person().and_then(|limit| Persons::new(vec![rows], limit));
+                    let found = super::super::sums(model.as_ref(), &data, &[summand]).remove(0).open_for_test();
+                    assert!(found.unsigned_abs() <= terms.sensitivity().units(), "{value}: {found}");
+                }
+            }
+        }
+        // Another sensitivity than the charged one has no sum.
+        let numbers = numbers(&points, 3.0, 0.0);
+        let terms = QueryTerms::new(model.as_ref(), &spec, PrivacyUnit::default(), kind, (&all, &numbers)).unwrap();
+        let other = Sensitivity::from_units(terms.sensitivity().units() + 1).unwrap();
+        assert!(terms.summand(&all, &numbers, other).is_err());
+    }
+}

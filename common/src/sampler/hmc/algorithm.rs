@@ -1,0 +1,250 @@
+//! `hmc` as a state machine: a search by score stages, then two messages a step.
+
+use super::coordinates::Coordinates;
+use super::settings::Settings;
+use super::walker::{Field, Walker};
+use crate::job::JobSpec;
+use crate::mechanism::{GRADIENT_UNITS, QueryKind, STEP, Sensitivity};
+use crate::model::ScoreModel;
+use crate::sampler::enough::Enough;
+use crate::sampler::error::SamplerError;
+use crate::sampler::interface::{Next, Sampler};
+use crate::sampler::messages::Messages;
+use crate::sampler::noisy_statistics::Allotment;
+use crate::sampler::noisy_statistics::score_way::ScoreWay;
+use crate::sampler::noisy_statistics::way::Way;
+use crate::sampler::party_metadata::PartyMetadata;
+use crate::sampler::round::{Draw, Phase, Query, Round};
+use crate::sampler::target::Target;
+use crate::sampler::totals::Totals;
+
+/// The share of the budget that the search takes where the job names none: more buys a better start and fewer steps.
+pub(crate) const LOCATE_SHARE: f64 = 0.05;
+
+/// Planned effective draws below which a run says so: neither R-hat nor acceptance would.
+const WORTH_A_WORD: f64 = 100.0;
+
+/// The sampler: a search, and what walks after it.
+pub(crate) struct Hmc {
+    target: Target,
+    budget: Allotment,
+    parties: usize,
+    /// The search with its part of the budget, until it is over.
+    search: Option<Box<(ScoreWay, Allotment)>>,
+    walk: Option<Walk>,
+    messages: Messages,
+    enough: Enough,
+    draws: Vec<Draw>,
+}
+
+/// The chains, and how far they are.
+struct Walk {
+    coordinates: Coordinates,
+    settings: Settings,
+    walkers: Vec<Walker>,
+    /// Steps that every chain has made.
+    steps: u64,
+    /// Whether the gradients of the present step are in.
+    kicked: bool,
+    /// Steps taken and made in the present phase.
+    accepted: (u64, u64),
+}
+
+impl Walk {
+    fn phase(&self) -> Phase {
+        if self.steps < self.settings.warmup { Phase::Warmup } else { Phase::Sampling }
+    }
+
+    /// Ends the step that every chain has just made.
+    fn step_done(&mut self, message: u64, enough: &mut Enough, draws: &mut Vec<Draw>) {
+        let warmup = self.phase() == Phase::Warmup;
+        for walker in &self.walkers {
+            let draw = walker.draw(warmup, message);
+            self.accepted = (self.accepted.0 + u64::from(draw.accepted), self.accepted.1 + 1);
+            if !warmup {
+                enough.push(&draw);
+            }
+            draws.push(draw);
+        }
+        self.steps += 1;
+        self.kicked = false;
+        if warmup && self.phase() == Phase::Sampling {
+            self.accepted = (0, 0);
+        }
+        if !warmup {
+            enough.look(self.steps - self.settings.warmup);
+        }
+    }
+}
+
+impl Hmc {
+    /// The sampler at its start.
+    ///
+    /// # Errors
+    /// A model without gradients; a budget out of range.
+    pub(crate) fn new(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Self, SamplerError> {
+        let target = Target::new(spec);
+        let mut budget = Allotment::new(spec, parties)?;
+        let part = budget.split_off(spec.sampler.hmc.locate_share.unwrap_or(LOCATE_SHARE));
+        let way = ScoreWay::new(&target, scores(&target)?.as_ref(), parties, &part)?;
+        Ok(Self {
+            search: Some(Box::new((way, part))),
+            walk: None,
+            messages: Messages::new(parties.len()),
+            enough: Enough::new(spec),
+            draws: Vec::new(),
+            parties: parties.len(),
+            budget,
+            target,
+        })
+    }
+
+    /// Starts the chains where the search ended.
+    fn start(&mut self, way: &ScoreWay) -> Result<(), SamplerError> {
+        let Self { target, budget, parties, .. } = self;
+        let scores = scores(target)?;
+        let found = way.found(target).ok_or(SamplerError::NoRound)?;
+        let error = found.error.clone();
+        let coordinates = Coordinates::new(target, scores.as_ref(), found);
+        let settings = Settings::new(target, scores.as_ref(), &coordinates, budget, *parties)?;
+        let error = coordinates.covariance(&error);
+        let field = Field { target, scores: scores.as_ref(), coordinates: &coordinates, settings: &settings, parties: *parties };
+        let start = |id: u32| {
+            let given = target.spec.sampler.starts.as_ref().and_then(|starts| starts.get(id as usize));
+            Walker::new(&field, id, &error, given.map(Vec::as_slice))
+        };
+        let walkers = (0..target.spec.sampler.chains).map(start).collect();
+        self.walk = Some(Walk { coordinates, settings, walkers, steps: 0, kicked: false, accepted: (0, 0) });
+        Ok(())
+    }
+
+    /// The queries of the next message of the chains' present step; none where no chain has one.
+    fn ask(&mut self) -> Result<Vec<Query>, SamplerError> {
+        let Self { target, budget, parties, walk, .. } = self;
+        let scores = scores(target)?;
+        let Some(Walk { coordinates, settings, walkers, kicked, .. }) = walk else { return Ok(Vec::new()) };
+        let mut queries = Vec::with_capacity(walkers.len());
+        if *kicked {
+            for (chain, walker) in (0..).zip(walkers) {
+                let Some((from, to)) = walker.test() else { continue };
+                let kind = QueryKind::Remainder { parameters: scores.parameters() as u32 };
+                // As quiet as the share buys: the noise follows the bound, which is the same for the way back.
+                let noise = budget.take(&target.spec, target.model.as_ref(), kind, (&from, &to), settings.test_share)?;
+                walker.tested_with(*parties as f64 * noise.variance());
+                queries.push(Query { chain, kind, from, to, noise });
+            }
+            return Ok(queries);
+        }
+        let field = Field { target, scores: scores.as_ref(), coordinates, settings, parties: *parties };
+        for walker in walkers {
+            let Some(query) = walker.begin(&field) else { continue };
+            if !budget.charge(query.kind, Sensitivity::from_units(GRADIENT_UNITS)?, query.noise)? {
+                return Err(SamplerError::TooSmallABudget { kind: query.kind });
+            }
+            queries.push(query);
+        }
+        Ok(queries)
+    }
+
+    /// Takes the totals of the chains' present message.
+    fn take(&mut self, round: &Round, totals: &Totals) -> Result<(), SamplerError> {
+        let Self { target, parties, walk, .. } = self;
+        let scores = scores(target)?;
+        let Some(Walk { coordinates, settings, walkers, kicked, .. }) = walk else { return Err(SamplerError::NoRound) };
+        let field = Field { target, scores: scores.as_ref(), coordinates, settings, parties: *parties };
+        for (query, totals) in round.queries.iter().zip(totals.by_query()) {
+            let Some(walker) = walkers.get_mut(query.chain as usize) else { continue };
+            match totals {
+                [total] if *kicked => walker.decide(settings.step, STEP * *total as f64),
+                totals if !*kicked => walker.kick(&field, totals),
+                _ => return Err(SamplerError::Shape("a remainder is one number")),
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on to the test of the present step, or to the next step.
+    fn go_on(&mut self) {
+        let message = self.messages.last();
+        let Self { walk, enough, draws, .. } = self;
+        let Some(walk) = walk else { return };
+        if walk.kicked {
+            walk.step_done(message, enough, draws);
+        } else {
+            walk.kicked = true;
+        }
+    }
+
+    fn finished(&self) -> bool {
+        self.walk.as_ref().is_some_and(|walk| walk.steps >= walk.settings.steps) || self.enough.reached()
+    }
+}
+
+impl Sampler for Hmc {
+    fn next_round(&mut self) -> Result<Next, SamplerError> {
+        while self.messages.pending().is_none() {
+            if let Some(search) = &mut self.search {
+                let (way, part) = search.as_mut();
+                let queries = way.ask(&self.target, part)?;
+                self.messages.ask(Phase::Locate, queries);
+                break;
+            }
+            if self.finished() {
+                return Ok(Next::Done);
+            }
+            let queries = self.ask()?;
+            if queries.is_empty() {
+                self.go_on(); // every chain's step is over, or needs no test
+            } else {
+                self.messages.ask(self.phase(), queries);
+            }
+        }
+        Ok(self.messages.pending().cloned().map_or(Next::Done, Next::Ask))
+    }
+
+    fn absorb(&mut self, totals: &Totals) -> Result<(), SamplerError> {
+        let round = self.messages.answer(totals)?;
+        let Some(mut search) = self.search.take() else {
+            self.take(&round, totals)?;
+            self.go_on();
+            return Ok(());
+        };
+        let (way, part) = search.as_mut();
+        if way.absorb(&self.target, &round, totals, part) {
+            return self.start(way);
+        }
+        self.search = Some(search);
+        Ok(())
+    }
+
+    fn take_draws(&mut self) -> Vec<Draw> {
+        std::mem::take(&mut self.draws)
+    }
+
+    fn phase(&self) -> Phase {
+        self.walk.as_ref().map_or(Phase::Locate, Walk::phase)
+    }
+
+    fn warning(&self) -> Option<String> {
+        let settings = self.walk.as_ref()?.settings;
+        (settings.planned_ess < WORTH_A_WORD).then(|| {
+            format!(
+                "the budget holds {} steps of each chain, some {:.0} effective draws in all: means are uncertain by about {:.2} posterior sds, \
+                 and sds and quantiles by more",
+                settings.steps,
+                settings.planned_ess,
+                settings.planned_ess.max(1.0).sqrt().recip()
+            )
+        })
+    }
+
+    fn acceptance_rate(&self) -> Option<f64> {
+        let (accepted, made) = self.walk.as_ref().map_or((0, 0), |walk| walk.accepted);
+        Some(if made == 0 { 0.0 } else { accepted as f64 / made as f64 })
+    }
+}
+
+/// The model's scores.
+fn scores(target: &Target) -> Result<Box<dyn ScoreModel + '_>, SamplerError> {
+    target.model.scores().ok_or(SamplerError::NoScores)
+}

@@ -1,0 +1,44 @@
+//! `hmc`: Hamiltonian Monte Carlo whose kicks are the parties' noisy gradients.
+//!
+//! In coordinates `u` in which the posterior is about standard normal, with momentum `p` and a step `h`:
+//!
+//! 1. At the middle `m = u + (h/2) p` the parties release their gradient: `g + e`, the noise `e` of variance `v` in each component.
+//! 2. `p' = c p + b (g + e)` with `c = (4 - h² v)/(4 + h² v)` and `b = h (1 + c)/2`: the noise of privacy is the heat of a thermostat whose
+//!    friction it fixes. `u' = m + (h/2) p'`.
+//! 3. Of the step `d = u' - u` they release the remainder, the log ratio less the same gradient along it, `l(u') - l(u) - g . d`: a second
+//!    order, which hardly anything is charged for.
+//! 4. The step is taken with the penalty's acceptance at that, plus `(h²/8)(|p'|² - |p|²)`; else `p` is turned round.
+//!
+//! The posterior times `N(0, 1/(1 - h²/4))` of the momenta stays as it is. The density of `p'` is `N(c p + b g, 1 - c²)`, that of the way back,
+//! from `(u', -p')` to `-p` by the same middle, `N(-c p' + b g, 1 - c²)`; the logarithm of their ratio is `(p'² - p²)/2 - g . d`, as
+//! `b (1 - c)/(1 - c²) = h/2`; what is left of the exponent is step 4's. So `g` may be any function of the middle, clipped, rounded or wrong, as
+//! long as the kick and the remainder have the same; `v` too may follow the middle, and differ by component. The penalty needs noise
+//! of the test that is independent of all that came before. Exact up to the rounding of `f64`: the way back finds the middle again
+//! within its last bits.
+//!
+//! In the family of generalised Hamiltonian Monte Carlo (Horowitz 1991) and of HAMS (Song & Tan 2020), whose step without rejection on
+//! Gaussians this is; the test is that of Ceperley & Dewing (1999).
+//!
+//! | file | what it is |
+//! |---|---|
+//! | `law` | the kick and the acceptance |
+//! | `momenta` | draws of momenta at rest |
+//! | `coordinates` | where the posterior is about standard normal, and what a gradient's noise is there |
+//! | `outlook` | what can be expected before anything is asked |
+//! | `settings` | step, noise and number of steps, from the budget and what was found |
+//! | `walker` | one chain |
+//! | `algorithm` | the sampler |
+
+mod algorithm;
+mod coordinates;
+mod law;
+mod momenta;
+mod outlook;
+mod settings;
+mod walker;
+
+pub(super) use algorithm::Hmc;
+pub(super) use outlook::outlook;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,32 @@
+//! What can be expected of a job by `hmc` before anything is asked.
+//!
+//! Gradients that are released one after the other tell of the mean what one gradient tells that has the noise of all of them together: so the
+//! Monte Carlo error follows from that of a single score under the whole budget.
+
+use super::algorithm::LOCATE_SHARE;
+use super::law;
+use super::settings::{EFFICIENCY, STEPS};
+use crate::job::JobSpec;
+use crate::sampler::error::SamplerError;
+use crate::sampler::noisy_statistics::expected::OVERHEAD;
+use crate::sampler::noisy_statistics::{Allotment, Outlook, of_scores};
+use crate::sampler::party_metadata::PartyMetadata;
+use crate::sampler::target::Target;
+
+/// The Monte Carlo error of a posterior mean, in posterior sds, in the best case and in a worse one: one over the root of the effective draws.
+///
+/// # Errors
+/// A model without gradients; a budget that is none; a query without a price.
+pub(crate) fn outlook(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Outlook, SamplerError> {
+    let target = Target::new(spec);
+    let budget = Allotment::new(spec, parties)?;
+    let scores = target.model.scores().ok_or(SamplerError::NoScores)?;
+    let once = of_scores(&target, scores.as_ref(), parties, &budget)?;
+    let hmc = spec.sampler.hmc;
+    let (step, gamma) = (hmc.step.unwrap_or(STEPS[0]), hmc.friction.unwrap_or(1.0));
+    // Of no more draws than are asked for.
+    let asked = EFFICIENCY * f64::from(spec.sampler.chains) * spec.sampler.draws as f64 / law::variance_of(step, gamma);
+    let part = (1.0 - OVERHEAD) / (1.0 - hmc.locate_share.unwrap_or(LOCATE_SHARE)) / EFFICIENCY;
+    let error = |once: f64| (once * once * part).max(asked.recip()).sqrt();
+    Ok(Outlook { best: error(once.best), worse: error(once.worse) })
+}

@@ -1,0 +1,173 @@
+//! Step, noise and number of steps of a job's chains: from the budget that the search left and from what it found.
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha20Rng;
+
+use super::coordinates::Coordinates;
+use super::law;
+use super::momenta::{momenta, normals};
+use crate::mechanism::{GRADIENT_UNITS, NoiseScale, QueryKind, Sensitivity, sensitivity};
+use crate::model::{GRADIENT_SCALE, ScoreModel};
+use crate::sampler::error::SamplerError;
+use crate::sampler::noisy_statistics::Allotment;
+use crate::sampler::target::Target;
+
+/// Lengths of a step that are tried where the job names none, in posterior sds.
+pub(crate) const STEPS: [f64; 6] = [0.5, 0.35, 0.25, 0.18, 0.12, 0.08];
+/// The share of a step's price that its test may take.
+const TEST: f64 = 0.01;
+/// Least and greatest sd of the test's noise, over all parties.
+const TEST_SD: (f64, f64) = (0.02, 0.15);
+/// Effective draws of a step and chain, in units of one over the variance of a gradient's noise in posterior sds.
+pub(crate) const EFFICIENCY: f64 = 0.9;
+/// Planned effective draws below which the friction is doubled: shorter memory, for chains that are short.
+const FEW: f64 = 100.0;
+/// Time of a warm-up, in units of the momenta's.
+const WARMUP: f64 = 5.0;
+/// The part of a chain that a warm-up takes at most.
+const WARMUP_PART: u64 = 5;
+/// Steps that are tried to see what a remainder comes to.
+const TRIED: usize = 64;
+/// What is kept back of a budget against the rounding of charges.
+const RESERVE: f64 = 1e-6;
+
+/// How the chains of a job move.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Settings {
+    /// h.
+    pub(crate) step: f64,
+    /// The noise of each component of a gradient, at each party.
+    pub(crate) noise: NoiseScale,
+    /// The share of the budget of one test.
+    pub(crate) test_share: f64,
+    /// Steps of each chain, the warm-up's included.
+    pub(crate) steps: u64,
+    /// The first of them.
+    pub(crate) warmup: u64,
+    /// Effective draws to expect of all chains together.
+    pub(crate) planned_ess: f64,
+}
+
+impl Settings {
+    /// The settings for what is left of a budget.
+    ///
+    /// # Errors
+    /// A charge out of range; a budget that does not hold one step.
+    pub(crate) fn new(
+        target: &Target,
+        scores: &dyn ScoreModel,
+        coordinates: &Coordinates,
+        budget: &Allotment,
+        parties: usize,
+    ) -> Result<Self, SamplerError> {
+        let spec = &target.spec;
+        let theta = target.space.theta_inside(spec, &coordinates.plain(&vec![0.0; coordinates.dimension()]));
+        let kind = QueryKind::Gradient { parameters: theta.len() as u32 };
+        let at = coordinates.at(scores, &theta).ok_or(SamplerError::TooSmallABudget { kind })?;
+        let unit = mean(&coordinates.noise(at.width, 1.0));
+        let given = spec.sampler.hmc;
+        let settle = |gamma: f64| {
+            let one = |step: f64| {
+                let variance = law::variance_of(step, gamma);
+                Priced::new(step, noise_of((variance / unit).sqrt(), parties)?, budget, theta.len())
+            };
+            let tested = |step: f64| -> Result<Option<Self>, SamplerError> {
+                let priced = one(step)?;
+                let typical = typical_remainder(target, scores, coordinates, (step, gamma));
+                let Some(share) = priced.test_share(typical, budget, parties)? else { return Ok(None) };
+                Ok(Some(Self::planned(target, budget, &priced, share, law::variance_of(step, gamma))))
+            };
+            match given.step {
+                Some(step) => tested(step),
+                None => STEPS.into_iter().find_map(|step| tested(step).transpose()).transpose(),
+            }
+        };
+        let gamma = given.friction.unwrap_or(1.0);
+        let settings = settle(gamma)?.ok_or(SamplerError::TooSmallABudget { kind })?;
+        let settings = match given.friction {
+            None if settings.planned_ess < FEW => settle(2.0)?.unwrap_or(settings),
+            _ => settings,
+        };
+        if settings.steps <= settings.warmup { Err(SamplerError::TooSmallABudget { kind }) } else { Ok(settings) }
+    }
+
+    fn planned(target: &Target, budget: &Allotment, priced: &Priced, test_share: f64, variance: f64) -> Self {
+        let sampler = &target.spec.sampler;
+        let each = f64::from(sampler.chains) * (priced.share + test_share);
+        let affordable = (budget.left() * (1.0 - RESERVE) / each) as u64;
+        let warmup = sampler.hmc.warmup.unwrap_or_else(|| {
+            let time = if sampler.starts.is_some() { 0.0 } else { WARMUP };
+            ((time / priced.step).ceil() as u64).min(affordable / WARMUP_PART)
+        });
+        let steps = affordable.min(warmup.saturating_add(sampler.draws));
+        let kept = steps.saturating_sub(warmup) as f64 * f64::from(sampler.chains);
+        let planned_ess = EFFICIENCY * kept / variance;
+        Self { step: priced.step, noise: priced.noise, test_share, steps, warmup, planned_ess }
+    }
+}
+
+/// A length of step with the noise of its gradients, and the share of the budget that one costs.
+struct Priced {
+    step: f64,
+    noise: NoiseScale,
+    share: f64,
+    parameters: u32,
+}
+
+impl Priced {
+    fn new(step: f64, noise: NoiseScale, budget: &Allotment, parameters: usize) -> Result<Self, SamplerError> {
+        let parameters = parameters as u32;
+        let kind = QueryKind::Gradient { parameters };
+        let share = budget.share_of(kind, Sensitivity::from_units(GRADIENT_UNITS)?, noise)?;
+        Ok(Self { step, noise, share, parameters })
+    }
+
+    /// The share of the budget that a test takes whose remainder is at most `typical`; `None` where the noisiest one costs more than a test
+    /// may.
+    fn test_share(&self, typical: f64, budget: &Allotment, parties: usize) -> Result<Option<f64>, SamplerError> {
+        let kind = QueryKind::Remainder { parameters: self.parameters };
+        let noise = NoiseScale::from_sd(TEST_SD.1 / (parties as f64).sqrt())?;
+        let noisiest = budget.share_of(kind, sensitivity(typical, None)?, noise)?;
+        // Of every draw at least something is charged.
+        let least = budget.share_of(kind, Sensitivity::from_units(1)?, noise)?;
+        let most = (TEST * self.share).max(least);
+        if noisiest > most {
+            return Ok(None);
+        }
+        // Quieter as long as that is cheap.
+        let quieter = (TEST_SD.1 / TEST_SD.0).powi(2);
+        Ok(Some(most.min(noisiest * quieter)))
+    }
+}
+
+/// The scale at each party whose noise, over all of them, has this sd in units of what a record contributes at most.
+fn noise_of(sd: f64, parties: usize) -> Result<NoiseScale, SamplerError> {
+    let units = sd * GRADIENT_SCALE / (parties as f64).sqrt();
+    let multiples = (units / NoiseScale::MULTIPLE as f64).ceil();
+    let least = NoiseScale::MIN_UNITS / NoiseScale::MULTIPLE;
+    Ok(NoiseScale::from_units((multiples as u64).max(least).saturating_mul(NoiseScale::MULTIPLE))?)
+}
+
+/// The public bound on a remainder, rms over steps such as the chains will make.
+fn typical_remainder(target: &Target, scores: &dyn ScoreModel, coordinates: &Coordinates, (step, gamma): (f64, f64)) -> f64 {
+    // Of no consequence to anybody's privacy or draws: the same ones always.
+    let mut rng = ChaCha20Rng::seed_from_u64(0);
+    let d = coordinates.dimension();
+    let kept = libm::exp(-gamma * step);
+    let theta = |u: &[f64]| target.space.theta(&coordinates.plain(u));
+    let moved = |from: &[f64], p: &[f64]| -> Vec<f64> { from.iter().zip(p).map(|(u, p)| u + 0.5 * step * p).collect() };
+    let squares = (0..TRIED).filter_map(|_| {
+        let from = normals(&mut rng, d);
+        let (before, fresh) = (momenta(&mut rng, d, step), momenta(&mut rng, d, step));
+        let mixed = before.iter().zip(&fresh).map(|(p, q)| kept * p + (1.0 - kept * kept).sqrt() * q);
+        let middle = moved(&from, &before);
+        let to = moved(&middle, &mixed.collect::<Vec<f64>>());
+        let bound = scores.remainder_bound([&theta(&from), &theta(&middle), &theta(&to)])?;
+        Some(bound * bound)
+    });
+    mean(&squares.collect::<Vec<f64>>()).sqrt()
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}

@@ -1,0 +1,7 @@
+//! The laws of a step on enumerated state spaces, and runs on real kernels.
+
+#![allow(clippy::unwrap_used)]
+
+mod enumeration;
+mod runs;
+mod simulation;

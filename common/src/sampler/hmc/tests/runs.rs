@@ -1,0 +1,102 @@
+//! Runs on real kernels, lattice and noise, in one process.
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha20Rng;
+
+use crate::accounting::{Adjacency, PrivacyUnit};
+use crate::job::JobSpec;
+use crate::mechanism::QueryKind;
+use crate::model::ModelData;
+use crate::rehearsal::{Answer, Rehearsal};
+use crate::sampler::{Draw, Next, Phase, Round, Totals, build};
+
+fn job(more: &str) -> JobSpec {
+    JobSpec::parse(&format!(
+        "name = \"h\"\nalgorithm = \"hmc\"\nparties = [\"a\", \"b\"]\n[model]\nkind = \"logistic\"\noutcome = \"y\"\n\
+         predictors = [\"x\"]\n[columns]\ny = {{ binary = true }}\nx = {{ min = -1, max = 1 }}\n[sampler]\n{more}\n\
+         [privacy]\nepsilon = 3.0\ndelta = 1e-6\n"
+    ))
+    .unwrap()
+}
+
+fn data(records: usize) -> ModelData {
+    let x = |i: usize| 2.0 * ((i * 7919) % 1009) as f64 / 1008.0 - 1.0;
+    let p = |i: usize| 1.0 / (1.0 + (-0.3 - 0.8 * x(i)).exp());
+    let y = |i: usize| f64::from(u8::from((((i * 104_729) % 10_007) as f64 / 10_007.0) < p(i)));
+    ModelData { outcome: (0..records).map(y).collect(), predictors: vec![(0..records).map(x).collect()], ..ModelData::default() }
+}
+
+struct Ran {
+    rounds: Vec<Round>,
+    draws: Vec<Draw>,
+    spent: Vec<u64>,
+    acceptance: f64,
+}
+
+fn run(spec: &JobSpec, records: usize, unit: PrivacyUnit) -> Ran {
+    let shards = spec.parties.iter().map(|_| (data(records), unit)).collect();
+    let mut rehearsal = Rehearsal::new(spec, shards, ChaCha20Rng::seed_from_u64(5)).unwrap();
+    let mut sampler = build(spec, &rehearsal.metadata()).unwrap();
+    let mut ran = Ran { rounds: Vec::new(), draws: Vec::new(), spent: Vec::new(), acceptance: 0.0 };
+    let mut replica = build(spec, &rehearsal.metadata()).unwrap();
+    loop {
+        let round = match sampler.next_round().unwrap() {
+            Next::Ask(round) => round,
+            Next::Done => break,
+            Next::Stopped(why) => panic!("{why}"),
+        };
+        let Answer::Released(releases) = rehearsal.answer(&round).unwrap() else { panic!("refused") };
+        sampler.absorb(&Totals::of(&round, &releases).unwrap()).unwrap();
+        // A replay asks the same, bit for bit.
+        assert_eq!(replica.replay(round.iteration, &releases).unwrap(), round);
+        let draws = sampler.take_draws();
+        assert_eq!(replica.take_draws(), draws);
+        ran.draws.extend(draws);
+        ran.rounds.push(round);
+    }
+    ran.acceptance = sampler.acceptance_rate().unwrap();
+    ran.spent = rehearsal.spent().into_iter().map(|(_, units)| units).collect();
+    ran
+}
+
+/// Two messages a step, each with a number of its own; the budget that is planned, and hardly less.
+#[test]
+fn a_run_asks_gradients_and_remainders_in_turn_within_its_budget() {
+    let spec = job("chains = 2\nseed = 3");
+    let ran = run(&spec, 20_000, PrivacyUnit::default());
+    let walking: Vec<&Round> = ran.rounds.iter().filter(|round| round.phase != Phase::Locate).collect();
+    for (pair, round) in walking.iter().enumerate() {
+        let wanted = |kind: QueryKind| match pair % 2 {
+            0 => matches!(kind, QueryKind::Gradient { parameters: 2 }),
+            _ => matches!(kind, QueryKind::Remainder { parameters: 2 }),
+        };
+        assert!(round.queries.iter().all(|query| wanted(query.kind)), "{pair}");
+    }
+    let limit = crate::accounting::PrivacyFilter::new(&spec.privacy.budget).unwrap().limit_units();
+    let share = ran.spent[0] as f64 / limit as f64;
+    assert!(share > 0.97 && share <= 1.0, "{share}");
+    assert!(ran.acceptance > 0.9, "{}", ran.acceptance);
+    assert!(ran.draws.iter().filter(|draw| !draw.warmup).count() > 100);
+}
+
+/// Whoever protects persons, or whether somebody is there at all, has no centre and no public count.
+#[test]
+fn every_unit_of_privacy_is_served() {
+    let spec = job("chains = 1\nseed = 3\ndraws = 30\nrecords_guess = 20000");
+    for unit in [PrivacyUnit::row(Adjacency::AddRemove), PrivacyUnit::person(Adjacency::Replace, 2).unwrap()] {
+        let mut shard = data(20_000);
+        if let Some(limit) = unit.records_per_person() {
+            shard.persons = crate::model::Persons::new((1..=10_000).map(|p| 2 * p).collect(), limit);
+        }
+        let shards = vec![(shard.clone(), unit), (shard, unit)];
+        let mut rehearsal = Rehearsal::new(&spec, shards, ChaCha20Rng::seed_from_u64(5)).unwrap();
+        let mut sampler = build(&spec, &rehearsal.metadata()).unwrap();
+        let mut draws = 0;
+        while let Next::Ask(round) = sampler.next_round().unwrap() {
+            let Answer::Released(releases) = rehearsal.answer(&round).unwrap() else { panic!("refused") };
+            sampler.absorb(&Totals::of(&round, &releases).unwrap()).unwrap();
+            draws += sampler.take_draws().iter().filter(|draw| !draw.warmup).count();
+        }
+        assert_eq!(draws, 30, "{unit}");
+    }
+}

@@ -1,0 +1,116 @@
+//! `conclave-coordinator backup`, `doctor` and `prune`.
+
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use clap::Args;
+use conclave_ops::disk::in_words;
+use conclave_ops::doctor::{Outcome, table};
+use serde_json::json;
+
+use super::output::{print, print_json};
+use crate::backup::backup as copy;
+use crate::config::Config;
+use crate::doctor::examine;
+use crate::error::RunError;
+use crate::retention::{old_draws, remove};
+
+/// What each of these takes.
+#[derive(Args)]
+pub(super) struct Common {
+    /// The configuration file, coordinator.toml
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
+pub(super) struct Backup {
+    #[command(flatten)]
+    common: Common,
+    /// The backup's folder, which must not be there yet
+    #[arg(long, value_name = "FOLDER")]
+    to: PathBuf,
+}
+
+#[derive(Args)]
+pub(super) struct Prune {
+    #[command(flatten)]
+    common: Common,
+    /// Remove draws of jobs that ended so many days ago or earlier, 0 for all; else as many as `keep_draws_days` says
+    #[arg(long, value_name = "DAYS")]
+    older_than: Option<u32>,
+    /// Say what would be removed, and remove nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub(super) fn backup(args: &Backup) -> Result<(), RunError> {
+    let config = Config::load(&args.common.config)?;
+    let done = copy(&config, &args.to)?;
+    if args.common.json {
+        let (jobs, rounds) = (done.jobs, done.rounds);
+        print_json(
+            &json!({ "folder": args.to, "jobs": jobs, "rounds": rounds, "draws": done.drawn, "without_draws": done.without }),
+        );
+        return Ok(());
+    }
+    let without = if done.without > 0 { format!(" ({} more do not keep theirs)", done.without) } else { String::new() };
+    print(&format_args!(
+        "{}: {} jobs with {} rounds, each read back, and the draws of {} ended jobs{without}\nKeep it away from this machine. To restore it, \
+         stop the coordinator and put coordinator.sqlite at `store` and draws at `draws`. The identity {} and {} are not in it.",
+        args.to.display(),
+        done.jobs,
+        done.rounds,
+        done.drawn,
+        config.identity.display(),
+        args.common.config.display()
+    ));
+    Ok(())
+}
+
+pub(super) fn doctor(common: &Common) -> Result<(), RunError> {
+    let findings = examine(&common.config);
+    let count = |result| findings.iter().filter(|f| f.result == result).count();
+    let (failed, warned) = (count(Outcome::Fail), count(Outcome::Warn));
+    match common.json {
+        true => print_json(&json!({ "good": failed == 0, "failed": failed, "warnings": warned, "checks": findings })),
+        false => print(&table(&findings)),
+    }
+    match failed {
+        0 => Ok(()),
+        1 => Err(RunError::System("one check failed; see the table".into())),
+        n => Err(RunError::System(format!("{n} checks failed; see the table"))),
+    }
+}
+
+pub(super) fn prune(args: &Prune) -> Result<(), RunError> {
+    let config = Config::load(&args.common.config)?;
+    let days = args.older_than.or(config.keep_draws_days).ok_or_else(|| {
+        RunError::Input(
+            "nothing says how long draws are kept: give --older-than DAYS, or set `keep_draws_days` in coordinator.toml".into(),
+        )
+    })?;
+    if !config.store.is_file() {
+        return Err(RunError::Input(format!("there is no store at {} yet", config.store.display())));
+    }
+    let old = old_draws(&config, days, SystemTime::now())?;
+    let bytes = old.iter().map(|old| old.bytes).sum();
+    if !args.dry_run {
+        old.iter().try_for_each(remove)?;
+    }
+    if args.common.json {
+        let jobs: Vec<_> =
+            old.iter().map(|old| json!({ "job": old.job, "name": old.name, "bytes": old.bytes, "days": old.days })).collect();
+        print_json(&json!({ "removed": !args.dry_run, "older_than_days": days, "bytes": bytes, "jobs": jobs }));
+        return Ok(());
+    }
+    for old in &old {
+        print(&format_args!("{}  {} days  {}  {}", old.job, old.days, in_words(old.bytes), old.name));
+    }
+    let verb = if args.dry_run { "would be removed" } else { "removed" };
+    print(&format_args!("draws of {} jobs {verb}, {}", old.len(), in_words(bytes)));
+    Ok(())
+}

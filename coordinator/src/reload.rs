@@ -1,0 +1,59 @@
+//! SIGHUP: the configuration is read again. The log's level changes while the coordinator runs; certificates and lists of revoked ones are taken
+//! up by themselves within a second; all else takes a restart, which the log says by the keys' names.
+
+use std::path::PathBuf;
+
+use conclave_ops::{Level, Reloads};
+
+use crate::config::Config;
+use crate::server::Credentials;
+
+/// Reads the configuration again at every word, for ever. `config` is what the coordinator was started with.
+pub(crate) async fn watch(file: PathBuf, mut config: Config, mut asked: Reloads, level: Level) {
+    loop {
+        asked.next().await;
+        let new = match Config::load(&file) {
+            Ok(new) => new,
+            Err(error) => {
+                tracing::error!("the configuration can't be used, and all stays as it is: {error}");
+                continue;
+            }
+        };
+        let held = lasting(&config, &new);
+        if !held.is_empty() {
+            tracing::warn!("the configuration has been read again; these take a restart: {}", held.join(", "));
+        }
+        if new.ops.level != config.ops.level {
+            match level.set(new.ops.level.as_deref()) {
+                true => tracing::info!("log_level has been read again"),
+                false => tracing::warn!("log_level stays as it is: RUST_LOG, which the coordinator was started with, decides"),
+            }
+            config.ops.level = new.ops.level;
+        }
+        match Credentials::of(&config) {
+            Ok(_) => tracing::info!("certificates and revocations can be read; what has changed is taken up within a second"),
+            Err(error) => tracing::error!("{error}"),
+        }
+        tracing::info!("the configuration has been read again");
+    }
+}
+
+/// The keys whose values differ and take a restart.
+fn lasting(old: &Config, new: &Config) -> Vec<&'static str> {
+    let differs = [
+        ("listen", old.listen != new.listen),
+        ("identity", old.identity != new.identity),
+        ("store", old.store != new.store),
+        ("draws", old.draws != new.draws),
+        ("revoked", old.revoked != new.revoked),
+        ("log", old.ops.log != new.ops.log),
+        ("metrics", old.ops.metrics != new.ops.metrics),
+        ("otlp", old.ops.otlp != new.ops.otlp),
+        ("dashboard", old.dashboard != new.dashboard),
+        ("dashboard_tls", old.dashboard_tls != new.dashboard_tls),
+        ("dashboard_token", old.dashboard_token != new.dashboard_token),
+        ("dashboard_hosts", old.dashboard_hosts != new.dashboard_hosts),
+        ("running_jobs, unfinished_jobs_per_analyst, submissions_per_minute", old.bounds != new.bounds),
+    ];
+    differs.into_iter().filter_map(|(key, differs)| differs.then_some(key)).collect()
+}

@@ -1,0 +1,108 @@
+//! How long draws are kept. Of a job that has ended, its draws may go: its file, its log of releases, its summary and what it spent stay in the
+//! store, and the draws follow from the log.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use tokio::time::{MissedTickBehavior, interval};
+
+use crate::config::Config;
+use crate::driver::Job;
+use crate::error::RunError;
+use crate::store::ended_jobs;
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+/// The draws of an ended job, older than is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OldDraws {
+    /// The job's id.
+    pub job: String,
+    /// The analyst's name for it.
+    pub name: String,
+    /// Where they are.
+    pub path: PathBuf,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Whole days since the job's end.
+    pub days: u64,
+}
+
+/// Draws of jobs that ended `days` days ago or earlier, in the order of submission. A job's end is when its draws were completed.
+///
+/// # Errors
+/// A store or draws that can't be read.
+pub(crate) fn old_draws(config: &Config, days: u32, now: SystemTime) -> Result<Vec<OldDraws>, RunError> {
+    let mut old = Vec::new();
+    for job in ended_jobs(&config.store).map_err(|e| RunError::System(e.to_string()))? {
+        let path = Job::draws_now(&config.draws, &job.id);
+        let looked = bytes_and_end(&path).map_err(|e| RunError::System(format!("{}: {e}", path.display())))?;
+        let Some((bytes, end)) = looked else { continue };
+        let age = now.duration_since(end).unwrap_or_default();
+        if age >= DAY * days {
+            old.push(OldDraws { job: job.id, name: job.name, path, bytes, days: age.as_secs() / DAY.as_secs() });
+        }
+    }
+    Ok(old)
+}
+
+/// The bytes of draws, and when they were completed; `None` where there are none.
+pub(crate) fn bytes_and_end(path: &Path) -> io::Result<Option<(u64, SystemTime)>> {
+    let found = match path.metadata() {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+        found => found?,
+    };
+    if found.is_file() {
+        return Ok(Some((found.len(), found.modified()?)));
+    }
+    // The root's metadata are the last that is written in a folder.
+    let end = path.join("zarr.json").metadata().and_then(|root| root.modified());
+    Ok(Some((folder_bytes(path)?, end.or_else(|_| found.modified())?)))
+}
+
+fn folder_bytes(folder: &Path) -> io::Result<u64> {
+    let mut bytes = 0;
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        bytes += if entry.file_type()?.is_dir() { folder_bytes(&entry.path())? } else { entry.metadata()?.len() };
+    }
+    Ok(bytes)
+}
+
+/// Removes them. Whoever is being sent some of a file gets the rest.
+///
+/// # Errors
+/// The file system's.
+pub(crate) fn remove(old: &OldDraws) -> Result<(), RunError> {
+    let removed = if old.path.is_dir() { std::fs::remove_dir_all(&old.path) } else { std::fs::remove_file(&old.path) };
+    match removed {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => {
+            Err(RunError::System(format!("{} can't be removed: {e}", old.path.display())))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Removes what is older than the configuration keeps, now and once a day, for ever.
+pub(crate) async fn watch(config: Config) {
+    let Some(days) = config.keep_draws_days else { return };
+    let mut tick = interval(DAY);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tick.tick().await;
+        let config = config.clone();
+        let pruned = tokio::task::spawn_blocking(move || {
+            for old in old_draws(&config, days, SystemTime::now())? {
+                remove(&old)?;
+                tracing::info!(job = old.job, days = old.days, bytes = old.bytes, "draws removed: keep_draws_days = {days}");
+            }
+            Ok::<_, RunError>(())
+        });
+        match pruned.await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "old draws can't be removed"),
+            Err(error) => tracing::warn!(%error, "old draws were not removed"),
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! The kept draws in the data's own units, beside those on the scale of the priors.
+
+use std::path::{Path, PathBuf};
+
+use conclave_common::job::JobSpec;
+use conclave_common::model;
+use conclave_common::schema::ColumnSpec;
+use conclave_proto::array_name::encode;
+use serde_json::{Map, Value, json};
+
+use super::array::{AnyArray, Array};
+use super::layout::made_by;
+use super::section::CHAIN_DRAW;
+
+/// The group's name.
+pub(crate) const GROUP: &str = "posterior_original";
+
+/// The group `posterior_original`: the kept draws as the data's own units have them, and the public bounds by which they were mapped.
+#[derive(Debug)]
+pub(super) struct Original {
+    pub(super) folder: PathBuf,
+    pub(super) attributes: Map<String, Value>,
+    theta: Vec<Array<f64>>,
+    chain: Array<i64>,
+    draw: Array<i64>,
+}
+
+impl Original {
+    /// Of the kept draws `samples`, `[parameter][chain]`, chains being of one length.
+    pub(super) fn of(spec: &JobSpec, samples: &[Vec<&[f64]>], root: &Path) -> Self {
+        let model = spec.build_model();
+        let names = model.parameter_names();
+        let kept = samples.first().and_then(|chains| chains.first()).map_or(0, |chain| chain.len());
+        let folder = root.join(GROUP);
+        let theta = names.iter().zip(model::in_original_units(model.as_ref(), samples)).enumerate().map(|(i, (name, rows))| {
+            Array::holding(folder.join(encode(name, i)), CHAIN_DRAW, rows).attribute("parameter", name.as_str())
+        });
+        let count = |length: usize| vec![(0..length as i64).collect::<Vec<_>>()];
+        let mut attributes = made_by();
+        attributes.insert("scale".to_owned(), json!("the data's own units"));
+        attributes.insert("columns".to_owned(), columns(spec));
+        Self {
+            theta: theta.collect(),
+            chain: Array::holding(folder.join("chain"), &["chain"], count(samples.first().map_or(0, Vec::len))),
+            draw: Array::holding(folder.join("draw"), &["draw"], count(kept)),
+            attributes,
+            folder,
+        }
+    }
+
+    /// Its arrays, each with its length.
+    pub(super) fn arrays(&self) -> Vec<(&dyn AnyArray, usize)> {
+        let length = self.draw.len();
+        let theta = self.theta.iter().map(|array| (array as &dyn AnyArray, length));
+        theta.chain([(&self.chain as &dyn AnyArray, self.chain.len()), (&self.draw, length)]).collect()
+    }
+
+    /// Writes its chunks, and then their shapes.
+    pub(super) fn write(&mut self) -> std::io::Result<()> {
+        super::layout::write_group(&self.folder, &self.attributes)?;
+        let length = self.draw.len();
+        for array in &mut self.theta {
+            array.flush_chunks()?;
+            array.write_metadata(length)?;
+        }
+        for array in [&mut self.chain, &mut self.draw] {
+            array.flush_chunks()?;
+            array.write_metadata(array.len())?;
+        }
+        Ok(())
+    }
+}
+
+/// The declared columns as a job file has them: bounds, `binary`, or levels, the reference first.
+pub(crate) fn columns(spec: &JobSpec) -> Value {
+    let declared = |column: &ColumnSpec| match column {
+        ColumnSpec::Numeric { min, max } => json!({"min": min, "max": max}),
+        ColumnSpec::Binary => json!({"binary": true}),
+        ColumnSpec::Levels(levels) => json!({"levels": levels}),
+    };
+    let used = spec.model.columns();
+    let columns = used.iter().filter_map(|name| Some((name.to_string(), declared(spec.columns.get(*name)?))));
+    Value::Object(columns.collect())
+}

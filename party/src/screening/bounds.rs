@@ -1,0 +1,107 @@
+//! What a job declares about single columns, beside what they hold. Bounds are public and unprotected: one that was read off the data
+//! tells the value of a record, whatever the noise.
+
+use conclave_common::job::JobSpec;
+use conclave_common::schema::ColumnSpec;
+
+use super::columns::Ends;
+use super::concern::Concern;
+use crate::data::{DataError, Kind, Shard, unlisted};
+
+/// Clamped values of more than this share of a column earn a warning.
+const MANY_CLAMPED: f64 = 0.01;
+/// Data that use less than this share of a column's declared range make the job dearer than it need be.
+const LITTLE_USED: f64 = 0.05;
+
+const ASK: &str = "ask the analyst for bounds that fit; results lose what is clamped or left out";
+
+pub(super) fn concerns(shard: &Shard, spec: &JobSpec) -> Result<Vec<Concern>, DataError> {
+    let mut found = Vec::new();
+    for name in spec.model.columns() {
+        let (Some(declared), Some(Kind::Numbers)) = (spec.columns.get(name), shard.kind(name)) else { continue };
+        match *declared {
+            ColumnSpec::Numeric { min, max } => found.extend(numeric(shard, name, (min, max))?),
+            ColumnSpec::Binary => {
+                let odd = share(shard, name, |v| !v.is_nan() && v != 0.0 && v != 1.0)?;
+                if odd > 0.0 {
+                    let what = format!("{:.1}% of {name} are neither 0 nor 1; from 0.5 on they count as 1", 100.0 * odd);
+                    found.push(Concern::new(what, "look whether the column holds what the job takes it for"));
+                }
+            }
+            ColumnSpec::Levels(_) => {}
+        }
+    }
+    found.extend(unlisted(shard, spec)?.into_iter().map(|(name, rows)| levels(shard, spec, &name, rows)));
+    Ok(found)
+}
+
+fn numeric(shard: &Shard, name: &str, (min, max): (f64, f64)) -> Result<Vec<Concern>, DataError> {
+    let mut found = Vec::new();
+    let ends = Ends::of(shard, name)?;
+    let (least, greatest) = (ends.low.value, ends.high.value);
+    let clamped = share(shard, name, |v| v < min || v > max)?;
+    if clamped >= MANY_CLAMPED {
+        found.push(Concern::new(format!("{:.1}% of {name} lie outside {min} to {max} and are clamped", 100.0 * clamped), ASK));
+    } else if greatest - least < LITTLE_USED * (max - min) {
+        let what = format!("{name} uses less than {:.0}% of the range {min} to {max}", 100.0 * LITTLE_USED);
+        found
+            .push(Concern::new(what, "ask the analyst whether narrower bounds are public knowledge: noise grows with the range"));
+    }
+    if (min, max) == (least, greatest) {
+        let what = format!("the bounds of {name} are your data's own least and greatest value");
+        let remedy = "ask the analyst where they come from; bounds are public, and if they were read off the data they tell the values \
+                      of records, whatever the noise";
+        found.push(Concern::new(what, remedy));
+    }
+    Ok(found)
+}
+
+fn share(shard: &Shard, name: &str, odd: impl Fn(f64) -> bool) -> Result<f64, DataError> {
+    let mut count = 0_usize;
+    shard.look(name, |values| count += values.iter().filter(|v| odd(**v)).count())?;
+    Ok(count as f64 / shard.records().max(1) as f64)
+}
+
+/// A column of which `rows` hold no listed level. A level is named where it is the job's own, which is public; never a row's.
+fn levels(shard: &Shard, spec: &JobSpec, name: &str, rows: u64) -> Concern {
+    let mut found = format!("{rows} of {} rows hold a {name} that the job does not list", shard.file_rows());
+    let (Some(ColumnSpec::Levels(levels)), Some(Kind::Texts(words))) = (spec.columns.get(name), shard.kind(name)) else {
+        return Concern::new(found, ASK);
+    };
+    let folded = |word: &str| word.split_whitespace().collect::<String>().to_lowercase();
+    let near = |word: &String| levels.iter().find(|level| *level != word && folded(level) == folded(word));
+    let unlisted = |word: &&String| !levels.contains(word);
+    let mut same: Vec<&String> = words.iter().filter(unlisted).filter_map(near).collect();
+    same.sort_unstable();
+    same.dedup();
+    if same.is_empty() {
+        return Concern::new(found, ASK);
+    }
+    let named: Vec<String> = same.iter().map(|level| format!("{level:?}")).collect();
+    found.push_str(&format!(", some of them one that differs from {} in case or blanks alone", named.join(", ")));
+    Concern::new(found, "spell the levels in the file as the job does, or ask the analyst to spell them as the file does")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::config::BadRows;
+    use crate::testing::{MEAN_TOML, data, write};
+
+    #[test]
+    fn bounds_that_are_the_shards_own_extremes_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = write(folder.path(), "a.csv", "height,sick\n151.5,0\n160,1\n197.25,0\n");
+        let shard = Shard::load(&data(path, BadRows::Stop), None).unwrap();
+        let job = |min: f64, max: f64| {
+            JobSpec::parse(&MEAN_TOML.replace("min = 100, max = 200", &format!("min = {min:?}, max = {max:?}"))).unwrap()
+        };
+        let read_off =
+            |min, max| concerns(&shard, &job(min, max)).unwrap().iter().any(|c| c.found.contains("least and greatest"));
+        assert!(read_off(151.5, 197.25));
+        for (min, max) in [(100.0, 200.0), (151.5, 200.0), (100.0, 197.25)] {
+            assert!(!read_off(min, max));
+        }
+    }
+}

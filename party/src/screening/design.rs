@@ -1,0 +1,134 @@
+//! What a job's model makes of the records: none that can be used, predictors that never vary or follow from others, outcomes that the
+//! predictors tell without error.
+
+use std::sync::Arc;
+
+use conclave_common::job::JobSpec;
+use conclave_common::model::ModelData;
+use conclave_common::schema::ColumnSpec;
+
+use super::concern::Concern;
+use super::separation::{Classes, Separation, cholesky};
+use crate::data::{Binding, DataError, Kind, Shard};
+
+/// A predictor of whose variance less than this share is its own follows from the others.
+const OWN_SHARE: f64 = 1e-3;
+/// Predictors beyond which pairs are not compared: that takes the square of their number for every row.
+const MOST_COMPARED: usize = 128;
+
+const LOOK: &str = "its coefficient will show the prior alone; tell the analyst";
+
+pub(super) fn concerns(shard: &Arc<Shard>, spec: &JobSpec, binding: &Binding) -> Result<Vec<Concern>, DataError> {
+    let is_binary = matches!(spec.columns.get(spec.model.outcome()), Some(ColumnSpec::Binary));
+    let features = spec.model.design().map(|design| design.features.as_slice()).unwrap_or_default();
+    let mut seen = Seen::new(features.len(), is_binary);
+    shard.look_at_designs(binding, |data| seen.take(data))?;
+    if seen.count == 0.0 {
+        let found = format!("not one of {} rows adds anything to the job", shard.file_rows());
+        let remedy = "each holds a value that can't be used or a level that the job does not list: mend the file, or ask the analyst for levels that fit";
+        return Ok(vec![Concern::grave(found, remedy)]);
+    }
+    let mut found = Vec::new();
+    let constant: Vec<bool> = (0..features.len()).map(|at| seen.variance(at, at) <= 1e-12 * seen.count).collect();
+    for (feature, at) in features.iter().zip(0..).filter(|(_, at)| constant[*at]) {
+        let levelled = feature.factors.iter().any(|factor| factor.level.is_some());
+        if levelled && seen.sums[at] == 0.0 {
+            found.push(Concern::new(format!("no record that can be used holds {}", feature.name), LOOK));
+        } else if feature.factors.iter().all(|factor| varies(shard, &factor.column)) {
+            found.push(Concern::new(format!("{} is the same for the job in every record that can be used", feature.name), LOOK));
+        }
+    }
+    let varying: Vec<usize> = (0..features.len()).filter(|at| !constant[*at]).collect();
+    let name = |at: usize| features[at].name.as_str();
+    if varying.len() <= MOST_COMPARED {
+        found.extend(collinear(&seen, &varying).into_iter().map(|(at, partner)| {
+            let others = partner.map_or("the other predictors", &name);
+            let remedy =
+                "the two can't be told apart, and their coefficients will show the prior and the noise; tell the analyst";
+            Concern::new(format!("{} follows from {others}", name(at)), remedy)
+        }));
+    }
+    if let Some(classes) = &seen.classes {
+        let outcome = spec.model.outcome();
+        let remedy = "the coefficient has no end but the prior's; look whether the column holds what came after the outcome";
+        found.extend(classes.separation(shard, binding, &varying)?.into_iter().map(|separation| match separation {
+            Separation::One(at) => {
+                Concern::new(format!("{} alone tells {outcome}: one value of it parts 0 from 1", name(at)), remedy)
+            }
+            Separation::Level(at) => {
+                Concern::new(format!("{} tells {outcome}: it is the same wherever that holds", name(at)), remedy)
+            }
+            Separation::Joint => Concern::new(format!("the predictors together tell every {outcome}"), remedy),
+        }));
+    }
+    Ok(found)
+}
+
+/// Whether a column is not the same throughout; that it is has been said of the column itself then.
+fn varies(shard: &Shard, name: &str) -> bool {
+    match shard.kind(name) {
+        Some(Kind::Texts(words)) => words.len() > 1,
+        _ => super::columns::Ends::of(shard, name).is_ok_and(|ends| ends.low.value < ends.high.value),
+    }
+}
+
+/// Sums over the records that can be used.
+struct Seen {
+    count: f64,
+    sums: Vec<f64>,
+    /// Sums of products, by predictor; the lower triangle.
+    products: Vec<Vec<f64>>,
+    classes: Option<Classes>,
+}
+
+impl Seen {
+    fn new(features: usize, is_binary: bool) -> Self {
+        let compared = if features <= MOST_COMPARED { features } else { 0 };
+        let products = (0..features).map(|at| vec![0.0; if at < compared { at + 1 } else { 0 }]).collect();
+        Self {
+            count: 0.0,
+            sums: vec![0.0; features],
+            products,
+            classes: (is_binary && features > 0).then(|| Classes::new(features)),
+        }
+    }
+
+    fn take(&mut self, data: &ModelData) {
+        let usable: Vec<usize> = (0..data.outcome.len()).filter(|row| !data.outcome[*row].is_nan()).collect();
+        self.count += usable.len() as f64;
+        let columns: Vec<Vec<f64>> =
+            data.predictors.iter().map(|column| usable.iter().map(|row| column[*row]).collect()).collect();
+        for (at, column) in columns.iter().enumerate() {
+            self.sums[at] += column.iter().sum::<f64>();
+            for (product, other) in self.products[at].iter_mut().zip(&columns) {
+                *product += column.iter().zip(other).map(|(x, y)| x * y).sum::<f64>();
+            }
+        }
+        if let Some(classes) = &mut self.classes {
+            let outcomes: Vec<bool> = usable.iter().map(|row| data.outcome[*row] > 0.5).collect();
+            classes.take(&outcomes, &columns);
+        }
+    }
+
+    /// Of two predictors, the second not after the first: the sum of products of what they differ from their means by. Very many are not
+    /// compared, and count as varying.
+    fn variance(&self, at: usize, other: usize) -> f64 {
+        let product = self.products[at].get(other).copied();
+        product.map_or(f64::INFINITY, |product| product - self.sums[at] * self.sums[other] / self.count)
+    }
+}
+
+/// Predictors that follow from those before them, and the one that they follow from where it is one.
+fn collinear(seen: &Seen, varying: &[usize]) -> Vec<(usize, Option<usize>)> {
+    let scale: Vec<f64> = varying.iter().map(|at| seen.variance(*at, *at).sqrt()).collect();
+    let correlation = |i: usize, j: usize| seen.variance(varying[i], varying[j]) / (scale[i] * scale[j]);
+    let correlations: Vec<Vec<f64>> = (0..varying.len()).map(|i| (0..=i).map(|j| correlation(i, j)).collect()).collect();
+    let (_, own) = cholesky(&correlations, OWN_SHARE);
+    let follows = (0..varying.len()).filter(|i| own[*i] < OWN_SHARE);
+    follows
+        .map(|i| {
+            let partner = (0..i).find(|j| 1.0 - correlations[i][*j].powi(2) < OWN_SHARE);
+            (varying[i], partner.map(|j| varying[j]))
+        })
+        .collect()
+}

@@ -1,0 +1,157 @@
+//! Separation: predictors that tell a binary outcome without error, so that the likelihood has no greatest value.
+
+use std::sync::Arc;
+
+use conclave_common::model::ModelData;
+
+use crate::data::{Binding, DataError, Shard};
+
+/// Records on which a separating direction is looked for, before it is tried on all.
+const SAMPLE: usize = 4096;
+/// Newton's steps. On separated records each adds to the least margin; far fewer than these make it positive.
+const STEPS: usize = 30;
+/// What keeps a step finite where nothing else does.
+const RIDGE: f64 = 1e-6;
+
+/// Predictors that tell the outcome.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Separation {
+    /// A value of one predictor parts the outcomes, but for records that hold this very value.
+    One(usize),
+    /// Where an indicator is not 0 there is one outcome alone.
+    Level(usize),
+    /// All predictors together do.
+    Joint,
+}
+
+/// Both classes of a binary outcome.
+pub(super) struct Classes {
+    counts: [u64; 2],
+    /// By class and predictor, the least and the greatest value.
+    ranges: [Vec<(f64, f64)>; 2],
+    /// The first records: outcome, and the predictors after a 1.
+    sample: Vec<(bool, Vec<f64>)>,
+}
+
+impl Classes {
+    pub(super) fn new(features: usize) -> Self {
+        let none = vec![(f64::INFINITY, f64::NEG_INFINITY); features];
+        Self { counts: [0; 2], ranges: [none.clone(), none], sample: Vec::new() }
+    }
+
+    pub(super) fn take(&mut self, outcomes: &[bool], columns: &[Vec<f64>]) {
+        for (row, outcome) in outcomes.iter().enumerate() {
+            let class = usize::from(*outcome);
+            self.counts[class] += 1;
+            for ((least, greatest), column) in self.ranges[class].iter_mut().zip(columns) {
+                (*least, *greatest) = (least.min(column[row]), greatest.max(column[row]));
+            }
+            if self.sample.len() < SAMPLE {
+                self.sample.push((*outcome, std::iter::once(1.0).chain(columns.iter().map(|column| column[row])).collect()));
+            }
+        }
+    }
+
+    /// What separates the records; nothing where there is one class, which the outcome's own column says.
+    pub(super) fn separation(
+        &self,
+        shard: &Arc<Shard>,
+        binding: &Binding,
+        varying: &[usize],
+    ) -> Result<Vec<Separation>, DataError> {
+        if self.counts.contains(&0) {
+            return Ok(Vec::new());
+        }
+        let single: Vec<Separation> = varying.iter().filter_map(|at| self.of_one(*at)).collect();
+        if !single.is_empty() {
+            return Ok(single);
+        }
+        let Some(direction) = self.direction() else { return Ok(Vec::new()) };
+        let mut least = f64::INFINITY;
+        shard.look_at_designs(binding, |data| least = least.min(least_margin(data, &direction)))?;
+        Ok(if least > 0.0 { vec![Separation::Joint] } else { Vec::new() })
+    }
+
+    fn of_one(&self, at: usize) -> Option<Separation> {
+        let [(low, high), (low_of_one, high_of_one)] = [self.ranges[0][at], self.ranges[1][at]];
+        if high > low_of_one && high_of_one > low {
+            return None;
+        }
+        // A class that never leaves 0, where the other does to one side.
+        let touches = high == low_of_one || high_of_one == low;
+        Some(if touches && (low == high || low_of_one == high_of_one) { Separation::Level(at) } else { Separation::One(at) })
+    }
+
+    /// A direction that separates the sample.
+    fn direction(&self) -> Option<Vec<f64>> {
+        let order = self.sample.first()?.1.len();
+        let mut direction = vec![0.0; order];
+        for _ in 0..STEPS {
+            let mut gradient: Vec<f64> = direction.iter().map(|w| -RIDGE * w).collect();
+            let mut information: Vec<Vec<f64>> = (0..order).map(|i| vec![0.0; i + 1]).collect();
+            let mut least = f64::INFINITY;
+            for (outcome, x) in &self.sample {
+                let eta: f64 = x.iter().zip(&direction).map(|(x, w)| x * w).sum();
+                let probability = 1.0 / (1.0 + (-eta).exp());
+                let weight = probability * (1.0 - probability);
+                least = least.min(if *outcome { eta } else { -eta });
+                for i in 0..order {
+                    gradient[i] += x[i] * (f64::from(u8::from(*outcome)) - probability);
+                    information[i].iter_mut().zip(x).for_each(|(sum, other)| *sum += weight * x[i] * other);
+                }
+            }
+            if least > 0.0 {
+                return Some(direction);
+            }
+            information.iter_mut().enumerate().for_each(|(i, row)| row[i] += RIDGE);
+            let (factor, _) = cholesky(&information, 0.0);
+            direction.iter_mut().zip(solve(&factor, &gradient)).for_each(|(w, step)| *w += step);
+        }
+        None
+    }
+}
+
+/// By how much the direction gets the records right that it gets least right.
+fn least_margin(data: &ModelData, direction: &[f64]) -> f64 {
+    let margin = |(row, outcome): (usize, &f64)| {
+        let slopes = data.predictors.iter().zip(&direction[1..]).map(|(column, w)| column[row] * w);
+        let eta = direction[0] + slopes.sum::<f64>();
+        if *outcome > 0.5 { eta } else { -eta }
+    };
+    let usable = data.outcome.iter().enumerate().filter(|(_, outcome)| !outcome.is_nan());
+    usable.map(margin).fold(f64::INFINITY, f64::min)
+}
+
+/// The lower Cholesky factor of a symmetric matrix's lower triangle, and what is left of each diagonal element after the rows before it. A row
+/// of which no more than `least` is left is left out: it follows from those before.
+pub(super) fn cholesky(matrix: &[Vec<f64>], least: f64) -> (Vec<Vec<f64>>, Vec<f64>) {
+    let order = matrix.len();
+    let mut factor = vec![vec![0.0; order]; order];
+    let mut left = vec![0.0; order];
+    for i in 0..order {
+        for j in 0..i {
+            let before: f64 = (0..j).map(|k| factor[i][k] * factor[j][k]).sum();
+            factor[i][j] = if factor[j][j] > 0.0 { (matrix[i][j] - before) / factor[j][j] } else { 0.0 };
+        }
+        left[i] = matrix[i][i] - factor[i][..i].iter().map(|x| x * x).sum::<f64>();
+        factor[i][i] = if left[i] > least { left[i].sqrt() } else { 0.0 };
+    }
+    (factor, left)
+}
+
+/// Solves a system by its factor; what was left out stays 0.
+fn solve(factor: &[Vec<f64>], right: &[f64]) -> Vec<f64> {
+    let order = right.len();
+    let divided = |value: f64, by: f64| if by > 0.0 { value / by } else { 0.0 };
+    let mut forward = vec![0.0; order];
+    for i in 0..order {
+        let before: f64 = (0..i).map(|k| factor[i][k] * forward[k]).sum();
+        forward[i] = divided(right[i] - before, factor[i][i]);
+    }
+    let mut solved = vec![0.0; order];
+    for i in (0..order).rev() {
+        let after: f64 = (i + 1..order).map(|k| factor[k][i] * solved[k]).sum();
+        solved[i] = divided(forward[i] - after, factor[i][i]);
+    }
+    solved
+}

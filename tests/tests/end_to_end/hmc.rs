@@ -1,0 +1,56 @@
+//! `hmc` through real processes: gradients and remainders, charged, released, replayed and checked; and its extension.
+
+use conclave_tests::cluster::json;
+
+use crate::verify::all_hold;
+use crate::{cluster, stderr};
+
+const PARTIES: [&str; 2] = ["a", "b"];
+
+fn job(epsilon: f64, more: &str) -> String {
+    format!(
+        "name = \"driven\"\nalgorithm = \"hmc\"\nparties = [\"a\", \"b\"]\n[model]\nkind = \"logistic\"\noutcome = \"readmitted\"\n\
+         predictors = [\"treated\", \"age\"]\n[columns]\nreadmitted = {{ binary = true }}\ntreated = {{ binary = true }}\n\
+         age = {{ min = 20, max = 80 }}\n[sampler]\nchains = 2\n{more}[privacy]\nepsilon = {epsilon}\ndelta = 1e-6\n"
+    )
+}
+
+#[test]
+fn gradients_drive_chains_that_replay_and_go_on() {
+    let mut cluster = cluster(&PARTIES, 4_000, 200.0);
+    let result = cluster.submit(&job(40.0, "draws = 40\nwarmup = 5\n"));
+    assert_eq!((&result["algorithm"], &result["stopped_by"]), (&"hmc".into(), &"draws".into()), "{result:#}");
+    assert_eq!(result["draws_per_chain"], 40);
+    assert!(result["acceptance_rate"].as_f64().expect("a rate") > 0.8, "{result:#}");
+    let spent = result["parties"][0]["epsilon_spent"].as_f64().expect("a number");
+    assert!(spent > 0.5 && spent <= 40.0, "{spent}");
+    let id = result["job"].as_str().expect("an id").to_owned();
+    // Two messages a step at most, after the search's.
+    let rounds = result["iterations"].as_u64().expect("a number");
+    assert!((88..=102).contains(&rounds), "{rounds}");
+    assert_eq!(all_hold(&cluster, &id)["rounds"], rounds);
+    cluster.must(&["__party", "export", "--config", "a/party.toml", "--out", "export.jsonl"]);
+    cluster.must(&["verify-ledger", "export.jsonl", "--ca", "ca/ca.pem"]);
+    // The coordinator replays the log of a chain's own noise after a restart, and its extension starts from its last states.
+    cluster.kill_coordinator();
+    cluster.start_coordinator();
+    let more = json(&cluster.must(&["extend", &id, "--draws", "20", "--wait", "--json"]));
+    assert_eq!((more["extends"].as_str(), &more["stopped_by"]), (Some(id.as_str()), &"draws".into()), "{more:#}");
+    assert_eq!(more["draws_per_chain"], 20);
+    all_hold(&cluster, more["job"].as_str().expect("an id"));
+}
+
+/// Where hardly any draw can be expected nothing is asked, unless it is forced; a model without a bound is refused as it is read.
+#[test]
+fn too_small_a_budget_is_refused_before_anything_is_asked() {
+    let cluster = cluster(&PARTIES, 300, 30.0);
+    std::fs::write(cluster.path("small.toml"), job(0.5, "")).expect("a file");
+    let output = cluster.run(&["submit", "small.toml", "--wait"]);
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert!(stderr(&output).contains("effective draws"), "{}", stderr(&output));
+    let scattered = job(8.0, "").replace("kind = \"logistic\"\noutcome = \"readmitted\"", "kind = \"linear\"\noutcome = \"age\"");
+    std::fs::write(cluster.path("scattered.toml"), scattered.replace("\"treated\", \"age\"]", "\"treated\"]")).expect("a file");
+    let output = cluster.run(&["submit", "scattered.toml", "--wait"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("no public bound is known"), "{}", stderr(&output));
+}

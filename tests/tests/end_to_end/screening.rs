@@ -1,0 +1,78 @@
+//! Mistakes in the records that no answer shows are told to the owner, and to nobody else.
+
+use std::fs;
+
+use conclave_tests::cluster::{Cluster, PartySetup, json};
+use conclave_tests::study;
+
+use crate::{EXE, stderr};
+
+/// Words of a finding about each mistake in the file below.
+const FOUND: [&str; 3] =
+    ["of age are -99, far below all others", "of age lie outside 20 to 80", "of treated are neither 0 nor 1"];
+
+#[test]
+fn mistakes_in_the_records_are_the_owners_to_know() {
+    let mut cluster = Cluster::new(EXE);
+    let mut records = study::records(400, 12);
+    records.iter_mut().step_by(20).for_each(|record| record[2] = -99.0);
+    records.iter_mut().skip(7).step_by(20).for_each(|record| record[1] = 2.0);
+    let data = study::write(&cluster.path("slips.csv"), &study::csv(&records));
+    let columns = &study::COLUMNS;
+    let policy_extra = "reply_delay_ms = 0";
+    let party = cluster.enrol(&PartySetup { name: "slips", data: &data, columns, epsilon: 100.0, data_extra: "", policy_extra });
+    let config = cluster.path("slips/party.toml");
+    let text = fs::read_to_string(&config).expect("a configuration").replace("\"automatic\"", "\"manual\"");
+    fs::write(&config, text).expect("a configuration");
+    cluster.start_party(party);
+    let text = study::job(&["slips"], "chains = 2\ndraws = 40\nwarmup = 5", "epsilon = 90.0\ndelta = 1e-6");
+    let job = cluster.submit_only(&text);
+    cluster.wait_status(&job, std::time::Duration::from_secs(20), "the owner's turn", |status| {
+        cluster.run(&["__party", "jobs", "--config", "slips/party.toml"]).stdout.windows(8).any(|w| w == b"awaiting")
+            && status["state"] != ""
+    });
+
+    // The owner hears of it from each command, and none of them ends otherwise for it.
+    for (args, counted) in
+        [(&["run", "--check"][..], FOUND.len()), (&["doctor", "--json"], FOUND.len()), (&["approve", &job, "--yes"], FOUND.len())]
+    {
+        let output = cluster.run(&[&["__party"], args, &["--config", "slips/party.toml"]].concat());
+        let told = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(0), "{args:?}: {told}{}", stderr(&output));
+        assert_eq!(FOUND.iter().filter(|found| told.contains(**found)).count(), counted, "{args:?}: {told}");
+    }
+    let done = cluster.wait_status(&job, std::time::Duration::from_secs(60), "the end", |status| status["state"] == "finished");
+    assert_eq!(done["draws"], 40, "{done}");
+
+    // Logs are collected; the analyst and the coordinator have the rest.
+    let mut public = vec![("the coordinator's log", cluster.log("coordinator")), ("the party's log", cluster.log("slips"))];
+    for args in [&["summary", &job][..], &["summary", &job, "--json"], &["jobs"], &["jobs", "--json"]] {
+        public.push(("what an analyst can ask for", cluster.must(args)));
+    }
+    public.push(("the party's ledger", cluster.must(&["__party", "export", "--config", "slips/party.toml"])));
+    let store: Vec<u8> = ["", "-wal"]
+        .iter()
+        .flat_map(|end| fs::read(cluster.path(&format!("coordinator/coordinator.sqlite{end}"))).unwrap_or_default())
+        .collect();
+    public.push(("the coordinator's store", String::from_utf8_lossy(&store).into_owned()));
+    for (whose, text) in &public {
+        for told in ["far below", "lie outside", "neither 0 nor 1", "are -99", "slips.csv: warning"] {
+            assert!(!text.contains(told), "{told:?} in {whose}: {text}");
+        }
+    }
+
+    // A rehearsal tells it beside its result, which is handed on, and not in it.
+    let path = cluster.write_job(&text);
+    let file = data.to_str().expect("a plain path");
+    let rehearsal = cluster.run(&["rehearse", &path, "--data", file, "--json", "--noise-seed", "1"]);
+    assert!(rehearsal.status.success(), "{}", stderr(&rehearsal));
+    assert!(FOUND.iter().all(|found| stderr(&rehearsal).contains(found)), "{}", stderr(&rehearsal));
+    let object = String::from_utf8_lossy(&rehearsal.stdout).into_owned();
+    assert!(json(&object)["plan"].is_object() && FOUND.iter().all(|found| !object.contains(found)), "{object}");
+    // Where nothing adds anything the fault is the file's, and not the budget's.
+    let path = cluster.write_job(&text.replace("treated = { binary = true }", "treated = { levels = [\"no\", \"yes\"] }"));
+    let rehearsal = cluster.run(&["rehearse", &path, "--data", file]);
+    let said = stderr(&rehearsal);
+    assert_eq!(rehearsal.status.code(), Some(2), "{said}");
+    assert!(said.contains("not one of 400 rows adds anything to the job") && !said.contains("epsilon"), "{said}");
+}
