@@ -40,10 +40,11 @@ pub enum StoppedBy {
 }
 
 impl StoppedBy {
-    /// What ended a run that came to its own end, with so many kept draws of a chain.
+    /// What ended a run that came to its own end, with so many kept draws of a chain; by a budget where the sampler says so.
     #[must_use]
-    pub fn itself(spec: &JobSpec, kept: u64) -> Self {
+    pub fn itself(spec: &JobSpec, kept: u64, by_budget: bool) -> Self {
         match spec.sampler.until {
+            _ if by_budget => Self::Budget,
             _ if !spec.algorithm.proposes() => Self::Released,
             Some(_) if kept < spec.sampler.draws => Self::Until,
             _ => Self::Draws,

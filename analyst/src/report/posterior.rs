@@ -132,8 +132,8 @@ pub(super) fn verdict(material: &Material<'_>) -> Markup {
 }
 
 pub(super) fn diagnostics(material: &Material<'_>) -> Markup {
-    let chains = material.spec.sampler.chains;
-    let wanted = material.spec.sampler.wanted();
+    let chains = material.result["chains"].as_u64().map_or(material.spec.sampler.chains, |chains| chains as u32);
+    let wanted = SamplerSpec { chains, ..material.spec.sampler.clone() }.wanted();
     let whose = if material.spec.sampler.until.is_some() { " (as the job says)" } else { " (100 per chain, 400 in all)" };
     let body: Vec<Vec<Cell>> = rows(material.result, "posterior")
         .iter()

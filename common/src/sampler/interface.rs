@@ -95,6 +95,11 @@ pub trait Sampler: Send {
         Ok(())
     }
 
+    /// Whether a run that came to its own end did so by the budget: it had planned for fewer draws than were asked for.
+    fn ended_by_budget(&self) -> bool {
+        false
+    }
+
     /// What is known of the noise's part in the posterior, for a run that infers from what was released once; `None` for
     /// any other, and before its end.
     fn inference(&self) -> Option<&Inference> {

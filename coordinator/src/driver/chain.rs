@@ -208,6 +208,11 @@ impl Chain {
         self.sampler.fitted_posterior()
     }
 
+    /// Whether the chains came to their own end by the budget.
+    pub(super) fn ended_by_budget(&self) -> bool {
+        self.sampler.ended_by_budget()
+    }
+
     pub(super) fn phase(&self) -> Phase {
         self.sampler.phase()
     }

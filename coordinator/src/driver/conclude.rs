@@ -113,7 +113,10 @@ impl Driver {
         let failed = |stopped_by, fault| Verdict { state: State::Failed, stopped_by, fault: Some(fault), budget_party: None };
         let plain = |state, stopped_by| Verdict { state, stopped_by, fault: None, budget_party: None };
         match ending {
-            StopReason::Finished => plain(State::Finished, StoppedBy::itself(&self.job.spec, kept)),
+            StopReason::Finished => {
+                let by_budget = self.chain.as_ref().is_some_and(Chain::ended_by_budget);
+                plain(State::Finished, StoppedBy::itself(&self.job.spec, kept, by_budget))
+            }
             StopReason::Hopeless => plain(State::Finished, StoppedBy::Hopeless),
             StopReason::Cancelled => plain(State::Cancelled, StoppedBy::Cancelled),
             StopReason::Budget { party, .. } if kept > 0 => {

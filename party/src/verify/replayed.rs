@@ -36,6 +36,8 @@ impl Claim {
         match self.over() {
             false => End::Open,
             true if ["draws", "released", "until"].iter().any(|end| self.result["stopped_by"] == *end) => End::Complete,
+            // Chains that plan for their budget come to their end by it, at no one party.
+            true if self.result["stopped_by"] == "budget" && self.result["budget_party"].is_null() => End::Complete,
             true => End::Early,
         }
     }
@@ -49,6 +51,8 @@ pub(super) struct Replayed {
     pub(super) surrogate: Option<FittedPosterior>,
     /// Whether the releases forecast a run of no use.
     pub(super) hopeless: bool,
+    /// Whether it came to its own end by its budget.
+    pub(super) by_budget: bool,
     pub(super) count: u64,
     /// Whether the log was replayed to its last round.
     pub(super) whole: bool,

@@ -46,6 +46,9 @@ fn difference(replayed: &Replayed, result: &Value) -> Option<String> {
     if result["stopped_by"] == "hopeless" && !replayed.hopeless {
         return Some("stopped_by: hopeless is published, and by the replay there was hope".to_owned());
     }
+    if result["stopped_by"] == "draws" && replayed.by_budget {
+        return Some("stopped_by: draws are published, and by the replay the budget ended the run".to_owned());
+    }
     let counted = counts.into_iter().find_map(|(key, expected)| differs(key, &result[key], &expected));
     counted
         .or_else(|| rows("posterior", model.parameter_names(), &samples, result))

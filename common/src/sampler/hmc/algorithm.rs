@@ -238,6 +238,11 @@ impl Sampler for Hmc {
         })
     }
 
+    fn ended_by_budget(&self) -> bool {
+        let planned = self.walk.as_ref().map(|walk| walk.settings.steps - walk.settings.warmup);
+        self.finished() && !self.enough.reached() && planned.is_some_and(|draws| draws < self.target.spec.sampler.draws)
+    }
+
     fn acceptance_rate(&self) -> Option<f64> {
         let (accepted, made) = self.walk.as_ref().map_or((0, 0), |walk| walk.accepted);
         Some(if made == 0 { 0.0 } else { accepted as f64 / made as f64 })

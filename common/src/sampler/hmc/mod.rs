@@ -38,7 +38,7 @@ mod settings;
 mod walker;
 
 pub(super) use algorithm::Hmc;
-pub(super) use outlook::outlook;
+pub(super) use outlook::{outlook, planned_chains};
 
 #[cfg(test)]
 mod tests;
