@@ -163,6 +163,7 @@ impl<'a> Run<'a> {
             radii: self.sampler.radii_by_parameter(),
             inference: self.sampler.inference().cloned(),
             surrogate: self.sampler.fitted_posterior(),
+            gradients: self.sampler.gradient_diagnostics(),
             parties: parties
                 .map(|((name, metadata), spent)| PartyOutcome { name: name.clone(), metadata: Some(metadata), spent })
                 .collect(),
@@ -177,7 +178,7 @@ impl<'a> Run<'a> {
     fn warnings(&self, stopped_by: StoppedBy) -> Vec<String> {
         let forecast = self.sampler.hopeless().filter(|_| stopped_by == StoppedBy::Hopeless);
         let clip = self.sampler.clip_watch().and_then(ClipWatch::word);
-        clip.into_iter().chain(self.sampler.warning()).chain(forecast.map(|forecast| forecast.word(&self.spec))).collect()
+        clip.into_iter().chain(self.sampler.warnings()).chain(forecast.map(|forecast| forecast.word(&self.spec))).collect()
     }
 
     /// Why a run that kept no draw has no result.

@@ -39,6 +39,8 @@ mod warmup;
 
 pub use clip_watch::{ClipWatch, STOP_SHARE, WARN_SHARE};
 pub use error::SamplerError;
+pub(crate) use hmc::{Foreseen, foresee};
+pub use hmc::{GradientDiagnostics, Identity, RepeatedAnswers};
 pub use hopeless::Forecast;
 pub use interface::{Next, Sampler};
 pub(crate) use noisy_statistics::{Beforehand, Case, Outlook, beforehand, expectation};

@@ -157,6 +157,7 @@ impl Driver {
         let radii = chain.radii();
         let inference = chain.inference();
         let surrogate = chain.fitted_posterior();
+        let gradients = chain.gradient_diagnostics();
         let draws = chain.finish().await;
         let job = Arc::clone(&self.job);
         let mut draws = draws.map_err(|fault| tracing::error!(job = %job.id, %fault, "draws lost")).ok()?;
@@ -173,6 +174,7 @@ impl Driver {
             radii,
             inference,
             surrogate,
+            gradients,
             parties: status
                 .parties
                 .iter()

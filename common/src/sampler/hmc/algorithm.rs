@@ -1,8 +1,11 @@
 //! `hmc` as a state machine: a search by score stages, then two messages a step.
 
 use super::coordinates::Coordinates;
+use super::diagnostics::GradientDiagnostics;
+use super::repeats::Repeats;
 use super::settings::Settings;
 use super::walker::{Field, Walker};
+use super::watch::Watch;
 use crate::job::JobSpec;
 use crate::mechanism::{GRADIENT_UNITS, QueryKind, STEP, Sensitivity};
 use crate::model::ScoreModel;
@@ -20,9 +23,6 @@ use crate::sampler::totals::Totals;
 
 /// The share of the budget that the search takes where the job names none: more buys a better start and fewer steps.
 pub(crate) const LOCATE_SHARE: f64 = 0.05;
-
-/// Planned effective draws below which a run says so: neither R-hat nor acceptance would.
-const WORTH_A_WORD: f64 = 100.0;
 
 /// The sampler: a search, and what walks after it.
 pub(crate) struct Hmc {
@@ -48,6 +48,8 @@ struct Walk {
     kicked: bool,
     /// Steps taken and made in the present phase.
     accepted: (u64, u64),
+    watch: Watch,
+    repeats: Repeats,
 }
 
 impl Walk {
@@ -62,6 +64,7 @@ impl Walk {
             let draw = walker.draw(warmup, message);
             self.accepted = (self.accepted.0 + u64::from(draw.accepted), self.accepted.1 + 1);
             if !warmup {
+                self.watch.stepped(walker.tested());
                 enough.push(&draw);
             }
             draws.push(draw);
@@ -113,8 +116,10 @@ impl Hmc {
             let given = target.spec.sampler.starts.as_ref().and_then(|starts| starts.get(id as usize));
             Walker::new(&field, id, &error, given.map(Vec::as_slice))
         };
-        let walkers = (0..target.spec.sampler.chains).map(start).collect();
-        self.walk = Some(Walk { coordinates, settings, walkers, steps: 0, kicked: false, accepted: (0, 0) });
+        let chains = target.spec.sampler.chains;
+        let walkers = (0..chains).map(start).collect();
+        let (watch, repeats) = (Watch::new(chains as usize, settings.step), Repeats::new(*parties));
+        self.walk = Some(Walk { coordinates, settings, walkers, steps: 0, kicked: false, accepted: (0, 0), watch, repeats });
         Ok(())
     }
 
@@ -150,13 +155,27 @@ impl Hmc {
     fn take(&mut self, round: &Round, totals: &Totals) -> Result<(), SamplerError> {
         let Self { target, parties, walk, .. } = self;
         let scores = scores(target)?;
-        let Some(Walk { coordinates, settings, walkers, kicked, .. }) = walk else { return Err(SamplerError::NoRound) };
+        let Some(Walk { coordinates, settings, walkers, kicked, steps, watch, repeats, .. }) = walk else {
+            return Err(SamplerError::NoRound);
+        };
         let field = Field { target, scores: scores.as_ref(), coordinates, settings, parties: *parties };
-        for (query, totals) in round.queries.iter().zip(totals.by_query()) {
+        let mut end = 0;
+        for (query, sums) in round.queries.iter().zip(totals.by_query()) {
+            let begin = end;
+            end += sums.len();
             let Some(walker) = walkers.get_mut(query.chain as usize) else { continue };
-            match totals {
+            match sums {
                 [total] if *kicked => walker.decide(settings.step, STEP * *total as f64),
-                totals if !*kicked => walker.kick(&field, totals),
+                sums if !*kicked => {
+                    let of = |party| totals.released_by(party).get(begin..end).unwrap_or_default().to_vec();
+                    let Some(told) = walker.kick(&field, sums, (0..*parties).map(of).collect()) else { continue };
+                    if let Some(pair) = &told.repeated {
+                        repeats.take(pair, settings.noise.units() as f64);
+                    }
+                    if *steps >= settings.warmup {
+                        watch.kicked(query.chain, &told);
+                    }
+                }
                 _ => return Err(SamplerError::Shape("a remainder is one number")),
             }
         }
@@ -225,17 +244,14 @@ impl Sampler for Hmc {
         self.walk.as_ref().map_or(Phase::Locate, Walk::phase)
     }
 
-    fn warning(&self) -> Option<String> {
-        let settings = self.walk.as_ref()?.settings;
-        (settings.planned_ess < WORTH_A_WORD).then(|| {
-            format!(
-                "the budget holds {} steps of each chain, some {:.0} effective draws in all: means are uncertain by about {:.2} posterior sds, \
-                 and sds and quantiles by more",
-                settings.steps,
-                settings.planned_ess,
-                settings.planned_ess.max(1.0).sqrt().recip()
-            )
-        })
+    fn warnings(&self) -> Vec<String> {
+        let words = |walk: &Walk| self.gradient_diagnostics().map(|told| told.words(&walk.settings));
+        self.walk.as_ref().and_then(words).unwrap_or_default()
+    }
+
+    fn gradient_diagnostics(&self) -> Option<GradientDiagnostics> {
+        let Walk { settings, watch, repeats, .. } = self.walk.as_ref()?;
+        Some(GradientDiagnostics::of(settings, watch, repeats, &self.target.spec.parties))
     }
 
     fn ended_by_budget(&self) -> bool {

@@ -105,6 +105,14 @@ impl ScoreWay {
         Some(Found { coding: self.coding.clone(), centred: self.centred, mean, covariance, error: fit.noise.clone() })
     }
 
+    /// What a search would find of a posterior about here, with this covariance, both in the model's coordinates; as if it knew them.
+    pub(crate) fn guessed(&self, target: &Target, u: &[f64], covariance: &Matrix) -> Found {
+        let (_, mean) = self.inside(target, &self.coding.coded(u));
+        let covariance = self.coding.coded_covariance(covariance);
+        let error = Matrix::zeros(covariance.order());
+        Found { coding: self.coding.clone(), centred: self.centred, mean, covariance, error }
+    }
+
     fn public<'a>(&'a self, target: &'a Target, scores: &'a dyn ScoreModel) -> Public<'a> {
         Public { target, scores, coding: &self.coding, centred: self.centred > 0.0, whole: self.whole }
     }

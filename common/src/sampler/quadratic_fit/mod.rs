@@ -24,6 +24,7 @@ mod report;
 mod solution;
 mod terms;
 
+pub(super) use chi_square::ChiSquare;
 pub(super) use answers::{Answer, QuadraticFit};
 pub use report::{FittedParameter, FittedPosterior};
 
