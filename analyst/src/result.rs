@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 
 use conclave_common::text::one_line;
+use conclave_pages::gradients;
 use conclave_proto::error::{ErrorCode, Fault};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::table::{number, table, thousands};
 
@@ -32,6 +33,9 @@ pub(crate) struct RunResult {
     pub(crate) adequacy: Option<Adequacy>,
     #[serde(default)]
     pub(crate) surrogate: Option<Surrogate>,
+    /// How gradients drove the chains; null where none did.
+    #[serde(default)]
+    pub(crate) gradients: Value,
     #[serde(default)]
     pub(crate) ratios: Vec<Ratio>,
 }
@@ -272,6 +276,11 @@ impl RunResult {
         let mut text = format!("{}\n\n{}\n", self.headline(), self.answer(truth));
         if let Some(surrogate) = &self.surrogate {
             text += &format!("{}\n", self.surrogate(surrogate, truth));
+        }
+        let told = gradients::told(&json!({ "gradients": self.gradients }));
+        if !told.is_empty() {
+            let lines: String = told.iter().map(|(what, words)| format!("  {what}: {words}\n")).collect();
+            text += &format!("How gradients drove the chains:\n{lines}\n");
         }
         text += &match &self.refit_of {
             Some(job) => format!("No party was asked and nothing was charged: all that was spent is what job {job} has spent.\n"),

@@ -2,9 +2,10 @@
 
 use conclave_common::job::JobSpec;
 use conclave_common::sampler::Stage;
+use conclave_pages::gradients;
 use conclave_pages::page::{Tone, notice};
 use conclave_pages::released;
-use conclave_pages::table::{Cell, table};
+use conclave_pages::table::{Cell, facts, table};
 use conclave_pages::text::{number, plain};
 use maud::{Markup, html};
 use serde_json::Value;
@@ -33,6 +34,7 @@ pub(super) fn shown(id: &str, object: Option<&str>, spec: Option<&JobSpec>) -> M
             (released::taught(&parsed, &spec.map(Stage::sds_of_logarithms).unwrap_or_default(), SCALE, MOST))
         } @else { (released::inadequate(&parsed)) }
         (surrogate(&parsed))
+        (moved(&parsed))
         p.note { "The whole of it: " code { "conclave summary " (id) } ", or " code { "conclave report " (id) " -o report.html" } "." (released::noise_note(&parsed)) }
     }
 }
@@ -49,6 +51,13 @@ fn posterior(result: &Value) -> Markup {
     let rows: Vec<Vec<Cell>> = result["posterior"].as_array().into_iter().flatten().take(MOST).map(row).collect();
     let header = ["parameter", "mean", "sd", "5%", "median", "95%", "ESS (bulk)", "R-hat"];
     table("Posterior, on the scale that priors are declared on", &[&header[..], released::noise_header(result)].concat(), &rows)
+}
+
+/// How the chains moved, where gradients drive them.
+fn moved(result: &Value) -> Markup {
+    let told = gradients::told(result);
+    let rows: Vec<(&str, Markup)> = told.iter().map(|(what, words)| (*what, html! { (words) })).collect();
+    html! { @if !rows.is_empty() { h3 { "How gradients drove the chains" } (facts(&rows)) } }
 }
 
 /// The posterior by a quadratic fitted to all released log ratios, or why it is not shown.
