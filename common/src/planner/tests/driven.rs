@@ -89,6 +89,7 @@ fn effective(runs: &[Run], parameter: usize) -> f64 {
 /// Some hundred stretches of all runs together know effective draws to 15%, and the mean over parameters to 10%; a plan with a wrong power of the
 /// noise, of the number of parties or of chains in it is off by 2 or more.
 #[test]
+#[ignore = "heavy: run by .ci/run"]
 fn gradients_buy_what_was_planned() {
     let known = |text: &str| {
         let kept: Vec<&str> = text.lines().filter(|line| !line.contains("sigma")).collect();

@@ -113,3 +113,7 @@ impl GradientDiagnostics {
         words
     }
 }
+
+#[cfg(test)]
+#[path = "tests/watched.rs"]
+mod tests;
