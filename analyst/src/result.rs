@@ -162,10 +162,15 @@ impl RunResult {
         table(&header, &rows)
     }
 
+    /// What a quadratic is fitted to.
+    fn fitted(&self) -> &'static str {
+        if self.gradients.is_null() { "log ratios" } else { "components of gradients" }
+    }
+
     /// The fitted quadratic's answer, beside the chains'; or why there is none.
     fn surrogate(&self, surrogate: &Surrogate, truth: Option<&[(&str, f64)]>) -> String {
         if let Some(reason) = &surrogate.suppressed {
-            return format!("No quadratic fitted to the released log ratios is shown: {reason}.\n");
+            return format!("No quadratic fitted to the released {} is shown: {reason}.\n", self.fitted());
         }
         let mut header = vec!["parameter"];
         if truth.is_some() {
@@ -181,9 +186,10 @@ impl RunResult {
         };
         let rows: Vec<Vec<String>> = self.posterior.iter().filter_map(row).collect();
         format!(
-            "Surrogate: the same posterior by a quadratic fitted to {} released log ratios, at no further charge. Its sd has the noise's \
+            "Surrogate: the same posterior by a quadratic fitted to {} released {}, at no further charge. Its sd has the noise's \
              part, noise sd, in it. Both answers rest on the same releases: compare them, don't average them (cubic terms: p = {}).\n{}",
             thousands(surrogate.answers),
+            self.fitted(),
             show(surrogate.p_value),
             table(&header, &rows)
         )

@@ -17,6 +17,7 @@ use crate::sampler::noisy_statistics::Allotment;
 use crate::sampler::noisy_statistics::score_way::ScoreWay;
 use crate::sampler::noisy_statistics::way::Way;
 use crate::sampler::party_metadata::PartyMetadata;
+use crate::sampler::quadratic_fit::{FittedPosterior, QuadraticFit, Slope};
 use crate::sampler::round::{Draw, Phase, Query, Round};
 use crate::sampler::target::Target;
 use crate::sampler::totals::Totals;
@@ -50,6 +51,9 @@ struct Walk {
     accepted: (u64, u64),
     watch: Watch,
     repeats: Repeats,
+    /// The directions of a gradient's components, in the model's coordinates.
+    axes: Vec<Vec<f64>>,
+    fit: QuadraticFit,
 }
 
 impl Walk {
@@ -119,7 +123,12 @@ impl Hmc {
         let chains = target.spec.sampler.chains;
         let walkers = (0..chains).map(start).collect();
         let (watch, repeats) = (Watch::new(chains as usize, settings.step), Repeats::new(*parties));
-        self.walk = Some(Walk { coordinates, settings, walkers, steps: 0, kicked: false, accepted: (0, 0), watch, repeats });
+        let axes = coordinates.axes();
+        let mut fit = QuadraticFit::of("gradient component", coordinates.dimension());
+        let sd = |i: usize| axes.iter().map(|axis| axis[i] * axis[i]).sum::<f64>().sqrt();
+        fit.begin(coordinates.plain(&vec![0.0; axes.len()]), &(0..axes.len()).map(sd).collect::<Vec<_>>());
+        let (steps, kicked, accepted) = (0, false, (0, 0));
+        self.walk = Some(Walk { coordinates, settings, walkers, steps, kicked, accepted, watch, repeats, axes, fit });
         Ok(())
     }
 
@@ -155,9 +164,9 @@ impl Hmc {
     fn take(&mut self, round: &Round, totals: &Totals) -> Result<(), SamplerError> {
         let Self { target, parties, walk, .. } = self;
         let scores = scores(target)?;
-        let Some(Walk { coordinates, settings, walkers, kicked, steps, watch, repeats, .. }) = walk else {
-            return Err(SamplerError::NoRound);
-        };
+        let Some(walk) = walk else { return Err(SamplerError::NoRound) };
+        let phase = walk.phase();
+        let Walk { coordinates, settings, walkers, kicked, watch, repeats, axes, fit, .. } = walk;
         let field = Field { target, scores: scores.as_ref(), coordinates, settings, parties: *parties };
         let mut end = 0;
         for (query, sums) in round.queries.iter().zip(totals.by_query()) {
@@ -172,8 +181,11 @@ impl Hmc {
                     if let Some(pair) = &told.repeated {
                         repeats.take(pair, settings.noise.units() as f64);
                     }
-                    if *steps >= settings.warmup {
+                    if phase == Phase::Sampling {
                         watch.kicked(query.chain, &told);
+                    }
+                    for (direction, (slope, variance)) in axes.iter().zip(told.score.iter().zip(&told.variances)) {
+                        fit.slope_answered(phase, Slope { at: &told.middle, direction, slope: *slope, variance: *variance });
                     }
                 }
                 _ => return Err(SamplerError::Shape("a remainder is one number")),
@@ -247,6 +259,10 @@ impl Sampler for Hmc {
     fn warnings(&self) -> Vec<String> {
         let words = |walk: &Walk| self.gradient_diagnostics().map(|told| told.words(&walk.settings));
         self.walk.as_ref().and_then(words).unwrap_or_default()
+    }
+
+    fn fitted_posterior(&self) -> Option<FittedPosterior> {
+        self.walk.as_ref().map(|walk| walk.fit.posterior(&self.target, false))
     }
 
     fn gradient_diagnostics(&self) -> Option<GradientDiagnostics> {

@@ -79,10 +79,15 @@ impl Coordinates {
         self.matrix.apply(u)
     }
 
+    /// What a step of 1 in each of these is in the model's coordinates.
+    pub(crate) fn axes(&self) -> Vec<Vec<f64>> {
+        let unit = |j: usize| -> Vec<f64> { (0..self.dimension()).map(|i| f64::from(u8::from(i == j))).collect() };
+        (0..self.dimension()).map(|j| self.coding.plain(&self.matrix.apply(&unit(j)))).collect()
+    }
+
     /// How much of its variance each of the model's coordinates has from each of these, `[coordinate][component]`; rows add up to 1.
     pub(crate) fn shares(&self) -> Vec<Vec<f64>> {
-        let axis = |j: usize| -> Vec<f64> { (0..self.dimension()).map(|i| f64::from(u8::from(i == j))).collect() };
-        let columns: Vec<Vec<f64>> = (0..self.dimension()).map(|j| self.coding.plain(&self.matrix.apply(&axis(j)))).collect();
+        let columns = self.axes();
         let row = |i: usize| {
             let squares: Vec<f64> = columns.iter().map(|column| column[i] * column[i]).collect();
             let sum: f64 = squares.iter().sum();

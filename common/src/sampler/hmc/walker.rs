@@ -87,6 +87,11 @@ pub(crate) struct Kicked {
     pub(crate) slope: Vec<f64>,
     /// The momentum before.
     pub(crate) momentum: Vec<f64>,
+    /// The middle, in the model's coordinates.
+    pub(crate) middle: Vec<f64>,
+    /// The slope of the log likelihood alone, with the variances of its noise.
+    pub(crate) score: Vec<f64>,
+    pub(crate) variances: Vec<f64>,
     /// Every party's answers where the middle was asked about before: those, and these.
     pub(crate) repeated: Option<[Vec<Vec<i64>>; 2]>,
 }
@@ -176,9 +181,17 @@ impl Walker {
         let slope: Vec<f64> = score.iter().zip(&prior_slope).map(|(data, prior)| data + prior).collect();
         let sd = settings.sd(*parties);
         let slope = coordinates.slope(&slope);
-        let momentum = law::kick(settings.step, &self.momentum, &slope, &coordinates.noise(at.width, sd));
-        let repeated = self.asked.note(&u, released);
-        let kicked = Kicked { from: self.at.u.clone(), slope, momentum: self.momentum.clone(), repeated };
+        let variances = coordinates.noise(at.width, sd);
+        let momentum = law::kick(settings.step, &self.momentum, &slope, &variances);
+        let kicked = Kicked {
+            from: self.at.u.clone(),
+            slope,
+            momentum: self.momentum.clone(),
+            middle: coordinates.plain(&u),
+            score: coordinates.slope(&score),
+            variances,
+            repeated: self.asked.note(&u, released),
+        };
         let end = self.drifted(&u, &momentum, settings.step);
         let bounded = |place: &Place| {
             let bound = scores.remainder_bound([&self.at.theta, &theta, &place.theta]);

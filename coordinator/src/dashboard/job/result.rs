@@ -67,7 +67,7 @@ fn surrogate(result: &Value) -> Markup {
         return Markup::default();
     }
     if let Some(reason) = surrogate["suppressed"].as_str() {
-        return html! { p.note { "No quadratic fitted to the released log ratios is shown: " (plain(reason, SENTENCE)) "." } };
+        return html! { p.note { "No quadratic fitted to what was released is shown: " (plain(reason, SENTENCE)) "." } };
     }
     let cell = |value: &Value| Cell::Number(value.as_f64().map_or_else(|| "-".to_owned(), number));
     let row = |row: &Value| {
@@ -77,7 +77,7 @@ fn surrogate(result: &Value) -> Markup {
     };
     let rows: Vec<Vec<Cell>> = result["posterior"].as_array().into_iter().flatten().take(MOST).map(row).collect();
     html! {
-        (table("The same by a quadratic fitted to all released log ratios", &["parameter", "mean", "sd", "of it noise"], &rows))
+        (table("The same by a quadratic fitted to all that was released", &["parameter", "mean", "sd", "of it noise"], &rows))
         (released::fitted_with_and_without_noise(result, SCALE, MOST))
     }
 }
