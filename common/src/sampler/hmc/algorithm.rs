@@ -11,6 +11,7 @@ use crate::mechanism::{GRADIENT_UNITS, QueryKind, STEP, Sensitivity};
 use crate::model::ScoreModel;
 use crate::sampler::enough::Enough;
 use crate::sampler::error::SamplerError;
+use crate::sampler::hopeless::Forecast;
 use crate::sampler::interface::{Next, Sampler};
 use crate::sampler::messages::Messages;
 use crate::sampler::noisy_statistics::Allotment;
@@ -25,6 +26,11 @@ use crate::sampler::totals::Totals;
 /// The share of the budget that the search takes where the job names none: more buys a better start and fewer steps.
 pub(crate) const LOCATE_SHARE: f64 = 0.05;
 
+/// Kept steps of all chains after which it is looked whether they move at all.
+const LOOK: u64 = 50;
+/// The mean probability of acceptance of chains that do not.
+const STUCK: f64 = 0.2;
+
 /// The sampler: a search, and what walks after it.
 pub(crate) struct Hmc {
     target: Target,
@@ -35,6 +41,8 @@ pub(crate) struct Hmc {
     walk: Option<Walk>,
     messages: Messages,
     enough: Enough,
+    /// Found once, and for good: a job that is forced goes on all the same.
+    stuck: Option<Forecast>,
     draws: Vec<Draw>,
 }
 
@@ -51,6 +59,8 @@ struct Walk {
     accepted: (u64, u64),
     watch: Watch,
     repeats: Repeats,
+    /// Whether the search told the posterior's shape.
+    sharp: bool,
     /// The directions of a gradient's components, in the model's coordinates.
     axes: Vec<Vec<f64>>,
     fit: QuadraticFit,
@@ -99,6 +109,7 @@ impl Hmc {
             walk: None,
             messages: Messages::new(parties.len()),
             enough: Enough::new(spec),
+            stuck: None,
             draws: Vec::new(),
             parties: parties.len(),
             budget,
@@ -111,7 +122,7 @@ impl Hmc {
         let Self { target, budget, parties, .. } = self;
         let scores = scores(target)?;
         let found = way.found(target).ok_or(SamplerError::NoRound)?;
-        let error = found.error.clone();
+        let (error, sharp) = (found.error.clone(), found.sharp);
         let coordinates = Coordinates::new(target, scores.as_ref(), found);
         let settings = Settings::new(target, scores.as_ref(), &coordinates, budget, *parties)?;
         let error = coordinates.covariance(&error);
@@ -128,7 +139,7 @@ impl Hmc {
         let sd = |i: usize| axes.iter().map(|axis| axis[i] * axis[i]).sum::<f64>().sqrt();
         fit.begin(coordinates.plain(&vec![0.0; axes.len()]), &(0..axes.len()).map(sd).collect::<Vec<_>>());
         let (steps, kicked, accepted) = (0, false, (0, 0));
-        self.walk = Some(Walk { coordinates, settings, walkers, steps, kicked, accepted, watch, repeats, axes, fit });
+        self.walk = Some(Walk { coordinates, settings, walkers, steps, kicked, accepted, watch, repeats, axes, fit, sharp });
         Ok(())
     }
 
@@ -197,10 +208,12 @@ impl Hmc {
     /// Goes on to the test of the present step, or to the next step.
     fn go_on(&mut self) {
         let message = self.messages.last();
-        let Self { walk, enough, draws, .. } = self;
+        let Self { walk, enough, draws, stuck, target, .. } = self;
         let Some(walk) = walk else { return };
         if walk.kicked {
             walk.step_done(message, enough, draws);
+            let taken = walk.watch.acceptance().filter(|_| walk.watch.steps() >= LOOK && !target.spec.sampler.force);
+            *stuck = stuck.or(taken.filter(|taken| *taken < STUCK).map(Forecast::Stuck));
         } else {
             walk.kicked = true;
         }
@@ -261,13 +274,17 @@ impl Sampler for Hmc {
         self.walk.as_ref().and_then(words).unwrap_or_default()
     }
 
+    fn hopeless(&self) -> Option<&Forecast> {
+        self.stuck.as_ref()
+    }
+
     fn fitted_posterior(&self) -> Option<FittedPosterior> {
         self.walk.as_ref().map(|walk| walk.fit.posterior(&self.target, false))
     }
 
     fn gradient_diagnostics(&self) -> Option<GradientDiagnostics> {
-        let Walk { settings, watch, repeats, .. } = self.walk.as_ref()?;
-        Some(GradientDiagnostics::of(settings, watch, repeats, &self.target.spec.parties))
+        let Walk { settings, watch, repeats, sharp, .. } = self.walk.as_ref()?;
+        Some(GradientDiagnostics::of(settings, *sharp, (watch, repeats), &self.target.spec.parties))
     }
 
     fn ended_by_budget(&self) -> bool {

@@ -31,6 +31,9 @@ pub struct GradientDiagnostics {
     pub planned_ess: f64,
     /// The uncertainty of a posterior mean at that many, in posterior standard deviations.
     pub planned_error: f64,
+    /// Whether the search released how wide the posterior is in each direction; where not, public bounds stood in for it, and fewer effective draws may come
+    /// of the plan.
+    pub shape_released: bool,
     /// Mean probability of acceptance of kept steps, those rejected unasked included.
     pub acceptance: Option<f64>,
     /// Share of kept steps rejected unasked: beyond the parameter box, or where no bound says what a step leaves.
@@ -50,7 +53,7 @@ pub struct GradientDiagnostics {
 }
 
 impl GradientDiagnostics {
-    pub(crate) fn of(settings: &Settings, watch: &Watch, repeats: &Repeats, parties: &[String]) -> Self {
+    pub(crate) fn of(settings: &Settings, sharp: bool, (watch, repeats): (&Watch, &Repeats), parties: &[String]) -> Self {
         let worst = |identities: Vec<Identity>| identities.into_iter().max_by(|a, b| a.z().total_cmp(&b.z()));
         let ess = settings.planned_ess.max(1.0);
         Self {
@@ -59,6 +62,7 @@ impl GradientDiagnostics {
             warmup: settings.warmup,
             planned_ess: settings.planned_ess,
             planned_error: ess.sqrt().recip(),
+            shape_released: sharp,
             acceptance: watch.acceptance(),
             unasked: watch.unasked(),
             energy_error: watch.energy_error(),
@@ -79,6 +83,13 @@ impl GradientDiagnostics {
                  sds and quantiles by more",
                 settings.steps, self.planned_ess, self.planned_error
             ));
+        }
+        if !self.shape_released {
+            words.push(
+                "the search's share of the budget did not tell how wide the posterior is in each direction: correlated predictors get far fewer effective \
+                 draws than planned; a larger epsilon or locate_share tells"
+                    .to_owned(),
+            );
         }
         if let Some(kinetic) = self.kinetic.filter(|kinetic| kinetic.z() > ERRORS) {
             words.push(format!(

@@ -118,6 +118,11 @@ impl Watch {
         self.energy = (self.energy.0 + error * error, self.energy.1 + variance);
     }
 
+    /// Kept steps of all chains.
+    pub(crate) fn steps(&self) -> u64 {
+        self.steps
+    }
+
     /// The share of kept steps that were rejected unasked.
     pub(crate) fn unasked(&self) -> f64 {
         self.unasked as f64 / self.steps.max(1) as f64

@@ -179,6 +179,18 @@ fn a_narrow_box_is_walked_in() {
     assert!((mean - exact).abs() < 5.0 * sd / ess.sqrt(), "{mean} {exact}");
 }
 
+/// Chains that start where the likelihood's slope is another one altogether take hardly a step (8% of them): after 50 nothing more need be spent,
+/// unless it is forced. A right run, which takes 95%, is never taken for one.
+#[test]
+fn chains_that_take_no_step_are_given_up() {
+    let far = "chains = 1\nstarts = [{ intercept = 9.5, x = -9.5 }]";
+    let ran = |more: &str| run(&job(4.0, &format!("[sampler]\nseed = 3\ndraws = 60\n{more}\n")), 20_000, 5, |_, _| {});
+    let stuck = ran(far);
+    let word = stuck.sampler.hopeless().unwrap().word(&job(4.0, ""));
+    assert!(word.contains("stopped as hopeless") && word.contains("% were taken"), "{word}");
+    assert!(ran(&format!("force = true\n{far}")).sampler.hopeless().is_none() && ran("chains = 1").sampler.hopeless().is_none());
+}
+
 /// The quadratic that all released slopes make: its mean lies off the posterior's by the noise that it says, a root mean square within
 /// [.4, 1.7] over 10 figures, and its sd without the noise is right to 15%.
 #[test]
