@@ -43,9 +43,14 @@ pub(crate) fn admit(policy: &Policy, budget: &Budget, shard: &Shard, analyst: &s
     }
     for release in spec.releases() {
         if policy.releases.as_ref().is_some_and(|admitted| !admitted.iter().any(|a| a == release)) {
+            let instead = if spec.locates_by_gradients() {
+                "write locate = \"ratios\" under [sampler]"
+            } else {
+                "use algorithm = \"penalty\" with locate = \"ratios\" under [sampler]"
+            };
             return refuse(format!(
                 "algorithm = \"{}\" asks for a release of kind {release:?}, which the owner's policy.releases does not admit: ask the owner to \
-                 name it there, or use algorithm = \"penalty\"",
+                 name it there, or {instead}",
                 spec.algorithm.as_str()
             ));
         }

@@ -15,9 +15,12 @@ use crate::parameter::Transform;
 use crate::rehearsal::query_terms;
 use crate::sampler::{self, Next, PartyMetadata, Phase, Query, Round, Totals};
 
-/// Queries of sampling that are walked at least, over all walks: effective sample sizes are then known to some 5%.
+/// Queries of sampling that are walked at least, over all walks: effective sample sizes are then known to some 5% where chains mix well.
 const LEAST_QUERIES: u64 = 120_000;
-/// And at most in one, where the budget holds more: costs beyond are those of an average round.
+/// Effective draws of the worst parameter that are walked at least, where chains mix badly: a walk that has few tells their number to a
+/// factor of 2 only.
+const LEAST_EFFECTIVE: f64 = 400.0;
+/// Queries of sampling at most: in one walk, where the budget holds more and costs beyond are those of an average round, and over all.
 const MOST_QUERIES: u64 = 400_000;
 /// Queries in all, after which a warm-up without end is given up.
 const MOST_IN_ALL: u64 = 3_000_000;
@@ -50,10 +53,10 @@ impl CostModel {
             let mut parties = Parties { spec, model: spec.build_model(), guess, stand_in: &stand_in, rng };
             let walk = walk(&one, &mut parties, limit_units)?;
             asked += walk.asked;
-            let (within, known) = (walk.reaches_sampling(limit_units), walk.queries() >= LEAST_QUERIES);
             walks.push(walk);
             let queries: u64 = walks.iter().map(Walk::queries).sum();
-            if (within && known) || queries >= LEAST_QUERIES || asked >= MOST_IN_ALL {
+            let known = queries >= MOST_QUERIES || queries >= LEAST_QUERIES && least_effective(&walks) >= LEAST_EFFECTIVE;
+            if known || asked >= MOST_IN_ALL {
                 break;
             }
         }
@@ -126,6 +129,13 @@ impl CostModel {
     }
 }
 
+/// Effective draws of the parameter that has fewest, in all walks together; without end where draws tell nothing.
+fn least_effective(walks: &[Walk]) -> f64 {
+    let of = |j: usize| walks.iter().map(|walk| walk.effective_in_all(j)).filter(|ess| ess.is_finite()).sum::<f64>();
+    let drawn = walks.first().filter(|walk| walk.has_draws());
+    drawn.map_or(f64::INFINITY, |walk| (0..walk.parameters()).map(of).fold(f64::INFINITY, f64::min))
+}
+
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     let middle = |at: usize| values.get(at).copied().unwrap_or(f64::NAN);
@@ -190,17 +200,20 @@ impl Parties<'_> {
         for query in &round.queries {
             let Query { from, to, noise, .. } = query;
             let terms = query_terms(self.spec, self.model.as_ref(), PrivacyUnit::default(), query)?;
-            // The stand-in has no statistics, and its clips never bite: those answers are noise alone.
-            let (ratio, centre) = match query.kind {
-                QueryKind::Ratio => (self.stand_in.log_ratio(from, to), terms.centre()),
-                _ => (0.0, 0.0),
+            // Of all records together, and of each of them; in units of the lattice. The stand-in has no statistics, and its clips never bite:
+            // those answers are noise alone.
+            let none = || vec![(0.0, 0.0); query.length()];
+            let sums = match query.kind {
+                QueryKind::Ratio => vec![(self.stand_in.log_ratio(from, to) / STEP, -terms.centre() / STEP)],
+                QueryKind::Gradient { .. } => self.stand_in.gradient(from, to),
+                QueryKind::Curvature { .. } => self.stand_in.information(self.model.as_ref(), to).unwrap_or_else(none),
+                _ => none(),
             };
             for (records, released) in self.guess.records.iter().zip(&mut releases) {
                 let records = *records as f64;
-                released.extend((0..query.length()).map(|_| {
+                released.extend(sums.iter().map(|(all, each)| {
                     let z: f64 = StandardNormal.sample(&mut self.rng);
-                    let answer = records / total * ratio - records * centre + noise.sd() * z;
-                    (answer / STEP).round() as i64
+                    (records / total * all + records * each + noise.units() as f64 * z).round() as i64
                 }));
             }
         }

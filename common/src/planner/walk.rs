@@ -131,7 +131,17 @@ impl Walk {
 
     /// Effective draws per draw of each chain, in the long run.
     pub(super) fn efficiency(&self, parameter: usize) -> f64 {
-        let walked = self.draws[parameter].first().map_or(0, Vec::len) as u64;
-        self.effective(parameter, walked) / (walked as f64 * self.draws[parameter].len() as f64)
+        let walked = self.draws[parameter].first().map_or(0, Vec::len) as f64;
+        self.effective_in_all(parameter) / (walked * self.draws[parameter].len() as f64)
+    }
+
+    /// Effective draws of all that was walked.
+    pub(super) fn effective_in_all(&self, parameter: usize) -> f64 {
+        self.effective(parameter, self.draws[parameter].first().map_or(0, Vec::len) as u64)
+    }
+
+    /// Whether its draws tell anything.
+    pub(super) fn has_draws(&self) -> bool {
+        self.draws.first().is_some_and(|chains| !chains.is_empty())
     }
 }
