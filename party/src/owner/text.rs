@@ -230,7 +230,11 @@ mod tests {
             (spec(once, "logistic", "binary = true", "[release]\nstages = [0.5, 0.5]\n"), &["at most 4 times.", ANY_MODEL]),
             (spec(once, "linear", "min = 0, max = 9", ""), &["second moments", "scores", "at most 2 times.", ANY_MODEL]),
             (spec("hmc", "logistic", "binary = true", ""), &["gradient at the middle of the step", "step after step", ANY_MODEL]),
-            (spec("penalty", "logistic", "binary = true", ""), &["explains the records", "round after round"]),
+            (spec("penalty", "logistic", "binary = true", ""), &["how much better one setting", "round after round"]),
+            (
+                spec("penalty", "logistic", "binary = true", "[sampler]\nlocate = \"gradients\"\n"),
+                &["scores (gradient and curvature", "to begin with; then how much better", "round after round", ANY_MODEL],
+            ),
         ] {
             assert!(there.iter().all(|part| words.contains(part)), "{words}");
         }

@@ -116,7 +116,8 @@ fn correlated_predictors_are_found_in_a_few_rounds() {
     for seed in 0..8 {
         let found = search(&spec, shards.clone(), seed);
         assert!(found.rounds.len() <= 12 && found.share <= 0.05, "{} rounds, {}", found.rounds.len(), found.share);
-        let of_a_stage = |kind: QueryKind| matches!(kind, QueryKind::Gradient { parameters: 3 } | QueryKind::Curvature { parameters: 3 });
+        let of_a_stage =
+            |kind: QueryKind| matches!(kind, QueryKind::Gradient { parameters: 3 } | QueryKind::Curvature { parameters: 3 });
         assert!(found.rounds.iter().flat_map(|round| &round.queries).all(|query| of_a_stage(query.kind)));
         squares += off(&found).powi(2) / 8.0;
         let ratios = search(&job(64, ""), shards.clone(), seed);
