@@ -33,6 +33,8 @@ const SEED: u64 = 0x70_6c_61_6e;
 pub(super) struct CostModel {
     walks: Vec<Walk>,
     conditional_sd: Vec<f64>,
+    /// Effective draws of each parameter per draw of each chain, in the long run.
+    efficiency: Vec<f64>,
 }
 
 impl CostModel {
@@ -44,6 +46,8 @@ impl CostModel {
         endless.sampler.force = true;
         endless.sampler.draws = MOST_IN_ALL;
         let mut walks: Vec<Walk> = Vec::new();
+        // Of each walk, effective draws of each parameter per draw of each chain.
+        let mut efficiencies: Vec<Vec<f64>> = Vec::new();
         let mut asked = 0;
         for number in 0..MOST_WALKS {
             let mut one = endless.clone();
@@ -53,14 +57,19 @@ impl CostModel {
             let mut parties = Parties { spec, model: spec.build_model(), guess, stand_in: &stand_in, rng };
             let walk = walk(&one, &mut parties, limit_units)?;
             asked += walk.asked;
+            efficiencies.push((0..walk.parameters()).map(|j| walk.efficiency(j)).collect());
             walks.push(walk);
             let queries: u64 = walks.iter().map(Walk::queries).sum();
-            let known = queries >= MOST_QUERIES || queries >= LEAST_QUERIES && least_effective(&walks) >= LEAST_EFFECTIVE;
+            let known =
+                queries >= MOST_QUERIES || queries >= LEAST_QUERIES && least_effective(&walks, &efficiencies) >= LEAST_EFFECTIVE;
             if known || asked >= MOST_IN_ALL {
                 break;
             }
         }
-        Ok(Self { walks, conditional_sd: stand_in.conditional_sd })
+        let parameters = walks.first().map_or(0, Walk::parameters);
+        let mean = |j: usize| efficiencies.iter().map(|of_walk| of_walk[j]).sum::<f64>() / walks.len() as f64;
+        let efficiency = (0..parameters).map(mean).collect();
+        Ok(Self { walks, conditional_sd: stand_in.conditional_sd, efficiency })
     }
 
     /// Units of 2^-48 of mu^2 that the search for the mode takes, which is a share of any budget.
@@ -111,15 +120,15 @@ impl CostModel {
     }
 
     /// Effective draws of each parameter per draw of each chain, in the long run.
-    pub(super) fn efficiency(&self) -> Vec<f64> {
-        (0..self.walks.first().map_or(0, Walk::parameters)).map(|j| self.mean(|walk| walk.efficiency(j))).collect()
+    pub(super) fn efficiency(&self) -> &[f64] {
+        &self.efficiency
     }
 
     /// The constant of the law for small steps: effective draws per query, times total noise variance,
     /// over the mean squared move in units of the posterior sd of the coordinate given the others. `NaN` for the last of a simplex, which
     /// has no coordinate of its own.
     pub(super) fn kappas(&self, transform: &Transform, total_variance: f64) -> Vec<f64> {
-        let efficiency = self.efficiency();
+        let efficiency = &self.efficiency;
         let mut kappas = vec![f64::NAN; efficiency.len()];
         for (j, (parameter, tau)) in transform.parameters().into_iter().zip(&self.conditional_sd).enumerate() {
             let (queries, moved) = (self.mean(|walk| walk.queries() as f64), self.mean(|walk| walk.moved[j]));
@@ -130,10 +139,15 @@ impl CostModel {
 }
 
 /// Effective draws of the parameter that has fewest, in all walks together; without end where draws tell nothing.
-fn least_effective(walks: &[Walk]) -> f64 {
-    let of = |j: usize| walks.iter().map(|walk| walk.effective_in_all(j)).filter(|ess| ess.is_finite()).sum::<f64>();
-    let drawn = walks.first().filter(|walk| walk.has_draws());
-    drawn.map_or(f64::INFINITY, |walk| (0..walk.parameters()).map(of).fold(f64::INFINITY, f64::min))
+fn least_effective(walks: &[Walk], efficiencies: &[Vec<f64>]) -> f64 {
+    if walks.iter().all(|walk| walk.drawn() == 0) {
+        return f64::INFINITY;
+    }
+    let of = |j: usize| {
+        let each = walks.iter().zip(efficiencies).map(|(walk, efficiency)| walk.drawn() as f64 * efficiency[j]);
+        each.filter(|effective| effective.is_finite()).sum::<f64>()
+    };
+    (0..walks[0].parameters()).map(of).fold(f64::INFINITY, f64::min)
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
