@@ -69,6 +69,7 @@ impl Extension<'_> {
         let starts = states.iter().map(|state| Value::Table(by_name(state))).collect();
         let sampler = table(&mut file, "sampler")?;
         sampler.remove("start");
+        sampler.remove("locate");
         sampler.insert("starts".to_owned(), Value::Array(starts));
         if old.plans_chains() {
             sampler.insert("chains".to_owned(), whole("sampler.chains", states.len() as u64)?);
