@@ -7,6 +7,8 @@ mod demo_design;
 mod exp_family;
 mod gaussian_mean;
 mod hmc;
+mod hmc_calibration;
+mod hmc_posteriors;
 mod information;
 mod locate;
 mod plan;

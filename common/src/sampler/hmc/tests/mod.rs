@@ -3,5 +3,6 @@
 #![allow(clippy::unwrap_used)]
 
 mod enumeration;
+mod plane;
 mod runs;
 mod simulation;
