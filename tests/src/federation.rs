@@ -71,8 +71,6 @@ pub enum Noise {
     PenaltyScaled(f64),
     /// The noise of gradients is this multiple of what the query asks for.
     GradientsScaled(f64),
-    /// What a gradient leaves of a step's log ratio is taken for nothing.
-    NoRemainder,
 }
 
 impl Noise {
@@ -84,7 +82,6 @@ impl Noise {
                 sum + draw + ((1.0 - share) * query.noise.variance() / 2.0 / STEP) as i64
             }
             (Self::GradientsScaled(by), QueryKind::Gradient { .. }) => sum + (by * draw as f64) as i64,
-            (Self::NoRemainder, QueryKind::Remainder { .. }) => draw,
             _ => sum + draw,
         }
     }

@@ -12,8 +12,8 @@
 
 use pulp::{Simd, WithSimd};
 
-use super::blocks::Lane;
-use super::gradient::{FEW, Gradient, Room};
+use super::few::{FEW, Few};
+use super::gradient::{Gradient, Room};
 use super::likelihood::{Ends, Likelihood};
 use super::linear_predictor::LinearPredictor;
 use super::persons::{PersonSum, Persons};
@@ -79,7 +79,7 @@ impl<L: Likelihood> Pass<'_, L> {
         while let Some(rows) = tiles.next() {
             self.values(&rows, &mut room);
             // No partial sum overflows: sum_fits.
-            total = total.wrapping_add(room.values[..rows.len()].iter().sum::<i64>());
+            total = total.wrapping_add(room.values.0[..rows.len()].iter().sum::<i64>());
         }
         total
     }
@@ -91,7 +91,7 @@ impl<L: Likelihood> Pass<'_, L> {
         let mut tiles = self.block.tiles(FEW);
         while let Some(rows) = tiles.next() {
             self.values(&rows, &mut room);
-            sum.add(persons, rows.range(), &room.values[..rows.len()], self.clamp);
+            sum.add(persons, rows.range(), &room.values.0[..rows.len()], self.clamp);
         }
         sum.total()
     }
@@ -103,9 +103,11 @@ impl<L: Likelihood> Pass<'_, L> {
         self.gradient.vectors(rows, &mut room.vectors);
         let along = &mut room.along.0[..records];
         along.fill(0.0);
+        let within = &room.vectors.within.0[..records];
         for (weight, units) in self.weights.iter().zip(&room.vectors.units) {
+            let units = &units.0[..records];
             for i in 0..records {
-                let unit = units[i] & room.vectors.within[i];
+                let unit = units[i] & within[i];
                 // At most 2^28: exact.
                 along[i] = weight.mul_add(unit as f64, along[i]);
             }
@@ -114,11 +116,12 @@ impl<L: Likelihood> Pass<'_, L> {
         self.from.fill(rows, from);
         self.to.fill(rows, to);
         let outcome = &rows.outcome()[..records];
+        let values = &mut room.values.0[..records];
         for i in 0..records {
             let ratio = L::log_ratio(&self.constants, outcome[i], from[i], to[i]);
             // A record that is left out has no log ratio, and a vector all the same: its frame's shift.
             let ratio = if ratio.is_nan() { 0.0 } else { self.power * ratio };
-            room.values[i] = self.quantiser.units(ratio - (along[i] + self.constant));
+            values[i] = self.quantiser.units(ratio - (along[i] + self.constant));
         }
     }
 }
@@ -126,15 +129,16 @@ impl<L: Likelihood> Pass<'_, L> {
 /// What is kept of a tile's records.
 struct Kept {
     vectors: Room,
-    along: Lane,
-    from: Lane,
-    to: Lane,
-    values: [i64; FEW],
+    along: Few<f64>,
+    from: Few<f64>,
+    to: Few<f64>,
+    values: Few<i64>,
 }
 
 impl Kept {
     fn new(components: usize) -> Self {
-        Self { vectors: Room::new(components), along: Lane::ZERO, from: Lane::ZERO, to: Lane::ZERO, values: [0; FEW] }
+        let zero = Few([0.0; FEW]);
+        Self { vectors: Room::new(components), along: zero.clone(), from: zero.clone(), to: zero, values: Few([0; FEW]) }
     }
 }
 

@@ -70,12 +70,14 @@ fn hmc_of_a_poisson_regression_at_two_parties_is_calibrated() {
     assert!(statistics.iter().all(|s| *s < CHI_SQUARE_0_999), "{statistics:?}");
 }
 
+/// Kicks of half as much noise as their friction is for, or of half as much again: posteriors too narrow and too wide.
+///
+/// What is left out of the test shows in no thousand ranks: the whole penalty is at most a hundredth, the noise of the test being .15 at most.
+/// Those faults are seen where steps are enumerated.
 #[test]
 #[ignore = "heavy: run by .ci/run"]
-fn calibration_of_hmc_sees_faults() {
-    for fault in [Noise::GradientsScaled(1.5), Noise::GradientsScaled(0.5), Noise::NoRemainder, Noise::PenaltyScaled(0.0)] {
-        for shows in [RANKING.chi_squares(fault, logistic), RANKING.chi_squares(fault, poisson)] {
-            println!("{shows:?}");
-        }
+fn calibration_of_hmc_sees_another_noise_than_is_said() {
+    for by in [0.5, 1.5] {
+        assert!(RANKING.shows(Noise::GradientsScaled(by), logistic), "{by}");
     }
 }
