@@ -182,6 +182,10 @@ impl<L: Likelihood> ScoreModel for RegressionScores<'_, L> {
         self.predictor.spares_inert()
     }
 
+    fn groups(&self) -> Vec<Vec<usize>> {
+        self.predictor.groups()
+    }
+
     fn never_together(&self, j: usize, k: usize) -> bool {
         self.predictor.never_together(j, k)
     }

@@ -231,6 +231,10 @@ impl ScoreModel for WeibullScores {
         false
     }
 
+    fn groups(&self) -> Vec<Vec<usize>> {
+        vec![vec![0], vec![1]]
+    }
+
     fn never_together(&self, _j: usize, _k: usize) -> bool {
         false
     }
