@@ -75,9 +75,9 @@ impl Room {
         self.hold(shift, records);
         let within = &self.within.0[..records];
         for (total, units) in totals.iter_mut().zip(&self.units) {
-            // No sum overflows: callers check that so many records fit.
-            let sum: i64 = units.0[..records].iter().zip(within).map(|(unit, within)| unit & within).sum();
-            *total = total.wrapping_add(sum);
+            // No sum overflows: callers check that so many records fit. Said so, the additions are of vectors.
+            let held = units.0[..records].iter().zip(within).map(|(unit, within)| unit & within);
+            *total = held.fold(*total, i64::wrapping_add);
         }
     }
 

@@ -7,8 +7,9 @@
 //!
 //! Public bound. Let the linear predictor of a record be moved by `u` from `theta` to `m` and by `v` from `m` to `theta'`, at most `a` and `b`
 //! of all records, and the second derivative of the log density in it lie from `-F` to `G`. By Taylor's theorem around `m` the log
-//! ratio is the slope times `u + v` but for at most `(F b^2 + G a^2) / 2` downwards and `(G b^2 + F a^2) / 2` upwards. Rounding a vector to
-//! integers adds half of `|weights|` summed. Swapping the ends gives the same bits.
+//! ratio is the slope times `u + v` but for at most `(F b^2 + G a^2) / 2` downwards and `(G b^2 + F a^2) / 2` upwards. Where the family's own
+//! parameter moves too, `F b^2` is a quadratic form in both moves. Rounding a vector to integers adds half of `|weights|` summed. Swapping the
+//! ends gives the same bits.
 
 use pulp::{Simd, WithSimd};
 
@@ -19,16 +20,23 @@ use super::linear_predictor::LinearPredictor;
 use super::persons::{PersonSum, Persons};
 use super::score::Remainder;
 use super::shard::Block;
+use super::slopes::Bends;
 use super::tile::Tile;
 use super::weighted::WeightedSum;
 use crate::mechanism::{Clamp, LatticeSum, Quantiser, Sensitivity, sum_fits};
 
-/// The most that a log ratio is off its tangent at the middle, where the two halves of the step move the linear predictor by at most `a` and
-/// `b` and the second derivative lies from minus the first to the second of `between`.
-pub(super) fn second_order(a: f64, b: f64, [falling, rising]: [f64; 2]) -> f64 {
+/// How far half a step moves a record at most: its linear predictor, and the logarithm of the family's own parameter.
+pub(super) type Half = (f64, f64);
+
+/// The most that a log ratio is off its tangent at the middle, where the two halves of the step move so far and the log density bends so.
+pub(super) fn second_order(first: Half, second: Half, bends: &Bends) -> f64 {
     // What does not move leaves nothing, however steep it is there.
-    let times = |bend: f64, moved: f64| if moved == 0.0 { 0.0 } else { bend * moved * moved };
-    0.5 * (times(falling, b) + times(rising, a)).max(times(falling, a) + times(rising, b))
+    let times = |bend: f64, a: f64, b: f64| if a == 0.0 || b == 0.0 { 0.0 } else { bend * a * b };
+    let form = |way: usize, (moved, own): Half| {
+        times(bends.predictor[way], moved, moved) + (2.0 * times(bends.mixed, moved, own) + times(bends.own[way], own, own))
+    };
+    let (falling, rising) = (|half| form(0, half), |half| form(1, half));
+    0.5 * (falling(second) + rising(first)).max(falling(first) + rising(second))
 }
 
 /// A step, made ready for a block.
@@ -79,7 +87,7 @@ impl<L: Likelihood> Pass<'_, L> {
         while let Some(rows) = tiles.next() {
             self.values(&rows, &mut room);
             // No partial sum overflows: sum_fits.
-            total = total.wrapping_add(room.values.0[..rows.len()].iter().sum::<i64>());
+            total = room.values.0[..rows.len()].iter().fold(total, |total, value| total.wrapping_add(*value));
         }
         total
     }

@@ -15,13 +15,15 @@ use crate::posteriors::on_a_grid;
 /// Two MCSE at an effective sample size of 2,000, in posterior sds.
 const MEANS: f64 = 0.0447;
 const SDS: f64 = 0.03;
+/// Where the coefficients of the regressions lie.
+const WIDE: [(f64, f64); 2] = [(-3.0, 3.0); 2];
 /// At least so many effective draws are made.
 const DRAWS: f64 = 6_500.0;
 
 /// A regression of so many records on one predictor against a grid: `outcome` draws a scaled outcome from a predictor and a log exposure.
 fn check(
     (kind, columns, seed): (&str, &str, u64),
-    exposed: bool,
+    (boxes, exposed): (&[(f64, f64)], bool),
     records: usize,
     outcome: impl Fn(f64, f64, &mut ChaCha20Rng) -> f64,
 ) {
@@ -43,7 +45,7 @@ fn check(
     );
     let spec = JobSpec::parse(&text).unwrap_or_else(|e| panic!("{e} in {text}"));
     let mut federation = Federation::new(spec, shards.into_iter().map(Shard::columns).collect(), seed);
-    let reference = on_a_grid(&federation, &[(-3.0, 3.0), (-3.0, 3.0)]);
+    let reference = on_a_grid(&federation, boxes);
     let run = federation.run();
     println!("{kind}: rounds {:?}, acceptance {:.3}", run.rounds, run.acceptance);
     for (j, (mean, sd)) in reference.iter().enumerate() {
@@ -59,8 +61,8 @@ fn check(
 #[ignore = "heavy: run by .ci/run"]
 fn hmc_of_logistic_regressions_matches_a_grid() {
     let draw = |x: f64, _: f64, rng: &mut ChaCha20Rng| f64::from(u8::from(rng.random::<f64>() < 1.0 / (1.0 + (1.0 - 1.5 * x).exp())));
-    check(("kind = \"logistic\"", "y = { binary = true }", 21), false, 3_000, draw);
-    check(("kind = \"logistic\"\npower = 0.5", "y = { binary = true }", 22), false, 6_000, draw);
+    check(("kind = \"logistic\"", "y = { binary = true }", 21), (&WIDE, false), 3_000, draw);
+    check(("kind = \"logistic\"\npower = 0.5", "y = { binary = true }", 22), (&WIDE, false), 6_000, draw);
 }
 
 #[test]
@@ -70,7 +72,7 @@ fn hmc_of_poisson_regressions_matches_a_grid() {
         let mean = (-1.5 + 0.8 * x + exposure).exp();
         Poisson::new(mean).expect("a law").sample(rng).min(6.0) / 3.0 - 1.0
     };
-    check(("kind = \"poisson\"", "y = { min = 0, max = 6 }", 23), true, 10_000, draw);
+    check(("kind = \"poisson\"", "y = { min = 0, max = 6 }", 23), (&WIDE, true), 10_000, draw);
 }
 
 #[test]
@@ -78,5 +80,15 @@ fn hmc_of_poisson_regressions_matches_a_grid() {
 fn hmc_of_linear_regressions_matches_a_grid() {
     let noise = Normal::new(0.0, 0.3).expect("a law");
     let draw = |x: f64, _: f64, rng: &mut ChaCha20Rng| (0.1 - 0.3 * x + noise.sample(rng)).clamp(-1.0, 1.0);
-    check(("kind = \"linear\"\nsd = 0.3", "y = { min = -1, max = 1 }", 24), false, 5_000, draw);
+    check(("kind = \"linear\"\nsd = 0.3", "y = { min = -1, max = 1 }", 24), (&WIDE, false), 5_000, draw);
+}
+
+/// The scale is walked in too, in its logarithm.
+#[test]
+#[ignore = "heavy: run by .ci/run"]
+fn hmc_of_a_student_t_regression_matches_a_grid() {
+    let tails = rand_distr::StudentT::new(4.0).expect("a law");
+    let draw = |x: f64, _: f64, rng: &mut ChaCha20Rng| (0.1 - 0.3 * x + 0.2 * tails.sample(rng)).clamp(-1.0, 1.0);
+    let boxes = [(-0.4, 0.6), (-0.8, 0.2), (0.05, 0.6)];
+    check(("kind = \"student_t\"\ndf = 4", "y = { min = -1, max = 1 }", 25), (&boxes, false), 4_000, draw);
 }

@@ -9,6 +9,7 @@ mod gaussian_mean;
 mod hmc;
 mod hmc_calibration;
 mod hmc_posteriors;
+mod hmc_practice;
 mod information;
 mod locate;
 mod plan;
