@@ -28,8 +28,8 @@ fn kernel_speed() {
     }
 }
 
-/// What a gradient, its remainder and a curvature of ten predictors take beside a ratio. A step by gradients is to take three ratios' time at
-/// most.
+/// What a gradient, its remainder and a curvature of ten predictors take beside a ratio: in a full frame each component is a weighted sum of all
+/// columns, eleven of them where a ratio has two.
 #[test]
 #[ignore = "a measurement: cargo test -p conclave-common score_speed -- --ignored --nocapture"]
 fn score_speed() {

@@ -91,5 +91,9 @@ proptest! {
             u.iter().map(|u| (u[..predictors].iter().map(number).collect(), outcome(family.0, 0.5 + 0.5 * number(&u[9])))).collect();
         let farthest = farthest(&spec, &at, seed, centred, &records);
         prop_assert!(farthest <= 1.0, "{} of {predictors}: {farthest}", family.0);
+        // Nor is it much wider than it has to be.
+        if predictors == 1 && centred == 0.0 && family.0 != "student_t" {
+            prop_assert!(farthest > 0.97, "{} of {predictors}: {farthest}", family.0);
+        }
     }
 }
