@@ -136,6 +136,11 @@ impl<'a> StandIn<'a> {
         Some(totals.into_iter().map(|total| (total, 0.0)).collect())
     }
 
+    /// The posterior's mean and precision, in unconstrained values.
+    pub(super) fn moments(&self) -> (&[f64], &[Vec<f64>]) {
+        (&self.mean, &self.precision)
+    }
+
     /// The log likelihood ratio of `to` against `from`.
     pub(super) fn log_ratio(&self, from: &[f64], to: &[f64]) -> f64 {
         let [at, towards] = [from, to].map(|theta| self.transform.unconstrain(theta));

@@ -1,19 +1,24 @@
 //! `hmc` as a state machine: a search by score stages, then two messages a step.
 
 use super::coordinates::Coordinates;
+use super::diagnostics::GradientDiagnostics;
+use super::repeats::Repeats;
 use super::settings::Settings;
 use super::walker::{Field, Walker};
+use super::watch::Watch;
 use crate::job::JobSpec;
 use crate::mechanism::{GRADIENT_UNITS, QueryKind, STEP, Sensitivity};
 use crate::model::ScoreModel;
 use crate::sampler::enough::Enough;
 use crate::sampler::error::SamplerError;
+use crate::sampler::hopeless::Forecast;
 use crate::sampler::interface::{Next, Sampler};
 use crate::sampler::messages::Messages;
 use crate::sampler::noisy_statistics::Allotment;
 use crate::sampler::noisy_statistics::score_way::ScoreWay;
 use crate::sampler::noisy_statistics::way::Way;
 use crate::sampler::party_metadata::PartyMetadata;
+use crate::sampler::quadratic_fit::{FittedPosterior, QuadraticFit, Slope};
 use crate::sampler::round::{Draw, Phase, Query, Round};
 use crate::sampler::target::Target;
 use crate::sampler::totals::Totals;
@@ -21,8 +26,10 @@ use crate::sampler::totals::Totals;
 /// The share of the budget that the search takes where the job names none: more buys a better start and fewer steps.
 pub(crate) const LOCATE_SHARE: f64 = 0.05;
 
-/// Planned effective draws below which a run says so: neither R-hat nor acceptance would.
-const WORTH_A_WORD: f64 = 100.0;
+/// Kept steps of all chains after which it is looked whether they move at all.
+const LOOK: u64 = 50;
+/// The mean probability of acceptance of chains that do not.
+const STUCK: f64 = 0.2;
 
 /// The sampler: a search, and what walks after it.
 pub(crate) struct Hmc {
@@ -34,6 +41,8 @@ pub(crate) struct Hmc {
     walk: Option<Walk>,
     messages: Messages,
     enough: Enough,
+    /// Found once, and for good: a job that is forced goes on all the same.
+    stuck: Option<Forecast>,
     draws: Vec<Draw>,
 }
 
@@ -48,6 +57,13 @@ struct Walk {
     kicked: bool,
     /// Steps taken and made in the present phase.
     accepted: (u64, u64),
+    watch: Watch,
+    repeats: Repeats,
+    /// Whether the search told the posterior's shape.
+    sharp: bool,
+    /// The directions of a gradient's components, in the model's coordinates.
+    axes: Vec<Vec<f64>>,
+    fit: QuadraticFit,
 }
 
 impl Walk {
@@ -62,6 +78,7 @@ impl Walk {
             let draw = walker.draw(warmup, message);
             self.accepted = (self.accepted.0 + u64::from(draw.accepted), self.accepted.1 + 1);
             if !warmup {
+                self.watch.stepped(walker.tested());
                 enough.push(&draw);
             }
             draws.push(draw);
@@ -92,6 +109,7 @@ impl Hmc {
             walk: None,
             messages: Messages::new(parties.len()),
             enough: Enough::new(spec),
+            stuck: None,
             draws: Vec::new(),
             parties: parties.len(),
             budget,
@@ -104,7 +122,7 @@ impl Hmc {
         let Self { target, budget, parties, .. } = self;
         let scores = scores(target)?;
         let found = way.found(target).ok_or(SamplerError::NoRound)?;
-        let error = found.error.clone();
+        let (error, sharp) = (found.error.clone(), found.sharp);
         let coordinates = Coordinates::new(target, scores.as_ref(), found);
         let settings = Settings::new(target, scores.as_ref(), &coordinates, budget, *parties)?;
         let error = coordinates.covariance(&error);
@@ -113,8 +131,15 @@ impl Hmc {
             let given = target.spec.sampler.starts.as_ref().and_then(|starts| starts.get(id as usize));
             Walker::new(&field, id, &error, given.map(Vec::as_slice))
         };
-        let walkers = (0..target.spec.sampler.chains).map(start).collect();
-        self.walk = Some(Walk { coordinates, settings, walkers, steps: 0, kicked: false, accepted: (0, 0) });
+        let chains = target.spec.sampler.chains;
+        let walkers = (0..chains).map(start).collect();
+        let (watch, repeats) = (Watch::new(chains as usize, settings.step), Repeats::new(*parties));
+        let axes = coordinates.axes();
+        let mut fit = QuadraticFit::of("gradient component", coordinates.dimension());
+        let sd = |i: usize| axes.iter().map(|axis| axis[i] * axis[i]).sum::<f64>().sqrt();
+        fit.begin(coordinates.plain(&vec![0.0; axes.len()]), &(0..axes.len()).map(sd).collect::<Vec<_>>());
+        let (steps, kicked, accepted) = (0, false, (0, 0));
+        self.walk = Some(Walk { coordinates, settings, walkers, steps, kicked, accepted, watch, repeats, axes, fit, sharp });
         Ok(())
     }
 
@@ -150,13 +175,30 @@ impl Hmc {
     fn take(&mut self, round: &Round, totals: &Totals) -> Result<(), SamplerError> {
         let Self { target, parties, walk, .. } = self;
         let scores = scores(target)?;
-        let Some(Walk { coordinates, settings, walkers, kicked, .. }) = walk else { return Err(SamplerError::NoRound) };
+        let Some(walk) = walk else { return Err(SamplerError::NoRound) };
+        let phase = walk.phase();
+        let Walk { coordinates, settings, walkers, kicked, watch, repeats, axes, fit, .. } = walk;
         let field = Field { target, scores: scores.as_ref(), coordinates, settings, parties: *parties };
-        for (query, totals) in round.queries.iter().zip(totals.by_query()) {
+        let mut end = 0;
+        for (query, sums) in round.queries.iter().zip(totals.by_query()) {
+            let begin = end;
+            end += sums.len();
             let Some(walker) = walkers.get_mut(query.chain as usize) else { continue };
-            match totals {
+            match sums {
                 [total] if *kicked => walker.decide(settings.step, STEP * *total as f64),
-                totals if !*kicked => walker.kick(&field, totals),
+                sums if !*kicked => {
+                    let of = |party| totals.released_by(party).get(begin..end).unwrap_or_default().to_vec();
+                    let Some(told) = walker.kick(&field, sums, (0..*parties).map(of).collect()) else { continue };
+                    if let Some(pair) = &told.repeated {
+                        repeats.take(pair, settings.noise.units() as f64);
+                    }
+                    if phase == Phase::Sampling {
+                        watch.kicked(query.chain, &told);
+                    }
+                    for (direction, (slope, variance)) in axes.iter().zip(told.score.iter().zip(&told.variances)) {
+                        fit.slope_answered(phase, Slope { at: &told.middle, direction, slope: *slope, variance: *variance });
+                    }
+                }
                 _ => return Err(SamplerError::Shape("a remainder is one number")),
             }
         }
@@ -166,10 +208,12 @@ impl Hmc {
     /// Goes on to the test of the present step, or to the next step.
     fn go_on(&mut self) {
         let message = self.messages.last();
-        let Self { walk, enough, draws, .. } = self;
+        let Self { walk, enough, draws, stuck, target, .. } = self;
         let Some(walk) = walk else { return };
         if walk.kicked {
             walk.step_done(message, enough, draws);
+            let taken = walk.watch.acceptance().filter(|_| walk.watch.steps() >= LOOK && !target.spec.sampler.force);
+            *stuck = stuck.or(taken.filter(|taken| *taken < STUCK).map(Forecast::Stuck));
         } else {
             walk.kicked = true;
         }
@@ -225,17 +269,27 @@ impl Sampler for Hmc {
         self.walk.as_ref().map_or(Phase::Locate, Walk::phase)
     }
 
-    fn warning(&self) -> Option<String> {
-        let settings = self.walk.as_ref()?.settings;
-        (settings.planned_ess < WORTH_A_WORD).then(|| {
-            format!(
-                "the budget holds {} steps of each chain, some {:.0} effective draws in all: means are uncertain by about {:.2} posterior sds, \
-                 and sds and quantiles by more",
-                settings.steps,
-                settings.planned_ess,
-                settings.planned_ess.max(1.0).sqrt().recip()
-            )
-        })
+    fn warnings(&self) -> Vec<String> {
+        let words = |walk: &Walk| self.gradient_diagnostics().map(|told| told.words(&walk.settings));
+        self.walk.as_ref().and_then(words).unwrap_or_default()
+    }
+
+    fn hopeless(&self) -> Option<&Forecast> {
+        self.stuck.as_ref()
+    }
+
+    fn fitted_posterior(&self) -> Option<FittedPosterior> {
+        self.walk.as_ref().map(|walk| walk.fit.posterior(&self.target, false))
+    }
+
+    fn gradient_diagnostics(&self) -> Option<GradientDiagnostics> {
+        let Walk { settings, watch, repeats, sharp, .. } = self.walk.as_ref()?;
+        Some(GradientDiagnostics::of(settings, *sharp, (watch, repeats), &self.target.spec.parties))
+    }
+
+    fn ended_by_budget(&self) -> bool {
+        let planned = self.walk.as_ref().map(|walk| walk.settings.steps - walk.settings.warmup);
+        self.finished() && !self.enough.reached() && planned.is_some_and(|draws| draws < self.target.spec.sampler.draws)
     }
 
     fn acceptance_rate(&self) -> Option<f64> {
