@@ -93,7 +93,8 @@ mod tests {
     #[test]
     fn what_gradients_say_is_told_in_words() {
         assert_eq!(told(&json!({"gradients": null})), []);
-        let party = |name: &str, equal: u64| json!({"party": name, "equal": equal, "chi2": 9.0, "degrees_of_freedom": 8, "p_value": 0.5});
+        let party =
+            |name: &str, equal: u64| json!({"party": name, "equal": equal, "chi2": 9.0, "degrees_of_freedom": 8, "p_value": 0.5});
         let of = |standard_error: Value| {
             let identity = json!({"error": -0.04, "standard_error": standard_error});
             json!({"gradients": {"step": 0.5, "friction": 1.0, "warmup": 10, "planned_ess": 400.0, "planned_error": 0.05, "acceptance": 0.97,
@@ -102,7 +103,9 @@ mod tests {
         };
         let text = |value: Value| told(&value).into_iter().map(|(what, words)| format!("{what}: {words}\n")).collect::<String>();
         let words = text(of(json!(0.02)));
-        for part in ["97%", "2.0 standard errors", "the mean gradient: -;", "8 questions", "a p = 0.5", "b gave 3 of its answers again"] {
+        for part in
+            ["97%", "2.0 standard errors", "the mean gradient: -;", "8 questions", "a p = 0.5", "b gave 3 of its answers again"]
+        {
             assert!(words.contains(part), "{part}: {words}");
         }
         assert!(text(of(Value::Null)).contains("too few steps"));

@@ -71,7 +71,10 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
     };
     let warmup = match spec.sampler.warmup {
         _ if spec.algorithm == Algorithm::Hmc => {
-            format!("{} steps, not among the draws", result["gradients"]["warmup"].as_u64().map_or_else(|| "some".to_owned(), thousands))
+            format!(
+                "{} steps, not among the draws",
+                result["gradients"]["warmup"].as_u64().map_or_else(|| "some".to_owned(), thousands)
+            )
         }
         Warmup::Sweeps(sweeps) => format!("{} sweeps, not among the draws", thousands(sweeps)),
         Warmup::UntilRhat { rhat, max } => {

@@ -49,8 +49,8 @@ pub use noisy_statistics::{Check, Expected, Inference, RefitError, Refitted, Sta
 pub use party_metadata::PartyMetadata;
 pub use quadratic_fit::{FittedParameter, FittedPosterior};
 pub use refit::{StoredReleases, refittable};
-pub use registry::{build, settled};
 pub(crate) use registry::outlook;
+pub use registry::{build, settled};
 pub use replay::ReplayError;
 pub use round::{Draw, Phase, Query, Round};
 pub use totals::Totals;

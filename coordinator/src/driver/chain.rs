@@ -7,8 +7,8 @@ use conclave_common::job::JobSpec;
 use conclave_common::model::Model;
 use conclave_common::planner;
 use conclave_common::sampler::{
-    self, ClipWatch, Draw, FittedPosterior, GradientDiagnostics, Inference, Next, PartyMetadata, Phase, ReplayError, Round, Sampler, SamplerError,
-    Totals,
+    self, ClipWatch, Draw, FittedPosterior, GradientDiagnostics, Inference, Next, PartyMetadata, Phase, ReplayError, Round,
+    Sampler, SamplerError, Totals,
 };
 use conclave_draws::spent::Spent;
 use conclave_draws::zarr::DrawStore;

@@ -102,7 +102,8 @@ fn took(late: Duration, jobs: &[(&str, &str)]) {
         let text = study::job(&NAMES, sampler, "epsilon = 8\ndelta = 1e-6");
         let began = Instant::now();
         let result = cluster.submit(&text.replace("algorithm = \"penalty\"", &format!("algorithm = \"{algorithm}\"")));
-        let (rounds, seconds) = (result["iterations"].as_f64().unwrap_or_default(), result["seconds"].as_f64().unwrap_or_default());
+        let (rounds, seconds) =
+            (result["iterations"].as_f64().unwrap_or_default(), result["seconds"].as_f64().unwrap_or_default());
         let rows = result["posterior"].as_array().map(Vec::as_slice).unwrap_or_default();
         let least = rows.iter().filter_map(|row| row["ess_bulk"].as_f64()).fold(f64::INFINITY, f64::min);
         println!(

@@ -256,8 +256,9 @@ fn few_correlated_records_are_met_as_near_as_was_found() {
 fn counts_are_met_as_near_as_was_found() {
     let predictors = three_predictors();
     let asked = Job { parties: 3, epsilon: 3.0, predictors: &predictors, sampler: "" };
-    let make =
-        |rng: &mut ChaCha20Rng| data(Family::Poisson(6.0), (3, 100_000), &[0.3, -0.3, 0.3, 0.4], rng, |rng| treated(rng, 7, None));
+    let make = |rng: &mut ChaCha20Rng| {
+        data(Family::Poisson(6.0), (3, 100_000), &[0.3, -0.3, 0.3, 0.4], rng, |rng| treated(rng, 7, None))
+    };
     let (rms, _) = practice("counts up to 6, 3 x 100000", &asked, seeds(20), make);
     println!("found {rms:.3}, asked 0.121");
     assert!(rms < 1.2 * 0.121, "{rms}");

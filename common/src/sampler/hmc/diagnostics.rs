@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
+use super::law;
 use super::repeats::{RepeatedAnswers, Repeats};
 use super::settings::Settings;
 use super::watch::{Identity, Watch};
-use super::law;
 
 /// Planned effective draws below which a run says so: neither R-hat nor acceptance would.
 const WORTH_A_WORD: f64 = 100.0;

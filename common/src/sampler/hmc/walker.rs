@@ -139,7 +139,17 @@ impl Walker {
             None => tries.find_map(|u| Place::of(field, u)).unwrap_or_else(|| inside(vec![0.0; d])),
         };
         let momentum = momenta(&mut rng, d, field.settings.step);
-        Self { id, rng, at, momentum, stage: Stage::Between, asked: Asked::default(), accepted: false, log_alpha: f64::NEG_INFINITY, tested: None }
+        Self {
+            id,
+            rng,
+            at,
+            momentum,
+            stage: Stage::Between,
+            asked: Asked::default(),
+            accepted: false,
+            log_alpha: f64::NEG_INFINITY,
+            tested: None,
+        }
     }
 
     /// Begins a step: the question for the gradient at its middle. `None` where the middle lies too far outside the box to be asked about:

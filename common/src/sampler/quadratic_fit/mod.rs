@@ -27,8 +27,8 @@ mod report;
 mod solution;
 mod terms;
 
-pub(super) use chi_square::ChiSquare;
 pub(super) use answers::{Answer, QuadraticFit, Slope};
+pub(super) use chi_square::ChiSquare;
 pub use report::{FittedParameter, FittedPosterior};
 
 #[cfg(test)]

@@ -118,7 +118,11 @@ fn the_budget_is_worth_so_many_chains() {
     for (epsilon, chains) in [(0.5, 1), (2.5, 2), (8.0, 4)] {
         let spec = job(epsilon, "[sampler]\ndraws = 5\n");
         let planned = settled(&spec, &parties);
-        println!("epsilon {epsilon}: {:?}, {} chains", crate::sampler::outlook(&unlimited(&spec), &parties), planned.sampler.chains);
+        println!(
+            "epsilon {epsilon}: {:?}, {} chains",
+            crate::sampler::outlook(&unlimited(&spec), &parties),
+            planned.sampler.chains
+        );
         assert!(spec.plans_chains() && spec.sampler.chains == 4 && !planned.plans_chains());
         assert_eq!(planned.sampler.chains, chains);
         let ran = run(&spec, 20_000, 5, |_, _| {});
@@ -126,7 +130,10 @@ fn the_budget_is_worth_so_many_chains() {
         assert_eq!(walking.queries.len(), chains as usize);
         // As if it had been named; five draws are what was asked for.
         assert!(!ran.sampler.ended_by_budget());
-        assert_eq!(ran.draws, run(&job(epsilon, &format!("[sampler]\ndraws = 5\nchains = {chains}\n")), 20_000, 5, |_, _| {}).draws);
+        assert_eq!(
+            ran.draws,
+            run(&job(epsilon, &format!("[sampler]\ndraws = 5\nchains = {chains}\n")), 20_000, 5, |_, _| {}).draws
+        );
     }
     for named in ["chains = 3", "until = { ess = 50 }"] {
         let spec = job(0.35, &format!("[sampler]\n{named}\n"));
@@ -147,8 +154,14 @@ fn a_narrow_box_is_walked_in() {
     const BOX: (f64, f64) = (0.77, 0.83);
     let more = format!("[parameters]\nx = {{ min = {}, max = {} }}\n[sampler]\nchains = 4\nseed = 3\n", BOX.0, BOX.1);
     let ran = run(&job(40.0, &more), 10_000, 5, |_, _| {});
-    let middles: Vec<f64> =
-        ran.rounds.iter().filter(|round| round.phase != Phase::Locate).flat_map(|round| &round.queries).filter(|query| is_gradient(query.kind)).map(|query| query.from[1]).collect();
+    let middles: Vec<f64> = ran
+        .rounds
+        .iter()
+        .filter(|round| round.phase != Phase::Locate)
+        .flat_map(|round| &round.queries)
+        .filter(|query| is_gradient(query.kind))
+        .map(|query| query.from[1])
+        .collect();
     let half = 0.5 * (BOX.1 - BOX.0);
     assert!(middles.iter().all(|x| (BOX.0 - half..=BOX.1 + half).contains(x)));
     let outside = middles.iter().filter(|x| !(BOX.0..=BOX.1).contains(*x)).count() as f64 / middles.len() as f64;
@@ -171,10 +184,14 @@ fn a_narrow_box_is_walked_in() {
     let exact = slopes.iter().zip(&weights).map(|(a, w)| a * w).sum::<f64>() / weights.iter().sum::<f64>();
     let mean = kept.iter().sum::<f64>() / kept.len() as f64;
     let sd = (kept.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / kept.len() as f64).sqrt();
-    let chains: Vec<Vec<f64>> = (0..4).map(|chain| ran.draws.iter().filter(|d| !d.warmup && d.chain == chain).map(|d| d.theta[1]).collect()).collect();
+    let chains: Vec<Vec<f64>> =
+        (0..4).map(|chain| ran.draws.iter().filter(|d| !d.warmup && d.chain == chain).map(|d| d.theta[1]).collect()).collect();
     let ess = crate::diagnostics::ess(&chains.iter().map(Vec::as_slice).collect::<Vec<_>>());
     let told = ran.sampler.gradient_diagnostics().unwrap();
-    println!("{outside:.3} of middles outside, {:.3} unasked; {mean:.5}, {exact:.5} by quadrature; sd {sd:.5}, ess {ess:.0}", told.unasked);
+    println!(
+        "{outside:.3} of middles outside, {:.3} unasked; {mean:.5}, {exact:.5} by quadrature; sd {sd:.5}, ess {ess:.0}",
+        told.unasked
+    );
     assert!(outside > 0.02 && told.unasked > 0.05);
     assert!((mean - exact).abs() < 5.0 * sd / ess.sqrt(), "{mean} {exact}");
 }
