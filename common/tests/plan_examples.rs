@@ -56,6 +56,16 @@ impl Example {
         Self { text, shards, spec }
     }
 
+    /// The same without a given start and radii: the mode and they are found by gradients.
+    fn located_by_gradients(mut self) -> Self {
+        let given = |line: &&str| !line.starts_with("start =") && !line.starts_with("proposal =");
+        let kept = self.text.lines().filter(given).collect::<Vec<_>>().join("\n");
+        self.text = kept.replace("[sampler]", "[sampler]\nlocate = \"gradients\"");
+        self.spec = JobSpec::parse(&self.text).expect("a job");
+        assert!(self.spec.locates_by_gradients());
+        self
+    }
+
     /// The job at another budget.
     fn at(&self, epsilon: f64) -> JobSpec {
         let line = self.text.lines().find(|line| line.starts_with("epsilon =")).expect("a budget");
@@ -163,6 +173,8 @@ fn short_runs_are_as_planned() {
     let none: [String; 0] = [];
     assert_eq!(check(&Example::new("logistic.toml"), "logistic.toml", 4.0), none);
     assert_eq!(check(&Example::new("gaussian_mean.toml"), "gaussian_mean.toml", 6.0), none);
+    let located = Example::new("logistic.toml").located_by_gradients();
+    assert_eq!(check(&located, "logistic.toml, located by gradients", 4.0), none);
 }
 
 /// All of them, at half of their own budgets, at those and at the double, or below where there is no double.

@@ -43,9 +43,14 @@ pub(crate) fn admit(policy: &Policy, budget: &Budget, shard: &Shard, analyst: &s
     }
     for release in spec.releases() {
         if policy.releases.as_ref().is_some_and(|admitted| !admitted.iter().any(|a| a == release)) {
+            let instead = if spec.locates_by_gradients() && release == "score" {
+                "write locate = \"ratios\" under [sampler]"
+            } else {
+                "use algorithm = \"penalty\""
+            };
             return refuse(format!(
                 "algorithm = \"{}\" asks for a release of kind {release:?}, which the owner's policy.releases does not admit: ask the owner to \
-                 name it there, or use algorithm = \"penalty\"",
+                 name it there, or {instead}",
                 spec.algorithm.as_str()
             ));
         }
@@ -168,6 +173,12 @@ mod tests {
             ))
             .unwrap()
         };
+        let searching = JobSpec::parse(
+            "name = \"i\"\nparties = [\"hospital-a\"]\nalgorithm = \"penalty\"\n[model]\nkind = \"logistic\"\noutcome = \"y\"\n\
+             predictors = [\"age\"]\n[columns]\ny = { binary = true }\nage = { min = 20, max = 80 }\n[sampler]\nlocate = \"gradients\"\n\
+             [privacy]\nepsilon = 1.0\ndelta = 1e-6\n",
+        )
+        .unwrap();
         let (logistic, linear) = (spec("logistic", "binary = true"), spec("linear", "min = 0, max = 9"));
         let admit_with = |releases: Option<&[&str]>, spec: &JobSpec| {
             let releases = releases.map(|named| named.iter().map(|name| (*name).to_owned()).collect());
@@ -186,6 +197,16 @@ mod tests {
             admit_with(Some(&["moments", "score"]), spec).unwrap();
         }
         admit_with(Some(&["score"]), &logistic).unwrap();
+        // A chain of ratios that asks for gradients to begin with asks for both.
+        let any_length = |releases: &[&str]| {
+            let releases = Some(releases.iter().map(|name| (*name).to_owned()).collect());
+            admit(&Policy { releases, ..open_policy() }, &budget(), &shard, "alice", &searching)
+                .map_err(|fault| fault.to_string())
+        };
+        let refused = any_length(of_old).unwrap_err();
+        assert!(refused.contains("\"score\"") && refused.contains("locate = \"ratios\""), "{refused}");
+        assert!(any_length(&["score"]).unwrap_err().contains("\"ratio\""));
+        any_length(&["score", "ratio"]).unwrap();
         assert!(admit_with(Some(&["moments"]), &linear).unwrap_err().contains("\"score\""));
     }
 }

@@ -67,6 +67,7 @@ impl Extension<'_> {
         let starts = states.iter().map(|state| Value::Table(by_name(state))).collect();
         let sampler = table(&mut file, "sampler")?;
         sampler.remove("start");
+        sampler.remove("locate");
         sampler.insert("starts".to_owned(), Value::Array(starts));
         sampler.insert("draws".to_owned(), whole("sampler.draws", self.draws.unwrap_or(old.sampler.draws))?);
         sampler.insert("warmup".to_owned(), Value::Integer(0));

@@ -23,6 +23,6 @@ pub use limits::{
 pub use raw::KEYS;
 pub use refit::Refit;
 pub use spec::{
-    Algorithm, Clamping, ClipRule, HmcSpec, JobSpec, Moments, PlanSpec, PrivacySpec, ProposalKind, Radius, ReleaseSpec,
+    Algorithm, Clamping, ClipRule, HmcSpec, JobSpec, Locate, Moments, PlanSpec, PrivacySpec, ProposalKind, Radius, ReleaseSpec,
     SamplerSpec, Until, Warmup,
 };

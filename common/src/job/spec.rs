@@ -136,6 +136,8 @@ pub struct SamplerSpec {
     pub jitter: f64,
     /// Seed of proposals and decisions; never of noise.
     pub seed: u64,
+    /// What the mode is found by, where it is searched for.
+    pub locate: Locate,
     /// Share of the job's budget (as mu²) for finding the mode, in [0, 1).
     pub locate_share: f64,
     /// Starting values, one per parameter, where the analyst gave them.
@@ -234,6 +236,16 @@ impl ProposalKind {
             ProposalKind::Componentwise | ProposalKind::RandomWalk | ProposalKind::TruncatedWalk => 2.4,
         }
     }
+}
+
+/// What a chain of ratios finds the mode by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Locate {
+    /// Ratios along one coordinate after the other.
+    #[default]
+    Ratios,
+    /// A few gradients, with the information beside them.
+    Gradients,
 }
 
 /// Proposal radii, on the unconstrained scale of each parameter: that of the priors for real parameters,
@@ -355,10 +367,17 @@ impl JobSpec {
         Transform::new(&self.model.constraints())
     }
 
+    /// Whether it is a chain of ratios that finds the mode by gradients.
+    #[must_use]
+    pub fn locates_by_gradients(&self) -> bool {
+        self.algorithm == Algorithm::Penalty && self.sampler.locate == Locate::Gradients
+    }
+
     /// The kinds of release that the job asks its parties for, by the words of [`QueryKind::release`].
     #[must_use]
     pub fn releases(&self) -> Vec<&'static str> {
         match self.algorithm {
+            Algorithm::Penalty if self.locates_by_gradients() => vec!["score", "ratio"],
             Algorithm::Penalty => vec!["ratio"],
             Algorithm::PenaltyExpFamily => vec!["statistic"],
             Algorithm::NoisyStatistics if self.outcome_table(self.build_model().as_ref()).is_some() => vec!["table"],
@@ -371,6 +390,13 @@ impl JobSpec {
             Algorithm::Augmentation => vec!["statistic"],
             Algorithm::Hmc => vec!["score", "remainder"],
         }
+    }
+
+    /// Whether the job asks parties for queries of this kind.
+    #[must_use]
+    pub fn asks(&self, kind: QueryKind) -> bool {
+        let of_a_stage = matches!(kind, QueryKind::Gradient { .. } | QueryKind::Curvature { .. });
+        self.algorithm.asks(kind) || self.locates_by_gradients() && of_a_stage
     }
 
     /// The table of its model's outcome and predictors, where a job that releases once asks for it, and for nothing else. Stages are of

@@ -15,9 +15,12 @@ use crate::parameter::Transform;
 use crate::rehearsal::query_terms;
 use crate::sampler::{self, Next, PartyMetadata, Phase, Query, Round, Totals};
 
-/// Queries of sampling that are walked at least, over all walks: effective sample sizes are then known to some 5%.
+/// Queries of sampling that are walked at least, over all walks: effective sample sizes are then known to some 5% where chains mix well.
 const LEAST_QUERIES: u64 = 120_000;
-/// And at most in one, where the budget holds more: costs beyond are those of an average round.
+/// Effective draws of the worst parameter that are walked at least, where chains mix badly: a walk that has few tells their number to a
+/// factor of 2 only.
+const LEAST_EFFECTIVE: f64 = 400.0;
+/// Queries of sampling at most: in one walk, where the budget holds more and costs beyond are those of an average round, and over all.
 const MOST_QUERIES: u64 = 400_000;
 /// Queries in all, after which a warm-up without end is given up.
 const MOST_IN_ALL: u64 = 3_000_000;
@@ -30,6 +33,8 @@ const SEED: u64 = 0x70_6c_61_6e;
 pub(super) struct CostModel {
     walks: Vec<Walk>,
     conditional_sd: Vec<f64>,
+    /// Effective draws of each parameter per draw of each chain, in the long run.
+    efficiency: Vec<f64>,
 }
 
 impl CostModel {
@@ -41,6 +46,8 @@ impl CostModel {
         endless.sampler.force = true;
         endless.sampler.draws = MOST_IN_ALL;
         let mut walks: Vec<Walk> = Vec::new();
+        // Of each walk, effective draws of each parameter per draw of each chain.
+        let mut efficiencies: Vec<Vec<f64>> = Vec::new();
         let mut asked = 0;
         for number in 0..MOST_WALKS {
             let mut one = endless.clone();
@@ -50,14 +57,19 @@ impl CostModel {
             let mut parties = Parties { spec, model: spec.build_model(), guess, stand_in: &stand_in, rng };
             let walk = walk(&one, &mut parties, limit_units)?;
             asked += walk.asked;
-            let (within, known) = (walk.reaches_sampling(limit_units), walk.queries() >= LEAST_QUERIES);
+            efficiencies.push((0..walk.parameters()).map(|j| walk.efficiency(j)).collect());
             walks.push(walk);
             let queries: u64 = walks.iter().map(Walk::queries).sum();
-            if (within && known) || queries >= LEAST_QUERIES || asked >= MOST_IN_ALL {
+            let known =
+                queries >= MOST_QUERIES || queries >= LEAST_QUERIES && least_effective(&walks, &efficiencies) >= LEAST_EFFECTIVE;
+            if known || asked >= MOST_IN_ALL {
                 break;
             }
         }
-        Ok(Self { walks, conditional_sd: stand_in.conditional_sd })
+        let parameters = walks.first().map_or(0, Walk::parameters);
+        let mean = |j: usize| efficiencies.iter().map(|of_walk| of_walk[j]).sum::<f64>() / walks.len() as f64;
+        let efficiency = (0..parameters).map(mean).collect();
+        Ok(Self { walks, conditional_sd: stand_in.conditional_sd, efficiency })
     }
 
     /// Units of 2^-48 of mu^2 that the search for the mode takes, which is a share of any budget.
@@ -108,15 +120,15 @@ impl CostModel {
     }
 
     /// Effective draws of each parameter per draw of each chain, in the long run.
-    pub(super) fn efficiency(&self) -> Vec<f64> {
-        (0..self.walks.first().map_or(0, Walk::parameters)).map(|j| self.mean(|walk| walk.efficiency(j))).collect()
+    pub(super) fn efficiency(&self) -> &[f64] {
+        &self.efficiency
     }
 
     /// The constant of the law for small steps: effective draws per query, times total noise variance,
     /// over the mean squared move in units of the posterior sd of the coordinate given the others. `NaN` for the last of a simplex, which
     /// has no coordinate of its own.
     pub(super) fn kappas(&self, transform: &Transform, total_variance: f64) -> Vec<f64> {
-        let efficiency = self.efficiency();
+        let efficiency = &self.efficiency;
         let mut kappas = vec![f64::NAN; efficiency.len()];
         for (j, (parameter, tau)) in transform.parameters().into_iter().zip(&self.conditional_sd).enumerate() {
             let (queries, moved) = (self.mean(|walk| walk.queries() as f64), self.mean(|walk| walk.moved[j]));
@@ -124,6 +136,18 @@ impl CostModel {
         }
         kappas
     }
+}
+
+/// Effective draws of the parameter that has fewest, in all walks together; without end where draws tell nothing.
+fn least_effective(walks: &[Walk], efficiencies: &[Vec<f64>]) -> f64 {
+    if walks.iter().all(|walk| walk.drawn() == 0) {
+        return f64::INFINITY;
+    }
+    let of = |j: usize| {
+        let each = walks.iter().zip(efficiencies).map(|(walk, efficiency)| walk.drawn() as f64 * efficiency[j]);
+        each.filter(|effective| effective.is_finite()).sum::<f64>()
+    };
+    (0..walks[0].parameters()).map(of).fold(f64::INFINITY, f64::min)
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
@@ -190,17 +214,20 @@ impl Parties<'_> {
         for query in &round.queries {
             let Query { from, to, noise, .. } = query;
             let terms = query_terms(self.spec, self.model.as_ref(), PrivacyUnit::default(), query)?;
-            // The stand-in has no statistics, and its clips never bite: those answers are noise alone.
-            let (ratio, centre) = match query.kind {
-                QueryKind::Ratio => (self.stand_in.log_ratio(from, to), terms.centre()),
-                _ => (0.0, 0.0),
+            // Of all records together, and of each of them; in units of the lattice. The stand-in has no statistics, and its clips never bite:
+            // those answers are noise alone.
+            let none = || vec![(0.0, 0.0); query.length()];
+            let sums = match query.kind {
+                QueryKind::Ratio => vec![(self.stand_in.log_ratio(from, to) / STEP, -terms.centre() / STEP)],
+                QueryKind::Gradient { .. } => self.stand_in.gradient(from, to),
+                QueryKind::Curvature { .. } => self.stand_in.information(self.model.as_ref(), to).unwrap_or_else(none),
+                _ => none(),
             };
             for (records, released) in self.guess.records.iter().zip(&mut releases) {
                 let records = *records as f64;
-                released.extend((0..query.length()).map(|_| {
+                released.extend(sums.iter().map(|(all, each)| {
                     let z: f64 = StandardNormal.sample(&mut self.rng);
-                    let answer = records / total * ratio - records * centre + noise.sd() * z;
-                    (answer / STEP).round() as i64
+                    (records / total * all + records * each + noise.units() as f64 * z).round() as i64
                 }));
             }
         }

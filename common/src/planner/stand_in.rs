@@ -2,7 +2,9 @@
 
 use super::outcome::PlanError;
 use crate::job::{JobSpec, PlanSpec};
+use crate::model::{Frame, GRADIENT_SCALE, Model};
 use crate::parameter::{Interval, Transform};
+use crate::sampler::as_released;
 
 /// How far a value is moved to see what moves with it, as a share of it.
 const MOVED: f64 = 1e-4;
@@ -107,6 +109,31 @@ impl<'a> StandIn<'a> {
             })?;
         let conditional_sd = precision.iter().enumerate().map(|(j, row)| row[j].sqrt().recip()).collect();
         Ok(Self { spec, transform, mean, precision, conditional_sd })
+    }
+
+    /// What the gradient at theta comes to in a frame of these numbers: the sums over all records, and what each of them adds besides, in
+    /// lattice units.
+    pub(super) fn gradient(&self, theta: &[f64], numbers: &[f64]) -> Vec<(f64, f64)> {
+        let at = self.transform.unconstrain(theta);
+        let Some(frame) = Frame::new(numbers, at.len()) else { return Vec::new() };
+        let slope = |j: usize| {
+            let by = MOVED * self.conditional_sd[j];
+            let moved = |by: f64| {
+                let mut u = at.clone();
+                u[j] += by;
+                self.log_ratio(theta, &self.transform.constrain(&u))
+            };
+            (moved(by) - moved(-by)) / (2.0 * by)
+        };
+        let gradient: Vec<f64> = (0..at.len()).map(slope).collect();
+        let component = |k: usize| -> f64 { frame.row(k).iter().zip(&gradient).map(|(row, slope)| row * slope).sum() };
+        (0..at.len()).map(|k| (GRADIENT_SCALE * component(k), GRADIENT_SCALE * frame.shift()[k])).collect()
+    }
+
+    /// What the information comes to, counted in these scales: as [`Self::gradient`]. None of a model that has none.
+    pub(super) fn information(&self, model: &dyn Model, scales: &[f64]) -> Option<Vec<(f64, f64)>> {
+        let totals = as_released(model.scores()?.as_ref(), &self.precision, scales.try_into().ok()?);
+        Some(totals.into_iter().map(|total| (total, 0.0)).collect())
     }
 
     /// The log likelihood ratio of `to` against `from`.

@@ -4,6 +4,11 @@ use crate::diagnostics;
 use crate::job::JobSpec;
 use crate::sampler::{Draw, Phase, Round};
 
+/// Draws of a chain that are looked at where it mixes slowly.
+const THINNED: usize = 4096;
+/// Of which at most this share is effective.
+const SLOW: f64 = 0.1;
+
 /// What one run found.
 pub(super) struct Walk {
     /// Units of 2^-48 of mu^2 that a party has spent after each round.
@@ -119,10 +124,7 @@ impl Walk {
         // One stretch after the other, each as a run of its own: together they know better.
         let of = |stretch: usize| {
             let chains = self.draws[parameter].iter().map(|chain| &chain[stretch * length..(stretch + 1) * length]);
-            let chains: Vec<&[f64]> = chains.collect();
-            // Of fewer than four draws nothing is known, and chains that never move tell nothing: they count for nothing.
-            let moved = chains.iter().any(|chain| chain.iter().any(|x| *x != chain[0]));
-            Some(diagnostics::ess(&chains)).filter(|ess| moved && ess.is_finite()).unwrap_or(0.0)
+            effective(&chains.collect::<Vec<&[f64]>>())
         };
         let stretches = walked / length;
         let found = (0..stretches).map(of).sum::<f64>() / stretches.max(1) as f64;
@@ -131,7 +133,28 @@ impl Walk {
 
     /// Effective draws per draw of each chain, in the long run.
     pub(super) fn efficiency(&self, parameter: usize) -> f64 {
-        let walked = self.draws[parameter].first().map_or(0, Vec::len) as u64;
-        self.effective(parameter, walked) / (walked as f64 * self.draws[parameter].len() as f64)
+        let walked = self.draws[parameter].first().map_or(0, Vec::len);
+        let draws = (walked * self.draws[parameter].len()) as f64;
+        // Chains that mix slowly have as many effective draws when only some of their draws are looked at, and far fewer lags.
+        let stride = walked / THINNED + 1;
+        let thinned = self.draws[parameter].iter().map(|chain| chain.iter().step_by(stride).copied().collect());
+        let few = effective(&slices(&thinned.collect::<Vec<Vec<f64>>>()));
+        if few < SLOW * draws / stride as f64 { few / draws } else { effective(&slices(&self.draws[parameter])) / draws }
     }
+
+    /// Draws of all chains, where they tell anything.
+    pub(super) fn drawn(&self) -> usize {
+        self.draws.first().map_or(0, |chains| chains.iter().map(Vec::len).sum())
+    }
+}
+
+/// Effective draws of a parameter's mean. Of fewer than four draws nothing is known, and chains that never move tell nothing: they count for
+/// nothing.
+fn effective(chains: &[&[f64]]) -> f64 {
+    let moved = chains.iter().any(|chain| chain.iter().any(|x| *x != chain[0]));
+    Some(diagnostics::ess(chains)).filter(|ess| moved && ess.is_finite()).unwrap_or(0.0)
+}
+
+fn slices(chains: &[Vec<f64>]) -> Vec<&[f64]> {
+    chains.iter().map(Vec::as_slice).collect()
 }

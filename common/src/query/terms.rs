@@ -70,7 +70,7 @@ impl QueryTerms {
         kind: QueryKind,
         (from, to): (&[f64], &[f64]),
     ) -> Result<Self, QueryError> {
-        if !spec.algorithm.asks(kind) {
+        if !spec.asks(kind) {
             return Err(QueryError::Kind(kind));
         }
         if kind.points() != Points::Two && !matches!(kind, QueryKind::Statistic { .. }) {

@@ -4,6 +4,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 use rand_distr::{Distribution, StandardNormal};
 
+use super::matrix::Matrix;
 use super::proposal::{Proposal, ProposalScale};
 use super::round::{Draw, Query};
 use super::target::Target;
@@ -59,6 +60,19 @@ impl Chain {
                     break;
                 }
             }
+        }
+        self.at.theta = target.space.theta_inside(&target.spec, &self.at.u);
+    }
+
+    /// Moves the start by a normal step of the covariance that this is the Cholesky factor of, within the box.
+    pub(super) fn disperse_along(&mut self, target: &Target, lower: &Matrix) {
+        let step = |rng: &mut ChaCha20Rng| -> Vec<f64> {
+            let normals: Vec<f64> = (0..lower.order()).map(|_| StandardNormal.sample(rng)).collect();
+            self.at.u.iter().zip(lower.apply(&normals)).map(|(u, step)| u + step).collect()
+        };
+        let inside = |u: &Vec<f64>| u.iter().zip(&target.space.boxes).all(|(x, interval)| interval.contains(*x));
+        if let Some(u) = (0..START_TRIES).map(|_| step(&mut self.rng)).find(inside) {
+            self.at.u = u;
         }
         self.at.theta = target.space.theta_inside(&target.spec, &self.at.u);
     }

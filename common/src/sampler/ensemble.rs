@@ -6,6 +6,8 @@
 use super::chain::Chain;
 use super::enough::Enough;
 use super::hopeless::{Forecast, HopelessWatch};
+use super::matrix::Matrix;
+use super::noisy_statistics::gaussian::factor;
 use super::party_metadata::PartyMetadata;
 use super::proposal::ProposalScale;
 use super::rotation::Rotation;
@@ -16,6 +18,16 @@ use crate::job::JobSpec;
 
 /// Squared ratio of the starting values' spread to the posterior's.
 const START_VARIANCE: f64 = 2.0;
+
+/// How far apart chains start.
+pub(super) enum Spread<'a> {
+    /// All of them at one place.
+    None,
+    /// By the posterior's sd of each coordinate there, and the place's standard error.
+    Axes { sd: &'a [f64], error_sd: &'a [f64] },
+    /// By the posterior's covariance, and that of the place's error.
+    Whole { covariance: &'a Matrix, error: &'a Matrix },
+}
 
 /// All chains of a job.
 pub(super) struct Ensemble {
@@ -65,21 +77,26 @@ impl Ensemble {
             }
             None => {
                 let start = target.spec.sampler.start.as_deref().unwrap_or_default();
-                self.start(target, &target.space.coordinates(start), None, radii);
+                self.start(target, &target.space.coordinates(start), &Spread::None, radii);
             }
         }
     }
 
-    /// Starts every chain at `centre`, or dispersed around it: `spread` is the posterior's sd there and the
-    /// centre's standard error.
-    pub(super) fn start(&mut self, target: &Target, centre: &[f64], spread: Option<(&[f64], &[f64])>, radii: Vec<f64>) {
+    /// Starts every chain at `centre`, or dispersed around it.
+    pub(super) fn start(&mut self, target: &Target, centre: &[f64], spread: &Spread<'_>, radii: Vec<f64>) {
         let start = |id| {
             let mut chain = Chain::new(target, id, centre.to_vec());
-            if let Some((sd, error_sd)) = spread {
-                // The search's own error widens the starts, so that R-hat can show a search that ended far
-                // away.
-                let widths: Vec<f64> = sd.iter().zip(error_sd).map(|(s, e)| (START_VARIANCE * s * s + e * e).sqrt()).collect();
-                chain.disperse(target, &widths);
+            // The search's own error widens the starts, so that R-hat can show a search that ended far away.
+            match spread {
+                Spread::None => {}
+                Spread::Axes { sd, error_sd } => {
+                    let widths = sd.iter().zip(*error_sd).map(|(s, e)| (START_VARIANCE * s * s + e * e).sqrt());
+                    chain.disperse(target, &widths.collect::<Vec<f64>>());
+                }
+                Spread::Whole { covariance, error } => {
+                    let both = (*covariance).clone().scaled(START_VARIANCE).plus(error, 1.0);
+                    chain.disperse_along(target, factor(&both).lower());
+                }
             }
             chain
         };

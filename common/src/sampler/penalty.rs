@@ -7,8 +7,9 @@
 
 use super::chain::Chain;
 use super::clip_watch::ClipWatch;
-use super::ensemble::Ensemble;
+use super::ensemble::{Ensemble, Spread};
 use super::error::SamplerError;
+use super::gradient_search::{GradientSearch, Located};
 use super::hopeless::Forecast;
 use super::interface::{Next, Sampler};
 use super::messages::Messages;
@@ -62,13 +63,19 @@ fn normal_cdf(x: f64) -> f64 {
     0.5 * libm::erfc(-x * std::f64::consts::FRAC_1_SQRT_2)
 }
 
+/// A search before the chains, or between their steps.
+enum Search {
+    Ratios(Box<ModeSearch>),
+    Gradients(Box<GradientSearch>),
+}
+
 /// Algorithm 2 as a state machine: a search for the mode, then the chains.
 pub(super) struct Penalty {
     target: Target,
     /// How searches are made, where the job needs any.
     plan: Option<SearchPlan>,
     /// The search that is going on; the chains wait for its end.
-    search: Option<Box<ModeSearch>>,
+    search: Option<Search>,
     ensemble: Ensemble,
     /// What all released ratios say together; no decision looks at it.
     fit: QuadraticFit,
@@ -87,16 +94,25 @@ impl Penalty {
     pub(super) fn new(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Self, SamplerError> {
         let target = Target::new(spec);
         let budget = target.budget()?;
-        let plan = SearchPlan::new(&target, parties, budget)?;
+        let by_gradients = target.spec.locates_by_gradients();
+        let plan = if by_gradients { None } else { SearchPlan::new(&target, parties, budget)? };
+        let search = match &plan {
+            Some(plan) => Some(Search::Ratios(plan.search(&target).into())),
+            None if by_gradients => {
+                let share = target.spec.sampler.locate_share;
+                Some(Search::Gradients(GradientSearch::new(&target, parties, share)?.into()))
+            }
+            None => None,
+        };
         let mut ensemble = Ensemble::new(&target, parties);
         let mut fit = QuadraticFit::new(target.space.dimension());
-        if plan.is_none() {
+        if search.is_none() {
             ensemble.start_as_given(&target);
             let sd = proposal::sd_of(spec.sampler.proposal, &target.given_radii().unwrap_or_default());
             fit.begin(ensemble.mean(target.space.dimension()), &sd);
         }
         Ok(Self {
-            search: plan.as_ref().map(|plan| plan.search(&target).into()),
+            search,
             plan,
             ensemble,
             fit,
@@ -163,21 +179,51 @@ impl Penalty {
         let Some(plan) = self.plan.as_ref().filter(|plan| plan.purpose == Purpose::Curvature) else { return };
         if self.ensemble.remeasures(&self.target.spec) {
             let mean = self.ensemble.mean(self.target.space.dimension());
-            self.search = Some(plan.search(&self.target).at(mean).into());
+            self.search = Some(Search::Ratios(plan.search(&self.target).at(mean).into()));
         }
     }
 
     /// Starts the chains on what a search found, or gives those that walk already its radii.
     fn found(&mut self, found: &Found) {
-        self.ensemble.learn_sd(&found.sd);
-        let kind = self.target.spec.sampler.proposal;
-        let radii = self.target.given_radii().unwrap_or_else(|| proposal::radii(kind, &found.sd, &self.target.space.boxes));
+        let radii = self.radii(&found.sd);
         if self.ensemble.started() {
             self.ensemble.rescale(radii);
         } else {
-            let spread = (found.purpose == Purpose::Mode).then_some((&found.sd[..], &found.error_sd[..]));
-            self.ensemble.start(&self.target, &found.u, spread, radii);
+            let spread = match found.purpose {
+                Purpose::Mode => Spread::Axes { sd: &found.sd, error_sd: &found.error_sd },
+                Purpose::Curvature => Spread::None,
+            };
+            self.ensemble.start(&self.target, &found.u, &spread, radii);
             self.fit.begin(found.u.clone(), &found.sd);
+        }
+    }
+
+    /// Starts the chains on what a search by gradients found.
+    fn located(&mut self, located: Located) {
+        let sd = located.conditional_sd();
+        let radii = self.radii(&sd);
+        let spread = Spread::Whole { covariance: &located.covariance, error: &located.error };
+        self.ensemble.start(&self.target, &located.u, &spread, radii);
+        self.fit.begin(located.u, &sd);
+    }
+
+    /// The radii for these sds of each coordinate given the others, where the job gives none.
+    fn radii(&mut self, sd: &[f64]) -> Vec<f64> {
+        self.ensemble.learn_sd(sd);
+        let kind = self.target.spec.sampler.proposal;
+        self.target.given_radii().unwrap_or_else(|| proposal::radii(kind, sd, &self.target.space.boxes))
+    }
+
+    /// Takes a search's answers: the chains start, or have their radii, once it is over.
+    fn searched(&mut self, mut search: ModeSearch, round: &Round, totals: &Totals) {
+        let ratios: Vec<f64> = single(round, totals).map(|(query, total)| self.log_ratio(query, total)).collect();
+        for (query, ratio) in round.queries.iter().zip(&ratios) {
+            self.fit.search_answered(self.answer(query, *ratio));
+        }
+        search.absorb(&self.target.spec, &self.target.space, &round.queries, &ratios);
+        match search.found() {
+            Some(found) => self.found(&found),
+            None => self.search = Some(Search::Ratios(search.into())),
         }
     }
 }
@@ -202,7 +248,8 @@ impl Sampler for Penalty {
             }
             let Target { spec, space, model } = &self.target;
             let queries = match &mut self.search {
-                Some(search) => search.queries(spec, space, model.as_ref())?,
+                Some(Search::Ratios(search)) => search.queries(spec, space, model.as_ref())?,
+                Some(Search::Gradients(search)) => search.queries(&self.target)?,
                 None => self.propose(),
             };
             if queries.is_empty() {
@@ -217,19 +264,16 @@ impl Sampler for Penalty {
     fn absorb(&mut self, totals: &Totals) -> Result<(), SamplerError> {
         let round = self.messages.answer(totals)?;
         self.ensemble.charge(&self.target, &round);
-        let Some(mut search) = self.search.take() else {
-            self.decide(&round, totals);
-            self.step_done();
-            return Ok(());
-        };
-        let ratios: Vec<f64> = single(&round, totals).map(|(query, total)| self.log_ratio(query, total)).collect();
-        for (query, ratio) in round.queries.iter().zip(&ratios) {
-            self.fit.search_answered(self.answer(query, *ratio));
-        }
-        search.absorb(&self.target.spec, &self.target.space, &round.queries, &ratios);
-        match search.found() {
-            Some(found) => self.found(&found),
-            None => self.search = Some(search),
+        match self.search.take() {
+            None => {
+                self.decide(&round, totals);
+                self.step_done();
+            }
+            Some(Search::Ratios(search)) => self.searched(*search, &round, totals),
+            Some(Search::Gradients(mut search)) => match search.absorb(&self.target, &round, totals) {
+                Some(located) => self.located(located),
+                None => self.search = Some(Search::Gradients(search)),
+            },
         }
         Ok(())
     }

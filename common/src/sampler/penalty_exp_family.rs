@@ -9,7 +9,7 @@
 //! from the noise. The search for the mode costs one round: what follows it is a search on the released
 //! statistic, which costs nothing.
 
-use super::ensemble::Ensemble;
+use super::ensemble::{Ensemble, Spread};
 use super::error::SamplerError;
 use super::hopeless::Forecast;
 use super::interface::{Next, Sampler};
@@ -76,8 +76,8 @@ impl PenaltyExpFamily {
         let mode = self.statistic.mode(target)?;
         let radii = target.given_radii().unwrap_or_else(|| radii(&self.statistic, target, &mode));
         match (purpose, &target.spec.sampler.start) {
-            (Purpose::Curvature, Some(start)) => ensemble.start(target, &target.space.coordinates(start), None, radii),
-            _ => ensemble.start(target, &mode.u, Some((&mode.sd, &mode.error_sd)), radii),
+            (Purpose::Curvature, Some(start)) => ensemble.start(target, &target.space.coordinates(start), &Spread::None, radii),
+            _ => ensemble.start(target, &mode.u, &Spread::Axes { sd: &mode.sd, error_sd: &mode.error_sd }, radii),
         }
         Ok(())
     }

@@ -102,7 +102,8 @@ impl Rehearsal<'_> {
 
     /// The vectors that the job asks for in a message, each under noise by which it costs next to nothing: gradient and curvature at a
     /// point, and in every second pass the second moments, where it asks for them. Of a job that is driven by gradients in every second
-    /// pass as many gradients as it has chains, or as many remainders, of a step of no length.
+    /// pass as many gradients as it has chains, or as many remainders, of a step of no length. Of a chain of ratios that finds the mode by
+    /// gradients in every second eight passes, where it asks no step.
     fn vectors(&self, pass: u64, theta: &[f64]) -> Vec<v1::Proposal> {
         let proposal = |(chain, (kind, from, to)): (usize, (QueryKind, Vec<f64>, Vec<f64>))| v1::Proposal {
             chain: chain as u32,
@@ -116,7 +117,8 @@ impl Rehearsal<'_> {
         }
         let model = self.spec.build_model();
         let driven = self.spec.algorithm == Algorithm::Hmc;
-        let scores = model.scores().filter(|_| driven || self.spec.algorithm == Algorithm::NoisyStatistics);
+        let searching = self.spec.locates_by_gradients() && pass % 2 == 0 && pass / 8 % 2 == 1;
+        let scores = model.scores().filter(|_| driven || searching || self.spec.algorithm == Algorithm::NoisyStatistics);
         let Some(scores) = scores else { return Vec::new() };
         let (order, parameters) = (theta.len(), theta.len() as u32);
         let numbers = Frame::length(order);
@@ -192,7 +194,7 @@ impl Rehearsal<'_> {
         let theta: Vec<f64> = self.spec.support.iter().map(|box_| ORDINARY.clamp(box_.min, box_.max)).collect();
         let still = (asks_steps && !(sloped && step.is_some())).then(|| noise(QueryKind::Ratio, (&theta, &theta))).transpose()?;
         let questions = Questions { step, still, statistics };
-        for vector in (0..8).flat_map(|pass| self.request(pass, &questions).proposals) {
+        for vector in (0..16).flat_map(|pass| self.request(pass, &questions).proposals) {
             let kind = QueryKind::from_code(vector.kind).ok_or_else(|| format!("a made-up query of kind {}", vector.kind))?;
             let noise = NoiseScale::from_units(vector.noise_scale).map_err(|e| e.to_string())?;
             let cost = self.unit.charge_of_kind(kind, terms(kind, (&vector.from, &vector.to))?.sensitivity(), noise);

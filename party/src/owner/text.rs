@@ -55,13 +55,17 @@ pub(crate) fn noise_unit(kind: QueryKind) -> &'static str {
 fn asked_for(spec: &JobSpec) -> String {
     let Some(most) = spec.most_rounds() else {
         if spec.algorithm == Algorithm::Hmc {
-            return format!("{GRADIENTS}. {ANY_MODEL}");
+            return format!("{TO_BEGIN_WITH}; then, {GRADIENTS}. {ANY_MODEL}");
         }
         let what = match spec.algorithm {
             Algorithm::PenaltyExpFamily => "sums of the model's statistic",
             _ => "how much better one setting of the model explains the records than another",
         };
-        return format!("{what}, one number at a time, round after round");
+        let ratios = format!("{what}, one number at a time, round after round");
+        if spec.locates_by_gradients() {
+            return format!("{TO_BEGIN_WITH}; then {ratios}. {ANY_MODEL}");
+        }
+        return ratios;
     };
     let what: Vec<&str> = spec
         .releases()
@@ -85,8 +89,12 @@ fn asked_for(spec: &JobSpec) -> String {
     format!("{what}; asked {times}{stages}. {ANY_MODEL}")
 }
 
-/// What `hmc` asks for, and how often.
-const GRADIENTS: &str = "a few scores (gradient and curvature of the log likelihood) to begin with; then, chain by chain and step after step, the      gradient at the middle of the step, a number for each parameter, and one number more: what is left of how much better the step's end      explains the records than its start once the gradient is taken off";
+/// What a search for the mode by gradients asks for.
+const TO_BEGIN_WITH: &str = "a few scores (gradient and curvature of the log likelihood) to begin with";
+
+/// What `hmc` asks for after that, and how often.
+const GRADIENTS: &str = "chain by chain and step after step, the gradient at the middle of the step, a number for each parameter, and one number \
+     more: what is left of how much better the step's end explains the records than its start once the gradient is taken off";
 
 /// What a release of statistics means for its owner.
 pub(crate) const ANY_MODEL: &str = "Whoever holds the release may fit any model of these columns";
@@ -222,7 +230,11 @@ mod tests {
             (spec(once, "logistic", "binary = true", "[release]\nstages = [0.5, 0.5]\n"), &["at most 4 times.", ANY_MODEL]),
             (spec(once, "linear", "min = 0, max = 9", ""), &["second moments", "scores", "at most 2 times.", ANY_MODEL]),
             (spec("hmc", "logistic", "binary = true", ""), &["gradient at the middle of the step", "step after step", ANY_MODEL]),
-            (spec("penalty", "logistic", "binary = true", ""), &["explains the records", "round after round"]),
+            (spec("penalty", "logistic", "binary = true", ""), &["how much better one setting", "round after round"]),
+            (
+                spec("penalty", "logistic", "binary = true", "[sampler]\nlocate = \"gradients\"\n"),
+                &["scores (gradient and curvature", "to begin with; then how much better", "round after round", ANY_MODEL],
+            ),
         ] {
             assert!(there.iter().all(|part| words.contains(part)), "{words}");
         }

@@ -13,6 +13,7 @@ mod hmc;
 mod identities;
 mod join;
 mod kinds;
+mod located;
 mod page_times;
 mod pages;
 mod refit;

@@ -14,8 +14,11 @@ pub(super) const BY_TABLE: &str =
 /// The algorithm, and why.
 pub(super) fn choose(raw: &RawJob) -> (Algorithm, Option<&'static str>) {
     let sampler = &raw.sampler;
-    let of_chains =
-        sampler.proposal.is_some() || sampler.locate_share.is_some() || sampler.starts.is_some() || sampler.until.is_some();
+    let of_chains = sampler.proposal.is_some()
+        || sampler.locate.is_some()
+        || sampler.locate_share.is_some()
+        || sampler.starts.is_some()
+        || sampler.until.is_some();
     let of_ratios = raw.privacy.noise_sd.is_some() || raw.privacy.clip.is_some() || raw.privacy.clip_watch_share.is_some();
     let tempered = raw.model.power.is_some_and(|power| power != 1.0);
     let once = Algorithm::NoisyStatistics;

@@ -82,6 +82,7 @@ impl JobSpec {
         }
         release::check(&spec)?;
         augmentation::check(&spec)?;
+        sampler::check(&spec)?;
         hmc::check(&spec)?;
         let by_table = spec.chosen.is_some() && spec.outcome_table(spec.build_model().as_ref()).is_some();
         let spec = JobSpec { chosen: if by_table { Some(auto::BY_TABLE) } else { spec.chosen }, ..spec };

@@ -1,6 +1,6 @@
 //! What a job asks, asked by another algorithm.
 
-use super::{augmentation, hmc, privacy, release};
+use super::{augmentation, hmc, privacy, release, sampler};
 use crate::job::error::JobError;
 use crate::job::spec::{Algorithm, HmcSpec, JobSpec, ReleaseSpec};
 use crate::mechanism::NoiseScale;
@@ -20,6 +20,7 @@ impl JobSpec {
         }
         let mut spec = Self { algorithm, chosen: None, extends: None, release: ReleaseSpec::default(), ..self.clone() };
         spec.sampler.hmc = HmcSpec::default();
+        sampler::forget_locate(&mut spec.sampler);
         if !algorithm.proposes() || algorithm == Algorithm::Hmc {
             (spec.privacy.clip, spec.privacy.clip_watch_share) = (None, 0.0);
         }

@@ -9,7 +9,7 @@ use crate::schema::ModelSpec;
 /// The most stages that a job may name.
 const MOST_STAGES: usize = 16;
 /// The most parameters: gradient and curvature leave in one answer, which holds 7168 integers.
-const MOST_PARAMETERS: usize = 118;
+pub(super) const MOST_PARAMETERS: usize = 118;
 /// What the shares of stages may be off 1.
 const SLIP: f64 = 1e-9;
 

@@ -5,14 +5,17 @@ use std::collections::BTreeMap;
 use super::checks::known_parameters;
 use super::hmc;
 use super::parameters::Parameters;
+use super::release::MOST_PARAMETERS;
 use crate::diagnostics::{RHAT, ess_wanted};
 use crate::job::error::JobError;
 use crate::job::limits::MAX_CHAINS;
 use crate::job::raw::{RawRadius, RawSampler, RawUntil, RawWarmup};
-use crate::job::spec::{Algorithm, ProposalKind, Radius, SamplerSpec, Until, Warmup};
+use crate::job::spec::{Algorithm, JobSpec, Locate, ProposalKind, Radius, SamplerSpec, Until, Warmup};
 use crate::parameter::{Constraint, Interval, Transform};
 
 const DEFAULT_LOCATE_SHARE: f64 = 0.2;
+/// A few gradients tell more, for less.
+const DEFAULT_LOCATE_SHARE_BY_GRADIENTS: f64 = 0.05;
 /// Where a job names none, in sweeps.
 const DEFAULT_WARMUP: RawWarmup = RawWarmup::Sweeps(100);
 
@@ -45,7 +48,12 @@ pub(super) fn sampler(raw: RawSampler, algorithm: Algorithm, parameters: &Parame
     let given = start.is_some() || starts.is_some();
     // What hmc searches with is in its own settings.
     let written = raw.locate_share.filter(|_| algorithm != Algorithm::Hmc);
-    let locate_share = written.unwrap_or(if given { 0.0 } else { DEFAULT_LOCATE_SHARE });
+    let locate = locate(raw.locate.as_deref(), algorithm)?;
+    let searching = match locate {
+        Locate::Ratios => DEFAULT_LOCATE_SHARE,
+        Locate::Gradients => DEFAULT_LOCATE_SHARE_BY_GRADIENTS,
+    };
+    let locate_share = written.unwrap_or(if given { 0.0 } else { searching });
     if !(0.0..1.0).contains(&locate_share) {
         return Err(JobError::new("sampler.locate_share", format!("must be at least 0 and below 1, not {locate_share}")));
     }
@@ -54,6 +62,11 @@ pub(super) fn sampler(raw: RawSampler, algorithm: Algorithm, parameters: &Parame
             "sampler.locate_share",
             "0 needs starting values: give [sampler] start = { … }, or leave locate_share out to have the mode found first",
         ));
+    }
+    if raw.locate.is_some() && locate_share == 0.0 {
+        let message =
+            "the chains start where the job says, and no mode is searched for: leave locate out, or give a locate_share";
+        return Err(JobError::new("sampler.locate", message));
     }
     let warmup = warmup(raw.warmup.as_ref().unwrap_or(&DEFAULT_WARMUP))?;
     if chains == 1 && matches!(warmup, Warmup::UntilRhat { .. }) {
@@ -88,6 +101,7 @@ pub(super) fn sampler(raw: RawSampler, algorithm: Algorithm, parameters: &Parame
         rotate,
         jitter,
         seed: raw.seed,
+        locate,
         locate_share,
         start,
         starts,
@@ -96,6 +110,50 @@ pub(super) fn sampler(raw: RawSampler, algorithm: Algorithm, parameters: &Parame
         until,
         hmc,
     })
+}
+
+fn locate(word: Option<&str>, algorithm: Algorithm) -> Result<Locate, JobError> {
+    let fault = |message: String| Err(JobError::new("sampler.locate", message));
+    match word {
+        None => Ok(Locate::default()),
+        Some(_) if algorithm != Algorithm::Penalty => {
+            fault(format!("is for algorithm = \"penalty\": \"{}\" has its own way to the mode", algorithm.as_str()))
+        }
+        Some("ratios") => Ok(Locate::Ratios),
+        Some("gradients") => Ok(Locate::Gradients),
+        Some(other) => fault(format!("must be \"gradients\" or \"ratios\", not {other:?}")),
+    }
+}
+
+/// Checks that there are gradients where the mode is to be found by them.
+///
+/// # Errors
+/// A model without; more parameters than one release holds.
+pub(super) fn check(spec: &JobSpec) -> Result<(), JobError> {
+    if spec.sampler.locate != Locate::Gradients {
+        return Ok(());
+    }
+    match spec.build_model().scores().map(|scores| scores.parameters()) {
+        None => {
+            let message = format!("the model `{}` has no gradient that could be released: leave locate out", spec.model.kind());
+            Err(JobError::new("sampler.locate", message))
+        }
+        Some(parameters) if parameters > MOST_PARAMETERS => {
+            let message = format!(
+                "there are {parameters} parameters, and a gradient with the information beside it takes up to {MOST_PARAMETERS}"
+            );
+            Err(JobError::new("sampler.locate", message))
+        }
+        Some(_) => Ok(()),
+    }
+}
+
+/// Takes away how a chain of ratios was to find the mode, with the share that goes with it where the job named none of its own.
+pub(super) fn forget_locate(spec: &mut SamplerSpec) {
+    if spec.locate == Locate::Gradients && spec.locate_share == DEFAULT_LOCATE_SHARE_BY_GRADIENTS {
+        spec.locate_share = DEFAULT_LOCATE_SHARE;
+    }
+    spec.locate = Locate::default();
 }
 
 fn records_guess(value: i64) -> Result<u64, JobError> {

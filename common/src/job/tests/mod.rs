@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use crate::mechanism::QueryKind;
 use crate::parameter::*;
 use crate::schema::*;
 
@@ -41,6 +42,35 @@ fn defaults_are_those_of_the_documentation() {
     assert_eq!(job.privacy.clip, None);
 }
 
+/// A chain of ratios asks for ratios alone, unless it says that it finds the mode by gradients.
+#[test]
+fn the_mode_is_found_by_gradients_where_the_job_says_so() {
+    let (gradient, curvature) = (QueryKind::Gradient { parameters: 3 }, QueryKind::Curvature { parameters: 3 });
+    let plain = JobSpec::parse(JOB).unwrap();
+    assert_eq!((plain.releases(), plain.asks(gradient), plain.asks(curvature)), (vec!["ratio"], false, false));
+    let job = |more: &str| JobSpec::parse(&JOB.replace("chains = 4", &format!("chains = 4\n{more}")));
+    let searching = job("locate = \"gradients\"").unwrap();
+    assert_eq!((searching.releases(), searching.asks(gradient), searching.asks(curvature)), (vec!["score", "ratio"], true, true));
+    assert!(searching.asks(QueryKind::Ratio) && !searching.asks(QueryKind::Remainder { parameters: 3 }));
+    assert_eq!(searching.sampler.locate_share, 0.05);
+    assert_eq!(job("locate = \"ratios\"").unwrap(), plain);
+    assert_eq!(searching.by(Algorithm::NoisyStatistics).unwrap(), plain.by(Algorithm::NoisyStatistics).unwrap());
+    assert_eq!(job("locate = \"gradients\"\nlocate_share = 0.1").unwrap().sampler.locate_share, 0.1);
+    for (model, columns, what) in [
+        ("kind = \"bernoulli\"\noutcome = \"y\"", "y = { binary = true }", "no gradient"),
+        ("kind = \"poisson_mean\"\noutcome = \"y\"", "y = { min = 0, max = 5 }", "no gradient"),
+    ] {
+        let text = format!(
+            "name = \"n\"\nparties = [\"a\"]\n[model]\n{model}\n[columns]\n{columns}\n[sampler]\nlocate = \"gradients\"\n\
+             [privacy]\nepsilon = 1.0\ndelta = 1e-6\n"
+        );
+        let fault = JobSpec::parse(&text).unwrap_err().to_string();
+        assert!(fault.contains("sampler.locate") && fault.contains(what), "{fault}");
+        let hmc = format!("algorithm = \"hmc\"\n{text}");
+        assert!(JobSpec::parse(&hmc).unwrap_err().to_string().contains("is for algorithm = \"penalty\""));
+    }
+}
+
 #[test]
 fn the_written_order_of_keys_does_not_matter() {
     let moved = JOB.replace("name = \"readmission\"\n", "").replace("parties = [", "name = \"readmission\"\nparties = [");
@@ -56,6 +86,13 @@ fn every_fault_names_its_key() {
         ("chains = 4", "chains = 4\ndraws = -1", "sampler.draws", "between 1"),
         ("chains = 4", "locate_share = 0.0", "sampler.locate_share", "starting values"),
         ("chains = 4", "locate_share = 1.0", "sampler.locate_share", "below 1"),
+        ("chains = 4", "locate = \"slopes\"", "sampler.locate", "\"gradients\" or \"ratios\""),
+        (
+            "chains = 4",
+            "locate = \"gradients\"\nstart = { intercept = 0, age = 0, bmi = 0 }",
+            "sampler.locate",
+            "leave locate out",
+        ),
         ("chains = 4", "start = { intercept = 0, age = 0 }", "sampler.start", "`bmi`"),
         ("chains = 4", "start = { intercept = 0, age = 0, bmi = 2000 }", "sampler.start.bmi", "outside"),
         ("chains = 4", "start = { intercept = 0, age = 0, bmy = 0 }", "sampler.start.bmy", "did you mean `bmi`"),

@@ -87,6 +87,7 @@ pub(crate) use expected::Outlook;
 pub(super) use expected_family::expected_law;
 pub(crate) use outlook::{expectation, of_scores, outlook};
 pub use refit::{RefitError, Refitted};
+pub(crate) use scores::as_released;
 pub(crate) use without_privacy::{Beforehand, beforehand};
 
 #[cfg(test)]

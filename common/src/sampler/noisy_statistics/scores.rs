@@ -157,6 +157,19 @@ pub(crate) fn triangle(order: usize, totals: &[i128], scale: impl Fn(usize) -> f
     matrix
 }
 
+/// What an information in a model's own coordinates would be released as, counted in these scales: the totals, in lattice units, that
+/// [`AskedInformation::information`] reads it from again.
+pub(crate) fn as_released(scores: &dyn ScoreModel, plain: &[Vec<f64>], scales: [f64; 2]) -> Vec<f64> {
+    let (order, own) = (plain.len(), scores.parameters() > scores.coefficients());
+    let coded = Coding::new(&scores.coding(), order).moments(&Matrix::from_fn(order, |i, j| plain[i][j]));
+    let scale = |j: usize| scales[usize::from(own && j + 1 == order)];
+    let entry = |i: usize, j: usize| {
+        let value = coded[(i, j)] / (scale(i) * scale(j)).sqrt() / STEP;
+        if i == j { DIAGONAL * value } else { value }
+    };
+    (0..order).flat_map(|i| (i..order).map(move |j| (i, j))).map(|(i, j)| entry(i, j)).collect()
+}
+
 /// The covariance that is expected before anything is released: that of a design whose numeric predictors are even
 /// over their bounds and whose levels are equally frequent.
 pub(crate) fn expected_covariance(scores: &dyn ScoreModel, theta: &[f64], records: f64, prior: &GaussianPrior) -> Matrix {

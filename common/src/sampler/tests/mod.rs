@@ -1,6 +1,7 @@
 //! Tests of the samplers behind their interface.
 
 mod fixtures;
+mod gradient_search;
 mod penalty;
 mod replay;
 mod runs;

@@ -103,6 +103,11 @@ fn left(blocks: &mut Vec<Block>, config: &PartyConfig, job: &JobView, releases: 
     blocks.push(Block::Facts(facts));
     let (what, means) = match job.spec.as_ref().map(|spec| spec.algorithm) {
         Some(Algorithm::NoisyStatistics) => ("what is named above", format!(" {ANY_MODEL}.")),
+        Some(Algorithm::Penalty) if job.spec.as_ref().is_some_and(JobSpec::locates_by_gradients) => (
+            "the slope or the curvature of the log likelihood at a setting of the model, or of how much better one setting explains a record \
+             than another",
+            format!(" {ANY_MODEL}."),
+        ),
         Some(Algorithm::Hmc) => (
             "the slope of the log likelihood at a setting of the model, or of what slopes leave of how much better one setting explains a \
              record than another",
