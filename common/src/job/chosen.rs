@@ -6,8 +6,13 @@
 use super::spec::{Algorithm, JobSpec};
 
 /// What is said of chains or of ratios that only ratios have a use for.
-const OF_RATIOS: [(&str, &str); 4] =
-    [("sampler", "proposal"), ("privacy", "noise_sd"), ("privacy", "clip"), ("privacy", "clip_watch_share")];
+const OF_RATIOS: [(&str, &str); 5] = [
+    ("sampler", "proposal"),
+    ("sampler", "locate"),
+    ("privacy", "noise_sd"),
+    ("privacy", "clip"),
+    ("privacy", "clip_watch_share"),
+];
 /// What is said of gradients.
 const OF_GRADIENTS: [(&str, &str); 2] = [("sampler", "step"), ("sampler", "friction")];
 

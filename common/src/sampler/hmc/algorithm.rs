@@ -2,10 +2,9 @@
 
 use super::coordinates::Coordinates;
 use super::diagnostics::GradientDiagnostics;
-use super::repeats::Repeats;
+use super::observations::Observations;
 use super::settings::Settings;
 use super::walker::{Field, Walker};
-use super::watch::Watch;
 use crate::job::JobSpec;
 use crate::mechanism::{GRADIENT_UNITS, QueryKind, STEP, Sensitivity};
 use crate::model::ScoreModel;
@@ -18,18 +17,13 @@ use crate::sampler::noisy_statistics::Allotment;
 use crate::sampler::noisy_statistics::score_way::ScoreWay;
 use crate::sampler::noisy_statistics::way::Way;
 use crate::sampler::party_metadata::PartyMetadata;
-use crate::sampler::quadratic_fit::{FittedPosterior, QuadraticFit, Slope};
+use crate::sampler::quadratic_fit::FittedPosterior;
 use crate::sampler::round::{Draw, Phase, Query, Round};
 use crate::sampler::target::Target;
 use crate::sampler::totals::Totals;
 
 /// The share of the budget that the search takes where the job names none: more buys a better start and fewer steps.
 pub(crate) const LOCATE_SHARE: f64 = 0.05;
-
-/// Kept steps of all chains after which it is looked whether they move at all.
-const LOOK: u64 = 50;
-/// The mean probability of acceptance of chains that do not.
-const STUCK: f64 = 0.2;
 
 /// The sampler: a search, and what walks after it.
 pub(crate) struct Hmc {
@@ -41,8 +35,6 @@ pub(crate) struct Hmc {
     walk: Option<Walk>,
     messages: Messages,
     enough: Enough,
-    /// Found once, and for good: a job that is forced goes on all the same.
-    stuck: Option<Forecast>,
     draws: Vec<Draw>,
 }
 
@@ -57,13 +49,7 @@ struct Walk {
     kicked: bool,
     /// Steps taken and made in the present phase.
     accepted: (u64, u64),
-    watch: Watch,
-    repeats: Repeats,
-    /// Whether the search told the posterior's shape.
-    sharp: bool,
-    /// The directions of a gradient's components, in the model's coordinates.
-    axes: Vec<Vec<f64>>,
-    fit: QuadraticFit,
+    observations: Observations,
 }
 
 impl Walk {
@@ -78,7 +64,7 @@ impl Walk {
             let draw = walker.draw(warmup, message);
             self.accepted = (self.accepted.0 + u64::from(draw.accepted), self.accepted.1 + 1);
             if !warmup {
-                self.watch.stepped(walker.tested());
+                self.observations.stepped(walker);
                 enough.push(&draw);
             }
             draws.push(draw);
@@ -109,7 +95,6 @@ impl Hmc {
             walk: None,
             messages: Messages::new(parties.len()),
             enough: Enough::new(spec),
-            stuck: None,
             draws: Vec::new(),
             parties: parties.len(),
             budget,
@@ -133,13 +118,8 @@ impl Hmc {
         };
         let chains = target.spec.sampler.chains;
         let walkers = (0..chains).map(start).collect();
-        let (watch, repeats) = (Watch::new(chains as usize, settings.step), Repeats::new(*parties));
-        let axes = coordinates.axes();
-        let mut fit = QuadraticFit::of("gradient component", coordinates.dimension());
-        let sd = |i: usize| axes.iter().map(|axis| axis[i] * axis[i]).sum::<f64>().sqrt();
-        fit.begin(coordinates.plain(&vec![0.0; axes.len()]), &(0..axes.len()).map(sd).collect::<Vec<_>>());
-        let (steps, kicked, accepted) = (0, false, (0, 0));
-        self.walk = Some(Walk { coordinates, settings, walkers, steps, kicked, accepted, watch, repeats, axes, fit, sharp });
+        let observations = Observations::new(&coordinates, &settings, (chains, *parties), sharp);
+        self.walk = Some(Walk { coordinates, settings, walkers, steps: 0, kicked: false, accepted: (0, 0), observations });
         Ok(())
     }
 
@@ -177,7 +157,7 @@ impl Hmc {
         let scores = scores(target)?;
         let Some(walk) = walk else { return Err(SamplerError::NoRound) };
         let phase = walk.phase();
-        let Walk { coordinates, settings, walkers, kicked, watch, repeats, axes, fit, .. } = walk;
+        let Walk { coordinates, settings, walkers, kicked, observations, .. } = walk;
         let field = Field { target, scores: scores.as_ref(), coordinates, settings, parties: *parties };
         let mut end = 0;
         for (query, sums) in round.queries.iter().zip(totals.by_query()) {
@@ -189,15 +169,7 @@ impl Hmc {
                 sums if !*kicked => {
                     let of = |party| totals.released_by(party).get(begin..end).unwrap_or_default().to_vec();
                     let Some(told) = walker.kick(&field, sums, (0..*parties).map(of).collect()) else { continue };
-                    if let Some(pair) = &told.repeated {
-                        repeats.take(pair, settings.noise.units() as f64);
-                    }
-                    if phase == Phase::Sampling {
-                        watch.kicked(query.chain, &told);
-                    }
-                    for (direction, (slope, variance)) in axes.iter().zip(told.score.iter().zip(&told.variances)) {
-                        fit.slope_answered(phase, Slope { at: &told.middle, direction, slope: *slope, variance: *variance });
-                    }
+                    observations.kicked(query.chain, &told, settings, phase);
                 }
                 _ => return Err(SamplerError::Shape("a remainder is one number")),
             }
@@ -208,12 +180,10 @@ impl Hmc {
     /// Goes on to the test of the present step, or to the next step.
     fn go_on(&mut self) {
         let message = self.messages.last();
-        let Self { walk, enough, draws, stuck, target, .. } = self;
+        let Self { walk, enough, draws, .. } = self;
         let Some(walk) = walk else { return };
         if walk.kicked {
             walk.step_done(message, enough, draws);
-            let taken = walk.watch.acceptance().filter(|_| walk.watch.steps() >= LOOK && !target.spec.sampler.force);
-            *stuck = stuck.or(taken.filter(|taken| *taken < STUCK).map(Forecast::Stuck));
         } else {
             walk.kicked = true;
         }
@@ -275,16 +245,16 @@ impl Sampler for Hmc {
     }
 
     fn hopeless(&self) -> Option<&Forecast> {
-        self.stuck.as_ref()
+        let watched = self.walk.as_ref().filter(|_| !self.target.spec.sampler.force);
+        watched.and_then(|walk| walk.observations.stuck())
     }
 
     fn fitted_posterior(&self) -> Option<FittedPosterior> {
-        self.walk.as_ref().map(|walk| walk.fit.posterior(&self.target, false))
+        self.walk.as_ref().map(|walk| walk.observations.fitted(&self.target))
     }
 
     fn gradient_diagnostics(&self) -> Option<GradientDiagnostics> {
-        let Walk { settings, watch, repeats, sharp, .. } = self.walk.as_ref()?;
-        Some(GradientDiagnostics::of(settings, *sharp, (watch, repeats), &self.target.spec.parties))
+        self.walk.as_ref().map(|walk| walk.observations.diagnostics(&walk.settings, &self.target.spec.parties))
     }
 
     fn ended_by_budget(&self) -> bool {

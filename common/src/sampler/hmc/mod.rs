@@ -28,6 +28,7 @@
 //! | `foreseen` | what a run comes to about a guessed posterior |
 //! | `settings` | step, noise and number of steps, from the budget and what was found |
 //! | `walker` | one chain |
+//! | `observations` | what chains were told, for all that is told of a run |
 //! | `repeats` | gradients that are asked twice, and what they say of the parties' noise |
 //! | `watch` | identities that right draws keep |
 //! | `diagnostics` | what a run says of itself |
@@ -39,6 +40,7 @@ mod diagnostics;
 mod foreseen;
 mod law;
 mod momenta;
+mod observations;
 mod outlook;
 mod repeats;
 mod settings;
