@@ -29,10 +29,13 @@ LEFT_OUT = {
     "every_daemon_is_replaced_in_the_middle_of_a_job",
 }
 # Long suites whose law a shorter one holds at every commit; `.ci/exhaustive suites` runs them.
-LONG = {
+LONG = {    "a_gaussian_posterior_of_ten",
     "a_hundred_thousand_replicates_come_close_to_the_claim_and_never_above",
     "a_linear_regression_of_unknown_scatter_is_calibrated",
+    "correlated_predictors_are_met_as_near_as_was_found",
+    "counts_are_met_as_near_as_was_found",
     "every_example_runs_as_planned",
+    "few_correlated_records_are_met_as_near_as_was_found",
     "gaussian_noise_at_epsilon_1",
     "gradients_come_as_near_as_was_planned",
     "kappa_of_a_logistic_regression_of_five",
@@ -42,8 +45,10 @@ LONG = {
     "table_1_at_epsilon_10",
     "table_1_at_epsilon_tenth",
     "the_anchor_of_a_gaussian_mean",
+    "the_anchor_of_gradients",
     "the_tables_of_linear_regression",
     "the_tables_of_score_stages",
+    "twenty_parameters_are_met_as_near_as_was_found",
     "twenty_seeds_match_the_exact_posterior",
 }
 SCRIPTS = {

@@ -67,8 +67,24 @@ impl Shard {
 pub enum Noise {
     /// Discrete Gaussian at the query's scale.
     Exact,
-    /// The same, and the releases carry an extra offset that undoes this share of the penalty term.
+    /// The same, and the releases that a step is tested on carry an extra offset that undoes this share of the penalty term.
     PenaltyScaled(f64),
+    /// The noise of gradients is this multiple of what the query asks for.
+    GradientsScaled(f64),
+}
+
+impl Noise {
+    /// What is released of one component, where the sum and a draw of the asked noise are these.
+    fn released(self, query: &Query, sum: i64, draw: i64) -> i64 {
+        let tested = matches!(query.kind, QueryKind::Ratio | QueryKind::Statistic { .. } | QueryKind::Remainder { .. });
+        match (self, query.kind) {
+            (Self::PenaltyScaled(share), _) if tested => {
+                sum + draw + ((1.0 - share) * query.noise.variance() / 2.0 / STEP) as i64
+            }
+            (Self::GradientsScaled(by), QueryKind::Gradient { .. }) => sum + (by * draw as f64) as i64,
+            _ => sum + draw,
+        }
+    }
 }
 
 /// All parties of one job.
@@ -196,11 +212,7 @@ impl Federation {
             self.sampler_cache = Some((query.noise, DiscreteGaussian::new(query.noise)));
         }
         let (_, gaussian) = self.sampler_cache.as_ref().expect("just set");
-        let offset = match self.fault {
-            Noise::Exact => 0.0,
-            Noise::PenaltyScaled(share) => (1.0 - share) * query.noise.variance() / 2.0 / STEP,
-        };
-        sum.into_iter().map(|sum| sum + gaussian.sample(&mut self.rng) + offset as i64).collect()
+        sum.into_iter().map(|sum| self.fault.released(query, sum, gaussian.sample(&mut self.rng))).collect()
     }
 
     /// Runs the job to its end.

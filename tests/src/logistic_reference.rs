@@ -157,7 +157,7 @@ pub fn cholesky(matrix: &[Vec<f64>]) -> Vec<Vec<f64>> {
 }
 
 /// Inverse of a small symmetric positive definite matrix by Gauss–Jordan elimination.
-fn invert(matrix: &[Vec<f64>]) -> Vec<Vec<f64>> {
+pub fn invert(matrix: &[Vec<f64>]) -> Vec<Vec<f64>> {
     let d = matrix.len();
     let identity = |i: usize, j: usize| f64::from(u8::from(i == j));
     let mut a: Vec<Vec<f64>> =

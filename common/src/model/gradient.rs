@@ -2,7 +2,7 @@
 
 use pulp::{Simd, WithSimd};
 
-use super::blocks::Lane;
+use super::few::{FEW, Few};
 use super::linear_predictor::LinearPredictor;
 use super::score::Frame;
 use super::shard::Block;
@@ -11,8 +11,6 @@ use super::tile::Tile;
 use super::weighted::WeightedSum;
 use crate::mechanism::{Clamp, GRADIENT_UNITS, LatticeSum};
 
-/// Records per tile: as many vectors as there are parameters are kept of each.
-pub(super) const FEW: usize = 256;
 /// Lattice units of a vector of length 1 before it is rounded: rounding lengthens it by half the root of the
 /// number of parameters at most, and the rest is for the arithmetic's own error.
 pub const GRADIENT_SCALE: f64 = GRADIENT_UNITS as f64 * (1.0 - 1.0 / 1_048_576.0);
@@ -45,24 +43,29 @@ pub(super) fn gradient_sum<L: Slopes>(
 
 /// What is kept of a tile's records.
 pub(super) struct Room {
-    eta: Lane,
-    own: Lane,
-    factor: Lane,
+    eta: Few<f64>,
+    own: Few<f64>,
+    /// The squared length of each image.
+    pub(super) squares: Few<f64>,
+    /// What it is multiplied by to be no longer than 1.
+    factor: Few<f64>,
     /// Each component of the records' images.
-    pub(super) components: Vec<[f64; FEW]>,
-    pub(super) units: Vec<[i64; FEW]>,
-    pub(super) within: [i64; FEW],
+    pub(super) components: Vec<Few<f64>>,
+    pub(super) units: Vec<Few<i64>>,
+    pub(super) within: Few<i64>,
 }
 
 impl Room {
     pub(super) fn new(components: usize) -> Self {
+        let zero = Few([0.0; FEW]);
         Self {
-            eta: Lane::ZERO,
-            own: Lane::ZERO,
-            factor: Lane::ZERO,
-            components: vec![[0.0; FEW]; components],
-            units: vec![[0; FEW]; components],
-            within: [0; FEW],
+            eta: zero.clone(),
+            own: zero.clone(),
+            squares: zero.clone(),
+            factor: zero.clone(),
+            components: vec![zero; components],
+            units: vec![Few([0; FEW]); components],
+            within: Few([0; FEW]),
         }
     }
 
@@ -70,10 +73,11 @@ impl Room {
     #[inline(always)]
     pub(super) fn add(&mut self, shift: &[f64], records: usize, totals: &mut [i64]) {
         self.hold(shift, records);
+        let within = &self.within.0[..records];
         for (total, units) in totals.iter_mut().zip(&self.units) {
-            // No sum overflows: callers check that so many records fit.
-            let sum: i64 = units[..records].iter().zip(&self.within).map(|(unit, within)| unit & within).sum();
-            *total = total.wrapping_add(sum);
+            // No sum overflows: callers check that so many records fit. Said so, the additions are of vectors.
+            let held = units.0[..records].iter().zip(within).map(|(unit, within)| unit & within);
+            *total = held.fold(*total, i64::wrapping_add);
         }
     }
 
@@ -81,7 +85,7 @@ impl Room {
     #[inline(always)]
     pub(super) fn hold(&mut self, shift: &[f64], records: usize) {
         shorten(self, shift, records);
-        quantise(self, records);
+        quantise(self, shift, records);
     }
 }
 
@@ -142,13 +146,16 @@ impl<L: Slopes> Gradient<'_, L> {
             eta[i] = slope;
             own[i] = of_own;
         }
+        let (slopes, own, squares) = (&room.eta.0[..records], &room.own.0[..records], &mut room.squares.0[..records]);
+        squares.fill(0.0);
         for (k, component) in room.components.iter_mut().enumerate() {
-            let component = &mut component[..records];
+            let component = &mut component.0[..records];
             self.along[k].fill(rows, component);
             let (weight, shift) = (self.own[k], self.shift[k]);
-            let slopes = room.eta.0.iter().zip(&room.own.0);
-            for (value, (slope, own)) in component.iter_mut().zip(slopes) {
-                *value = value.mul_add(*slope, weight.mul_add(*own, shift));
+            for i in 0..records {
+                let value = component[i].mul_add(slopes[i], weight.mul_add(own[i], shift));
+                component[i] = value;
+                squares[i] = value.mul_add(value, squares[i]);
             }
         }
     }
@@ -157,39 +164,30 @@ impl<L: Slopes> Gradient<'_, L> {
 /// What each record's image is multiplied by to be no longer than 1; what is no number becomes the shift.
 #[inline(always)]
 fn shorten(room: &mut Room, shift: &[f64], records: usize) {
-    let Room { factor, components, .. } = room;
-    let squares = &mut factor.0[..records];
-    squares.fill(0.0);
-    for component in components.iter() {
-        for i in 0..records {
-            squares[i] = component[i].mul_add(component[i], squares[i]);
-        }
-    }
-    for (component, shift) in components.iter_mut().zip(shift) {
-        for i in 0..records {
-            component[i] = if squares[i] < f64::INFINITY { component[i] } else { *shift };
-        }
-    }
     let of_shift: f64 = shift.iter().map(|b| b * b).sum();
-    for square in squares {
+    for (factor, square) in room.factor.0[..records].iter_mut().zip(&room.squares.0) {
         let square_or_shift = if *square < f64::INFINITY { *square } else { of_shift };
-        *square = if square_or_shift > 1.0 { GRADIENT_SCALE / square_or_shift.sqrt() } else { GRADIENT_SCALE };
+        *factor = if square_or_shift > 1.0 { GRADIENT_SCALE / square_or_shift.sqrt() } else { GRADIENT_SCALE };
     }
 }
 
 /// The integers of each record, and whether they are no longer than what is charged: the length is checked as an
 /// integer, whatever the arithmetic before it did.
 #[inline(always)]
-fn quantise(room: &mut Room, records: usize) {
+fn quantise(room: &mut Room, shift: &[f64], records: usize) {
     let clamp = Clamp::symmetric(GRADIENT_UNITS);
-    let within = &mut room.within[..records];
+    let (squares, factor) = (&room.squares.0[..records], &room.factor.0[..records]);
+    let within = &mut room.within.0[..records];
     within.fill(0);
-    for (component, units) in room.components.iter().zip(&mut room.units) {
+    for ((component, units), shift) in room.components.iter().zip(&mut room.units).zip(shift) {
+        let (component, units) = (&component.0[..records], &mut units.0[..records]);
         for i in 0..records {
-            let unit = clamp.units(component[i] * room.factor.0[i]);
+            let image = if squares[i] < f64::INFINITY { component[i] } else { *shift };
+            let unit = clamp.units(image * factor[i]);
             units[i] = unit;
-            // At most 2^56 each, of at most 2^7 components: up to 2^63, which an unsigned integer holds.
-            within[i] = within[i].wrapping_add(unit.wrapping_mul(unit));
+            // At most 2^28, which 32 bits hold, and 2^56 squared, of at most 2^7 components: up to 2^63, which an unsigned integer holds.
+            let narrow = i64::from(unit as i32);
+            within[i] = within[i].wrapping_add(narrow.wrapping_mul(narrow));
         }
     }
     for square in within {

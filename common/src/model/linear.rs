@@ -22,7 +22,7 @@ use super::likelihood::{Ends, Likelihood, around};
 use super::linear_predictor::LinearPredictor;
 use super::ratio_range::RatioRange;
 use super::regression::LEAST_SCATTER;
-use super::slopes::Slopes;
+use super::slopes::{Bends, Slopes};
 use super::weighted::TileStep;
 use crate::schema::ColumnSpec;
 
@@ -234,8 +234,8 @@ impl Slopes for Linear {
         [*precision, 2.0]
     }
 
-    fn second_derivatives(&self, _low: f64, _high: f64) -> Option<[f64; 2]> {
-        self.sd.map(|sd| [(sd * sd).recip(), 0.0])
+    fn bends(&self, _range: (f64, f64), _least: Option<f64>) -> Option<Bends> {
+        self.sd.map(|sd| Bends::of_predictor((sd * sd).recip(), 0.0))
     }
 
     fn outcomes(&self) -> (f64, f64) {

@@ -166,6 +166,18 @@ impl LinearPredictor {
         (usize::from(self.intercept) + single + terms.len()) as u64
     }
 
+    /// The numbers of the coefficients, those of a term with levels together.
+    pub(super) fn groups(&self) -> Vec<Vec<usize>> {
+        let first = usize::from(self.intercept);
+        let together = |a: &FeatureRange, b: &FeatureRange| a.exclusive && b.exclusive && a.term == b.term;
+        let mut at = first;
+        let of_features = self.features.chunk_by(together).map(|group| {
+            at += group.len();
+            (at - group.len()..at).collect()
+        });
+        self.intercept.then(|| vec![0]).into_iter().chain(of_features).collect()
+    }
+
     /// Records at the edge of what the declared columns allow: every choice of an end for each feature and of a level
     /// for each term with levels, the intercept's 1 first. Where there are few features, points on the edges too.
     /// `None` where there are more than `most`.

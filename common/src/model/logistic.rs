@@ -18,7 +18,7 @@ use super::likelihood::{Ends, Likelihood, around};
 use super::linear_predictor::LinearPredictor;
 use super::ratio_range::RatioRange;
 use super::regression::concave_ratios;
-use super::slopes::Slopes;
+use super::slopes::{Bends, Slopes};
 use super::softplus::softplus;
 use super::weighted::TileStep;
 use crate::schema::ColumnSpec;
@@ -111,11 +111,11 @@ impl Slopes for Logistic {
         Self::information_at(at, 0.0, if low > 0.0 { low } else { high.min(0.0) })
     }
 
-    fn second_derivatives(&self, low: f64, high: f64) -> Option<[f64; 2]> {
+    fn bends(&self, (low, high): (f64, f64), _least: Option<f64>) -> Option<Bends> {
         // p (1 - p) is greatest at 0, and falls away from it.
         let nearest = if low > 0.0 { low } else { high.min(0.0) };
         let p = logistic(nearest);
-        Some([p * (1.0 - p), 0.0])
+        Some(Bends::of_predictor(p * (1.0 - p), 0.0))
     }
 
     fn outcomes(&self) -> (f64, f64) {

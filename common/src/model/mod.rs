@@ -12,6 +12,7 @@ mod data;
 mod elementary;
 mod envelope;
 mod exponential_family;
+mod few;
 mod fused;
 mod gaussian_mean;
 mod gaussian_mixture;

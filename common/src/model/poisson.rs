@@ -15,7 +15,7 @@ use super::likelihood::{Ends, Likelihood};
 use super::linear_predictor::LinearPredictor;
 use super::ratio_range::RatioRange;
 use super::regression::{Counts, concave_ratios};
-use super::slopes::Slopes;
+use super::slopes::{Bends, Slopes};
 use crate::schema::ColumnSpec;
 
 /// The likelihood of a count.
@@ -78,8 +78,8 @@ impl Slopes for Poisson {
         [exp(high), 0.0]
     }
 
-    fn second_derivatives(&self, _low: f64, high: f64) -> Option<[f64; 2]> {
-        Some([libm::exp(high), 0.0])
+    fn bends(&self, (_, high): (f64, f64), _least: Option<f64>) -> Option<Bends> {
+        Some(Bends::of_predictor(libm::exp(high), 0.0))
     }
 
     fn outcomes(&self) -> (f64, f64) {

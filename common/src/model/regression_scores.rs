@@ -12,6 +12,12 @@ use crate::mechanism::{LatticeSum, Sensitivity};
 /// The most corners of the declared columns that are listed.
 const MOST_CORNERS: usize = 4096;
 
+/// How far the logarithms of two numbers are apart, rounded outward; the same bits when they are swapped.
+fn logarithms_apart((a, b): (f64, f64)) -> f64 {
+    let (of_a, of_b) = (libm::log(a), libm::log(b));
+    if a == b { 0.0 } else { (of_a - of_b).abs() + 4.0 * f64::EPSILON * (1.0 + of_a.abs() + of_b.abs()) }
+}
+
 /// What of a regression its scores are made of.
 pub(super) struct RegressionScores<'a, L> {
     pub(super) predictor: &'a LinearPredictor,
@@ -53,19 +59,18 @@ impl<L: Likelihood> ScoreModel for RegressionScores<'_, L> {
     }
 
     fn remainder_bound(&self, [from, middle, to]: [&[f64]; 3]) -> Option<f64> {
-        // A second derivative along the linear predictor alone.
-        if self.own {
-            return None;
-        }
-        let furthest = |a: &[f64], b: &[f64]| {
+        let half = |a: &[f64], b: &[f64]| {
+            let ((a, own), (b, own_to)) = (self.split(a), self.split(b));
             let step: Vec<f64> = a.iter().zip(b).map(|(a, b)| b - a).collect();
             let (low, high) = self.predictor.range(&step, 0.0, None);
-            high.max(-low)
+            (high.max(-low), own.zip(own_to).map_or(0.0, logarithms_apart))
         };
-        let ends = [from, middle, to].map(|theta| self.predictors(theta));
+        let points = [from, middle, to].map(|theta| self.split(theta));
+        let ends = points.map(|(coefficients, _)| self.predictors(coefficients));
         let (low, high) = ends.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), (low, high)| (l.min(*low), h.max(*high)));
-        let [falling, rising] = self.likelihood.second_derivatives(low, high)?;
-        Some(second_order(furthest(from, middle), furthest(middle, to), [falling, rising]))
+        let least = points.iter().filter_map(|(_, own)| *own).reduce(f64::min);
+        let bends = self.likelihood.bends((low, high), least)?;
+        Some(second_order(half(from, middle), half(middle, to), &bends))
     }
 
     fn remainder_sum(&self, block: &Block<'_>, step: &Remainder<'_>, clamp: Sensitivity) -> Option<LatticeSum> {
@@ -180,6 +185,10 @@ impl<L: Likelihood> ScoreModel for RegressionScores<'_, L> {
 
     fn leaves_out(&self) -> bool {
         self.predictor.spares_inert()
+    }
+
+    fn groups(&self) -> Vec<Vec<usize>> {
+        self.predictor.groups()
     }
 
     fn never_together(&self, j: usize, k: usize) -> bool {

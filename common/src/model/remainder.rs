@@ -7,28 +7,36 @@
 //!
 //! Public bound. Let the linear predictor of a record be moved by `u` from `theta` to `m` and by `v` from `m` to `theta'`, at most `a` and `b`
 //! of all records, and the second derivative of the log density in it lie from `-F` to `G`. By Taylor's theorem around `m` the log
-//! ratio is the slope times `u + v` but for at most `(F b^2 + G a^2) / 2` downwards and `(G b^2 + F a^2) / 2` upwards. Rounding a vector to
-//! integers adds half of `|weights|` summed. Swapping the ends gives the same bits.
+//! ratio is the slope times `u + v` but for at most `(F b^2 + G a^2) / 2` downwards and `(G b^2 + F a^2) / 2` upwards. Where the family's own
+//! parameter moves too, `F b^2` is a quadratic form in both moves. Rounding a vector to integers adds half of `|weights|` summed. Swapping the
+//! ends gives the same bits.
 
 use pulp::{Simd, WithSimd};
 
-use super::blocks::Lane;
-use super::gradient::{FEW, Gradient, Room};
+use super::few::{FEW, Few};
+use super::gradient::{Gradient, Room};
 use super::likelihood::{Ends, Likelihood};
 use super::linear_predictor::LinearPredictor;
 use super::persons::{PersonSum, Persons};
 use super::score::Remainder;
 use super::shard::Block;
+use super::slopes::Bends;
 use super::tile::Tile;
 use super::weighted::WeightedSum;
 use crate::mechanism::{Clamp, LatticeSum, Quantiser, Sensitivity, sum_fits};
 
-/// The most that a log ratio is off its tangent at the middle, where the two halves of the step move the linear predictor by at most `a` and
-/// `b` and the second derivative lies from minus the first to the second of `between`.
-pub(super) fn second_order(a: f64, b: f64, [falling, rising]: [f64; 2]) -> f64 {
+/// How far half a step moves a record at most: its linear predictor, and the logarithm of the family's own parameter.
+pub(super) type Half = (f64, f64);
+
+/// The most that a log ratio is off its tangent at the middle, where the two halves of the step move so far and the log density bends so.
+pub(super) fn second_order(first: Half, second: Half, bends: &Bends) -> f64 {
     // What does not move leaves nothing, however steep it is there.
-    let times = |bend: f64, moved: f64| if moved == 0.0 { 0.0 } else { bend * moved * moved };
-    0.5 * (times(falling, b) + times(rising, a)).max(times(falling, a) + times(rising, b))
+    let times = |bend: f64, a: f64, b: f64| if a == 0.0 || b == 0.0 { 0.0 } else { bend * a * b };
+    let form = |way: usize, (moved, own): Half| {
+        times(bends.predictor[way], moved, moved) + (2.0 * times(bends.mixed, moved, own) + times(bends.own[way], own, own))
+    };
+    let (falling, rising) = (|half| form(0, half), |half| form(1, half));
+    0.5 * (falling(second) + rising(first)).max(falling(first) + rising(second))
 }
 
 /// A step, made ready for a block.
@@ -79,7 +87,7 @@ impl<L: Likelihood> Pass<'_, L> {
         while let Some(rows) = tiles.next() {
             self.values(&rows, &mut room);
             // No partial sum overflows: sum_fits.
-            total = total.wrapping_add(room.values[..rows.len()].iter().sum::<i64>());
+            total = room.values.0[..rows.len()].iter().fold(total, |total, value| total.wrapping_add(*value));
         }
         total
     }
@@ -91,7 +99,7 @@ impl<L: Likelihood> Pass<'_, L> {
         let mut tiles = self.block.tiles(FEW);
         while let Some(rows) = tiles.next() {
             self.values(&rows, &mut room);
-            sum.add(persons, rows.range(), &room.values[..rows.len()], self.clamp);
+            sum.add(persons, rows.range(), &room.values.0[..rows.len()], self.clamp);
         }
         sum.total()
     }
@@ -103,9 +111,11 @@ impl<L: Likelihood> Pass<'_, L> {
         self.gradient.vectors(rows, &mut room.vectors);
         let along = &mut room.along.0[..records];
         along.fill(0.0);
+        let within = &room.vectors.within.0[..records];
         for (weight, units) in self.weights.iter().zip(&room.vectors.units) {
+            let units = &units.0[..records];
             for i in 0..records {
-                let unit = units[i] & room.vectors.within[i];
+                let unit = units[i] & within[i];
                 // At most 2^28: exact.
                 along[i] = weight.mul_add(unit as f64, along[i]);
             }
@@ -114,11 +124,12 @@ impl<L: Likelihood> Pass<'_, L> {
         self.from.fill(rows, from);
         self.to.fill(rows, to);
         let outcome = &rows.outcome()[..records];
+        let values = &mut room.values.0[..records];
         for i in 0..records {
             let ratio = L::log_ratio(&self.constants, outcome[i], from[i], to[i]);
             // A record that is left out has no log ratio, and a vector all the same: its frame's shift.
             let ratio = if ratio.is_nan() { 0.0 } else { self.power * ratio };
-            room.values[i] = self.quantiser.units(ratio - (along[i] + self.constant));
+            values[i] = self.quantiser.units(ratio - (along[i] + self.constant));
         }
     }
 }
@@ -126,15 +137,16 @@ impl<L: Likelihood> Pass<'_, L> {
 /// What is kept of a tile's records.
 struct Kept {
     vectors: Room,
-    along: Lane,
-    from: Lane,
-    to: Lane,
-    values: [i64; FEW],
+    along: Few<f64>,
+    from: Few<f64>,
+    to: Few<f64>,
+    values: Few<i64>,
 }
 
 impl Kept {
     fn new(components: usize) -> Self {
-        Self { vectors: Room::new(components), along: Lane::ZERO, from: Lane::ZERO, to: Lane::ZERO, values: [0; FEW] }
+        let zero = Few([0.0; FEW]);
+        Self { vectors: Room::new(components), along: zero.clone(), from: zero.clone(), to: zero, values: Few([0; FEW]) }
     }
 }
 

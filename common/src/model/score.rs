@@ -205,6 +205,10 @@ pub trait ScoreModel: Send + Sync {
     /// Whether a record may add nothing, since a column with levels may hold a value that is none of them.
     fn leaves_out(&self) -> bool;
 
+    /// All coefficients in groups of neighbours: the levels of a term, of whose predictors at most one is other than 0 in a record, and each other
+    /// one alone.
+    fn groups(&self) -> Vec<Vec<usize>>;
+
     /// Coefficients whose predictors are never both other than 0.
     fn never_together(&self, j: usize, k: usize) -> bool;
 }

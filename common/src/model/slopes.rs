@@ -1,5 +1,23 @@
 //! Slopes and expected information of a regression's likelihood: what gradients and curvatures are made of.
 
+/// Bounds on second derivatives of the log density, none of them negative.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Bends {
+    /// In `eta` twice: from minus the first to the second.
+    pub predictor: [f64; 2],
+    /// In `eta` and the logarithm of the family's own parameter: its magnitude.
+    pub mixed: f64,
+    /// In that logarithm twice: from minus the first to the second.
+    pub own: [f64; 2],
+}
+
+impl Bends {
+    /// Of a family without a parameter of its own.
+    pub(super) fn of_predictor(falling: f64, rising: f64) -> Self {
+        Self { predictor: [falling, rising], mixed: 0.0, own: [0.0; 2] }
+    }
+}
+
 /// Derivatives of the log density of one outcome in the linear predictor `eta` and in the logarithm of the
 /// family's own parameter, at a public value of that parameter.
 pub(super) trait Slopes: Send + Sync {
@@ -31,9 +49,9 @@ pub(super) trait Slopes: Send + Sync {
     /// public. Where it is exceeded, a record's part is held to it.
     fn most_information(&self, at: &Self::At, low: f64, high: f64) -> [f64; 2];
 
-    /// `[a, b]` where the log density's second derivative in `eta` lies from `-a` to `b` for every declared outcome and every `eta` from
-    /// `low` to `high`, neither negative; of a family without a parameter of its own. `None` where none is given.
-    fn second_derivatives(&self, _low: f64, _high: f64) -> Option<[f64; 2]> {
+    /// How far the log density bends for every declared outcome, every `eta` from `low` to `high`, and every value of the family's own parameter
+    /// that is no less than `least`; rigorous but for rounding. `None` where no bound is given.
+    fn bends(&self, _range: (f64, f64), _least: Option<f64>) -> Option<Bends> {
         None
     }
 

@@ -16,7 +16,7 @@ use super::likelihood::{Ends, Likelihood};
 use super::linear_predictor::{LinearPredictor, Span};
 use super::ratio_range::RatioRange;
 use super::regression::{LEAST_SCATTER, one_after_the_other};
-use super::slopes::Slopes;
+use super::slopes::{Bends, Slopes};
 use crate::schema::ColumnSpec;
 
 /// The likelihood of an outcome with heavy tails.
@@ -153,6 +153,16 @@ impl Slopes for StudentT {
 
     fn most_information(&self, scale: &Scale, _low: f64, _high: f64) -> [f64; 2] {
         Self::information_at(scale, 0.0, 0.0)
+    }
+
+    /// With `z = (y - eta) / sigma` the second derivatives are `-(nu + 1) (nu - z²) / (sigma (nu + z²))²` in `eta`, least at 0 and greatest at
+    /// `z² = 3 nu`; `-2 nu (nu + 1) z / (sigma (nu + z²)²)` in `eta` and `ln sigma`, farthest from 0 at `z² = nu / 3`, with magnitude
+    /// `(9 / 8 sqrt(3)) (nu + 1) / (sqrt(nu) sigma)`; and `-2 nu (nu + 1) z² / (nu + z²)²` in `ln sigma`, least at `z² = nu`.
+    fn bends(&self, _range: (f64, f64), least: Option<f64>) -> Option<Bends> {
+        let (sigma, more) = (least?, self.df + 1.0);
+        let falling = more / (self.df * sigma * sigma);
+        let mixed = 9.0 / (8.0 * 3.0_f64.sqrt()) * more / (self.df.sqrt() * sigma);
+        Some(Bends { predictor: [falling, falling / 8.0], mixed, own: [0.5 * more, 0.0] })
     }
 
     fn outcomes(&self) -> (f64, f64) {

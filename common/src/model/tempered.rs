@@ -197,6 +197,10 @@ impl ScoreModel for TemperedScores<'_> {
         self.scores.leaves_out()
     }
 
+    fn groups(&self) -> Vec<Vec<usize>> {
+        self.scores.groups()
+    }
+
     fn never_together(&self, j: usize, k: usize) -> bool {
         self.scores.never_together(j, k)
     }

@@ -10,7 +10,8 @@
 use pulp::{Simd, WithSimd};
 
 use super::elementary::exp;
-use super::gradient::{FEW, Room};
+use super::few::FEW;
+use super::gradient::Room;
 use super::products::{DIAGONAL, UNIT};
 use super::score::{Frame, ScoreModel};
 use super::shard::Block;
@@ -96,10 +97,14 @@ impl Sum<'_> {
         let (time, event) = (rows.outcome(), rows.auxiliary(0));
         for i in 0..rows.len() {
             let score = self.at.score(self.at.z(self.times.log(time[i])), event[i]);
+            let mut square = 0.0;
             for (k, component) in room.components.iter_mut().enumerate() {
                 let row = frame.row(k);
-                component[i] = row[0].mul_add(score[0], row[1].mul_add(score[1], frame.shift()[k]));
+                let value = row[0].mul_add(score[0], row[1].mul_add(score[1], frame.shift()[k]));
+                component.0[i] = value;
+                square = value.mul_add(value, square);
             }
+            room.squares.0[i] = square;
         }
     }
 
@@ -224,6 +229,10 @@ impl ScoreModel for WeibullScores {
 
     fn leaves_out(&self) -> bool {
         false
+    }
+
+    fn groups(&self) -> Vec<Vec<usize>> {
+        vec![vec![0], vec![1]]
     }
 
     fn never_together(&self, _j: usize, _k: usize) -> bool {

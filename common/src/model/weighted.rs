@@ -23,7 +23,7 @@ impl WeightedSum {
             add(rows, group, start.take(), out);
             terms = rest;
         }
-        while let Some((group, rest)) = terms.split_first_chunk::<3>() {
+        while let Some((group, rest)) = terms.split_first_chunk::<2>() {
             add(rows, group, start.take(), out);
             terms = rest;
         }

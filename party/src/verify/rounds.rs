@@ -175,11 +175,11 @@ impl Rounds {
     }
 }
 
-/// A settled job and its sampler.
-type Started = (JobSpec, Box<dyn Sampler>);
+/// A job with the number of its chains, and its sampler at its start.
+type Start = (JobSpec, Box<dyn Sampler>);
 
 /// The job with the number of its chains and its sampler at its start, from what the parties are said to hold.
-fn start(spec: &JobSpec, header: &LogHeader) -> Result<Option<Started>, String> {
+fn start(spec: &JobSpec, header: &LogHeader) -> Result<Option<Start>, String> {
     let parties = opened_parties(header, &spec.parties)?;
     let build = |parties: Vec<PartyMetadata>| {
         let settled = sampler::settled(spec, &parties).into_owned();

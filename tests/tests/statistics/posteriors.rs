@@ -40,7 +40,7 @@ fn check(name: &str, federation: &mut Federation, reference: &[(f64, f64)]) {
 }
 
 /// Mean and sd of each parameter by summing over a grid of its box, cut down once to where the mass is.
-fn on_a_grid(federation: &Federation, boxes: &[(f64, f64)]) -> Vec<(f64, f64)> {
+pub(crate) fn on_a_grid(federation: &Federation, boxes: &[(f64, f64)]) -> Vec<(f64, f64)> {
     // Three quarters of a posterior sd apart in the end, or less: the sums of so smooth a density are right to many more digits than are asked for.
     let points = if boxes.len() > 2 { 17 } else { 41 };
     let mut boxes = boxes.to_vec();

@@ -7,6 +7,7 @@ use super::scores::{job, records};
 use crate::accounting::{Adjacency, PrivacyUnit};
 use crate::job::{Algorithm, JobSpec};
 use crate::mechanism::{QueryKind, STEP, Sensitivity};
+use crate::parameter::Constraint;
 use crate::query::QueryTerms;
 
 fn jobs() -> Vec<JobSpec> {
@@ -15,24 +16,31 @@ fn jobs() -> Vec<JobSpec> {
         job("linear", "{ min = -1, max = 1 }", "sd = 0.4"),
         job("poisson", "{ min = 0, max = 8 }", ""),
         job("poisson", "{ min = 0, max = 8 }", "power = 0.25\noffset = \"o\""),
+        job("student_t", "{ min = -1, max = 1 }", "df = 4.0"),
+        job("student_t", "{ min = -1, max = 1 }", "df = 1.5\noffset = \"o\""),
     ]
 }
 
 /// theta, the middle and theta' for a step of so many parts.
 fn points(spec: &JobSpec, by: [f64; 2], scale: f64) -> [Vec<f64>; 3] {
     let d = spec.dimension();
-    let at = [0.2, -0.4, 0.3, 0.1, -0.2];
-    let along = [1.0, -0.6, 0.3, 0.5, -0.8];
+    let at = [0.2, -0.4, 0.3, 0.1, -0.2, 0.35];
+    let along = [1.0, -0.6, 0.3, 0.5, -0.8, 0.7];
     let to = |sign: f64, by: f64| (0..d).map(|j| at[j] + sign * scale * by * along[(j + usize::from(sign > 0.0)) % d]).collect();
     [to(-1.0, by[0]), at[..d].to_vec(), to(1.0, by[1])]
 }
 
 /// The numbers of a question whose gradient is in units of `length`, with a centre.
-fn numbers(points: &[Vec<f64>; 3], length: f64, centre: f64) -> Vec<f64> {
+fn numbers(spec: &JobSpec, points: &[Vec<f64>; 3], length: f64, centre: f64) -> Vec<f64> {
     let d = points[0].len();
     let frame = (0..d * d).map(|at| if at / d == at % d { length.recip() } else { 0.0 });
     let shift = (0..d).map(|_| -centre / length);
-    let by: Vec<f64> = points[0].iter().zip(&points[2]).map(|(from, to)| to - from).collect();
+    // A family's own parameter counts by its logarithm.
+    let by = |((from, to), constraint): ((&f64, &f64), &Constraint)| match constraint {
+        Constraint::Positive => (to / from).ln(),
+        _ => to - from,
+    };
+    let by: Vec<f64> = points[0].iter().zip(&points[2]).zip(&spec.model.constraints()).map(by).collect();
     let constant = by.iter().sum::<f64>() * centre;
     frame.chain(shift).chain(by.iter().map(|by| by * length / GRADIENT_SCALE)).chain([constant]).collect()
 }
@@ -72,7 +80,7 @@ proptest! {
             let scores = model.scores().unwrap();
             let data = records(&spec, &u);
             let points = points(&spec, by, 0.05);
-            let numbers = numbers(&points, length, centre);
+            let numbers = numbers(&spec, &points, length, centre);
             let found = sum(scores.as_ref(), &data, &points.concat(), &numbers, 1 << 40);
             let wanted = expected(&spec, &data, &points, &numbers);
             prop_assert!((found as f64 * STEP - wanted).abs() < STEP * u.len() as f64 + 1e-11, "{found} {wanted}");
@@ -92,7 +100,7 @@ proptest! {
             let model = spec.build_model();
             let scores = model.scores().unwrap();
             let points = points(&spec, by, scale);
-            let numbers = numbers(&points, 40.0, 0.0);
+            let numbers = numbers(&spec, &points, 40.0, 0.0);
             let all = points.concat();
             let step = Remainder::new(&all, &numbers, points[0].len()).unwrap();
             let second = scores.remainder_bound(step.points).unwrap();
@@ -117,8 +125,8 @@ fn no_step_has_no_remainder() {
         let spec = JobSpec { algorithm: Algorithm::Hmc, ..spec };
         let model = spec.build_model();
         let scores = model.scores().unwrap();
-        for value in [0.3, 1000.0, -1000.0] {
-            let theta = vec![value; spec.dimension()];
+        for value in [0.3_f64, 1000.0, -1000.0] {
+            let theta = vec![if scores.parameters() > scores.coefficients() { value.abs() } else { value }; spec.dimension()];
             assert_eq!(scores.remainder_bound([&theta, &theta, &theta]), Some(0.0), "{value}");
         }
     }
@@ -132,9 +140,9 @@ fn no_unit_adds_more_than_is_charged() {
         let model = spec.build_model();
         let points = points(&spec, [0.4, -0.7], 0.02);
         let (all, d) = (points.concat(), points[0].len() as u32);
-        let lie: Vec<f64> = numbers(&points, 0.5, 0.1).into_iter().map(|x| 1e3 * x).collect();
+        let lie: Vec<f64> = numbers(&spec, &points, 0.5, 0.1).into_iter().map(|x| 1e3 * x).collect();
         let kind = QueryKind::Remainder { parameters: d };
-        for numbers in [numbers(&points, 3.0, 0.1), lie] {
+        for numbers in [numbers(&spec, &points, 3.0, 0.1), lie] {
             for unit in [PrivacyUnit::default(), PrivacyUnit::person(Adjacency::Replace, 3).unwrap()] {
                 let terms = QueryTerms::new(model.as_ref(), &spec, unit, kind, (&all, &numbers)).unwrap();
                 let summand = terms.summand(&all, &numbers, terms.sensitivity()).unwrap();
@@ -149,7 +157,7 @@ fn no_unit_adds_more_than_is_charged() {
             }
         }
         // Another sensitivity than the charged one has no sum.
-        let numbers = numbers(&points, 3.0, 0.0);
+        let numbers = numbers(&spec, &points, 3.0, 0.0);
         let terms = QueryTerms::new(model.as_ref(), &spec, PrivacyUnit::default(), kind, (&all, &numbers)).unwrap();
         let other = Sensitivity::from_units(terms.sensitivity().units() + 1).unwrap();
         assert!(terms.summand(&all, &numbers, other).is_err());

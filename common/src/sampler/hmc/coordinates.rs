@@ -5,6 +5,7 @@ use crate::sampler::matrix::Matrix;
 use crate::sampler::noisy_statistics::coding::Coding;
 use crate::sampler::noisy_statistics::frame::Frame as Shape;
 use crate::sampler::noisy_statistics::gaussian::factor;
+use crate::sampler::noisy_statistics::grouped::grouped;
 use crate::sampler::noisy_statistics::score_way::Found;
 use crate::sampler::noisy_statistics::scores::{FILLED, coded_extremes, longest};
 use crate::sampler::target::Target;
@@ -45,7 +46,7 @@ impl Coordinates {
             Some(points) => (Shape::shaped(&points, &covariance, centred > 0.0), None),
             None => {
                 let longest = longest(scores, &theta);
-                (Shape::ball(mean.len(), longest), Some(longest))
+                (grouped(scores, &covariance, longest), Some(longest))
             }
         };
         let root = factor(&covariance);

@@ -84,7 +84,7 @@ impl Frame {
     }
 
     /// The sum of the posterior variances that noise of unit sd makes, in units of the posterior's own `weight`.
-    fn harm(&self, weight: &Matrix) -> f64 {
+    pub(super) fn harm(&self, weight: &Matrix) -> f64 {
         let made = weight.times(&self.noise(1.0)).times(weight);
         let shares = made.diagonal_entries().into_iter().zip(weight.diagonal_entries());
         shares.map(|(made, own)| made / own).sum()
@@ -128,7 +128,7 @@ impl Frame {
         Self { matrix: self.matrix.scaled(1.0 / factor), inverse: self.inverse.scaled(factor), centre: self.centre }
     }
 
-    fn finite(&self) -> bool {
+    pub(super) fn finite(&self) -> bool {
         let all = [&self.centre[..], self.matrix.entries(), self.inverse.entries()];
         all.iter().all(|part| part.iter().all(|x| x.is_finite()))
     }

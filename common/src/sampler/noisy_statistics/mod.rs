@@ -14,6 +14,7 @@
 //! | [`schedule`] | which question is next, and with which share of the budget |
 //! | [`search`] | from one released stage to the next question, and to the answer |
 //! | [`frame`] | in which coordinates a score is released, so that noise lies where it does least harm |
+//! | [`grouped`] | the same where corners are too many to list |
 //! | [`moments`] | a noisy matrix of second moments |
 //! | [`moments_noise`] | which entries of that matrix share noise, and what it adds to a residual |
 //! | [`linear`] | linear regression from that matrix, and from a score of residuals after it |
@@ -53,6 +54,7 @@ pub(crate) mod family;
 mod family_way;
 pub(crate) mod frame;
 pub(crate) mod gaussian;
+pub(crate) mod grouped;
 pub(crate) mod information;
 pub(crate) mod intercept;
 pub(crate) mod linear;

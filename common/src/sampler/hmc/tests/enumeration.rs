@@ -11,7 +11,7 @@ use crate::sampler::penalty::expected_acceptance;
 
 /// What is planted.
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum Bug {
+pub(super) enum Bug {
     None,
     /// The momentum is not turned round at a rejection.
     NoFlip,
@@ -25,6 +25,10 @@ enum Bug {
     NoPenalty,
     /// Remainders are clamped far below what they can be.
     Clamped,
+    /// Remainders are clamped from above alone.
+    ClampedAbove,
+    /// The noise of the test is correlated, by a half, with that of the kick.
+    Correlated,
     /// The box is taken for a reason to leave the momentum as it is.
     NoFlipAtBox,
 }
@@ -50,9 +54,18 @@ fn slope(u: f64) -> f64 {
     -u * u * u - 0.3 + 0.8 * (2.0 * u).cos()
 }
 
-/// The chance that a uniform's logarithm is below a normal about `ratio - sd²/2` of this sd.
-fn acceptance(ratio: f64, sd: f64, penalty: bool) -> f64 {
-    if penalty { expected_acceptance(ratio, sd) } else { expected_acceptance(ratio + 0.5 * sd * sd, sd) }
+/// The chance that a uniform's logarithm is below a normal about `ratio - sd²/2` of this sd, or about what a bug makes of that; `kick` is the
+/// kick's noise in its own sds.
+pub(super) fn acceptance(bug: Bug, ratio: f64, sd: f64, kick: f64) -> f64 {
+    let penalty = 0.5 * sd * sd;
+    match bug {
+        Bug::NoPenalty => expected_acceptance(ratio + penalty, sd),
+        Bug::Correlated => {
+            let (known, rest) = (0.5 * sd * kick, 0.75_f64.sqrt() * sd);
+            expected_acceptance(ratio - penalty + known + 0.5 * rest * rest, rest)
+        }
+        _ => expected_acceptance(ratio, sd),
+    }
 }
 
 /// A lattice of momenta, wide enough that none beyond it matters, and of places.
@@ -114,10 +127,14 @@ fn row(case: &Case, lattice: &Lattice, (u, p): (i64, i64)) -> Vec<((i64, i64), f
             _ => gradient,
         };
         let remainder = log_density(at(end)) - log_density(at(u)) - tangent * (at(end) - at(u));
-        let remainder = if bug == Bug::Clamped { remainder.clamp(-0.1, 0.1) } else { remainder };
+        let remainder = match bug {
+            Bug::Clamped => remainder.clamp(-0.1, 0.1),
+            Bug::ClampedAbove => remainder.min(0.1),
+            _ => remainder,
+        };
         // The penalty is taken off within the acceptance.
         let ratio = law::log_acceptance(step, remainder, 0.0, (&[momentum(p)], &[momentum(q)]));
-        let accepted = acceptance(ratio, test_sd, bug != Bug::NoPenalty);
+        let accepted = acceptance(bug, ratio, test_sd, (momentum(q) - centre) / spread.sqrt());
         out.push(((end, q), probability * accepted));
         stays += probability * (1.0 - accepted);
     }
@@ -187,6 +204,8 @@ fn planted_bugs_show() {
         (Bug::Hotter, CASE, 3e-3),
         (Bug::NoPenalty, CASE, 3e-3),
         (Bug::Clamped, CASE, 1e-2),
+        (Bug::ClampedAbove, CASE, 1e-2),
+        (Bug::Correlated, CASE, 1e-2),
         (Bug::NoFlipAtBox, Case { box_: 0.9, ..CASE }, 1e-3),
     ] {
         let (one, many) = moved(&Case { bug, ..case });

@@ -3,5 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod enumeration;
+mod frames;
+mod plane;
 mod runs;
 mod simulation;
