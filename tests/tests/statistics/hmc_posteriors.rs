@@ -51,7 +51,11 @@ fn check(
     for (j, (mean, sd)) in reference.iter().enumerate() {
         let s = run.summary(j);
         let (off, ratio) = ((s.mean - mean) / sd, s.sd / sd);
-        println!("{kind} {j}: mean {off:+.4} sds off ({:+.2} MCSE), sd ratio {ratio:.4}, ESS {:.0}", off * sd / s.mcse_mean, s.ess_bulk);
+        println!(
+            "{kind} {j}: mean {off:+.4} sds off ({:+.2} MCSE), sd ratio {ratio:.4}, ESS {:.0}",
+            off * sd / s.mcse_mean,
+            s.ess_bulk
+        );
         assert!(s.ess_bulk > DRAWS, "{kind} {j}: ESS {}", s.ess_bulk);
         assert!(off.abs() < MEANS && (ratio - 1.0).abs() < SDS, "{kind} {j}: {off} {ratio}");
     }
@@ -60,7 +64,8 @@ fn check(
 #[test]
 #[ignore = "heavy: run by .ci/run"]
 fn hmc_of_logistic_regressions_matches_a_grid() {
-    let draw = |x: f64, _: f64, rng: &mut ChaCha20Rng| f64::from(u8::from(rng.random::<f64>() < 1.0 / (1.0 + (1.0 - 1.5 * x).exp())));
+    let draw =
+        |x: f64, _: f64, rng: &mut ChaCha20Rng| f64::from(u8::from(rng.random::<f64>() < 1.0 / (1.0 + (1.0 - 1.5 * x).exp())));
     check(("kind = \"logistic\"", "y = { binary = true }", 21), (&WIDE, false), 3_000, draw);
     check(("kind = \"logistic\"\npower = 0.5", "y = { binary = true }", 22), (&WIDE, false), 6_000, draw);
 }

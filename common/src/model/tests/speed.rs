@@ -79,13 +79,18 @@ fn score_speed() {
     };
     let ratio = time(&mut || drop(std::hint::black_box(model.block_sums(&block, &steps))));
     for (name, frame) in [("gradient, a ball", &diagonal), ("gradient, a shaped frame", &full)] {
-        let gradient = time(&mut || drop(std::hint::black_box(scores.gradient_sum(&block, &from, Frame::new(frame, 11).unwrap()))));
+        let gradient =
+            time(&mut || drop(std::hint::black_box(scores.gradient_sum(&block, &from, Frame::new(frame, 11).unwrap()))));
         println!("{name}: {gradient:.1} ns a record, {:.2} times a ratio ({ratio:.1} ns)", gradient / ratio);
         let points = [&[0.095; 11][..], &from, &[0.105; 11]].concat();
         let numbers: Vec<f64> = frame.iter().copied().chain([1e-9; 11]).chain([0.0]).collect();
         let step = Remainder::new(&points, &numbers, 11).unwrap();
         let remainder = time(&mut || drop(std::hint::black_box(scores.remainder_sum(&block, &step, k_t))));
-        println!("its remainder: {remainder:.1} ns, {:.2} times a ratio; both {:.2}", remainder / ratio, (gradient + remainder) / ratio);
+        println!(
+            "its remainder: {remainder:.1} ns, {:.2} times a ratio; both {:.2}",
+            remainder / ratio,
+            (gradient + remainder) / ratio
+        );
     }
     let took = time(&mut || drop(std::hint::black_box(scores.curvature_sum(&block, &from, [0.25, 1.0]))));
     println!("curvature: {took:.1} ns a record, {:.2} times a ratio", took / ratio);

@@ -48,16 +48,20 @@ fn farthest(spec: &JobSpec, at: &[f64], seed: f64, centred: f64, records: &[(Vec
     let covariance = mixed.times(&mixed.transposed()).symmetrised();
     let coding = Coding::new(&scores.coding(), d);
     let near: Vec<f64> = at.iter().map(|t| 0.9 * t).collect();
-    let found =
-        Found { mean: coding.coded(&near), coding: coding.clone(), centred, error: covariance.clone(), covariance: covariance.clone() };
+    let found = Found {
+        mean: coding.coded(&near),
+        coding: coding.clone(),
+        centred,
+        error: covariance.clone(),
+        covariance: covariance.clone(),
+    };
     let coordinates = Coordinates::new(&target, scores.as_ref(), found);
     let theta = target.space.theta(at);
     // Twice as wide as it is asked: what is too long is seen whole.
     let wide = coordinates.at(scores.as_ref(), &theta).unwrap().frame.shrunk(2.0);
     let numbers = frame_numbers(&coding, &wide);
     let length = |(x, y): &(Vec<f64>, f64)| {
-        let data =
-            ModelData { outcome: vec![*y], predictors: x.iter().map(|x| vec![*x]).collect(), ..ModelData::default() };
+        let data = ModelData { outcome: vec![*y], predictors: x.iter().map(|x| vec![*x]).collect(), ..ModelData::default() };
         let frame = Frame::new(&numbers, d).unwrap();
         let sum = scores.gradient_sum(&Block::lent(&data), &theta, frame).open_components_for_test();
         2.0 * sum.iter().map(|units| (*units as f64 / GRADIENT_SCALE).powi(2)).sum::<f64>().sqrt()

@@ -25,7 +25,15 @@ fn job(numeric: usize, levels: &[usize], more: &str) -> JobSpec {
 
 /// The coded predictors of a record whose numeric ones, levels and binary one are these numbers of [0, 1], the intercept's first.
 fn record(numeric: usize, levels: &[usize], intercept: bool, u: &[f64]) -> Vec<f64> {
-    let numbers = u[..numeric].iter().map(|u| if *u < 0.3 { -1.0 } else if *u < 0.6 { 1.0 } else { 5.0 * u - 4.0 });
+    let numbers = u[..numeric].iter().map(|u| {
+        if *u < 0.3 {
+            -1.0
+        } else if *u < 0.6 {
+            1.0
+        } else {
+            5.0 * u - 4.0
+        }
+    });
     let dummies = levels.iter().zip(&u[numeric..]).flat_map(|(levels, u)| {
         let level = (u * *levels as f64) as usize;
         (1..*levels).map(move |l| f64::from(u8::from(l == level)))
@@ -106,7 +114,8 @@ fn it_is_nearly_the_shape_that_corners_give() {
     assert_eq!(coding.coded(&theta), theta);
     let here = longest(scores.as_ref(), &theta);
     let best = Frame::shaped(&halves, &covariance, false).harm(&covariance);
-    let (grouped, ball) = (grouped(scores.as_ref(), &covariance, here).harm(&covariance), Frame::ball(order, here).harm(&covariance));
+    let (grouped, ball) =
+        (grouped(scores.as_ref(), &covariance, here).harm(&covariance), Frame::ball(order, here).harm(&covariance));
     println!("best {best}, grouped {grouped}, ball {ball}");
     assert!(grouped < 1.01 * best && grouped < 0.2 * ball, "{best} {grouped} {ball}");
 }
