@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 
 use conclave_common::text::one_line;
+use conclave_pages::gradients;
 use conclave_proto::error::{ErrorCode, Fault};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::table::{number, table, thousands};
 
@@ -32,6 +33,9 @@ pub(crate) struct RunResult {
     pub(crate) adequacy: Option<Adequacy>,
     #[serde(default)]
     pub(crate) surrogate: Option<Surrogate>,
+    /// How gradients drove the chains; null where none did.
+    #[serde(default)]
+    pub(crate) gradients: Value,
     #[serde(default)]
     pub(crate) ratios: Vec<Ratio>,
 }
@@ -158,10 +162,15 @@ impl RunResult {
         table(&header, &rows)
     }
 
+    /// What a quadratic is fitted to.
+    fn fitted(&self) -> &'static str {
+        if self.gradients.is_null() { "log ratios" } else { "components of gradients" }
+    }
+
     /// The fitted quadratic's answer, beside the chains'; or why there is none.
     fn surrogate(&self, surrogate: &Surrogate, truth: Option<&[(&str, f64)]>) -> String {
         if let Some(reason) = &surrogate.suppressed {
-            return format!("No quadratic fitted to the released log ratios is shown: {reason}.\n");
+            return format!("No quadratic fitted to the released {} is shown: {reason}.\n", self.fitted());
         }
         let mut header = vec!["parameter"];
         if truth.is_some() {
@@ -177,9 +186,10 @@ impl RunResult {
         };
         let rows: Vec<Vec<String>> = self.posterior.iter().filter_map(row).collect();
         format!(
-            "Surrogate: the same posterior by a quadratic fitted to {} released log ratios, at no further charge. Its sd has the noise's \
+            "Surrogate: the same posterior by a quadratic fitted to {} released {}, at no further charge. Its sd has the noise's \
              part, noise sd, in it. Both answers rest on the same releases: compare them, don't average them (cubic terms: p = {}).\n{}",
             thousands(surrogate.answers),
+            self.fitted(),
             show(surrogate.p_value),
             table(&header, &rows)
         )
@@ -272,6 +282,11 @@ impl RunResult {
         let mut text = format!("{}\n\n{}\n", self.headline(), self.answer(truth));
         if let Some(surrogate) = &self.surrogate {
             text += &format!("{}\n", self.surrogate(surrogate, truth));
+        }
+        let told = gradients::told(&json!({ "gradients": self.gradients }));
+        if !told.is_empty() {
+            let lines: String = told.iter().map(|(what, words)| format!("  {what}: {words}\n")).collect();
+            text += &format!("How gradients drove the chains:\n{lines}\n");
         }
         text += &match &self.refit_of {
             Some(job) => format!("No party was asked and nothing was charged: all that was spent is what job {job} has spent.\n"),

@@ -90,9 +90,9 @@ pub(crate) async fn submit_and_tell(
 /// Reads a job file and checks it as coordinator and parties will.
 ///
 /// A job that names no algorithm is one for `auto`: the line is added here, so that what is signed, stored and shown to
-/// owners names it. So are the boxes of what is possible within the outcome's bounds.
+/// owners names it; `hmc` in its place, where gradients are to drive chains. So are the boxes of what is possible within the outcome's bounds.
 pub(crate) fn read_job(path: &Path) -> Result<String, Fault> {
-    let text = named(files::read(path)?);
+    let text = JobSpec::with_chosen_chains(&named(files::read(path)?));
     let spec = JobSpec::parse(&text).and_then(|spec| spec.check_new().map(|()| spec));
     spec.map_err(|e| Fault::new(ErrorCode::InvalidInput, format!("{}: {e}", path.display())))?;
     Ok(JobSpec::with_possible_boxes(&text))

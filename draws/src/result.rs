@@ -5,7 +5,7 @@ use std::path::Path;
 use conclave_common::diagnostics::{self, Summary, Verdict};
 use conclave_common::job::{Continuation, JobSpec};
 use conclave_common::model;
-use conclave_common::sampler::{FittedPosterior, Inference, PartyMetadata, Stage};
+use conclave_common::sampler::{FittedPosterior, GradientDiagnostics, Inference, PartyMetadata, Stage};
 use serde::Serialize;
 
 pub use crate::ratios::Ratio;
@@ -40,10 +40,11 @@ pub enum StoppedBy {
 }
 
 impl StoppedBy {
-    /// What ended a run that came to its own end, with so many kept draws of a chain.
+    /// What ended a run that came to its own end, with so many kept draws of a chain; by a budget where the sampler says so.
     #[must_use]
-    pub fn itself(spec: &JobSpec, kept: u64) -> Self {
+    pub fn itself(spec: &JobSpec, kept: u64, by_budget: bool) -> Self {
         match spec.sampler.until {
+            _ if by_budget => Self::Budget,
             _ if !spec.algorithm.proposes() => Self::Released,
             Some(_) if kept < spec.sampler.draws => Self::Until,
             _ => Self::Draws,
@@ -72,6 +73,8 @@ pub struct Outcome {
     pub inference: Option<Inference>,
     /// The posterior by a quadratic through all released log ratios, where such are released.
     pub surrogate: Option<FittedPosterior>,
+    /// How the chains moved, where gradients drive them.
+    pub gradients: Option<GradientDiagnostics>,
     /// Parties in the job's order.
     pub parties: Vec<PartyOutcome>,
 }
@@ -131,6 +134,9 @@ pub struct RunResult {
     /// rests on the same releases as the draws do, so the two check each other and must not be averaged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub surrogate: Option<FittedPosterior>,
+    /// How the chains moved, and what the gradients say of them and of the parties' noise; absent where none drive them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gradients: Option<GradientDiagnostics>,
     /// Spending.
     pub parties: Vec<PartyRow>,
     /// What a job that continues this one begins with; parameters in the order of `posterior`.
@@ -275,6 +281,7 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
         ratios,
         posterior_original,
         surrogate: outcome.surrogate.clone(),
+        gradients: outcome.gradients.clone(),
         parties: parties.collect(),
         draws: path.map(|path| path.display().to_string()),
     }

@@ -18,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 pub mod forecast;
+pub mod gradients;
 pub mod page;
 pub mod plot;
 pub mod released;

@@ -46,7 +46,7 @@ struct Found {
     algorithms: Vec<AlgorithmPlan>,
     /// Of a job by a chain, where there is a guess of the posterior.
     chain: Option<Plan>,
-    /// Of a job by a chain of ratios, where there is none.
+    /// Of a job by a chain of ratios or of gradients, where there is none.
     range: Option<ChainRange>,
     /// Of a job that releases once.
     expected: Option<Expected>,
@@ -70,17 +70,19 @@ impl Found {
     fn of(spec: &JobSpec, known: &Known) -> Result<Self, planner::PlanError> {
         let mut plans = Vec::new();
         if let Some(guess) = &known.guess {
-            if spec.algorithm.proposes() && spec.algorithm != Algorithm::Hmc {
+            if spec.algorithm.proposes() {
                 plans.push((spec.algorithm, planner::plan(spec, guess)?));
             }
             // Beside the job's own; of a guess that does not fit it, nothing is told.
-            let beside = spec.by(Algorithm::Penalty).ok().filter(|_| spec.algorithm != Algorithm::Penalty);
-            plans.extend(beside.and_then(|beside| Some((beside.algorithm, planner::plan(&beside, guess).ok()?))));
+            for algorithm in [Algorithm::Hmc, Algorithm::Penalty].into_iter().filter(|algorithm| *algorithm != spec.algorithm) {
+                let beside = spec.by(algorithm).ok();
+                plans.extend(beside.and_then(|beside| Some((algorithm, planner::plan(&beside, guess).ok()?))));
+            }
         }
         let algorithms = planner::compare(spec, &known.records, &plans)?;
         let expected = if spec.algorithm.proposes() { None } else { planner::expect(spec, &known.records)? };
         let chain = plans.into_iter().find(|(of, _)| *of == spec.algorithm).map(|(_, plan)| plan);
-        let unguessed = spec.algorithm == Algorithm::Penalty && chain.is_none();
+        let unguessed = matches!(spec.algorithm, Algorithm::Penalty | Algorithm::Hmc) && chain.is_none();
         let range = if unguessed { planner::range(spec, &known.records).ok() } else { None };
         Ok(Self { algorithms, chain, range, expected })
     }
@@ -106,7 +108,6 @@ impl Found {
     fn text(&self, spec: &JobSpec, known: &Known) -> String {
         let own = match &self.chain {
             Some(plan) => text::chain(spec, plan),
-            None if spec.algorithm == Algorithm::Hmc => text::driven(spec),
             None if spec.algorithm.proposes() => text::without_a_guess(spec, self.range.as_ref()),
             None => text::released_once(spec, &known.records, self.expected.as_ref()),
         };

@@ -57,15 +57,6 @@ pub(super) fn released_once(spec: &JobSpec, records: &[u64], expected: Option<&E
     )
 }
 
-/// What is to be known of a job whose chains gradients drive.
-pub(super) fn driven(spec: &JobSpec) -> String {
-    format!(
-        "{} chains, driven by gradients: effective draws in all are one over the square of the error above, rounds about four for each of them and\n\
-         two messages a step, whatever the number of predictors. `conclave rehearse` tells the rest.",
-        spec.sampler.chains
-    )
-}
-
 /// What to do for more of a job by a chain whose posterior nobody guesses.
 pub(super) fn without_a_guess(spec: &JobSpec, range: Option<&ChainRange>) -> String {
     let between = |Range { best, worse }: Range| {
@@ -102,7 +93,7 @@ pub(super) fn chain(spec: &JobSpec, plan: &Plan) -> String {
         .collect();
     let mut text = format!(
         "Rounds of {} chains that (epsilon, delta) = ({}, {}) holds at each party, by each accounting (ledgers count the first):\n{}\n",
-        spec.sampler.chains,
+        plan.chains,
         budget.epsilon,
         budget.delta,
         table(&header, &rows)

@@ -126,6 +126,7 @@ fn keep(args: &RefitArgs, spec: &JobSpec, job: &EndedJob, refitted: Refitted, be
         radii: None,
         inference: Some(refitted.inference),
         surrogate: None,
+        gradients: None,
         parties: parties
             .map(|(name, held)| PartyOutcome { name: name.clone(), metadata: Some(*held), spent: Spent::default() })
             .collect(),

@@ -1,5 +1,6 @@
 //! A rehearsal's run: the sampler asks, the parties of this process answer, the draws are kept.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -34,7 +35,8 @@ pub(super) struct Rehearsed {
 
 /// A rehearsal under way.
 struct Run<'a> {
-    spec: &'a JobSpec,
+    /// With the number of its chains.
+    spec: Cow<'a, JobSpec>,
     parties: Rehearsal<ChaCha20Rng>,
     sampler: Box<dyn Sampler>,
     draws: DrawStore,
@@ -60,9 +62,10 @@ pub(super) fn rehearse(
     if run.draws.kept() == 0 {
         return Err(run.without_draws(outcome.stopped_by));
     }
-    let result = result::build(spec, JOB, out, &run.draws, &outcome);
+    let spec = run.spec;
+    let result = result::build(&spec, JOB, out, &run.draws, &outcome);
     if let Some(out) = out {
-        run.draws.finish(spec, &attributes::at_end(spec, JOB, &result)).map_err(|e| written(out, &e))?;
+        run.draws.finish(&spec, &attributes::at_end(&spec, JOB, &result)).map_err(|e| written(out, &e))?;
     }
     let plan = moments(&run.draws, spec.model.parameter_names().len(), records);
     Ok(Rehearsed { result, plan })
@@ -77,14 +80,15 @@ impl<'a> Run<'a> {
     ) -> Result<Self, Fault> {
         let parties = Rehearsal::new(spec, shards, rng).map_err(|e| input(e.to_string()))?;
         let metadata = parties.metadata();
-        let sampler = sampler::build(spec, &metadata).map_err(|e| input(e.to_string()))?;
-        if let Some(hopeless) = planner::prospect(spec, &metadata) {
+        let spec = sampler::settled(spec, &metadata);
+        let sampler = sampler::build(&spec, &metadata).map_err(|e| input(e.to_string()))?;
+        if let Some(hopeless) = planner::prospect(&spec, &metadata) {
             return Err(Fault::new(ErrorCode::Budget, hopeless.to_string()));
         }
         let (names, chains) = (spec.model.parameter_names(), spec.sampler.chains as usize);
         let draws = match out {
             Some(out) => {
-                DrawStore::create(out, chains, &names, &attributes::at_start(spec, JOB)).map_err(|e| written(out, &e))?
+                DrawStore::create(out, chains, &names, &attributes::at_start(&spec, JOB)).map_err(|e| written(out, &e))?
             }
             None => DrawStore::in_memory(Path::new(""), chains, &names),
         };
@@ -102,7 +106,7 @@ impl<'a> Run<'a> {
                 Ok(Next::Ask(round)) => round,
                 Ok(Next::Done) => {
                     self.keep_draws();
-                    break (StoppedBy::itself(self.spec, self.draws.kept() as u64), None);
+                    break (StoppedBy::itself(&self.spec, self.draws.kept() as u64, self.sampler.ended_by_budget()), None);
                 }
                 // As in a real run: the draws are kept and marked.
                 Ok(Next::Stopped(_)) => break (StoppedBy::Clip, None),
@@ -159,6 +163,7 @@ impl<'a> Run<'a> {
             radii: self.sampler.radii_by_parameter(),
             inference: self.sampler.inference().cloned(),
             surrogate: self.sampler.fitted_posterior(),
+            gradients: self.sampler.gradient_diagnostics(),
             parties: parties
                 .map(|((name, metadata), spent)| PartyOutcome { name: name.clone(), metadata: Some(metadata), spent })
                 .collect(),
@@ -173,7 +178,7 @@ impl<'a> Run<'a> {
     fn warnings(&self, stopped_by: StoppedBy) -> Vec<String> {
         let forecast = self.sampler.hopeless().filter(|_| stopped_by == StoppedBy::Hopeless);
         let clip = self.sampler.clip_watch().and_then(ClipWatch::word);
-        clip.into_iter().chain(self.sampler.warning()).chain(forecast.map(|forecast| forecast.word(self.spec))).collect()
+        clip.into_iter().chain(self.sampler.warnings()).chain(forecast.map(|forecast| forecast.word(&self.spec))).collect()
     }
 
     /// Why a run that kept no draw has no result.

@@ -1,6 +1,7 @@
 //! The posterior in numbers, and whether they can be relied on.
 
 use conclave_common::diagnostics::Wanted;
+use conclave_common::job::SamplerSpec;
 use conclave_common::sampler::Stage;
 use conclave_pages::page::{Tone, notice};
 use conclave_pages::plot::{Interval, intervals};
@@ -76,7 +77,7 @@ fn surrogate(material: &Material<'_>) -> Markup {
         return Markup::default();
     }
     if let Some(reason) = surrogate["suppressed"].as_str() {
-        return html! { p { "No quadratic fitted to the released log ratios is shown: " (plain(reason, 1000)) "." } };
+        return html! { p { "No quadratic fitted to what was released is shown: " (plain(reason, 1000)) "." } };
     }
     let figures =
         |scale: &'static str, name: &str| ["mean", "sd", "noise_sd"].map(|key| cell(&surrogate[scale][name][key], decimals));
@@ -91,7 +92,7 @@ fn surrogate(material: &Material<'_>) -> Markup {
     let header = ["parameter", "mean", "sd", "of it noise", "mean, own units", "sd, own units", "of it noise, own units"];
     html! {
         (released::fitted_with_and_without_noise(material.result, SCALE, usize::MAX))
-        (table("The same posterior by a quadratic fitted to all released log ratios (“surrogate”)", &header, &body))
+        (table("The same posterior by a quadratic fitted to all that was released (“surrogate”)", &header, &body))
         p.note { "A normal approximation of the posterior from the same releases as the draws, " (inline(&surrogate["answers"], whole))
             " of them: the two check each other, and must not be averaged. Its sd has the noise’s part in it. Cubic terms, which would show a "
             "posterior that is not normal: chi-square " (inline(&surrogate["chi2"], number)) " on "
@@ -132,8 +133,8 @@ pub(super) fn verdict(material: &Material<'_>) -> Markup {
 }
 
 pub(super) fn diagnostics(material: &Material<'_>) -> Markup {
-    let chains = material.spec.sampler.chains;
-    let wanted = material.spec.sampler.wanted();
+    let chains = material.result["chains"].as_u64().map_or(material.spec.sampler.chains, |chains| chains as u32);
+    let wanted = SamplerSpec { chains, ..material.spec.sampler.clone() }.wanted();
     let whose = if material.spec.sampler.until.is_some() { " (as the job says)" } else { " (100 per chain, 400 in all)" };
     let body: Vec<Vec<Cell>> = rows(material.result, "posterior")
         .iter()

@@ -1,6 +1,7 @@
 //! How the run went: counts, acceptance, what ended it, what the clip did.
 
-use conclave_common::job::{ClipRule, JobSpec, Radius, Warmup};
+use conclave_common::job::{Algorithm, ClipRule, JobSpec, Radius, Warmup};
+use conclave_pages::gradients;
 use conclave_pages::table::facts;
 use conclave_pages::text::{duration, name, percent, plain as line, thousands};
 use maud::{Markup, html};
@@ -69,11 +70,19 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
         @if !material.status.error.is_empty() { " " (line(&material.status.error, 1000)) }
     };
     let warmup = match spec.sampler.warmup {
+        _ if spec.algorithm == Algorithm::Hmc => {
+            format!(
+                "{} steps, not among the draws",
+                result["gradients"]["warmup"].as_u64().map_or_else(|| "some".to_owned(), thousands)
+            )
+        }
         Warmup::Sweeps(sweeps) => format!("{} sweeps, not among the draws", thousands(sweeps)),
         Warmup::UntilRhat { rhat, max } => {
             format!("until split R-hat was below {rhat}, at most {} sweeps; not among the draws", thousands(max))
         }
     };
+    let told = gradients::told(result);
+    let driven: Vec<(&str, Markup)> = told.iter().map(|(what, words)| (*what, html! { (words) })).collect();
     html! {
         (facts(&[
             ("ended", ending),
@@ -88,10 +97,14 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
             ("warm-up", html! { (warmup) }),
             ("clip", clip(material)),
         ]))
+        @if !driven.is_empty() { h3 { "How gradients drove the chains" } (facts(&driven)) }
     }
 }
 
 fn algorithm(spec: &JobSpec) -> String {
+    if spec.algorithm == Algorithm::Hmc {
+        return "hmc, whose chains released gradients drive".to_owned();
+    }
     let moves = match spec.sampler.radius {
         Radius::Auto => "step lengths found in the search and the warm-up",
         Radius::Fixed(_) => "step lengths given by the analyst",

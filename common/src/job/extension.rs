@@ -47,7 +47,9 @@ impl Extension<'_> {
         let old = JobSpec::parse(text)?;
         let names = old.model.parameter_names();
         let states = &self.end.states;
-        if states.len() != old.sampler.chains as usize || states.iter().any(|state| state.len() != names.len()) {
+        let chains = old.sampler.chains as usize;
+        let counted = states.len() == chains || (old.plans_chains() && (1..chains).contains(&states.len()));
+        if !counted || states.iter().any(|state| state.len() != names.len()) {
             return Err(JobError::new(
                 "sampler.starts",
                 "the run's last states do not fit its job: was another version at work?",
@@ -69,6 +71,9 @@ impl Extension<'_> {
         sampler.remove("start");
         sampler.remove("locate");
         sampler.insert("starts".to_owned(), Value::Array(starts));
+        if old.plans_chains() {
+            sampler.insert("chains".to_owned(), whole("sampler.chains", states.len() as u64)?);
+        }
         sampler.insert("draws".to_owned(), whole("sampler.draws", self.draws.unwrap_or(old.sampler.draws))?);
         sampler.insert("warmup".to_owned(), Value::Integer(0));
         sampler.insert("seed".to_owned(), whole("sampler.seed", seed(old.sampler.seed, self.job))?);

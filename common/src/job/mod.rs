@@ -3,6 +3,7 @@
 //! Coordinator and parties derive every public constant (bounds, noise scale, box) from the same bytes
 //! with this code, so they can't disagree about what a release means.
 
+mod chosen;
 mod edit;
 mod error;
 mod extension;

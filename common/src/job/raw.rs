@@ -202,7 +202,7 @@ pub(super) struct RawInterval {
 #[derive(Deserialize)]
 #[serde(default)]
 pub(super) struct RawSampler {
-    pub chains: i64,
+    pub chains: Option<i64>,
     pub draws: i64,
     pub warmup: Option<RawWarmup>,
     pub proposal: Option<RawProposal>,
@@ -221,7 +221,7 @@ pub(super) struct RawSampler {
 impl Default for RawSampler {
     fn default() -> Self {
         Self {
-            chains: 4,
+            chains: None,
             draws: 5000,
             warmup: None,
             proposal: None,

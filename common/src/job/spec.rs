@@ -121,6 +121,8 @@ impl Algorithm {
 pub struct SamplerSpec {
     /// Number of chains, 1 to [`super::MAX_CHAINS`].
     pub chains: u32,
+    /// Whether the job file says how many.
+    pub chains_named: bool,
     /// Draws per chain after warm-up, at most: a budget may end the run first.
     pub draws: u64,
     /// How long the warm-up runs.
@@ -329,6 +331,14 @@ impl JobSpec {
         let message = "moves are not turned any more, as chains that learn how from few draws can end far from the posterior: leave it out, and \
                        give correlated predictors more draws or an algorithm that releases once (algorithm = \"auto\")";
         Err(JobError::new("sampler.proposal.rotate", message))
+    }
+
+    /// Whether the number of chains follows from what the parties' budgets hold, once that is public: a job by `hmc` that leaves it open.
+    /// Then `chains` is the most there can be; [`settled`](crate::sampler::settled) has the number.
+    #[must_use]
+    pub fn plans_chains(&self) -> bool {
+        let SamplerSpec { chains_named, starts, until, .. } = &self.sampler;
+        self.algorithm == Algorithm::Hmc && !chains_named && starts.is_none() && until.is_none()
     }
 
     /// Number of parameters.

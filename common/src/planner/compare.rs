@@ -86,7 +86,7 @@ pub fn compare(spec: &JobSpec, records: &[u64], plans: &[(Algorithm, Plan)]) -> 
         rows.push(match algorithm {
             Algorithm::NoisyStatistics | Algorithm::Augmentation => released(&spec, records),
             Algorithm::Penalty => of_chain(&spec, records, plan),
-            Algorithm::Hmc => driven(&spec, records),
+            Algorithm::Hmc => driven(&spec, records, plan),
             Algorithm::PenaltyExpFamily => {
                 let note = "noisy sums anew for every draw: what they come to, `conclave rehearse` tells";
                 AlgorithmPlan::new(algorithm, None, plan.map(|plan| plan.iterations), note)
@@ -117,8 +117,11 @@ fn released(spec: &JobSpec, records: &[u64]) -> AlgorithmPlan {
 }
 
 /// By chains that gradients drive.
-fn driven(spec: &JobSpec, records: &[u64]) -> AlgorithmPlan {
+fn driven(spec: &JobSpec, records: &[u64], plan: Option<&Plan>) -> AlgorithmPlan {
     let parties = PartyMetadata::of_rows(records);
+    if let Some(plan) = plan.filter(|_| prospect(spec, &parties).is_none()) {
+        return of_plan(spec.algorithm, plan);
+    }
     match sampler::outlook(spec, &parties) {
         Ok(Some(outlook)) => {
             let refused = prospect(spec, &parties).is_some();
@@ -131,14 +134,19 @@ fn driven(spec: &JobSpec, records: &[u64]) -> AlgorithmPlan {
     }
 }
 
+/// By a chain whose posterior is guessed.
+fn of_plan(algorithm: Algorithm, plan: &Plan) -> AlgorithmPlan {
+    let finite: Vec<f64> = plan.ess.iter().map(|row| row.ess).filter(|ess| ess.is_finite()).collect();
+    let error = (finite.iter().map(|ess| ess.max(0.0).recip()).sum::<f64>() / finite.len().max(1) as f64).sqrt();
+    let more = if plan.stopped_by == "draws" { ", which more draws would lessen" } else { "" };
+    AlgorithmPlan::new(algorithm, Some(Range::of(error, error)), Some(plan.iterations), &format!("{CHAIN}{more}"))
+}
+
 /// By a chain of ratios.
 fn of_chain(spec: &JobSpec, records: &[u64], plan: Option<&Plan>) -> AlgorithmPlan {
     let algorithm = spec.algorithm;
     if let Some(plan) = plan {
-        let finite: Vec<f64> = plan.ess.iter().map(|row| row.ess).filter(|ess| ess.is_finite()).collect();
-        let error = (finite.iter().map(|ess| ess.max(0.0).recip()).sum::<f64>() / finite.len().max(1) as f64).sqrt();
-        let more = if plan.stopped_by == "draws" { ", which more draws would lessen" } else { "" };
-        return AlgorithmPlan::new(algorithm, Some(Range::of(error, error)), Some(plan.iterations), &format!("{CHAIN}{more}"));
+        return of_plan(algorithm, plan);
     }
     let refused = prospect(spec, &PartyMetadata::of_rows(records)).is_some();
     let records = records.iter().map(|n| *n as f64).sum();

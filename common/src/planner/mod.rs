@@ -16,6 +16,7 @@
 mod advice;
 mod compare;
 mod cost_model;
+mod driven;
 mod outcome;
 mod penalty_error;
 mod plan;

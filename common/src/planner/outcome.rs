@@ -14,11 +14,6 @@ pub enum PlanError {
     /// All of the budget goes into one round, whatever the chains then do.
     #[error("augmentation asks one round for the whole budget, and its draws cost nothing: there is no length of a run to plan")]
     ReleasedOnce,
-    /// Gradients set the length of a run when it has found where to walk.
-    #[error(
-        "the steps of a job driven by gradients are planned when its search is over: `conclave rehearse` tells how many there will be"
-    )]
-    Driven,
     /// What the sampler refuses.
     #[error(transparent)]
     Sampler(#[from] SamplerError),
@@ -38,6 +33,8 @@ pub enum PlanError {
 pub struct Plan {
     /// What each party can afford, in the job's order.
     pub parties: Vec<PartyPlan>,
+    /// Number of chains: the job's, or what its budget is worth.
+    pub chains: u32,
     /// Expected share of proposals accepted while sampling: Proposition 1 of the penalty paper, averaged
     /// over the walk's steps. `NaN` (`null` in JSON) for Algorithm 3, as are effective draws: its chains
     /// walk on statistics that only records have.

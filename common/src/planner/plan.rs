@@ -2,6 +2,7 @@
 
 use super::advice;
 use super::cost_model::CostModel;
+use super::driven::driven;
 use super::outcome::{ParameterPlan, PartyPlan, Plan, PlanError};
 use super::stand_in::Guess;
 use super::theorem_1::iterations as theorem_1;
@@ -16,7 +17,7 @@ use crate::sampler::{self, Expected, PartyMetadata, penalty};
 /// [`PlanError`]: a guess that does not fit, or a job whose queries can't be asked.
 pub fn plan(spec: &JobSpec, guess: &Guess) -> Result<Plan, PlanError> {
     if spec.algorithm == Algorithm::Hmc {
-        return Err(PlanError::Driven);
+        return driven(spec, guess);
     }
     if spec.algorithm == Algorithm::Augmentation {
         return Err(PlanError::ReleasedOnce);
@@ -56,6 +57,7 @@ pub fn plan(spec: &JobSpec, guess: &Guess) -> Result<Plan, PlanError> {
     let limit = filter.limit_units() as f64;
     let mut plan = Plan {
         parties,
+        chains: spec.sampler.chains,
         acceptance_rate: costs.acceptance(),
         acceptance_small_steps: if statistics { f64::NAN } else { penalty::expected_acceptance(0.0, sigma2.sqrt()) },
         ess: ess.collect(),
@@ -105,7 +107,7 @@ pub fn expect(spec: &JobSpec, records: &[u64]) -> Result<Option<Expected>, PlanE
 
 /// The mu^2 that zCDP allows, in units of 2^-48: the largest whose epsilon at the budget's delta stays
 /// within the budget.
-fn zcdp_units(budget: &Budget) -> u64 {
+pub(super) fn zcdp_units(budget: &Budget) -> u64 {
     let fits = |units: u64| zcdp::epsilon(0.5 * mu_squared(units), budget.delta) <= budget.epsilon;
     let (mut under, mut over) = (0_u64, 1_u64 << 62);
     while over - under > 1 {

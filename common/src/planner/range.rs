@@ -19,7 +19,7 @@ pub struct ChainRange {
     pub effective: Range,
 }
 
-/// Plans a job by ratios about what its bounds and priors say of the posterior, for independent parameters.
+/// Plans a job by a chain about what its bounds and priors say of the posterior, for independent parameters.
 ///
 /// # Errors
 /// As [`plan`].

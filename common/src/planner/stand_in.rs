@@ -111,6 +111,11 @@ impl<'a> StandIn<'a> {
         Ok(Self { spec, transform, mean, precision, conditional_sd })
     }
 
+    /// The posterior's mean and precision, in unconstrained values.
+    pub(super) fn moments(&self) -> (&[f64], &[Vec<f64>]) {
+        (&self.mean, &self.precision)
+    }
+
     /// What the gradient at theta comes to in a frame of these numbers: the sums over all records, and what each of them adds besides, in
     /// lattice units.
     pub(super) fn gradient(&self, theta: &[f64], numbers: &[f64]) -> Vec<(f64, f64)> {

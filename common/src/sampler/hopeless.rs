@@ -28,9 +28,18 @@ const EXCESS: f64 = 3.0;
 /// And of effective draws less than this share: of what is of use to anybody, and of what a job names.
 const SHARES: (f64, f64) = (0.5, 0.25);
 
+/// Why a run has no hope.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Forecast {
+    /// What a parameter's draws would be at the end of the budget.
+    Apart(AtTheEnd),
+    /// Chains take hardly a step: the share that they take.
+    Stuck(f64),
+}
+
 /// What a parameter's draws would be at the end of the budget.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Forecast {
+pub struct AtTheEnd {
     parameter: usize,
     /// Kept draws of a chain by then.
     draws: f64,
@@ -42,15 +51,23 @@ impl Forecast {
     /// Why the run has ended, in a sentence.
     #[must_use]
     pub fn word(&self, spec: &JobSpec) -> String {
+        let AtTheEnd { parameter, draws, rhat, ess } = match self {
+            Self::Apart(at) => at,
+            Self::Stuck(taken) => {
+                return format!(
+                    "the run was stopped as hopeless, and the rest of the budget was not spent: of the chains' steps {:.0}% were taken, so that the \
+                     draws are those of no posterior. The search's share of the budget did not find where the posterior lies, or how wide it is: ask \
+                     for a larger epsilon or fewer parameters, or for a larger locate_share; to go on all the same, write force = true under [sampler].",
+                    100.0 * taken
+                );
+            }
+        };
         let names = spec.model.parameter_names();
         format!(
-            "the run was stopped as hopeless, and the rest of the budget was not spent: with all of it, {:.0} draws of each chain, the split R-hat of \
-             {} would be about {:.2}, of {:.0} effective draws. Ask for a larger epsilon, fewer parameters or better starting values (`conclave \
+            "the run was stopped as hopeless, and the rest of the budget was not spent: with all of it, {draws:.0} draws of each chain, the split R-hat of \
+             {} would be about {rhat:.2}, of {ess:.0} effective draws. Ask for a larger epsilon, fewer parameters or better starting values (`conclave \
              plan`); to go on all the same, write force = true under [sampler].",
-            self.draws,
-            names.get(self.parameter).map_or("a parameter", String::as_str),
-            self.rhat,
-            self.ess
+            names.get(*parameter).map_or("a parameter", String::as_str),
         )
     }
 }
@@ -155,16 +172,16 @@ impl HopelessWatch {
             return;
         }
         let mut least = f64::INFINITY;
-        let mut worst: Option<Forecast> = None;
+        let mut worst: Option<AtTheEnd> = None;
         for (parameter, chains) in self.history.iter().enumerate() {
             let chains: Vec<&[f64]> = chains.iter().map(Vec::as_slice).collect();
             let (ess, excess) = (growth * ess_bulk(&chains), (split_rhat(&chains).powi(2) - 1.0) / growth);
             least = least.min(ess);
             if ess < self.bar.0 && excess > self.bar.1 && worst.is_none_or(|worst| ess < worst.ess) {
-                worst = Some(Forecast { parameter, draws: growth * draws as f64, rhat: (1.0 + excess).sqrt(), ess });
+                worst = Some(AtTheEnd { parameter, draws: growth * draws as f64, rhat: (1.0 + excess).sqrt(), ess });
             }
         }
-        self.found = worst.filter(|_| self.before);
+        self.found = worst.filter(|_| self.before).map(Forecast::Apart);
         self.before = worst.is_some();
         if self.found.is_some() || (worst.is_none() && least >= growth * self.bar.0) {
             // There is no more to be found: they have what they are watched for already.

@@ -2,6 +2,7 @@
 
 use super::clip_watch::ClipWatch;
 use super::error::SamplerError;
+use super::hmc::GradientDiagnostics;
 use super::hopeless::Forecast;
 use super::noisy_statistics::Inference;
 use super::quadratic_fit::FittedPosterior;
@@ -95,14 +96,24 @@ pub trait Sampler: Send {
         Ok(())
     }
 
+    /// Whether a run that came to its own end did so by the budget: it had planned for fewer draws than were asked for.
+    fn ended_by_budget(&self) -> bool {
+        false
+    }
+
     /// What is known of the noise's part in the posterior, for a run that infers from what was released once; `None` for
     /// any other, and before its end.
     fn inference(&self) -> Option<&Inference> {
         None
     }
 
-    /// What the run says of itself beside its draws, in a sentence; `None` where there is nothing to beware of.
-    fn warning(&self) -> Option<String> {
+    /// What the run says of itself beside its draws, in sentences; none where there is nothing to beware of.
+    fn warnings(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// How the chains moved, for a run that gradients drive; `None` for any other, and before they do.
+    fn gradient_diagnostics(&self) -> Option<GradientDiagnostics> {
         None
     }
 

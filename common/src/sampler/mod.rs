@@ -40,6 +40,8 @@ mod warmup;
 
 pub use clip_watch::{ClipWatch, STOP_SHARE, WARN_SHARE};
 pub use error::SamplerError;
+pub(crate) use hmc::{Foreseen, foresee};
+pub use hmc::{GradientDiagnostics, Identity, RepeatedAnswers};
 pub use hopeless::Forecast;
 pub use interface::{Next, Sampler};
 pub(crate) use noisy_statistics::{Beforehand, Case, Outlook, as_released, beforehand, expectation};
@@ -47,8 +49,8 @@ pub use noisy_statistics::{Check, Expected, Inference, RefitError, Refitted, Sta
 pub use party_metadata::PartyMetadata;
 pub use quadratic_fit::{FittedParameter, FittedPosterior};
 pub use refit::{StoredReleases, refittable};
-pub use registry::build;
 pub(crate) use registry::outlook;
+pub use registry::{build, settled};
 pub use replay::ReplayError;
 pub use round::{Draw, Phase, Query, Round};
 pub use totals::Totals;

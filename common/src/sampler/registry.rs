@@ -1,5 +1,7 @@
 //! The registry of algorithms: a job names one, and gets its sampler.
 
+use std::borrow::Cow;
+
 use super::augmentation::{self, Augmentation};
 use super::error::SamplerError;
 use super::hmc::{self, Hmc};
@@ -9,6 +11,21 @@ use super::party_metadata::PartyMetadata;
 use super::penalty::Penalty;
 use super::penalty_exp_family::PenaltyExpFamily;
 use crate::job::{Algorithm, JobSpec};
+
+/// The job with the number of its chains, where that follows from what is public of its parties; the job itself where it says how many.
+///
+/// A sampler runs the settled job, and whoever keeps, shows or checks its draws has the same number of chains from the same metadata, before
+/// the first question. `parties` as in [`build`].
+#[must_use]
+pub fn settled<'a>(spec: &'a JobSpec, parties: &[PartyMetadata]) -> Cow<'a, JobSpec> {
+    if !spec.plans_chains() {
+        return Cow::Borrowed(spec);
+    }
+    let mut settled = spec.clone();
+    settled.sampler.chains = hmc::planned_chains(spec, parties).unwrap_or(spec.sampler.chains);
+    settled.sampler.chains_named = true;
+    Cow::Owned(settled)
+}
 
 /// The sampler of a job at its start; `parties` holds what is public of each party's data, in the job's
 /// order.
@@ -23,6 +40,7 @@ pub fn build(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Box<dyn Sample
     if parties.len() != spec.parties.len() {
         return Err(SamplerError::Records { expected: spec.parties.len(), got: parties.len() });
     }
+    let spec = &*settled(spec, parties);
     Ok(match spec.algorithm {
         Algorithm::Penalty => Box::new(Penalty::new(spec, parties)?),
         Algorithm::Augmentation => Box::new(Augmentation::new(spec, parties)?),

@@ -7,8 +7,8 @@ use conclave_common::job::JobSpec;
 use conclave_common::model::Model;
 use conclave_common::planner;
 use conclave_common::sampler::{
-    self, ClipWatch, Draw, FittedPosterior, Inference, Next, PartyMetadata, Phase, ReplayError, Round, Sampler, SamplerError,
-    Totals,
+    self, ClipWatch, Draw, FittedPosterior, GradientDiagnostics, Inference, Next, PartyMetadata, Phase, ReplayError, Round,
+    Sampler, SamplerError, Totals,
 };
 use conclave_draws::spent::Spent;
 use conclave_draws::zarr::DrawStore;
@@ -173,7 +173,7 @@ impl Chain {
 
     /// What the analyst must know of an explicit clip, and what the run says of itself.
     pub(super) fn warnings(&self) -> Vec<String> {
-        self.sampler.clip_watch().and_then(ClipWatch::word).into_iter().chain(self.sampler.warning()).collect()
+        self.sampler.clip_watch().and_then(ClipWatch::word).into_iter().chain(self.sampler.warnings()).collect()
     }
 
     /// Why the run has no hope, if so.
@@ -206,6 +206,16 @@ impl Chain {
     /// The posterior by a quadratic through all released log ratios.
     pub(super) fn fitted_posterior(&self) -> Option<FittedPosterior> {
         self.sampler.fitted_posterior()
+    }
+
+    /// Whether the chains came to their own end by the budget.
+    pub(super) fn ended_by_budget(&self) -> bool {
+        self.sampler.ended_by_budget()
+    }
+
+    /// How the chains moved, where gradients drive them.
+    pub(super) fn gradient_diagnostics(&self) -> Option<GradientDiagnostics> {
+        self.sampler.gradient_diagnostics()
     }
 
     pub(super) fn phase(&self) -> Phase {

@@ -113,7 +113,10 @@ impl Driver {
         let failed = |stopped_by, fault| Verdict { state: State::Failed, stopped_by, fault: Some(fault), budget_party: None };
         let plain = |state, stopped_by| Verdict { state, stopped_by, fault: None, budget_party: None };
         match ending {
-            StopReason::Finished => plain(State::Finished, StoppedBy::itself(&self.job.spec, kept)),
+            StopReason::Finished => {
+                let by_budget = self.chain.as_ref().is_some_and(Chain::ended_by_budget);
+                plain(State::Finished, StoppedBy::itself(&self.job.spec, kept, by_budget))
+            }
             StopReason::Hopeless => plain(State::Finished, StoppedBy::Hopeless),
             StopReason::Cancelled => plain(State::Cancelled, StoppedBy::Cancelled),
             StopReason::Budget { party, .. } if kept > 0 => {
@@ -154,6 +157,7 @@ impl Driver {
         let radii = chain.radii();
         let inference = chain.inference();
         let surrogate = chain.fitted_posterior();
+        let gradients = chain.gradient_diagnostics();
         let draws = chain.finish().await;
         let job = Arc::clone(&self.job);
         let mut draws = draws.map_err(|fault| tracing::error!(job = %job.id, %fault, "draws lost")).ok()?;
@@ -170,6 +174,7 @@ impl Driver {
             radii,
             inference,
             surrogate,
+            gradients,
             parties: status
                 .parties
                 .iter()

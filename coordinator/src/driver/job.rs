@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use conclave_common::job::JobSpec;
+use conclave_common::sampler::{self, PartyMetadata};
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::v1;
 use conclave_proto::v1::coordinator_frame::Body;
@@ -12,7 +13,7 @@ use sha2::{Digest, Sha256};
 use crate::live::Live;
 
 /// What a driver needs to know of its job.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Job {
     /// In the form of a UUID; it follows from what the analyst signed.
     pub id: Arc<str>,
@@ -47,6 +48,15 @@ impl Job {
     pub(crate) fn draws_now(all: &Path, id: &str) -> PathBuf {
         let file = Self::draws_file(all, id);
         if file.is_file() { file } else { Self::draws_folder(all, id) }
+    }
+
+    /// The job with the number of its chains, which is public once every party has opened it.
+    pub(super) fn settled(&self, parties: &[PartyMetadata]) -> Self {
+        let spec = sampler::settled(&self.spec, parties).into_owned();
+        if let Some(live) = &self.live {
+            live.runs(spec.sampler.chains as usize);
+        }
+        Self { spec, ..self.clone() }
     }
 
     /// Where this job's draws go when it ends.

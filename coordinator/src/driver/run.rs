@@ -208,6 +208,7 @@ impl Driver {
 
     /// Starts the chains, or continues them from the log.
     async fn start(&mut self, metadata: Vec<PartyMetadata>) -> Result<(), StopReason> {
+        self.job = Arc::new(self.job.settled(&metadata));
         let chain = Chain::start(Arc::clone(&self.job), self.store.clone(), metadata).await?;
         self.chain = Some(chain);
         self.ask_all()

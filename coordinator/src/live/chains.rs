@@ -1,6 +1,7 @@
 //! One job's chains, kept as their draws come, and small however many there are.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ const BATCH: usize = 64;
 /// One job's chains.
 #[derive(Debug)]
 pub(crate) struct Live {
-    chains: usize,
+    chains: AtomicUsize,
     phase: Mutex<Option<PhaseTraces>>,
     rounds: Latest<3>,
     replies: Vec<Latest<3>>,
@@ -76,7 +77,12 @@ impl Live {
     /// Of a job with so many chains and parties, before its first draw.
     pub(crate) fn new(chains: usize, parties: usize) -> Self {
         let replies = (0..parties).map(|_| Latest::default()).collect();
-        Self { chains, phase: Mutex::default(), rounds: Latest::default(), replies }
+        Self { chains: AtomicUsize::new(chains), phase: Mutex::default(), rounds: Latest::default(), replies }
+    }
+
+    /// Of a job that leaves the number of its chains open, once it is known.
+    pub(crate) fn runs(&self, chains: usize) {
+        self.chains.store(chains, Ordering::Relaxed);
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<PhaseTraces>> {
@@ -90,7 +96,7 @@ impl Live {
             let mut phase = self.lock();
             for draw in batch {
                 if phase.as_ref().is_none_or(|s| s.warmup && !draw.warmup) {
-                    *phase = Some(PhaseTraces::new(draw.warmup, self.chains, draw.theta.len()));
+                    *phase = Some(PhaseTraces::new(draw.warmup, self.chains.load(Ordering::Relaxed), draw.theta.len()));
                 }
                 if let Some(chain) = phase.as_mut().and_then(|s| s.chains.get_mut(draw.chain as usize)) {
                     chain.take(draw);

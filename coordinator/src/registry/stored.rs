@@ -1,7 +1,7 @@
 //! The status of a job that is read from the store and not taken up again.
 
 use conclave_common::job::JobSpec;
-use conclave_common::sampler::Phase;
+use conclave_common::sampler::{PartyMetadata, Phase, settled};
 use conclave_draws::spent::Spent;
 use conclave_proto::error::{ErrorCode, Fault};
 
@@ -31,14 +31,17 @@ pub(super) fn restored(row: JobRow, spec: Option<&JobSpec>, ended: Option<State>
             epsilon_budget: budget.map(|b| b.epsilon).unwrap_or_default(),
         }
     });
+    let parties: Vec<PartyStatus> = parties.collect();
+    let metadata: Option<Vec<PartyMetadata>> = parties.iter().map(|party| party.metadata).collect();
+    let settled = spec.zip(metadata).map(|(spec, metadata)| settled(spec, &metadata).sampler.chains);
     Status {
-        parties: parties.collect(),
+        parties,
         id: row.job.id,
         name: row.job.name,
         analyst: row.job.analyst,
         phase: (row.run.draws > 0).then_some(Phase::Sampling),
         iteration: row.run.iterations,
-        chains: spec.map(|s| s.sampler.chains).unwrap_or_default(),
+        chains: settled.or(spec.map(|s| s.sampler.chains)).unwrap_or_default(),
         draws: row.run.draws,
         draws_asked: spec.map(|s| s.sampler.draws).unwrap_or_default(),
         acceptance_rate: row.run.acceptance_rate,

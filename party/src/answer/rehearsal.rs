@@ -117,7 +117,7 @@ impl Rehearsal<'_> {
         }
         let model = self.spec.build_model();
         let driven = self.spec.algorithm == Algorithm::Hmc;
-        let searching = self.spec.locates_by_gradients() && pass % 2 == 0 && pass / 8 % 2 == 1;
+        let searching = self.spec.locates_by_gradients() && pass.is_multiple_of(2) && pass / 8 % 2 == 1;
         let scores = model.scores().filter(|_| driven || searching || self.spec.algorithm == Algorithm::NoisyStatistics);
         let Some(scores) = scores else { return Vec::new() };
         let (order, parameters) = (theta.len(), theta.len() as u32);

@@ -124,7 +124,12 @@ pub(crate) fn describe(spec: &JobSpec) -> Vec<(&'static str, String)> {
             "what a record adds is held to a public length".to_owned(),
         ),
         None if spec.algorithm == Algorithm::Hmc => (
-            format!("{} chains of at most {} draws, each of which takes two questions", spec.sampler.chains, spec.sampler.draws),
+            format!(
+                "{}{} chains of at most {} draws, each of which takes two questions",
+                if spec.plans_chains() { "at most " } else { "" },
+                spec.sampler.chains,
+                spec.sampler.draws
+            ),
             "each step takes the same share of the job's budget, and as much noise as that needs".to_owned(),
             "what a record adds is held to public lengths".to_owned(),
         ),

@@ -2,7 +2,7 @@
 //! comes to.
 
 use conclave_common::job::JobSpec;
-use conclave_common::sampler::FittedPosterior;
+use conclave_common::sampler::{FittedPosterior, GradientDiagnostics};
 use conclave_proto::v1::LogHeader;
 use serde_json::Value;
 
@@ -36,6 +36,8 @@ impl Claim {
         match self.over() {
             false => End::Open,
             true if ["draws", "released", "until"].iter().any(|end| self.result["stopped_by"] == *end) => End::Complete,
+            // Chains that plan for their budget come to their end by it, at no one party.
+            true if self.result["stopped_by"] == "budget" && self.result["budget_party"].is_null() => End::Complete,
             true => End::Early,
         }
     }
@@ -47,8 +49,12 @@ pub(super) struct Replayed {
     pub(super) drawn: Drawn,
     /// The posterior by a quadratic through all released log ratios, where such are released.
     pub(super) surrogate: Option<FittedPosterior>,
+    /// How the chains moved, where gradients drive them.
+    pub(super) gradients: Option<GradientDiagnostics>,
     /// Whether the releases forecast a run of no use.
     pub(super) hopeless: bool,
+    /// Whether it came to its own end by its budget.
+    pub(super) by_budget: bool,
     pub(super) count: u64,
     /// Whether the log was replayed to its last round.
     pub(super) whole: bool,

@@ -1,7 +1,7 @@
 //! The rounds of a log are put through the sampler again, one by one.
 
 use conclave_common::job::JobSpec;
-use conclave_common::sampler::{self, Next, ReplayError, Round, Sampler};
+use conclave_common::sampler::{self, Next, PartyMetadata, ReplayError, Round, Sampler};
 use conclave_proto::log::{RoundPieces, WholeRound, opened_parties};
 use conclave_proto::v1::{LogHeader, LogRound};
 
@@ -30,9 +30,10 @@ pub(super) struct Rounds {
 
 impl Rounds {
     pub(super) fn new(party: &str, spec: JobSpec, header: &LogHeader, answers: Answers) -> Self {
-        let (sampler, broken) = match start(&spec, header) {
-            Ok(sampler) => (sampler, None),
-            Err(why) => (None, Some(why)),
+        let (spec, sampler, broken) = match start(&spec, header) {
+            Ok(Some((settled, sampler))) => (settled, Some(sampler), None),
+            Ok(None) => (spec, None, None),
+            Err(why) => (spec, None, Some(why)),
         };
         Self {
             place: spec.parties.iter().position(|name| name == party).unwrap_or(usize::MAX),
@@ -114,6 +115,8 @@ impl Rounds {
         Ok(Replayed {
             whole: self.broken.is_none(),
             surrogate: self.sampler.as_ref().and_then(|sampler| sampler.fitted_posterior()),
+            gradients: self.sampler.as_ref().and_then(|sampler| sampler.gradient_diagnostics()),
+            by_budget: self.sampler.as_ref().is_some_and(|sampler| sampler.ended_by_budget()),
             hopeless: self.sampler.as_ref().is_some_and(|sampler| sampler.hopeless().is_some()),
             spec: self.spec,
             drawn: self.drawn,
@@ -172,8 +175,16 @@ impl Rounds {
     }
 }
 
-/// A sampler at its start, from what the parties are said to hold.
-fn start(spec: &JobSpec, header: &LogHeader) -> Result<Option<Box<dyn Sampler>>, String> {
+/// A job with the number of its chains, and its sampler at its start.
+type Start = (JobSpec, Box<dyn Sampler>);
+
+/// The job with the number of its chains and its sampler at its start, from what the parties are said to hold.
+fn start(spec: &JobSpec, header: &LogHeader) -> Result<Option<Start>, String> {
     let parties = opened_parties(header, &spec.parties)?;
-    parties.map(|parties| sampler::build(spec, &parties).map_err(|e| e.to_string())).transpose()
+    let build = |parties: Vec<PartyMetadata>| {
+        let settled = sampler::settled(spec, &parties).into_owned();
+        let sampler = sampler::build(&settled, &parties).map_err(|e| e.to_string())?;
+        Ok((settled, sampler))
+    };
+    parties.map(build).transpose()
 }

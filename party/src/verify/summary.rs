@@ -3,6 +3,7 @@
 use conclave_common::diagnostics::{Summary, summarise};
 use conclave_common::job::Continuation;
 use conclave_common::model;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::check::{Check, LONGEST_WORD};
@@ -24,7 +25,7 @@ pub(super) fn check(replayed: &Replayed) -> Check {
         result => Check::of(
             NAME,
             difference(replayed, result),
-            "posterior, counts and last states follow from the draws, and the surrogate from the releases",
+            "posterior, counts and last states follow from the draws, and what stands beside them from the releases",
         ),
     }
 }
@@ -46,6 +47,9 @@ fn difference(replayed: &Replayed, result: &Value) -> Option<String> {
     if result["stopped_by"] == "hopeless" && !replayed.hopeless {
         return Some("stopped_by: hopeless is published, and by the replay there was hope".to_owned());
     }
+    if result["stopped_by"] == "draws" && replayed.by_budget {
+        return Some("stopped_by: draws are published, and by the replay the budget ended the run".to_owned());
+    }
     let counted = counts.into_iter().find_map(|(key, expected)| differs(key, &result[key], &expected));
     counted
         .or_else(|| rows("posterior", model.parameter_names(), &samples, result))
@@ -55,21 +59,22 @@ fn difference(replayed: &Replayed, result: &Value) -> Option<String> {
             let same = claimed.is_some_and(|claimed| claimed.states == states);
             (!same).then(|| "continuation: the chains' last states are not those of the last draws".to_owned())
         })
-        .or_else(|| surrogate(replayed, &result["surrogate"]))
+        .or_else(|| beside("surrogate", &replayed.surrogate, &result["surrogate"]))
+        .or_else(|| beside("gradients", &replayed.gradients, &result["gradients"]))
 }
 
-/// The first figure of the fitted quadratic's that is another one. A result without any says nothing that is
-/// false: earlier coordinators made none.
-fn surrogate(replayed: &Replayed, claimed: &Value) -> Option<String> {
+/// The first figure that is another one, of what stands beside the posterior: the fitted quadratic, how the chains moved. A result without
+/// any says nothing that is false: earlier coordinators made none.
+fn beside(what: &str, replayed: &impl Serialize, claimed: &Value) -> Option<String> {
     if claimed.is_null() {
         return None;
     }
-    let recomputed = serde_json::to_value(&replayed.surrogate).unwrap_or_default();
+    let recomputed = serde_json::to_value(replayed).unwrap_or_default();
     let keys = |value: &Value| value.as_object().map(|object| object.keys().cloned().collect::<Vec<_>>()).unwrap_or_default();
     let mut both = keys(&recomputed);
     both.extend(keys(claimed));
-    let one = |key: &String| differs(&format!("surrogate, {key}"), &claimed[key], &recomputed[key]);
-    both.iter().find_map(one).or_else(|| differs("surrogate", claimed, &recomputed))
+    let one = |key: &String| differs(&format!("{what}, {key}"), &claimed[key], &recomputed[key]);
+    both.iter().find_map(one).or_else(|| differs(what, claimed, &recomputed))
 }
 
 fn rows(key: &str, names: &[String], samples: &[Vec<&[f64]>], result: &Value) -> Option<String> {

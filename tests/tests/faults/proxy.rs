@@ -68,12 +68,20 @@ fn check_the_end(cluster: &Cluster, job: &str, within: Duration) -> (u64, f64) {
     (replay.rounds, result["seconds"].as_f64().expect("seconds"))
 }
 
-/// Fifty milliseconds each way between owners and coordinator, and the reply delay as it is unless an owner writes one.
+/// Fifty milliseconds each way between owners and coordinator, and the reply delay as it is unless an owner writes one; then the same without
+/// the way, where chains go on until their budget ends and so tell what a round is worth.
 #[test]
 #[ignore = "a measurement: cargo test -p conclave-tests --test faults wide_area -- --ignored --nocapture"]
 fn what_a_job_takes_across_a_wide_area_network() {
+    println!("50 ms each way:");
+    took(Duration::from_millis(50), &[("auto", "draws = 1000"), ("hmc", "draws = 50"), ("penalty", "draws = 50")]);
+    println!("without:");
+    took(Duration::ZERO, &[("auto", "draws = 1000"), ("hmc", "draws = 100000"), ("penalty", "draws = 100000")]);
+}
+
+fn took(late: Duration, jobs: &[(&str, &str)]) {
     let mut cluster = Cluster::new(EXE);
-    let wire = Wire::late(address(&cluster), Duration::from_millis(50));
+    let wire = (!late.is_zero()).then(|| Wire::late(address(&cluster), late));
     for (seed, name) in NAMES.iter().enumerate() {
         let data = study::write(&cluster.path(&format!("{name}.csv")), &study::csv(&study::records(10_000, seed as u64)));
         let setup = PartySetup {
@@ -82,24 +90,29 @@ fn what_a_job_takes_across_a_wide_area_network() {
             columns: &study::COLUMNS,
             epsilon: 30.0,
             data_extra: "",
-            policy_extra: "releases = [\"ratio\", \"score\"]",
+            policy_extra: "releases = [\"ratio\", \"score\", \"remainder\"]",
         };
         let party = cluster.enrol(&setup);
-        configure(&cluster, name, "", &[(&cluster.url, &format!("https://{}", wire.address))]);
+        if let Some(wire) = &wire {
+            configure(&cluster, name, "", &[(&cluster.url, &format!("https://{}", wire.address))]);
+        }
         cluster.start_party(party);
     }
-    let job = |algorithm: &str, sampler: &str| {
-        let text = study::job(&NAMES, sampler, "epsilon = 3\ndelta = 1e-6");
-        text.replace("algorithm = \"penalty\"", &format!("algorithm = \"{algorithm}\""))
-    };
-    for (algorithm, sampler) in [("auto", "draws = 1000"), ("penalty", "draws = 50")] {
+    for (algorithm, sampler) in jobs {
+        let text = study::job(&NAMES, sampler, "epsilon = 8\ndelta = 1e-6");
         let began = Instant::now();
-        let result = cluster.submit(&job(algorithm, sampler));
+        let result = cluster.submit(&text.replace("algorithm = \"penalty\"", &format!("algorithm = \"{algorithm}\"")));
+        let (rounds, seconds) =
+            (result["iterations"].as_f64().unwrap_or_default(), result["seconds"].as_f64().unwrap_or_default());
+        let rows = result["posterior"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let least = rows.iter().filter_map(|row| row["ess_bulk"].as_f64()).fold(f64::INFINITY, f64::min);
         println!(
-            "{algorithm}: {} rounds, {:.1} s from the first question to the last draw, {:.1} s from submission to the posterior; {}",
-            result["iterations"],
-            result["seconds"].as_f64().unwrap_or_default(),
+            "{algorithm}: {rounds} rounds, {:.1} ms each; {seconds:.1} s from the first question to the last draw, {:.1} s from submission to the \
+             posterior; {least:.0} effective draws, {:.2} a second, {:.1} rounds each; {}",
+            1e3 * seconds / rounds,
             began.elapsed().as_secs_f64(),
+            least / seconds,
+            rounds / least,
             result["stopped_by"]
         );
     }

@@ -13,6 +13,8 @@ use crate::job::raw::{RawRadius, RawSampler, RawUntil, RawWarmup};
 use crate::job::spec::{Algorithm, JobSpec, Locate, ProposalKind, Radius, SamplerSpec, Until, Warmup};
 use crate::parameter::{Constraint, Interval, Transform};
 
+/// Where a job names none; of `hmc` the most there are, see [`JobSpec::plans_chains`](crate::job::JobSpec::plans_chains).
+const DEFAULT_CHAINS: i64 = 4;
 const DEFAULT_LOCATE_SHARE: f64 = 0.2;
 /// A few gradients tell more, for less.
 const DEFAULT_LOCATE_SHARE_BY_GRADIENTS: f64 = 0.05;
@@ -27,7 +29,8 @@ pub(super) fn sampler(raw: RawSampler, algorithm: Algorithm, parameters: &Parame
             .ok_or_else(|| JobError::new(format!("sampler.{key}"), format!("must be between 1 and {max}, not {value}")))
     };
     let hmc = hmc::settings(&raw, algorithm)?;
-    let chains = u32::try_from(count("chains", raw.chains, i64::from(MAX_CHAINS))?).unwrap_or(MAX_CHAINS);
+    let named = raw.chains.unwrap_or(DEFAULT_CHAINS);
+    let chains = u32::try_from(count("chains", named, i64::from(MAX_CHAINS))?).unwrap_or(MAX_CHAINS);
     let draws = count("draws", raw.draws, 100_000_000)?;
     let raw_proposal = raw.proposal.unwrap_or_default();
     let proposal = match raw_proposal.kind.as_str() {
@@ -94,6 +97,7 @@ pub(super) fn sampler(raw: RawSampler, algorithm: Algorithm, parameters: &Parame
     let records_guess = raw.records_guess.map(records_guess).transpose()?;
     Ok(SamplerSpec {
         chains,
+        chains_named: raw.chains.is_some(),
         draws,
         warmup,
         proposal,

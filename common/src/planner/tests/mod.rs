@@ -1,5 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
+mod driven;
+
 use super::*;
 use crate::job::*;
 use crate::sampler::penalty;

@@ -1,6 +1,8 @@
 //! `hmc` as a state machine: a search by score stages, then two messages a step.
 
 use super::coordinates::Coordinates;
+use super::diagnostics::GradientDiagnostics;
+use super::observations::Observations;
 use super::settings::Settings;
 use super::walker::{Field, Walker};
 use crate::job::JobSpec;
@@ -8,21 +10,20 @@ use crate::mechanism::{GRADIENT_UNITS, QueryKind, STEP, Sensitivity};
 use crate::model::ScoreModel;
 use crate::sampler::enough::Enough;
 use crate::sampler::error::SamplerError;
+use crate::sampler::hopeless::Forecast;
 use crate::sampler::interface::{Next, Sampler};
 use crate::sampler::messages::Messages;
 use crate::sampler::noisy_statistics::Allotment;
 use crate::sampler::noisy_statistics::score_way::ScoreWay;
 use crate::sampler::noisy_statistics::way::Way;
 use crate::sampler::party_metadata::PartyMetadata;
+use crate::sampler::quadratic_fit::FittedPosterior;
 use crate::sampler::round::{Draw, Phase, Query, Round};
 use crate::sampler::target::Target;
 use crate::sampler::totals::Totals;
 
 /// The share of the budget that the search takes where the job names none: more buys a better start and fewer steps.
 pub(crate) const LOCATE_SHARE: f64 = 0.05;
-
-/// Planned effective draws below which a run says so: neither R-hat nor acceptance would.
-const WORTH_A_WORD: f64 = 100.0;
 
 /// The sampler: a search, and what walks after it.
 pub(crate) struct Hmc {
@@ -48,6 +49,7 @@ struct Walk {
     kicked: bool,
     /// Steps taken and made in the present phase.
     accepted: (u64, u64),
+    observations: Observations,
 }
 
 impl Walk {
@@ -62,6 +64,7 @@ impl Walk {
             let draw = walker.draw(warmup, message);
             self.accepted = (self.accepted.0 + u64::from(draw.accepted), self.accepted.1 + 1);
             if !warmup {
+                self.observations.stepped(walker);
                 enough.push(&draw);
             }
             draws.push(draw);
@@ -104,7 +107,7 @@ impl Hmc {
         let Self { target, budget, parties, .. } = self;
         let scores = scores(target)?;
         let found = way.found(target).ok_or(SamplerError::NoRound)?;
-        let error = found.error.clone();
+        let (error, sharp) = (found.error.clone(), found.sharp);
         let coordinates = Coordinates::new(target, scores.as_ref(), found);
         let settings = Settings::new(target, scores.as_ref(), &coordinates, budget, *parties)?;
         let error = coordinates.covariance(&error);
@@ -113,8 +116,10 @@ impl Hmc {
             let given = target.spec.sampler.starts.as_ref().and_then(|starts| starts.get(id as usize));
             Walker::new(&field, id, &error, given.map(Vec::as_slice))
         };
-        let walkers = (0..target.spec.sampler.chains).map(start).collect();
-        self.walk = Some(Walk { coordinates, settings, walkers, steps: 0, kicked: false, accepted: (0, 0) });
+        let chains = target.spec.sampler.chains;
+        let walkers = (0..chains).map(start).collect();
+        let observations = Observations::new(&coordinates, &settings, (chains, *parties), sharp);
+        self.walk = Some(Walk { coordinates, settings, walkers, steps: 0, kicked: false, accepted: (0, 0), observations });
         Ok(())
     }
 
@@ -150,13 +155,22 @@ impl Hmc {
     fn take(&mut self, round: &Round, totals: &Totals) -> Result<(), SamplerError> {
         let Self { target, parties, walk, .. } = self;
         let scores = scores(target)?;
-        let Some(Walk { coordinates, settings, walkers, kicked, .. }) = walk else { return Err(SamplerError::NoRound) };
+        let Some(walk) = walk else { return Err(SamplerError::NoRound) };
+        let phase = walk.phase();
+        let Walk { coordinates, settings, walkers, kicked, observations, .. } = walk;
         let field = Field { target, scores: scores.as_ref(), coordinates, settings, parties: *parties };
-        for (query, totals) in round.queries.iter().zip(totals.by_query()) {
+        let mut end = 0;
+        for (query, sums) in round.queries.iter().zip(totals.by_query()) {
+            let begin = end;
+            end += sums.len();
             let Some(walker) = walkers.get_mut(query.chain as usize) else { continue };
-            match totals {
+            match sums {
                 [total] if *kicked => walker.decide(settings.step, STEP * *total as f64),
-                totals if !*kicked => walker.kick(&field, totals),
+                sums if !*kicked => {
+                    let of = |party| totals.released_by(party).get(begin..end).unwrap_or_default().to_vec();
+                    let Some(told) = walker.kick(&field, sums, (0..*parties).map(of).collect()) else { continue };
+                    observations.kicked(query.chain, &told, settings, phase);
+                }
                 _ => return Err(SamplerError::Shape("a remainder is one number")),
             }
         }
@@ -225,17 +239,27 @@ impl Sampler for Hmc {
         self.walk.as_ref().map_or(Phase::Locate, Walk::phase)
     }
 
-    fn warning(&self) -> Option<String> {
-        let settings = self.walk.as_ref()?.settings;
-        (settings.planned_ess < WORTH_A_WORD).then(|| {
-            format!(
-                "the budget holds {} steps of each chain, some {:.0} effective draws in all: means are uncertain by about {:.2} posterior sds, \
-                 and sds and quantiles by more",
-                settings.steps,
-                settings.planned_ess,
-                settings.planned_ess.max(1.0).sqrt().recip()
-            )
-        })
+    fn warnings(&self) -> Vec<String> {
+        let words = |walk: &Walk| self.gradient_diagnostics().map(|told| told.words(&walk.settings));
+        self.walk.as_ref().and_then(words).unwrap_or_default()
+    }
+
+    fn hopeless(&self) -> Option<&Forecast> {
+        let watched = self.walk.as_ref().filter(|_| !self.target.spec.sampler.force);
+        watched.and_then(|walk| walk.observations.stuck())
+    }
+
+    fn fitted_posterior(&self) -> Option<FittedPosterior> {
+        self.walk.as_ref().map(|walk| walk.observations.fitted(&self.target))
+    }
+
+    fn gradient_diagnostics(&self) -> Option<GradientDiagnostics> {
+        self.walk.as_ref().map(|walk| walk.observations.diagnostics(&walk.settings, &self.target.spec.parties))
+    }
+
+    fn ended_by_budget(&self) -> bool {
+        let planned = self.walk.as_ref().map(|walk| walk.settings.steps - walk.settings.warmup);
+        self.finished() && !self.enough.reached() && planned.is_some_and(|draws| draws < self.target.spec.sampler.draws)
     }
 
     fn acceptance_rate(&self) -> Option<f64> {

@@ -39,7 +39,7 @@ pub(crate) struct At {
 
 impl Coordinates {
     /// Of what a search found.
-    pub(crate) fn new(target: &Target, scores: &dyn ScoreModel, found: Found) -> Self {
+    pub(super) fn new(target: &Target, scores: &dyn ScoreModel, found: Found) -> Self {
         let Found { coding, centred, mean, covariance, .. } = found;
         let theta = target.space.theta_inside(&target.spec, &coding.plain(&mean));
         let (shape, longest) = match coded_extremes(scores, &coding, &theta) {
@@ -78,6 +78,23 @@ impl Coordinates {
     /// A step in coded coordinates.
     pub(crate) fn step(&self, u: &[f64]) -> Vec<f64> {
         self.matrix.apply(u)
+    }
+
+    /// What a step of 1 in each of these is in the model's coordinates.
+    pub(crate) fn axes(&self) -> Vec<Vec<f64>> {
+        let unit = |j: usize| -> Vec<f64> { (0..self.dimension()).map(|i| f64::from(u8::from(i == j))).collect() };
+        (0..self.dimension()).map(|j| self.coding.plain(&self.matrix.apply(&unit(j)))).collect()
+    }
+
+    /// How much of its variance each of the model's coordinates has from each of these, `[coordinate][component]`; rows add up to 1.
+    pub(crate) fn shares(&self) -> Vec<Vec<f64>> {
+        let columns = self.axes();
+        let row = |i: usize| {
+            let squares: Vec<f64> = columns.iter().map(|column| column[i] * column[i]).collect();
+            let sum: f64 = squares.iter().sum();
+            squares.into_iter().map(|square| square / sum).collect()
+        };
+        (0..self.dimension()).map(row).collect()
     }
 
     /// A covariance of coded coordinates in these.
@@ -119,7 +136,7 @@ impl Coordinates {
     /// The slope of the log prior, in coded coordinates: by differences, and 0 where there is none.
     ///
     /// A step is exact whatever is taken for it, as long as it is a function of the place.
-    pub(crate) fn prior_slope(&self, target: &Target, plain: &[f64]) -> Vec<f64> {
+    pub(super) fn prior_slope(&self, target: &Target, plain: &[f64]) -> Vec<f64> {
         let Target { spec, space, .. } = target;
         let log_prior = |u: &[f64]| space.log_prior(spec, u, &space.theta(u));
         let sds = self.coding.plain_covariance(&self.matrix.times(&self.matrix.transposed())).diagonal_entries();

@@ -13,6 +13,15 @@ pub(crate) fn variance_of(step: f64, gamma: f64) -> f64 {
     4.0 / (step * step) * libm::tanh(0.5 * gamma * step)
 }
 
+/// The steps of a chain that are one effective draw of a mean, where a gradient's noise has this variance in posterior sds and so many of the
+/// steps are rejected.
+///
+/// Without rejections a mean of so many steps has the error of their gradients' mean, whatever the step. A rejection turns the momentum
+/// round, which is friction `2 rejected / step` beside the noise's own, as `variance` is `2 friction / step`.
+pub(crate) fn steps_of_a_draw(step: f64, variance: f64, rejected: f64) -> f64 {
+    variance + 4.0 * rejected / (step * step)
+}
+
 /// The variance that momenta have at rest.
 pub(crate) fn momentum_variance(step: f64) -> f64 {
     (1.0 - 0.25 * step * step).recip()

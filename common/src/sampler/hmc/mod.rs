@@ -25,20 +25,35 @@
 //! | `momenta` | draws of momenta at rest |
 //! | `coordinates` | where the posterior is about standard normal, and what a gradient's noise is there |
 //! | `outlook` | what can be expected before anything is asked |
+//! | `foreseen` | what a run comes to about a guessed posterior |
 //! | `settings` | step, noise and number of steps, from the budget and what was found |
 //! | `walker` | one chain |
+//! | `observations` | what chains were told, for all that is told of a run |
+//! | `repeats` | gradients that are asked twice, and what they say of the parties' noise |
+//! | `watch` | identities that right draws keep |
+//! | `diagnostics` | what a run says of itself |
 //! | `algorithm` | the sampler |
 
 mod algorithm;
 mod coordinates;
+mod diagnostics;
+mod foreseen;
 mod law;
 mod momenta;
+mod observations;
 mod outlook;
+mod repeats;
 mod settings;
 mod walker;
+mod watch;
 
 pub(super) use algorithm::Hmc;
-pub(super) use outlook::outlook;
+pub use diagnostics::GradientDiagnostics;
+pub use repeats::RepeatedAnswers;
+pub use watch::Identity;
+
+pub(crate) use foreseen::{Foreseen, foresee};
+pub(super) use outlook::{outlook, planned_chains};
 
 #[cfg(test)]
 mod tests;

@@ -10,6 +10,7 @@ use crate::mechanism::{GRADIENT_UNITS, NoiseScale, QueryKind, Sensitivity, sensi
 use crate::model::{GRADIENT_SCALE, ScoreModel};
 use crate::sampler::error::SamplerError;
 use crate::sampler::noisy_statistics::Allotment;
+use crate::sampler::penalty::expected_acceptance;
 use crate::sampler::target::Target;
 
 /// Lengths of a step that are tried where the job names none, in posterior sds.
@@ -18,7 +19,8 @@ pub(crate) const STEPS: [f64; 6] = [0.5, 0.35, 0.25, 0.18, 0.12, 0.08];
 const TEST: f64 = 0.01;
 /// Least and greatest sd of the test's noise, over all parties.
 const TEST_SD: (f64, f64) = (0.02, 0.15);
-/// Effective draws of a step and chain, in units of one over the variance of a gradient's noise in posterior sds.
+/// Effective draws of a step and chain, in units of one over the variance of a gradient's noise in posterior sds, where some 2% of steps are
+/// rejected.
 pub(crate) const EFFICIENCY: f64 = 0.9;
 /// Planned effective draws below which the friction is doubled: shorter memory, for chains that are short.
 const FEW: f64 = 100.0;
@@ -36,10 +38,16 @@ const RESERVE: f64 = 1e-6;
 pub(crate) struct Settings {
     /// h.
     pub(crate) step: f64,
+    /// What is planned of the friction: gamma.
+    pub(crate) friction: f64,
     /// The noise of each component of a gradient, at each party.
     pub(crate) noise: NoiseScale,
     /// The share of the budget of one test.
     pub(crate) test_share: f64,
+    /// The sd of its noise over all parties, where its remainder is as large as is usual.
+    pub(crate) test_sd: f64,
+    /// The share of the budget of one chain's step, its test included.
+    pub(crate) step_share: f64,
     /// Steps of each chain, the warm-up's included.
     pub(crate) steps: u64,
     /// The first of them.
@@ -53,7 +61,7 @@ impl Settings {
     ///
     /// # Errors
     /// A charge out of range; a budget that does not hold one step.
-    pub(crate) fn new(
+    pub(super) fn new(
         target: &Target,
         scores: &dyn ScoreModel,
         coordinates: &Coordinates,
@@ -74,8 +82,8 @@ impl Settings {
             let tested = |step: f64| -> Result<Option<Self>, SamplerError> {
                 let priced = one(step)?;
                 let typical = typical_remainder(target, scores, coordinates, (step, gamma));
-                let Some(share) = priced.test_share(typical, budget, parties)? else { return Ok(None) };
-                Ok(Some(Self::planned(target, budget, &priced, share, law::variance_of(step, gamma))))
+                let Some(test) = priced.test(typical, budget, parties)? else { return Ok(None) };
+                Ok(Some(Self::planned(target, budget, &priced, test, gamma)))
             };
             match given.step {
                 Some(step) => tested(step),
@@ -91,18 +99,24 @@ impl Settings {
         if settings.steps <= settings.warmup { Err(SamplerError::TooSmallABudget { kind }) } else { Ok(settings) }
     }
 
-    fn planned(target: &Target, budget: &Allotment, priced: &Priced, test_share: f64, variance: f64) -> Self {
+    /// The sd of a gradient's noise over all parties, in units of what a record contributes at most.
+    pub(crate) fn sd(&self, parties: usize) -> f64 {
+        (parties as f64).sqrt() * self.noise.units() as f64 / GRADIENT_SCALE
+    }
+
+    fn planned(target: &Target, budget: &Allotment, priced: &Priced, (test_share, test_sd): (f64, f64), friction: f64) -> Self {
         let sampler = &target.spec.sampler;
-        let each = f64::from(sampler.chains) * (priced.share + test_share);
-        let affordable = (budget.left() * (1.0 - RESERVE) / each) as u64;
+        let step_share = priced.share + test_share;
+        let affordable = (budget.left() * (1.0 - RESERVE) / (f64::from(sampler.chains) * step_share)) as u64;
         let warmup = sampler.hmc.warmup.unwrap_or_else(|| {
             let time = if sampler.starts.is_some() { 0.0 } else { WARMUP };
             ((time / priced.step).ceil() as u64).min(affordable / WARMUP_PART)
         });
         let steps = affordable.min(warmup.saturating_add(sampler.draws));
         let kept = steps.saturating_sub(warmup) as f64 * f64::from(sampler.chains);
-        let planned_ess = EFFICIENCY * kept / variance;
-        Self { step: priced.step, noise: priced.noise, test_share, steps, warmup, planned_ess }
+        let rejected = 1.0 - expected_acceptance(0.0, test_sd);
+        let planned_ess = kept / law::steps_of_a_draw(priced.step, law::variance_of(priced.step, friction), rejected);
+        Self { step: priced.step, friction, noise: priced.noise, test_share, test_sd, step_share, steps, warmup, planned_ess }
     }
 }
 
@@ -122,9 +136,9 @@ impl Priced {
         Ok(Self { step, noise, share, parameters })
     }
 
-    /// The share of the budget that a test takes whose remainder is at most `typical`; `None` where the noisiest one costs more than a test
+    /// The share of the budget that a test takes whose remainder is at most `typical`, and the sd of its noise then; `None` where the noisiest one costs more than a test
     /// may.
-    fn test_share(&self, typical: f64, budget: &Allotment, parties: usize) -> Result<Option<f64>, SamplerError> {
+    fn test(&self, typical: f64, budget: &Allotment, parties: usize) -> Result<Option<(f64, f64)>, SamplerError> {
         let kind = QueryKind::Remainder { parameters: self.parameters };
         let noise = NoiseScale::from_sd(TEST_SD.1 / (parties as f64).sqrt())?;
         let noisiest = budget.share_of(kind, sensitivity(typical, None)?, noise)?;
@@ -136,7 +150,8 @@ impl Priced {
         }
         // Quieter as long as that is cheap.
         let quieter = (TEST_SD.1 / TEST_SD.0).powi(2);
-        Ok(Some(most.min(noisiest * quieter)))
+        let share = most.min(noisiest * quieter);
+        Ok(Some((share, TEST_SD.1 * (noisiest / share).sqrt())))
     }
 }
 

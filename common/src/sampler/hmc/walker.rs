@@ -6,6 +6,7 @@ use rand_chacha::ChaCha20Rng;
 use super::coordinates::{At, Coordinates};
 use super::law;
 use super::momenta::{momenta, normals};
+use super::repeats::Asked;
 use super::settings::Settings;
 use crate::mechanism::QueryKind;
 use crate::model::{GRADIENT_SCALE, ScoreModel};
@@ -78,6 +79,23 @@ struct End {
     variance: f64,
 }
 
+/// What a chain was told at the middle of a step.
+pub(crate) struct Kicked {
+    /// Where the step began.
+    pub(crate) from: Vec<f64>,
+    /// The released slope of the log posterior at the middle.
+    pub(crate) slope: Vec<f64>,
+    /// The momentum before.
+    pub(crate) momentum: Vec<f64>,
+    /// The middle, in the model's coordinates.
+    pub(crate) middle: Vec<f64>,
+    /// The slope of the log likelihood alone, with the variances of its noise.
+    pub(crate) score: Vec<f64>,
+    pub(crate) variances: Vec<f64>,
+    /// Every party's answers where the middle was asked about before: those, and these.
+    pub(crate) repeated: Option<[Vec<Vec<i64>>; 2]>,
+}
+
 enum Stage {
     Between,
     Middle(Box<Middle>),
@@ -90,8 +108,11 @@ pub(crate) struct Walker {
     at: Place,
     momentum: Vec<f64>,
     stage: Stage,
+    asked: Asked,
     accepted: bool,
     log_alpha: f64,
+    /// The variance of the noise of the last step's test; `None` where it had none.
+    tested: Option<f64>,
 }
 
 impl Walker {
@@ -118,7 +139,17 @@ impl Walker {
             None => tries.find_map(|u| Place::of(field, u)).unwrap_or_else(|| inside(vec![0.0; d])),
         };
         let momentum = momenta(&mut rng, d, field.settings.step);
-        Self { id, rng, at, momentum, stage: Stage::Between, accepted: false, log_alpha: f64::NEG_INFINITY }
+        Self {
+            id,
+            rng,
+            at,
+            momentum,
+            stage: Stage::Between,
+            asked: Asked::default(),
+            accepted: false,
+            log_alpha: f64::NEG_INFINITY,
+            tested: None,
+        }
     }
 
     /// Begins a step: the question for the gradient at its middle. `None` where the middle lies too far outside the box to be asked about:
@@ -150,16 +181,27 @@ impl Walker {
         Some(query)
     }
 
-    /// Takes the gradient's totals: the kick, and with it where the step ends.
-    pub(crate) fn kick(&mut self, field: &Field<'_>, totals: &[i128]) {
+    /// Takes the gradient's totals, and what each party released of them: the kick, and with it where the step ends.
+    pub(crate) fn kick(&mut self, field: &Field<'_>, totals: &[i128], released: Vec<Vec<i64>>) -> Option<Kicked> {
         let Field { coordinates, settings, parties, scores, .. } = field;
-        let Stage::Middle(middle) = std::mem::replace(&mut self.stage, Stage::Between) else { return };
+        let Stage::Middle(middle) = std::mem::replace(&mut self.stage, Stage::Between) else { return None };
         let Middle { u, theta, at, numbers, prior_slope } = *middle;
         let sums: Vec<f64> = totals.iter().map(|total| *total as f64 / GRADIENT_SCALE).collect();
         let score = at.frame.total(&sums, coordinates.centred);
         let slope: Vec<f64> = score.iter().zip(&prior_slope).map(|(data, prior)| data + prior).collect();
-        let sd = (*parties as f64).sqrt() * settings.noise.units() as f64 / GRADIENT_SCALE;
-        let momentum = law::kick(settings.step, &self.momentum, &coordinates.slope(&slope), &coordinates.noise(at.width, sd));
+        let sd = settings.sd(*parties);
+        let slope = coordinates.slope(&slope);
+        let variances = coordinates.noise(at.width, sd);
+        let momentum = law::kick(settings.step, &self.momentum, &slope, &variances);
+        let kicked = Kicked {
+            from: self.at.u.clone(),
+            slope,
+            momentum: self.momentum.clone(),
+            middle: coordinates.plain(&u),
+            score: coordinates.slope(&score),
+            variances,
+            repeated: self.asked.note(&u, released),
+        };
         let end = self.drifted(&u, &momentum, settings.step);
         let bounded = |place: &Place| {
             let bound = scores.remainder_bound([&self.at.theta, &theta, &place.theta]);
@@ -168,7 +210,7 @@ impl Walker {
         let Some(place) = Place::of(field, end).filter(bounded) else {
             // The box is part of the prior.
             self.reject(f64::NEG_INFINITY);
-            return;
+            return Some(kicked);
         };
         let half = 0.5 * settings.step;
         let by: Vec<f64> = self.momentum.iter().zip(&momentum).map(|(p, q)| half * (p + q)).collect();
@@ -178,6 +220,7 @@ impl Walker {
         let prior = place.log_prior - self.at.log_prior - dot(&prior_slope, &by);
         let numbers = numbers.into_iter().chain(weights).chain([constant]).collect();
         self.stage = Stage::End(Box::new(End { place, momentum, middle: theta, numbers, prior, variance: 0.0 }));
+        Some(kicked)
     }
 
     /// The points and the numbers of the question for the step's remainder, where there is one to ask.
@@ -204,11 +247,17 @@ impl Walker {
         } else {
             self.reject(log_alpha);
         }
+        self.tested = Some(end.variance);
+    }
+
+    /// The last step's log acceptance ratio and the variance of its test's noise; `None` where it was rejected unasked.
+    pub(crate) fn tested(&self) -> Option<(f64, f64)> {
+        self.tested.map(|variance| (self.log_alpha, variance))
     }
 
     fn reject(&mut self, log_alpha: f64) {
         self.momentum.iter_mut().for_each(|p| *p = -*p);
-        (self.accepted, self.log_alpha) = (false, log_alpha);
+        (self.accepted, self.log_alpha, self.tested) = (false, log_alpha, None);
     }
 
     fn drifted(&self, from: &[f64], momentum: &[f64], step: f64) -> Vec<f64> {

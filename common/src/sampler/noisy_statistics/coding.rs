@@ -50,6 +50,14 @@ impl Coding {
         self.back.times(coded).times(&self.back.transposed()).symmetrised()
     }
 
+    /// The covariance in coded coordinates of the model's.
+    pub(crate) fn coded_covariance(&self, plain: &Matrix) -> Matrix {
+        let unit = |j: usize| (0..plain.order()).map(|i| f64::from(u8::from(i == j))).collect::<Vec<f64>>();
+        let columns: Vec<Vec<f64>> = (0..plain.order()).map(|j| self.coded(&unit(j))).collect();
+        let to = Matrix::from_fn(plain.order(), |i, j| columns[j][i]);
+        to.times(plain).times(&to.transposed()).symmetrised()
+    }
+
     /// A gradient in coded coordinates.
     pub(crate) fn gradient(&self, plain: &[f64]) -> Vec<f64> {
         self.back.transposed().apply(plain)

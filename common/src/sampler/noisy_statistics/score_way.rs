@@ -38,6 +38,8 @@ pub(crate) struct Found {
     pub(crate) covariance: Matrix,
     /// The covariance of the place's own error.
     pub(crate) error: Matrix,
+    /// Whether that covariance is what the release tells.
+    pub(crate) sharp: bool,
 }
 
 /// Score stages of a job.
@@ -102,7 +104,15 @@ impl ScoreWay {
         } else {
             expected_covariance(scores.as_ref(), &theta, self.records, &self.prior)
         };
-        Some(Found { coding: self.coding.clone(), centred: self.centred, mean, covariance, error: fit.noise.clone() })
+        Some(Found { coding: self.coding.clone(), centred: self.centred, mean, covariance, error: fit.noise.clone(), sharp })
+    }
+
+    /// What a search would find of a posterior about here, with this covariance, both in the model's coordinates; as if it knew them.
+    pub(crate) fn guessed(&self, target: &Target, u: &[f64], covariance: &Matrix) -> Found {
+        let (_, mean) = self.inside(target, &self.coding.coded(u));
+        let covariance = self.coding.coded_covariance(covariance);
+        let error = Matrix::zeros(covariance.order());
+        Found { coding: self.coding.clone(), centred: self.centred, mean, covariance, error, sharp: true }
     }
 
     fn public<'a>(&'a self, target: &'a Target, scores: &'a dyn ScoreModel) -> Public<'a> {

@@ -36,6 +36,19 @@ pub(in crate::sampler) struct Answer {
     pub(in crate::sampler) variance: f64,
 }
 
+/// The slope of the log likelihood at a place, along one direction.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::sampler) struct Slope<'a> {
+    /// Coordinates of the place.
+    pub(in crate::sampler) at: &'a [f64],
+    /// The direction, in the same coordinates.
+    pub(in crate::sampler) direction: &'a [f64],
+    /// The slope over all parties, noisy.
+    pub(in crate::sampler) slope: f64,
+    /// Variance of the noise, of all parties together.
+    pub(in crate::sampler) variance: f64,
+}
+
 /// Answers that were summed, and where they are.
 #[derive(Debug, Clone)]
 struct Block {
@@ -102,12 +115,20 @@ pub(in crate::sampler) struct QuadraticFit {
     sampling: Option<Block>,
     answers: u64,
     factors: Vec<(usize, f64)>,
+    /// What an answer is, in a word.
+    what: &'static str,
 }
 
 impl QuadraticFit {
-    /// No answer yet.
+    /// No answer yet; each will be a ratio.
     pub(in crate::sampler) fn new(dimension: usize) -> Self {
+        Self::of("ratio", dimension)
+    }
+
+    /// No answer yet; each will be what the word says.
+    pub(in crate::sampler) fn of(what: &'static str, dimension: usize) -> Self {
         Self {
+            what,
             terms: Terms { dimension },
             frame: Frame::default(),
             searched: Vec::new(),
@@ -116,6 +137,11 @@ impl QuadraticFit {
             answers: 0,
             factors: Vec::new(),
         }
+    }
+
+    /// What an answer is, in a word.
+    pub(super) fn what(&self) -> &'static str {
+        self.what
     }
 
     /// The terms that are fitted.
@@ -155,11 +181,33 @@ impl QuadraticFit {
         if self.too_many() {
             return;
         }
+        self.begin_phase(phase);
+        let (from, to) = (self.frame.counted(&answer.from), self.frame.counted(&answer.to));
+        self.terms.of_step(&from, &to, &mut self.factors);
+        self.sum(phase, (&from, &to), answer.ratio, answer.variance);
+    }
+
+    /// Takes in a slope that a chain was told.
+    pub(in crate::sampler) fn slope_answered(&mut self, phase: Phase, slope: Slope<'_>) {
+        self.answers += 1;
+        if self.too_many() {
+            return;
+        }
+        self.begin_phase(phase);
+        let at = self.frame.counted(slope.at);
+        let direction: Vec<f64> = slope.direction.iter().zip(&self.frame.scale).map(|(by, scale)| by / scale).collect();
+        self.terms.of_slope(&at, &direction, &mut self.factors);
+        self.sum(phase, (&at, &at), slope.slope, slope.variance);
+    }
+
+    fn begin_phase(&mut self, phase: Phase) {
         if phase == Phase::Sampling && self.sampling.is_none() {
             self.settle();
         }
-        let (from, to) = (self.frame.counted(&answer.from), self.frame.counted(&answer.to));
-        self.terms.of_step(&from, &to, &mut self.factors);
+    }
+
+    /// Sums an answer whose factors are made, of these places.
+    fn sum(&mut self, phase: Phase, (from, to): (&[f64], &[f64]), y: f64, variance: f64) {
         let terms = self.terms;
         let block = if phase == Phase::Sampling {
             self.sampling.get_or_insert_with(|| Block::new(terms))
@@ -171,8 +219,8 @@ impl QuadraticFit {
             let last = self.warmup.len() - 1;
             &mut self.warmup[last]
         };
-        block.sums.add(&self.factors, answer.ratio, answer.variance);
-        for (j, (from, to)) in from.iter().zip(&to).enumerate() {
+        block.sums.add(&self.factors, y, variance);
+        for (j, (from, to)) in from.iter().zip(to).enumerate() {
             block.least[j] = block.least[j].min(from.min(*to));
             block.greatest[j] = block.greatest[j].max(from.max(*to));
             block.place[j] += from;

@@ -5,9 +5,9 @@ const EXACT: u64 = 200;
 
 /// A chi-square statistic and its degrees of freedom.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct ChiSquare {
-    pub(super) value: f64,
-    pub(super) degrees_of_freedom: u64,
+pub(in crate::sampler) struct ChiSquare {
+    pub(in crate::sampler) value: f64,
+    pub(in crate::sampler) degrees_of_freedom: u64,
 }
 
 impl ChiSquare {
@@ -15,7 +15,7 @@ impl ChiSquare {
     ///
     /// Exact for few degrees of freedom (Abramowitz & Stegun 26.4.4, 26.4.5); beyond, the cube root's
     /// normal law (Wilson & Hilferty 1931), whose error is below 1e-4 there.
-    pub(super) fn p_value(self) -> f64 {
+    pub(in crate::sampler) fn p_value(self) -> f64 {
         match self.degrees_of_freedom {
             0 => 1.0,
             _ if self.value.is_nan() => f64::NAN,

@@ -10,6 +10,9 @@
 //! quadratic the likelihood of all answers is the product over answers. The search's answers stand among
 //! them once, and no curvature that it found serves as a prior.
 //!
+//! Chains that gradients drive are told slopes, which are linear in the same coefficients: each component of a gradient is an answer, and the
+//! rest is the same.
+//!
 //! The chains' draws are a function of the same ratios, so the two answers must not be averaged; they check
 //! each other. The fit is the sharper one where it applies, and says so where it doesn't
 //! ([`FittedPosterior`]).
@@ -24,7 +27,8 @@ mod report;
 mod solution;
 mod terms;
 
-pub(super) use answers::{Answer, QuadraticFit};
+pub(super) use answers::{Answer, QuadraticFit, Slope};
+pub(super) use chi_square::ChiSquare;
 pub use report::{FittedParameter, FittedPosterior};
 
 #[cfg(test)]

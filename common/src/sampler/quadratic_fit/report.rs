@@ -12,7 +12,7 @@ use crate::sampler::target::Target;
 /// Sds from the mean within which the parameter box may not end.
 const CLEAR: f64 = 3.0;
 
-/// The posterior by the quadratic that all released log ratios of a run make, or why there is none.
+/// The posterior by the quadratic that all released log ratios of a run make, or all components of its gradients, or why there is none.
 ///
 /// The log prior is no part of the released ratios: it is multiplied with the fitted likelihood, as it is
 /// where it is normal in the coordinates walked in, and otherwise by the normal distribution nearest to the
@@ -25,9 +25,9 @@ pub struct FittedPosterior {
     /// The same in the data's own units.
     #[serde(serialize_with = "by_name")]
     pub parameters_original: Vec<FittedParameter>,
-    /// Released log ratios that were fitted.
+    /// Released log ratios, or components of gradients, that were fitted.
     pub answers: u64,
-    /// Those left out, since they compare places far from the posterior.
+    /// Those left out, since they are of places far from the posterior.
     pub answers_left_out: u64,
     /// What a cubic term of each coordinate adds to the quadratic, in chi-square units; `None` where that
     /// could not be computed.
@@ -85,7 +85,7 @@ impl QuadraticFit {
     }
 
     fn fill(&self, target: &Target, report: &mut FittedPosterior) -> Result<(), String> {
-        let chosen = self.chosen().ok_or("no ratio was released for a kept draw")?;
+        let chosen = self.chosen().ok_or_else(|| format!("no {} was released for a kept draw", self.what()))?;
         let (frame, sums) = (&chosen.frame, &chosen.sums);
         (report.answers, report.answers_left_out) = (sums.answers, self.answers() - sums.answers);
         let space = &target.space;
@@ -101,7 +101,7 @@ impl QuadraticFit {
         let Solution { cubic, estimate } = solve(self.terms(), sums, &prior);
         (report.chi2, report.p_value) = (cubic.map(|test| test.value), cubic.map(ChiSquare::p_value));
         let name = |coordinate: usize| target.model.parameter_names()[space.parameters[coordinate]].as_str();
-        let estimate = estimate.map_err(|doubt| sentence(&doubt, sums.answers, cubic, name))?;
+        let estimate = estimate.map_err(|doubt| sentence(&doubt, (sums.answers, self.what()), cubic, name))?;
         if let Some(coordinate) = cut(&estimate, frame, target) {
             return Err(format!("the box of {} ends within {CLEAR} sds of the posterior's mean", name(coordinate)));
         }
@@ -130,13 +130,18 @@ fn named(target: &Target, figures: Vec<Figures>) -> Vec<FittedParameter> {
     target.model.parameter_names().iter().zip(figures).map(one).collect()
 }
 
-fn sentence<'a>(doubt: &Doubt, answers: u64, cubic: Option<ChiSquare>, name: impl Fn(usize) -> &'a str) -> String {
+fn sentence<'a>(
+    doubt: &Doubt,
+    (answers, what): (u64, &str),
+    cubic: Option<ChiSquare>,
+    name: impl Fn(usize) -> &'a str,
+) -> String {
     let shown = |test: ChiSquare| format!("chi-square {:.1} on {} degrees of freedom", test.value, test.degrees_of_freedom);
     match doubt {
-        Doubt::Few { needed } => format!("{answers} released ratios count, and a fit of so many coefficients takes {needed}"),
-        Doubt::Undetermined => "the released ratios do not determine a normal distribution".to_owned(),
+        Doubt::Few { needed } => format!("{answers} released {what}s count, and a fit of so many coefficients takes {needed}"),
+        Doubt::Undetermined => format!("the released {what}s do not determine a normal distribution"),
         Doubt::Weak { coordinate, errors } => format!(
-            "the released ratios do not tell the posterior's width: in a direction mostly of {} its precision is {errors:.1} standard \
+            "the released {what}s do not tell the posterior's width: in a direction mostly of {} its precision is {errors:.1} standard \
              errors above 0, and 3 are asked for",
             name(*coordinate)
         ),
@@ -148,7 +153,7 @@ fn sentence<'a>(doubt: &Doubt, answers: u64, cubic: Option<ChiSquare>, name: imp
             format!("the log likelihood is no quadratic where the chains are: quartic terms are there ({})", shown(*test))
         }
         Doubt::Scattered(test) => {
-            format!("the released ratios lie further from any quadratic than their noise ({})", shown(*test))
+            format!("the released {what}s lie further from any quadratic than their noise ({})", shown(*test))
         }
     }
 }

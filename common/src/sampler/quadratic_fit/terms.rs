@@ -61,4 +61,24 @@ impl Terms {
         (0..d).for_each(|j| put(self.cubic(j), step(j) * (squares(j) + to[j] * from[j]) / 6.0));
         (0..d).for_each(|j| put(self.quartic(j), step(j) * twice_middle(j) * squares(j) / 24.0));
     }
+
+    /// What each coefficient is multiplied by in the slope of `l` at `x` along `direction`.
+    pub(super) fn of_slope(self, x: &[f64], direction: &[f64], into: &mut Vec<(usize, f64)>) {
+        let d = self.dimension;
+        into.clear();
+        let mut put = |place: usize, value: f64| {
+            if value != 0.0 {
+                into.push((place, value));
+            }
+        };
+        (0..d).for_each(|j| put(j, direction[j]));
+        for i in 0..d {
+            for j in 0..=i {
+                let both = direction[i] * x[j] + direction[j] * x[i];
+                put(self.curvature(i, j), if i == j { -0.5 * both } else { -both });
+            }
+        }
+        (0..d).for_each(|j| put(self.cubic(j), direction[j] * x[j] * x[j] / 2.0));
+        (0..d).for_each(|j| put(self.quartic(j), direction[j] * x[j] * x[j] * x[j] / 6.0));
+    }
 }

@@ -91,7 +91,7 @@ fn mode(shards: &[(ModelData, PrivacyUnit)]) -> ([f64; 3], [f64; 3]) {
         }
         let minor = |r: [usize; 2], c: [usize; 2]| h[r[0]][c[0]] * h[r[1]][c[1]] - h[r[0]][c[1]] * h[r[1]][c[0]];
         let others = |j: usize| [[1, 2], [0, 2], [0, 1]][j];
-        let cofactor = |j: usize, k: usize| if (j + k) % 2 == 0 { 1.0 } else { -1.0 } * minor(others(j), others(k));
+        let cofactor = |j: usize, k: usize| if (j + k).is_multiple_of(2) { 1.0 } else { -1.0 } * minor(others(j), others(k));
         let determinant: f64 = (0..3).map(|k| h[0][k] * cofactor(0, k)).sum();
         for j in 0..3 {
             at[j] += (0..3).map(|k| cofactor(k, j) * gradient[k]).sum::<f64>() / determinant;

@@ -109,7 +109,7 @@ fn chains_that_never_meet_are_given_up() {
 
 #[test]
 fn a_forecast_says_what_and_how_to_go_on() {
-    let word = Forecast { parameter: 0, draws: 1200.4, rhat: 1.523, ess: 11.6 }.word(&job(""));
+    let word = Forecast::Apart(AtTheEnd { parameter: 0, draws: 1200.4, rhat: 1.523, ess: 11.6 }).word(&job(""));
     for part in ["hopeless", "1200 draws", "R-hat of p", "1.52", "12 effective", "force = true"] {
         assert!(word.contains(part), "{part} in {word}");
     }

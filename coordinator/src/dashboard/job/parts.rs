@@ -32,7 +32,7 @@ pub(super) async fn parts(dashboard: &Dashboard, shown: &JobView, from: usize, o
     let pace = watched.progress(&status, spec.as_ref());
     let attached = |party: &str| dashboard.party_registry.is_attached(party);
     let found = match &spec {
-        Some(spec) => chains_of(dashboard, shown, spec, &names).await,
+        Some(_) => chains_of(dashboard, shown, &names).await,
         None => None,
     };
     let reading = matches!(found, Some(Found::Reading));
@@ -62,10 +62,10 @@ pub(super) async fn parts(dashboard: &Dashboard, shown: &JobView, from: usize, o
 }
 
 /// The chains of a job: as they came, or, where they are no longer kept, from its draws on disk; `None` where none was kept at all.
-async fn chains_of(dashboard: &Dashboard, shown: &JobView, spec: &JobSpec, names: &[String]) -> Option<Found> {
-    let (id, ended, draws) = {
+async fn chains_of(dashboard: &Dashboard, shown: &JobView, names: &[String]) -> Option<Found> {
+    let (id, ended, draws, chains) = {
         let status = shown.status.borrow();
-        (status.id.clone(), status.state.ended(), status.draws)
+        (status.id.clone(), status.state.ended(), status.draws, status.chains as usize)
     };
     match &shown.live {
         Some(live) => Some(Found::Chains(Arc::clone(live))),
@@ -73,7 +73,7 @@ async fn chains_of(dashboard: &Dashboard, shown: &JobView, spec: &JobSpec, names
         None if !ended || draws == 0 => None,
         None => {
             let (root, parameters) = (dashboard.job_registry.draws_of(&id), names.to_vec());
-            Some(dashboard.stored.chains(Request { job: id, root, chains: spec.sampler.chains as usize, parameters }).await)
+            Some(dashboard.stored.chains(Request { job: id, root, chains, parameters }).await)
         }
     }
 }

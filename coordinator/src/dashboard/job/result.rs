@@ -2,9 +2,10 @@
 
 use conclave_common::job::JobSpec;
 use conclave_common::sampler::Stage;
+use conclave_pages::gradients;
 use conclave_pages::page::{Tone, notice};
 use conclave_pages::released;
-use conclave_pages::table::{Cell, table};
+use conclave_pages::table::{Cell, facts, table};
 use conclave_pages::text::{number, plain};
 use maud::{Markup, html};
 use serde_json::Value;
@@ -33,6 +34,7 @@ pub(super) fn shown(id: &str, object: Option<&str>, spec: Option<&JobSpec>) -> M
             (released::taught(&parsed, &spec.map(Stage::sds_of_logarithms).unwrap_or_default(), SCALE, MOST))
         } @else { (released::inadequate(&parsed)) }
         (surrogate(&parsed))
+        (moved(&parsed))
         p.note { "The whole of it: " code { "conclave summary " (id) } ", or " code { "conclave report " (id) " -o report.html" } "." (released::noise_note(&parsed)) }
     }
 }
@@ -51,6 +53,13 @@ fn posterior(result: &Value) -> Markup {
     table("Posterior, on the scale that priors are declared on", &[&header[..], released::noise_header(result)].concat(), &rows)
 }
 
+/// How the chains moved, where gradients drive them.
+fn moved(result: &Value) -> Markup {
+    let told = gradients::told(result);
+    let rows: Vec<(&str, Markup)> = told.iter().map(|(what, words)| (*what, html! { (words) })).collect();
+    html! { @if !rows.is_empty() { h3 { "How gradients drove the chains" } (facts(&rows)) } }
+}
+
 /// The posterior by a quadratic fitted to all released log ratios, or why it is not shown.
 fn surrogate(result: &Value) -> Markup {
     let surrogate = &result["surrogate"];
@@ -58,7 +67,7 @@ fn surrogate(result: &Value) -> Markup {
         return Markup::default();
     }
     if let Some(reason) = surrogate["suppressed"].as_str() {
-        return html! { p.note { "No quadratic fitted to the released log ratios is shown: " (plain(reason, SENTENCE)) "." } };
+        return html! { p.note { "No quadratic fitted to what was released is shown: " (plain(reason, SENTENCE)) "." } };
     }
     let cell = |value: &Value| Cell::Number(value.as_f64().map_or_else(|| "-".to_owned(), number));
     let row = |row: &Value| {
@@ -68,7 +77,7 @@ fn surrogate(result: &Value) -> Markup {
     };
     let rows: Vec<Vec<Cell>> = result["posterior"].as_array().into_iter().flatten().take(MOST).map(row).collect();
     html! {
-        (table("The same by a quadratic fitted to all released log ratios", &["parameter", "mean", "sd", "of it noise"], &rows))
+        (table("The same by a quadratic fitted to all that was released", &["parameter", "mean", "sd", "of it noise"], &rows))
         (released::fitted_with_and_without_noise(result, SCALE, MOST))
     }
 }

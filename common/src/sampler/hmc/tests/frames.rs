@@ -49,6 +49,7 @@ fn farthest(spec: &JobSpec, at: &[f64], seed: f64, centred: f64, records: &[(Vec
     let coding = Coding::new(&scores.coding(), d);
     let near: Vec<f64> = at.iter().map(|t| 0.9 * t).collect();
     let found = Found {
+        sharp: true,
         mean: coding.coded(&near),
         coding: coding.clone(),
         centred,
