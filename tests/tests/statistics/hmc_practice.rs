@@ -240,13 +240,13 @@ fn correlated_predictors_are_met_as_near_as_was_found() {
     assert!(rms < 1.2 * 0.085, "{rms}");
 }
 
-/// One chain, of which there are draws for one.
+/// One chain, of which there are draws for one: single runs are .02 to .8 off, and it takes a hundred for a figure.
 #[test]
 #[ignore = "heavy: run by .ci/exhaustive"]
 fn few_correlated_records_are_met_as_near_as_was_found() {
-    let rms = correlated(("correlated, 3 x 10000, one chain", "chains = 1"), 10_000, seeds(40));
+    let rms = correlated(("correlated, 3 x 10000, one chain", "chains = 1"), 10_000, seeds(100));
     println!("found {rms:.3}, asked 0.26");
-    let four = correlated(("correlated, 3 x 10000, four chains", ""), 10_000, seeds(40));
+    let four = correlated(("correlated, 3 x 10000, four chains", ""), 10_000, seeds(100));
     println!("found {four:.3} by four chains");
     assert!(rms < 1.2 * 0.26, "{rms}");
 }
@@ -264,7 +264,8 @@ fn counts_are_met_as_near_as_was_found() {
     assert!(rms < 1.2 * 0.121, "{rms}");
 }
 
-/// Nine numeric predictors and two columns of six levels, whose corners are too many to list.
+/// Nine numeric predictors and two columns of six levels, whose corners are too many to list. The simulation had .162 with frames around 0, which
+/// these are, and .121 with frames around their own centre, which takes all corners.
 #[test]
 #[ignore = "heavy: run by .ci/exhaustive"]
 fn twenty_parameters_are_met_as_near_as_was_found() {
@@ -288,8 +289,8 @@ fn twenty_parameters_are_met_as_near_as_was_found() {
     };
     let make = |rng: &mut ChaCha20Rng| data(Family::Logistic, (3, 100_000), &theta, rng, row);
     let (rms, _) = practice("twenty parameters, 3 x 100000", &asked, seeds(5), make);
-    println!("found {rms:.3}, asked 0.121");
-    assert!(rms < 1.2 * 0.121, "{rms}");
+    println!("found {rms:.3}, asked 0.162, or 0.121 with a centre");
+    assert!(rms < 1.2 * 0.162, "{rms}");
 }
 
 /// An anchor: 100,000 records at four parties, an intercept and four predictors, epsilon 8; of as many steps as 400 messages hold. All that the
