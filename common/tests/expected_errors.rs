@@ -300,7 +300,7 @@ fn every_model_has_its_algorithms_beside_each_other() {
         (regression("poisson"), numeric, driven),
         (regression("negative_binomial"), numeric, once),
         (regression("linear"), numeric, once),
-        (format!("{}\ndf = 4", regression("student_t")), numeric, once),
+        (format!("{}\ndf = 4", regression("student_t")), numeric, driven),
         ("kind = \"linear\"\npredictors = [\"u\"]\nsd = 1".to_owned(), numeric, all),
         ("kind = \"bernoulli\"".to_owned(), "y = { binary = true }", both),
         ("kind = \"poisson_mean\"".to_owned(), numeric, both),
