@@ -29,7 +29,8 @@ LEFT_OUT = {
     "every_daemon_is_replaced_in_the_middle_of_a_job",
 }
 # Long suites whose law a shorter one holds at every commit; `.ci/exhaustive suites` runs them.
-LONG = {    "a_gaussian_posterior_of_ten",
+LONG = {
+    "a_gaussian_posterior_of_ten",
     "a_hundred_thousand_replicates_come_close_to_the_claim_and_never_above",
     "a_linear_regression_of_unknown_scatter_is_calibrated",
     "correlated_predictors_are_met_as_near_as_was_found",
