@@ -1,12 +1,12 @@
 //! The plan of a job whose chains gradients drive: by the settings that its sampler will have, about a guess of the posterior.
 
 use super::outcome::{ParameterPlan, PartyPlan, Plan, PlanError};
-use super::plan::zcdp_units;
 use super::stand_in::{Guess, StandIn};
 use super::theorem_1::iterations as theorem_1;
+use super::zcdp_budget::zcdp_units;
 use crate::accounting::{PrivacyFilter, advanced_composition, mu_squared};
 use crate::job::JobSpec;
-use crate::sampler::{self, Foreseen, PartyMetadata, penalty};
+use crate::sampler::{self, Foreseen, PartyMetadata, acceptance};
 
 /// Messages of a step.
 const OF_A_STEP: u64 = 2;
@@ -44,7 +44,7 @@ pub(super) fn driven(spec: &JobSpec, guess: &Guess) -> Result<Plan, PlanError> {
         parties: spec.parties.iter().zip(&guess.records).map(party).collect(),
         chains: spec.sampler.chains,
         acceptance_rate: acceptance,
-        acceptance_small_steps: penalty::expected_acceptance(0.0, 0.0),
+        acceptance_small_steps: acceptance::expected_acceptance(0.0, 0.0),
         ess: ess.collect(),
         iterations: search + OF_A_STEP * (warmup + draws),
         draws,

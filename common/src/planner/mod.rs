@@ -27,6 +27,7 @@ mod stand_in;
 mod tests;
 mod theorem_1;
 mod walk;
+mod zcdp_budget;
 
 pub use compare::{AlgorithmPlan, Range, compare};
 pub use outcome::{ParameterPlan, PartyPlan, Plan, PlanError, kappa};

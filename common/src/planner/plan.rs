@@ -6,10 +6,11 @@ use super::driven::driven;
 use super::outcome::{ParameterPlan, PartyPlan, Plan, PlanError};
 use super::stand_in::Guess;
 use super::theorem_1::iterations as theorem_1;
-use crate::accounting::{Budget, PrivacyFilter, advanced_composition, mu_squared, zcdp};
+use super::zcdp_budget::zcdp_units;
+use crate::accounting::{PrivacyFilter, advanced_composition, mu_squared};
 use crate::job::{Algorithm, JobSpec};
 use crate::parameter::Constraint;
-use crate::sampler::{self, Expected, PartyMetadata, penalty};
+use crate::sampler::{self, Expected, PartyMetadata, acceptance};
 
 /// Plans a job. `guess` has one record count per party and one mean, row and column per parameter.
 ///
@@ -59,7 +60,7 @@ pub fn plan(spec: &JobSpec, guess: &Guess) -> Result<Plan, PlanError> {
         parties,
         chains: spec.sampler.chains,
         acceptance_rate: costs.acceptance(),
-        acceptance_small_steps: if statistics { f64::NAN } else { penalty::expected_acceptance(0.0, sigma2.sqrt()) },
+        acceptance_small_steps: if statistics { f64::NAN } else { acceptance::expected_acceptance(0.0, sigma2.sqrt()) },
         ess: ess.collect(),
         iterations,
         draws,
@@ -103,16 +104,4 @@ pub fn expect(spec: &JobSpec, records: &[u64]) -> Result<Option<Expected>, PlanE
         return Ok(None);
     }
     Ok(Some(sampler::expectation(spec, &PartyMetadata::of_rows(records))?))
-}
-
-/// The mu^2 that zCDP allows, in units of 2^-48: the largest whose epsilon at the budget's delta stays
-/// within the budget.
-pub(super) fn zcdp_units(budget: &Budget) -> u64 {
-    let fits = |units: u64| zcdp::epsilon(0.5 * mu_squared(units), budget.delta) <= budget.epsilon;
-    let (mut under, mut over) = (0_u64, 1_u64 << 62);
-    while over - under > 1 {
-        let middle = under + (over - under) / 2;
-        if fits(middle) { under = middle } else { over = middle }
-    }
-    under
 }

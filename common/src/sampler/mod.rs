@@ -6,6 +6,7 @@
 //! same chains. One file stands for one algorithm, under its name in the papers, behind the [`Sampler`]
 //! interface; [`build`] picks it.
 
+pub mod acceptance;
 mod augmentation;
 mod chain;
 mod clip_watch;
@@ -22,7 +23,7 @@ mod messages;
 mod mode_search;
 mod noisy_statistics;
 mod party_metadata;
-pub mod penalty;
+mod penalty;
 mod penalty_exp_family;
 mod proposal;
 mod quadratic_fit;

@@ -5,6 +5,7 @@
 //! noise's variance, taken off the noisy log ratio, is the penalty (Ceperley & Dewing 1999) that keeps the
 //! chains' target exact although the ratio is noisy.
 
+use super::acceptance::log_alpha;
 use super::chain::Chain;
 use super::clip_watch::ClipWatch;
 use super::ensemble::{Ensemble, Spread};
@@ -24,15 +25,6 @@ use crate::job::JobSpec;
 use crate::mechanism::{QueryKind, STEP};
 use crate::query::{centre, is_centred};
 
-/// The log acceptance ratio of one proposal (Algorithm 2, step 2): accept when `log u` is below it.
-///
-/// `log_ratio` is the noisy log likelihood ratio over all parties, `total_variance` the sum of their noise
-/// variances in squared log-likelihood units, `log_prior_ratio` the log prior (and proposal) ratio.
-#[must_use]
-pub fn log_alpha(log_ratio: f64, total_variance: f64, log_prior_ratio: f64) -> f64 {
-    log_ratio - 0.5 * total_variance + log_prior_ratio
-}
-
 /// Accepts or rejects a chain's pending proposal (Algorithm 2, step 2; Algorithm 3 alike): `log_ratio` is
 /// the noisy log likelihood ratio over all parties, `total_variance` that of its noise.
 pub(super) fn decide(chain: &mut Chain, target: &Target, log_ratio: f64, total_variance: f64) {
@@ -41,26 +33,6 @@ pub(super) fn decide(chain: &mut Chain, target: &Target, log_ratio: f64, total_v
     // `libm`, so that a replay on another machine decides alike.
     let accepted = libm::log(chain.uniform()) < log_alpha;
     chain.settle(accepted, log_alpha);
-}
-
-/// The probability that a proposal of true log ratio `log_ratio` is accepted under noise of standard
-/// deviation `sigma` (Yıldırım, Proposition 1): `Phi(r/sigma - sigma/2) + e^r Phi(-r/sigma - sigma/2)`.
-/// Without noise, `min(1, e^r)`.
-#[must_use]
-pub fn expected_acceptance(log_ratio: f64, sigma: f64) -> f64 {
-    if sigma <= 0.0 {
-        return log_ratio.min(0.0).exp();
-    }
-    let standard = log_ratio / sigma;
-    let uphill = normal_cdf(standard - 0.5 * sigma);
-    // In log space, since e^r may overflow where Phi underflows; the product never exceeds 1.
-    let lower = normal_cdf(-standard - 0.5 * sigma);
-    let downhill = if lower > 0.0 { (log_ratio + lower.ln()).exp() } else { 0.0 };
-    (uphill + downhill).min(1.0)
-}
-
-fn normal_cdf(x: f64) -> f64 {
-    0.5 * libm::erfc(-x * std::f64::consts::FRAC_1_SQRT_2)
 }
 
 /// A search before the chains, or between their steps.

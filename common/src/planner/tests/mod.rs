@@ -4,7 +4,7 @@ mod driven;
 
 use super::*;
 use crate::job::*;
-use crate::sampler::penalty;
+use crate::sampler::acceptance;
 
 fn mean_job(sampler: &str, privacy: &str) -> JobSpec {
     JobSpec::parse(&format!(
@@ -29,9 +29,9 @@ fn the_walk_obeys_the_law() {
         let plan = plan(&spec, &Guess::independent(vec![1000, 3000], vec![0.1], &[sd])).unwrap();
         let sigma = (2.0 * spec.privacy.noise.variance()).sqrt();
         // A step of radius r posterior sds has a log ratio N(-r^2/2, r^2): with the noise, acceptance is 2 Phi(-sqrt(r^2 + sigma^2)/2).
-        let expected = penalty::expected_acceptance(0.0, (sigma * sigma + radius * radius).sqrt());
+        let expected = acceptance::expected_acceptance(0.0, (sigma * sigma + radius * radius).sqrt());
         assert!((plan.acceptance_rate - expected).abs() < 0.01, "{kind}: {} against {expected}", plan.acceptance_rate);
-        assert!((plan.acceptance_small_steps - penalty::expected_acceptance(0.0, sigma)).abs() < 1e-12);
+        assert!((plan.acceptance_small_steps - acceptance::expected_acceptance(0.0, sigma)).abs() < 1e-12);
         if sigma > 1.5 {
             let ratio = plan.ess[0].kappa / kappa(spec.sampler.proposal);
             assert!((0.8..1.25).contains(&ratio), "{kind}: kappa {}", plan.ess[0].kappa);

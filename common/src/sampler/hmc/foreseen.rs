@@ -5,13 +5,13 @@ use super::coordinates::Coordinates;
 use super::law;
 use super::settings::Settings;
 use crate::job::JobSpec;
+use crate::sampler::acceptance::expected_acceptance;
 use crate::sampler::error::SamplerError;
 use crate::sampler::matrix::Matrix;
 use crate::sampler::noisy_statistics::Allotment;
 use crate::sampler::noisy_statistics::gaussian::factor;
 use crate::sampler::noisy_statistics::score_way::ScoreWay;
 use crate::sampler::party_metadata::PartyMetadata;
-use crate::sampler::penalty::expected_acceptance;
 use crate::sampler::target::Target;
 
 /// Messages that a search usually takes.

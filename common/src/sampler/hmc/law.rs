@@ -1,6 +1,6 @@
 //! The laws of a step: the friction that a gradient's noise fixes, the kick, and the acceptance.
 
-use crate::sampler::penalty;
+use crate::sampler::acceptance;
 
 /// What is left of a momentum where a kick's noise has variance `variance` in this component; between -1 and 1.
 pub(crate) fn friction(step: f64, variance: f64) -> f64 {
@@ -39,5 +39,5 @@ pub(crate) fn kick(step: f64, momentum: &[f64], gradient: &[f64], variances: &[f
 /// The log acceptance ratio of a step: `remainder` is the parties' noisy one with the prior's in it, `variance` that of its noise.
 pub(crate) fn log_acceptance(step: f64, remainder: f64, variance: f64, (before, after): (&[f64], &[f64])) -> f64 {
     let squared = |p: &[f64]| p.iter().map(|p| p * p).sum::<f64>();
-    penalty::log_alpha(remainder, variance, 0.125 * step * step * (squared(after) - squared(before)))
+    acceptance::log_alpha(remainder, variance, 0.125 * step * step * (squared(after) - squared(before)))
 }

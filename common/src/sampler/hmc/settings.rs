@@ -8,9 +8,9 @@ use super::law;
 use super::momenta::{momenta, normals};
 use crate::mechanism::{GRADIENT_UNITS, NoiseScale, QueryKind, Sensitivity, sensitivity};
 use crate::model::{GRADIENT_SCALE, ScoreModel};
+use crate::sampler::acceptance::expected_acceptance;
 use crate::sampler::error::SamplerError;
 use crate::sampler::noisy_statistics::Allotment;
-use crate::sampler::penalty::expected_acceptance;
 use crate::sampler::target::Target;
 
 /// Lengths of a step that are tried where the job names none, in posterior sds.

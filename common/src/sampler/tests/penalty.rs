@@ -6,7 +6,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::mechanism::{DiscreteGaussian, LatticeSum, MAX_SENSITIVITY, NoiseScale, Quantiser, STEP};
-use crate::sampler::penalty::{expected_acceptance, log_alpha};
+use crate::sampler::acceptance::{expected_acceptance, log_alpha};
 
 #[test]
 fn expected_acceptance_balances_and_has_its_limits() {

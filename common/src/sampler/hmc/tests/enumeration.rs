@@ -6,8 +6,8 @@
 //! sum over the lattice depends on the fraction of `c p + b g` alone; it differs from a constant by less than `e^(-2 pi² s²)` for a spread
 //! of `s` lattice steps, below 1e-16 at `s >= 1.4`.
 
+use crate::sampler::acceptance::expected_acceptance;
 use crate::sampler::hmc::law;
-use crate::sampler::penalty::expected_acceptance;
 
 /// What is planted.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -3,9 +3,9 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 
+use crate::sampler::acceptance;
 use crate::sampler::hmc::law;
 use crate::sampler::hmc::momenta::{momenta, normals};
-use crate::sampler::penalty;
 
 /// A chain on a posterior of independent components, from its own law at the start.
 struct Plain {
@@ -91,7 +91,7 @@ fn kappa_of_ratios(d: usize, chains: u64, steps: usize) -> f64 {
             let to = u[k] + signs[k] * RADIUS * rng.random_range(0.9..1.1);
             moved += (to - u[k]).powi(2);
             let noisy = 0.5 * (u[k] * u[k] - to * to) + SD * normals(&mut rng, 1)[0];
-            if (1.0 - rng.random::<f64>()).ln() < penalty::log_alpha(noisy, SD * SD, 0.0) {
+            if (1.0 - rng.random::<f64>()).ln() < acceptance::log_alpha(noisy, SD * SD, 0.0) {
                 u[k] = to;
             } else {
                 signs[k] = -signs[k];
