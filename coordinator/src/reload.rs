@@ -23,13 +23,7 @@ pub(crate) async fn watch(file: PathBuf, mut config: Config, mut asked: Reloads,
         if !held.is_empty() {
             tracing::warn!("the configuration has been read again; these take a restart: {}", held.join(", "));
         }
-        if new.ops.level != config.ops.level {
-            match level.set(new.ops.level.as_deref()) {
-                true => tracing::info!("log_level has been read again"),
-                false => tracing::warn!("log_level stays as it is: RUST_LOG, which the coordinator was started with, decides"),
-            }
-            config.ops.level = new.ops.level;
-        }
+        level.read_again("coordinator", &mut config.ops.level, new.ops.level);
         match Credentials::of(&config) {
             Ok(_) => tracing::info!("certificates and revocations can be read; what has changed is taken up within a second"),
             Err(error) => tracing::error!("{error}"),

@@ -68,12 +68,18 @@ impl Logs {
 pub struct Level(reload::Handle<Targets, Registry>);
 
 impl Level {
-    /// Writes other lines from now on; false where `RUST_LOG` decides, which the process was started with.
-    pub fn set(&self, level: Option<&str>) -> bool {
-        match std::env::var_os("RUST_LOG") {
-            Some(_) => false,
-            None => self.0.reload(filter(level)).is_ok(),
+    /// Writes other lines from now on, where the configuration says so anew and `RUST_LOG`, which the process was started with, does not
+    /// decide; and logs which. `daemon` is the process's name for people.
+    pub fn read_again(&self, daemon: &str, old: &mut Option<String>, new: Option<String>) {
+        if *old == new {
+            return;
         }
+        if std::env::var_os("RUST_LOG").is_none() && self.0.reload(filter(new.as_deref())).is_ok() {
+            tracing::info!("log_level has been read again");
+        } else {
+            tracing::warn!("log_level stays as it is: RUST_LOG, which the {daemon} was started with, decides");
+        }
+        *old = new;
     }
 }
 

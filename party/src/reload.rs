@@ -50,13 +50,7 @@ pub(crate) async fn watch(mut reload: Reload, mut config: PartyConfig, answers: 
             tracing::info!("the policy has been read again: its limits hold from now on");
             config.policy = policy;
         }
-        if new.ops.level != config.ops.level {
-            match reload.level.set(new.ops.level.as_deref()) {
-                true => tracing::info!("log_level has been read again"),
-                false => tracing::warn!("log_level stays as it is: RUST_LOG, which the party was started with, decides"),
-            }
-            config.ops.level = new.ops.level;
-        }
+        reload.level.read_again("party", &mut config.ops.level, new.ops.level);
         look(&config);
         tracing::info!("the configuration has been read again");
     }

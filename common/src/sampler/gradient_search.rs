@@ -6,7 +6,7 @@ use super::error::SamplerError;
 use super::matrix::Matrix;
 use super::noisy_statistics::Allotment;
 use super::noisy_statistics::gaussian::factor;
-use super::noisy_statistics::score_way::ScoreWay;
+use super::noisy_statistics::score_way::{Found, ScoreWay};
 use super::noisy_statistics::way::Way;
 use super::party_metadata::PartyMetadata;
 use super::round::{Query, Round};
@@ -30,12 +30,11 @@ pub(super) struct Located {
 }
 
 impl GradientSearch {
-    /// A search with this share of the job's budget.
+    /// A search that has this part of the job's budget.
     ///
     /// # Errors
-    /// A model without gradients; a budget that is none.
-    pub(super) fn new(target: &Target, parties: &[PartyMetadata], share: f64) -> Result<Self, SamplerError> {
-        let part = Allotment::new(&target.spec, parties)?.split_off(share);
+    /// A model without gradients; a budget out of range.
+    pub(super) fn new(target: &Target, parties: &[PartyMetadata], part: Allotment) -> Result<Self, SamplerError> {
         let scores = target.model.scores().ok_or(SamplerError::NoScores)?;
         Ok(Self { way: ScoreWay::new(target, scores.as_ref(), parties, &part)?, part })
     }
@@ -49,18 +48,27 @@ impl GradientSearch {
     }
 
     /// Takes the totals of a round; what was found, once the last is in.
-    pub(super) fn absorb(&mut self, target: &Target, round: &Round, totals: &Totals) -> Option<Located> {
-        let ended = self.way.absorb(target, round, totals, &self.part);
-        let found = self.way.found(target).filter(|_| ended)?;
-        Some(Located {
-            u: found.coding.plain(&found.mean),
-            covariance: found.coding.plain_covariance(&found.covariance),
-            error: found.coding.plain_covariance(&found.error),
-        })
+    ///
+    /// # Errors
+    /// A search that has ended and found nothing.
+    pub(super) fn absorb(&mut self, target: &Target, round: &Round, totals: &Totals) -> Result<Option<Found>, SamplerError> {
+        if !self.way.absorb(target, round, totals, &self.part) {
+            return Ok(None);
+        }
+        self.way.found(target).ok_or(SamplerError::NoRound).map(Some)
     }
 }
 
 impl Located {
+    /// What a search found, in these coordinates.
+    pub(super) fn of(found: &Found) -> Self {
+        Self {
+            u: found.coding.plain(&found.mean),
+            covariance: found.coding.plain_covariance(&found.covariance),
+            error: found.coding.plain_covariance(&found.error),
+        }
+    }
+
     /// The posterior's sd of each coordinate given the others.
     pub(super) fn conditional_sd(&self) -> Vec<f64> {
         factor(&self.covariance).inverse().diagonal_entries().into_iter().map(|precision| precision.sqrt().recip()).collect()

@@ -15,6 +15,7 @@ use super::hopeless::Forecast;
 use super::interface::{Next, Sampler};
 use super::messages::Messages;
 use super::mode_search::{Found, ModeSearch, Purpose, SearchPlan};
+use super::noisy_statistics::Allotment;
 use super::party_metadata::PartyMetadata;
 use super::proposal;
 use super::quadratic_fit::{Answer, FittedPosterior, QuadraticFit};
@@ -71,8 +72,8 @@ impl Penalty {
         let search = match &plan {
             Some(plan) => Some(Search::Ratios(plan.search(&target).into())),
             None if by_gradients => {
-                let share = target.spec.sampler.locate_share;
-                Some(Search::Gradients(GradientSearch::new(&target, parties, share)?.into()))
+                let part = Allotment::new(&target.spec, parties)?.split_off(target.spec.sampler.locate_share);
+                Some(Search::Gradients(GradientSearch::new(&target, parties, part)?.into()))
             }
             None => None,
         };
@@ -242,8 +243,8 @@ impl Sampler for Penalty {
                 self.step_done();
             }
             Some(Search::Ratios(search)) => self.searched(*search, &round, totals),
-            Some(Search::Gradients(mut search)) => match search.absorb(&self.target, &round, totals) {
-                Some(located) => self.located(located),
+            Some(Search::Gradients(mut search)) => match search.absorb(&self.target, &round, totals)? {
+                Some(found) => self.located(Located::of(&found)),
                 None => self.search = Some(Search::Gradients(search)),
             },
         }

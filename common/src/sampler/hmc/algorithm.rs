@@ -10,12 +10,12 @@ use crate::mechanism::{GRADIENT_UNITS, QueryKind, STEP, Sensitivity};
 use crate::model::ScoreModel;
 use crate::sampler::enough::Enough;
 use crate::sampler::error::SamplerError;
+use crate::sampler::gradient_search::GradientSearch;
 use crate::sampler::hopeless::Forecast;
 use crate::sampler::interface::{Next, Sampler};
 use crate::sampler::messages::Messages;
 use crate::sampler::noisy_statistics::Allotment;
-use crate::sampler::noisy_statistics::score_way::ScoreWay;
-use crate::sampler::noisy_statistics::way::Way;
+use crate::sampler::noisy_statistics::score_way::Found;
 use crate::sampler::party_metadata::PartyMetadata;
 use crate::sampler::quadratic_fit::FittedPosterior;
 use crate::sampler::round::{Draw, Phase, Query, Round};
@@ -30,8 +30,8 @@ pub(crate) struct Hmc {
     target: Target,
     budget: Allotment,
     parties: usize,
-    /// The search with its part of the budget, until it is over.
-    search: Option<Box<(ScoreWay, Allotment)>>,
+    /// The search, until it is over.
+    search: Option<Box<GradientSearch>>,
     walk: Option<Walk>,
     messages: Messages,
     enough: Enough,
@@ -89,9 +89,8 @@ impl Hmc {
         let target = Target::new(spec);
         let mut budget = Allotment::new(spec, parties)?;
         let part = budget.split_off(spec.sampler.hmc.locate_share.unwrap_or(LOCATE_SHARE));
-        let way = ScoreWay::new(&target, scores(&target)?.as_ref(), parties, &part)?;
         Ok(Self {
-            search: Some(Box::new((way, part))),
+            search: Some(GradientSearch::new(&target, parties, part)?.into()),
             walk: None,
             messages: Messages::new(parties.len()),
             enough: Enough::new(spec),
@@ -103,10 +102,9 @@ impl Hmc {
     }
 
     /// Starts the chains where the search ended.
-    fn start(&mut self, way: &ScoreWay) -> Result<(), SamplerError> {
+    fn start(&mut self, found: Found) -> Result<(), SamplerError> {
         let Self { target, budget, parties, .. } = self;
         let scores = scores(target)?;
-        let found = way.found(target).ok_or(SamplerError::NoRound)?;
         let (error, sharp) = (found.error.clone(), found.sharp);
         let coordinates = Coordinates::new(target, scores.as_ref(), found);
         let settings = Settings::new(target, scores.as_ref(), &coordinates, budget, *parties)?;
@@ -198,8 +196,7 @@ impl Sampler for Hmc {
     fn next_round(&mut self) -> Result<Next, SamplerError> {
         while self.messages.pending().is_none() {
             if let Some(search) = &mut self.search {
-                let (way, part) = search.as_mut();
-                let queries = way.ask(&self.target, part)?;
+                let queries = search.queries(&self.target)?;
                 self.messages.ask(Phase::Locate, queries);
                 break;
             }
@@ -223,12 +220,13 @@ impl Sampler for Hmc {
             self.go_on();
             return Ok(());
         };
-        let (way, part) = search.as_mut();
-        if way.absorb(&self.target, &round, totals, part) {
-            return self.start(way);
+        match search.absorb(&self.target, &round, totals)? {
+            Some(found) => self.start(found),
+            None => {
+                self.search = Some(search);
+                Ok(())
+            }
         }
-        self.search = Some(search);
-        Ok(())
     }
 
     fn take_draws(&mut self) -> Vec<Draw> {

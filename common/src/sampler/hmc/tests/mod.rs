@@ -5,5 +5,5 @@
 mod enumeration;
 mod frames;
 mod plane;
-mod runs;
+pub(super) mod runs;
 mod simulation;

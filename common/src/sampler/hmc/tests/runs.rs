@@ -19,7 +19,7 @@ fn job(more: &str) -> JobSpec {
     .unwrap()
 }
 
-fn data(records: usize) -> ModelData {
+pub(in crate::sampler::hmc) fn data(records: usize) -> ModelData {
     let x = |i: usize| 2.0 * ((i * 7919) % 1009) as f64 / 1008.0 - 1.0;
     let p = |i: usize| 1.0 / (1.0 + (-0.3 - 0.8 * x(i)).exp());
     let y = |i: usize| f64::from(u8::from((((i * 104_729) % 10_007) as f64 / 10_007.0) < p(i)));

@@ -13,6 +13,7 @@ use crate::job::JobSpec;
 use crate::mechanism::QueryKind;
 use crate::model::ModelData;
 use crate::rehearsal::{Answer, Rehearsal};
+use crate::sampler::hmc::tests::runs::data;
 use crate::sampler::{Draw, Next, PartyMetadata, Phase, Round, Sampler, Totals, build, settled};
 
 fn job(epsilon: f64, more: &str) -> JobSpec {
@@ -22,13 +23,6 @@ fn job(epsilon: f64, more: &str) -> JobSpec {
          delta = 1e-6\n{more}\n"
     ))
     .unwrap()
-}
-
-fn data(records: usize) -> ModelData {
-    let x = |i: usize| 2.0 * ((i * 7919) % 1009) as f64 / 1008.0 - 1.0;
-    let p = |i: usize| 1.0 / (1.0 + (-0.3 - 0.8 * x(i)).exp());
-    let y = |i: usize| f64::from(u8::from((((i * 104_729) % 10_007) as f64 / 10_007.0) < p(i)));
-    ModelData { outcome: (0..records).map(y).collect(), predictors: vec![(0..records).map(x).collect()], ..ModelData::default() }
 }
 
 struct Ran {
