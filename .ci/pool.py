@@ -33,6 +33,8 @@ LONG = {
     "a_gaussian_posterior_of_ten",
     "a_hundred_thousand_replicates_come_close_to_the_claim_and_never_above",
     "a_linear_regression_of_unknown_scatter_is_calibrated",
+    "chains_of_gradients_have_h_times_the_effective_draws",
+    "chains_of_ratios_have_h_times_the_effective_draws",
     "correlated_predictors_are_met_as_near_as_was_found",
     "counts_are_met_as_near_as_was_found",
     "every_example_runs_as_planned",
@@ -49,6 +51,7 @@ LONG = {
     "the_anchor_of_gradients",
     "the_tables_of_linear_regression",
     "the_tables_of_score_stages",
+    "thousands_of_random_lists_of_masked_jobs",
     "twenty_parameters_are_met_as_near_as_was_found",
     "twenty_seeds_match_the_exact_posterior",
 }

@@ -5,9 +5,9 @@ One process plays all parties, each on a mutual-TLS stream with a certificate of
 as it is shipped, and its processor time and memory are the operating system's word (`coordinator/examples/parties.rs`). Where both share two
 cores, a round takes longer than the coordinator's part of it.
 
-    python3 bench/parties.py [--parties 1,3,10,30,100,300,1000] [--chains 1,4,16,64] [--json]
+    python3 bench/parties.py [--parties 1,3,10,30,100,300,1000] [--chains 1,4,16,64] [--secure] [--json]
 
-Chains are varied with three parties. Builds both in release mode.
+Chains are varied with three parties. With `--secure` every job of three parties or more is run once more with masked answers, beside it. Builds both in release mode.
 """
 import argparse
 import json
@@ -26,10 +26,10 @@ def build():
     return Path(json.loads(metadata.stdout)["target_directory"]) / "release"
 
 
-def measure(release, parties, chains):
+def measure(release, parties, chains, *secure):
     # A few seconds each, whatever their number.
     rounds = max(100, min(5000, 100_000 // (parties * max(1, chains // 8))))
-    command = [release / "examples" / "parties", release / "conclave-coordinator", parties, chains, rounds]
+    command = [release / "examples" / "parties", release / "conclave-coordinator", parties, chains, rounds, *secure]
     run = subprocess.run([str(part) for part in command], check=True, stdout=subprocess.PIPE, text=True)
     return json.loads(run.stdout)
 
@@ -42,19 +42,21 @@ def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--parties", type=numbers, default=[1, 3, 10, 30, 100, 300, 1000])
     arguments.add_argument("--chains", type=numbers, default=[1, 4, 16, 64])
+    arguments.add_argument("--secure", action="store_true", help="masked answers beside the others")
     arguments.add_argument("--release", type=Path, help="folder of what is built already")
     arguments.add_argument("--json", action="store_true", help="print one JSON object on standard output alone")
     asked = arguments.parse_args()
     release = asked.release or build()
-    rows = [measure(release, parties, 1) for parties in asked.parties]
-    rows += [measure(release, 3, chains) for chains in asked.chains]
+    ways = [[], ["secure"]] if asked.secure else [[]]
+    jobs = [(parties, 1) for parties in asked.parties] + [(3, chains) for chains in asked.chains]
+    rows = [measure(release, *job, *way) for job in jobs for way in ways if job[0] > 2 or not way]
     if asked.json:
         print(json.dumps({"asked": {"cpu_us_per_party_round": CPU_US, "kib_per_party": KIB}, "rows": rows}))
         return
     print(f"of 1,000 parties asked: at most {CPU_US} us of the coordinator's processor a party and round, {KIB} KiB a party")
-    print(f"{'parties':>8}{'chains':>8}{'round, us':>12}{'CPU us/party':>14}{'KiB attached':>14}{'KiB running':>13}")
+    print(f"{'parties':>8}{'chains':>8}{'masked':>8}{'open, ms':>10}{'round, us':>12}{'CPU us/party':>14}{'KiB attached':>14}{'KiB running':>13}")
     for row in rows:
-        print(f"{row['parties']:8}{row['chains']:8}{row['round_us']:12.0f}{row['cpu_us_per_party_round']:14.1f}"
+        print(f"{row['parties']:8}{row['chains']:8}{row['secure']:8}{row['open_ms']:10.0f}{row['round_us']:12.0f}{row['cpu_us_per_party_round']:14.1f}"
               f"{row['attached_kib_per_party']:14.1f}{row['running_kib_per_party']:13.1f}")
 
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use conclave_common::text::one_line;
-use conclave_pages::gradients;
+use conclave_pages::{aggregation, gradients};
 use conclave_proto::error::{ErrorCode, Fault};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -36,6 +36,9 @@ pub(crate) struct RunResult {
     /// How gradients drove the chains; null where none did.
     #[serde(default)]
     pub(crate) gradients: Value,
+    /// How masked answers were opened; null where each was opened by itself.
+    #[serde(default)]
+    pub(crate) aggregation: Value,
     #[serde(default)]
     pub(crate) ratios: Vec<Ratio>,
 }
@@ -292,6 +295,9 @@ impl RunResult {
             Some(job) => format!("No party was asked and nothing was charged: all that was spent is what job {job} has spent.\n"),
             None => format!("Privacy spent on this job:\n{}", self.spending_table()),
         };
+        if let Some(words) = aggregation::told(&json!({ "aggregation": self.aggregation })) {
+            text += &format!("\n{words}\n");
+        }
         if let Some(job) = &self.extends {
             text += &format!("\nThis job continues job {job}; figures are of its own draws and its own spending.\n");
         }

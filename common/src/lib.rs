@@ -16,5 +16,6 @@ pub mod query;
 pub mod rehearsal;
 pub mod sampler;
 pub mod schema;
+pub mod secagg;
 pub mod spelling;
 pub mod text;

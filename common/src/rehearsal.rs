@@ -111,7 +111,7 @@ impl<R: CryptoRng> Rehearsal<R> {
                 if !terms.sum_fits(party.data.units()) {
                     return Err(RehearsalError::TooManyRecords { party: self.spec.parties[index].clone() });
                 }
-                prices.push(Priced::new(query.kind, terms.sensitivity(), query.noise));
+                prices.push(Priced::new(query.kind, terms.sensitivity(), query.noise, self.spec.honest()));
             }
             let mut filter = party.filter.clone();
             if let Err(refusal) = filter.try_charge(&prices) {

@@ -4,7 +4,8 @@
 //! that could be a release. The coordinator is the daemon as it is shipped, in a process of its own, and its processor time and memory are
 //! what the operating system says. Prints one JSON object; `bench/parties.py` runs it.
 //!
-//! `parties COORDINATOR PARTIES CHAINS ROUNDS`, where COORDINATOR is the daemon's executable.
+//! `parties COORDINATOR PARTIES CHAINS ROUNDS [secure]`, where COORDINATOR is the daemon's executable. With `secure` the job's answers leave
+//! masked: keys are signed and the roster is taken, and all masks are 0, which cancel as well as any.
 #![allow(clippy::unwrap_used)]
 
 #[path = "../tests/consortium/mod.rs"]
@@ -12,19 +13,26 @@ mod consortium;
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use conclave_common::job::Secure;
+use conclave_common::sampler::message_digest;
+use conclave_common::secagg::{CONFIRMATION_LANES, MaskSecret, Member, Roster};
 use conclave_proto::ca::KeyedPem;
+use conclave_proto::convert::query_from_wire;
 use conclave_proto::identity::Role;
 use conclave_proto::tls::{IdentityDir, connect};
 use conclave_proto::v1::coordinator_frame::Body as Heard;
 use conclave_proto::v1::jobs_client::JobsClient;
 use conclave_proto::v1::link_client::LinkClient;
 use conclave_proto::v1::party_frame::Body;
-use conclave_proto::v1::{Answer, Hello, JobOpened, JobRequest, PartyFrame, Query, SubmitRequest};
-use conclave_proto::{OLDEST_PROTOCOL, PROTOCOL, submission};
-use tokio::sync::{Semaphore, mpsc};
+use conclave_proto::v1::{
+    Answer, Hello, JobOpened, JobRequest, MaskKey, PartyFrame, Query, RosterAccepted, RosterEntry, SubmitRequest,
+};
+use conclave_proto::{OLDEST_PROTOCOL, PROTOCOL, mask_key, roster, submission};
+use sha2::{Digest, Sha256};
+use tokio::sync::{OnceCell, Semaphore, mpsc};
 use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::Streaming;
 
@@ -39,11 +47,12 @@ fn main() {
     let daemon = args.next().expect("the coordinator's executable");
     let mut number = || args.next().and_then(|n| n.parse::<u64>().ok()).expect("parties, chains and rounds, as numbers");
     let (parties, chains, rounds) = (number(), number(), number());
+    let secure = args.next().is_some_and(|word| word == "secure");
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    println!("{}", runtime.block_on(measure(Path::new(&daemon), parties, chains, rounds)));
+    println!("{}", runtime.block_on(measure(Path::new(&daemon), (parties, chains, rounds), secure)));
 }
 
-async fn measure(daemon: &Path, parties: u64, chains: u64, rounds: u64) -> serde_json::Value {
+async fn measure(daemon: &Path, (parties, chains, rounds): (u64, u64, u64), secure: bool) -> serde_json::Value {
     let folder = tempfile::tempdir().unwrap();
     let ca = consortium::new_ca();
     let coordinator = Coordinator::start(daemon, &ca, folder.path());
@@ -54,12 +63,14 @@ async fn measure(daemon: &Path, parties: u64, chains: u64, rounds: u64) -> serde
     let before = coordinator.resident_kib();
     let dialling = Arc::new(Semaphore::new(DIALLING));
     let mut attaching = tokio::task::JoinSet::new();
+    let masks = Arc::new(Masks::default());
     for name in &names {
+        let masks = Arc::clone(&masks);
         let (url, dialling) = (coordinator.url.clone(), Arc::clone(&dialling));
         let identity = identity(&ca, folder.path(), Role::Party, name);
         attaching.spawn(async move {
             let _place = dialling.acquire().await.unwrap();
-            Party::attach(&url, &identity).await
+            Party::attach(&url, identity, masks).await
         });
     }
     let mut attached = attaching.join_all().await;
@@ -70,10 +81,11 @@ async fn measure(daemon: &Path, parties: u64, chains: u64, rounds: u64) -> serde
     let watch = Watch { coordinator: coordinator.child.id(), last: WARM + rounds, told };
     attached[0].watch = Some(watch);
     let serving: Vec<_> = attached.into_iter().map(|party| tokio::spawn(party.serve())).collect();
-    let job = job_toml(&names, chains, WARM + rounds + 5);
+    let job = job_toml(&names, chains, WARM + rounds + 5, secure);
     let signed = SubmitRequest { submission: Some(submission::sign(&alice, &job).unwrap()), spec_toml: job };
     let job = jobs.submit(signed).await.unwrap().into_inner().job;
-    let (first, last) = (span.recv().await.unwrap(), span.recv().await.unwrap());
+    let submitted = Instant::now();
+    let (asked, first, last) = (span.recv().await.unwrap(), span.recv().await.unwrap(), span.recv().await.unwrap());
     let running = coordinator.resident_kib();
     while !["finished", "failed"].contains(&state(&mut jobs, &job).await.as_str()) {
         tokio::time::sleep(Duration::from_millis(50)).await;
@@ -85,6 +97,7 @@ async fn measure(daemon: &Path, parties: u64, chains: u64, rounds: u64) -> serde
     serde_json::json!({
         "parties": parties, "chains": chains, "rounds": rounds,
         "cpu_us_per_party_round": (last.cpu_us - first.cpu_us) / (parties * rounds) as f64,
+        "secure": secure, "open_ms": (asked.at - submitted).as_secs_f64() * 1e3,
         "round_us": (last.at - first.at).as_secs_f64() * 1e6 / rounds as f64,
         "attached_kib_per_party": each(held), "running_kib_per_party": each(running), "resident_kib": running,
     })
@@ -101,13 +114,14 @@ fn identity(ca: &KeyedPem, folder: &Path, role: Role, name: &str) -> IdentityDir
 }
 
 /// A job that starts with its chains at once.
-fn job_toml(parties: &[String], chains: u64, draws: u64) -> String {
+fn job_toml(parties: &[String], chains: u64, draws: u64, secure: bool) -> String {
     let names: Vec<String> = parties.iter().map(|name| format!("\"{name}\"")).collect();
     format!(
         "name = \"many\"\nparties = [{}]\nmodel = {{ kind = \"gaussian_mean\", outcome = \"x\", sd = 1.0 }}\n\
          columns = {{ x = {{ min = -4, max = 4 }} }}\n[sampler]\nchains = {chains}\ndraws = {draws}\nwarmup = 0\n\
-         proposal = {{ kind = \"guided\", radius = 0.05 }}\nstart = {{ mean = 0.1 }}\n[privacy]\nepsilon = 900.0\ndelta = 1e-6\n",
-        names.join(", ")
+         proposal = {{ kind = \"guided\", radius = 0.05 }}\nstart = {{ mean = 0.1 }}\n[privacy]\nepsilon = 900.0\ndelta = 1e-6\n{}",
+        names.join(", "),
+        if secure { "[aggregation]\nmode = \"secure\"\n" } else { "" }
     )
 }
 
@@ -176,26 +190,67 @@ struct Party {
     heard: Streaming<conclave_proto::v1::CoordinatorFrame>,
     watch: Option<Watch>,
     entries: u64,
+    identity: IdentityDir,
+    assembly: roster::Assembly,
+    masks: Arc<Masks>,
+}
+
+/// What all parties of a masked job reckon alike, reckoned once: this process plays all of them.
+#[derive(Default)]
+struct Masks {
+    roster: OnceCell<[u8; 32]>,
+    round: Mutex<Option<(u64, [u8; 32])>>,
+}
+
+impl Masks {
+    async fn roster(&self, job: &str, spec_digest: [u8; 32], entries: &[RosterEntry]) -> [u8; 32] {
+        let make = async || {
+            let member = |entry: &RosterEntry| {
+                let checked = mask_key::check(entry.key.as_ref().unwrap(), job, &spec_digest, &entry.name).unwrap();
+                Member { name: entry.name.clone(), identity: checked.identity, public: checked.public }
+            };
+            let colluders = Secure::usual_colluders(entries.len());
+            Roster::new(job, spec_digest, colluders, entries.iter().map(member).collect()).unwrap().digest()
+        };
+        *self.roster.get_or_init(make).await
+    }
+
+    fn digest(&self, query: &Query) -> Option<[u8; 32]> {
+        let roster = self.roster.get()?;
+        let mut round = self.round.lock().unwrap();
+        let known = round.filter(|(iteration, _)| *iteration == query.iteration);
+        let reckon = || (query.iteration, message_digest(roster, query.iteration, &query_from_wire(query.clone()).unwrap()));
+        Some(round.insert(known.unwrap_or_else(reckon)).1)
+    }
 }
 
 impl Party {
-    async fn attach(url: &str, identity: &IdentityDir) -> Self {
-        let mut link = LinkClient::new(connect(url, identity).await.unwrap());
+    async fn attach(url: &str, identity: IdentityDir, masks: Arc<Masks>) -> Self {
+        let mut link = LinkClient::new(connect(url, &identity).await.unwrap());
         let (out, frames) = mpsc::unbounded_channel();
         let hello = Hello { protocol: PROTOCOL, software: "simulated".to_owned(), oldest: OLDEST_PROTOCOL };
         out.send(PartyFrame { body: Some(Body::Hello(hello)) }).unwrap();
         let mut heard = link.attach(UnboundedReceiverStream::new(frames)).await.unwrap().into_inner();
         let welcome = heard.message().await.unwrap().and_then(|frame| frame.body);
         assert!(matches!(welcome, Some(Heard::Welcome(_))), "{welcome:?}");
-        Self { out, heard, watch: None, entries: 0 }
+        Self { out, heard, watch: None, entries: 0, identity, assembly: roster::Assembly::default(), masks }
     }
 
     async fn serve(mut self) {
+        let mut digest = [0; 32];
         while let Ok(Some(frame)) = self.heard.message().await {
             let said = match frame.body {
                 Some(Heard::OpenJob(open)) => {
                     let head = self.head();
-                    Body::JobOpened(JobOpened { job: open.job, records: RECORDS, head, ..JobOpened::default() })
+                    digest = open.spec_digest.as_slice().try_into().unwrap();
+                    let mask_key = open.spec_toml.contains("[aggregation]").then(|| self.mask_key(&open.job, &digest));
+                    Body::JobOpened(JobOpened { job: open.job, records: RECORDS, head, mask_key, ..JobOpened::default() })
+                }
+                Some(Heard::Roster(piece)) => {
+                    let job = piece.job.clone();
+                    let Some(entries) = self.assembly.take(piece).unwrap() else { continue };
+                    let digest = self.masks.roster(&job, digest, &entries).await.to_vec();
+                    Body::RosterAccepted(RosterAccepted { job, digest, confirm: vec![0; CONFIRMATION_LANES] })
                 }
                 Some(Heard::Query(query)) => self.answer(query),
                 _ => continue,
@@ -208,20 +263,29 @@ impl Party {
 
     fn answer(&mut self, query: Query) -> Body {
         if let Some(watch) = &self.watch
-            && [WARM, watch.last].contains(&query.iteration)
+            && [0, WARM, watch.last].contains(&query.iteration)
         {
             let _ = watch.told.send(Moment::of(watch.coordinator));
         }
         // Some noise, from nowhere but the question.
         let releases =
             (0..query.proposals.len() as i64).map(|at| ((query.iteration as i64 * 977 + at * 131) % 2001 - 1000) << 20);
+        let digest = self.masks.digest(&query);
         Body::Answer(Answer {
             releases: releases.collect(),
             iteration: query.iteration,
             job: query.job,
             status: Some(0),
             head: self.head(),
+            check: digest.map(|_| 0),
+            digest: digest.map(|digest| digest.to_vec()).unwrap_or_default(),
         })
+    }
+
+    /// A key of its own: X25519 sets some bits of the first byte itself.
+    fn mask_key(&self, job: &str, spec_digest: &[u8; 32]) -> MaskKey {
+        let secret: [u8; 32] = Sha256::digest(self.identity.identity().name.as_bytes()).into();
+        mask_key::sign(&self.identity, job, spec_digest, &MaskSecret::from_bytes(secret.into()).public()).unwrap()
     }
 
     /// A head like that of a ledger that has grown: every answer has a new one.

@@ -3,7 +3,9 @@
 use conclave_common::sampler::PartyMetadata;
 use conclave_proto::convert::AnswerStatus;
 use conclave_proto::delay::AnswerDelay;
+use conclave_proto::echo::Echo;
 use conclave_proto::error::Fault;
+use conclave_proto::v1;
 
 use crate::send_queue::SendQueue;
 
@@ -30,8 +32,11 @@ pub(crate) enum Event {
 /// A party's word on one job, parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Message {
-    /// The job is open, on this; its answers leave by this delay, where the party holds them back and says so.
-    Opened(PartyMetadata, Option<AnswerDelay>),
+    /// The job is open, on this; its answers leave by this delay, where the party holds them back and says so, and under masks of this key,
+    /// where the job says so.
+    Opened(PartyMetadata, Option<AnswerDelay>, Option<Box<v1::MaskKey>>),
+    /// The party has entered the roster of all parties' keys.
+    RosterAccepted(v1::RosterAccepted),
     /// The party's owner has yet to decide.
     Pending,
     /// The party can't answer until its owner has mended something.
@@ -46,6 +51,8 @@ pub(crate) enum Message {
         iteration: u64,
         /// Releases or refusal.
         outcome: Result<Vec<i64>, AnswerStatus>,
+        /// Of a masked answer, which message it is of.
+        echo: Option<Echo>,
     },
     /// Something that no party of this protocol sends.
     Malformed(String),

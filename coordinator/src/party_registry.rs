@@ -131,7 +131,7 @@ impl PartyRegistry {
         let mut inner = self.lock();
         let inner = &mut *inner;
         inner.jobs.remove(job);
-        let end = CloseJob { job: job.to_owned(), reason: reason.to_owned() };
+        let end = CloseJob { job: job.to_owned(), reason: reason.to_owned(), waits: false };
         for party in parties {
             if let Some(attachment) = inner.attached.get(party) {
                 attachment.queue.send(Body::CloseJob(end.clone()));
@@ -147,7 +147,11 @@ impl PartyRegistry {
         let mut inner = self.lock();
         inner.jobs.remove(job);
         for attachment in parties.iter().filter_map(|party| inner.attached.get(party)) {
-            attachment.queue.send(Body::CloseJob(CloseJob { job: job.to_owned(), reason: "it waits for its turn".to_owned() }));
+            attachment.queue.send(Body::CloseJob(CloseJob {
+                job: job.to_owned(),
+                reason: "it waits for its turn".to_owned(),
+                waits: true,
+            }));
         }
     }
 
@@ -282,7 +286,7 @@ mod tests {
         let (back, mut told_later) = send_queue();
         let _place = party_registry.attach("b", back.clone());
         back.refuse(&Fault::new(conclave_proto::error::ErrorCode::Unreachable, "that is all"));
-        let end = |job: usize| Body::CloseJob(CloseJob { job: format!("j{job}"), reason: "finished".to_owned() });
+        let end = |job: usize| Body::CloseJob(CloseJob { job: format!("j{job}"), reason: "finished".to_owned(), waits: false });
         assert_eq!(told.next().await.unwrap().unwrap().body, Some(end(0)));
         for job in 2..MOST_ENDS + 2 {
             assert_eq!(told_later.next().await.unwrap().unwrap().body, Some(end(job)));
@@ -308,12 +312,14 @@ mod tests {
     fn words_reach_the_job_they_are_about() {
         let party_registry = PartyRegistry::new(BTreeSet::from(["z".to_owned()]));
         let mut events = party_registry.subscribe("j".into(), &["a".to_owned()]);
-        assert!(party_registry.deliver("a", "j", Message::Opened(PartyMetadata::rows(3), None)));
-        assert!(!party_registry.deliver("a", "other", Message::Opened(PartyMetadata::rows(3), None)));
-        assert!(!party_registry.deliver("stranger", "j", Message::Opened(PartyMetadata::rows(3), None)));
-        assert!(matches!(events.try_recv().unwrap().event, Event::Said(Message::Opened(h, None)) if h == PartyMetadata::rows(3)));
+        assert!(party_registry.deliver("a", "j", Message::Opened(PartyMetadata::rows(3), None, None)));
+        assert!(!party_registry.deliver("a", "other", Message::Opened(PartyMetadata::rows(3), None, None)));
+        assert!(!party_registry.deliver("stranger", "j", Message::Opened(PartyMetadata::rows(3), None, None)));
+        assert!(
+            matches!(events.try_recv().unwrap().event, Event::Said(Message::Opened(h, None, None)) if h == PartyMetadata::rows(3))
+        );
         party_registry.unsubscribe("j");
-        assert!(!party_registry.deliver("a", "j", Message::Opened(PartyMetadata::rows(3), None)));
+        assert!(!party_registry.deliver("a", "j", Message::Opened(PartyMetadata::rows(3), None, None)));
         let (unknown, known) = party_registry.unknown(&["z".to_owned(), "a".to_owned()]);
         assert_eq!((unknown, known), (vec!["a".to_owned()], vec!["z".to_owned()]));
     }

@@ -108,6 +108,9 @@ pub struct RunResult {
     /// Why it was chosen, where the job left that to `auto`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chosen: Option<&'static str>,
+    /// How the parties' answers were opened; absent where each was opened by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub aggregation: Option<AggregationRow>,
     /// Rounds over all chains together.
     pub iterations: u64,
     /// Chains.
@@ -156,6 +159,29 @@ pub struct RunResult {
     /// `warnings`, what to beware of in sentences; `mcse_to_sd` and `budget_error`, what too little budget adds to the spread.
     #[serde(flatten)]
     pub verdict: Verdict,
+}
+
+/// How answers were opened that left masked, and whose noise protects whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct AggregationRow {
+    /// `secure`: the sum over the parties alone was opened.
+    pub mode: &'static str,
+    /// How many of the other parties may work with the coordinator.
+    pub colluders: u32,
+    /// How many parties' noise then protects each of them: it is charged by so much less.
+    pub honest: u32,
+    /// Parties in the sum.
+    pub parties: u32,
+}
+
+impl AggregationRow {
+    /// Of a job whose answers leave masked.
+    #[must_use]
+    pub fn of(spec: &JobSpec) -> Option<Self> {
+        let secure = spec.aggregation.secure()?;
+        let parties = u32::try_from(spec.parties.len()).unwrap_or(u32::MAX);
+        Some(Self { mode: "secure", colluders: secure.colluders, honest: spec.honest().get(), parties })
+    }
 }
 
 /// One parameter's summary. Numbers that don't exist (R-hat of too few draws) are `null`.
@@ -265,6 +291,7 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
         refit_of: outcome.refit_of.clone(),
         algorithm: spec.algorithm.as_str(),
         chosen: spec.chosen,
+        aggregation: AggregationRow::of(spec),
         iterations: outcome.iterations,
         chains: spec.sampler.chains,
         draws_per_chain: draws.kept() as u64,

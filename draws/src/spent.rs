@@ -24,7 +24,8 @@ impl Spent {
         let mut spent = Self::default();
         for query in &round.queries {
             let terms = QueryTerms::new(model, spec, unit, query.kind, (&query.from, &query.to)).map_err(|e| e.to_string())?;
-            let units = unit.charge_of_kind(query.kind, terms.sensitivity(), query.noise).map_err(|e| e.to_string())?;
+            let units =
+                unit.charge_of_kind(query.kind, terms.sensitivity(), spec.protected(query.noise)).map_err(|e| e.to_string())?;
             spent = spent.plus(Self { queries: 1, units });
         }
         Ok(spent)

@@ -17,6 +17,7 @@
 //! that the one stylesheet knows, and by SVG's own attributes.
 #![forbid(unsafe_code)]
 
+pub mod aggregation;
 pub mod forecast;
 pub mod gradients;
 pub mod page;

@@ -72,7 +72,8 @@ impl Bench {
                 // Prices vary a little, as those of proposals do.
                 let k_t = Sensitivity::from_units((1 << 26) + ((self.iteration % 7) << 20))?;
                 let (job, spec_digest, iteration, kind) = (JOB, &spec_digest, self.iteration, QueryKind::Ratio);
-                let content = QueryContent { job, spec_digest, iteration, chain, from: &from, to: &to, kind, k_t, s };
+                let content =
+                    QueryContent { job, spec_digest, iteration, chain, from: &from, to: &to, kind, k_t, s, masked: None };
                 Ok(content.key(0))
             })
             .collect()

@@ -14,12 +14,12 @@ use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
 use crate::answer::thread::AnswerHandle;
-use crate::answer::{Answerer, thread};
+use crate::answer::{Answerer, Secrecy, thread};
 use crate::config::{Approve, PartyConfig, ReplyDelay};
 use crate::consent::ConsentStore;
 use crate::data::Shard;
 use crate::error::StartError;
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, Secret};
 use crate::link::{Dial, Link, load_identity};
 use crate::members::Members;
 use crate::noise::Noise;
@@ -27,6 +27,7 @@ use crate::operations::Prepared;
 use crate::presence::{Announcement, BEAT};
 use crate::private_files;
 use crate::reload::{self, Reload};
+use crate::secure::MaskKeys;
 
 /// Makes the ledger of a party's data: an explicit act, once.
 ///
@@ -107,6 +108,14 @@ pub(crate) fn prepare(config: &PartyConfig) -> Result<Answerer, StartError> {
     let members = Members::of(&config.identity, config.revoked.as_deref());
     let threads = Threads::new(config.threads).map_err(|e| StartError::System(format!("no threads for passes: {e}")))?;
     let answerer = Answerer::new(name, policy, config.budget, shard, ledger, noise).with_consent(consent).with_members(members);
+    let settings = config.ledger_settings();
+    let secrecy = Secrecy {
+        settings: config.secure.clone(),
+        keys: MaskKeys::beside(&settings.secret, Secret::load(&settings.secret)?),
+        identity: (config.identity.clone(), config.key.clone()),
+        revoked: config.revoked.clone(),
+    };
+    let answerer = answerer.with_secrecy(secrecy).map_err(|e| StartError::System(e.to_string()))?;
     Ok(answerer.with_threads(threads).with_precision(config.precision))
 }
 

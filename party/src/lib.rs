@@ -33,6 +33,7 @@ mod presence;
 mod private_files;
 mod reload;
 pub mod screening;
+pub mod secure;
 mod text;
 mod verify;
 

@@ -34,6 +34,8 @@ struct Notes {
     jobs_open: AtomicU64,
     spent_units: AtomicU64,
     limit_units: AtomicU64,
+    /// Spent if all other parties of masked jobs work together.
+    alone_units: AtomicU64,
     releases: AtomicU64,
     ledger_bytes: AtomicU64,
     /// One more than the free bytes; 0 where they can't be told.
@@ -63,6 +65,7 @@ impl Meters {
         self.0.jobs_open.store(jobs_open as u64, Ordering::Relaxed);
         self.0.spent_units.store(spent, Ordering::Relaxed);
         self.0.limit_units.store(limit, Ordering::Relaxed);
+        self.0.alone_units.store(ledger.state().alone().units, Ordering::Relaxed);
         self.0.releases.store(ledger.state().answers(), Ordering::Relaxed);
     }
 
@@ -137,11 +140,15 @@ impl PartyPage {
     fn write_budget(&self, page: &mut Page<'_>) -> fmt::Result {
         let notes = &self.meters.0;
         let (spent, limit) = (notes.spent_units.load(Ordering::Relaxed), notes.limit_units.load(Ordering::Relaxed));
-        let epsilon = match spent {
+        let epsilon_of = |spent: u64| match spent {
             0 => 0.0,
             spent => gaussian_dp::epsilon(accounting::mu_squared(spent).sqrt(), self.budget.delta),
         };
+        let epsilon = epsilon_of(spent);
         page.gauge("conclave_party_epsilon_spent", "Epsilon of all that has left, at the budget's delta", epsilon)?;
+        let alone = epsilon_of(notes.alone_units.load(Ordering::Relaxed));
+        let help = "The same if all other parties of masked jobs work together";
+        page.gauge("conclave_party_epsilon_spent_if_all_collude", help, alone)?;
         page.gauge("conclave_party_epsilon_budget", "Epsilon of the data's budget", self.budget.epsilon)?;
         page.gauge("conclave_party_delta", "Delta of the data's budget", self.budget.delta)?;
         let share = if limit == 0 { 0.0 } else { spent as f64 / limit as f64 };

@@ -58,8 +58,9 @@ impl Prepared {
         let times = answers.times().clone();
         if let Some((endpoint, page)) = self.metrics {
             tasks.spawn(endpoint.serve(Arc::new(PartyPage { meters: meters.clone(), ..page })));
-            tasks.spawn(note_sizes(answers));
         }
+        // Without a page, too: a party that hears from nobody still deletes keys that lie unused.
+        tasks.spawn(note_sizes(answers));
         if let Some((site, config)) = self.site {
             let meters = meters.clone();
             // Not the answering thread: whoever looks can't make the answering thread wait.

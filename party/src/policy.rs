@@ -9,6 +9,7 @@ use conclave_proto::error::{ErrorCode, Fault};
 
 use crate::config::Policy;
 use crate::data::Shard;
+use crate::secure::{Peers, SecureSettings};
 
 /// Admits a job or says which limit it is beyond.
 ///
@@ -55,12 +56,42 @@ pub(crate) fn admit(policy: &Policy, budget: &Budget, shard: &Shard, analyst: &s
             ));
         }
     }
-    let sd = spec.privacy.noise.sd();
+    // Of what is opened as a sum alone, the noise of all who do not work together protects.
+    let sd = spec.privacy.noise.sd() * f64::from(spec.honest().get()).sqrt();
     // Gradients have noise of their own, which the budget sets.
     if sd < policy.min_noise_sd && spec.algorithm.proposes() && spec.algorithm != Algorithm::Hmc {
         return refuse(format!("privacy.noise_sd comes to {sd}, below the owner's min_noise_sd of {}", policy.min_noise_sd));
     }
     Ok(())
+}
+
+/// Admits a job whose answers leave masked, or says why the owner's `[secure]` does not; whether every other member's identity key is pinned. A
+/// job whose answers are opened one by one passes.
+///
+/// # Errors
+/// [`ErrorCode::Policy`]. None repeats a pin.
+pub(crate) fn admit_masked(settings: &SecureSettings, own: &str, spec: &JobSpec) -> Result<bool, Fault> {
+    let Some(secure) = spec.aggregation.secure() else { return Ok(true) };
+    let members = spec.parties.len();
+    let least = settings.least_colluders(members);
+    if secure.colluders < least {
+        return refuse(format!(
+            "aggregation.colluders is {}, and the owner admits no fewer than {least} of {members} parties (secure.colluders_at_least)",
+            secure.colluders
+        ))
+        .map(|()| true);
+    }
+    let others = || spec.parties.iter().filter(|name| *name != own);
+    let pinned = others().all(|name| settings.pins.of(name).is_some());
+    if !pinned && settings.peers == Peers::Pinned {
+        return refuse("the owner has not pinned the identity keys of all of the job's parties (secure.pinned)".to_owned())
+            .map(|()| true);
+    }
+    let named = |name: &&String| secure.members.get(*name).zip(settings.pins.of(name));
+    if others().any(|name| named(&name).is_some_and(|(fingerprint, pins)| !pins.contains(fingerprint))) {
+        return refuse("aggregation.members names another identity key than the owner has pinned".to_owned()).map(|()| true);
+    }
+    Ok(pinned)
 }
 
 /// Admits a job at a party whose rows may be inert: one under which such a row adds exactly nothing. Whether any is plays no part.

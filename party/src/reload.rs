@@ -90,6 +90,7 @@ fn lasting(old: &PartyConfig, new: &PartyConfig) -> Vec<&'static str> {
         ("metrics", old.ops.metrics != new.ops.metrics),
         ("otlp", old.ops.otlp != new.ops.otlp),
         ("page", old.page != new.page),
+        ("secure", old.secure != new.secure),
         ("policy.columns", old.policy.columns != new.policy.columns),
         ("policy.reply_delay_ms", old.policy.reply_delay != new.policy.reply_delay),
         ("policy.max_epsilon_per_analyst", old.policy.max_epsilon_per_analyst != new.policy.max_epsilon_per_analyst),

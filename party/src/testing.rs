@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use conclave_common::accounting::{Budget, Priced};
+use conclave_common::accounting::{Budget, Honest, Priced};
 use conclave_common::job::JobSpec;
 use conclave_common::mechanism::{LatticeSum, NoiseScale, QueryKind, Sensitivity};
 use conclave_common::model::ModelData;
@@ -17,6 +17,13 @@ pub(crate) const JOB: &str = "6f1c1a52-6d0e-4b1e-9d55-0d8f0f2b7a01";
 
 /// A job that asks for a mean.
 pub(crate) const MEAN_TOML: &str = include_str!("../tests/jobs/mean.toml");
+
+/// A job whose answers leave masked, of parties `h-0`, `h-1` and so on.
+pub(crate) fn masked_toml(parties: usize, colluders: u32) -> String {
+    let names: Vec<String> = (0..parties).map(|i| format!("\"h-{i}\"")).collect();
+    let mean = MEAN_TOML.replace("parties = [\"hospital-a\"]", &format!("parties = [{}]", names.join(", ")));
+    format!("{mean}\n[aggregation]\nmode = \"secure\"\ncolluders = {colluders}\n")
+}
 
 pub(crate) fn budget() -> Budget {
     Budget::new(8.0, 1e-6).unwrap()
@@ -33,7 +40,12 @@ pub(crate) fn key(chain: u32, content: u8, k_t: u64) -> QueryKey {
         digest: Digest([content; 32]),
         theta: [content; 16],
         theta_next: [content; 16],
-        priced: Priced::new(QueryKind::Ratio, Sensitivity::from_units(k_t).unwrap(), NoiseScale::from_sd(1.0).unwrap()),
+        priced: Priced::new(
+            QueryKind::Ratio,
+            Sensitivity::from_units(k_t).unwrap(),
+            NoiseScale::from_sd(1.0).unwrap(),
+            Honest::ALONE,
+        ),
     }
 }
 

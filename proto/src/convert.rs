@@ -176,7 +176,7 @@ pub fn answer_to_wire(answer: &Answer, length: usize) -> v1::Answer {
         iteration: answer.iteration,
         status: Some(status.to_wire()),
         releases,
-        head: Vec::new(),
+        ..v1::Answer::default()
     }
 }
 

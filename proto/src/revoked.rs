@@ -76,6 +76,12 @@ impl RevokedList {
         self.names.contains(member) || member.split_once('/').is_some_and(|(_, name)| self.names.contains(name))
     }
 
+    /// Whether the list names a certificate's serial number, in hexadecimal.
+    #[must_use]
+    pub fn names_serial(&self, text: &str) -> bool {
+        serial(text).is_some_and(|serial| self.serials.contains(&serial))
+    }
+
     /// Refuses a certificate that the list names.
     ///
     /// # Errors

@@ -108,12 +108,15 @@ pub fn agree(coordinator: End<'_>, party: End<'_>) -> Result<u32, Fault> {
 
 /// The oldest protocol at which both ends of a link reckon a job's public constants alike.
 ///
-/// From protocol 3 on there are vectors: gradients, curvatures, moments. From protocol 2 on, logistic, Poisson and negative binomial regressions have a public centre at parties that protect rows
+/// From protocol 4 on answers may leave masked, and the vectors of a gradient that a remainder stands beside are weights of rounded predictors. From protocol 3 on there are vectors: gradients, curvatures, moments. From protocol 2 on, logistic, Poisson and negative binomial regressions have a public centre at parties that protect rows
 /// against replacement, and a clip that bites takes the centre off no model. An end of protocol 1 does otherwise, and would take
 /// a centred sum for the whole or the other way round.
 #[must_use]
 pub fn least_protocol(spec: &JobSpec) -> u32 {
-    if !spec.algorithm.proposes() || spec.algorithm == Algorithm::Hmc {
+    if spec.aggregation.is_secure() || spec.algorithm == Algorithm::Hmc {
+        return 4;
+    }
+    if !spec.algorithm.proposes() {
         // Vectors are spoken of from protocol 3 on.
         return 3;
     }
@@ -132,6 +135,13 @@ pub fn suits(spec: &JobSpec, spoken: u32, party: &str) -> Result<(), Fault> {
     let least = least_protocol(spec);
     if spoken >= least {
         return Ok(());
+    }
+    if spec.aggregation.is_secure() {
+        let message = format!(
+            "the coordinator and {party} speak protocol {spoken} with each other, and a job whose answers leave masked needs protocol {least}: \
+             upgrade both"
+        );
+        return Err(Fault::new(ErrorCode::InvalidInput, message).at_party(party));
     }
     let message = format!(
         "the coordinator and {party} speak protocol {spoken} with each other, and a {} model under algorithm = \"{}\", or its clip, needs \
@@ -203,7 +213,7 @@ mod tests {
     fn the_previous_version_is_still_spoken() {
         assert_eq!(Spoken::HERE.common(Spoken::only(1)), Some(1));
         let hello = Spoken::HERE.hello("x 1");
-        assert_eq!((hello.oldest, hello.protocol), (1, 3));
+        assert_eq!((hello.oldest, hello.protocol), (1, 4));
     }
 
     /// Models whose public constants the version before reckons otherwise are refused to it, and no others.

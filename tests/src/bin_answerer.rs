@@ -58,7 +58,7 @@ fn serve(folder: &Path, mode: Mode) -> Result<(), String> {
 fn opened(answerer: &mut Answerer, open: &v1::OpenJob) -> Body {
     let job = open.job.clone();
     match answerer.open(open) {
-        Ok(Opening::Opened(holding)) => Body::JobOpened(conclave_proto::convert::opened_to_wire(&job, &holding)),
+        Ok(Opening::Opened(holding, _)) => Body::JobOpened(conclave_proto::convert::opened_to_wire(&job, &holding)),
         Ok(Opening::Pending) => Body::JobPending(v1::JobPending { job, ..v1::JobPending::default() }),
         Ok(Opening::Full(reason)) => Body::JobPending(v1::JobPending { job, reason, full: true }),
         Err(fault) => Body::JobPending(v1::JobPending { job, reason: fault.to_string(), full: false }),

@@ -48,14 +48,15 @@ impl Replay {
             let unit = PrivacyUnit::default();
             let points = (query.from.as_slice(), query.to.as_slice());
             let terms = QueryTerms::new(model.as_ref(), &spec, unit, query.kind, points).expect("a price");
-            unit.charge_of_kind(query.kind, terms.sensitivity(), query.noise).expect("a charge")
+            unit.charge_of_kind(query.kind, terms.sensitivity(), spec.protected(query.noise)).expect("a charge")
         };
         let (mut draws, mut releases, mut rounds) = (Vec::new(), BTreeMap::new(), 0);
         let mut asked = BTreeMap::new();
         for (iteration, blob) in log_of(store, key) {
             let round = federation::asked(sampler.as_mut()).expect("a round for every logged answer");
             assert_eq!(round.iteration, iteration, "the log has no gaps and begins at 0");
-            let answers = split(&blob, records.len(), round.queries.len());
+            // A masked answer ends with the mask of nothing.
+            let answers = split(&blob, records.len(), round.queries.len() + usize::from(spec.aggregation.is_secure()));
             for (at, query) in round.queries.iter().enumerate() {
                 let of_all = answers.iter().map(|party| party[at]).collect();
                 releases.insert((iteration, query.chain), (of_all, price(query)));

@@ -189,7 +189,7 @@ impl Federation {
 
     fn price(&self, query: &Query) -> f64 {
         let (unit, sensitivity) = (PrivacyUnit::default(), self.terms(query).sensitivity());
-        accounting::mu_squared(unit.charge_of_kind(query.kind, sensitivity, query.noise).expect("a charge"))
+        accounting::mu_squared(unit.charge_of_kind(query.kind, sensitivity, self.spec.protected(query.noise)).expect("a charge"))
     }
 
     fn sum(&mut self, party: usize, query: &Query) -> Vec<i64> {

@@ -4,8 +4,9 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+use conclave_common::job::KeyFingerprint;
 use conclave_party::PartyConfig;
-use conclave_proto::ca::KeyedPem;
+use conclave_proto::ca::{KeyedPem, key_digest};
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::identity::{PeerIdentity, Role};
 
@@ -86,11 +87,23 @@ impl DemoFolder {
     /// Writes a party's configuration and makes its ledger, as `conclave-party init` does.
     pub(super) fn write_party(&self, party: &str, url: &str, args: &DemoArgs) -> Result<PathBuf, Fault> {
         let path = self.party(party).join("party.toml");
-        files::write_new(&path, &party_toml(party, url, args))?;
+        files::write_new(&path, &(party_toml(party, url, args) + &self.secure_toml(party, args)?))?;
         let internal = |e: &dyn std::fmt::Display| Fault::new(ErrorCode::Internal, e.to_string()).at_party(party);
         let config = PartyConfig::load(&path).map_err(|e| internal(&e))?;
         conclave_party::init_ledger(&config).map_err(|e| internal(&e))?;
         Ok(path)
+    }
+
+    /// A party's `[secure]`, where the demo's job is masked: the others' keys, pinned.
+    fn secure_toml(&self, party: &str, args: &DemoArgs) -> Result<String, Fault> {
+        let Some(colluders) = args.colluders() else { return Ok(String::new()) };
+        let mut text = format!("\n[secure]\nallow = true\ncolluders_at_least = {colluders}\n\n[secure.pinned]\n");
+        for other in self.parties.iter().filter(|other| *other != party) {
+            let certificate = files::read(&self.party(other).join("identity").join("certificate.pem"))?;
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "{other} = \"{}\"", KeyFingerprint(key_digest(&certificate)?));
+        }
+        Ok(text)
     }
 
     pub(super) fn coordinator(&self) -> PathBuf {
@@ -139,6 +152,13 @@ fn job_toml(args: &DemoArgs, parties: &[String]) -> String {
         ),
         DemoAlgorithm::NoisyStatistics | DemoAlgorithm::Hmc | DemoAlgorithm::Auto => Default::default(),
     };
+    let aggregation = args.colluders().map(|colluders| {
+        format!(
+            "\n# Answers leave masked and their sum alone is opened: no party's own number is ever seen.\n[aggregation]\nmode = \"secure\"\n\
+             colluders = {colluders}\n"
+        )
+    });
+    let aggregation = aggregation.unwrap_or_default();
     format!(
         "# The demo's job. Send it again with `conclave submit`; every run spends more of the parties' budgets.\n\
          name = \"readmission\"\n\
@@ -161,7 +181,7 @@ fn job_toml(args: &DemoArgs, parties: &[String]) -> String {
          [privacy]\n\
          epsilon = {:?}\n\
          delta = {:?}\n\
-         {noise}",
+         {noise}{aggregation}",
         args.algorithm.as_str(),
         quoted(&mut parties.iter().map(String::as_str)),
         quoted(&mut PREDICTORS.iter().map(|p| p.name)),

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use conclave_common::accounting::{Budget, PrivacyFilter};
+use conclave_common::job::Secure;
 use conclave_proto::error::{ErrorCode, Fault};
 
 use super::truth::DATA_BUDGET_FACTOR;
@@ -38,6 +39,12 @@ pub(crate) struct DemoArgs {
     /// releases once; or as the planner chooses
     #[arg(long, value_enum, default_value_t = DemoAlgorithm::Penalty)]
     pub(super) algorithm: DemoAlgorithm,
+    /// How the parties' answers are opened: each by itself, or their sum alone, which takes three parties and costs each a part of the price
+    #[arg(long, value_enum, default_value_t = Opening::Local)]
+    pub(super) aggregation: Opening,
+    /// With --aggregation secure: how many of the other parties may work with the coordinator. Unless given, the greater half of them
+    #[arg(long, value_name = "T", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) colluders: Option<u32>,
     /// How parties write their ledgers
     #[arg(long, value_enum, default_value_t = Durability::Strict)]
     pub(super) durability: Durability,
@@ -88,6 +95,14 @@ impl DemoAlgorithm {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Opening {
+    /// Every party's answer is opened
+    Local,
+    /// Answers leave masked, and their sum is opened
+    Secure,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Durability {
     /// Every answer is on disk before it leaves
     Strict,
@@ -95,9 +110,27 @@ pub(super) enum Durability {
     Reserve,
 }
 
+impl DemoArgs {
+    /// How many of the other parties may work with the coordinator, where answers leave masked.
+    pub(super) fn colluders(&self) -> Option<u32> {
+        let usual = Secure::usual_colluders(self.parties);
+        (self.aggregation == Opening::Secure).then(|| self.colluders.unwrap_or(usual))
+    }
+}
+
 /// Everything that can be refused before anything is made.
 pub(super) fn check(args: &DemoArgs) -> Result<(), Fault> {
     let input = |message: String| Fault::new(ErrorCode::InvalidInput, message);
+    match (args.aggregation, args.colluders, args.parties) {
+        (Opening::Local, Some(_), _) => return Err(input("--colluders is of --aggregation secure".to_owned())),
+        (Opening::Secure, _, parties) if parties < Secure::FEWEST => {
+            return Err(input(format!("--aggregation secure takes {} parties at least: give --parties", Secure::FEWEST)));
+        }
+        (Opening::Secure, Some(colluders), parties) if colluders as usize > parties - 2 => {
+            return Err(input(format!("of {parties} parties at most {} others may collude: lower --colluders", parties - 2)));
+        }
+        _ => {}
+    }
     for epsilon in [args.epsilon, DATA_BUDGET_FACTOR * args.epsilon] {
         let budget = Budget::new(epsilon, args.delta).map_err(|e| input(e.to_string()))?;
         PrivacyFilter::new(&budget).map_err(|e| input(e.to_string()))?;

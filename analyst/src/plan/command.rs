@@ -7,6 +7,7 @@ use clap::Args;
 use conclave_common::job::{Algorithm, JobSpec};
 use conclave_common::planner::{self, AlgorithmPlan, ChainRange, Plan};
 use conclave_common::sampler::Expected;
+use conclave_draws::result::AggregationRow;
 use conclave_proto::error::{ErrorCode, Fault};
 use serde_json::{Map, Value};
 
@@ -101,6 +102,9 @@ impl Found {
         if let Some(range) = &self.range {
             object.insert("range".to_owned(), serde_json::to_value(range)?);
         }
+        if let Some(row) = AggregationRow::of(spec) {
+            object.insert("aggregation".to_owned(), serde_json::to_value(row)?);
+        }
         object.insert("algorithms".to_owned(), serde_json::to_value(&self.algorithms)?);
         Ok(object.into())
     }
@@ -111,6 +115,7 @@ impl Found {
             None if spec.algorithm.proposes() => text::without_a_guess(spec, self.range.as_ref()),
             None => text::released_once(spec, &known.records, self.expected.as_ref()),
         };
-        format!("{}\n{own}", text::algorithms(spec, &self.algorithms))
+        let masked = text::masked(spec).map(|words| words + "\n").unwrap_or_default();
+        format!("{}\n{masked}{own}", text::algorithms(spec, &self.algorithms))
     }
 }

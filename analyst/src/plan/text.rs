@@ -3,6 +3,7 @@
 use conclave_common::job::JobSpec;
 use conclave_common::planner::{AlgorithmPlan, ChainRange, ParameterPlan, Plan, Range};
 use conclave_common::sampler::Expected;
+use conclave_draws::result::AggregationRow;
 
 use crate::table::{number, table, thousands};
 
@@ -36,6 +37,23 @@ pub(super) fn algorithms(spec: &JobSpec, rows: &[AlgorithmPlan]) -> String {
          to every party, at most.\n",
         table(&header, &rows)
     )
+}
+
+/// What masked answers buy, beside answers that are opened one by one; nothing of another job.
+pub(super) fn masked(spec: &JobSpec) -> Option<String> {
+    let row = AggregationRow::of(spec)?;
+    let honest = row.honest;
+    let gain = match spec.algorithm.proposes() {
+        true => format!(
+            "{honest} times as many rounds, and effective draws of a chain that the budget ends, as mode = \"local\" would"
+        ),
+        false => format!("releases whose noise has 1/{honest} of the variance that mode = \"local\" would give it"),
+    };
+    Some(format!(
+        "Answers leave masked and their sum over {} parties alone is opened: prices are by the noise of {honest} of them, with {} of the others working\n\
+         with the coordinator. The same budget holds {gain}. Figures here are at these prices.\n",
+        row.parties, row.colluders
+    ))
 }
 
 /// What to expect of a job that releases once.
@@ -151,6 +169,28 @@ mod tests {
         let text = algorithms(&spec, &rows);
         let own = text.lines().find(|line| line.starts_with("* penalty-exp-family")).unwrap();
         assert!(own.contains(" - ") && text.contains("  noisy-statistics") && text.contains("* the job names it."), "{text}");
+    }
+
+    #[test]
+    fn a_masked_job_says_what_its_prices_are_made_of_and_what_they_buy() {
+        // More draws than any of the two budgets holds.
+        let five = JOB.replace(r#""a", "b""#, r#""a", "b", "c", "d", "e""#)
+            + "[sampler]\ndraws = 1000000\n[aggregation]\nmode = \"secure\"\ncolluders = 2\n";
+        let spec = JobSpec::parse(&five).unwrap();
+        let words = masked(&spec).unwrap();
+        assert!(
+            words.contains("noise of 3 of them, with 2 of the others") && words.contains("3 times as many rounds"),
+            "{words}"
+        );
+        assert_eq!(masked(&JobSpec::parse(JOB).unwrap()), None);
+        // And the plan is at these prices: three times the rounds of the same job without masks.
+        let rounds = |spec: &JobSpec| {
+            let guess = Guess::independent(vec![800; 5], vec![0.1], &[0.1]);
+            planner::plan(spec, &guess).unwrap().parties[0].iterations_gdp as f64
+        };
+        let local = JobSpec::parse(five.split("[aggregation]").next().unwrap()).unwrap();
+        let ratio = rounds(&spec) / rounds(&local);
+        assert!((ratio / 3.0 - 1.0).abs() < 0.1, "{ratio}");
     }
 
     #[test]

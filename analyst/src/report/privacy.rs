@@ -1,6 +1,7 @@
 //! What was spent at each party, what that guarantees, and what it does not.
 
 use conclave_common::job::{Algorithm, JobSpec};
+use conclave_pages::aggregation;
 use conclave_pages::plot::{Budget, budget};
 use conclave_pages::table::{Cell, table};
 use conclave_pages::text::name;
@@ -32,7 +33,13 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
         (protected(parties))
         p { (noise(material.spec)) }
         p {
-            "Coordinator, analyst and the other owners may put together all they have: the guarantee holds against all of them. Not protected are the job "
+            @match aggregation::told(material.result) {
+                Some(words) => { (words) " Masks rest on X25519, HKDF and HMAC with SHA-256. Not protected are the job " }
+                None => {
+                    "Coordinator, analyst and the other owners may put together all they have: the guarantee holds against all of them. Not protected "
+                    "are the job "
+                }
+            }
             "itself (model, columns, bounds, priors), the counts above, and what is true of the population whoever is in the data: that is what the "
             "analysis is for. An owner’s own page to cite is made by " code { "conclave-party statement" } "."
         }

@@ -3,6 +3,7 @@
 use super::adjacency::Adjacency;
 use super::error::AccountingError;
 use super::fixed_point::UNIT_LOG2;
+use super::honest::Honest;
 use super::slack;
 use crate::mechanism::{NoiseScale, Sensitivity};
 
@@ -24,18 +25,23 @@ pub const LEAST_CHARGE_UNITS: u64 = 1 << (UNIT_LOG2 - 24);
 /// # Errors
 /// [`AccountingError::ChargeOverflow`] when it exceeds 64 bits.
 pub fn charge_units(k_t: Sensitivity, s: NoiseScale) -> Result<u64, AccountingError> {
-    charge_of(Adjacency::Replace.factor(), 1, k_t, s)
+    charge_of(Adjacency::Replace.factor(), 1, k_t, (s, Honest::ALONE))
 }
 
-/// `(factor K_t)^2 / s^2` in units of 2^-48, rounded up, and at least the price of so many draws; `factor` is 1 or 2, see
-/// [`Adjacency::factor`].
-pub(super) fn charge_of(factor: u64, draws: u32, k_t: Sensitivity, s: NoiseScale) -> Result<u64, AccountingError> {
-    // s = j 2^16, so (2 K)^2 2^48 / s^2 = (2 K)^2 2^16 / j^2: at most 2^118 over at most 2^68, exact in 128 bits.
+/// `(factor K_t)^2 / (h s^2)` in units of 2^-48, rounded up, and at least the price of so many draws; `factor` is 1 or 2, see
+/// [`Adjacency::factor`], and `h` parties' noise of scale `s` each protects what is opened.
+pub(super) fn charge_of(
+    factor: u64,
+    draws: u32,
+    k_t: Sensitivity,
+    (s, honest): (NoiseScale, Honest),
+) -> Result<u64, AccountingError> {
+    // s = j 2^16, so (2 K)^2 2^48 / (h s^2) = (2 K)^2 2^16 / (h j^2): at most 2^118 over at most 2^78, exact in 128 bits. Rounded up once.
     const SHIFT: u32 = UNIT_LOG2 - 2 * NoiseScale::MULTIPLE.ilog2();
     let sensitivity = u128::from(factor) * u128::from(k_t.units());
     let noise = u128::from(s.multiples());
-    let charge = ((sensitivity * sensitivity) << SHIFT).div_ceil(noise * noise);
+    let charge = ((sensitivity * sensitivity) << SHIFT).div_ceil(u128::from(honest.get()) * noise * noise);
     // Below 2^78.
-    let least = u128::from(LEAST_CHARGE_UNITS.max(slack::price(s))) * u128::from(draws);
+    let least = u128::from(LEAST_CHARGE_UNITS.max(slack::price(s, honest))) * u128::from(draws);
     u64::try_from(charge.max(least)).map_err(|_| AccountingError::ChargeOverflow { sensitivity: k_t.units(), noise: s.units() })
 }

@@ -3,6 +3,7 @@
 use super::budget::Budget;
 use super::error::AccountingError;
 use super::fixed_point::mu_squared;
+use super::honest::Honest;
 use super::limits::{self, Limits};
 use super::privacy_unit::PrivacyUnit;
 use super::{gaussian_dp, slack, zcdp};
@@ -66,21 +67,29 @@ pub enum FilterRefusal {
     Overflow,
 }
 
-/// One release as it is priced; a pair of sensitivity and noise is a ratio's.
+/// One release as it is priced; a pair of sensitivity and noise is a ratio's that is opened by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Priced {
     kind: QueryKind,
     sensitivity: Sensitivity,
     noise: NoiseScale,
     components: u32,
+    honest: Honest,
 }
 
 impl Priced {
-    /// A release that answers a query of this kind.
+    /// A release that answers a query of this kind, with noise of this scale of each party, where the noise of `honest` parties protects what
+    /// is opened of it.
     #[must_use]
-    pub fn new(kind: QueryKind, sensitivity: Sensitivity, noise: NoiseScale) -> Self {
+    pub fn new(kind: QueryKind, sensitivity: Sensitivity, noise: NoiseScale, honest: Honest) -> Self {
         let components = u32::try_from(kind.length()).unwrap_or(u32::MAX);
-        Self { kind, sensitivity, noise, components }
+        Self { kind, sensitivity, noise, components, honest }
+    }
+
+    /// The same as if its own party's noise alone protected it: what it is worth to an adversary that all other parties work with.
+    #[must_use]
+    pub fn alone(self) -> Self {
+        Self { honest: Honest::ALONE, ..self }
     }
 
     /// The same with a number of components that its kind does not have, for tests of vectors.
@@ -108,6 +117,12 @@ impl Priced {
         self.noise
     }
 
+    /// How many parties' noise protects what is opened of it.
+    #[must_use]
+    pub fn honest(&self) -> Honest {
+        self.honest
+    }
+
     /// Integers in it, each with noise of its own: as many as an answer to its kind has ([`QueryKind::length`]), so that no release is
     /// longer than what was paid for.
     #[must_use]
@@ -123,11 +138,11 @@ impl Priced {
     /// # Errors
     /// [`AccountingError::ChargeOverflow`] when any of it exceeds 64 bits.
     pub fn cost(&self, unit: PrivacyUnit) -> Result<Spent, AccountingError> {
-        let Self { kind, sensitivity, noise, components } = *self;
+        let Self { kind, sensitivity, noise, components, honest } = *self;
         let overflow = AccountingError::ChargeOverflow { sensitivity: sensitivity.units(), noise: noise.units() };
         Ok(Spent {
-            units: unit.charge_of_release(kind, components, sensitivity, noise)?,
-            slack_units: slack::units_of_draw(noise).checked_mul(u64::from(components)).ok_or(overflow)?,
+            units: unit.charge_of_release(kind, components, sensitivity, (noise, honest))?,
+            slack_units: slack::units_of_draw(noise, honest).checked_mul(u64::from(components)).ok_or(overflow)?,
             draws: u64::from(components),
         })
     }
@@ -135,7 +150,7 @@ impl Priced {
 
 impl From<(Sensitivity, NoiseScale)> for Priced {
     fn from((sensitivity, noise): (Sensitivity, NoiseScale)) -> Self {
-        Self::new(QueryKind::Ratio, sensitivity, noise)
+        Self::new(QueryKind::Ratio, sensitivity, noise, Honest::ALONE)
     }
 }
 

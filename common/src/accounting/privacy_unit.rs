@@ -5,6 +5,7 @@ use std::fmt;
 use super::adjacency::Adjacency;
 use super::charge::charge_of;
 use super::error::AccountingError;
+use super::honest::Honest;
 use crate::mechanism::{MechanismError, NoiseScale, QueryKind, Sensitivity};
 
 /// The most records that one person may be given.
@@ -46,23 +47,30 @@ impl PrivacyUnit {
         Sensitivity::from_units(per_record.units().saturating_mul(u64::from(self.records_per_person.max(1))))
     }
 
-    /// What a release costs, in units of 2^-48 of mu^2, rounded up; `k_t` bounds one unit's part, as [`PrivacyUnit::sensitivity`] gives it.
+    /// What a ratio that is opened by itself costs, in units of 2^-48 of mu^2, rounded up; `k_t` bounds one unit's part, as
+    /// [`PrivacyUnit::sensitivity`] gives it.
     ///
     /// # Errors
     /// [`AccountingError::ChargeOverflow`] when it exceeds 64 bits.
     pub fn charge_units(self, k_t: Sensitivity, s: NoiseScale) -> Result<u64, AccountingError> {
-        charge_of(self.adjacency.factor(), 1, k_t, s)
+        charge_of(self.adjacency.factor(), 1, k_t, (s, Honest::ALONE))
     }
 
-    /// What a release of any kind costs; as [`PrivacyUnit::charge_units`].
+    /// What a release of any kind costs at noise of scale `s` of each party, where `honest` parties' noise protects what is opened; as
+    /// [`PrivacyUnit::charge_units`].
     ///
     /// Of a ratio `sensitivity` bounds one unit's part, which is counted twice where units are replaced. Of a clip count and of a
     /// statistic it is already the most that the sum moves between neighbours.
     ///
     /// # Errors
     /// [`AccountingError::ChargeOverflow`] when it exceeds 64 bits.
-    pub fn charge_of_kind(self, kind: QueryKind, sensitivity: Sensitivity, s: NoiseScale) -> Result<u64, AccountingError> {
-        self.charge_of_release(kind, u32::try_from(kind.length()).unwrap_or(u32::MAX), sensitivity, s)
+    pub fn charge_of_kind(
+        self,
+        kind: QueryKind,
+        sensitivity: Sensitivity,
+        noise: (NoiseScale, Honest),
+    ) -> Result<u64, AccountingError> {
+        self.charge_of_release(kind, u32::try_from(kind.length()).unwrap_or(u32::MAX), sensitivity, noise)
     }
 
     /// What a release of so many components costs; as [`PrivacyUnit::charge_of_kind`], whose `sensitivity` bounds the whole vector in L2.
@@ -74,9 +82,9 @@ impl PrivacyUnit {
         kind: QueryKind,
         components: u32,
         sensitivity: Sensitivity,
-        s: NoiseScale,
+        noise: (NoiseScale, Honest),
     ) -> Result<u64, AccountingError> {
-        charge_of(kind.moves(self.adjacency.factor()), components, sensitivity, s)
+        charge_of(kind.moves(self.adjacency.factor()), components, sensitivity, noise)
     }
 
     /// How many times one record's part the sum moves between neighbours.
@@ -115,7 +123,7 @@ mod tests {
 
     /// What the draw itself costs.
     fn least(s: NoiseScale) -> u64 {
-        crate::accounting::LEAST_CHARGE_UNITS.max(crate::accounting::slack::price(s))
+        crate::accounting::LEAST_CHARGE_UNITS.max(crate::accounting::slack::price(s, Honest::ALONE))
     }
 
     proptest! {
@@ -144,9 +152,10 @@ mod tests {
             let doubled = Sensitivity::from_units(2 * k).unwrap();
             for adjacency in [Adjacency::Replace, Adjacency::AddRemove] {
                 let unit = PrivacyUnit::person(adjacency, persons).unwrap();
-                prop_assert_eq!(unit.charge_of_kind(QueryKind::Ratio, k_t, s), unit.charge_units(k_t, s));
+                prop_assert_eq!(unit.charge_of_kind(QueryKind::Ratio, k_t, (s, Honest::ALONE)), unit.charge_units(k_t, s));
                 for kind in [QueryKind::ClipCount, QueryKind::Statistic { component: 1 }] {
-                    let (once, twice) = (unit.charge_of_kind(kind, k_t, s), unit.charge_of_kind(kind, doubled, s));
+                    let noise = (s, Honest::ALONE);
+                    let (once, twice) = (unit.charge_of_kind(kind, k_t, noise), unit.charge_of_kind(kind, doubled, noise));
                     prop_assert_eq!(once, PrivacyUnit::row(Adjacency::AddRemove).charge_units(k_t, s));
                     prop_assert_eq!(twice, PrivacyUnit::row(Adjacency::Replace).charge_units(k_t, s));
                 }
@@ -157,10 +166,10 @@ mod tests {
         #[test]
         fn a_vectors_cost_is_one_charge_and_a_draw_for_each_component(k in 1_u64..1 << 30, j in 16_u64..1 << 30, d in 2_u32..5_000) {
             let (k_t, s) = (Sensitivity::from_units(k).unwrap(), NoiseScale::from_units(j << 16).unwrap());
-            let one = crate::accounting::Priced::new(QueryKind::Ratio, k_t, s);
+            let one = crate::accounting::Priced::new(QueryKind::Ratio, k_t, s, Honest::ALONE);
             let unit = PrivacyUnit::default();
             let (single, vector) = (one.cost(unit).unwrap(), one.of_components_for_test(d).cost(unit).unwrap());
-            prop_assert_eq!((single.draws, single.slack_units), (1, crate::accounting::slack_units_of_draw(s)));
+            prop_assert_eq!((single.draws, single.slack_units), (1, crate::accounting::slack_units_of_draw(s, Honest::ALONE)));
             prop_assert_eq!((vector.draws, vector.slack_units), (u64::from(d), u64::from(d) * single.slack_units));
             // Neither draws nor slack run out before the budget.
             prop_assert_eq!(single.units, unit.charge_units(k_t, s).unwrap());

@@ -3,6 +3,7 @@
 //! Coordinator and parties derive every public constant (bounds, noise scale, box) from the same bytes
 //! with this code, so they can't disagree about what a release means.
 
+mod aggregation;
 mod chosen;
 mod edit;
 mod error;
@@ -16,6 +17,7 @@ mod spec;
 #[cfg(test)]
 mod tests;
 
+pub use aggregation::{Aggregation, KeyFingerprint, NoFingerprint, Secure};
 pub use error::JobError;
 pub use extension::{Continuation, Extension};
 pub use limits::{

@@ -71,6 +71,7 @@ pub const KEYS: Keys = Keys::Table(&[
             ("clip_watch_share", Keys::Any),
         ]),
     ),
+    ("aggregation", Keys::Table(&[("mode", Keys::Any), ("colluders", Keys::Any), ("members", Keys::Any)])),
     (
         "release",
         Keys::Table(&[("stages", Keys::Any), ("curvature_share", Keys::Any), ("clip", Keys::Any), ("clamping", Keys::Any)]),
@@ -101,8 +102,17 @@ pub(super) struct RawJob {
     #[serde(default)]
     pub sampler: RawSampler,
     pub privacy: RawPrivacy,
+    pub aggregation: Option<RawAggregation>,
     pub release: Option<RawRelease>,
     pub plan: Option<RawPlan>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct RawAggregation {
+    pub mode: String,
+    pub colluders: Option<i64>,
+    #[serde(default)]
+    pub members: BTreeMap<String, String>,
 }
 
 #[derive(Deserialize)]

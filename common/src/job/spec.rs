@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::aggregation::Aggregation;
 use super::error::JobError;
-use crate::accounting::Budget;
+use crate::accounting::{Budget, Honest};
 use crate::diagnostics::Wanted;
 use crate::mechanism::{NoiseScale, QueryKind};
 use crate::model::{self, Model, OutcomeTable};
@@ -39,6 +40,8 @@ pub struct JobSpec {
     pub sampler: SamplerSpec,
     /// What the job may spend at each party, and how it is noised.
     pub privacy: PrivacySpec,
+    /// How the parties' answers are opened.
+    pub aggregation: Aggregation,
     /// How a job that releases once spreads its budget; the defaults for any other.
     pub release: ReleaseSpec,
     /// What the analyst guesses of the data. Only the planner reads it.
@@ -339,6 +342,18 @@ impl JobSpec {
     pub fn plans_chains(&self) -> bool {
         let SamplerSpec { chains_named, starts, until, .. } = &self.sampler;
         self.algorithm == Algorithm::Hmc && !chains_named && starts.is_none() && until.is_none()
+    }
+
+    /// How many parties' noise protects each party in what is opened.
+    #[must_use]
+    pub fn honest(&self) -> Honest {
+        self.aggregation.honest(self.parties.len())
+    }
+
+    /// The noise of one party's release, and how many parties' noise of that scale protects it: what a price is made of.
+    #[must_use]
+    pub fn protected(&self, noise: NoiseScale) -> (NoiseScale, Honest) {
+        (noise, self.honest())
     }
 
     /// Number of parameters.

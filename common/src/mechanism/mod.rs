@@ -31,6 +31,7 @@ pub use noise_scale::NoiseScale;
 pub use quantiser::Quantiser;
 pub use sensitivity::{Clip, MAX_SENSITIVITY, Sensitivity, sensitivity, sum_fits};
 pub use step::STEP;
+pub(crate) use sum::FRACTION;
 pub use sum::{LatticeSum, SumCache};
 
 #[cfg(test)]

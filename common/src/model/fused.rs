@@ -82,7 +82,7 @@ pub(super) fn short_ratio(y: f64, m: f64, h: f64) -> f64 {
 
 /// `e^x` for `x` of at most 0, relative error below 1.2e-12; `x` is clamped at -40 ([`super::elementary::LEAST_EXPONENT`]).
 #[inline(always)]
-fn exp_falling(x: f64) -> f64 {
+pub(super) fn exp_falling(x: f64) -> f64 {
     let x = if x < super::elementary::LEAST_EXPONENT { super::elementary::LEAST_EXPONENT } else { x };
     let (r, power) = split(x);
     let r2 = r * r;

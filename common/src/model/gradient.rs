@@ -1,205 +1,100 @@
-//! The kernel of a gradient: each record's slope, in a public frame, as an integer vector of bounded length.
+//! The kernel of a gradient: each record's slope, in a public frame, as a vector of bounded length; see [`super::lattice_frame`].
 
 use pulp::{Simd, WithSimd};
 
 use super::few::{FEW, Few};
+use super::frame::Frame;
+use super::held_vectors::{HeldVectors, Room, Sums};
+use super::kept_weights::BlockWeights;
+use super::lattice_frame::LatticeFrame;
 use super::linear_predictor::LinearPredictor;
-use super::score::Frame;
 use super::shard::Block;
 use super::slopes::Slopes;
 use super::tile::Tile;
 use super::weighted::WeightedSum;
-use crate::mechanism::{Clamp, GRADIENT_UNITS, LatticeSum};
+use crate::mechanism::LatticeSum;
 
-/// Lattice units of a vector of length 1 before it is rounded: rounding lengthens it by half the root of the
-/// number of parameters at most, and the rest is for the arithmetic's own error.
-pub const GRADIENT_SCALE: f64 = GRADIENT_UNITS as f64 * (1.0 - 1.0 / 1_048_576.0);
-/// No vector that is released is longer, in squared lattice units.
-const MOST_SQUARES: u64 = GRADIENT_UNITS * GRADIENT_UNITS;
+/// What gives each record's slopes: in a linear predictor and in one parameter more, 0 where there is none.
+pub(super) trait Sloped {
+    /// The slopes of the records of a tile.
+    ///
+    /// Mark it `#[inline(always)]`; not a number where a record holds none.
+    fn slopes(&self, rows: &Tile<'_>, slopes: &mut [Few<f64>; 2]);
+}
 
-/// A point and a frame, made ready for a block.
-pub(super) struct Gradient<'a, L: Slopes> {
-    block: &'a Block<'a>,
+/// A regression's slopes at a point.
+pub(super) struct RegressionSlopes<L: Slopes> {
     eta: WeightedSum,
     at: L::At,
-    /// Per component, its weighted sum of the predictors.
-    along: Vec<WeightedSum>,
-    /// Per component, its weight of the slope in the family's own parameter.
-    own: Vec<f64>,
-    shift: &'a [f64],
+}
+
+impl<L: Slopes> RegressionSlopes<L> {
+    pub(super) fn new(likelihood: &L, predictor: &LinearPredictor, (coefficients, own): (&[f64], Option<f64>)) -> Self {
+        Self { eta: predictor.weighted(coefficients), at: likelihood.slopes_at(own) }
+    }
+}
+
+impl<L: Slopes> Sloped for RegressionSlopes<L> {
+    #[inline(always)]
+    fn slopes(&self, rows: &Tile<'_>, [eta, own]: &mut [Few<f64>; 2]) {
+        let records = rows.len();
+        let (eta, own, outcome) = (&mut eta.0[..records], &mut own.0[..records], &rows.outcome()[..records]);
+        self.eta.fill(rows, eta);
+        for i in 0..records {
+            [eta[i], own[i]] = L::slopes(&self.at, outcome[i], eta[i]);
+        }
+    }
 }
 
 /// The sum over a block of each record's gradient in a frame; see [`super::score::ScoreModel::gradient_sum`].
-pub(super) fn gradient_sum<L: Slopes>(
-    likelihood: &L,
-    predictor: &LinearPredictor,
+pub(super) fn gradient_sum(
+    slopes: &impl Sloped,
     block: &Block<'_>,
-    (coefficients, own): (&[f64], Option<f64>),
-    frame: Frame<'_>,
+    (at, frame): (&[f64], Frame<'_>),
+    (coefficients, intercept): (usize, bool),
 ) -> LatticeSum {
-    let pass = Gradient::new(likelihood, predictor, block, (coefficients, own), frame);
-    LatticeSum::of_several(&block.arch().dispatch(&pass))
+    let vectors = HeldVectors::new(block.arch(), LatticeFrame::new(frame, coefficients), intercept);
+    let mut kept = block.shelf().map(|_| BlockWeights::default());
+    let sums = block.arch().dispatch(Gradient { block, slopes, vectors: &vectors, kept: kept.as_mut() });
+    if let Some((shelf, weights)) = block.shelf().zip(kept) {
+        shelf.put(asked(at, frame), weights);
+    }
+    LatticeSum::of_fractions(vectors.total(&sums))
 }
 
-/// What is kept of a tile's records.
-pub(super) struct Room {
-    eta: Few<f64>,
-    own: Few<f64>,
-    /// The squared length of each image.
-    pub(super) squares: Few<f64>,
-    /// What it is multiplied by to be no longer than 1.
-    factor: Few<f64>,
-    /// Each component of the records' images.
-    pub(super) components: Vec<Few<f64>>,
-    pub(super) units: Vec<Few<i64>>,
-    pub(super) within: Few<i64>,
+/// What says which gradient it is.
+pub(super) fn asked<'a>(at: &'a [f64], frame: Frame<'a>) -> [&'a [f64]; 3] {
+    [at, frame.rows(), frame.shift()]
 }
 
-impl Room {
-    pub(super) fn new(components: usize) -> Self {
-        let zero = Few([0.0; FEW]);
-        Self {
-            eta: zero.clone(),
-            own: zero.clone(),
-            squares: zero.clone(),
-            factor: zero.clone(),
-            components: vec![zero; components],
-            units: vec![Few([0; FEW]); components],
-            within: Few([0; FEW]),
-        }
-    }
-
-    /// Adds the first `records` images to the totals, as integer vectors of bounded length.
-    #[inline(always)]
-    pub(super) fn add(&mut self, shift: &[f64], records: usize, totals: &mut [i64]) {
-        self.hold(shift, records);
-        let within = &self.within.0[..records];
-        for (total, units) in totals.iter_mut().zip(&self.units) {
-            // No sum overflows: callers check that so many records fit. Said so, the additions are of vectors.
-            let held = units.0[..records].iter().zip(within).map(|(unit, within)| unit & within);
-            *total = held.fold(*total, i64::wrapping_add);
-        }
-    }
-
-    /// Makes the first `records` images integer vectors of bounded length: `units` where `within` is all ones, and 0 where it is 0.
-    #[inline(always)]
-    pub(super) fn hold(&mut self, shift: &[f64], records: usize) {
-        shorten(self, shift, records);
-        quantise(self, shift, records);
-    }
+/// A sum over a block.
+struct Gradient<'a, S> {
+    block: &'a Block<'a>,
+    slopes: &'a S,
+    vectors: &'a HeldVectors,
+    /// Room for the weights, where they are kept.
+    kept: Option<&'a mut BlockWeights>,
 }
 
-impl<'a, L: Slopes> Gradient<'a, L> {
-    /// # Panics
-    /// On a frame of another number of parameters, which is public.
-    pub(super) fn new(
-        likelihood: &L,
-        predictor: &LinearPredictor,
-        block: &'a Block<'a>,
-        (coefficients, own): (&[f64], Option<f64>),
-        frame: Frame<'a>,
-    ) -> Self {
-        let d = frame.parameters();
-        assert_eq!(d, coefficients.len() + usize::from(own.is_some()), "a frame has the model's parameters");
-        Self {
-            block,
-            eta: predictor.weighted(coefficients),
-            at: likelihood.slopes_at(own),
-            along: (0..d).map(|k| predictor.weighted_without_offset(frame.row(k))).collect(),
-            own: (0..d).map(|k| frame.row(k).get(coefficients.len()).copied().unwrap_or(0.0)).collect(),
-            shift: frame.shift(),
-        }
-    }
+/// The weights of each record's vector.
+#[inline(always)]
+pub(super) fn hold(slopes: &impl Sloped, vectors: &HeldVectors, rows: &Tile<'_>, room: &mut Room) {
+    slopes.slopes(rows, &mut room.slopes);
+    vectors.hold(rows, room);
 }
 
-impl<L: Slopes> Gradient<'_, L> {
-    /// The integer vector of each record, as it goes into the sum of gradients.
-    #[inline(always)]
-    pub(super) fn vectors(&self, rows: &Tile<'_>, room: &mut Room) {
-        self.map(rows, room);
-        room.hold(self.shift, rows.len());
-    }
+impl<S: Sloped> WithSimd for Gradient<'_, S> {
+    type Output = Sums;
 
     #[inline(always)]
-    fn total(&self) -> Vec<i64> {
-        let d = self.along.len();
-        let mut totals = vec![0_i64; d];
-        let mut room = Room::new(d);
-        let mut tiles = self.block.tiles(FEW);
+    fn with_simd<V: Simd>(self, _simd: V) -> Sums {
+        let Self { block, slopes, vectors, mut kept } = self;
+        let (mut room, mut sums) = (vectors.room(), vectors.sums());
+        let mut tiles = block.tiles(FEW);
         while let Some(rows) = tiles.next() {
-            self.map(&rows, &mut room);
-            room.add(self.shift, rows.len(), &mut totals);
+            hold(slopes, vectors, &rows, &mut room);
+            vectors.add(&rows, &room, &mut sums, kept.as_deref_mut());
         }
-        totals
-    }
-
-    /// The image of each record's gradient.
-    #[inline(always)]
-    fn map(&self, rows: &Tile<'_>, room: &mut Room) {
-        let records = rows.len();
-        let eta = &mut room.eta.0[..records];
-        self.eta.fill(rows, eta);
-        let outcome = &rows.outcome()[..records];
-        let own = &mut room.own.0[..records];
-        for i in 0..records {
-            let [slope, of_own] = L::slopes(&self.at, outcome[i], eta[i]);
-            eta[i] = slope;
-            own[i] = of_own;
-        }
-        let (slopes, own, squares) = (&room.eta.0[..records], &room.own.0[..records], &mut room.squares.0[..records]);
-        squares.fill(0.0);
-        for (k, component) in room.components.iter_mut().enumerate() {
-            let component = &mut component.0[..records];
-            self.along[k].fill(rows, component);
-            let (weight, shift) = (self.own[k], self.shift[k]);
-            for i in 0..records {
-                let value = component[i].mul_add(slopes[i], weight.mul_add(own[i], shift));
-                component[i] = value;
-                squares[i] = value.mul_add(value, squares[i]);
-            }
-        }
-    }
-}
-
-/// What each record's image is multiplied by to be no longer than 1; what is no number becomes the shift.
-#[inline(always)]
-fn shorten(room: &mut Room, shift: &[f64], records: usize) {
-    let of_shift: f64 = shift.iter().map(|b| b * b).sum();
-    for (factor, square) in room.factor.0[..records].iter_mut().zip(&room.squares.0) {
-        let square_or_shift = if *square < f64::INFINITY { *square } else { of_shift };
-        *factor = if square_or_shift > 1.0 { GRADIENT_SCALE / square_or_shift.sqrt() } else { GRADIENT_SCALE };
-    }
-}
-
-/// The integers of each record, and whether they are no longer than what is charged: the length is checked as an
-/// integer, whatever the arithmetic before it did.
-#[inline(always)]
-fn quantise(room: &mut Room, shift: &[f64], records: usize) {
-    let clamp = Clamp::symmetric(GRADIENT_UNITS);
-    let (squares, factor) = (&room.squares.0[..records], &room.factor.0[..records]);
-    let within = &mut room.within.0[..records];
-    within.fill(0);
-    for ((component, units), shift) in room.components.iter().zip(&mut room.units).zip(shift) {
-        let (component, units) = (&component.0[..records], &mut units.0[..records]);
-        for i in 0..records {
-            let image = if squares[i] < f64::INFINITY { component[i] } else { *shift };
-            let unit = clamp.units(image * factor[i]);
-            units[i] = unit;
-            // At most 2^28, which 32 bits hold, and 2^56 squared, of at most 2^7 components: up to 2^63, which an unsigned integer holds.
-            let narrow = i64::from(unit as i32);
-            within[i] = within[i].wrapping_add(narrow.wrapping_mul(narrow));
-        }
-    }
-    for square in within {
-        *square = if square.cast_unsigned() <= MOST_SQUARES { -1 } else { 0 };
-    }
-}
-
-impl<L: Slopes> WithSimd for &Gradient<'_, L> {
-    type Output = Vec<i64>;
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _simd: S) -> Vec<i64> {
-        self.total()
+        sums
     }
 }

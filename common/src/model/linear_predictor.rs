@@ -133,11 +133,10 @@ impl LinearPredictor {
         self.with_offset(intercept, coefficients.iter().copied())
     }
 
-    /// The same without the offset, of the columns whose weight is not 0.
-    pub(super) fn weighted_without_offset(&self, theta: &[f64]) -> WeightedSum {
-        let (intercept, weights) = self.split(theta);
-        let weighted = weights.iter().enumerate().filter(|(_, weight)| **weight != 0.0);
-        WeightedSum::new(intercept, weighted.map(|(j, weight)| (*weight, ColumnRef::Predictor(j))))
+    /// The same without the offset.
+    pub(super) fn weighted_without_offset(&self, weights: &[f64]) -> WeightedSum {
+        let (intercept, weights) = self.split(weights);
+        WeightedSum::new(intercept, weights.iter().enumerate().map(|(j, weight)| (*weight, ColumnRef::Predictor(j))))
     }
 
     /// Per coefficient, whether its predictor's 0 and 1 count as -1 and 1 where products of predictors are summed:

@@ -12,8 +12,7 @@
 //! extreme `eta`.
 
 use super::blocks::KernelVisitor;
-use super::elementary::exp_falling;
-use super::fused::{MODERATE, SHORT, short_ratio, softplus_difference};
+use super::fused::{MODERATE, SHORT, exp_falling, short_ratio, softplus_difference};
 use super::likelihood::{Ends, Likelihood, around};
 use super::linear_predictor::LinearPredictor;
 use super::ratio_range::RatioRange;

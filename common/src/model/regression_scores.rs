@@ -1,11 +1,12 @@
 //! The scores, information and moments of a regression.
 
-use super::gradient::gradient_sum;
+use super::frame::Frame;
+use super::gradient::{RegressionSlopes, gradient_sum};
 use super::likelihood::{Ends, Likelihood};
 use super::linear_predictor::LinearPredictor;
 use super::products::{Vectors, Weight, offset_alone};
 use super::remainder::{remainder_sum, second_order};
-use super::score::{Frame, Remainder, ScoreModel};
+use super::score::{Remainder, ScoreModel};
 use super::shard::Block;
 use crate::mechanism::{LatticeSum, Sensitivity};
 
@@ -55,7 +56,8 @@ impl<L: Likelihood> ScoreModel for RegressionScores<'_, L> {
 
     fn gradient_sum(&self, block: &Block<'_>, at: &[f64], frame: Frame<'_>) -> LatticeSum {
         self.predictor.check(block.columns());
-        gradient_sum(self.likelihood, self.predictor, block, self.split(at), frame)
+        let slopes = RegressionSlopes::new(self.likelihood, self.predictor, self.split(at));
+        gradient_sum(&slopes, block, (at, frame), (self.predictor.len(), self.predictor.has_intercept()))
     }
 
     fn remainder_bound(&self, [from, middle, to]: [&[f64]; 3]) -> Option<f64> {

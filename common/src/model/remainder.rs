@@ -1,20 +1,28 @@
 //! The kernel of a remainder: what a record's log ratio is beyond the clipped integer vector that stood for its gradient.
 //!
-//! A step from `theta` to `theta'` with the middle `m` has the log ratio `r`. The gradient that was released at `m` was a sum of integer
+//! A step from `theta` to `theta'` with the middle `m` has the log ratio `r`. The gradient that was released at `m` was a sum of
 //! vectors `k`, one a record; along the step such a vector comes to `k . weights + constant`. What is summed here is
-//! `r - (k . weights + constant)`, with the *same* integers, made anew from the same bits: whatever was clipped or rounded there is taken
-//! off here, so that both together are the log ratio to the last bit of the arithmetic.
+//! `r - (k . weights + constant)`, with the *same* weights of the slopes, kept or made anew from the same bits: whatever was clipped or rounded
+//! there is taken off here, so that both together are the log ratio. What a predictor is rounded to in the gradient's sum it is not rounded to here:
+//! that is 2^-28 of a predictor, which along a step comes to no more than rounding the remainder to the lattice does, and the gradient's sum is
+//! rounded once.
 //!
 //! Public bound. Let the linear predictor of a record be moved by `u` from `theta` to `m` and by `v` from `m` to `theta'`, at most `a` and `b`
 //! of all records, and the second derivative of the log density in it lie from `-F` to `G`. By Taylor's theorem around `m` the log
 //! ratio is the slope times `u + v` but for at most `(F b^2 + G a^2) / 2` downwards and `(G b^2 + F a^2) / 2` upwards. Where the family's own
-//! parameter moves too, `F b^2` is a quadratic form in both moves. Rounding a vector to integers adds half of `|weights|` summed. Swapping the
+//! parameter moves too, `F b^2` is a quadratic form in both moves. What rounding a vector adds is in [`super::lattice_frame`]. Swapping the
 //! ends gives the same bits.
+
+use std::sync::Arc;
 
 use pulp::{Simd, WithSimd};
 
+use super::blocks::{KernelVisitor, Lane, Scratch};
 use super::few::{FEW, Few};
-use super::gradient::{Gradient, Room};
+use super::gradient::{RegressionSlopes, asked, hold};
+use super::held_vectors::{HeldVectors, Room};
+use super::kept_weights::BlockWeights;
+use super::lattice_frame::LatticeFrame;
 use super::likelihood::{Ends, Likelihood};
 use super::linear_predictor::LinearPredictor;
 use super::persons::{PersonSum, Persons};
@@ -22,7 +30,7 @@ use super::score::Remainder;
 use super::shard::Block;
 use super::slopes::Bends;
 use super::tile::Tile;
-use super::weighted::WeightedSum;
+use super::weighted::{CoefficientStep, WeightedSum};
 use crate::mechanism::{Clamp, LatticeSum, Quantiser, Sensitivity, sum_fits};
 
 /// How far half a step moves a record at most: its linear predictor, and the logarithm of the family's own parameter.
@@ -42,11 +50,15 @@ pub(super) fn second_order(first: Half, second: Half, bends: &Bends) -> f64 {
 /// A step, made ready for a block.
 struct Pass<'a, L: Likelihood> {
     block: &'a Block<'a>,
-    gradient: Gradient<'a, L>,
+    slopes: RegressionSlopes<L>,
+    vectors: HeldVectors,
+    /// The weights of the gradient's vectors, where they were kept.
+    weights: Option<Arc<BlockWeights>>,
     constants: L::Constants,
-    from: WeightedSum,
-    to: WeightedSum,
-    weights: &'a [f64],
+    moves: CoefficientStep,
+    /// What a weight comes to along the step, of each record's predictors, and of its own parameter.
+    with: WeightedSum,
+    own: f64,
     constant: f64,
     power: f64,
     quantiser: Quantiser,
@@ -63,14 +75,18 @@ pub(super) fn remainder_sum<L: Likelihood>(
 ) -> LatticeSum {
     assert!(sum_fits(block.units(), clamp), "callers check that so many units fit the sum");
     let share = u64::from(block.persons().map_or(1, |(persons, _)| persons.limit()));
+    let frame = LatticeFrame::new(step.frame, predictor.len());
+    let along = frame.along(step.weights);
     let pass = Pass::<L> {
         block,
-        gradient: Gradient::new(likelihood, predictor, block, middle, step.frame),
+        slopes: RegressionSlopes::new(likelihood, predictor, middle),
+        vectors: HeldVectors::new(block.arch(), frame, predictor.has_intercept()),
+        weights: block.shelf().and_then(|shelf| shelf.get(asked(step.points[1], step.frame))),
         constants: likelihood.constants(predictor, &ends),
-        from: predictor.weighted(ends.from),
-        to: predictor.weighted(ends.to),
-        weights: step.weights,
-        constant: step.constant,
+        moves: predictor.moves(ends.from, ends.to),
+        with: predictor.weighted_without_offset(&along.predictors),
+        own: along.own,
+        constant: step.constant + along.shift,
         power: step.power,
         quantiser: Quantiser::new(1.0, 0.0, clamp.units() / share),
         clamp: Clamp::symmetric(clamp.units()),
@@ -81,7 +97,7 @@ pub(super) fn remainder_sum<L: Likelihood>(
 impl<L: Likelihood> Pass<'_, L> {
     #[inline(always)]
     fn total(&self) -> i64 {
-        let mut room = Kept::new(self.weights.len());
+        let mut room = Kept::new(&self.vectors);
         let mut total = 0_i64;
         let mut tiles = self.block.tiles(FEW);
         while let Some(rows) = tiles.next() {
@@ -94,7 +110,7 @@ impl<L: Likelihood> Pass<'_, L> {
 
     #[inline(always)]
     fn total_by_person(&self, persons: &Persons, first: usize) -> i64 {
-        let mut room = Kept::new(self.weights.len());
+        let mut room = Kept::new(&self.vectors);
         let mut sum = PersonSum::beginning(first);
         let mut tiles = self.block.tiles(FEW);
         while let Some(rows) = tiles.next() {
@@ -107,29 +123,61 @@ impl<L: Likelihood> Pass<'_, L> {
     /// The lattice value of each of `rows`.
     #[inline(always)]
     fn values(&self, rows: &Tile<'_>, room: &mut Kept) {
-        let records = rows.len();
-        self.gradient.vectors(rows, &mut room.vectors);
-        let along = &mut room.along.0[..records];
-        along.fill(0.0);
-        let within = &room.vectors.within.0[..records];
-        for (weight, units) in self.weights.iter().zip(&room.vectors.units) {
-            let units = &units.0[..records];
-            for i in 0..records {
-                let unit = units[i] & within[i];
-                // At most 2^28: exact.
-                along[i] = weight.mul_add(unit as f64, along[i]);
+        match &self.weights {
+            Some(weights) => {
+                let these = room.seen..room.seen + rows.len();
+                recall(weights.slopes.get(these.clone()), &mut room.vectors.slopes[0].0[..rows.len()]);
+                recall(weights.own.get(these), &mut room.vectors.slopes[1].0[..rows.len()]);
+                room.seen += rows.len();
             }
+            None => hold(&self.slopes, &self.vectors, rows, &mut room.vectors),
         }
-        let (from, to) = (&mut room.from.0[..records], &mut room.to.0[..records]);
-        self.from.fill(rows, from);
-        self.to.fill(rows, to);
-        let outcome = &rows.outcome()[..records];
-        let values = &mut room.values.0[..records];
+        let along = &mut room.along.0[..rows.len()];
+        self.with.fill(rows, along);
+        let [weights, own] = &room.vectors.slopes;
+        let (weights, own) = (&weights.0[..along.len()], &own.0[..along.len()]);
+        for i in 0..along.len() {
+            // Where a record has no weight, its predictors may be no numbers.
+            let of_predictors = if weights[i] == 0.0 { 0.0 } else { weights[i] * along[i] };
+            along[i] = self.own.mul_add(own[i], of_predictors);
+        }
+        let step = self.moves.of(rows, &mut room.scratch);
+        let along = &*along;
+        let values = &mut room.values.0[..rows.len()];
+        let (power, constant, quantiser) = (self.power, self.constant, self.quantiser);
+        L::log_ratios(&self.constants, &step, &mut Left { along, values, power, constant, quantiser });
+    }
+}
+
+/// The weights that were kept; none where none were.
+#[inline(always)]
+fn recall(kept: Option<&[i32]>, weights: &mut [f64]) {
+    match kept {
+        Some(kept) => weights.iter_mut().zip(kept).for_each(|(weight, kept)| *weight = f64::from(*kept)),
+        None => weights.fill(0.0),
+    }
+}
+
+/// Takes off each log ratio what its vector comes to.
+struct Left<'a> {
+    along: &'a [f64],
+    values: &'a mut [i64],
+    power: f64,
+    constant: f64,
+    quantiser: Quantiser,
+}
+
+impl KernelVisitor for Left<'_> {
+    #[inline(always)]
+    fn over<const N: usize, C>(&mut self, columns: [&[f64]; N], constants: &C, ratio: impl Fn(&C, [f64; N]) -> f64) {
+        let records = self.values.len();
+        let columns = columns.map(|column| &column[..records]);
+        let along = &self.along[..records];
         for i in 0..records {
-            let ratio = L::log_ratio(&self.constants, outcome[i], from[i], to[i]);
+            let ratio = ratio(constants, std::array::from_fn(|k| columns[k][i]));
             // A record that is left out has no log ratio, and a vector all the same: its frame's shift.
             let ratio = if ratio.is_nan() { 0.0 } else { self.power * ratio };
-            values[i] = self.quantiser.units(ratio - (along[i] + self.constant));
+            self.values[i] = self.quantiser.units(ratio - (along[i] + self.constant));
         }
     }
 }
@@ -138,15 +186,16 @@ impl<L: Likelihood> Pass<'_, L> {
 struct Kept {
     vectors: Room,
     along: Few<f64>,
-    from: Few<f64>,
-    to: Few<f64>,
+    scratch: Scratch,
     values: Few<i64>,
+    /// Records of the block that were seen before.
+    seen: usize,
 }
 
 impl Kept {
-    fn new(components: usize) -> Self {
-        let zero = Few([0.0; FEW]);
-        Self { vectors: Room::new(components), along: zero.clone(), from: zero.clone(), to: zero, values: Few([0; FEW]) }
+    fn new(vectors: &HeldVectors) -> Self {
+        let scratch = Scratch { one: Lane::ZERO, other: Lane::ZERO };
+        Self { vectors: vectors.room(), along: Few([0.0; FEW]), scratch, values: Few([0; FEW]), seen: 0 }
     }
 }
 

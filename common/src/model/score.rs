@@ -1,6 +1,8 @@
 //! The interface of a model whose scores, information and second moments can be released: sums of integer
 //! vectors, each record's held to a public length.
 
+use super::frame::Frame;
+use super::lattice_frame::LatticeFrame;
 use super::shard::Block;
 use crate::mechanism::{GRADIENT_UNITS, LatticeSum, Sensitivity};
 
@@ -8,54 +10,6 @@ use crate::mechanism::{GRADIENT_UNITS, LatticeSum, Sensitivity};
 const OUTWARD: f64 = 1.0 + 1e-9;
 /// The arithmetic's own error in a vector's part along a step, of the most that it can be.
 const ARITHMETIC: f64 = 1e-13;
-
-/// A public affine map of one record's gradient: `rows . gradient + shift`, in units of what a record
-/// contributes at most ([`crate::mechanism::GRADIENT_UNITS`] lattice units).
-///
-/// A record contributes the image, shortened to length 1 where it is longer; one that is left out
-/// contributes the shift, which is the image of no gradient at all.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Frame<'a> {
-    rows: &'a [f64],
-    shift: &'a [f64],
-}
-
-impl<'a> Frame<'a> {
-    /// Numbers of a frame for so many parameters: `d^2 + d`.
-    #[must_use]
-    pub fn length(parameters: usize) -> usize {
-        parameters * (parameters + 1)
-    }
-
-    /// The frame of these numbers, its rows one after the other and then the shift; `None` where there are not
-    /// `d^2 + d` of them.
-    #[must_use]
-    pub fn new(numbers: &'a [f64], parameters: usize) -> Option<Self> {
-        if parameters == 0 || numbers.len() != Self::length(parameters) {
-            return None;
-        }
-        let (rows, shift) = numbers.split_at(parameters * parameters);
-        Some(Self { rows, shift })
-    }
-
-    /// Number of parameters.
-    #[must_use]
-    pub fn parameters(&self) -> usize {
-        self.shift.len()
-    }
-
-    /// What parameter's part of the gradient goes with which weight into component `k`.
-    #[must_use]
-    pub fn row(&self, k: usize) -> &'a [f64] {
-        &self.rows[k * self.parameters()..(k + 1) * self.parameters()]
-    }
-
-    /// What is added to each component.
-    #[must_use]
-    pub fn shift(&self) -> &'a [f64] {
-        self.shift
-    }
-}
 
 /// A step, and how the integer vectors of the gradient at its middle count along it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -99,11 +53,11 @@ impl<'a> Remainder<'a> {
     }
 
     /// The public bound on one record's part, in log-likelihood units, where [`ScoreModel::remainder_bound`] gives this one without
-    /// the rounding to integers.
+    /// the rounding of its vector, which [`ScoreModel::vector_rounding`] gives.
     #[must_use]
-    pub fn bound(&self, second_order: f64) -> f64 {
+    pub fn bound(&self, second_order: f64, rounding: f64) -> f64 {
         let along: f64 = self.weights.iter().map(|weight| weight.abs()).sum();
-        second_order * OUTWARD + along * (0.5 + ARITHMETIC * GRADIENT_UNITS as f64)
+        second_order * OUTWARD + rounding * OUTWARD + along * ARITHMETIC * GRADIENT_UNITS as f64
     }
 }
 
@@ -126,8 +80,8 @@ pub trait ScoreModel: Send + Sync {
 
     /// The sum over a block of each record's gradient in a frame, `d` components.
     ///
-    /// Each record adds an integer vector of length at most [`crate::mechanism::GRADIENT_UNITS`], whatever it
-    /// holds.
+    /// Whatever it holds, each record adds a vector so much shorter than [`crate::mechanism::GRADIENT_UNITS`] that the sum, rounded to
+    /// integers once, moves no farther with a record than by vectors of that length.
     ///
     /// # Panics
     /// On other numbers of parameters or columns than the model's, which are public.
@@ -138,6 +92,12 @@ pub trait ScoreModel: Send + Sync {
     /// `from`, `middle`, `to`. The same bits when the ends are swapped. `None` for a model without one.
     fn remainder_bound(&self, _points: [&[f64]; 3]) -> Option<f64> {
         None
+    }
+
+    /// How far a record's vector in [`ScoreModel::gradient_sum`] at the step's middle is from its gradient at most by rounding, along the step,
+    /// in log-likelihood units.
+    fn vector_rounding(&self, step: &Remainder<'_>) -> f64 {
+        LatticeFrame::new(step.frame, self.coefficients()).rounding(step.weights)
     }
 
     /// The sum over a block of what each record's log ratio of a step is beyond the vector that it has in [`ScoreModel::gradient_sum`] at

@@ -9,6 +9,7 @@ use std::ops::Range;
 use pulp::Arch;
 
 use super::data::ModelData;
+use super::kept_weights::Shelf;
 use super::persons::Persons;
 use super::tile::{Storage, Tiles};
 
@@ -59,6 +60,8 @@ pub struct Block<'a> {
     units: Range<usize>,
     /// What kernels run on.
     arch: Arch,
+    /// Where a gradient's weights are kept, of all its records.
+    shelf: Option<Shelf<'a>>,
 }
 
 impl<'a> Block<'a> {
@@ -76,7 +79,7 @@ impl<'a> Block<'a> {
 
     fn of(data: Cow<'a, ModelData>) -> Self {
         let (rows, units) = (0..data.outcome.len(), 0..data.units() as usize);
-        Self { data: Storage::Double(data), rows, units, arch: Arch::new() }
+        Self { data: Storage::Double(data), rows, units, arch: Arch::new(), shelf: None }
     }
 
     /// Number of records.
@@ -99,13 +102,22 @@ impl<'a> Block<'a> {
             Storage::Double(data) => Storage::Double(Cow::Borrowed(data)),
             Storage::Single(data) => Storage::Single(data),
         };
-        Block { rows: records_of(self.owners(), &units), data, units, arch: self.arch }
+        Block { rows: records_of(self.owners(), &units), data, units, arch: self.arch, shelf: None }
     }
 
     /// The same records for kernels that run on `arch`, in the place of this processor's best: to compare them.
     #[cfg(test)]
     pub(super) fn on(self, arch: Arch) -> Self {
         Self { arch, ..self }
+    }
+
+    /// The same records, of whose gradients the weights are kept there.
+    pub(super) fn on_shelf(self, shelf: Shelf<'a>) -> Self {
+        Self { shelf: Some(shelf), ..self }
+    }
+
+    pub(super) fn shelf(&self) -> Option<Shelf<'a>> {
+        self.shelf
     }
 
     /// The instruction set that kernels run on: this processor's best.
@@ -190,13 +202,13 @@ pub trait Number: Sized + Send + Sync {
 
 impl Number for f64 {
     fn lend(data: &ModelData, units: Range<usize>, rows: Range<usize>) -> Block<'_> {
-        Block { data: Storage::Double(Cow::Borrowed(data)), rows, units, arch: Arch::new() }
+        Block { data: Storage::Double(Cow::Borrowed(data)), rows, units, arch: Arch::new(), shelf: None }
     }
 }
 
 impl Number for f32 {
     fn lend(data: &ModelData<f32>, units: Range<usize>, rows: Range<usize>) -> Block<'_> {
-        Block { data: Storage::Single(data), rows, units, arch: Arch::new() }
+        Block { data: Storage::Single(data), rows, units, arch: Arch::new(), shelf: None }
     }
 }
 

@@ -4,8 +4,9 @@
 //! record and replay go by the number of components alone.
 
 use super::data::ModelData;
+use super::frame::Frame;
 use super::interface::Model;
-use super::score::{Frame, Remainder};
+use super::score::Remainder;
 use super::shard::Block;
 use super::statistic_grid::StatisticGrid;
 use super::step::Step;

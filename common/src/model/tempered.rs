@@ -9,8 +9,9 @@
 //! parameter, log normaliser and information are the model's times the power.
 
 use super::exponential_family::ExponentialFamily;
+use super::frame::Frame;
 use super::ratio_range::{RatioRange, outward};
-use super::score::{Frame, Remainder, ScoreModel};
+use super::score::{Remainder, ScoreModel};
 use super::{Block, Model, ModelData, Step};
 use crate::mechanism::{LatticeSum, Sensitivity};
 
@@ -142,6 +143,12 @@ impl ScoreModel for TemperedScores<'_> {
         let numbers = self.scaled(step.frame);
         let frame = Frame::new(&numbers, step.frame.parameters()).unwrap_or(step.frame);
         self.scores.remainder_sum(block, &Remainder { frame, power: self.power * step.power, ..*step }, clamp)
+    }
+
+    fn vector_rounding(&self, step: &Remainder<'_>) -> f64 {
+        let numbers = self.scaled(step.frame);
+        let frame = Frame::new(&numbers, step.frame.parameters()).unwrap_or(step.frame);
+        self.scores.vector_rounding(&Remainder { frame, ..*step })
     }
 
     fn curvature_sum(&self, block: &Block<'_>, at: &[f64], scales: [f64; 2]) -> LatticeSum {

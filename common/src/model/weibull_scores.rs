@@ -10,10 +10,11 @@
 use pulp::{Simd, WithSimd};
 
 use super::elementary::exp;
-use super::few::FEW;
-use super::gradient::Room;
+use super::few::{FEW, Few};
+use super::frame::Frame;
+use super::gradient::{Sloped, gradient_sum};
 use super::products::{DIAGONAL, UNIT};
-use super::score::{Frame, ScoreModel};
+use super::score::ScoreModel;
 use super::shard::Block;
 use super::tile::Tile;
 use super::times::Times;
@@ -58,54 +59,41 @@ impl At {
     }
 }
 
-/// A sum over a block of what a record contributes.
-enum Pass<'a> {
-    Gradient(Frame<'a>),
-    Information { scale: f64 },
+/// A record's scores, as slopes in two parameters without a predictor.
+struct TimeSlopes {
+    times: Times,
+    at: At,
 }
 
-struct Sum<'a> {
+impl Sloped for TimeSlopes {
+    #[inline(always)]
+    fn slopes(&self, rows: &Tile<'_>, [shape, scale]: &mut [Few<f64>; 2]) {
+        let records = rows.len();
+        let (time, event) = (&rows.outcome()[..records], &rows.auxiliary(0)[..records]);
+        let (shape, scale) = (&mut shape.0[..records], &mut scale.0[..records]);
+        for i in 0..records {
+            [shape[i], scale[i]] = self.at.score(self.at.z(self.times.log(time[i])), event[i]);
+        }
+    }
+}
+
+/// The sum over a block of what is information.
+struct Information<'a> {
     times: Times,
     block: &'a Block<'a>,
     at: At,
-    pass: Pass<'a>,
+    scale: f64,
 }
 
-impl Sum<'_> {
+impl Information<'_> {
     #[inline(always)]
     fn total(&self) -> Vec<i64> {
-        let mut totals = match self.pass {
-            Pass::Gradient(_) => vec![0; 2],
-            Pass::Information { .. } => vec![0; 3],
-        };
-        let mut room = Room::new(2);
+        let mut totals = vec![0; 3];
         let mut tiles = self.block.tiles(FEW);
         while let Some(rows) = tiles.next() {
-            match self.pass {
-                Pass::Gradient(frame) => {
-                    self.images(&rows, frame, &mut room);
-                    room.add(frame.shift(), rows.len(), &mut totals);
-                }
-                Pass::Information { scale } => self.add_information(&rows, scale, &mut totals),
-            }
+            self.add_information(&rows, self.scale, &mut totals);
         }
         totals
-    }
-
-    #[inline(always)]
-    fn images(&self, rows: &Tile<'_>, frame: Frame<'_>, room: &mut Room) {
-        let (time, event) = (rows.outcome(), rows.auxiliary(0));
-        for i in 0..rows.len() {
-            let score = self.at.score(self.at.z(self.times.log(time[i])), event[i]);
-            let mut square = 0.0;
-            for (k, component) in room.components.iter_mut().enumerate() {
-                let row = frame.row(k);
-                let value = row[0].mul_add(score[0], row[1].mul_add(score[1], frame.shift()[k]));
-                component.0[i] = value;
-                square = value.mul_add(value, square);
-            }
-            room.squares.0[i] = square;
-        }
     }
 
     /// The upper triangle of each record's information over its scale, `M^2 = 1`.
@@ -129,7 +117,7 @@ impl Sum<'_> {
     }
 }
 
-impl WithSimd for &Sum<'_> {
+impl WithSimd for &Information<'_> {
     type Output = Vec<i64>;
 
     #[inline(always)]
@@ -145,10 +133,8 @@ impl WeibullScores {
         (0..=PLACES).map(move |place| at.z(least * (1.0 - place as f64 / PLACES as f64)))
     }
 
-    fn sum(&self, block: &Block<'_>, at: &[f64], pass: Pass<'_>) -> LatticeSum {
+    fn check(block: &Block<'_>) {
         assert_eq!(block.columns().1, 1, "a time has its event");
-        let sum = Sum { times: self.0, block, at: At::new(at), pass };
-        LatticeSum::of_several(&block.arch().dispatch(&sum))
     }
 }
 
@@ -167,11 +153,14 @@ impl ScoreModel for WeibullScores {
     }
 
     fn gradient_sum(&self, block: &Block<'_>, at: &[f64], frame: Frame<'_>) -> LatticeSum {
-        self.sum(block, at, Pass::Gradient(frame))
+        Self::check(block);
+        gradient_sum(&TimeSlopes { times: self.0, at: At::new(at) }, block, (at, frame), (1, true))
     }
 
     fn curvature_sum(&self, block: &Block<'_>, at: &[f64], scales: [f64; 2]) -> LatticeSum {
-        self.sum(block, at, Pass::Information { scale: scales[0] })
+        Self::check(block);
+        let sum = Information { times: self.0, block, at: At::new(at), scale: scales[0] };
+        LatticeSum::of_several(&block.arch().dispatch(&sum))
     }
 
     fn moments_sum(&self, _block: &Block<'_>) -> Option<LatticeSum> {

@@ -204,7 +204,7 @@ impl Parties<'_> {
         let unit = PrivacyUnit::default();
         round.queries.iter().try_fold(0_u64, |sum, query| {
             let terms = query_terms(self.spec, self.model.as_ref(), unit, query)?;
-            Ok(sum.saturating_add(unit.charge_of_kind(query.kind, terms.sensitivity(), query.noise)?))
+            Ok(sum.saturating_add(unit.charge_of_kind(query.kind, terms.sensitivity(), self.spec.protected(query.noise))?))
         })
     }
 

@@ -52,7 +52,7 @@ fn mean_price(spec: &JobSpec, place: &Beforehand) -> Result<f64, PlanError> {
             QueryKind::Ratio,
             (&transform.constrain(&from), &transform.constrain(&to)),
         )?;
-        let charge = unit.charge_of_kind(QueryKind::Ratio, terms.sensitivity(), spec.privacy.noise)?;
+        let charge = unit.charge_of_kind(QueryKind::Ratio, terms.sensitivity(), spec.protected(spec.privacy.noise))?;
         // As if the whole of the move had been made.
         sum += mu_squared(charge) * (MOVE * sd / step) * (MOVE * sd / step);
     }

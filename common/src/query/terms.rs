@@ -127,15 +127,31 @@ impl QueryTerms {
     /// not public, of as many as a lattice sum holds. Whoever sends more does not follow the protocol.
     #[must_use]
     pub fn greatest_release(&self, units: Option<u64>, noise: NoiseScale) -> u64 {
+        Self::greatest_sum([(*self, units)], noise)
+    }
+
+    /// The greatest magnitude that the sum over parties of their releases can have, each party given by its terms and its units of privacy
+    /// as in [`Self::greatest_release`]: their sums, and their noise together.
+    #[must_use]
+    pub fn greatest_sum(parties: impl IntoIterator<Item = (Self, Option<u64>)>, noise: NoiseScale) -> u64 {
+        let (mut sum, mut count) = (0_u128, 0_u128);
+        for (terms, units) in parties {
+            (sum, count) = (sum + terms.greatest_part(units), count + 1);
+        }
+        // The noise of n parties has a scale of sqrt n times one party's, rounded up here. No sum of 2^64 parties overflows.
+        let scales = count.isqrt() + u128::from(count.isqrt().pow(2) < count);
+        u64::try_from(sum + NOISE_SCALES * scales * u128::from(noise.units())).unwrap_or(u64::MAX)
+    }
+
+    /// The greatest magnitude of one party's sum without its noise, at most 2^62.
+    fn greatest_part(&self, units: Option<u64>) -> u128 {
         let per_unit = match (self.grid, self.greatest, self.kind) {
             (Some(grid), ..) => grid.limits.0.unsigned_abs().max(grid.limits.1.unsigned_abs()),
             (None, Some(greatest), _) => greatest,
             (None, None, QueryKind::ClipCount) => self.sensitivity.units(),
             (None, None, _) => self.clamp.units(),
         };
-        let sum = units.map_or(SUMS_BELOW, |units| (u128::from(units) * u128::from(per_unit)).min(SUMS_BELOW));
-        // At most 2^62 + 2^56.
-        u64::try_from(sum + NOISE_SCALES * u128::from(noise.units())).unwrap_or(u64::MAX)
+        units.map_or(SUMS_BELOW, |units| (u128::from(units) * u128::from(per_unit)).min(SUMS_BELOW))
     }
 
     /// Integers in the answer; see [`QueryKind::length`].
@@ -229,6 +245,12 @@ mod tests {
         let (beyond, whole) = (64 << 20, (1 << 62) + (64 << 20));
         assert_eq!(ask(QueryKind::Ratio), [beyond, 1000 * (1 << 31) + beyond, whole, whole]);
         assert_eq!(ask(QueryKind::ClipCount), [beyond, 1000 * (1 << 20) + beyond, whole, whole]);
+        // Of several parties' sum: all their units, and the noise of five as three parties' at most.
+        let terms = QueryTerms::new(model.as_ref(), &spec, PrivacyUnit::default(), QueryKind::Ratio, (&[0.0], &[0.3])).unwrap();
+        let sum = |units: &[u64]| QueryTerms::greatest_sum(units.iter().map(|units| (terms, Some(*units))), noise);
+        assert_eq!(sum(&[1, 2, 3, 4]), 10 * (1 << 31) + 2 * beyond);
+        assert_eq!(sum(&[1, 2, 3, 4, 5]), 15 * (1 << 31) + 3 * beyond);
+        assert_eq!(sum(&[]), 0);
     }
 
     /// The count against the ratios of single records: a record is clipped when its own contribution is the clamp.

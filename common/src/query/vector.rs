@@ -43,7 +43,7 @@ pub(super) fn price(
     let Some(scores) = model.scores() else { return Ok(None) };
     if let QueryKind::Remainder { parameters } = kind {
         let step = Remainder::new(from, to, parameters as usize).filter(|_| parameters as usize == scores.parameters());
-        let bound = step.and_then(|step| Some(step.bound(scores.remainder_bound(step.points)?)));
+        let bound = step.and_then(|step| Some(step.bound(scores.remainder_bound(step.points)?, scores.vector_rounding(&step))));
         let price = |bound| unit.sensitivity(sensitivity(bound, None)?);
         return bound.map(|bound| price(bound).map(|sensitivity: Sensitivity| (sensitivity, sensitivity.units()))).transpose();
     }

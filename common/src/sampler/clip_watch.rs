@@ -6,8 +6,8 @@
 //! counts of what the clip cuts at the very steps that the chains propose, in looks of one sweep (a step
 //! along every direction, or one joint step where steps are joint): at the start of the warm-up and of the
 //! sampling, and after 25, 50, 100, … sweeps of either. One count is `2^20 count + N_Z(0, (2^20 s_c)^2)` of
-//! sensitivity 2^20, so it costs mu² = 1/s_c², and the noise is what lets all counts together cost the
-//! share.
+//! sensitivity 2^20, so it costs mu² = 1/s_c² (of what only the parties' sum is opened, a part of that), and the noise
+//! is what lets all counts together cost the share.
 //!
 //! Judged is the total over the N parties, less three standard errors of it, as a share of all their
 //! records: `(total - 3 s_c sqrt(N)) / n`. A chain that the clip does not cut is warned of or stopped in
@@ -107,7 +107,7 @@ impl ClipWatch {
             return Ok(Some(watch));
         }
         watch.units = units * watch.parties / known;
-        let mu_squared = spec.privacy.clip_watch_share * budget;
+        let mu_squared = spec.privacy.clip_watch_share * budget * f64::from(spec.honest().get());
         for sparse in [false, true] {
             let looks = looks(warmup_sweeps(spec), sparse) + looks(spec.sampler.draws.div_ceil(steps_per_sweep), sparse);
             let error = ((looks * counts_per_look).max(1) as f64 / mu_squared).sqrt();

@@ -7,6 +7,9 @@ use crate::query::QueryError;
 /// What the sampler refuses.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SamplerError {
+    /// Masked answers whose masks are not those of one roster and message.
+    #[error("the masks of the parties' answers do not cancel: one of them was asked something else, or answers with another key")]
+    Masks,
     /// As many record counts as parties are needed.
     #[error("{got} record counts for {expected} parties")]
     Records {

@@ -132,7 +132,9 @@ impl HopelessWatch {
             round.queries.iter().try_fold(0_u64, |sum, query| {
                 let terms =
                     QueryTerms::new(target.model.as_ref(), &target.spec, *unit, query.kind, (&query.from, &query.to)).ok()?;
-                Some(sum.saturating_add(unit.charge_of_kind(query.kind, terms.sensitivity(), query.noise).ok()?))
+                Some(sum.saturating_add(
+                    unit.charge_of_kind(query.kind, terms.sensitivity(), target.spec.protected(query.noise)).ok()?,
+                ))
             })
         };
         match self.units.iter().map(at).max().flatten() {

@@ -1,20 +1,22 @@
 //! The messages of a run in their order: one is asked until it is answered, and each has a number.
 
 use super::error::SamplerError;
-use super::round::{Phase, Query, Round};
+use super::round::{Opened, Phase, Query, Round};
 use super::totals::Totals;
+use crate::job::JobSpec;
 
 /// The message being asked, and how many were answered before it.
 pub(super) struct Messages {
     parties: usize,
+    opened: Opened,
     answered: u64,
     pending: Option<Round>,
 }
 
 impl Messages {
-    /// No message yet, to so many parties.
-    pub(super) fn new(parties: usize) -> Self {
-        Self { parties, answered: 0, pending: None }
+    /// No message yet to a job's parties.
+    pub(super) fn new(spec: &JobSpec) -> Self {
+        Self { parties: spec.parties.len(), opened: Opened::from(&spec.aggregation), answered: 0, pending: None }
     }
 
     /// The message being asked.
@@ -24,7 +26,7 @@ impl Messages {
 
     /// Makes these queries the message being asked.
     pub(super) fn ask(&mut self, phase: Phase, queries: Vec<Query>) {
-        self.pending = Some(Round { iteration: self.answered, phase, queries });
+        self.pending = Some(Round { iteration: self.answered, phase, queries, opened: self.opened });
     }
 
     /// Takes the message being asked as answered, and gives it.

@@ -53,7 +53,7 @@ pub use refit::{StoredReleases, refittable};
 pub(crate) use registry::outlook;
 pub use registry::{build, settled};
 pub use replay::ReplayError;
-pub use round::{Draw, Phase, Query, Round};
+pub use round::{Draw, Opened, Phase, Query, Round, message_digest};
 pub use totals::Totals;
 
 #[cfg(test)]

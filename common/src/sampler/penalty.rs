@@ -96,7 +96,7 @@ impl Penalty {
                 .filter(|party| is_centred(party.unit()))
                 .filter_map(PartyMetadata::records)
                 .fold(0, u64::saturating_add),
-            messages: Messages::new(parties.len()),
+            messages: Messages::new(spec),
             target,
         })
     }

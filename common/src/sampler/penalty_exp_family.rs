@@ -52,14 +52,16 @@ impl PenaltyExpFamily {
         let budget = target.budget()?;
         let statistic = ReleasedStatistic::new(&target, parties)?;
         let search = match Purpose::of(spec) {
-            Some((purpose, share)) => Some((purpose, StatisticGrid::noise_for(&statistic.grids, share * budget)?)),
+            Some((purpose, share)) => {
+                Some((purpose, StatisticGrid::noise_for(&statistic.grids, share * budget * f64::from(spec.honest().get()))?))
+            }
             None => None,
         };
         let mut ensemble = Ensemble::new(&target, parties);
         if search.is_none() {
             ensemble.start_as_given(&target);
         }
-        Ok(Self { target, statistic, search, ensemble, messages: Messages::new(parties.len()) })
+        Ok(Self { target, statistic, search, ensemble, messages: Messages::new(spec) })
     }
 
     /// A release of the whole statistic for every chain that proposes, whatever the step.

@@ -58,9 +58,9 @@ impl StoredReleases {
         sampler.replay(iteration, releases).map(|_| ())
     }
 
-    /// How many integers a party releases in the round that is next; 0 where none is.
+    /// How many integers a party's answer to the round that is next has in the log; 0 where none is.
     pub fn awaited(&mut self) -> usize {
-        self.sampler.next_round().ok().and_then(Next::round).map_or(0, |round| round.length())
+        self.sampler.next_round().ok().and_then(Next::round).map_or(0, |round| round.logged_length())
     }
 
     /// Whether everything is there that the job asks for.

@@ -1,6 +1,8 @@
 //! What the sampler asks and yields.
 
+use crate::job::Aggregation;
 use crate::mechanism::{NoiseScale, QueryKind};
+use crate::secagg::{Question, round_digest};
 
 /// What a round is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +49,22 @@ impl Query {
     }
 }
 
+/// What is opened of the parties' answers to a round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Opened {
+    /// Every answer by itself.
+    #[default]
+    EachAnswer,
+    /// Their sum alone: each is masked, and the masks of all of them together come to 0 in 64 bits.
+    SumAlone,
+}
+
+impl From<&Aggregation> for Opened {
+    fn from(aggregation: &Aggregation) -> Self {
+        if aggregation.is_secure() { Self::SumAlone } else { Self::EachAnswer }
+    }
+}
+
 /// One message to every party.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Round {
@@ -56,14 +74,40 @@ pub struct Round {
     pub phase: Phase,
     /// At least one query; fewer than there are chains when a proposal fell outside the parameter box.
     pub queries: Vec<Query>,
+    /// What is opened of the parties' answers.
+    pub opened: Opened,
 }
 
 impl Round {
+    /// Number of integers that a party's answer has in a log: where answers are masked, a mask of nothing follows them.
+    #[must_use]
+    pub fn logged_length(&self) -> usize {
+        self.length() + usize::from(self.opened == Opened::SumAlone)
+    }
+
+    /// The digest of its message to the parties of a roster of this digest: what the masks of their answers belong to.
+    #[must_use]
+    pub fn digest_under(&self, roster: &[u8; 32]) -> [u8; 32] {
+        message_digest(roster, self.iteration, &self.queries)
+    }
+
     /// Number of integers that a party releases to it, over all of its queries.
     #[must_use]
     pub fn length(&self) -> usize {
         self.queries.iter().map(Query::length).sum()
     }
+}
+
+/// The digest of a message of these queries to the parties of a roster of this digest; see [`crate::secagg::round_digest`].
+#[must_use]
+pub fn message_digest(roster: &[u8; 32], iteration: u64, queries: &[Query]) -> [u8; 32] {
+    let question = |query: &Query| {
+        let (kind, noise) = (query.kind.code(), query.noise.units());
+        Question { chain: query.chain, from: &query.from, to: &query.to, kind, noise }.digest()
+    };
+    let questions: Vec<[u8; 32]> = queries.iter().map(question).collect();
+    // A masked message is asked in one attempt for ever.
+    round_digest(roster, iteration, 0, &questions)
 }
 
 /// One state of one chain.

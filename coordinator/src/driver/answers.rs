@@ -1,7 +1,11 @@
 //! Answers to a round: which are taken in, which come twice, and which no party could give.
 
+use conclave_common::sampler::{PartyMetadata, Round, Totals};
 use conclave_proto::convert::AnswerStatus;
+use conclave_proto::echo::Echo;
+use conclave_proto::error::{ErrorCode, Fault};
 
+use super::masking::{NOT_CANCELLED, covered, is_masked};
 use super::members::{Asked, Members, PartyUpdate};
 use super::refusal::refusal;
 use super::stop::StopReason;
@@ -16,7 +20,7 @@ impl Members {
         &mut self,
         party: usize,
         iteration: u64,
-        releases: Vec<i64>,
+        (releases, echo): (Vec<i64>, Option<Echo>),
         now: Timestamp,
     ) -> Result<PartyUpdate, StopReason> {
         let changed = format!("two different answers to round {iteration}");
@@ -25,9 +29,14 @@ impl Members {
                 if let Some(what) = another_length(asked, releases.len()) {
                     return Err(self.broke(party, &what));
                 }
-                if let Some(what) = self.impossible(party, iteration, &releases) {
+                // Under a mask every number is possible: the sum is looked at once it is opened.
+                if asked.digest.is_none()
+                    && let Some(what) = self.impossible(party, iteration, &releases)
+                {
                     return Err(self.broke(party, &what));
                 }
+                let of_message = (iteration, asked.digest);
+                let releases = covered(releases, echo, of_message).map_err(|what| self.broke(party, &what))?;
                 let member = &mut self.list[party];
                 match &member.answer {
                     None => {
@@ -40,10 +49,12 @@ impl Members {
                     Some(_) => Err(self.broke(party, &changed)),
                 }
             }
-            (_, Some((before, answers))) if *before == iteration => match answers[party] == releases {
-                true => Ok(PartyUpdate::Nothing),
-                false => Err(self.broke(party, &changed)),
-            },
+            (_, Some((before, answers))) if before.iteration == iteration => {
+                match covered(releases, echo, (iteration, before.digest)) {
+                    Ok(releases) if answers[party] == releases => Ok(PartyUpdate::Nothing),
+                    _ => Err(self.broke(party, &changed)),
+                }
+            }
             _ if self.is_ahead(iteration) => Err(self.broke(party, &format!("an answer to round {iteration}, not asked yet"))),
             _ => Ok(PartyUpdate::Nothing),
         }
@@ -53,6 +64,23 @@ impl Members {
     fn impossible(&self, party: usize, iteration: u64, releases: &[i64]) -> Option<String> {
         let (query, release, most) = self.terms.impossible(&self.list[party].metadata?, releases)?;
         Some(format!("the impossible number {release} for query {query} of round {iteration}, where none is beyond {most}"))
+    }
+
+    /// Looks at what a complete round opens, where that is the sum alone.
+    ///
+    /// # Errors
+    /// How the job ends of masks that do not cancel. It is not asked again: another try would cost every owner another charge.
+    pub(super) fn check_sums(&self, round: &Round) -> Result<(), StopReason> {
+        let Some((asked, answers)) = self.previous.as_ref().filter(|_| is_masked(round)) else { return Ok(()) };
+        let garbage = Totals::of(round, answers).map_or(true, |totals| {
+            let metadata: Option<Vec<PartyMetadata>> = self.metadata();
+            metadata.is_none_or(|metadata| self.terms.impossible_sums(&metadata, totals.opened(0)))
+        });
+        if !garbage {
+            return Ok(());
+        }
+        let message = format!("round {}: {NOT_CANCELLED}", asked.iteration);
+        Err(StopReason::Failed(Fault::new(ErrorCode::Internal, message)))
     }
 
     /// Takes in that a party does not answer a round.
@@ -98,7 +126,7 @@ impl Members {
     fn is_ahead(&self, iteration: u64) -> bool {
         match (self.asked, &self.previous) {
             (Some(asked), _) => iteration > asked.iteration,
-            (None, Some((before, _))) => iteration > *before,
+            (None, Some((before, _))) => iteration > before.iteration,
             (None, None) => true,
         }
     }
@@ -106,7 +134,7 @@ impl Members {
 
 /// The fault of an answer of so many integers, where the round's answer has another number.
 fn another_length(asked: Asked, numbers: usize) -> Option<String> {
-    let Asked { iteration, queries, length } = asked;
+    let Asked { iteration, queries, length, .. } = asked;
     let due = if length == queries { String::new() } else { format!(", whose answers are {length} numbers") };
     (numbers != length).then(|| format!("{numbers} numbers for the {queries} queries of round {iteration}{due}"))
 }
@@ -118,7 +146,7 @@ mod tests {
     /// A query's answer may be a vector: what counts is the round's integers.
     #[test]
     fn an_answer_has_as_many_numbers_as_its_queries_have_components() {
-        let asked = Asked { iteration: 7, queries: 2, length: 6 };
+        let asked = Asked { iteration: 7, queries: 2, length: 6, digest: None };
         assert_eq!(another_length(asked, 6), None);
         assert_eq!(
             another_length(asked, 2).as_deref(),

@@ -10,6 +10,7 @@ use conclave_proto::v1;
 use conclave_proto::v1::coordinator_frame::Body;
 use sha2::{Digest, Sha256};
 
+use super::masking::Masking;
 use crate::live::Live;
 
 /// What a driver needs to know of its job.
@@ -66,6 +67,13 @@ impl Job {
 
     pub(super) fn draws_fault(&self, error: &std::io::Error) -> Fault {
         Fault::new(ErrorCode::Internal, format!("the draws in {} can't be written: {error}", self.draws.display()))
+    }
+
+    /// How its answers come to be masked, where the job says so.
+    pub(super) fn masking(&self) -> Option<Masking> {
+        let secure = self.spec.aggregation.secure()?;
+        let digest = Sha256::digest(self.spec_toml.as_bytes()).into();
+        Some(Masking::new(Arc::clone(&self.id), digest, &self.spec.parties, secure.colluders))
     }
 
     /// The frame that opens the job at a party.

@@ -8,6 +8,7 @@ use conclave_proto::error::{ErrorCode, Fault};
 use tokio::time::Instant;
 
 use super::deadline::{Deadline, Limits};
+use super::masking::{Confirmed, Masking};
 use super::round_terms::RoundTerms;
 use super::stop::StopReason;
 use crate::clock::Timestamp;
@@ -46,11 +47,13 @@ pub(super) struct Asked {
     pub(super) queries: usize,
     /// Integers in a party's answer.
     pub(super) length: usize,
+    /// Of a message whose answers are masked.
+    pub(super) digest: Option<[u8; 32]>,
 }
 
 impl Asked {
-    pub(super) fn of(round: &Round) -> Self {
-        Self { iteration: round.iteration, queries: round.queries.len(), length: round.length() }
+    fn of(round: &Round, digest: Option<[u8; 32]>) -> Self {
+        Self { iteration: round.iteration, queries: round.queries.len(), length: round.length(), digest }
     }
 }
 
@@ -60,11 +63,13 @@ pub(super) struct Members {
     pub(super) list: Vec<Member>,
     pub(super) asked: Option<Asked>,
     /// The round before, to tell an answer sent twice from an answer that changed.
-    pub(super) previous: Option<(u64, Vec<Vec<i64>>)>,
+    pub(super) previous: Option<(Asked, Vec<Vec<i64>>)>,
     /// The terms of the round's queries: they bound what a party can release.
     pub(super) terms: RoundTerms,
     /// Parties that have yet to answer the round.
     pub(super) due: usize,
+    /// Of a job whose answers leave masked.
+    pub(super) masking: Option<Masking>,
 }
 
 /// What the driver has to do about something that a party said.
@@ -76,6 +81,8 @@ pub(super) enum PartyUpdate {
     FirstOpening(PartyMetadata),
     /// The party has opened the job again.
     Opening,
+    /// The party has confirmed the roster, as all have by now: it is to be asked, or all are where it was the last.
+    Confirmed { all: bool },
     /// The round now has this party's answer.
     Answered,
     /// A crash may have lost the party's answer, and nobody has it: it is to be asked as the next attempt.
@@ -97,7 +104,12 @@ impl Members {
             since: now,
             deadline: Deadline::new(limits, now.at),
         });
-        Self { list: list.collect(), asked: None, previous: None, terms: RoundTerms::default(), due: 0 }
+        Self { list: list.collect(), asked: None, previous: None, terms: RoundTerms::default(), due: 0, masking: None }
+    }
+
+    /// The same parties, whose answers leave masked.
+    pub(super) fn masked(self, masking: Masking) -> Self {
+        Self { masking: Some(masking), ..self }
     }
 
     /// A stream in place of whatever was before; the job has to be opened on it.
@@ -121,11 +133,16 @@ impl Members {
             member.deadline.begin(now.at);
         }
         (member.queue, member.open, member.pending, member.held_up) = (None, false, false, None);
+        if let Some(masking) = &mut self.masking {
+            masking.forget(party);
+        }
     }
 
     /// Whether it has yet to open the job, or to answer the round being asked.
     pub(super) fn owes(&self, party: usize) -> bool {
-        !self.list[party].open || (self.asked.is_some() && !self.answered(party))
+        !self.list[party].open
+            || self.masking.as_ref().is_some_and(|masking| !masking.pieces().is_empty() && masking.owes(party))
+            || (self.asked.is_some() && !self.answered(party))
     }
 
     /// Why the job waits for a party at `now`; `None` where it does not, or for less than `shown`.
@@ -145,6 +162,7 @@ impl Members {
         }
         Some(match self.asked.filter(|_| member.open) {
             Some(asked) => format!("connected, but round {} is not answered yet", asked.iteration),
+            None if member.open => "connected, but the roster of keys is not entered yet".to_owned(),
             None => "connected, but the job is not opened yet".to_owned(),
         })
     }
@@ -172,8 +190,9 @@ impl Members {
     }
 
     /// Begins a round: nobody has answered it yet.
-    pub(super) fn ask(&mut self, asked: Asked, now: Timestamp) {
-        self.asked = Some(asked);
+    pub(super) fn ask(&mut self, round: &Round, now: Timestamp) {
+        let digest = self.masking.as_ref().and_then(|masking| masking.round_digest(round));
+        self.asked = Some(Asked::of(round, digest));
         self.due = self.list.len();
         for member in &mut self.list {
             member.answer = None;
@@ -212,15 +231,20 @@ impl Members {
         self.list[party].answer.is_some()
     }
 
-    /// The answers of a complete round, `[party][component]`, query after query; the round is over then.
-    pub(super) fn take_answers(&mut self) -> Option<(u64, &[Vec<i64>])> {
+    /// The number of the round, once it is complete; it is over then.
+    pub(super) fn complete(&mut self) -> Option<u64> {
         if !self.all_answered() {
             return None;
         }
         let asked = self.asked.take()?;
         let answers = self.list.iter_mut().filter_map(|m| m.answer.take()).collect();
-        let (iteration, answers) = self.previous.insert((asked.iteration, answers));
-        Some((*iteration, answers))
+        self.previous = Some((asked, answers));
+        Some(asked.iteration)
+    }
+
+    /// The answers of the last complete round, `[party][component]`, query after query.
+    pub(super) fn answers(&self) -> &[Vec<i64>] {
+        self.previous.as_ref().map(|(_, answers)| answers.as_slice()).unwrap_or_default()
     }
 
     /// Takes in what a party said.
@@ -229,13 +253,30 @@ impl Members {
     /// How the job ends of it.
     pub(super) fn hear(&mut self, party: usize, message: Message, now: Timestamp) -> Result<PartyUpdate, StopReason> {
         match message {
-            Message::Opened(metadata, delay) => {
+            Message::Opened(metadata, delay, key) => {
+                if let Some(masking) = &mut self.masking
+                    && let Err(fault) = masking.keyed(party, key.map(|key| *key))
+                {
+                    return Err(StopReason::Failed(fault));
+                }
                 let told = self.opened(party, metadata, now);
                 // Another opening may tell another delay, as after the party was configured anew: it is no part of what it holds.
                 if matches!(told, Ok(PartyUpdate::FirstOpening(_) | PartyUpdate::Opening)) {
                     self.list[party].delay = delay;
                 }
                 told
+            }
+            Message::RosterAccepted(accepted) => {
+                let masking = self.masking.as_mut().filter(|_| self.list[party].open);
+                let Some(masking) = masking else { return Ok(PartyUpdate::Nothing) };
+                let stands = masking.accepted(party, &accepted).map_err(StopReason::Failed)?;
+                let member = &mut self.list[party];
+                member.deadline.kept(now.at);
+                member.deadline.again(now.at);
+                Ok(match stands {
+                    Confirmed::NotAll => PartyUpdate::Nothing,
+                    stands => PartyUpdate::Confirmed { all: stands == Confirmed::All },
+                })
             }
             Message::Pending => {
                 let member = &mut self.list[party];
@@ -250,8 +291,8 @@ impl Members {
             Message::Refused(fault) if fault.code == ErrorCode::Policy => Err(StopReason::Refused(self.lay_at(party, fault))),
             Message::Refused(fault) => Err(StopReason::Failed(self.lay_at(party, fault))),
             Message::Malformed(what) => Err(self.broke(party, &what)),
-            Message::Answer { iteration, outcome: Ok(releases) } => self.released(party, iteration, releases, now),
-            Message::Answer { iteration, outcome: Err(status) } => self.answer_refused(party, iteration, status, now),
+            Message::Answer { iteration, outcome: Ok(releases), echo } => self.released(party, iteration, (releases, echo), now),
+            Message::Answer { iteration, outcome: Err(status), .. } => self.answer_refused(party, iteration, status, now),
         }
     }
 

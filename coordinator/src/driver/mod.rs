@@ -8,6 +8,7 @@ mod context;
 mod deadline;
 mod draw_writer;
 mod job;
+mod masking;
 mod members;
 mod refusal;
 mod report;

@@ -46,6 +46,23 @@ impl RoundTerms {
         });
         first_beyond(limits, releases)
     }
+
+    /// Whether a sum over parties of this metadata is beyond what there can be of all of them: masks that do not cancel leave such numbers.
+    pub(super) fn impossible_sums(&self, parties: &[PartyMetadata], sums: &[i64]) -> bool {
+        let of_party = |metadata: &PartyMetadata| {
+            let (_, queries) = self.0.iter().find(|(unit, _)| *unit == metadata.unit())?;
+            Some((queries, metadata.records().or(metadata.persons())))
+        };
+        let Some(parties) = parties.iter().map(of_party).collect::<Option<Vec<_>>>() else { return true };
+        let Some((first, _)) = parties.first() else { return true };
+        let limits = first.iter().enumerate().map(|(query, Bounded { length, terms })| {
+            let of_query = |(queries, units): &(&Vec<Bounded>, Option<u64>)| Some((queries.get(query)?.terms?.0, *units));
+            let terms_of_all = parties.iter().map(of_query).collect::<Option<Vec<_>>>();
+            let most = terms.zip(terms_of_all).map_or(u64::MAX, |((_, noise), all)| QueryTerms::greatest_sum(all, noise));
+            (*length, most)
+        });
+        first_beyond(limits, sums).is_some()
+    }
 }
 
 /// The first release beyond its query's limit, with the query's number and that limit; `limits` are each query's number

@@ -19,7 +19,7 @@ use super::chain::Chain;
 use super::context::DriverContext;
 use super::deadline::Limits;
 use super::job::Job;
-use super::members::{Asked, Members, PartyUpdate};
+use super::members::{Members, PartyUpdate};
 use super::stop::{StopReason, StopRequest};
 use super::stopwatch::Stopwatch;
 use crate::clock::Timestamp;
@@ -80,7 +80,10 @@ impl Driver {
     ) -> Self {
         let DriverContext { party_registry, store, counters, limits } = context;
         let events = party_registry.subscribe(Arc::clone(&job.id), &job.spec.parties);
-        let members = Members::new(&job.spec.parties, metadata, limits, Timestamp::now());
+        let mut members = Members::new(&job.spec.parties, metadata, limits, Timestamp::now());
+        if let Some(masking) = job.masking() {
+            members = members.masked(masking);
+        }
         let opening = Arc::new(job.opening());
         Self {
             job,
@@ -114,7 +117,8 @@ impl Driver {
             // Told before its turn came: no party need hear of it.
             return Err(told_to_stop(&mut self.stop).await);
         }
-        if let Some(metadata) = self.members.metadata() {
+        self.resume_roster()?;
+        if let Some(metadata) = self.members.metadata().filter(|_| self.may_start()) {
             self.start(metadata).await?;
         }
         let patience = tokio::time::sleep(self.limits.shown);
@@ -157,6 +161,8 @@ impl Driver {
                     self.opened(party).await?;
                 }
                 PartyUpdate::Opening => self.opened(party).await?,
+                PartyUpdate::Confirmed { all: false } => self.ask(party),
+                PartyUpdate::Confirmed { all: true } => self.masked().await?,
                 PartyUpdate::Answered => {
                     if let Some(live) = &self.job.live {
                         live.replied(party, self.stopwatch.since_asked(), self.members.held_back(party));
@@ -197,6 +203,9 @@ impl Driver {
 
     async fn opened(&mut self, party: usize) -> Result<(), StopReason> {
         tracing::info!(job = %self.job.id, party = self.members.list[party].name, "job opened by the party");
+        if self.members.masking.is_some() {
+            return self.send_roster(party).await;
+        }
         match self.members.metadata() {
             Some(metadata) if self.chain.is_none() => self.start(metadata).await,
             _ => {
@@ -204,6 +213,50 @@ impl Driver {
                 Ok(())
             }
         }
+    }
+
+    /// Every party has confirmed the roster, and their masks cancel.
+    async fn masked(&mut self) -> Result<(), StopReason> {
+        tracing::info!(job = %self.job.id, "all parties have entered the roster, and their masks cancel");
+        match self.members.metadata() {
+            Some(metadata) if self.chain.is_none() => self.start(metadata).await,
+            _ => {
+                (0..self.members.list.len()).for_each(|party| self.ask(party));
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether chains may begin before every party has been heard: where answers are not masked, or the roster is kept already.
+    fn may_start(&self) -> bool {
+        self.members.masking.as_ref().is_none_or(|masking| masking.digest().is_some())
+    }
+
+    /// Takes up the roster that was kept before a restart.
+    fn resume_roster(&mut self) -> Result<(), StopReason> {
+        let Some(masking) = &mut self.members.masking else { return Ok(()) };
+        match self.store.reader(&self.job.id)?.roster()? {
+            Some(kept) => masking.resume(&kept).map_err(StopReason::Failed),
+            None => Ok(()),
+        }
+    }
+
+    /// Sends the roster to a party that has opened the job; to all of them, where its key was the last that was wanted. It is on the disk by
+    /// then: a party enters one roster of a job for ever.
+    async fn send_roster(&mut self, party: usize) -> Result<(), StopReason> {
+        let Some(masking) = &mut self.members.masking else { return Ok(()) };
+        let made = masking.make().map_err(StopReason::Failed)?;
+        let (pieces, all) = (masking.pieces().to_vec(), made.is_some());
+        if let Some(roster) = made {
+            self.store.keep_roster(&self.job.id, roster);
+            self.store.barrier().await?;
+        }
+        for (place, member) in self.members.list.iter().enumerate() {
+            if let Some(queue) = member.queue.as_ref().filter(|_| member.open && (all || place == party)) {
+                pieces.iter().for_each(|piece| queue.send(Arc::clone(piece)));
+            }
+        }
+        Ok(())
     }
 
     /// Starts the chains, or continues them from the log.
@@ -216,15 +269,16 @@ impl Driver {
 
     /// Takes in a complete round and asks the next.
     fn advance(&mut self) -> Result<(), StopReason> {
-        let (Some(chain), Some((iteration, answers))) = (&mut self.chain, self.members.take_answers()) else {
-            return Ok(());
-        };
+        let (Some(chain), Some(iteration)) = (&mut self.chain, self.members.complete()) else { return Ok(()) };
         let complete = self.stopwatch.complete();
         self.counters.round(complete.took);
         if let Some(live) = &self.job.live {
             live.round(self.stopwatch.of(complete));
         }
-        let unsettled = chain.absorb(iteration, answers)?;
+        if let Some(round) = chain.next().as_round() {
+            self.members.check_sums(round)?;
+        }
+        let unsettled = chain.absorb(iteration, self.members.answers())?;
         // The next queries leave first; the books of the last round are done while the parties work.
         let asked = self.ask_all();
         if let Some(chain) = &mut self.chain {
@@ -250,7 +304,7 @@ impl Driver {
                 });
             }
         };
-        self.members.ask(Asked::of(round), Timestamp::now());
+        self.members.ask(round, Timestamp::now());
         self.query = Some(Arc::new(Body::Query(query_to_wire(&self.job.id, round.iteration, &round.queries))));
         self.stopwatch.asks();
         (0..self.members.list.len()).for_each(|party| self.ask(party));
@@ -266,6 +320,7 @@ impl Driver {
         let member = &self.members.list[party];
         if let (Some(query), Some(queue), Some(chain)) = (&self.query, &member.queue, &mut self.chain)
             && member.open
+            && self.members.masking.as_ref().is_none_or(|masking| masking.may_ask(party))
             && !self.members.answered(party)
         {
             chain.start_clock();

@@ -6,6 +6,7 @@ use std::time::Duration;
 use conclave_common::text::shown;
 use conclave_proto::convert::{answer_from_wire, opened_from_wire};
 use conclave_proto::delay::AnswerDelay;
+use conclave_proto::echo::Echo;
 use conclave_proto::error::{self, ErrorCode, Fault};
 use conclave_proto::identity::{self, Role};
 use conclave_proto::v1::coordinator_frame::Body;
@@ -200,8 +201,8 @@ impl Session {
             Some(Said::Answer(answer)) => {
                 let job = answer.job.clone();
                 self.keep_head(&answer.head);
-                let message = match answer_from_wire(answer) {
-                    Ok(answer) => Message::Answer { iteration: answer.iteration, outcome: answer.outcome },
+                let message = match Echo::heard(&answer).and_then(|echo| Ok((answer_from_wire(answer)?, echo))) {
+                    Ok((answer, echo)) => Message::Answer { iteration: answer.iteration, outcome: answer.outcome, echo },
                     Err(fault) => Message::Malformed(fault.message),
                 };
                 (job, message)
@@ -209,7 +210,7 @@ impl Session {
             Some(Said::JobOpened(opened)) => {
                 self.keep_head(&opened.head);
                 let message = match opened_from_wire(&opened) {
-                    Ok(metadata) => Message::Opened(metadata, AnswerDelay::heard(&opened)),
+                    Ok(metadata) => Message::Opened(metadata, AnswerDelay::heard(&opened), opened.mask_key.clone().map(Box::new)),
                     Err(fault) => Message::Malformed(fault.message),
                 };
                 (opened.job, message)
@@ -229,6 +230,7 @@ impl Session {
                 let fault = Fault::new(code, clip(&refused.reason)).at_party(self.party.clone());
                 (refused.job, Message::Refused(fault))
             }
+            Some(Said::RosterAccepted(accepted)) => (accepted.job.clone(), Message::RosterAccepted(accepted)),
             Some(Said::BudgetTold(told)) => return self.context.party_registry.budget_told(&self.party, told),
             Some(Said::Heartbeat(_) | Said::Hello(_)) | None => return,
         };

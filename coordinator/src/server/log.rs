@@ -2,7 +2,7 @@
 //! analyst to infer anew from.
 //!
 //! Nothing in it is news to anyone: a party is taken to stand against all others together, analysts among them, and what each of them
-//! released is noised.
+//! released is noised, and where answers leave masked it is what left.
 
 use std::io;
 use std::path::PathBuf;
@@ -153,6 +153,7 @@ impl LogSource {
             state: state.as_str().to_owned(),
             result_json: row.run.result.unwrap_or_default(),
             parties,
+            roster: self.reader.roster().map_err(damage)?.unwrap_or_default(),
         })
     }
 }

@@ -37,6 +37,7 @@ pub(super) enum Command {
     Job(Box<NewJob>),
     Metadata { job: String, position: usize, metadata: PartyMetadata },
     Round { job: Arc<str>, iteration: u64, elapsed_us: u64, releases: Vec<u8> },
+    Roster { job: Arc<str>, roster: Vec<u8> },
     Ended(Box<Ended>),
     Seen { party: String, software: String, at_ms: i64 },
     Head { party: String, head: Vec<u8> },

@@ -10,6 +10,12 @@ use super::error::StoreError;
 use super::integrity;
 
 const SCHEMA: &str = include_str!("schema.sql");
+/// The rosters of keys of jobs whose answers are masked: a store of this schema that was made before there were any gets the table. A build of
+/// then goes on reading and writing the file.
+const ROSTERS: &str = "CREATE TABLE IF NOT EXISTS rosters (
+  job    INTEGER PRIMARY KEY REFERENCES jobs (key),
+  roster BLOB NOT NULL               -- an encoded conclave.v1.Roster of one piece, as every party has it
+) STRICT";
 pub(crate) const SCHEMA_VERSION: i64 = 4;
 /// "Conc", so that `file` and a careful operator can tell the store from other SQLite files.
 pub(crate) const APPLICATION_ID: i64 = 0x436f_6e63;
@@ -82,6 +88,7 @@ pub(super) fn connect(path: &Path) -> Result<Connection, StoreError> {
         )));
     }
     add_protocol(&connection).map_err(failed)?;
+    connection.execute_batch(ROSTERS).map_err(failed)?;
     integrity::check(&connection, path)?;
     keep_private(path).map_err(io)?;
     Ok(connection)

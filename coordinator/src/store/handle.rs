@@ -102,6 +102,11 @@ impl Store {
         }
     }
 
+    /// Keeps the roster of a job whose answers are masked; with [`Self::barrier`], before any party has it.
+    pub(crate) fn keep_roster(&self, job: &Arc<str>, roster: Vec<u8>) {
+        self.send(Command::Roster { job: Arc::clone(job), roster });
+    }
+
     /// Records how a job ended.
     pub(crate) fn end_job(&self, ended: Ended) {
         self.send(Command::Ended(Box::new(ended)));

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, OpenFlags, Row, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 
 use super::error::StoreError;
 use super::read::{JobRow, job_rows};
@@ -46,6 +46,16 @@ impl LogReader {
     pub(crate) fn job(&self) -> Result<Option<JobRow>, StoreError> {
         let mut rows = job_rows(&self.connection, "WHERE id = ?1", [&self.job]).map_err(|e| self.failed(e))?;
         Ok(rows.pop())
+    }
+
+    /// The roster of a job whose answers are masked, as it is kept; `None` where there is none yet.
+    ///
+    /// # Errors
+    /// The file's.
+    pub(crate) fn roster(&self) -> Result<Option<Vec<u8>>, StoreError> {
+        let select = "SELECT roster FROM rosters WHERE job = (SELECT key FROM jobs WHERE id = ?1)";
+        let found = self.connection.query_row(select, [&self.job], |row| row.get(0)).optional();
+        found.map_err(|e| self.failed(e))
     }
 
     /// The next rounds of `parties` parties, in order: at least one, and no more once they hold `bytes` of releases. None where the log

@@ -92,6 +92,9 @@ pub(super) fn commit(connection: &mut Connection, group: &[Command]) -> rusqlite
                     .prepare_cached("INSERT INTO rounds SELECT key, ?2, ?3, ?4 FROM jobs WHERE id = ?1")?
                     .execute(params![&**job, *iteration as i64, *elapsed_us as i64, releases])?;
             }
+            Command::Roster { job, roster } => {
+                transaction.execute("INSERT INTO rosters SELECT key, ?2 FROM jobs WHERE id = ?1", params![&**job, roster])?;
+            }
             Command::Ended(ended) => end_job(&transaction, ended)?,
             Command::Seen { party, software, at_ms } => {
                 transaction

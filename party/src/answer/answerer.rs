@@ -5,20 +5,22 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use conclave_common::accounting::{Budget, PrivacyUnit};
-use conclave_common::job::JobSpec;
+use conclave_common::job::{Algorithm, JobSpec};
 use conclave_common::mechanism::SumCache;
-use conclave_common::model::{Model, Threads};
+use conclave_common::model::{KeptWeights, Model, Threads};
 use conclave_proto::PROTOCOL;
 
 use super::answer_timing::AnswerTiming;
 use super::asked::Asked;
 use super::consent_state::ConsentState;
 use super::delay::{JobDelay, Pacer, ReplyCounts};
+use super::masking::Masking;
 use super::records::Records;
+use super::secrecy::AtWork;
 use super::sums::{NoSum, fixed_sums};
 use crate::config::{Policy, Precision};
 use crate::data::Shard;
-use crate::ledger::{Ledger, LedgerError};
+use crate::ledger::{Ledger, LedgerError, Masks};
 use crate::members::Members;
 use crate::meters::Meters;
 use crate::noise::Noise;
@@ -49,6 +51,8 @@ pub struct Answerer {
     pub(super) spoken: u32,
     /// What the coordinator has asked for on the newest stream.
     pub(super) asked: Asked,
+    /// For jobs whose answers leave masked.
+    pub(super) secrecy: Option<AtWork>,
 }
 
 /// A job that is open: its public constants, and the shard as its model reads it.
@@ -60,8 +64,14 @@ pub(super) struct ActiveJob {
     /// The un-noised sums that are asked of no point, as Algorithm 3's are, and released under fresh noise again and again: computed
     /// once, when the job opens, so that an answer's cost does not grow with the shard.
     pub(super) fixed_sums: SumCache,
+    /// What the job's last gradients left for the remainders of the same steps.
+    pub(super) kept_weights: KeptWeights,
     /// How long after its service began a reply leaves; `None` for at once.
     pub(super) delay: Option<JobDelay>,
+    /// How its answers leave.
+    pub(super) masking: Masking,
+    /// When it was opened, or answered something new, last.
+    pub(super) used: Instant,
     /// The most rounds in which it may ask, each kind once, where it releases once; see [`JobSpec::most_rounds`].
     pub(super) most_rounds: Option<u64>,
 }
@@ -73,12 +83,14 @@ impl ActiveJob {
         digest: [u8; 32],
         records: Records,
         (unit, threads): (PrivacyUnit, &Threads),
-        delay: Option<JobDelay>,
+        (delay, masking): (Option<JobDelay>, Masking),
     ) -> Result<Self, NoSum> {
         let model = spec.build_model();
         let fixed_sums = fixed_sums(model.as_ref(), &spec, unit, records.blocks(), threads)?;
         let most_rounds = spec.most_rounds();
-        Ok(Self { spec, digest, model, records, fixed_sums, delay, most_rounds })
+        let gradients = if spec.algorithm == Algorithm::Hmc { spec.sampler.chains as usize } else { 0 };
+        let kept_weights = KeptWeights::new((records.blocks().records(), records.blocks().count()), gradients);
+        Ok(Self { spec, digest, model, records, fixed_sums, kept_weights, delay, masking, used: Instant::now(), most_rounds })
     }
 }
 
@@ -104,6 +116,7 @@ impl Answerer {
             meters: Meters::default(),
             spoken: PROTOCOL,
             asked: Asked::default(),
+            secrecy: None,
         }
     }
 
@@ -150,6 +163,23 @@ impl Answerer {
         }
     }
 
+    /// Lets a job go that may be asked for again: of a masked one the key stays, and its end is not entered, since it could not be opened after
+    /// that. Any other is closed.
+    ///
+    /// # Errors
+    /// [`LedgerError::Halted`] where the ledger can't be written.
+    pub(super) fn let_go(&mut self, job: &str, reason: &str) -> Result<(), LedgerError> {
+        if !self.ledger.masks(job).is_some_and(|masks| *masks != Masks::None) {
+            return self.close(job, reason);
+        }
+        if self.jobs.remove(job).is_some() {
+            tracing::info!(%job, "job set aside with its key: {:?}", clip(reason, LONGEST_WORD));
+            self.noise.keep(self.jobs.values().map(|job| job.spec.privacy.noise));
+        }
+        self.forget_consent(job);
+        Ok(())
+    }
+
     /// Ends a job at the coordinator's word; a job that isn't open is no error.
     ///
     /// # Errors
@@ -162,6 +192,12 @@ impl Answerer {
             self.noise.keep(self.jobs.values().map(|job| job.spec.privacy.noise));
         }
         self.forget_consent(job);
-        self.ledger.close_job(job, reason)
+        let masked = self.ledger.masks(job).is_some_and(|masks| *masks != Masks::None);
+        self.ledger.close_job(job, reason)?;
+        // After its end is entered: a key that is there still when the party starts is deleted then.
+        if masked {
+            self.forget_key(job);
+        }
+        Ok(())
     }
 }

@@ -1,5 +1,6 @@
 //! The owner's word, on the answering thread: jobs that wait for it, and jobs that lose it while they run.
 
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 use conclave_ops::EXPORTED;
@@ -12,7 +13,7 @@ use super::open::Opening;
 use super::reply::{ReplySender, reply};
 use crate::config::{Approve, Policy};
 use crate::consent::{ConsentError, ConsentStore, Decider, Standing};
-use crate::ledger::{DataStanding, LedgerError};
+use crate::ledger::{DataStanding, LedgerError, Masks};
 use crate::presence::Announcement;
 use crate::text::clip;
 
@@ -65,8 +66,11 @@ impl Answerer {
     }
 
     /// Where the job stands with its owner, whom the policy may speak for; enters it where it is new.
-    pub(super) fn consented(&mut self, request: &v1::OpenJob, digest: &[u8; 32]) -> Result<Standing, Fault> {
-        let automatic = self.policy.approve == Approve::Automatic;
+    ///
+    /// The policy speaks for no masked job with a member whom the owner does not know: whoever makes up members is paid for numbers that hide
+    /// nobody.
+    pub(super) fn consented(&mut self, request: &v1::OpenJob, digest: &[u8; 32], known: bool) -> Result<Standing, Fault> {
+        let automatic = self.policy.approve == Approve::Automatic && known;
         let Some(store) = &mut self.consent.store else {
             return if automatic { Ok(Standing::Approved) } else { Ok(Standing::Awaiting) };
         };
@@ -84,10 +88,11 @@ impl Answerer {
         self.consent.forget(&job);
         self.asked.hear(&job);
         let body = match self.open_held(&request, received) {
-            Ok(Opening::Opened(metadata)) => {
+            Ok(Opening::Opened(metadata, mask_key)) => {
                 self.consent.outboxes.insert(job.clone(), outbox.clone());
                 let head = self.ledger.head().to_bytes();
-                let opened = v1::JobOpened { head, ..conclave_proto::convert::opened_to_wire(&job, &metadata) };
+                let mask_key = mask_key.map(|key| *key);
+                let opened = v1::JobOpened { head, mask_key, ..conclave_proto::convert::opened_to_wire(&job, &metadata) };
                 let delay = self.jobs.get(&job).and_then(|job| job.delay);
                 Body::JobOpened(AnswerDelay::told(delay.map(|delay| delay.answer), opened))
             }
@@ -126,7 +131,11 @@ impl Answerer {
                 _ => self.open_or_wait(request, Instant::now(), outbox),
             }
         }
-        for job in self.jobs.keys().cloned().collect::<Vec<_>>() {
+        // The key of a masked job lies there whether or not the job has been opened since the start.
+        let entered =
+            self.ledger.state().jobs().iter().filter(|job| job.open && job.masks != Masks::None).map(|job| job.id.clone());
+        let open: BTreeSet<String> = entered.chain(self.jobs.keys().cloned()).collect();
+        for job in open {
             match self.stands(&job) {
                 Ok(Standing::Approved) => {}
                 Ok(_) => self.withdraw(&job),
@@ -207,7 +216,7 @@ fn withdrawn(reason: String) -> Fault {
     Fault::new(ErrorCode::Policy, format!("the data owner has withdrawn the consent to this job{reason}"))
 }
 
-fn refusal(job: String, fault: &Fault) -> Body {
+pub(super) fn refusal(job: String, fault: &Fault) -> Body {
     Body::JobRefused(v1::JobRefused { job, code: fault.code.as_str().into(), reason: clip(&fault.to_string(), 2000) })
 }
 

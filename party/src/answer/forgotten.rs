@@ -2,7 +2,8 @@
 //! they would keep the places of others.
 //!
 //! A coordinator asks for every job that it runs on every new stream. What it has not asked for a while after is nobody's. Closing costs
-//! nothing: a job that is asked for after all is opened again.
+//! nothing: a job that is asked for after all is opened again. One that could not be, since its answers leave masked, is only let go of,
+//! and closed once its key has lain unused for as long as its owner says.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -28,9 +29,9 @@ impl Answerer {
         let entered = self.ledger.state().jobs().iter().filter(|job| job.open).map(|job| job.id.clone());
         let forgotten: HashSet<String> = entered.chain(self.jobs.keys().cloned()).filter(|job| !jobs.contains(job)).collect();
         for job in &forgotten {
-            tracing::warn!(%job, "the coordinator has not asked for this job since it was attached, and it is closed");
+            tracing::warn!(%job, "the coordinator has not asked for this job since it was attached, and it is let go");
             // A failure has been logged, and the ledger answers no more.
-            drop(self.close(job, "forgotten by the coordinator"));
+            drop(self.let_go(job, "forgotten by the coordinator"));
         }
         if !forgotten.is_empty() {
             self.make_room();

@@ -14,6 +14,7 @@ mod consent_state;
 mod delay;
 mod forgotten;
 mod left;
+mod masking;
 mod measure;
 mod open;
 mod query;
@@ -21,6 +22,8 @@ mod records;
 mod rehearsal;
 mod reply;
 pub(crate) mod sandbox;
+mod secrecy;
+mod secure;
 #[cfg(feature = "test-util")]
 pub mod simulated;
 mod sums;
@@ -32,6 +35,7 @@ pub(crate) use delay::ReplyCounts;
 pub(crate) use open::MAX_JOB_ID;
 pub use open::Opening;
 pub(crate) use reply::ReplySender;
+pub use secrecy::Secrecy;
 
 #[cfg(test)]
 pub(crate) mod tests;

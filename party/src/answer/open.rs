@@ -19,13 +19,14 @@ use super::delay::JobDelay;
 use super::measure::measure;
 use super::records::Records;
 use super::rehearsal::{Rehearsal, Unmeasured};
+use super::secrecy::NOT_ADMITTED;
 use super::sums::NoSum;
 use crate::config::{Memory, Precision, ReplyDelay};
 use crate::consent::Standing;
 use crate::data::{BindError, Binding, MAX_UNPUBLISHED_UNITS, Scaled, Streamed, bind};
-use crate::ledger::{JobEntry, LedgerError};
+use crate::ledger::{JobEntry, LedgerError, Masks};
 use crate::members::NotAdmitted;
-use crate::policy::{admit, admit_inert};
+use crate::policy::{admit, admit_inert, admit_masked};
 use crate::text::clip;
 
 /// Each open job holds its own scaled copy of the shard, or what it takes to scale it.
@@ -38,10 +39,10 @@ const UNPUBLISHED_OPENING: Duration = Duration::from_secs(1);
 pub(crate) const MAX_JOB_ID: usize = 64;
 
 /// What becomes of a coordinator's wish to open a job.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Opening {
-    /// It is open, on this.
-    Opened(PartyMetadata),
+    /// It is open, on this, and with this key for its masks, where its answers leave masked.
+    Opened(PartyMetadata, Option<Box<v1::MaskKey>>),
     /// Its owner has yet to decide.
     Pending,
     /// There is no room for it before other jobs have ended; why.
@@ -83,16 +84,24 @@ impl Answerer {
             self.ledger.admit_idle(&request.job, &request.analyst).map_err(ledger_fault)?;
         }
         admit(&self.policy, &self.budget, &self.shard, &request.analyst, &spec)?;
+        let all_known = self.admit_masked(&spec)?;
         let entered = self.ledger.state().job(&request.job).is_some();
         if !entered {
             self.admit_left(&request.analyst, &spec)?;
             // A job of before has the records that it was entered on: should bad rows have become inert ones since, the data have changed.
             admit_inert(&self.shard, &spec)?;
         }
-        match self.consented(request, &digest)? {
+        match self.consented(request, &digest, all_known)? {
             Standing::Approved => {}
             Standing::Awaiting => return Ok(Opening::Pending),
-            decided => return Err(self.decided_against(&request.job, decided)),
+            decided => {
+                // Decided while the party was away, perhaps: the key of the job's masks has lain there since.
+                if self.ledger.masks(&request.job).is_some_and(|masks| *masks != Masks::None) {
+                    // A failure has been logged, and the ledger answers no more.
+                    drop(self.close(&request.job, "consent withdrawn"));
+                }
+                return Err(self.decided_against(&request.job, decided));
+            }
         }
         // After every break of the connection, so also when this machine was copied or set back.
         self.noise.renew();
@@ -109,6 +118,7 @@ impl Answerer {
         if !entered {
             self.enter_decision(&request.job, "approve").map_err(ledger_fault)?;
         }
+        let (masking, mask_key) = self.masking_of(&request.job, &spec, digest)?;
         if !known {
             // Public constants first, from made-up records; then the real ones are read.
             let delay = self.delay_of_job(&request.job, &spec)?;
@@ -116,7 +126,7 @@ impl Answerer {
             self.reading = delay.map(|delay| (Instant::now(), delay.open));
             let records = self.records_of(&spec)?;
             let on = (self.budget.unit, &*self.threads);
-            let active = ActiveJob::new(spec, digest, records, on, delay).map_err(|why| {
+            let active = ActiveJob::new(spec, digest, records, on, (delay, masking)).map_err(|why| {
                 tracing::error!(job = %request.job, "the job can't be opened: {why}");
                 if matches!(why, NoSum::Unread(_)) {
                     self.ledger.halt(&why.to_string());
@@ -134,11 +144,20 @@ impl Answerer {
             tracing::info!(job = %request.job, analyst = %request.analyst, name = ?active.spec.name, "job is open");
             self.jobs.insert(request.job.clone(), active);
         }
-        Ok(Opening::Opened(metadata))
+        Ok(Opening::Opened(metadata, mask_key))
     }
 }
 
 impl Answerer {
+    /// As [`policy::admit_masked`] by the owner's settings; a party without any admits no such job.
+    fn admit_masked(&self, spec: &JobSpec) -> Result<bool, Fault> {
+        match self.secure_settings().filter(|settings| settings.allow) {
+            None if spec.aggregation.is_secure() => Err(Fault::new(ErrorCode::Policy, NOT_ADMITTED)),
+            None => Ok(true),
+            Some(settings) => admit_masked(settings, &self.party, spec),
+        }
+    }
+
     /// The open jobs' scaled copies of the data must fit: why they don't, should others have to end first. Counted from what is public: neither
     /// the refusal nor its words depend on how many rows there are where that is not.
     ///

@@ -1,26 +1,47 @@
 //! Answering one message: all of its chains, or none.
 
-use conclave_common::accounting::{Adjacency, PrivacyUnit};
+use std::time::Instant;
+
+use conclave_common::accounting::{Adjacency, Honest, PrivacyUnit};
 use conclave_common::job::Algorithm;
 use conclave_common::mechanism::{Points, QueryKind};
-use conclave_common::model::Summand;
+use conclave_common::model::{Keeping, Summand};
 use conclave_common::query::QueryTerms;
 use conclave_common::sampler::Query;
 use conclave_proto::convert::{Answer, AnswerStatus, answer_to_wire, query_from_wire, reply_length};
+use conclave_proto::echo::Echo;
 use conclave_proto::v1;
 
 use super::answer_timing::Part;
 use super::answerer::{ActiveJob, Answerer, LONGEST_WORD};
+use super::masking::RoundMasks;
 use super::open::MAX_JOB_ID;
 use super::sums::{NoSum, sums};
 use crate::data::MAX_UNPUBLISHED_UNITS;
 use crate::ledger::{
-    ChargeOutcome, ChargedNoise, Grant, Ledger, LedgerError, QueryContent, QueryKey, Recorded, Refusal, Release, sample_noise,
+    ChargeOutcome, ChargedNoise, Grant, Ledger, LedgerError, Masked, Masks, QueryContent, QueryKey, Recorded, Refusal, Release,
+    sample_noise,
 };
 use crate::text::clip;
 
-/// The integers of an answer, in the order asked; or why there are none.
-pub(super) type Outcome = Result<Vec<i64>, AnswerStatus>;
+/// What is sent in answer to a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Answered {
+    /// Integers, in the order asked.
+    pub(super) integers: Vec<i64>,
+    /// Of a message whose answers are masked.
+    pub(super) echo: Option<Echo>,
+}
+
+/// Integers that are opened by themselves.
+impl From<Vec<i64>> for Answered {
+    fn from(integers: Vec<i64>) -> Self {
+        Self { integers, echo: None }
+    }
+}
+
+/// An answer, or why there is none.
+pub(super) type Outcome = Result<Answered, AnswerStatus>;
 
 /// A charged query: what it sums, and the noise that it paid for.
 struct ChargedQuery<'q> {
@@ -38,26 +59,38 @@ impl Answerer {
     /// The reply to a message that `answer` answers, of the length that the message's queries give it.
     pub(super) fn reply_to(&mut self, request: v1::Query, answer: impl FnOnce(&mut Self, v1::Query) -> Outcome) -> v1::Answer {
         let (job, iteration, length) = (request.job.clone(), request.iteration, reply_length(&request));
-        let outcome = answer(self, request).and_then(|integers| self.of_length(integers, length));
+        let outcome = answer(self, request).and_then(|answered| self.of_length(answered, length));
         if let Err(status) = &outcome {
             tracing::warn!(job = %clip(&job, MAX_JOB_ID), iteration, "refused ({status:?})");
         }
         let head = self.ledger.head().to_bytes();
-        v1::Answer { head, ..answer_to_wire(&Answer { job, iteration, outcome }, length) }
+        // Its length tells that the job is masked, which its analyst wrote, and nothing else; so it is the same once the job is closed.
+        let secure = self.ledger.masks(&job).is_some_and(|masks| *masks != Masks::None);
+        let echo = outcome.as_ref().ok().and_then(|answered| answered.echo);
+        let outcome = outcome.map(|answered| answered.integers);
+        let answer = v1::Answer { head, ..answer_to_wire(&Answer { job, iteration, outcome }, length) };
+        if secure { Echo::told(echo, answer) } else { answer }
     }
 
     /// An answer whose length is not the reply's has come from some fault: nothing is answered any more.
-    fn of_length(&mut self, integers: Vec<i64>, length: usize) -> Outcome {
-        if integers.len() != length {
-            self.ledger.halt(&format!("an answer of {} integers was made where {length} were asked", integers.len()));
+    fn of_length(&mut self, answered: Answered, length: usize) -> Outcome {
+        let made = answered.integers.len();
+        if made != length {
+            self.ledger.halt(&format!("an answer of {made} integers was made where {length} were asked"));
             return Err(AnswerStatus::Halted);
         }
-        Ok(integers)
+        Ok(answered)
     }
 
     /// The integers to send, each of them recorded: request, policy, charge, noise, records, ledger.
     pub(super) fn answer_query(&mut self, request: v1::Query) -> Outcome {
         let (job, iteration, attempt) = (request.job.clone(), request.iteration, request.attempt);
+        if self.jobs.get(&job).is_some_and(|job| job.masking.is_secure()) {
+            self.close_revoked(Instant::now());
+            if !self.jobs.contains_key(&job) {
+                return Err(AnswerStatus::Policy);
+            }
+        }
         let Some(active) = self.jobs.get(&job) else {
             return Err(if self.is_withdrawn(&job) { AnswerStatus::Policy } else { AnswerStatus::UnknownJob });
         };
@@ -65,26 +98,35 @@ impl Answerer {
             tracing::warn!(%job, iteration, "{}", clip(&fault.to_string(), LONGEST_WORD));
             AnswerStatus::Invalid
         })?;
-        let (keys, terms) = check(active, self.budget.unit, &queries, &job, (iteration, attempt))?;
+        let masks = active.masking.of_round((iteration, attempt), &queries)?;
+        let asked = (iteration, attempt, masks.as_ref().map(RoundMasks::masked));
+        let (keys, terms) = check(active, self.budget.unit, &queries, &job, asked)?;
         once(active, &queries, &job, iteration)?;
-        self.admit(&job, iteration, &queries)?;
+        self.admit(&job, iteration, &queries, masks.as_ref().map(|masks| masks.masked().honest).unwrap_or_default())?;
         let grants = self.charge(&job, iteration, &keys)?;
         let (charged, answered_before) = self.noise_for(&queries, &terms, grants)?;
         // The charges are on disk and their noise is made: now, and not before, the records may be read.
-        let releases = self.release_sums(&job, charged)?;
-        let mut fresh = self.record(releases)?.into_iter();
+        let releases = self.release_sums(&job, charged, masks.as_ref())?;
+        let recorded_now = self.record(releases)?;
+        if let Some(active) = self.jobs.get_mut(&job).filter(|_| !recorded_now.is_empty()) {
+            // Refusals and answers given again do not keep a key of masks alive.
+            active.used = Instant::now();
+        }
+        let mut fresh = recorded_now.into_iter();
         // One recorded value per release, so the iterator lasts; were it short, nothing unrecorded could take its place.
         let recorded = answered_before.into_iter().map(|answered| answered.or_else(|| fresh.next()).ok_or(AnswerStatus::Halted));
-        Ok(recorded.collect::<Result<Vec<_>, _>>()?.iter().flat_map(Recorded::integers).copied().collect())
+        let integers = recorded.collect::<Result<Vec<_>, _>>()?.iter().flat_map(Recorded::integers).copied().collect();
+        Ok(Answered { integers, echo: masks.as_ref().map(RoundMasks::echo) })
     }
 
-    /// What the owner's policy says of a message.
-    fn admit(&self, job: &str, iteration: u64, queries: &[Query]) -> Result<(), AnswerStatus> {
+    /// What the owner's policy says of a message that `honest` parties' noise protects.
+    fn admit(&self, job: &str, iteration: u64, queries: &[Query], honest: Honest) -> Result<(), AnswerStatus> {
         if self.policy.max_iterations_per_job.is_some_and(|most| iteration >= most) {
             tracing::warn!(%job, iteration, "the job has made the rounds that max_iterations_per_job allows");
             return Err(AnswerStatus::Policy);
         }
-        let too_little = |q: &Query| q.kind.has_least_noise() && q.kind.noise_sd(q.noise) < self.policy.min_noise_sd;
+        let too_little =
+            |q: &Query| q.kind.has_least_noise() && protecting_sd(q.kind.noise_sd(q.noise), honest) < self.policy.min_noise_sd;
         if queries.iter().any(too_little) {
             return Err(AnswerStatus::Policy);
         }
@@ -139,16 +181,32 @@ impl Answerer {
     }
 
     /// Sums what was charged over the records and adds the noise.
-    fn release_sums(&mut self, job: &str, charged: Vec<ChargedQuery<'_>>) -> Result<Vec<Release>, AnswerStatus> {
+    fn release_sums(
+        &mut self,
+        job: &str,
+        charged: Vec<ChargedQuery<'_>>,
+        masks: Option<&RoundMasks>,
+    ) -> Result<Vec<Release>, AnswerStatus> {
         if charged.is_empty() {
             return Ok(Vec::new());
         }
         let active = self.jobs.get(job).ok_or(AnswerStatus::UnknownJob)?;
         let summands: Vec<(QueryKind, Summand<'_>)> = charged.iter().map(|query| (query.kind, query.summand)).collect();
-        let (model, blocks) = (active.model.as_ref(), active.records.blocks());
-        let sums = sums(model, blocks, &self.threads, &active.fixed_sums, &summands);
+        let (model, blocks) = (active.model.as_ref(), Keeping::new(active.records.blocks(), &active.kept_weights));
+        let sums = sums(model, &blocks, &self.threads, &active.fixed_sums, &summands);
         let sums = sums.map_err(|why| unsummed(&mut self.ledger, &why))?;
-        Ok(charged.into_iter().zip(sums).map(|(query, sum)| query.noise.release(sum)).collect())
+        let released = charged.into_iter().zip(sums);
+        let Some(masks) = masks else {
+            return Ok(released.map(|(query, sum)| query.noise.release(sum)).collect());
+        };
+        // All of a masked message is charged at once, or none of it is: each integer has the mask of its place.
+        let mut rest = masks.of_integers();
+        let masked = released.map(|(query, sum)| {
+            let (its, after) = rest.split_at(rest.len().min(query.kind.length()));
+            rest = after;
+            query.noise.release_masked(sum, its)
+        });
+        Ok(masked.collect())
     }
 
     /// Makes the releases durable.
@@ -195,7 +253,7 @@ fn check(
     unit: PrivacyUnit,
     queries: &[Query],
     job: &str,
-    (iteration, attempt): (u64, u32),
+    (iteration, attempt, masked): (u64, u32, Option<Masked>),
 ) -> Result<(Vec<QueryKey>, Vec<QueryTerms>), AnswerStatus> {
     let spec = &active.spec;
     // Rounds are counted from 0; the ledger's integers are signed.
@@ -229,21 +287,30 @@ fn check(
             // Where the number of units isn't public, nothing may depend on it: a refusal least of all.
             let units =
                 if unit.adjacency == Adjacency::AddRemove { MAX_UNPUBLISHED_UNITS } else { active.records.blocks().units() };
-            if !terms.sum_fits(units) {
+            // A sum over all parties is opened in as many bits as one party's: each may take its part of them.
+            if !terms.sum_fits(units.saturating_mul(active.masking.members())) {
                 tracing::warn!(%job, iteration, chain, "the step is too wide for a sum over the shard");
                 return Err(AnswerStatus::Invalid);
             }
             let (chain, kind, k_t, s) = (*chain, *kind, terms.sensitivity(), *noise);
-            let content = QueryContent { job, spec_digest: &active.digest, iteration, chain, from, to, kind, k_t, s };
+            let content = QueryContent { job, spec_digest: &active.digest, iteration, chain, from, to, kind, k_t, s, masked };
             Ok((content.key(attempt), terms))
         })
         .collect()
 }
 
+/// The sd of the noise that protects a party, where that of so many is in what is opened.
+pub(super) fn protecting_sd(sd: f64, honest: Honest) -> f64 {
+    sd * f64::from(honest.get()).sqrt()
+}
+
 fn refused(job: &str, iteration: u64, refusal: Refusal) -> AnswerStatus {
     tracing::warn!(%job, iteration, "{refusal}");
     match refusal {
-        Refusal::DataBudget(_) | Refusal::AnalystBudget(_) | Refusal::JobBudget(_) => AnswerStatus::Budget,
+        Refusal::DataBudget(_) | Refusal::AnalystBudget(_) | Refusal::JobBudget(_) | Refusal::CollusionBudget(_) => {
+            AnswerStatus::Budget
+        }
+        Refusal::Roster => AnswerStatus::Policy,
         Refusal::Attempt { .. } => AnswerStatus::Attempt,
         Refusal::Behind => AnswerStatus::Behind,
         Refusal::Conflict { .. } => AnswerStatus::Conflict,

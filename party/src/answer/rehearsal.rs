@@ -122,8 +122,9 @@ impl Rehearsal<'_> {
         let Some(scores) = scores else { return Vec::new() };
         let (order, parameters) = (theta.len(), theta.len() as u32);
         let numbers = Frame::length(order);
-        // A frame without a zero, whose every product is made.
-        let frame: Vec<f64> = (0..numbers).map(|at| if at < order * order { 0.01 } else { 0.0 }).collect();
+        // A frame without a zero and of full rank, whose every product is made.
+        let entry = |at: usize| if at / order == at % order { 0.2 } else { 0.01 };
+        let frame: Vec<f64> = (0..numbers).map(|at| if at < order * order { entry(at) } else { 0.001 }).collect();
         if driven && pass % 2 == 1 {
             let gradient = || (QueryKind::Gradient { parameters }, theta.to_vec(), frame.clone());
             let along = std::iter::repeat_n(1e-9, order).chain([0.0]);
@@ -184,7 +185,9 @@ impl Rehearsal<'_> {
         let terms = |kind, points: (&[f64], &[f64])| {
             QueryTerms::new(model.as_ref(), self.spec, self.unit, kind, points).map_err(|why| Unmeasured::Job(why.to_string()))
         };
-        let noise = |kind, points| cheap(&terms(kind, points)?, self.unit, self.spec.privacy.noise, limit).ok_or_else(too_dear);
+        let noise = |kind, points| {
+            cheap(&terms(kind, points)?, self.unit, self.spec.protected(self.spec.privacy.noise), limit).ok_or_else(too_dear)
+        };
         let component = |component| noise(QueryKind::Statistic { component }, (&[][..], &[][..]));
         let statistics = (0..self.components() as u32).map(component).collect::<Result<Vec<_>, _>>()?;
         let asks_steps = statistics.is_empty() && !self.asks_vectors();
@@ -197,7 +200,11 @@ impl Rehearsal<'_> {
         for vector in (0..16).flat_map(|pass| self.request(pass, &questions).proposals) {
             let kind = QueryKind::from_code(vector.kind).ok_or_else(|| format!("a made-up query of kind {}", vector.kind))?;
             let noise = NoiseScale::from_units(vector.noise_scale).map_err(|e| e.to_string())?;
-            let cost = self.unit.charge_of_kind(kind, terms(kind, (&vector.from, &vector.to))?.sensitivity(), noise);
+            let cost = self.unit.charge_of_kind(
+                kind,
+                terms(kind, (&vector.from, &vector.to))?.sensitivity(),
+                self.spec.protected(noise),
+            );
             if cost.ok().is_none_or(|cost| cost > 2 * limit) {
                 return Err(too_dear());
             }

@@ -7,10 +7,13 @@ use std::path::Path;
 use conclave_common::accounting::Budget;
 use conclave_common::job::JobSpec;
 use conclave_common::model::ModelData;
+use conclave_common::secagg::{MaskSecret, Member, Roster, cover};
+use conclave_proto::echo::Echo;
 use conclave_proto::v1;
 use sha2::{Digest, Sha256};
 
 use super::answerer::{ActiveJob, Answerer};
+use super::masking::{Masking, RosterMasks};
 use super::records::Records;
 use super::sums::NoSum;
 use crate::config::{BadRows, DataConfig, Format, Memory, Policy, ReplyDelay};
@@ -23,11 +26,16 @@ pub(crate) const NOBODY: &str = "rehearsal";
 /// How a message is answered: by [`Answerer::answer`], unless a test of the audit has put a faulty way in its place.
 pub(crate) type Respond = Box<dyn FnMut(&mut Answerer, v1::Query) -> v1::Answer>;
 
+/// The sum of the noise of a masked job's other parties, for as many integers as it is asked for.
+pub(crate) type NoiseOfOthers = Box<dyn FnMut(usize) -> Vec<i64>>;
+
 /// An answerer in a folder of its own.
 pub(crate) struct Sandbox {
     pub(crate) answerer: Answerer,
     pub(crate) budget: Budget,
     pub(crate) respond: Respond,
+    /// What is added to a masked answer when it is opened.
+    pub(crate) others: NoiseOfOthers,
 }
 
 impl Sandbox {
@@ -56,12 +64,25 @@ impl Sandbox {
         let noise = Noise::from_os().map_err(|e| text(&e))?;
         let policy = Policy { reply_delay: ReplyDelay::Off, ..Policy::default() };
         let answerer = Answerer::new(NOBODY.into(), policy, budget, shard, ledger, noise);
-        Ok(Self { answerer, budget, respond: Box::new(Answerer::answer) })
+        Ok(Self { answerer, budget, respond: Box::new(Answerer::answer), others: Box::new(|integers| vec![0; integers]) })
     }
 
     /// Answers a message.
     pub(crate) fn answer(&mut self, request: v1::Query) -> v1::Answer {
         (self.respond)(&mut self.answerer, request)
+    }
+
+    /// What is opened of an answer: of a masked one its sum with the other parties' answers, who hold no records here and add noise alone. Their
+    /// masks come to this party's own, the other way round.
+    pub(crate) fn opened(&mut self, job: &str, answer: &v1::Answer) -> Vec<i64> {
+        let masking = self.answerer.jobs.get(job).map(|job| &job.masking);
+        let (Some(Masking::Under(masks)), Ok(Some(echo))) = (masking, Echo::heard(answer)) else {
+            return answer.releases.clone();
+        };
+        let masks = masks.under(&echo.digest, answer.releases.len());
+        let others = (self.others)(answer.releases.len());
+        let summed = answer.releases.iter().zip(masks).zip(others);
+        summed.map(|((covered, mask), noise)| cover(*covered, mask.wrapping_neg()).wrapping_add(noise)).collect()
     }
 
     /// Opens a job over made-up records, which are on the model's scale.
@@ -89,13 +110,36 @@ impl Sandbox {
             records: records.blocks().records().max(1),
         };
         self.answerer.ledger.open_job(&entry).map_err(|e| e.to_string())?;
+        let masking = self.masking(job, spec, digest)?;
         let unread = |e: NoSum| e.to_string();
         let on = (self.budget.unit, &*self.answerer.threads);
-        let active = ActiveJob::new(spec.clone(), digest, records, on, None).map_err(unread)?;
+        let active = ActiveJob::new(spec.clone(), digest, records, on, (None, masking)).map_err(unread)?;
         // A rehearsal asks as often as it takes.
         let active = ActiveJob { most_rounds: None, ..active };
         self.answerer.jobs.insert(job.to_owned(), active);
         Ok(())
+    }
+
+    /// The masks of a roster of as many members as the job has parties, all of whose others are made up.
+    fn masking(&mut self, job: &str, spec: &JobSpec, digest: [u8; 32]) -> Result<Masking, String> {
+        let Some(secure) = spec.aggregation.secure() else { return Ok(Masking::Local) };
+        let secret = |place: usize| {
+            let seed: [u8; 32] = Sha256::digest(place.to_le_bytes()).into();
+            MaskSecret::from_bytes(seed.into())
+        };
+        let member = |place: usize| Member {
+            name: if place == 0 { NOBODY.to_owned() } else { format!("other-{place}") },
+            identity: Sha256::digest(format!("made up {place}")).into(),
+            public: secret(place).public(),
+        };
+        let members = (0..spec.parties.len()).map(member).collect();
+        let roster = Roster::new(job, digest, secure.colluders, members).map_err(|e| e.to_string())?;
+        let known = vec![(true, String::new()); spec.parties.len()];
+        let ledger = &mut self.answerer.ledger;
+        let entered = ledger.enter_mask_key(job, &secret(0).public()).and_then(|()| ledger.enter_roster(job, &roster, &known));
+        entered.map_err(|e| e.to_string())?;
+        let masks = RosterMasks::agree(&roster, NOBODY, &secret(0)).map_err(|e| e.to_string())?;
+        Ok(Masking::Under(Box::new(masks)))
     }
 
     /// Keeps the noise of this job's scale in stock.

@@ -4,14 +4,14 @@
 //! must be made up.
 
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use conclave_ops::Clock;
 use conclave_proto::v1::{CoordinatorFrame, PartyFrame, coordinator_frame::Body};
 use tokio::sync::mpsc;
 
-use super::Answerer;
 use super::thread::Command;
+use super::{Answerer, Secrecy};
 use crate::clock::now_ms;
 use crate::config::{DataConfig, Policy};
 use crate::consent::ConsentStore;
@@ -45,6 +45,26 @@ impl SimulatedParty {
         Ok(Self(answerer.with_consent(consent).with_members(members)))
     }
 
+    /// Lets it open jobs whose answers leave masked.
+    ///
+    /// # Errors
+    /// A sentence: a folder of keys that can't be read or written.
+    pub fn with_secrecy(self, parts: Secrecy) -> Result<Self, String> {
+        self.0.with_secrecy(parts).map(Self).map_err(|e| e.to_string())
+    }
+
+    /// Takes up what the owner has decided.
+    pub fn consent_changed(&mut self) {
+        self.0.take(now_ms(), Command::Consent);
+    }
+
+    /// Does what is due once so much time has passed in which nothing was said.
+    pub fn pass(&mut self, time: Duration) {
+        let now = Instant::now() + time;
+        self.0.close_forgotten(now);
+        self.0.close_unused(now);
+    }
+
     /// Sets what the next draws of noise follow from.
     pub fn seed_noise(&mut self, seed: u64) {
         self.0.noise.reseed(seed);
@@ -56,6 +76,7 @@ impl SimulatedParty {
             Some(Body::Welcome(welcome)) => Command::Welcome(welcome.protocol, welcome.head),
             Some(Body::Query(query)) => Command::Query(query, Instant::now(), outbox.clone()),
             Some(Body::OpenJob(open)) => Command::Open(open, Instant::now(), outbox.clone()),
+            Some(Body::Roster(piece)) => Command::Roster(piece, outbox.clone()),
             Some(Body::CloseJob(close)) => Command::Close(close),
             Some(Body::AskBudget(ask)) => Command::AskBudget(ask, outbox.clone()),
             Some(Body::Heartbeat(_)) | None => return,

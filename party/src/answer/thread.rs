@@ -30,6 +30,7 @@ pub(super) enum Command {
     Open(v1::OpenJob, Instant, ReplySender),
     Query(v1::Query, Instant, ReplySender),
     Close(v1::CloseJob),
+    Roster(v1::Roster, ReplySender),
     AskBudget(v1::AskBudget, ReplySender),
     Consent,
     /// The owner's limits as they are from now on.
@@ -98,6 +99,11 @@ impl AnswerHandle {
         self.send(Command::Close(request)).await
     }
 
+    /// Hands in a piece of a roster of keys.
+    pub(crate) async fn roster(&self, piece: v1::Roster, outbox: &ReplySender) -> Result<(), Gone> {
+        self.send(Command::Roster(piece, outbox.clone())).await
+    }
+
     /// The coordinator says which protocol is spoken with it, and shows the newest head that it has.
     pub(crate) async fn welcome(&self, protocol: u32, head: Vec<u8>) -> Result<(), Gone> {
         self.send(Command::Welcome(protocol, head)).await
@@ -153,6 +159,7 @@ impl Answerer {
 
     pub(super) fn handle(&mut self, command: Command) {
         self.close_forgotten(Instant::now());
+        self.close_unused(Instant::now());
         match command {
             Command::Query(request, received, outbox) => {
                 let answer = self.answer_held(request, received);
@@ -165,6 +172,7 @@ impl Answerer {
                 return self.catch_up();
             }
             Command::Open(request, received, outbox) => return self.open_or_wait(request, received, outbox),
+            Command::Roster(piece, outbox) => self.take_roster(piece, &outbox),
             Command::AskBudget(request, outbox) => reply(&outbox, Body::BudgetTold(self.budget_told(&request))),
             Command::Consent => self.consent_changed(),
             Command::Policy(policy) => self.policy_changed(*policy),
@@ -176,7 +184,10 @@ impl Answerer {
             }
             // A failure has been logged, and the ledger answers no more.
             Command::Close(request) => {
-                drop(self.close(&request.job, &request.reason));
+                drop(match request.waits {
+                    true => self.let_go(&request.job, &request.reason),
+                    false => self.close(&request.job, &request.reason),
+                });
                 self.make_room();
             }
             Command::Sizes => self.meters.note_sizes(&self.ledger),

@@ -1,6 +1,6 @@
 //! The worst-case step, which takes a kernel longest: every parameter moves, by more than the short cuts for small steps take.
 
-use conclave_common::accounting::PrivacyUnit;
+use conclave_common::accounting::{Honest, PrivacyUnit};
 use conclave_common::job::JobSpec;
 use conclave_common::mechanism::{NoiseScale, QueryKind};
 use conclave_common::model::Model;
@@ -37,7 +37,7 @@ impl WorstCaseStep {
         if !terms.sum_fits(units) {
             return None;
         }
-        Some(Self { from, to, noise: cheap(&terms, unit, spec.privacy.noise, limit)? })
+        Some(Self { from, to, noise: cheap(&terms, unit, spec.protected(spec.privacy.noise), limit)? })
     }
 
     /// The step, or the one back.
@@ -48,8 +48,13 @@ impl WorstCaseStep {
 
 /// Noise at least as wide as `noise` under which a query costs no more than so many units of mu²; how wide it is plays no part in how
 /// long an answer takes. None where no noise is wide enough.
-pub(super) fn cheap(terms: &QueryTerms, unit: PrivacyUnit, mut noise: NoiseScale, limit: u64) -> Option<NoiseScale> {
-    while unit.charge_of_kind(terms.kind(), terms.sensitivity(), noise).ok().is_none_or(|charge| charge > limit) {
+pub(super) fn cheap(
+    terms: &QueryTerms,
+    unit: PrivacyUnit,
+    (mut noise, honest): (NoiseScale, Honest),
+    limit: u64,
+) -> Option<NoiseScale> {
+    while unit.charge_of_kind(terms.kind(), terms.sensitivity(), (noise, honest)).ok().is_none_or(|charge| charge > limit) {
         noise = NoiseScale::from_units(noise.units().checked_mul(2)?).ok()?;
     }
     Some(noise)

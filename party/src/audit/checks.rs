@@ -5,7 +5,8 @@
 
 use std::path::Path;
 
-use conclave_common::accounting::{Budget, gaussian_dp};
+use conclave_common::accounting::{Budget, Honest, Priced, gaussian_dp};
+use conclave_common::mechanism::QueryKind;
 use conclave_common::model::ModelData;
 use conclave_proto::convert::AnswerStatus;
 use conclave_proto::v1;
@@ -37,7 +38,7 @@ const DELTA: f64 = 1e-6;
 /// of a fault's.
 fn sandbox(design: &Design, folder: &Path) -> Result<Sandbox, String> {
     std::fs::create_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    let budget = Budget::new(gaussian_dp::epsilon(1.5 * design.mu_claimed, DELTA), DELTA).map_err(|e| e.to_string())?;
+    let budget = Budget::new(gaussian_dp::epsilon(1.5 * design.mu_limit, DELTA), DELTA).map_err(|e| e.to_string())?;
     Sandbox::new(folder, budget.of(design.unit))
 }
 
@@ -58,8 +59,11 @@ fn one_paid_answer(
     if answer.status != RELEASED {
         findings.push("a query within the budget was refused".into());
     }
-    if on_disk != u64::from(design.questions) {
-        findings.push(format!("an answer of {} numbers was had with {on_disk} charges on disk", design.questions));
+    if on_disk != u64::from(design.per_round()) {
+        findings.push(format!("an answer of {} numbers was had with {on_disk} charges on disk", design.per_round()));
+    }
+    if let Some(alone) = sandbox.alone_beside(design)? {
+        findings.push(alone);
     }
     let spent = sandbox.answerer.ledger().units();
     if sandbox.answer(ask.clone()) != answer || sandbox.answerer.ledger().units() != spent {
@@ -96,7 +100,7 @@ fn no_matter_what_the_records_are(
         let answer = sandbox.answer(design.message(JOB, 0));
         let charged = sandbox.answerer.ledger().units().0;
         let length = wire_length(&answer);
-        if answer.releases.iter().any(|a| !(-far..=far).contains(a)) {
+        if sandbox.opened(JOB, &answer).iter().any(|a| !(-far..=far).contains(a)) {
             findings.push(format!("with {name}, a released number is beyond what clamped records and noise can add up to"));
         }
         match &seen {
@@ -141,6 +145,15 @@ const JOB: &str = "check";
 const RELEASED: Option<u32> = Some(0);
 
 impl Sandbox {
+    /// What is wrong with the ledger's account of a message for the case that all others collude.
+    fn alone_beside(&self, design: &Design) -> Result<Option<String>, String> {
+        let priced = Priced::new(QueryKind::Ratio, design.k_t, design.noise(), Honest::ALONE);
+        let each = priced.cost(design.unit).map_err(|e| e.to_string())?.units;
+        let (expected, booked) = (each * u64::from(design.per_round()), self.answerer.ledger().state().alone().units);
+        let wrong = format!("if all others collude the answers cost {expected} units, and the ledger says {booked}");
+        Ok((booked != expected).then_some(wrong))
+    }
+
     /// Charges that another process reads in the ledger's file.
     fn charges_on_disk(&self) -> Result<u64, String> {
         let ledger: &Ledger = self.answerer.ledger();

@@ -6,6 +6,7 @@
 //! against the claim, but the questions asked here are the worst that there are, so it comes close.
 
 mod checks;
+mod others;
 mod plot;
 mod report;
 mod run;
@@ -15,6 +16,7 @@ mod world;
 pub(crate) use plot::svg;
 pub(crate) use report::Report;
 pub(crate) use run::{Audit, LEAST};
+pub(crate) use world::Company;
 
 #[cfg(test)]
 mod tests;

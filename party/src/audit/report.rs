@@ -27,6 +27,10 @@ pub(crate) struct Report {
     pub(crate) epsilon_lower: f64,
     /// The epsilon that belongs to `mu_lower`.
     pub(crate) epsilon_at_mu_lower: f64,
+    /// How many parties' noise the queries are priced by.
+    pub(crate) honest: u32,
+    /// Whether all others were taken to collude, and the claim is what the ledger says of that.
+    pub(crate) all_collude: bool,
     /// Replicates in each world.
     pub(crate) replicates: u64,
     /// Queries of a replicate.

@@ -10,7 +10,7 @@ use conclave_common::accounting::{Budget, gaussian_dp};
 use super::checks;
 use super::report::Report;
 use super::statistics::{Bounds, Samples};
-use super::world::{Design, Theatre, World};
+use super::world::{Company, Design, Theatre, World};
 use crate::answer::sandbox::Sandbox;
 
 /// What to audit.
@@ -24,6 +24,8 @@ pub(crate) struct Audit {
     pub(crate) questions: u32,
     /// Noise standard deviation of each, in log-likelihood units.
     pub(crate) noise_sd: f64,
+    /// Whose noise protects, and by whose it is priced.
+    pub(crate) company: Company,
 }
 
 /// Fewer replicates give no bound worth the name.
@@ -35,7 +37,7 @@ impl Audit {
     /// # Errors
     /// A sentence: what the budget, the disk or the operating system did not allow.
     pub(crate) fn run(&self) -> Result<Report, String> {
-        self.run_prepared(Design::new(self.budget, self.questions, self.noise_sd)?, &|_| {})
+        self.run_prepared(Design::new(self.budget, (self.questions, self.noise_sd), self.company)?, &|_| {})
     }
 
     /// As [`Audit::run`]; `prepare` sees every sandbox before it answers.
@@ -56,6 +58,7 @@ impl Audit {
 
     fn report(&self, design: &Design, bounds: &Bounds, samples: Samples, findings: Vec<String>, seconds: f64) -> Report {
         let Budget { epsilon, delta, .. } = self.budget;
+        let epsilon = if self.company.all_collude { gaussian_dp::epsilon(design.mu_claimed, delta) } else { epsilon };
         Report {
             holds: findings.is_empty(),
             mu_claimed: design.mu_claimed,
@@ -67,6 +70,8 @@ impl Audit {
             delta,
             epsilon_lower: bounds.epsilon_lower,
             epsilon_at_mu_lower: if bounds.mu_lower > 0.0 { gaussian_dp::epsilon(bounds.mu_lower, delta) } else { 0.0 },
+            honest: self.company.priced.get(),
+            all_collude: self.company.all_collude,
             replicates: self.replicates,
             queries: design.questions,
             false_positives: bounds.errors.false_positives,

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use conclave_common::accounting::{Budget, gaussian_dp};
+use conclave_common::accounting::{Budget, Honest, gaussian_dp};
 
 use super::common::{print, print_json};
-use crate::audit::{Audit, LEAST, Report, svg};
+use crate::audit::{Audit, Company, LEAST, Report, svg};
 use crate::config::PartyConfig;
 use crate::error::StartError;
 
@@ -31,6 +31,13 @@ pub(super) struct AuditArgs {
     /// Queries of a replicate.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=64))]
     queries: u32,
+    /// Audit masked answers, priced by the noise of so many parties: that of the others is played, and the claim is what is charged.
+    #[arg(long, value_name = "H", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..i64::from(Honest::MOST)))]
+    honest: u32,
+    /// With --honest: play no other party's noise, as if all of them worked with the coordinator. The claim is then what the ledger says of
+    /// that case.
+    #[arg(long)]
+    all_collude: bool,
     /// Print one JSON object on standard output.
     #[arg(long)]
     json: bool,
@@ -49,7 +56,13 @@ pub(super) fn audit(args: &AuditArgs) -> Result<(), StartError> {
     let config = args.config.as_deref().map(PartyConfig::load).transpose()?;
     let given = config.as_ref().map(|config| config.budget);
     let noise_sd = config.as_ref().map_or(1.0, |config| config.policy.min_noise_sd.max(1.0));
-    let audit = Audit { budget: budget(given, args.mu_b)?, replicates: args.replicates, questions: args.queries, noise_sd };
+    let honest = Honest::new(args.honest).unwrap_or_default();
+    if args.all_collude && honest == Honest::ALONE {
+        return Err(StartError::System("--all-collude needs --honest of 2 and more: else nobody else protects".into()));
+    }
+    let company = if args.all_collude { Company::all_collude(honest) } else { Company::honest(honest) };
+    let audit =
+        Audit { company, budget: budget(given, args.mu_b)?, replicates: args.replicates, questions: args.queries, noise_sd };
     let report = audit.run().map_err(StartError::System)?;
     if let Some(path) = &args.out {
         std::fs::write(path, svg(&report)).map_err(|e| StartError::System(format!("{}: {e}", path.display())))?;
@@ -115,6 +128,17 @@ fn text(r: &Report) -> String {
         r.false_negatives.0,
         r.false_negatives.1,
     );
+    match (r.honest, r.all_collude) {
+        (1, _) => {}
+        (honest, false) => text.push_str(&format!(
+            "The answers leave masked and are priced by the noise of {honest} parties; that of the {} others was played.\n",
+            honest - 1
+        )),
+        (honest, true) => text.push_str(&format!(
+            "The answers leave masked and are priced by the noise of {honest} parties, all others of which collude here: claimed is what the \
+             ledger says of that case.\n"
+        )),
+    }
     if r.holds {
         text.push_str("Nothing speaks against the claim.");
     } else {

@@ -45,6 +45,14 @@ fn text(r: &Report) -> String {
     if r.mu_squared_reserved > 0.0 {
         let _ = writeln!(text, "reserved  {:>12.6} of the mu^2 spent is written ahead for jobs that run", r.mu_squared_reserved);
     }
+    if let Some(collude) = &r.if_all_collude {
+        let limit = collude.epsilon_limit.map_or_else(|| "with no limit".to_owned(), |limit| format!("of {limit} at most"));
+        let _ = writeln!(
+            text,
+            "else      {:>12.6} epsilon is spent {limit}, if all other parties of masked jobs work with the coordinator",
+            collude.epsilon_spent
+        );
+    }
     let _ = writeln!(text, "protects one {}{}", r.unit, if r.unit.starts_with("row") { ROWS } else { "" });
     for job in &r.open_jobs {
         let left = match job.iterations_left {
@@ -70,6 +78,7 @@ const ROWS: &str = ": where a person has several rows, the guarantee is weaker f
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ledger::IfAllCollude;
     use crate::ledger::report::{AnalystReport, JobReport};
 
     #[test]
@@ -102,6 +111,8 @@ mod tests {
                 mu_squared_per_iteration: 0.01,
                 iterations_left: Some(50),
             }],
+            if_all_collude: None,
+            masked_jobs: Vec::new(),
             analysts: vec![AnalystReport {
                 analyst: "alice".into(),
                 jobs: 2,
@@ -114,6 +125,15 @@ mod tests {
         let shown = text(&report);
         assert!(shown.contains("[##########..............................] 25.00%"), "{shown}");
         assert!(shown.contains("7.250000 is the largest epsilon") && shown.contains("about 50 iterations left"), "{shown}");
+        // Only where there is anything to say of it.
+        assert!(!shown.contains("if all other parties"), "{shown}");
+        report.if_all_collude = Some(IfAllCollude {
+            epsilon_spent: 4.5,
+            mu_squared_spent: 1.5,
+            epsilon_limit: Some(12.0),
+            mu_squared_limit: Some(4.0),
+        });
+        assert!(text(&report).contains("4.500000 epsilon is spent of 12 at most, if all other parties"), "{}", text(&report));
         report.share_spent = 1.0;
         assert!(text(&report).contains(&format!("[{}]", "#".repeat(BAR))));
     }

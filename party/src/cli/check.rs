@@ -134,6 +134,9 @@ impl Found {
         if config.policy.reply_delay == ReplyDelay::Off {
             self.checks.note("policy", "reply_delay_ms is 0: how long an answer took can be told from outside");
         }
+        for concern in config.secure.concerns() {
+            self.checks.note("secure", concern);
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use super::common::Common;
 use super::decide::{ApproveArgs, RefuseArgs};
 use super::run::RunArgs;
 use super::statement::StatementArgs;
-use super::{audit, backup, budget, decide, doctor, init, jobs, ledger, renew, run, statement, status, verify};
+use super::{audit, backup, budget, decide, doctor, init, jobs, ledger, pin, renew, run, statement, status, verify};
 use crate::error::StartError;
 
 /// A data owner's daemon: answers a coordinator's queries about the records beside it, within a privacy budget.
@@ -30,6 +30,11 @@ enum Command {
     Install(renew::InstallArgs),
     /// Make a request for a new certificate, with the same key or a new one. The party may go on running.
     Renew(renew::RenewArgs),
+    /// Print this party's name and the fingerprint of its identity key: its line in a list of members, for other owners to pin.
+    Fingerprint(Common),
+    /// Check a list of members and print what pins them in the configuration, and one SHA-256 for all owners to compare in a call. Changes
+    /// nothing.
+    Pin(pin::PinArgs),
     /// Attach to the coordinator and answer until told to stop.
     Run(RunArgs),
     /// Check all that the party depends on, from the name of the coordinator to the speed of the disk, and say how to mend it. Attaches
@@ -83,6 +88,8 @@ pub fn cli_main<I: IntoIterator<Item = OsString>>(args: I) -> ExitCode {
         Command::Init(args) => init::init(&args),
         Command::Install(args) => renew::install(&args),
         Command::Renew(args) => renew::renew(&args),
+        Command::Fingerprint(common) => pin::fingerprint(&common),
+        Command::Pin(args) => pin::pin(&args),
         Command::Run(args) => run::run(args),
         Command::Doctor(common) => doctor::doctor(&common),
         Command::Budget(common) => budget::budget(&common),

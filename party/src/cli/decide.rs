@@ -7,7 +7,7 @@ use super::common::{Common, agreed, load, print, print_json};
 use crate::config::PartyConfig;
 use crate::consent::Standing;
 use crate::error::StartError;
-use crate::owner::{JobView, WorstCase, find, pending_job};
+use crate::owner::{JobView, WorstCase, find, masked, pending_job};
 
 #[derive(Debug, Args)]
 pub(super) struct ApproveArgs {
@@ -40,7 +40,7 @@ pub(super) fn approve(args: &ApproveArgs) -> Result<(), StartError> {
     // What the records look like is told, and never decides: that a job was refused would tell its analyst.
     let warnings = pending_job::warnings(&config, std::slice::from_ref(&job));
     if !args.common.json {
-        print(&pending_job::shown(config.budget.unit, &job, &worst))?;
+        print(&pending_job::shown(&config, &job, &worst))?;
         for warning in &warnings {
             print(&format!("warning: {warning}"))?;
         }
@@ -89,7 +89,9 @@ fn decide(
         (Standing::Revoked, false) => "no more of it will be answered; what it has spent stays spent",
         _ => "its analyst is told",
     };
-    print(&format!("{id} {}: {effect}", decision.as_str()))
+    let masked = decision != Standing::Approved && job.is_masked();
+    let for_good = if masked { format!("; {}", masked::NEVER_AGAIN) } else { String::new() };
+    print(&format!("{id} {}: {effect}{for_good}", decision.as_str()))
 }
 
 fn unasked(job: &JobView) -> String {

@@ -32,6 +32,7 @@ fn line(job: &JobView, config: &PartyConfig) -> String {
     let reason = request.decided.as_ref().map(|d| d.reason.as_str()).filter(|r| !r.is_empty());
     let reason = match job.state() {
         State::Rejected | State::Revoked => reason.map(|r| format!(" ({r})")).unwrap_or_default(),
+        State::Closed if job.is_masked() => " (masked: it never opens again)".to_owned(),
         _ => String::new(),
     };
     format!(
@@ -61,6 +62,7 @@ pub(super) fn value(job: &JobView, config: &PartyConfig) -> Value {
         })),
         "opened": job.totals.as_ref().map(|t| &t.opened),
         "closed": job.totals.as_ref().and_then(|t| t.closed.as_ref()),
+        "aggregation": job.spec.as_ref().map(|_| if job.is_masked() { "secure" } else { "local" }),
         "releases": job.spec.as_ref().map(|spec| spec.releases()),
         "queries": job.totals.as_ref().map_or(0, |t| t.queries),
         "integers": job.spent().draws,

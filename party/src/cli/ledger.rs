@@ -11,8 +11,9 @@ use super::common::{Common, load, print, print_json};
 use crate::error::StartError;
 use crate::ledger::events::hex;
 use crate::ledger::export::{self, Seal};
-use crate::ledger::{Ledger, LedgerError, Listed, Listing, list};
+use crate::ledger::{Ledger, LedgerError, Listed, Listing, Secret, list};
 use crate::link::load_identity;
+use crate::secure::MaskKeys;
 
 #[derive(Debug, Args)]
 pub(super) struct LedgerArgs {
@@ -147,7 +148,12 @@ impl<W: Write> Write for Piped<W> {
 /// The owner's word that a ledger may go on although it is behind.
 pub(super) fn unlock(args: &ActArgs) -> Result<(), StartError> {
     let config = load(&args.common)?;
-    let act = Ledger::unlock(&config.ledger_settings(), reason(args)?)?;
+    let settings = config.ledger_settings();
+    let forget = |secret: &Secret| -> Result<(), StartError> {
+        let keys = MaskKeys::beside(&settings.secret, secret.clone());
+        keys.delete_all().map_err(|e| StartError::System(format!("keys of masks must not outlive the lost entries: {e}")))
+    };
+    let act = Ledger::unlock(&settings, reason(args)?, forget)?;
     if args.common.json {
         return print_json(&act);
     }

@@ -12,7 +12,7 @@ use crate::answer::ReplyCounts;
 use crate::config::{Approve, PartyConfig};
 use crate::error::StartError;
 use crate::ledger::{Report, report_kept};
-use crate::owner::{State, figure, jobs as all, pending_job, unit_of_privacy};
+use crate::owner::{State, figure, jobs as all, masked, pending_job, unit_of_privacy};
 use crate::presence::{Presence, running};
 
 /// A certificate that ends within this time earns a warning.
@@ -102,6 +102,10 @@ fn whole(config: &PartyConfig, as_json: bool) -> Result<(), StartError> {
     print(&format!("{}: {}", config.name, attached(daemon.as_ref(), config)))?;
     if let Ok(report) = &ledger {
         print(&budget_line(report))?;
+        if let Some(collude) = &report.if_all_collude {
+            print(&format!("else      {}", masked::total(collude)))?;
+        }
+        report.masked_jobs.iter().filter(|job| job.open).flat_map(masked::standing).try_for_each(|line| print(&line))?;
     }
     let count = |state| jobs.iter().filter(|job| job.state() == state).count();
     print(&format!(

@@ -49,5 +49,8 @@ fn table(report: &Report) -> String {
         lines.push(format!("{:<10} | {}", check.name, check.result.as_str()));
         lines.push(format!("{:<10} |   {}", "", clip(&check.detail, LONGEST)));
     }
+    if let Some(digest) = &report.log_digest {
+        lines.push(format!("log SHA-256 {digest}: the same at every party of the job, or they were not shown the same log"));
+    }
     lines.join("\n")
 }

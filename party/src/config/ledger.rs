@@ -22,6 +22,7 @@ impl PartyConfig {
             budget: self.budget,
             durability: self.durability,
             analyst_cap: analyst.map(|epsilon| Budget { epsilon, ..self.budget }),
+            all_collude: self.secure.max_epsilon_if_all_collude.map(|epsilon| Budget { epsilon, ..self.budget }),
         }
     }
 }

@@ -11,6 +11,7 @@ use conclave_proto::tls::ProxySettings;
 use super::policy::Policy;
 use crate::data::{DataConfig, Precision};
 use crate::ledger::Durability;
+use crate::secure::SecureSettings;
 
 /// One party's configuration, with absolute or caller-relative paths.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,6 +44,8 @@ pub struct PartyConfig {
     pub budget: Budget,
     /// What a job must keep within.
     pub policy: Policy,
+    /// Jobs whose sums leave under masks.
+    pub secure: SecureSettings,
     /// Logs and metrics.
     pub ops: Settings,
     /// Where the owner's page is served, on the loopback interface; nowhere where it is not set.

@@ -3,6 +3,7 @@ use std::path::Path;
 
 use super::*;
 use crate::ledger::Durability;
+use crate::secure::{Fingerprint, Peers, SecureSettings};
 
 const GOOD: &str = r#"
 name = "hospital-a"
@@ -264,5 +265,62 @@ fn releases_are_admitted_by_name() {
         for there in ["policy.releases", "\"scores\"", "did you mean \"score\"", "ratio, statistic, moments, score, table"] {
             assert!(e.contains(there), "{there} in {e}");
         }
+    }
+}
+
+#[test]
+fn secure_jobs_are_off_until_allowed() {
+    let with = |lines: &str| parse(&format!("{GOOD}\n[secure]\n{lines}")).map(|c| c.secure);
+    assert_eq!(parse(GOOD).unwrap().secure, SecureSettings::default());
+    assert!(!with("").unwrap().allow && with("").unwrap().concerns().is_empty());
+    let print_of = |byte: &str| format!("sha256:{}", byte.repeat(32));
+    let (b, c, d) = (print_of("0b"), print_of("0c"), print_of("0d"));
+    let text = format!(
+        "allow = true\ncolluders_at_least = 2\nmax_epsilon_if_all_collude = 12\nkeep_key_days = 7\n[secure.pinned]\n\
+         hospital-b = \"{b}\"\nhospital-c = [\"{c}\", \"{d}\"]"
+    );
+    let secure = with(&text).unwrap();
+    assert_eq!((secure.allow, secure.peers, secure.colluders_at_least), (true, Peers::Pinned, Some(2)));
+    assert_eq!((secure.max_epsilon_if_all_collude, secure.keep_key_days), (Some(12.0), 7));
+    assert_eq!(secure.pins.of("hospital-c").unwrap(), [c.as_str(), &d].map(|text| text.parse::<Fingerprint>().unwrap()));
+    assert_eq!(secure.pins.of("hospital-d"), None);
+    assert!(secure.concerns().is_empty());
+    // What it is worth to be told of.
+    assert_eq!(with("allow = true").unwrap().concerns().len(), 2);
+    let by_ca = with("allow = true\npeers = \"ca\"\nmax_epsilon_if_all_collude = 8").unwrap();
+    assert!(by_ca.concerns().len() == 1 && by_ca.concerns()[0].contains("make up the other parties"));
+}
+
+#[test]
+fn the_greater_half_of_the_others_may_collude_unless_the_owner_says_otherwise() {
+    let least = |given| SecureSettings { colluders_at_least: given, ..SecureSettings::default() };
+    let by_default = [3, 4, 5, 6, 10, 11, 1024].map(|members| least(None).least_colluders(members));
+    assert_eq!(by_default, [1, 2, 2, 3, 5, 5, 512]);
+    assert_eq!(least(Some(1)).least_colluders(1024), 1);
+}
+
+#[test]
+fn bad_settings_of_secure_jobs_name_their_key_and_the_remedy() {
+    let print = format!("sha256:{}", "0b".repeat(32));
+    for (lines, named) in [
+        ("alow = true", "`allow`".to_owned()),
+        ("peers = \"pined\"", "did you mean \"pinned\"".to_owned()),
+        ("peers = \"ca\"", "`secure.max_epsilon_if_all_collude` must be set".to_owned()),
+        ("max_epsilon_if_all_collude = 7.9", "below budget.epsilon of 8".to_owned()),
+        ("max_epsilon_if_all_collude = nan", "finite".to_owned()),
+        ("max_epsilon_if_all_collude = inf", "finite".to_owned()),
+        ("colluders_at_least = 0", "`secure.colluders_at_least` is 0: it must be from 1 to 1022".to_owned()),
+        ("colluders_at_least = 1023", "1022".to_owned()),
+        ("keep_key_days = 0", "`secure.keep_key_days` is 0".to_owned()),
+        ("keep_key_days = 36501", "36500".to_owned()),
+        ("pinned = { \"B x\" = \"y\" }", "`secure.pinned` holds \"B x\"".to_owned()),
+        ("pinned = { b = \"0b0b\" }", "`secure.pinned.b`: \"0b0b\" must be `sha256:` and 64 hexadecimal digits".to_owned()),
+        ("pinned = { b = [] }", "`secure.pinned.b` is an empty list".to_owned()),
+        ("pinned = { b = 7 }", "a fingerprint or a list".to_owned()),
+        (&format!("pinned = {{ b = \"{print}\", c = \"{print}\" }}"), "one key is one party's".to_owned()),
+        (&format!("pinned = {{ b = [\"{print}\", \"{print}\"] }}"), "twice".to_owned()),
+    ] {
+        let e = parse(&format!("{GOOD}\n[secure]\n{lines}")).unwrap_err();
+        assert!(e.contains(&named), "{lines}: {e}");
     }
 }

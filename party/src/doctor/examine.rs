@@ -23,5 +23,12 @@ pub(crate) async fn examine(file: &Path) -> Vec<Finding> {
     findings.extend(ledger::check(&config));
     findings.extend(disk::check(&config));
     findings.extend(permissions::check(&config));
+    findings.extend(
+        config
+            .secure
+            .concerns()
+            .into_iter()
+            .map(|concern| Finding::warn("secure", concern, "docs/data-owner.md, Secure jobs, says what to set under [secure]")),
+    );
     findings
 }

@@ -8,7 +8,8 @@ use conclave_ops::files::folder_of;
 
 use crate::config::PartyConfig;
 use crate::ledger::inspect::Inspection;
-use crate::ledger::{LedgerError, RECENTLY, Report, inspect, report_kept};
+use crate::ledger::{IfAllCollude, LedgerError, RECENTLY, Report, inspect, report_kept};
+use crate::owner::masked;
 use crate::presence::running;
 
 /// A budget of which this share is spent earns a warning.
@@ -36,6 +37,8 @@ pub(super) fn check(config: &PartyConfig) -> Vec<Finding> {
     match report_kept(&settings) {
         Ok(report) => {
             findings.push(budget(&report));
+            findings.extend(report.if_all_collude.as_ref().map(all_collude));
+            findings.extend(idle_keys(config, &report));
             findings.push(growth(config, &inspection, &report));
         }
         Err(e) => findings.push(Finding::fail("budget", e.to_string(), remedy(&e))),
@@ -130,6 +133,36 @@ fn budget(report: &Report) -> Finding {
         return Finding::warn("budget", found, "what remains is for ever: approve what matters most");
     }
     Finding::ok("budget", found)
+}
+
+fn all_collude(collude: &IfAllCollude) -> Finding {
+    const CODE: &str = "all-collude";
+    let found = masked::total(collude);
+    match collude.mu_squared_limit {
+        Some(limit) if collude.mu_squared_spent >= NEARLY_SPENT * limit => Finding::warn(
+            CODE,
+            found,
+            "no masked job goes beyond it; raise secure.max_epsilon_if_all_collude only if you trust the other parties that far",
+        ),
+        _ => Finding::ok(CODE, found),
+    }
+}
+
+/// Mask keys that are older than the owner keeps idle ones, of jobs that are open still.
+fn idle_keys(config: &PartyConfig, report: &Report) -> Option<Finding> {
+    const CODE: &str = "mask-keys";
+    let ages: Vec<u64> = report.masked_jobs.iter().filter_map(|job| job.key_age_days).collect();
+    let oldest = ages.iter().max()?;
+    let found = format!("{} mask keys of open jobs are here, the oldest {oldest} days old", ages.len());
+    Some(if *oldest > u64::from(config.secure.keep_key_days) {
+        Finding::warn(
+            CODE,
+            found,
+            "ask the coordinator's operator whether the job still runs; `conclave-party revoke` ends it and deletes its key",
+        )
+    } else {
+        Finding::ok(CODE, found)
+    })
 }
 
 /// How large the ledger becomes until the budget is spent, and how long the disk lasts.

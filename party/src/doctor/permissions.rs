@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use crate::config::PartyConfig;
 use crate::consent::ConsentStore;
+#[cfg(unix)]
+use crate::secure::MaskKeys;
 use conclave_ops::doctor::Finding;
 #[cfg(unix)]
 use conclave_ops::files::mode;
@@ -29,6 +31,15 @@ pub(super) fn check(config: &PartyConfig) -> Vec<Finding> {
             )
         }));
     }
+    let masks = MaskKeys::folder_beside(&secret);
+    findings.extend(mode(&masks).filter(|mode| mode & 0o077 != 0).map(|mode| {
+        let path = masks.display();
+        Finding::fail(
+            CODE,
+            format!("others may look into {path}, the mask keys' folder (mode {mode:03o})"),
+            format!("chmod 700 {path}"),
+        )
+    }));
     for (file, what) in [
         (config.ledger.clone(), "the ledger"),
         (ConsentStore::path_of(&config.ledger), "the file of decisions"),
@@ -110,6 +121,10 @@ mod tests {
         set("l", 0o600);
         assert_eq!(results(), [(Outcome::Fail, "chmod".to_owned())]);
         set("key.pem", 0o600);
+        std::fs::create_dir(path("mask-keys")).unwrap();
+        set("mask-keys", 0o750);
+        assert_eq!(results(), [(Outcome::Fail, "chmod".to_owned())]);
+        set("mask-keys", 0o700);
         set("", 0o777);
         assert_eq!(results()[0].0, Outcome::Fail);
         set("", 0o1777);

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use conclave_common::accounting::{FilterRefusal, Priced, PrivacyFilter, Spent};
+use conclave_common::accounting::{FilterRefusal, Honest, Priced, PrivacyFilter, Spent};
 use conclave_common::mechanism::Components;
 use rusqlite::{Connection, OptionalExtension};
 
@@ -46,6 +46,9 @@ pub enum Refusal {
     /// What the owner allows one analyst doesn't hold it.
     #[error("the owner's max_epsilon_per_analyst: {0}")]
     AnalystBudget(FilterRefusal),
+    /// What the data may spend if all other parties work together doesn't hold it.
+    #[error("the owner's secure.max_epsilon_if_all_collude: {0}")]
+    CollusionBudget(FilterRefusal),
     /// The job's own cap doesn't hold it.
     #[error("the job's own budget: {0}")]
     JobBudget(FilterRefusal),
@@ -69,6 +72,9 @@ pub enum Refusal {
         /// The least attempt under which it is answered.
         least: u32,
     },
+    /// The job's answers leave masked, and its roster is not entered; or it has no roster, and they do not.
+    #[error("the job's answers are not asked as its roster says")]
+    Roster,
     /// No such job is open.
     #[error("the job is not open")]
     UnknownJob,
@@ -88,15 +94,21 @@ enum Standing {
 #[derive(Debug, Clone)]
 pub(super) struct Filters {
     pub(super) data: PrivacyFilter,
+    /// As if all other parties worked together, where the owner limits that.
+    pub(super) alone: Option<PrivacyFilter>,
     pub(super) analyst: Option<PrivacyFilter>,
     pub(super) job: PrivacyFilter,
 }
 
 impl Filters {
-    /// Charges all three or none and gives the cost.
+    /// Charges all of them or none and gives the cost.
     pub(super) fn try_charge(&mut self, releases: &[Priced]) -> Result<Spent, Refusal> {
         let mut after = self.clone();
         after.data.try_charge(releases).map_err(Refusal::DataBudget)?;
+        if let Some(alone) = &mut after.alone {
+            let releases: Vec<Priced> = releases.iter().map(|release| release.alone()).collect();
+            alone.try_charge(&releases).map_err(Refusal::CollusionBudget)?;
+        }
         if let Some(analyst) = &mut after.analyst {
             analyst.try_charge(releases).map_err(Refusal::AnalystBudget)?;
         }
@@ -142,12 +154,18 @@ impl Ledger {
                 Err(refusal) => return Ok(ChargeOutcome::Refused(refusal)),
             }
         }
+        if let Err(refusal) = self.check_masked(job, queries, &standings) {
+            return Ok(ChargeOutcome::Refused(refusal));
+        }
         let fresh: Vec<QueryKey> =
             queries.iter().zip(&standings).filter(|(_, s)| matches!(s, Standing::Fresh)).map(|(q, _)| *q).collect();
         let paid = match self.durability {
             _ if fresh.is_empty() => Ok(Vec::new()),
             Durability::Strict => self.charge_now(job, iteration, &fresh)?,
-            Durability::Reserve { .. } if fresh.iter().any(is_vector) => self.charge_now(job, iteration, &fresh)?,
+            // A block's charges and answers are synced later than they leave, and a second answer under the same masks would tell of the noise.
+            Durability::Reserve { .. } if fresh.iter().any(|key| is_vector(key) || key.priced.honest() != Honest::ALONE) => {
+                self.charge_now(job, iteration, &fresh)?
+            }
             Durability::Reserve { block } => self.charge_to_block(job, iteration, &fresh, block)?,
         };
         let mut paid = match paid {
@@ -171,14 +189,29 @@ impl Ledger {
         Ok(ChargeOutcome::Granted(grants.collect::<Result<_, LedgerError>>()?))
     }
 
+    /// Holds a message to how the job's answers leave. Where they are masked, one digest is over all of it, and one value at most may ever
+    /// stand under each mask: so all of it is fresh, or was charged before a crash and answered by nothing, or is answered.
+    fn check_masked(&self, job: &str, queries: &[QueryKey], standings: &[Standing]) -> Result<(), Refusal> {
+        let state = self.state.job(job).ok_or(Refusal::UnknownJob)?;
+        let honest = state.honest().ok_or(Refusal::Roster)?;
+        if queries.iter().any(|query| query.priced.honest() != honest) {
+            return Err(Refusal::Roster);
+        }
+        let first = standings.first().map(std::mem::discriminant);
+        match queries.iter().zip(standings).find(|(_, s)| Some(std::mem::discriminant(*s)) != first) {
+            Some((query, _)) if honest != Honest::ALONE => Err(Refusal::Conflict { chain: query.chain }),
+            _ => Ok(()),
+        }
+    }
+
     pub(super) fn filters(&self, job: &str) -> Option<Filters> {
         let open = self.jobs.get(job)?;
         let analyst = self.analysts.get(&open.analyst).cloned();
-        Some(Filters { data: self.filter.clone(), analyst, job: open.filter.clone() })
+        Some(Filters { data: self.filter.clone(), alone: self.alone.clone(), analyst, job: open.filter.clone() })
     }
 
     pub(super) fn keep_filters(&mut self, job: &str, filters: Filters) {
-        self.filter = filters.data;
+        (self.filter, self.alone) = (filters.data, filters.alone);
         if let Some(open) = self.jobs.get_mut(job) {
             if let Some(analyst) = filters.analyst {
                 self.analysts.insert(open.analyst.clone(), analyst);
@@ -330,6 +363,10 @@ fn read_row(connection: &Connection, seq: u64, components: u32) -> Result<(Conte
 /// Writes a charge and gives its number.
 fn write_charge(writer: &mut EntryWriter<'_>, paid: &Pending) -> Result<u64, LedgerError> {
     let (seq, key) = (writer.next(), &paid.key);
+    let alone = match key.priced.honest() {
+        Honest::ALONE => paid.cost.units,
+        _ => writer.state().cost(key.priced.alone()).map_err(|e| LedgerError::Wrong(e.to_string()))?.units,
+    };
     let total = writer.state().spent().units.checked_add(paid.cost.units);
     writer.write(&Entry::Charge(ChargeEntry {
         seq,
@@ -349,6 +386,8 @@ fn write_charge(writer: &mut EntryWriter<'_>, paid: &Pending) -> Result<u64, Led
         running_total: total.ok_or_else(|| LedgerError::Wrong("the total is too large".into()))?,
         slack: paid.cost.slack_units,
         components: key.priced.components(),
+        honest: key.priced.honest().get(),
+        alone,
     }))?;
     Ok(seq)
 }

@@ -1,4 +1,5 @@
-//! Answers of several integers: two tables that a ledger has from the first of them on, and a view that shows them.
+//! Answers of several integers, and charges of what leaves masked: tables that a ledger has from the first of them on, and a view that shows
+//! them.
 //!
 //! Nearly every answer is one integer and has all of it in `answers`. Of a longer one the first integer stands there and the
 //! others here, with the charge's number of components: a ledger without such answers has neither table, and is read by
@@ -18,6 +19,15 @@ CREATE TABLE IF NOT EXISTS answer_components (
   component INTEGER NOT NULL,
   released  INTEGER NOT NULL,
   PRIMARY KEY (charge, component)
+) STRICT;
+";
+
+/// The table of charges for what leaves masked: how many parties' noise protects each, and what it would cost alone.
+pub(super) const MASKED: &str = "
+CREATE TABLE IF NOT EXISTS masked_charges (
+  charge INTEGER PRIMARY KEY,
+  honest INTEGER NOT NULL,
+  alone  INTEGER NOT NULL
 ) STRICT;
 ";
 
@@ -45,15 +55,60 @@ CREATE VIEW releases AS
   LEFT JOIN charge_components n ON n.charge = c.seq;
 ";
 
+/// The same in a ledger with charges of what leaves masked, whose `released` is what left.
+pub(super) const MASKED_VIEW: &str = "
+DROP VIEW releases;
+CREATE VIEW releases AS
+  SELECT c.seq, strftime('%Y-%m-%dT%H:%M:%fZ', c.time_ms / 1000.0, 'unixepoch') AS time, j.job, j.analyst, c.iteration,
+         c.chain, c.attempt, hex(c.digest) AS digest, hex(c.theta) AS theta, hex(c.theta_next) AS theta_next,
+         CASE WHEN c.kind = 0 THEN 'ratio' WHEN c.kind = 1 THEN 'clip count'
+              WHEN c.kind < 536870912 THEN 'statistic ' || (c.kind - 2)
+              WHEN c.kind < 1073741824 THEN 'remainder of ' || (c.kind - 536870912) || ' parameters'
+              WHEN c.kind % 4 = 0 THEN 'moments of ' || ((c.kind - 1073741824) / 4) || ' columns'
+              WHEN c.kind % 4 = 1 THEN 'gradient of ' || ((c.kind - 1073741824) / 4) || ' parameters'
+              WHEN c.kind % 4 = 2 THEN 'curvature of ' || ((c.kind - 1073741824) / 4) || ' parameters'
+              ELSE 'table of ' || ((c.kind - 1073741824) / 4) || ' cells' END AS kind,
+         coalesce(n.components, 1) AS integers, c.k_t, c.s,
+         CASE WHEN c.kind = 1 OR (c.kind >= 1073741824 AND c.kind % 4 = 3) THEN c.s / 1048576.0
+              WHEN c.kind >= 1073741824 AND c.kind % 4 = 1 THEN c.s / 268435456.0
+              ELSE c.s / 4294967296.0 END AS noise_sd,
+         coalesce(m.honest, 1) AS honest, c.charge, coalesce(m.alone, c.charge) AS alone, c.running_total,
+         c.running_total / 281474976710656.0 AS mu_squared, a.released
+  FROM charges c JOIN jobs j ON j.seq = c.job LEFT JOIN answers a ON a.charge = c.seq
+  LEFT JOIN charge_components n ON n.charge = c.seq LEFT JOIN masked_charges m ON m.charge = c.seq;
+";
+
 /// The components of charges that have several, in the order of their numbers.
 pub(super) const CHARGES: &str = "SELECT charge, components FROM charge_components ORDER BY charge";
 /// The integers of answers after their first, in the order of their charges.
 pub(super) const ANSWERS: &str = "SELECT charge, released FROM answer_components ORDER BY charge, component";
 
-/// Whether the ledger has the tables.
+/// Charges of what leaves masked, in the order of their numbers.
+pub(super) const MASKED_CHARGES: &str = "SELECT charge, honest, alone FROM masked_charges ORDER BY charge";
+
+/// Whether the ledger has the tables of several integers.
 pub(crate) fn are_stored(connection: &Connection) -> rusqlite::Result<bool> {
-    let found = connection.query_row("SELECT 1 FROM sqlite_schema WHERE name = 'charge_components'", [], |_| Ok(()));
-    Ok(found.optional()?.is_some())
+    has(connection, "charge_components")
+}
+
+/// Whether the ledger has the table of what leaves masked.
+pub(crate) fn are_masked(connection: &Connection) -> rusqlite::Result<bool> {
+    has(connection, "masked_charges")
+}
+
+fn has(connection: &Connection, table: &str) -> rusqlite::Result<bool> {
+    Ok(connection.query_row("SELECT 1 FROM sqlite_schema WHERE name = ?1", [table], |_| Ok(())).optional()?.is_some())
+}
+
+/// Stores what protects a charge whose answer leaves masked, and what it would cost alone.
+pub(super) fn insert_masked(connection: &Connection, charge: u64, honest: u32, alone: u64) -> rusqlite::Result<()> {
+    if !are_masked(connection)? {
+        for batch in [TABLES, MASKED, MASKED_VIEW] {
+            connection.execute_batch(batch)?;
+        }
+    }
+    let mut insert = connection.prepare_cached("INSERT INTO masked_charges (charge, honest, alone) VALUES (?1, ?2, ?3)")?;
+    insert.execute((charge, honest, alone)).map(drop)
 }
 
 /// Stores the number of components of a charge that has several.

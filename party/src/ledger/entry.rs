@@ -54,6 +54,10 @@ pub struct ChargeEntry {
     pub slack: u64,
     /// Integers in the answer, each with noise of its own; 1 of most kinds.
     pub components: u32,
+    /// How many parties' noise protects what is opened of the answer: 1 where it is opened by itself.
+    pub honest: u32,
+    /// The cost were it protected by its own noise alone, in units of 2^-48 of mu²: the charge, where `honest` is 1.
+    pub alone: u64,
 }
 
 /// Integers that may leave.
@@ -179,7 +183,17 @@ const CHARGE: usize = 4 * 8 + 2 * 4 + 8 + 32 + 2 * 16 + 4 + 5 * 8;
 
 impl ChargeEntry {
     /// Of a single integer as it has always been; the number of several is a last field of a kind of its own.
+    /// What leaves masked has a kind of its own too, with its number of integers, of honest parties, what it would cost alone, and room for the
+    /// part of delta that it would take alone, 0 of all there is.
     fn hash(&self, before: &Hash) -> Hash {
+        if self.honest != 1 {
+            let mut fixed = self.filled(Fixed::<{ START + CHARGE + 4 + 4 + 8 + 8 }>::new(before, 7));
+            fixed.put(&self.components.to_le_bytes());
+            fixed.put(&self.honest.to_le_bytes());
+            fixed.put(&self.alone.to_le_bytes());
+            fixed.put(&0_u64.to_le_bytes());
+            return fixed.hash();
+        }
         if self.components == 1 {
             return self.filled(Fixed::<{ START + CHARGE }>::new(before, 1)).hash();
         }

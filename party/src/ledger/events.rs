@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use conclave_common::accounting::{Adjacency, Budget, PrivacyUnit, Spent};
+use conclave_common::secagg::{MaskPublic, Member, Roster};
 use serde::{Deserialize, Serialize};
 
 use super::wrong::Wrong;
@@ -92,7 +93,6 @@ impl Genesis {
 
     /// The budget, with its unit.
     pub fn budget(&self) -> Result<Budget, Wrong> {
-        let number = |text: &str| text.parse().map_err(|_| Wrong::Number(text.to_owned()));
         let budget = Budget::new(number(&self.epsilon)?, number(&self.delta)?)?;
         Ok(budget.of(self.unit()?))
     }
@@ -163,6 +163,128 @@ pub struct Unlock {
     pub from: ChainPosition,
 }
 event!(Unlock, "unlock");
+
+/// The owner limits what the data may spend if all other parties of masked jobs work together.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AllCollude {
+    /// Epsilon at `delta`, as text that reads back to the same bits.
+    pub epsilon: String,
+    /// The data's delta, likewise.
+    pub delta: String,
+}
+event!(AllCollude, "all-collude");
+
+impl AllCollude {
+    /// The limit as a budget.
+    pub fn budget(&self, unit: PrivacyUnit) -> Result<Budget, Wrong> {
+        Ok(Budget::new(number(&self.epsilon)?, number(&self.delta)?)?.of(unit))
+    }
+}
+
+fn number(text: &str) -> Result<f64, Wrong> {
+    text.parse().map_err(|_| Wrong::Number(text.to_owned()))
+}
+
+/// The party has made the key that a job's answers will be masked with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MaskKey {
+    /// Its public half (X25519), in hexadecimal.
+    pub public: String,
+}
+event!(MaskKey, "mask-key");
+
+impl MaskKey {
+    /// The key's bytes.
+    pub fn key(&self) -> Result<[u8; 32], Wrong> {
+        unhex(&self.public).ok_or_else(|| Wrong::Roster("a key is 64 hexadecimal digits".to_owned()))
+    }
+}
+
+/// One of the parties under whose masks a job's answers leave.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RosterMember {
+    /// Name.
+    pub name: String,
+    /// SHA-256 of its identity key (DER SubjectPublicKeyInfo), in hexadecimal.
+    pub identity: String,
+    /// Its key for this job's masks (X25519), in hexadecimal.
+    pub public: String,
+    /// Whether its identity key was the one that the owner had pinned; the party itself is.
+    pub pinned: bool,
+    /// Serial number of the certificate that it showed, in hexadecimal, by which it may be revoked.
+    pub serial: String,
+}
+
+/// The parties under whose masks a job's answers leave, from now on and for ever.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RosterEntered {
+    /// Digest of the roster, in hexadecimal.
+    pub digest: String,
+    /// How many of the other members are taken to work together.
+    pub colluders: u32,
+    /// How many parties' noise protects this one then.
+    pub honest: u32,
+    /// In the job's order.
+    pub members: Vec<RosterMember>,
+}
+event!(RosterEntered, "roster");
+
+impl RosterEntered {
+    /// The roster's entry, with whether each member was pinned and the serial number that it showed.
+    pub fn of(roster: &Roster, known: &[(bool, String)]) -> Self {
+        let member = |(member, (pinned, serial)): (&Member, &(bool, String))| RosterMember {
+            pinned: *pinned,
+            serial: serial.clone(),
+            name: member.name.clone(),
+            identity: hex(&member.identity),
+            public: hex(member.public.bytes()),
+        };
+        Self {
+            digest: hex(&roster.digest()),
+            colluders: roster.colluders(),
+            honest: roster.honest(),
+            members: roster.members().iter().zip(known).map(member).collect(),
+        }
+    }
+
+    /// The roster of a job of this id and text.
+    pub fn roster(&self, job: &str, spec_digest: &[u8; 32]) -> Result<Roster, Wrong> {
+        let wrong = |why: &str| Wrong::Roster(why.to_owned());
+        let member = |member: &RosterMember| {
+            let public = unhex::<32>(&member.public).and_then(|bytes| MaskPublic::parse(&bytes).ok());
+            Ok(Member {
+                name: member.name.clone(),
+                identity: unhex(&member.identity).ok_or_else(|| wrong("an identity is no digest"))?,
+                public: public.ok_or_else(|| wrong("a key is none"))?,
+            })
+        };
+        let members = self.members.iter().map(member).collect::<Result<Vec<_>, Wrong>>()?;
+        let roster = Roster::new(job, *spec_digest, self.colluders, members).map_err(|e| Wrong::Roster(e.to_string()))?;
+        if hex(&roster.digest()) != self.digest || roster.honest() != self.honest {
+            return Err(wrong("its digest or its number of honest parties is not its members'"));
+        }
+        Ok(roster)
+    }
+
+    /// Whether a member has this key.
+    pub fn has(&self, public: &MaskPublic) -> bool {
+        let public = hex(public.bytes());
+        self.members.iter().any(|member| member.public == public)
+    }
+
+    /// Holds the roster to be that of a job whose party has this key.
+    pub(super) fn check(&self, job: &str, spec_digest: &[u8; 32], own: &[u8; 32]) -> Result<(), Wrong> {
+        let roster = self.roster(job, spec_digest)?;
+        if roster.members().iter().any(|member| member.public.bytes() == own) {
+            return Ok(());
+        }
+        Err(Wrong::Roster("the party's own key is not in it".to_owned()))
+    }
+}
 
 /// Columns whose data the ledger has not met since the last refresh, by keyed hash.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

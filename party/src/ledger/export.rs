@@ -82,6 +82,11 @@ enum Line {
         /// Not written where it is 1.
         #[serde(default = "one", skip_serializing_if = "is_one")]
         components: u32,
+        /// With `alone`, of what leaves masked alone.
+        #[serde(default = "one", skip_serializing_if = "is_one")]
+        honest: u32,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        alone: Option<u64>,
         hash: String,
     },
     Answer {
@@ -136,6 +141,8 @@ impl Line {
                 running_total: e.running_total,
                 slack: e.slack,
                 components: e.components,
+                honest: e.honest,
+                alone: (e.honest != 1).then_some(e.alone),
                 hash,
             },
             Entry::Answer(AnswerEntry { seq, charge, released }) => {
@@ -229,6 +236,8 @@ impl Line {
             running_total,
             slack,
             components,
+            honest,
+            alone,
             ..
         } = *self
         else {
@@ -252,6 +261,8 @@ impl Line {
             running_total,
             slack,
             components,
+            honest,
+            alone: alone.unwrap_or(charge),
         })
     }
 }

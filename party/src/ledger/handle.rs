@@ -53,8 +53,11 @@ pub struct Ledger {
     pub(super) lost: Option<Head>,
     pub(super) data: DataStanding,
     pub(super) filter: PrivacyFilter,
+    /// The same as if all other parties worked together, where the owner limits that.
+    pub(super) alone: Option<PrivacyFilter>,
     /// The budget's filter with nothing spent: it prices queries.
     pub(super) meter: PrivacyFilter,
+    pub(super) all_collude: Option<Budget>,
     pub(super) analyst_cap: Option<Budget>,
     pub(super) analysts: HashMap<String, PrivacyFilter>,
     pub(super) jobs: HashMap<String, OpenJob>,

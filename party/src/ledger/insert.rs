@@ -45,6 +45,9 @@ fn insert_answer(connection: &Connection, e: &AnswerEntry<'_>) -> rusqlite::Resu
 }
 
 fn insert_charge(connection: &Connection, e: &ChargeEntry, hash: &Hash) -> rusqlite::Result<()> {
+    if e.honest != 1 {
+        components::insert_masked(connection, e.seq, e.honest, e.alone)?;
+    }
     if e.components > 1 {
         components::insert_charge(connection, e.seq, e.components)?;
     }

@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Row};
 use super::components;
 use super::entry::Hash;
 use super::error::LedgerError;
-use super::events::{Reserve, Settle};
+use super::events::{Reserve, RosterEntered, Settle};
 use super::schema::{self, genesis};
 use super::settings::LedgerSettings;
 
@@ -25,6 +25,8 @@ pub(crate) struct Entered {
     pub(crate) records: u64,
     /// Rounds whose answers may have left and been lost with a crash: first, and the one after the last.
     pub(crate) lost: Vec<(u64, u64)>,
+    /// The roster under whose masks its answers leave, where they do.
+    pub(crate) roster: Option<RosterEntered>,
 }
 
 /// One charged query.
@@ -63,11 +65,15 @@ impl JobReader {
                     spec_digest: row.get(3)?,
                     records: row.get(4)?,
                     lost: Vec::new(),
+                    roster: None,
                 })
             })
             .optional()?;
         let entered = match entered {
-            Some(entered) => Some(Entered { lost: lost(&connection, entered.seq)?, ..entered }),
+            Some(entered) => {
+                let (lost, roster) = (lost(&connection, entered.seq)?, roster(&connection, entered.seq)?);
+                Some(Entered { lost, roster, ..entered })
+            }
             None => None,
         };
         Ok(Self { connection, entered })
@@ -106,6 +112,14 @@ fn charged(row: &Row<'_>, vectors: Option<&Connection>) -> rusqlite::Result<Char
     };
     let released = row.get::<_, Option<i64>>(3)?.map(whole).transpose()?;
     Ok(Charged { iteration: row.get(0)?, chain: row.get(1)?, digest: row.get(2)?, released })
+}
+
+/// The roster of a job whose answers leave masked.
+fn roster(connection: &Connection, job: u64) -> Result<Option<RosterEntered>, LedgerError> {
+    let mut select = connection.prepare("SELECT body FROM events WHERE job = ?1 AND kind = ?2")?;
+    let body: Option<String> = select.query_row((job, RosterEntered::KIND), |row| row.get(0)).optional()?;
+    // A start has checked it.
+    Ok(body.and_then(|body| RosterEntered::parse(&body).ok()))
 }
 
 /// Rounds that blocks forfeited in a crash may have paid for: their answers may have left without a row that lasted.

@@ -6,7 +6,7 @@ use super::entry::{Entry, JobEntered};
 use super::error::LedgerError;
 use super::events::{Settle, exact};
 use super::handle::{DataStanding, Ledger};
-use super::state::{JobState, plus};
+use super::state::{JobState, Masks, plus};
 use super::unwritten::OpenJob;
 
 /// A job as the ledger enters it. Job id and spec digest together name a job: no part of it may change later.
@@ -97,6 +97,12 @@ impl Ledger {
                     )));
                 }
                 let (seq, open) = (job.seq, job.open);
+                if !open && job.masks != Masks::None {
+                    return Err(LedgerError::Job(format!(
+                        "job {} has ended, and the key of its masks is gone with it; submit a new job",
+                        entry.job
+                    )));
+                }
                 if !open {
                     self.write(true, |writer| writer.event("open", seq, "{}"))?;
                 }

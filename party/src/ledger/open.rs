@@ -8,7 +8,7 @@ use conclave_common::accounting::{Budget, PrivacyFilter, Spent};
 use ring::rand::{SecureRandom, SystemRandom};
 
 use super::error::LedgerError;
-use super::events::{Genesis, Settle, Unlock, hex};
+use super::events::{AllCollude, Genesis, Settle, Unlock, exact, hex};
 use super::handle::{DataStanding, Ledger};
 use super::head::{Head, HeadFile};
 use super::lock::LedgerLock;
@@ -96,9 +96,17 @@ impl Ledger {
     ///
     /// # Errors
     /// As [`Ledger::open_kept`]; [`LedgerError::NotBehind`] where there is nothing to unlock.
-    pub fn unlock(settings: &LedgerSettings, reason: &str) -> Result<Unlock, LedgerError> {
+    ///
+    /// `forget` deletes what must not outlive the entries that are lost, the keys of masks: before the act is entered, so that no ledger is
+    /// unlocked beside them.
+    pub fn unlock<E: From<LedgerError>>(
+        settings: &LedgerSettings,
+        reason: &str,
+        forget: impl FnOnce(&Secret) -> Result<(), E>,
+    ) -> Result<Unlock, E> {
         let mut ledger = Self::read(settings, &verify::Layout::PRESENT)?;
-        let Some(lost) = ledger.lost.take() else { return Err(LedgerError::NotBehind) };
+        let Some(lost) = ledger.lost.take() else { return Err(LedgerError::NotBehind.into()) };
+        forget(&ledger.secret)?;
         let place = |seq, hash: &[u8; 32]| super::events::ChainPosition { seq, hash: hex(hash) };
         let act = Unlock {
             reason: reason.to_owned(),
@@ -128,10 +136,13 @@ impl Ledger {
         settings.check(&path, &state, &secret)?;
         let (head_file, heads) = HeadFile::open(&settings.head_file, &secret, &party)?;
         let spent = plus(state.spent(), state.held()).unwrap_or(state.spent());
+        let alone = plus(state.alone(), state.held()).unwrap_or(state.alone());
         let mut ledger = Self {
             head: Head::new(&secret, &party, state.seq(), state.hash()),
             filter: PrivacyFilter::resume(&budget, spent)?,
             meter: PrivacyFilter::new(&budget)?,
+            alone: settings.all_collude.map(|limit| PrivacyFilter::resume(&limit.of(budget.unit), alone)).transpose()?,
+            all_collude: settings.all_collude,
             analyst_cap: settings.analyst_cap.map(|cap| cap.of(budget.unit)),
             analysts: HashMap::new(),
             recoverable: state.unanswered().clone(),
@@ -176,6 +187,7 @@ impl Ledger {
         checkpoint(&self.connection)?;
         let open: Vec<_> = self.state.jobs().iter().filter_map(|job| Some((job.seq, job.block?))).collect();
         let body = format!("{{\"software\":\"conclave-party {}\"}}", env!("CARGO_PKG_VERSION"));
+        let limit = self.changed_all_collude();
         self.write(true, |writer| {
             for (job, block) in &open {
                 let Spent { units, slack_units: slack, draws } = block.rest();
@@ -183,12 +195,23 @@ impl Ledger {
                 tracing::warn!("a crash has forfeited the charge of {draws} integers, written ahead");
                 writer.event(Settle::KIND, *job, &settle.body())?;
             }
-            writer.event("start", 0, &body)
+            writer.event("start", 0, &body)?;
+            match &limit {
+                Some(limit) => writer.event(AllCollude::KIND, 0, &limit.body()),
+                None => Ok(()),
+            }
         })?;
         // The log's own name, too: SQLite syncs the folder once, and does not look whether it succeeds.
         sync_folder(&self.path)?;
         self.place.with_log()?;
         self.head_file.sync()
+    }
+
+    /// What the owner lets everything come to if all others work together, where that is other than what the ledger says.
+    fn changed_all_collude(&self) -> Option<AllCollude> {
+        let Budget { epsilon, delta, .. } = self.all_collude?;
+        let limit = AllCollude { epsilon: exact(epsilon), delta: exact(delta) };
+        (self.state.all_collude() != Some(&limit)).then_some(limit)
     }
 
     /// Ends an open ledger: blocks are settled, the log is copied in, the head file synced. Nothing is refunded that could

@@ -1,10 +1,12 @@
 //! A query as the ledger knows it again: by the SHA-256 over everything that determines the distribution of its answer.
 
-use conclave_common::accounting::Priced;
+use conclave_common::accounting::{Honest, Priced};
 use conclave_common::mechanism::{NoiseScale, QueryKind, STEP, Sensitivity};
 use sha2::{Digest as _, Sha256};
 
 const DOMAIN: &[u8] = b"conclave query 2";
+/// Of a query whose answer leaves masked.
+const MASKED_DOMAIN: &[u8] = b"conclave query 3";
 
 /// SHA-256 of a query's content.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -14,6 +16,17 @@ impl std::fmt::Debug for Digest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.0.iter().try_for_each(|b| write!(f, "{b:02x}"))
     }
+}
+
+/// What the masks of an answer are bound to, and what they let it be charged at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Masked {
+    /// Digest of the job's roster.
+    pub roster: [u8; 32],
+    /// Digest of the whole message that the query is of.
+    pub round: [u8; 32],
+    /// How many parties' noise protects what is opened.
+    pub honest: Honest,
 }
 
 /// Everything that determines a release's distribution and place.
@@ -40,6 +53,8 @@ pub struct QueryContent<'a> {
     pub k_t: Sensitivity,
     /// Noise scale, lattice units.
     pub s: NoiseScale,
+    /// Of a job whose answers leave masked; `None` where each is opened by itself.
+    pub masked: Option<Masked>,
 }
 
 impl QueryContent<'_> {
@@ -50,7 +65,7 @@ impl QueryContent<'_> {
             hash.update((bytes.len() as u64).to_le_bytes());
             hash.update(bytes);
         };
-        field(DOMAIN);
+        field(if self.masked.is_some() { MASKED_DOMAIN } else { DOMAIN });
         field(self.job.as_bytes());
         field(self.spec_digest);
         field(&STEP.to_bits().to_le_bytes());
@@ -61,6 +76,10 @@ impl QueryContent<'_> {
         field(&self.kind.code().to_le_bytes());
         field(&self.k_t.units().to_le_bytes());
         field(&self.s.units().to_le_bytes());
+        if let Some(Masked { roster, round, .. }) = &self.masked {
+            field(roster);
+            field(round);
+        }
         Digest(hash.finalize().into())
     }
 
@@ -72,7 +91,7 @@ impl QueryContent<'_> {
             digest: self.digest(),
             theta: point_digest(self.from),
             theta_next: point_digest(self.to),
-            priced: Priced::new(self.kind, self.k_t, self.s),
+            priced: Priced::new(self.kind, self.k_t, self.s, self.masked.map(|masked| masked.honest).unwrap_or_default()),
         }
     }
 }
@@ -119,8 +138,19 @@ mod tests {
         let spec = [7; 32];
         let (k, s) = (Sensitivity::from_units(5).unwrap(), NoiseScale::from_units(1 << 20).unwrap());
         let kind = QueryKind::Ratio;
-        let base =
-            QueryContent { job: "j", spec_digest: &spec, iteration: 1, chain: 2, from: &[0.0, 1.0], to: &[1.0], kind, k_t: k, s };
+        let base = QueryContent {
+            job: "j",
+            spec_digest: &spec,
+            iteration: 1,
+            chain: 2,
+            from: &[0.0, 1.0],
+            to: &[1.0],
+            kind,
+            k_t: k,
+            s,
+            masked: None,
+        };
+        let masked = Masked { roster: [1; 32], round: [2; 32], honest: Honest::new(2).unwrap() };
         let ulp = f64::from_bits(1f64.to_bits() + 1);
         let all = [
             base,
@@ -136,6 +166,9 @@ mod tests {
             QueryContent { kind: QueryKind::Statistic { component: 1 }, ..base },
             QueryContent { k_t: Sensitivity::from_units(6).unwrap(), ..base },
             QueryContent { s: NoiseScale::from_units(1 << 21).unwrap(), ..base },
+            QueryContent { masked: Some(masked), ..base },
+            QueryContent { masked: Some(Masked { roster: [3; 32], ..masked }), ..base },
+            QueryContent { masked: Some(Masked { round: [3; 32], ..masked }), ..base },
         ];
         let digests: HashSet<_> = all.iter().map(QueryContent::digest).collect();
         assert_eq!(digests.len(), all.len());

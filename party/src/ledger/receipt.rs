@@ -1,6 +1,6 @@
 //! The proof that a query has been charged, and the proof that its answer is on disk.
 
-use conclave_common::accounting::Priced;
+use conclave_common::accounting::{Honest, Priced};
 use conclave_common::mechanism::{Components, NoiseScale, Sensitivity};
 
 /// One durable charge that has not been answered: the right to release one vector of integers, once.
@@ -42,6 +42,11 @@ impl ChargeReceipt {
     /// Integers that were paid for, each with noise of its own.
     pub fn components(&self) -> usize {
         self.priced.components() as usize
+    }
+
+    /// Whether the noise of others protects what is opened: then no answer may leave but masked.
+    pub fn is_masked(&self) -> bool {
+        self.priced.honest() != Honest::ALONE
     }
 
     /// Row of the charge, and the opening of the ledger that it belongs to.

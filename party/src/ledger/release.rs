@@ -30,6 +30,7 @@
 //! ```
 
 use conclave_common::mechanism::{Components, LatticeSum, NoiseSample};
+use conclave_common::secagg::cover;
 
 use super::receipt::{ChargeReceipt, ChargeRow};
 use crate::noise::Noise;
@@ -52,9 +53,24 @@ impl ChargedNoise {
     /// Adds the noise to a sum and uses the receipt up (Yıldırım, Algorithm 2, step of party i).
     ///
     /// # Panics
-    /// When the sum has another number of components than were charged: nothing is released then.
+    /// When the sum has another number of components than were charged, or the charge counts on the noise of others, so that nothing may leave
+    /// but under a mask: nothing is released then.
     pub fn release(self, sum: LatticeSum) -> Release {
+        assert!(!self.receipt.is_masked(), "what was charged for a sum of several parties leaves under a mask alone");
         Release { receipt: self.receipt, released: sum.add_noise(self.sample) }
+    }
+
+    /// The same under a mask: what others' noise protects. The noised sum itself is kept nowhere.
+    ///
+    /// # Panics
+    /// As [`ChargedNoise::release`]; where the charge does not count on the noise of others, or there is not one mask for each integer.
+    pub fn release_masked(self, sum: LatticeSum, masks: &[u64]) -> Release {
+        assert!(self.receipt.is_masked(), "what is opened by itself has no mask");
+        let noised = sum.add_noise(self.sample);
+        assert_eq!(noised.as_slice().len(), masks.len(), "every integer has a mask of its own");
+        let masked: Vec<i64> = noised.as_slice().iter().zip(masks).map(|(x, mask)| cover(*x, *mask)).collect();
+        // As many as there were, one at least.
+        Release { receipt: self.receipt, released: Components::new(&masked).unwrap_or(Components::One(0)) }
     }
 }
 

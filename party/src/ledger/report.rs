@@ -6,12 +6,13 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
-use conclave_common::accounting::{self, Budget, PrivacyFilter, Spent, gaussian_dp};
+use conclave_common::accounting::{self, Budget, PrivacyFilter, Spent};
 use rusqlite::Connection;
 use serde::Serialize;
 
 use super::error::LedgerError;
 use super::job_totals::{Row, rows};
+use super::report_masked::{IfAllCollude, MaskedJob, epsilon_of, if_all_collude, masked_jobs};
 use super::schema::{self, genesis};
 use super::settings::LedgerSettings;
 use crate::clock::to_milliseconds;
@@ -60,6 +61,10 @@ pub(crate) struct Report {
     pub open_jobs: Vec<JobReport>,
     /// Every analyst, by name.
     pub analysts: Vec<AnalystReport>,
+    /// What is spent if all other parties of masked jobs work together; `None` where no job is masked and nothing limits it.
+    pub if_all_collude: Option<IfAllCollude>,
+    /// Jobs whose answers leave masked.
+    pub masked_jobs: Vec<MaskedJob>,
 }
 
 /// An open job's part.
@@ -130,6 +135,8 @@ pub(crate) fn report_kept(settings: &LedgerSettings) -> Result<Report, LedgerErr
     };
     let filter = PrivacyFilter::resume(budget, spent)?;
     let remaining = filter.remaining_units();
+    let closed = closed_jobs(&connection)?;
+    let masked_jobs = masked_jobs(&connection, &rows, &closed)?;
     Ok(Report {
         party: settings.party.clone(),
         unit: budget.unit.to_string(),
@@ -149,13 +156,15 @@ pub(crate) fn report_kept(settings: &LedgerSettings) -> Result<Report, LedgerErr
         slack_share_spent: spent.slack_units as f64 / filter.limit().slack_units as f64,
         jobs: rows.len() as u64,
         created: to_milliseconds(created),
-        open_jobs: open_jobs(&connection, settings, &rows, remaining)?,
+        open_jobs: open_jobs(&connection, settings, &rows, (&closed, remaining))?,
         analysts: analysts(settings, &rows)?,
+        if_all_collude: if_all_collude(&connection, settings, &rows, &masked_jobs)?,
+        masked_jobs,
     })
 }
 
 fn epsilon(units: u64, delta: f64) -> f64 {
-    if units == 0 { 0.0 } else { gaussian_dp::epsilon(accounting::mu_squared(units).sqrt(), delta) }
+    epsilon_of(accounting::mu_squared(units), delta)
 }
 
 fn analysts(settings: &LedgerSettings, rows: &[Row]) -> Result<Vec<AnalystReport>, LedgerError> {
@@ -179,12 +188,8 @@ fn analysts(settings: &LedgerSettings, rows: &[Row]) -> Result<Vec<AnalystReport
     Ok(sums.into_iter().map(report).collect())
 }
 
-fn open_jobs(
-    connection: &Connection,
-    settings: &LedgerSettings,
-    rows: &[Row],
-    remaining: u64,
-) -> Result<Vec<JobReport>, LedgerError> {
+/// Entries of jobs that are not open.
+fn closed_jobs(connection: &Connection) -> Result<HashSet<u64>, LedgerError> {
     let mut closed = HashSet::new();
     let mut select = connection.prepare("SELECT job, kind FROM events WHERE kind IN ('open', 'close') ORDER BY seq")?;
     let mut events = select.query([])?;
@@ -196,6 +201,15 @@ fn open_jobs(
             closed.remove(&job)
         };
     }
+    Ok(closed)
+}
+
+fn open_jobs(
+    connection: &Connection,
+    settings: &LedgerSettings,
+    rows: &[Row],
+    (closed, remaining): (&HashSet<u64>, u64),
+) -> Result<Vec<JobReport>, LedgerError> {
     let limits = match &settings.analyst_cap {
         Some(cap) => Some(PrivacyFilter::new(cap)?.limit_units()),
         None => None,

@@ -150,7 +150,13 @@ impl Ledger {
             let spent = minus(filter.spent(), back);
             filter.with_spent(spent)
         };
-        Some(Filters { data: less(filters.data), analyst: filters.analyst.map(less), job: less(filters.job) })
+        Some(Filters {
+            data: less(filters.data),
+            // What a block pays for is opened by itself: it costs the same there.
+            alone: filters.alone.map(less),
+            analyst: filters.analyst.map(less),
+            job: less(filters.job),
+        })
     }
 
     /// The entry that settles the job's block, if it has one; the filters are brought in line. What was taken and never

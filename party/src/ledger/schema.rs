@@ -311,6 +311,10 @@ fn check_schema(connection: &Connection, path: &Path, tables: &[&str]) -> Result
         expected.execute_batch(components::TABLES)?;
         expected.execute_batch(components::VIEW)?;
     }
+    if present && found.iter().any(|(_, name, _)| name == "masked_charges") {
+        expected.execute_batch(components::MASKED)?;
+        expected.execute_batch(components::MASKED_VIEW)?;
+    }
     if found != parts(&expected)? {
         return Err(LedgerError::corrupt(path, "its tables are not those of a ledger of this version"));
     }

@@ -73,7 +73,7 @@ impl Secret {
     }
 
     /// Whether `mac` is that of the parts; takes the same time for all that are not.
-    pub(super) fn verifies(&self, domain: &str, parts: &[&[u8]], mac: &[u8; 32]) -> bool {
+    pub(crate) fn verifies(&self, domain: &str, parts: &[&[u8]], mac: &[u8; 32]) -> bool {
         let expected = self.mac(domain, parts.iter().copied());
         expected.iter().zip(mac).fold(0, |odd, (a, b)| odd | (a ^ b)) == 0
     }

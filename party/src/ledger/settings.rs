@@ -44,6 +44,8 @@ pub struct LedgerSettings {
     pub durability: Durability,
     /// The most that all jobs of one analyst may spend together.
     pub analyst_cap: Option<Budget>,
+    /// The most that all jobs may spend together if all other parties of those whose answers leave masked work together.
+    pub all_collude: Option<Budget>,
 }
 
 impl LedgerSettings {
@@ -57,6 +59,7 @@ impl LedgerSettings {
             budget: *budget,
             durability: Durability::Strict,
             analyst_cap: None,
+            all_collude: None,
         }
     }
 

@@ -37,6 +37,29 @@ pub enum Wrong {
     /// The price follows from the query.
     #[error("has a charge that its kind, sensitivity and noise don't give")]
     Charge,
+    /// The job's roster says how many parties' noise protects it.
+    #[error("counts on another number of honest parties than its job's roster")]
+    Honest,
+    /// What leaves masked is held to a limit of its own.
+    #[error("comes to {units} units of mu² if all other parties work together, beyond the {limit} that the owner allows then")]
+    AllCollude {
+        /// Spent, as if each answer were opened by itself.
+        units: u64,
+        /// The most of it.
+        limit: u64,
+    },
+    /// A job has one key for masks, before its first charge.
+    #[error("gives job {0} a second key for masks")]
+    SecondMaskKey(String),
+    /// A job has one roster for ever, and a key before it.
+    #[error("gives job {0} a roster without a key, or a second one")]
+    SecondRoster(String),
+    /// A roster's digest, members and number of honest parties go together.
+    #[error("has a roster that is none: {0}")]
+    Roster(String),
+    /// With its end a masked job's key is gone.
+    #[error("opens job {0} again, whose answers were masked")]
+    Reopened(String),
     /// The slack follows from the noise.
     #[error("has a slack that its noise doesn't give")]
     Slack,

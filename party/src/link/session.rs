@@ -8,6 +8,7 @@ use conclave_proto::convert::MAX_PROPOSALS;
 use conclave_proto::error::{ErrorCode, Fault, from_status};
 use conclave_proto::identity::valid_name;
 use conclave_proto::revoked::RevokedList;
+use conclave_proto::roster;
 use conclave_proto::tls::IdentityDir;
 use conclave_proto::v1::link_client::LinkClient;
 use conclave_proto::v1::{self, coordinator_frame, party_frame::Body};
@@ -215,6 +216,7 @@ impl Link {
                 self.answers.query(query, received, outbox).await?;
             }
             Some(Body::OpenJob(open)) => self.answers.open(open, received, outbox).await?,
+            Some(Body::Roster(piece)) => self.answers.roster(piece, outbox).await?,
             Some(Body::CloseJob(close)) => self.answers.close(close).await?,
             Some(Body::AskBudget(ask)) => self.answers.ask_budget(ask, outbox).await?,
             Some(Body::Heartbeat(_)) | None => {}
@@ -296,6 +298,7 @@ fn out_of_bounds(body: &coordinator_frame::Body) -> bool {
     match body {
         Body::Query(query) => query.job.len() > MAX_JOB_ID || query.proposals.len() > MAX_PROPOSALS,
         Body::OpenJob(open) => open.job.len() > MAX_JOB_ID,
+        Body::Roster(piece) => piece.job.len() > MAX_JOB_ID || !roster::in_bounds(piece),
         Body::CloseJob(close) => close.job.len() > MAX_JOB_ID,
         Body::AskBudget(ask) => !valid_name(&ask.analyst),
         Body::Welcome(_) | Body::Heartbeat(_) => false,

@@ -26,7 +26,7 @@ pub(crate) enum State {
     Revoked,
     /// Open: it may be answered.
     Running,
-    /// Ended by the coordinator; it would have to be opened again.
+    /// Ended by the coordinator; it would have to be opened again, which a job whose answers leave masked never is.
     Closed,
 }
 
@@ -71,6 +71,11 @@ impl JobView {
     /// Whether it uses the records, or is about to.
     pub(crate) fn is_live(&self) -> bool {
         matches!(self.state(), State::Awaiting | State::Approved | State::Running)
+    }
+
+    /// Whether its answers leave masked: once it is over, it is so for good.
+    pub(crate) fn is_masked(&self) -> bool {
+        self.spec.as_ref().is_some_and(|spec| spec.aggregation.is_secure())
     }
 
     /// The analyst's name for it.

@@ -2,16 +2,19 @@
 //!
 //! Everything is read without the ledger's lock, so also while the party runs. None of it leaves the building by itself.
 
+mod figure;
 mod jobs;
+pub(crate) mod masked;
 pub(crate) mod pending_job;
 mod statement;
 mod text;
 mod totals;
 mod worst_case;
 
+pub(crate) use figure::figure;
 pub(crate) use jobs::{JobView, State, find, jobs};
 pub(crate) use statement::{Facts, markdown, page, statement};
-pub(crate) use text::{figure, unit_of_privacy};
+pub(crate) use text::unit_of_privacy;
 #[cfg(test)]
 pub(crate) use totals::job_totals;
 pub(crate) use totals::{releases, releases_by_day};

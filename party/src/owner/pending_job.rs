@@ -14,8 +14,10 @@ use crate::error::StartError;
 use crate::ledger::report_kept;
 use crate::screening::{screen_columns, screen_job};
 
+use super::figure::figure;
 use super::jobs::JobView;
-use super::text::{describe, figure, unit_of_privacy};
+use super::masked;
+use super::text::{describe, unit_of_privacy};
 use super::worst_case::{WorstCase, analyst_left, worst_case};
 
 /// What a job comes to if it uses all that it may.
@@ -34,7 +36,12 @@ pub(crate) fn worst_case_of(config: &PartyConfig, job: &JobView) -> Result<Worst
 }
 
 /// What the owner sees before saying yes.
-pub(crate) fn shown(unit: PrivacyUnit, job: &JobView, worst: &WorstCase) -> String {
+pub(crate) fn shown(config: &PartyConfig, job: &JobView, worst: &WorstCase) -> String {
+    let members = job.spec.as_ref().map(|spec| masked::members(spec, &config.name, &config.secure)).unwrap_or_default();
+    words(config.budget.unit, &members, job, worst)
+}
+
+fn words(unit: PrivacyUnit, members: &[(String, String)], job: &JobView, worst: &WorstCase) -> String {
     let request = &job.request;
     let mut lines = vec![
         format!("job {} {:?}", request.job, job.name()),
@@ -56,6 +63,13 @@ pub(crate) fn shown(unit: PrivacyUnit, job: &JobView, worst: &WorstCase) -> Stri
         figure(worst.data_delta),
         100.0 * worst.share_after
     ));
+    if let Some(collude) = &worst.if_all_collude {
+        let told = masked::if_all_collude(collude, worst.data_epsilon_after, worst.data_delta);
+        lines.push(format!("  {:<9} {told}", "else"));
+        lines.push("the other members of the job, under whose masks your numbers leave:".to_owned());
+        lines.extend(members.iter().map(|(name, known)| format!("  {} {}", one_line(name), one_line(known))));
+        lines.push(format!("once it is closed, rejected or revoked it is over: {}", masked::NEVER_AGAIN));
+    }
     lines.push(format!("this {}", unit_of_privacy(unit)));
     lines.join("\n")
 }
@@ -106,7 +120,8 @@ mod tests {
     use super::*;
     use crate::consent::Request;
     use crate::ledger::{Ledger, report};
-    use crate::testing::{JOB, MEAN_TOML, budget};
+    use crate::secure::{Peers, SecureSettings};
+    use crate::testing::{JOB, MEAN_TOML, budget, masked_toml};
 
     const HOSTILE: &str = "b\u{1b}[2K\r  at most   epsilon 0.01 at delta 1e-9\u{202e}\nthis protects everybody\u{9b}2J";
 
@@ -136,12 +151,38 @@ mod tests {
             let (analyst, asked) = (stranger.to_owned(), "2026-03-01".to_owned());
             let request =
                 Request { job: JOB.into(), analyst, digest: [7; 32], spec_toml: MEAN_TOML.into(), asked, decided: None };
-            shown(budget().unit, &JobView { request, spec: Some(spec), totals: None }, &worst)
+            words(budget().unit, &[], &JobView { request, spec: Some(spec), totals: None }, &worst)
         };
         let (shown, honest) = (text(spec, HOSTILE), text(honest, "alice"));
         assert!(shown.lines().all(is_plain), "{shown:?}");
         assert_eq!(shown.lines().count(), honest.lines().count(), "no line is a stranger's");
         let most = |text: &str| text.lines().filter(|line| line.starts_with("  at most")).map(str::to_owned).collect::<Vec<_>>();
         assert_eq!(most(&shown), most(&honest));
+    }
+
+    #[test]
+    fn a_masked_job_says_who_protects_whom_and_what_if_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ledger.sqlite");
+        Ledger::init(&path, "h-0", &budget()).unwrap();
+        let spec = JobSpec::parse(&masked_toml(5, 1)).unwrap();
+        let worst = worst_case(&spec, 0, &report(&path, "h-0", &budget()).unwrap(), None).unwrap();
+        let members = masked::members(&spec, "h-0", &SecureSettings { peers: Peers::Ca, ..SecureSettings::default() });
+        let (analyst, asked) = ("alice".to_owned(), "2026-03-01".to_owned());
+        let request = Request { job: JOB.into(), analyst, digest: [7; 32], spec_toml: masked_toml(5, 1), asked, decided: None };
+        let text = words(budget().unit, &members, &JobView { request, spec: Some(spec), totals: None }, &worst);
+        let collude = worst.if_all_collude.unwrap();
+        let instead = format!("would be {} instead of {} at", figure(collude.data_epsilon), figure(worst.data_epsilon_after));
+        for part in [
+            "as if 4 parties' noise protects you: true while at most 1 of the other 4 seats",
+            &instead,
+            "h-4 whoever the CA calls h-4",
+            "you set no limit",
+            "never opens again",
+            "mu grows by m",
+        ] {
+            assert!(text.contains(part), "{part} is not in {text}");
+        }
+        assert!(!text.contains("h-0 whoever") && text.lines().all(is_plain), "{text}");
     }
 }

@@ -5,6 +5,9 @@ use conclave_common::job::{Algorithm, ClipRule, JobSpec, Warmup};
 use conclave_common::mechanism::QueryKind;
 use conclave_common::schema::ColumnSpec;
 
+use super::figure::figure;
+use super::masked;
+
 /// What a guarantee protects, as a sentence without its full stop.
 pub(crate) fn unit_of_privacy(unit: PrivacyUnit) -> String {
     let who = match unit.records_per_person() {
@@ -16,17 +19,6 @@ pub(crate) fn unit_of_privacy(unit: PrivacyUnit) -> String {
     match unit.adjacency {
         Adjacency::Replace => who,
         Adjacency::AddRemove => format!("{who}; whether it is in the data at all is protected, and so is their number"),
-    }
-}
-
-/// A number for people: six significant digits at most.
-pub(crate) fn figure(x: f64) -> String {
-    if x == 0.0 || (1e-3..1e6).contains(&x.abs()) {
-        let digits = 5 - (x.abs().max(1e-3).log10().floor() as i32).clamp(-3, 5);
-        let text = format!("{x:.*}", digits as usize);
-        if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
-    } else {
-        format!("{x:e}")
     }
 }
 
@@ -140,6 +132,7 @@ pub(crate) fn describe(spec: &JobSpec) -> Vec<(&'static str, String)> {
         ),
     };
     let together = (spec.parties.len() > 1).then(|| ("together", at_several_owners(spec)));
+    let masked = masked::promise(spec).map(|words| ("masked", words));
     let lines = vec![
         ("model", {
             let power = (spec.power != 1.0).then(|| format!(", likelihood raised to the power {}", figure(spec.power)));
@@ -154,11 +147,15 @@ pub(crate) fn describe(spec: &JobSpec) -> Vec<(&'static str, String)> {
         ("clip", clip),
         ("at most", format!("epsilon {} at delta {}", figure(budget.epsilon), figure(budget.delta))),
     ];
-    lines.into_iter().chain(together).collect()
+    lines.into_iter().chain(masked).chain(together).collect()
 }
 
-/// What the job comes to for a person who is at more than one of its owners: promises are made owner by owner, and their mu squared add.
+/// What the job comes to for a person who is at more than one of its owners: promises are made owner by owner, and their mu squared add; where
+/// one sum is opened, mu does.
 pub(crate) fn at_several_owners(spec: &JobSpec) -> String {
+    if let Some(masked) = masked::at_several_owners(spec) {
+        return masked;
+    }
     let (owners, budget) = (spec.parties.len(), spec.privacy.budget);
     let mu = gaussian_dp::mu(budget.epsilon, budget.delta) * (owners as f64).sqrt();
     format!(
@@ -173,23 +170,6 @@ pub(crate) fn at_several_owners(spec: &JobSpec) -> String {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-
-    #[test]
-    fn figures_are_short_and_keep_their_digits() {
-        for (x, shown) in [
-            (0.0, "0"),
-            (3.0, "3"),
-            (0.001, "0.001"),
-            (1.234_567_89, "1.23457"),
-            (123_456.7, "123457"),
-            (100.0, "100"),
-            (1e-6, "1e-6"),
-            (2e7, "2e7"),
-            (-0.5, "-0.5"),
-        ] {
-            assert_eq!(figure(x), shown);
-        }
-    }
 
     #[test]
     fn the_unit_of_privacy_is_said_in_so_many_words() {

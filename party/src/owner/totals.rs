@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::time::Duration;
 
-use conclave_common::accounting::Spent;
+use conclave_common::accounting::{Spent, mu_squared};
 use conclave_common::mechanism::{NoiseScale, QueryKind};
 use rusqlite::{Connection, OpenFlags, Row};
 
-use crate::ledger::{LedgerError, are_stored};
+use crate::ledger::{LedgerError, are_masked, are_stored};
 
 /// One job's part of the ledger.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,6 +38,8 @@ pub(crate) struct Releases {
     pub(crate) kinds: Vec<Released>,
     /// When the first and the last were charged, UTC.
     pub(crate) charged: (String, String),
+    /// mu² if all other parties of a masked job work together; `None` of another.
+    pub(crate) mu_squared_if_all_collude: Option<f64>,
 }
 
 /// Releases of one kind; components of a statistic count as one kind.
@@ -135,7 +137,22 @@ pub(crate) fn releases(ledger: &Path, job: &str) -> Result<Option<Releases>, Led
             None => kinds.push(Released { kind, queries, integers, noise }),
         }
     }
-    Ok(charged.map(|(first, last)| Releases { kinds, charged: (utc(first), utc(last)) }))
+    let mu_squared_if_all_collude = alone(&connection, job)?;
+    Ok(charged.map(|(first, last)| Releases { kinds, charged: (utc(first), utc(last)), mu_squared_if_all_collude }))
+}
+
+/// mu² of a job's masked charges as if each answer had been opened by itself; `None` where it has none.
+fn alone(connection: &Connection, job: &str) -> Result<Option<f64>, LedgerError> {
+    if !are_masked(connection)? {
+        return Ok(None);
+    }
+    let units: Option<f64> = connection.query_row(
+        "SELECT CASE count(*) WHEN 0 THEN NULL ELSE total(m.alone) END FROM charges c JOIN masked_charges m ON m.charge = c.seq
+         WHERE c.job = (SELECT seq FROM jobs WHERE job = ?1)",
+        [job],
+        |row| row.get(0),
+    )?;
+    Ok(units.map(|units| units * mu_squared(1)))
 }
 
 /// Releases by day, of entries after the one numbered `after`: the day (since 1970, UTC), how many, and the last entry's number.

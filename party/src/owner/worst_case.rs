@@ -29,6 +29,44 @@ pub(crate) struct WorstCase {
     pub(crate) share_after: f64,
     /// Whether the data's budget or the analyst's cap, and not the job's own, is what would end it.
     pub(crate) ended_early: bool,
+    /// What it comes to if all other parties work together, of a job whose answers leave masked.
+    pub(crate) if_all_collude: Option<AllCollude>,
+}
+
+/// What a job whose answers leave masked may come to if all other parties work together.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub(crate) struct AllCollude {
+    /// Parties of the job.
+    pub(crate) parties: usize,
+    /// How many of the others are taken to work with the coordinator.
+    pub(crate) colluders: u32,
+    /// How many parties' noise the job is charged by.
+    pub(crate) honest: u32,
+    /// Epsilon of the data after this job, at the budget's delta: what is booked, and the rest of this job at the price of its own noise alone.
+    pub(crate) data_epsilon: f64,
+    /// The owner's limit to that.
+    pub(crate) limit: Option<f64>,
+    /// Whether that limit would end the job first.
+    pub(crate) ended_early: bool,
+}
+
+/// As [`AllCollude`], of a job that may still spend `more` mu².
+fn all_collude(spec: &JobSpec, report: &Report, more: f64) -> Option<AllCollude> {
+    let secure = spec.aggregation.secure()?;
+    let honest = spec.aggregation.honest(spec.parties.len()).get();
+    let booked = report.if_all_collude.map_or(report.mu_squared_spent, |collude| collude.mu_squared_spent);
+    let limit = report.if_all_collude.and_then(|collude| collude.mu_squared_limit.zip(collude.epsilon_limit));
+    // No charge is less than a share of what its answer costs alone.
+    let after = booked + more * f64::from(honest);
+    let least = limit.map_or(after, |(mu_squared, _)| after.min(mu_squared));
+    Some(AllCollude {
+        parties: spec.parties.len(),
+        colluders: secure.colluders,
+        honest,
+        data_epsilon: if least > 0.0 { gaussian_dp::epsilon(least.sqrt(), report.delta) } else { 0.0 },
+        limit: limit.map(|(_, epsilon)| epsilon),
+        ended_early: least < after,
+    })
 }
 
 /// What the owner's cap on one analyst still holds, as mu²; `None` where there is no cap.
@@ -72,6 +110,7 @@ pub(crate) fn worst_case(
         data_delta: whole.delta,
         share_after: (data / report.mu_squared_budget).min(1.0),
         ended_early: more < left,
+        if_all_collude: all_collude(spec, report, more),
     })
 }
 
@@ -79,8 +118,8 @@ pub(crate) fn worst_case(
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::ledger::{Ledger, report};
-    use crate::testing::{MEAN_TOML, budget};
+    use crate::ledger::{Ledger, report, report_kept};
+    use crate::testing::{MEAN_TOML, budget, masked_toml};
 
     #[test]
     fn a_fresh_ledger_admits_the_whole_cap_and_no_more() {
@@ -98,6 +137,31 @@ mod tests {
         // What it has spent is part of its own worst case, not of the rest's.
         let begun = worst_case(&spec, (0.01 * 2_f64.powi(48)) as u64, &report, None).unwrap();
         assert!((begun.job_epsilon - worst.job_epsilon).abs() < 1e-9 && begun.data_epsilon_after < worst.data_epsilon_after);
+    }
+
+    /// With nothing booked, the job's cap at five times its price; with a limit, that and no more.
+    #[test]
+    fn a_masked_job_is_told_at_the_price_of_its_own_noise_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ledger.sqlite");
+        Ledger::init(&path, "a", &budget()).unwrap();
+        let spec = JobSpec::parse(&masked_toml(7, 2)).unwrap();
+        let settings = LedgerSettings::beside(&path, "a", &budget());
+        let worst = |settings: &LedgerSettings| worst_case(&spec, 0, &report_kept(settings).unwrap(), None).unwrap();
+        let free = worst(&settings);
+        let told = free.if_all_collude.unwrap();
+        let expected = gaussian_dp::epsilon((5.0 * free.job_mu_squared).sqrt(), budget().delta);
+        assert_eq!((told.honest, told.colluders, told.parties, told.limit, told.ended_early), (5, 2, 7, None, false));
+        assert!((told.data_epsilon - expected).abs() < 1e-6 && expected > 1.5 * free.data_epsilon_after, "{free:?}");
+        let limited = worst(&LedgerSettings { all_collude: Some(Budget { epsilon: 7.0, ..budget() }), ..settings });
+        let told = limited.if_all_collude.unwrap();
+        assert!(told.ended_early && told.data_epsilon <= 7.0 && told.data_epsilon > 6.99 && told.limit == Some(7.0), "{told:?}");
+        assert_eq!(
+            worst_case(&JobSpec::parse(MEAN_TOML).unwrap(), 0, &report(&path, "a", &budget()).unwrap(), None)
+                .unwrap()
+                .if_all_collude,
+            None
+        );
     }
 
     #[test]

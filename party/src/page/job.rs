@@ -15,7 +15,7 @@ use super::state::{PageState, Shared, said};
 use super::warnings::Warnings;
 use crate::config::PartyConfig;
 use crate::consent::Standing;
-use crate::owner::{JobView, State as JobState, find, pending_job};
+use crate::owner::{JobView, State as JobState, find, masked, pending_job};
 
 /// Longest line that is shown of a job.
 const LINE: usize = 4000;
@@ -33,7 +33,7 @@ struct Asked {
 fn look(config: &PartyConfig, warnings: &Warnings, id: &str) -> Option<Asked> {
     let job = find(&config.ledger, id).ok().filter(|job| job.request.job == id)?;
     let worst = pending_job::worst_case_of(config, &job);
-    let words = worst.map(|worst| pending_job::shown(config.budget.unit, &job, &worst)).map_err(|e| e.to_string());
+    let words = worst.map(|worst| pending_job::shown(config, &job, &worst)).map_err(|e| e.to_string());
     let warnings = match job.state() {
         JobState::Awaiting => warnings.of(config, &job),
         _ => Vec::new(),
@@ -66,6 +66,9 @@ fn body(asked: &Asked, csrf: &str) -> Markup {
                 ", by the " (decided.decider) " on " (decided.time)
                 @if !decided.reason.is_empty() { ": " (plain(&decided.reason, REASON)) }
             }
+        }
+        @if job.is_masked() && matches!(job.state(), JobState::Closed | JobState::Rejected | JobState::Revoked) {
+            p { "It is over for good: " (masked::NEVER_AGAIN) "." }
         }
         @match &asked.words {
             Ok(words) => pre { (lines(words)) },

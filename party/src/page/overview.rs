@@ -20,7 +20,7 @@ use super::read::{Facts, Ledger, audit_of};
 use super::state::{FRESH, PageState, Shared, said};
 use super::times;
 use crate::config::PartyConfig;
-use crate::owner::{State as JobState, figure};
+use crate::owner::{State as JobState, figure, masked};
 
 /// Days and jobs that are shown.
 const DAYS: usize = 14;
@@ -126,6 +126,12 @@ fn budget(ledger: &Ledger) -> Markup {
             ("numbers released", html! { (thousands(r.queries)) " in " (thousands(r.jobs)) " jobs since " (r.created) }),
             ("protects one", html! { (r.unit) }),
         ]))
+        @if let Some(collude) = &r.if_all_collude { p { "And " (masked::total(collude)) "." } }
+        @for job in r.masked_jobs.iter().filter(|job| job.open) {
+            details { summary { "Masked job " (plain(&job.job, 80)) ": members and key" }
+                pre { @for line in masked::standing(job) { (plain(&line, SENTENCE)) "\n" } }
+            }
+        }
         p.note { "zCDP is another, looser account of the same releases; the budget is kept by the first." }
     }
 }

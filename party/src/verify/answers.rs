@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use conclave_common::accounting::PrivacyUnit;
+use conclave_common::accounting::{Honest, PrivacyUnit};
 use conclave_common::job::JobSpec;
 use conclave_common::mechanism::Components;
 use conclave_common::model::Model;
@@ -11,7 +11,8 @@ use conclave_common::sampler::{Query, Round};
 
 use crate::consent::Request;
 use crate::error::StartError;
-use crate::ledger::{Charged, JobReader, QueryContent};
+use crate::ledger::events::unhex;
+use crate::ledger::{Charged, JobReader, Masked, QueryContent};
 
 /// This party's part in the log.
 pub(super) struct Answers {
@@ -27,6 +28,8 @@ pub(super) struct Answers {
     spec: JobSpec,
     model: Box<dyn Model>,
     unit: PrivacyUnit,
+    /// The roster under whose masks answers leave, and how many parties' noise protects this one then.
+    roster: Option<([u8; 32], Honest)>,
     /// Answers in the log whose rows were lost with a crash.
     pub(super) lost: u64,
     /// The first answer that is wrong or missing.
@@ -49,7 +52,10 @@ pub(super) enum End {
 impl Answers {
     pub(super) fn new(ledger: JobReader, spec: JobSpec, asked: &Request, unit: PrivacyUnit) -> Result<Self, StartError> {
         let charges = ledger.charges(0)?;
+        let roster = ledger.entered().and_then(|entered| entered.roster.as_ref());
+        let roster = roster.and_then(|roster| Some((unhex(&roster.digest)?, Honest::new(roster.honest)?)));
         Ok(Self {
+            roster,
             seen: vec![false; charges.len()],
             charges,
             ledger,
@@ -91,7 +97,7 @@ impl Answers {
                     "the log has {logged} as this party's answer to round {iteration}, chain {chain}, and the ledger has {given}"
                 ));
             }
-            if self.asked_else.is_none() && self.content(iteration, query).as_ref() != Ok(&charged.digest) {
+            if self.asked_else.is_none() && self.content(round, query).as_ref() != Ok(&charged.digest) {
                 self.asked_else = Some(format!(
                     "in round {iteration}, chain {chain}, this party was asked another question than the log leads to: a release or a \
                      decision before it was changed, or the chain was not run by the job's seed"
@@ -124,8 +130,9 @@ impl Answers {
         let after: Vec<Charged> = unseen.into_iter().filter(|c| last.is_none_or(|last| c.iteration > last)).collect();
         let first = after.first()?;
         let asked = |c: &Charged| {
-            let query = next.filter(|next| next.iteration == c.iteration)?.queries.iter().find(|q| q.chain == c.chain)?;
-            self.content(c.iteration, query).ok().filter(|digest| *digest == c.digest)
+            let next = next.filter(|next| next.iteration == c.iteration)?;
+            let query = next.queries.iter().find(|q| q.chain == c.chain)?;
+            self.content(next, query).ok().filter(|digest| *digest == c.digest)
         };
         // Of a job that goes on the log may be some rounds behind; of one that has ended, its last round alone.
         let due =
@@ -177,19 +184,20 @@ impl Answers {
     }
 
     /// The digest under which this party's ledger charges a query.
-    fn content(&self, iteration: u64, query: &Query) -> Result<[u8; 32], ()> {
+    fn content(&self, round: &Round, query: &Query) -> Result<[u8; 32], ()> {
         let Query { chain, kind, from, to, noise } = query;
         let terms = QueryTerms::new(self.model.as_ref(), &self.spec, self.unit, *kind, (from, to)).map_err(|_| ())?;
         let content = QueryContent {
             job: &self.job,
             spec_digest: &self.digest,
-            iteration,
+            iteration: round.iteration,
             chain: *chain,
             from,
             to,
             kind: *kind,
             k_t: terms.sensitivity(),
             s: *noise,
+            masked: self.roster.map(|(roster, honest)| Masked { roster, round: round.digest_under(&roster), honest }),
         };
         Ok(content.digest().0)
     }

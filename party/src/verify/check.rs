@@ -30,7 +30,8 @@ impl Outcome {
 /// One check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Check {
-    /// `signature`, `consent`, `answers`, `proposals`, `draws` or `result`; `log` where the coordinator can't show it.
+    /// `signature`, `consent`, `answers`, `proposals`, `draws` or `result`; `roster` and `sums` too where answers leave masked; `log` where the
+    /// coordinator can't show it.
     pub(crate) name: &'static str,
     /// What became of it.
     pub(crate) result: Outcome,

@@ -8,10 +8,13 @@ mod check;
 mod drawn;
 mod fetch;
 mod job;
+mod log_digest;
 mod published;
 mod replay;
 mod replayed;
+mod roster;
 mod rounds;
 mod summary;
+mod sums;
 
 pub(crate) use replay::{Report, verify};

@@ -8,9 +8,10 @@ use serde::Serialize;
 
 use super::answers::Answers;
 use super::check::{Check, LONGEST_WORD, Outcome};
+use super::log_digest::LogDigest;
 use super::published::Published;
 use super::rounds::Rounds;
-use super::{fetch, job};
+use super::{fetch, job, roster};
 use crate::config::PartyConfig;
 use crate::error::StartError;
 use crate::ledger::JobReader;
@@ -26,6 +27,8 @@ pub(crate) struct Report {
     pub(crate) rounds: u64,
     /// Kept draws per chain that they lead to.
     pub(crate) draws: u64,
+    /// SHA-256 over all that follows from the parties' answers, for owners to compare; none where the coordinator shows no log.
+    pub(crate) log_digest: Option<String>,
     /// Every check, in the order in which they are made.
     pub(crate) checks: Vec<Check>,
 }
@@ -45,14 +48,14 @@ pub(crate) async fn verify(config: &PartyConfig, id: &str) -> Result<Report, Sta
     let own = find(&config.ledger, id)?;
     let ledger = JobReader::open(&config.ledger_settings(), &own.request.job)?;
     let entered = ledger.entered().is_some();
-    let mut checker = Checker { config, own, ledger: Some(ledger), checks: Vec::new(), stage: Stage::Start };
+    let mut checker = Checker { config, own, ledger: Some(ledger), checks: Vec::new(), log: None, stage: Stage::Start };
     let job = checker.own.request.job.clone();
     match fetch::fetch(config, &job, |piece| checker.take(piece)).await {
         Ok(end) => checker.finish(end),
         // It has asked, and denies it.
         Err(StartError::Identity(fault)) if fault.code == ErrorCode::NotFound && entered => {
             let denied = Check::fails("log", format!("this party has opened the job, and {}", fault.message));
-            Ok(Report { job, rounds: 0, draws: 0, checks: vec![denied] })
+            Ok(Report { job, rounds: 0, draws: 0, log_digest: None, checks: vec![denied] })
         }
         Err(error) => Err(error),
     }
@@ -72,6 +75,7 @@ struct Checker<'c> {
     own: JobView,
     ledger: Option<JobReader>,
     checks: Vec<Check>,
+    log: Option<LogDigest>,
     stage: Stage,
 }
 
@@ -81,7 +85,10 @@ impl Checker<'_> {
         self.stage = match (stage, piece.body) {
             (Stage::Start, Some(Body::Header(header))) => Stage::Rounds(self.begin(&header)?),
             (Stage::Rounds(mut rounds), Some(Body::Rounds(piece))) => {
-                piece.rounds.into_iter().try_for_each(|round| rounds.take(round))?;
+                for round in piece.rounds {
+                    self.log.iter_mut().for_each(|log| log.take(&round));
+                    rounds.take(round)?;
+                }
                 Stage::Rounds(rounds)
             }
             (Stage::Rounds(rounds), Some(Body::Draws(chunk))) => {
@@ -106,6 +113,9 @@ impl Checker<'_> {
         self.checks.push(job::consent(self.config, header, &self.own.request, ledger.entered()));
         let unreadable = || StartError::Input(format!("this version can't read job {id}, so it can't replay it"));
         let spec: JobSpec = self.own.spec.clone().ok_or_else(unreadable)?;
+        let logged = roster::read(header, &spec, ledger.entered());
+        self.checks.extend(logged.check);
+        self.log = Some(LogDigest::new(id, &self.own.request.digest, logged.digest.as_ref()));
         let answers = Answers::new(ledger, spec.clone(), &self.own.request, self.config.budget.unit)?;
         Ok(Rounds::new(&self.config.name, spec, header, answers).into())
     }
@@ -118,6 +128,7 @@ impl Checker<'_> {
         };
         let damage = Some(clip(&end.damage, LONGEST_WORD)).filter(|damage| !damage.is_empty());
         let replayed = published.finish(damage, end.draws_removed, &mut self.checks);
-        Ok(Report { job: self.own.request.job, rounds: replayed.0, draws: replayed.1, checks: self.checks })
+        let log_digest = self.log.map(LogDigest::finish);
+        Ok(Report { job: self.own.request.job, rounds: replayed.0, draws: replayed.1, log_digest, checks: self.checks })
     }
 }

@@ -1,7 +1,7 @@
 //! The rounds of a log are put through the sampler again, one by one.
 
 use conclave_common::job::JobSpec;
-use conclave_common::sampler::{self, Next, PartyMetadata, ReplayError, Round, Sampler};
+use conclave_common::sampler::{self, Next, Opened, PartyMetadata, ReplayError, Round, Sampler};
 use conclave_proto::log::{RoundPieces, WholeRound, opened_parties};
 use conclave_proto::v1::{LogHeader, LogRound};
 
@@ -9,6 +9,7 @@ use super::answers::{Answers, End};
 use super::check::Check;
 use super::drawn::Drawn;
 use super::replayed::{Claim, Replayed};
+use super::sums::Sums;
 use crate::error::StartError;
 
 /// The replay.
@@ -19,6 +20,8 @@ pub(super) struct Rounds {
     /// `None` as long as not every party has opened the job.
     sampler: Option<Box<dyn Sampler>>,
     answers: Answers,
+    /// What is opened, where that is the answers' sum alone.
+    sums: Option<Sums>,
     drawn: Drawn,
     pieces: RoundPieces,
     count: u64,
@@ -30,12 +33,13 @@ pub(super) struct Rounds {
 
 impl Rounds {
     pub(super) fn new(party: &str, spec: JobSpec, header: &LogHeader, answers: Answers) -> Self {
-        let (spec, sampler, broken) = match start(&spec, header) {
-            Ok(Some((settled, sampler))) => (settled, Some(sampler), None),
-            Ok(None) => (spec, None, None),
-            Err(why) => (spec, None, Some(why)),
+        let (spec, sampler, sums, broken) = match start(&spec, header) {
+            Ok(Some(Start { spec, sampler, sums })) => (spec, Some(sampler), sums, None),
+            Ok(None) => (spec, None, None, None),
+            Err(why) => (spec, None, None, Some(why)),
         };
         Self {
+            sums,
             place: spec.parties.iter().position(|name| name == party).unwrap_or(usize::MAX),
             drawn: Drawn::new(spec.dimension(), spec.sampler.chains as usize),
             sampler,
@@ -55,9 +59,11 @@ impl Rounds {
             return Ok(());
         }
         let due = self.due();
-        match self.pieces.take(piece, due) {
+        // Masked answers end with a mask of nothing.
+        let length = due.as_ref().map_or(0, |round| round.length() + usize::from(round.opened == Opened::SumAlone));
+        match self.pieces.take(piece, length) {
             Ok(None) => Ok(()),
-            Ok(Some(WholeRound { iteration, releases })) => self.replay(iteration, &releases),
+            Ok(Some(WholeRound { iteration, releases })) => self.replay(due, iteration, &releases),
             Err(why) => {
                 self.broken = Some(why);
                 Ok(())
@@ -65,23 +71,28 @@ impl Rounds {
         }
     }
 
-    /// How many integers a party releases in the round that is due.
-    fn due(&mut self) -> usize {
+    /// The round that is due.
+    fn due(&mut self) -> Option<Round> {
         let next = self.sampler.as_mut().and_then(|sampler| sampler.next_round().ok());
-        next.and_then(Next::round).map_or(0, |round| round.length())
+        next.and_then(Next::round)
     }
 
-    fn replay(&mut self, iteration: u64, releases: &[Vec<i64>]) -> Result<(), StartError> {
+    fn replay(&mut self, due: Option<Round>, iteration: u64, releases: &[Vec<i64>]) -> Result<(), StartError> {
         let Some(sampler) = &mut self.sampler else {
             self.broken = Some(format!("round {iteration} was asked before every party had opened the job"));
             return Ok(());
         };
-        match sampler.replay(iteration, releases) {
-            Ok(round) => {
+        let replayed = sampler.replay(iteration, releases);
+        if let (Some(round), Ok(_) | Err(ReplayError::Releases(_))) = (due, &replayed) {
+            self.sums.iter_mut().for_each(|sums| sums.look(&round, releases));
+            let own = releases.get(self.place).map(Vec::as_slice).unwrap_or_default();
+            self.answers.compare(&round, own)?;
+        }
+        match replayed {
+            Ok(_) => {
                 self.drawn.push(sampler.take_draws());
                 (self.count, self.last) = (self.count + 1, Some(iteration));
-                let own = releases.get(self.place).map(Vec::as_slice).unwrap_or_default();
-                self.answers.compare(&round, own)
+                Ok(())
             }
             Err(why) => {
                 if let ReplayError::OutOfPlace { expected: Some(expected), .. } = &why {
@@ -111,7 +122,9 @@ impl Rounds {
             }
             self.conclude(end);
         }
-        let checks = vec![self.answered(note), self.proposed()];
+        let (answered, proposed) = (self.answered(note), self.proposed());
+        let summed = self.sums.take().map(Sums::checked);
+        let checks = [answered].into_iter().chain(summed).chain([proposed]).collect();
         Ok(Replayed {
             whole: self.broken.is_none(),
             surrogate: self.sampler.as_ref().and_then(|sampler| sampler.fitted_posterior()),
@@ -164,6 +177,10 @@ impl Rounds {
     }
 
     fn proposed(&mut self) -> Check {
+        const NAME: &str = "proposals";
+        if self.broken.is_some() && self.sums.as_ref().is_some_and(Sums::are_wrong) {
+            return Check::skipped(NAME, "the log can't be replayed beyond a sum that is none");
+        }
         let wrong = self.broken.clone().or_else(|| self.answers.asked_else.take());
         let detail = match self.sampler {
             None => "not every party has opened the job yet, so nothing was asked".to_owned(),
@@ -171,20 +188,26 @@ impl Rounds {
                 format!("{} rounds follow from the job's seed and the releases, and are what this party was asked", self.count)
             }
         };
-        Check::of("proposals", wrong, detail)
+        Check::of(NAME, wrong, detail)
     }
 }
 
-/// A job with the number of its chains, and its sampler at its start.
-type Start = (JobSpec, Box<dyn Sampler>);
+/// A replay at its start.
+struct Start {
+    /// The job with the number of its chains.
+    spec: JobSpec,
+    sampler: Box<dyn Sampler>,
+    sums: Option<Sums>,
+}
 
-/// The job with the number of its chains and its sampler at its start, from what the parties are said to hold.
+/// A replay at its start, from what the parties are said to hold; `None` as long as not all of them have opened the job.
 fn start(spec: &JobSpec, header: &LogHeader) -> Result<Option<Start>, String> {
     let parties = opened_parties(header, &spec.parties)?;
     let build = |parties: Vec<PartyMetadata>| {
         let settled = sampler::settled(spec, &parties).into_owned();
         let sampler = sampler::build(&settled, &parties).map_err(|e| e.to_string())?;
-        Ok((settled, sampler))
+        let sums = settled.aggregation.is_secure().then(|| Sums::new(&settled, parties));
+        Ok(Start { spec: settled, sampler, sums })
     };
     parties.map(build).transpose()
 }

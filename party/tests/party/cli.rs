@@ -214,3 +214,51 @@ fn a_key_that_others_may_read_is_refused() {
         set(0o600);
     }
 }
+
+#[test]
+fn owners_pin_each_other_by_one_list() {
+    let town = Town::new();
+    town.config(1);
+    let config = town.path("party.toml").display().to_string();
+    let own = run(&["fingerprint", "--config", &config]);
+    assert_eq!(own.status.code(), Some(0), "{}", text(&own.stderr));
+    let line = text(&own.stdout).trim_end().to_owned();
+    assert!(line.starts_with("hospital-a sha256:") && line.len() == "hospital-a sha256:".len() + 64, "{line}");
+    let json: serde_json::Value = serde_json::from_slice(&run(&["fingerprint", "--json", "--config", &config]).stdout).unwrap();
+    assert_eq!((json["party"].as_str(), json["fingerprint"].as_str()), (Some("hospital-a"), line.split(' ').nth(1)));
+
+    let other = format!("hospital-b sha256:{}", "0b".repeat(32));
+    let list = town.path("members.txt").display().to_string();
+    let pin = |members: &str, more: &[&str]| {
+        std::fs::write(&list, members).unwrap();
+        run(&[&["pin", "--list", &list, "--config", &config], more].concat())
+    };
+    let before = std::fs::read(town.path("party.toml")).unwrap();
+    let members = format!("{other}\n{line}\n");
+    let asked = pin(&members, &["--json"]);
+    let json: serde_json::Value = serde_json::from_slice(&asked.stdout).unwrap();
+    let digest = json["sha256"].as_str().unwrap().to_owned();
+    assert_eq!(json["pinned"], serde_json::json!({ "hospital-b": [format!("sha256:{}", "0b".repeat(32))] }));
+    // For people: what to read out, and what to paste, all of it TOML.
+    let shown = pin(&members, &[]);
+    let shown: toml::Table = text(&shown.stdout).parse().unwrap();
+    assert!(shown["secure"]["pinned"].as_table().unwrap().contains_key("hospital-b"));
+    // For scripts: nothing unless it is the list that was read out, in whatever groups.
+    let groups: Vec<&str> = digest.as_bytes().chunks(4).map(|group| std::str::from_utf8(group).unwrap()).collect();
+    let good = pin(&members, &["--sha256", &groups.join(" ").to_uppercase()]);
+    assert!(good.status.success() && text(&good.stdout).starts_with("[secure.pinned]\n"), "{}", text(&good.stdout));
+    let longer = format!("{members}hospital-c sha256:{}\n", "0c".repeat(32));
+    let own_changed = members.replace(&line, &format!("hospital-a sha256:{}", "0a".repeat(32)));
+    for (members, heard, said) in [
+        (longer.as_str(), digest.as_str(), "not the one that was read out"),
+        (&other, "", "does not name this party: add the line"),
+        (&own_changed, "", "somebody has changed the list"),
+        ("hospital-b sha256:1", "", "line 1"),
+    ] {
+        let more = ["--sha256", heard];
+        let refused = pin(members, if heard.is_empty() { &[] } else { &more });
+        assert_eq!((refused.status.code(), refused.stdout.len()), (Some(2), 0));
+        assert!(text(&refused.stderr).contains(said), "{}", text(&refused.stderr));
+    }
+    assert_eq!(std::fs::read(town.path("party.toml")).unwrap(), before);
+}

@@ -18,4 +18,4 @@ pub use authority::{CA_DAYS, MEMBER_DAYS, Validity, create_ca, issue, sign};
 pub use key::{KeyedPem, grouped};
 pub use request::{RequestedIdentity, make_request, read_request, request_with_key};
 pub(crate) use summary::last_moment;
-pub use summary::{CertificateSummary, fingerprint, fingerprints, key_fingerprint, not_after, summarise};
+pub use summary::{CertificateSummary, fingerprint, fingerprints, key_digest, key_fingerprint, not_after, summarise};

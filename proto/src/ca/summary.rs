@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use rcgen::PublicKeyData;
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
+use sha2::{Digest, Sha256};
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
@@ -66,6 +67,16 @@ fn hosts(certificate: &X509Certificate<'_>) -> Vec<String> {
         _ => None,
     };
     names.map(|names| names.value.general_names.iter().filter_map(host).collect()).unwrap_or_default()
+}
+
+/// SHA-256 of a certificate's public key, see [`key_fingerprint`], as bytes.
+///
+/// # Errors
+/// [`ErrorCode::InvalidInput`] where the PEM holds no certificate that can be read.
+pub fn key_digest(certificate_pem: &str) -> Result<[u8; 32], Fault> {
+    let der = certificate_der(certificate_pem)?;
+    let (_, parsed) = X509Certificate::from_der(&der).map_err(|e| input("the certificate cannot be read", &e))?;
+    Ok(Sha256::digest(parsed.public_key().raw).into())
 }
 
 /// The last moment at which a certificate is valid.

@@ -163,7 +163,7 @@ impl Party {
                 }
             }
             Step::Close(job) => {
-                self.send(Body::CloseJob(v1::CloseJob { job: jobs::id(job).into(), reason: "done".into() }))?;
+                self.send(Body::CloseJob(v1::CloseJob { job: jobs::id(job).into(), reason: "done".into(), waits: false }))?;
                 Some(true)
             }
             Step::Ask(job, iteration) => self.ask(job, iteration, mode, outside),

@@ -61,6 +61,7 @@ pub const HOUSE: Layers<'static> = Layers {
             &["accounting"],
             &["schema"],
             &["parameter"],
+            &["secagg"],
             &["mechanism"],
             &["diagnostics", "spelling", "text"],
         ],

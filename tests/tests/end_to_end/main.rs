@@ -14,6 +14,7 @@ mod identities;
 mod join;
 mod kinds;
 mod located;
+mod masked;
 mod page_times;
 mod pages;
 mod refit;
@@ -44,6 +45,15 @@ fn cluster(names: &[&str], rows: usize, epsilon: f64) -> Cluster {
         let data = study::write(&cluster.path(&format!("{name}.csv")), &data);
         let party = cluster.enrol(&setup(name, &data, epsilon));
         cluster.start_party(party);
+    }
+    cluster
+}
+
+/// Parties of these names, enrolled one by one and not started.
+fn cluster_of(names: &[&str], mut enrol: impl FnMut(&mut Cluster, &str, u64) -> usize) -> Cluster {
+    let mut cluster = Cluster::new(EXE);
+    for (seed, name) in (0..).zip(names) {
+        enrol(&mut cluster, name, seed);
     }
     cluster
 }

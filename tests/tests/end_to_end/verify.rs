@@ -19,7 +19,7 @@ const WALK: &str = "chains = 2\nwarmup = 0\nseed = 3\nproposal = { kind = \"guid
                     start = { intercept = 0.0, treated = 0.5, age = 0.5 }";
 
 /// Exit code and report of a party's check.
-fn verify(cluster: &Cluster, party: &str, job: &str) -> (i32, Value) {
+pub(crate) fn verify(cluster: &Cluster, party: &str, job: &str) -> (i32, Value) {
     let output = cluster.run(&["__party", "verify", job, "--config", &format!("{party}/party.toml"), "--json"]);
     let text = String::from_utf8(output.stdout.clone()).expect("UTF-8");
     assert!(!text.is_empty(), "{}", stderr(&output));
@@ -27,12 +27,12 @@ fn verify(cluster: &Cluster, party: &str, job: &str) -> (i32, Value) {
 }
 
 /// Checks of that outcome.
-fn named<'r>(report: &'r Value, outcome: &str) -> Vec<&'r str> {
+pub(crate) fn named<'r>(report: &'r Value, outcome: &str) -> Vec<&'r str> {
     let checks = report["checks"].as_array().expect("checks").iter();
     checks.filter(|check| check["result"] == outcome).map(|check| check["name"].as_str().expect("a name")).collect()
 }
 
-fn detail<'r>(report: &'r Value, name: &str) -> &'r str {
+pub(crate) fn detail<'r>(report: &'r Value, name: &str) -> &'r str {
     let checks = report["checks"].as_array().expect("checks");
     checks.iter().find(|check| check["name"] == name).and_then(|check| check["detail"].as_str()).expect("a detail")
 }
@@ -111,8 +111,9 @@ fn a_job_is_checked_while_it_runs_and_once_it_is_cancelled() {
 }
 
 /// A finished job whose coordinator is stopped, its books put aside.
-struct Honest {
-    cluster: Cluster,
+pub(crate) struct Honest {
+    pub(crate) cluster: Cluster,
+    parties: &'static [&'static str],
     job: String,
     draws: std::path::PathBuf,
 }
@@ -122,11 +123,16 @@ impl Honest {
         let mut cluster = cluster(&NAMES, 150, 500.0);
         let sampler = format!("chains = 2\ndraws = {DRAWS}\nwarmup = 5\nseed = 4");
         let result = cluster.submit(&study::job(&NAMES, &sampler, "epsilon = 150\ndelta = 1e-6"));
-        let job = id(&result);
         cluster.kill_coordinator();
+        Self::after(cluster, &NAMES, &result)
+    }
+
+    /// Of a job that has finished with this result at these parties.
+    pub(crate) fn after(cluster: Cluster, parties: &'static [&'static str], result: &Value) -> Self {
+        let job = id(result);
         // As an earlier version left them.
         let draws = zarr::unpack(result["draws"].as_str().expect("a path").as_ref());
-        let honest = Self { cluster, job, draws };
+        let honest = Self { cluster, parties, job, draws };
         // All of it in one file.
         let store = honest.store();
         store.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).expect("a checkpoint");
@@ -139,15 +145,15 @@ impl Honest {
         self.cluster.path("coordinator").join(name)
     }
 
-    fn store(&self) -> Connection {
+    pub(crate) fn store(&self) -> Connection {
         Connection::open(self.path("coordinator.sqlite")).expect("the store")
     }
 
     /// Plants a lie in the stopped coordinator's books, lets each party check it, and takes it back.
-    fn tell(&mut self, what: &str, lie: impl FnOnce(&Self), mut found: impl FnMut(&str, &Value)) {
+    pub(crate) fn tell(&mut self, what: &str, lie: impl FnOnce(&Self), mut found: impl FnMut(&str, &Value)) {
         lie(self);
         self.cluster.start_coordinator();
-        for party in NAMES {
+        for party in self.parties {
             let (code, report) = verify(&self.cluster, party, &self.job);
             assert_eq!(code, 3, "{what}: {report:#}");
             found(party, &report);
@@ -159,7 +165,7 @@ impl Honest {
         fs::copy(self.path("honest.sqlite"), self.path("coordinator.sqlite")).expect("a copy");
     }
 
-    fn execute(&self, sql: &str) {
+    pub(crate) fn execute(&self, sql: &str) {
         assert_eq!(self.store().execute(sql, []).expect("SQL"), 1, "{sql}");
     }
 }

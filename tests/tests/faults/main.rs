@@ -3,6 +3,7 @@
 
 mod durability;
 mod kills;
+mod masked;
 mod proxy;
 mod rollback;
 mod simulation;

@@ -3,8 +3,9 @@
 use std::cell::RefCell;
 
 use conclave_party::answer::Answerer;
+use conclave_proto::roster::{Assembly, pieces};
 use conclave_proto::v1::coordinator_frame::Body;
-use conclave_proto::v1::{CloseJob, CoordinatorFrame, Heartbeat, Proposal, Query, Welcome};
+use conclave_proto::v1::{CloseJob, CoordinatorFrame, Heartbeat, MaskKey, Proposal, Query, Roster, RosterEntry, Welcome};
 use conclave_tests::crash::{Mode, jobs};
 use prost::Message;
 
@@ -29,6 +30,18 @@ fn query(iteration: u64, points: &[(f64, f64)]) -> Query {
     Query { job: jobs::id(0).to_owned(), iteration, proposals, attempt: 0 }
 }
 
+/// The whole roster of a job, with keys that nobody signed.
+fn roster() -> Roster {
+    let key = MaskKey {
+        public: vec![9; 32],
+        scheme: "ecdsa_secp256r1_sha256".into(),
+        signature: vec![5; 70],
+        certificate: "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n".into(),
+    };
+    let entry = |name: &str| RosterEntry { name: name.to_owned(), key: Some(key.clone()) };
+    pieces(jobs::id(0), ["a", "b", "c"].map(entry).to_vec()).remove(0)
+}
+
 fn answerer(folder: &std::path::Path) -> Answerer {
     std::fs::write(folder.join("rows.csv"), "height\n150\n171\n182\n163\n199\n").expect("rows");
     std::fs::write(folder.join("ca.pem"), jobs::ca_pem()).expect("the CA");
@@ -36,7 +49,7 @@ fn answerer(folder: &std::path::Path) -> Answerer {
 }
 
 /// Handles a frame as the answering thread does. What is refused costs nothing; what is answered has the length asked for.
-fn handle(answerer: &mut Answerer, bytes: &[u8]) -> bool {
+fn handle(answerer: &mut Answerer, rosters: &mut Assembly, bytes: &[u8]) -> bool {
     let Ok(frame) = CoordinatorFrame::decode(bytes) else { return false };
     let before = answerer.ledger().units().0;
     match frame.body {
@@ -53,6 +66,7 @@ fn handle(answerer: &mut Answerer, bytes: &[u8]) -> bool {
             assert!(after >= before && after <= answerer.ledger().units().1);
             released
         }
+        Some(Body::Roster(piece)) => matches!(rosters.take(piece), Ok(Some(_))),
         Some(Body::Welcome(_) | Body::Heartbeat(_) | Body::AskBudget(_)) | None => false,
     }
 }
@@ -62,7 +76,7 @@ fn frames_to_a_party() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut party = answerer(folder.path());
     party.open(&jobs::open_job(0)).expect("its job");
-    let party = RefCell::new(party);
+    let party = RefCell::new((party, Assembly::default()));
     fuzz(&Target {
         name: "coordinator-frame",
         seeds: vec![
@@ -71,11 +85,15 @@ fn frames_to_a_party() {
             frame(Body::Query(query(2, &[(0.5, 0.5)]))),
             frame(Body::OpenJob(jobs::open_job(0))),
             frame(Body::OpenJob(jobs::open_job(1))),
-            frame(Body::CloseJob(CloseJob { job: jobs::id(1).into(), reason: "finished".into() })),
+            frame(Body::CloseJob(CloseJob { job: jobs::id(1).into(), reason: "finished".into(), waits: false })),
             frame(Body::Welcome(Welcome { protocol: conclave_proto::PROTOCOL, software: "x".into(), head: vec![7; 72] })),
             frame(Body::Heartbeat(Heartbeat { sequence: 3 })),
+            frame(Body::Roster(roster())),
         ],
         words: vec![jobs::id(0).as_bytes().to_vec(), 1e-320_f64.to_le_bytes().to_vec(), 1e3_f64.to_le_bytes().to_vec()],
-        run: Box::new(move |bytes| handle(&mut party.borrow_mut(), bytes)),
+        run: Box::new(move |bytes| {
+            let (answerer, rosters) = &mut *party.borrow_mut();
+            handle(answerer, rosters, bytes)
+        }),
     });
 }

@@ -2,9 +2,10 @@
 
 use conclave_common::sampler::PartyMetadata;
 use conclave_proto::convert::{Answer, answer_from_wire, answer_to_wire, opened_from_wire, opened_to_wire, query_from_wire};
-use conclave_proto::submission;
+use conclave_proto::echo::Echo;
 use conclave_proto::v1::party_frame::Body;
 use conclave_proto::v1::{self, PartyFrame};
+use conclave_proto::{mask_key, submission};
 use conclave_tests::crash::jobs;
 use prost::Message;
 
@@ -19,6 +20,9 @@ fn frames_to_the_coordinator() {
     let answer = |outcome| Answer { job: "j".into(), iteration: 7, outcome };
     let mut hello = v1::Hello::default();
     (hello.protocol, hello.software) = (1, "conclave-party 0.1.0".into());
+    let echo = Some(Echo { digest: [7; 32], check: 5 });
+    let mask_key =
+        v1::MaskKey { public: vec![9; 32], scheme: "ed25519".into(), signature: vec![5; 64], certificate: "pem".into() };
     let refused = conclave_proto::convert::AnswerStatus::ALL.into_iter().find(|s| s.to_wire() != 0);
     fuzz(&Target {
         name: "party-frame",
@@ -26,14 +30,25 @@ fn frames_to_the_coordinator() {
             party(Body::Hello(hello)),
             party(Body::Answer(answer_to_wire(&answer(Ok(vec![1, -5, i64::MAX])), 3))),
             party(Body::Answer(answer_to_wire(&answer(Err(refused.expect("a refusal"))), 3))),
+            party(Body::Answer(Echo::told(echo, answer_to_wire(&answer(Ok(vec![1, -5, i64::MAX])), 3)))),
+            party(Body::Answer(Echo::told(None, answer_to_wire(&answer(Err(refused.expect("a refusal"))), 3)))),
             party(Body::JobOpened(opened_to_wire("j", &PartyMetadata::rows(30_000)))),
+            party(Body::JobOpened(v1::JobOpened { mask_key: Some(mask_key), ..opened_to_wire("j", &PartyMetadata::rows(9)) })),
+            party(Body::RosterAccepted(v1::RosterAccepted {
+                job: "j".into(),
+                digest: vec![3; 32],
+                confirm: vec![1, u64::MAX, 3, 4],
+            })),
             party(Body::JobPending(v1::JobPending { job: "j".into(), reason: "its disk is full".into(), full: false })),
             party(Body::JobRefused(v1::JobRefused { job: "j".into(), code: "policy".into(), reason: "no".into() })),
         ],
         words: Vec::new(),
         run: Box::new(|bytes| match PartyFrame::decode(bytes).map(|frame| frame.body) {
-            Ok(Some(Body::Answer(answer))) => answer_from_wire(answer).is_ok(),
-            Ok(Some(Body::JobOpened(opened))) => opened_from_wire(&opened).is_ok(),
+            Ok(Some(Body::Answer(answer))) => Echo::heard(&answer).is_ok() & answer_from_wire(answer).is_ok(),
+            Ok(Some(Body::JobOpened(opened))) => {
+                let key = opened.mask_key.as_ref().is_none_or(|key| mask_key::check(key, "j", &[0; 32], "a").is_ok());
+                opened_from_wire(&opened).is_ok() & key
+            }
             Ok(Some(_)) => true,
             _ => false,
         }),

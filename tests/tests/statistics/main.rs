@@ -15,3 +15,4 @@ mod locate;
 mod plan;
 mod posteriors;
 mod quadratic_fit;
+mod secure_gain;

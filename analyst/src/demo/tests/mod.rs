@@ -6,7 +6,7 @@ use std::path::Path;
 use conclave_proto::error::ErrorCode;
 
 use super::next_steps::{quoted, with_truth};
-use super::options::{DemoArgs, Durability, check};
+use super::options::{DemoArgs, Durability, Opening, check};
 
 pub(super) fn args(out: &std::path::Path) -> DemoArgs {
     DemoArgs {
@@ -17,6 +17,8 @@ pub(super) fn args(out: &std::path::Path) -> DemoArgs {
         draws: Some(10),
         epsilon: 3.0,
         delta: 1e-6,
+        aggregation: Opening::Local,
+        colluders: None,
         durability: Durability::Strict,
         seed: 1,
         out: out.to_owned(),
@@ -30,6 +32,9 @@ fn bad_arguments_are_refused_before_anything_is_made() {
     let good = args(std::path::Path::new("x"));
     check(&good).unwrap();
     for bad in [
+        DemoArgs { colluders: Some(1), ..good.clone() },
+        DemoArgs { aggregation: Opening::Secure, parties: 2, ..good.clone() },
+        DemoArgs { aggregation: Opening::Secure, parties: 5, colluders: Some(4), ..good.clone() },
         DemoArgs { epsilon: 0.0, ..good.clone() },
         DemoArgs { epsilon: -1.0, ..good.clone() },
         DemoArgs { epsilon: f64::NAN, ..good.clone() },

@@ -1,5 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
+mod honest;
+
 use num_bigint::BigUint;
 use proptest::prelude::*;
 use serde_json::Value;
@@ -170,7 +172,7 @@ fn neither_draws_nor_slack_end_before_the_budget() {
             let charge = charge_units(Sensitivity::from_units(1).unwrap(), s).unwrap();
             let most = limit.units / charge;
             assert!(most <= limit.draws, "{epsilon} {delta} {j}: {most} draws of {}", limit.draws);
-            let slack = u128::from(most) * u128::from(slack::units_of_draw(s));
+            let slack = u128::from(most) * u128::from(slack::units_of_draw(s, Honest::ALONE));
             assert!(slack <= u128::from(limit.slack_units), "{epsilon} {delta} {j}: {slack} of {}", limit.slack_units);
         }
     }
@@ -215,13 +217,13 @@ proptest! {
         let exact = BigUint::from(2 * k_t.units()).pow(2) << UNIT_LOG2;
         let noise = BigUint::from(s.units()).pow(2);
         let ceiling = (exact + &noise - 1_u32) / &noise;
-        let least = LEAST_CHARGE_UNITS.max(8 * slack::units_of_draw(s));
+        let least = LEAST_CHARGE_UNITS.max(8 * slack::units_of_draw(s, Honest::ALONE));
         match charge_units(k_t, s) {
             Ok(charge) => prop_assert_eq!(BigUint::from(charge), ceiling.max(BigUint::from(least))),
             Err(_) => prop_assert!(ceiling > BigUint::from(u64::MAX)),
         }
         let slack = ((BigUint::from(6_u32) << 80) + &noise - 1_u32) / &noise;
-        prop_assert_eq!(BigUint::from(slack::units_of_draw(s)), slack);
+        prop_assert_eq!(BigUint::from(slack::units_of_draw(s, Honest::ALONE)), slack);
     }
 
     #[test]

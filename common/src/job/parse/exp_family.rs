@@ -48,7 +48,8 @@ pub(super) fn resolve(mut spec: JobSpec, auto_noise: bool) -> Result<JobSpec, Jo
         let filter = PrivacyFilter::new(&spec.privacy.budget).map_err(|e| JobError::new("privacy", e.to_string()))?;
         let budget = mu_squared(filter.limit_units()) * (1.0 - search_share(&spec)) * (1.0 - ROUNDING);
         within_least_charges(&spec, budget, components)?;
-        let each = budget / releases(&spec) as f64;
+        // A sum that alone is opened has the noise of so many parties for the price of one's.
+        let each = budget * f64::from(spec.honest().get()) / releases(&spec) as f64;
         spec.privacy.noise =
             StatisticGrid::noise_for(&grids, each).map_err(|e| JobError::new("privacy.noise_sd", e.to_string()))?;
     }
@@ -139,7 +140,7 @@ mod tests {
             .iter()
             .map(|grid| {
                 let kind = crate::mechanism::QueryKind::Statistic { component: 0 };
-                unit.charge_of_kind(kind, grid.sensitivity(), spec.privacy.noise).unwrap()
+                unit.charge_of_kind(kind, grid.sensitivity(), spec.protected(spec.privacy.noise)).unwrap()
             })
             .sum();
         let spent = u128::from(charge) * u128::from(releases(&spec));

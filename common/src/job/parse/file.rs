@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::checks::short;
 use super::parameters::{self, Parameters};
-use super::{augmentation, auto, columns, exp_family, hmc, model, plan, privacy, release, sampler};
+use super::{aggregation, augmentation, auto, columns, exp_family, hmc, model, plan, privacy, release, sampler};
 use crate::job::error::JobError;
 use crate::job::limits::{MAX_BYTES, MAX_CHAINS, MAX_NAME};
 use crate::job::raw::{AutoOr, KEYS, RawJob};
@@ -41,6 +41,7 @@ impl JobSpec {
         release::refuse_unused(algorithm, &raw)?;
         let release = release::release(algorithm, raw.release.take())?;
         let parties = parties(raw.parties)?;
+        let aggregation = aggregation::aggregation(raw.aggregation.take(), &parties)?;
         let columns = columns::columns(&raw.columns)?;
         let power = model::power(&raw.model)?;
         let incomplete_rows = raw.model.incomplete_rows.unwrap_or(false);
@@ -73,6 +74,7 @@ impl JobSpec {
             support,
             sampler,
             privacy,
+            aggregation,
             release,
             plan,
         };

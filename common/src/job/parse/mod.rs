@@ -1,5 +1,6 @@
 //! The parser turns the text of a job file into a valid job specification, a file for each table.
 
+mod aggregation;
 mod augmentation;
 mod auto;
 mod checks;

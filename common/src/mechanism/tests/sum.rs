@@ -59,3 +59,19 @@ fn kept_sums_are_found_by_their_kind() {
     assert_eq!((open(QueryKind::ClipCount), open(QueryKind::Statistic { component: 1 })), (None, None));
     assert!(SumCache::default().sum(QueryKind::Ratio).is_none());
 }
+
+/// Sums in finer units are rounded once, whatever parts they are of, and together with whole ones too.
+#[test]
+fn finer_units_are_rounded_when_noise_is_added() {
+    let half = 1_i128 << (FRACTION - 1);
+    let fine = |units: &[i128]| LatticeSum::of_fractions(units.to_vec());
+    let parts = fine(&[half, -half, 3]).merge(fine(&[half, -half, -3])).merge(LatticeSum::of_several(&[5, 6, 7]));
+    assert_eq!((parts.length(), parts.open_components_for_test()), (3, vec![6, 5, 7]));
+    let whole = LatticeSum::of_several(&[1, 2]).merge(fine(&[half - 1, half]));
+    assert_eq!(whole.open_components_for_test(), [1, 3]);
+    assert_eq!(fine(&[half]).open_for_test(), 1);
+    assert_eq!(
+        fine(&[i128::MAX, i128::MIN]).merge(fine(&[i128::MAX, i128::MIN])).open_components_for_test(),
+        [i64::MAX, i64::MIN]
+    );
+}

@@ -243,6 +243,40 @@ proptest! {
     }
 }
 
+/// Slopes in the coefficients and in the family's own parameter that are against each other, both of them many times what is allowed and together
+/// little more: a vector that is shortened, whose weights are then cut to whole numbers one by one, is no longer than is charged, and nearly so long.
+#[test]
+fn parts_that_are_against_each_other_are_no_longer_together_when_they_are_cut() {
+    let mut longest = 0.0_f64;
+    for spec in [job("linear", "{ min = -1, max = 1 }", ""), job("negative_binomial", "{ min = 0, max = 8 }", "")] {
+        let model = spec.build_model();
+        let scores = model.scores().unwrap();
+        let d = scores.parameters();
+        let most = u128::from(GRADIENT_UNITS).pow(2);
+        for case in 0..4_000_u32 {
+            let u = [0.618, 0.382, 0.755, 0.57, 0.414, 0.236].map(|step| (f64::from(case) * step + 0.03).fract());
+            let data = records(&spec, &[u]);
+            // Both parts along one direction, in whatever ratio: some of the cases have them nearly cancel.
+            let (a, h) = ((6.0 * u[4]).exp(), (6.0 * u[5]).exp() * if case % 2 == 0 { 1.0 } else { -1.0 });
+            let direction = (d as f64).sqrt().recip();
+            let mut numbers = vec![0.0; Frame::length(d)];
+            for k in 0..d {
+                numbers[k * d] = a * direction;
+                numbers[k * d + d - 1] = h * direction;
+                numbers[d * d + k] = 0.3 * direction * (u[3] - 0.5);
+            }
+            let mut at = theta(&spec);
+            at[d - 1] = 0.2 + u[2];
+            let vector = gradient(scores.as_ref(), &data, &at, &numbers);
+            let squares = distance(&vector, &vec![0; d]);
+            assert!(squares <= most, "{case}: {squares} of {most}");
+            longest = longest.max(squares as f64 / most as f64);
+        }
+    }
+    // What is just too long is shortened by little.
+    assert!(longest > 0.99, "{longest}");
+}
+
 /// The bound on moments is attained, but for the rounding that it allows for: by records whose vectors are orthogonal.
 #[test]
 fn the_bound_on_moments_is_attained() {

@@ -33,10 +33,12 @@ pub(super) fn chains(
     noise: NoiseScale,
     releases: &[PartyRelease],
 ) -> Result<Vec<Box<dyn Sweep>>, SamplerError> {
+    // A sum that alone is opened is one release, of all records and with everybody's noise.
+    let draws = (target.spec.parties.len() / releases.len().max(1)) as u32;
     let party = |party: &PartyRelease| {
         let start = release.count(party);
         let count = party.records.map_or(Count::Unknown { start }, Count::Known);
-        let noise = vec![GaussianNoise { scale: noise.units() }; party.answers.len()];
+        let noise = vec![GaussianNoise { scale: noise.units(), draws }; party.answers.len()];
         let residuals = Residuals::new(&party.answers, &noise).ok_or(SamplerError::Shape("a release of no component"))?;
         Ok((residuals, count))
     };

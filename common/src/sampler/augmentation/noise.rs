@@ -17,6 +17,9 @@ pub(super) trait NoiseLaw: Copy + PartialEq + Send + Sync + 'static {
 pub(super) struct GaussianNoise {
     /// s, above 0.
     pub(super) scale: u64,
+    /// Independent draws in the sum that is on the number, 1 of one party's: theirs is the law of one of scale `s sqrt(draws)` but for parts in
+    /// `exp(-pi^2 s^2)`.
+    pub(super) draws: u32,
 }
 
 impl NoiseLaw for GaussianNoise {
@@ -28,7 +31,7 @@ impl NoiseLaw for GaussianNoise {
     }
 
     fn denominator(self) -> f64 {
-        2.0 * (self.scale as f64) * (self.scale as f64)
+        2.0 * f64::from(self.draws) * (self.scale as f64) * (self.scale as f64)
     }
 }
 

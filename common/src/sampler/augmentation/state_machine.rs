@@ -31,7 +31,7 @@ pub(crate) struct Augmentation {
     target: Arc<Target>,
     release: Release,
     noise: NoiseScale,
-    /// Records of each party, where their number is public.
+    /// Records of each party, or of all where their sum alone is opened, where their number is public.
     records: Vec<Option<usize>>,
     messages: Messages,
     /// None before the release is in.
@@ -57,7 +57,11 @@ impl Augmentation {
         let release = Release::new(&target, parties)?;
         let noise = release.noise(&target, parties)?;
         let known = |party: &PartyMetadata| party.records().map(|n| usize::try_from(n).unwrap_or(usize::MAX));
-        let records: Vec<Option<usize>> = parties.iter().map(known).collect();
+        let records: Vec<Option<usize>> = if spec.aggregation.is_secure() {
+            vec![parties.iter().map(known).try_fold(0_usize, |sum, n| Some(sum.saturating_add(n?)))]
+        } else {
+            parties.iter().map(known).collect()
+        };
         sensible(spec, records.iter().flatten())?;
         let warmup = WarmupWatch::new(spec, 1);
         let mut sampler = Self {
@@ -65,7 +69,7 @@ impl Augmentation {
             release,
             noise,
             records,
-            messages: Messages::new(parties.len()),
+            messages: Messages::new(spec),
             chains: Vec::new(),
             warmup,
             phase: Phase::Warmup,
@@ -148,8 +152,8 @@ impl Sampler for Augmentation {
     fn absorb(&mut self, totals: &Totals) -> Result<(), SamplerError> {
         self.messages.answer(totals)?;
         self.release.learn(totals.components(), self.noise);
-        let of_party = |(party, records): (usize, &Option<usize>)| PartyRelease {
-            answers: totals.released_by(party).to_vec(),
+        let of_party = |(number, records): (usize, &Option<usize>)| PartyRelease {
+            answers: totals.opened(number).to_vec(),
             records: *records,
         };
         let parties: Vec<PartyRelease> = self.records.iter().enumerate().map(of_party).collect();

@@ -92,7 +92,7 @@ impl Hmc {
         Ok(Self {
             search: Some(GradientSearch::new(&target, parties, part)?.into()),
             walk: None,
-            messages: Messages::new(parties.len()),
+            messages: Messages::new(spec),
             enough: Enough::new(spec),
             draws: Vec::new(),
             parties: parties.len(),
@@ -116,7 +116,8 @@ impl Hmc {
         };
         let chains = target.spec.sampler.chains;
         let walkers = (0..chains).map(start).collect();
-        let observations = Observations::new(&coordinates, &settings, (chains, *parties), sharp);
+        let opened = target.spec.aggregation.opened(*parties);
+        let observations = Observations::new(&coordinates, &settings, (chains, *parties, opened), sharp);
         self.walk = Some(Walk { coordinates, settings, walkers, steps: 0, kicked: false, accepted: (0, 0), observations });
         Ok(())
     }
@@ -165,8 +166,9 @@ impl Hmc {
             match sums {
                 [total] if *kicked => walker.decide(settings.step, STEP * *total as f64),
                 sums if !*kicked => {
-                    let of = |party| totals.released_by(party).get(begin..end).unwrap_or_default().to_vec();
-                    let Some(told) = walker.kick(&field, sums, (0..*parties).map(of).collect()) else { continue };
+                    let of = |number| totals.opened(number).get(begin..end).unwrap_or_default().to_vec();
+                    let opened = target.spec.aggregation.opened(*parties);
+                    let Some(told) = walker.kick(&field, sums, (0..opened).map(of).collect()) else { continue };
                     observations.kicked(query.chain, &told, settings, phase);
                 }
                 _ => return Err(SamplerError::Shape("a remainder is one number")),

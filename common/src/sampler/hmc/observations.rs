@@ -30,13 +30,18 @@ pub(crate) struct Observations {
 }
 
 impl Observations {
-    /// Nothing yet, of so many chains and parties.
-    pub(crate) fn new(coordinates: &Coordinates, settings: &Settings, (chains, parties): (u32, usize), sharp: bool) -> Self {
+    /// Nothing yet, of so many chains and parties, of whose answers to a question so many are opened.
+    pub(crate) fn new(
+        coordinates: &Coordinates,
+        settings: &Settings,
+        (chains, parties, opened): (u32, usize, usize),
+        sharp: bool,
+    ) -> Self {
         let axes = coordinates.axes();
         let mut fit = QuadraticFit::of("gradient component", coordinates.dimension());
         let sd = |i: usize| axes.iter().map(|axis| axis[i] * axis[i]).sum::<f64>().sqrt();
         fit.begin(coordinates.plain(&vec![0.0; axes.len()]), &(0..axes.len()).map(sd).collect::<Vec<_>>());
-        let (watch, repeats) = (Watch::new(chains as usize, settings.step), Repeats::new(parties));
+        let (watch, repeats) = (Watch::new(chains as usize, settings.step), Repeats::new(parties, opened));
         Self { watch, repeats, sharp, axes, fit, stuck: None }
     }
 

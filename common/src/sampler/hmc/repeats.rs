@@ -37,9 +37,12 @@ struct Pairs {
     squares: f64,
 }
 
-/// All parties' answers to questions that came twice.
+/// All opened answers to questions that came twice.
 pub(crate) struct Repeats {
-    parties: Vec<Pairs>,
+    /// Of each party, or of all together where their sum alone is opened.
+    opened: Vec<Pairs>,
+    /// Parties whose noise is in an opened answer.
+    noises: f64,
     pairs: u64,
     numbers: u64,
 }
@@ -47,7 +50,7 @@ pub(crate) struct Repeats {
 /// What the answers to questions that came twice say of a party's noise.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RepeatedAnswers {
-    /// Name.
+    /// Name; of a sum of several parties, their names.
     pub party: String,
     /// Answers that were the same as the one before to the last bit: 0 of a party that adds fresh noise.
     pub equal: u64,
@@ -60,15 +63,17 @@ pub struct RepeatedAnswers {
 }
 
 impl Repeats {
-    pub(crate) fn new(parties: usize) -> Self {
-        Self { parties: vec![Pairs::default(); parties], pairs: 0, numbers: 0 }
+    pub(crate) fn new(parties: usize, opened: usize) -> Self {
+        let noises = parties as f64 / opened.max(1) as f64;
+        Self { opened: vec![Pairs::default(); opened], noises, pairs: 0, numbers: 0 }
     }
 
-    /// Takes a pair of every party's answers to the same question, each with noise of this sd in lattice units.
+    /// Takes a pair of the opened answers to the same question, where each party's noise has this sd in lattice units.
     pub(crate) fn take(&mut self, [before, now]: &[Vec<Vec<i64>>; 2], sd: f64) {
         self.pairs += 1;
         self.numbers += now.first().map_or(0, Vec::len) as u64;
-        for (of, (before, now)) in self.parties.iter_mut().zip(before.iter().zip(now)) {
+        let sd = sd * self.noises.sqrt();
+        for (of, (before, now)) in self.opened.iter_mut().zip(before.iter().zip(now)) {
             of.equal += u64::from(before == now);
             let square = |(a, b): (&i64, &i64)| ((i128::from(*a) - i128::from(*b)) as f64 / sd).powi(2);
             of.squares += 0.5 * before.iter().zip(now).map(square).sum::<f64>();
@@ -80,8 +85,10 @@ impl Repeats {
         self.pairs
     }
 
-    /// What they say of each party, in the job's order.
+    /// What they say of each party, in the job's order; where their sum alone is opened, of all of them together.
     pub(crate) fn report(&self, names: &[String]) -> Vec<RepeatedAnswers> {
+        let all = [names.join(" + ")];
+        let names = if self.opened.len() == names.len() { names } else { &all };
         let one = |(name, of): (&String, &Pairs)| {
             let upper = ChiSquare { value: of.squares, degrees_of_freedom: self.numbers }.p_value();
             RepeatedAnswers {
@@ -92,7 +99,7 @@ impl Repeats {
                 p_value: if self.numbers == 0 { 1.0 } else { (2.0 * upper.min(1.0 - upper)).clamp(0.0, 1.0) },
             }
         };
-        names.iter().zip(&self.parties).map(one).collect()
+        names.iter().zip(&self.opened).map(one).collect()
     }
 }
 

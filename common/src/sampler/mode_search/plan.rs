@@ -13,6 +13,7 @@ pub(crate) struct SearchPlan {
     records: Vec<u64>,
     units: Vec<PrivacyUnit>,
     pub(crate) purpose: Purpose,
+    /// What noise of one party alone would cost so much: where the noise of several protects each of them, they are charged less for it.
     mu_squared: f64,
 }
 
@@ -27,7 +28,7 @@ impl SearchPlan {
             records: record_bounds(&target.spec, parties)?,
             units: parties.iter().map(PartyMetadata::unit).collect(),
             purpose,
-            mu_squared: share * budget,
+            mu_squared: share * budget * f64::from(target.spec.honest().get()),
         }))
     }
 

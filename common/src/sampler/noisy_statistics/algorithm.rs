@@ -61,7 +61,7 @@ impl NoisyStatistics {
             budget,
             warning,
             parties: parties.to_vec(),
-            messages: Messages::new(parties.len()),
+            messages: Messages::new(spec),
             released: false,
             draws: VecDeque::new(),
             inference: None,

@@ -1,6 +1,6 @@
 //! The budget of a job that releases once, in the integer units that every party's filter counts in.
 
-use crate::accounting::{PrivacyFilter, PrivacyUnit, mu_squared};
+use crate::accounting::{Honest, PrivacyFilter, PrivacyUnit, mu_squared};
 use crate::job::JobSpec;
 use crate::mechanism::{NoiseScale, QueryKind, STEP, Sensitivity};
 use crate::model::{GRADIENT_SCALE, Model};
@@ -14,6 +14,7 @@ pub(crate) struct Allotment {
     parties: Vec<(PrivacyUnit, u64)>,
     /// Of the least of the parties' caps at the start.
     whole: u64,
+    honest: Honest,
 }
 
 impl Allotment {
@@ -25,7 +26,7 @@ impl Allotment {
         };
         let parties = parties.iter().map(cap).collect::<Result<Vec<_>, _>>()?;
         let whole = parties.iter().map(|(_, units)| *units).min().unwrap_or(0);
-        Ok(Self { parties, whole })
+        Ok(Self { parties, whole, honest: spec.honest() })
     }
 
     /// The share of the cap that is left at the party that has least left.
@@ -35,7 +36,7 @@ impl Allotment {
 
     /// Takes a share of the whole off every party, as an allotment of its own.
     pub(crate) fn split_off(&mut self, share: f64) -> Self {
-        let mut part = Self { parties: self.parties.clone(), whole: (share * self.whole as f64) as u64 };
+        let mut part = Self { parties: self.parties.clone(), whole: (share * self.whole as f64) as u64, honest: self.honest };
         for ((_, left), (_, taken)) in self.parties.iter_mut().zip(&mut part.parties) {
             *taken = ((share * *taken as f64) as u64).min(*left);
             *left -= *taken;
@@ -50,7 +51,7 @@ impl Allotment {
     pub(crate) fn share_of(&self, kind: QueryKind, per_record: Sensitivity, noise: NoiseScale) -> Result<f64, SamplerError> {
         let mut most = 0;
         for (unit, _) in &self.parties {
-            most = most.max(unit.charge_of_kind(kind, unit.sensitivity(per_record)?, noise)?);
+            most = most.max(unit.charge_of_kind(kind, unit.sensitivity(per_record)?, (noise, self.honest))?);
         }
         Ok(most as f64 / self.whole.max(1) as f64)
     }
@@ -61,13 +62,18 @@ impl Allotment {
     /// As [`Allotment::share_of`].
     pub(crate) fn charge(&mut self, kind: QueryKind, per_record: Sensitivity, noise: NoiseScale) -> Result<bool, SamplerError> {
         let charge = |(unit, left): &(PrivacyUnit, u64)| {
-            let units = unit.charge_of_kind(kind, unit.sensitivity(per_record)?, noise)?;
+            let units = unit.charge_of_kind(kind, unit.sensitivity(per_record)?, (noise, self.honest))?;
             Ok::<_, SamplerError>(left.checked_sub(units))
         };
         let left = self.parties.iter().map(charge).collect::<Result<Option<Vec<u64>>, _>>()?;
         let Some(left) = left else { return Ok(false) };
         self.parties.iter_mut().zip(left).for_each(|((_, before), left)| *before = left);
         Ok(true)
+    }
+
+    /// The sensitivity over one party's noise at which a query costs so much.
+    fn mu(&self, units: u64) -> f64 {
+        (mu_squared(units) * f64::from(self.honest.get())).sqrt()
     }
 
     /// The standard deviation that one component of a query's noise would have at a party, in units of a product of two
@@ -83,7 +89,7 @@ impl Allotment {
         for (unit, _) in &self.parties {
             let terms = QueryTerms::new(model, spec, *unit, kind, points)?;
             let moved = kind.moves(unit.adjacency.factor()) as f64 * terms.sensitivity().log_units();
-            most = most.max(moved / mu_squared(self.whole).sqrt());
+            most = most.max(moved / self.mu(self.whole));
         }
         Ok(most)
     }
@@ -122,25 +128,25 @@ impl Allotment {
             let units = allotted.min(*left);
             // Noise at which the charge, before it is rounded up, is what there is.
             let moved = kind.moves(unit.adjacency.factor()) as f64 * terms.sensitivity().units() as f64;
-            let least = moved / mu_squared(units.max(1)).sqrt();
+            let least = moved / self.mu(units.max(1));
             scale = scale.max(least as u64);
             prices.push((*unit, terms.sensitivity(), units));
         }
-        let noise = affordable(kind, scale, &prices).ok_or(SamplerError::TooSmallABudget { kind })?;
+        let noise = affordable((kind, self.honest), scale, &prices).ok_or(SamplerError::TooSmallABudget { kind })?;
         for ((unit, left), (_, sensitivity, _)) in self.parties.iter_mut().zip(&prices) {
-            *left = left.saturating_sub(unit.charge_of_kind(kind, *sensitivity, noise)?);
+            *left = left.saturating_sub(unit.charge_of_kind(kind, *sensitivity, (noise, self.honest))?);
         }
         Ok(noise)
     }
 }
 
 /// The least noise scale from about `scale` on that costs no party more than it has for it.
-fn affordable(kind: QueryKind, scale: u64, prices: &[(PrivacyUnit, Sensitivity, u64)]) -> Option<NoiseScale> {
+fn affordable((kind, honest): (QueryKind, Honest), scale: u64, prices: &[(PrivacyUnit, Sensitivity, u64)]) -> Option<NoiseScale> {
     let mut multiple = (scale / NoiseScale::MULTIPLE).max(1);
     loop {
         let noise = NoiseScale::from_units(multiple * NoiseScale::MULTIPLE).ok()?;
         let within = |(unit, sensitivity, units): &(PrivacyUnit, Sensitivity, u64)| {
-            unit.charge_of_kind(kind, *sensitivity, noise).is_ok_and(|charge| charge <= *units)
+            unit.charge_of_kind(kind, *sensitivity, (noise, honest)).is_ok_and(|charge| charge <= *units)
         };
         if prices.iter().all(within) {
             return Some(noise);

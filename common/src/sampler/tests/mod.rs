@@ -2,6 +2,7 @@
 
 mod fixtures;
 mod gradient_search;
+mod masked;
 mod penalty;
 mod replay;
 mod runs;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use conclave_common::job::JobSpec;
+use conclave_draws::result::AggregationRow;
 use conclave_pages::page::{Tone, notice};
 use conclave_pages::plot::{self, Budget};
 use conclave_pages::site;
@@ -136,8 +137,19 @@ fn budgets(status: &Status, pace: &RunPace, spec: Option<&JobSpec>) -> Markup {
         p.note {
             "Epsilon of this job alone, by Gaussian differential privacy"
             @if let Some(spec) = spec { ", at delta = " (spec.privacy.budget.delta) }
+            @if let Some(words) = spec.and_then(protection) { ". " (words) }
             ". What the data have spent over all jobs is the owner's to see. Expected at the end: if it goes on as it does now; \
              the budget ends a run that would spend more."
         }
     }
+}
+
+/// Whose noise protects whom, of a job whose answers leave masked.
+fn protection(spec: &JobSpec) -> Option<String> {
+    let row = AggregationRow::of(spec)?;
+    Some(format!(
+        "Answers leave masked, and their sum over the {} parties alone is opened: each is charged by the noise of {}, which holds while at most {} of \
+         the others work with the coordinator",
+        row.parties, row.honest, row.colluders
+    ))
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use conclave_common::accounting::PrivacyUnit;
 use conclave_common::job::JobSpec;
 use conclave_common::mechanism::{NoiseScale, QueryKind};
-use conclave_common::sampler::{PartyMetadata, Phase, Query, Round};
+use conclave_common::sampler::{Opened, PartyMetadata, Phase, Query, Round};
 use conclave_proto::convert::AnswerStatus;
 use conclave_proto::delay::AnswerDelay;
 use conclave_proto::error::ErrorCode;
@@ -23,7 +23,7 @@ fn members() -> Members {
     for party in 0..2 {
         members.attach(party, send_queue().0, Timestamp::now());
         let metadata = PartyMetadata::rows(10);
-        assert_eq!(hear(&mut members, party, Message::Opened(metadata, None)), Ok(PartyUpdate::FirstOpening(metadata)));
+        assert_eq!(hear(&mut members, party, Message::Opened(metadata, None, None)), Ok(PartyUpdate::FirstOpening(metadata)));
     }
     members
 }
@@ -33,12 +33,16 @@ fn hear(members: &mut Members, party: usize, message: Message) -> Result<PartyUp
 }
 
 fn answer(iteration: u64, releases: &[i64]) -> Message {
-    Message::Answer { iteration, outcome: Ok(releases.to_vec()) }
+    Message::Answer { iteration, outcome: Ok(releases.to_vec()), echo: None }
 }
 
 /// A round of so many queries whose answers are single integers.
-fn asked(iteration: u64, queries: usize) -> Asked {
-    Asked { iteration, queries, length: queries }
+/// A round of so many steps.
+fn asked(iteration: u64, queries: usize) -> Round {
+    let noise = NoiseScale::from_units(1 << 20).unwrap();
+    let query = |chain| Query { chain, kind: QueryKind::Ratio, from: vec![0.0], to: vec![0.3], noise };
+    let queries = (0..).take(queries).map(query).collect();
+    Round { iteration, phase: Phase::Sampling, queries, opened: Opened::EachAnswer }
 }
 
 /// The terms of one ratio at parties that protect rows, under a clip of 0.5.
@@ -49,10 +53,7 @@ fn terms() -> RoundTerms {
     );
     let spec = spec.unwrap();
     let model = spec.build_model();
-    let noise = NoiseScale::from_units(1 << 20).unwrap();
-    let query = Query { chain: 0, kind: QueryKind::Ratio, from: vec![0.0], to: vec![0.3], noise };
-    let round = Round { iteration: 5, phase: Phase::Sampling, queries: vec![query] };
-    RoundTerms::of(&round, model.as_ref(), &spec, std::iter::once(PrivacyUnit::default()))
+    RoundTerms::of(&asked(5, 1), model.as_ref(), &spec, std::iter::once(PrivacyUnit::default()))
 }
 
 fn named(ending: Result<PartyUpdate, StopReason>) -> (Option<String>, String) {
@@ -63,18 +64,19 @@ fn named(ending: Result<PartyUpdate, StopReason>) -> (Option<String>, String) {
 #[test]
 fn a_round_is_complete_when_all_have_answered() {
     let mut members = members();
-    members.ask(asked(5, 2), Timestamp::now());
+    members.ask(&asked(5, 2), Timestamp::now());
     assert_eq!(hear(&mut members, 1, answer(5, &[3, 4])), Ok(PartyUpdate::Answered));
-    assert!(members.take_answers().is_none());
+    assert!(members.complete().is_none());
     assert_eq!(hear(&mut members, 0, answer(5, &[1, 2])), Ok(PartyUpdate::Answered));
-    assert_eq!(members.take_answers(), Some((5, &[vec![1, 2], vec![3, 4]][..])));
+    assert_eq!(members.complete(), Some(5));
+    assert_eq!(members.answers(), [vec![1, 2], vec![3, 4]]);
 }
 
 #[test]
 fn a_silent_party_is_shown_whatever_the_clock_on_the_wall_says() {
     let mut members = members();
     let begun = Timestamp { ms: i64::MAX, ..Timestamp::now() };
-    members.ask(asked(5, 1), begun);
+    members.ask(&asked(5, 1), begun);
     let after = |seconds| members.waits_for(0, Duration::from_secs(10), begun.at + Duration::from_secs(seconds));
     assert_eq!(after(9), None);
     assert!(after(10).is_some_and(|why| why.contains("round 5")));
@@ -83,13 +85,13 @@ fn a_silent_party_is_shown_whatever_the_clock_on_the_wall_says() {
 #[test]
 fn the_same_answer_twice_is_one_answer() {
     let mut members = members();
-    members.ask(asked(5, 1), Timestamp::now());
+    members.ask(&asked(5, 1), Timestamp::now());
     hear(&mut members, 0, answer(5, &[1])).unwrap();
     assert_eq!(hear(&mut members, 0, answer(5, &[1])), Ok(PartyUpdate::Nothing));
     hear(&mut members, 1, answer(5, &[2])).unwrap();
-    members.take_answers().unwrap();
+    members.complete().unwrap();
     assert_eq!(hear(&mut members, 0, answer(5, &[1])), Ok(PartyUpdate::Nothing));
-    members.ask(asked(6, 1), Timestamp::now());
+    members.ask(&asked(6, 1), Timestamp::now());
     assert_eq!(hear(&mut members, 0, answer(5, &[1])), Ok(PartyUpdate::Nothing));
     assert_eq!(hear(&mut members, 0, answer(4, &[7])), Ok(PartyUpdate::Nothing), "too old to compare");
 }
@@ -119,13 +121,13 @@ fn bad_answers_end_the_job_and_name_the_party() {
         |m| {
             hear(m, 0, answer(5, &[1])).unwrap();
             hear(m, 1, answer(5, &[1])).unwrap();
-            m.take_answers().unwrap();
+            m.complete().unwrap();
             hear(m, 1, answer(5, &[9]))
         },
     ];
     for act in broken {
         let mut members = members();
-        members.ask(asked(5, 1), Timestamp::now());
+        members.ask(&asked(5, 1), Timestamp::now());
         let (party, message) = named(act(&mut members));
         assert_eq!(party.as_deref(), Some("b"), "{message}");
     }
@@ -135,8 +137,8 @@ fn bad_answers_end_the_job_and_name_the_party() {
 fn refusals() {
     for status in AnswerStatus::ALL {
         let mut members = members();
-        members.ask(asked(5, 1), Timestamp::now());
-        let ending = hear(&mut members, 1, Message::Answer { iteration: 5, outcome: Err(status) });
+        members.ask(&asked(5, 1), Timestamp::now());
+        let ending = hear(&mut members, 1, Message::Answer { iteration: 5, outcome: Err(status), echo: None });
         match status {
             AnswerStatus::Budget => assert!(matches!(ending, Err(StopReason::Budget { party: 1, .. }))),
             AnswerStatus::Attempt => assert_eq!((ending, members.list[1].attempt), (Ok(PartyUpdate::AskAgain), 1)),
@@ -165,13 +167,13 @@ fn another_reply_delay_is_no_change_of_what_a_party_holds() {
         members.detach(0, Timestamp::now());
         members.attach(0, send_queue().0, Timestamp::now());
         let delay = (ms > 0).then(|| AnswerDelay { least: Duration::from_millis(ms), proposals: 4 });
-        assert_eq!(hear(&mut members, 0, Message::Opened(PartyMetadata::rows(10), delay)), Ok(PartyUpdate::Opening));
-        members.ask(asked(ms, 5), Timestamp::now());
+        assert_eq!(hear(&mut members, 0, Message::Opened(PartyMetadata::rows(10), delay, None)), Ok(PartyUpdate::Opening));
+        members.ask(&asked(ms, 5), Timestamp::now());
         assert_eq!(members.held_back(0), expected.map(Duration::from_millis));
     }
     // What is not heard as an opening tells no delay.
     let late = Some(AnswerDelay { least: Duration::from_millis(9), proposals: 4 });
-    assert_eq!(hear(&mut members, 0, Message::Opened(PartyMetadata::rows(10), late)), Ok(PartyUpdate::Nothing));
+    assert_eq!(hear(&mut members, 0, Message::Opened(PartyMetadata::rows(10), late, None)), Ok(PartyUpdate::Nothing));
     assert_eq!((members.held_back(0), members.held_back(1)), (None, None));
 }
 
@@ -180,7 +182,7 @@ fn another_record_count_is_named() {
     let mut members = members();
     members.detach(1, Timestamp::now());
     members.attach(1, send_queue().0, Timestamp::now());
-    let (party, message) = named(hear(&mut members, 1, Message::Opened(PartyMetadata::rows(11), None)));
+    let (party, message) = named(hear(&mut members, 1, Message::Opened(PartyMetadata::rows(11), None, None)));
     assert_eq!(party.as_deref(), Some("b"));
     assert!(message.contains("11") && message.contains("10"), "{message}");
 }

@@ -72,7 +72,7 @@ fn honest(party: &str, query: &v1::Query) -> Vec<i64> {
 type Reply = Box<dyn FnMut(&v1::Query) -> Vec<Message> + Send>;
 
 fn answer(iteration: u64, releases: Vec<i64>) -> Message {
-    Message::Answer { iteration, outcome: Ok(releases) }
+    Message::Answer { iteration, outcome: Ok(releases), echo: None }
 }
 
 fn honestly(party: &'static str) -> Reply {
@@ -221,7 +221,7 @@ async fn serve(
             Body::OpenJob(open) => {
                 assert_eq!(open.submission.unwrap().nonce, [7; 32]);
                 assert_eq!(open.spec_digest, Sha256::digest(open.spec_toml.as_bytes()).to_vec());
-                party_registry.deliver(name, &open.job, Message::Opened(PartyMetadata::rows(records), None));
+                party_registry.deliver(name, &open.job, Message::Opened(PartyMetadata::rows(records), None, None));
             }
             Body::Query(query) => {
                 let bits = query.proposals.iter().flat_map(|p| p.from.iter().chain(&p.to)).map(|x| x.to_bits());
@@ -512,7 +512,7 @@ async fn a_party_that_breaks_the_protocol_ends_the_job_by_name() {
 fn refusing_at(party: &'static str, round: u64, status: AnswerStatus) -> Reply {
     Box::new(move |query| match query.iteration < round {
         true => vec![answer(query.iteration, honest(party, query))],
-        false => vec![Message::Answer { iteration: query.iteration, outcome: Err(status) }],
+        false => vec![Message::Answer { iteration: query.iteration, outcome: Err(status), echo: None }],
     })
 }
 
@@ -605,7 +605,7 @@ async fn an_owner_who_has_yet_to_decide_is_waited_for() {
     rig.context.party_registry.deliver("b", &job, Message::Pending);
     let status = rig.until(&job, |s| !s.awaiting_consent.is_empty()).await;
     assert_eq!((status.state, status.awaiting_consent, status.waiting_for), (State::Opening, vec!["b".into()], vec!["b".into()]));
-    rig.context.party_registry.deliver("b", &job, Message::Opened(PartyMetadata::rows(RECORDS), None));
+    rig.context.party_registry.deliver("b", &job, Message::Opened(PartyMetadata::rows(RECORDS), None, None));
     let status = rig.until(&job, |s| s.state == State::Running).await;
     assert!(status.awaiting_consent.is_empty() && status.waiting_for.is_empty());
 }

@@ -97,7 +97,7 @@ async fn a_party_without_room_sends_a_job_back_into_the_queue() {
             assert!(status.waiting_reason.contains("b: 64 jobs are open") && status.place == 1, "{status:?}");
             assert!(status.fault.is_none() && status.waiting_for.is_empty());
         } else {
-            rig.context.party_registry.deliver("b", &job, Message::Opened(PartyMetadata::rows(RECORDS), None));
+            rig.context.party_registry.deliver("b", &job, Message::Opened(PartyMetadata::rows(RECORDS), None, None));
         }
     }
     rig.until(&job, |s| s.state == State::Running).await;
@@ -120,7 +120,7 @@ async fn a_job_that_stands_still_takes_no_turn() {
     assert_eq!(places(&rig, &[("alice", &other), ("mallory", &another)]), [1, 2]);
     rig.context.party_registry.deliver("b", &job, Message::Pending);
     while !matches!(outgoing.next().await.unwrap().unwrap().body, Some(Body::OpenJob(open)) if open.job == other) {}
-    rig.context.party_registry.deliver("b", &other, Message::Opened(PartyMetadata::rows(RECORDS), None));
+    rig.context.party_registry.deliver("b", &other, Message::Opened(PartyMetadata::rows(RECORDS), None, None));
     rig.until(&other, |s| s.state == State::Running).await;
     assert_eq!(places(&rig, &[("mallory", &another)]), [1]);
 }

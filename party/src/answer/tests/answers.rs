@@ -54,7 +54,7 @@ impl House {
 pub(crate) fn opened() -> (House, Answerer) {
     let house = House::new(open_policy());
     let mut answerer = house.start();
-    assert!(matches!(answerer.open(&open_request(MEAN_TOML)).unwrap(), Opening::Opened(_)));
+    assert!(matches!(answerer.open(&open_request(MEAN_TOML)).unwrap(), Opening::Opened(..)));
     (house, answerer)
 }
 
@@ -81,7 +81,7 @@ fn bad_rows_are_counted_and_add_nothing() {
         let (folder, mut answerer) = start(rows);
         let refused = answerer.open(&open_request(MEAN_TOML)).unwrap_err();
         assert_eq!(refused.code, ErrorCode::InvalidInput);
-        let Opening::Opened(metadata) = answerer.open(&open_request(&incomplete)).unwrap() else { panic!("it waits") };
+        let Opening::Opened(metadata, _) = answerer.open(&open_request(&incomplete)).unwrap() else { panic!("it waits") };
         let job = &answerer.jobs[JOB];
         // Within what is declared, at its edge, and so far beyond that every ratio has the same sign.
         let sums: Vec<i64> = [(0.0, 0.01), (0.9, 1.1), (7.0, 7.01), (-40.0, -39.5)]
@@ -114,7 +114,7 @@ fn an_answer_of_another_length_halts_the_party() {
     for given in [vec![], vec![7], vec![7; 3]] {
         let (_house, mut answerer) = opened();
         let (asked, again) = (query(0, &[(0, 0.0, 0.1), (1, 0.0, 0.2)]), query(1, &[(0, 0.0, 0.1)]));
-        let reply = answerer.reply_to(asked, |_, _| Ok(given.clone()));
+        let reply = answerer.reply_to(asked, |_, _| Ok(given.clone().into()));
         assert_eq!((status(&reply), reply.releases.as_slice()), (AnswerStatus::Halted, &[0, 0][..]), "{given:?}");
         assert!(answerer.ledger().halted().is_some());
         assert_eq!(status(&answerer.answer(again)), AnswerStatus::Halted);
@@ -343,7 +343,7 @@ fn a_kernel_that_fails_after_the_charge_still_gives_a_number() {
 #[test]
 fn opening_is_idempotent_and_an_id_stands_for_one_job() {
     let (_house, mut answerer) = opened();
-    assert!(matches!(answerer.open(&open_request(MEAN_TOML)).unwrap(), Opening::Opened(_)));
+    assert!(matches!(answerer.open(&open_request(MEAN_TOML)).unwrap(), Opening::Opened(..)));
     let other = open_request(&MEAN_TOML.replace("draws = 10", "draws = 11"));
     assert_eq!(answerer.open(&other).unwrap_err().code, ErrorCode::Conflict);
     let mut forged = open_request(MEAN_TOML);
@@ -407,7 +407,7 @@ fn a_job_that_releases_once_asks_no_more_than_it_says() {
     let toml = logistic_toml().replace("\"penalty\"", "\"noisy-statistics\"").replace("noise_sd = 1.0\n", "");
     let spec = conclave_common::job::JobSpec::parse(&toml).unwrap();
     assert_eq!((spec.releases(), spec.most_rounds()), (vec!["score"], Some(11)));
-    assert!(matches!(answerer.open(&open_request(&toml)).unwrap(), Opening::Opened(_)));
+    assert!(matches!(answerer.open(&open_request(&toml)).unwrap(), Opening::Opened(..)));
     let (theta, frame) = (vec![0.0; 2], vec![0.5, 0.0, 0.0, 0.5, 0.0, 0.0]);
     let proposal = |chain: u32, kind: QueryKind, from: &[f64], to: &[f64]| v1::Proposal {
         chain,

@@ -35,7 +35,7 @@ impl Fault {
         match self {
             Self::FloatOnTheWire => {
                 let float = |units: i64| (units as f64 * STEP).to_bits() as i64;
-                answerer.answer_query(request).map(|values| values.into_iter().map(float).collect())
+                answerer.answer_query(request).map(|values| values.integers.into_iter().map(float).collect::<Vec<i64>>().into())
             }
             Self::UnchargedError => {
                 if answerer.jobs[&request.job].records.held().outcome.iter().any(|y| y.is_nan()) {
@@ -54,17 +54,18 @@ impl Fault {
                 *pending = Some(request);
                 let release =
                     |sum: i64| LatticeSum::from_units_for_test(sum).add_noise(answerer.noise.sample(noise, 1)).as_slice()[0];
-                Ok(values.into_iter().map(release).collect())
+                Ok(values.into_iter().map(release).collect::<Vec<i64>>().into())
             }
             Self::ReusedNoise(seen) => {
                 let id = (request.job.clone(), request.iteration);
                 match (answerer.answer_query(request.clone()), seen.get(&id)) {
                     (Err(AnswerStatus::Conflict), Some((first, released))) => {
                         let (before, now) = (answerer.sums_in_the_clear(first), answerer.sums_in_the_clear(&request));
-                        Ok(released.iter().zip(before).zip(now).map(|((r, before), now)| r - before + now).collect())
+                        let moved = released.iter().zip(before).zip(now).map(|((r, before), now)| r - before + now);
+                        Ok(moved.collect::<Vec<i64>>().into())
                     }
                     (Ok(values), _) => {
-                        seen.insert(id, (request, values.clone()));
+                        seen.insert(id, (request, values.integers.clone()));
                         Ok(values)
                     }
                     (refusal, _) => refusal,

@@ -56,7 +56,7 @@ fn open(folder: &Path, data: &DataConfig, policy: Policy) -> Answerer {
     let mut answerer =
         Answerer::new("hospital-a".into(), policy, budget().of(data.unit), shard, ledger, Noise::from_os().unwrap())
             .with_members(Members::anyone());
-    assert!(matches!(answerer.open(&open_request(LINEAR)).unwrap(), Opening::Opened(_)));
+    assert!(matches!(answerer.open(&open_request(LINEAR)).unwrap(), Opening::Opened(..)));
     answerer
 }
 

@@ -29,7 +29,7 @@ fn slow(folder: &Path, durability: Durability, takes: Duration) -> Answerer {
     let ledger = Ledger::open_kept(&settings(folder, durability)).unwrap();
     let mut answerer = Answerer::new("hospital-a".into(), open_policy(), budget(), shard, ledger, Noise::seeded(7))
         .with_members(Members::anyone());
-    assert!(matches!(answerer.open(&open_request(MEAN_TOML)).unwrap(), Opening::Opened(_)));
+    assert!(matches!(answerer.open(&open_request(MEAN_TOML)).unwrap(), Opening::Opened(..)));
     answerer.plant_model(JOB, |inner, _| Box::new(Watched(inner, Box::new(move || std::thread::sleep(takes)))));
     answerer
 }
@@ -49,7 +49,7 @@ fn left(template: &Path, durability: Durability, takes: Duration) -> Vec<Vec<u8>
         answerer.take(2_000 + 10 * round as i64, Command::Query(request, Instant::now(), outbox.clone()));
         left.push(inbox.try_recv().unwrap().encode_to_vec());
     }
-    answerer.take(9_000, Command::Close(v1::CloseJob { job: JOB.into(), reason: "done".into() }));
+    answerer.take(9_000, Command::Close(v1::CloseJob { job: JOB.into(), reason: "done".into(), waits: false }));
     left.push(answerer.ledger().head().to_bytes());
     left
 }

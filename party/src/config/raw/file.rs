@@ -12,6 +12,7 @@ use serde::Deserialize;
 
 use super::data::Data;
 use super::policy::RawPolicy;
+use super::secure::RawSecure;
 use super::unknown::unknown;
 use crate::config::ledger::{HEAD_FILE, KEY_FILE};
 use crate::config::party::PartyConfig;
@@ -73,6 +74,17 @@ pub const KEYS: Keys = Keys::Table(&[
             ("reply_delay_ms", Keys::Any),
         ]),
     ),
+    (
+        "secure",
+        Keys::Table(&[
+            ("allow", Keys::Any),
+            ("colluders_at_least", Keys::Any),
+            ("peers", Keys::Any),
+            ("pinned", Keys::Any),
+            ("max_epsilon_if_all_collude", Keys::Any),
+            ("keep_key_days", Keys::Any),
+        ]),
+    ),
 ]);
 
 /// More threads than any machine has processors are a slip of the pen.
@@ -101,6 +113,8 @@ pub(in crate::config) struct Config {
     budget: RawBudget,
     #[serde(default)]
     policy: RawPolicy,
+    #[serde(default)]
+    secure: RawSecure,
 }
 
 #[derive(Deserialize)]
@@ -155,7 +169,7 @@ impl Config {
         let precision = self.data.precision()?;
         let ops = Settings::parse(self.log.as_deref(), self.log_level.as_deref(), self.metrics.as_deref(), self.otlp.as_deref())?;
         let budget = Budget::new(self.budget.epsilon, self.budget.delta).map_err(|e| format!("[budget]: {e}"))?;
-        let (data, policy) = (self.data.check(folder)?, self.policy.check()?);
+        let (data, policy, secure) = (self.data.check(folder)?, self.policy.check()?, self.secure.check(&budget)?);
         if data.unit.adjacency == Adjacency::AddRemove && policy.reply_delay == ReplyDelay::Auto {
             return Err("`policy.reply_delay_ms` must be a number with adjacency = \"add-remove\": \"auto\" is measured on as \
                         many records as there are, and their number is not public"
@@ -188,6 +202,7 @@ impl Config {
             budget: budget.of(data.unit),
             data,
             policy,
+            secure,
             ops,
             page: self.page.as_deref().map(|address| web::loopback_address("page", address)).transpose()?,
         })

@@ -3,6 +3,7 @@
 mod data;
 mod file;
 mod policy;
+mod secure;
 mod unknown;
 
 pub(super) use file::Config;

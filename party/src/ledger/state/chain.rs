@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use conclave_common::accounting::{self, Budget, PrivacyFilter, PrivacyUnit, Spent};
+use conclave_common::accounting::{self, AccountingError, Budget, Honest, Priced, PrivacyFilter, PrivacyUnit, Spent};
 use conclave_common::mechanism::{NoiseScale, QueryKind, Sensitivity};
 
-use super::job::{Block, JobState, plus};
+use super::job::{Block, JobState, Masks, plus};
 use crate::ledger::entry::{AnswerEntry, ChargeEntry, Entry, EventEntry, Hash, JobEntered, NO_HASH};
-use crate::ledger::events::{Data, Genesis, Reserve, Settle, Unlock};
+use crate::ledger::events::{AllCollude, Data, Genesis, MaskKey, Reserve, RosterEntered, Settle, Unlock};
 use crate::ledger::ids::{Fences, Id, Ids, Inserted, Seqs};
 use crate::ledger::wrong::Wrong;
 
@@ -32,6 +32,10 @@ pub struct LedgerState {
     genesis: Option<Genesis>,
     unit: PrivacyUnit,
     spent: Spent,
+    /// As if each answer had been opened by itself.
+    alone: Spent,
+    /// The most of that, where the owner limits it.
+    all_collude: Option<(AllCollude, u64)>,
     answers: u64,
     jobs: Vec<JobState>,
     places: HashMap<String, usize>,
@@ -45,8 +49,8 @@ pub struct LedgerState {
     era: u64,
     /// The largest sequence number of a head that an unlock has given up for lost.
     given_up: u64,
-    /// The slack of the scale seen last.
-    slack: (u64, u64),
+    /// The slack of the scale and the number of honest parties seen last.
+    slack: ((u64, Honest), u64),
 }
 
 impl LedgerState {
@@ -78,6 +82,21 @@ impl LedgerState {
     /// Charges and forfeits of all jobs.
     pub fn spent(&self) -> Spent {
         self.spent
+    }
+
+    /// What charges and forfeits of all jobs come to if all other parties work together: what leaves masked is then as good as opened by itself.
+    pub fn alone(&self) -> Spent {
+        self.alone
+    }
+
+    /// What the owner lets that be at most.
+    pub fn all_collude(&self) -> Option<&AllCollude> {
+        self.all_collude.as_ref().map(|(limit, _)| limit)
+    }
+
+    /// What a release costs here.
+    pub(in crate::ledger) fn cost(&self, priced: Priced) -> Result<Spent, AccountingError> {
+        priced.cost(self.unit)
     }
 
     /// What blocks that are open hold beyond what their charges have used.
@@ -185,9 +204,9 @@ impl LedgerState {
         }
     }
 
-    fn slack_of(&mut self, s: NoiseScale) -> u64 {
-        if self.slack.0 != s.units() {
-            self.slack = (s.units(), accounting::slack_units_of_draw(s));
+    fn slack_of(&mut self, s: NoiseScale, honest: Honest) -> u64 {
+        if self.slack.0 != (s.units(), honest) {
+            self.slack = ((s.units(), honest), accounting::slack_units_of_draw(s, honest));
         }
         self.slack.1
     }
@@ -205,14 +224,17 @@ impl LedgerState {
         if usize::try_from(e.components) != Ok(length) {
             return Err(Wrong::Components { paid: e.components, length });
         }
-        if self.unit.charge_of_release(kind, e.components, k_t, s).ok() != Some(e.charge) {
+        let honest = Honest::new(e.honest).filter(|honest| self.jobs[place].honest() == Some(*honest)).ok_or(Wrong::Honest)?;
+        let price = |honest| self.unit.charge_of_release(kind, e.components, k_t, (s, honest)).ok();
+        if price(honest) != Some(e.charge) || price(Honest::ALONE) != Some(e.alone) {
             return Err(Wrong::Charge);
         }
-        if Some(e.slack) != self.slack_of(s).checked_mul(u64::from(e.components)) {
+        if Some(e.slack) != self.slack_of(s, honest).checked_mul(u64::from(e.components)) {
             return Err(Wrong::Slack);
         }
         let cost = Spent { units: e.charge, slack_units: e.slack, draws: u64::from(e.components) };
         self.spent = plus(self.spent, cost).ok_or(Wrong::Overflow)?;
+        self.charge_alone(e, (s, honest), cost)?;
         if e.running_total != self.spent.units {
             return Err(Wrong::RunningTotal);
         }
@@ -248,6 +270,23 @@ impl LedgerState {
         Ok(())
     }
 
+    /// What leaves masked is held to what the owner allows if all others work together, too.
+    fn charge_alone(&mut self, e: &ChargeEntry, (s, honest): (NoiseScale, Honest), cost: Spent) -> Result<(), Wrong> {
+        if honest == Honest::ALONE {
+            self.alone = plus(self.alone, cost).ok_or(Wrong::Overflow)?;
+            return Ok(());
+        }
+        let slack_units = accounting::slack_units_of_draw(s, Honest::ALONE).checked_mul(u64::from(e.components));
+        let alone = Spent { units: e.alone, slack_units: slack_units.ok_or(Wrong::Overflow)?, draws: cost.draws };
+        self.alone = plus(self.alone, alone).ok_or(Wrong::Overflow)?;
+        let Some((_, limit)) = &self.all_collude else { return Ok(()) };
+        let all = plus(self.alone, self.held()).ok_or(Wrong::Overflow)?;
+        if all.units > *limit {
+            return Err(Wrong::AllCollude { units: all.units, limit: *limit });
+        }
+        Ok(())
+    }
+
     fn answer(&mut self, e: &AnswerEntry<'_>) -> Result<(), Wrong> {
         if !self.unanswered.remove(&e.charge) {
             return Err(Wrong::Answered(e.charge));
@@ -279,6 +318,7 @@ impl LedgerState {
             queries: 0,
             last_charge: 0,
             block: None,
+            masks: Masks::None,
             lost: Vec::new(),
             ids: if self.fenced { Ids::Fenced(Fences::default()) } else { Ids::default() },
         });
@@ -298,6 +338,12 @@ impl LedgerState {
                 self.columns.clear();
                 return Ok(());
             }
+            AllCollude::KIND => {
+                let limit = AllCollude::parse(e.body)?;
+                let units = PrivacyFilter::new(&limit.budget(self.unit)?)?.limit_units();
+                self.all_collude = Some((limit, units));
+                return Ok(());
+            }
             Data::KIND => {
                 self.columns.extend(Data::parse(e.body)?.columns);
                 return Ok(());
@@ -308,16 +354,21 @@ impl LedgerState {
         let place = self.place_of(e.job).ok_or(Wrong::Job)?;
         let job = &mut self.jobs[place];
         match e.kind {
+            // Its masks are gone with their key.
+            "open" if job.masks != Masks::None => return Err(Wrong::Reopened(job.id.clone())),
             "open" => {
                 job.open = true;
                 job.idle = job.idle.saturating_add(1);
             }
             "close" => job.open = false,
+            MaskKey::KIND => job.mask_key(&MaskKey::parse(e.body)?)?,
+            RosterEntered::KIND => job.enter_roster(RosterEntered::parse(e.body)?)?,
             Reserve::KIND => job.reserve(e.seq, &Reserve::parse(e.body)?)?,
             Settle::KIND => {
                 let settle = Settle::parse(e.body)?;
                 job.settle(&settle)?;
                 self.spent = plus(self.spent, settle.spent()).ok_or(Wrong::Overflow)?;
+                self.alone = plus(self.alone, settle.spent()).ok_or(Wrong::Overflow)?;
             }
             _ => {}
         }

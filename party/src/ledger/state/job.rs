@@ -1,9 +1,9 @@
 //! One job's part of a ledger's state: what it has spent, and the block that pays ahead for its answers.
 
-use conclave_common::accounting::Spent;
+use conclave_common::accounting::{Honest, Spent};
 
 use crate::ledger::entry::Hash;
-use crate::ledger::events::{Reserve, Settle};
+use crate::ledger::events::{MaskKey, Reserve, RosterEntered, Settle};
 use crate::ledger::ids::Ids;
 use crate::ledger::wrong::Wrong;
 
@@ -38,9 +38,32 @@ pub struct JobState {
     pub last_charge: u64,
     /// The block that pays for its answers, in reserve mode.
     pub block: Option<Block>,
+    /// How its answers leave.
+    pub masks: Masks,
     /// Rounds whose answers may have been lost with a crash in reserve mode: first, and the one after the last.
     pub lost: Vec<(u64, u64)>,
     pub(in crate::ledger) ids: Ids,
+}
+
+/// How a job's answers leave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Masks {
+    /// Each is opened by itself.
+    None,
+    /// Masked, once there is a roster: this is the public half of the party's key.
+    Keyed([u8; 32]),
+    /// Masked under the keys of this roster, for ever.
+    Under(Box<RosterEntered>),
+}
+
+impl Masks {
+    /// The roster, once it is entered.
+    pub fn roster(&self) -> Option<&RosterEntered> {
+        match self {
+            Self::Under(roster) => Some(roster),
+            _ => None,
+        }
+    }
 }
 
 /// Charge written ahead.
@@ -114,6 +137,35 @@ impl JobState {
     /// lost its answer.
     pub fn least_attempt(&self, iteration: u64) -> u32 {
         self.lost.iter().filter(|(first, end)| (*first..*end).contains(&iteration)).count() as u32
+    }
+
+    pub(super) fn mask_key(&mut self, key: &MaskKey) -> Result<(), Wrong> {
+        if self.masks != Masks::None || self.queries > 0 || self.block.is_some() {
+            return Err(Wrong::SecondMaskKey(self.id.clone()));
+        }
+        self.masks = Masks::Keyed(key.key()?);
+        Ok(())
+    }
+
+    pub(super) fn enter_roster(&mut self, roster: RosterEntered) -> Result<(), Wrong> {
+        let Masks::Keyed(own) = self.masks else { return Err(Wrong::SecondRoster(self.id.clone())) };
+        roster.check(&self.id, &self.spec_digest, &own)?;
+        self.masks = Masks::Under(Box::new(roster));
+        Ok(())
+    }
+
+    /// How many parties' noise protects what is opened of its answers; `None` while it has a key and no roster, and nothing may be charged.
+    pub fn honest(&self) -> Option<Honest> {
+        match &self.masks {
+            Masks::None => Some(Honest::ALONE),
+            Masks::Keyed(_) => None,
+            Masks::Under(roster) => Honest::new(roster.honest),
+        }
+    }
+
+    /// The roster that its answers are masked under.
+    pub fn roster(&self) -> Option<&RosterEntered> {
+        self.masks.roster()
     }
 
     /// Charges and forfeits, and what its open block holds beyond.

@@ -7,5 +7,6 @@ mod chain;
 mod job;
 
 pub(super) use chain::LedgerState;
+pub use job::Masks;
 pub(super) use job::{Block, JobState};
 pub(super) use job::{minus, plus};

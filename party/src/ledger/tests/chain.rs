@@ -183,9 +183,9 @@ fn a_restored_older_ledger_is_locked_until_its_owner_unlocks_it() {
     // And again: nothing is forgotten by trying.
     drop(fixture.open().behind().unwrap());
 
-    let act = Ledger::unlock(&fixture.settings(), "the disk broke").unwrap();
+    let act = Ledger::unlock(&fixture.settings(), "the disk broke", |_| Ok::<_, LedgerError>(())).unwrap();
     assert_eq!(act.lost.seq, lost.seq);
-    assert!(matches!(Ledger::unlock(&fixture.settings(), "again"), Err(LedgerError::NotBehind)));
+    assert!(matches!(Ledger::unlock(&fixture.settings(), "again", |_| Ok::<_, LedgerError>(())), Err(LedgerError::NotBehind)));
     let mut ledger = fixture.open();
     assert!(ledger.behind().is_none() && ledger.state().seq() > lost.seq);
     fixture.answer(&mut ledger, 1, 2);
@@ -224,7 +224,7 @@ fn a_head_that_the_coordinator_shows_locks_a_ledger_whose_head_file_was_restored
         drop(ledger);
         // It is remembered without the coordinator.
         assert!(fixture.open().behind().is_some());
-        Ledger::unlock(&fixture.settings(), "restored on purpose").unwrap();
+        Ledger::unlock(&fixture.settings(), "restored on purpose", |_| Ok::<_, LedgerError>(())).unwrap();
         assert!(fixture.open().behind().is_none());
         std::fs::remove_file(fixture.settings().head_file).unwrap();
     }
@@ -442,6 +442,8 @@ fn a_million_releases_in_figures() {
                             running_total,
                             slack,
                             components: 1,
+                            honest: 1,
+                            alone: charge,
                         }))?;
                     }
                     for charge in first..first + 4 {

@@ -252,7 +252,7 @@ fn a_ledger_that_is_behind_stays_behind() {
     }
     assert!(Ledger::open_kept(&fixture.settings()).unwrap().behind().is_some());
     assert!(Ledger::open_kept(&fixture.settings()).unwrap().behind().is_some());
-    Ledger::unlock(&fixture.settings(), "the disk broke").unwrap();
+    Ledger::unlock(&fixture.settings(), "the disk broke", |_| Ok::<_, LedgerError>(())).unwrap();
     fixture.open();
 }
 

@@ -11,6 +11,8 @@ mod conversion;
 #[cfg(test)]
 mod index;
 #[cfg(test)]
+mod masked;
+#[cfg(test)]
 mod open_job;
 #[cfg(all(test, unix))]
 mod place;

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use conclave_common::accounting::{Priced, Spent};
+use conclave_common::accounting::{Honest, Priced, Spent};
 use conclave_common::mechanism::{Components, GRADIENT_UNITS, LatticeSum, NoiseScale, QueryKind, Sensitivity};
 use tempfile::TempDir;
 
@@ -86,7 +86,7 @@ impl Party {
 /// A vector that costs about a ninth of the budget, as a stage of a job does.
 fn vector(chain: u32, content: u8, kind: QueryKind) -> QueryKey {
     let sensitivity = Sensitivity::from_units(GRADIENT_UNITS).unwrap();
-    let of_scale = |s: u64| Priced::new(kind, sensitivity, NoiseScale::from_units(s).unwrap());
+    let of_scale = |s: u64| Priced::new(kind, sensitivity, NoiseScale::from_units(s).unwrap(), Honest::ALONE);
     let unit = budget().unit;
     let most = conclave_common::accounting::PrivacyFilter::new(&budget()).unwrap().limit_units() / 9;
     let priced =
@@ -188,7 +188,7 @@ fn releases_are_shown_by_kind_with_their_number_and_their_noise() {
     let (mut party, mut ledger) = Party::new(BLOCK);
     let of = |chain: u32, kind: QueryKind| {
         let (key, s) = (key(chain, 1 + chain as u8, 1 << 28), NoiseScale::from_units(1 << 40).unwrap());
-        QueryKey { priced: Priced::new(kind, key.priced.sensitivity(), s), ..key }
+        QueryKey { priced: Priced::new(kind, key.priced.sensitivity(), s, Honest::ALONE), ..key }
     };
     let kinds = [
         QueryKind::Ratio,

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 use std::path::PathBuf;
 
-use conclave_common::accounting::{LEAST_CHARGE_UNITS, Priced, slack_units_of_draw};
+use conclave_common::accounting::{Honest, LEAST_CHARGE_UNITS, Priced, slack_units_of_draw};
 use conclave_common::mechanism::{Components, LatticeSum, QueryKind};
 use rusqlite::Connection;
 use sha2::{Digest as _, Sha256};
@@ -92,7 +92,8 @@ fn layout() -> Layout {
 fn vector(chain: u32, content: u8, components: u32) -> QueryKey {
     let (key, kind) = (key(chain, content, 1000), QueryKind::Statistic { component: components - 1 });
     assert_eq!(length(kind), components as usize);
-    let priced = Priced::new(kind, key.priced.sensitivity(), key.priced.noise()).of_components_for_test(components);
+    let priced =
+        Priced::new(kind, key.priced.sensitivity(), key.priced.noise(), Honest::ALONE).of_components_for_test(components);
     QueryKey { priced, ..key }
 }
 
@@ -111,7 +112,7 @@ fn a_vector_is_charged_recorded_and_given_again() {
         // Every component has noise of its own.
         let distinct: std::collections::HashSet<i64> = answers.iter().flatten().copied().collect();
         assert_eq!(distinct.len(), 6);
-        let (spent, slack) = (ledger.state().spent(), slack_units_of_draw(key(0, 1, 1000).priced.noise()));
+        let (spent, slack) = (ledger.state().spent(), slack_units_of_draw(key(0, 1, 1000).priced.noise(), Honest::ALONE));
         assert_eq!((spent.draws - before.draws, spent.slack_units - before.slack_units), (6, 6 * slack));
         assert_eq!(spent.units - before.units, (1 + 3 + 2) * LEAST_CHARGE_UNITS, "the least that so many draws cost");
         let again = keys();
@@ -239,7 +240,7 @@ fn single_integers_are_encoded_as_they_have_always_been() {
     assert_eq!(answer(&[-3]), hash(2, &[&seven, &five, &(-3_i64).to_le_bytes()]));
     let several = [&seven[..], &five, &2_u64.to_le_bytes(), &(-3_i64).to_le_bytes(), &4_i64.to_le_bytes()];
     assert_eq!(answer(&[-3, 4]), hash(6, &several));
-    let charge = |components| {
+    let charge_of = |components, honest| {
         let (digest, theta, theta_next) = ([1; 32], [2; 16], [3; 16]);
         let entry = ChargeEntry {
             seq: 7,
@@ -259,9 +260,12 @@ fn single_integers_are_encoded_as_they_have_always_been() {
             running_total: 18,
             slack: 19,
             components,
+            honest,
+            alone: 17 * u64::from(honest),
         };
         Entry::Charge(entry).hash(&before)
     };
+    let charge = |components| charge_of(components, 1);
     let (long, short) = (|n: u64| n.to_le_bytes(), |n: u32| n.to_le_bytes());
     let mut bytes: Vec<u8> = [7, 8, 9, 10].map(long).concat();
     bytes.extend([short(11), short(12)].concat());
@@ -271,6 +275,9 @@ fn single_integers_are_encoded_as_they_have_always_been() {
     bytes.extend([15, 16, 17, 18, 19].map(long).concat());
     assert_eq!(charge(1), hash(1, &[&bytes]));
     assert_eq!(charge(6), hash(5, &[&bytes, &short(6)]));
+    // What leaves masked: integers, honest parties, the price alone, and no part of delta.
+    assert_eq!(charge_of(1, 9), hash(7, &[&bytes, &short(1), &short(9), &long(9 * 17), &long(0)]));
+    assert_eq!(charge_of(6, 2), hash(7, &[&bytes, &short(6), &short(2), &long(2 * 17), &long(0)]));
 }
 
 /// Under the lengths of real kinds a charge of another number of integers is refused before it is written, at a start, in an export and on

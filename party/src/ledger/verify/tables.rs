@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use conclave_common::accounting;
+use conclave_common::accounting::{self, Honest};
 use conclave_common::mechanism::{Components, NoiseScale, QueryKind};
 use rusqlite::{Connection, Row};
 
@@ -155,6 +155,8 @@ pub(super) struct Selects<'c> {
     events: rusqlite::Statement<'c>,
     /// The components of charges and of answers, where any has several.
     components: Option<[rusqlite::Statement<'c>; 2]>,
+    /// Charges of what leaves masked, where there are any.
+    masked: Option<rusqlite::Statement<'c>>,
 }
 
 impl<'c> Selects<'c> {
@@ -167,6 +169,10 @@ impl<'c> Selects<'c> {
             events: connection.prepare("SELECT seq, time_ms, kind, job, body, hash FROM events ORDER BY seq")?,
             components: match components::are_stored(connection)? {
                 true => Some([connection.prepare(components::CHARGES)?, connection.prepare(components::ANSWERS)?]),
+                false => None,
+            },
+            masked: match components::are_masked(connection)? {
+                true => Some(connection.prepare(components::MASKED_CHARGES)?),
                 false => None,
             },
         })
@@ -186,6 +192,10 @@ impl<'c> Selects<'c> {
                 Some(select) => Table::new(Feed::Rows(select.query([])?, |row| Ok((row.get(0)?, row.get(1)?)))),
                 None => Table::new(Feed::None),
             },
+            masked: match &mut self.masked {
+                Some(select) => Table::new(Feed::Rows(select.query([])?, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))),
+                None => Table::new(Feed::None),
+            },
             charges: Table::new(charges),
             answers: Table::new(answers),
             jobs: Table::new(Feed::Rows(self.jobs.query([])?, job)),
@@ -193,6 +203,7 @@ impl<'c> Selects<'c> {
             later: BTreeMap::new(),
         };
         tables.charge_components.step()?;
+        tables.masked.step()?;
         tables.answer_components.step()?;
         tables.charges.step()?;
         tables.answers.step()?;
@@ -224,6 +235,8 @@ pub(super) struct Tables<'s> {
     charges: Table<'s, (ChargeEntry, Hash)>,
     /// By charge: how many components it pays for, where there are several.
     charge_components: Table<'s, (u64, u32)>,
+    /// By charge: how many parties' noise protects what leaves masked, and what it would cost alone.
+    masked: Table<'s, (u64, u32, u64)>,
     answers: Table<'s, Answer>,
     /// By charge: the integers of its answer after the first.
     answer_components: Table<'s, (u64, i64)>,
@@ -264,6 +277,13 @@ impl Tables<'_> {
     /// The next charge, with the number of its components and the slack of all of them.
     fn charge(&mut self) -> rusqlite::Result<Option<(ChargeEntry, Hash)>> {
         let Some((mut entry, hash)) = self.charges.step()? else { return Ok(None) };
+        if self.masked.ahead.as_ref().is_some_and(|(charge, ..)| *charge == entry.seq)
+            && let Some((_, honest, alone)) = self.masked.step()?
+        {
+            // The state refuses scales and numbers that are none.
+            let slack = Honest::new(honest).and_then(|honest| slack(entry.s, honest)).unwrap_or_default();
+            entry = ChargeEntry { honest, alone, slack, ..entry };
+        }
         if self.charge_components.ahead.as_ref().is_some_and(|(charge, _)| *charge == entry.seq)
             && let Some((_, components)) = self.charge_components.step()?
         {
@@ -292,6 +312,7 @@ impl Tables<'_> {
 
     pub(super) fn rest(&self) -> bool {
         self.charge_components.ahead.is_some()
+            || self.masked.ahead.is_some()
             || self.answer_components.ahead.is_some()
             || self.charges.ahead.is_some()
             || self.answers.ahead.is_some()
@@ -303,8 +324,11 @@ impl Tables<'_> {
 
 fn charge(row: &Row<'_>) -> rusqlite::Result<(ChargeEntry, Hash)> {
     // The state refuses a scale that is none.
-    let slack = NoiseScale::from_units(row.get(12)?).map_or(0, accounting::slack_units_of_draw);
-    charge_with(row, slack)
+    charge_with(row, slack(row.get(12)?, Honest::ALONE).unwrap_or_default())
+}
+
+fn slack(s: u64, honest: Honest) -> Option<u64> {
+    NoiseScale::from_units(s).ok().map(|s| accounting::slack_units_of_draw(s, honest))
 }
 
 fn former_charge(row: &Row<'_>) -> rusqlite::Result<(ChargeEntry, Hash)> {
@@ -312,6 +336,7 @@ fn former_charge(row: &Row<'_>) -> rusqlite::Result<(ChargeEntry, Hash)> {
 }
 
 fn charge_with(row: &Row<'_>, slack: u64) -> rusqlite::Result<(ChargeEntry, Hash)> {
+    let charge = row.get(13)?;
     let entry = ChargeEntry {
         seq: row.get(0)?,
         time_ms: row.get(1)?,
@@ -326,10 +351,12 @@ fn charge_with(row: &Row<'_>, slack: u64) -> rusqlite::Result<(ChargeEntry, Hash
         kind: row.get(10)?,
         k_t: row.get(11)?,
         s: row.get(12)?,
-        charge: row.get(13)?,
+        charge,
         running_total: row.get(14)?,
         slack,
         components: 1,
+        honest: 1,
+        alone: charge,
     };
     Ok((entry, row.get(15)?))
 }

@@ -6,8 +6,10 @@ use conclave_common::job::{Algorithm, JobSpec};
 use super::block::Block;
 use crate::config::PartyConfig;
 use crate::ledger::Report;
+use crate::owner::figure::figure;
 use crate::owner::jobs::{JobView, State};
-use crate::owner::text::{ANY_MODEL, at_several_owners, describe, figure, noise_unit, unit_of_privacy};
+use crate::owner::masked;
+use crate::owner::text::{ANY_MODEL, at_several_owners, describe, noise_unit, unit_of_privacy};
 use crate::owner::totals::Releases;
 use crate::owner::worst_case::WorstCase;
 
@@ -36,7 +38,9 @@ pub(crate) fn statement(config: &PartyConfig, job: &JobView, facts: &Facts<'_>, 
     ];
     asked(&mut blocks, job);
     left(&mut blocks, config, job, releases);
-    guarantee(&mut blocks, config, job, report, worst);
+    let masked = masked_facts(job, facts);
+    guarantee(&mut blocks, (config, report), job, (worst, masked));
+    roster(&mut blocks, job, report);
     others(&mut blocks, config, job.spec.as_ref());
     blocks.push(Block::Heading("The job as it was approved"));
     blocks.push(Block::Verbatim(job.request.spec_toml.clone()));
@@ -77,7 +81,7 @@ fn left(blocks: &mut Vec<Block>, config: &PartyConfig, job: &JobView, releases: 
         ("closed".to_owned(), totals.closed.clone().unwrap_or_else(|| "not yet".into())),
         ("numbers".to_owned(), format!("{} whole numbers released or charged", totals.spent.draws)),
     ];
-    if let Some(Releases { kinds, charged: (first, last) }) = releases {
+    if let Some(Releases { kinds, charged: (first, last), .. }) = releases {
         facts.push(("charged".into(), format!("from {first} to {last}")));
         for released in kinds {
             let (least, most) = released.noise;
@@ -116,13 +120,62 @@ fn left(blocks: &mut Vec<Block>, config: &PartyConfig, job: &JobView, releases: 
         Some(Algorithm::PenaltyExpFamily) => ("one component of the model's statistic", String::new()),
         _ => ("how much better one setting of the model explains a record than another", String::new()),
     };
+    let under = match job.is_masked() {
+        true => {
+            " It left under masks, and is in the ledger as it left: what is opened of it is its sum with the other owners' numbers."
+        }
+        false => "",
+    };
     blocks.push(Block::Text(format!(
         "Each number is a sum over all records of {what}, bounded for each of them beforehand, plus fresh random noise of the \
-         stated size. No record, and no sum without noise, left. Every number, with its time and its noise, is in the ledger.{means}"
+         stated size. No record, and no sum without noise, left. Every number, with its time and its noise, is in the ledger.{means}{under}"
     )));
 }
 
-fn guarantee(blocks: &mut Vec<Block>, config: &PartyConfig, job: &JobView, report: &Report, worst: Option<&WorstCase>) {
+/// What stands beside the guarantee of a job whose answers leave masked: what it comes to if all others work together.
+fn masked_facts(job: &JobView, facts: &Facts<'_>) -> Vec<(String, String)> {
+    let Facts { report, worst, releases } = *facts;
+    let delta = job.spec.as_ref().map_or(report.delta, |spec| spec.privacy.budget.delta);
+    let mut found = Vec::new();
+    if let Some(mu_squared) = releases.and_then(|releases| releases.mu_squared_if_all_collude) {
+        let epsilon = gaussian_dp::epsilon(mu_squared.sqrt(), delta);
+        let words =
+            format!("epsilon {} at delta {} of this job: its own noise alone protects then", figure(epsilon), figure(delta));
+        found.push(("if all others collude".to_owned(), words));
+    }
+    if let Some((worst, collude)) = worst.and_then(|worst| Some((worst, worst.if_all_collude.as_ref()?)))
+        && job.is_live()
+    {
+        let words = masked::if_all_collude(collude, worst.data_epsilon_after, worst.data_delta);
+        found.push(("should it use all that it may".to_owned(), words));
+    }
+    if let (true, Some(collude)) = (job.is_masked(), &report.if_all_collude) {
+        found.push(("all jobs together".to_owned(), masked::total(collude)));
+    }
+    found
+}
+
+/// The roster under whose masks the numbers left, as the ledger has it.
+fn roster(blocks: &mut Vec<Block>, job: &JobView, report: &Report) {
+    let Some(entered) = report.masked_jobs.iter().find(|masked| masked.job == job.request.job) else { return };
+    blocks.push(Block::Heading("Under whose masks"));
+    let key = if entered.open { "is here as long as the job is open" } else { "is deleted, and the job never opens again" };
+    let digest = entered.roster.as_ref().map_or_else(|| "not entered yet".to_owned(), |digest| format!("SHA-256 {digest}"));
+    let mut facts =
+        vec![("roster".to_owned(), digest), ("own key".to_owned(), format!("made on {}; it {key}", entered.key_made))];
+    facts.extend(entered.members.iter().map(|member| {
+        let known = if member.pinned { "pinned" } else { "by the CA's word alone" };
+        (member.name.clone(), format!("{}, {known}", member.fingerprint))
+    }));
+    blocks.push(Block::Facts(facts));
+}
+
+fn guarantee(
+    blocks: &mut Vec<Block>,
+    (config, report): (&PartyConfig, &Report),
+    job: &JobView,
+    (worst, masked): (Option<&WorstCase>, Vec<(String, String)>),
+) {
     let unit = config.budget.unit;
     let who = if unit.records_per_person().is_some() { "person" } else { "row" };
     let change = match unit.adjacency {
@@ -161,6 +214,7 @@ fn guarantee(blocks: &mut Vec<Block>, config: &PartyConfig, job: &JobView, repor
             ),
         ));
     }
+    facts.extend(masked);
     facts.push((
         "budget of the data".into(),
         format!(
@@ -186,12 +240,21 @@ fn others(blocks: &mut Vec<Block>, config: &PartyConfig, spec: Option<&JobSpec>)
         false => format!("the analyst, the coordinator and the other data owners ({})", others.join(", ")),
     };
     blocks.push(Block::Heading("Who could collude, and what they would learn"));
-    blocks.push(Block::Text(format!(
-        "The coordinator sees every number; the analyst sees draws computed from them; the other owners see the questions. \
-         Should {allies} put together all that they have, they still see no more of this owner's data than the numbers in \
-         its ledger, and the guarantee above holds against all of them together: its noise is this owner's own, drawn on its \
-         own machine, and is not shared with anybody."
-    )));
+    let held = match spec.and_then(masked::promise) {
+        Some(promise) => format!(
+            "This owner's numbers left masked: {promise}. The coordinator and the analyst see sums over all owners, draws and questions. Against \
+             the coordinator, the analyst and so many of the others together the guarantee above holds. It rests on X25519, HKDF and HMAC with \
+             SHA-256, too: should {allies} all work together, or should masks that were recorded today be broken one day, as by a quantum \
+             computer, then what remains is this owner's own noise, and the weaker figure above that it alone gives; never nothing."
+        ),
+        None => format!(
+            "The coordinator sees every number; the analyst sees draws computed from them; the other owners see the questions. \
+             Should {allies} put together all that they have, they still see no more of this owner's data than the numbers in \
+             its ledger, and the guarantee above holds against all of them together: its noise is this owner's own, drawn on its \
+             own machine, and is not shared with anybody."
+        ),
+    };
+    blocks.push(Block::Text(held));
     blocks.push(Block::Heading("What is not protected"));
     let mut points = vec![
         "What is true of the population, whoever is in the data: that is what the analysis is for.".to_owned(),

@@ -13,8 +13,8 @@ use crate::config::PartyConfig;
 use crate::consent::list::Decided;
 use crate::consent::{Request, Standing};
 use crate::ledger::{Ledger, report};
+use crate::owner::figure::figure;
 use crate::owner::jobs::JobView;
-use crate::owner::text::figure;
 use crate::owner::totals::JobTotals;
 use crate::owner::totals::{Released, Releases};
 use crate::owner::worst_case::worst_case;
@@ -63,7 +63,8 @@ fn blocks_of(data: &str, job: &JobView, kinds: Vec<Released>) -> Vec<Block> {
     Ledger::init(&path, "hospital-a", &config.budget).unwrap();
     let report = report(&path, "hospital-a", &config.budget).unwrap();
     let worst = job.spec.as_ref().map(|spec| worst_case(spec, job.spent().units, &report, None).unwrap());
-    let releases = Releases { kinds, charged: ("2026-03-02".into(), "2026-03-03".into()) };
+    let alone = job.is_masked().then_some(4.0);
+    let releases = Releases { kinds, charged: ("2026-03-02".into(), "2026-03-03".into()), mu_squared_if_all_collude: alone };
     let releases = job.totals.as_ref().map(|_| &releases);
     statement(&config, job, &Facts { report: &report, worst: worst.as_ref(), releases }, "2026-03-04")
 }
@@ -104,6 +105,25 @@ fn a_statement_says_that_the_promises_of_several_owners_add() {
     let (alone, shared) = (markdown(&blocks("", &job(MEAN_TOML))), markdown(&blocks("", &job(&two))));
     assert!(alone.contains("these promises add") && !alone.contains("at all 2 owners"), "{alone}");
     assert!(two != MEAN_TOML && shared.contains("these promises add") && shared.contains("at all 2 owners"), "{shared}");
+}
+
+#[test]
+fn a_statement_on_a_masked_job_says_what_protects_and_what_if_not() {
+    let toml = crate::testing::masked_toml(5, 1);
+    let text = markdown(&blocks("", &job(&toml)));
+    for part in [
+        "as if 4 parties' noise protects you",
+        "if all others collude",
+        "It left under masks",
+        "X25519",
+        "quantum",
+        "mu grows by m",
+        // mu squared is 4: mu is 2.
+        &figure(gaussian_dp::epsilon(2.0, 1e-6)),
+    ] {
+        assert!(text.contains(part), "{part} is not in {text}");
+    }
+    assert!(!text.contains("against all of them together"), "{text}");
 }
 
 #[test]

@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use conclave_common::accounting::Budget;
+use conclave_party::answer::Secrecy;
 use conclave_party::config::{Approve, BadRows, DataConfig, Format, Memory, Policy, ReplyDelay};
-use conclave_party::ledger::{Durability, LedgerSettings};
+use conclave_party::ledger::{Durability, LedgerSettings, Secret};
+use conclave_party::secure::{Fingerprint, MaskKeys, Pins, SecureSettings};
 use conclave_party::simulated::SimulatedParty;
 use conclave_proto::ca::{self, Validity};
 use conclave_proto::identity::{PeerIdentity, Role};
@@ -20,16 +22,21 @@ pub(crate) const ANALYST: &str = "alice";
 /// Jobs of one list at most.
 pub(crate) const JOBS: usize = 2;
 /// Kinds of jobs.
-pub(crate) const KINDS: usize = 9;
+pub(crate) const KINDS: usize = 11;
+/// Kinds from this one on are of jobs whose answers leave masked.
+pub(crate) const MASKED: usize = 9;
 
 /// A kind of job, signed as often as one list may run it.
 pub(crate) struct Kind {
     pub(crate) parties: usize,
+    /// Answers leave masked.
+    pub(crate) masked: bool,
     pub(crate) signed: [v1::OpenJob; JOBS],
 }
 
 pub(crate) struct Fixture {
     folder: TempDir,
+    pins: Pins,
     pub(crate) kinds: Vec<Kind>,
 }
 
@@ -48,13 +55,22 @@ impl Fixture {
         let folder = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.expect("a folder");
         let validity = || Validity { now: SystemTime::now(), days: 10 };
         let authority = ca::create_ca("simulation", validity()).expect("a CA");
-        let analyst = PeerIdentity::new(Role::Analyst, ANALYST).expect("a name");
-        let issued = ca::issue(&authority, &analyst, &[], validity()).expect("a certificate");
-        for (file, text) in [("certificate.pem", &issued.pem), ("key.pem", &issued.key_pem), ("ca.pem", &authority.pem)] {
-            std::fs::write(folder.path().join(file), text).expect("a file");
+        let identity = |role, name: &str, folder: &Path| {
+            let issued =
+                ca::issue(&authority, &PeerIdentity::new(role, name).expect("a name"), &[], validity()).expect("a certificate");
+            std::fs::create_dir_all(folder).expect("a folder");
+            for (file, text) in [("certificate.pem", &issued.pem), ("key.pem", &issued.key_pem), ("ca.pem", &authority.pem)] {
+                std::fs::write(folder.join(file), text).expect("a file");
+            }
+            Fingerprint(ca::key_digest(&issued.pem).expect("a key"))
+        };
+        identity(Role::Analyst, ANALYST, folder.path());
+        let mut pins = Pins::default();
+        for name in NAMES {
+            pins.add(name, identity(Role::Party, name, &folder.path().join(format!("{name}.identity")))).expect("a pin");
         }
         let kinds = (0..KINDS).map(|kind| sign(folder.path(), kind)).collect();
-        let fixture = Self { folder, kinds };
+        let fixture = Self { folder, pins, kinds };
         (0..NAMES.len()).for_each(|party| fixture.make_ledger(party));
         fixture
     }
@@ -104,7 +120,20 @@ impl Fixture {
         };
         let policy = Policy { approve: Approve::Automatic, reply_delay: ReplyDelay::Off, ..Policy::default() };
         let keeping = keeping(folder, party, durability);
-        SimulatedParty::start(&keeping, &data, policy, self.folder.path()).expect("a party that starts")
+        let identity = self.path(&format!("{}.identity", NAMES[party]));
+        let secrecy = Secrecy {
+            settings: SecureSettings {
+                allow: true,
+                colluders_at_least: Some(1),
+                pins: self.pins.clone(),
+                ..SecureSettings::default()
+            },
+            keys: MaskKeys::beside(&keeping.secret, Secret::load(&keeping.secret).expect("a secret")),
+            identity: (identity.clone(), identity.join("key.pem")),
+            revoked: None,
+        };
+        let party = SimulatedParty::start(&keeping, &data, policy, &identity);
+        party.and_then(|party| party.with_secrecy(secrecy)).expect("a party that starts")
     }
 }
 
@@ -120,6 +149,8 @@ fn sign(analyst: &Path, kind: usize) -> Kind {
         (3, 1, 40, 0.8),
         (2, 2, 4, 20.0),
         (2, 1, 6, 20.0),
+        (3, 2, 4, 20.0),
+        (3, 1, 40, 1.2),
     ][kind];
     let (algorithm, sampler) = match kind {
         7 => ("penalty-exp-family", "proposal = { kind = \"componentwise\" }"),
@@ -131,11 +162,12 @@ fn sign(analyst: &Path, kind: usize) -> Kind {
         "name = \"simulated {kind}\"\nalgorithm = \"{algorithm}\"\nparties = [{}]\n[model]\nkind = \"gaussian_mean\"\n\
          outcome = \"height\"\nsd = 50.0\n[columns]\nheight = {{ min = 100, max = 200 }}\n[prior]\ndefault = \"normal(0, 1)\"\n\
          [sampler]\nchains = {chains}\ndraws = {draws}\nwarmup = 2\nseed = {kind}\n{sampler}\n[privacy]\nepsilon = {epsilon}\n\
-         delta = 1e-6\n",
-        names.join(", ")
+         delta = 1e-6\n{}",
+        names.join(", "),
+        if kind >= MASKED { "[aggregation]\nmode = \"secure\"\ncolluders = 1\n" } else { "" }
     );
     // Ids follow from random nonces: in their order, so that what goes by that order is the same in every run.
     let mut signed = std::array::from_fn(|_| signed_job(analyst, &text));
     signed.sort_by(|a, b| a.job.cmp(&b.job));
-    Kind { parties, signed }
+    Kind { parties, masked: kind >= MASKED, signed }
 }

@@ -80,10 +80,14 @@ impl<'f> Node<'f> {
         self.lives += 1;
         let folder = self.folder.with_extension(self.lives.to_string());
         std::fs::create_dir_all(&folder).expect("a folder");
-        for entry in std::fs::read_dir(&self.folder).expect("a folder") {
+        let keys = self.folder.join("mask-keys");
+        std::fs::create_dir_all(folder.join("mask-keys")).expect("a folder");
+        let files = [&self.folder, &keys].into_iter().filter(|folder| folder.is_dir());
+        for entry in files.flat_map(|folder| std::fs::read_dir(folder).expect("a folder")) {
             let entry = entry.expect("a file");
-            if !entry.file_name().to_string_lossy().ends_with("-shm") {
-                std::fs::copy(entry.path(), folder.join(entry.file_name())).expect("a copy");
+            let beside = entry.path().strip_prefix(&self.folder).expect("a file of the folder").to_owned();
+            if entry.path().is_file() && !entry.file_name().to_string_lossy().ends_with("-shm") {
+                std::fs::copy(entry.path(), folder.join(beside)).expect("a copy");
             }
         }
         // Where the log was copied into the database meanwhile, it is killed after the answer.

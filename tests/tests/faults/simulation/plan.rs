@@ -3,7 +3,7 @@
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::fixture::{JOBS, KINDS};
+use super::fixture::{JOBS, KINDS, MASKED};
 use super::link::Fate;
 
 /// Which way a frame goes.
@@ -88,6 +88,13 @@ impl Plan {
             ops.push(fault(&mut rng));
         }
         Self { seed, jobs, reserve, noise, ops }
+    }
+
+    /// As [`Plan::random`], of jobs whose answers leave masked.
+    pub(crate) fn masked(seed: u64) -> Self {
+        let plan = Self::random(seed);
+        let jobs = plan.jobs.iter().map(|kind| MASKED + kind % (KINDS - MASKED)).collect();
+        Self { jobs, ..plan }
     }
 
     /// The same without faults.

@@ -118,14 +118,17 @@ impl World<'_> {
         self.hang_up(party);
     }
 
-    /// Kills a party in the middle of its next answer, if there is a question on its desk.
+    /// Kills a party in the middle of its next answer, if there is a question on its desk; or as it opens a job or enters a roster.
     fn kill_answering(&mut self, party: usize, pages: usize) {
         use conclave_proto::v1::coordinator_frame::Body;
         let node = &mut self.nodes[party];
         if node.process.is_none() {
             return;
         }
-        let question = node.desk.iter().position(|(frame, _)| matches!(frame.body, Some(Body::Query(_))));
+        let is_question = |body: &Option<Body>| matches!(body, Some(Body::Query(_)));
+        let writes = |body: &Option<Body>| matches!(body, Some(Body::OpenJob(_) | Body::Roster(_)));
+        let question = node.desk.iter().position(|(frame, _)| is_question(&frame.body));
+        let question = question.or_else(|| node.desk.iter().position(|(frame, _)| writes(&frame.body)));
         if let Some(question) = question {
             for _ in 0..question {
                 self.make(Move::Handle(party));

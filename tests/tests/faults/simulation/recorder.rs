@@ -12,6 +12,8 @@ pub(crate) type Round = (usize, usize, u64);
 pub(crate) struct Recorder {
     /// What each round asked, whatever the attempt.
     pub(crate) asked: BTreeMap<Round, Vec<u8>>,
+    /// What an answer says of the message that it is of, and its mask of nothing.
+    pub(crate) echoes: BTreeMap<Round, (Vec<u8>, Option<u64>)>,
     /// The number of each chain, and the attempt at which it was heard first.
     pub(crate) answers: BTreeMap<(Round, u32), (u32, i64)>,
     /// How often each round was answered.
@@ -38,6 +40,8 @@ impl Recorder {
             return;
         }
         *self.handled.entry(round).or_default() += 1;
+        let echo = (answer.digest.clone(), answer.check);
+        assert_eq!(*self.echoes.entry(round).or_insert_with(|| echo.clone()), echo, "{round:?} was answered under two masks");
         for (proposal, released) in query.proposals.iter().zip(&answer.releases) {
             let id = (round, proposal.chain);
             let (attempt, before) = *self.answers.entry(id).or_insert((query.attempt, *released));

@@ -79,7 +79,7 @@ fn replicate(target: &Arc<Target>, mechanism: Mechanism, sweeps: usize, seed: u6
         Mechanism::Laplace { epsilon } => {
             replicate_of(target, mechanism, LaplaceNoise { scale: units(10.0 / epsilon) }, sweeps, seed)
         }
-        Mechanism::Gaussian { sd } => replicate_of(target, mechanism, GaussianNoise { scale: units(sd) }, sweeps, seed),
+        Mechanism::Gaussian { sd } => replicate_of(target, mechanism, GaussianNoise { scale: units(sd), draws: 1 }, sweeps, seed),
     }
 }
 

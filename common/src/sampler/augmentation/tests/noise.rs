@@ -41,14 +41,14 @@ fn check_ratios(noise: impl NoiseLaw, masses: &[f64]) {
 #[test]
 fn log_ratios_are_those_of_the_masses() {
     for scale in [1, 2, 4] {
-        check_ratios(GaussianNoise { scale }, &gaussian(scale));
+        check_ratios(GaussianNoise { scale, draws: 1 }, &gaussian(scale));
     }
     check_ratios(LaplaceNoise { scale: 3 }, &laplace(3));
 }
 
 #[test]
 fn components_add_up_each_by_its_own_law() {
-    let noise = [2, 3, 2].map(|scale| GaussianNoise { scale });
+    let noise = [2, 3, 2].map(|scale| GaussianNoise { scale, draws: 1 });
     let residuals = Residuals::new(&[5, -7, 1], &noise).unwrap();
     let one = |component: u32, delta| residuals.log_ratio(&[Move { component, delta }]);
     let moves = [Move { component: 2, delta: -4 }, Move { component: 0, delta: 1 }, Move { component: 1, delta: 2 }];
@@ -72,14 +72,14 @@ fn acceptance(noise: impl NoiseLaw, masses: &[f64], delta: i64) -> f64 {
 fn mean_acceptance_is_one_less_the_total_variation() {
     for delta in [1, 2, 3] {
         for scale in [1, 2, 4] {
-            acceptance(GaussianNoise { scale }, &gaussian(scale), delta);
+            acceptance(GaussianNoise { scale, draws: 1 }, &gaussian(scale), delta);
         }
         acceptance(LaplaceNoise { scale: 3 }, &laplace(3), delta);
     }
     // On so coarse a lattice the `2 Phi(-mu / 2)` of continuous noise is a little too high.
     let continuous = |mu: f64| libm::erfc(mu / (2.0 * 2.0_f64.sqrt()));
     for (delta, on_lattice, bound) in [(1, 0.8005, 0.8026), (3, 0.4485, 0.4533)] {
-        assert!((acceptance(GaussianNoise { scale: 2 }, &gaussian(2), delta) - on_lattice).abs() < 5e-5);
+        assert!((acceptance(GaussianNoise { scale: 2, draws: 1 }, &gaussian(2), delta) - on_lattice).abs() < 5e-5);
         assert!((continuous(delta as f64 / 2.0) - bound).abs() < 5e-5);
     }
 }

@@ -22,7 +22,7 @@ fn heads(p: f64) -> TableSampler {
 /// These coins against a release of so many heads and tails, at noise of s coins on each.
 fn records(coins: &[u32], released: [i64; 2], count: Count, s: u64) -> LatentRecords<TableLaw, GaussianNoise> {
     let law = coin();
-    let noise = [GaussianNoise { scale: s * UNIT as u64 }; 2];
+    let noise = [GaussianNoise { scale: s * UNIT as u64, draws: 1 }; 2];
     let residuals = Residuals::new(&released.map(|n| n * UNIT), &noise).unwrap();
     let mut records = LatentRecords::new(&law, &heads(0.5), residuals, Count::Known(0), ChaCha20Rng::seed_from_u64(1));
     records.kind = count;

@@ -70,7 +70,7 @@ fn one_round_takes_the_budget_and_no_more() {
             let charge = |query: &Query| {
                 let terms = QueryTerms::new(model.as_ref(), &spec, unit, query.kind, (&[], &[])).unwrap();
                 assert!(terms.sum_fits(1000) && terms.summand(&[], &[], terms.sensitivity()).is_ok());
-                unit.charge_of_kind(query.kind, terms.sensitivity(), query.noise).unwrap()
+                unit.charge_of_kind(query.kind, terms.sensitivity(), spec.protected(query.noise)).unwrap()
             };
             let spent: u64 = round.queries.iter().map(charge).sum();
             let limit = PrivacyFilter::new(&spec.privacy.budget.of(unit)).unwrap().limit_units();

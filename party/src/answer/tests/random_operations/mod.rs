@@ -121,7 +121,7 @@ impl World {
         match this.standing.get_or_insert(Standing::Awaiting) {
             Standing::Awaiting => assert_eq!(opened, Ok(Opening::Pending)),
             Standing::Approved => {
-                assert!(matches!(opened, Ok(Opening::Opened(_))), "{opened:?}");
+                assert!(matches!(opened, Ok(Opening::Opened(..))), "{opened:?}");
                 this.open = true;
             }
             _ => assert!(opened.is_err()),
@@ -197,8 +197,19 @@ impl World {
             let (k_t, s, _) = price(to[0]);
             let job = &id(job);
             let (chain, from) = (*chain, &[0.0][..]);
-            QueryContent { job, spec_digest: &spec_digest, iteration, chain, from, to: &to, kind: QueryKind::Ratio, k_t, s }
-                .key(0)
+            QueryContent {
+                job,
+                spec_digest: &spec_digest,
+                iteration,
+                chain,
+                from,
+                to: &to,
+                kind: QueryKind::Ratio,
+                k_t,
+                s,
+                masked: None,
+            }
+            .key(0)
         };
         let keys: Vec<_> = chains.iter().map(key).collect();
         if self.model.jobs[job].open {

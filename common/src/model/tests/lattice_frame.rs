@@ -1,0 +1,86 @@
+#![allow(clippy::unwrap_used)]
+
+use proptest::prelude::*;
+
+use super::*;
+
+const D: usize = 5;
+
+fn frame(numbers: &[f64]) -> Frame<'_> {
+    Frame::new(numbers, D).unwrap()
+}
+
+fn squares(x: &[f64]) -> f64 {
+    x.iter().map(|x| x * x).sum()
+}
+
+proptest! {
+    /// What a record's length is measured by is no shorter than it is, and no longer but for rounding: also of a frame of less than full rank.
+    #[test]
+    fn the_triangle_measures_what_the_frame_does(
+        entries in prop::collection::vec(-1.0..1.0_f64, D * D),
+        scale in prop::sample::select(vec![1e-20, 1e-3, 1.0, 1e12]),
+        twice in any::<bool>(),
+        x in prop::collection::vec(-1.0..1.0_f64, D),
+    ) {
+        let mut numbers: Vec<f64> = entries.iter().map(|x| x * scale).chain([0.0; D]).collect();
+        if twice {
+            numbers.copy_within(0..D, D);
+        }
+        let lattice = LatticeFrame::new(frame(&numbers), D);
+        let (rows, _) = lattice.rows();
+        let dot = |row: &[f64]| row.iter().zip(&x).map(|(a, x)| a * x).sum::<f64>();
+        let measured: f64 = rows.iter().map(|row| dot(row).powi(2)).sum();
+        let image = lattice.entries.chunks(D).map(|row| dot(&row.iter().map(|a| *a as f64 * power(-ENTRY_DIGITS)).collect::<Vec<_>>()));
+        let length: f64 = image.map(|x| x * x).sum();
+        prop_assert!(measured >= length * (1.0 - 1e-13), "{measured} {length}");
+        prop_assert!(measured <= length + 1e-12 * D as f64 * squares(&rows.concat()), "{measured} {length}");
+    }
+
+    /// Along any weights, a vector of whole numbers is no farther from what it stands for than is said, and not much nearer at worst.
+    #[test]
+    fn rounding_is_within_its_bound(
+        entries in prop::collection::vec(-1.0..1.0_f64, D * D),
+        weights in prop::collection::vec(-1.0..1.0_f64, D),
+        x in prop::collection::vec(-1.0..1.0_f64, D - 1),
+        slope in -1.0..1.0_f64,
+        own in -1.0..1.0_f64,
+    ) {
+        let numbers: Vec<f64> = entries.iter().copied().chain([0.0; D]).collect();
+        let lattice = LatticeFrame::new(frame(&numbers), D - 1);
+        let weight = |slope: f64, scale: f64| (slope * scale).round_ties_even().clamp(-MOST_WEIGHT, MOST_WEIGHT);
+        let (w, o) = (weight(slope, lattice.weights[0]), weight(own, lattice.weights[1]));
+        prop_assume!(w.abs().max(o.abs()) < MOST_WEIGHT);
+        let along = lattice.along(&weights);
+        let rounded = |x: f64| (x * power(DIGITS)).round_ties_even() * power(-DIGITS);
+        let found: f64 = x.iter().zip(&along.predictors).map(|(x, v)| w * v * rounded(*x)).sum::<f64>() + o * along.own;
+        let component = |k: usize| {
+            let row = &numbers[k * D..(k + 1) * D];
+            slope * row.iter().zip(&x).map(|(a, x)| a * x).sum::<f64>() + own * row[D - 1]
+        };
+        let wanted: f64 = (0..D).map(|k| weights[k] * GRADIENT_SCALE * component(k)).sum();
+        prop_assert!((found - wanted).abs() <= lattice.rounding(&weights) + 1e-6, "{found} {wanted} {}", lattice.rounding(&weights));
+    }
+}
+
+/// A frame without numbers, or beyond all measure, is 0; a shift without numbers too, and one that is too long is shortened.
+#[test]
+fn frames_that_are_none_are_nothing() {
+    for entry in [0.0, 1e40, 1e-40, f64::NAN, f64::INFINITY] {
+        for shift in [0.0, 3.0, f64::NAN] {
+            let mut numbers = vec![0.25; D * (D + 1)];
+            numbers[0] = entry;
+            if entry == 1e-40 {
+                numbers[..D * D].fill(entry);
+            }
+            numbers[D * D..].fill(shift);
+            let lattice = LatticeFrame::new(frame(&numbers), D);
+            let nothing = !entry.is_finite() || !(1e-30..1e30).contains(&entry) && entry != 0.0;
+            assert_eq!(lattice.entries.iter().all(|a| *a == 0), nothing, "{entry}");
+            let length =
+                squares(&lattice.shift.iter().map(|b| *b as f64 * power(-28 - FRACTION as i32)).collect::<Vec<_>>()).sqrt();
+            let expected = if shift == 3.0 { GRADIENT_SCALE / GRADIENT_UNITS as f64 } else { 0.0 };
+            assert!((length - expected).abs() < 1e-9 && lattice.room > 0.0, "{shift}: {length}");
+        }
+    }
+}

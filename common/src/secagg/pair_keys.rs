@@ -1,0 +1,159 @@
+//! The keys that a participant has with each of the others, and the masks that they make.
+
+use hkdf::Hkdf;
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+use zeroize::Zeroizing;
+
+use super::fields::Fields;
+use super::keys::{MaskPublic, MaskSecret};
+use super::roster::{Member, Roster};
+
+/// Masks that one HMAC gives.
+const LANES: usize = 4;
+const DOMAIN: &[u8] = b"conclave mask 1";
+
+/// Why a participant has no keys with the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum AgreementError {
+    /// The roster has another key at this participant's place, or no such place.
+    #[error("the roster does not have this party's own mask key at its place")]
+    NotOwn,
+    /// A member's key is a point of small order: anybody would know the masks with it.
+    #[error("the mask key of member {place} of the roster is of small order")]
+    SmallOrder {
+        /// The member's place, from 0.
+        place: usize,
+    },
+}
+
+/// A participant's keys with each of the others, overwritten when they go.
+pub struct PairKeys(Vec<PairKey>);
+
+struct PairKey {
+    /// Whether this participant comes before the other in the roster: one of them adds what the other subtracts.
+    adds: bool,
+    hmac: Hmac<Sha256>,
+}
+
+impl PairKeys {
+    /// Agrees on a key with every other member, by X25519 and HKDF-SHA256 (RFC 5869) with the roster's digest as salt.
+    ///
+    /// # Errors
+    /// [`AgreementError`] where the roster does not have the key of `secret` at `place`, and where a member's key is of small order.
+    pub fn agree(roster: &Roster, place: usize, secret: &MaskSecret) -> Result<Self, AgreementError> {
+        Self::bound(roster, place, secret, to_the_pair)
+    }
+
+    /// Keys that depend on neither the pair's places nor its public keys, to show what attack that admits.
+    ///
+    /// # Errors
+    /// As [`PairKeys::agree`].
+    #[cfg(any(test, feature = "test-util"))]
+    pub fn agree_unbound(roster: &Roster, place: usize, secret: &MaskSecret) -> Result<Self, AgreementError> {
+        Self::bound(roster, place, secret, |_, _| domain().bytes())
+    }
+
+    fn bound(roster: &Roster, place: usize, secret: &MaskSecret, binding: Binding) -> Result<Self, AgreementError> {
+        let public = secret.public();
+        if roster.members().get(place).is_none_or(|own| own.public != public) {
+            return Err(AgreementError::NotOwn);
+        }
+        let others = roster.members().iter().enumerate().filter(|(other, _)| *other != place);
+        let pair = |(other, member): (usize, &Member)| {
+            let peer = End { place: other, public: member.public };
+            let key = pair_key(&roster.digest(), secret, End { place, public }, peer, binding)?;
+            Ok(PairKey { adds: place < other, hmac: hmac(&key) })
+        };
+        Ok(Self(others.map(pair).collect::<Result<_, _>>()?))
+    }
+
+    /// The masks of `lanes` integers under a digest: what this participant adds to each, all of its pairs together. The masks of all
+    /// participants sum to zero modulo 2^64.
+    ///
+    /// A lane is one released integer of the message, counted from 0 through all queries in order and through each one's components. An
+    /// answer has one lane more than integers, its check: nothing is under that mask, so that the last lanes of all answers sum to zero
+    /// exactly where the masks cancel. What it takes depends on the number of members and lanes alone.
+    #[must_use]
+    pub fn masks(&self, digest: &[u8; 32], lanes: usize) -> Vec<u64> {
+        let mut masks = vec![0_u64; lanes];
+        for PairKey { adds, hmac } in &self.0 {
+            for (block, masks) in (0_u32..).zip(masks.chunks_mut(LANES)) {
+                let code = hmac.clone().chain_update(DOMAIN).chain_update(digest).chain_update(block.to_le_bytes()).finalize();
+                let code = Zeroizing::new(<[u8; 32]>::from(code.into_bytes()));
+                let (shares, _) = code.as_chunks();
+                for (mask, share) in masks.iter_mut().zip(shares) {
+                    let share = u64::from_le_bytes(*share);
+                    *mask = if *adds { mask.wrapping_add(share) } else { mask.wrapping_sub(share) };
+                }
+            }
+        }
+        masks
+    }
+}
+
+#[cfg(test)]
+impl PairKeys {
+    /// The keys with some of the others alone.
+    pub(super) fn only(mut self, own: usize, with: impl Fn(usize) -> bool) -> Self {
+        let mut others = (0..).filter(|other| *other != own);
+        self.0.retain(|_| others.next().is_some_and(&with));
+        self
+    }
+}
+
+/// Shows nothing of the keys.
+impl std::fmt::Debug for PairKeys {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "PairKeys with {}", self.0.len())
+    }
+}
+
+/// One end of a pair: its place in the roster and its public key.
+#[derive(Clone, Copy)]
+pub(super) struct End {
+    pub(super) place: usize,
+    pub(super) public: MaskPublic,
+}
+
+/// What a pair's key is bound to, from its ends in the roster's order.
+type Binding = fn(End, End) -> Vec<u8>;
+
+fn domain() -> Fields {
+    Fields::of("conclave pair 1")
+}
+
+/// Places and keys of both ends. Without them a member that shows another's key as its own would have the very key that the other has with
+/// a third, and the two masks would cancel in that one's answer.
+pub(super) fn to_the_pair(low: End, high: End) -> Vec<u8> {
+    domain()
+        .field(&(low.place as u64).to_le_bytes())
+        .field(&(high.place as u64).to_le_bytes())
+        .field(low.public.bytes())
+        .field(high.public.bytes())
+        .bytes()
+}
+
+/// The key that `own`, whose secret this is, and `peer` have in common.
+pub(super) fn pair_key(
+    roster: &[u8; 32],
+    secret: &MaskSecret,
+    own: End,
+    peer: End,
+    binding: Binding,
+) -> Result<Zeroizing<[u8; 32]>, AgreementError> {
+    let shared = secret.shared(&peer.public).ok_or(AgreementError::SmallOrder { place: peer.place })?;
+    let (low, high) = if own.place < peer.place { (own, peer) } else { (peer, own) };
+    let mut key = Zeroizing::new([0; 32]);
+    match Hkdf::<Sha256>::new(Some(roster), shared.as_slice()).expand(&binding(low, high), key.as_mut_slice()) {
+        Ok(()) => Ok(key),
+        Err(_) => unreachable!("32 bytes are one block of HKDF's, and 255 may be asked for"),
+    }
+}
+
+fn hmac(key: &[u8; 32]) -> Hmac<Sha256> {
+    match Hmac::new_from_slice(key) {
+        Ok(hmac) => hmac,
+        Err(_) => unreachable!("a key of HMAC's may have any length"),
+    }
+}

@@ -1,0 +1,289 @@
+//! Jobs whose answers leave masked: their key as they open, the roster of everybody's keys, and the key's end.
+//!
+//! A key is on the disk and in the ledger before its public half leaves; a roster is in the ledger before it is confirmed; and nothing of a job
+//! is answered before. When a job ends, the end is entered and then its key is gone.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant, SystemTime};
+
+use conclave_common::job::{JobSpec, Secure};
+use conclave_proto::error::{ErrorCode, Fault};
+use conclave_proto::revoked::RevokedFile;
+use conclave_proto::roster::{self, Assembly};
+use conclave_proto::v1::{self, party_frame::Body};
+
+use super::answerer::Answerer;
+use super::consent::refusal;
+use super::masking::{Masking, RosterMasks};
+use super::reply::{ReplySender, reply};
+use super::secrecy::{AtWork, NOT_ADMITTED, Secrecy};
+use crate::ledger::{Masks, RosterMember};
+use crate::link::load_identity;
+use crate::secure::{JobKey, MaskKeyError, MaskKeys, Pins, RosterCheck, SecureSettings};
+
+/// How often keys are looked at that nobody has used for long.
+const LOOK: Duration = Duration::from_secs(3600);
+/// How often the list of revoked certificates is looked at while a masked job is asked.
+const REVOKED: Duration = Duration::from_secs(1);
+
+impl Answerer {
+    /// Lets jobs be opened whose answers leave masked, as far as the owner's settings admit them; without it none is. Keys of jobs that the ledger
+    /// has closed, or never knew, are deleted.
+    ///
+    /// # Errors
+    /// A folder of keys that can't be read or written.
+    pub fn with_secrecy(mut self, parts: Secrecy) -> Result<Self, MaskKeyError> {
+        let state = self.ledger.state();
+        let kept = |job: &str| state.job(job).is_some_and(|job| job.open && job.masks != Masks::None);
+        for job in parts.keys.sweep(kept)? {
+            tracing::info!(%job, "the key of the job's masks is deleted: the job is not open");
+        }
+        self.secrecy = Some(AtWork { parts, assembly: Assembly::default(), looked: None, revoked: None });
+        Ok(self)
+    }
+
+    /// The owner's settings for masked jobs.
+    pub(super) fn secure_settings(&self) -> Option<&SecureSettings> {
+        self.secrecy.as_ref().map(|at_work| &at_work.parts.settings)
+    }
+
+    /// How the answers of a job leave that the ledger has entered, with the party's key for its masks, as it is sent at every opening.
+    ///
+    /// # Errors
+    /// [`ErrorCode::Conflict`] where the key is gone that the ledger has entered: the job can't go on here, and gets no second one.
+    /// [`ErrorCode::Unreachable`] where its owner has to mend something.
+    pub(super) fn masking_of(
+        &mut self,
+        job: &str,
+        spec: &JobSpec,
+        digest: [u8; 32],
+    ) -> Result<(Masking, Option<Box<v1::MaskKey>>), Fault> {
+        if !spec.aggregation.is_secure() {
+            return Ok((Masking::Local, None));
+        }
+        let masks = self.ledger.masks(job).cloned().unwrap_or(Masks::None);
+        let key = match masks {
+            Masks::None => self.first_key(job, digest)?,
+            Masks::Keyed(public) => self.known_key(job, digest, |key| *key.public().bytes() == public)?,
+            Masks::Under(ref roster) => self.known_key(job, digest, |key| roster.has(&key.public()))?,
+        };
+        let signed = Box::new(key.signed.clone());
+        let masking = match masks {
+            Masks::Under(entered) => {
+                let roster = entered.roster(job, &digest).map_err(|why| dead(job, &why.to_string()))?;
+                let agreed = RosterMasks::agree(&roster, &self.party, &key.secret).map_err(|why| dead(job, &why.to_string()))?;
+                Masking::Under(Box::new(agreed))
+            }
+            _ => Masking::Keyed(key.secret),
+        };
+        Ok((masking, Some(signed)))
+    }
+
+    /// The key of a job that has none: on the disk, then in the ledger, and only then on the wire.
+    fn first_key(&mut self, job: &str, digest: [u8; 32]) -> Result<JobKey, Fault> {
+        let (keys, identity) = self.key_parts()?;
+        // Nothing of a key without its entry has left: a crash came between.
+        keys.delete(job).map_err(|e| unkept(job, &e))?;
+        let identity = load_identity(&identity.0, &identity.1, &self.party).map_err(|fault| unkept(job, &fault))?;
+        let key = keys.make(&identity, job, digest, self.ledger.head()).map_err(|e| unkept(job, &e))?;
+        self.ledger.enter_mask_key(job, &key.public()).map_err(super::open::ledger_fault)?;
+        // The ledger holds the entry by now that the file is older than.
+        keys.rewrite(key, self.ledger.head()).map_err(|e| unkept(job, &e))
+    }
+
+    /// The key of a job that has one, if it is the one that the ledger has entered and the ledger is the one that it was used with.
+    fn known_key(&mut self, job: &str, digest: [u8; 32], is_own: impl Fn(&JobKey) -> bool) -> Result<JobKey, Fault> {
+        let (keys, _) = self.key_parts()?;
+        let loaded = match keys.load(job, &digest) {
+            Err(e @ MaskKeyError::Io { .. }) => return Err(unkept(job, &e)),
+            loaded => loaded.map_err(|e| dead(job, &e.to_string()))?,
+        };
+        let key = loaded.filter(is_own).ok_or_else(|| dead(job, "it is not there"))?;
+        if !self.ledger.holds_head(&key.head).map_err(super::open::ledger_fault)? {
+            tracing::error!(%job, "the key of the job's masks has been used with a ledger that went further than this one: this ledger was set back");
+            let message = "its ledger is behind what it has answered: its owner has to restore or unlock it";
+            return Err(Fault::new(ErrorCode::Unreachable, message));
+        }
+        keys.rewrite(key, self.ledger.head()).map_err(|e| unkept(job, &e))
+    }
+
+    fn key_parts(&self) -> Result<(MaskKeys, (PathBuf, PathBuf)), Fault> {
+        let at_work = self.secrecy.as_ref().ok_or_else(|| Fault::new(ErrorCode::Policy, NOT_ADMITTED))?;
+        Ok((at_work.parts.keys.clone(), at_work.parts.identity.clone()))
+    }
+
+    /// Takes in a piece of the roster of keys that a job's answers will be masked under; enters and confirms it once it is whole.
+    pub(super) fn take_roster(&mut self, piece: v1::Roster, outbox: &ReplySender) {
+        let job = piece.job.clone();
+        let Some(at_work) = &mut self.secrecy else { return };
+        let entries = match at_work.assembly.take(piece) {
+            Ok(None) => return,
+            Ok(Some(entries)) => entries,
+            Err(fault) => return reply(outbox, refusal(job, &fault.at_party(self.party.clone()))),
+        };
+        match self.enter_roster(&job, &entries) {
+            Ok(Some(accepted)) => reply(outbox, Body::RosterAccepted(accepted)),
+            // Of a job that is not open here, or has no masks.
+            Ok(None) => tracing::warn!("a roster of a job that is not open here, or whose answers are not masked"),
+            Err(fault) => {
+                tracing::warn!(%job, "roster refused: {fault}");
+                reply(outbox, refusal(job, &fault.at_party(self.party.clone())));
+            }
+        }
+    }
+
+    fn enter_roster(&mut self, job: &str, entries: &[v1::RosterEntry]) -> Result<Option<v1::RosterAccepted>, Fault> {
+        let Some(active) = self.jobs.get(job) else { return Ok(None) };
+        let Some(secure) = active.spec.aggregation.secure().cloned() else { return Ok(None) };
+        let digest = active.digest;
+        let agreed = match (&active.masking, self.ledger.masks(job)) {
+            (Masking::Under(masks), _) => {
+                same_roster(&masks.roster(), (job, &digest), secure.colluders, entries)?;
+                None
+            }
+            (Masking::Keyed(secret), Some(Masks::Keyed(_))) => {
+                let checked = self.check_roster(job, &secure, entries)?;
+                let agreed = RosterMasks::agree(&checked.roster, &self.party, secret);
+                let agreed = agreed.map_err(|why| Fault::new(ErrorCode::Policy, format!("the roster can't be used: {why}")))?;
+                let known: Vec<(bool, String)> = checked.standing.into_iter().map(|s| (s.pinned, s.serial)).collect();
+                self.ledger.enter_roster(job, &checked.roster, &known).map_err(super::open::ledger_fault)?;
+                Some(agreed)
+            }
+            _ => return Ok(None),
+        };
+        let Some(active) = self.jobs.get_mut(job) else { return Ok(None) };
+        if let Some(agreed) = agreed {
+            tracing::info!(%job, "the roster of keys is entered: answers leave masked");
+            active.masking = Masking::Under(Box::new(agreed));
+        }
+        let Masking::Under(masks) = &active.masking else { return Ok(None) };
+        let accepted = v1::RosterAccepted { job: job.to_owned(), digest: masks.roster().to_vec(), confirm: masks.confirmation() };
+        Ok(Some(accepted))
+    }
+
+    fn check_roster(
+        &self,
+        job: &str,
+        secure: &Secure,
+        entries: &[v1::RosterEntry],
+    ) -> Result<crate::secure::CheckedRoster, Fault> {
+        let (Some(at_work), Some(active)) = (&self.secrecy, self.jobs.get(job)) else {
+            return Err(Fault::new(ErrorCode::Policy, NOT_ADMITTED));
+        };
+        let Masking::Keyed(secret) = &active.masking else { return Err(Fault::new(ErrorCode::Policy, NOT_ADMITTED)) };
+        let parts = &at_work.parts;
+        let mend = |what: &str, why: &dyn std::fmt::Display| {
+            tracing::error!("{what}: {why}");
+            Fault::new(ErrorCode::Unreachable, format!("its owner has to mend {what}"))
+        };
+        let path = parts.identity.0.join("ca.pem");
+        let ca_pem = std::fs::read_to_string(&path).map_err(|e| mend("its copy of the CA's certificate", &e))?;
+        let revoked = parts.revoked.as_deref().map(|path| RevokedFile::at(path).read()).transpose();
+        let revoked = revoked.map_err(|fault| mend("its list of revoked certificates", &fault))?;
+        let check = RosterCheck {
+            job,
+            spec_digest: &active.digest,
+            parties: &active.spec.parties,
+            colluders: secure.colluders,
+            members: &Pins::of_members(&secure.members),
+            own: (&self.party, secret.public()),
+            ca_pem: &ca_pem,
+            revoked: revoked.as_ref(),
+            settings: &parts.settings,
+            moment: SystemTime::now(),
+        };
+        check.check(entries).map_err(|refused| Fault::new(ErrorCode::Policy, refused.to_string()))
+    }
+
+    /// Closes masked jobs of whose rosters a member has been revoked since they were entered, by name or by the serial number that it showed. The
+    /// list is read once a second while masked jobs are asked, and not when the coordinator chooses; whether or not it looks as it did then: a
+    /// job may have been opened since.
+    pub(super) fn close_revoked(&mut self, now: Instant) {
+        let Some(at_work) = &mut self.secrecy else { return };
+        let Some(path) = &at_work.parts.revoked else { return };
+        if at_work.revoked.is_some_and(|looked| now.duration_since(looked) < REVOKED) {
+            return;
+        }
+        at_work.revoked = Some(now);
+        // A list that can't be read revokes everybody.
+        let list = RevokedFile::at(path).read().ok();
+        let is_revoked = |member: &RosterMember| {
+            list.as_ref().is_none_or(|l| l.names_member(&format!("party/{}", member.name)) || l.names_serial(&member.serial))
+        };
+        let of = |job: &String| self.ledger.masks(job).and_then(Masks::roster);
+        let hit = |job: &&String| of(job).is_some_and(|roster| roster.members.iter().any(is_revoked));
+        for job in self.jobs.keys().filter(hit).cloned().collect::<Vec<_>>() {
+            tracing::warn!(%job, "a member of the job's roster has been revoked: the job is closed");
+            // A failure has been logged, and the ledger answers no more.
+            drop(self.close(&job, "a member was revoked"));
+        }
+    }
+
+    /// Deletes the key of a job that has ended. A failure is the owner's to see: what is left is deleted at the next start.
+    pub(super) fn forget_key(&mut self, job: &str) {
+        let Some(at_work) = &self.secrecy else { return };
+        if let Err(e) = at_work.parts.keys.delete(job) {
+            tracing::error!(%job, "the key of the job's masks can't be deleted, and has to be by hand: {e}");
+        }
+    }
+
+    /// Closes masked jobs whose keys nobody has used for as long as the owner lets them lie: a coordinator need never say that a job has ended.
+    pub(super) fn close_unused(&mut self, now: Instant) {
+        let Some(at_work) = &mut self.secrecy else { return };
+        if at_work.looked.is_some_and(|looked| now.duration_since(looked) < LOOK) {
+            return;
+        }
+        at_work.looked = Some(now);
+        let days = at_work.parts.settings.keep_key_days;
+        let most = Duration::from_secs(u64::from(days) * 86_400);
+        let listed = at_work.parts.keys.list().unwrap_or_else(|e| {
+            tracing::error!("the keys of masks can't be listed: {e}");
+            Vec::new()
+        });
+        for (job, written) in listed {
+            let open = self.jobs.get(&job);
+            let age = open.map_or_else(|| written.elapsed().unwrap_or_default(), |active| now.duration_since(active.used));
+            if age >= most {
+                tracing::warn!(%job, "the key of the job's masks has not been used for {days} days (secure.keep_key_days): the job is closed");
+                // A failure has been logged, and the ledger answers no more.
+                drop(self.close(&job, "its key of masks was not used"));
+            } else if open.is_some() {
+                self.note_use(&job, age);
+            }
+        }
+    }
+
+    /// Notes at a key's file how long ago it was used: after a restart nothing else tells.
+    fn note_use(&self, job: &str, age: Duration) {
+        let (Some(at_work), Some(at)) = (&self.secrecy, SystemTime::now().checked_sub(age)) else { return };
+        if let Err(e) = at_work.parts.keys.note_use(job, at) {
+            tracing::error!(%job, "when the key of the job's masks was used can't be noted: {e}");
+        }
+    }
+}
+
+/// Holds entries to be the roster that has been entered: certificates may have run out or been renewed since, and don't count any more.
+fn same_roster(
+    entered: &[u8; 32],
+    (job, digest): (&str, &[u8; 32]),
+    colluders: u32,
+    entries: &[v1::RosterEntry],
+) -> Result<(), Fault> {
+    match roster::read(entries, job, digest, colluders) {
+        Ok(roster) if roster.digest() == *entered => Ok(()),
+        _ => Err(Fault::new(ErrorCode::Conflict, "the job has another roster here, and gets no second one: submit it anew")),
+    }
+}
+
+/// The job can't go on here.
+fn dead(job: &str, why: &str) -> Fault {
+    tracing::error!(%job, "the key of the job's masks can't be used: {why}");
+    let message = "the key of the job's masks is not there any more, and no second one is made: submit the job anew";
+    Fault::new(ErrorCode::Conflict, message)
+}
+
+/// Its owner has to mend something.
+fn unkept(job: &str, why: &dyn std::fmt::Display) -> Fault {
+    tracing::error!(%job, "the key of the job's masks can't be kept: {why}");
+    Fault::new(ErrorCode::Unreachable, "it can't keep the key of the job's masks: its owner has to mend that")
+}

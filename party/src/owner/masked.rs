@@ -1,0 +1,152 @@
+//! What masked answers mean for the owner of the data, in the words in which it is said everywhere.
+
+use conclave_common::accounting::gaussian_dp;
+use conclave_common::job::JobSpec;
+
+use super::figure::figure;
+use super::worst_case::AllCollude;
+use crate::ledger::{IfAllCollude, MaskedJob, MaskedMember};
+use crate::secure::{Peers, SecureSettings};
+
+/// Why a secure job is over for good once it is closed, rejected or revoked.
+pub(crate) const NEVER_AGAIN: &str = "its answers leave masked, and the key of their masks is deleted: it never opens again, and its analyst has to submit it anew";
+
+/// Who protects whom in a job whose answers leave masked; `None` for another.
+pub(crate) fn promise(spec: &JobSpec) -> Option<String> {
+    let secure = spec.aggregation.secure()?;
+    let parties = spec.parties.len();
+    let (honest, others) = (spec.aggregation.honest(parties).get(), parties.saturating_sub(1));
+    Some(format!(
+        "your numbers leave masked; only the sum over these {parties} parties is opened. You are charged as if {honest} parties' noise protects \
+         you: true while at most {} of the other {others} seats (seats, not people: a group with three seats is three) work with the coordinator",
+        secure.colluders
+    ))
+}
+
+/// How each other member of a secure job is known here, before there is a roster: its name, and in words whose key will be taken for its own.
+pub(crate) fn members(spec: &JobSpec, party: &str, settings: &SecureSettings) -> Vec<(String, String)> {
+    let Some(secure) = spec.aggregation.secure() else { return Vec::new() };
+    let known = |name: &String| {
+        let by_the_job = secure.members.get(name).map(|fingerprint| format!("; the job names {fingerprint}"));
+        let words = match (settings.pins.of(name), settings.peers) {
+            (Some(pins), _) => {
+                format!("pinned {}", pins.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or "))
+            }
+            (None, Peers::Ca) => format!("whoever the CA calls {name}"),
+            (None, Peers::Pinned) => "not pinned: this job can't open here".to_owned(),
+        };
+        (name.clone(), words + &by_the_job.unwrap_or_default())
+    };
+    spec.parties.iter().filter(|name| *name != party).map(known).collect()
+}
+
+/// What the owner loses if the job's promise on the others does not hold.
+pub(crate) fn if_all_collude(worst: &AllCollude, instead_of: f64, delta: f64) -> String {
+    let others = worst.parties.saturating_sub(1);
+    let limit = match worst.limit {
+        Some(limit) if worst.ended_early => {
+            format!("; more than your limit of {}, which ends the job first, would admit", figure(limit))
+        }
+        Some(limit) => format!("; your limit is {}", figure(limit)),
+        None => "; you set no limit to that (secure.max_epsilon_if_all_collude)".to_owned(),
+    };
+    format!(
+        "if all {others} others work with the coordinator, your data's epsilon would be {} instead of {} at delta {}{limit}",
+        figure(worst.data_epsilon),
+        figure(instead_of),
+        figure(delta)
+    )
+}
+
+/// What a ledger's total comes to if all others collude, in a line.
+pub(crate) fn total(collude: &IfAllCollude) -> String {
+    let limit =
+        collude.epsilon_limit.map_or_else(|| "no limit is set".to_owned(), |limit| format!("the limit is {}", figure(limit)));
+    format!("if all other parties of masked jobs work together, epsilon {} is spent; {limit}", figure(collude.epsilon_spent))
+}
+
+/// How an open masked job stands, in lines: its key, and the members of its roster with their fingerprints.
+pub(crate) fn standing(job: &MaskedJob) -> Vec<String> {
+    let age = match job.key_age_days {
+        Some(0) => ", made today".to_owned(),
+        Some(days) => format!(", {days} days old"),
+        None => ", deleted".to_owned(),
+    };
+    let noise = match job.honest.zip(job.colluders) {
+        Some((honest, colluders)) => format!("the noise of {honest} of {} parties, {colluders} colluding", job.members.len()),
+        None => "no roster yet".to_owned(),
+    };
+    let member = |m: &MaskedMember| {
+        format!("            {} {} {}", m.name, m.fingerprint, if m.pinned { "pinned" } else { "by the CA's word" })
+    };
+    let head = format!("masked    {}: {noise}; key of {}{age}", job.job, job.key_made);
+    std::iter::once(head).chain(job.members.iter().map(member)).collect()
+}
+
+/// What a secure job comes to for a person who is at all of its owners: what a person's records move at each of them adds up within the one
+/// sum that is opened, so it is mu and not its square that grows by the number of owners.
+pub(super) fn at_several_owners(spec: &JobSpec) -> Option<String> {
+    spec.aggregation.secure()?;
+    let (owners, budget) = (spec.parties.len(), spec.privacy.budget);
+    let mu = gaussian_dp::mu(budget.epsilon, budget.delta) * owners as f64;
+    Some(format!(
+        "each owner promises for its own records; of a person with records at m of the {owners} owners all m move the one sum that is opened, \
+         and mu grows by m: for one at all of them up to epsilon {} at delta {}",
+        figure(gaussian_dp::epsilon(mu, budget.delta)),
+        figure(budget.delta)
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::secure::{Fingerprint, Pins};
+    use crate::testing::masked_toml;
+
+    fn spec(parties: usize, colluders: u32, more: &str) -> JobSpec {
+        JobSpec::parse(&(masked_toml(parties, colluders) + more)).unwrap()
+    }
+
+    #[test]
+    fn the_promise_is_said_with_its_numbers_and_in_seats() {
+        let words = promise(&spec(5, 2, "")).unwrap();
+        for part in [
+            "the sum over these 5 parties",
+            "as if 3 parties' noise",
+            "at most 2 of the other 4 seats",
+            "with three seats is three",
+        ] {
+            assert!(words.contains(part), "{part}: {words}");
+        }
+    }
+
+    /// At a person's m owners mu grows by m: by five here, and not by the root of five.
+    #[test]
+    fn a_person_at_all_owners_counts_at_each_of_them_in_one_sum() {
+        let spec = spec(5, 2, "");
+        let words = at_several_owners(&spec).unwrap();
+        let mu = gaussian_dp::mu(spec.privacy.budget.epsilon, 1e-6);
+        assert!(words.contains(&format!("up to epsilon {} at", figure(gaussian_dp::epsilon(5.0 * mu, 1e-6)))), "{words}");
+        assert!(!words.contains(&figure(gaussian_dp::epsilon(5.0_f64.sqrt() * mu, 1e-6))), "{words}");
+    }
+
+    #[test]
+    fn every_other_member_is_named_with_whose_word_is_taken_for_it() {
+        let pin = Fingerprint([7; 32]);
+        let mut pins = Pins::default();
+        pins.add("h-1", pin).unwrap();
+        let settings = |peers| SecureSettings { peers, pins: pins.clone(), ..SecureSettings::default() };
+        let named = format!("members = {{ h-2 = \"{}\" }}\n", Fingerprint([9; 32]));
+        let spec = spec(3, 1, &named);
+        let of = |peers| {
+            members(&spec, "h-0", &settings(peers))
+                .into_iter()
+                .map(|(name, words)| format!("{name}: {words}"))
+                .collect::<Vec<_>>()
+        };
+        let by_the_job = format!("; the job names {}", Fingerprint([9; 32]));
+        assert_eq!(of(Peers::Ca), [format!("h-1: pinned {pin}"), format!("h-2: whoever the CA calls h-2{by_the_job}")]);
+        assert!(of(Peers::Pinned)[1].starts_with("h-2: not pinned: this job can't open here"));
+    }
+}

@@ -1,0 +1,265 @@
+//! The folder of the mask keys, one file for each secure job that is open.
+//!
+//! It lies beside the ledger's secret key and not beside the ledger, so that whoever restores an old ledger does not restore old keys with it:
+//! an answer under a mask that has left before would give away what is under both. A key is durable before its public half leaves, and there
+//! is never a second one for a job that has a roster. What is deleted is overwritten first; solid-state disks, copy-on-write file systems and
+//! snapshots may keep it all the same.
+
+use std::ffi::OsStr;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use conclave_common::secagg::MaskSecret;
+use conclave_ops::files::{private_folder, regular};
+use conclave_proto::error::Fault;
+use conclave_proto::mask_key;
+use conclave_proto::tls::IdentityDir;
+use ring::hkdf::{HKDF_SHA256, Salt};
+use ring::rand::{SecureRandom, SystemRandom};
+use zeroize::Zeroizing;
+
+use super::mask_key_file::JobKey;
+use crate::ledger::{Head, Secret};
+use crate::private_files::{self, with_suffix};
+
+/// Name of the folder, beside the ledger's secret key.
+const FOLDER: &str = "mask-keys";
+/// What a file is called until it is whole. No job's id has a dot.
+const DRAFT: &str = ".new";
+const DERIVATION: &str = "conclave mask key secret 1";
+
+/// Why there is no mask key.
+#[derive(Debug, thiserror::Error)]
+pub enum MaskKeyError {
+    /// The disk.
+    #[error("{}: {reason}", .file.display())]
+    Io {
+        /// The file or folder.
+        file: PathBuf,
+        /// What the operating system says.
+        reason: String,
+    },
+    /// The file is not as this party wrote it.
+    #[error("{}: is not a mask key as this party wrote it: restore it, or revoke its job", .0.display())]
+    Damaged(PathBuf),
+    /// The key is for another text under the same job.
+    #[error("{}: is the mask key of another job file", .0.display())]
+    OtherSpec(PathBuf),
+    /// There is a key already.
+    #[error("{}: there is a mask key already", .0.display())]
+    Exists(PathBuf),
+    /// The job's id can't name a file.
+    #[error("a job id is 1 to 64 letters, digits and -")]
+    NoJob,
+    /// The system gives no random numbers.
+    #[error("the system gives no random numbers")]
+    NoRandomness,
+    /// The identity key can't sign.
+    #[error(transparent)]
+    Unsigned(#[from] Fault),
+}
+
+/// A party's mask keys.
+#[derive(Debug, Clone)]
+pub struct MaskKeys {
+    folder: PathBuf,
+    ledger_secret: Secret,
+}
+
+impl MaskKeys {
+    /// The keys beside the ledger's secret key, whose file is `secret_file`. The folder need not be there.
+    pub fn beside(secret_file: &Path, ledger_secret: Secret) -> Self {
+        Self { folder: Self::folder_beside(secret_file), ledger_secret }
+    }
+
+    /// The folder of the keys.
+    pub fn folder_beside(secret_file: &Path) -> PathBuf {
+        secret_file.with_file_name(FOLDER)
+    }
+
+    /// Makes a job's key, signed and on disk. Its secret comes of 256 bits of the system's and of the ledger's secret key and head: a copied
+    /// machine with copied generators has another head, once it has answered anything.
+    ///
+    /// # Errors
+    /// [`MaskKeyError`] where there is one already, it can't be signed, or not be written.
+    pub fn make(&self, identity: &IdentityDir, job: &str, spec_digest: [u8; 32], head: Head) -> Result<JobKey, MaskKeyError> {
+        let file = self.file_of(job)?;
+        if file.symlink_metadata().is_ok() {
+            return Err(MaskKeyError::Exists(file));
+        }
+        let secret = self.fresh_secret(job, &head)?;
+        let signed = mask_key::sign(identity, job, &spec_digest, &secret.public())?;
+        let key = JobKey { job: job.to_owned(), spec_digest, secret, signed, head };
+        self.write(&key)?;
+        Ok(key)
+    }
+
+    /// A job's key; `None` where there is none. Whether the ledger holds its head, and its event this public key, is for the caller to see.
+    ///
+    /// # Errors
+    /// [`MaskKeyError`] where it can't be read, is not as this party wrote it, or is of another text than `spec_digest`'s.
+    pub fn load(&self, job: &str, spec_digest: &[u8; 32]) -> Result<Option<JobKey>, MaskKeyError> {
+        let file = self.file_of(job)?;
+        if file.symlink_metadata().is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound) {
+            return Ok(None);
+        }
+        let bytes = regular(&file).and_then(|()| std::fs::read(&file)).map_err(|e| io(&file, &e))?;
+        let key = JobKey::decode(&Zeroizing::new(bytes), &self.ledger_secret);
+        let key = key.filter(|key| key.job == job).ok_or_else(|| MaskKeyError::Damaged(file.clone()))?;
+        if key.spec_digest != *spec_digest {
+            return Err(MaskKeyError::OtherSpec(file));
+        }
+        Ok(Some(key))
+    }
+
+    /// Writes a key anew with the present head. At every moment one of the two files is whole.
+    ///
+    /// # Errors
+    /// [`MaskKeyError::Io`].
+    pub fn rewrite(&self, key: JobKey, head: Head) -> Result<JobKey, MaskKeyError> {
+        let key = JobKey { head, ..key };
+        self.write(&key)?;
+        Ok(key)
+    }
+
+    /// Deletes a job's key, also one that is half written; none is none.
+    ///
+    /// # Errors
+    /// [`MaskKeyError::Io`]: it may be there still.
+    pub fn delete(&self, job: &str) -> Result<(), MaskKeyError> {
+        let file = self.file_of(job)?;
+        erase(&with_suffix(&file, DRAFT))?;
+        erase(&file)?;
+        self.sync()
+    }
+
+    /// Deletes every key, before a ledger that was set back is unlocked.
+    ///
+    /// # Errors
+    /// [`MaskKeyError::Io`]: some may be there still.
+    pub fn delete_all(&self) -> Result<(), MaskKeyError> {
+        self.sweep(|_| false).map(drop)
+    }
+
+    /// Notes when a job's key was last used.
+    ///
+    /// # Errors
+    /// [`MaskKeyError::Io`].
+    pub fn note_use(&self, job: &str, at: SystemTime) -> Result<(), MaskKeyError> {
+        let file = self.file_of(job)?;
+        OpenOptions::new().write(true).open(&file).and_then(|open| open.set_modified(at)).map_err(|e| io(&file, &e))
+    }
+
+    /// The jobs that have a key, each with the moment at which it was last used, to the hour: at its last opening, or noted since.
+    ///
+    /// # Errors
+    /// [`MaskKeyError::Io`].
+    pub fn list(&self) -> Result<Vec<(String, SystemTime)>, MaskKeyError> {
+        let written = |(file, job): (PathBuf, Option<String>)| {
+            let job = job?;
+            Some(file.symlink_metadata().and_then(|found| found.modified()).map(|at| (job, at)).map_err(|e| io(&file, &e)))
+        };
+        self.files()?.into_iter().filter_map(written).collect()
+    }
+
+    /// Deletes the keys of jobs that are not to be kept, and whatever else is in the folder; gives the jobs.
+    ///
+    /// # Errors
+    /// [`MaskKeyError::Io`]: some may be there still.
+    pub fn sweep(&self, keep: impl Fn(&str) -> bool) -> Result<Vec<String>, MaskKeyError> {
+        let mut swept = Vec::new();
+        for (file, job) in self.files()? {
+            if job.as_deref().is_some_and(&keep) {
+                continue;
+            }
+            erase(&file)?;
+            swept.extend(job);
+        }
+        self.sync()?;
+        Ok(swept)
+    }
+
+    /// Every file of the folder in order, with the job whose key it is; none of half-written ones.
+    fn files(&self) -> Result<Vec<(PathBuf, Option<String>)>, MaskKeyError> {
+        let fail = |e: &std::io::Error| io(&self.folder, e);
+        let entries = match std::fs::read_dir(&self.folder) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(|e| fail(&e))?,
+        };
+        let mut files =
+            entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>().map_err(|e| fail(&e))?;
+        files.sort_unstable();
+        let job = |file: &Path| file.file_name().and_then(OsStr::to_str).filter(|name| is_id(name)).map(str::to_owned);
+        Ok(files.into_iter().map(|file| (file.clone(), job(&file))).collect())
+    }
+
+    fn fresh_secret(&self, job: &str, head: &Head) -> Result<MaskSecret, MaskKeyError> {
+        let mut random = Zeroizing::new([0; 32]);
+        SystemRandom::new().fill(random.as_mut_slice()).map_err(|_| MaskKeyError::NoRandomness)?;
+        let own = Zeroizing::new(self.ledger_secret.mac(DERIVATION, [job.as_bytes(), &head.to_bytes()]));
+        let mut secret = Zeroizing::new([0; 32]);
+        Salt::new(HKDF_SHA256, own.as_slice())
+            .extract(random.as_slice())
+            .expand(&[DERIVATION.as_bytes()], HKDF_SHA256)
+            .and_then(|key| key.fill(secret.as_mut_slice()))
+            .map_err(|_| MaskKeyError::NoRandomness)?;
+        Ok(MaskSecret::from_bytes(secret))
+    }
+
+    /// Under another name until it is whole and synced.
+    fn write(&self, key: &JobKey) -> Result<(), MaskKeyError> {
+        let file = self.file_of(&key.job)?;
+        let draft = with_suffix(&file, DRAFT);
+        let fresh = !self.folder.exists();
+        private_folder(&self.folder).map_err(|e| io(&self.folder, &e))?;
+        if fresh {
+            let above = private_files::folder_of(&self.folder);
+            private_files::sync_folder(above).map_err(|e| io(above, &e))?;
+        }
+        // A crash has left it half made.
+        erase(&draft)?;
+        private_files::create(&draft, &key.encode(&self.ledger_secret)).map_err(|e| io(&draft, &e))?;
+        std::fs::rename(&draft, &file).map_err(|e| io(&file, &e))?;
+        self.sync()
+    }
+
+    fn sync(&self) -> Result<(), MaskKeyError> {
+        match private_files::sync_folder(&self.folder) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            synced => synced.map_err(|e| io(&self.folder, &e)),
+        }
+    }
+
+    fn file_of(&self, job: &str) -> Result<PathBuf, MaskKeyError> {
+        if is_id(job) { Ok(self.folder.join(job)) } else { Err(MaskKeyError::NoJob) }
+    }
+}
+
+/// Whether a word is a job's id, and nothing that leads out of the folder.
+fn is_id(word: &str) -> bool {
+    (1..=64).contains(&word.len()) && word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
+}
+
+/// Overwrites a file and takes its name away.
+fn erase(file: &Path) -> Result<(), MaskKeyError> {
+    let found = match file.symlink_metadata() {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        found => found.map_err(|e| io(file, &e))?,
+    };
+    // What is behind a link, and what is no file, is not ours to overwrite.
+    if found.is_file() {
+        let zeros = vec![0; usize::try_from(found.len()).unwrap_or(0)];
+        let overwritten = OpenOptions::new().write(true).open(file).and_then(|mut open| {
+            open.write_all(&zeros)?;
+            open.sync_all()
+        });
+        overwritten.map_err(|e| io(file, &e))?;
+    }
+    std::fs::remove_file(file).map_err(|e| io(file, &e))
+}
+
+fn io(file: &Path, error: &std::io::Error) -> MaskKeyError {
+    MaskKeyError::Io { file: file.to_owned(), reason: error.to_string() }
+}

@@ -1,0 +1,205 @@
+//! The life of a mask key's file.
+
+use std::path::{Path, PathBuf};
+
+use conclave_proto::identity::Role;
+use conclave_proto::mask_key;
+use conclave_proto::tls::IdentityDir;
+
+use super::town::{authority, identity};
+use crate::ledger::{Head, Secret};
+use crate::secure::{MaskKeyError, MaskKeys};
+
+const JOB: &str = "6f1c1a52-6d0e-4b1e-9d55-0d8f0f2b7a01";
+const SPEC: [u8; 32] = [5; 32];
+
+struct Room {
+    folder: tempfile::TempDir,
+    identity: IdentityDir,
+    keys: MaskKeys,
+}
+
+impl Room {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let identity = identity(&authority("town"), folder.path(), Role::Party, "a");
+        let secret_file = folder.path().join("ledger-secret.key");
+        let keys = MaskKeys::beside(&secret_file, Secret::load_or_make(&secret_file).unwrap());
+        Self { folder, identity, keys }
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join("mask-keys").join(name)
+    }
+
+    fn names(&self) -> Vec<String> {
+        let found = std::fs::read_dir(self.folder.path().join("mask-keys"))
+            .map(|entries| entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect::<Vec<_>>());
+        let mut names = found.unwrap_or_default();
+        names.sort();
+        names
+    }
+}
+
+fn head(number: u64) -> Head {
+    Head::from_bytes(&[&number.to_le_bytes()[..], &[3; 64]].concat()).unwrap()
+}
+
+#[cfg(unix)]
+fn mode(path: &Path) -> u32 {
+    std::os::unix::fs::PermissionsExt::mode(&path.metadata().unwrap().permissions()) & 0o777
+}
+
+#[test]
+fn a_key_is_made_once_and_read_back_as_it_was_sent() {
+    let room = Room::new();
+    assert!(room.keys.load(JOB, &SPEC).unwrap().is_none());
+    let made = room.keys.make(&room.identity, JOB, SPEC, head(7)).unwrap();
+    assert_eq!(mask_key::check(&made.signed, JOB, &SPEC, "a").unwrap().public, made.public());
+    assert_eq!(room.names(), [JOB]);
+    #[cfg(unix)]
+    assert_eq!((mode(&room.file(JOB)), mode(&room.file(""))), (0o600, 0o700));
+    let loaded = room.keys.load(JOB, &SPEC).unwrap().unwrap();
+    assert_eq!((loaded.secret.bytes(), &loaded.signed, loaded.head), (made.secret.bytes(), &made.signed, head(7)));
+    assert_eq!((loaded.job.as_str(), loaded.spec_digest, format!("{loaded:?}")), (JOB, SPEC, format!("JobKey of {JOB}")));
+    // Never a second one.
+    assert!(matches!(room.keys.make(&room.identity, JOB, SPEC, head(7)), Err(MaskKeyError::Exists(_))));
+    assert_eq!(room.keys.load(JOB, &SPEC).unwrap().unwrap().public(), made.public());
+    // Another job has another key, and so has the same job once its key is gone.
+    let other = room.keys.make(&room.identity, "other", SPEC, head(7)).unwrap();
+    room.keys.delete(JOB).unwrap();
+    let again = room.keys.make(&room.identity, JOB, SPEC, head(7)).unwrap();
+    assert!(made.public() != other.public() && made.public() != again.public());
+}
+
+#[test]
+fn the_present_head_is_written_beside_the_same_key() {
+    let room = Room::new();
+    let made = room.keys.make(&room.identity, JOB, SPEC, head(7)).unwrap();
+    let (public, signed) = (made.public(), made.signed.clone());
+    assert_eq!(room.keys.rewrite(made, head(9)).unwrap().head, head(9));
+    let loaded = room.keys.load(JOB, &SPEC).unwrap().unwrap();
+    // Whether the ledger holds it is for whoever opens the job to see: one that was set back does not.
+    assert_eq!((loaded.public(), loaded.signed, loaded.head), (public, signed, head(9)));
+    assert_eq!(room.names(), [JOB]);
+}
+
+#[test]
+fn what_was_changed_or_is_anothers_is_no_key() {
+    let room = Room::new();
+    room.keys.make(&room.identity, JOB, SPEC, head(7)).unwrap();
+    let bytes = std::fs::read(room.file(JOB)).unwrap();
+    assert!(matches!(room.keys.load(JOB, &[6; 32]), Err(MaskKeyError::OtherSpec(_))));
+    let damaged = |bytes: &[u8]| {
+        std::fs::write(room.file(JOB), bytes).unwrap();
+        matches!(room.keys.load(JOB, &SPEC), Err(MaskKeyError::Damaged(_)))
+    };
+    for at in 0..bytes.len() {
+        let mut changed = bytes.clone();
+        changed[at] ^= 1;
+        assert!(damaged(&changed), "byte {at}");
+    }
+    for cut in [0, 1, 31, 32, 33, bytes.len() - 1] {
+        assert!(damaged(&bytes[..cut]), "{cut} bytes");
+    }
+    assert!(damaged(&[bytes.as_slice(), &[0]].concat()));
+    assert!(!damaged(&bytes));
+    // Under another job's name, or another ledger's secret.
+    std::fs::write(room.file("other"), &bytes).unwrap();
+    assert!(matches!(room.keys.load("other", &SPEC), Err(MaskKeyError::Damaged(_))));
+    let stranger = room.folder.path().join("stranger.key");
+    let keys = MaskKeys::beside(&room.folder.path().join("ledger-secret.key"), Secret::load_or_make(&stranger).unwrap());
+    assert!(matches!(keys.load(JOB, &SPEC), Err(MaskKeyError::Damaged(_))));
+    // A damaged key is not made anew.
+    assert!(damaged(&bytes[1..]));
+    assert!(matches!(room.keys.make(&room.identity, JOB, SPEC, head(7)), Err(MaskKeyError::Exists(_))));
+}
+
+#[test]
+fn no_job_leads_out_of_the_folder() {
+    let room = Room::new();
+    for job in ["", "..", "../key.pem", "a/b", "a.new", "é", &"a".repeat(65)] {
+        assert!(matches!(room.keys.make(&room.identity, job, SPEC, head(1)), Err(MaskKeyError::NoJob)), "{job:?}");
+        assert!(matches!(room.keys.load(job, &SPEC), Err(MaskKeyError::NoJob)));
+        assert!(matches!(room.keys.delete(job), Err(MaskKeyError::NoJob)));
+    }
+    // Another role's identity signs none, and nothing is left of it.
+    let folder = tempfile::tempdir().unwrap();
+    let analyst = identity(&authority("town"), folder.path(), Role::Analyst, "a");
+    assert!(matches!(room.keys.make(&analyst, JOB, SPEC, head(1)), Err(MaskKeyError::Unsigned(_))));
+    assert!(room.names().is_empty());
+}
+
+#[test]
+fn deleted_keys_are_overwritten_and_gone() {
+    let room = Room::new();
+    for job in ["a", "b", "c"] {
+        room.keys.make(&room.identity, job, SPEC, head(1)).unwrap();
+    }
+    // A second name shows what becomes of the bytes.
+    let witness = room.folder.path().join("witness");
+    std::fs::hard_link(room.file("a"), &witness).unwrap();
+    room.keys.delete("a").unwrap();
+    let left = std::fs::read(&witness).unwrap();
+    assert!(left.len() > 200 && left.iter().all(|byte| *byte == 0));
+    assert_eq!(room.names(), ["b", "c"]);
+    room.keys.delete("a").unwrap();
+    room.keys.delete_all().unwrap();
+    assert!(room.names().is_empty());
+    room.keys.delete_all().unwrap();
+    // Nor is anything wrong where no key was ever made.
+    let fresh = Room::new();
+    fresh.keys.delete("a").unwrap();
+    fresh.keys.delete_all().unwrap();
+    assert!(fresh.keys.list().unwrap().is_empty() && !fresh.file("").exists());
+}
+
+#[test]
+fn a_sweep_leaves_what_is_to_be_kept() {
+    let room = Room::new();
+    for job in ["a", "b", "c"] {
+        room.keys.make(&room.identity, job, SPEC, head(1)).unwrap();
+    }
+    let jobs: Vec<String> = room.keys.list().unwrap().into_iter().map(|(job, _)| job).collect();
+    assert_eq!(jobs, ["a", "b", "c"]);
+    assert!(room.keys.list().unwrap().iter().all(|(_, written)| written.elapsed().unwrap().as_secs() < 600));
+    std::fs::write(room.file("b.new"), "half of a key").unwrap();
+    assert_eq!(room.keys.sweep(|job| job != "c").unwrap(), ["c"]);
+    assert_eq!(room.names(), ["a", "b"]);
+}
+
+/// A crash between any two steps leaves the old key or the new one, and whatever is half written is nobody's.
+#[test]
+fn half_written_files_are_taken_for_none() {
+    let room = Room::new();
+    let made = room.keys.make(&room.identity, JOB, SPEC, head(1)).unwrap();
+    let whole = std::fs::read(room.file(JOB)).unwrap();
+    // Killed while it wrote the key anew: the old one counts, and the next attempt does.
+    std::fs::write(room.file(&format!("{JOB}.new")), &whole[..40]).unwrap();
+    assert_eq!(room.keys.load(JOB, &SPEC).unwrap().unwrap().public(), made.public());
+    assert_eq!(room.keys.rewrite(made, head(2)).unwrap().head, head(2));
+    assert_eq!(room.names(), [JOB]);
+    // Killed before its first name: there is no key, and another is made.
+    std::fs::rename(room.file(JOB), room.file(&format!("{JOB}.new"))).unwrap();
+    assert!(room.keys.load(JOB, &SPEC).unwrap().is_none() && room.keys.list().unwrap().is_empty());
+    room.keys.make(&room.identity, JOB, SPEC, head(2)).unwrap();
+    assert_eq!(room.names(), [JOB]);
+    // Killed while it deleted: a file of zeros is no key.
+    std::fs::write(room.file(JOB), vec![0; whole.len()]).unwrap();
+    assert!(matches!(room.keys.load(JOB, &SPEC), Err(MaskKeyError::Damaged(_))));
+    room.keys.delete(JOB).unwrap();
+    assert!(room.names().is_empty());
+}
+
+#[cfg(unix)]
+#[test]
+fn what_lies_behind_a_link_is_left_alone() {
+    let room = Room::new();
+    room.keys.make(&room.identity, JOB, SPEC, head(1)).unwrap();
+    let elsewhere = room.folder.path().join("elsewhere");
+    std::fs::write(&elsewhere, "precious").unwrap();
+    std::os::unix::fs::symlink(&elsewhere, room.file("linked")).unwrap();
+    assert!(matches!(room.keys.make(&room.identity, "linked", SPEC, head(1)), Err(MaskKeyError::Exists(_))));
+    room.keys.delete_all().unwrap();
+    assert_eq!((room.names().len(), std::fs::read_to_string(&elsewhere).unwrap().as_str()), (0, "precious"));
+}

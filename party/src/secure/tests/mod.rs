@@ -1,0 +1,7 @@
+#![allow(clippy::unwrap_used)]
+//! Secure jobs' settings, keys and rosters.
+
+mod mask_keys;
+mod members;
+mod roster;
+mod town;

@@ -1,0 +1,86 @@
+//! One number for a whole log: owners who compare theirs know that the coordinator has shown all of them the same.
+//!
+//! SHA-256 over the field `conclave log 1`, the job's id as a field, the SHA-256 of its text, the digest of its roster (zeros where it has
+//! none), and of every round in order its number, its integers party by party, and how many they are. A field is its length in 64 bits, then its
+//! bytes; all numbers are little endian. In which pieces a log is sent, and what the coordinator says beside the releases, is not in it.
+
+use conclave_proto::v1::LogRound;
+use sha2::{Digest, Sha256};
+
+/// A log's digest as the log comes in.
+pub(super) struct LogDigest {
+    hash: Sha256,
+    /// Integers of the round that is coming in; `None` between rounds.
+    integers: Option<u64>,
+}
+
+impl LogDigest {
+    /// Of a log without rounds.
+    pub(super) fn new(job: &str, spec_digest: &[u8; 32], roster: Option<&[u8; 32]>) -> Self {
+        let mut hash = Sha256::new();
+        for field in ["conclave log 1", job] {
+            hash.update((field.len() as u64).to_le_bytes());
+            hash.update(field);
+        }
+        hash.update(spec_digest);
+        hash.update(roster.unwrap_or(&[0; 32]));
+        Self { hash, integers: None }
+    }
+
+    /// Takes in a round, or a part of one.
+    pub(super) fn take(&mut self, piece: &LogRound) {
+        let before = self.integers.take().unwrap_or_else(|| {
+            self.hash.update(piece.iteration.to_le_bytes());
+            0
+        });
+        piece.releases.iter().for_each(|release| self.hash.update(release.to_le_bytes()));
+        let integers = before + piece.releases.len() as u64;
+        if piece.more {
+            self.integers = Some(integers);
+        } else {
+            self.hash.update(integers.to_le_bytes());
+        }
+    }
+
+    /// In hexadecimal.
+    pub(super) fn finish(self) -> String {
+        crate::ledger::events::hex(&self.hash.finalize())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn digest(job: &str, roster: Option<&[u8; 32]>, pieces: &[(u64, &[i64], bool)]) -> String {
+        let mut digest = LogDigest::new(job, &[7; 32], roster);
+        for (iteration, releases, more) in pieces {
+            digest.take(&LogRound { iteration: *iteration, releases: releases.to_vec(), more: *more });
+        }
+        digest.finish()
+    }
+
+    /// Against the bytes written out (Python's hashlib).
+    #[test]
+    fn it_is_over_the_bytes_that_are_described() {
+        assert_eq!(digest("job", None, &[(0, &[1, -2], false), (3, &[5], false)]), EXPECTED);
+    }
+
+    const EXPECTED: &str = "d8269a21a4f4ce5359b264527507535041d3275810ceb6bae539e3260ee37541";
+
+    #[test]
+    fn pieces_do_not_matter_and_everything_else_does() {
+        let whole = digest("job", None, &[(0, &[1, 2, 3], false), (1, &[4], false)]);
+        assert_eq!(digest("job", None, &[(0, &[1], true), (0, &[2, 3], false), (1, &[4], false)]), whole);
+        for other in [
+            digest("jo", None, &[(0, &[1, 2, 3], false), (1, &[4], false)]),
+            digest("job", Some(&[1; 32]), &[(0, &[1, 2, 3], false), (1, &[4], false)]),
+            digest("job", None, &[(0, &[1, 2, 3], false)]),
+            digest("job", None, &[(0, &[1, 2], false), (3, &[1, 4], false)]),
+            digest("job", None, &[(0, &[1, 2, 3], false), (2, &[4], false)]),
+            digest("job", None, &[(0, &[1, 3, 2], false), (1, &[4], false)]),
+        ] {
+            assert_ne!(other, whole);
+        }
+    }
+}

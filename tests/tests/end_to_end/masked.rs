@@ -1,0 +1,186 @@
+//! Jobs whose answers leave masked: what owners are told, and how a party finds out what the coordinator did to their log.
+
+use std::fs;
+use std::fs::OpenOptions;
+use std::io::Write;
+
+use conclave_tests::cluster::{Cluster, json};
+use conclave_tests::study;
+use serde_json::Value;
+
+use crate::verify::{Honest, detail, named, verify};
+use crate::{cluster_of, setup};
+
+const NAMES: [&str; 3] = ["a", "b", "c"];
+const CHECKS: [&str; 8] = ["signature", "consent", "roster", "answers", "sums", "proposals", "draws", "result"];
+const DRAWS: u64 = 40;
+
+/// Three attached parties, each of which has pinned the other two.
+fn pinned() -> Cluster {
+    let mut cluster = cluster_of(&NAMES, |cluster, name, seed| {
+        let data = study::csv(&study::records(150, seed));
+        let data = study::write(&cluster.path(&format!("{name}.csv")), &data);
+        cluster.enrol(&setup(name, &data, 500.0))
+    });
+    let line = |name: &str| {
+        let printed = cluster.must(&["__party", "fingerprint", "--config", &format!("{name}/party.toml")]);
+        printed.trim().replacen(' ', " = \"", 1) + "\"\n"
+    };
+    let lines = NAMES.map(line);
+    for (place, name) in NAMES.into_iter().enumerate() {
+        let others: String =
+            lines.iter().enumerate().filter(|(other, _)| *other != place).map(|(_, line)| line.as_str()).collect();
+        let path = cluster.path(name).join("party.toml");
+        let mut file = OpenOptions::new().append(true).open(path).expect("a configuration");
+        write!(file, "[secure]\nallow = true\n[secure.pinned]\n{others}").expect("a configuration");
+    }
+    (0..NAMES.len()).for_each(|party| cluster.start_party(party));
+    cluster
+}
+
+fn job() -> String {
+    let sampler = format!("chains = 2\ndraws = {DRAWS}\nwarmup = 5\nseed = 4");
+    study::job(&NAMES, &sampler, "epsilon = 150\ndelta = 1e-6") + "\n[aggregation]\nmode = \"secure\"\ncolluders = 1\n"
+}
+
+fn digest(report: &Value) -> String {
+    report["log_digest"].as_str().expect("a digest").to_owned()
+}
+
+/// Changes the integer at a place of one party's answer to a round, in a log of three parties.
+fn change(honest: &Honest, round: u64, (party, place): (usize, usize), by: i64) {
+    let store = honest.store();
+    let mut blob: Vec<u8> =
+        store.query_row("SELECT releases FROM rounds WHERE iteration = ?1", [round], |row| row.get(0)).expect("the round");
+    let each = blob.len() / NAMES.len();
+    let at = each * party + 8 * place;
+    let old = i64::from_le_bytes(blob[at..at + 8].try_into().expect("eight bytes"));
+    blob[at..at + 8].copy_from_slice(&old.wrapping_add(by).to_le_bytes());
+    store.execute("UPDATE rounds SET releases = ?1 WHERE iteration = ?2", (blob, round)).expect("SQL");
+}
+
+#[test]
+fn every_lie_about_masked_answers_is_found_and_named() {
+    let mut cluster = pinned();
+    let result = cluster.submit(&job());
+    let expected = json(r#"{ "mode": "secure", "colluders": 1, "honest": 2, "parties": 3 }"#);
+    assert_eq!(result["aggregation"], expected, "{result:#}");
+    let id = result["job"].as_str().expect("an id").to_owned();
+    let mut digests = Vec::new();
+    for party in NAMES {
+        let (code, report) = verify(&cluster, party, &id);
+        assert_eq!((code, named(&report, "holds")), (0, CHECKS.to_vec()), "{report:#}");
+        digests.push(digest(&report));
+    }
+    assert!(digests.iter().all(|one| *one == digests[0]), "{digests:?}");
+    told(&cluster, &id);
+
+    cluster.kill_coordinator();
+    let mut honest = Honest::after(cluster, &NAMES, &result);
+    let last = honest.cluster.rounds() - 1;
+    honest.tell(
+        "another party's answer, by the least",
+        |h| change(h, last, (1, 0), 1),
+        |party, report| {
+            let expected: &[&str] = if party == "b" { &["answers", "draws", "result"] } else { &["draws", "result"] };
+            assert_eq!(named(report, "fails"), expected, "{report:#}");
+            assert_ne!(digest(report), digests[0]);
+        },
+    );
+    honest.tell(
+        "another party's answer, by far",
+        |h| change(h, 3, (1, 0), 1 << 62),
+        |party, report| {
+            let expected: &[&str] = if party == "b" { &["answers", "sums"] } else { &["sums"] };
+            let fails: Vec<&str> =
+                named(report, "fails").into_iter().filter(|check| ["answers", "sums"].contains(check)).collect();
+            assert_eq!(fails, expected, "{report:#}");
+            assert!(detail(report, "sums").contains("round 3, chain 0: the answers' sum is"), "{report:#}");
+        },
+    );
+    honest.tell(
+        "masks that do not cancel",
+        |h| change(h, 3, (1, 2), 1),
+        |_, report| {
+            assert_eq!(named(report, "fails"), ["sums"], "{report:#}");
+            assert_eq!(named(report, "skipped"), ["answers", "proposals", "draws", "result"], "{report:#}");
+        },
+    );
+    for (what, sql, word) in [
+        ("no roster", "DELETE FROM rosters", "the log has no roster"),
+        ("no roster's bytes", "UPDATE rosters SET roster = x'ff'", "what is no roster"),
+    ] {
+        honest.tell(
+            what,
+            |h| h.execute(sql),
+            |_, report| {
+                assert_eq!(named(report, "fails"), ["roster"], "{report:#}");
+                assert!(detail(report, "roster").contains(word), "{report:#}");
+            },
+        );
+    }
+    honest.tell("another key in the roster", swapped, |_, report| {
+        assert_eq!(named(report, "fails"), ["roster"], "{report:#}");
+        assert!(
+            detail(report, "roster").contains("is not signed") || detail(report, "roster").contains("signature"),
+            "{report:#}"
+        );
+    });
+    honest.tell(
+        "a round hidden",
+        |h| h.execute(&format!("DELETE FROM rounds WHERE iteration = {last}")),
+        |_, report| assert_eq!(named(report, "fails"), ["answers", "proposals"], "{report:#}"),
+    );
+    // Two parties' answers changed so that their sum is not: theirs to find, and the third has the digest to compare.
+    change(&honest, last, (0, 0), 5);
+    change(&honest, last, (1, 0), -5);
+    honest.cluster.start_coordinator();
+    for party in NAMES {
+        let (_, report) = verify(&honest.cluster, party, &id);
+        let expected: &[&str] = if party == "c" { &[] } else { &["answers"] };
+        assert_eq!(named(&report, "fails"), expected, "{party}: {report:#}");
+        assert_ne!(digest(&report), digests[0], "{party}");
+    }
+}
+
+/// A bit of the first party's public key.
+fn swapped(honest: &Honest) {
+    let store = honest.store();
+    let mut roster: Vec<u8> = store.query_row("SELECT roster FROM rosters", [], |row| row.get(0)).expect("a roster");
+    // Its name, then the key in a field of 32 bytes: tag 1, length 32.
+    let at = roster.windows(2).position(|pair| pair == [10, 32]).expect("a key") + 2;
+    roster[at] ^= 1;
+    store.execute("UPDATE rosters SET roster = ?1", [roster]).expect("SQL");
+}
+
+/// What an owner reads of a job that has ended.
+fn told(cluster: &Cluster, id: &str) {
+    let config = ["--config", "a/party.toml"];
+    let party = |args: &[&str]| cluster.must(&[&["__party"], args, &config[..]].concat());
+    let budget = party(&["budget"]);
+    assert!(budget.contains("if all other parties of masked jobs work with the coordinator"), "{budget}");
+    let read = json(&party(&["budget", "--json"]));
+    let (spent, alone) = (read["mu_squared_spent"].as_f64(), read["if_all_collude"]["mu_squared_spent"].as_f64());
+    // Two honest parties of three: half is charged.
+    let ratio = alone.zip(spent).map(|(alone, spent)| alone / spent).expect("figures");
+    assert!((ratio - 2.0).abs() < 1e-3, "{read:#}");
+    let job = &read["masked_jobs"][0];
+    assert_eq!(
+        (&job["open"], &job["honest"], &job["members"][2]["pinned"]),
+        (&false.into(), &2.into(), &true.into()),
+        "{read:#}"
+    );
+    let statement = party(&["statement", id]);
+    for part in ["as if 2 parties' noise protects you", "Under whose masks", "if all others collude", "never opens again"] {
+        assert!(statement.contains(part), "{part} is not in {statement}");
+    }
+    assert!(party(&["jobs"]).contains("(masked: it never opens again)"));
+    let report = cluster.path("report.html");
+    cluster.must(&["report", id, "-o", report.to_str().expect("a plain path")]);
+    let page = fs::read_to_string(report).expect("a report");
+    assert!(
+        page.contains("their sum over all 3 parties alone was opened") && !page.contains("holds against all of them"),
+        "{page}"
+    );
+    assert!(cluster.must(&["summary", id]).contains("noise of 2 parties"));
+}

@@ -1,0 +1,186 @@
+//! A coordinator that asks different parties different things, the same thing twice, or too early.
+
+use conclave_common::sampler::message_digest;
+use conclave_common::secagg::opened;
+use conclave_party::ledger::Durability;
+use conclave_proto::convert::AnswerStatus;
+use conclave_proto::v1;
+
+use super::lab::{LANES, Lab, released};
+
+/// Rounds of each lie: values a party in all.
+const ROUNDS: u64 = 30;
+/// Pearson's statistic of the top four bits has 15 degrees of freedom: of uniform values it is beyond this less than once in 10^8 times.
+/// Of values that agree in these bits it is 15 times their number.
+const UNIFORM: f64 = 70.0;
+
+/// Whether values look like ones from the whole ring.
+pub(super) fn look_uniform(values: &[i64]) -> bool {
+    assert!(values.len() >= 320, "20 for each of 16 bins, or the statistic has another law");
+    let mut counts = [0_u64; 16];
+    values.iter().for_each(|value| counts[(value.cast_unsigned() >> 60) as usize] += 1);
+    let expected = values.len() as f64 / 16.0;
+    counts.iter().map(|count| (*count as f64 - expected).powi(2) / expected).sum::<f64>() < UNIFORM
+}
+
+/// Sums over parties, of the integers that all have answered.
+fn sums<'a>(answers: impl Iterator<Item = &'a v1::Answer> + Clone) -> Vec<i64> {
+    let lanes = answers.clone().map(|answer| answer.releases.len()).min().expect("an answer");
+    (0..lanes).map(|lane| opened(answers.clone().map(|answer| answer.releases[lane]))).collect()
+}
+
+/// Far more than what four parties' clamped records and noise can come to, and far less than the ring: 2^-20 of it.
+const LARGEST: u64 = 1 << 44;
+
+#[test]
+fn parties_that_are_asked_different_things_open_nothing() {
+    let mut lab = Lab::masked(4, 1);
+    lab.colluders = 0;
+    lab.seats[0].start();
+    let entries = lab.begin();
+    let roster = lab.roster(&entries).digest();
+    type Lie = fn(&mut v1::Query);
+    let lies: [(&str, Lie); 5] = [
+        ("an ulp away", |query| query.proposals[7].to[0] = f64::from_bits(query.proposals[7].to[0].to_bits() + 1)),
+        ("another round", |query| query.iteration += 1_000_000),
+        ("a subset of the chains", |query| query.proposals.truncate(20)),
+        ("other noise in one chain", |query| query.proposals[3].noise_scale += 1 << 16),
+        ("two chains in another order", |query| query.proposals.swap(0, 1)),
+    ];
+    // The truth opens, so that it is the lies that close.
+    for iteration in 0..3 {
+        let question = lab.question(iteration);
+        let answers: Vec<v1::Answer> = lab.honest().map(|place| lab.ask(place, &question)).collect();
+        assert!(sums(answers.iter()).iter().all(|sum| sum.unsigned_abs() < LARGEST));
+        assert_eq!(opened(answers.iter().map(|answer| answer.check().cast_signed())), 0, "the check lanes cancel");
+        let digest = message_digest(&roster, iteration, &lab.queries());
+        assert!(answers.iter().all(|answer| answer.digest == digest), "every answer says which message it is of");
+    }
+    for (at, (what, lie)) in lies.into_iter().enumerate() {
+        let mut rounds = Vec::new();
+        for round in 0..ROUNDS {
+            let question = lab.question(1000 * (at as u64 + 1) + round);
+            let mut other = question.clone();
+            lie(&mut other);
+            let answers: Vec<v1::Answer> =
+                lab.honest().map(|place| lab.ask(place, if place == 2 { &other } else { &question })).collect();
+            assert!(answers.iter().all(|answer| released(answer).is_ok()), "{what}");
+            assert_ne!(
+                opened(answers.iter().map(|answer| answer.check().cast_signed())),
+                0,
+                "{what}: the check lanes do not cancel"
+            );
+            let odd: Vec<bool> = answers.iter().map(|answer| answer.digest != answers[0].digest).collect();
+            assert_eq!(odd, [false, false, true, false], "{what}: the echo names who was asked something else");
+            rounds.push(answers);
+        }
+        for place in 0..4 {
+            let own: Vec<i64> = rounds.iter().flat_map(|answers| answers[place].releases.clone()).collect();
+            assert!(look_uniform(&own), "{what}: what party {place} sends is not uniform");
+        }
+        // Nor does any part of the sum open.
+        for left_out in [None, Some(0), Some(1), Some(2), Some(3)] {
+            let in_it = |place: &usize| Some(*place) != left_out;
+            let of = |answers: &Vec<v1::Answer>| {
+                sums((0..4).filter(in_it).map(|place| &answers[place]).collect::<Vec<_>>().into_iter())
+            };
+            let sums: Vec<i64> = rounds.iter().flat_map(of).collect();
+            assert!(look_uniform(&sums), "{what}: the sum without {left_out:?} is not uniform");
+        }
+    }
+}
+
+/// Whoever has all answers but one has nothing: of single values and of every sum of some.
+#[test]
+fn all_answers_but_one_tell_nothing() {
+    let mut lab = Lab::masked(4, 1);
+    lab.colluders = 0;
+    lab.seats[0].start();
+    lab.begin();
+    let rounds: Vec<Vec<v1::Answer>> = (0..ROUNDS)
+        .map(|iteration| {
+            let question = lab.question(iteration);
+            (0..4).map(|place| lab.ask(place, &question)).collect()
+        })
+        .collect();
+    for part in 1_u32..16 {
+        let of = |answers: &Vec<v1::Answer>| {
+            let some: Vec<&v1::Answer> = (0..4).filter(|place| part >> place & 1 == 1).map(|place| &answers[place]).collect();
+            sums(some.into_iter())
+        };
+        let values: Vec<i64> = rounds.iter().flat_map(of).collect();
+        assert_eq!(look_uniform(&values), part != 15, "the sum over {part:04b}");
+    }
+}
+
+/// A round has one attempt, and nothing is answered before there is a roster: neither is charged, and what follows is answered.
+#[test]
+fn another_attempt_and_a_question_before_the_roster_are_refused_and_cost_nothing() {
+    for durability in [Durability::Strict, Durability::Reserve { block: 8 }] {
+        let mut lab = Lab::masked(3, 1);
+        for place in lab.honest() {
+            lab.seats[place].durability = durability;
+            lab.seats[place].restart();
+        }
+        let entries = lab.open_all();
+        let early = lab.ask(1, &lab.question(0));
+        assert_eq!(released(&early), Err(AnswerStatus::Policy.to_wire()));
+        assert_eq!(lab.seats[1].charges(), 0);
+        for place in lab.honest() {
+            lab.show(place, &entries).expect("a roster");
+        }
+        let refused = |lab: &mut Lab, attempt| {
+            let before = lab.seats[1].charges();
+            let question = v1::Query { attempt, ..lab.question(4) };
+            let answer = lab.ask(1, &question);
+            assert_eq!(released(&answer), Err(AnswerStatus::Invalid.to_wire()), "attempt {attempt}");
+            assert!(answer.releases.iter().all(|number| *number == 0) && answer.digest == [0; 32] && answer.check() == 0);
+            assert_eq!(lab.seats[1].charges(), before, "attempt {attempt} is not charged");
+        };
+        [1, 2, u32::MAX].into_iter().for_each(|attempt| refused(&mut lab, attempt));
+        let question = lab.question(4);
+        let first = lab.ask(1, &question);
+        let told = released(&first).expect("an answer").to_vec();
+        assert_eq!(lab.seats[1].charges(), u64::from(LANES));
+        // Nor after it, nor after a crash, however the ledger keeps its charges.
+        refused(&mut lab, 1);
+        lab.seats[1].restart();
+        lab.open(1).expect("a job that opens again");
+        refused(&mut lab, 1);
+        assert_eq!(released(&lab.ask(1, &question)), Ok(told.as_slice()), "{durability:?}: what left is what is sent again");
+        assert_eq!(lab.seats[1].charges(), u64::from(LANES));
+        assert_eq!(lab.seats[1].events("reserve"), 0, "no block pays for what leaves masked");
+        lab.seats[1].verify();
+    }
+}
+
+/// One value under one mask, for ever: part of a message, more than it, and its chains in another order are other messages.
+#[test]
+fn a_message_is_answered_whole_and_as_it_was_asked() {
+    let mut lab = Lab::masked(3, 1);
+    lab.begin();
+    let question = lab.question(5);
+    let told = lab.ask(1, &question);
+    let charges = lab.seats[1].charges();
+    type Change = fn(&mut v1::Query);
+    let others: [(&str, Change); 5] = [
+        ("part of it", |query| query.proposals.truncate(1)),
+        ("its chains in another order", |query| query.proposals.reverse()),
+        ("with one chain more", |query| {
+            let more = v1::Proposal { chain: 900, ..query.proposals[0].clone() };
+            query.proposals.push(more);
+        }),
+        ("a chain that was, and one that was not", |query| {
+            query.proposals.truncate(2);
+            query.proposals[1].chain = 901;
+        }),
+        ("an ulp away", |query| query.proposals[0].to[0] = f64::from_bits(query.proposals[0].to[0].to_bits() + 1)),
+    ];
+    for (what, change) in others {
+        let mut other = question.clone();
+        change(&mut other);
+        assert_eq!(released(&lab.ask(1, &other)), Err(AnswerStatus::Conflict.to_wire()), "{what}");
+    }
+    assert_eq!(lab.seats[1].charges(), charges);
+    assert_eq!(lab.ask(1, &question).releases, told.releases);
+}

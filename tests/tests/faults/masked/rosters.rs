@@ -1,0 +1,194 @@
+//! A coordinator, a CA or a colluder that puts another key where a party's belongs, and a coordinator that shows parties different rosters.
+
+use conclave_common::secagg::{MaskPublic, opened};
+use conclave_proto::identity::Role;
+use conclave_proto::tls::{IdentityDir, Signature};
+use conclave_proto::v1;
+use conclave_proto::v1::coordinator_frame::Body;
+use conclave_proto::v1::party_frame::Body as Said;
+use conclave_proto::{ca, mask_key};
+
+use super::lab::{LANES, Lab, authority, identity, name, released, secret};
+use super::lies::look_uniform;
+
+const OTHER: &str = "not the job's parties in their order";
+const UNSIGNED: &str = "not signed by its party for this job";
+const FOREIGN: &str = "not of the consortium's CA";
+const REVOKED: &str = "is revoked here";
+const UNPINNED: &str = "not one that the owner has pinned";
+const NOT_OWN: &str = "does not have this party's own mask key";
+const TWICE: &str = "two members with one key";
+const SMALL: &str = "is of small order";
+
+/// The colluder at place 0 with another identity than the one that parties have pinned.
+fn substituted(lab: &Lab, by: &ca::KeyedPem) -> v1::MaskKey {
+    let folder = lab.folder.path().join("substitute");
+    identity(by, &folder, Role::Party, &name(0), 10);
+    let identity = IdentityDir::load(&folder).expect("an identity");
+    mask_key::sign(&identity, &lab.job.job, &lab.digest(), &secret(0).public()).expect("a signature")
+}
+
+/// Rosters that no party may take, each with what it says to it.
+fn bad_rosters(lab: &Lab, good: &[v1::RosterEntry]) -> Vec<(&'static str, Vec<v1::RosterEntry>, &'static str)> {
+    let with = |change: &dyn Fn(&mut Vec<v1::RosterEntry>)| {
+        let mut entries = good.to_vec();
+        change(&mut entries);
+        entries
+    };
+    let keyed = |place: usize, key: v1::MaskKey| with(&|entries| entries[place].key = Some(key.clone()));
+    let public = |place: usize| MaskPublic::parse(&good[place].key.as_ref().expect("a key").public).expect("a public key");
+    let own = IdentityDir::load(&lab.seats[1].identity).expect("an identity");
+    let of_another_job = mask_key::sign(
+        &IdentityDir::load(&lab.seats[0].identity).expect("an identity"),
+        "another-job",
+        &lab.digest(),
+        &secret(0).public(),
+    );
+    let mut twin = good[2].key.clone().expect("a key");
+    twin.public[31] |= 0x80;
+    let forged = {
+        // Whoever has no key of the party's signs with another's.
+        let Signature { bytes, scheme, .. } =
+            IdentityDir::load(&lab.seats[0].identity).expect("an identity").sign(b"x").expect("a signature");
+        v1::MaskKey { signature: bytes, scheme, ..good[2].key.clone().expect("a key") }
+    };
+    vec![
+        (
+            "two parties' keys swapped",
+            with(&|entries| {
+                let key = entries[0].key.take();
+                entries[0].key = entries[2].key.take();
+                entries[2].key = key;
+            }),
+            UNSIGNED,
+        ),
+        ("a key signed for another job", keyed(0, of_another_job.expect("a signature")), UNSIGNED),
+        ("another key under an honest party's name", keyed(2, lab.signed(0, &secret(9).public())), UNSIGNED),
+        ("a forged signature", keyed(2, forged), UNSIGNED),
+        ("another form of the same key", keyed(2, twin), UNSIGNED),
+        ("a certificate of another CA", keyed(0, substituted(lab, &authority("elsewhere"))), FOREIGN),
+        ("a certificate that the CA made for somebody else", keyed(0, substituted(lab, &lab.authority)), UNPINNED),
+        // Reflection: a colluder signs what an honest party has shown.
+        ("an honest party's key as the colluder's own", keyed(0, lab.signed(0, &public(2))), TWICE),
+        ("this party's key as the colluder's own", keyed(0, lab.signed(0, &public(1))), TWICE),
+        ("a key of small order", keyed(0, lab.signed(0, &MaskPublic::parse(&[0; 32]).expect("canonical"))), SMALL),
+        (
+            "another key at this party's place",
+            keyed(1, mask_key::sign(&own, &lab.job.job, &lab.digest(), &secret(8).public()).expect("a signature")),
+            NOT_OWN,
+        ),
+        ("one member less", with(&|entries| drop(entries.pop())), OTHER),
+        ("another order", with(&|entries| entries.swap(0, 2)), OTHER),
+        ("one member twice", with(&|entries| entries[0] = entries[2].clone()), OTHER),
+        (
+            "one member more",
+            with(&|entries| entries.push(v1::RosterEntry { name: "hospital-x".into(), ..entries[0].clone() })),
+            OTHER,
+        ),
+        ("another name", with(&|entries| entries[0].name = "hospital-x".into()), OTHER),
+    ]
+}
+
+#[test]
+fn a_roster_with_a_wrong_key_is_refused_in_fixed_words_and_costs_nothing() {
+    let mut lab = Lab::masked(4, 1);
+    let good = lab.open_all();
+    for (what, entries, expected) in bad_rosters(&lab, &good) {
+        let (code, reason) = lab.show(1, &entries).expect_err(what);
+        assert_eq!(code, "policy", "{what}: {reason}");
+        assert!(reason.contains(expected), "{what}: {reason}");
+        // Nothing of what the owner has set is in it.
+        assert!(!reason.contains(&lab.seats[0].fingerprint().to_string()), "{what}: {reason}");
+        assert_eq!(lab.show(1, &entries).expect_err(what), (code, reason), "{what}: the same words again");
+        assert_eq!((lab.seats[1].events("roster"), lab.seats[1].charges()), (0, 0), "{what}");
+        assert!(lab.seats[1].key_file(&lab.job.job).exists());
+    }
+    let certificate = good[0].key.as_ref().expect("a key").certificate.clone();
+    let serial = ca::summarise(&certificate).expect("a certificate").serial;
+    for line in [format!("party/{}", name(0)), name(0), serial] {
+        std::fs::write(lab.seats[1].revoked(), &line).expect("a list");
+        let (code, reason) = lab.show(1, &good).expect_err("a revoked member");
+        assert!(code == "policy" && reason.contains(REVOKED), "{line}: {reason}");
+        // As long as it can't be read, everybody is.
+        std::fs::remove_file(lab.seats[1].revoked()).expect("a list");
+        assert_eq!(lab.show(1, &good).expect_err("no list").0, "unreachable");
+    }
+    std::fs::write(lab.seats[1].revoked(), "").expect("a list");
+    let question = lab.question(0);
+    assert!(released(&lab.ask(1, &question)).is_err());
+    assert_eq!((lab.seats[1].events("roster"), lab.seats[1].charges()), (0, 0));
+    // None of it has spoilt the true one.
+    lab.show(1, &good).expect("the roster");
+    assert!(released(&lab.ask(1, &question)).is_ok());
+}
+
+/// The first roster is the job's, for ever: before and after a restart, whatever is charged.
+#[test]
+fn a_second_roster_is_refused_for_ever() {
+    let mut lab = Lab::masked(4, 1);
+    let first = lab.open_all();
+    let accepted = lab.show(1, &first).expect("a roster");
+    // All that a colluder needs for another one: its own signature.
+    let mut second = first.clone();
+    second[0].key = Some(lab.signed(0, &secret(7).public()));
+    for restarted in [false, true] {
+        if restarted {
+            lab.seats[1].restart();
+            lab.open(1).expect("a job that opens again");
+        }
+        let (code, reason) = lab.show(1, &second).expect_err("a second roster");
+        assert!(code == "conflict" && reason.contains("gets no second one"), "{reason}");
+        assert_eq!(lab.show(1, &first).expect("the first"), accepted, "the same bytes");
+        let question = lab.question(u64::from(restarted));
+        assert!(released(&lab.ask(1, &question)).is_ok());
+        assert_eq!(lab.seats[1].events("roster"), 1);
+    }
+    // Another number of colluders is another job file, and that is no such job.
+    let spec_toml = lab.job.spec_toml.replace("colluders = 1", "colluders = 2");
+    let spec_digest = <sha2::Sha256 as sha2::Digest>::digest(spec_toml.as_bytes()).to_vec();
+    let other = v1::OpenJob { spec_toml, spec_digest, ..lab.job.clone() };
+    let said = lab.seats[1].say(Body::OpenJob(other));
+    assert!(matches!(said.as_slice(), [Said::JobRefused(_)]), "{said:?}");
+    lab.seats[1].verify();
+}
+
+/// A colluder shows one party another key than all others: the two rosters are both sound, and parties that hold different ones have no mask
+/// in common.
+#[test]
+fn parties_with_different_rosters_open_nothing() {
+    let mut lab = Lab::masked(5, 1);
+    let one = lab.open_all();
+    let mut other = one.clone();
+    other[0].key = Some(lab.signed(0, &secret(7).public()));
+    let mut confirmed = Vec::new();
+    for place in lab.honest() {
+        confirmed.push(lab.show(place, if place == 3 { &other } else { &one }).expect("a sound roster"));
+    }
+    let colluder = lab.keys_of(0, &lab.roster(&one));
+    let roster = lab.roster(&one).digest();
+    // An honest coordinator sees it before it asks anything.
+    assert_eq!(confirmed.iter().map(|accepted| accepted.digest == roster).collect::<Vec<_>>(), [true, true, false, true]);
+    let d0 = conclave_common::secagg::confirmation_digest(&roster);
+    let own = colluder.masks(&d0, 4);
+    for (lane, own) in own.into_iter().enumerate() {
+        let all = confirmed.iter().map(|accepted| accepted.confirm[lane].cast_signed());
+        assert_ne!(opened(all.chain([own.cast_signed()])), 0);
+    }
+    let (mut singles, mut sums) = (vec![Vec::new(); 5], Vec::new());
+    for iteration in 0..30 {
+        let question = lab.question(iteration);
+        let digest = conclave_common::sampler::message_digest(&roster, iteration, &lab.queries());
+        let mut round = vec![colluder.masks(&digest, LANES as usize).into_iter().map(u64::cast_signed).collect::<Vec<i64>>()];
+        for place in lab.honest() {
+            round.push(released(&lab.ask(place, &question)).expect("an answer").to_vec());
+        }
+        for (place, own) in round.iter().enumerate() {
+            singles[place].extend_from_slice(own);
+        }
+        sums.extend((0..LANES as usize).map(|lane| opened(round.iter().map(|own| own[lane]))));
+    }
+    for (place, own) in singles.iter().enumerate() {
+        assert!(look_uniform(own), "party {place}");
+    }
+    assert!(look_uniform(&sums));
+}
