@@ -175,7 +175,7 @@ mod tests {
     fn a_masked_job_says_what_its_prices_are_made_of_and_what_they_buy() {
         // More draws than any of the two budgets holds.
         let five = JOB.replace(r#""a", "b""#, r#""a", "b", "c", "d", "e""#)
-            + "[sampler]\ndraws = 1000000\n[aggregation]\nmode = \"secure\"\ncolluders = 2\n";
+            + "[sampler]\ndraws = 1000000\nwarmup = 2\nstart = { mean = 0.1 }\nproposal = { kind = \"guided\", radius = 0.0002 }\n[aggregation]\nmode = \"secure\"\ncolluders = 2\n";
         let spec = JobSpec::parse(&five).unwrap();
         let words = masked(&spec).unwrap();
         assert!(
@@ -183,9 +183,9 @@ mod tests {
             "{words}"
         );
         assert_eq!(masked(&JobSpec::parse(JOB).unwrap()), None);
-        // And the plan is at these prices: three times the rounds of the same job without masks.
+        // And the plan is at these prices: three times the rounds of the same job without masks, at steps of one length.
         let rounds = |spec: &JobSpec| {
-            let guess = Guess::independent(vec![800; 5], vec![0.1], &[0.1]);
+            let guess = Guess::independent(vec![200_000; 5], vec![0.1], &[0.001]);
             planner::plan(spec, &guess).unwrap().parties[0].iterations_gdp as f64
         };
         let local = JobSpec::parse(five.split("[aggregation]").next().unwrap()).unwrap();

@@ -127,17 +127,17 @@ fn a_job_that_asks_for_more_than_is_left_does_not_begin() {
 fn a_chain_without_hope_keeps_its_budget() {
     let names = ["a", "b"];
     let cluster = crate::cluster(&names, 2_500, 100.0);
-    // Far apart, and steps of a tenth of an sd: by the end of the budget they have not met.
+    // Far apart, and with so little budget they have not met by its end: R-hat is forecast at 2 and above, and the bar is 1.28.
     let start = |at: f64| format!("{{ intercept = {at}, treated = 0.5, age = 0.5 }}");
     let sampler = format!(
         "chains = 4\ndraws = 100000\nwarmup = 2\nstarts = [{}]\nproposal = {{ kind = \"guided\", radius = 0.005 }}",
         [-1.0, -0.4, 0.2, 0.8].map(start).join(", ")
     );
-    let result = cluster.submit(&study::job(&names, &sampler, "epsilon = 8\ndelta = 1e-6"));
+    let result = cluster.submit(&study::job(&names, &sampler, "epsilon = 4\ndelta = 1e-6"));
     assert_eq!(result["stopped_by"], "hopeless", "{result:#}");
     assert!(result["warnings"].to_string().contains("the rest of the budget was not spent"), "{}", result["warnings"]);
     let spent = |result: &serde_json::Value| result["parties"][0]["epsilon_spent"].as_f64().expect("a number");
-    assert!(spent(&result) < 7.8, "{}", spent(&result));
+    assert!(spent(&result) < 3.9, "{}", spent(&result));
     all_hold(&cluster, result["job"].as_str().expect("an id"));
 }
 
