@@ -23,7 +23,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PROJECT = f"conclave-ci-{os.getpid()}"
 PARTIES = {"a": "hospital-a", "b": "hospital-b", "c": "hospital-c"}
 CUT_SECONDS = 60
-CHECKS = ["signature", "consent", "answers", "proposals", "draws", "result"]
+CHECKS = ["signature", "consent", "roster", "answers", "sums", "proposals", "draws", "result"]
 WAITED_FOR_LONGEST = 240
 
 
@@ -138,7 +138,8 @@ def look_at_confinement():
 
 
 def log_of(job):
-    """The coordinator's log of a job that has ended: its parties, and of each round every party's releases."""
+    """The coordinator's log of a job that has ended: its parties, and of each round every party's releases, masked. A mask of nothing, which
+    ends each party's in a round, shows in the sum over the parties that the masks cancel."""
     folder = tempfile.mkdtemp()
     try:
         run("docker", "cp", f"{containers('coordinator')}:/state/.", folder)
@@ -149,7 +150,9 @@ def log_of(job):
         for iteration, blob in database.execute("SELECT iteration, releases FROM rounds WHERE job = ?", [key]):
             numbers = struct.unpack(f"<{len(blob) // 8}q", blob)
             each = len(numbers) // len(parties)
-            rounds[iteration] = {name: list(numbers[i * each:(i + 1) * each]) for i, name in enumerate(parties)}
+            answers = [list(numbers[i * each:(i + 1) * each]) for i in range(len(parties))]
+            assert sum(answer.pop() for answer in answers) % 2**64 == 0, f"round {iteration}: the masks do not cancel"
+            rounds[iteration] = dict(zip(parties, answers))
         database.close()
         return ended, draws, rounds
     finally:

@@ -10,31 +10,25 @@ cd /members
 for member in analyst a b c; do
   [ -e $member/certificate.pem ] || $conclave ca sign $member/request.pem --ca /ca --yes
 done
-# Each party pins the others' keys. Here whoever keeps the CA writes the pins, as all stand on one machine; in earnest owners read them to each
-# other (docs/data-owner.md, Secure jobs), since it is the CA's keeper that pins are there against. The image has no more than a shell.
+# Each party pins the others' keys, of which each printed its own when it was made. Here whoever keeps the CA writes the pins, as all stand on
+# one machine; in earnest owners read them to each other (docs/data-owner.md, Secure jobs), since it is the CA's keeper that pins are there
+# against. The image has no more than a shell.
 configuration() {
-  party=$1 identity=$2
   while IFS= read -r line; do
     case $line in
-      'identity = '*) line="identity = \"$identity\"" ;;
       # It lies in another folder than the file that it is made from.
-      'path = "'*) line="path = \"/etc/conclave/$party/${line#path = ?}" ;;
+      'path = "'*) line="path = \"/etc/conclave/$1/${line#path = ?}" ;;
     esac
     printf '%s\n' "$line"
-  done < "/etc/conclave/$party/party.toml"
+  done < "/etc/conclave/$1/party.toml"
 }
-pins=
-for party in a b c; do
-  configuration $party /members/$party > /tmp/$party.toml
-  pins="$pins$(${conclave}-party fingerprint --config /tmp/$party.toml)
-"
-done
 for party in a b c; do
   {
-    configuration $party /identity
+    configuration $party
     printf '\n[secure]\nallow = true\n\n[secure.pinned]\n'
-    printf '%s' "$pins" | while read -r name fingerprint; do
-      [ "$name" = "hospital-$party" ] || printf '%s = "%s"\n' "$name" "$fingerprint"
+    for other in a b c; do
+      read -r name fingerprint < $other/fingerprint.txt
+      [ $other = $party ] || printf '%s = "%s"\n' "$name" "$fingerprint"
     done
   } > $party/party.toml
 done

@@ -8,4 +8,6 @@ if [ -e /keys/key.pem ]; then
   echo "party $party has a key and no ledger: restore the volume $party-state" >&2
   exit 1
 fi
-exec /usr/local/bin/conclave-party init --yes --config "/etc/conclave/$party/party.toml"
+/usr/local/bin/conclave-party init --yes --config "/etc/conclave/$party/party.toml"
+# What its owner sends to the others, who pin it.
+/usr/local/bin/conclave-party fingerprint --config "/etc/conclave/$party/party.toml" > /identity/fingerprint.txt

@@ -1,6 +1,7 @@
 //! `conclave-party fingerprint` and `pin`: owners know each other's identity keys by themselves, and not from the consortium's CA.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use conclave_proto::ca;
@@ -24,7 +25,7 @@ pub(super) struct PinArgs {
     common: Common,
 }
 
-/// This party's line of a list of members.
+/// This party's line of a list of members, before its certificate is signed too.
 pub(super) fn fingerprint(common: &Common) -> Result<(), StartError> {
     let config = load(common)?;
     let own = own_fingerprint(&config)?;
@@ -40,7 +41,7 @@ pub(super) fn pin(args: &PinArgs) -> Result<(), StartError> {
     let config = load(&args.common)?;
     let own = own_fingerprint(&config)?;
     let wrong = |what: String| StartError::Input(format!("{}: {what}", args.list.display()));
-    let text = std::fs::read_to_string(&args.list).map_err(|e| wrong(e.to_string()))?;
+    let text = fs::read_to_string(&args.list).map_err(|e| wrong(e.to_string()))?;
     let list = MemberList::parse(&text).map_err(wrong)?;
     let name = &config.name;
     match list.pins().of(name) {
@@ -80,9 +81,13 @@ pub(super) fn pin(args: &PinArgs) -> Result<(), StartError> {
 }
 
 fn own_fingerprint(config: &PartyConfig) -> Result<Fingerprint, StartError> {
+    let file = config.identity.join("certificate.pem");
+    let read = |file: &Path| fs::read_to_string(file).map_err(|e| StartError::Input(format!("{}: {e}", file.display())));
+    if !file.exists() {
+        // Not signed yet: the certificate will be of the key that there is.
+        return Ok(Fingerprint(ca::digest_of_key(&read(&config.key)?)?));
+    }
     // Read as the daemon reads it, so that key, certificate and name belong together.
     load_identity(&config.identity, &config.key, &config.name)?;
-    let file = config.identity.join("certificate.pem");
-    let pem = std::fs::read_to_string(&file).map_err(|e| StartError::Input(format!("{}: {e}", file.display())))?;
-    Ok(Fingerprint(ca::key_digest(&pem)?))
+    Ok(Fingerprint(ca::key_digest(&read(&file)?)?))
 }

@@ -18,4 +18,6 @@ pub use authority::{CA_DAYS, MEMBER_DAYS, Validity, create_ca, issue, sign};
 pub use key::{KeyedPem, grouped};
 pub use request::{RequestedIdentity, make_request, read_request, request_with_key};
 pub(crate) use summary::last_moment;
-pub use summary::{CertificateSummary, fingerprint, fingerprints, key_digest, key_fingerprint, not_after, summarise};
+pub use summary::{
+    CertificateSummary, digest_of_key, fingerprint, fingerprints, key_digest, key_fingerprint, not_after, summarise,
+};

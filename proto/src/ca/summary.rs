@@ -69,6 +69,14 @@ fn hosts(certificate: &X509Certificate<'_>) -> Vec<String> {
     names.map(|names| names.value.general_names.iter().filter_map(host).collect()).unwrap_or_default()
 }
 
+/// [`key_fingerprint`], as bytes.
+///
+/// # Errors
+/// As [`key_fingerprint`].
+pub fn digest_of_key(key_pem: &str) -> Result<[u8; 32], Fault> {
+    Ok(Sha256::digest(key_pair(key_pem)?.subject_public_key_info()).into())
+}
+
 /// SHA-256 of a certificate's public key, see [`key_fingerprint`], as bytes.
 ///
 /// # Errors
