@@ -42,6 +42,7 @@ LONG = {
     "gaussian_noise_at_epsilon_1",
     "gradients_come_as_near_as_was_planned",
     "kappa_of_a_logistic_regression_of_five",
+    "masked_replicates_come_close_to_the_claim_and_never_above",
     "of_many_runs_none_that_would_reach_what_it_wants_is_given_up",
     "simulated_jobs_are_answered_or_refused",
     "simulation_based_calibration_sees_a_missing_penalty",

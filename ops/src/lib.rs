@@ -12,6 +12,7 @@
 
 pub mod check;
 pub mod clock;
+pub mod core_files;
 mod daemon;
 pub mod disk;
 pub mod doctor;

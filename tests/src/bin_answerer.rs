@@ -2,7 +2,7 @@
 //!
 //! `conclave-answerer FOLDER strict|BLOCK` reads frames from standard input and writes replies to standard output, each preceded
 //! by its length in 32 bits, little endian. Shard, ledger, noise and answers are the daemon's own; what the daemon has
-//! beside them (link, identity, consent) is left out. The ledger is made where there is none.
+//! beside them (link, consent) is left out. The ledger is made where there is none.
 #![forbid(unsafe_code)]
 
 use std::fs::File;
@@ -12,6 +12,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use conclave_party::answer::{Answerer, Opening};
+use conclave_party::simulated::enter_roster;
 use conclave_proto::v1::{self, coordinator_frame, party_frame::Body};
 use conclave_tests::crash::Mode;
 use prost::Message;
@@ -46,6 +47,11 @@ fn serve(folder: &Path, mode: Mode) -> Result<(), String> {
                 send(stdout, Body::Answer(answerer.answer(query))).map_err(|e| text(&e))?;
                 answerer.catch_up();
             }
+            Some(coordinator_frame::Body::Roster(piece)) => {
+                if let Some(said) = enter_roster(&mut answerer, piece) {
+                    send(stdout, said).map_err(|e| text(&e))?;
+                }
+            }
             // A failure has been logged.
             Some(coordinator_frame::Body::CloseJob(close)) => drop(answerer.close(&close.job, &close.reason)),
             _ => {}
@@ -58,7 +64,10 @@ fn serve(folder: &Path, mode: Mode) -> Result<(), String> {
 fn opened(answerer: &mut Answerer, open: &v1::OpenJob) -> Body {
     let job = open.job.clone();
     match answerer.open(open) {
-        Ok(Opening::Opened(holding, _)) => Body::JobOpened(conclave_proto::convert::opened_to_wire(&job, &holding)),
+        Ok(Opening::Opened(holding, key)) => {
+            let opened = conclave_proto::convert::opened_to_wire(&job, &holding);
+            Body::JobOpened(v1::JobOpened { mask_key: key.map(|key| *key), ..opened })
+        }
         Ok(Opening::Pending) => Body::JobPending(v1::JobPending { job, ..v1::JobPending::default() }),
         Ok(Opening::Full(reason)) => Body::JobPending(v1::JobPending { job, reason, full: true }),
         Err(fault) => Body::JobPending(v1::JobPending { job, reason: fault.to_string(), full: false }),

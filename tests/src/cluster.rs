@@ -209,6 +209,24 @@ impl Cluster {
         self.parties[party].1.take().expect("a running process").wait().expect("its end")
     }
 
+    /// Has every enrolled party admit jobs whose answers leave masked, and pin all others by the fingerprints that they print. Before they are
+    /// started.
+    pub fn pin_everybody(&self) {
+        let names = self.names();
+        let line = |name: &&str| {
+            let printed = self.must(&["__party", "fingerprint", "--config", &format!("{name}/party.toml")]);
+            printed.trim().replacen(' ', " = \"", 1) + "\"\n"
+        };
+        let lines: Vec<String> = names.iter().map(line).collect();
+        for (party, name) in names.iter().enumerate() {
+            let others = lines.iter().enumerate().filter(|(other, _)| *other != party);
+            let pins: String = others.map(|(_, line)| line.as_str()).collect();
+            let path = self.path(name).join("party.toml");
+            let text = fs::read_to_string(&path).expect("a configuration");
+            fs::write(path, format!("{text}\n[secure]\nallow = true\n[secure.pinned]\n{pins}")).expect("a configuration");
+        }
+    }
+
     /// Puts lines before the tables of a party's configuration.
     pub fn configure_party(&self, party: usize, lines: &str) {
         let path = self.path(&self.parties[party].0).join("party.toml");

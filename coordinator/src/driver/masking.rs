@@ -213,3 +213,7 @@ pub(super) fn covered(
 pub(super) fn is_masked(round: &Round) -> bool {
     round.opened == Opened::SumAlone
 }
+
+#[cfg(test)]
+#[path = "tests/masking.rs"]
+mod tests;

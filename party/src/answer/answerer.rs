@@ -70,8 +70,8 @@ pub(super) struct ActiveJob {
     pub(super) delay: Option<JobDelay>,
     /// How its answers leave.
     pub(super) masking: Masking,
-    /// When it was opened, or answered something new, last.
-    pub(super) used: Instant,
+    /// When it was opened, or answered something new, last; and how long before it had been opened it had answered nothing new.
+    pub(super) used: (Instant, Duration),
     /// The most rounds in which it may ask, each kind once, where it releases once; see [`JobSpec::most_rounds`].
     pub(super) most_rounds: Option<u64>,
 }
@@ -83,14 +83,20 @@ impl ActiveJob {
         digest: [u8; 32],
         records: Records,
         (unit, threads): (PrivacyUnit, &Threads),
-        (delay, masking): (Option<JobDelay>, Masking),
+        (delay, masking, idle): (Option<JobDelay>, Masking, Duration),
     ) -> Result<Self, NoSum> {
         let model = spec.build_model();
         let fixed_sums = fixed_sums(model.as_ref(), &spec, unit, records.blocks(), threads)?;
         let most_rounds = spec.most_rounds();
         let gradients = if spec.algorithm == Algorithm::Hmc { spec.sampler.chains as usize } else { 0 };
         let kept_weights = KeptWeights::new((records.blocks().records(), records.blocks().count()), gradients);
-        Ok(Self { spec, digest, model, records, fixed_sums, kept_weights, delay, masking, used: Instant::now(), most_rounds })
+        let used = (Instant::now(), idle);
+        Ok(Self { spec, digest, model, records, fixed_sums, kept_weights, delay, masking, used, most_rounds })
+    }
+
+    /// How long it has answered nothing new.
+    pub(super) fn idle(&self, now: Instant) -> Duration {
+        now.duration_since(self.used.0).saturating_add(self.used.1)
     }
 }
 

@@ -6,6 +6,10 @@ use conclave_common::sampler::{Query, message_digest};
 use conclave_common::secagg::{AgreementError, CONFIRMATION_LANES, MaskSecret, PairKeys, Roster, confirmation_digest};
 use conclave_proto::convert::AnswerStatus;
 use conclave_proto::echo::Echo;
+use conclave_proto::v1;
+use prost::Message as _;
+use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
 
 use crate::ledger::Masked;
 
@@ -25,6 +29,8 @@ pub(super) struct RosterMasks {
     roster: [u8; 32],
     honest: Honest,
     members: u64,
+    /// SHA-256 of the entries that the roster was last seen in: sent again as they were, they are not checked again.
+    seen: Option<[u8; 32]>,
 }
 
 /// The masks of one message, made before a record is read: they depend on what was asked alone.
@@ -33,7 +39,7 @@ pub(super) struct RoundMasks {
     roster: [u8; 32],
     honest: Honest,
     /// One for each integer of the answers, in the order asked, and one of nothing.
-    masks: Vec<u64>,
+    masks: Zeroizing<Vec<u64>>,
 }
 
 impl Masking {
@@ -82,7 +88,18 @@ impl RosterMasks {
             // A roster leaves two at least, and a thousand at most.
             honest: Honest::new(roster.honest()).unwrap_or_default(),
             members: roster.members().len() as u64,
+            seen: None,
         })
+    }
+
+    /// Whether these are the entries that were found to be the roster before.
+    pub(super) fn has_seen(&self, entries: &[v1::RosterEntry]) -> bool {
+        self.seen == Some(hash(entries))
+    }
+
+    /// These entries have been found to be the roster.
+    pub(super) fn sees(&mut self, entries: &[v1::RosterEntry]) {
+        self.seen = Some(hash(entries));
     }
 
     /// The masks that confirm the roster: with nothing under them.
@@ -103,8 +120,20 @@ impl RosterMasks {
     fn of_round(&self, iteration: u64, queries: &[Query]) -> RoundMasks {
         let digest = message_digest(&self.roster, iteration, queries);
         let lanes: usize = queries.iter().map(Query::length).sum();
-        RoundMasks { digest, roster: self.roster, honest: self.honest, masks: self.keys.masks(&digest, lanes + 1) }
+        RoundMasks {
+            digest,
+            roster: self.roster,
+            honest: self.honest,
+            masks: Zeroizing::new(self.keys.masks(&digest, lanes + 1)),
+        }
     }
+}
+
+/// Of entries, each as it is encoded, after its length.
+fn hash(entries: &[v1::RosterEntry]) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    entries.iter().for_each(|entry| hash.update(entry.encode_length_delimited_to_vec()));
+    hash.finalize().into()
 }
 
 impl RoundMasks {

@@ -126,7 +126,8 @@ impl Answerer {
             self.reading = delay.map(|delay| (Instant::now(), delay.open));
             let records = self.records_of(&spec)?;
             let on = (self.budget.unit, &*self.threads);
-            let active = ActiveJob::new(spec, digest, records, on, (delay, masking)).map_err(|why| {
+            let idle = if masking.is_secure() { self.idle_before(&request.job) } else { Duration::ZERO };
+            let active = ActiveJob::new(spec, digest, records, on, (delay, masking, idle)).map_err(|why| {
                 tracing::error!(job = %request.job, "the job can't be opened: {why}");
                 if matches!(why, NoSum::Unread(_)) {
                     self.ledger.halt(&why.to_string());

@@ -1,6 +1,6 @@
 //! Answering one message: all of its chains, or none.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use conclave_common::accounting::{Adjacency, Honest, PrivacyUnit};
 use conclave_common::job::Algorithm;
@@ -110,7 +110,7 @@ impl Answerer {
         let recorded_now = self.record(releases)?;
         if let Some(active) = self.jobs.get_mut(&job).filter(|_| !recorded_now.is_empty()) {
             // Refusals and answers given again do not keep a key of masks alive.
-            active.used = Instant::now();
+            active.used = (Instant::now(), Duration::ZERO);
         }
         let mut fresh = recorded_now.into_iter();
         // One recorded value per release, so the iterator lasts; were it short, nothing unrecorded could take its place.

@@ -3,6 +3,7 @@
 //! Charge, records, noise, release and reply are the daemon's, line for line. What differs is where the records come from.
 
 use std::path::Path;
+use std::time::Duration;
 
 use conclave_common::accounting::Budget;
 use conclave_common::job::JobSpec;
@@ -113,7 +114,7 @@ impl Sandbox {
         let masking = self.masking(job, spec, digest)?;
         let unread = |e: NoSum| e.to_string();
         let on = (self.budget.unit, &*self.answerer.threads);
-        let active = ActiveJob::new(spec.clone(), digest, records, on, (None, masking)).map_err(unread)?;
+        let active = ActiveJob::new(spec.clone(), digest, records, on, (None, masking, Duration::ZERO)).map_err(unread)?;
         // A rehearsal asks as often as it takes.
         let active = ActiveJob { most_rounds: None, ..active };
         self.answerer.jobs.insert(job.to_owned(), active);

@@ -33,10 +33,14 @@ impl Answerer {
     /// # Errors
     /// A folder of keys that can't be read or written.
     pub fn with_secrecy(mut self, parts: Secrecy) -> Result<Self, MaskKeyError> {
-        let state = self.ledger.state();
-        let kept = |job: &str| state.job(job).is_some_and(|job| job.open && job.masks != Masks::None);
+        let (state, set_back) = (self.ledger.state(), self.ledger.behind().is_some());
+        let no_head = self.ledger.had_no_head();
+        let is_open = |job: &str| state.job(job).is_some_and(|job| job.open && job.masks != Masks::None);
+        // A ledger that is behind knows nothing of the jobs that came after; one without a head can't tell that it is.
+        let kept = |job: &str| set_back || (!no_head && is_open(job));
         for job in parts.keys.sweep(kept)? {
-            tracing::info!(%job, "the key of the job's masks is deleted: the job is not open");
+            let why = if no_head { "the note of the ledger's head was not there" } else { "the job is not open" };
+            tracing::info!(%job, "the key of the job's masks is deleted: {why}");
         }
         self.secrecy = Some(AtWork { parts, assembly: Assembly::default(), looked: None, revoked: None });
         Ok(self)
@@ -98,13 +102,27 @@ impl Answerer {
             Err(e @ MaskKeyError::Io { .. }) => return Err(unkept(job, &e)),
             loaded => loaded.map_err(|e| dead(job, &e.to_string()))?,
         };
+        if loaded.as_ref().is_some_and(|key| self.ledger.gave_up(&key.head)) {
+            keys.delete(job).map_err(|e| unkept(job, &e))?;
+            return Err(dead(job, "it was used before the ledger was unlocked, and has been put back since"));
+        }
         let key = loaded.filter(is_own).ok_or_else(|| dead(job, "it is not there"))?;
         if !self.ledger.holds_head(&key.head).map_err(super::open::ledger_fault)? {
             tracing::error!(%job, "the key of the job's masks has been used with a ledger that went further than this one: this ledger was set back");
             let message = "its ledger is behind what it has answered: its owner has to restore or unlock it";
             return Err(Fault::new(ErrorCode::Unreachable, message));
         }
-        keys.rewrite(key, self.ledger.head()).map_err(|e| unkept(job, &e))
+        // Being opened is no use.
+        let idle = keys.idle(job, SystemTime::now()).map_err(|e| unkept(job, &e))?;
+        let key = keys.rewrite(key, self.ledger.head()).map_err(|e| unkept(job, &e))?;
+        keys.note_idle(job, idle, SystemTime::now()).map_err(|e| unkept(job, &e))?;
+        Ok(key)
+    }
+
+    /// How long a masked job's key had not been used when the job was opened.
+    pub(super) fn idle_before(&self, job: &str) -> Duration {
+        let Some(at_work) = &self.secrecy else { return Duration::ZERO };
+        at_work.parts.keys.idle(job, SystemTime::now()).unwrap_or_default()
     }
 
     fn key_parts(&self) -> Result<(MaskKeys, (PathBuf, PathBuf)), Fault> {
@@ -138,7 +156,9 @@ impl Answerer {
         let digest = active.digest;
         let agreed = match (&active.masking, self.ledger.masks(job)) {
             (Masking::Under(masks), _) => {
-                same_roster(&masks.roster(), (job, &digest), secure.colluders, entries)?;
+                if !masks.has_seen(entries) {
+                    same_roster(&masks.roster(), (job, &digest), secure.colluders, entries)?;
+                }
                 None
             }
             (Masking::Keyed(secret), Some(Masks::Keyed(_))) => {
@@ -156,7 +176,8 @@ impl Answerer {
             tracing::info!(%job, "the roster of keys is entered: answers leave masked");
             active.masking = Masking::Under(Box::new(agreed));
         }
-        let Masking::Under(masks) = &active.masking else { return Ok(None) };
+        let Masking::Under(masks) = &mut active.masking else { return Ok(None) };
+        masks.sees(entries);
         let accepted = v1::RosterAccepted { job: job.to_owned(), digest: masks.roster().to_vec(), confirm: masks.confirmation() };
         Ok(Some(accepted))
     }
@@ -240,9 +261,9 @@ impl Answerer {
             tracing::error!("the keys of masks can't be listed: {e}");
             Vec::new()
         });
-        for (job, written) in listed {
+        for job in listed {
             let open = self.jobs.get(&job);
-            let age = open.map_or_else(|| written.elapsed().unwrap_or_default(), |active| now.duration_since(active.used));
+            let age = open.map_or_else(|| self.idle_before(&job), |active| active.idle(now));
             if age >= most {
                 tracing::warn!(%job, "the key of the job's masks has not been used for {days} days (secure.keep_key_days): the job is closed");
                 // A failure has been logged, and the ledger answers no more.
@@ -253,10 +274,16 @@ impl Answerer {
         }
     }
 
-    /// Notes at a key's file how long ago it was used: after a restart nothing else tells.
+    /// Notes at a key's file how long ago it was used, after a restart nothing else tells; and in it how far the ledger has come, so that no copy
+    /// of the ledger that is older than this is used with it.
     fn note_use(&self, job: &str, age: Duration) {
-        let (Some(at_work), Some(at)) = (&self.secrecy, SystemTime::now().checked_sub(age)) else { return };
-        if let Err(e) = at_work.parts.keys.note_use(job, at) {
+        let (Some(at_work), Some(active)) = (&self.secrecy, self.jobs.get(job)) else { return };
+        let keys = &at_work.parts.keys;
+        let noted = keys.load(job, &active.digest).and_then(|key| match key {
+            Some(key) => keys.rewrite(key, self.ledger.head()).map(drop),
+            None => Ok(()),
+        });
+        if let Err(e) = noted.and_then(|()| keys.note_idle(job, age, SystemTime::now())) {
             tracing::error!(%job, "when the key of the job's masks was used can't be noted: {e}");
         }
     }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use conclave_ops::Clock;
-use conclave_proto::v1::{CoordinatorFrame, PartyFrame, coordinator_frame::Body};
+use conclave_proto::v1::{self, CoordinatorFrame, PartyFrame, coordinator_frame::Body, party_frame};
 use tokio::sync::mpsc;
 
 use super::thread::Command;
@@ -23,6 +23,13 @@ use crate::noise::Noise;
 /// Sets the wall clock of every ledger that is written on this thread.
 pub fn set_clock_skew_ms(skew: i64) {
     Clock::Party.set_skew_ms(skew);
+}
+
+/// What an answer path that stands alone says to a piece of a roster of keys, if anything.
+pub fn enter_roster(answerer: &mut Answerer, piece: v1::Roster) -> Option<party_frame::Body> {
+    let (outbox, mut said) = mpsc::channel(1);
+    answerer.take_roster(piece, &outbox);
+    said.try_recv().ok()?.body
 }
 
 /// A party between two starts. Dropped without [`SimulatedParty::stop`], it ends as a killed one, but for what its operating system

@@ -65,7 +65,7 @@ fn a_sensitivity_too_small_is_found() {
         let design = Design::priced(audit.budget, (audit.questions, audit.noise_sd), audit.company, faulty).unwrap();
         let report = audit.run_prepared(design, &|sandbox| plant(sandbox, faulty)).unwrap();
         assert!(report.mu_lower > report.mu_claimed, "{factor}: {report:?}");
-        assert!((report.mu_estimate / report.mu_claimed / factor - 1.0).abs() < 0.1, "{factor}: {report:?}");
+        assert!((report.mu_estimate / report.mu_claimed / factor - 1.0).abs() < 0.15, "{factor}: {report:?}");
         assert!(found(&report, "tell more than is claimed"), "{factor}: {:?}", report.findings);
     }
 }
@@ -146,16 +146,17 @@ fn what_is_left_if_all_collude_is_what_the_ledger_says() {
     assert!(report.mu_lower > 1.7 && report.mu_lower_999 < report.mu_claimed, "{report:?}");
 }
 
-/// Each tells more than is claimed by the factor that follows from its variance.
+/// Each tells more than is claimed by the factor that follows from its variance. Of a mu of 2.4 to 4, told by half of so many replicates, the
+/// standard error is 2 to 2.8 percent: 15 percent are passed by chance less than once in 10^6 times, and no fault at all is 18 percent away at least.
 #[test]
 fn faults_of_masked_noise_are_found() {
     let (two, four) = (Company::honest(honest(2)), Company::honest(honest(HONEST)));
     let others = |parties, sd| move || others::honest(parties, scale(sd)).unwrap();
     let found_at = |what: &str, report: &Report, factor: f64| {
         assert!(found(report, "tell more than is claimed"), "{what}: {report:?}");
-        assert!((report.mu_estimate / report.mu_claimed / factor - 1.0).abs() < 0.1, "{what}, {factor}: {report:?}");
+        assert!((report.mu_estimate / report.mu_claimed / factor - 1.0).abs() < 0.15, "{what}, {factor}: {report:?}");
     };
-    found_at("one party without noise", &with_others(two, 1500, others(0, 1.0)), 2.0_f64.sqrt());
+    found_at("one party without noise", &with_others(two, 3000, others(0, 1.0)), 2.0_f64.sqrt());
     let half: f64 = 0.5;
     found_at("noise of scale s / sqrt 2", &with_others(four, 2500, others(HONEST - 1, half.sqrt())), (4.0_f64 / 2.5).sqrt());
     // The second round asks in reverse what the first one asks: what is used again is gone.
@@ -163,7 +164,7 @@ fn faults_of_masked_noise_are_found() {
         let (mut fresh, mut first) = (others::honest(HONEST - 1, scale(1.0)).unwrap(), None::<Vec<i64>>);
         Box::new(move |integers| first.get_or_insert_with(|| fresh(integers)).clone())
     };
-    found_at("noise that is used in two rounds", &with_others(four, LEAST, again), 2.0);
+    found_at("noise that is used in two rounds", &with_others(four, 2500, again), 2.0);
     let dear = Company { priced: honest(3), ..two };
     found_at("a price by one party too many", &with_others(dear, 4000, others(1, 1.0)), 1.5_f64.sqrt());
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use conclave_ops::{Daemon, LogFormat, Logs, Signals};
+use conclave_ops::{Daemon, LogFormat, Logs, Signals, core_files};
 
 use super::check;
 use super::common::{Common, load};
@@ -32,6 +32,7 @@ pub(super) fn run(args: RunArgs) -> Result<(), StartError> {
         return check::check(&args.common);
     }
     let config = load(&args.common)?;
+    core_files::forbid().map_err(|e| StartError::System(format!("core files can't be forbidden: {e}")))?;
     // The stream, the session on it and what waits for the owner share one thread: a query and its answer pass through it without waking
     // another. Records are read on the answering thread, which keeps nothing here waiting.
     let runtime = tokio::runtime::Builder::new_current_thread()

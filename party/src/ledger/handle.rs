@@ -58,6 +58,8 @@ pub struct Ledger {
     /// The budget's filter with nothing spent: it prices queries.
     pub(super) meter: PrivacyFilter,
     pub(super) all_collude: Option<Budget>,
+    /// See [`Ledger::had_no_head`].
+    pub(super) had_no_head: bool,
     pub(super) analyst_cap: Option<Budget>,
     pub(super) analysts: HashMap<String, PrivacyFilter>,
     pub(super) jobs: HashMap<String, OpenJob>,

@@ -19,6 +19,18 @@ impl Ledger {
         self.fail_stop(held)
     }
 
+    /// Whether a head is of entries that the owner has given up for lost, or older: no key that was last used then is used again. Those of the time
+    /// were deleted before the ledger was unlocked; one that is there all the same has been put back.
+    pub fn gave_up(&self, head: &Head) -> bool {
+        head.seq <= self.state.given_up()
+    }
+
+    /// Whether the file of the newest head was not there when the ledger was opened: then nothing tells whether the ledger was set back, and no key
+    /// of masks is kept.
+    pub fn had_no_head(&self) -> bool {
+        self.had_no_head
+    }
+
     /// What is lost of a ledger that is behind may hold another key or roster of the job.
     fn alive_and_whole(&self) -> Result<(), LedgerError> {
         self.alive()?;

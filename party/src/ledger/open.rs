@@ -135,14 +135,19 @@ impl Ledger {
         let secret = Secret::load(&settings.secret)?;
         settings.check(&path, &state, &secret)?;
         let (head_file, heads) = HeadFile::open(&settings.head_file, &secret, &party)?;
+        // A limit that the ledger has entered stands until another is: what is missing in a configuration takes nothing back.
+        let entered = state.all_collude().map(|limit| limit.budget(budget.unit)).transpose();
+        let entered = entered.map_err(|wrong| LedgerError::corrupt(&path, wrong.to_string()))?;
+        let all_collude = settings.all_collude.or(entered);
         let spent = plus(state.spent(), state.held()).unwrap_or(state.spent());
         let alone = plus(state.alone(), state.held()).unwrap_or(state.alone());
         let mut ledger = Self {
             head: Head::new(&secret, &party, state.seq(), state.hash()),
             filter: PrivacyFilter::resume(&budget, spent)?,
             meter: PrivacyFilter::new(&budget)?,
-            alone: settings.all_collude.map(|limit| PrivacyFilter::resume(&limit.of(budget.unit), alone)).transpose()?,
-            all_collude: settings.all_collude,
+            alone: all_collude.map(|limit| PrivacyFilter::resume(&limit.of(budget.unit), alone)).transpose()?,
+            all_collude,
+            had_no_head: heads.is_empty(),
             analyst_cap: settings.analyst_cap.map(|cap| cap.of(budget.unit)),
             analysts: HashMap::new(),
             recoverable: state.unanswered().clone(),

@@ -31,6 +31,7 @@
 
 use conclave_common::mechanism::{Components, LatticeSum, NoiseSample};
 use conclave_common::secagg::cover;
+use zeroize::Zeroizing;
 
 use super::receipt::{ChargeReceipt, ChargeRow};
 use crate::noise::Noise;
@@ -66,7 +67,7 @@ impl ChargedNoise {
     /// As [`ChargedNoise::release`]; where the charge does not count on the noise of others, or there is not one mask for each integer.
     pub fn release_masked(self, sum: LatticeSum, masks: &[u64]) -> Release {
         assert!(self.receipt.is_masked(), "what is opened by itself has no mask");
-        let noised = sum.add_noise(self.sample);
+        let noised = Zeroizing::new(sum.add_noise(self.sample));
         assert_eq!(noised.as_slice().len(), masks.len(), "every integer has a mask of its own");
         let masked: Vec<i64> = noised.as_slice().iter().zip(masks).map(|(x, mask)| cover(*x, *mask)).collect();
         // As many as there were, one at least.

@@ -6,10 +6,10 @@
 //! snapshots may keep it all the same.
 
 use std::ffi::OsStr;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use conclave_common::secagg::MaskSecret;
 use conclave_ops::files::{private_folder, regular};
@@ -26,6 +26,8 @@ use crate::private_files::{self, with_suffix};
 
 /// Name of the folder, beside the ledger's secret key.
 const FOLDER: &str = "mask-keys";
+/// A clock that was set back by no more than this was set right.
+const DAY: Duration = Duration::from_secs(86_400);
 /// What a file is called until it is whole. No job's id has a dot.
 const DRAFT: &str = ".new";
 const DERIVATION: &str = "conclave mask key secret 1";
@@ -143,25 +145,32 @@ impl MaskKeys {
         self.sweep(|_| false).map(drop)
     }
 
-    /// Notes when a job's key was last used.
+    /// Notes for how long a job's key has not been used.
     ///
     /// # Errors
     /// [`MaskKeyError::Io`].
-    pub fn note_use(&self, job: &str, at: SystemTime) -> Result<(), MaskKeyError> {
+    pub fn note_idle(&self, job: &str, idle: Duration, now: SystemTime) -> Result<(), MaskKeyError> {
         let file = self.file_of(job)?;
+        let at = now.checked_sub(idle).unwrap_or(SystemTime::UNIX_EPOCH);
         OpenOptions::new().write(true).open(&file).and_then(|open| open.set_modified(at)).map_err(|e| io(&file, &e))
     }
 
-    /// The jobs that have a key, each with the moment at which it was last used, to the hour: at its last opening, or noted since.
+    /// For how long a job's key has not been used, to the hour; for ever, by a clock that was set back by more than a day since.
     ///
     /// # Errors
     /// [`MaskKeyError::Io`].
-    pub fn list(&self) -> Result<Vec<(String, SystemTime)>, MaskKeyError> {
-        let written = |(file, job): (PathBuf, Option<String>)| {
-            let job = job?;
-            Some(file.symlink_metadata().and_then(|found| found.modified()).map(|at| (job, at)).map_err(|e| io(&file, &e)))
-        };
-        self.files()?.into_iter().filter_map(written).collect()
+    pub fn idle(&self, job: &str, now: SystemTime) -> Result<Duration, MaskKeyError> {
+        let file = self.file_of(job)?;
+        let used = file.symlink_metadata().and_then(|found| found.modified()).map_err(|e| io(&file, &e))?;
+        Ok(now.duration_since(used).unwrap_or_else(|ahead| if ahead.duration() > DAY { Duration::MAX } else { Duration::ZERO }))
+    }
+
+    /// The jobs that have a key.
+    ///
+    /// # Errors
+    /// [`MaskKeyError::Io`].
+    pub fn list(&self) -> Result<Vec<String>, MaskKeyError> {
+        Ok(self.files()?.into_iter().filter_map(|(_, job)| job).collect())
     }
 
     /// Deletes the keys of jobs that are not to be kept, and whatever else is in the folder; gives the jobs.
@@ -221,8 +230,14 @@ impl MaskKeys {
         // A crash has left it half made.
         erase(&draft)?;
         private_files::create(&draft, &key.encode(&self.ledger_secret)).map_err(|e| io(&draft, &e))?;
+        // What has the name now holds the same secret, and is overwritten once it has lost the name.
+        let before = match OpenOptions::new().write(true).open(&file) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => None,
+            before => Some(before.map_err(|e| io(&file, &e))?),
+        };
         std::fs::rename(&draft, &file).map_err(|e| io(&file, &e))?;
-        self.sync()
+        self.sync()?;
+        before.map_or(Ok(()), |mut before| overwrite(&mut before).map_err(|e| io(&file, &e)))
     }
 
     fn sync(&self) -> Result<(), MaskKeyError> {
@@ -250,14 +265,15 @@ fn erase(file: &Path) -> Result<(), MaskKeyError> {
     };
     // What is behind a link, and what is no file, is not ours to overwrite.
     if found.is_file() {
-        let zeros = vec![0; usize::try_from(found.len()).unwrap_or(0)];
-        let overwritten = OpenOptions::new().write(true).open(file).and_then(|mut open| {
-            open.write_all(&zeros)?;
-            open.sync_all()
-        });
-        overwritten.map_err(|e| io(file, &e))?;
+        OpenOptions::new().write(true).open(file).and_then(|mut open| overwrite(&mut open)).map_err(|e| io(file, &e))?;
     }
     std::fs::remove_file(file).map_err(|e| io(file, &e))
+}
+
+fn overwrite(file: &mut File) -> std::io::Result<()> {
+    let length = file.metadata()?.len();
+    file.write_all(&vec![0; usize::try_from(length).unwrap_or(0)])?;
+    file.sync_all()
 }
 
 fn io(file: &Path, error: &std::io::Error) -> MaskKeyError {

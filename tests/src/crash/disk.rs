@@ -95,6 +95,10 @@ impl Disk {
         let mut disk = Self::default();
         for entry in std::fs::read_dir(folder).expect("a folder") {
             let entry = entry.expect("a file");
+            // What a folder within holds is not followed.
+            if entry.file_type().expect("a file").is_dir() {
+                continue;
+            }
             let inode = std::os::unix::fs::MetadataExt::ino(&entry.metadata().expect("a file"));
             let durable = std::fs::read(entry.path()).expect("a file");
             disk.files.insert(inode, File { durable, pending: Vec::new() });
@@ -212,6 +216,8 @@ fn write(to: &Path, names: &BTreeMap<String, u64>, bytes: impl Fn(u64) -> Vec<u8
     std::fs::create_dir_all(to).expect("a folder");
     // The shared memory of a process that is gone is rubbish.
     for (name, inode) in names.iter().filter(|(name, _)| !name.ends_with("-shm")) {
-        std::fs::write(to.join(name), bytes(*inode)).expect("a file");
+        let file = to.join(name);
+        std::fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+        std::fs::write(file, bytes(*inode)).expect("a file");
     }
 }

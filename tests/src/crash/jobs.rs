@@ -3,39 +3,89 @@
 use std::sync::LazyLock;
 use std::time::SystemTime;
 
+use conclave_common::secagg::MaskSecret;
 use conclave_proto::ca::{self, Validity};
 use conclave_proto::identity::{PeerIdentity, Role};
-use conclave_proto::v1;
+use conclave_proto::tls::IdentityDir;
+use conclave_proto::{mask_key, roster, v1};
 
 use super::PARTY;
 use crate::recorder::signed_job;
 
-/// Number of jobs.
-pub const JOBS: usize = 2;
+/// Number of jobs: the first two are local, of the others answers leave masked.
+pub const JOBS: usize = 4;
+
+/// The parties of masked jobs besides the one that is asked.
+pub const OTHERS: [&str; 2] = ["hospital-b", "hospital-c"];
 
 struct Signed {
-    ca_pem: String,
+    /// What the party's folder holds: the CA's certificate, its own with its key, and the others'.
+    files: Vec<(String, String)>,
     jobs: [v1::OpenJob; JOBS],
+    /// Of each job the keys that the others show.
+    others: [Vec<v1::RosterEntry>; JOBS],
 }
 
 static SIGNED: LazyLock<Signed> = LazyLock::new(|| {
     let validity = || Validity { now: SystemTime::now(), days: 10 };
     let authority = ca::create_ca("crash tests", validity()).expect("a CA");
-    let jobs = std::array::from_fn(|job| {
+    let identity = |role, name: &str| {
+        let issued =
+            ca::issue(&authority, &PeerIdentity::new(role, name).expect("a name"), &[], validity()).expect("a certificate");
         let folder = tempfile::tempdir().expect("a folder");
-        let name = PeerIdentity::new(Role::Analyst, &format!("analyst-{job}")).expect("a name");
-        let issued = ca::issue(&authority, &name, &[], validity()).expect("a certificate");
         for (file, text) in [("certificate.pem", &issued.pem), ("key.pem", &issued.key_pem), ("ca.pem", &authority.pem)] {
             std::fs::write(folder.path().join(file), text).expect("a file");
         }
+        (folder, issued)
+    };
+    let jobs = std::array::from_fn(|job| {
+        let (folder, _) = identity(Role::Analyst, &format!("analyst-{job}"));
         signed_job(folder.path(), &spec(job))
     });
-    Signed { ca_pem: authority.pem, jobs }
+    let (_, own) = identity(Role::Party, PARTY);
+    let mut files =
+        vec![("ca.pem".to_owned(), authority.pem.clone()), ("certificate.pem".into(), own.pem), ("key.pem".into(), own.key_pem)];
+    let mut others: [Vec<v1::RosterEntry>; JOBS] = Default::default();
+    for (place, name) in (1..).zip(OTHERS) {
+        let (folder, issued) = identity(Role::Party, name);
+        let identity = IdentityDir::load(folder.path()).expect("an identity");
+        let public = MaskSecret::from_bytes([place; 32].into()).public();
+        for (entries, job) in others.iter_mut().zip(&jobs) {
+            let job: &v1::OpenJob = job;
+            let digest = job.spec_digest.as_slice().try_into().expect("32 bytes");
+            let key = mask_key::sign(&identity, &job.job, digest, &public).expect("a signature");
+            entries.push(v1::RosterEntry { name: name.into(), key: Some(key) });
+        }
+        files.push((format!("{name}.pem"), issued.pem));
+    }
+    Signed { files, jobs, others }
 });
 
-/// The CA that signed the analysts' certificates.
+/// The CA that signed all certificates.
 pub fn ca_pem() -> &'static str {
-    &SIGNED.ca_pem
+    &SIGNED.files[0].1
+}
+
+/// Files of the party's folder, by name; the CA's certificate first.
+pub fn files() -> &'static [(String, String)] {
+    &SIGNED.files
+}
+
+/// Whether a job's answers leave masked.
+pub fn is_masked(job: usize) -> bool {
+    job >= 2
+}
+
+/// How many parties' noise protects each in what is opened of a job.
+pub fn honest(job: usize) -> u64 {
+    if is_masked(job) { 2 } else { 1 }
+}
+
+/// The roster of a masked job, with the key that the party has shown.
+pub fn roster(job: usize, own: v1::MaskKey) -> Vec<v1::Roster> {
+    let mut entries = vec![v1::RosterEntry { name: PARTY.into(), key: Some(own) }];
+    entries.extend(SIGNED.others[job].clone());
+    roster::pieces(id(job), entries)
 }
 
 /// A job as a coordinator shows it.
@@ -55,9 +105,12 @@ pub fn number(id: &str) -> Option<usize> {
 
 /// One job's text.
 pub fn spec(job: usize) -> String {
+    let masked = is_masked(job);
+    let others = if masked { format!(", \"{}\"", OTHERS.join("\", \"")) } else { String::new() };
+    let aggregation = if masked { "[aggregation]\nmode = \"secure\"\ncolluders = 1\n" } else { "" };
     format!(
-        "name = \"mean {job}\"\nalgorithm = \"penalty\"\nparties = [\"{PARTY}\"]\n[model]\nkind = \"gaussian_mean\"\n\
+        "name = \"mean {job}\"\nalgorithm = \"penalty\"\nparties = [\"{PARTY}\"{others}]\n[model]\nkind = \"gaussian_mean\"\n\
          outcome = \"height\"\nsd = 10.0\n[columns]\nheight = {{ min = 100, max = 200 }}\n[prior]\ndefault = \"normal(0, 1)\"\n\
-         [sampler]\nchains = 2\ndraws = 10\n[privacy]\nepsilon = 3.0\ndelta = 1e-6\nnoise_sd = 1.0\n"
+         [sampler]\nchains = 2\ndraws = 10\n[privacy]\nepsilon = 3.0\ndelta = 1e-6\nnoise_sd = 1.0\n{aggregation}"
     )
 }

@@ -9,12 +9,14 @@ pub mod shim;
 use std::path::Path;
 
 use conclave_common::accounting::Budget;
-use conclave_party::answer::Answerer;
+use conclave_party::answer::{Answerer, Secrecy};
 use conclave_party::config::{Approve, BadRows, DataConfig, Format, Memory, Policy, ReplyDelay};
 use conclave_party::data::Shard;
-use conclave_party::ledger::{Durability, Ledger, LedgerSettings};
+use conclave_party::ledger::{Durability, Ledger, LedgerSettings, Secret};
 use conclave_party::members::Members;
 use conclave_party::noise::Noise;
+use conclave_party::secure::{Fingerprint, MaskKeys, Pins, SecureSettings};
+use conclave_proto::ca;
 
 /// The party's name.
 pub const PARTY: &str = "hospital-a";
@@ -72,7 +74,9 @@ impl Mode {
         ledger.present_data(&shard.fingerprints(ledger.secret()).map_err(|e| text(&e))?).map_err(|e| text(&e))?;
         let policy = Policy { approve: Approve::Automatic, reply_delay: ReplyDelay::Off, ..Policy::default() };
         let noise = Noise::from_os().map_err(|e| text(&e))?;
-        Ok(Answerer::new(PARTY.into(), policy, budget(), shard, ledger, noise).with_members(Members::of(folder, None)))
+        let answerer =
+            Answerer::new(PARTY.into(), policy, budget(), shard, ledger, noise).with_members(Members::of(folder, None));
+        answerer.with_secrecy(secrecy(folder, &keeping)?).map_err(|e| text(&e))
     }
 
     /// Ledger, key and head in one folder.
@@ -83,4 +87,21 @@ impl Mode {
         };
         LedgerSettings { durability, ..LedgerSettings::beside(&folder.join("ledger.sqlite"), PARTY, &budget()) }
     }
+}
+
+/// Masked jobs are admitted of [`jobs::OTHERS`], whose certificates lie in the folder.
+fn secrecy(folder: &Path, keeping: &LedgerSettings) -> Result<Secrecy, String> {
+    let mut pins = Pins::default();
+    for other in jobs::OTHERS {
+        let certificate = std::fs::read_to_string(folder.join(format!("{other}.pem"))).map_err(|e| e.to_string())?;
+        let digest = ca::key_digest(&certificate).map_err(|e| e.to_string())?;
+        pins.add(other, Fingerprint(digest)).map_err(|e| format!("{e:?}"))?;
+    }
+    let secret = Secret::load(&keeping.secret).map_err(|e| e.to_string())?;
+    Ok(Secrecy {
+        settings: SecureSettings { allow: true, colluders_at_least: Some(1), pins, ..SecureSettings::default() },
+        keys: MaskKeys::beside(&keeping.secret, secret),
+        identity: (folder.to_owned(), folder.join("key.pem")),
+        revoked: None,
+    })
 }

@@ -9,6 +9,7 @@ use conclave_common::accounting::PrivacyUnit;
 use conclave_common::job::JobSpec;
 use conclave_common::mechanism::NoiseScale;
 use conclave_common::query::contribution;
+use conclave_proto::v1;
 use rusqlite::Connection;
 use serde_json::Value;
 
@@ -39,6 +40,13 @@ pub struct Outside {
     pub numbers: u64,
     /// Numbers heard under an id that had another one before: reserve mode alone.
     pub afresh: u64,
+    /// Masks of nothing, by job and round.
+    nothings: BTreeMap<(usize, u64), u64>,
+    /// The key that each masked job was shown, and its roster's digest and confirmation.
+    keys: BTreeMap<usize, Vec<u8>>,
+    rosters: BTreeMap<usize, (Vec<u8>, Vec<u64>)>,
+    /// Masked jobs that the party was told to close, and whether it is known to have.
+    closed: BTreeMap<usize, bool>,
 }
 
 /// What one number costs.
@@ -47,13 +55,14 @@ pub fn price(id: Id) -> u64 {
     let (from, to) = points(id.iteration, id.chain);
     let model = spec.build_model();
     let part = contribution(model.as_ref(), &spec.privacy, PrivacyUnit::default(), &[from], &[to]).expect("a bound");
-    price_of(part.sensitivity.units(), NoiseScale::from_sd(1.0).expect("a scale").units())
+    price_of(part.sensitivity.units(), NoiseScale::from_sd(1.0).expect("a scale").units(), jobs::honest(id.job))
 }
 
-fn price_of(k_t: u64, s: u64) -> u64 {
-    // 2^50 K² / s², with K below 2^38 here; s is a multiple of 2^16.
+/// With the noise of so many parties in what is opened.
+fn price_of(k_t: u64, s: u64, honest: u64) -> u64 {
+    // 2^50 K² / (h s²), with K below 2^38 here; s is a multiple of 2^16.
     let j = u128::from(s >> 16);
-    let units = ((u128::from(k_t) * u128::from(k_t)) << 18).div_ceil(j * j);
+    let units = ((u128::from(k_t) * u128::from(k_t)) << 18).div_ceil(u128::from(honest) * j * j);
     u64::try_from(units).expect("a small price").max(1 << 24)
 }
 
@@ -73,12 +82,57 @@ impl Outside {
         self.asked.iter().copied()
     }
 
+    /// A round's answer has left: a number a chain and, of a masked job, the mask of nothing.
+    pub fn hears_all(&mut self, job: usize, answer: &v1::Answer, attempt: u32, mode: Mode) {
+        let iteration = answer.iteration;
+        if jobs::is_masked(job) {
+            assert_eq!(attempt, 0, "a masked round has one attempt");
+            let nothing = answer.check.expect("a mask of nothing");
+            assert_eq!(*self.nothings.entry((job, iteration)).or_insert(nothing), nothing, "two masks of {job}, {iteration}");
+        }
+        for (chain, value) in (0..).zip(&answer.releases) {
+            self.hears(Id { job, iteration, chain }, attempt, *value, mode);
+        }
+    }
+
+    /// A masked job's key has left.
+    pub fn sees_key(&mut self, job: usize, key: &[u8]) {
+        assert_eq!(self.keys.entry(job).or_insert_with(|| key.to_vec()), key, "a second key for job {job}");
+    }
+
+    /// A roster was confirmed.
+    pub fn sees_roster(&mut self, job: usize, confirmed: (Vec<u8>, Vec<u64>)) {
+        assert_eq!(*self.rosters.entry(job).or_insert_with(|| confirmed.clone()), confirmed, "a second roster of job {job}");
+    }
+
+    /// The party is about to be told to close a job.
+    pub fn closes(&mut self, job: usize) {
+        if jobs::is_masked(job) {
+            self.closed.entry(job).or_insert(false);
+        }
+    }
+
+    /// Whether a masked job may have been closed.
+    pub fn may_be_closed(&self, job: usize) -> bool {
+        self.closed.contains_key(&job)
+    }
+
+    /// The party says that it has.
+    pub fn is_closed(&mut self, job: usize) {
+        self.closed.insert(job, true);
+    }
+
+    /// Whether it is known to have been.
+    pub fn has_closed(&self, job: usize) -> bool {
+        self.closed.get(&job) == Some(&true)
+    }
+
     /// A number has left.
     pub fn hears(&mut self, id: Id, attempt: u32, value: i64, mode: Mode) {
         match self.heard.get(&id) {
             Some((_, known)) if *known == value => return,
             Some((last, known)) => {
-                assert!(mode != Mode::Strict, "{id:?} has two answers, {known} and {value}");
+                assert!(mode != Mode::Strict && !jobs::is_masked(id.job), "{id:?} has two answers, {known} and {value}");
                 assert!(attempt > *last, "{id:?} was answered afresh without another attempt");
                 self.afresh += 1;
             }
@@ -98,20 +152,23 @@ impl Outside {
         };
         assert!(ledger.committed >= self.cost, "{} is charged and {} has left", ledger.committed, self.cost);
         if mode == Mode::Strict || whole {
-            for (id, (attempt, value)) in &self.heard {
-                let row = ledger.rows.get(id).unwrap_or_else(|| panic!("{id:?} left without a charge"));
-                row.is(*attempt, *value, *id);
-            }
+            self.assert_recorded(&ledger, |_| true);
+        }
+        // Masked answers are strict whatever the mode.
+        self.assert_recorded(&ledger, |id| jobs::is_masked(id.job));
+    }
+
+    fn assert_recorded(&self, ledger: &Ledger, of: impl Fn(&Id) -> bool) {
+        for (id, (attempt, value)) in self.heard.iter().filter(|(id, _)| of(id)) {
+            let row = ledger.rows.get(id).unwrap_or_else(|| panic!("{id:?} left without a charge"));
+            row.is(*attempt, *value, *id);
         }
     }
 
     /// What must hold once a party has started again, was asked everything again, and ended well.
     pub fn check_ended(&self, folder: &Path, mode: Mode) {
         let ledger = Ledger::read(folder).expect("a ledger");
-        for (id, (attempt, value)) in &self.heard {
-            let row = ledger.rows.get(id).unwrap_or_else(|| panic!("{id:?} left without a charge"));
-            row.is(*attempt, *value, *id);
-        }
+        self.assert_recorded(&ledger, |_| true);
         for (id, row) in &ledger.rows {
             assert!(self.asked.contains(&(id.job, id.iteration)), "{id:?} is charged and was never asked");
             assert_eq!(row.charge, price(*id), "{id:?}");
@@ -123,6 +180,11 @@ impl Outside {
         if mode == Mode::Strict {
             assert_eq!((ledger.committed, ledger.forfeited), (self.cost, 0));
         }
+        // Of masked jobs that have ended no key is left, and of the others each its own.
+        let keys = std::fs::read_dir(folder.join("mask-keys")).into_iter().flatten();
+        let keys: BTreeSet<String> = keys.map(|file| file.expect("a file").file_name().into_string().expect("a name")).collect();
+        let open = self.keys.keys().filter(|job| !self.has_closed(**job)).map(|job| jobs::id(*job).to_owned());
+        assert_eq!(keys, open.collect());
     }
 }
 
@@ -173,23 +235,28 @@ impl Ledger {
     fn add_up(connection: &Connection) -> Self {
         let mut select = connection
             .prepare(
-                "SELECT j.job, c.iteration, c.chain, c.attempt, c.charge, a.released, c.k_t, c.s, c.block
+                "SELECT j.job, c.iteration, c.chain, c.attempt, c.charge, a.released, c.k_t, c.s, c.block, c.seq
                  FROM charges c JOIN jobs j ON j.seq = c.job LEFT JOIN answers a ON a.charge = c.seq ORDER BY c.seq",
             )
             .expect("SQL");
         let (mut rows, mut sum, mut by_block) = (BTreeMap::new(), 0, BTreeMap::<u64, u64>::new());
+        let mut masked = masked_charges(connection);
         let mut found = select.query([]).expect("charges");
         while let Some(row) = found.next().expect("a row") {
             let job: String = row.get(0).expect("a job");
             let job = jobs::number(&job).expect("a job of the script");
             let id = Id { job, iteration: row.get(1).expect("a round"), chain: row.get(2).expect("a chain") };
             let charge: u64 = row.get(4).expect("a charge");
-            assert_eq!(charge, price_of(row.get(6).expect("K_t"), row.get(7).expect("s")), "{id:?}");
+            let price = |honest| price_of(row.get(6).expect("K_t"), row.get(7).expect("s"), honest);
+            let masked = masked.remove(&row.get(9).expect("a number"));
+            assert_eq!(masked, jobs::is_masked(job).then(|| (jobs::honest(job), price(1))), "{id:?}");
+            assert_eq!(charge, price(jobs::honest(job)), "{id:?}");
             sum += charge;
             *by_block.entry(row.get(8).expect("a block")).or_default() += charge;
             let entry = Row { attempt: row.get(3).expect("an attempt"), charge, released: row.get(5).expect("an answer") };
             assert!(rows.insert(id, entry).is_none(), "{id:?} is charged twice");
         }
+        assert!(masked.is_empty(), "masks of no charge: {masked:?}");
         let (mut forfeited, mut held) = (0, BTreeMap::new());
         for (seq, kind, body) in events(connection) {
             let number = |key: &str| body[key].as_u64().expect("a number");
@@ -224,4 +291,12 @@ fn events(connection: &Connection) -> Vec<(u64, String, Value)> {
         (seq, kind, serde_json::from_str(&body).expect("an object"))
     })
     .collect()
+}
+
+/// Of each masked charge how many parties' noise it counts on, and what it would cost alone.
+fn masked_charges(connection: &Connection) -> BTreeMap<u64, (u64, u64)> {
+    // No table before the first masked job.
+    let Ok(mut select) = connection.prepare("SELECT charge, honest, alone FROM masked_charges") else { return BTreeMap::new() };
+    let rows = select.query_map([], |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?)))).expect("charges");
+    rows.collect::<Result<_, _>>().expect("charges")
 }

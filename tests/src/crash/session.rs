@@ -9,7 +9,7 @@ use conclave_proto::convert::AnswerStatus;
 use conclave_proto::v1::{self, coordinator_frame::Body, party_frame};
 use prost::Message;
 
-use super::outside::{Id, Outside};
+use super::outside::Outside;
 use super::shim::Plan;
 use super::{Mode, jobs};
 
@@ -50,6 +50,26 @@ pub const SCRIPT: [Step; 18] = [
     Step::Ask(1, 2),
 ];
 
+/// The same of masked jobs: opening, asking, asking again, altered, out of order, and closing.
+pub const MASKED: [Step; 16] = [
+    Step::Open(2),
+    Step::Ask(2, 0),
+    Step::Ask(2, 1),
+    Step::Open(3),
+    Step::Ask(3, 0),
+    Step::Ask(2, 0),
+    Step::Altered(2, 1),
+    Step::Twice(2, 2),
+    Step::Open(2),
+    Step::Ask(2, 2),
+    Step::Ask(3, 3),
+    Step::Ask(3, 1),
+    Step::Ask(2, 3),
+    Step::Close(2),
+    Step::Open(2),
+    Step::Ask(3, 2),
+];
+
 /// Where chain `chain` steps from and to in a round: so little that no budget ends in as many rounds as a quick machine has time for.
 pub fn points(iteration: u64, chain: u32) -> (f64, f64) {
     let size = [1e-5, -2e-5][chain as usize % 2];
@@ -81,7 +101,7 @@ impl Party {
         let rows = folder.join("rows.csv");
         if !rows.exists() {
             std::fs::write(rows, "height\n170\n180\n175\n164\n158\n").expect("records");
-            std::fs::write(folder.join("ca.pem"), jobs::ca_pem()).expect("the CA's certificate");
+            jobs::files().iter().for_each(|(name, text)| std::fs::write(folder.join(name), text).expect("a file"));
         }
         if let Some(plan) = plan {
             plan.arm(&mut command, folder);
@@ -154,15 +174,24 @@ impl Party {
     /// One step; false where the party says that its ledger has failed.
     pub fn step(&mut self, step: Step, mode: Mode, outside: &mut Outside) -> Option<bool> {
         match step {
+            Step::Ask(job, _) | Step::Altered(job, _) | Step::Twice(job, _) | Step::Close(job) if outside.has_closed(job) => {
+                Some(true)
+            }
             Step::Open(job) => {
                 self.send(Body::OpenJob(jobs::open_job(job)))?;
                 match self.receive()? {
-                    party_frame::Body::JobOpened(_) => Some(true),
+                    party_frame::Body::JobOpened(opened) => self.enter(job, opened.mask_key, outside),
+                    // A masked job that has been closed never opens again.
+                    party_frame::Body::JobPending(pending) if outside.may_be_closed(job) && pending.reason.contains("submit") => {
+                        outside.is_closed(job);
+                        Some(true)
+                    }
                     party_frame::Body::JobPending(pending) if pending.reason.contains("the ledger has failed") => Some(false),
                     other => panic!("{other:?}"),
                 }
             }
             Step::Close(job) => {
+                outside.closes(job);
                 self.send(Body::CloseJob(v1::CloseJob { job: jobs::id(job).into(), reason: "done".into(), waits: false }))?;
                 Some(true)
             }
@@ -179,6 +208,23 @@ impl Party {
                 self.refused(query, &[AnswerStatus::Conflict, AnswerStatus::Invalid])
             }
         }
+    }
+
+    /// Enters the roster of a job that was opened, if its answers leave masked: the party shows the same key at every opening, and confirms by
+    /// the same masks.
+    fn enter(&mut self, job: usize, key: Option<v1::MaskKey>, outside: &mut Outside) -> Option<bool> {
+        assert_eq!(key.is_some(), jobs::is_masked(job), "a key for {}", jobs::id(job));
+        let Some(key) = key else { return Some(true) };
+        outside.sees_key(job, &key.public);
+        for piece in jobs::roster(job, key) {
+            self.send(Body::Roster(piece))?;
+        }
+        match self.receive()? {
+            party_frame::Body::RosterAccepted(accepted) => outside.sees_roster(job, (accepted.digest, accepted.confirm)),
+            party_frame::Body::JobRefused(refused) if refused.reason.contains("the ledger has failed") => return Some(false),
+            other => panic!("{other:?}"),
+        }
+        Some(true)
     }
 
     /// Asks a round, and says whether it was refused; `None` once the party is dead.
@@ -205,12 +251,10 @@ impl Party {
         let mut attempt = 0;
         loop {
             outside.asks(job, iteration);
-            let (status, releases) = self.answer(query(job, iteration, attempt))?;
+            let (status, answer) = self.answer(query(job, iteration, attempt))?;
             match status {
                 AnswerStatus::Released => {
-                    for (chain, value) in (0..).zip(releases) {
-                        outside.hears(Id { job, iteration, chain }, attempt, value, mode);
-                    }
+                    outside.hears_all(job, &answer, attempt, mode);
                     return Some(true);
                 }
                 AnswerStatus::Halted => return Some(false),
@@ -220,12 +264,12 @@ impl Party {
         }
     }
 
-    fn answer(&mut self, query: v1::Query) -> Option<(AnswerStatus, Vec<i64>)> {
+    fn answer(&mut self, query: v1::Query) -> Option<(AnswerStatus, v1::Answer)> {
         self.send(Body::Query(query))?;
         match self.receive()? {
             party_frame::Body::Answer(answer) => {
                 let status = AnswerStatus::from_wire(answer.status.expect("a status")).expect("a known status");
-                Some((status, answer.releases))
+                Some((status, answer))
             }
             other => panic!("{other:?}"),
         }

@@ -1,8 +1,6 @@
 //! Jobs whose answers leave masked: what owners are told, and how a party finds out what the coordinator did to their log.
 
 use std::fs;
-use std::fs::OpenOptions;
-use std::io::Write;
 
 use conclave_tests::cluster::{Cluster, json};
 use conclave_tests::study;
@@ -22,23 +20,14 @@ fn pinned() -> Cluster {
         let data = study::write(&cluster.path(&format!("{name}.csv")), &data);
         cluster.enrol(&setup(name, &data, 500.0))
     });
-    let line = |name: &str| {
-        let printed = cluster.must(&["__party", "fingerprint", "--config", &format!("{name}/party.toml")]);
-        printed.trim().replacen(' ', " = \"", 1) + "\"\n"
-    };
-    let lines = NAMES.map(line);
+    let line = || cluster.must(&["__party", "fingerprint", "--config", "a/party.toml"]);
+    let signed = line();
     // The line is the same before the certificate is there: owners may exchange keys when they ask for it.
-    let (certificate, aside) = (cluster.path("a/certificate.pem"), cluster.path("a/aside.pem"));
+    let (certificate, aside) = (cluster.path("a/identity/certificate.pem"), cluster.path("a/aside.pem"));
     fs::rename(&certificate, &aside).expect("a certificate");
-    assert_eq!(line("a"), lines[0]);
+    assert_eq!(line(), signed);
     fs::rename(&aside, &certificate).expect("a certificate");
-    for (place, name) in NAMES.into_iter().enumerate() {
-        let others: String =
-            lines.iter().enumerate().filter(|(other, _)| *other != place).map(|(_, line)| line.as_str()).collect();
-        let path = cluster.path(name).join("party.toml");
-        let mut file = OpenOptions::new().append(true).open(path).expect("a configuration");
-        write!(file, "[secure]\nallow = true\n[secure.pinned]\n{others}").expect("a configuration");
-    }
+    cluster.pin_everybody();
     (0..NAMES.len()).for_each(|party| cluster.start_party(party));
     cluster
 }
@@ -46,6 +35,34 @@ fn pinned() -> Cluster {
 fn job() -> String {
     let sampler = format!("chains = 2\ndraws = {DRAWS}\nwarmup = 5\nseed = 4");
     study::job(&NAMES, &sampler, "epsilon = 150\ndelta = 1e-6") + "\n[aggregation]\nmode = \"secure\"\ncolluders = 1\n"
+}
+
+/// Vectors under masks: gradients and remainders of several chains in one message, each integer under a mask of its own; the charge of each vector
+/// is what it would cost alone over the number of parties whose noise protects it.
+#[test]
+fn gradients_leave_masked_and_every_owner_finds_them_right() {
+    let cluster = pinned();
+    // Made for 150 records: what is looked at is what leaves, not what it says.
+    let text = job().replace("algorithm = \"penalty\"", "algorithm = \"hmc\"").replace("epsilon = 150", "epsilon = 400");
+    let text = text.replace(&format!("draws = {DRAWS}"), "draws = 12\nforce = true");
+    let result = cluster.submit(&text);
+    assert_eq!((&result["algorithm"], &result["stopped_by"]), (&"hmc".into(), &"draws".into()), "{result:#}");
+    let id = result["job"].as_str().expect("an id");
+    for (place, party) in NAMES.into_iter().enumerate() {
+        let (code, report) = verify(&cluster, party, id);
+        assert_eq!((code, named(&report, "holds")), (0, CHECKS.to_vec()), "{report:#}");
+        let ledger = cluster.ledger(place);
+        let mut rows = ledger.prepare("SELECT integers, honest, charge, alone FROM releases").expect("SQL");
+        let rows = rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))).expect("releases");
+        let rows: Vec<(u64, u64, u64, u64)> = rows.collect::<Result<_, _>>().expect("releases");
+        // Gradients of three coefficients; remainders are single integers.
+        let vectors = rows.iter().filter(|(integers, ..)| *integers == 3).count();
+        assert!(vectors >= 24 && vectors < rows.len(), "{party}: {vectors} of {}", rows.len());
+        for (integers, honest, charge, alone) in rows {
+            // Half of what it would cost alone, rounded up, and the least that an integer costs.
+            assert_eq!((honest, charge), (2, alone.div_ceil(2).max(integers << 24)), "{party}: alone {alone}");
+        }
+    }
 }
 
 fn digest(report: &Value) -> String {

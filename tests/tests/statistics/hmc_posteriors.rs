@@ -41,7 +41,7 @@ fn check(
     let text = format!(
         "name = \"posterior\"\nalgorithm = \"hmc\"\nparties = [\"a\", \"b\"]\n[model]\n{kind}\noutcome = \"y\"\npredictors = [\"x\"]\n{exposure}\n\
          [columns]\n{columns}\nx = {{ min = -1, max = 1 }}\n{days}\n[prior]\ndefault = \"normal(0, 1)\"\n\
-         [sampler]\nseed = 3\nchains = 4\ndraws = 12000\nstep = 0.5\nfriction = 1.0\n[privacy]\nepsilon = 1000.0\ndelta = 1e-6\n"
+         [sampler]\nseed = 3\nchains = 4\ndraws = 14000\nstep = 0.5\nfriction = 1.0\n[privacy]\nepsilon = 1000.0\ndelta = 1e-6\n"
     );
     let spec = JobSpec::parse(&text).unwrap_or_else(|e| panic!("{e} in {text}"));
     let mut federation = Federation::new(spec, shards.into_iter().map(Shard::columns).collect(), seed);

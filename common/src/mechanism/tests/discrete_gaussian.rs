@@ -61,6 +61,53 @@ fn detailed_balance_survives_parties_with_different_noise() {
     }
 }
 
+/// The law of a sum of independent discrete Gaussians of these variances, by direct convolution.
+fn masses_of_sum(variances: &[f64]) -> Vec<(f64, f64)> {
+    let mut law = vec![1.0];
+    for variance in variances {
+        let one = masses(variance.sqrt());
+        let mut next = vec![0.0; law.len() + one.len() - 1];
+        for (at, p) in law.iter().enumerate() {
+            for (to, (_, q)) in next[at..].iter_mut().zip(&one) {
+                *to += p * q;
+            }
+        }
+        law = next;
+    }
+    let middle = (law.len() / 2) as f64;
+    law.into_iter().enumerate().map(|(at, p)| (at as f64 - middle, p)).collect()
+}
+
+/// As a share of what it departs from, the largest departure over log ratios in [-3, 3].
+fn relative_imbalance(noise: &[(f64, f64)], step: f64, variance: f64) -> f64 {
+    let of = |d: f64| {
+        let (there, back) = (acceptance(noise, step, variance, d), d.exp() * acceptance(noise, step, variance, -d));
+        (there - back).abs() / there.max(back)
+    };
+    (0..=240).map(|i| of(-3.0 + f64::from(i) * 0.025)).fold(0.0, f64::max)
+}
+
+/// SECURE-AGGREGATION section 3, and its table: of the sum of several parties' noise balance is exact where each party's own variance times the
+/// step is an integer, and where their sum alone is one it is broken.
+#[test]
+fn detailed_balance_of_a_sum_wants_every_partys_noise_on_the_grid() {
+    let worst = |step: f64, variances: &[f64]| {
+        relative_imbalance(&masses_of_sum(variances), step, step * step * variances.iter().sum::<f64>())
+    };
+    for (step, variances) in [(1.0, vec![1.0, 4.0, 9.0]), (0.5, vec![2.0, 4.0, 6.0]), (1.0 / 16.0, vec![16.0; 10])] {
+        let off = worst(step, &variances);
+        assert!(off < 1e-14, "{step}, {variances:?}: {off:e}");
+    }
+    let broken =
+        [(1.0, vec![0.5, 0.5], 4.5e-3), (1.0, vec![0.25; 4], 6.2e-2), (0.5, vec![1.0, 1.0], 1.0e-5), (1.0, vec![1.0, 1.5], 5e-2)];
+    for (step, variances, tabled) in broken {
+        let off = worst(step, &variances);
+        // The page gives two digits, and of the last row one.
+        let last = if variances[0] == 1.0 && step == 1.0 { 0.1 } else { 0.015 };
+        assert!((off / tabled - 1.0).abs() < last, "{step}, {variances:?}: {off:e}, where the page has {tabled:e}");
+    }
+}
+
 /// How a sample compares with the discrete Gaussian of scale `s`.
 struct Fit {
     /// Of the chi-square test.

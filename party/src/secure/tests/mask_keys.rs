@@ -1,6 +1,7 @@
 //! The life of a mask key's file.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use conclave_proto::identity::Role;
 use conclave_proto::mask_key;
@@ -160,12 +161,41 @@ fn a_sweep_leaves_what_is_to_be_kept() {
     for job in ["a", "b", "c"] {
         room.keys.make(&room.identity, job, SPEC, head(1)).unwrap();
     }
-    let jobs: Vec<String> = room.keys.list().unwrap().into_iter().map(|(job, _)| job).collect();
-    assert_eq!(jobs, ["a", "b", "c"]);
-    assert!(room.keys.list().unwrap().iter().all(|(_, written)| written.elapsed().unwrap().as_secs() < 600));
+    assert_eq!(room.keys.list().unwrap(), ["a", "b", "c"]);
     std::fs::write(room.file("b.new"), "half of a key").unwrap();
     assert_eq!(room.keys.sweep(|job| job != "c").unwrap(), ["c"]);
     assert_eq!(room.names(), ["a", "b"]);
+}
+
+/// How long a key has lain unused is its file's to tell: what is written anew is not used, and a clock that was set back for good makes it old.
+#[test]
+fn idleness_is_noted_at_the_file() {
+    let room = Room::new();
+    room.keys.make(&room.identity, JOB, SPEC, head(1)).unwrap();
+    let (now, day) = (SystemTime::now(), Duration::from_secs(86_400));
+    assert!(room.keys.idle(JOB, now).unwrap() < Duration::from_secs(600));
+    room.keys.note_idle(JOB, 12 * day, now).unwrap();
+    assert_eq!(room.keys.idle(JOB, now).unwrap().as_secs(), (12 * day).as_secs());
+    room.keys.note_idle(JOB, Duration::MAX, now).unwrap();
+    assert!(room.keys.idle(JOB, now).unwrap() > 1000 * day);
+    room.keys.note_idle(JOB, Duration::ZERO, now + day / 2).unwrap();
+    assert_eq!(room.keys.idle(JOB, now).unwrap(), Duration::ZERO, "a clock that was set right");
+    room.keys.note_idle(JOB, Duration::ZERO, now + 2 * day).unwrap();
+    assert_eq!(room.keys.idle(JOB, now).unwrap(), Duration::MAX);
+    assert!(room.keys.idle("another", now).is_err());
+}
+
+/// The file that had the name before holds the same secret: nothing of it is left on the disk.
+#[test]
+fn what_is_replaced_is_overwritten() {
+    let room = Room::new();
+    let made = room.keys.make(&room.identity, JOB, SPEC, head(1)).unwrap();
+    let mut before = std::fs::File::open(room.file(JOB)).unwrap();
+    room.keys.rewrite(made, head(2)).unwrap();
+    let mut bytes = Vec::new();
+    std::io::Read::read_to_end(&mut before, &mut bytes).unwrap();
+    assert!(bytes.len() > 32 && bytes.iter().all(|byte| *byte == 0), "{} bytes", bytes.len());
+    assert_eq!(room.keys.load(JOB, &SPEC).unwrap().unwrap().head, head(2));
 }
 
 /// A crash between any two steps leaves the old key or the new one, and whatever is half written is nobody's.

@@ -1,11 +1,11 @@
 use std::ops::Range;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use conclave_tests::crash::Mode;
 use conclave_tests::crash::disk::{Call, Disk, calls};
 use conclave_tests::crash::outside::Outside;
-use conclave_tests::crash::session::{End, Party, SCRIPT, Step};
+use conclave_tests::crash::session::{End, MASKED, Party, SCRIPT, Step};
 use conclave_tests::crash::shim::{Deed, Plan};
 use tempfile::TempDir;
 
@@ -30,6 +30,17 @@ pub(crate) fn room(workshop: &TempDir, name: &str) -> PathBuf {
     path.canonicalize().expect("a folder")
 }
 
+/// The keys of masked jobs lie in a folder of their own.
+fn copy_keys(from: &Path, to: &Path) {
+    let Ok(keys) = std::fs::read_dir(from.join("mask-keys")) else { return };
+    let to = to.join("mask-keys");
+    std::fs::DirBuilder::new().mode(0o700).create(&to).expect("a folder");
+    for key in keys {
+        let key = key.expect("a file");
+        std::fs::copy(key.path(), to.join(key.file_name())).expect("a copy");
+    }
+}
+
 /// A script in one mode, the calls that it makes when nothing is done to it, and those of them that are of interest.
 pub(crate) struct Case {
     pub(crate) mode: Mode,
@@ -40,13 +51,17 @@ pub(crate) struct Case {
     pub(crate) folder: u64,
     /// What the disk held before.
     pub(crate) disk: Disk,
+    /// What is asked at the end, once the party is well.
+    pub(crate) whole: &'static [Step],
     /// What an earlier life has left: the files, and what had come out.
     before: Option<(TempDir, Outside)>,
 }
 
 impl Case {
     fn new(mode: Mode, script: Vec<Step>, before: Option<(TempDir, Outside)>) -> Self {
-        let mut case = Self { mode, script, calls: Vec::new(), window: 0..0, folder: 0, disk: Disk::default(), before };
+        let masked = script.contains(&MASKED[0]);
+        let whole: &[Step] = if masked { &MASKED } else { &SCRIPT };
+        let mut case = Self { mode, script, calls: Vec::new(), window: 0..0, folder: 0, disk: Disk::default(), whole, before };
         case.play_undisturbed();
         case.window = 0..case.calls.len();
         case
@@ -90,6 +105,7 @@ impl Case {
                 std::fs::copy(file, folder.join(name)).expect("a copy");
             }
         }
+        copy_keys(&left.path().join("party"), &folder);
         (folder, outside.clone())
     }
 
@@ -100,31 +116,32 @@ impl Case {
 
     /// A life after one that was killed in the middle of its script: the log is full, blocks are open.
     pub(crate) fn again() -> [Self; 2] {
-        Self::short().map(|short| {
-            let mode = short.mode;
-            let workshop = workshop();
-            let (folder, mut outside) = short.room(&workshop);
-            let plan = Plan { deed: Deed::Kill, at: short.calls.len() * 2 / 3, log: None };
-            let mut party = Party::start(EXE, &folder, mode, Some(&plan));
-            party.play(&SCRIPT, mode, &mut outside);
-            party.end();
-            Self::new(mode, SECOND.to_vec(), Some((workshop, outside)))
-        })
+        Self::short().map(|short| short.second(&SECOND))
+    }
+
+    fn second(self, script: &[Step]) -> Self {
+        let (workshop, outside) = self.killed();
+        Self::new(self.mode, script.to_vec(), Some((workshop, outside)))
+    }
+
+    /// Plays the script and kills the party two thirds through.
+    fn killed(&self) -> (TempDir, Outside) {
+        let workshop = workshop();
+        let (folder, mut outside) = self.room(&workshop);
+        let plan = Plan { deed: Deed::Kill, at: self.calls.len() * 2 / 3, log: None };
+        let mut party = Party::start(EXE, &folder, self.mode, Some(&plan));
+        party.play(&self.script, self.mode, &mut outside);
+        party.end();
+        (workshop, outside)
     }
 
     /// A life after one whose software was of the version before, and which was killed: the ledger is converted at its start. The calls
     /// until it answers are of interest.
     pub(crate) fn converted() -> [Self; 2] {
         Self::short().map(|short| {
-            let mode = short.mode;
-            let workshop = workshop();
-            let (folder, mut outside) = short.room(&workshop);
-            let plan = Plan { deed: Deed::Kill, at: short.calls.len() * 2 / 3, log: None };
-            let mut party = Party::start(EXE, &folder, mode, Some(&plan));
-            party.play(&SCRIPT, mode, &mut outside);
-            party.end();
-            conclave_party::ledger::to_former(&folder.join("ledger.sqlite")).expect("a ledger");
-            let mut case = Self::new(mode, SECOND.to_vec(), Some((workshop, outside)));
+            let (workshop, outside) = short.killed();
+            conclave_party::ledger::to_former(&workshop.path().join("party/ledger.sqlite")).expect("a ledger");
+            let mut case = Self::new(short.mode, SECOND.to_vec(), Some((workshop, outside)));
             let greeted = case.calls.iter().position(|call| call.kind == 'o').expect("a greeting");
             case.window = 0..greeted + 1;
             assert!(case.calls[case.window.clone()].iter().any(|call| call.kind == 'r'), "nothing was converted");
@@ -135,6 +152,17 @@ impl Case {
     /// The short script, from the making of the ledger to a clean end.
     pub(crate) fn short() -> [Self; 2] {
         MODES.map(|mode| Self::new(mode, SCRIPT.to_vec(), None))
+    }
+
+    /// The script of masked jobs: keys and rosters are made, entered and deleted besides.
+    pub(crate) fn masked() -> [Self; 2] {
+        MODES.map(|mode| Self::new(mode, MASKED.to_vec(), None))
+    }
+
+    /// A life after one that was killed in the middle of it.
+    pub(crate) fn masked_again() -> [Self; 2] {
+        Self::masked()
+            .map(|masked| masked.second(&[Step::Open(2), Step::Open(3), Step::Ask(2, 3), Step::Ask(2, 0), Step::Ask(3, 1)]))
     }
 
     /// So many messages that the log is copied into the database while the party answers, and the calls around that.
@@ -178,10 +206,10 @@ impl Case {
 }
 
 /// Starts the party again, asks everything that was asked before and then the script, and ends it: all of it must hold.
-pub(crate) fn recover(folder: &Path, mode: Mode, outside: &mut Outside, what: &str) {
-    let mut again: Vec<Step> = vec![Step::Open(0), Step::Open(1)];
+pub(crate) fn recover(folder: &Path, mode: Mode, script: &[Step], outside: &mut Outside, what: &str) {
+    let mut again: Vec<Step> = script.iter().filter(|step| matches!(step, Step::Open(_))).copied().collect();
     again.extend(outside.rounds().map(|(job, iteration)| Step::Ask(job, iteration)));
-    again.extend(SCRIPT);
+    again.extend(script);
     let mut party = Party::start(EXE, folder, mode, None);
     let end = party.play(&again, mode, outside);
     let stderr = || std::fs::read_to_string(folder.with_extension("stderr")).unwrap_or_default();

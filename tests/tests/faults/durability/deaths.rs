@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use conclave_tests::crash::Mode;
 use conclave_tests::crash::outside::Outside;
-use conclave_tests::crash::session::{End, Party, Step};
+use conclave_tests::crash::session::{End, Party, SCRIPT, Step};
 use conclave_tests::crash::shim::{Deed, Plan};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -23,7 +23,7 @@ fn at_calls(case: &Case, stride: usize) {
         let status = party.end();
         assert!(std::os::unix::process::ExitStatusExt::signal(&status) == Some(9), "{mode:?} {plan:?}: {status:?}");
         outside.check_dead(&folder, mode, true);
-        recover(&folder, mode, &mut outside, &format!("{mode:?} {plan:?}"));
+        recover(&folder, mode, case.whole, &mut outside, &format!("{mode:?} {plan:?}"));
         assert_eq!(outside.afresh, 0, "what was written is there after a kill");
     });
     println!("{}; {kills} kills, {:.1} s", case.words(), started.elapsed().as_secs_f64());
@@ -32,6 +32,7 @@ fn at_calls(case: &Case, stride: usize) {
 #[test]
 fn killed_at_some_calls() {
     Case::short().iter().chain(&Case::again()).chain(&Case::converted()).for_each(|case| at_calls(case, 37));
+    Case::masked().iter().chain(&Case::masked_again()).for_each(|case| at_calls(case, 37));
 }
 
 /// A ledger of the format before, converted when the party starts.
@@ -45,6 +46,13 @@ fn killed_at_every_call_of_a_conversion() {
 #[ignore = "heavy: run by .ci/run"]
 fn killed_at_every_call() {
     Case::short().iter().for_each(|case| at_calls(case, 1));
+}
+
+/// Of masked jobs: never two numbers under one mask, one key and one roster a job, and no key that outlives it.
+#[test]
+#[ignore = "heavy: run by .ci/run"]
+fn killed_at_every_call_of_masked_jobs() {
+    Case::masked().iter().chain(&Case::masked_again()).for_each(|case| at_calls(case, 1));
 }
 
 #[test]
@@ -96,7 +104,7 @@ fn at_moments(mode: Mode, kills: usize, seed: u64) {
             outside.check_dead(&folder, mode, true);
             done += 1;
         }
-        recover(&folder, mode, &mut outside, &format!("{mode:?} seed {seed}"));
+        recover(&folder, mode, &SCRIPT, &mut outside, &format!("{mode:?} seed {seed}"));
         (numbers, afresh) = (numbers + outside.numbers, afresh + outside.afresh);
     }
     assert_eq!(afresh, 0, "what was written is there after a kill");

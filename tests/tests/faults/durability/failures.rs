@@ -75,7 +75,7 @@ fn fail_at(workshop: &TempDir, case: &Case, plan: Plan<'_>) {
         End::Done => assert!(said.contains("did not end well"), "{what}: {said}"),
     }
     outside.check_dead(folder, mode, true);
-    recover(folder, mode, &mut outside, &what);
+    recover(folder, mode, case.whole, &mut outside, &what);
 }
 
 /// After the failed call no number leaves, and no file is written, synced or renamed, or tried to be. Of a short write the

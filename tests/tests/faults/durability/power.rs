@@ -8,7 +8,7 @@ use conclave_proto::v1::{self, party_frame};
 use conclave_tests::crash::Mode;
 use conclave_tests::crash::disk::Disk;
 use conclave_tests::crash::jobs;
-use conclave_tests::crash::outside::{Id, Outside};
+use conclave_tests::crash::outside::Outside;
 use conclave_tests::crash::session::Step;
 use prost::Message;
 use rand::SeedableRng;
@@ -57,9 +57,7 @@ fn hear(bytes: &mut Vec<u8>, mode: Mode, outside: &mut Outside) {
             continue;
         }
         let job = jobs::number(&answer.job).expect("a job");
-        for (chain, value) in (0..).zip(answer.releases) {
-            outside.hears(Id { job, iteration: answer.iteration, chain }, 0, value, mode);
-        }
+        outside.hears_all(job, &answer, 0, mode);
     }
 }
 
@@ -85,7 +83,7 @@ fn cut(case: &Case, stride: usize) -> u64 {
         }
         let mut outside = outside.clone();
         outside.check_dead(&folder, mode, false);
-        recover(&folder, mode, &mut outside, &format!("{mode:?} cut after call {at}, torn {torn}"));
+        recover(&folder, mode, case.whole, &mut outside, &format!("{mode:?} cut after call {at}, torn {torn}"));
         afresh.fetch_add(outside.afresh, Ordering::Relaxed);
         cuts.fetch_add(1, Ordering::Relaxed);
     });

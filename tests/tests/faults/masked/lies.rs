@@ -184,3 +184,43 @@ fn a_message_is_answered_whole_and_as_it_was_asked() {
     assert_eq!(lab.seats[1].charges(), charges);
     assert_eq!(lab.ask(1, &question).releases, told.releases);
 }
+
+/// One owner withdraws after it has answered: the sum of that round opens all the same, what it was charged stands, and it answers nothing more.
+/// Another withdraws before: the others' answers are the same at every asking, are charged once, and open nothing.
+#[test]
+fn whoever_leaves_after_answering_is_in_the_sum_and_whoever_leaves_before_opens_nothing() {
+    let mut lab = Lab::masked(4, 1);
+    let entries = lab.begin();
+    let roster = lab.roster(&entries);
+    let colluder = lab.keys_of(0, &roster);
+    let of_colluder = |lab: &Lab, iteration: u64| -> Vec<i64> {
+        let digest = message_digest(&roster.digest(), iteration, &lab.queries());
+        colluder.masks(&digest, LANES as usize).into_iter().map(u64::cast_signed).collect()
+    };
+    let opens = |lab: &Lab, iteration: u64, answers: &[v1::Answer]| {
+        let own = of_colluder(lab, iteration);
+        (0..LANES as usize)
+            .all(|lane| opened(answers.iter().map(|a| a.releases[lane]).chain([own[lane]])).unsigned_abs() < LARGEST)
+    };
+    let withdraw = |lab: &mut Lab, place: usize| {
+        super::keys::decide(&lab.seats[place], &lab.job.job, "revoked");
+        lab.seats[place].process.as_mut().expect("a party that runs").consent_changed();
+    };
+    let question = lab.question(0);
+    let first = lab.ask(1, &question);
+    let charged = lab.seats[1].charges();
+    withdraw(&mut lab, 1);
+    let answers = [first, lab.ask(2, &question), lab.ask(3, &question)];
+    assert!(opens(&lab, 0, &answers));
+    assert_eq!(lab.seats[1].charges(), charged);
+    let next = lab.question(1);
+    assert!(released(&lab.ask(1, &next)).is_err() && released(&lab.ask(1, &question)).is_err());
+    // The others are asked the next round, and asked again for it: nothing new is said, charged or opened.
+    let answers = [2, 3].map(|place| lab.ask(place, &next));
+    let charges = [2, 3].map(|place: usize| lab.seats[place].charges());
+    assert_eq!([2, 3].map(|place| lab.ask(place, &next).releases), answers.clone().map(|answer| answer.releases));
+    assert_eq!([2, 3].map(|place: usize| lab.seats[place].charges()), charges);
+    assert!(!opens(&lab, 1, &answers));
+    assert_eq!(lab.seats[1].charges(), charged);
+    (1..4).for_each(|place| lab.seats[place].verify());
+}

@@ -1,6 +1,7 @@
 //! A coordinator, a CA or a colluder that puts another key where a party's belongs, and a coordinator that shows parties different rosters.
 
 use conclave_common::secagg::{MaskPublic, opened};
+use conclave_party::secure::{Peers, Pins, SecureSettings};
 use conclave_proto::identity::Role;
 use conclave_proto::tls::{IdentityDir, Signature};
 use conclave_proto::v1;
@@ -8,7 +9,7 @@ use conclave_proto::v1::coordinator_frame::Body;
 use conclave_proto::v1::party_frame::Body as Said;
 use conclave_proto::{ca, mask_key};
 
-use super::lab::{LANES, Lab, authority, identity, name, released, secret};
+use super::lab::{LANES, Lab, authority, identity, name, released, secret, secure};
 use super::lies::look_uniform;
 
 const OTHER: &str = "not the job's parties in their order";
@@ -191,4 +192,49 @@ fn parties_with_different_rosters_open_nothing() {
         assert!(look_uniform(own), "party {place}");
     }
     assert!(look_uniform(&sums));
+}
+
+/// Members whom the CA alone vouches for are no reason to say yes without the owner, whatever the limits are: nothing is made before.
+#[test]
+fn members_whom_the_owner_has_not_pinned_wait_for_the_owner() {
+    let mut lab = Lab::masked(3, 1);
+    lab.seats[1].settings = SecureSettings { pins: Pins::default(), peers: Peers::Ca, ..lab.seats[1].settings.clone() };
+    lab.seats[1].restart();
+    let (code, _) = lab.open(1).expect_err("members that nobody has pinned");
+    assert_eq!(code, "pending");
+    assert!(!lab.seats[1].key_file(&lab.job.job).exists());
+    assert_eq!(lab.seats[1].events("mask-key"), 0);
+    super::keys::decide(&lab.seats[1], &lab.job.job, "approved");
+    lab.seats[1].process.as_mut().expect("a party that runs").consent_changed();
+    lab.open(1).expect("a job that its owner has approved").expect("a key");
+    let entries = lab.open_all();
+    lab.show(1, &entries).expect("the roster");
+    let question = lab.question(0);
+    assert!(released(&lab.ask(1, &question)).is_ok());
+}
+
+/// What an owner admits of masked jobs: no fewer colluders than they count with, none with a member whom they have not pinned unless the CA is
+/// enough for them, and none that names another key for a member than theirs.
+#[test]
+fn what_the_owner_does_not_admit_is_refused_before_a_key_is_made() {
+    type Setting = fn(&mut SecureSettings);
+    let refused: [(Setting, &str); 4] = [
+        (|s| s.allow = false, "admits no job whose answers leave masked"),
+        (|s| s.colluders_at_least = Some(2), "no fewer than 2 of 4 parties"),
+        // Unless the owner says otherwise, the greater half of the others.
+        (|s| s.colluders_at_least = None, "no fewer than 2 of 4 parties"),
+        (|s| s.pins = Pins::default(), "has not pinned the identity keys of all"),
+    ];
+    for (set, words) in refused {
+        let mut lab = Lab::masked(4, 1);
+        set(&mut lab.seats[1].settings);
+        lab.seats[1].restart();
+        let (code, reason) = lab.open(1).expect_err(words);
+        assert!(code == "policy" && reason.contains(words), "{code}: {reason}");
+        assert!(!lab.seats[1].key_file(&lab.job.job).exists() && lab.seats[1].events("mask-key") == 0);
+    }
+    let members = format!("{}members = {{ hospital-c = \"sha256:{}\" }}\n", secure(1), "7".repeat(64));
+    let mut lab = Lab::of(4, 1, &members);
+    let (code, reason) = lab.open(1).expect_err("another key than the owner's pin");
+    assert!(code == "policy" && reason.contains("aggregation.members names another identity key"), "{code}: {reason}");
 }
