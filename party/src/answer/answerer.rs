@@ -20,7 +20,7 @@ use super::secrecy::AtWork;
 use super::sums::{NoSum, fixed_sums};
 use crate::config::{Policy, Precision};
 use crate::data::Shard;
-use crate::ledger::{Ledger, LedgerError, Masks};
+use crate::ledger::{Ledger, LedgerError};
 use crate::members::Members;
 use crate::meters::Meters;
 use crate::noise::Noise;
@@ -175,7 +175,7 @@ impl Answerer {
     /// # Errors
     /// [`LedgerError::Halted`] where the ledger can't be written.
     pub(super) fn let_go(&mut self, job: &str, reason: &str) -> Result<(), LedgerError> {
-        if !self.ledger.masks(job).is_some_and(|masks| *masks != Masks::None) {
+        if !self.ledger.is_masked(job) {
             return self.close(job, reason);
         }
         if self.jobs.remove(job).is_some() {
@@ -198,7 +198,7 @@ impl Answerer {
             self.noise.keep(self.jobs.values().map(|job| job.spec.privacy.noise));
         }
         self.forget_consent(job);
-        let masked = self.ledger.masks(job).is_some_and(|masks| *masks != Masks::None);
+        let masked = self.ledger.is_masked(job);
         self.ledger.close_job(job, reason)?;
         // After its end is entered: a key that is there still when the party starts is deleted then.
         if masked {

@@ -24,7 +24,7 @@ use super::sums::NoSum;
 use crate::config::{Memory, Precision, ReplyDelay};
 use crate::consent::Standing;
 use crate::data::{BindError, Binding, MAX_UNPUBLISHED_UNITS, Scaled, Streamed, bind};
-use crate::ledger::{JobEntry, LedgerError, Masks};
+use crate::ledger::{JobEntry, LedgerError};
 use crate::members::NotAdmitted;
 use crate::policy::{admit, admit_inert, admit_masked};
 use crate::text::clip;
@@ -96,7 +96,7 @@ impl Answerer {
             Standing::Awaiting => return Ok(Opening::Pending),
             decided => {
                 // Decided while the party was away, perhaps: the key of the job's masks has lain there since.
-                if self.ledger.masks(&request.job).is_some_and(|masks| *masks != Masks::None) {
+                if self.ledger.is_masked(&request.job) {
                     // A failure has been logged, and the ledger answers no more.
                     drop(self.close(&request.job, "consent withdrawn"));
                 }

@@ -19,7 +19,7 @@ use super::open::MAX_JOB_ID;
 use super::sums::{NoSum, sums};
 use crate::data::MAX_UNPUBLISHED_UNITS;
 use crate::ledger::{
-    ChargeOutcome, ChargedNoise, Grant, Ledger, LedgerError, Masked, Masks, QueryContent, QueryKey, Recorded, Refusal, Release,
+    ChargeOutcome, ChargedNoise, Grant, Ledger, LedgerError, Masked, QueryContent, QueryKey, Recorded, Refusal, Release,
     sample_noise,
 };
 use crate::text::clip;
@@ -65,7 +65,7 @@ impl Answerer {
         }
         let head = self.ledger.head().to_bytes();
         // Its length tells that the job is masked, which its analyst wrote, and nothing else; so it is the same once the job is closed.
-        let secure = self.ledger.masks(&job).is_some_and(|masks| *masks != Masks::None);
+        let secure = self.ledger.is_masked(&job);
         let echo = outcome.as_ref().ok().and_then(|answered| answered.echo);
         let outcome = outcome.map(|answered| answered.integers);
         let answer = v1::Answer { head, ..answer_to_wire(&Answer { job, iteration, outcome }, length) };

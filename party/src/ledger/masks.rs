@@ -42,6 +42,11 @@ impl Ledger {
         self.state.job(job).map(|job| &job.masks)
     }
 
+    /// Whether an entered job's answers leave masked, now or once there is a roster.
+    pub fn is_masked(&self, job: &str) -> bool {
+        self.masks(job).is_some_and(|masks| *masks != Masks::None)
+    }
+
     /// Enters the public half of the key that a job's answers will be masked with, durably: from here on nothing of it is charged without a
     /// roster.
     ///
