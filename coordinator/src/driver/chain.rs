@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use conclave_common::accounting::PrivacyFilter;
 use conclave_common::job::JobSpec;
 use conclave_common::model::Model;
 use conclave_common::planner;
@@ -33,6 +34,8 @@ pub(super) struct Chain {
     next: Next,
     writer: DrawWriter,
     spending: Spending,
+    /// What the job may be charged at a party, in units of 2^-48 of mu².
+    limit_units: u64,
     rounds: u64,
     /// Kept draws of all chains.
     kept: u64,
@@ -82,6 +85,8 @@ impl Chain {
         }
         Ok(Self {
             writer: DrawWriter::start(replayed.draws, store.clone(), job.live.clone()),
+            // A budget that no ledger can be kept for is every party's to refuse.
+            limit_units: PrivacyFilter::new(&job.spec.privacy.budget).map_or(u64::MAX, |filter| filter.limit_units()),
             job,
             store,
             model: replayed.model,
@@ -156,6 +161,11 @@ impl Chain {
         let unit = self.spending.of(party).0;
         let cost = |round| Spent::of_round(round, self.model.as_ref(), &self.job.spec, unit);
         self.next.as_round().map(cost).and_then(Result::ok).unwrap_or_default()
+    }
+
+    /// The party to be asked first, where the job's budget is about to end.
+    pub(super) fn least_left(&self) -> Option<usize> {
+        self.spending.least_left(self.limit_units)
     }
 
     /// What a party has been charged for rounds absorbed.

@@ -68,6 +68,8 @@ pub(super) struct Members {
     pub(super) terms: RoundTerms,
     /// Parties that have yet to answer the round.
     pub(super) due: usize,
+    /// The party that is asked before all others, until it has answered.
+    pub(super) first: Option<usize>,
     /// Of a job whose answers leave masked.
     pub(super) masking: Option<Masking>,
 }
@@ -104,7 +106,15 @@ impl Members {
             since: now,
             deadline: Deadline::new(limits, now.at),
         });
-        Self { list: list.collect(), asked: None, previous: None, terms: RoundTerms::default(), due: 0, masking: None }
+        Self {
+            list: list.collect(),
+            asked: None,
+            previous: None,
+            terms: RoundTerms::default(),
+            due: 0,
+            first: None,
+            masking: None,
+        }
     }
 
     /// The same parties, whose answers leave masked.
@@ -138,11 +148,11 @@ impl Members {
         }
     }
 
-    /// Whether it has yet to open the job, or to answer the round being asked.
+    /// Whether it has yet to open the job, or to answer the round that it is being asked.
     pub(super) fn owes(&self, party: usize) -> bool {
         !self.list[party].open
             || self.masking.as_ref().is_some_and(|masking| !masking.pieces().is_empty() && masking.owes(party))
-            || (self.asked.is_some() && !self.answered(party))
+            || (self.asked.is_some() && !self.answered(party) && self.has_its_turn(party))
     }
 
     /// Why the job waits for a party at `now`; `None` where it does not, or for less than `shown`.

@@ -19,6 +19,7 @@ use super::chain::Chain;
 use super::context::DriverContext;
 use super::deadline::Limits;
 use super::job::Job;
+use super::masking::is_masked;
 use super::members::{Members, PartyUpdate};
 use super::stop::{StopReason, StopRequest};
 use super::stopwatch::Stopwatch;
@@ -167,6 +168,9 @@ impl Driver {
                     if let Some(live) = &self.job.live {
                         live.replied(party, self.stopwatch.since_asked(), self.members.held_back(party));
                     }
+                    if self.members.turn_of_others(party, Timestamp::now()) {
+                        (0..self.members.list.len()).for_each(|party| self.ask(party));
+                    }
                     if self.members.all_answered() {
                         self.advance()?;
                     }
@@ -305,6 +309,7 @@ impl Driver {
             }
         };
         self.members.ask(round, Timestamp::now());
+        self.members.begin_with(is_masked(round).then(|| chain.least_left()).flatten());
         self.query = Some(Arc::new(Body::Query(query_to_wire(&self.job.id, round.iteration, &round.queries))));
         self.stopwatch.asks();
         (0..self.members.list.len()).for_each(|party| self.ask(party));
@@ -322,6 +327,7 @@ impl Driver {
             && member.open
             && self.members.masking.as_ref().is_none_or(|masking| masking.may_ask(party))
             && !self.members.answered(party)
+            && self.members.has_its_turn(party)
         {
             chain.start_clock();
             // Only a party that has not answered is asked, and what was answered and logged is never asked again.

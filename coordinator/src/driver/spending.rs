@@ -13,6 +13,8 @@ pub(super) struct Spending {
     accounts: Vec<(PrivacyUnit, Spent)>,
     /// Each party's account, in the job's order.
     of_party: Vec<usize>,
+    /// What the dearest round cost whom it cost most, in units of 2^-48 of mu².
+    dearest: u64,
 }
 
 impl Spending {
@@ -26,7 +28,7 @@ impl Spending {
             })
         };
         let of_party = metadata.iter().map(|metadata| account(metadata.unit())).collect();
-        Self { accounts, of_party }
+        Self { accounts, of_party, dearest: 0 }
     }
 
     /// Adds the charges of an absorbed round.
@@ -35,7 +37,9 @@ impl Spending {
     /// As [`Spent::of_round`].
     pub(super) fn add(&mut self, round: &Round, model: &dyn Model, spec: &JobSpec) -> Result<(), String> {
         for (unit, spent) in &mut self.accounts {
-            *spent = spent.plus(Spent::of_round(round, model, spec, *unit)?);
+            let cost = Spent::of_round(round, model, spec, *unit)?;
+            self.dearest = self.dearest.max(cost.units);
+            *spent = spent.plus(cost);
         }
         Ok(())
     }
@@ -43,6 +47,17 @@ impl Spending {
     /// What a party protects, and what it has been charged.
     pub(super) fn of(&self, party: usize) -> (PrivacyUnit, Spent) {
         self.accounts[self.of_party[party]]
+    }
+
+    /// What the dearest round cost whom it cost most.
+    pub(super) fn dearest(&self) -> u64 {
+        self.dearest
+    }
+
+    /// Each party with what it has left of so much, in units of 2^-48 of mu².
+    pub(super) fn left(&self, limit_units: u64) -> impl Iterator<Item = (usize, u64)> {
+        let left = move |(party, account): (usize, &usize)| (party, limit_units.saturating_sub(self.accounts[*account].1.units));
+        self.of_party.iter().enumerate().map(left)
     }
 
     /// The kinds of unit that the parties protect.

@@ -63,6 +63,43 @@ fn a_budget_that_ends_ends_the_job_cleanly() {
     assert!(log.contains("budget"), "the owner's log tells of the refusal: {log}");
 }
 
+/// A masked message that one party refuses opens nothing, and whoever answered it would have paid for it: the party that comes to its end first is
+/// asked first, and nobody else is charged for what it refuses. Persons of up to two records pay four times what rows pay.
+#[test]
+fn nobody_pays_for_a_masked_message_that_the_budget_refuses() {
+    let names = ["rows-a", "persons", "rows-b"];
+    let mut cluster = Cluster::new(EXE);
+    for (seed, name) in names.iter().enumerate() {
+        let rows = study::csv(&study::records(200, seed as u64));
+        let person = |(at, row): (usize, &str)| match at {
+            0 => format!("{row},who\n"),
+            _ => format!("{row},p{}\n", (at - 1) / 2),
+        };
+        let rows: String = rows.lines().enumerate().map(person).collect();
+        let data = study::write(&cluster.path(&format!("{name}.csv")), &rows);
+        let mut setup = setup(name, &data, 400.0);
+        if *name == "persons" {
+            setup.data_extra = "person = \"who\"\nmax_records_per_person = 2";
+        }
+        cluster.enrol(&setup);
+    }
+    cluster.pin_everybody();
+    (0..names.len()).for_each(|party| cluster.start_party(party));
+    let sampler = "chains = 3\ndraws = 100000\nwarmup = 2\nseed = 5\nforce = true\nproposal = { kind = \"guided\", radius = 0.08 }\n\
+                   start = { intercept = 0.0, treated = 0.5, age = 0.5 }";
+    let job = study::job(&names, sampler, "epsilon = 15\ndelta = 1e-6") + "[aggregation]\nmode = \"secure\"\ncolluders = 1\n";
+    let result = cluster.submit(&job);
+    assert_eq!((&result["stopped_by"], &result["budget_party"]), (&"budget".into(), &"persons".into()), "{result:#}");
+    let rounds = result["iterations"].as_u64().expect("a count");
+    assert!(rounds > 20, "{rounds} rounds");
+    for (party, name) in names.iter().enumerate() {
+        let row = &result["parties"][party];
+        assert_eq!(row["queries"], 3 * rounds, "{name} is charged for what was opened, and for nothing else");
+        let charges: u64 = cluster.ledger(party).query_row("SELECT count(*) FROM releases", [], |row| row.get(0)).expect("SQL");
+        assert_eq!(charges, 3 * rounds, "{name}");
+    }
+}
+
 /// A job that asks for more than is left at a party is refused before anything is asked of anybody, and the party says how much that is if
 /// its owner lets it. What it names is admitted.
 #[test]

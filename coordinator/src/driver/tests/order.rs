@@ -1,0 +1,97 @@
+//! Nobody but the first is asked or owes anything before it has answered; and who comes first is who has the least left, near the end alone.
+#![allow(clippy::unwrap_used)]
+
+use std::time::Duration;
+
+use conclave_common::accounting::{Adjacency, PrivacyUnit};
+use conclave_common::job::JobSpec;
+use conclave_common::mechanism::{NoiseScale, QueryKind};
+use conclave_common::sampler::{Opened, PartyMetadata, Phase, Query, Round};
+
+use super::*;
+use crate::driver::deadline::Limits;
+use crate::driver::members::PartyUpdate;
+use crate::party_event::Message;
+use crate::send_queue::send_queue;
+
+const PARTIES: [&str; 3] = ["a", "b", "c"];
+
+fn round() -> Round {
+    let noise = NoiseScale::from_units(1 << 30).unwrap();
+    let queries = vec![Query { chain: 0, kind: QueryKind::Ratio, from: vec![0.0], to: vec![0.3], noise }];
+    Round { iteration: 5, phase: Phase::Sampling, queries, opened: Opened::EachAnswer }
+}
+
+fn members() -> Members {
+    let mut members = Members::new(&PARTIES.map(str::to_owned), &[None; 3], Limits::default(), Timestamp::now());
+    for party in 0..3 {
+        members.attach(party, send_queue().0, Timestamp::now());
+        members.hear(party, Message::Opened(PartyMetadata::rows(10), None, None), Timestamp::now()).unwrap();
+    }
+    members.ask(&round(), Timestamp::now());
+    members
+}
+
+fn answered(members: &mut Members, party: usize) -> PartyUpdate {
+    let answer = Message::Answer { iteration: 5, outcome: Ok(vec![7]), echo: None };
+    members.hear(party, answer, Timestamp::now()).unwrap()
+}
+
+fn turns(members: &Members) -> Vec<usize> {
+    (0..3).filter(|party| members.has_its_turn(*party)).collect()
+}
+
+#[test]
+fn others_are_asked_once_the_first_has_answered() {
+    let mut members = members();
+    members.begin_with(Some(1));
+    assert_eq!(turns(&members), [1]);
+    assert_eq!((0..3).filter(|party| members.owes(*party)).collect::<Vec<_>>(), [1], "who is not asked owes nothing");
+    // However long the first takes, nobody else is waited for.
+    let later = Timestamp { at: Timestamp::now().at + Duration::from_secs(3600), ..Timestamp::now() };
+    assert_eq!((0..3).filter(|party| members.waits_for(*party, Duration::ZERO, later.at).is_some()).collect::<Vec<_>>(), [1]);
+    assert!(!members.turn_of_others(0, later), "one that was not asked has not answered");
+    assert_eq!(answered(&mut members, 1), PartyUpdate::Answered);
+    assert!(members.turn_of_others(1, later));
+    assert!(!members.turn_of_others(1, later), "others' turn begins once");
+    assert_eq!(turns(&members), [0, 1, 2]);
+    // Their time begins when they are asked.
+    assert_eq!((0..3).filter(|party| members.waits_for(*party, Duration::from_secs(1), later.at).is_some()).count(), 0);
+    assert_eq!([members.owes(0), members.owes(1), members.owes(2)], [true, false, true]);
+    assert_eq!([answered(&mut members, 0), answered(&mut members, 2)], [PartyUpdate::Answered, PartyUpdate::Answered]);
+    assert_eq!(members.complete(), Some(5));
+}
+
+#[test]
+fn without_a_first_all_are_asked_at_once() {
+    let mut members = members();
+    members.begin_with(None);
+    assert_eq!(turns(&members), [0, 1, 2]);
+    assert_eq!(answered(&mut members, 2), PartyUpdate::Answered);
+    assert!(!members.turn_of_others(2, Timestamp::now()));
+}
+
+/// Persons of up to two records pay four times what rows pay: they come to their end first.
+#[test]
+fn who_has_the_least_left_comes_first_and_near_the_end_alone() {
+    let spec = JobSpec::parse(
+        "name = \"t\"\nparties = [\"a\", \"b\", \"c\"]\n[model]\nkind = \"gaussian_mean\"\noutcome = \"y\"\nsd = 1.0\n[columns]\n\
+         y = { min = -10, max = 10 }\n[privacy]\nepsilon = 1.0\ndelta = 1e-6\nclip = 0.5",
+    )
+    .unwrap();
+    let model = spec.build_model();
+    let persons = PrivacyUnit::person(Adjacency::Replace, 2).unwrap();
+    let metadata = [PartyMetadata::rows(10), PartyMetadata::new(persons, 10), PartyMetadata::rows(10)];
+    let mut spending = Spending::new(&metadata);
+    assert_eq!(spending.least_left(1000), None, "nothing was asked yet");
+    spending.add(&round(), model.as_ref(), &spec).unwrap();
+    let (_, each) = spending.of(1);
+    let others = spending.of(0).1.units;
+    assert!(each.units > 2 * others, "{} and {others}", each.units);
+    // After one round, so much is left that four more, three more, and fewer fit.
+    assert_eq!(spending.least_left(5 * each.units), None);
+    assert_eq!(spending.least_left(4 * each.units), None);
+    assert_eq!(spending.least_left(4 * each.units - 1), Some(1));
+    assert_eq!(spending.least_left(each.units), Some(1));
+    assert_eq!(spending.least_left(0), Some(0), "of those who have nothing left, any");
+}
