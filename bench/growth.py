@@ -25,13 +25,14 @@ import tempfile
 RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-def median_round(conclave, folder, *, parties, rows, chains, draws, durability):
+def median_round(conclave, folder, *, parties, rows, chains, draws, durability, more=()):
     """Runs a demo and gives the median time of a round after the search for the mode, in microseconds."""
     out = os.path.join(folder, "demo")
     shutil.rmtree(out, ignore_errors=True)
     command = [
         conclave, "demo", "--algorithm", "penalty", "--parties", parties, "--rows", rows, "--chains", chains, "--draws", draws,
         "--durability", durability, "--epsilon", 500, "--out", out, "--json",
+        *more,
     ]
     ended = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if ended.returncode != 0:
