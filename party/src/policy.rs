@@ -2,7 +2,7 @@
 //!
 //! Each refusal names the limit and the value that is beyond it. None depends on a record.
 
-use conclave_common::accounting::{Budget, gaussian_dp};
+use conclave_common::accounting::{Budget, Honest, gaussian_dp};
 use conclave_common::job::{Algorithm, JobSpec};
 use conclave_common::spelling::nearest;
 use conclave_proto::error::{ErrorCode, Fault};
@@ -11,12 +11,18 @@ use crate::config::Policy;
 use crate::data::Shard;
 use crate::secure::{Peers, SecureSettings};
 
-/// Admits a job or says which limit it is beyond.
+/// Admits a job or says which limit it is beyond. `trusted` parties' noise protects what it opens, as the owner sees it.
 ///
 /// # Errors
 /// [`ErrorCode::Policy`] for a limit of the owner's, a column that `policy.columns` does not list among them; [`ErrorCode::InvalidInput`]
 /// for a column that the data don't have, where the owner lists none.
-pub(crate) fn admit(policy: &Policy, budget: &Budget, shard: &Shard, analyst: &str, spec: &JobSpec) -> Result<(), Fault> {
+pub(crate) fn admit(
+    policy: &Policy,
+    budget: &Budget,
+    shard: &Shard,
+    analyst: &str,
+    (spec, trusted): (&JobSpec, Honest),
+) -> Result<(), Fault> {
     if let Some(analysts) = &policy.analysts
         && !analysts.iter().any(|a| a == analyst)
     {
@@ -56,11 +62,28 @@ pub(crate) fn admit(policy: &Policy, budget: &Budget, shard: &Shard, analyst: &s
             ));
         }
     }
+    admit_noise(policy, spec, trusted)
+}
+
+/// The least noise, of ratios and of what is dearer.
+fn admit_noise(policy: &Policy, spec: &JobSpec, trusted: Honest) -> Result<(), Fault> {
     // Of what is opened as a sum alone, the noise of all who do not work together protects.
-    let sd = spec.privacy.noise.sd() * f64::from(spec.honest().get()).sqrt();
+    let sd = spec.privacy.noise.sd() * f64::from(trusted.get()).sqrt();
     // Gradients have noise of their own, which the budget sets.
     if sd < policy.min_noise_sd && spec.algorithm.proposes() && spec.algorithm != Algorithm::Hmc {
         return refuse(format!("privacy.noise_sd comes to {sd}, below the owner's min_noise_sd of {}", policy.min_noise_sd));
+    }
+    // The job reckons with as many as its file says.
+    let fewer = (f64::from(trusted.get()) / f64::from(spec.honest().get())).sqrt();
+    let asked = spec.privacy.noise_multiplier * fewer;
+    let vectors = spec.releases().iter().any(|release| !Policy::RELEASES_OF_OLD.contains(release));
+    if vectors && asked < policy.min_noise_multiplier {
+        let least = policy.min_noise_multiplier / fewer;
+        return refuse(format!(
+            "privacy.noise_multiplier comes to {asked}, below the owner's min_noise_multiplier of {}: write noise_multiplier = {least} under \
+             [privacy]",
+            policy.min_noise_multiplier
+        ));
     }
     Ok(())
 }
@@ -180,7 +203,7 @@ mod tests {
         let all = ["y", "age", "ward", "days"].map(str::to_owned).to_vec();
         let admit_with = |columns: Vec<String>| {
             let policy = Policy { columns: Some(columns), ..open_policy() };
-            admit(&policy, &budget(), &shard, "alice", &spec)
+            admit(&policy, &budget(), &shard, "alice", (&spec, Honest::ALONE))
         };
         admit_with(all.clone()).unwrap();
         for missing in &all {
@@ -188,7 +211,7 @@ mod tests {
             assert!(fault.to_string().contains(&format!("does not admit column {missing:?}")), "{fault}");
         }
         let without = Shard::load(&texts(write(folder.path(), "b.csv", "y,age,ward\n1,30,a\n")), None).unwrap();
-        let fault = admit(&open_policy(), &budget(), &without, "alice", &spec).unwrap_err();
+        let fault = admit(&open_policy(), &budget(), &without, "alice", (&spec, Honest::ALONE)).unwrap_err();
         assert!(fault.to_string().contains("no column \"days\""), "{fault}");
     }
 
@@ -215,7 +238,7 @@ mod tests {
             let releases = releases.map(|named| named.iter().map(|name| (*name).to_owned()).collect());
             // Neither limit is of vectors: a job that releases once makes a few rounds, whatever it draws, and its budget sets its noise.
             let policy = Policy { releases, max_iterations_per_job: Some(1), min_noise_sd: 1e6, ..open_policy() };
-            admit(&policy, &budget(), &shard, "alice", spec).map_err(|fault| fault.to_string())
+            admit(&policy, &budget(), &shard, "alice", (spec, Honest::ALONE)).map_err(|fault| fault.to_string())
         };
         // As an automatic policy without the key has it.
         let of_old: &[&str] = &["ratio", "statistic"];
@@ -231,7 +254,7 @@ mod tests {
         // A chain of ratios that asks for gradients to begin with asks for both.
         let any_length = |releases: &[&str]| {
             let releases = Some(releases.iter().map(|name| (*name).to_owned()).collect());
-            admit(&Policy { releases, ..open_policy() }, &budget(), &shard, "alice", &searching)
+            admit(&Policy { releases, ..open_policy() }, &budget(), &shard, "alice", (&searching, Honest::ALONE))
                 .map_err(|fault| fault.to_string())
         };
         let refused = any_length(of_old).unwrap_err();
@@ -239,5 +262,48 @@ mod tests {
         assert!(any_length(&["score"]).unwrap_err().contains("\"ratio\""));
         any_length(&["score", "ratio"]).unwrap();
         assert!(admit_with(Some(&["moments"]), &linear).unwrap_err().contains("\"score\""));
+    }
+
+    /// The least noise of vectors is the job's to ask for: a job that does not is refused with what to write, and one whose parties the owner does not
+    /// know counts as fewer.
+    #[test]
+    fn vectors_with_too_little_noise_are_refused_with_the_remedy() {
+        let folder = tempfile::tempdir().unwrap();
+        let shard = Shard::load(&data(write(folder.path(), "a.csv", "y,age\n1,30\n0,40\n"), BadRows::Stop), None).unwrap();
+        let spec = |algorithm: &str, more: &str| {
+            JobSpec::parse(&format!(
+                "name = \"i\"\nparties = [\"hospital-a\", \"b\", \"c\", \"d\", \"e\"]\nalgorithm = \"{algorithm}\"\n[model]\nkind = \"logistic\"\n\
+                 outcome = \"y\"\npredictors = [\"age\"]\n[columns]\ny = {{ binary = true }}\nage = {{ min = 20, max = 80 }}\n[privacy]\n\
+                 epsilon = 1.0\ndelta = 1e-6\n{more}"
+            ))
+            .unwrap()
+        };
+        let policy = Policy { min_noise_multiplier: 4.0, ..open_policy() };
+        let admitted = |spec: &JobSpec, trusted: u32| {
+            let trusted = Honest::new(trusted).unwrap();
+            admit(&policy, &budget(), &shard, "alice", (spec, trusted)).map_err(|fault| fault.to_string())
+        };
+        let masked = "[aggregation]\nmode = \"secure\"\ncolluders = 1\n";
+        for algorithm in ["hmc", "noisy-statistics"] {
+            let refused = admitted(&spec(algorithm, ""), 1).unwrap_err();
+            assert!(
+                refused.contains("min_noise_multiplier of 4") && refused.contains("write noise_multiplier = 4 under"),
+                "{refused}"
+            );
+            admitted(&spec(algorithm, "noise_multiplier = 4.0\n"), 1).unwrap();
+            assert!(admitted(&spec(algorithm, "noise_multiplier = 3.9\n"), 1).is_err());
+            // Four honest parties of five; were only one of them known, its noise alone counts: half as much.
+            let secure = spec(algorithm, &format!("noise_multiplier = 4.0\n{masked}"));
+            admitted(&secure, 4).unwrap();
+            let refused = admitted(&secure, 1).unwrap_err();
+            assert!(refused.contains("comes to 2") && refused.contains("noise_multiplier = 8 under"), "{refused}");
+        }
+        // Ratios have a least noise of their own, and by the same count.
+        admitted(&spec("penalty", ""), 1).unwrap();
+        let policy = Policy { min_noise_sd: 1.0, ..open_policy() };
+        let ratios = spec("penalty", &format!("noise_sd = 0.6\n{masked}"));
+        let admitted = |trusted| admit(&policy, &budget(), &shard, "alice", (&ratios, Honest::new(trusted).unwrap()));
+        admitted(4).unwrap();
+        assert!(admitted(1).unwrap_err().to_string().contains("min_noise_sd of 1"));
     }
 }

@@ -28,6 +28,15 @@ pub fn charge_units(k_t: Sensitivity, s: NoiseScale) -> Result<u64, AccountingEr
     charge_of(Adjacency::Replace.factor(), 1, k_t, (s, Honest::ALONE))
 }
 
+/// What a release costs at most, in ledger units, whose noise is `noise_multiplier` times as far as one unit of privacy moves it: one over its
+/// square, rounded down, and at least a unit; of 0, all that there can be.
+#[must_use]
+pub fn units_under_noise(noise_multiplier: f64) -> u64 {
+    let units = (1_u64 << UNIT_LOG2) as f64 / (noise_multiplier * noise_multiplier);
+    // Beyond 64 bits a float becomes the greatest integer.
+    (units as u64).max(1)
+}
+
 /// `(factor K_t)^2 / (h s^2)` in units of 2^-48, rounded up, and at least the price of so many draws; `factor` is 1 or 2, see
 /// [`Adjacency::factor`], and `h` parties' noise of scale `s` each protects what is opened.
 pub(super) fn charge_of(

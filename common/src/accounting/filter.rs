@@ -89,7 +89,13 @@ impl Priced {
     /// The same as if its own party's noise alone protected it: what it is worth to an adversary that all other parties work with.
     #[must_use]
     pub fn alone(self) -> Self {
-        Self { honest: Honest::ALONE, ..self }
+        self.under(Honest::ALONE)
+    }
+
+    /// The same under the noise of so many parties.
+    #[must_use]
+    pub fn under(self, honest: Honest) -> Self {
+        Self { honest, ..self }
     }
 
     /// The same with a number of components that its kind does not have, for tests of vectors.

@@ -30,7 +30,7 @@ pub mod zcdp;
 
 pub use adjacency::Adjacency;
 pub use budget::Budget;
-pub use charge::{LEAST_CHARGE_UNITS, charge_units};
+pub use charge::{LEAST_CHARGE_UNITS, charge_units, units_under_noise};
 pub use error::AccountingError;
 pub use filter::{FilterRefusal, Priced, PrivacyFilter, Spent};
 pub use fixed_point::{UNIT_LOG2, mu_squared};

@@ -69,6 +69,7 @@ pub const KEYS: Keys = Keys::Table(&[
             ("noise_sd", Keys::Any),
             ("clip", Keys::Table(&[("slope", Keys::Any)])),
             ("clip_watch_share", Keys::Any),
+            ("noise_multiplier", Keys::Any),
         ]),
     ),
     ("aggregation", Keys::Table(&[("mode", Keys::Any), ("colluders", Keys::Any), ("members", Keys::Any)])),
@@ -292,6 +293,7 @@ pub(super) struct RawPrivacy {
     pub noise_sd: Option<AutoOr>,
     pub clip: Option<RawClip>,
     pub clip_watch_share: Option<f64>,
+    pub noise_multiplier: Option<f64>,
 }
 
 #[derive(Deserialize)]

@@ -275,6 +275,9 @@ pub struct PrivacySpec {
     pub clip: Option<ClipRule>,
     /// Share of the budget (as mu²) for counting what an explicit clip cuts; 0 without one.
     pub clip_watch_share: f64,
+    /// The least noise of a vector or a remainder: the standard deviation of what protects it, over how far one unit of privacy moves it; 0
+    /// where the budget alone decides. No such release costs more than one over its square, of mu².
+    pub noise_multiplier: f64,
 }
 
 /// `[release]`: how `noisy-statistics` asks.

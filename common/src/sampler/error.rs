@@ -64,6 +64,17 @@ pub enum SamplerError {
         /// What was to be asked.
         kind: QueryKind,
     },
+    /// The noise that a job asks for of each gradient is more than moves a chain.
+    #[error(
+        "privacy.noise_multiplier = {multiplier} asks for more noise in a gradient than chains of steps of {step} posterior sds have a use for: lower it, \
+         or lower sampler.step if the job names one"
+    )]
+    TooMuchNoise {
+        /// The least noise over what it covers.
+        multiplier: f64,
+        /// The length of the shortest step that was tried, in posterior sds.
+        step: f64,
+    },
     /// Neither metadata nor a release tells how many records count.
     #[error(
         "without an intercept the number of records that count is not released, and sigma is unknown: give the model an intercept or its sd, or use algorithm = \"penalty\""

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use conclave_common::accounting::{Budget, PrivacyUnit};
+use conclave_common::accounting::{Budget, Honest, PrivacyUnit};
 use conclave_common::job::{Algorithm, JobSpec};
 use conclave_common::mechanism::SumCache;
 use conclave_common::model::{KeptWeights, Model, Threads};
@@ -70,6 +70,8 @@ pub(super) struct ActiveJob {
     pub(super) delay: Option<JobDelay>,
     /// How its answers leave.
     pub(super) masking: Masking,
+    /// How many parties' noise protects an answer by the owner's limits on noise; see [`crate::secure::SecureSettings::trusted`].
+    pub(super) trusted: Honest,
     /// When it was opened, or answered something new, last; and how long before it had been opened it had answered nothing new.
     pub(super) used: (Instant, Duration),
     /// The most rounds in which it may ask, each kind once, where it releases once; see [`JobSpec::most_rounds`].
@@ -91,7 +93,8 @@ impl ActiveJob {
         let gradients = if spec.algorithm == Algorithm::Hmc { spec.sampler.chains as usize } else { 0 };
         let kept_weights = KeptWeights::new((records.blocks().records(), records.blocks().count()), gradients);
         let used = (Instant::now(), idle);
-        Ok(Self { spec, digest, model, records, fixed_sums, kept_weights, delay, masking, used, most_rounds })
+        let trusted = spec.honest();
+        Ok(Self { spec, digest, model, records, fixed_sums, kept_weights, delay, masking, trusted, used, most_rounds })
     }
 
     /// How long it has answered nothing new.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use conclave_common::accounting::Adjacency;
+use conclave_common::accounting::{Adjacency, Honest};
 use conclave_common::job::JobSpec;
 use conclave_common::sampler::PartyMetadata;
 use conclave_proto::delay::AnswerDelay;
@@ -83,7 +83,8 @@ impl Answerer {
             }
             self.ledger.admit_idle(&request.job, &request.analyst).map_err(ledger_fault)?;
         }
-        admit(&self.policy, &self.budget, &self.shard, &request.analyst, &spec)?;
+        let trusted = self.secure_settings().map_or(Honest::ALONE, |settings| settings.trusted(&self.party, &spec));
+        admit(&self.policy, &self.budget, &self.shard, &request.analyst, (&spec, trusted))?;
         let all_known = self.admit_masked(&spec)?;
         let entered = self.ledger.state().job(&request.job).is_some();
         if !entered {
@@ -143,7 +144,7 @@ impl Answerer {
                 }
             })?;
             tracing::info!(job = %request.job, analyst = %request.analyst, name = ?active.spec.name, "job is open");
-            self.jobs.insert(request.job.clone(), active);
+            self.jobs.insert(request.job.clone(), ActiveJob { trusted, ..active });
         }
         Ok(Opening::Opened(metadata, mask_key))
     }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use conclave_common::accounting::{Adjacency, Honest, PrivacyUnit};
+use conclave_common::accounting::{Adjacency, Honest, PrivacyUnit, units_under_noise};
 use conclave_common::job::Algorithm;
 use conclave_common::mechanism::{Points, QueryKind};
 use conclave_common::model::{Keeping, Summand};
@@ -86,7 +86,7 @@ impl Answerer {
     pub(super) fn answer_query(&mut self, request: v1::Query) -> Outcome {
         let (job, iteration, attempt) = (request.job.clone(), request.iteration, request.attempt);
         if self.jobs.get(&job).is_some_and(|job| job.masking.is_secure()) {
-            self.close_revoked(Instant::now());
+            self.close_revoked(Instant::now())?;
             if !self.jobs.contains_key(&job) {
                 return Err(AnswerStatus::Policy);
             }
@@ -102,7 +102,7 @@ impl Answerer {
         let asked = (iteration, attempt, masks.as_ref().map(RoundMasks::masked));
         let (keys, terms) = check(active, self.budget.unit, &queries, &job, asked)?;
         once(active, &queries, &job, iteration)?;
-        self.admit(&job, iteration, &queries, masks.as_ref().map(|masks| masks.masked().honest).unwrap_or_default())?;
+        self.admit(&job, iteration, (&queries, &keys), active.trusted)?;
         let grants = self.charge(&job, iteration, &keys)?;
         let (charged, answered_before) = self.noise_for(&queries, &terms, grants)?;
         // The charges are on disk and their noise is made: now, and not before, the records may be read.
@@ -120,14 +120,26 @@ impl Answerer {
     }
 
     /// What the owner's policy says of a message that `honest` parties' noise protects.
-    fn admit(&self, job: &str, iteration: u64, queries: &[Query], honest: Honest) -> Result<(), AnswerStatus> {
+    fn admit(
+        &self,
+        job: &str,
+        iteration: u64,
+        (queries, keys): (&[Query], &[QueryKey]),
+        honest: Honest,
+    ) -> Result<(), AnswerStatus> {
         if self.policy.max_iterations_per_job.is_some_and(|most| iteration >= most) {
             tracing::warn!(%job, iteration, "the job has made the rounds that max_iterations_per_job allows");
             return Err(AnswerStatus::Policy);
         }
         let too_little =
             |q: &Query| q.kind.has_least_noise() && protecting_sd(q.kind.noise_sd(q.noise), honest) < self.policy.min_noise_sd;
-        if queries.iter().any(too_little) {
+        let dearest = units_under_noise(self.policy.min_noise_multiplier);
+        let too_dear = |key: &QueryKey| {
+            let cost = key.priced.under(honest).cost(self.budget.unit);
+            !key.priced.kind().has_least_noise() && cost.is_ok_and(|cost| cost.units > dearest)
+        };
+        if queries.iter().any(too_little) || keys.iter().any(too_dear) {
+            tracing::warn!(%job, iteration, "asked with less noise than min_noise_sd or min_noise_multiplier admits");
             return Err(AnswerStatus::Policy);
         }
         if let Some(query) = queries.iter().find(|q| !self.policy.admits(q.kind)) {

@@ -7,8 +7,9 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
 use conclave_common::job::{JobSpec, Secure};
+use conclave_proto::convert::AnswerStatus;
 use conclave_proto::error::{ErrorCode, Fault};
-use conclave_proto::revoked::RevokedFile;
+use conclave_proto::revoked::{RevokedFile, RevokedList};
 use conclave_proto::roster::{self, Assembly};
 use conclave_proto::v1::{self, party_frame::Body};
 
@@ -25,6 +26,9 @@ use crate::secure::{JobKey, MaskKeyError, MaskKeys, Pins, RosterCheck, SecureSet
 const LOOK: Duration = Duration::from_secs(3600);
 /// How often the list of revoked certificates is looked at while a masked job is asked.
 const REVOKED: Duration = Duration::from_secs(1);
+/// How often a list that can't be read is tried, and how long after each time.
+const READ: u32 = 5;
+const WRITTEN: Duration = Duration::from_millis(100);
 
 impl Answerer {
     /// Lets jobs be opened whose answers leave masked, as far as the owner's settings admit them; without it none is. Keys of jobs that the ledger
@@ -92,7 +96,7 @@ impl Answerer {
         let key = keys.make(&identity, job, digest, self.ledger.head()).map_err(|e| unkept(job, &e))?;
         self.ledger.enter_mask_key(job, &key.public()).map_err(super::open::ledger_fault)?;
         // The ledger holds the entry by now that the file is older than.
-        keys.rewrite(key, self.ledger.head()).map_err(|e| unkept(job, &e))
+        keys.rewrite(key, self.ledger.head(), Duration::ZERO, SystemTime::now()).map_err(|e| unkept(job, &e))
     }
 
     /// The key of a job that has one, if it is the one that the ledger has entered and the ledger is the one that it was used with.
@@ -114,9 +118,7 @@ impl Answerer {
         }
         // Being opened is no use.
         let idle = keys.idle(job, SystemTime::now()).map_err(|e| unkept(job, &e))?;
-        let key = keys.rewrite(key, self.ledger.head()).map_err(|e| unkept(job, &e))?;
-        keys.note_idle(job, idle, SystemTime::now()).map_err(|e| unkept(job, &e))?;
-        Ok(key)
+        keys.rewrite(key, self.ledger.head(), idle, SystemTime::now()).map_err(|e| unkept(job, &e))
     }
 
     /// How long a masked job's key had not been used when the job was opened.
@@ -219,18 +221,23 @@ impl Answerer {
     /// Closes masked jobs of whose rosters a member has been revoked since they were entered, by name or by the serial number that it showed. The
     /// list is read once a second while masked jobs are asked, and not when the coordinator chooses; whether or not it looks as it did then: a
     /// job may have been opened since.
-    pub(super) fn close_revoked(&mut self, now: Instant) {
-        let Some(at_work) = &mut self.secrecy else { return };
-        let Some(path) = &at_work.parts.revoked else { return };
+    ///
+    /// # Errors
+    /// [`AnswerStatus::Halted`] while the list can't be read: everybody may be on it, so nothing is answered; and perhaps nobody is, so nothing is
+    /// closed, which would be for ever.
+    pub(super) fn close_revoked(&mut self, now: Instant) -> Result<(), AnswerStatus> {
+        let Some(at_work) = &mut self.secrecy else { return Ok(()) };
+        let Some(path) = &at_work.parts.revoked else { return Ok(()) };
         if at_work.revoked.is_some_and(|looked| now.duration_since(looked) < REVOKED) {
-            return;
+            return Ok(());
         }
+        let list = patiently_read(&RevokedFile::at(path)).map_err(|fault| {
+            tracing::error!("masked jobs are answered no more until this is mended and the party is started again: {fault}");
+            AnswerStatus::Halted
+        })?;
         at_work.revoked = Some(now);
-        // A list that can't be read revokes everybody.
-        let list = RevokedFile::at(path).read().ok();
-        let is_revoked = |member: &RosterMember| {
-            list.as_ref().is_none_or(|l| l.names_member(&format!("party/{}", member.name)) || l.names_serial(&member.serial))
-        };
+        let is_revoked =
+            |member: &RosterMember| list.names_member(&format!("party/{}", member.name)) || list.names_serial(&member.serial);
         let of = |job: &String| self.ledger.masks(job).and_then(Masks::roster);
         let hit = |job: &&String| of(job).is_some_and(|roster| roster.members.iter().any(is_revoked));
         for job in self.jobs.keys().filter(hit).cloned().collect::<Vec<_>>() {
@@ -238,6 +245,7 @@ impl Answerer {
             // A failure has been logged, and the ledger answers no more.
             drop(self.close(&job, "a member was revoked"));
         }
+        Ok(())
     }
 
     /// Deletes the key of a job that has ended. A failure is the owner's to see: what is left is deleted at the next start.
@@ -280,13 +288,24 @@ impl Answerer {
         let (Some(at_work), Some(active)) = (&self.secrecy, self.jobs.get(job)) else { return };
         let keys = &at_work.parts.keys;
         let noted = keys.load(job, &active.digest).and_then(|key| match key {
-            Some(key) => keys.rewrite(key, self.ledger.head()).map(drop),
+            Some(key) => keys.rewrite(key, self.ledger.head(), age, SystemTime::now()).map(drop),
             None => Ok(()),
         });
-        if let Err(e) = noted.and_then(|()| keys.note_idle(job, age, SystemTime::now())) {
+        if let Err(e) = noted {
             tracing::error!(%job, "when the key of the job's masks was used can't be noted: {e}");
         }
     }
+}
+
+/// A list that is being written while it is read is whole soon after.
+fn patiently_read(file: &RevokedFile) -> Result<RevokedList, Fault> {
+    for _ in 1..READ {
+        if let Ok(list) = file.read() {
+            return Ok(list);
+        }
+        std::thread::sleep(WRITTEN);
+    }
+    file.read()
 }
 
 /// Holds entries to be the roster that has been entered: certificates may have run out or been renewed since, and don't count any more.

@@ -17,6 +17,8 @@ pub struct Policy {
     pub max_epsilon_per_analyst: Option<f64>,
     /// The least noise standard deviation of a release, in log-likelihood units; 0.01 when not set.
     pub min_noise_sd: f64,
+    /// The least noise of a vector or a remainder, over how far one unit of privacy moves it; 0 when not set, as the budget limits them.
+    pub min_noise_multiplier: f64,
     /// Kinds of release that jobs may ask for, by the words of [`QueryKind::release`]; `None` admits all, as the owner decides
     /// on each job.
     pub releases: Option<Vec<String>>,
@@ -35,7 +37,7 @@ pub struct Policy {
 impl Policy {
     /// What jobs may ask for where they are admitted by the limits alone and those name no kinds of release: what there was before
     /// there were others. A kind that came later needs the owner's word.
-    pub(super) const RELEASES_OF_OLD: [&'static str; 2] = ["ratio", "statistic"];
+    pub(crate) const RELEASES_OF_OLD: [&'static str; 2] = ["ratio", "statistic"];
 
     /// Whether a release of this kind is among those that the owner admits.
     #[must_use]

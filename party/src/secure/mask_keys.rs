@@ -94,7 +94,7 @@ impl MaskKeys {
         let secret = self.fresh_secret(job, &head)?;
         let signed = mask_key::sign(identity, job, &spec_digest, &secret.public())?;
         let key = JobKey { job: job.to_owned(), spec_digest, secret, signed, head };
-        self.write(&key)?;
+        self.write(&key, SystemTime::now())?;
         Ok(key)
     }
 
@@ -116,13 +116,14 @@ impl MaskKeys {
         Ok(Some(key))
     }
 
-    /// Writes a key anew with the present head. At every moment one of the two files is whole.
+    /// Writes a key anew with the present head, noting for how long it has not been used at `now`. At every moment one of the two files is whole,
+    /// and tells how old its use is.
     ///
     /// # Errors
     /// [`MaskKeyError::Io`].
-    pub fn rewrite(&self, key: JobKey, head: Head) -> Result<JobKey, MaskKeyError> {
+    pub fn rewrite(&self, key: JobKey, head: Head, idle: Duration, now: SystemTime) -> Result<JobKey, MaskKeyError> {
         let key = JobKey { head, ..key };
-        self.write(&key)?;
+        self.write(&key, now.checked_sub(idle).unwrap_or(SystemTime::UNIX_EPOCH))?;
         Ok(key)
     }
 
@@ -143,16 +144,6 @@ impl MaskKeys {
     /// [`MaskKeyError::Io`]: some may be there still.
     pub fn delete_all(&self) -> Result<(), MaskKeyError> {
         self.sweep(|_| false).map(drop)
-    }
-
-    /// Notes for how long a job's key has not been used.
-    ///
-    /// # Errors
-    /// [`MaskKeyError::Io`].
-    pub fn note_idle(&self, job: &str, idle: Duration, now: SystemTime) -> Result<(), MaskKeyError> {
-        let file = self.file_of(job)?;
-        let at = now.checked_sub(idle).unwrap_or(SystemTime::UNIX_EPOCH);
-        OpenOptions::new().write(true).open(&file).and_then(|open| open.set_modified(at)).map_err(|e| io(&file, &e))
     }
 
     /// For how long a job's key has not been used, to the hour; for ever, by a clock that was set back by more than a day since.
@@ -217,8 +208,8 @@ impl MaskKeys {
         Ok(MaskSecret::from_bytes(secret))
     }
 
-    /// Under another name until it is whole and synced.
-    fn write(&self, key: &JobKey) -> Result<(), MaskKeyError> {
+    /// Under another name until it is whole and synced; its time is that of the key's last use.
+    fn write(&self, key: &JobKey, used: SystemTime) -> Result<(), MaskKeyError> {
         let file = self.file_of(&key.job)?;
         let draft = with_suffix(&file, DRAFT);
         let fresh = !self.folder.exists();
@@ -230,6 +221,8 @@ impl MaskKeys {
         // A crash has left it half made.
         erase(&draft)?;
         private_files::create(&draft, &key.encode(&self.ledger_secret)).map_err(|e| io(&draft, &e))?;
+        let noted = |open: File| open.set_modified(used).and_then(|()| open.sync_all());
+        OpenOptions::new().write(true).open(&draft).and_then(noted).map_err(|e| io(&draft, &e))?;
         // What has the name now holds the same secret, and is overwritten once it has lost the name.
         let before = match OpenOptions::new().write(true).open(&file) {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => None,

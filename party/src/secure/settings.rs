@@ -1,5 +1,8 @@
 //! The owner's settings for secure jobs.
 
+use conclave_common::accounting::Honest;
+use conclave_common::job::JobSpec;
+
 use super::pins::Pins;
 
 /// Whether, with whom and against how many colluders the owner's data take part in secure jobs.
@@ -53,6 +56,17 @@ impl SecureSettings {
     pub fn least_colluders(&self, members: usize) -> u32 {
         let half = u32::try_from(members.saturating_sub(1).div_ceil(2)).unwrap_or(u32::MAX);
         self.colluders_at_least.unwrap_or(half)
+    }
+
+    /// How many parties' noise protects what a secure job opens, by this owner's own limits on noise: as many as the job counts, but of parties
+    /// whose identity keys the owner has not pinned, and who may be made up, none. What a release costs goes by the job's number, and
+    /// [`SecureSettings::max_epsilon_if_all_collude`] is the limit to what that is worth with others who are made up.
+    #[must_use]
+    pub fn trusted(&self, own: &str, spec: &JobSpec) -> Honest {
+        let Some(secure) = spec.aggregation.secure() else { return Honest::ALONE };
+        let known = spec.parties.iter().filter(|name| *name == own || self.pins.of(name).is_some()).count();
+        let trusted = u32::try_from(known).unwrap_or(u32::MAX).saturating_sub(secure.colluders);
+        Honest::new(trusted.max(1).min(spec.honest().get())).unwrap_or_default()
     }
 
     /// What an owner who admits secure jobs is warned of.

@@ -15,6 +15,7 @@ mod join;
 mod kinds;
 mod located;
 mod masked;
+mod masked_commands;
 mod page_times;
 mod pages;
 mod refit;

@@ -158,6 +158,7 @@ fn every_lie_about_masked_answers_is_found_and_named() {
         |h| h.execute(&format!("DELETE FROM rounds WHERE iteration = {last}")),
         |_, report| assert_eq!(named(report, "fails"), ["answers", "proposals"], "{report:#}"),
     );
+    acceptance(&mut honest);
     // Two parties' answers changed so that their sum is not: theirs to find, and the third has the digest to compare.
     change(&honest, last, (0, 0), 5);
     change(&honest, last, (1, 0), -5);
@@ -168,6 +169,35 @@ fn every_lie_about_masked_answers_is_found_and_named() {
         assert_eq!(named(&report, "fails"), expected, "{party}: {report:#}");
         assert_ne!(digest(&report), digests[0], "{party}");
     }
+}
+
+/// Whether a proposal was accepted follows from the sums: said otherwise, of one draw on the disk or of all in the result, every party finds it.
+fn acceptance(honest: &mut Honest) {
+    let path = honest.draws.join("sample_stats/accepted/c/1/0");
+    let kept = fs::read(&path).expect("a file");
+    let mut lie = kept.clone();
+    lie[17] ^= 0;
+    honest.tell(
+        "a draw said to be accepted that was not, or the reverse",
+        |_| fs::write(&path, lie).expect("a lie"),
+        |_, report| {
+            assert_eq!(named(report, "fails"), ["draws"], "{report:#}");
+            assert!(detail(report, "draws").contains("sample_stats/accepted, chain 1, draw 17"), "{report:#}");
+        },
+    );
+    fs::write(&path, kept).expect("the truth");
+    let change = |honest: &Honest| {
+        let store = honest.store();
+        let text: String = store.query_row("SELECT result FROM jobs", [], |row| row.get(0)).expect("a result");
+        let mut result = json(&text);
+        let rate = result["acceptance_rate"].as_f64().expect("a number");
+        result["acceptance_rate"] = f64::from_bits(rate.to_bits() + 1).into();
+        store.execute("UPDATE jobs SET result = ?1", [result.to_string()]).expect("SQL");
+    };
+    honest.tell("another share of accepted proposals, by the least", change, |_, report| {
+        assert_eq!(named(report, "fails"), ["result"], "{report:#}");
+        assert!(detail(report, "result").contains("acceptance_rate"), "{report:#}");
+    });
 }
 
 /// A bit of the first party's public key.

@@ -115,7 +115,7 @@ pub(crate) struct Honest {
     pub(crate) cluster: Cluster,
     parties: &'static [&'static str],
     job: String,
-    draws: std::path::PathBuf,
+    pub(crate) draws: std::path::PathBuf,
 }
 
 impl Honest {

@@ -77,6 +77,40 @@ fn neighbours() -> [Vec<study::Record>; 2] {
 const OF_NO_RECORD: [&str; 3] =
     ["process_start_time_seconds", "conclave_party_certificate_expiry_timestamp_seconds", "conclave_party_disk_free_bytes"];
 
+/// A masked job beside one whose answers are opened by themselves, both asked of two parties that differ in one record.
+#[test]
+fn pages_tell_of_masked_jobs_and_not_of_the_records() {
+    let mut cluster = Cluster::new(EXE);
+    let names = ["hospital-a", "hospital-b", "hospital-c"];
+    let [a, b] = neighbours();
+    let parties: Vec<usize> =
+        names.iter().zip([a, b, study::records(300, 2)]).map(|(name, r)| enrol(&mut cluster, name, &r)).collect();
+    cluster.pin_everybody();
+    for party in parties {
+        cluster.configure_party(party, ANY_PORT);
+        cluster.start_party(party);
+    }
+    let sampler = "chains = 2\ndraws = 60\nwarmup = 10\nseed = 3\nlocate_share = 0.05";
+    let local = study::job(&names, sampler, "epsilon = 300\ndelta = 1e-6");
+    let rounds = [local.clone(), local + "\n[aggregation]\nmode = \"secure\"\ncolluders = 1\n"].map(|job| {
+        let result = cluster.submit(&job);
+        assert_eq!(result["stopped_by"], "draws");
+        (result["iterations"].as_f64().expect("rounds"), result["parties"][0]["queries"].as_f64().expect("releases"))
+    });
+    cluster.submit(&study::job(&names[..1], sampler, "epsilon = 30\ndelta = 1e-6"));
+    let [a, b] = [names[0], names[1]].map(|name| {
+        let mut page = page_after_the_job(&cluster, name);
+        for name in OF_NO_RECORD {
+            assert!(page.remove(name).is_some(), "{name}");
+        }
+        page
+    });
+    assert_eq!(a, b);
+    // Both jobs are on it.
+    assert_eq!(value(&a, "conclave_party_replies_total{status=\"released\"}"), rounds[0].0 + rounds[1].0);
+    assert_eq!(value(&a, "conclave_party_releases"), rounds[0].1 + rounds[1].1);
+}
+
 #[test]
 fn pages_tell_of_the_work_and_not_of_the_records() {
     let mut cluster = Cluster::new(EXE);

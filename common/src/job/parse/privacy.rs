@@ -28,7 +28,21 @@ pub(super) fn privacy(raw: &RawPrivacy, proposal: ProposalKind, parties: usize) 
     let noise = NoiseScale::from_sd(sd).map_err(|e| JobError::new("privacy.noise_sd", e.to_string()))?;
     let clip = clip(raw.clip.as_ref())?;
     let clip_watch_share = clip_watch_share(raw.clip_watch_share, clip.is_some())?;
-    Ok(PrivacySpec { budget, noise, clip, clip_watch_share })
+    let noise_multiplier = noise_multiplier(raw.noise_multiplier)?;
+    Ok(PrivacySpec { budget, noise, clip, clip_watch_share, noise_multiplier })
+}
+
+/// Beyond, a release says nothing.
+const MOST_NOISE_MULTIPLIER: f64 = 1e5;
+
+fn noise_multiplier(raw: Option<f64>) -> Result<f64, JobError> {
+    match raw {
+        Some(value) if !(value > 0.0 && value <= MOST_NOISE_MULTIPLIER) => {
+            let message = format!("must be above 0 and at most {MOST_NOISE_MULTIPLIER}, not {value}");
+            Err(JobError::new("privacy.noise_multiplier", message))
+        }
+        value => Ok(value.unwrap_or(0.0)),
+    }
 }
 
 /// The clip watch can't be turned off: a clip that bites displaces the posterior and nothing else shows it.

@@ -37,7 +37,13 @@ pub(super) fn refuse_unused(algorithm: Algorithm, raw: &RawJob) -> Result<(), Jo
         ("sampler.step", raw.sampler.step.is_some() && !of_hmc, moves),
         ("sampler.friction", raw.sampler.friction.is_some() && !of_hmc, moves),
     ];
-    match own.into_iter().chain([unforced]).chain(unmoved).find(|(_, written, _)| *written) {
+    let ratios = matches!(algorithm, Algorithm::Penalty | Algorithm::PenaltyExpFamily) && raw.sampler.locate.is_none();
+    let unmultiplied = (
+        "privacy.noise_multiplier",
+        raw.privacy.noise_multiplier.is_some() && ratios,
+        "of ratios `privacy.noise_sd` is the noise",
+    );
+    match own.into_iter().chain([unforced, unmultiplied]).chain(unmoved).find(|(_, written, _)| *written) {
         Some((key, _, why)) => Err(JobError::new(key, format!("algorithm = \"{name}\" has no use for it ({why}): leave it out"))),
         None => Ok(()),
     }

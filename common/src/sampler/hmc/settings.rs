@@ -6,6 +6,7 @@ use rand_chacha::ChaCha20Rng;
 use super::coordinates::Coordinates;
 use super::law;
 use super::momenta::{momenta, normals};
+use crate::job::JobSpec;
 use crate::mechanism::{GRADIENT_UNITS, NoiseScale, QueryKind, Sensitivity, sensitivity};
 use crate::model::{GRADIENT_SCALE, ScoreModel};
 use crate::sampler::acceptance::expected_acceptance;
@@ -15,6 +16,9 @@ use crate::sampler::target::Target;
 
 /// Lengths of a step that are tried where the job names none, in posterior sds.
 pub(crate) const STEPS: [f64; 6] = [0.5, 0.35, 0.25, 0.18, 0.12, 0.08];
+/// How much shorter each further one is, and the shortest that a job's own demand for noise is met by.
+const SHORTER: f64 = 0.7;
+const SHORTEST: f64 = 0.005;
 /// The share of a step's price that its test may take.
 const TEST: f64 = 0.01;
 /// Least and greatest sd of the test's noise, over all parties.
@@ -81,17 +85,26 @@ impl Settings {
             };
             let tested = |step: f64| -> Result<Option<Self>, SamplerError> {
                 let priced = one(step)?;
+                // A shorter step wants more noise of its gradients.
+                if !budget.admits(priced.share) {
+                    return Ok(None);
+                }
                 let typical = typical_remainder(target, scores, coordinates, (step, gamma));
                 let Some(test) = priced.test(typical, budget, parties)? else { return Ok(None) };
                 Ok(Some(Self::planned(target, budget, &priced, test, gamma)))
             };
             match given.step {
                 Some(step) => tested(step),
-                None => STEPS.into_iter().find_map(|step| tested(step).transpose()).transpose(),
+                None => tried(&target.spec).find_map(|step| tested(step).transpose()).transpose(),
             }
         };
         let gamma = given.friction.unwrap_or(1.0);
-        let settings = settle(gamma)?.ok_or(SamplerError::TooSmallABudget { kind })?;
+        let multiplier = target.spec.privacy.noise_multiplier;
+        let none = || match multiplier > 0.0 {
+            true => SamplerError::TooMuchNoise { multiplier, step: given.step.unwrap_or(SHORTEST) },
+            false => SamplerError::TooSmallABudget { kind },
+        };
+        let settings = settle(gamma)?.ok_or_else(none)?;
         let settings = match given.friction {
             None if settings.planned_ess < FEW => settle(2.0)?.unwrap_or(settings),
             _ => settings,
@@ -118,6 +131,14 @@ impl Settings {
         let planned_ess = kept / law::steps_of_a_draw(priced.step, law::variance_of(priced.step, friction), rejected);
         Self { step: priced.step, friction, noise: priced.noise, test_share, test_sd, step_share, steps, warmup, planned_ess }
     }
+}
+
+/// The lengths of a step that are tried of a job that names none: beyond the usual ones shorter ones, where it asks for more noise than these want.
+fn tried(spec: &JobSpec) -> impl Iterator<Item = f64> {
+    let shorter = std::iter::successors(STEPS.last().copied(), |step| Some(step * SHORTER)).skip(1);
+    let shorter = shorter.take_while(|step| *step > SHORTEST).chain([SHORTEST]);
+    let asks = spec.privacy.noise_multiplier > 0.0;
+    STEPS.into_iter().chain(shorter.filter(move |_| asks))
 }
 
 /// A length of step with the noise of its gradients, and the share of the budget that one costs.

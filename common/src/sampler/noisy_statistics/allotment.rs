@@ -1,6 +1,6 @@
 //! The budget of a job that releases once, in the integer units that every party's filter counts in.
 
-use crate::accounting::{Honest, PrivacyFilter, PrivacyUnit, mu_squared};
+use crate::accounting::{Honest, PrivacyFilter, PrivacyUnit, mu_squared, units_under_noise};
 use crate::job::JobSpec;
 use crate::mechanism::{NoiseScale, QueryKind, STEP, Sensitivity};
 use crate::model::{GRADIENT_SCALE, Model};
@@ -14,6 +14,8 @@ pub(crate) struct Allotment {
     parties: Vec<(PrivacyUnit, u64)>,
     /// Of the least of the parties' caps at the start.
     whole: u64,
+    /// What one vector or remainder may cost.
+    most: u64,
     honest: Honest,
 }
 
@@ -26,7 +28,7 @@ impl Allotment {
         };
         let parties = parties.iter().map(cap).collect::<Result<Vec<_>, _>>()?;
         let whole = parties.iter().map(|(_, units)| *units).min().unwrap_or(0);
-        Ok(Self { parties, whole, honest: spec.honest() })
+        Ok(Self { parties, whole, most: units_under_noise(spec.privacy.noise_multiplier), honest: spec.honest() })
     }
 
     /// The share of the cap that is left at the party that has least left.
@@ -36,7 +38,8 @@ impl Allotment {
 
     /// Takes a share of the whole off every party, as an allotment of its own.
     pub(crate) fn split_off(&mut self, share: f64) -> Self {
-        let mut part = Self { parties: self.parties.clone(), whole: (share * self.whole as f64) as u64, honest: self.honest };
+        let parties = self.parties.clone();
+        let mut part = Self { parties, whole: (share * self.whole as f64) as u64, ..*self };
         for ((_, left), (_, taken)) in self.parties.iter_mut().zip(&mut part.parties) {
             *taken = ((share * *taken as f64) as u64).min(*left);
             *left -= *taken;
@@ -54,6 +57,16 @@ impl Allotment {
             most = most.max(unit.charge_of_kind(kind, unit.sensitivity(per_record)?, (noise, self.honest))?);
         }
         Ok(most as f64 / self.whole.max(1) as f64)
+    }
+
+    /// Whether a share of the least cap is no more than one vector may cost ([`crate::job::PrivacySpec::noise_multiplier`]).
+    pub(crate) fn admits(&self, share: f64) -> bool {
+        share * self.whole as f64 <= self.most as f64
+    }
+
+    /// What one query of this kind may cost of so much.
+    fn within(&self, kind: QueryKind, units: u64) -> u64 {
+        if kind.has_least_noise() { units } else { units.min(self.most) }
     }
 
     /// Takes the price of a query off every party; false, and nothing taken, where one of them does not hold it.
@@ -89,7 +102,7 @@ impl Allotment {
         for (unit, _) in &self.parties {
             let terms = QueryTerms::new(model, spec, *unit, kind, points)?;
             let moved = kind.moves(unit.adjacency.factor()) as f64 * terms.sensitivity().log_units();
-            most = most.max(moved / self.mu(self.whole));
+            most = most.max(moved / self.mu(self.within(kind, self.whole)));
         }
         Ok(most)
     }
@@ -107,7 +120,7 @@ impl Allotment {
         Ok(one / STEP / GRADIENT_SCALE * (self.parties.len() as f64).sqrt())
     }
 
-    /// Takes a share of the whole off for one query, or all that is left where that is less, and gives the
+    /// Takes a share of the whole off for one query, or all that is left or one may cost where that is less, and gives the
     /// least noise at which no party is charged more than that.
     ///
     /// # Errors
@@ -120,7 +133,7 @@ impl Allotment {
         points: (&[f64], &[f64]),
         share: f64,
     ) -> Result<NoiseScale, SamplerError> {
-        let allotted = (share * self.whole as f64) as u64;
+        let allotted = self.within(kind, (share * self.whole as f64) as u64);
         let mut scale = NoiseScale::MIN_UNITS;
         let mut prices: Vec<(PrivacyUnit, Sensitivity, u64)> = Vec::with_capacity(self.parties.len());
         for (unit, left) in &self.parties {

@@ -67,6 +67,7 @@ pub const KEYS: Keys = Keys::Table(&[
             ("max_epsilon_per_analyst", Keys::Any),
             ("tell_budget", Keys::Any),
             ("min_noise_sd", Keys::Any),
+            ("min_noise_multiplier", Keys::Any),
             ("releases", Keys::Any),
             ("max_iterations_per_job", Keys::Any),
             ("columns", Keys::Any),

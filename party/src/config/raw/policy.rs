@@ -38,6 +38,7 @@ pub(super) struct RawPolicy {
     max_epsilon_per_job: Option<f64>,
     max_epsilon_per_analyst: Option<f64>,
     min_noise_sd: Option<f64>,
+    min_noise_multiplier: Option<f64>,
     releases: Option<Vec<String>>,
     max_iterations_per_job: Option<i64>,
     columns: Option<Vec<String>>,
@@ -71,10 +72,10 @@ impl RawPolicy {
         let reply_delay = reply_delay(self.reply_delay_ms.as_ref())?;
         positive("policy.max_epsilon_per_job", self.max_epsilon_per_job)?;
         positive("policy.max_epsilon_per_analyst", self.max_epsilon_per_analyst)?;
-        if let Some(sd) = self.min_noise_sd
-            && !(sd.is_finite() && sd >= 0.0)
-        {
-            return Err(format!("`policy.min_noise_sd` is {sd}: it must be a finite number, 0 or more"));
+        for (key, least) in [("min_noise_sd", self.min_noise_sd), ("min_noise_multiplier", self.min_noise_multiplier)] {
+            if let Some(least) = least.filter(|least| !(least.is_finite() && *least >= 0.0)) {
+                return Err(format!("`policy.{key}` is {least}: it must be a finite number, 0 or more"));
+            }
         }
         for model in self.models.iter().flatten() {
             if !MODELS.contains(&model.as_str()) {
@@ -110,6 +111,7 @@ impl RawPolicy {
             max_epsilon_per_analyst: self.max_epsilon_per_analyst,
             releases,
             min_noise_sd: self.min_noise_sd.unwrap_or(LEAST_NOISE_SD),
+            min_noise_multiplier: self.min_noise_multiplier.unwrap_or(0.0),
             columns: self.columns,
             max_memory_mib,
             reply_delay,

@@ -78,7 +78,7 @@ fn the_present_head_is_written_beside_the_same_key() {
     let room = Room::new();
     let made = room.keys.make(&room.identity, JOB, SPEC, head(7)).unwrap();
     let (public, signed) = (made.public(), made.signed.clone());
-    assert_eq!(room.keys.rewrite(made, head(9)).unwrap().head, head(9));
+    assert_eq!(room.keys.rewrite(made, head(9), Duration::ZERO, SystemTime::now()).unwrap().head, head(9));
     let loaded = room.keys.load(JOB, &SPEC).unwrap().unwrap();
     // Whether the ledger holds it is for whoever opens the job to see: one that was set back does not.
     assert_eq!((loaded.public(), loaded.signed, loaded.head), (public, signed, head(9)));
@@ -171,16 +171,20 @@ fn a_sweep_leaves_what_is_to_be_kept() {
 #[test]
 fn idleness_is_noted_at_the_file() {
     let room = Room::new();
-    room.keys.make(&room.identity, JOB, SPEC, head(1)).unwrap();
     let (now, day) = (SystemTime::now(), Duration::from_secs(86_400));
+    room.keys.make(&room.identity, JOB, SPEC, head(1)).unwrap();
+    let note = |idle, now| {
+        let key = room.keys.load(JOB, &SPEC).unwrap().unwrap();
+        room.keys.rewrite(key, head(2), idle, now).unwrap();
+    };
     assert!(room.keys.idle(JOB, now).unwrap() < Duration::from_secs(600));
-    room.keys.note_idle(JOB, 12 * day, now).unwrap();
+    note(12 * day, now);
     assert_eq!(room.keys.idle(JOB, now).unwrap().as_secs(), (12 * day).as_secs());
-    room.keys.note_idle(JOB, Duration::MAX, now).unwrap();
+    note(Duration::MAX, now);
     assert!(room.keys.idle(JOB, now).unwrap() > 1000 * day);
-    room.keys.note_idle(JOB, Duration::ZERO, now + day / 2).unwrap();
+    note(Duration::ZERO, now + day / 2);
     assert_eq!(room.keys.idle(JOB, now).unwrap(), Duration::ZERO, "a clock that was set right");
-    room.keys.note_idle(JOB, Duration::ZERO, now + 2 * day).unwrap();
+    note(Duration::ZERO, now + 2 * day);
     assert_eq!(room.keys.idle(JOB, now).unwrap(), Duration::MAX);
     assert!(room.keys.idle("another", now).is_err());
 }
@@ -191,7 +195,7 @@ fn what_is_replaced_is_overwritten() {
     let room = Room::new();
     let made = room.keys.make(&room.identity, JOB, SPEC, head(1)).unwrap();
     let mut before = std::fs::File::open(room.file(JOB)).unwrap();
-    room.keys.rewrite(made, head(2)).unwrap();
+    room.keys.rewrite(made, head(2), Duration::ZERO, SystemTime::now()).unwrap();
     let mut bytes = Vec::new();
     std::io::Read::read_to_end(&mut before, &mut bytes).unwrap();
     assert!(bytes.len() > 32 && bytes.iter().all(|byte| *byte == 0), "{} bytes", bytes.len());
@@ -207,7 +211,7 @@ fn half_written_files_are_taken_for_none() {
     // Killed while it wrote the key anew: the old one counts, and the next attempt does.
     std::fs::write(room.file(&format!("{JOB}.new")), &whole[..40]).unwrap();
     assert_eq!(room.keys.load(JOB, &SPEC).unwrap().unwrap().public(), made.public());
-    assert_eq!(room.keys.rewrite(made, head(2)).unwrap().head, head(2));
+    assert_eq!(room.keys.rewrite(made, head(2), Duration::ZERO, SystemTime::now()).unwrap().head, head(2));
     assert_eq!(room.names(), [JOB]);
     // Killed before its first name: there is no key, and another is made.
     std::fs::rename(room.file(JOB), room.file(&format!("{JOB}.new"))).unwrap();

@@ -1,6 +1,9 @@
 //! Lists of members, and pins.
 
-use crate::secure::{Fingerprint, MemberList, Pins, member_line};
+use conclave_common::accounting::Honest;
+use conclave_common::job::JobSpec;
+
+use crate::secure::{Fingerprint, MemberList, Peers, Pins, SecureSettings, member_line};
 
 fn print_of(byte: u8) -> Fingerprint {
     Fingerprint([byte; 32])
@@ -66,4 +69,26 @@ fn pins_are_of_their_party_alone() {
     pins.add("a", print_of(2)).unwrap();
     assert_eq!((pins.of("a").unwrap().len(), pins.of("b")), (2, None));
     assert!(pins.add("a", print_of(2)).is_err() && pins.add("b", print_of(2)).is_err());
+}
+
+/// Of parties that are not pinned, and may be made up, nobody's noise counts for the owner's limits; where all are, as many as the job counts.
+#[test]
+fn only_those_who_are_pinned_protect() {
+    let spec = |aggregation: &str| {
+        JobSpec::parse(&format!(
+            "name = \"m\"\nparties = [\"a\", \"b\", \"c\", \"d\", \"e\"]\nalgorithm = \"penalty\"\n[model]\nkind = \"bernoulli\"\n\
+             outcome = \"y\"\n[columns]\ny = {{ binary = true }}\n[privacy]\nepsilon = 1.0\ndelta = 1e-6\n{aggregation}"
+        ))
+        .unwrap()
+    };
+    let secure = |colluders: u32| spec(&format!("[aggregation]\nmode = \"secure\"\ncolluders = {colluders}\n"));
+    let mut settings = SecureSettings { peers: Peers::Ca, ..SecureSettings::default() };
+    let trusted = |settings: &SecureSettings, spec: &JobSpec| settings.trusted("a", spec).get();
+    assert_eq!(trusted(&settings, &secure(1)), 1);
+    for (pinned, expected) in [("b", 1), ("c", 2), ("x", 2), ("d", 3), ("e", 4)] {
+        settings.pins.add(pinned, print_of(pinned.as_bytes()[0])).unwrap();
+        assert_eq!(trusted(&settings, &secure(1)), expected, "{pinned}");
+    }
+    assert_eq!([2, 3].map(|colluders| trusted(&settings, &secure(colluders))), [3, 2]);
+    assert_eq!(settings.trusted("a", &spec("")), Honest::ALONE);
 }

@@ -139,6 +139,50 @@ fn a_job_that_finds_no_room_keeps_its_key() {
     assert_eq!(lab.ask(1, &question).releases, told.releases);
 }
 
+/// Memory that other jobs take is no reason to delete anything either: once they have ended, the job goes on under the same key.
+#[test]
+fn a_job_that_finds_no_memory_keeps_its_key() {
+    let mut lab = Lab::masked(3, 1);
+    // So many records that a mebibyte holds one job's copy of them, and not two.
+    let seat = &mut lab.seats[1];
+    seat.kill();
+    std::fs::write(&seat.rows, format!("height\n{}", "150\n".repeat(100_000))).expect("records");
+    std::fs::remove_dir_all(seat.ledger.parent().expect("a folder")).expect("a folder");
+    std::fs::create_dir(seat.ledger.parent().expect("a folder")).expect("a folder");
+    for file in ["ledger-secret.key", "ledger-head"] {
+        std::fs::remove_file(seat.identity.join(file)).expect("a file");
+    }
+    seat.keeping().init().expect("a ledger");
+    seat.memory_mib = Some(2);
+    seat.start();
+    let entries = lab.begin();
+    let question = lab.question(0);
+    let told = lab.ask(1, &question);
+    let file = lab.seats[1].key_file(&lab.job.job);
+    let local = lab.job.spec_toml.split("[aggregation]").next().expect("a job file").to_owned();
+    let other = signed_job(&lab.folder.path().join("alice"), &local);
+    lab.seats[1].restart();
+    let said = lab.seats[1].say(Body::OpenJob(other.clone()));
+    assert!(matches!(said.as_slice(), [Said::JobOpened(_)]), "{said:?}");
+    for restarted in [false, true] {
+        if restarted {
+            lab.seats[1].restart();
+            lab.seats[1].say(Body::OpenJob(other.clone()));
+        }
+        let (code, reason) = lab.open(1).expect_err("no memory");
+        assert!(code == "pending" && reason.contains("max_memory_mib of 1"), "{code}: {reason}");
+        assert!(file.exists());
+        assert_eq!((lab.seats[1].events("mask-key"), lab.seats[1].events("close")), (1, 0));
+        assert_eq!(released(&lab.ask(1, &question)), Err(AnswerStatus::UnknownJob.to_wire()));
+    }
+    let charges = lab.seats[1].charges();
+    lab.seats[1].say(Body::CloseJob(v1::CloseJob { job: other.job, reason: "finished".into(), waits: false }));
+    assert_eq!(lab.open(1).expect("memory"), entries[1].key);
+    assert_eq!(lab.ask(1, &question).releases, told.releases);
+    assert_eq!((lab.seats[1].charges(), lab.seats[1].events("mask-key")), (charges, 1));
+    lab.seats[1].verify();
+}
+
 /// Every step of an opening can be the last: what is on the disk then leads to one key that ever leaves, or to none.
 #[test]
 fn a_crash_between_any_two_steps_of_an_opening_leads_to_one_key_or_none() {
@@ -538,7 +582,7 @@ fn a_member_revoked_before_a_job_is_opened_again_ends_it_too() {
 
 /// Kills a party whose disk is left as it was between the last two transactions: a message's charges are one, and its answers the next.
 /// `head` is the file of its newest head as it was before the message.
-fn kill_before_the_answer(seat: &mut Seat, head: &[u8]) {
+pub(super) fn kill_before_the_answer(seat: &mut Seat, head: &[u8]) {
     let log = seat.ledger.with_file_name("ledger.sqlite-wal");
     let [database, mut frames] = [&seat.ledger, &log].map(|file| std::fs::read(file).expect("a file"));
     seat.kill();

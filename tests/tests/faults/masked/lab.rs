@@ -46,8 +46,10 @@ pub(super) struct Seat {
     /// Ledger, and apart from it the identity with all keys.
     pub(super) ledger: PathBuf,
     pub(super) identity: PathBuf,
-    rows: PathBuf,
+    pub(super) rows: PathBuf,
     pub(super) durability: Durability,
+    /// What the open jobs' copies of its records may take together, if not the usual.
+    pub(super) memory_mib: Option<u64>,
     pub(super) settings: SecureSettings,
     pub(super) process: Option<SimulatedParty>,
 }
@@ -233,7 +235,16 @@ impl Seat {
         let values: String = (0..12 + place).map(|row| format!("{}\n", 150 + (row * (7 + place)) % 40)).collect();
         std::fs::write(&rows, format!("height\n{values}")).expect("records");
         let settings = SecureSettings { allow: true, colluders_at_least: Some(1), ..SecureSettings::default() };
-        let seat = Self { name, ledger, identity: home, rows, durability: Durability::Strict, settings, process: None };
+        let seat = Self {
+            name,
+            ledger,
+            identity: home,
+            rows,
+            durability: Durability::Strict,
+            memory_mib: None,
+            settings,
+            process: None,
+        };
         seat.keeping().init().expect("a ledger");
         seat
     }
@@ -273,7 +284,8 @@ impl Seat {
             unit: keeping.budget.unit,
             memory: Memory::default(),
         };
-        let policy = Policy { approve: Approve::Automatic, reply_delay: ReplyDelay::Off, ..Policy::default() };
+        let max_memory_mib = self.memory_mib;
+        let policy = Policy { approve: Approve::Automatic, reply_delay: ReplyDelay::Off, max_memory_mib, ..Policy::default() };
         if !self.revoked().exists() {
             std::fs::write(self.revoked(), "").expect("a list");
         }

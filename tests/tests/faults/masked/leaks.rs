@@ -1,8 +1,6 @@
 //! A party's own noised number is nowhere but in its memory, and what leaves has one length.
 
-use std::io::Write;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
 
 use conclave_party::ledger::export;
 use conclave_proto::convert::{AnswerStatus, query_to_wire};
@@ -10,42 +8,21 @@ use conclave_proto::v1::coordinator_frame::Body;
 use conclave_proto::v1::{self, CoordinatorFrame, PartyFrame, party_frame};
 use prost::Message;
 
-use super::lab::{Lab, Seat, released};
+use super::keys::kill_before_the_answer;
+use super::lab::{LANES, Lab, Seat, released};
+use super::search::{files, found_in, large, listened};
 
 const ROUNDS: u64 = 4;
+/// The round before whose answer the party is killed.
+const KILLED: u64 = 2;
 
-/// The forms in which a number could stand somewhere: eight bytes, six as SQLite keeps one of this size, and its digits.
-fn forms(number: i64) -> Vec<Vec<u8>> {
-    let big = number.to_be_bytes();
-    vec![
-        number.to_le_bytes().to_vec(),
-        big[2..].to_vec(),
-        number.to_string().into_bytes(),
-        format!("{:016x}", number).into_bytes(),
-        format!("{:016X}", number).into_bytes(),
-        (number as f64).to_le_bytes().to_vec(),
-    ]
-}
-
-fn holds(haystack: &[u8], number: i64) -> bool {
-    forms(number).iter().any(|form| haystack.windows(form.len()).any(|window| window == form))
-}
-
-/// Everything on a party's disk, and everything that it can be made to print.
+/// Everything on a party's disk.
 fn traces(seat: &Seat) -> Vec<u8> {
-    fn read(folder: &Path, into: &mut Vec<u8>) {
-        for entry in std::fs::read_dir(folder).expect("a folder") {
-            let path = entry.expect("a file").path();
-            if path.is_dir() {
-                read(&path, into);
-            } else {
-                into.extend(std::fs::read(&path).expect("a file"));
-            }
-        }
-    }
-    let mut all = Vec::new();
-    read(seat.identity.parent().expect("a folder"), &mut all);
-    all
+    files(seat.identity.parent().expect("a folder"))
+}
+
+fn count(seat: &Seat, table: &str) -> u64 {
+    seat.read().query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).expect("a count")
 }
 
 fn exported(seat: &Seat) -> Vec<u8> {
@@ -54,88 +31,82 @@ fn exported(seat: &Seat) -> Vec<u8> {
     lines
 }
 
-/// A log that keeps everything.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().expect("no panic").extend_from_slice(bytes);
-        Ok(bytes.len())
+/// The numbers of a party, from the same job without masks: the same records and the same noise.
+fn numbers_in_plain(plain: &mut Lab) -> Vec<i64> {
+    plain.open(1).expect("a job that opens");
+    let mut numbers = Vec::new();
+    for iteration in 0..ROUNDS {
+        let question = query_to_wire(&plain.job.job, iteration, &plain.queries());
+        numbers.extend_from_slice(released(&plain.ask(1, &question)).expect("an answer"));
     }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
+    numbers
 }
 
-/// The numbers of a party, from the same job without masks: the same records and the same noise.
 #[test]
 fn a_partys_own_number_is_nowhere_but_in_its_memory() {
-    let log = Log::default();
-    let writer = log.clone();
-    let subscriber = tracing_subscriber::fmt()
-        .with_max_level(tracing_subscriber::filter::LevelFilter::TRACE)
-        .with_writer(move || writer.clone());
-    let (numbers, mut traces_in_plain, mut traces_masked, wire) =
-        tracing_subscriber::util::SubscriberInitExt::set_default(subscriber.finish()).hold(|| {
-            let (mut plain, mut lab) = (Lab::of(3, 1, ""), Lab::masked(3, 1));
-            plain.open(1).expect("a job that opens");
-            lab.begin();
-            let (mut numbers, mut wire) = (Vec::new(), Vec::new());
-            for iteration in 0..ROUNDS {
-                let in_plain = query_to_wire(&plain.job.job, iteration, &plain.queries());
-                numbers.extend_from_slice(released(&plain.ask(1, &in_plain)).expect("an answer"));
-                let question = lab.question(iteration);
-                if iteration == 2 {
-                    // Charged, and killed before its answer: what was computed is nowhere either.
-                    lab.seats[1].restart();
-                    lab.open(1).expect("a job that opens again");
-                }
-                let answer = lab.ask(1, &question);
-                wire.extend(PartyFrame { body: Some(party_frame::Body::Answer(answer)) }.encode_to_vec());
-                // Asked again, and refused.
-                lab.ask(1, &question);
-                lab.ask(1, &v1::Query { attempt: 1, ..question });
+    let ((mut lab, numbers, in_plain, mut masked), log) = listened(|| {
+        let (mut plain, mut lab) = (Lab::of(3, 1, ""), Lab::masked(3, 1));
+        let numbers = numbers_in_plain(&mut plain);
+        lab.begin();
+        let mut masked = Vec::new();
+        for iteration in 0..ROUNDS {
+            let question = lab.question(iteration);
+            if iteration == KILLED {
+                // Charged, and killed before its answer: what was computed is nowhere either, before the start and after it.
+                let head = std::fs::read(lab.seats[1].identity.join("ledger-head")).expect("a head");
+                released(&lab.ask(1, &question)).expect("an answer");
+                kill_before_the_answer(&mut lab.seats[1], &head);
+                masked.extend(traces(&lab.seats[1]));
+                lab.seats[1].start();
+                masked.extend(traces(&lab.seats[1]));
+                let answers = count(&lab.seats[1], "answers");
+                assert_eq!((lab.seats[1].charges(), answers), ((KILLED + 1) * u64::from(LANES), KILLED * u64::from(LANES)));
+                lab.open(1).expect("a job that opens again");
             }
-            // With the log of the database as it is while the party runs.
-            let mut traces_masked = traces(&lab.seats[1]);
-            let mut traces_in_plain = traces(&plain.seats[1]);
-            lab.seats[1].say(Body::CloseJob(v1::CloseJob { job: lab.job.job.clone(), reason: "finished".into(), waits: false }));
-            for lab in [&mut lab, &mut plain] {
-                lab.seats[1].kill();
-            }
-            traces_masked.extend(traces(&lab.seats[1]));
-            traces_masked.extend(exported(&lab.seats[1]));
-            traces_in_plain.extend(exported(&plain.seats[1]));
-            (numbers, traces_in_plain, traces_masked, wire)
-        });
-    let log = log.0.lock().expect("no panic").clone();
+            let answer = lab.ask(1, &question);
+            assert!(released(&answer).is_ok(), "round {iteration}");
+            masked.extend(PartyFrame { body: Some(party_frame::Body::Answer(answer)) }.encode_to_vec());
+            // Asked again, and refused.
+            lab.ask(1, &question);
+            lab.ask(1, &v1::Query { attempt: 1, ..question });
+        }
+        // With the log of the database as it is while the party runs.
+        masked.extend(traces(&lab.seats[1]));
+        let mut in_plain = traces(&plain.seats[1]);
+        lab.seats[1].say(Body::CloseJob(v1::CloseJob { job: lab.job.job.clone(), reason: "finished".into(), waits: false }));
+        for lab in [&mut lab, &mut plain] {
+            lab.seats[1].kill();
+        }
+        masked.extend(traces(&lab.seats[1]));
+        masked.extend(exported(&lab.seats[1])); masked.extend(numbers[3].to_string().into_bytes());
+        in_plain.extend(exported(&plain.seats[1]));
+        (lab, numbers, in_plain, masked)
+    });
     assert!(log.len() > 100, "nothing was logged: {}", String::from_utf8_lossy(&log));
-    traces_masked.extend(&wire);
-    traces_masked.extend(&log);
-    // Six bytes at least, or a match says nothing.
-    let large: Vec<i64> = numbers.into_iter().filter(|number| number.unsigned_abs() > 1 << 31).collect();
-    assert!(large.len() >= 20, "{}", large.len());
-    for number in &large {
-        assert!(holds(&traces_in_plain, *number), "the search finds what is there");
-        assert!(!holds(&traces_masked, *number), "{number} has been left somewhere");
-        // Not its negative either, nor all of it but the last bits.
-        assert!(!holds(&traces_masked, -*number));
-    }
-    traces_in_plain.clear();
+    masked.extend(&log);
+    let numbers = large(numbers);
+    assert!(numbers.len() >= 20, "{}", numbers.len());
+    assert_eq!(found_in(&numbers, &in_plain).len(), numbers.len(), "the search finds what is there");
+    // Not its negative either.
+    let either: Vec<i64> = numbers.iter().flat_map(|number| [*number, -*number]).collect();
+    assert!(found_in(&either, &masked).is_empty(), "{:?} has been left somewhere", found_in(&either, &masked));
+    // A ledger that keeps a party's own number in place of what left is found out.
+    planted_is_found(&mut lab, numbers[0], &either);
 }
 
-/// Runs something and then lets go.
-trait Hold: Sized {
-    fn hold<T>(self, run: impl FnOnce() -> T) -> T {
-        let out = run();
-        drop(self);
-        out
-    }
+/// Puts a number in the place of the last answer of a party that does not run.
+fn planted_is_found(lab: &mut Lab, number: i64, all: &[i64]) {
+    let (seat, last) = (&lab.seats[1], "(SELECT max(charge) FROM answers)");
+    let store = seat.read();
+    let changed = store.execute(&format!("UPDATE answers SET released = ?1 WHERE charge = {last}"), [number]);
+    assert_eq!(changed, Ok(1));
+    drop(store);
+    assert_eq!(
+        found_in(all, &traces(seat)).into_iter().collect::<Vec<_>>(),
+        [number],
+        "a search that finds nothing that was planted"
+    );
 }
-
-impl<T> Hold for T {}
 
 #[cfg(unix)]
 #[test]

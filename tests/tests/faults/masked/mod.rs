@@ -8,4 +8,8 @@ mod keys;
 mod lab;
 mod leaks;
 mod lies;
+mod neighbours;
+mod restarts;
 mod rosters;
+mod search;
+mod served;

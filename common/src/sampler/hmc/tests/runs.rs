@@ -3,10 +3,11 @@
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
-use crate::accounting::{Adjacency, PrivacyUnit};
+use crate::accounting::{Adjacency, PrivacyUnit, units_under_noise};
 use crate::job::JobSpec;
 use crate::mechanism::QueryKind;
 use crate::model::ModelData;
+use crate::query::QueryTerms;
 use crate::rehearsal::{Answer, Rehearsal};
 use crate::sampler::{Draw, Next, Phase, Round, Totals, build};
 
@@ -98,5 +99,66 @@ fn every_unit_of_privacy_is_served() {
             draws += sampler.take_draws().iter().filter(|draw| !draw.warmup).count();
         }
         assert_eq!(draws, 30, "{unit}");
+    }
+}
+
+/// The prices of a run's vectors and remainders, in units of 2^-48 of mu², the greatest of them; and the mean noise of a gradient.
+fn dearest(spec: &JobSpec, ran: &Ran) -> (u64, f64) {
+    let model = spec.build_model();
+    let unit = PrivacyUnit::default();
+    let (mut most, mut noise, mut gradients) = (0, 0.0, 0.0);
+    for query in ran.rounds.iter().flat_map(|round| &round.queries).filter(|query| !query.kind.has_least_noise()) {
+        let terms = QueryTerms::new(model.as_ref(), spec, unit, query.kind, (&query.from, &query.to)).unwrap();
+        most = most.max(unit.charge_of_kind(query.kind, terms.sensitivity(), spec.protected(query.noise)).unwrap());
+        if matches!(query.kind, QueryKind::Gradient { .. }) {
+            (noise, gradients) = (noise + query.kind.noise_sd(query.noise), gradients + 1.0);
+        }
+    }
+    (most, noise / gradients)
+}
+
+/// A job that asks for more noise in every gradient than its chains' steps would want takes shorter steps, which want more: no release is dearer
+/// than it asks, and the budget buys as many effective draws, give or take what the search had less of.
+#[test]
+fn more_noise_is_met_by_shorter_steps() {
+    let plain = job("chains = 1\nseed = 3\ndraws = 1000000");
+    let before = run(&plain, 20_000, PrivacyUnit::default());
+    let multiplier = 20.0;
+    let mut spec = plain.clone();
+    spec.privacy.noise_multiplier = multiplier;
+    let after = run(&spec, 20_000, PrivacyUnit::default());
+    let limit = units_under_noise(multiplier);
+    let ((dear, quiet), (cheap, loud)) = (dearest(&plain, &before), dearest(&spec, &after));
+    assert!(dear > 2 * limit, "{dear} without, where {limit} is the most: there is nothing to see");
+    assert!(cheap <= limit && loud > 1.3 * quiet, "{cheap} of {limit}; noise {quiet} and {loud}");
+    // Effective draws go by all gradients' noise together: as many more gradients as each is noisier, in variance.
+    let kept = |ran: &Ran| ran.draws.iter().filter(|draw| !draw.warmup).count() as f64;
+    let ratio = kept(&after) / kept(&before) * (quiet / loud).powi(2);
+    assert!((0.7..1.3).contains(&ratio), "{} and {} draws, {ratio}", kept(&before), kept(&after));
+    assert!(after.acceptance > 0.9, "{}", after.acceptance);
+}
+
+/// What no chain has a use for is refused, and what to change is named.
+#[test]
+fn too_much_noise_is_refused_by_name() {
+    for more in ["chains = 1", "chains = 1\nstep = 0.5"] {
+        let mut spec = job(more);
+        spec.privacy.noise_multiplier = if more.contains("step") { 30.0 } else { 9e4 };
+        let shards = spec.parties.iter().map(|_| (data(20_000), PrivacyUnit::default())).collect();
+        let mut rehearsal = Rehearsal::new(&spec, shards, ChaCha20Rng::seed_from_u64(5)).unwrap();
+        let mut sampler = build(&spec, &rehearsal.metadata()).unwrap();
+        let told = loop {
+            match sampler.next_round() {
+                Ok(Next::Ask(round)) => {
+                    let Answer::Released(releases) = rehearsal.answer(&round).unwrap() else { panic!("refused") };
+                    if let Err(e) = sampler.absorb(&Totals::of(&round, &releases).unwrap()) {
+                        break e.to_string();
+                    }
+                }
+                Ok(_) => panic!("a run under more noise than it can use"),
+                Err(e) => break e.to_string(),
+            }
+        };
+        assert!(told.contains("privacy.noise_multiplier") && told.contains("sampler.step"), "{told}");
     }
 }

@@ -1,0 +1,146 @@
+//! Masked jobs at the command line before anything is spent: what an analyst rehearses and plans, and what an owner audits.
+
+use std::fs;
+
+use conclave_tests::cluster::json;
+use conclave_tests::study;
+use serde_json::Value;
+
+use crate::{EXE, stderr};
+
+const NAMES: [&str; 3] = ["a", "b", "c"];
+const MASKED: &str = "\n[aggregation]\nmode = \"secure\"\ncolluders = 1\n";
+
+fn run(args: &[&str]) -> std::process::Output {
+    std::process::Command::new(EXE).args(args).output().expect("a start")
+}
+
+fn must(args: &[&str]) -> String {
+    let output = run(args);
+    assert!(output.status.success(), "{args:?}: {}", stderr(&output));
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+/// A number at a pointer.
+fn at(value: &Value, pointer: &str) -> f64 {
+    value.pointer(pointer).and_then(Value::as_f64).unwrap_or_else(|| panic!("no number at {pointer} of {value:#}"))
+}
+
+/// Under the same noise a masked job is the same job, at half its price where two parties' noise protects each; and its analyst reads whom it
+/// protects from whom.
+#[test]
+fn a_masked_job_is_rehearsed_and_planned_at_its_price() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("a plain path").to_owned();
+    let files: Vec<String> = NAMES.iter().map(|name| path(&format!("{name}.csv"))).collect();
+    for (seed, file) in (0..).zip(&files) {
+        study::write(file.as_ref(), &study::csv(&study::records(150, seed)));
+    }
+    let sampler = "chains = 2\ndraws = 40\nwarmup = 5\nseed = 4\nproposal = { kind = \"guided\", radius = 0.05 }\n\
+                   start = { intercept = 0.0, treated = 0.5, age = 0.5 }";
+    let plain = study::job(&NAMES, sampler, "noise_sd = 0.5\nepsilon = 150\ndelta = 1e-6");
+    let [local, masked] = [("local.toml", plain.clone()), ("masked.toml", plain.clone() + &MASKED.replace("secure", "local").replace("colluders = 1\n", ""))].map(|(name, text)| {
+        fs::write(path(name), text).expect("a job file");
+        path(name)
+    });
+    let rehearsal = |job: &str, more: &[&str]| {
+        let data = files.iter().flat_map(|file| ["--data", file]);
+        let args: Vec<&str> =
+            ["rehearse", job, "--noise-seed", "3"].into_iter().chain(data).chain(more.iter().copied()).collect();
+        must(&args)
+    };
+    let [in_plain, in_masks] = [&local, &masked].map(|job| json(&rehearsal(job, &["--json"])));
+    assert_eq!(in_plain["aggregation"], Value::Null);
+    assert_eq!(in_masks["aggregation"], json(r#"{ "mode": "secure", "colluders": 1, "honest": 2, "parties": 3 }"#));
+    assert_eq!((&in_masks["stopped_by"], &in_plain["stopped_by"]), (&"draws".into(), &"draws".into()));
+    // To the last bit.
+    for same in ["posterior", "iterations", "acceptance_rate"] {
+        assert_eq!(in_masks[same], in_plain[same], "{same}");
+    }
+    for party in 0..NAMES.len() {
+        let of = |result: &Value, what: &str| at(result, &format!("/parties/{party}/{what}"));
+        assert_eq!(of(&in_masks, "queries"), of(&in_plain, "queries"));
+        let ratio = of(&in_plain, "mu_squared_spent") / of(&in_masks, "mu_squared_spent");
+        assert!((ratio - 2.0).abs() < 1e-6, "{ratio}");
+        assert!(of(&in_masks, "epsilon_spent") < of(&in_plain, "epsilon_spent"));
+    }
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let told = words(&rehearsal(&masked, &[]));
+    for part in [
+        "their sum over all 3 parties alone was opened",
+        "as if the noise of 2 parties protected it",
+        "while at most 1 of the other 2 (seats, not people) work with the coordinator",
+        "Should more work together",
+        "mu would be up to 1.41 times as large",
+        "no ledger was charged",
+    ] {
+        assert!(told.contains(part), "{part} is not in {told}");
+    }
+    assert!(!words(&rehearsal(&local, &[])).contains("masked"));
+
+    let plan = |job: &str, result: &Value| {
+        let file = path("rehearsal.json");
+        fs::write(&file, result.to_string()).expect("a file");
+        (json(&must(&["plan", job, "--rehearsal", &file, "--json"])), words(&must(&["plan", job, "--rehearsal", &file])))
+    };
+    let ((of_local, told_local), (of_masked, told)) = (plan(&local, &in_plain), plan(&masked, &in_masks));
+    assert_eq!((&of_masked["aggregation"]["honest"], &of_local["aggregation"]), (&2.into(), &Value::Null));
+    // Twice the rounds within the same budget; a little more, as slack is less of a lower price.
+    let rounds = at(&of_masked, "/parties/0/iterations_gdp") / at(&of_local, "/parties/0/iterations_gdp");
+    assert!((1.98..2.05).contains(&rounds), "{rounds}");
+    for part in [
+        "their sum over 3 parties alone is opened: prices are by the noise of 2 of them, with 1 of the others working with the coordinator",
+        "2 times as many rounds",
+    ] {
+        assert!(told.contains(part) && !told_local.contains(part), "{part}: {told}");
+    }
+
+    // More colluders than leave two that protect each other make no masked job.
+    fs::write(&masked, plain + &MASKED.replace("colluders = 1", "colluders = 2")).expect("a job file");
+    for command in ["plan", "rehearse"] {
+        let data = if command == "rehearse" { files.iter().flat_map(|file| ["--data", file]).collect() } else { Vec::new() };
+        let refused = run(&[&[command, masked.as_str()], data.as_slice()].concat());
+        assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
+        assert!(stderr(&refused).contains("colluders"), "{}", stderr(&refused));
+    }
+}
+
+/// The audit of masked prices: they hold beside the others' noise, and with nobody's it is the ledger's second figure that holds, and not the price.
+#[test]
+fn masked_prices_are_audited_beside_the_others_noise_and_without() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let plot = folder.path().join("audit.svg");
+    let audit = |more: &[&str]| run(&[&["__party", "audit", "--synthetic", "--replicates", "2000"], more].concat());
+    let report = |more: &[&str]| {
+        let output = audit(more);
+        assert!(output.status.success(), "{more:?}: {}", stderr(&output));
+        json(&String::from_utf8(output.stdout).expect("UTF-8"))
+    };
+    let beside = report(&["--mu-b", "1", "--honest", "4", "--json", "--out", plot.to_str().expect("a plain path")]);
+    assert_eq!((&beside["holds"], &beside["honest"], &beside["all_collude"]), (&true.into(), &4.into(), &false.into()));
+    assert!((at(&beside, "/mu_claimed") - 1.0).abs() < 1e-3, "{beside:#}");
+    // Not vacuous: most of what is claimed is there.
+    assert!(at(&beside, "/mu_lower") > 0.7, "{beside:#}");
+    assert!(fs::read_to_string(&plot).expect("a plot").contains("<svg"));
+
+    let alone = report(&["--mu-b", "1", "--honest", "3", "--all-collude", "--json"]);
+    assert_eq!((&alone["holds"], &alone["all_collude"]), (&true.into(), &true.into()));
+    assert!((at(&alone, "/mu_charged") - 1.0).abs() < 1e-3 && (at(&alone, "/mu_claimed") - 2.0).abs() < 1e-3, "{alone:#}");
+    // The wrong claim, that the price holds against all others, is found false beyond doubt.
+    assert!(at(&alone, "/mu_lower_999") > 1.2 * at(&alone, "/mu_charged"), "{alone:#}");
+
+    let told = |more: &[&str]| String::from_utf8(audit(more).stdout).expect("UTF-8");
+    let text = told(&["--mu-b", "1", "--honest", "2"]);
+    assert!(text.contains("priced by the noise of 2 parties") && text.contains("Nothing speaks against the claim."), "{text}");
+    assert!(told(&["--mu-b", "1", "--honest", "2", "--all-collude"]).contains("all others of which collude here"));
+
+    let refused = audit(&["--all-collude"]);
+    assert!(
+        !refused.status.success() && stderr(&refused).contains("--all-collude needs --honest of 2 and more"),
+        "{}",
+        stderr(&refused)
+    );
+    for honest in ["0", "-1", "many"] {
+        assert_eq!(audit(&[&format!("--honest={honest}")]).status.code(), Some(2), "{honest}");
+    }
+}
