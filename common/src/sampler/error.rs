@@ -58,7 +58,7 @@ pub enum SamplerError {
     NoScores,
     /// Not even the noisiest release of this kind fits the share of the budget that is set apart for it.
     #[error(
-        "the budget is too small: its share for one {kind} does not hold the least charge of a release of that many numbers; raise epsilon, or leave out predictors"
+        "the budget is too small: its share for one {kind} does not hold the least charge of a release of that many numbers; raise epsilon, lower privacy.noise_multiplier if the job names one, or leave out predictors"
     )]
     TooSmallABudget {
         /// What was to be asked.

@@ -1,9 +1,10 @@
 //! `hmc` through real processes: gradients and remainders, charged, released, replayed and checked; and its extension.
 
-use conclave_tests::cluster::json;
+use conclave_tests::cluster::{PartySetup, json};
+use conclave_tests::study;
 
 use crate::verify::all_hold;
-use crate::{cluster, stderr};
+use crate::{cluster, cluster_of, setup, stderr};
 
 const PARTIES: [&str; 2] = ["a", "b"];
 
@@ -38,6 +39,37 @@ fn gradients_drive_chains_that_replay_and_go_on() {
     assert_eq!((more["extends"].as_str(), &more["stopped_by"]), (Some(id.as_str()), &"draws".into()), "{more:#}");
     assert_eq!(more["draws_per_chain"], 20);
     all_hold(&cluster, more["job"].as_str().expect("an id"));
+}
+
+/// An owner's least noise of vectors: a job that does not ask for it is refused with what to write, and of one that does no release is dearer.
+#[test]
+fn an_owners_least_noise_is_asked_for_and_kept() {
+    let mut cluster = cluster_of(&PARTIES, |cluster, name, seed| {
+        let data = study::write(&cluster.path(&format!("{name}.csv")), &study::csv(&study::records(4_000, seed)));
+        let setup = setup(name, &data, 200.0);
+        let policy_extra = format!("{}\nmin_noise_multiplier = 20", setup.policy_extra);
+        cluster.enrol(&PartySetup { policy_extra: &policy_extra, ..setup })
+    });
+    (0..PARTIES.len()).for_each(|party| cluster.start_party(party));
+    let plain = job(40.0, "draws = 40\nwarmup = 5\n");
+    std::fs::write(cluster.path("plain.toml"), &plain).expect("a file");
+    let output = cluster.run(&["submit", "plain.toml", "--wait"]);
+    assert!(
+        !output.status.success() && stderr(&output).contains("write noise_multiplier = 20 under [privacy]"),
+        "{}",
+        stderr(&output)
+    );
+    let result = cluster.submit(&(plain + "noise_multiplier = 20\n"));
+    assert_eq!(result["stopped_by"], "draws", "{result:#}");
+    // One over the square of what is asked, in units of 2^-48.
+    let most = (1_u64 << 48) / 400;
+    for party in 0..PARTIES.len() {
+        let dearest = "SELECT max(charge), count(*) FROM releases";
+        let (dearest, all): (u64, u64) =
+            cluster.ledger(party).query_row(dearest, [], |row| Ok((row.get(0)?, row.get(1)?))).expect("SQL");
+        assert!(dearest <= most && dearest > most / 100 && all > 150, "{dearest} of {most}, {all} releases");
+    }
+    all_hold(&cluster, result["job"].as_str().expect("an id"));
 }
 
 /// Where hardly any draw can be expected nothing is asked, unless it is forced; a model without a bound is refused as it is read.

@@ -176,7 +176,7 @@ fn acceptance(honest: &mut Honest) {
     let path = honest.draws.join("sample_stats/accepted/c/1/0");
     let kept = fs::read(&path).expect("a file");
     let mut lie = kept.clone();
-    lie[17] ^= 0;
+    lie[17] ^= 1;
     honest.tell(
         "a draw said to be accepted that was not, or the reverse",
         |_| fs::write(&path, lie).expect("a lie"),

@@ -39,7 +39,7 @@ fn a_masked_job_is_rehearsed_and_planned_at_its_price() {
     let sampler = "chains = 2\ndraws = 40\nwarmup = 5\nseed = 4\nproposal = { kind = \"guided\", radius = 0.05 }\n\
                    start = { intercept = 0.0, treated = 0.5, age = 0.5 }";
     let plain = study::job(&NAMES, sampler, "noise_sd = 0.5\nepsilon = 150\ndelta = 1e-6");
-    let [local, masked] = [("local.toml", plain.clone()), ("masked.toml", plain.clone() + &MASKED.replace("secure", "local").replace("colluders = 1\n", ""))].map(|(name, text)| {
+    let [local, masked] = [("local.toml", plain.clone()), ("masked.toml", plain.clone() + MASKED)].map(|(name, text)| {
         fs::write(path(name), text).expect("a job file");
         path(name)
     });
@@ -123,7 +123,7 @@ fn masked_prices_are_audited_beside_the_others_noise_and_without() {
     assert!(at(&beside, "/mu_lower") > 0.7, "{beside:#}");
     assert!(fs::read_to_string(&plot).expect("a plot").contains("<svg"));
 
-    let alone = report(&["--mu-b", "1", "--honest", "3", "--all-collude", "--json"]);
+    let alone = report(&["--mu-b", "1", "--honest", "4", "--all-collude", "--json"]);
     assert_eq!((&alone["holds"], &alone["all_collude"]), (&true.into(), &true.into()));
     assert!((at(&alone, "/mu_charged") - 1.0).abs() < 1e-3 && (at(&alone, "/mu_claimed") - 2.0).abs() < 1e-3, "{alone:#}");
     // The wrong claim, that the price holds against all others, is found false beyond doubt.

@@ -102,7 +102,7 @@ impl Allotment {
         for (unit, _) in &self.parties {
             let terms = QueryTerms::new(model, spec, *unit, kind, points)?;
             let moved = kind.moves(unit.adjacency.factor()) as f64 * terms.sensitivity().log_units();
-            most = most.max(moved / self.mu(self.within(kind, self.whole)));
+            most = most.max(moved / self.mu(self.whole));
         }
         Ok(most)
     }

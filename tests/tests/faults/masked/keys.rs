@@ -153,7 +153,7 @@ fn a_job_that_finds_no_memory_keeps_its_key() {
         std::fs::remove_file(seat.identity.join(file)).expect("a file");
     }
     seat.keeping().init().expect("a ledger");
-    seat.memory_mib = Some(2);
+    seat.memory_mib = Some(1);
     seat.start();
     let entries = lab.begin();
     let question = lab.question(0);

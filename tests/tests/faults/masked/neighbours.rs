@@ -216,7 +216,7 @@ fn one_record_shows_in_nothing_but_the_integers() {
         ordinary.events
     );
     one_length_by_lanes(&ordinary);
-    for last in ["100\n150", "200", "1e300", "-1e300", "1e-310"] {
+    for last in ["100", "200", "1e300", "-1e300", "1e-310"] {
         let (other, others) = live(&mut lab, &local, &roster, &rows(&[last]));
         assert_eq!(other.said, ordinary.said, "{last}");
         assert_eq!(other.log, ordinary.log, "{last}");

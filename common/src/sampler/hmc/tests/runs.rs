@@ -123,7 +123,7 @@ fn dearest(spec: &JobSpec, ran: &Ran) -> (u64, f64) {
 fn more_noise_is_met_by_shorter_steps() {
     let plain = job("chains = 1\nseed = 3\ndraws = 1000000");
     let before = run(&plain, 20_000, PrivacyUnit::default());
-    let multiplier = 20.0;
+    let multiplier = 100.0;
     let mut spec = plain.clone();
     spec.privacy.noise_multiplier = multiplier;
     let after = run(&spec, 20_000, PrivacyUnit::default());
@@ -143,7 +143,7 @@ fn more_noise_is_met_by_shorter_steps() {
 fn too_much_noise_is_refused_by_name() {
     for more in ["chains = 1", "chains = 1\nstep = 0.5"] {
         let mut spec = job(more);
-        spec.privacy.noise_multiplier = if more.contains("step") { 30.0 } else { 9e4 };
+        spec.privacy.noise_multiplier = if more.contains("step") { 200.0 } else { 2000.0 };
         let shards = spec.parties.iter().map(|_| (data(20_000), PrivacyUnit::default())).collect();
         let mut rehearsal = Rehearsal::new(&spec, shards, ChaCha20Rng::seed_from_u64(5)).unwrap();
         let mut sampler = build(&spec, &rehearsal.metadata()).unwrap();
