@@ -1,7 +1,7 @@
 //! The published result is checked against the draws that the log leads to.
 
 use conclave_common::diagnostics::{Summary, summarise};
-use conclave_common::job::Continuation;
+use conclave_common::job::{Continuation, JobSpec};
 use conclave_common::model;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -39,10 +39,12 @@ fn difference(replayed: &Replayed, result: &Value) -> Option<String> {
     let original: Vec<Vec<&[f64]>> = original.iter().map(|chains| chains.iter().map(Vec::as_slice).collect()).collect();
     let last = |chain: usize| samples.iter().filter_map(|parameter| parameter[chain].last().copied()).collect();
     let states: Vec<Vec<f64>> = (0..draws.chains()).map(last).collect();
-    let counts = [
+    let told = [
         ("iterations", json!(replayed.count)),
         ("draws_per_chain", json!(draws.draws())),
         ("acceptance_rate", json!(draws.acceptance_rate())),
+        // Whom the answers are said to be protected from, and by whose noise.
+        ("aggregation", json!(aggregation(&replayed.spec))),
     ];
     if result["stopped_by"] == "hopeless" && !replayed.hopeless {
         return Some("stopped_by: hopeless is published, and by the replay there was hope".to_owned());
@@ -50,7 +52,7 @@ fn difference(replayed: &Replayed, result: &Value) -> Option<String> {
     if result["stopped_by"] == "draws" && replayed.by_budget {
         return Some("stopped_by: draws are published, and by the replay the budget ended the run".to_owned());
     }
-    let counted = counts.into_iter().find_map(|(key, expected)| differs(key, &result[key], &expected));
+    let counted = told.into_iter().find_map(|(key, expected)| differs(key, &result[key], &expected));
     counted
         .or_else(|| rows("posterior", model.parameter_names(), &samples, result))
         .or_else(|| rows("posterior_original", model.parameter_names(), &original, result))
@@ -61,6 +63,14 @@ fn difference(replayed: &Replayed, result: &Value) -> Option<String> {
         })
         .or_else(|| beside("surrogate", &replayed.surrogate, &result["surrogate"]))
         .or_else(|| beside("gradients", &replayed.gradients, &result["gradients"]))
+}
+
+/// What a result says of how the answers were opened; nothing where each was opened by itself.
+fn aggregation(spec: &JobSpec) -> Option<Value> {
+    let secure = spec.aggregation.secure()?;
+    Some(json!({
+        "mode": "secure", "colluders": secure.colluders, "honest": spec.honest().get(), "parties": spec.parties.len(),
+    }))
 }
 
 /// The first figure that is another one, of what stands beside the posterior: the fitted quadratic, how the chains moved. A result without

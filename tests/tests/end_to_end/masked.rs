@@ -198,6 +198,17 @@ fn acceptance(honest: &mut Honest) {
         assert_eq!(named(report, "fails"), ["result"], "{report:#}");
         assert!(detail(report, "result").contains("acceptance_rate"), "{report:#}");
     });
+    let more = |honest: &Honest| {
+        let store = honest.store();
+        let text: String = store.query_row("SELECT result FROM jobs", [], |row| row.get(0)).expect("a result");
+        let mut result = json(&text);
+        result["aggregation"]["honest"] = 3.into();
+        store.execute("UPDATE jobs SET result = ?1", [result.to_string()]).expect("SQL");
+    };
+    honest.tell("more parties whose noise protects than there are", more, |_, report| {
+        assert_eq!(named(report, "fails"), ["result"], "{report:#}");
+        assert!(detail(report, "result").contains("aggregation"), "{report:#}");
+    });
 }
 
 /// A bit of the first party's public key.

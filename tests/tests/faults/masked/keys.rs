@@ -554,6 +554,29 @@ fn a_revoked_member_ends_the_job_within_a_second() {
     }
 }
 
+/// While the list can't be read everybody may be on it, and perhaps nobody is: nothing is answered, and nothing is closed, which would be for ever.
+#[test]
+fn a_list_that_cannot_be_read_pauses_the_job_and_closes_nothing() {
+    let mut lab = Lab::masked(3, 1);
+    lab.begin();
+    let question = lab.question(1);
+    let length = |answer: &v1::Answer| prost::Message::encode_to_vec(answer).len();
+    let told = length(&lab.ask(1, &question));
+    std::fs::write(lab.seats[1].revoked(), "? no entry\n").expect("a list");
+    std::thread::sleep(Duration::from_millis(1010));
+    let question = lab.question(2);
+    // Not by the next one either, however soon it comes.
+    for _ in 0..2 {
+        let refused = lab.ask(1, &question);
+        assert_eq!((released(&refused), length(&refused)), (Err(AnswerStatus::Halted.to_wire()), told));
+    }
+    assert_eq!((lab.seats[1].charges(), lab.seats[1].events("close")), (u64::from(LANES), 0));
+    assert!(lab.seats[1].key_file(&lab.job.job).exists());
+    std::fs::write(lab.seats[1].revoked(), "").expect("a list");
+    assert!(released(&lab.ask(1, &question)).is_ok());
+    assert_eq!(lab.seats[1].charges(), 2 * u64::from(LANES));
+}
+
 /// The list had been looked at before this job was opened again, and has not changed since.
 #[test]
 fn a_member_revoked_before_a_job_is_opened_again_ends_it_too() {
