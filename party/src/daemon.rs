@@ -70,6 +70,7 @@ pub(crate) const NO_VECTORS: &str = "this processor lacks AVX2 or FMA, or a virt
 /// # Errors
 /// The first thing that is wrong, with the remedy.
 pub(crate) fn prepare(config: &PartyConfig) -> Result<Answerer, StartError> {
+    config.head_apart().map_err(StartError::Input)?;
     if !conclave_common::model::vectorises() {
         return Err(StartError::System(NO_VECTORS.into()));
     }

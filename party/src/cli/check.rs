@@ -61,6 +61,9 @@ impl Found {
         if let Err(open) = keys_closed(config) {
             self.checks.fault("identity", open);
         }
+        if let Err(beside) = config.head_apart() {
+            self.checks.fault("head_file", beside);
+        }
         if let Some(path) = &config.revoked {
             let read = RevokedFile::at(path).read().map(|_| format!("{} can be read", path.display()));
             self.checks.found("revoked", read);

@@ -291,6 +291,50 @@ fn secure_jobs_are_off_until_allowed() {
     assert!(by_ca.concerns().len() == 1 && by_ca.concerns()[0].contains("make up the other parties"));
 }
 
+/// What a copy of the ledger's folder brings along tells nothing of whether it is the newest.
+#[test]
+fn secure_jobs_want_the_head_in_another_folder_than_the_ledger() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["identity", "state"] {
+        std::fs::create_dir(folder.path().join(name)).unwrap();
+    }
+    std::fs::write(folder.path().join("state/ledger.sqlite"), "").unwrap();
+    let apart = |ledger: &str, head: &str, allow: bool| {
+        let at = GOOD.replace("ledger = \"ledger.sqlite\"", &format!("ledger = \"{ledger}\"\n{head}"));
+        PartyConfig::parse(&format!("{at}\n[secure]\nallow = {allow}"), folder.path()).unwrap().head_apart()
+    };
+    let head = |file: &str| format!("head_file = \"{file}\"");
+    // As `init`, the samples and the demo have it.
+    assert_eq!(apart("ledger.sqlite", "", true), Ok(()));
+    assert_eq!(apart("state/ledger.sqlite", &head("identity/../ledger-head"), true), Ok(()));
+    for beside in ["state/ledger-head", "identity/../state/head", "./state/nothing-yet"] {
+        let e = apart("state/ledger.sqlite", &head(beside), true).unwrap_err();
+        let named = ["`head_file`", beside.rsplit('/').next().unwrap(), "`ledger`", "[secure] allow", "move that file"];
+        assert!(named.iter().all(|part| e.contains(part)), "{e}");
+        assert_eq!(apart("state/ledger.sqlite", &head(beside), false), Ok(()), "no masks, no keys");
+    }
+    // It is the first thing that a start looks at.
+    let text = GOOD.replace("ledger = \"ledger.sqlite\"", "ledger = \"ledger.sqlite\"\nhead_file = \"head\"");
+    let start = |more: &str| {
+        let config = PartyConfig::parse(&format!("{text}\n{more}"), folder.path()).unwrap();
+        crate::daemon::prepare(&config).err().unwrap().to_string()
+    };
+    assert!(start("[secure]\nallow = true").contains("`head_file` is "));
+    assert!(!start("").contains("`head_file`"));
+    // Before there is a ledger, and by the identity folder's default.
+    assert!(apart("state/none-yet.sqlite", &head("state/head"), true).is_err());
+    assert!(apart("identity/ledger.sqlite", "", true).is_err());
+    #[cfg(unix)]
+    {
+        let link = |to: &str, at: &str| std::os::unix::fs::symlink(folder.path().join(to), folder.path().join(at)).unwrap();
+        link("state", "elsewhere");
+        assert!(apart("state/ledger.sqlite", &head("elsewhere/head"), true).is_err());
+        link("state/ledger.sqlite", "identity/ledger.sqlite");
+        assert!(apart("identity/ledger.sqlite", &head("state/head"), true).is_err());
+        assert!(apart("identity/ledger.sqlite", &head("identity/head"), true).is_err());
+    }
+}
+
 #[test]
 fn the_greater_half_of_the_others_may_collude_unless_the_owner_says_otherwise() {
     let least = |given| SecureSettings { colluders_at_least: given, ..SecureSettings::default() };

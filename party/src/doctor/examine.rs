@@ -23,6 +23,9 @@ pub(crate) async fn examine(file: &Path) -> Vec<Finding> {
     findings.extend(ledger::check(&config));
     findings.extend(disk::check(&config));
     findings.extend(permissions::check(&config));
+    let apart = config.head_apart().err();
+    findings
+        .extend(apart.map(|beside| Finding::fail("secure", beside, "move the head file away: the party does not start before")));
     findings.extend(
         config
             .secure

@@ -1,7 +1,5 @@
 //! The ledger: every entry, its head, the budget, and how much longer disk and budget last.
 
-use std::path::Path;
-
 use conclave_ops::disk::{database_bytes, free_bytes, in_words};
 use conclave_ops::doctor::Finding;
 use conclave_ops::files::folder_of;
@@ -106,7 +104,7 @@ fn head(config: &PartyConfig, found: &Inspection) -> Finding {
             ),
         };
     }
-    if folder(path) == folder(&config.ledger) {
+    if config.head_is_beside_the_ledger() {
         return Finding::warn(
             CODE,
             format!("{} lies in the ledger's folder: a backup of one is a backup of both", path.display()),
@@ -114,11 +112,6 @@ fn head(config: &PartyConfig, found: &Inspection) -> Finding {
         );
     }
     Finding::ok(CODE, format!("{} holds a head of this ledger", path.display()))
-}
-
-fn folder(path: &Path) -> Option<std::path::PathBuf> {
-    let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    parent.canonicalize().ok()
 }
 
 fn budget(report: &Report) -> Finding {

@@ -96,7 +96,7 @@ pub use query::{Digest, Masked, QueryContent, QueryKey};
 pub use receipt::{ChargeReceipt, Recorded};
 pub use release::{ChargedNoise, Release, sample_noise};
 pub(crate) use report::{Report, report, report_kept};
-pub(crate) use report_masked::{IfAllCollude, MaskedJob, MaskedMember};
+pub(crate) use report_masked::{IfAllCollude, MaskedJob, MaskedMember, ended_by_unlocks};
 pub(crate) use secret::Pieces;
 pub(crate) use secret::SECRET_FILE;
 pub use secret::Secret;

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::error::LedgerError;
 use super::job_totals::{Row, rows};
-use super::report_masked::{IfAllCollude, MaskedJob, epsilon_of, if_all_collude, masked_jobs};
+use super::report_masked::{IfAllCollude, MaskedJob, ended_by_unlocks, epsilon_of, if_all_collude, masked_jobs};
 use super::schema::{self, genesis};
 use super::settings::LedgerSettings;
 use crate::clock::to_milliseconds;
@@ -201,6 +201,7 @@ fn closed_jobs(connection: &Connection) -> Result<HashSet<u64>, LedgerError> {
             closed.remove(&job)
         };
     }
+    closed.extend(ended_by_unlocks(connection)?.into_keys());
     Ok(closed)
 }
 

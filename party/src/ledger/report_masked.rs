@@ -4,7 +4,7 @@
 //! The totals hold what was charged. What it comes to alone stands beside each masked charge, and a job is masked from its first charge to its
 //! last or not at all: so the other jobs' totals and one pass over the masked charges give the sum.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use conclave_common::accounting::{self, PrivacyFilter, gaussian_dp};
 use rusqlite::Connection;
@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::components;
 use super::error::LedgerError;
-use super::events::{AllCollude, MaskKey, RosterEntered};
+use super::events::{AllCollude, MaskKey, RosterEntered, Unlock};
 use super::job_totals::Row;
 use super::settings::LedgerSettings;
 use crate::clock::{now_ms, to_milliseconds};
@@ -100,6 +100,23 @@ fn limit(connection: &Connection, settings: &LedgerSettings) -> Result<Option<(f
     let Some(limit) = entered.or(settings.all_collude) else { return Ok(None) };
     let units = PrivacyFilter::new(&limit.of(settings.budget.unit))?.limit_units();
     Ok(Some((limit.epsilon, accounting::mu_squared(units))))
+}
+
+/// Entries of masked jobs that an unlock has ended, and when: it deletes every key of masks, none that is put back is used, and no job gets a
+/// second one. The ledger has no entry that closes them.
+pub(crate) fn ended_by_unlocks(connection: &Connection) -> rusqlite::Result<HashMap<u64, i64>> {
+    let mut select = connection.prepare("SELECT job, kind, time_ms FROM events WHERE kind IN (?1, ?2) ORDER BY seq")?;
+    let mut events = select.query([MaskKey::KIND, Unlock::KIND])?;
+    let (mut keyed, mut ended) = (Vec::new(), HashMap::new());
+    while let Some(event) = events.next()? {
+        if event.get_ref(1)?.as_str().is_ok_and(|kind| kind == Unlock::KIND) {
+            let time: i64 = event.get(2)?;
+            ended.extend(keyed.drain(..).map(|job| (job, time)));
+        } else {
+            keyed.push(event.get(0)?);
+        }
+    }
+    Ok(ended)
 }
 
 /// Every job that has a key for masks, in the order in which they got it.

@@ -8,7 +8,7 @@ use conclave_common::accounting::{Spent, mu_squared};
 use conclave_common::mechanism::{NoiseScale, QueryKind};
 use rusqlite::{Connection, OpenFlags, Row};
 
-use crate::ledger::{LedgerError, are_masked, are_stored};
+use crate::ledger::{LedgerError, are_masked, are_stored, ended_by_unlocks};
 
 /// One job's part of the ledger.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,7 +23,7 @@ pub(crate) struct JobTotals {
     pub(crate) spec_toml: String,
     /// When it was first opened, UTC.
     pub(crate) opened: String,
-    /// When it was last closed, UTC; `None` while it is open.
+    /// When it was last closed, UTC, or a masked job ended by an unlock; `None` while it is open.
     pub(crate) closed: Option<String>,
     /// Queries charged.
     pub(crate) queries: u64,
@@ -86,12 +86,13 @@ pub(crate) fn job_totals(ledger: &Path) -> Result<Vec<JobTotals>, LedgerError> {
     } else {
         HashMap::new()
     };
+    let ended = ended_by_unlocks(&snapshot)?;
     let mut select = snapshot.prepare(JOBS)?;
-    let all = select.query_map([], |row| read(row, &more))?.collect::<Result<_, _>>()?;
+    let all = select.query_map([], |row| read(row, &more, &ended))?.collect::<Result<_, _>>()?;
     Ok(all)
 }
 
-fn read(row: &Row<'_>, more: &HashMap<u64, u64>) -> rusqlite::Result<JobTotals> {
+fn read(row: &Row<'_>, more: &HashMap<u64, u64>, ended: &HashMap<u64, i64>) -> rusqlite::Result<JobTotals> {
     let last: Option<String> = row.get(4)?;
     let closed: Option<i64> = if last.as_deref() == Some("close") { row.get(5)? } else { None };
     let (queries, job): (u64, u64) = (row.get(2)?, row.get(9)?);
@@ -103,7 +104,7 @@ fn read(row: &Row<'_>, more: &HashMap<u64, u64>) -> rusqlite::Result<JobTotals> 
         digest: row.get(7)?,
         spec_toml: row.get(8)?,
         opened: utc(row.get(1)?),
-        closed: closed.map(utc),
+        closed: closed.or_else(|| ended.get(&job).copied()).map(utc),
         spent: Spent { units: row.get(3)?, slack_units: 0, draws },
     })
 }

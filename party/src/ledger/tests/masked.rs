@@ -206,6 +206,44 @@ fn the_report_tells_what_is_spent_if_all_collude() {
     assert_eq!((closed.open, closed.key_age_days), (false, None));
 }
 
+/// An unlock deletes the keys of all masked jobs: those that had one are over, and are shown so; a job that is not masked, or comes after, is not.
+#[test]
+fn masked_jobs_that_an_unlock_has_ended_are_shown_as_closed() {
+    const LOCAL: &str = "22222222-2222-4222-8222-222222222222";
+    const LATER: &str = "33333333-3333-4333-8333-333333333333";
+    let fixture = Fixture::new();
+    let mut ledger = fixture.masked(3, 1);
+    ledger.open_job(&JobEntry { spec_digest: &digest(), ..entry(LOCAL, budget()) }).unwrap();
+    ledger.close().unwrap();
+    let old = std::fs::read(fixture.path()).unwrap();
+    let mut ledger = fixture.open();
+    Fixture::charge(&mut ledger, 0, &[masked(0, 1, 2)]);
+    ledger.close().unwrap();
+    for suffix in ["-wal", "-shm"] {
+        drop(std::fs::remove_file(fixture.folder.path().join(format!("ledger.sqlite{suffix}"))));
+    }
+    std::fs::write(fixture.path(), old).unwrap();
+    let shown = || {
+        let report = report_kept(&fixture.settings()).unwrap();
+        let open: Vec<String> = report.open_jobs.into_iter().map(|job| job.job).collect();
+        let masked: Vec<_> = report.masked_jobs.into_iter().map(|job| (job.job, job.open, job.key_age_days)).collect();
+        let jobs = crate::owner::jobs(&fixture.path()).unwrap();
+        let closed: Vec<String> =
+            jobs.into_iter().filter(|job| job.totals.as_ref().unwrap().closed.is_some()).map(|job| job.request.job).collect();
+        (open, masked, closed)
+    };
+    let all = |jobs: &[&str]| jobs.iter().map(|job| (*job).to_owned()).collect::<Vec<_>>();
+    // Locked, and not ended: the newest ledger may be put back.
+    assert_eq!(shown(), (all(&[JOB, LOCAL]), vec![(JOB.to_owned(), true, Some(0))], Vec::new()));
+    Ledger::unlock(&fixture.settings(), "restored", |_| Ok::<_, LedgerError>(())).unwrap();
+    assert_eq!(shown(), (all(&[LOCAL]), vec![(JOB.to_owned(), false, None)], all(&[JOB])));
+    let mut ledger = Ledger::open_kept(&fixture.settings()).unwrap();
+    ledger.open_job(&JobEntry { spec_digest: &digest(), ..entry(LATER, budget()) }).unwrap();
+    ledger.enter_mask_key(LATER, &public(5)).unwrap();
+    let masked = vec![(JOB.to_owned(), false, None), (LATER.to_owned(), true, Some(0))];
+    assert_eq!(shown(), (all(&[LOCAL, LATER]), masked, all(&[JOB])));
+}
+
 /// Nothing is charged before there is a roster, nor at another number of honest parties than its; there is one key and one roster for ever.
 #[test]
 fn a_job_has_one_key_and_one_roster() {

@@ -189,6 +189,20 @@ fn idleness_is_noted_at_the_file() {
     assert!(room.keys.idle("another", now).is_err());
 }
 
+/// A key that is written anew is as old as it is before it has its name: a crash between makes none young again.
+#[test]
+fn a_key_is_as_old_as_its_use_before_it_takes_its_place() {
+    let room = Room::new();
+    let (now, idle) = (SystemTime::now(), Duration::from_secs(12 * 86_400));
+    let made = room.keys.make(&room.identity, JOB, SPEC, head(1)).unwrap();
+    // Nothing can take the place of a folder: so far it comes, and no further.
+    std::fs::remove_file(room.file(JOB)).unwrap();
+    std::fs::create_dir(room.file(JOB)).unwrap();
+    assert!(matches!(room.keys.rewrite(made, head(2), idle, now), Err(MaskKeyError::Io { .. })));
+    let used = room.file(&format!("{JOB}.new")).metadata().unwrap().modified().unwrap();
+    assert_eq!(now.duration_since(used).unwrap().as_secs(), idle.as_secs());
+}
+
 /// The file that had the name before holds the same secret: nothing of it is left on the disk.
 #[test]
 fn what_is_replaced_is_overwritten() {
