@@ -17,6 +17,8 @@ use conclave_common::sampler::{
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
+use crate::masks::Masks;
+
 /// A shard as distinct records with how often each occurs: identical records have identical lattice values, so the sum is
 /// exact and a large shard of few distinct records costs little.
 pub struct Shard {
@@ -96,6 +98,8 @@ pub struct Federation {
     rng: ChaCha20Rng,
     sampler_cache: Option<(NoiseScale, DiscreteGaussian)>,
     fault: Noise,
+    /// Under what the answers leave.
+    masks: Option<Masks>,
     /// Sums of statistics by party and component, each computed once, as a party does.
     statistics: HashMap<(usize, u32), Vec<i64>>,
     /// Passes over one party's records so far.
@@ -139,6 +143,7 @@ impl Federation {
         Self {
             model: spec.build_model(),
             budget: conclave_common::accounting::mu_squared(budget.limit_units()),
+            masks: Masks::of(&spec, seed),
             spec,
             shards,
             rng: ChaCha20Rng::seed_from_u64(seed),
@@ -172,14 +177,20 @@ impl Federation {
         self.spec.log_prior(theta) + likelihood
     }
 
-    /// All releases of a round, or `None` when it would overspend.
+    /// All answers to a round as they leave the parties, masked where the job's do, or `None` when it would overspend.
     pub fn answer(&mut self, round: &Round) -> Option<Vec<Vec<i64>>> {
         let price: f64 = round.queries.iter().map(|q| self.price(q)).sum();
         if self.mu_squared + price > self.budget {
             return None;
         }
         self.mu_squared += price;
-        Some((0..self.shards.len()).map(|party| round.queries.iter().flat_map(|q| self.release(party, q)).collect()).collect())
+        let parties = 0..self.shards.len();
+        let released = |party| round.queries.iter().flat_map(|q| self.release(party, q)).collect();
+        let releases: Vec<Vec<i64>> = parties.map(released).collect();
+        Some(match &self.masks {
+            Some(masks) => masks.cover(round, &releases),
+            None => releases,
+        })
     }
 
     fn terms(&self, query: &Query) -> QueryTerms {

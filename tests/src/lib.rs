@@ -10,6 +10,7 @@ pub mod crash;
 pub mod federation;
 pub mod imports;
 pub mod logistic_reference;
+pub mod masks;
 pub mod proxies;
 pub mod recorder;
 pub mod strangers;

@@ -101,9 +101,8 @@ impl Round {
 /// The digest of a message of these queries to the parties of a roster of this digest; see [`crate::secagg::round_digest`].
 #[must_use]
 pub fn message_digest(roster: &[u8; 32], iteration: u64, queries: &[Query]) -> [u8; 32] {
-    let question = |query: &Query| {
-        let (kind, noise) = (query.kind.code(), query.noise.units());
-        Question { chain: query.chain, from: &query.from, to: &query.to, kind, noise }.digest()
+    let question = |Query { chain, kind, from, to, noise }: &Query| {
+        Question { chain: *chain, from, to, kind: kind.code(), noise: noise.units() }.digest()
     };
     let questions: Vec<[u8; 32]> = queries.iter().map(question).collect();
     // A masked message is asked in one attempt for ever.

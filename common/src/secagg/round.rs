@@ -25,13 +25,14 @@ impl Question<'_> {
     /// SHA-256 of the question, floats by their exact bits.
     #[must_use]
     pub fn digest(&self) -> [u8; 32] {
+        let Self { chain, from, to, kind, noise } = self;
         Fields::of("conclave question 1")
             .numbers(&[STEP])
-            .field(&self.chain.to_le_bytes())
-            .numbers(self.from)
-            .numbers(self.to)
-            .field(&self.kind.to_le_bytes())
-            .field(&self.noise.to_le_bytes())
+            .field(&chain.to_le_bytes())
+            .numbers(from)
+            .numbers(to)
+            .field(&kind.to_le_bytes())
+            .field(&noise.to_le_bytes())
             .digest()
     }
 }

@@ -60,23 +60,26 @@ pub struct QueryContent<'a> {
 impl QueryContent<'_> {
     /// The digest: each field with its length before it, floats by their exact bits, all numbers little endian.
     pub fn digest(&self) -> Digest {
+        // Whoever adds a field hears of it here, and adds it to what masks belong to as well: `secagg::Question` has all of these but the
+        // sensitivity, and but for what the roster and the message say of the job and the round.
+        let Self { job, spec_digest, iteration, chain, from, to, kind, k_t, s, masked } = self;
         let mut hash = Sha256::new();
         let mut field = |bytes: &[u8]| {
             hash.update((bytes.len() as u64).to_le_bytes());
             hash.update(bytes);
         };
-        field(if self.masked.is_some() { MASKED_DOMAIN } else { DOMAIN });
-        field(self.job.as_bytes());
-        field(self.spec_digest);
+        field(if masked.is_some() { MASKED_DOMAIN } else { DOMAIN });
+        field(job.as_bytes());
+        field(*spec_digest);
         field(&STEP.to_bits().to_le_bytes());
-        field(&self.iteration.to_le_bytes());
-        field(&self.chain.to_le_bytes());
-        field(&bits(self.from));
-        field(&bits(self.to));
-        field(&self.kind.code().to_le_bytes());
-        field(&self.k_t.units().to_le_bytes());
-        field(&self.s.units().to_le_bytes());
-        if let Some(Masked { roster, round, .. }) = &self.masked {
+        field(&iteration.to_le_bytes());
+        field(&chain.to_le_bytes());
+        field(&bits(from));
+        field(&bits(to));
+        field(&kind.code().to_le_bytes());
+        field(&k_t.units().to_le_bytes());
+        field(&s.units().to_le_bytes());
+        if let Some(Masked { roster, round, honest: _ }) = masked {
             field(roster);
             field(round);
         }
@@ -131,25 +134,28 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use std::collections::HashSet;
 
+    use conclave_common::sampler::{Query, message_digest};
+
     use super::*;
 
-    #[test]
-    fn every_field_and_every_bit_counts() {
-        let spec = [7; 32];
-        let (k, s) = (Sensitivity::from_units(5).unwrap(), NoiseScale::from_units(1 << 20).unwrap());
-        let kind = QueryKind::Ratio;
-        let base = QueryContent {
+    fn base() -> QueryContent<'static> {
+        QueryContent {
             job: "j",
-            spec_digest: &spec,
+            spec_digest: &[7; 32],
             iteration: 1,
             chain: 2,
             from: &[0.0, 1.0],
             to: &[1.0],
-            kind,
-            k_t: k,
-            s,
+            kind: QueryKind::Ratio,
+            k_t: Sensitivity::from_units(5).unwrap(),
+            s: NoiseScale::from_units(1 << 20).unwrap(),
             masked: None,
-        };
+        }
+    }
+
+    #[test]
+    fn every_field_and_every_bit_counts() {
+        let base = base();
         let masked = Masked { roster: [1; 32], round: [2; 32], honest: Honest::new(2).unwrap() };
         let ulp = f64::from_bits(1f64.to_bits() + 1);
         let all = [
@@ -173,5 +179,62 @@ mod tests {
         let digests: HashSet<_> = all.iter().map(QueryContent::digest).collect();
         assert_eq!(digests.len(), all.len());
         assert_eq!(base.digest(), base.digest());
+    }
+    /// By Python's hashlib over the fields as SECURE-AGGREGATION section 4 orders them, each after its length; and, unmasked, as since format 4.
+    #[test]
+    fn digests_are_these_bytes() {
+        let (spec_digest, roster, round) = (from_fn(0), from_fn(32), from_fn(64));
+        let content = QueryContent {
+            job: "22222222-2222-4222-8222-222222222222",
+            spec_digest: &spec_digest,
+            iteration: 7,
+            from: &[0.5, -1.25],
+            to: &[0.75, -0.0],
+            k_t: Sensitivity::from_units(5 << 20).unwrap(),
+            s: NoiseScale::from_units(3 << 20).unwrap(),
+            masked: Some(Masked { roster, round, honest: Honest::new(2).unwrap() }),
+            ..base()
+        };
+        let shown = |content: QueryContent<'_>| format!("{:?}", content.digest());
+        assert_eq!(shown(content), "e5b7ada24638ca7cd6644d25c40f4c35a6340935e0639155740cbb2154604c96");
+        assert_eq!(
+            shown(QueryContent { masked: None, ..content }),
+            "dabe64c206940e2831387895762ef72250aee24580355f162194a8f222ab32c2"
+        );
+    }
+
+    fn from_fn(first: u8) -> [u8; 32] {
+        std::array::from_fn(|i| first + i as u8)
+    }
+
+    /// What masks of a message of this one query belong to. A field that is new has to be placed here.
+    fn message(content: &QueryContent<'_>) -> [u8; 32] {
+        // The roster has the job and its text; another unit of privacy is no other question.
+        let QueryContent { job: _, spec_digest: _, iteration, chain, from, to, kind, k_t: _, s, masked } = *content;
+        let query = Query { chain, from: from.to_vec(), to: to.to_vec(), noise: s, kind };
+        message_digest(&masked.unwrap().roster, iteration, &[query])
+    }
+
+    /// Whatever tells two queries apart tells their masks apart: an answer that the ledger charges anew never leaves under masks that were used.
+    #[test]
+    fn masks_belong_to_everything_that_the_ledger_tells_apart() {
+        let masked = Masked { roster: [1; 32], round: [2; 32], honest: Honest::new(2).unwrap() };
+        let base = QueryContent { masked: Some(masked), ..base() };
+        let all = [
+            QueryContent { iteration: 2, ..base },
+            QueryContent { chain: 1, ..base },
+            QueryContent { from: &[-0.0, 1.0], ..base },
+            QueryContent { from: &[0.0], to: &[1.0, 1.0], ..base },
+            QueryContent { to: &[f64::from_bits(1f64.to_bits() + 1)], ..base },
+            QueryContent { kind: QueryKind::ClipCount, ..base },
+            QueryContent { kind: QueryKind::Statistic { component: 1 }, ..base },
+            QueryContent { s: NoiseScale::from_units(1 << 21).unwrap(), ..base },
+            QueryContent { masked: Some(Masked { roster: [3; 32], ..masked }), ..base },
+            base,
+        ];
+        let digests: HashSet<_> = all.iter().map(message).collect();
+        assert_eq!(digests.len(), all.len());
+        let other_unit = QueryContent { k_t: Sensitivity::from_units(6).unwrap(), ..base };
+        assert_eq!(message(&other_unit), message(&base), "what its parties are asked alike");
     }
 }

@@ -12,6 +12,7 @@ mod hmc_posteriors;
 mod hmc_practice;
 mod information;
 mod locate;
+mod masked;
 mod plan;
 mod posteriors;
 mod quadratic_fit;

@@ -20,7 +20,7 @@ fn job(model: &str, columns: &str, prior: &str, draws: usize) -> JobSpec {
 }
 
 /// Runs the job and holds each parameter's summary against `(mean, sd)`.
-fn check(name: &str, federation: &mut Federation, reference: &[(f64, f64)]) {
+pub(crate) fn check(name: &str, federation: &mut Federation, reference: &[(f64, f64)]) {
     federation.budget = f64::INFINITY; // what is asked here is the posterior, not its price
     let run = federation.run();
     for (j, (mean, sd)) in reference.iter().enumerate() {

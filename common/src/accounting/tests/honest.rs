@@ -106,7 +106,8 @@ fn a_sum_of_discrete_gaussians_is_as_near_to_the_rounded_one_as_a_draw() {
     for (s, h) in [(4.0, 2_u32), (8.0, 2), (3.3, 3), (6.0, 3), (4.0, 5), (3.0, 10), (8.0, 10)] {
         let sd = s * f64::from(h).sqrt();
         let found = worst(s, h, sd);
-        assert!(found <= 1.0005, "{s} {h}: {found}");
+        // .99998 at most, by sixty digits.
+        assert!(found <= 1.0, "{s} {h}: {found}");
         assert!(worst(s, h, 1.02 * sd) > 10.0 && worst(s, h - 1, sd) > 10.0, "{s} {h}: a wrong scale is seen");
     }
 }

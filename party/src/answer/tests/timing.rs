@@ -18,7 +18,7 @@ use super::faults::Watched;
 use super::*;
 use crate::answer::delay::JobDelay;
 use crate::answer::sandbox::Sandbox;
-use crate::testing::{MEAN_TOML, budget};
+use crate::testing::{MEAN_TOML, budget, masked_toml};
 
 /// Replies to each of two jobs.
 const REPLIES: usize = 100_000;
@@ -29,6 +29,7 @@ const DELAY: Duration = Duration::from_micros(400);
 struct Asked {
     job: &'static str,
     noise_sd: f64,
+    masked: bool,
     iteration: u64,
     times: Vec<f64>,
     overruns: u64,
@@ -36,7 +37,17 @@ struct Asked {
 
 impl Asked {
     fn new(job: &'static str, noise_sd: f64) -> Self {
-        Self { job, noise_sd, iteration: 0, times: Vec::with_capacity(REPLIES), overruns: 0 }
+        Self { job, noise_sd, masked: false, iteration: 0, times: Vec::with_capacity(REPLIES), overruns: 0 }
+    }
+
+    /// A job whose answers leave under masks of ten parties: nine a lane and the check's.
+    fn masked(job: &'static str, noise_sd: f64) -> Self {
+        Self { masked: true, ..Self::new(job, noise_sd) }
+    }
+
+    fn toml(&self) -> String {
+        let toml = if self.masked { masked_toml(10, 1) } else { MEAN_TOML.to_owned() };
+        toml.replace("noise_sd = 1.0", &format!("noise_sd = {:?}", self.noise_sd))
     }
 
     fn request(&mut self) -> v1::Query {
@@ -52,8 +63,7 @@ impl Asked {
 fn sandbox(folder: &Path, extreme: f64, jobs: &[&Asked; 2], delay: Option<Duration>) -> Sandbox {
     let mut sandbox = Sandbox::new(folder, budget()).unwrap();
     for (asked, last) in jobs.iter().zip([0.25, extreme]) {
-        let toml = MEAN_TOML.replace("noise_sd = 1.0", &format!("noise_sd = {:?}", asked.noise_sd));
-        let spec = JobSpec::parse(&toml).unwrap();
+        let spec = JobSpec::parse(&asked.toml()).unwrap();
         let mut outcome: Vec<f64> = (0..64).map(|i| f64::from(i % 7) / 3.0 - 1.0).collect();
         outcome.push(last);
         sandbox.put_on(asked.job, &spec, ModelData { outcome, ..ModelData::default() }).unwrap();
@@ -179,7 +189,7 @@ fn run(name: &'static str, extreme: f64, mut jobs: [Asked; 2], delay: Option<Dur
 
 /// What the delay must show; some minutes.
 #[test]
-#[ignore = "heavy: run by .ci/run, on a machine with nothing else to do"]
+#[ignore = "heavy: run by .ci/exhaustive, on a machine with nothing else to do"]
 fn reply_times_do_not_tell_records_or_noise_apart() {
     let off = run("off", 1.0, [Asked::new("a", 1.0), Asked::new("b", 1.0)], None, Some(Duration::from_micros(20)));
     assert!(!off.alike(), "20 µs were planted and not found");
@@ -187,6 +197,20 @@ fn reply_times_do_not_tell_records_or_noise_apart() {
     assert!(records.alike());
     // The quietest noise of which the budget holds so many draws.
     let noise = run("noise", 0.25, [Asked::new("a", 0.1), Asked::new("b", 100_000.0)], Some(DELAY), None);
+    assert!(noise.alike());
+}
+
+/// The same of jobs whose answers leave masked; and what masks are no part of, with the delay off: they take as long whatever is under them.
+#[test]
+#[ignore = "heavy: run by .ci/exhaustive, on a machine with nothing else to do"]
+fn masked_reply_times_do_not_tell_records_or_noise_apart() {
+    let off = run("masked-off", 1.0, [Asked::masked("a", 1.0), Asked::masked("b", 1.0)], None, Some(Duration::from_micros(20)));
+    assert!(!off.alike(), "20 µs were planted and not found");
+    let bare = run("masked-bare", 1e300, [Asked::masked("a", 1.0), Asked::masked("b", 1.0)], None, None);
+    assert!(bare.alike());
+    let records = run("masked-records", 1.0, [Asked::masked("a", 1.0), Asked::masked("b", 1.0)], Some(DELAY), None);
+    assert!(records.alike());
+    let noise = run("masked-noise", 0.25, [Asked::masked("a", 0.1), Asked::masked("b", 100_000.0)], Some(DELAY), None);
     assert!(noise.alike());
 }
 

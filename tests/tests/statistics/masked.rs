@@ -1,0 +1,138 @@
+//! Runs under real masks: the posterior is exact, and nothing of a run is other than where each answer is opened.
+//!
+//! Five parties of whom one may work with the coordinator: the noise of four protects each, and the same noise costs a quarter. So a local job
+//! of four times the masked one's mu² asks the same of the same parties, under the same noise: the root of four is exact in binary.
+
+use conclave_common::accounting::{Budget, PrivacyFilter};
+use conclave_common::job::JobSpec;
+use conclave_common::model::ModelData;
+use conclave_common::sampler::{Draw, Opened, Round, Totals};
+use conclave_tests::federation::{Federation, Shard, asked, sampler_of};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha20Rng;
+
+use crate::posteriors::{check, on_a_grid};
+
+const PARTIES: usize = 5;
+const SECURE: &str = "[aggregation]\nmode = \"secure\"\ncolluders = 1\n";
+const EPSILON: f64 = 4.0;
+const BERNOULLI: &str =
+    "[model]\nkind = \"bernoulli\"\noutcome = \"y\"\n[columns]\ny = { binary = true }\n[prior]\np = \"beta(2, 5)\"\n";
+const LOGISTIC: &str = "[model]\nkind = \"logistic\"\noutcome = \"y\"\npredictors = [\"x\"]\n[columns]\ny = { binary = true }\n\
+                        x = { min = -1, max = 1 }\n[prior]\ndefault = \"normal(0, 1)\"\n";
+
+fn job(rest: &str, epsilon: f64, aggregation: &str) -> JobSpec {
+    let names: Vec<String> = (0..PARTIES).map(|i| format!("\"p{i}\"")).collect();
+    let text = format!(
+        "name = \"masked\"\nparties = [{}]\n{rest}[privacy]\nepsilon = {epsilon:?}\ndelta = 1e-6\n{aggregation}",
+        names.join(", ")
+    );
+    JobSpec::parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"))
+}
+
+/// The epsilon that is worth four times the mu² of this one, to the unit.
+fn four_times(epsilon: f64) -> f64 {
+    let units = |epsilon| PrivacyFilter::new(&Budget::new(epsilon, 1e-6).expect("a budget")).expect("a filter").limit_units();
+    let asked = 4 * units(epsilon);
+    let (mut low, mut high) = (epsilon, 8.0 * epsilon);
+    while units(low) != asked {
+        let middle = f64::midpoint(low, high);
+        assert!(middle > low && middle < high, "no epsilon is worth just {asked}");
+        if units(middle) <= asked { low = middle } else { high = middle }
+    }
+    low
+}
+
+fn logistic(records: usize) -> Vec<Shard> {
+    let mut rng = ChaCha20Rng::seed_from_u64(31);
+    let mut shards = vec![ModelData { predictors: vec![vec![]], ..ModelData::default() }; PARTIES];
+    for i in 0..records {
+        let x: f64 = rng.random_range(-1.0..1.0);
+        shards[i % PARTIES].outcome.push(f64::from(u8::from(rng.random::<f64>() < 1.0 / (1.0 + (1.0 - 1.5 * x).exp()))));
+        shards[i % PARTIES].predictors[0].push(x);
+    }
+    shards.into_iter().map(Shard::columns).collect()
+}
+
+fn bernoulli() -> Vec<Shard> {
+    // Rare events, at parties of unequal size.
+    [(30, 1_470), (60, 2_940), (20, 1_480), (70, 930), (40, 960)]
+        .map(|(ones, zeros)| Shard::weighted([(1.0, vec![], ones), (0.0, vec![], zeros)]))
+        .into()
+}
+
+/// What was asked, what came to the sampler, and what it made of it.
+#[derive(Debug, PartialEq)]
+struct Transcript {
+    rounds: Vec<Round>,
+    sums: Vec<Vec<i128>>,
+    draws: Vec<Draw>,
+    summary: String,
+}
+
+fn run(spec: JobSpec, shards: Vec<Shard>) -> Transcript {
+    let mut federation = Federation::new(spec, shards, 9);
+    let mut sampler = sampler_of(&federation.spec, &federation.records());
+    let (mut rounds, mut sums) = (Vec::new(), Vec::new());
+    while let Some(round) = asked(sampler.as_mut()) {
+        let answers = federation.answer(&round).expect("the budget holds it");
+        let opened = Totals::of(&round, &answers).expect("masks that cancel");
+        sampler.absorb(&opened).expect("totals that fit");
+        sums.push(opened.components().to_vec());
+        rounds.push(Round { opened: Opened::EachAnswer, ..round });
+    }
+    let summary = format!("{:?} {:?}", sampler.acceptance_rate(), sampler.fitted_posterior());
+    Transcript { rounds, sums, draws: sampler.take_draws(), summary }
+}
+
+fn same_run(rest: &str, shards: impl Fn() -> Vec<Shard>) {
+    let local = run(job(rest, four_times(EPSILON), ""), shards());
+    let masked = run(job(rest, EPSILON, SECURE), shards());
+    assert!(!local.draws.is_empty() && local.rounds.len() == local.sums.len());
+    assert_eq!(masked.rounds, local.rounds);
+    assert_eq!(masked.sums, local.sums);
+    assert_eq!(masked, local);
+    // Other noise is another run: what is compared is not empty of it.
+    assert_ne!(run(job(rest, 1.1 * EPSILON, SECURE), shards()).sums, masked.sums);
+}
+
+#[test]
+fn under_the_same_noise_a_masked_run_is_the_local_one_to_the_bit() {
+    same_run(
+        &format!("algorithm = \"penalty\"\n{BERNOULLI}[sampler]\nchains = 2\ndraws = 150\nwarmup = 20\nforce = true\n"),
+        bernoulli,
+    );
+    same_run(
+        &format!(
+            "algorithm = \"hmc\"\n{LOGISTIC}[sampler]\nchains = 2\ndraws = 40\nwarmup = 5\nstep = 0.5\nfriction = 1.0\nforce = true\n"
+        ),
+        || logistic(1_000),
+    );
+    same_run(
+        &format!("algorithm = \"noisy-statistics\"\n{BERNOULLI}[sampler]\nchains = 2\ndraws = 200\nforce = true\n"),
+        bernoulli,
+    );
+}
+
+#[test]
+#[ignore = "heavy: run by .ci/run"]
+fn a_masked_chain_of_ratios_is_exact() {
+    let spec = job(
+        &format!("algorithm = \"penalty\"\n{BERNOULLI}[sampler]\nseed = 3\nchains = 4\ndraws = 10000\nwarmup = 200\n"),
+        40.0,
+        SECURE,
+    );
+    let (a, b) = (2.0 + 220.0, 5.0 + 7_780.0_f64);
+    let exact = (a / (a + b), (a * b / (a + b + 1.0)).sqrt() / (a + b));
+    check("masked bernoulli", &mut Federation::new(spec, bernoulli(), 1), &[exact]);
+}
+
+#[test]
+#[ignore = "heavy: run by .ci/run"]
+fn masked_chains_of_gradients_are_exact() {
+    let rest =
+        format!("algorithm = \"hmc\"\n{LOGISTIC}[sampler]\nseed = 3\nchains = 4\ndraws = 4000\nstep = 0.5\nfriction = 1.0\n");
+    let mut federation = Federation::new(job(&rest, 1000.0, SECURE), logistic(3_000), 2);
+    let reference = on_a_grid(&federation, &[(-3.0, 3.0); 2]);
+    check("masked logistic", &mut federation, &reference);
+}
