@@ -40,6 +40,7 @@ LONG = {
     "counts_are_met_as_near_as_was_found",
     "every_example_runs_as_planned",
     "few_correlated_records_are_met_as_near_as_was_found",
+    "five_owners_have_four_times_the_effective_draws",
     "gaussian_noise_at_epsilon_1",
     "gradients_come_as_near_as_was_planned",
     "kappa_of_a_logistic_regression_of_five",

@@ -116,7 +116,7 @@ impl Sandbox {
         let on = (self.budget.unit, &*self.answerer.threads);
         let active = ActiveJob::new(spec.clone(), digest, records, on, (None, masking, Duration::ZERO)).map_err(unread)?;
         // A rehearsal asks as often as it takes.
-        let active = ActiveJob { most_rounds: None, ..active };
+        let active = ActiveJob { most_rounds: None, trusted: spec.honest(), ..active };
         self.answerer.jobs.insert(job.to_owned(), active);
         Ok(())
     }

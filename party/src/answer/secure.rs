@@ -232,7 +232,7 @@ impl Answerer {
             return Ok(());
         }
         let list = patiently_read(&RevokedFile::at(path)).map_err(|fault| {
-            tracing::error!("masked jobs are answered no more until this is mended and the party is started again: {fault}");
+            tracing::error!("masked jobs are not answered until this is mended: {fault}");
             AnswerStatus::Halted
         })?;
         at_work.revoked = Some(now);

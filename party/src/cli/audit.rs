@@ -130,10 +130,12 @@ fn text(r: &Report) -> String {
     );
     match (r.honest, r.all_collude) {
         (1, _) => {}
-        (honest, false) => text.push_str(&format!(
-            "The answers leave masked and are priced by the noise of {honest} parties; that of the {} others was played.\n",
-            honest - 1
-        )),
+        (honest, false) => {
+            let others = if honest == 2 { "other one".to_owned() } else { format!("{} others", honest - 1) };
+            text.push_str(&format!(
+                "The answers leave masked and are priced by the noise of {honest} parties; that of the {others} was played.\n"
+            ));
+        }
         (honest, true) => text.push_str(&format!(
             "The answers leave masked and are priced by the noise of {honest} parties, all others of which collude here: claimed is what the \
              ledger says of that case.\n"

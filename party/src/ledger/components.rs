@@ -1,12 +1,12 @@
-//! Answers of several integers, and charges of what leaves masked: tables that a ledger has from the first of them on, and a view that shows
-//! them.
+//! Answers of several integers, and charges of what leaves masked: tables and columns that a ledger has from the first of them on, and a view
+//! that shows them.
 //!
 //! Nearly every answer is one integer and has all of it in `answers`. Of a longer one the first integer stands there and the
 //! others here, with the charge's number of components: a ledger without such answers has neither table, and is read by
 //! software that knows of none.
 
 use conclave_common::mechanism::Components;
-use rusqlite::Connection;
+use rusqlite::{CachedStatement, Connection};
 
 /// The tables.
 pub(super) const TABLES: &str = "
@@ -22,13 +22,11 @@ CREATE TABLE IF NOT EXISTS answer_components (
 ) STRICT;
 ";
 
-/// The table of charges for what leaves masked: how many parties' noise protects each, and what it would cost alone.
+/// What a charge for what leaves masked has more: how many parties' noise protects it, and what it would cost alone. Others have neither. In the
+/// row itself, as a second table is a second page of the log at every answer.
 pub(super) const MASKED: &str = "
-CREATE TABLE IF NOT EXISTS masked_charges (
-  charge INTEGER PRIMARY KEY,
-  honest INTEGER NOT NULL,
-  alone  INTEGER NOT NULL
-) STRICT;
+ALTER TABLE charges ADD COLUMN honest INTEGER;
+ALTER TABLE charges ADD COLUMN alone INTEGER;
 ";
 
 /// The view of releases in a ledger that has the tables, in place of the one that knows of single integers alone: the kinds in the words of
@@ -72,10 +70,10 @@ CREATE VIEW releases AS
          CASE WHEN c.kind = 1 OR (c.kind >= 1073741824 AND c.kind % 4 = 3) THEN c.s / 1048576.0
               WHEN c.kind >= 1073741824 AND c.kind % 4 = 1 THEN c.s / 268435456.0
               ELSE c.s / 4294967296.0 END AS noise_sd,
-         coalesce(m.honest, 1) AS honest, c.charge, coalesce(m.alone, c.charge) AS alone, c.running_total,
+         coalesce(c.honest, 1) AS honest, c.charge, coalesce(c.alone, c.charge) AS alone, c.running_total,
          c.running_total / 281474976710656.0 AS mu_squared, a.released
   FROM charges c JOIN jobs j ON j.seq = c.job LEFT JOIN answers a ON a.charge = c.seq
-  LEFT JOIN charge_components n ON n.charge = c.seq LEFT JOIN masked_charges m ON m.charge = c.seq;
+  LEFT JOIN charge_components n ON n.charge = c.seq;
 ";
 
 /// The components of charges that have several, in the order of their numbers.
@@ -83,33 +81,29 @@ pub(super) const CHARGES: &str = "SELECT charge, components FROM charge_componen
 /// The integers of answers after their first, in the order of their charges.
 pub(super) const ANSWERS: &str = "SELECT charge, released FROM answer_components ORDER BY charge, component";
 
-/// Charges of what leaves masked, in the order of their numbers.
-pub(super) const MASKED_CHARGES: &str = "SELECT charge, honest, alone FROM masked_charges ORDER BY charge";
-
 /// Whether the ledger has the tables of several integers.
 pub(crate) fn are_stored(connection: &Connection) -> rusqlite::Result<bool> {
-    has(connection, "charge_components")
+    // Asked with every charge of several integers.
+    connection.prepare_cached("SELECT 1 FROM sqlite_schema WHERE name = 'charge_components'")?.exists([])
 }
 
-/// Whether the ledger has the table of what leaves masked.
+/// Whether the ledger has the columns of what leaves masked.
 pub(crate) fn are_masked(connection: &Connection) -> rusqlite::Result<bool> {
-    has(connection, "masked_charges")
+    connection.prepare_cached("SELECT 1 FROM pragma_table_info('charges') WHERE name = 'honest'")?.exists([])
 }
 
-fn has(connection: &Connection, table: &str) -> rusqlite::Result<bool> {
-    // Asked with every charge of several integers or under masks.
-    connection.prepare_cached("SELECT 1 FROM sqlite_schema WHERE name = ?1")?.exists([table])
-}
-
-/// Stores what protects a charge whose answer leaves masked, and what it would cost alone.
-pub(super) fn insert_masked(connection: &Connection, charge: u64, honest: u32, alone: u64) -> rusqlite::Result<()> {
+/// Prepares a statement that writes the columns of what leaves masked; at the first such charge they are made.
+pub(super) fn prepare_masked<'c>(connection: &'c Connection, sql: &str) -> rusqlite::Result<CachedStatement<'c>> {
+    // Where it can be prepared they are there: to ask before every charge would take as long as the charge.
+    if let Ok(prepared) = connection.prepare_cached(sql) {
+        return Ok(prepared);
+    }
     if !are_masked(connection)? {
         for batch in [TABLES, MASKED, MASKED_VIEW] {
             connection.execute_batch(batch)?;
         }
     }
-    let mut insert = connection.prepare_cached("INSERT INTO masked_charges (charge, honest, alone) VALUES (?1, ?2, ?3)")?;
-    insert.execute((charge, honest, alone)).map(drop)
+    connection.prepare_cached(sql)
 }
 
 /// Stores the number of components of a charge that has several.

@@ -45,38 +45,45 @@ fn insert_answer(connection: &Connection, e: &AnswerEntry<'_>) -> rusqlite::Resu
 }
 
 fn insert_charge(connection: &Connection, e: &ChargeEntry, hash: &Hash) -> rusqlite::Result<()> {
-    if e.honest != 1 {
-        components::insert_masked(connection, e.seq, e.honest, e.alone)?;
-    }
     if e.components > 1 {
         components::insert_charge(connection, e.seq, e.components)?;
     }
-    let mut insert = connection.prepare_cached(
-        "INSERT INTO charges (seq, time_ms, job, iteration, chain, attempt, block, digest, theta, theta_next, kind, k_t, s,
-                              charge, running_total, hash)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
-    )?;
-    insert
-        .execute(rusqlite::params![
-            e.seq,
-            e.time_ms,
-            e.job,
-            e.iteration,
-            e.chain,
-            e.attempt,
-            e.block,
-            e.digest,
-            e.theta,
-            e.theta_next,
-            e.kind,
-            e.k_t,
-            e.s,
-            e.charge,
-            e.running_total,
-            hash,
-        ])
-        .map(drop)
+    let charge = rusqlite::params![
+        e.seq,
+        e.time_ms,
+        e.job,
+        e.iteration,
+        e.chain,
+        e.attempt,
+        e.block,
+        e.digest,
+        e.theta,
+        e.theta_next,
+        e.kind,
+        e.k_t,
+        e.s,
+        e.charge,
+        e.running_total,
+        hash,
+        e.honest,
+        e.alone,
+    ];
+    if e.honest == 1 {
+        connection.prepare_cached(CHARGE)?.execute(&charge[..16]).map(drop)
+    } else {
+        components::prepare_masked(connection, MASKED_CHARGE)?.execute(charge).map(drop)
+    }
 }
+
+const CHARGE: &str = "
+INSERT INTO charges (seq, time_ms, job, iteration, chain, attempt, block, digest, theta, theta_next, kind, k_t, s, charge, running_total, hash)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)";
+
+/// Of what leaves masked.
+const MASKED_CHARGE: &str = "
+INSERT INTO charges (seq, time_ms, job, iteration, chain, attempt, block, digest, theta, theta_next, kind, k_t, s, charge, running_total, hash,
+                     honest, alone)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)";
 
 fn insert_job(connection: &Connection, e: &JobEntered<'_>, hash: &Hash) -> rusqlite::Result<()> {
     let mut insert = connection.prepare_cached(

@@ -76,7 +76,7 @@ pub(super) fn if_all_collude(
     }
     // In floating point: what all others together could tell has no bound that 64 bits hold.
     let alone: f64 = match stored {
-        true => connection.query_row("SELECT total(alone) FROM masked_charges", [], |row| row.get(0))?,
+        true => connection.query_row("SELECT total(alone) FROM charges", [], |row| row.get(0))?,
         false => 0.0,
     };
     let masked: HashSet<&str> = masked.iter().map(|job| job.job.as_str()).collect();

@@ -148,8 +148,8 @@ fn alone(connection: &Connection, job: &str) -> Result<Option<f64>, LedgerError>
         return Ok(None);
     }
     let units: Option<f64> = connection.query_row(
-        "SELECT CASE count(*) WHEN 0 THEN NULL ELSE total(m.alone) END FROM charges c JOIN masked_charges m ON m.charge = c.seq
-         WHERE c.job = (SELECT seq FROM jobs WHERE job = ?1)",
+        "SELECT CASE count(alone) WHEN 0 THEN NULL ELSE total(alone) END FROM charges
+         WHERE job = (SELECT seq FROM jobs WHERE job = ?1)",
         [job],
         |row| row.get(0),
     )?;

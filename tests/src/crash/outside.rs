@@ -295,8 +295,9 @@ fn events(connection: &Connection) -> Vec<(u64, String, Value)> {
 
 /// Of each masked charge how many parties' noise it counts on, and what it would cost alone.
 fn masked_charges(connection: &Connection) -> BTreeMap<u64, (u64, u64)> {
-    // No table before the first masked job.
-    let Ok(mut select) = connection.prepare("SELECT charge, honest, alone FROM masked_charges") else { return BTreeMap::new() };
+    // No columns before the first masked job.
+    let sql = "SELECT seq, honest, alone FROM charges WHERE honest IS NOT NULL";
+    let Ok(mut select) = connection.prepare(sql) else { return BTreeMap::new() };
     let rows = select.query_map([], |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?)))).expect("charges");
     rows.collect::<Result<_, _>>().expect("charges")
 }

@@ -165,11 +165,19 @@ fn a_masked_charge_is_its_part_and_is_counted_whole_beside() {
         assert!(export::check(text.replacen(from, &to, 1).as_bytes()).is_err(), "{to}");
     }
     drop(ledger);
-    for (change, back) in [("honest = 8", "honest = 9"), ("alone = alone + 1", "alone = alone - 1")] {
-        fixture.sql(&format!("UPDATE masked_charges SET {change} WHERE charge = (SELECT max(charge) FROM masked_charges)"));
+    let price = format!("honest = 9, alone = {}", whole.units);
+    for (change, back) in [
+        ("honest = 8", "honest = 9"),
+        ("alone = alone + 1", "alone = alone - 1"),
+        ("honest = 1", "honest = 9"),
+        ("honest = NULL", "honest = 9"),
+        ("alone = NULL", &*price),
+        ("honest = NULL, alone = NULL", &*price),
+    ] {
+        fixture.sql(&format!("UPDATE charges SET {change} WHERE seq = (SELECT max(seq) FROM charges)"));
         let opened = Ledger::open_kept(&fixture.settings());
         assert!(matches!(opened, Err(LedgerError::Corrupt { .. })), "{change}");
-        fixture.sql(&format!("UPDATE masked_charges SET {back} WHERE charge = (SELECT max(charge) FROM masked_charges)"));
+        fixture.sql(&format!("UPDATE charges SET {back} WHERE seq = (SELECT max(seq) FROM charges)"));
     }
     fixture.open();
 }

@@ -24,6 +24,7 @@ pub(in crate::ledger) fn read(
     layout: &Layout,
     each: impl FnMut(&Entry<'_>, &Hash) -> Result<(), LedgerError>,
 ) -> Result<LedgerState, LedgerError> {
+    let layout = &layout.of(connection).map_err(|e| unread(path, &e))?;
     let mut select = Both::prepare(connection, layout).map_err(|e| unread(path, &e))?;
     let (charges, answers) = select.open(layout).map_err(|e| unread(path, &e))?;
     let state = LedgerState::of_lengths(layout.lengths);
@@ -40,6 +41,7 @@ pub(in crate::ledger) fn add_up(
     path: &Path,
     layout: &Layout,
 ) -> Result<(LedgerState, Index), LedgerError> {
+    let layout = &layout.of(connection).map_err(|e| unread(path, &e))?;
     let (state, mut index) = (LedgerState::of_lengths(layout.lengths).fenced(), Index::new(path));
     std::thread::scope(|scope| {
         let charges = Feed::thread(scope, path, layout.charges, layout.charge);

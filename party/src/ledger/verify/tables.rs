@@ -11,6 +11,7 @@ use crate::ledger::entry::{AnswerEntry, ChargeEntry, Entry, EventEntry, Hash, Jo
 use crate::ledger::feed::{Feed, Read};
 
 /// What a format stores of the two long tables.
+#[derive(Clone, Copy)]
 pub(in crate::ledger) struct Layout {
     pub(super) charges: &'static str,
     pub(super) charge: Read<(ChargeEntry, Hash)>,
@@ -44,6 +45,15 @@ impl Layout {
         tail: false,
         lengths: QueryKind::length,
     };
+
+    /// The same in this ledger, whose charges may have the columns of what leaves masked.
+    pub(super) fn of(self, connection: &Connection) -> rusqlite::Result<Self> {
+        Ok(if components::are_masked(connection)? {
+            Self { charges: MASKED_CHARGES, charge: masked_charge, ..self }
+        } else {
+            self
+        })
+    }
 
     /// The same with vectors for answers, which no kind has yet.
     #[cfg(test)]
@@ -155,8 +165,6 @@ pub(super) struct Selects<'c> {
     events: rusqlite::Statement<'c>,
     /// The components of charges and of answers, where any has several.
     components: Option<[rusqlite::Statement<'c>; 2]>,
-    /// Charges of what leaves masked, where there are any.
-    masked: Option<rusqlite::Statement<'c>>,
 }
 
 impl<'c> Selects<'c> {
@@ -169,10 +177,6 @@ impl<'c> Selects<'c> {
             events: connection.prepare("SELECT seq, time_ms, kind, job, body, hash FROM events ORDER BY seq")?,
             components: match components::are_stored(connection)? {
                 true => Some([connection.prepare(components::CHARGES)?, connection.prepare(components::ANSWERS)?]),
-                false => None,
-            },
-            masked: match components::are_masked(connection)? {
-                true => Some(connection.prepare(components::MASKED_CHARGES)?),
                 false => None,
             },
         })
@@ -192,10 +196,6 @@ impl<'c> Selects<'c> {
                 Some(select) => Table::new(Feed::Rows(select.query([])?, |row| Ok((row.get(0)?, row.get(1)?)))),
                 None => Table::new(Feed::None),
             },
-            masked: match &mut self.masked {
-                Some(select) => Table::new(Feed::Rows(select.query([])?, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))),
-                None => Table::new(Feed::None),
-            },
             charges: Table::new(charges),
             answers: Table::new(answers),
             jobs: Table::new(Feed::Rows(self.jobs.query([])?, job)),
@@ -203,7 +203,6 @@ impl<'c> Selects<'c> {
             later: BTreeMap::new(),
         };
         tables.charge_components.step()?;
-        tables.masked.step()?;
         tables.answer_components.step()?;
         tables.charges.step()?;
         tables.answers.step()?;
@@ -235,8 +234,6 @@ pub(super) struct Tables<'s> {
     charges: Table<'s, (ChargeEntry, Hash)>,
     /// By charge: how many components it pays for, where there are several.
     charge_components: Table<'s, (u64, u32)>,
-    /// By charge: how many parties' noise protects what leaves masked, and what it would cost alone.
-    masked: Table<'s, (u64, u32, u64)>,
     answers: Table<'s, Answer>,
     /// By charge: the integers of its answer after the first.
     answer_components: Table<'s, (u64, i64)>,
@@ -277,13 +274,6 @@ impl Tables<'_> {
     /// The next charge, with the number of its components and the slack of all of them.
     fn charge(&mut self) -> rusqlite::Result<Option<(ChargeEntry, Hash)>> {
         let Some((mut entry, hash)) = self.charges.step()? else { return Ok(None) };
-        if self.masked.ahead.as_ref().is_some_and(|(charge, ..)| *charge == entry.seq)
-            && let Some((_, honest, alone)) = self.masked.step()?
-        {
-            // The state refuses scales and numbers that are none.
-            let slack = Honest::new(honest).and_then(|honest| slack(entry.s, honest)).unwrap_or_default();
-            entry = ChargeEntry { honest, alone, slack, ..entry };
-        }
         if self.charge_components.ahead.as_ref().is_some_and(|(charge, _)| *charge == entry.seq)
             && let Some((_, components)) = self.charge_components.step()?
         {
@@ -312,7 +302,6 @@ impl Tables<'_> {
 
     pub(super) fn rest(&self) -> bool {
         self.charge_components.ahead.is_some()
-            || self.masked.ahead.is_some()
             || self.answer_components.ahead.is_some()
             || self.charges.ahead.is_some()
             || self.answers.ahead.is_some()
@@ -325,6 +314,24 @@ impl Tables<'_> {
 fn charge(row: &Row<'_>) -> rusqlite::Result<(ChargeEntry, Hash)> {
     // The state refuses a scale that is none.
     charge_with(row, slack(row.get(12)?, Honest::ALONE).unwrap_or_default())
+}
+
+const MASKED_CHARGES: &str =
+    "SELECT seq, time_ms, job, iteration, chain, attempt, block, digest, theta, theta_next, kind, k_t, s, charge,
+                                     running_total, hash, honest, alone FROM charges ORDER BY seq";
+
+/// Of a ledger in which some leave masked: those, and no others, have both columns.
+fn masked_charge(row: &Row<'_>) -> rusqlite::Result<(ChargeEntry, Hash)> {
+    let (honest, alone) = match (row.get(16)?, row.get(17)?) {
+        (None, None) => return charge(row),
+        (Some(1) | None, _) => return Err(rusqlite::Error::IntegralValueOutOfRange(16, 1)),
+        (_, None) => return Err(rusqlite::Error::IntegralValueOutOfRange(17, 0)),
+        (Some(honest), Some(alone)) => (honest, alone),
+    };
+    // The state refuses scales and numbers that are none.
+    let slack = Honest::new(honest).and_then(|honest| slack(row.get(12).ok()?, honest)).unwrap_or_default();
+    let (entry, hash) = charge_with(row, slack)?;
+    Ok((ChargeEntry { honest, alone, ..entry }, hash))
 }
 
 fn slack(s: u64, honest: Honest) -> Option<u64> {
