@@ -11,16 +11,23 @@ use serde_json::json;
 
 use crate::output::{say, say_json};
 
+mod subsampled;
+
 /// Count privacy: what queries cost together, or what a budget buys
 ///
 /// A release whose sensitivity is D and whose noise has standard deviation S costs mu = D/S; costs add as squares.
 /// Figures are those of the Gaussian mechanism, without the sliver that a party's ledger keeps back for its discrete
 /// noise.
+///
+/// With --subsampled it counts blocks of releases, each of a hidden random sample of the rows or persons.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  conclave account --queries 0.01x4195 --delta 1e-6\n  \
     conclave account --queries 0.05x100 --queries 0.1x50 --delta 1e-6 --json\n  \
-    conclave account --epsilon 3 --delta 1e-6")]
-#[command(group = ArgGroup::new("what").required(true).args(["queries", "epsilon"]))]
+    conclave account --epsilon 3 --delta 1e-6\n  \
+    conclave account --subsampled --batch 1000 --records 1e6 --noise-multiplier 31.6 --releases 5000 --delta 1e-6\n  \
+    conclave account --subsampled --probability 0.01 --sensitivity 2 --noise 4 --releases 10000 --blocks 20 \\\n      \
+    --adjacency add-remove --delta 1e-6 --reserve 1e-7 --json")]
+#[command(group = ArgGroup::new("what").required(true).args(["queries", "epsilon", "subsampled"]))]
 pub(crate) struct AccountArgs {
     /// COUNT releases that cost MU each, such as 0.01x4195; may be given several times
     #[arg(long, value_name = "MUxCOUNT")]
@@ -31,6 +38,8 @@ pub(crate) struct AccountArgs {
     /// The budget's delta, such as 1e-6
     #[arg(long, value_name = "D")]
     delta: f64,
+    #[command(flatten)]
+    subsampled: subsampled::SubsampledArgs,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -75,6 +84,9 @@ const MOST_DELTA: f64 = 0.5;
 pub(crate) fn run(args: &AccountArgs) -> Result<ExitCode, Fault> {
     if !(args.delta > 0.0 && args.delta <= MOST_DELTA) {
         return Err(input(format!("--delta is {}: give a number above 0 and at most {MOST_DELTA}", args.delta)));
+    }
+    if args.subsampled.wanted() {
+        return subsampled::run(&args.subsampled, args.delta, args.json);
     }
     if let Some(epsilon) = args.epsilon {
         let budget = Budget::new(epsilon, args.delta).map_err(|e| input(e.to_string()))?;
@@ -151,7 +163,7 @@ mod tests {
         for (delta, taken) in [(0.5, true), (0.500_001, false), (0.99, false), (1.0, false), (0.0, false), (f64::NAN, false)] {
             for epsilon in [None, Some(1.0)] {
                 let queries = if epsilon.is_some() { Vec::new() } else { vec!["0.01x40".parse().unwrap()] };
-                let done = run(&AccountArgs { queries, epsilon, delta, json: true });
+                let done = run(&AccountArgs { queries, epsilon, delta, json: true, subsampled: Default::default() });
                 assert_eq!(done.is_ok(), taken, "{delta} {epsilon:?}");
                 assert!(
                     done.err().is_none_or(|fault| fault.code == ErrorCode::InvalidInput && fault.message.contains("at most 0.5"))

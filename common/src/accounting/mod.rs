@@ -9,21 +9,30 @@
 //! reports. [`PrivacyFilter`] is what a ledger enforces: it takes a sliver off the budget (about 1e-6 of
 //! it) because the discrete Gaussian is not exactly Gaussian. A release has a least price,
 //! [`LEAST_CHARGE_UNITS`], so that nobody can use up a ledger's noise draws without using up its budget.
+//!
+//! [`SubsampledRelease`] prices blocks of releases of hidden random samples, by a numerical bound of their privacy losses, [`LossGrid`].
 
 mod adjacency;
 pub mod advanced_composition;
 mod budget;
 mod charge;
+mod connect_the_dots;
+mod dominating_pair;
 mod error;
 mod filter;
 mod fixed_point;
+mod gaussian_cover;
 pub mod gaussian_dp;
 mod honest;
 mod limits;
+mod loss_grid;
 mod normal;
 mod privacy_unit;
+mod sampling_probability;
 mod search;
 mod slack;
+mod subsampled;
+mod subsampled_error;
 #[cfg(test)]
 mod tests;
 pub mod zcdp;
@@ -35,6 +44,12 @@ pub use error::AccountingError;
 pub use filter::{FilterRefusal, Priced, PrivacyFilter, Spent};
 pub use fixed_point::{UNIT_LOG2, mu_squared};
 pub use honest::Honest;
+pub use loss_grid::LossGrid;
 pub use privacy_unit::{MAX_RECORDS_PER_PERSON, PrivacyUnit};
+pub use sampling_probability::SamplingProbability;
 pub(crate) use search::largest_count;
 pub use slack::units_of_draw as slack_units_of_draw;
+pub use subsampled::{
+    BlockCharge, MOST_RELATIVE_SENSITIVITY, MOST_RELEASES, MOST_RESERVE_UNITS, PrivacyLosses, RESERVE_LOG2, SubsampledRelease,
+};
+pub use subsampled_error::SubsampledError;

@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod honest;
+mod subsampled;
 
 use num_bigint::BigUint;
 use proptest::prelude::*;
