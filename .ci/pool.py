@@ -65,6 +65,7 @@ SCRIPTS = {
     "demo": [".ci/demo", PROGRAMS / "conclave"],
     "pages in a browser": [".ci/pages", PROGRAMS / "conclave"],
     "units, manifests, compose file": [".ci/deploy"],
+    "prices of subsampled releases": [".ci/losses", PROGRAMS / "conclave"],
     "supply chain": [".ci/supply-chain"],
 }
 # Of a check that no file knows yet.

@@ -225,3 +225,6 @@ impl LossGrid {
         Self { masses, first, step, infinite: self.infinite }
     }
 }
+
+#[cfg(test)]
+mod tests;

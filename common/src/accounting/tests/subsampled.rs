@@ -1,13 +1,15 @@
-use super::*;
-use crate::accounting::dominating_pair::{DominatingPair, Order};
+//! Blocks: reference values, what must hold of any of them, and faults that must be seen.
 
-const RESERVE: f64 = (1_u64 << RESERVE_LOG2) as f64;
+use super::*;
+use crate::accounting::gaussian_cover::GaussianCover;
+
+const RESERVE_UNIT: f64 = (1_u64 << RESERVE_LOG2) as f64;
 
 fn release(probability: f64, k: f64, adjacency: Adjacency) -> SubsampledRelease {
     let noise = NoiseScale::from_units(1 << 49).unwrap();
     SubsampledRelease {
         probability: SamplingProbability::at_least(probability).unwrap(),
-        sensitivity: Sensitivity::from_units((k * noise.units() as f64) as u64).unwrap(),
+        sensitivity: Sensitivity::from_units((k * noise.units() as f64).ceil() as u64).unwrap(),
         noise,
         honest: Honest::ALONE,
         components: 1,
@@ -15,41 +17,263 @@ fn release(probability: f64, k: f64, adjacency: Adjacency) -> SubsampledRelease 
     }
 }
 
+fn block(probability: f64, k: f64, releases: u64, reserve: f64, adjacency: Adjacency) -> BlockCharge {
+    release(probability, k, adjacency).block_charge(releases, (reserve * RESERVE_UNIT) as u64).unwrap()
+}
+
+fn within(got: f64, expected: f64, below: f64, above: f64, what: &str) {
+    assert!(got >= expected * (1.0 - below) && got <= expected * (1.0 + above), "{what}: {got}, expected {expected}");
+}
+
+/// `q, k, T, delta', mu, epsilon(1e-6)` under replacement.
+const BLOCKS: [(f64, f64, u64, f64, f64, f64); 4] = [
+    (0.01, 0.5, 500, 1e-9, 0.22492, 0.94630),
+    (0.01, 0.5, 10_000, 1e-7, 1.00386, 4.90847),
+    (0.001, 0.1, 5_000, 1e-7, 0.014_145, 0.048_916),
+    (0.1, 0.5, 1_000, 1e-7, 3.1386, 19.2487),
+];
+
 #[test]
-fn dump() {
-    for (q, k, t, d) in [
-        (0.01, 0.5, 500, 1e-9),
-        (0.01, 0.5, 10_000, 1e-7),
-        (0.001, 0.1, 5000, 1e-7),
-        (0.1, 0.5, 1000, 1e-7),
-        (0.01, 1.0, 10_000, 1e-7),
-        (0.001, 1.43, 10_000, 1e-7),
-        (1e-6, 1.5, 10_000, 1e-7),
-        (0.001, 0.0316227766, 5000, 1e-7),
-    ] {
-        for a in [Adjacency::Replace, Adjacency::AddRemove] {
-            let r = release(q, k, a);
-            let at = std::time::Instant::now();
-            let l = r.losses(t, 1e-6).unwrap();
-            let t1 = at.elapsed();
-            let c = r.block_charge(t, (d * RESERVE) as u64).unwrap();
-            println!(
-                "{q} {k} {t} {a:?}: mu {} eps {:?} gdp eps {} | {:?} {:?} bins {:?} step {:?} whole {}",
-                c.mu(),
-                l.epsilon(1e-6),
-                gaussian_dp::epsilon(c.mu(), 1e-6 - d),
-                t1,
-                at.elapsed(),
-                l.grids().iter().map(|g| g.len()).collect::<Vec<_>>(),
-                l.grids()[0].step(),
-                a.factor() as f64 * k * (t as f64).sqrt()
-            );
+fn blocks_match_the_reference_values() {
+    for (q, k, releases, reserve, mu, epsilon) in BLOCKS {
+        let what = format!("{q} {k} {releases}");
+        within(block(q, k, releases, reserve, Adjacency::Replace).covering_mu(), mu, 1e-3, 2e-3, &what);
+        let losses = release(q, k, Adjacency::Replace).losses(releases, 1e-6).unwrap();
+        within(losses.epsilon(1e-6).unwrap(), epsilon, 1e-3, 2e-3, &what);
+    }
+}
+
+/// Every machine finds these integers.
+#[test]
+fn charges_are_the_same_bits_everywhere() {
+    let units = |q, k, releases, reserve, adjacency| block(q, k, releases, reserve, adjacency).covering_units;
+    assert_eq!(units(0.01, 0.5, 500, 1e-9, Adjacency::Replace), 14_239_088_492_732);
+    assert_eq!(units(0.1, 0.5, 1_000, 1e-7, Adjacency::Replace), 2_772_804_106_426_783);
+    assert_eq!(units(0.01, 0.75, 77, 1e-8, Adjacency::AddRemove), 3_429_294_348_052);
+}
+
+#[test]
+fn the_setting_of_heikkila_and_others() {
+    // A million records, samples of 1,000, 5,000 releases.
+    let k = 1e-3_f64.sqrt();
+    let epsilon = |adjacency| release(1e-3, k, adjacency).losses(5_000, 1e-6).unwrap().epsilon(1e-6).unwrap();
+    within(epsilon(Adjacency::Replace), 0.01410, 1e-3, 1e-2, "replace");
+    within(epsilon(Adjacency::AddRemove), 0.00662, 1e-3, 1e-2, "add-remove");
+    // By one block, and by twenty.
+    for (blocks, expected) in [(1, 0.01423), (20, 0.01422)] {
+        let one = block(1e-3, k, 5_000 / blocks, 1e-7 / blocks as f64, Adjacency::Replace);
+        let together = gaussian_dp::epsilon(one.covering_mu() * (blocks as f64).sqrt(), 0.9e-6);
+        within(together, expected, 1e-2, 1e-2, &format!("{blocks} blocks"));
+    }
+}
+
+/// `delta' + (1 - delta') G(epsilon; mu)` for any real epsilon.
+fn covering_curve(charge: &BlockCharge, epsilon: f64) -> f64 {
+    let mu = charge.covering_mu();
+    let gaussian = if epsilon >= 0.0 {
+        gaussian_dp::delta(epsilon, mu)
+    } else {
+        -epsilon.exp_m1() + epsilon.exp() * gaussian_dp::delta(-epsilon, mu)
+    };
+    charge.reserve() + (1.0 - charge.reserve()) * gaussian
+}
+
+#[test]
+fn a_charges_curve_lies_above_the_composition_everywhere() {
+    for (q, k, releases, reserve) in
+        [(0.01, 0.5, 500, 1e-9), (0.25, 1.0, 3, 1e-7), (0.0625, 0.5, 1, 1e-6), (0.001, 0.1, 5_000, 1e-7)]
+    {
+        for adjacency in [Adjacency::Replace, Adjacency::AddRemove] {
+            let charge = block(q, k, releases, reserve, adjacency);
+            let losses = release(q, k, adjacency).losses(releases, reserve).unwrap();
+            let mut tightest = f64::INFINITY;
+            for i in -1_000..=1_000 {
+                let epsilon = f64::from(i) / 125.0 * charge.covering_mu();
+                let (above, below) = (covering_curve(&charge, epsilon), losses.delta(epsilon));
+                // Below 0 it is the other order's mirror image that is covered; the grid's own mass is above 1 by rounding.
+                let rounding = if epsilon < 0.0 { 1e-8 } else { 1e-12 * below };
+                assert!(above >= below - rounding, "{q} {k} {releases} {epsilon}: {above:e} {below:e}");
+                tightest = tightest.min((above - below) / above);
+            }
+            // Each order is the other's mirror image, and replacement its own, but for the grids' rounding.
+            let grids = losses.grids();
+            for i in 0..=100 {
+                let epsilon = f64::from(i) / 20.0 * charge.covering_mu();
+                let (first, other) = (grids[0].delta(-epsilon), grids[grids.len() - 1].delta(epsilon));
+                let mirrored = -(-epsilon).exp_m1() + (-epsilon).exp() * other;
+                assert!(
+                    (first - mirrored).abs() < 1e-3 * grids[0].delta(0.0),
+                    "{q} {k} {releases} {epsilon}: {first:e} {mirrored:e}"
+                );
+            }
+            // Less would not do: somewhere the curves nearly touch.
+            assert!(tightest < 5e-3, "{q} {k} {releases} {adjacency:?}: {tightest}");
+            let less = GaussianCover::new(losses.grids(), charge.reserve());
+            assert!(less.covered_by(charge.covering_mu()) && !less.covered_by(charge.covering_mu() * 0.9999));
         }
     }
-    let p = DominatingPair::new(Order::Replacement, 0.01, 0.5);
-    println!("{:e} {:e} {:e}", p.delta(0.0), p.delta(0.01), p.delta(0.1));
-    let p = DominatingPair::new(Order::Replacement, 0.001, 0.1);
-    println!("{:e} {:e}", p.delta(0.0), p.delta(0.001));
-    let p = DominatingPair::new(Order::Removal, 0.01, 1.0);
-    println!("{:e} {:e}", p.delta(0.0), p.delta(0.1));
+}
+
+#[test]
+fn more_sampling_distance_or_releases_cost_more() {
+    for adjacency in [Adjacency::Replace, Adjacency::AddRemove] {
+        let mu = |q, k, releases| block(q, k, releases, 1e-8, adjacency).covering_mu();
+        let base = mu(0.01, 0.25, 300);
+        let rows = [mu(0.0101, 0.25, 300), mu(0.02, 0.25, 300), mu(0.01, 0.2525, 300), mu(0.01, 0.5, 300), mu(0.01, 0.25, 310)];
+        assert!(rows.iter().all(|mu| *mu > base), "{base} {rows:?}");
+        // Composition is Gaussian before long: four times as many cost twice as much, and never less.
+        within(mu(0.01, 0.25, 1_200), 2.0 * base, 2e-2, 1e-3, "four times as many");
+        // A larger reserve asks for no more.
+        assert!(block(0.01, 0.25, 300, 1e-6, adjacency).covering_mu() <= base);
+    }
+}
+
+#[test]
+fn sampling_of_nearly_all_costs_what_all_does() {
+    for adjacency in [Adjacency::Replace, Adjacency::AddRemove] {
+        let one = release(1.0, 0.5, adjacency);
+        let whole = one.block_charge(16, 0).unwrap();
+        let ordinary = PrivacyUnit::row(adjacency).charge_units(one.sensitivity, one.noise).unwrap();
+        assert_eq!((whole.units, whole.covering_units, whole.reserve_units), (16 * ordinary, 16 * ordinary, 0));
+        let nearly = SubsampledRelease { probability: SamplingProbability::from_parts((1 << 20) - 1).unwrap(), ..one };
+        let nearly = nearly.block_charge(16, (1e-12 * RESERVE_UNIT) as u64).unwrap();
+        assert!(nearly.covering_units <= whole.units);
+        within(nearly.covering_mu(), whole.covering_mu(), 2e-3, 0.0, "nearly all");
+    }
+}
+
+#[test]
+fn draws_have_their_least_price() {
+    let one = SubsampledRelease { components: 12, ..release(0.001, 0.1, Adjacency::Replace) };
+    let charge = one.block_charge(5_000, 1 << 37).unwrap();
+    assert_eq!(charge.units, 5_000 * 12 * LEAST_CHARGE_UNITS);
+    assert!(charge.covering_units < charge.units);
+    // And of noise of few lattice units, that of its slack.
+    let coarse = SubsampledRelease {
+        noise: NoiseScale::from_units(1 << 20).unwrap(),
+        sensitivity: Sensitivity::from_units(1 << 10).unwrap(),
+        ..one
+    };
+    let slack = 8 * slack_units_of_draw(coarse.noise, Honest::ALONE);
+    assert!(slack > LEAST_CHARGE_UNITS);
+    assert_eq!(coarse.block_charge(5_000, 1 << 37).unwrap().units, 5_000 * 12 * slack);
+}
+
+#[test]
+fn the_noise_of_several_parties_is_one_of_a_larger_scale() {
+    let alone = release(0.01, 0.5, Adjacency::Replace);
+    let four = SubsampledRelease { honest: Honest::new(4).unwrap(), ..alone };
+    let half = release(0.01, 0.25, Adjacency::Replace);
+    let units = |release: &SubsampledRelease| release.block_charge(100, 1 << 34).unwrap().covering_units;
+    within(units(&four) as f64, units(&half) as f64, 1e-9, 1e-9, "four parties");
+    // Were the others' noise known, a block would cost more than four times as much: charges of blocks don't divide.
+    assert!(units(&alone) > 4 * units(&four) + units(&four) / 50);
+}
+
+#[test]
+fn blocks_that_nobody_may_open_are_refused_by_name() {
+    let good = release(0.01, 0.5, Adjacency::Replace);
+    for q in [0.0, -0.1, 0.9 / f64::from(1 << 20), 1.01, f64::NAN, f64::INFINITY] {
+        assert!(matches!(SamplingProbability::at_least(q), Err(SubsampledError::Probability(_))), "{q}");
+    }
+    assert!(SamplingProbability::from_parts(0).is_err() && SamplingProbability::from_parts((1 << 20) + 1).is_err());
+    assert_eq!(SamplingProbability::at_least(0.01).unwrap().parts(), 10_486);
+    assert_eq!(SamplingProbability::at_least(1.0).unwrap(), SamplingProbability::ONE);
+    let wide = release(0.01, 1.500_001, Adjacency::Replace);
+    assert!(matches!(wide.block_charge(5, 1 << 30), Err(SubsampledError::RelativeSensitivity(_))));
+    assert!(release(0.5, 1.5, Adjacency::Replace).block_charge(2, 1 << 30).is_ok());
+    assert!(release(1.0, 1.6, Adjacency::Replace).block_charge(5, 0).is_ok());
+    assert!(matches!(good.block_charge(0, 1 << 30), Err(SubsampledError::Releases(0))));
+    assert!(matches!(good.block_charge(MOST_RELEASES + 1, 1 << 30), Err(SubsampledError::Releases(_))));
+    let none = SubsampledRelease { components: 0, ..good };
+    assert!(matches!(none.block_charge(5, 1 << 30), Err(SubsampledError::Draws { .. })));
+    let many = SubsampledRelease { components: u32::MAX, ..good };
+    assert!(matches!(many.block_charge(5_000, 1 << 30), Err(SubsampledError::Draws { .. })));
+    for reserve in [0, MOST_RESERVE_UNITS + 1, u64::MAX] {
+        assert_eq!(good.block_charge(5, reserve), Err(SubsampledError::Reserve(reserve)));
+    }
+    assert!(matches!(release(1.0, 0.5, Adjacency::Replace).losses(5, 1e-6), Err(SubsampledError::Probability(_))));
+    for delta in [0.0, 1.0, f64::NAN, 1e-19] {
+        assert!(matches!(good.losses(5, delta), Err(SubsampledError::Accounting(AccountingError::Delta(_)))));
+    }
+    let dear = SubsampledRelease { probability: SamplingProbability::ONE, ..good };
+    let overflow = dear.block_charge(MOST_RELEASES, 0);
+    assert!(matches!(overflow, Err(SubsampledError::Accounting(AccountingError::ChargeOverflow { .. }))), "{overflow:?}");
+}
+
+#[test]
+fn far_losses_cost_what_all_units_do() {
+    // Half of all units a hundred thousand times: e^epsilon leaves a float's range, and the charge without sampling is one that holds.
+    let one = release(0.5, 1.0, Adjacency::AddRemove);
+    let charge = one.block_charge(5_000, 1 << 34).unwrap();
+    assert_eq!(
+        charge.covering_units,
+        5_000 * PrivacyUnit::row(Adjacency::AddRemove).charge_units(one.sensitivity, one.noise).unwrap()
+    );
+}
+
+#[test]
+fn extremes_are_priced() {
+    let least = 1.0 / f64::from(1 << 20);
+    let nearly = 1.0 - least;
+    for (q, k, releases) in
+        [(least, 1e-14, MOST_RELEASES), (least, 1.5, 1), (nearly, 1.5, 1), (nearly, 1e-14, 3), (0.5, 1e-6, 1), (nearly, 0.01, 40)]
+    {
+        for adjacency in [Adjacency::Replace, Adjacency::AddRemove] {
+            for reserve_units in [1, MOST_RESERVE_UNITS] {
+                let one = release(q, k, adjacency);
+                let charge = one.block_charge(releases, reserve_units).unwrap();
+                let whole = adjacency.factor() as f64 * one.relative_sensitivity() * (releases as f64).sqrt();
+                assert!(
+                    charge.covering_units >= 1 && charge.covering_mu() <= whole + 1e-3,
+                    "{q} {k} {releases}: {charge:?} {whole}"
+                );
+                // A reserve as large as the chance to be in a sample at all covers everything.
+                let hidden = charge.reserve() >= q * releases as f64;
+                assert!(!hidden || charge.covering_units == 1, "{q} {k} {releases}: {charge:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_pair_of_add_remove_at_twice_the_distance_is_seen() {
+    for (q, k, releases, reserve, mu, _) in BLOCKS.into_iter().take(2) {
+        let wrong = block(q, 2.0 * k, releases, reserve, Adjacency::AddRemove).covering_mu();
+        assert!(wrong > mu * 1.2, "{wrong} {mu}");
+        // And at the distance itself.
+        assert!(block(q, k, releases, reserve, Adjacency::AddRemove).covering_mu() < mu * 0.7);
+    }
+}
+
+/// `q, k, T`, adjacency, epsilon(1e-6) of the composition, and by 1, 5, 20 and 100 blocks with a tenth of delta in reserve. 0 where none is known.
+type Row = (f64, f64, u64, Adjacency, f64, [f64; 4]);
+
+#[test]
+#[ignore = "takes a minute"]
+fn tables_of_blocks() {
+    use Adjacency::{AddRemove, Replace};
+    let rows: [Row; 9] = [
+        (0.001, 0.031_622_8, 5_000, Replace, 0.01409, [0.01422, 0.01423, 0.01422, 0.01422]),
+        (0.001, 0.031_622_8, 5_000, AddRemove, 0.00662, [0.00668, 0.00669, 0.00670, 0.00672]),
+        (0.001, 0.1, 5_000, Replace, 0.04891, [0.04929, 0.04931, 0.0493, 0.04931]),
+        (0.01, 0.031_622_8, 100_000, Replace, 0.8341, [0.8388, 0.8396, 0.8396, 0.8392]),
+        (0.01, 0.5, 10_000, Replace, 4.908, [4.929, 4.931, 4.939, 4.993]),
+        (0.01, 1.0, 10_000, Replace, 11.957, [11.99, 12.11, 12.78, 20.6]),
+        (0.01, 1.0, 10_000, AddRemove, 6.908, [6.910, 7.459, 9.393, 19.03]),
+        (0.1, 0.5, 1_000, Replace, 19.247, [19.30, 19.38, 19.71, 21.66]),
+        (0.001, 1.43, 10_000, AddRemove, 1.637, [1.782, 3.716, 7.675, 19.3]),
+    ];
+    for (q, k, releases, adjacency, composed, by_blocks) in rows {
+        let losses = release(q, k, adjacency).losses(releases, 1e-6).unwrap();
+        let got = losses.epsilon(1e-6).unwrap();
+        println!("{q} {k} {releases} {adjacency:?}: composed {got:.5} ({composed})");
+        within(got, composed, 1e-3, 1e-2, "composed");
+        for (blocks, expected) in [1_u64, 5, 20, 100].into_iter().zip(by_blocks) {
+            let one = block(q, k, releases / blocks, 1e-7 / blocks as f64, adjacency);
+            let got = gaussian_dp::epsilon(one.covering_mu() * (blocks as f64).sqrt(), 0.9e-6);
+            println!("  {blocks} blocks {got:.5} ({expected})");
+            within(got, expected, 1e-2, 1e-2, &format!("{blocks} blocks"));
+        }
+    }
 }
