@@ -12,6 +12,7 @@ use serde_json::json;
 use crate::output::{say, say_json};
 
 mod subsampled;
+mod subsampled_args;
 
 /// Count privacy: what queries cost together, or what a budget buys
 ///
@@ -24,9 +25,10 @@ mod subsampled;
 #[command(after_help = "Examples:\n  conclave account --queries 0.01x4195 --delta 1e-6\n  \
     conclave account --queries 0.05x100 --queries 0.1x50 --delta 1e-6 --json\n  \
     conclave account --epsilon 3 --delta 1e-6\n  \
-    conclave account --subsampled --batch 1000 --records 1e6 --noise-multiplier 31.6 --releases 5000 --delta 1e-6\n  \
-    conclave account --subsampled --probability 0.01 --sensitivity 2 --noise 4 --releases 10000 --blocks 20 \\\n      \
-    --adjacency add-remove --delta 1e-6 --reserve 1e-7 --json")]
+    conclave account --subsampled --batch 1000 --records 1e6 --noise-multiplier 31.6 \\\n      \
+    --releases 5000 --delta 1e-6\n  \
+    conclave account --subsampled --probability 0.01 --sensitivity 2 --noise 4 --releases 10000 \\\n      \
+    --blocks 20 --adjacency add-remove --delta 1e-6 --reserve 1e-7 --json")]
 #[command(group = ArgGroup::new("what").required(true).args(["queries", "epsilon", "subsampled"]))]
 pub(crate) struct AccountArgs {
     /// COUNT releases that cost MU each, such as 0.01x4195; may be given several times
@@ -38,11 +40,11 @@ pub(crate) struct AccountArgs {
     /// The budget's delta, such as 1e-6
     #[arg(long, value_name = "D")]
     delta: f64,
-    #[command(flatten)]
-    subsampled: subsampled::SubsampledArgs,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    subsampled: subsampled_args::SubsampledArgs,
 }
 
 /// `count` releases of `mu` each.

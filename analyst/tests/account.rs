@@ -68,6 +68,75 @@ fn a_budget_buys_what_it_costs() {
     }
 }
 
+/// `q, noise multiplier, T, reserve, mu, epsilon of the composition at 1e-6`, under replacement.
+const BLOCKS: [(&str, &str, &str, &str, f64, f64); 3] = [
+    ("0.01", "2", "500", "1e-9", 0.22492, 0.94630),
+    ("0.001", "10", "5000", "1e-7", 0.014_145, 0.048_916),
+    ("0.1", "2", "1000", "1e-7", 3.1386, 19.2487),
+];
+
+#[test]
+fn blocks_of_subsampled_releases() {
+    let within = |got: &Value, expected: f64| {
+        let off = got.as_f64().unwrap() / expected - 1.0;
+        assert!((-1e-3..=2e-3).contains(&off), "{got} against {expected}");
+    };
+    for (q, noise, releases, reserve, mu, epsilon) in BLOCKS {
+        let asked = ["--subsampled", "--probability", q, "--noise-multiplier", noise, "--releases", releases];
+        let got = json(&strings(&[&asked[..], &["--delta", "1e-6", "--reserve", reserve, "--json"]].concat()));
+        within(&got["mu_block"], mu);
+        within(&got["epsilon_composed"], epsilon);
+        assert_eq!(got["epsilon"], got["epsilon_block"]);
+        assert!(got["epsilon"].as_f64() >= got["epsilon_composed"].as_f64());
+        assert!(got["mu_counted"].as_f64() >= got["mu"].as_f64());
+    }
+    let told = account(&strings(&[
+        "--subsampled",
+        "--batch",
+        "1000",
+        "--records",
+        "1e6",
+        "--sensitivity",
+        "1",
+        "--noise",
+        "31.6",
+        "--releases",
+        "5000",
+        "--blocks",
+        "20",
+        "--adjacency",
+        "add-remove",
+        "--delta",
+        "1e-6",
+    ]));
+    let told = String::from_utf8(told.stdout).unwrap();
+    assert!(
+        told.contains("20 such blocks") && told.contains("Neighbours by add-remove") && told.contains("epsilon = 0.006"),
+        "{told}"
+    );
+}
+
+#[test]
+fn without_sampling_a_block_is_its_releases() {
+    let block = json(&strings(&[
+        "--subsampled",
+        "--probability",
+        "1",
+        "--noise-multiplier",
+        "200",
+        "--releases",
+        "4195",
+        "--delta",
+        "1e-6",
+        "--json",
+    ]));
+    let releases = json(&strings(&["--queries", "0.01x4195", "--delta", "1e-6", "--json"]));
+    close(&block["mu"], &releases["mu"], "mu");
+    close(&block["epsilon"], &releases["epsilon_gdp"], "epsilon");
+    close(&block["epsilon_composed"], &releases["epsilon_gdp"], "epsilon");
+    assert_eq!(block["delta_reserve"], 0.0);
+}
+
 #[test]
 fn bad_arguments_exit_2() {
     for args in [
@@ -78,6 +147,39 @@ fn bad_arguments_exit_2() {
         &["--queries", "0.1x5", "--epsilon", "3", "--delta", "1e-6"],
         &["--epsilon", "0", "--delta", "1e-6"],
         &["--epsilon=-1", "--delta", "1e-6"],
+        &["--subsampled", "--delta", "1e-6"],
+        &["--subsampled", "--releases", "5", "--delta", "1e-6"],
+        &["--subsampled", "--releases", "5", "--probability", "0.1", "--delta", "1e-6"],
+        &["--releases", "5", "--epsilon", "1", "--delta", "1e-6"],
+        &["--subsampled", "--releases", "5", "--probability", "0.1", "--noise-multiplier", "0.5", "--delta", "1e-6"],
+        &["--subsampled", "--releases", "5", "--probability", "0", "--noise-multiplier", "2", "--delta", "1e-6"],
+        &[
+            "--subsampled",
+            "--releases",
+            "5",
+            "--probability",
+            "0.1",
+            "--batch",
+            "3",
+            "--noise-multiplier",
+            "2",
+            "--delta",
+            "1e-6",
+        ],
+        &["--subsampled", "--releases", "5", "--batch", "3", "--noise-multiplier", "2", "--delta", "1e-6"],
+        &[
+            "--subsampled",
+            "--queries",
+            "0.1x5",
+            "--releases",
+            "5",
+            "--probability",
+            "0.1",
+            "--noise-multiplier",
+            "2",
+            "--delta",
+            "1e-6",
+        ],
     ] {
         let output = account(&strings(args));
         assert_eq!(output.status.code(), Some(2), "{args:?}");

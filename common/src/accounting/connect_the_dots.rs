@@ -2,13 +2,10 @@
 //! losses alone (Doroshenko, Ghazi, Kamath, Kumar & Manurangsi 2022).
 
 use super::dominating_pair::{DominatingPair, ROUNDING};
-use super::loss_grid::{LossGrid, RESOLUTION};
+use super::loss_grid::{LOWEST, LossGrid, RESOLUTION};
 
 /// The most losses of one release. A finer grid of a pair whose loss reaches far takes seconds to compose.
 const MOST_LOSSES: f64 = 32_768.0;
-
-/// Mass at most below a grid's first loss.
-const LOWEST: f64 = 1.0 / (1_u64 << 40) as f64;
 
 /// The curve of one of `count` releases, of which at most `tail / count` lies at infinity.
 pub(super) fn connect_the_dots(pair: DominatingPair, count: u64, tail: f64) -> LossGrid {

@@ -55,7 +55,7 @@ impl GaussianCover {
             coverable &= end <= reserve && own.last().is_none_or(|chord| chord.middle <= MOST_LOSS);
             chords.extend(own);
         }
-        // What is hardest to cover differs by reserve; from the ends a failure is met soonest.
+        // What is far out is the last to be covered, so that most of what is not covered is seen at once.
         chords.reverse();
         Self { chords, reserve, coverable }
     }

@@ -14,7 +14,7 @@ use super::dominating_pair::ROUNDING;
 pub(super) const RESOLUTION: f64 = 1.0 / 64.0;
 
 /// The lowest losses, which together have at most this mass, become one.
-const LOWEST: f64 = 1.0 / (1_u64 << 40) as f64;
+pub(super) const LOWEST: f64 = 1.0 / (1_u64 << 40) as f64;
 
 /// An upper bound of a privacy curve. See the module.
 #[derive(Debug, Clone, PartialEq)]

@@ -121,25 +121,28 @@ impl SubsampledRelease {
         alone / f64::from(self.honest.get()).sqrt() * (1.0 + 4.0 * f64::EPSILON)
     }
 
+    /// The least delta at which one release is `(epsilon, delta)` differentially private, in closed form, for any real `epsilon`; to about
+    /// 1e-12 of itself, unlike [`SubsampledRelease::losses`] not rounded up.
+    ///
+    /// # Errors
+    /// As of [`SubsampledRelease::losses`].
+    pub fn delta_of_one(&self, epsilon: f64) -> Result<f64, SubsampledError> {
+        self.check_sampled(1)?;
+        Ok(Order::of(self.adjacency).iter().map(|order| self.pair(*order).delta(epsilon)).fold(0.0, f64::max))
+    }
+
     /// What `releases` of these tell of a unit, as bounds that serve at a delta of `delta` and above: at most a ten thousandth of it is added
     /// for the sake of the computation's reach.
     ///
     /// # Errors
     /// [`SubsampledError`] for a release or a number of them that no block has, and for a probability of 1.
     pub fn losses(&self, releases: u64, delta: f64) -> Result<PrivacyLosses, SubsampledError> {
-        self.check(releases)?;
-        let probability = self.probability;
-        if probability == SamplingProbability::ONE {
-            return Err(SubsampledError::Probability(1.0));
-        }
-        if !(delta >= 1.0 / RESERVE_UNIT && delta < 1.0) {
+        self.check_sampled(releases)?;
+        if !(1.0 / RESERVE_UNIT..1.0).contains(&delta) {
             return Err(AccountingError::Delta(delta).into());
         }
         let tail = TAIL * delta;
-        let compose = |order: &Order| {
-            let pair = DominatingPair::new(*order, probability.get(), self.relative_sensitivity());
-            connect_the_dots(pair, releases, tail).composed(releases, tail)
-        };
+        let compose = |order: &Order| connect_the_dots(self.pair(*order), releases, tail).composed(releases, tail);
         Ok(PrivacyLosses { grids: Order::of(self.adjacency).iter().map(compose).collect() })
     }
 
@@ -182,6 +185,15 @@ impl SubsampledRelease {
 
     fn overflow(&self) -> AccountingError {
         AccountingError::ChargeOverflow { sensitivity: self.sensitivity.units(), noise: self.noise.units() }
+    }
+
+    fn pair(&self, order: Order) -> DominatingPair {
+        DominatingPair::new(order, self.probability.get(), self.relative_sensitivity())
+    }
+
+    fn check_sampled(&self, releases: u64) -> Result<(), SubsampledError> {
+        self.check(releases)?;
+        if self.probability == SamplingProbability::ONE { Err(SubsampledError::Probability(1.0)) } else { Ok(()) }
     }
 
     fn check(&self, releases: u64) -> Result<(), SubsampledError> {

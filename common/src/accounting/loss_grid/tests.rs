@@ -1,5 +1,7 @@
 //! Grids against enumeration: cells of the line whose masses are found by Simpson's rule, taken in every combination.
 
+#![allow(clippy::unwrap_used)]
+
 use super::super::connect_the_dots::connect_the_dots;
 use super::super::dominating_pair::{DominatingPair, Order};
 use super::*;

@@ -2,6 +2,7 @@
 
 mod honest;
 mod subsampled;
+mod subsampled_limits;
 
 use num_bigint::BigUint;
 use proptest::prelude::*;

@@ -3,9 +3,9 @@
 use super::*;
 use crate::accounting::gaussian_cover::GaussianCover;
 
-const RESERVE_UNIT: f64 = (1_u64 << RESERVE_LOG2) as f64;
+pub(super) const RESERVE_UNIT: f64 = (1_u64 << RESERVE_LOG2) as f64;
 
-fn release(probability: f64, k: f64, adjacency: Adjacency) -> SubsampledRelease {
+pub(super) fn release(probability: f64, k: f64, adjacency: Adjacency) -> SubsampledRelease {
     let noise = NoiseScale::from_units(1 << 49).unwrap();
     SubsampledRelease {
         probability: SamplingProbability::at_least(probability).unwrap(),
@@ -17,11 +17,11 @@ fn release(probability: f64, k: f64, adjacency: Adjacency) -> SubsampledRelease 
     }
 }
 
-fn block(probability: f64, k: f64, releases: u64, reserve: f64, adjacency: Adjacency) -> BlockCharge {
+pub(super) fn block(probability: f64, k: f64, releases: u64, reserve: f64, adjacency: Adjacency) -> BlockCharge {
     release(probability, k, adjacency).block_charge(releases, (reserve * RESERVE_UNIT) as u64).unwrap()
 }
 
-fn within(got: f64, expected: f64, below: f64, above: f64, what: &str) {
+pub(super) fn within(got: f64, expected: f64, below: f64, above: f64, what: &str) {
     assert!(got >= expected * (1.0 - below) && got <= expected * (1.0 + above), "{what}: {got}, expected {expected}");
 }
 
@@ -115,6 +115,22 @@ fn a_charges_curve_lies_above_the_composition_everywhere() {
 }
 
 #[test]
+fn one_release_in_closed_form() {
+    for adjacency in [Adjacency::Replace, Adjacency::AddRemove] {
+        let one = release(0.0625, 0.5, adjacency);
+        let losses = one.losses(1, 1e-6).unwrap();
+        for i in -40..=40 {
+            let epsilon = f64::from(i) / 200.0;
+            let (exact, bound) = (one.delta_of_one(epsilon).unwrap(), losses.delta(epsilon));
+            assert!(exact <= bound && bound <= exact + 1e-5, "{adjacency:?} {epsilon}: {exact:e} {bound:e}");
+        }
+        // In total variation a unit shows where it is in the sample and the noise tells.
+        let tell = 2.0 * normal::cdf(if adjacency == Adjacency::Replace { 0.5 } else { 0.25 }) - 1.0;
+        close(one.delta_of_one(0.0).unwrap(), 0.0625 * tell);
+    }
+}
+
+#[test]
 fn more_sampling_distance_or_releases_cost_more() {
     for adjacency in [Adjacency::Replace, Adjacency::AddRemove] {
         let mu = |q, k, releases| block(q, k, releases, 1e-8, adjacency).covering_mu();
@@ -171,74 +187,8 @@ fn the_noise_of_several_parties_is_one_of_a_larger_scale() {
 }
 
 #[test]
-fn blocks_that_nobody_may_open_are_refused_by_name() {
-    let good = release(0.01, 0.5, Adjacency::Replace);
-    for q in [0.0, -0.1, 0.9 / f64::from(1 << 20), 1.01, f64::NAN, f64::INFINITY] {
-        assert!(matches!(SamplingProbability::at_least(q), Err(SubsampledError::Probability(_))), "{q}");
-    }
-    assert!(SamplingProbability::from_parts(0).is_err() && SamplingProbability::from_parts((1 << 20) + 1).is_err());
-    assert_eq!(SamplingProbability::at_least(0.01).unwrap().parts(), 10_486);
-    assert_eq!(SamplingProbability::at_least(1.0).unwrap(), SamplingProbability::ONE);
-    let wide = release(0.01, 1.500_001, Adjacency::Replace);
-    assert!(matches!(wide.block_charge(5, 1 << 30), Err(SubsampledError::RelativeSensitivity(_))));
-    assert!(release(0.5, 1.5, Adjacency::Replace).block_charge(2, 1 << 30).is_ok());
-    assert!(release(1.0, 1.6, Adjacency::Replace).block_charge(5, 0).is_ok());
-    assert!(matches!(good.block_charge(0, 1 << 30), Err(SubsampledError::Releases(0))));
-    assert!(matches!(good.block_charge(MOST_RELEASES + 1, 1 << 30), Err(SubsampledError::Releases(_))));
-    let none = SubsampledRelease { components: 0, ..good };
-    assert!(matches!(none.block_charge(5, 1 << 30), Err(SubsampledError::Draws { .. })));
-    let many = SubsampledRelease { components: u32::MAX, ..good };
-    assert!(matches!(many.block_charge(5_000, 1 << 30), Err(SubsampledError::Draws { .. })));
-    for reserve in [0, MOST_RESERVE_UNITS + 1, u64::MAX] {
-        assert_eq!(good.block_charge(5, reserve), Err(SubsampledError::Reserve(reserve)));
-    }
-    assert!(matches!(release(1.0, 0.5, Adjacency::Replace).losses(5, 1e-6), Err(SubsampledError::Probability(_))));
-    for delta in [0.0, 1.0, f64::NAN, 1e-19] {
-        assert!(matches!(good.losses(5, delta), Err(SubsampledError::Accounting(AccountingError::Delta(_)))));
-    }
-    let dear = SubsampledRelease { probability: SamplingProbability::ONE, ..good };
-    let overflow = dear.block_charge(MOST_RELEASES, 0);
-    assert!(matches!(overflow, Err(SubsampledError::Accounting(AccountingError::ChargeOverflow { .. }))), "{overflow:?}");
-}
-
-#[test]
-fn far_losses_cost_what_all_units_do() {
-    // Half of all units a hundred thousand times: e^epsilon leaves a float's range, and the charge without sampling is one that holds.
-    let one = release(0.5, 1.0, Adjacency::AddRemove);
-    let charge = one.block_charge(5_000, 1 << 34).unwrap();
-    assert_eq!(
-        charge.covering_units,
-        5_000 * PrivacyUnit::row(Adjacency::AddRemove).charge_units(one.sensitivity, one.noise).unwrap()
-    );
-}
-
-#[test]
-fn extremes_are_priced() {
-    let least = 1.0 / f64::from(1 << 20);
-    let nearly = 1.0 - least;
-    for (q, k, releases) in
-        [(least, 1e-14, MOST_RELEASES), (least, 1.5, 1), (nearly, 1.5, 1), (nearly, 1e-14, 3), (0.5, 1e-6, 1), (nearly, 0.01, 40)]
-    {
-        for adjacency in [Adjacency::Replace, Adjacency::AddRemove] {
-            for reserve_units in [1, MOST_RESERVE_UNITS] {
-                let one = release(q, k, adjacency);
-                let charge = one.block_charge(releases, reserve_units).unwrap();
-                let whole = adjacency.factor() as f64 * one.relative_sensitivity() * (releases as f64).sqrt();
-                assert!(
-                    charge.covering_units >= 1 && charge.covering_mu() <= whole + 1e-3,
-                    "{q} {k} {releases}: {charge:?} {whole}"
-                );
-                // A reserve as large as the chance to be in a sample at all covers everything.
-                let hidden = charge.reserve() >= q * releases as f64;
-                assert!(!hidden || charge.covering_units == 1, "{q} {k} {releases}: {charge:?}");
-            }
-        }
-    }
-}
-
-#[test]
 fn the_pair_of_add_remove_at_twice_the_distance_is_seen() {
-    for (q, k, releases, reserve, mu, _) in BLOCKS.into_iter().take(2) {
+    for (q, k, releases, reserve, mu, _) in BLOCKS.into_iter().take(1) {
         let wrong = block(q, 2.0 * k, releases, reserve, Adjacency::AddRemove).covering_mu();
         assert!(wrong > mu * 1.2, "{wrong} {mu}");
         // And at the distance itself.
