@@ -70,7 +70,7 @@ impl Members {
     ///
     /// # Errors
     /// How the job ends of masks that do not cancel. It is not asked again: another try would cost every owner another charge.
-    pub(super) fn check_sums(&self, round: &Round) -> Result<(), StopReason> {
+    pub(super) fn check_sums(&mut self, round: &Round) -> Result<(), StopReason> {
         let Some((asked, answers)) = self.previous.as_ref().filter(|_| is_masked(round)) else { return Ok(()) };
         let garbage = Totals::of(round, answers).map_or(true, |totals| {
             let metadata: Option<Vec<PartyMetadata>> = self.metadata();
@@ -80,6 +80,7 @@ impl Members {
             return Ok(());
         }
         let message = format!("round {}: {NOT_CANCELLED}", asked.iteration);
+        self.take_back();
         Err(StopReason::Failed(Fault::new(ErrorCode::Internal, message)))
     }
 

@@ -252,6 +252,15 @@ impl Members {
         Some(asked.iteration)
     }
 
+    /// Takes back that a round is over: it comes to nothing, and every party has answered it all the same. Nobody is waited for, and what it
+    /// cost is spent.
+    pub(super) fn take_back(&mut self) {
+        if let Some((asked, answers)) = self.previous.take() {
+            self.asked = Some(asked);
+            self.list.iter_mut().zip(answers).for_each(|(member, answer)| member.answer = Some(answer));
+        }
+    }
+
     /// The answers of the last complete round, `[party][component]`, query after query.
     pub(super) fn answers(&self) -> &[Vec<i64>] {
         self.previous.as_ref().map(|(_, answers)| answers.as_slice()).unwrap_or_default()

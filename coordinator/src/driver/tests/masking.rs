@@ -215,7 +215,10 @@ fn garbage_under_masks_ends_the_job_and_names_nobody() {
         }),
     ];
     for (what, change) in changes {
-        let fault = fault(asked(change).1);
+        let (members, outcome) = asked(change);
+        // What the round has cost is spent, and nobody is waited for as the job ends.
+        assert!((0..3).all(|party| members.answered(party)), "{what}");
+        let fault = fault(outcome);
         assert!(fault.party.is_none() && fault.message.contains("do not cancel"), "{what}: {fault}");
         assert_eq!(fault.code, ErrorCode::Internal);
     }

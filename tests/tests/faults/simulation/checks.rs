@@ -13,6 +13,9 @@ use super::mutant::Mutant;
 use super::plan::Death;
 use super::world::World;
 
+/// How a job ends in which a party sent garbage.
+pub(crate) const OF_GARBAGE: &str = "failed of garbage";
+
 /// What a list has come to.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Outcome {
@@ -97,6 +100,9 @@ impl World<'_> {
         let end = self.check_end(at, &replay);
         for (party, ledger) in copies.iter().enumerate() {
             self.check_ledger(at, party, ledger, &replay);
+            if end == OF_GARBAGE {
+                self.check_garbage_charged(at, party, ledger, &replay);
+            }
         }
         // Masks are another draw in every run; what they cover is not.
         let open = |released: &Vec<i64>| {
@@ -115,6 +121,9 @@ impl World<'_> {
         let kept = replay.draws.iter().filter(|draw| !draw.warmup).count() / replay.spec.sampler.chains as usize;
         let all = replay.spec.sampler.draws as usize;
         assert_eq!(ended.draws as usize, kept, "draws kept: {ended:?}");
+        if self.ended_of_garbage(at, ended, replay) {
+            return OF_GARBAGE.into();
+        }
         match (ended.state.as_str(), stopped_by.as_str()) {
             ("finished", "draws") => assert!(replay.complete && kept == all, "{kept} draws of {all}"),
             ("finished", "budget") => assert!(!replay.complete && kept > 0),

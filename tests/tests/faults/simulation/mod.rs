@@ -5,6 +5,7 @@
 
 mod checks;
 mod fixture;
+mod garbage;
 mod jobs;
 mod link;
 mod mutant;
@@ -19,8 +20,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 
-use checks::Outcome;
-use fixture::Fixture;
+use checks::{OF_GARBAGE, Outcome};
+use fixture::{Fixture, KINDS, MASKED};
+use garbage::Garbage;
 use mutant::Mutant;
 use plan::Plan;
 
@@ -77,8 +79,8 @@ impl Simulation {
         &outcome.releases[at]
     }
 
-    fn run(&mut self, plan: &Plan) -> Result<(), String> {
-        let outcome = attempt(&self.fixture, plan, Mutant::None)?;
+    fn run(&mut self, plan: &Plan, mutant: Mutant) -> Result<(), String> {
+        let outcome = attempt(&self.fixture, plan, mutant)?;
         for (at, releases) in outcome.releases.iter().enumerate() {
             // Another attempt has other noise.
             if outcome.attempts > 0 {
@@ -86,7 +88,8 @@ impl Simulation {
             }
             let expected = self.undisturbed(plan, at);
             let other = releases.iter().find(|(id, numbers)| expected.get(id) != Some(numbers));
-            let short = releases.len() < expected.len() && !outcome.ends[at].starts_with("cancelled");
+            let ended_early = outcome.ends[at].starts_with("cancelled") || outcome.ends[at] == OF_GARBAGE;
+            let short = releases.len() < expected.len() && !ended_early;
             // A block that a crash has forfeited is spent: a budget then ends earlier.
             if other.is_some() || (short && plan.reserve.is_none()) {
                 let (end, rounds, all) = (&outcome.ends[at], releases.len(), expected.len());
@@ -103,15 +106,15 @@ impl Simulation {
     }
 
     /// Plays lists that `make` makes of seeds.
-    fn lists_of(&mut self, default: u64, make: impl Fn(u64) -> Plan) {
+    fn lists_of(&mut self, default: u64, mutant: Mutant, make: impl Fn(u64) -> Plan) {
         let number = |name: &str| std::env::var(name).ok().map(|text| text.parse().expect("a number"));
         let (count, first) = (number("CONCLAVE_SIM_LISTS").unwrap_or(default), number("CONCLAVE_SIM_SEED").unwrap_or(0));
         let started = std::time::Instant::now();
         for seed in first..first + count {
             let plan = make(seed);
-            if let Err(why) = self.run(&plan) {
-                let shrunk = plan.shrink(|plan| self.run(plan).is_err());
-                let again = self.run(&shrunk).err().unwrap_or_default();
+            if let Err(why) = self.run(&plan, mutant) {
+                let shrunk = plan.shrink(|plan| self.run(plan, mutant).is_err());
+                let again = self.run(&shrunk, mutant).err().unwrap_or_default();
                 panic!("seed {seed}: {why}\nshrunk to {shrunk:?}\n{again}");
             }
         }
@@ -125,19 +128,19 @@ impl Simulation {
 
 #[test]
 fn random_lists() {
-    Simulation::new().lists_of(50, Plan::random);
+    Simulation::new().lists_of(50, Mutant::None, Plan::random);
 }
 
 /// Of masked jobs alone: of each the sums are those of an undisturbed run, and what leaves a party leaves once.
 #[test]
 fn random_lists_of_masked_jobs() {
-    Simulation::new().lists_of(40, Plan::masked);
+    Simulation::new().lists_of(40, Mutant::None, Plan::masked);
 }
 
 #[test]
 #[ignore = "heavy: run by .ci/exhaustive suites"]
 fn thousands_of_random_lists_of_masked_jobs() {
-    Simulation::new().lists_of(2_000, Plan::masked);
+    Simulation::new().lists_of(2_000, Mutant::None, Plan::masked);
 }
 
 /// `CONCLAVE_SIM_LISTS` makes it another number of lists, `CONCLAVE_SIM_SEED` other ones. Of two thousand,
@@ -146,7 +149,36 @@ fn thousands_of_random_lists_of_masked_jobs() {
 #[test]
 #[ignore = "heavy: run by .ci/run"]
 fn thousands_of_random_lists() {
-    Simulation::new().lists_of(2_000, Plan::random);
+    Simulation::new().lists_of(2_000, Mutant::None, Plan::random);
+}
+
+/// Masked jobs of which one party's answer to one round is garbage: by themselves, and in lists in which everything else goes wrong besides.
+fn ends_of(garbage: Garbage) {
+    let (mut simulation, mutant) = (Simulation::new(), Mutant::Garbage(garbage));
+    // Each of the first five rounds, and each party.
+    let alone = |seed: u64| Plan { jobs: vec![MASKED + seed as usize % (KINDS - MASKED)], ..Plan::masked(seed).undisturbed() };
+    simulation.lists_of(15, mutant, alone);
+    let by_themselves = simulation.ends.remove(OF_GARBAGE);
+    assert_eq!((by_themselves, simulation.ends.len()), (Some(15), 0), "{:?}", simulation.ends);
+    simulation.lists_of(20, mutant, Plan::masked);
+    assert!(simulation.ends.get(OF_GARBAGE).is_some_and(|lists| *lists >= 10), "{:?}", simulation.ends);
+}
+
+#[test]
+fn garbage_in_every_place_ends_a_masked_job_at_once() {
+    ends_of(Garbage::Uniform);
+}
+
+/// The sum is one that there can be: what tells is that the masks of nothing do not cancel.
+#[test]
+fn masks_of_nothing_that_do_not_cancel_end_a_masked_job_at_once() {
+    ends_of(Garbage::OtherMasks);
+}
+
+/// The masks cancel: what tells is that no records come to such a sum.
+#[test]
+fn a_sum_that_cannot_be_ends_a_masked_job_at_once() {
+    ends_of(Garbage::FarOut);
 }
 
 /// Lists until one fails, of any jobs and of masked ones.

@@ -1,10 +1,12 @@
 //! Faults planted in either side, to see that the simulation finds them.
 
 use conclave_proto::v1::coordinator_frame::Body;
-use conclave_proto::v1::{CoordinatorFrame, Query};
+use conclave_proto::v1::{Answer, CoordinatorFrame, Query};
 
+use super::garbage::Garbage;
 use super::jobs::Jobs;
-use super::recorder::Recorder;
+use super::plan::Plan;
+use super::recorder::{Recorder, Round};
 
 /// Added to a round's number, it names a round that nobody asks.
 const ELSEWHERE: u64 = 1_000_000;
@@ -20,6 +22,8 @@ pub(crate) enum Mutant {
     AnotherProposal,
     /// The coordinator's store forgets the last round of a job whose draws remain.
     ForgetsARound,
+    /// A party of the first job, whose answers leave masked, sends garbage in place of one.
+    Garbage(Garbage),
 }
 
 impl Mutant {
@@ -30,6 +34,13 @@ impl Mutant {
             Self::ChargesAgain if times > 0 => vec![elsewhere(), query.clone()],
             Self::AnswersAfresh if times > 0 => vec![elsewhere()],
             _ => vec![query.clone()],
+        }
+    }
+
+    /// An answer as it leaves a party.
+    pub(crate) fn answer(self, plan: &Plan, round: Round, answer: &mut Answer) {
+        if let Self::Garbage(garbage) = self {
+            garbage.spoil(plan, round, answer);
         }
     }
 

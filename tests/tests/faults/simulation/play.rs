@@ -31,6 +31,8 @@ pub(crate) fn play<'f>(fixture: &'f Fixture, plan: &Plan, mutant: Mutant) -> Wor
     }
     world.heal();
     world.run_on();
+    // What the parties are told of the ends.
+    world.run_dry();
     world
 }
 

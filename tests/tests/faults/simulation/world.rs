@@ -51,6 +51,9 @@ pub(crate) struct World<'f> {
     pub(crate) killed: bool,
     /// Virtual milliseconds since the beginning.
     pub(crate) now: u64,
+    /// When the last answer left to the round that garbage was sent to, and when the first job was seen to have ended.
+    pub(crate) garbage_left: Option<u64>,
+    pub(crate) garbage_seen: Option<u64>,
 }
 
 impl<'f> World<'f> {
@@ -72,6 +75,8 @@ impl<'f> World<'f> {
             mutant,
             killed: false,
             now: 0,
+            garbage_left: None,
+            garbage_seen: None,
         };
         world.start_coordinator();
         world
@@ -130,6 +135,7 @@ impl<'f> World<'f> {
         if let (Some(runtime), Some(coordinator)) = (&self.runtime, &self.coordinator) {
             self.jobs.look(runtime, coordinator);
         }
+        self.time_garbage(None);
     }
 
     fn cut_off(&self, party: usize) -> bool {
@@ -247,6 +253,8 @@ impl<'f> World<'f> {
             assert_eq!((answer.digest.len(), answer.check.is_some()), if masked { (32, true) } else { (0, false) });
             // What leaves masked leaves once, however the ledger keeps its charges.
             self.recorder.says(round, &query, &answer, self.strict() || masked);
+            self.mutant.answer(&self.plan, round, &mut answer);
+            self.time_garbage(Some(round));
             // A connection that is gone takes nothing more.
             let _ = outbox.try_send(PartyFrame { body: Some(Said::Answer(answer)) });
         }
