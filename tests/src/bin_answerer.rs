@@ -1,6 +1,6 @@
 //! A party's answer path alone, over pipes: a process that costs milliseconds to start and to kill.
 //!
-//! `conclave-answerer FOLDER strict|BLOCK` reads frames from standard input and writes replies to standard output, each preceded
+//! `conclave-answerer FOLDER strict|BLOCK [unlock]` unlocks the ledger as its owner would, or reads frames from standard input and writes replies to standard output, each preceded
 //! by its length in 32 bits, little endian. Shard, ledger, noise and answers are the daemon's own; what the daemon has
 //! beside them (link, consent) is left out. The ledger is made where there is none.
 #![forbid(unsafe_code)]
@@ -19,12 +19,17 @@ use prost::Message;
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let [folder, mode] = args.as_slice() else {
-        eprintln!("conclave-answerer FOLDER strict|BLOCK");
-        return ExitCode::from(2);
+    let (folder, mode, unlock) = match args.as_slice() {
+        [folder, mode] => (folder, mode, false),
+        [folder, mode, act] if act == "unlock" => (folder, mode, true),
+        _ => {
+            eprintln!("conclave-answerer FOLDER strict|BLOCK [unlock]");
+            return ExitCode::from(2);
+        }
     };
     tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false).init();
-    match serve(Path::new(folder), Mode::parse(mode)) {
+    let (folder, mode) = (Path::new(folder), Mode::parse(mode));
+    match if unlock { mode.unlock(folder) } else { serve(folder, mode) } {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             eprintln!("conclave-answerer: {why}");

@@ -212,9 +212,9 @@ impl MaskKeys {
     fn write(&self, key: &JobKey, used: SystemTime) -> Result<(), MaskKeyError> {
         let file = self.file_of(&key.job)?;
         let draft = with_suffix(&file, DRAFT);
-        let fresh = !self.folder.exists();
         private_folder(&self.folder).map_err(|e| io(&self.folder, &e))?;
-        if fresh {
+        // With a job's first file, whether or not the folder was there: who made it may have been killed before its name was on the disk.
+        if file.symlink_metadata().is_err() {
             let above = private_files::folder_of(&self.folder);
             private_files::sync_folder(above).map_err(|e| io(above, &e))?;
         }

@@ -1,10 +1,12 @@
 //! What a disk holds after the power fails: a model of files and folders, driven by the shim's log.
 //!
 //! Bytes of a file, and its length, are durable once the file is synced; a new name, a removal and a renaming are durable once the
-//! folder is synced. Between two syncs the disk may keep any part of what was written, in any order, torn at 512 bytes.
+//! folder in which they are is synced. A folder is a name in another one: without that name all in it is lost, synced or not. Between two syncs the disk may keep any part of what was written, in any order, torn at 512 bytes.
 //! Disks that acknowledge a sync and lose the data all the same are not modelled: nothing can be had from them.
 
 use std::collections::BTreeMap;
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 use rand::{Rng, RngExt};
@@ -12,14 +14,14 @@ use rand::{Rng, RngExt};
 /// One call of the log.
 #[derive(Debug, Clone)]
 pub struct Call {
-    /// `c`, `w`, `t`, `s`, `r`, `u`, `o`; `f` a failed one, `x` one that never came about.
+    /// `c`, `d`, `w`, `t`, `s`, `r`, `u`, `o`; `f` a failed one, `x` one that never came about.
     pub kind: char,
-    /// The file; 0 where the call is about a name.
+    /// The file or folder; 0 where the call is about a name.
     pub inode: u64,
     offset: usize,
     /// Something was done at it.
     pub marked: bool,
-    /// The file's name, of a new file or a removed one; both of a renaming.
+    /// The file's or folder's name, of a new one or a removed one; both of a renaming.
     pub name: String,
     /// Bytes written.
     pub data: Vec<u8>,
@@ -77,107 +79,190 @@ struct File {
     pending: Vec<Change>,
 }
 
-/// Name to inode; `None` where it was removed.
-type Naming = (String, Option<u64>);
+/// A file or folder, whatever inodes the system gives to those after it.
+type Id = usize;
+/// Name to what has it; `None` where it was removed.
+type Naming = (String, Option<Id>);
 
-/// A folder on a disk.
 #[derive(Debug, Clone, Default)]
-pub struct Disk {
-    files: BTreeMap<u64, File>,
-    names: BTreeMap<String, u64>,
-    durable: BTreeMap<String, u64>,
+struct Folder {
+    names: BTreeMap<String, Id>,
+    durable: BTreeMap<String, Id>,
     pending: Vec<Vec<Naming>>,
+}
+
+#[derive(Debug, Clone)]
+enum Node {
+    File(File),
+    Folder(Folder),
+}
+
+/// The folder that is watched.
+const ROOT: Id = 0;
+
+/// A folder on a disk, with the folders in it.
+#[derive(Debug, Clone)]
+pub struct Disk {
+    nodes: Vec<Node>,
+    by_inode: BTreeMap<u64, Id>,
+}
+
+impl Default for Disk {
+    fn default() -> Self {
+        Self { nodes: vec![Node::Folder(Folder::default())], by_inode: BTreeMap::new() }
+    }
 }
 
 impl Disk {
     /// What lies in a folder, all of it durable.
     pub fn holding(folder: &Path) -> Self {
         let mut disk = Self::default();
-        for entry in std::fs::read_dir(folder).expect("a folder") {
-            let entry = entry.expect("a file");
-            // What a folder within holds is not followed.
-            if entry.file_type().expect("a file").is_dir() {
-                continue;
-            }
-            let inode = std::os::unix::fs::MetadataExt::ino(&entry.metadata().expect("a file"));
-            let durable = std::fs::read(entry.path()).expect("a file");
-            disk.files.insert(inode, File { durable, pending: Vec::new() });
-            disk.durable.insert(entry.file_name().into_string().expect("a name"), inode);
-        }
-        disk.names = disk.durable.clone();
+        disk.hold(ROOT, folder);
         disk
     }
 
-    /// The next call.
+    fn hold(&mut self, id: Id, folder: &Path) {
+        let mut names = BTreeMap::new();
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let entry = entry.expect("a file");
+            let inode = std::os::unix::fs::MetadataExt::ino(&entry.metadata().expect("a file"));
+            let within = if entry.file_type().expect("a file").is_dir() {
+                let within = self.add(inode, Node::Folder(Folder::default()));
+                self.hold(within, &entry.path());
+                within
+            } else {
+                let durable = std::fs::read(entry.path()).expect("a file");
+                self.add(inode, Node::File(File { durable, pending: Vec::new() }))
+            };
+            names.insert(entry.file_name().into_string().expect("a name"), within);
+        }
+        self.nodes[id] = Node::Folder(Folder { durable: names.clone(), names, pending: Vec::new() });
+    }
+
+    fn add(&mut self, inode: u64, node: Node) -> Id {
+        self.nodes.push(node);
+        self.by_inode.insert(inode, self.nodes.len() - 1);
+        self.nodes.len() - 1
+    }
+
+    /// The next call; `folder_inode` is the inode of the folder that is watched.
     pub fn take(&mut self, call: &Call, folder_inode: u64) {
-        let name = |inode| (call.name.clone(), inode);
         match call.kind {
-            'c' => {
-                self.files.insert(call.inode, File::default());
-                self.rename(vec![name(Some(call.inode))]);
+            'c' | 'd' => {
+                let node = if call.kind == 'c' { Node::File(File::default()) } else { Node::Folder(Folder::default()) };
+                let id = self.add(call.inode, node);
+                self.name(vec![(call.name.clone(), Some(id))]);
             }
             'w' => self.change(call, Change::Bytes(call.offset, call.data.clone())),
             't' => self.change(call, Change::Length(call.offset)),
-            's' if call.inode == folder_inode => {
-                self.durable = self.names.clone();
-                self.pending.clear();
-            }
-            's' => {
-                let file = self.files.entry(call.inode).or_default();
-                for change in std::mem::take(&mut file.pending) {
-                    change.apply(&mut file.durable);
-                }
-            }
-            'u' => self.rename(vec![name(None)]),
+            's' => self.sync(if call.inode == folder_inode { ROOT } else { self.by_inode[&call.inode] }),
+            'u' => self.name(vec![(call.name.clone(), None)]),
             'r' => {
                 let (from, to) = call.name.split_once(' ').expect("two names");
-                let inode = self.names.get(from).copied();
-                self.rename(vec![(from.to_owned(), None), (to.to_owned(), inode)]);
+                let (folder, name) = self.place(from);
+                let id = self.folder(folder).names.get(name).copied();
+                self.name(vec![(from.to_owned(), None), (to.to_owned(), id)]);
             }
             _ => {}
         }
     }
 
-    fn change(&mut self, call: &Call, change: Change) {
-        self.files.entry(call.inode).or_default().pending.push(change);
+    fn sync(&mut self, id: Id) {
+        match &mut self.nodes[id] {
+            Node::Folder(folder) => {
+                folder.durable = folder.names.clone();
+                folder.pending.clear();
+            }
+            Node::File(file) => std::mem::take(&mut file.pending).iter().for_each(|change| change.apply(&mut file.durable)),
+        }
     }
 
-    fn rename(&mut self, change: Vec<Naming>) {
-        apply(&mut self.names, &change);
-        self.pending.push(change);
+    fn change(&mut self, call: &Call, change: Change) {
+        let Node::File(file) = &mut self.nodes[self.by_inode[&call.inode]] else { panic!("a folder is written to: {call:?}") };
+        file.pending.push(change);
+    }
+
+    fn folder(&self, id: Id) -> &Folder {
+        let Node::Folder(folder) = &self.nodes[id] else { panic!("a file where a folder is wanted") };
+        folder
+    }
+
+    /// The folder in which a name is that is given from the watched folder on, and the name there.
+    fn place<'a>(&self, path: &'a str) -> (Id, &'a str) {
+        let mut parts: Vec<&str> = path.split('/').collect();
+        let name = parts.pop().expect("a name");
+        (parts.into_iter().fold(ROOT, |folder, part| self.folder(folder).names[part]), name)
+    }
+
+    /// Names in one folder change, at once.
+    fn name(&mut self, change: Vec<Naming>) {
+        let folders: Vec<Id> = change.iter().map(|(path, _)| self.place(path).0).collect();
+        assert!(folders.iter().all(|folder| *folder == folders[0]), "a renaming from folder to folder is not modelled");
+        let change: Vec<Naming> = change.iter().map(|(path, id)| (self.place(path).1.to_owned(), *id)).collect();
+        let Node::Folder(folder) = &mut self.nodes[folders[0]] else { panic!("a file where a folder is wanted") };
+        apply(&mut folder.names, &change);
+        folder.pending.push(change);
     }
 
     /// Writes what is certainly on the disk.
     pub fn write_synced(&self, to: &Path) {
-        write(to, &self.durable, |inode| self.files[&inode].durable.clone());
+        self.write(to, &mut |folder| folder.durable.clone(), &mut |file| file.durable.clone());
     }
 
     /// Writes everything, as the living process sees it.
     pub fn write_all(&self, to: &Path) {
-        write(to, &self.names, |inode| {
-            let file = &self.files[&inode];
+        self.write(to, &mut |folder| folder.names.clone(), &mut |file| {
             let mut bytes = file.durable.clone();
             file.pending.iter().for_each(|change| change.apply(&mut bytes));
             bytes
         });
     }
 
-    /// Writes what is certainly on the disk and of the rest any part: names in their order up to some moment, of a file's bytes
-    /// any sectors.
+    /// Writes what is certainly on the disk and of the rest any part: of a folder's names those in their order up to some moment, of a
+    /// file's bytes any sectors.
     pub fn write_torn(&self, to: &Path, random: &mut impl Rng) {
-        let mut names = self.durable.clone();
-        let kept = random.random_range(0..=self.pending.len());
-        self.pending[..kept].iter().for_each(|change| apply(&mut names, change));
-        let mut parts: BTreeMap<u64, Vec<u8>> = BTreeMap::new();
-        for inode in names.values() {
-            let file = &self.files[inode];
+        let random = std::cell::RefCell::new(random);
+        let names = &mut |folder: &Folder| {
+            let kept = random.borrow_mut().random_range(0..=folder.pending.len());
+            let mut names = folder.durable.clone();
+            folder.pending[..kept].iter().for_each(|change| apply(&mut names, change));
+            names
+        };
+        let bytes = &mut |file: &File| {
             let mut bytes = file.durable.clone();
             for change in &file.pending {
-                tear(change, random).iter().for_each(|part| part.apply(&mut bytes));
+                tear(change, &mut **random.borrow_mut()).iter().for_each(|part| part.apply(&mut bytes));
             }
-            parts.insert(*inode, bytes);
+            bytes
+        };
+        self.write(to, names, bytes);
+    }
+
+    fn write(
+        &self,
+        to: &Path,
+        names: &mut impl FnMut(&Folder) -> BTreeMap<String, Id>,
+        bytes: &mut impl FnMut(&File) -> Vec<u8>,
+    ) {
+        let _ = std::fs::remove_dir_all(to);
+        self.write_folder(self.folder(ROOT), to, names, bytes);
+    }
+
+    fn write_folder(
+        &self,
+        folder: &Folder,
+        to: &Path,
+        names: &mut impl FnMut(&Folder) -> BTreeMap<String, Id>,
+        bytes: &mut impl FnMut(&File) -> Vec<u8>,
+    ) {
+        DirBuilder::new().mode(0o700).create(to).expect("a folder");
+        // The shared memory of a process that is gone is rubbish.
+        for (name, id) in names(folder).iter().filter(|(name, _)| !name.ends_with("-shm")) {
+            match &self.nodes[*id] {
+                Node::File(file) => std::fs::write(to.join(name), bytes(file)).expect("a file"),
+                Node::Folder(within) => self.write_folder(within, &to.join(name), names, bytes),
+            }
         }
-        write(to, &names, |inode| parts[&inode].clone());
     }
 }
 
@@ -202,22 +287,11 @@ fn tear(change: &Change, random: &mut impl Rng) -> Vec<Change> {
     }
 }
 
-fn apply(names: &mut BTreeMap<String, u64>, change: &[Naming]) {
-    for (name, inode) in change {
-        match inode {
-            Some(inode) => drop(names.insert(name.clone(), *inode)),
+fn apply(names: &mut BTreeMap<String, Id>, change: &[Naming]) {
+    for (name, id) in change {
+        match id {
+            Some(id) => drop(names.insert(name.clone(), *id)),
             None => drop(names.remove(name)),
         }
-    }
-}
-
-fn write(to: &Path, names: &BTreeMap<String, u64>, bytes: impl Fn(u64) -> Vec<u8>) {
-    let _ = std::fs::remove_dir_all(to);
-    std::fs::create_dir_all(to).expect("a folder");
-    // The shared memory of a process that is gone is rubbish.
-    for (name, inode) in names.iter().filter(|(name, _)| !name.ends_with("-shm")) {
-        let file = to.join(name);
-        std::fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
-        std::fs::write(file, bytes(*inode)).expect("a file");
     }
 }

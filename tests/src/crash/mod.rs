@@ -18,6 +18,9 @@ use conclave_party::noise::Noise;
 use conclave_party::secure::{Fingerprint, MaskKeys, Pins, SecureSettings};
 use conclave_proto::ca;
 
+/// Folder of the identity, and of what lies beside it.
+pub const IDENTITY: &str = "identity";
+
 /// The party's name.
 pub const PARTY: &str = "hospital-a";
 
@@ -56,7 +59,7 @@ impl Mode {
     /// A sentence: what of the folder it can't be started on.
     pub fn answerer(self, folder: &Path) -> Result<Answerer, String> {
         let text = |e: &dyn std::fmt::Display| e.to_string();
-        let keeping = self.keeping(folder);
+        let (keeping, identity) = (self.keeping(folder), folder.join(IDENTITY));
         if !keeping.ledger.exists() {
             keeping.init().map_err(|e| text(&e))?;
         }
@@ -75,25 +78,40 @@ impl Mode {
         let policy = Policy { approve: Approve::Automatic, reply_delay: ReplyDelay::Off, ..Policy::default() };
         let noise = Noise::from_os().map_err(|e| text(&e))?;
         let answerer =
-            Answerer::new(PARTY.into(), policy, budget(), shard, ledger, noise).with_members(Members::of(folder, None));
-        answerer.with_secrecy(secrecy(folder, &keeping)?).map_err(|e| text(&e))
+            Answerer::new(PARTY.into(), policy, budget(), shard, ledger, noise).with_members(Members::of(&identity, None));
+        answerer.with_secrecy(secrecy(&identity, &keeping)?).map_err(|e| text(&e))
     }
 
-    /// Ledger, key and head in one folder.
+    /// The ledger; and apart from it, as the daemon has them, its secret key, the keys of masks and its newest head.
     pub fn keeping(self, folder: &Path) -> LedgerSettings {
         let durability = match self {
             Self::Strict => Durability::Strict,
             Self::Reserve(block) => Durability::Reserve { block },
         };
-        LedgerSettings { durability, ..LedgerSettings::beside(&folder.join("ledger.sqlite"), PARTY, &budget()) }
+        LedgerSettings {
+            durability,
+            secret: folder.join(IDENTITY).join("ledger-secret.key"),
+            head_file: folder.join(IDENTITY).join("ledger-head"),
+            ..LedgerSettings::beside(&folder.join("ledger.sqlite"), PARTY, &budget())
+        }
+    }
+
+    /// Unlocks a ledger that is behind, as the owner's command does: the keys of masks go first.
+    ///
+    /// # Errors
+    /// A sentence, where it can't be done.
+    pub fn unlock(self, folder: &Path) -> Result<(), String> {
+        let settings = self.keeping(folder);
+        let forget = |secret: &Secret| Ok(MaskKeys::beside(&settings.secret, secret.clone()).delete_all()?);
+        Ledger::unlock(&settings, "restored", forget).map(drop).map_err(|e: Box<dyn std::error::Error>| e.to_string())
     }
 }
 
-/// Masked jobs are admitted of [`jobs::OTHERS`], whose certificates lie in the folder.
-fn secrecy(folder: &Path, keeping: &LedgerSettings) -> Result<Secrecy, String> {
+/// Masked jobs are admitted of [`jobs::OTHERS`], whose certificates lie beside the identity.
+fn secrecy(identity: &Path, keeping: &LedgerSettings) -> Result<Secrecy, String> {
     let mut pins = Pins::default();
     for other in jobs::OTHERS {
-        let certificate = std::fs::read_to_string(folder.join(format!("{other}.pem"))).map_err(|e| e.to_string())?;
+        let certificate = std::fs::read_to_string(identity.join(format!("{other}.pem"))).map_err(|e| e.to_string())?;
         let digest = ca::key_digest(&certificate).map_err(|e| e.to_string())?;
         pins.add(other, Fingerprint(digest)).map_err(|e| format!("{e:?}"))?;
     }
@@ -101,7 +119,7 @@ fn secrecy(folder: &Path, keeping: &LedgerSettings) -> Result<Secrecy, String> {
     Ok(Secrecy {
         settings: SecureSettings { allow: true, colluders_at_least: Some(1), pins, ..SecureSettings::default() },
         keys: MaskKeys::beside(&keeping.secret, secret),
-        identity: (folder.to_owned(), folder.join("key.pem")),
+        identity: (identity.to_owned(), identity.join("key.pem")),
         revoked: None,
     })
 }

@@ -12,10 +12,11 @@ use conclave_common::query::contribution;
 use conclave_proto::v1;
 use rusqlite::Connection;
 use serde_json::Value;
+use tempfile::TempDir;
 
-use super::Mode;
 use super::jobs::{self, spec};
 use super::session::points;
+use super::{IDENTITY, Mode};
 
 /// A query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,6 +48,12 @@ pub struct Outside {
     rosters: BTreeMap<usize, (Vec<u8>, Vec<u64>)>,
     /// Masked jobs that the party was told to close, and whether it is known to have.
     closed: BTreeMap<usize, bool>,
+}
+
+/// Names of the files of masked jobs' keys.
+pub fn keys(folder: &Path) -> BTreeSet<String> {
+    let files = std::fs::read_dir(folder.join(IDENTITY).join("mask-keys")).into_iter().flatten();
+    files.map(|file| file.expect("a file").file_name().into_string().expect("a name")).collect()
 }
 
 /// What one number costs.
@@ -98,6 +105,46 @@ impl Outside {
     /// A masked job's key has left.
     pub fn sees_key(&mut self, job: usize, key: &[u8]) {
         assert_eq!(self.keys.entry(job).or_insert_with(|| key.to_vec()), key, "a second key for job {job}");
+    }
+
+    /// What the ledger on a disk says of masked jobs holds for ever: the key and the roster that it has entered are the only ones that are ever
+    /// shown, and a job that it has closed is over; and so is every one of before where its owner has given up later entries for lost. No
+    /// other is: a key whose entry is on the disk is on it too.
+    pub fn is_held_to(&mut self, folder: &Path) {
+        let (mut shown, mut confirmed) = (self.keys.clone(), self.rosters.clone());
+        let Some(copy) = copy(folder) else { return };
+        let connection = Connection::open(copy.path().join("ledger.sqlite")).expect("a database");
+        for (kind, job, body) in job_events(&connection) {
+            match (kind.as_str(), job.as_deref().and_then(jobs::number).filter(|job| jobs::is_masked(*job))) {
+                ("mask-key", Some(job)) => {
+                    shown.remove(&job);
+                    self.sees_key(job, &unhex(&body["public"]));
+                }
+                ("roster", Some(job)) => {
+                    let other = confirmed.remove(&job).filter(|(digest, _)| *digest != unhex(&body["digest"]));
+                    assert_eq!(other, None, "another roster of job {job} is entered than was confirmed");
+                }
+                ("close", Some(job)) => self.is_closed(job),
+                ("unlock", _) => {
+                    (0..jobs::JOBS).filter(|job| jobs::is_masked(*job)).for_each(|job| self.is_closed(job));
+                    return;
+                }
+                _ => {}
+            }
+        }
+        assert!(shown.is_empty() && confirmed.is_empty(), "left and not on the disk: keys {shown:?}, rosters {confirmed:?}");
+    }
+
+    /// Whether the ledger on a disk was unlocked.
+    pub fn is_unlocked(&self, folder: &Path) -> bool {
+        let copy = copy(folder).expect("a ledger");
+        let connection = Connection::open(copy.path().join("ledger.sqlite")).expect("a database");
+        job_events(&connection).iter().any(|(kind, ..)| kind == "unlock")
+    }
+
+    /// Numbers that the ledger on a disk has charged.
+    pub fn charges(&self, folder: &Path) -> usize {
+        Ledger::read(folder).map_or(0, |ledger| ledger.rows.len())
     }
 
     /// A roster was confirmed.
@@ -181,10 +228,8 @@ impl Outside {
             assert_eq!((ledger.committed, ledger.forfeited), (self.cost, 0));
         }
         // Of masked jobs that have ended no key is left, and of the others each its own.
-        let keys = std::fs::read_dir(folder.join("mask-keys")).into_iter().flatten();
-        let keys: BTreeSet<String> = keys.map(|file| file.expect("a file").file_name().into_string().expect("a name")).collect();
         let open = self.keys.keys().filter(|job| !self.has_closed(**job)).map(|job| jobs::id(*job).to_owned());
-        assert_eq!(keys, open.collect());
+        assert_eq!(keys(folder), open.collect());
     }
 }
 
@@ -215,17 +260,9 @@ struct Ledger {
 }
 
 impl Ledger {
-    /// Reads a copy: the files are left as the dead party left them. `None` where there is none.
+    /// Reads a copy. `None` where there is none.
     fn read(folder: &Path) -> Option<Self> {
-        if !folder.join("ledger.sqlite").exists() {
-            return None;
-        }
-        let copy = tempfile::TempDir::new_in(folder.parent().expect("a folder")).expect("a folder");
-        for name in ["ledger.sqlite", "ledger.sqlite-wal"] {
-            if folder.join(name).exists() {
-                std::fs::copy(folder.join(name), copy.path().join(name)).expect("a copy");
-            }
-        }
+        let copy = copy(folder)?;
         let connection = Connection::open(copy.path().join("ledger.sqlite")).expect("a database");
         let sound: String = connection.query_row("PRAGMA integrity_check", [], |row| row.get(0)).expect("a check");
         assert_eq!(sound, "ok");
@@ -281,6 +318,38 @@ impl Ledger {
         assert_eq!(totals, (sum + forfeited, held), "the table of totals");
         Self { rows, forfeited, held, committed }
     }
+}
+
+/// A copy of a ledger: the files are left as the dead party left them. `None` where there is none.
+fn copy(folder: &Path) -> Option<TempDir> {
+    if !folder.join("ledger.sqlite").exists() {
+        return None;
+    }
+    let copy = TempDir::new_in(folder.parent().expect("a folder")).expect("a folder");
+    for name in ["ledger.sqlite", "ledger.sqlite-wal"] {
+        if folder.join(name).exists() {
+            std::fs::copy(folder.join(name), copy.path().join(name)).expect("a copy");
+        }
+    }
+    Some(copy)
+}
+
+/// Events with the id of the job that each is about, if any.
+fn job_events(connection: &Connection) -> Vec<(String, Option<String>, Value)> {
+    let mut select = connection
+        .prepare("SELECT e.kind, j.job, e.body FROM events e LEFT JOIN jobs j ON j.seq = e.job ORDER BY e.seq")
+        .expect("SQL");
+    let rows = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?))).expect("events");
+    rows.map(|row| {
+        let (kind, job, body) = row.expect("an event");
+        (kind, job, serde_json::from_str(&body).expect("an object"))
+    })
+    .collect()
+}
+
+fn unhex(text: &Value) -> Vec<u8> {
+    let text = text.as_str().expect("hexadecimal");
+    (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).expect("a byte")).collect()
 }
 
 fn events(connection: &Connection) -> Vec<(u64, String, Value)> {

@@ -11,7 +11,7 @@ use prost::Message;
 
 use super::outside::Outside;
 use super::shim::Plan;
-use super::{Mode, jobs};
+use super::{IDENTITY, Mode, jobs};
 
 /// What the coordinator does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,16 +50,20 @@ pub const SCRIPT: [Step; 18] = [
     Step::Ask(1, 2),
 ];
 
-/// The same of masked jobs: opening, asking, asking again, altered, out of order, and closing.
-pub const MASKED: [Step; 16] = [
+/// The same of masked jobs: opening, asking, asking again, altered, out of order, and closing. Beside them a local one, whose answers
+/// may leave before they are synced.
+pub const MASKED: [Step; 20] = [
     Step::Open(2),
     Step::Ask(2, 0),
+    Step::Open(0),
+    Step::Ask(0, 0),
     Step::Ask(2, 1),
     Step::Open(3),
     Step::Ask(3, 0),
     Step::Ask(2, 0),
     Step::Altered(2, 1),
     Step::Twice(2, 2),
+    Step::Ask(0, 1),
     Step::Open(2),
     Step::Ask(2, 2),
     Step::Ask(3, 3),
@@ -68,6 +72,7 @@ pub const MASKED: [Step; 16] = [
     Step::Close(2),
     Step::Open(2),
     Step::Ask(3, 2),
+    Step::Ask(0, 2),
 ];
 
 /// Where chain `chain` steps from and to in a round: so little that no budget ends in as many rounds as a quick machine has time for.
@@ -87,6 +92,16 @@ pub enum End {
     Halted,
 }
 
+/// Puts records and identity into a folder that has none.
+pub fn furnish(folder: &Path) {
+    let (rows, identity) = (folder.join("rows.csv"), folder.join(IDENTITY));
+    if !rows.exists() {
+        std::fs::write(rows, "height\n170\n180\n175\n164\n158\n").expect("records");
+        std::fs::create_dir_all(&identity).expect("a folder");
+        jobs::files().iter().for_each(|(name, text)| std::fs::write(identity.join(name), text).expect("a file"));
+    }
+}
+
 /// The process.
 pub struct Party {
     child: Child,
@@ -97,17 +112,22 @@ pub struct Party {
 impl Party {
     /// Starts it in `folder`; its standard error goes to the file `stderr` there.
     pub fn start(exe: &str, folder: &Path, mode: Mode, plan: Option<&Plan<'_>>) -> Self {
+        Self::run(exe, folder, &[&mode.argument()], plan)
+    }
+
+    /// Has its owner unlock its ledger; says whether that went well.
+    pub fn unlock(exe: &str, folder: &Path, mode: Mode, plan: Option<&Plan<'_>>) -> bool {
+        Self::run(exe, folder, &[&mode.argument(), "unlock"], plan).end().success()
+    }
+
+    fn run(exe: &str, folder: &Path, arguments: &[&str], plan: Option<&Plan<'_>>) -> Self {
         let mut command = Command::new(exe);
-        let rows = folder.join("rows.csv");
-        if !rows.exists() {
-            std::fs::write(rows, "height\n170\n180\n175\n164\n158\n").expect("records");
-            jobs::files().iter().for_each(|(name, text)| std::fs::write(folder.join(name), text).expect("a file"));
-        }
+        furnish(folder);
         if let Some(plan) = plan {
             plan.arm(&mut command, folder);
         }
         let stderr = std::fs::File::create(folder.with_extension("stderr")).expect("a log");
-        command.arg(folder).arg(mode.argument()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr);
+        command.arg(folder).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr);
         let mut child = command.spawn().expect("the binary starts");
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take().expect("a pipe"));
         Self { child, stdin, stdout }
@@ -180,7 +200,10 @@ impl Party {
             Step::Open(job) => {
                 self.send(Body::OpenJob(jobs::open_job(job)))?;
                 match self.receive()? {
-                    party_frame::Body::JobOpened(opened) => self.enter(job, opened.mask_key, outside),
+                    party_frame::Body::JobOpened(opened) => {
+                        assert!(!outside.has_closed(job), "{} has ended, and is opened again", jobs::id(job));
+                        self.enter(job, opened.mask_key, outside)
+                    }
                     // A masked job that has been closed never opens again.
                     party_frame::Body::JobPending(pending) if outside.may_be_closed(job) && pending.reason.contains("submit") => {
                         outside.is_closed(job);
@@ -225,6 +248,15 @@ impl Party {
             other => panic!("{other:?}"),
         }
         Some(true)
+    }
+
+    /// Opens a job of a ledger that was set back, and says whether it is put off until the owner has done something.
+    pub fn waits_for_its_owner(&mut self, job: usize) -> bool {
+        let mut said = self.send(Body::OpenJob(jobs::open_job(job))).and_then(|()| self.receive());
+        if let Some(party_frame::Body::Hello(_)) = said {
+            said = self.receive();
+        }
+        matches!(said, Some(party_frame::Body::JobPending(pending)) if pending.reason.contains("unlock"))
     }
 
     /// Asks a round, and says whether it was refused; `None` once the party is dead.

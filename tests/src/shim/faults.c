@@ -8,7 +8,7 @@
  *   short   a write is cut to its first half, and all that follow fail with ENOSPC
  *
  * The log: a line "kind inode offset length mark name", then for writes and output that many bytes, then a line feed.
- * Kinds: c new file, w write, t truncation to offset, s sync, r renaming (two names), u removal, o output. Mark: '.', or '!' on the
+ * Kinds: c new file, d new folder, w write, t truncation to offset, s sync, r renaming (two names), u removal, o output. Mark: '.', or '!' on the
  * call at which something was done.
  */
 #define _GNU_SOURCE
@@ -229,3 +229,24 @@ int close(int fd) {
 
 int unlink(const char *path) { REAL(unlink); NAMES('u', real(path), path, (const char *)NULL) }
 int rename(const char *from, const char *to_path) { REAL(rename); NAMES('r', real(from, to_path), from, to_path) }
+
+/* A folder that is there already is not made. */
+int mkdir(const char *path, mode_t mode) {
+    REAL(mkdir);
+    const char *name = within(path);
+    if (!name || access(path, F_OK) == 0) return real(path, mode);
+    pthread_mutex_lock(&lock);
+    enum deed now = next();
+    if (now == KILL) { note('x', 0, 0, 0, '!', name, NULL); die(); }
+    if (now == EIO_ONCE || now == FULL || now == SHORT) {
+        note('f', 0, 0, 0, '!', name, NULL);
+        pthread_mutex_unlock(&lock);
+        FAIL(now == EIO_ONCE ? EIO : ENOSPC);
+    }
+    int done = real(path, mode);
+    struct stat s;
+    if (done == 0 && stat(path, &s) == 0) note('d', s.st_ino, 0, 0, now == NONE ? '.' : '!', name, NULL);
+    if (now == TORN) die();
+    pthread_mutex_unlock(&lock);
+    return done;
+}

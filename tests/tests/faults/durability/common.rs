@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+use std::fs::DirBuilder;
 use std::ops::Range;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -5,13 +7,11 @@ use std::path::{Path, PathBuf};
 use conclave_tests::crash::Mode;
 use conclave_tests::crash::disk::{Call, Disk, calls};
 use conclave_tests::crash::outside::Outside;
-use conclave_tests::crash::session::{End, MASKED, Party, SCRIPT, Step};
+use conclave_tests::crash::session::{End, MASKED, Party, SCRIPT, Step, furnish};
 use conclave_tests::crash::shim::{Deed, Plan};
 use tempfile::TempDir;
 
 pub(crate) const EXE: &str = env!("CARGO_BIN_EXE_conclave-answerer");
-/// What a party keeps.
-const FILES: [&str; 4] = ["ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite.head", "ledger.sqlite.key"];
 /// After a life that was killed: what it was answering, something older, and more.
 const SECOND: [Step; 6] = [Step::Open(0), Step::Open(1), Step::Ask(0, 3), Step::Ask(0, 0), Step::Ask(1, 1), Step::Ask(0, 4)];
 const MODES: [Mode; 2] = [Mode::Strict, Mode::Reserve(6)];
@@ -22,7 +22,7 @@ pub(crate) fn workshop() -> TempDir {
     if memory.is_dir() { TempDir::new_in(memory) } else { TempDir::new() }.expect("a temporary folder")
 }
 
-/// A folder for one party.
+/// A folder for one party, with nothing in it.
 pub(crate) fn room(workshop: &TempDir, name: &str) -> PathBuf {
     let path = workshop.path().join(name);
     let _ = std::fs::remove_dir_all(&path);
@@ -30,14 +30,28 @@ pub(crate) fn room(workshop: &TempDir, name: &str) -> PathBuf {
     path.canonicalize().expect("a folder")
 }
 
-/// The keys of masked jobs lie in a folder of their own.
-fn copy_keys(from: &Path, to: &Path) {
-    let Ok(keys) = std::fs::read_dir(from.join("mask-keys")) else { return };
-    let to = to.join("mask-keys");
-    std::fs::DirBuilder::new().mode(0o700).create(&to).expect("a folder");
-    for key in keys {
-        let key = key.expect("a file");
-        std::fs::copy(key.path(), to.join(key.file_name())).expect("a copy");
+/// Every file of a folder and of those in it, by its name from there on; but for the memory that processes share, which is rubbish once
+/// they are gone.
+pub(crate) fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("a file").path();
+        let name = PathBuf::from(path.file_name().expect("a name"));
+        if path.is_dir() {
+            files.extend(self::files(&path).into_iter().map(|(within, bytes)| (name.join(within), bytes)));
+        } else if !name.to_string_lossy().ends_with("-shm") {
+            files.insert(name, std::fs::read(path).expect("a file"));
+        }
+    }
+    files
+}
+
+/// Makes a folder of files, for nobody else.
+pub(crate) fn lay(files: &BTreeMap<PathBuf, Vec<u8>>, to: &Path) {
+    for (name, bytes) in files {
+        let file = to.join(name);
+        DirBuilder::new().mode(0o700).recursive(true).create(file.parent().expect("a folder")).expect("a folder");
+        std::fs::write(file, bytes).expect("a file");
     }
 }
 
@@ -89,23 +103,21 @@ impl Case {
         self.calls.iter().for_each(|call| disk.take(call, self.folder));
         let rebuilt = folder.with_extension("rebuilt");
         disk.write_all(&rebuilt);
-        for name in FILES {
-            let of = |folder: &Path| std::fs::read(folder.join(name)).ok();
-            assert!(of(&rebuilt) == of(folder), "{name} is not what the log makes of it");
-        }
+        let (rebuilt, left) = (files(&rebuilt), files(folder));
+        assert!(rebuilt.keys().eq(left.keys()), "the log makes {:?} of {:?}", rebuilt.keys(), left.keys());
+        let other = left.iter().find(|(name, bytes)| rebuilt[*name] != **bytes);
+        assert_eq!(other.map(|(name, _)| name), None, "is not what the log makes of it");
     }
 
     /// A folder for one party, with what an earlier life has left, and what came out then.
     pub(crate) fn room(&self, workshop: &TempDir) -> (PathBuf, Outside) {
         let folder = room(workshop, "party");
-        let Some((left, outside)) = &self.before else { return (folder, Outside::default()) };
-        for name in FILES {
-            let file = left.path().join("party").join(name);
-            if file.exists() {
-                std::fs::copy(file, folder.join(name)).expect("a copy");
-            }
-        }
-        copy_keys(&left.path().join("party"), &folder);
+        let Some((left, outside)) = &self.before else {
+            // Like the identity, the records are the owner's, and on the disk for long.
+            furnish(&folder);
+            return (folder, Outside::default());
+        };
+        lay(&files(&left.path().join("party")), &folder);
         (folder, outside.clone())
     }
 

@@ -6,4 +6,5 @@
 mod common;
 mod deaths;
 mod failures;
+mod lives;
 mod power;
