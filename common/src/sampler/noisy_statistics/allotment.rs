@@ -168,3 +168,7 @@ fn affordable((kind, honest): (QueryKind, Honest), scale: u64, prices: &[(Privac
         multiple += 1 + multiple / 4096;
     }
 }
+
+#[cfg(test)]
+#[path = "tests/allotment.rs"]
+mod tests;
