@@ -4,13 +4,14 @@ use pulp::{Simd, WithSimd};
 
 use super::few::{FEW, Few};
 use super::frame::Frame;
-use super::held_vectors::{HeldVectors, Room, Sums};
+use super::held_vectors::{HeldVectors, Room};
 use super::kept_weights::BlockWeights;
 use super::lattice_frame::LatticeFrame;
 use super::linear_predictor::LinearPredictor;
 use super::shard::Block;
 use super::slopes::Slopes;
 use super::tile::Tile;
+use super::vector_sums::Sums;
 use super::weighted::WeightedSum;
 use crate::mechanism::LatticeSum;
 

@@ -1,18 +1,15 @@
-//! The kernel that makes each record's slopes the weights of a vector of bounded length, and sums the vectors; see [`super::lattice_frame`].
+//! The kernel that makes each record's slopes the weights of a vector of bounded length; see [`super::lattice_frame`].
 
 use pulp::{Arch, Simd, WithSimd};
 
 use super::few::{FEW, Few};
 use super::kept_weights::BlockWeights;
-use super::lattice_frame::{DIGITS, LatticeFrame, MOST_WEIGHT};
-use super::row_sums::{NOTHING, Rows, TOGETHER};
+use super::lattice_frame::{LatticeFrame, MOST_WEIGHT};
+use super::row_sums::{BESIDE, NOTHING, Rows, TOGETHER};
 use super::tile::Tile;
+use super::vector_sums::{Add, SOME, Sums, some};
 use crate::mechanism::Clamp;
 
-/// 1.5 * 2^25: adding it rounds a predictor to a multiple of 2^-27, of which the low 32 bits of the sum hold the whole number.
-const ROUNDER: f64 = 50_331_648.0;
-/// 1.5 * 2^52: as that for whole numbers.
-const WHOLE: f64 = 6_755_399_441_055_744.0;
 /// A little less than 1, against the rounding of what vectors are shortened by.
 const SHORTER: f64 = 1.0 - 1e-12;
 const ZERO: Few<f64> = Few([0.0; FEW]);
@@ -39,7 +36,20 @@ pub(super) struct Room {
     squares: Few<f32>,
     /// Squared lengths.
     lengths: Few<f32>,
-    sums: [Few<f32>; TOGETHER],
+    /// The products with the shift and with the own parameter's part.
+    crossed: [Few<f32>; 2],
+}
+
+impl Room {
+    fn new(predictors: usize) -> Self {
+        let predictors = vec![ZERO_SINGLE; predictors];
+        Self { slopes: [ZERO; 2], predictors, squares: ZERO_SINGLE, lengths: ZERO_SINGLE, crossed: [ZERO_SINGLE; 2] }
+    }
+
+    /// For weights that are there already.
+    pub(super) fn of_weights() -> Self {
+        Self::new(0)
+    }
 }
 
 impl HeldVectors {
@@ -52,13 +62,7 @@ impl HeldVectors {
     }
 
     pub(super) fn room(&self) -> Room {
-        Room {
-            slopes: [ZERO; 2],
-            predictors: vec![ZERO_SINGLE; self.frame.coefficients() - usize::from(self.intercept)],
-            squares: ZERO_SINGLE,
-            lengths: ZERO_SINGLE,
-            sums: [ZERO_SINGLE; TOGETHER],
-        }
+        Room::new(self.frame.whole.coefficients() - usize::from(self.intercept))
     }
 
     /// Turns the slopes of a tile into the weights of its vectors.
@@ -67,25 +71,18 @@ impl HeldVectors {
     }
 
     pub(super) fn sums(&self) -> Sums {
-        Sums { records: 0, of_predictors: vec![0; self.frame.coefficients()], of_own: 0 }
+        Sums::of(self.frame.whole.coefficients())
     }
 
     /// Adds the vectors of a tile, whose weights are made, and keeps these where there is room for them.
     pub(super) fn add(&self, rows: &Tile<'_>, room: &Room, sums: &mut Sums, kept: Option<&mut BlockWeights>) {
-        let own = self.frame.parameters() > self.frame.coefficients();
-        self.arch.dispatch(Add { rows, room, intercept: self.intercept, own, sums, kept });
+        let own = self.frame.whole.parameters() > self.frame.whole.coefficients();
+        self.arch.dispatch(Add { rows, weights: &room.slopes, intercept: self.intercept, own, sums, kept });
     }
 
     pub(super) fn total(&self, sums: &Sums) -> Vec<i128> {
-        self.frame.total(sums.records, &sums.of_predictors, sums.of_own)
+        self.frame.whole.total(sums.records, &sums.of_predictors, sums.of_own)
     }
-}
-
-/// Sums over the records of a block.
-pub(super) struct Sums {
-    records: usize,
-    of_predictors: Vec<i128>,
-    of_own: i128,
 }
 
 /// Makes a tile's slopes weights.
@@ -95,38 +92,59 @@ struct Hold<'a> {
     room: &'a mut Room,
 }
 
+/// Some predictors in single precision, and what their squares add.
+#[inline(always)]
+fn narrow<const N: usize>(columns: [&[f64]; N], narrowed: &mut [Few<f32>; N], squares: &mut Few<f32>, records: usize) {
+    let (squares, records) = (&mut squares.0, records.min(FEW));
+    for i in 0..records {
+        let mut sum = squares[i];
+        for k in 0..N {
+            let x = columns[k][i] as f32;
+            narrowed[k].0[i] = x;
+            sum = x.mul_add(x, sum);
+        }
+        squares[i] = sum;
+    }
+}
+
 impl Hold<'_> {
     /// The predictors in single precision, and the sums of their squares.
     #[inline(always)]
     fn narrow(&mut self) {
-        let records = self.rows.len();
+        let (rows, records) = (self.rows, self.rows.len());
         let Room { predictors, squares, .. } = &mut *self.room;
-        let squares = &mut squares.0[..records];
-        squares.fill(NOTHING);
-        for (j, narrow) in predictors.iter_mut().enumerate() {
-            let (x, narrow) = (&self.rows.predictor(j)[..records], &mut narrow.0[..records]);
-            for i in 0..records {
-                let x = x[i] as f32;
-                narrow[i] = x;
-                squares[i] = x.mul_add(x, squares[i]);
-            }
+        squares.0[..records].fill(NOTHING);
+        let (together, rest) = predictors.as_chunks_mut::<SOME>();
+        let mut first = 0;
+        for narrowed in together {
+            narrow(some(rows, first, records), narrowed, squares, records);
+            first += SOME;
+        }
+        for narrowed in rest {
+            narrow(some(rows, first, records), std::array::from_mut(narrowed), squares, records);
+            first += 1;
         }
     }
 
-    /// The squared length of what a weight comes to, in the frame's units.
+    /// The squared length of what a weight comes to, in the frame's units, and the products with the shift and the own parameter's part.
     #[inline(always)]
-    fn measure(&mut self) {
-        let records = self.rows.len();
-        let Room { predictors, lengths, sums, .. } = &mut *self.room;
-        let lengths = &mut lengths.0[..records];
-        lengths.fill(NOTHING);
-        for rows in &self.vectors.lengths {
-            rows.fill(predictors, records, sums);
-            for sum in &sums[..rows.count()] {
-                let sum = &sum.0[..records];
-                for i in 0..records {
-                    lengths[i] = sum[i].mul_add(sum[i], lengths[i]);
-                }
+    fn measure<S: Simd>(&mut self, simd: S) {
+        let vectors = self.rows.len().div_ceil(S::F32_LANES);
+        let HeldVectors { lengths: rows, crossed: crossed_rows, .. } = self.vectors;
+        let Room { predictors, lengths, crossed: [shift, with_own], .. } = &mut *self.room;
+        let lengths = S::as_mut_simd_f32s(&mut lengths.0).0;
+        let (shift, with_own) = (S::as_mut_simd_f32s(&mut shift.0).0, S::as_mut_simd_f32s(&mut with_own.0).0);
+        // What lies beyond the last record is of no record, or of one before.
+        for at in (0..vectors).step_by(BESIDE) {
+            let mut total = [simd.splat_f32s(NOTHING); BESIDE];
+            for rows in rows {
+                rows.add_squares(simd, predictors, at, &mut total);
+            }
+            lengths[at..at + BESIDE].copy_from_slice(&total);
+            if let Some(rows) = crossed_rows {
+                let [of_shift, of_own] = rows.sums::<S, 2>(simd, predictors, at);
+                shift[at..at + BESIDE].copy_from_slice(&of_shift);
+                with_own[at..at + BESIDE].copy_from_slice(&of_own);
             }
         }
     }
@@ -134,15 +152,8 @@ impl Hold<'_> {
     #[inline(always)]
     fn hold(&mut self) {
         let records = self.rows.len();
-        let HeldVectors { frame, crossed, .. } = self.vectors;
-        let Room { slopes: [slope, own], lengths, squares, predictors, sums } = &mut *self.room;
-        for (sum, rows) in sums[..2].iter_mut().zip(std::iter::repeat(crossed)) {
-            sum.0[..records].fill(if rows.is_some() { NOTHING } else { 0.0 });
-        }
-        if let Some(rows) = crossed {
-            rows.fill(predictors, records, sums);
-        }
-        let [shift, with_own, ..] = &*sums;
+        let frame = &self.vectors.frame;
+        let Room { slopes: [slope, own], lengths, squares, predictors, crossed: [shift, with_own] } = &mut *self.room;
         let (slope, own) = (&mut slope.0[..records], &mut own.0[..records]);
         let (squares, lengths) = (&squares.0[..records], &lengths.0[..records]);
         let (shift, with_own) = (&shift.0[..records], &with_own.0[..records]);
@@ -168,56 +179,9 @@ impl WithSimd for Hold<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn with_simd<S: Simd>(mut self, _simd: S) {
+    fn with_simd<S: Simd>(mut self, simd: S) {
         self.narrow();
-        self.measure();
+        self.measure(simd);
         self.hold();
-    }
-}
-
-/// Adds a tile's vectors.
-struct Add<'a> {
-    rows: &'a Tile<'a>,
-    room: &'a Room,
-    intercept: bool,
-    own: bool,
-    sums: &'a mut Sums,
-    kept: Option<&'a mut BlockWeights>,
-}
-
-/// The low bits of a whole number, which is less than 2^31 in magnitude, put there by adding this.
-#[inline(always)]
-fn whole(value: f64, rounder: f64) -> i64 {
-    i64::from((value + rounder).to_bits() as i32)
-}
-
-impl WithSimd for Add<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _simd: S) {
-        let Self { rows, room, intercept, own: has_own, sums, kept } = self;
-        let (records, [slope, own]) = (rows.len(), &room.slopes);
-        let (slope, own) = (&slope.0[..records], &own.0[..records]);
-        let total = |values: &[f64]| values.iter().fold(0_i64, |sum, value| sum.wrapping_add(whole(*value, WHOLE)));
-        sums.records += records;
-        sums.of_own += i128::from(total(own));
-        let (first, rest) = sums.of_predictors.split_at_mut(usize::from(intercept));
-        if let [first] = first {
-            *first += i128::from(total(slope)) << DIGITS;
-        }
-        for (j, sum) in rest.iter_mut().enumerate() {
-            let x = &rows.predictor(j)[..records];
-            // Where there is a weight a predictor is below 12 in magnitude: the products are below 2^23 times 2^30.6, and 2^63 together.
-            let products =
-                (0..records).fold(0_i64, |sum, i| sum.wrapping_add(whole(slope[i], WHOLE).wrapping_mul(whole(x[i], ROUNDER))));
-            *sum += i128::from(products);
-        }
-        if let Some(kept) = kept {
-            kept.slopes.extend(slope.iter().map(|weight| whole(*weight, WHOLE) as i32));
-            if has_own {
-                kept.own.extend(own.iter().map(|weight| whole(*weight, WHOLE) as i32));
-            }
-        }
     }
 }

@@ -23,6 +23,7 @@
 //! `2^-42 (|A| sqrt p + |h| + |b| + 1)^2 (w^2 + o^2 + 1)`, of up to [`MOST`] parameters; four times that is added.
 
 use super::frame::Frame;
+use super::triangle::root;
 use crate::mechanism::{FRACTION, GRADIENT_UNITS};
 
 /// Lattice units of a vector of length 1: what is left is for the arithmetic's error.
@@ -77,31 +78,17 @@ impl Whole {
     }
 }
 
-/// The public constants of a frame.
-pub(super) struct LatticeFrame {
+/// A frame in whole numbers.
+pub(super) struct WholeFrame {
     /// `A`: per component a weight of each coefficient.
-    entries: Vec<i64>,
+    rows: Whole,
     /// Per component its weight of the own parameter, where there is one.
-    own: Vec<i64>,
+    own: Whole,
     /// The shift, with the sums' digits.
     shift: Vec<i128>,
-    /// What the slopes are multiplied by to be weights.
-    pub(super) weights: [f64; 2],
-    /// `R`, row after row; then `2 A'b`, and with an own parameter `2 A'h`.
-    rows: Vec<Vec<f64>>,
-    /// What a weight is in the units of these.
-    pub(super) unit: f64,
-    /// `|h|^2` with its slack, and `2 h.b`.
-    pub(super) of_own: [f64; 2],
-    /// The slack of `|g|^2`, and of the whole.
-    pub(super) slack: [f64; 2],
-    /// The greatest squared length beyond the shift's.
-    pub(super) room: f64,
-    /// The same for a vector that is shortened, whose weights are cut to whole numbers after that.
-    pub(super) room_if_cut: f64,
 }
 
-impl LatticeFrame {
+impl WholeFrame {
     /// Of a frame whose first parameters are coefficients; one more is the family's own.
     ///
     /// # Panics
@@ -111,38 +98,8 @@ impl LatticeFrame {
         assert!(d <= MOST && (coefficients..=coefficients + 1).contains(&d), "a frame has the model's parameters");
         let rows: Vec<f64> = (0..d).flat_map(|k| &frame.row(k)[..coefficients]).copied().collect();
         let own: Vec<f64> = (0..d).flat_map(|k| &frame.row(k)[coefficients..]).copied().collect();
-        let (rows, own) = (Whole::of(&rows), Whole::of(&own));
-        let (units, h) = (rows.units(), own.units());
-        let b = held_shift(frame.shift());
-        let column = |of: &[f64], j: usize| (0..d).map(|k| of[k] * units[k * coefficients + j]).sum::<f64>();
-        let crossed = |of: &[f64]| (0..coefficients).map(|j| 2.0 * column(of, j)).collect::<Vec<f64>>();
-        let squares = |of: &[f64]| of.iter().map(|x| x * x).sum::<f64>();
-        let mut all = root(&units, coefficients);
-        let terms = coefficients as f64;
-        let single = (8.0 * terms + 32.0) * power(-24) * all.iter().map(|row| squares(row)).sum::<f64>() * terms;
-        all.extend((coefficients > 0).then(|| crossed(&b)));
-        all.extend((coefficients > 0 && !h.is_empty()).then(|| crossed(&h)));
-        let of_crossed: f64 = all.iter().skip(coefficients).map(|row| squares(row).sqrt()).sum();
-        let crossing = 2.0 * (terms + 4.0) * power(-24) * of_crossed * terms.sqrt();
-        let longest = (squares(&units) * terms).sqrt() + squares(&h).sqrt() + squares(&b).sqrt() + 1.0;
-        let slack = power(-40) * longest * longest + crossing;
-        let most = 1.0 - ((d as f64).sqrt() + 2.0) / GRADIENT_UNITS as f64;
-        let room = most * most - squares(&b) * (1.0 + power(-40));
-        // Of a vector no longer than 1, and one that is added to it.
-        let grown = if h.is_empty() { 0.0 } else { power(-WEIGHT_DIGITS) * longest };
         let fine = |b: &f64| (b * power(28 + FRACTION as i32)) as i128;
-        Self {
-            shift: b.iter().map(fine).collect(),
-            weights: [rows.weight(), own.weight()],
-            rows: all,
-            unit: power(-WEIGHT_DIGITS),
-            of_own: [squares(&h) + slack, 2.0 * b.iter().zip(&h).map(|(b, h)| b * h).sum::<f64>()],
-            slack: [slack + single, slack],
-            room,
-            room_if_cut: (room - grown * (2.0 + grown)).max(0.0),
-            entries: rows.entries,
-            own: own.entries,
-        }
+        Self { rows: Whole::of(&rows), own: Whole::of(&own), shift: held_shift(frame.shift()).iter().map(fine).collect() }
     }
 
     pub(super) fn parameters(&self) -> usize {
@@ -150,13 +107,7 @@ impl LatticeFrame {
     }
 
     pub(super) fn coefficients(&self) -> usize {
-        self.entries.len() / self.parameters()
-    }
-
-    /// What sums over a record's predictors are taken with: first the rows of `R`, and then twice the product with the shift, and with the own
-    /// parameter's part.
-    pub(super) fn rows(&self) -> (&[Vec<f64>], &[Vec<f64>]) {
-        self.rows.split_at(self.coefficients())
+        self.rows.entries.len() / self.parameters()
     }
 
     /// The sums of so many records' vectors, with [`FRACTION`] binary digits behind the point, of the sums of their weights times their
@@ -164,9 +115,9 @@ impl LatticeFrame {
     pub(super) fn total(&self, records: usize, of_predictors: &[i128], of_own: i128) -> Vec<i128> {
         let coefficients = self.coefficients();
         let component = |k: usize| {
-            let row = &self.entries[k * coefficients..(k + 1) * coefficients];
+            let row = &self.rows.entries[k * coefficients..(k + 1) * coefficients];
             let predictors: i128 = row.iter().zip(of_predictors).map(|(a, sum)| i128::from(*a) * sum).sum();
-            let own = self.own.get(k).map_or(0, |h| i128::from(*h) * (of_own << DIGITS));
+            let own = self.own.entries.get(k).map_or(0, |h| i128::from(*h) * (of_own << DIGITS));
             predictors + own + self.shift[k] * records as i128
         };
         (0..self.parameters()).map(component).collect()
@@ -178,8 +129,8 @@ impl LatticeFrame {
         let (d, coefficients, unit) = (self.parameters(), self.coefficients(), power(DIGITS - FRACTION as i32));
         let sum = |of: &dyn Fn(usize) -> f64| (0..d).map(|k| components[k] * of(k)).sum::<f64>();
         Along {
-            predictors: (0..coefficients).map(|j| sum(&|k| self.entries[k * coefficients + j] as f64 * unit)).collect(),
-            own: sum(&|k| self.own.get(k).map_or(0.0, |h| *h as f64 * unit)),
+            predictors: (0..coefficients).map(|j| sum(&|k| self.rows.entries[k * coefficients + j] as f64 * unit)).collect(),
+            own: sum(&|k| self.own.entries.get(k).map_or(0.0, |h| *h as f64 * unit)),
             shift: sum(&|k| self.shift[k] as f64 * power(-(FRACTION as i32))),
         }
     }
@@ -197,7 +148,68 @@ impl LatticeFrame {
     }
 }
 
-/// See [`LatticeFrame::along`].
+/// A frame with the public constants that lengths are measured by.
+pub(super) struct LatticeFrame {
+    pub(super) whole: WholeFrame,
+    /// What the slopes are multiplied by to be weights.
+    pub(super) weights: [f64; 2],
+    /// `R`, row after row; then `2 A'b`, and with an own parameter `2 A'h`.
+    rows: Vec<Vec<f64>>,
+    /// What a weight is in the units of these.
+    pub(super) unit: f64,
+    /// `|h|^2` with its slack, and `2 h.b`.
+    pub(super) of_own: [f64; 2],
+    /// The slack of `|g|^2`, and of the whole.
+    pub(super) slack: [f64; 2],
+    /// The greatest squared length beyond the shift's.
+    pub(super) room: f64,
+    /// The same for a vector that is shortened, whose weights are cut to whole numbers after that.
+    pub(super) room_if_cut: f64,
+}
+
+impl LatticeFrame {
+    /// As [`WholeFrame::new`].
+    pub(super) fn new(frame: Frame<'_>, coefficients: usize) -> Self {
+        let whole = WholeFrame::new(frame, coefficients);
+        let d = whole.parameters();
+        let (units, h) = (whole.rows.units(), whole.own.units());
+        let b = held_shift(frame.shift());
+        let column = |of: &[f64], j: usize| (0..d).map(|k| of[k] * units[k * coefficients + j]).sum::<f64>();
+        let crossed = |of: &[f64]| (0..coefficients).map(|j| 2.0 * column(of, j)).collect::<Vec<f64>>();
+        let squares = |of: &[f64]| of.iter().map(|x| x * x).sum::<f64>();
+        let mut all = root(&units, coefficients);
+        let terms = coefficients as f64;
+        let single = (8.0 * terms + 32.0) * power(-24) * all.iter().map(|row| squares(row)).sum::<f64>() * terms;
+        all.extend((coefficients > 0).then(|| crossed(&b)));
+        all.extend((coefficients > 0 && !h.is_empty()).then(|| crossed(&h)));
+        let of_crossed: f64 = all.iter().skip(coefficients).map(|row| squares(row).sqrt()).sum();
+        let crossing = 2.0 * (terms + 4.0) * power(-24) * of_crossed * terms.sqrt();
+        let longest = (squares(&units) * terms).sqrt() + squares(&h).sqrt() + squares(&b).sqrt() + 1.0;
+        let slack = power(-40) * longest * longest + crossing;
+        let most = 1.0 - ((d as f64).sqrt() + 2.0) / GRADIENT_UNITS as f64;
+        let room = most * most - squares(&b) * (1.0 + power(-40));
+        // Of a vector no longer than 1, and one that is added to it.
+        let grown = if h.is_empty() { 0.0 } else { power(-WEIGHT_DIGITS) * longest };
+        Self {
+            weights: [whole.rows.weight(), whole.own.weight()],
+            rows: all,
+            unit: power(-WEIGHT_DIGITS),
+            of_own: [squares(&h) + slack, 2.0 * b.iter().zip(&h).map(|(b, h)| b * h).sum::<f64>()],
+            slack: [slack + single, slack],
+            room,
+            room_if_cut: (room - grown * (2.0 + grown)).max(0.0),
+            whole,
+        }
+    }
+
+    /// What sums over a record's predictors are taken with: first the rows of `R`, and then twice the product with the shift, and with the own
+    /// parameter's part.
+    pub(super) fn rows(&self) -> (&[Vec<f64>], &[Vec<f64>]) {
+        self.rows.split_at(self.whole.coefficients())
+    }
+}
+
+/// See [`WholeFrame::along`].
 pub(super) struct Along {
     pub(super) predictors: Vec<f64>,
     pub(super) own: f64,
@@ -210,29 +222,6 @@ fn held_shift(shift: &[f64]) -> Vec<f64> {
     let scale = GRADIENT_SCALE / GRADIENT_UNITS as f64;
     let scale = if length > 1.0 { scale / length } else { scale };
     if length.is_finite() { shift.iter().map(|b| b * scale).collect() } else { vec![0.0; shift.len()] }
-}
-
-/// The rows of an upper triangle `R` with `R'R` no less than `A'A`, of `A` with so many columns.
-fn root(a: &[f64], columns: usize) -> Vec<Vec<f64>> {
-    let rows = a.len().checked_div(columns).unwrap_or(0);
-    let product = |i: usize, j: usize| (0..rows).map(|k| a[k * columns + i] * a[k * columns + j]).sum::<f64>();
-    let trace: f64 = a.iter().map(|x| x * x).sum();
-    // Of the products and of the triangle's own arithmetic: (4 d + 8) eps trace at most.
-    let more = 8.0 * (columns + rows + 2) as f64 * f64::EPSILON * trace;
-    let mut root = vec![vec![0.0; columns]; columns];
-    for i in 0..columns {
-        let above = |j: usize, root: &[Vec<f64>]| root[..i].iter().map(|row| row[i] * row[j]).sum::<f64>();
-        let pivot = (product(i, i) + more - above(i, &root)).sqrt();
-        for j in i..columns {
-            root[i][j] = if i == j { pivot } else { (product(i, j) - above(j, &root)) / pivot };
-        }
-    }
-    if trace > 0.0 && root.iter().flatten().all(|x| x.is_finite()) {
-        return root;
-    }
-    // No product is longer than this.
-    let longest = (trace * (1.0 + 1e-9)).sqrt();
-    (0..columns).map(|i| (0..columns).map(|j| if i == j { longest } else { 0.0 }).collect()).collect()
 }
 
 #[cfg(test)]

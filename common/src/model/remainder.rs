@@ -22,15 +22,15 @@ use super::few::{FEW, Few};
 use super::gradient::{RegressionSlopes, asked, hold};
 use super::held_vectors::{HeldVectors, Room};
 use super::kept_weights::BlockWeights;
-use super::lattice_frame::LatticeFrame;
+use super::lattice_frame::{LatticeFrame, WholeFrame};
 use super::likelihood::{Ends, Likelihood};
 use super::linear_predictor::LinearPredictor;
+use super::moves::Moves;
 use super::persons::{PersonSum, Persons};
 use super::score::Remainder;
 use super::shard::Block;
 use super::slopes::Bends;
 use super::tile::Tile;
-use super::weighted::{CoefficientStep, WeightedSum};
 use crate::mechanism::{Clamp, LatticeSum, Quantiser, Sensitivity, sum_fits};
 
 /// How far half a step moves a record at most: its linear predictor, and the logarithm of the family's own parameter.
@@ -50,19 +50,22 @@ pub(super) fn second_order(first: Half, second: Half, bends: &Bends) -> f64 {
 /// A step, made ready for a block.
 struct Pass<'a, L: Likelihood> {
     block: &'a Block<'a>,
-    slopes: RegressionSlopes<L>,
-    vectors: HeldVectors,
-    /// The weights of the gradient's vectors, where they were kept.
-    weights: Option<Arc<BlockWeights>>,
+    weights: Weights<L>,
     constants: L::Constants,
-    moves: CoefficientStep,
-    /// What a weight comes to along the step, of each record's predictors, and of its own parameter.
-    with: WeightedSum,
+    moves: Moves,
+    /// What a weight of the slope in the family's own parameter comes to along the step.
     own: f64,
     constant: f64,
     power: f64,
     quantiser: Quantiser,
     clamp: Clamp,
+}
+
+/// The weights of the gradient's vectors.
+enum Weights<L: Likelihood> {
+    Kept(Arc<BlockWeights>),
+    /// Made anew.
+    Made(RegressionSlopes<L>, HeldVectors),
 }
 
 /// The sum over a block of each record's remainder; see [`super::ScoreModel::remainder_sum`]. `middle` is the point of the gradient.
@@ -75,16 +78,18 @@ pub(super) fn remainder_sum<L: Likelihood>(
 ) -> LatticeSum {
     assert!(sum_fits(block.units(), clamp), "callers check that so many units fit the sum");
     let share = u64::from(block.persons().map_or(1, |(persons, _)| persons.limit()));
-    let frame = LatticeFrame::new(step.frame, predictor.len());
-    let along = frame.along(step.weights);
+    let along = WholeFrame::new(step.frame, predictor.len()).along(step.weights);
+    let made = || {
+        let frame = LatticeFrame::new(step.frame, predictor.len());
+        let slopes = RegressionSlopes::new(likelihood, predictor, middle);
+        Weights::Made(slopes, HeldVectors::new(block.arch(), frame, predictor.has_intercept()))
+    };
+    let kept = block.shelf().and_then(|shelf| shelf.get(asked(step.points[1], step.frame)));
     let pass = Pass::<L> {
         block,
-        slopes: RegressionSlopes::new(likelihood, predictor, middle),
-        vectors: HeldVectors::new(block.arch(), frame, predictor.has_intercept()),
-        weights: block.shelf().and_then(|shelf| shelf.get(asked(step.points[1], step.frame))),
+        weights: kept.map_or_else(made, Weights::Kept),
         constants: likelihood.constants(predictor, &ends),
-        moves: predictor.moves(ends.from, ends.to),
-        with: predictor.weighted_without_offset(&along.predictors),
+        moves: Moves::new(predictor.weighted_without_offset(&along.predictors), predictor.moves(ends.from, ends.to)),
         own: along.own,
         constant: step.constant + along.shift,
         power: step.power,
@@ -97,7 +102,7 @@ pub(super) fn remainder_sum<L: Likelihood>(
 impl<L: Likelihood> Pass<'_, L> {
     #[inline(always)]
     fn total(&self) -> i64 {
-        let mut room = Kept::new(&self.vectors);
+        let mut room = self.room();
         let mut total = 0_i64;
         let mut tiles = self.block.tiles(FEW);
         while let Some(rows) = tiles.next() {
@@ -110,7 +115,7 @@ impl<L: Likelihood> Pass<'_, L> {
 
     #[inline(always)]
     fn total_by_person(&self, persons: &Persons, first: usize) -> i64 {
-        let mut room = Kept::new(&self.vectors);
+        let mut room = self.room();
         let mut sum = PersonSum::beginning(first);
         let mut tiles = self.block.tiles(FEW);
         while let Some(rows) = tiles.next() {
@@ -120,28 +125,36 @@ impl<L: Likelihood> Pass<'_, L> {
         sum.total()
     }
 
+    fn room(&self) -> Kept {
+        let vectors = match &self.weights {
+            Weights::Kept(_) => Room::of_weights(),
+            Weights::Made(_, vectors) => vectors.room(),
+        };
+        let scratch = Scratch { one: Lane::ZERO, other: Lane::ZERO };
+        Kept { vectors, sums: [NONE; 3], along: NONE, scratch, values: Few([0; FEW]), seen: 0 }
+    }
+
     /// The lattice value of each of `rows`.
     #[inline(always)]
     fn values(&self, rows: &Tile<'_>, room: &mut Kept) {
         match &self.weights {
-            Some(weights) => {
+            Weights::Kept(weights) => {
                 let these = room.seen..room.seen + rows.len();
                 recall(weights.slopes.get(these.clone()), &mut room.vectors.slopes[0].0[..rows.len()]);
                 recall(weights.own.get(these), &mut room.vectors.slopes[1].0[..rows.len()]);
                 room.seen += rows.len();
             }
-            None => hold(&self.slopes, &self.vectors, rows, &mut room.vectors),
+            Weights::Made(slopes, vectors) => hold(slopes, vectors, rows, &mut room.vectors),
         }
+        let (predictors, step) = self.moves.of(rows, &mut room.sums, &mut room.scratch);
         let along = &mut room.along.0[..rows.len()];
-        self.with.fill(rows, along);
         let [weights, own] = &room.vectors.slopes;
-        let (weights, own) = (&weights.0[..along.len()], &own.0[..along.len()]);
+        let (weights, own, predictors) = (&weights.0[..along.len()], &own.0[..along.len()], &predictors[..along.len()]);
         for i in 0..along.len() {
             // Where a record has no weight, its predictors may be no numbers.
-            let of_predictors = if weights[i] == 0.0 { 0.0 } else { weights[i] * along[i] };
+            let of_predictors = if weights[i] == 0.0 { 0.0 } else { weights[i] * predictors[i] };
             along[i] = self.own.mul_add(own[i], of_predictors);
         }
-        let step = self.moves.of(rows, &mut room.scratch);
         let along = &*along;
         let values = &mut room.values.0[..rows.len()];
         let (power, constant, quantiser) = (self.power, self.constant, self.quantiser);
@@ -182,21 +195,18 @@ impl KernelVisitor for Left<'_> {
     }
 }
 
+const NONE: Few<f64> = Few([0.0; FEW]);
+
 /// What is kept of a tile's records.
 struct Kept {
     vectors: Room,
+    /// What a weight comes to along the step, and the step.
+    sums: [Few<f64>; 3],
     along: Few<f64>,
     scratch: Scratch,
     values: Few<i64>,
     /// Records of the block that were seen before.
     seen: usize,
-}
-
-impl Kept {
-    fn new(vectors: &HeldVectors) -> Self {
-        let scratch = Scratch { one: Lane::ZERO, other: Lane::ZERO };
-        Self { vectors: vectors.room(), along: Few([0.0; FEW]), scratch, values: Few([0; FEW]), seen: 0 }
-    }
 }
 
 impl<L: Likelihood> WithSimd for &Pass<'_, L> {

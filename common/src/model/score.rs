@@ -2,7 +2,7 @@
 //! vectors, each record's held to a public length.
 
 use super::frame::Frame;
-use super::lattice_frame::LatticeFrame;
+use super::lattice_frame::WholeFrame;
 use super::shard::Block;
 use crate::mechanism::{GRADIENT_UNITS, LatticeSum, Sensitivity};
 
@@ -97,7 +97,7 @@ pub trait ScoreModel: Send + Sync {
     /// How far a record's vector in [`ScoreModel::gradient_sum`] at the step's middle is from its gradient at most by rounding, along the step,
     /// in log-likelihood units.
     fn vector_rounding(&self, step: &Remainder<'_>) -> f64 {
-        LatticeFrame::new(step.frame, self.coefficients()).rounding(step.weights)
+        WholeFrame::new(step.frame, self.coefficients()).rounding(step.weights)
     }
 
     /// The sum over a block of what each record's log ratio of a step is beyond the vector that it has in [`ScoreModel::gradient_sum`] at

@@ -5,8 +5,8 @@ use super::tile::{ColumnRef, Tile};
 
 /// A constant, and columns with their weights. Public.
 pub(super) struct WeightedSum {
-    constant: f64,
-    terms: Vec<(f64, ColumnRef)>,
+    pub(super) constant: f64,
+    pub(super) terms: Vec<(f64, ColumnRef)>,
 }
 
 impl WeightedSum {

@@ -31,7 +31,7 @@ proptest! {
         let (rows, _) = lattice.rows();
         let dot = |row: &[f64]| row.iter().zip(&x).map(|(a, x)| a * x).sum::<f64>();
         let measured: f64 = rows.iter().map(|row| dot(row).powi(2)).sum();
-        let image = lattice.entries.chunks(D).map(|row| dot(&row.iter().map(|a| *a as f64 * power(-ENTRY_DIGITS)).collect::<Vec<_>>()));
+        let image = lattice.whole.rows.entries.chunks(D).map(|row| dot(&row.iter().map(|a| *a as f64 * power(-ENTRY_DIGITS)).collect::<Vec<_>>()));
         let length: f64 = image.map(|x| x * x).sum();
         prop_assert!(measured >= length * (1.0 - 1e-13), "{measured} {length}");
         prop_assert!(measured <= length + 1e-12 * D as f64 * squares(&rows.concat()), "{measured} {length}");
@@ -51,7 +51,7 @@ proptest! {
         let weight = |slope: f64, scale: f64| (slope * scale).round_ties_even().clamp(-MOST_WEIGHT, MOST_WEIGHT);
         let (w, o) = (weight(slope, lattice.weights[0]), weight(own, lattice.weights[1]));
         prop_assume!(w.abs().max(o.abs()) < MOST_WEIGHT);
-        let along = lattice.along(&weights);
+        let along = lattice.whole.along(&weights);
         let rounded = |x: f64| (x * power(DIGITS)).round_ties_even() * power(-DIGITS);
         let found: f64 = x.iter().zip(&along.predictors).map(|(x, v)| w * v * rounded(*x)).sum::<f64>() + o * along.own;
         let component = |k: usize| {
@@ -59,7 +59,7 @@ proptest! {
             slope * row.iter().zip(&x).map(|(a, x)| a * x).sum::<f64>() + own * row[D - 1]
         };
         let wanted: f64 = (0..D).map(|k| weights[k] * GRADIENT_SCALE * component(k)).sum();
-        prop_assert!((found - wanted).abs() <= lattice.rounding(&weights) + 1e-6, "{found} {wanted} {}", lattice.rounding(&weights));
+        prop_assert!((found - wanted).abs() <= lattice.whole.rounding(&weights) + 1e-6, "{found} {wanted} {}", lattice.whole.rounding(&weights));
     }
 }
 
@@ -76,9 +76,9 @@ fn frames_that_are_none_are_nothing() {
             numbers[D * D..].fill(shift);
             let lattice = LatticeFrame::new(frame(&numbers), D);
             let nothing = !entry.is_finite() || !(1e-30..1e30).contains(&entry) && entry != 0.0;
-            assert_eq!(lattice.entries.iter().all(|a| *a == 0), nothing, "{entry}");
+            assert_eq!(lattice.whole.rows.entries.iter().all(|a| *a == 0), nothing, "{entry}");
             let length =
-                squares(&lattice.shift.iter().map(|b| *b as f64 * power(-28 - FRACTION as i32)).collect::<Vec<_>>()).sqrt();
+                squares(&lattice.whole.shift.iter().map(|b| *b as f64 * power(-28 - FRACTION as i32)).collect::<Vec<_>>()).sqrt();
             let expected = if shift == 3.0 { GRADIENT_SCALE / GRADIENT_UNITS as f64 } else { 0.0 };
             assert!((length - expected).abs() < 1e-9 && lattice.room > 0.0, "{shift}: {length}");
         }

@@ -1,0 +1,130 @@
+//! How the records of a tile move, and what the weights of their vectors come to along the way: sums over the same columns, in one go.
+
+use super::blocks::Scratch;
+use super::few::{FEW, Few};
+use super::tile::{ColumnRef, Tile};
+use super::weighted::{CoefficientStep, Direction, TileStep, WeightedSum};
+
+/// What a weight comes to along the step, of each record's predictors, and how the linear predictor moves.
+pub(super) enum Moves {
+    /// The first two, and the way that it moves along.
+    Several(Together<3>),
+    Other(WeightedSum, CoefficientStep),
+}
+
+impl Moves {
+    pub(super) fn new(along: WeightedSum, step: CoefficientStep) -> Self {
+        match step {
+            CoefficientStep { middle, along: Direction::Several(direction) } => {
+                Self::Several(Together::new([along, middle, direction]))
+            }
+            other => Self::Other(along, other),
+        }
+    }
+
+    /// Of the records of a tile.
+    #[inline(always)]
+    pub(super) fn of<'r>(
+        &self,
+        rows: &Tile<'r>,
+        sums: &'r mut [Few<f64>; 3],
+        scratch: &'r mut Scratch,
+    ) -> (&'r [f64], TileStep<'r>) {
+        let records = rows.len();
+        match self {
+            Self::Several(together) => {
+                together.fill(rows, sums);
+                let [along, middle, direction] = &*sums;
+                let (middle, direction) = (&middle.0[..records], &direction.0[..records]);
+                (&along.0[..records], TileStep { outcome: rows.outcome(), middle, direction, by: 1.0 })
+            }
+            Self::Other(sum, step) => {
+                let along = &mut sums[0].0[..records];
+                sum.fill(rows, along);
+                (along, step.of(rows, scratch))
+            }
+        }
+    }
+}
+
+/// Several weighted sums, whose last columns are the same as a rule: those are read once for all of them.
+pub(super) struct Together<const K: usize> {
+    /// What of each comes before those.
+    heads: [WeightedSum; K],
+    shared: Vec<([f64; K], ColumnRef)>,
+}
+
+impl<const K: usize> Together<K> {
+    fn new(mut heads: [WeightedSum; K]) -> Self {
+        let mut shared = Vec::new();
+        while let Some(column) = heads[0].terms.last().map(|term| term.1)
+            && heads.iter().all(|sum| sum.terms.last().is_some_and(|term| term.1 == column))
+        {
+            shared.push((heads.each_mut().map(|sum| sum.terms.pop().map_or(0.0, |term| term.0)), column));
+        }
+        shared.reverse();
+        Self { heads, shared }
+    }
+
+    /// The sums of each of `rows`, with the same bits as [`WeightedSum::fill`].
+    #[inline(always)]
+    fn fill(&self, rows: &Tile<'_>, outs: &mut [Few<f64>; K]) {
+        let (mut terms, records) = (self.shared.as_slice(), rows.len());
+        let alone = self.heads.iter().any(|head| !head.terms.is_empty());
+        let mut start = [0.0; K];
+        for k in 0..K {
+            start[k] = self.heads[k].constant;
+            if alone || terms.is_empty() {
+                self.heads[k].fill(rows, &mut outs[k].0[..records]);
+            }
+        }
+        let mut start = Some(start).filter(|_| !alone);
+        while let Some((group, rest)) = terms.split_first_chunk::<8>() {
+            add_together(rows, group, start.take(), outs);
+            terms = rest;
+        }
+        while let Some((group, rest)) = terms.split_first_chunk::<2>() {
+            add_together(rows, group, start.take(), outs);
+            terms = rest;
+        }
+        while let Some((group, rest)) = terms.split_first_chunk::<1>() {
+            add_together(rows, group, start.take(), outs);
+            terms = rest;
+        }
+    }
+}
+
+/// Adds some terms of each sum to `start`, or else to what is there.
+#[inline(always)]
+fn add_together<const N: usize, const K: usize>(
+    rows: &Tile<'_>,
+    terms: &[([f64; K], ColumnRef); N],
+    start: Option<[f64; K]>,
+    outs: &mut [Few<f64>; K],
+) {
+    let records = rows.len().min(FEW);
+    let (mut columns, mut weights): ([&[f64]; N], _) = ([&[]; N], [[0.0; K]; N]);
+    // No closure: it may be left outside of the loop, which then does not know the lengths.
+    for k in 0..N {
+        columns[k] = &rows.column(terms[k].1)[..records];
+        weights[k] = terms[k].0;
+    }
+    for i in 0..records {
+        let mut sums = [0.0; K];
+        for k in 0..K {
+            sums[k] = match start {
+                Some(start) => start[k],
+                None => outs[k].0[i],
+            };
+        }
+        for n in 0..N {
+            let x = columns[n][i];
+            for k in 0..K {
+                sums[k] = weights[n][k].mul_add(x, sums[k]);
+            }
+        }
+        for k in 0..K {
+            outs[k].0[i] = sums[k];
+        }
+    }
+}

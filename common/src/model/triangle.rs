@@ -1,0 +1,24 @@
+//! The triangle that lengths are measured by.
+
+/// The rows of an upper triangle `R` with `R'R` no less than `A'A`, of `A` with so many columns.
+pub(super) fn root(a: &[f64], columns: usize) -> Vec<Vec<f64>> {
+    let rows = a.len().checked_div(columns).unwrap_or(0);
+    let product = |i: usize, j: usize| (0..rows).map(|k| a[k * columns + i] * a[k * columns + j]).sum::<f64>();
+    let trace: f64 = a.iter().map(|x| x * x).sum();
+    // Of the products and of the triangle's own arithmetic: (4 d + 8) eps trace at most.
+    let more = 8.0 * (columns + rows + 2) as f64 * f64::EPSILON * trace;
+    let mut root = vec![vec![0.0; columns]; columns];
+    for i in 0..columns {
+        let above = |j: usize, root: &[Vec<f64>]| root[..i].iter().map(|row| row[i] * row[j]).sum::<f64>();
+        let pivot = (product(i, i) + more - above(i, &root)).sqrt();
+        for j in i..columns {
+            root[i][j] = if i == j { pivot } else { (product(i, j) - above(j, &root)) / pivot };
+        }
+    }
+    if trace > 0.0 && root.iter().flatten().all(|x| x.is_finite()) {
+        return root;
+    }
+    // No product is longer than this.
+    let longest = (trace * (1.0 + 1e-9)).sqrt();
+    (0..columns).map(|i| (0..columns).map(|j| if i == j { longest } else { 0.0 }).collect()).collect()
+}
