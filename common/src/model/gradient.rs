@@ -55,7 +55,8 @@ pub(super) fn gradient_sum(
     (coefficients, intercept): (usize, bool),
 ) -> LatticeSum {
     let vectors = HeldVectors::new(block.arch(), LatticeFrame::new(frame, coefficients), intercept);
-    let mut kept = block.shelf().map(|_| BlockWeights::default());
+    let own = frame.parameters() > coefficients;
+    let mut kept = block.shelf().map(|_| BlockWeights::of(block.records() as usize, own));
     let sums = block.arch().dispatch(Gradient { block, slopes, vectors: &vectors, kept: kept.as_mut() });
     if let Some((shelf, weights)) = block.shelf().zip(kept) {
         shelf.put(asked(at, frame), weights);

@@ -10,12 +10,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 const MOST_BYTES: u64 = 1 << 28;
 
 /// The weights of a block's vectors.
-#[derive(Default)]
 pub(super) struct BlockWeights {
     /// Of the slopes in the linear predictor.
     pub(super) slopes: Vec<i32>,
     /// Of those in the family's own parameter, where there is one.
     pub(super) own: Vec<i32>,
+}
+
+impl BlockWeights {
+    /// Room for those of so many records.
+    pub(super) fn of(records: usize, own: bool) -> Self {
+        Self { slopes: Vec::with_capacity(records), own: Vec::with_capacity(if own { records } else { 0 }) }
+    }
 }
 
 /// What was asked: the bits of the point, and of the frame.

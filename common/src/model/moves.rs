@@ -95,6 +95,8 @@ impl<const K: usize> Together<K> {
 }
 
 /// Adds some terms of each sum to `start`, or else to what is there.
+// An index, so that one loop serves any number of columns.
+#[allow(clippy::needless_range_loop)]
 #[inline(always)]
 fn add_together<const N: usize, const K: usize>(
     rows: &Tile<'_>,

@@ -65,7 +65,7 @@ struct Pass<'a, L: Likelihood> {
 enum Weights<L: Likelihood> {
     Kept(Arc<BlockWeights>),
     /// Made anew.
-    Made(RegressionSlopes<L>, HeldVectors),
+    Made(RegressionSlopes<L>, Box<HeldVectors>),
 }
 
 /// The sum over a block of each record's remainder; see [`super::ScoreModel::remainder_sum`]. `middle` is the point of the gradient.
@@ -82,7 +82,7 @@ pub(super) fn remainder_sum<L: Likelihood>(
     let made = || {
         let frame = LatticeFrame::new(step.frame, predictor.len());
         let slopes = RegressionSlopes::new(likelihood, predictor, middle);
-        Weights::Made(slopes, HeldVectors::new(block.arch(), frame, predictor.has_intercept()))
+        Weights::Made(slopes, Box::new(HeldVectors::new(block.arch(), frame, predictor.has_intercept())))
     };
     let kept = block.shelf().and_then(|shelf| shelf.get(asked(step.points[1], step.frame)));
     let pass = Pass::<L> {
