@@ -1,19 +1,22 @@
-//! Passes over a million made-up records, beside reading them once.
+//! Passes over a million made-up records, beside reading them once, and what a step by gradients takes beside a ratio.
 
 mod shards;
 
 use std::num::NonZeroUsize;
+use std::time::Instant;
 
+use conclave_common::mechanism::Sensitivity;
 use conclave_common::model::Threads;
+use conclave_common::model::{Block, Blocks, Frame, Keeping, KeptWeights, Remainder, Step};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use shards::{Case, read};
+use shards::{Case, WIDTH, read};
 
 const RECORDS: usize = 1_000_000;
 /// A guided step of a chain at so many records: 0.44 of some 0.0035.
 const GUIDED: f64 = 0.0015;
 
 fn kernels(c: &mut Criterion) {
-    for case in [Case::logistic(RECORDS), Case::linear(RECORDS), Case::gaussian_mean(RECORDS)] {
+    for case in [Case::logistic(WIDTH, RECORDS), Case::linear(RECORDS), Case::gaussian_mean(RECORDS)] {
         let mut group = c.benchmark_group(case.name);
         group.sample_size(20).throughput(Throughput::Elements(RECORDS as u64));
         let columns = case.columns();
@@ -30,5 +33,53 @@ fn kernels(c: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, kernels);
+/// Records of a shard that a step by gradients is timed on.
+const STEPPED: usize = 200_000;
+
+/// A ratio, a gradient in a frame whose entries are these and the remainder of the same step, in nanoseconds a record: the least of many passes, which
+/// take turns, so that what else the machine does meets all of them.
+fn step_by_gradients(case: &Case, entry: impl Fn(usize, usize) -> f64) -> [f64; 3] {
+    let d = case.model.parameter_names().len();
+    let [from, middle, to] = [0.095, 0.1, 0.105].map(|theta| vec![theta; d]);
+    let frame: Vec<f64> = (0..d * d).map(|at| entry(at / d, at % d)).chain(vec![0.0; d]).collect();
+    let points = [from.as_slice(), &middle, &to].concat();
+    let numbers: Vec<f64> = frame.iter().copied().chain(vec![1e-9; d]).chain([0.0]).collect();
+    let clamp = Sensitivity::from_units(1 << 30).expect("a sensitivity");
+    let (ratio, remainder) = (Step::new(&from, &to, clamp), Remainder::new(&points, &numbers, d).expect("a step"));
+    let scores = case.model.scores().expect("scores");
+    let kept = KeptWeights::new((case.data.records(), case.data.count()), 1);
+    let keeping = Keeping::new(&case.data, &kept);
+    let sums: [&dyn Fn(&Block<'_>); 3] = [
+        &|block| drop(std::hint::black_box(case.model.block_sums(block, &[ratio]))),
+        &|block| drop(std::hint::black_box(scores.gradient_sum(block, &middle, Frame::new(&frame, d).expect("a frame")))),
+        &|block| drop(std::hint::black_box(scores.remainder_sum(block, &remainder, clamp))),
+    ];
+    let mut least = [f64::INFINITY; 3];
+    for _ in 0..100 {
+        for (least, sum) in least.iter_mut().zip(sums) {
+            let began = Instant::now();
+            (0..keeping.count()).for_each(|at| sum(&keeping.block(at).expect("a block")));
+            *least = least.min(began.elapsed().as_secs_f64() * 1e9 / STEPPED as f64);
+        }
+    }
+    least
+}
+
+/// Prints what both take together in ratios: the goal is 3 at most with ten predictors.
+fn gradients(_: &mut Criterion) {
+    for predictors in [5, WIDTH, 20] {
+        let case = Case::logistic(predictors, STEPPED);
+        let beside = |k: usize, j: usize| 0.01 * (((k * 7 + j * 3) % 13) as f64 / 6.0 - 1.0);
+        for (name, full) in [("a ball", 0.0), ("a shaped frame", 1.0)] {
+            let entry = |k: usize, j: usize| if k == j { 0.2 } else { full * beside(k, j) };
+            let [ratio, gradient, remainder] = step_by_gradients(&case, entry);
+            let times = (gradient + remainder) / ratio;
+            println!(
+                "{predictors} predictors, {name}: a ratio {ratio:.2} ns a record, a gradient {gradient:.2}, its remainder {remainder:.2}: {times:.2} times"
+            );
+        }
+    }
+}
+
+criterion_group!(benches, kernels, gradients);
 criterion_main!(benches);

@@ -9,7 +9,7 @@ use std::num::NonZeroUsize;
 use std::time::Instant;
 
 use conclave_common::model::Threads;
-use shards::{Case, read};
+use shards::{Case, WIDTH, read};
 
 /// A guided step of a chain at a million records: 0.44 of some 0.0035.
 const GUIDED: f64 = 0.0015;
@@ -19,7 +19,7 @@ const LONG: f64 = 0.3;
 fn main() {
     let records: usize = std::env::args().nth(1).map_or(1_000_000, |n| n.parse().expect("a number of records"));
     let threads = [1, 2].map(|n| Threads::new(NonZeroUsize::new(n).expect("not 0")).expect("threads"));
-    let cases = [Case::logistic(records), Case::linear(records), Case::gaussian_mean(records)];
+    let cases = [Case::logistic(WIDTH, records), Case::linear(records), Case::gaussian_mean(records)];
     for _ in std::io::stdin().lock().lines() {
         let mut times: Vec<(String, f64)> = Vec::new();
         let mut time = |name: String, pass: &mut dyn FnMut()| {

@@ -4,8 +4,8 @@ use conclave_common::job::JobSpec;
 use conclave_common::mechanism::Sensitivity;
 use conclave_common::model::{Block, BlockError, Blocks, Model, ModelData, Step, Threads};
 
-/// Predictors of a regression.
-const WIDTH: usize = 10;
+/// Predictors of a regression, as a rule.
+pub(crate) const WIDTH: usize = 10;
 
 /// A model with a shard of made-up records.
 pub(crate) struct Case {
@@ -43,8 +43,8 @@ impl Case {
         Self { name, model: spec.build_model(), data }
     }
 
-    pub(crate) fn logistic(records: usize) -> Self {
-        Self::new("logistic", "kind = \"logistic\"", "{ binary = true }", WIDTH, records)
+    pub(crate) fn logistic(predictors: usize, records: usize) -> Self {
+        Self::new("logistic", "kind = \"logistic\"", "{ binary = true }", predictors, records)
     }
 
     pub(crate) fn linear(records: usize) -> Self {
