@@ -87,7 +87,7 @@ pub(crate) fn run(args: &AccountArgs) -> Result<ExitCode, Fault> {
     if !(args.delta > 0.0 && args.delta <= MOST_DELTA) {
         return Err(input(format!("--delta is {}: give a number above 0 and at most {MOST_DELTA}", args.delta)));
     }
-    if args.subsampled.wanted() {
+    if args.subsampled.wanted()? {
         return subsampled::run(&args.subsampled, args.delta, args.json);
     }
     if let Some(epsilon) = args.epsilon {

@@ -16,7 +16,7 @@ const SCALE: u64 = 1 << 49;
 const RESERVE: f64 = 0.1;
 
 /// Options of `--subsampled`.
-#[derive(Args, Debug, Default)]
+#[derive(Args, Debug, Default, PartialEq)]
 #[command(next_help_heading = "Releases of random samples")]
 pub(crate) struct SubsampledArgs {
     /// Count blocks of releases, each of a sample that a unit of privacy is in by chance, hidden, and afresh in each release
@@ -73,8 +73,15 @@ enum Neighbours {
 }
 
 impl SubsampledArgs {
-    pub(super) fn wanted(&self) -> bool {
-        self.subsampled
+    /// Whether `--subsampled` is asked for.
+    ///
+    /// # Errors
+    /// For its options without it: where another mode is named, the parser lets them pass.
+    pub(super) fn wanted(&self) -> Result<bool, Fault> {
+        if !self.subsampled && *self != Self::default() {
+            return Err(input("samples, noise, releases, blocks and a reserve are counted with --subsampled alone".to_owned()));
+        }
+        Ok(self.subsampled)
     }
 
     /// One release, as asked for.

@@ -56,6 +56,9 @@ impl Secret {
             filled.map_err(|_| LedgerError::io(path, &std::io::Error::other("the system gives no random numbers")))?;
             let text = Zeroizing::new(hex(bytes.as_slice()) + "\n");
             write_private(path, text.as_bytes()).map_err(|e| LedgerError::io(path, &e))?;
+        } else {
+            // Who made it may have been killed before its name was on the disk.
+            private_files::sync_folder(private_files::folder_of(path)).map_err(|e| LedgerError::io(path, &e))?;
         }
         Self::load(path)
     }
