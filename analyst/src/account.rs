@@ -6,13 +6,15 @@ use std::str::FromStr;
 
 use clap::{ArgGroup, Args};
 use conclave_common::accounting::{Budget, advanced_composition, gaussian_dp, zcdp};
-use conclave_proto::error::{ErrorCode, Fault};
+use conclave_proto::error::Fault;
 use serde_json::json;
 
 use crate::output::{say, say_json};
 
 mod subsampled;
 mod subsampled_args;
+
+use subsampled_args::{SubsampledArgs, input};
 
 /// Count privacy: what queries cost together, or what a budget buys
 ///
@@ -44,7 +46,7 @@ pub(crate) struct AccountArgs {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    subsampled: subsampled_args::SubsampledArgs,
+    subsampled: SubsampledArgs,
 }
 
 /// `count` releases of `mu` each.
@@ -142,10 +144,6 @@ fn cost(queries: &[Queries], delta: f64) -> Cost {
     Cost { mu, gdp: gaussian_dp::epsilon(mu, delta), zcdp: zcdp::epsilon(squared / 2.0, delta), advanced }
 }
 
-fn input(message: String) -> Fault {
-    Fault::new(ErrorCode::InvalidInput, message)
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -168,7 +166,8 @@ mod tests {
                 let done = run(&AccountArgs { queries, epsilon, delta, json: true, subsampled: Default::default() });
                 assert_eq!(done.is_ok(), taken, "{delta} {epsilon:?}");
                 assert!(
-                    done.err().is_none_or(|fault| fault.code == ErrorCode::InvalidInput && fault.message.contains("at most 0.5"))
+                    done.err().is_none_or(|fault| fault.code == conclave_proto::error::ErrorCode::InvalidInput
+                        && fault.message.contains("at most 0.5"))
                 );
             }
         }

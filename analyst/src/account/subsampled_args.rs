@@ -5,9 +5,7 @@ use conclave_common::accounting::{
     Adjacency, Honest, MOST_RELATIVE_SENSITIVITY, SamplingProbability, SubsampledError, SubsampledRelease,
 };
 use conclave_common::mechanism::{MechanismError, NoiseScale, Sensitivity};
-use conclave_proto::error::Fault;
-
-use super::input;
+use conclave_proto::error::{ErrorCode, Fault};
 
 /// The noise's scale in lattice units that figures are computed with: fine enough that nothing shows of the lattice.
 const SCALE: u64 = 1 << 49;
@@ -147,6 +145,10 @@ fn positive(option: &str, value: f64) -> Result<f64, Fault> {
 
 pub(super) fn refused(error: &SubsampledError) -> Fault {
     input(error.to_string())
+}
+
+pub(super) fn input(message: String) -> Fault {
+    Fault::new(ErrorCode::InvalidInput, message)
 }
 
 #[cfg(test)]

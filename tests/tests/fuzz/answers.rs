@@ -6,6 +6,7 @@ use conclave_party::answer::Answerer;
 use conclave_proto::roster::{Assembly, pieces};
 use conclave_proto::v1::coordinator_frame::Body;
 use conclave_proto::v1::{CloseJob, CoordinatorFrame, Heartbeat, MaskKey, Proposal, Query, Roster, RosterEntry, Welcome};
+use conclave_tests::crash::session::furnish;
 use conclave_tests::crash::{Mode, jobs};
 use prost::Message;
 
@@ -43,8 +44,7 @@ fn roster() -> Roster {
 }
 
 fn answerer(folder: &std::path::Path) -> Answerer {
-    std::fs::write(folder.join("rows.csv"), "height\n150\n171\n182\n163\n199\n").expect("rows");
-    jobs::files().iter().for_each(|(name, text)| std::fs::write(folder.join(name), text).expect("a file"));
+    furnish(folder);
     Mode::Strict.answerer(folder).expect("an answerer")
 }
 

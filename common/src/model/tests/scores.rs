@@ -277,41 +277,6 @@ fn parts_that_are_against_each_other_are_no_longer_together_when_they_are_cut() 
     assert!(longest > 0.99, "{longest}");
 }
 
-/// Two parts against each other that come to just about what is allowed: they are shortened by less than a unit of a weight, of which one part
-/// loses nearly all and the other nothing. What is left for that beyond the measured length keeps the vector within its bound; without it some of
-/// these are longer.
-#[test]
-fn parts_that_are_cut_by_a_unit_each_are_no_longer_together() {
-    let text = "name = \"s\"\nparties = [\"a\"]\n[model]\nkind = \"linear\"\noutcome = \"y\"\npredictors = []\n\
-                [columns]\ny = { min = -1, max = 1 }\n[privacy]\nepsilon = 1.0\ndelta = 1e-6\n";
-    let model = JobSpec::parse(text).unwrap().build_model();
-    let scores = model.scores().unwrap();
-    let (y, at) = (0.9_f64, [0.1, 0.35]);
-    // The slopes in the mean and in the logarithm of the scale.
-    let z = (y - at[0]) / at[1];
-    let (slope, own) = (z / at[1], z * z - 1.0);
-    let data = ModelData { outcome: vec![y], ..ModelData::default() };
-    let most = u128::from(GRADIENT_UNITS).pow(2);
-    // The part of a number's binade that it fills: entries of a frame are counted in that of the greatest.
-    let filled = |x: f64| x.abs() / (x.abs().log2().floor() + 1.0).exp2();
-    let (mut tried, mut longest) = (0, 0.0_f64);
-    for case in 0..400_000_u32 {
-        let u = [0.618_034, 0.754_878].map(|step| (f64::from(case) * step + 0.03).fract());
-        let part = 0.05 + 0.4 * u[0];
-        let length = 1.0 + 4e-6 * (u[1] - 0.5);
-        let (a, h) = (part / slope, -(length + part) / own);
-        if filled(a) < 0.9 || filled(h) > 0.65 {
-            continue;
-        }
-        tried += 1;
-        let vector = gradient(scores.as_ref(), &data, &at, &[a, h, 0.0, 0.0, 0.0, 0.0]);
-        let squares = distance(&vector, &[0; 2]);
-        assert!(squares <= most, "{case}: {squares} of {most}");
-        longest = longest.max(squares as f64 / most as f64);
-    }
-    assert!(tried > 1_000 && longest > 1.0 - 1e-6, "{tried} {longest}");
-}
-
 /// The bound on moments is attained, but for the rounding that it allows for: by records whose vectors are orthogonal.
 #[test]
 fn the_bound_on_moments_is_attained() {

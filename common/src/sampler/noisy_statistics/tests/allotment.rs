@@ -8,7 +8,7 @@ use crate::model::Frame;
 fn spec(colluders: &str) -> JobSpec {
     JobSpec::parse(&format!(
         "name = \"u\"\nparties = [\"a\", \"b\", \"c\"]\n[model]\nkind = \"logistic\"\noutcome = \"y\"\npredictors = [\"u\", \"v\"]\n\
-         [columns]\ny = {{ binary = true }}\nu = {{ min = -1, max = 1 }}\nv = {{ min = -1, max = 1 }}\n\
+         [columns]\ny = {{ binary = true }}\nu = {{ min = -1, max = 1 }}\nv = {{ min = -1, max = 1 }}\n[sampler]\nlocate = \"gradients\"\n\
          [privacy]\nepsilon = 3.0\ndelta = 1e-6\n{colluders}"
     ))
     .unwrap()
@@ -27,6 +27,9 @@ fn price(moved: u128, j: u128, honest: u128, integers: u128) -> u64 {
     u64::try_from(((moved * moved) << 16).div_ceil(honest * j * j).max(least)).unwrap()
 }
 
+/// The points that a query names.
+type Points<'a> = (&'a [f64], &'a [f64]);
+
 /// A share taken off parties of these units.
 struct Taken {
     noise: u64,
@@ -34,7 +37,7 @@ struct Taken {
     paid: Vec<u64>,
 }
 
-fn take(spec: &JobSpec, units: &[PrivacyUnit], kind: QueryKind, points: (&[f64], &[f64])) -> Taken {
+fn take(spec: &JobSpec, units: &[PrivacyUnit], kind: QueryKind, points: Points<'_>) -> Taken {
     let parties: Vec<PartyMetadata> = units.iter().map(|unit| PartyMetadata::new(*unit, 1000)).collect();
     let mut budget = Allotment::new(spec, &parties).unwrap();
     let before = left(&budget);
@@ -47,7 +50,7 @@ fn the_noise_is_the_most_that_any_party_needs_and_each_pays_its_own_price() {
     let (row, one_less) = (PrivacyUnit::default(), PrivacyUnit::row(Adjacency::AddRemove));
     let person = PrivacyUnit::person(Adjacency::Replace, 3).unwrap();
     let (theta, near, frame) = ([0.1, -0.2, 0.3], [0.12, -0.2, 0.29], vec![0.0; Frame::length(3)]);
-    let kinds: [(QueryKind, (&[f64], &[f64])); 3] = [
+    let kinds: [(QueryKind, Points<'_>); 3] = [
         (QueryKind::Ratio, (&theta, &near)),
         (QueryKind::Gradient { parameters: 3 }, (&theta, &frame)),
         (QueryKind::Curvature { parameters: 3 }, (&theta, &[1.0; 2])),
