@@ -72,16 +72,17 @@ fn seeds_of_the_real_demo() {
 /// Five owners of whom one may work with the coordinator: where the sum of their answers alone is opened, the noise of four protects each, and the
 /// demo's epsilon buys four times the rounds and the effective draws.
 ///
-/// Rounds are what prices say, but for a search for the mode that takes a twentieth of the budget and ends when it has found it: within a tenth.
-/// Effective draws are a mean over four parameters of which each is known to some 15% here and 8% there; less than 2.7 or more than 6 times as many are
-/// beyond four standard errors.
+/// A round's price goes with the square of the step, which follows the posterior's sds as a noisy search found them, some tenth off, and less so in a
+/// sum; effective draws of a run are known to some 15% and 8%. Over three seeds both ratios are within 40% of 4 with near certainty, and without
+/// the others' noise in the price they are 1. (`statistics secure_gain` has steps of one length, and is held to 2% and 10%.)
 #[test]
 #[ignore = "takes minutes"]
 fn five_owners_have_four_times_the_effective_draws() {
-    let run = |more: &[&str]| {
+    let run = |seed: u64, more: &[&str]| {
         let folder = tempfile::tempdir().expect("a folder");
         let output = Command::new(EXE)
-            .args(["demo", "--algorithm", "penalty", "--parties", "5", "--epsilon", "2", "--draws", "1000000", "--json", "--out"])
+            .args(["demo", "--algorithm", "penalty", "--parties", "5", "--epsilon", "2", "--draws", "1000000", "--json"])
+            .args(["--seed", &seed.to_string(), "--out"])
             .arg(folder.path().join("demo"))
             .args(more)
             .output()
@@ -96,9 +97,17 @@ fn five_owners_have_four_times_the_effective_draws() {
             result["posterior"].as_array().expect("rows").iter().filter_map(|row| row["ess_bulk"].as_f64()).collect();
         (result["iterations"].as_f64().expect("a number"), ess.iter().sum::<f64>() / ess.len() as f64)
     };
-    let (local, masked) = (run(&[]), run(&["--aggregation", "secure", "--colluders", "1"]));
+    let (mut local, mut masked) = ((0.0, 0.0), (0.0, 0.0));
+    for seed in 1..=3 {
+        for (sum, more) in [(&mut local, &[][..]), (&mut masked, &["--aggregation", "secure", "--colluders", "1"])] {
+            let (rounds, ess) = run(seed, more);
+            println!("seed {seed}: {rounds} rounds, ESS {ess:.0}");
+            *sum = (sum.0 + rounds, sum.1 + ess);
+        }
+    }
     let (rounds, ess) = (masked.0 / local.0, masked.1 / local.1);
-    println!("rounds {} to {}, {rounds:.2} times; ESS {:.0} to {:.0}, {ess:.2} times", local.0, masked.0, local.1, masked.1);
-    assert!((rounds / 4.0 - 1.0).abs() < 0.1, "{rounds}");
-    assert!((2.7..6.0).contains(&ess), "{ess}");
+    println!("rounds {rounds:.2} times, ESS {ess:.2} times");
+    for ratio in [rounds, ess] {
+        assert!((ratio / 4.0 - 1.0).abs() < 0.4, "{rounds} {ess}");
+    }
 }
