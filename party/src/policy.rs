@@ -3,7 +3,7 @@
 //! Each refusal names the limit and the value that is beyond it. None depends on a record.
 
 use conclave_common::accounting::{Budget, Honest, gaussian_dp};
-use conclave_common::job::{Algorithm, JobSpec};
+use conclave_common::job::JobSpec;
 use conclave_common::spelling::nearest;
 use conclave_proto::error::{ErrorCode, Fault};
 
@@ -40,7 +40,7 @@ pub(crate) fn admit(
     }
     if let Some(limit) = policy.max_iterations_per_job
         && spec.algorithm.proposes()
-        && spec.algorithm != Algorithm::Hmc
+        && !spec.algorithm.follows_gradients()
         && spec.sampler.draws > limit
     {
         return refuse(format!(
@@ -70,7 +70,7 @@ fn admit_noise(policy: &Policy, spec: &JobSpec, trusted: Honest) -> Result<(), F
     // Of what is opened as a sum alone, the noise of all who do not work together protects.
     let sd = spec.privacy.noise.sd() * f64::from(trusted.get()).sqrt();
     // Gradients have noise of their own, which the budget sets.
-    if sd < policy.min_noise_sd && spec.algorithm.proposes() && spec.algorithm != Algorithm::Hmc {
+    if sd < policy.min_noise_sd && spec.algorithm.proposes() && !spec.algorithm.follows_gradients() {
         return refuse(format!("privacy.noise_sd comes to {sd}, below the owner's min_noise_sd of {}", policy.min_noise_sd));
     }
     // The job reckons with as many as its file says.

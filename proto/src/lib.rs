@@ -46,7 +46,7 @@ pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!("generated/conclave_descri
 
 /// The newest protocol that this software speaks. It is raised by a frame or field that the other end has to understand, and
 /// by a public constant that both ends must reckon alike; see [`version::least_protocol`].
-pub const PROTOCOL: u32 = 4;
+pub const PROTOCOL: u32 = 5;
 /// The oldest protocol that it still speaks.
 pub const OLDEST_PROTOCOL: u32 = 1;
 

@@ -108,11 +108,16 @@ pub fn agree(coordinator: End<'_>, party: End<'_>) -> Result<u32, Fault> {
 
 /// The oldest protocol at which both ends of a link reckon a job's public constants alike.
 ///
-/// From protocol 4 on answers may leave masked, and the vectors of a gradient that a remainder stands beside are weights of rounded predictors. From protocol 3 on there are vectors: gradients, curvatures, moments. From protocol 2 on, logistic, Poisson and negative binomial regressions have a public centre at parties that protect rows
+/// From protocol 5 on there are the other samplers of the papers, releases over hidden samples, and choices. From protocol 4 on answers may
+/// leave masked, and the vectors of a gradient that a remainder stands beside are weights of rounded predictors. From protocol 3 on there are
+/// vectors: gradients, curvatures, moments. From protocol 2 on, logistic, Poisson and negative binomial regressions have a public centre at parties that protect rows
 /// against replacement, and a clip that bites takes the centre off no model. An end of protocol 1 does otherwise, and would take
 /// a centred sum for the whole or the other way round.
 #[must_use]
 pub fn least_protocol(spec: &JobSpec) -> u32 {
+    if spec.algorithm == Algorithm::Barker || spec.algorithm.is_unadjusted() || spec.algorithm == Algorithm::Ops {
+        return 5;
+    }
     if spec.aggregation.is_secure() || spec.algorithm == Algorithm::Hmc {
         return 4;
     }

@@ -120,9 +120,9 @@ fn noise_of_gradients() -> String {
 
 fn noise(spec: &JobSpec) -> String {
     let unit = match spec.algorithm {
-        Algorithm::Penalty => "log-likelihood units",
+        Algorithm::Penalty | Algorithm::Barker | Algorithm::Ops => "log-likelihood units",
         Algorithm::PenaltyExpFamily => "widths of a component’s range",
-        Algorithm::Hmc => return noise_of_gradients(),
+        Algorithm::Hmc | Algorithm::Sgld | Algorithm::Sghmc | Algorithm::Sgnht | Algorithm::Sgfs => return noise_of_gradients(),
         Algorithm::NoisyStatistics | Algorithm::Augmentation => return noise_of_releases(),
     };
     format!(

@@ -3,14 +3,19 @@
 use super::error::AccountingError;
 use super::gaussian_dp;
 use super::privacy_unit::PrivacyUnit;
+use super::subsampled::RESERVE_LOG2;
 
 /// A privacy budget: `(epsilon, delta)` differential privacy of one unit.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct Budget {
     /// Epsilon, positive and finite.
     pub epsilon: f64,
-    /// Delta, strictly between 0 and 1.
+    /// Delta of what is charged by mu², strictly between 0 and 1.
     pub delta: f64,
+    /// What blocks of subsampled releases may take of delta beside that, in units of 2^-60: the promise is at `delta` plus this. 0 where
+    /// there are none.
+    #[serde(skip)]
+    pub reserve_units: u64,
     /// What is protected.
     #[serde(skip)]
     pub unit: PrivacyUnit,
@@ -29,7 +34,19 @@ impl Budget {
         if !(delta > 0.0 && delta < 1.0) {
             return Err(AccountingError::Delta(delta));
         }
-        Ok(Self { epsilon, delta, unit: PrivacyUnit::default() })
+        Ok(Self { epsilon, delta, reserve_units: 0, unit: PrivacyUnit::default() })
+    }
+
+    /// The same with so many units of 2^-60 of delta for blocks, beside its own.
+    #[must_use]
+    pub fn reserving(self, reserve_units: u64) -> Self {
+        Self { reserve_units, ..self }
+    }
+
+    /// The delta of the whole promise.
+    #[must_use]
+    pub fn promised_delta(&self) -> f64 {
+        self.delta + self.reserve_units as f64 / (1_u64 << RESERVE_LOG2) as f64
     }
 
     /// The same figures for another unit of privacy.

@@ -154,16 +154,19 @@ mod tests {
             assert!((super::super::mu_squared(limits.units) / full - 1.0).abs() < 1e-5, "{epsilon}");
         }
         assert!(matches!(
-            limits(&Budget { epsilon: 1e-6, delta: 1e-6, unit: Default::default() }),
+            limits(&Budget { epsilon: 1e-6, delta: 1e-6, reserve_units: 0, unit: Default::default() }),
             Err(AccountingError::TooSmall { .. })
         ));
         assert!(matches!(
-            limits(&Budget { epsilon: 2000.0, delta: 1e-6, unit: Default::default() }),
+            limits(&Budget { epsilon: 2000.0, delta: 1e-6, reserve_units: 0, unit: Default::default() }),
             Err(AccountingError::TooLarge { .. })
         ));
-        assert!(matches!(limits(&Budget { epsilon: 1.0, delta: 1.0, unit: Default::default() }), Err(AccountingError::Delta(_))));
         assert!(matches!(
-            limits(&Budget { epsilon: f64::NAN, delta: 0.5, unit: Default::default() }),
+            limits(&Budget { epsilon: 1.0, delta: 1.0, reserve_units: 0, unit: Default::default() }),
+            Err(AccountingError::Delta(_))
+        ));
+        assert!(matches!(
+            limits(&Budget { epsilon: f64::NAN, delta: 0.5, reserve_units: 0, unit: Default::default() }),
             Err(AccountingError::Epsilon(_))
         ));
     }

@@ -14,6 +14,7 @@
 
 mod adjacency;
 pub mod advanced_composition;
+mod block;
 mod budget;
 mod charge;
 mod connect_the_dots;
@@ -38,6 +39,7 @@ mod tests;
 pub mod zcdp;
 
 pub use adjacency::Adjacency;
+pub use block::BlockTerms;
 pub use budget::Budget;
 pub use charge::{LEAST_CHARGE_UNITS, charge_units, units_under_noise};
 pub use error::AccountingError;

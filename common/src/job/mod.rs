@@ -13,6 +13,7 @@ mod parse;
 mod possible;
 mod raw;
 mod refit;
+mod samples;
 mod spec;
 #[cfg(test)]
 mod tests;
@@ -25,7 +26,8 @@ pub use limits::{
 };
 pub use raw::KEYS;
 pub use refit::Refit;
+pub use samples::STOCHASTIC_WARMUP;
 pub use spec::{
-    Algorithm, Clamping, ClipRule, HmcSpec, JobSpec, Locate, Moments, PlanSpec, PrivacySpec, ProposalKind, Radius, ReleaseSpec,
-    SamplerSpec, Until, Warmup,
+    Algorithm, BarkerSpec, BlockSpec, Clamping, ClipRule, HmcSpec, JobSpec, Locate, Moments, OpsSpec, PlanSpec, PrivacySpec,
+    ProposalKind, Radius, ReleaseSpec, SamplerSpec, StochasticSpec, Until, Warmup,
 };

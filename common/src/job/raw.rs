@@ -59,6 +59,12 @@ pub const KEYS: Keys = Keys::Table(&[
             ("until", Keys::Table(&[("ess", Keys::Any), ("rhat", Keys::Any)])),
             ("step", Keys::Any),
             ("friction", Keys::Any),
+            ("test", Keys::Any),
+            ("refresh", Keys::Any),
+            ("correction", Keys::Any),
+            ("polish", Keys::Any),
+            ("candidates", Keys::Any),
+            ("batch", Keys::Any),
         ]),
     ),
     (
@@ -70,6 +76,8 @@ pub const KEYS: Keys = Keys::Table(&[
             ("clip", Keys::Table(&[("slope", Keys::Any)])),
             ("clip_watch_share", Keys::Any),
             ("noise_multiplier", Keys::Any),
+            ("blocks", Keys::Any),
+            ("delta_reserve", Keys::Any),
         ]),
     ),
     ("aggregation", Keys::Table(&[("mode", Keys::Any), ("colluders", Keys::Any), ("members", Keys::Any)])),
@@ -227,6 +235,12 @@ pub(super) struct RawSampler {
     pub until: Option<RawUntil>,
     pub step: Option<f64>,
     pub friction: Option<f64>,
+    pub test: Option<String>,
+    pub refresh: Option<i64>,
+    pub correction: Option<f64>,
+    pub polish: Option<i64>,
+    pub candidates: Option<i64>,
+    pub batch: Option<f64>,
 }
 
 impl Default for RawSampler {
@@ -246,6 +260,12 @@ impl Default for RawSampler {
             until: None,
             step: None,
             friction: None,
+            test: None,
+            refresh: None,
+            correction: None,
+            polish: None,
+            candidates: None,
+            batch: None,
         }
     }
 }
@@ -294,6 +314,8 @@ pub(super) struct RawPrivacy {
     pub clip: Option<RawClip>,
     pub clip_watch_share: Option<f64>,
     pub noise_multiplier: Option<f64>,
+    pub blocks: Option<i64>,
+    pub delta_reserve: Option<f64>,
 }
 
 #[derive(Deserialize)]

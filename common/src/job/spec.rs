@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::aggregation::Aggregation;
 use super::error::JobError;
-use crate::accounting::{Budget, Honest};
+use crate::accounting::{Budget, Honest, SamplingProbability};
 use crate::diagnostics::Wanted;
 use crate::mechanism::{NoiseScale, QueryKind};
 use crate::model::{self, Model, OutcomeTable};
@@ -69,7 +69,7 @@ pub struct Moments {
     pub sd: f64,
 }
 
-/// Which algorithm a job runs: those of Yıldırım, *On the use of penalty MCMC for differential privacy*, and data augmentation.
+/// Which algorithm a job runs, by its name in the papers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Algorithm {
     /// Algorithm 2 (Algorithm 1 is its case of one owner).
@@ -84,6 +84,19 @@ pub enum Algorithm {
     /// Hamiltonian Monte Carlo whose kicks are noisy gradients and whose friction takes their noise up, with a penalty test on what
     /// the gradients leave of each step's log ratio.
     Hmc,
+    /// The noise-corrected Barker test on noisy log likelihood ratios: Heikkilä, Jälkö, Dikmen & Honkela, *Differentially Private Markov
+    /// Chain Monte Carlo* (2019).
+    Barker,
+    /// Stochastic gradient Langevin dynamics on released gradients: Wang, Fienberg & Smola, *Privacy for Free* (2015).
+    Sgld,
+    /// Stochastic gradient Hamiltonian Monte Carlo (the same).
+    Sghmc,
+    /// The stochastic gradient Nosé-Hoover thermostat (the same).
+    Sgnht,
+    /// Stochastic gradient Fisher scoring (the same).
+    Sgfs,
+    /// One posterior sample: the exponential mechanism over public candidates, at one owner (the same).
+    Ops,
 }
 
 impl Algorithm {
@@ -95,26 +108,54 @@ impl Algorithm {
             Algorithm::NoisyStatistics => "noisy-statistics",
             Algorithm::Augmentation => "augmentation",
             Algorithm::Hmc => "hmc",
+            Algorithm::Barker => "barker",
+            Algorithm::Sgld => "sgld",
+            Algorithm::Sghmc => "sghmc",
+            Algorithm::Sgnht => "sgnht",
+            Algorithm::Sgfs => "sgfs",
+            Algorithm::Ops => "ops",
         }
     }
 
-    /// Whether every draw takes a proposal that the parties answer to.
+    /// Whether every draw takes a question that the parties answer to.
     #[must_use]
     pub fn proposes(self) -> bool {
-        matches!(self, Algorithm::Penalty | Algorithm::PenaltyExpFamily | Algorithm::Hmc)
+        !matches!(self, Algorithm::NoisyStatistics | Algorithm::Augmentation | Algorithm::Ops)
+    }
+
+    /// Whether its chains walk on noisy log likelihood ratios alone.
+    #[must_use]
+    pub fn walks_on_ratios(self) -> bool {
+        matches!(self, Algorithm::Penalty | Algorithm::Barker)
+    }
+
+    /// Whether its chains are driven by released gradients.
+    #[must_use]
+    pub fn follows_gradients(self) -> bool {
+        self == Algorithm::Hmc || self.is_unadjusted()
+    }
+
+    /// Whether its chains follow stochastic gradients without any test: their draws are of the posterior up to a bias.
+    #[must_use]
+    pub fn is_unadjusted(self) -> bool {
+        matches!(self, Algorithm::Sgld | Algorithm::Sghmc | Algorithm::Sgnht | Algorithm::Sgfs)
     }
 
     /// Whether the algorithm asks parties for queries of this kind.
     #[must_use]
     pub fn asks(self, kind: QueryKind) -> bool {
         match self {
-            Algorithm::Penalty => matches!(kind, QueryKind::Ratio | QueryKind::ClipCount),
+            Algorithm::Penalty | Algorithm::Barker => matches!(kind, QueryKind::Ratio | QueryKind::ClipCount),
             Algorithm::PenaltyExpFamily => matches!(kind, QueryKind::Statistic { .. }),
             Algorithm::NoisyStatistics => !matches!(kind, QueryKind::Ratio | QueryKind::ClipCount | QueryKind::Remainder { .. }),
             Algorithm::Hmc => {
                 matches!(kind, QueryKind::Gradient { .. } | QueryKind::Curvature { .. } | QueryKind::Remainder { .. })
             }
+            Algorithm::Sgld | Algorithm::Sghmc | Algorithm::Sgnht | Algorithm::Sgfs => {
+                matches!(kind, QueryKind::Gradient { .. } | QueryKind::Curvature { .. })
+            }
             Algorithm::Augmentation => matches!(kind, QueryKind::Statistic { .. } | QueryKind::Table { .. }),
+            Algorithm::Ops => false,
         }
     }
 }
@@ -157,6 +198,55 @@ pub struct SamplerSpec {
     pub until: Option<Until>,
     /// How `hmc` moves; the defaults for any other algorithm.
     pub hmc: HmcSpec,
+    /// How `barker` accepts; the defaults for any other algorithm.
+    pub barker: BarkerSpec,
+    /// How stochastic gradients move; the defaults for any other algorithm.
+    pub stochastic: StochasticSpec,
+    /// What `ops` draws from; the defaults for any other algorithm.
+    pub ops: OpsSpec,
+    /// The probability with which a unit of privacy is in the sample that a chain's release is made of; 1 where all are.
+    pub batch: SamplingProbability,
+}
+
+/// `[sampler]` of `barker`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BarkerSpec {
+    /// C: the variance of the normal part of the logistic noise, 2, 1.5 or 1.
+    pub correction: f64,
+}
+
+impl Default for BarkerSpec {
+    fn default() -> Self {
+        Self { correction: 2.0 }
+    }
+}
+
+/// `[sampler]` of `sgld`, `sghmc`, `sgnht` and `sgfs`: what is not given is decided by what is public of the job and by what its search released.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct StochasticSpec {
+    /// eta, the step size, in posterior standard deviations (of `sgld` and `sgfs` in their squares).
+    pub step: Option<f64>,
+    /// a, friction in units of 1 over time.
+    pub friction: Option<f64>,
+    /// Steps of each chain before its kept draws.
+    pub warmup: Option<u64>,
+    /// Share of the job's budget (as mu²) for finding where the chains start and how they are to move.
+    pub locate_share: Option<f64>,
+    /// Sweeps of the penalty walk from each chain's last state.
+    pub polish: u64,
+}
+
+/// `[sampler]` of `ops`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct OpsSpec {
+    /// M: how many candidates one of which is drawn.
+    pub candidates: u32,
+}
+
+impl Default for OpsSpec {
+    fn default() -> Self {
+        Self { candidates: 4096 }
+    }
 }
 
 /// `[sampler]` of `hmc`: what is not given is decided by what is public of the job and by what its search released.
@@ -278,6 +368,17 @@ pub struct PrivacySpec {
     /// The least noise of a vector or a remainder: the standard deviation of what protects it, over how far one unit of privacy moves it; 0
     /// where the budget alone decides. No such release costs more than one over its square, of mu².
     pub noise_multiplier: f64,
+    /// How releases over samples are paid for ahead; `None` of a job that asks all records.
+    pub blocks: Option<BlockSpec>,
+}
+
+/// How a job's releases over samples are paid for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlockSpec {
+    /// Blocks that the planned releases are cut into.
+    pub blocks: u64,
+    /// What all of them may take of delta, in units of 2^-60: the budget's reserve.
+    pub reserve_units: u64,
 }
 
 /// `[release]`: how `noisy-statistics` asks.
@@ -417,6 +518,9 @@ impl JobSpec {
             Algorithm::Augmentation if self.build_model().tables().is_some() => vec!["table"],
             Algorithm::Augmentation => vec!["statistic"],
             Algorithm::Hmc => vec!["score", "remainder"],
+            Algorithm::Barker => vec!["ratio"],
+            Algorithm::Sgld | Algorithm::Sghmc | Algorithm::Sgnht | Algorithm::Sgfs => vec!["score"],
+            Algorithm::Ops => Vec::new(),
         }
     }
 
@@ -440,9 +544,9 @@ impl JobSpec {
     #[must_use]
     pub fn most_rounds(&self) -> Option<u64> {
         match self.algorithm {
-            Algorithm::Penalty | Algorithm::PenaltyExpFamily | Algorithm::Hmc => return None,
-            Algorithm::Augmentation => return Some(1),
+            Algorithm::Augmentation | Algorithm::Ops => return Some(1),
             Algorithm::NoisyStatistics => {}
+            _ => return None,
         }
         let stages = || match (&self.release.stages, self.release.curvature_share) {
             (Some(shares), _) => shares.len() as u64,

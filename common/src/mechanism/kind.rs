@@ -36,6 +36,18 @@ pub enum QueryKind {
         /// Parameters, 1 to [`QueryKind::MAX_ORDER`].
         parameters: u32,
     },
+    /// The log likelihood ratio of a step over a hidden random sample of the units (Poisson subsampling, at the job's `batch`).
+    SampledRatio,
+    /// The gradient of the log likelihood at a point over a hidden random sample of the units, in a frame that the query gives.
+    SampledGradient {
+        /// Parameters, 1 to [`QueryKind::MAX_ORDER`].
+        parameters: u32,
+    },
+    /// One of the query's candidates, drawn by the exponential mechanism: its number.
+    Choice {
+        /// Candidates, 1 to [`QueryKind::MAX_CANDIDATES`].
+        candidates: u32,
+    },
     /// How many units of privacy lie in each cell of contingency tables, each counted as [`QueryKind::COUNT_UNIT`].
     Table {
         /// Cells of all tables, 1 to [`QueryKind::MAX_COMPONENTS`].
@@ -63,6 +75,12 @@ impl QueryKind {
     pub const MAX_COMPONENTS: u32 = 1 << 16;
     /// The most parameters of a gradient or a curvature, and the most rows of moments.
     pub const MAX_ORDER: u32 = 128;
+    /// The most candidates of a choice.
+    pub const MAX_CANDIDATES: u32 = 1 << 16;
+    /// This stands for a ratio over a sample; plus the number of parameters, for such a gradient.
+    const SAMPLED: u32 = 1 << 28;
+    /// This, plus the number of candidates, stands for a choice.
+    const CHOICES: u32 = 1 << 27;
     /// Numbers from here on stand for vectors: this, plus four times their order (rows, parameters or cells), plus 0 for
     /// moments, 1 for a gradient, 2 for a curvature, 3 for tables.
     const VECTORS: u32 = 1 << 30;
@@ -83,6 +101,9 @@ impl QueryKind {
             Self::Curvature { parameters } => vector(2, parameters),
             Self::Table { cells } => vector(3, cells),
             Self::Remainder { parameters } => Self::REMAINDERS + parameters.min(Self::MAX_COMPONENTS),
+            Self::SampledRatio => Self::SAMPLED,
+            Self::SampledGradient { parameters } => Self::SAMPLED + parameters.clamp(1, Self::MAX_COMPONENTS),
+            Self::Choice { candidates } => Self::CHOICES + candidates.min(Self::MAX_CANDIDATES),
         }
     }
 
@@ -102,6 +123,13 @@ impl QueryKind {
         if let Some(parameters) = code.checked_sub(Self::REMAINDERS) {
             return Some(Self::Remainder { parameters }).filter(|_| (1..=Self::MAX_ORDER).contains(&parameters));
         }
+        if let Some(parameters) = code.checked_sub(Self::SAMPLED) {
+            let gradient = Some(Self::SampledGradient { parameters }).filter(|_| parameters <= Self::MAX_ORDER);
+            return if parameters == 0 { Some(Self::SampledRatio) } else { gradient };
+        }
+        if let Some(candidates) = code.checked_sub(Self::CHOICES) {
+            return Some(Self::Choice { candidates }).filter(|_| (1..=Self::MAX_CANDIDATES).contains(&candidates));
+        }
         match code {
             0 => Some(Self::Ratio),
             1 => Some(Self::ClipCount),
@@ -114,10 +142,15 @@ impl QueryKind {
     pub fn length(self) -> usize {
         let triangle = |order: u32| order as usize * (order as usize + 1) / 2;
         match self {
-            Self::Ratio | Self::ClipCount | Self::Statistic { .. } | Self::Remainder { .. } => 1,
+            Self::Ratio
+            | Self::SampledRatio
+            | Self::ClipCount
+            | Self::Statistic { .. }
+            | Self::Remainder { .. }
+            | Self::Choice { .. } => 1,
             Self::Moments { order } => triangle(order),
             Self::Curvature { parameters } => triangle(parameters),
-            Self::Gradient { parameters } => parameters as usize,
+            Self::Gradient { parameters } | Self::SampledGradient { parameters } => parameters as usize,
             Self::Table { cells } => cells as usize,
         }
     }
@@ -126,8 +159,8 @@ impl QueryKind {
     #[must_use]
     pub fn points(self) -> Points {
         match self {
-            Self::Ratio | Self::ClipCount => Points::Two,
-            Self::Gradient { .. } | Self::Curvature { .. } => Points::One,
+            Self::Ratio | Self::SampledRatio | Self::ClipCount => Points::Two,
+            Self::Gradient { .. } | Self::SampledGradient { .. } | Self::Curvature { .. } | Self::Choice { .. } => Points::One,
             Self::Remainder { .. } => Points::Three,
             Self::Statistic { .. } | Self::Moments { .. } | Self::Table { .. } => Points::None,
         }
@@ -139,7 +172,9 @@ impl QueryKind {
     #[must_use]
     pub(crate) fn moves(self, factor: u64) -> u64 {
         match self {
-            Self::Ratio | Self::Remainder { .. } | Self::Gradient { .. } => factor,
+            Self::Ratio | Self::SampledRatio | Self::Remainder { .. } | Self::Gradient { .. } | Self::SampledGradient { .. } => {
+                factor
+            }
             _ => 1,
         }
     }
@@ -150,11 +185,15 @@ impl QueryKind {
     #[must_use]
     pub fn noise_sd(self, s: NoiseScale) -> f64 {
         match self {
-            Self::Ratio | Self::Remainder { .. } | Self::Statistic { .. } | Self::Moments { .. } | Self::Curvature { .. } => {
-                s.sd()
-            }
+            Self::Ratio
+            | Self::SampledRatio
+            | Self::Remainder { .. }
+            | Self::Statistic { .. }
+            | Self::Moments { .. }
+            | Self::Curvature { .. }
+            | Self::Choice { .. } => s.sd(),
             Self::ClipCount | Self::Table { .. } => s.units() as f64 / Self::COUNT_UNIT as f64,
-            Self::Gradient { .. } => s.units() as f64 / GRADIENT_UNITS as f64,
+            Self::Gradient { .. } | Self::SampledGradient { .. } => s.units() as f64 / GRADIENT_UNITS as f64,
         }
     }
 
@@ -162,25 +201,32 @@ impl QueryKind {
     /// budget each, and the remainder beside it moves far less than a ratio: the budget is what limits them.
     #[must_use]
     pub fn has_least_noise(self) -> bool {
-        matches!(self, Self::Ratio | Self::ClipCount | Self::Statistic { .. })
+        matches!(self, Self::Ratio | Self::SampledRatio | Self::ClipCount | Self::Statistic { .. })
     }
 
-    /// The word by which an owner admits the kind: `ratio`, `statistic`, `moments`, `score`, `table` or `remainder`. A clip count
-    /// goes with the ratios that it counts, a curvature with the score.
+    /// Whether it is asked of a hidden random sample of the units, in a place of a block that was charged ahead.
+    #[must_use]
+    pub fn is_sampled(self) -> bool {
+        matches!(self, Self::SampledRatio | Self::SampledGradient { .. })
+    }
+
+    /// The word by which an owner admits the kind: `ratio`, `statistic`, `moments`, `score`, `table`, `remainder` or `choice`. A clip count
+    /// goes with the ratios that it counts, a curvature with the score; over a sample a ratio and a score are what they are over all.
     #[must_use]
     pub fn release(self) -> &'static str {
         match self {
-            Self::Ratio | Self::ClipCount => "ratio",
+            Self::Ratio | Self::SampledRatio | Self::ClipCount => "ratio",
             Self::Statistic { .. } => "statistic",
             Self::Moments { .. } => "moments",
-            Self::Gradient { .. } | Self::Curvature { .. } => "score",
+            Self::Gradient { .. } | Self::SampledGradient { .. } | Self::Curvature { .. } => "score",
+            Self::Choice { .. } => "choice",
             Self::Table { .. } => "table",
             Self::Remainder { .. } => "remainder",
         }
     }
 
     /// The words that [`QueryKind::release`] gives.
-    pub const RELEASES: [&'static str; 6] = ["ratio", "statistic", "moments", "score", "table", "remainder"];
+    pub const RELEASES: [&'static str; 7] = ["ratio", "statistic", "moments", "score", "table", "remainder", "choice"];
 }
 
 /// What one record contributes to a gradient at most, in lattice units and L2: 2^28. Squares of as many components as a gradient
@@ -199,6 +245,9 @@ impl std::fmt::Display for QueryKind {
             Self::Curvature { parameters } => write!(f, "curvature of {parameters} parameters"),
             Self::Table { cells } => write!(f, "table of {cells} cells"),
             Self::Remainder { parameters } => write!(f, "remainder of {parameters} parameters"),
+            Self::SampledRatio => f.write_str("ratio over a sample"),
+            Self::SampledGradient { parameters } => write!(f, "gradient of {parameters} parameters over a sample"),
+            Self::Choice { candidates } => write!(f, "choice of {candidates} candidates"),
         }
     }
 }
@@ -229,6 +278,18 @@ mod tests {
             let kind = QueryKind::Remainder { parameters };
             assert_eq!((QueryKind::from_code(kind.code()), kind.length()), (Some(kind), 1));
             assert!(QueryKind::RELEASES.contains(&kind.release()));
+        }
+        for code in (0..=QueryKind::MAX_ORDER).map(|more| (1 << 28) + more) {
+            let kind = QueryKind::from_code(code).unwrap();
+            assert!(kind.code() == code && kind.is_sampled() && QueryKind::RELEASES.contains(&kind.release()));
+        }
+        for candidates in [1, 2, QueryKind::MAX_CANDIDATES] {
+            let kind = QueryKind::Choice { candidates };
+            assert_eq!((QueryKind::from_code(kind.code()), kind.length()), (Some(kind), 1));
+            assert!(QueryKind::RELEASES.contains(&kind.release()));
+        }
+        for none in [1 << 27, (1 << 27) + QueryKind::MAX_CANDIDATES + 1, (1 << 28) + QueryKind::MAX_ORDER + 1] {
+            assert_eq!(QueryKind::from_code(none), None);
         }
         assert_eq!(QueryKind::from_code(1 << 29), None);
         assert_eq!(QueryKind::from_code((1 << 29) + QueryKind::MAX_ORDER + 1), None);

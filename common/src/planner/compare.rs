@@ -84,9 +84,11 @@ pub fn compare(spec: &JobSpec, records: &[u64], plans: &[(Algorithm, Plan)]) -> 
         let Ok(spec) = spec.by(algorithm) else { continue };
         let plan = plans.iter().find(|(of, _)| *of == algorithm).map(|(_, plan)| plan);
         rows.push(match algorithm {
-            Algorithm::NoisyStatistics | Algorithm::Augmentation => released(&spec, records),
-            Algorithm::Penalty => of_chain(&spec, records, plan),
-            Algorithm::Hmc => driven(&spec, records, plan),
+            Algorithm::NoisyStatistics | Algorithm::Augmentation | Algorithm::Ops => released(&spec, records),
+            Algorithm::Penalty | Algorithm::Barker => of_chain(&spec, records, plan),
+            Algorithm::Hmc | Algorithm::Sgld | Algorithm::Sghmc | Algorithm::Sgnht | Algorithm::Sgfs => {
+                driven(&spec, records, plan)
+            }
             Algorithm::PenaltyExpFamily => {
                 let note = "noisy sums anew for every draw: what they come to, `conclave rehearse` tells";
                 AlgorithmPlan::new(algorithm, None, plan.map(|plan| plan.iterations), note)

@@ -72,9 +72,9 @@ pub fn prospect(spec: &JobSpec, parties: &[PartyMetadata]) -> Option<Hopeless> {
     let records = PartyMetadata::most_records_of_all(parties)?;
     match spec.algorithm {
         Algorithm::NoisyStatistics => of_release(spec, parties, records),
-        Algorithm::Penalty => of_chain(spec, records),
-        Algorithm::Hmc => of_gradients(spec, parties),
-        Algorithm::Augmentation | Algorithm::PenaltyExpFamily => None,
+        Algorithm::Penalty | Algorithm::Barker => of_chain(spec, records),
+        Algorithm::Hmc | Algorithm::Sgld | Algorithm::Sghmc | Algorithm::Sgnht | Algorithm::Sgfs => of_gradients(spec, parties),
+        Algorithm::Augmentation | Algorithm::PenaltyExpFamily | Algorithm::Ops => None,
     }
 }
 

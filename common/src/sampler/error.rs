@@ -97,6 +97,9 @@ pub enum SamplerError {
     /// Releases that do not fit the round that was asked.
     #[error("the releases do not fit the round: {0}")]
     Shape(&'static str),
+    /// An algorithm that no sampler is there for.
+    #[error("this version has no sampler for algorithm = \"{}\"", .0.as_str())]
+    NotBuilt(crate::job::Algorithm),
     /// No round is being asked.
     #[error("no round is waiting for releases")]
     NoRound,

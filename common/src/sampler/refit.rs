@@ -22,6 +22,14 @@ pub fn refittable(spec: &JobSpec) -> Result<(), RefitError> {
         Algorithm::PenaltyExpFamily => {
             "asks for its statistic afresh at every step of its own chains, which follow from the job's prior"
         }
+        Algorithm::Barker => {
+            "asks for noisy log likelihood ratios along its own chains, whose steps follow from the job's prior, and they make no \
+             likelihood for another one"
+        }
+        Algorithm::Sgld | Algorithm::Sghmc | Algorithm::Sgnht | Algorithm::Sgfs => {
+            "asks for gradients at every step, each of which is of another place"
+        }
+        Algorithm::Ops => "releases one draw of the posterior under the job's own prior",
         Algorithm::Augmentation => "imputes the records beside the parameters, all of them under the job's own prior",
     };
     Err(RefitError::Algorithm { algorithm: spec.algorithm.as_str(), why })

@@ -47,6 +47,7 @@ pub fn build(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Box<dyn Sample
         Algorithm::PenaltyExpFamily => Box::new(PenaltyExpFamily::new(spec, parties)?),
         Algorithm::NoisyStatistics => Box::new(NoisyStatistics::new(spec, parties)?),
         Algorithm::Hmc => Box::new(Hmc::new(spec, parties)?),
+        other => return Err(SamplerError::NotBuilt(other)),
     })
 }
 
@@ -60,6 +61,6 @@ pub(crate) fn outlook(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Optio
         Algorithm::NoisyStatistics => Some(noisy_statistics::outlook(spec, parties)?),
         Algorithm::Augmentation => Some(augmentation::outlook(spec, parties)?),
         Algorithm::Hmc => Some(hmc::outlook(spec, parties)?),
-        Algorithm::Penalty | Algorithm::PenaltyExpFamily => None,
+        _ => None,
     })
 }

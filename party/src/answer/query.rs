@@ -3,7 +3,6 @@
 use std::time::{Duration, Instant};
 
 use conclave_common::accounting::{Adjacency, Honest, PrivacyUnit, units_under_noise};
-use conclave_common::job::Algorithm;
 use conclave_common::mechanism::{Points, QueryKind};
 use conclave_common::model::{Keeping, Summand};
 use conclave_common::query::QueryTerms;
@@ -277,7 +276,7 @@ fn check(
         .map(|query| {
             let Query { chain, kind, from, to, noise } = query;
             // The middle of a step may lie a little outside, where its ends do not.
-            let may_lie_outside = spec.algorithm == Algorithm::Hmc;
+            let may_lie_outside = spec.algorithm.follows_gradients();
             let middle = |theta: &[f64]| spec.in_support(theta) || (may_lie_outside && spec.in_wider_support(theta));
             let inside = match kind.points() {
                 Points::None => true,

@@ -73,11 +73,10 @@ impl Rehearsal<'_> {
     /// Components of the statistic that the job asks for; 0 where it asks for none.
     fn components(&self) -> usize {
         let of_vectors = match self.spec.algorithm {
-            Algorithm::Penalty => true,
             Algorithm::PenaltyExpFamily => false,
             Algorithm::NoisyStatistics => self.spec.build_model().scores().is_some(),
-            Algorithm::Hmc => true,
             Algorithm::Augmentation => self.cells().is_some(),
+            _ => true,
         };
         if of_vectors {
             return 0;
@@ -86,7 +85,7 @@ impl Rehearsal<'_> {
     }
 
     fn asks_vectors(&self) -> bool {
-        !self.spec.algorithm.proposes() || self.spec.algorithm == Algorithm::Hmc
+        !self.spec.algorithm.proposes() || self.spec.algorithm.follows_gradients()
     }
 
     /// Cells of the tables that the job asks for, where it does.
@@ -116,7 +115,7 @@ impl Rehearsal<'_> {
             return vec![proposal((0, (QueryKind::Table { cells }, Vec::new(), Vec::new())))];
         }
         let model = self.spec.build_model();
-        let driven = self.spec.algorithm == Algorithm::Hmc;
+        let driven = self.spec.algorithm.follows_gradients();
         let searching = self.spec.locates_by_gradients() && pass.is_multiple_of(2) && pass / 8 % 2 == 1;
         let scores = model.scores().filter(|_| driven || searching || self.spec.algorithm == Algorithm::NoisyStatistics);
         let Some(scores) = scores else { return Vec::new() };

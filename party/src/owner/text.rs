@@ -35,11 +35,13 @@ pub(crate) fn column(name: &str, spec: Option<&ColumnSpec>) -> String {
 /// What the noise of a kind of release is counted in.
 pub(crate) fn noise_unit(kind: QueryKind) -> &'static str {
     match kind {
-        QueryKind::Ratio | QueryKind::Remainder { .. } => "in log-likelihood units",
+        QueryKind::Ratio | QueryKind::SampledRatio | QueryKind::Remainder { .. } | QueryKind::Choice { .. } => {
+            "in log-likelihood units"
+        }
         QueryKind::Statistic { .. } => "in widths of the statistic's range",
         QueryKind::ClipCount | QueryKind::Table { .. } => "in records or persons counted",
         QueryKind::Moments { .. } | QueryKind::Curvature { .. } => "in products of two numbers between -1 and 1",
-        QueryKind::Gradient { .. } => "in what one record contributes at most",
+        QueryKind::Gradient { .. } | QueryKind::SampledGradient { .. } => "in what one record contributes at most",
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::checks::short;
 use super::parameters::{self, Parameters};
-use super::{aggregation, augmentation, auto, columns, exp_family, hmc, model, plan, privacy, release, sampler};
+use super::{aggregation, augmentation, auto, batch, columns, exp_family, hmc, model, plan, privacy, release, sampler};
 use crate::job::error::JobError;
 use crate::job::limits::{MAX_BYTES, MAX_CHAINS, MAX_NAME};
 use crate::job::raw::{AutoOr, KEYS, RawJob};
@@ -56,7 +56,7 @@ impl JobSpec {
             algorithm,
             &Parameters { names: &names, constraints: &constraints, priors: &priors, support: &support },
         )?;
-        let privacy = privacy::privacy(&raw.privacy, sampler.proposal, parties.len())?;
+        let privacy = privacy::privacy(&raw.privacy, (sampler.proposal, sampler.batch), parties.len())?;
         privacy::bounded(&model, algorithm, &privacy)?;
         let plan = raw.plan.map(|plan| plan::plan(plan, &parties, &names)).transpose()?;
         let auto_noise = !matches!(raw.privacy.noise_sd, Some(AutoOr::Value(_)));
@@ -86,6 +86,7 @@ impl JobSpec {
         augmentation::check(&spec)?;
         sampler::check(&spec)?;
         hmc::check(&spec)?;
+        batch::check(&spec)?;
         let by_table = spec.chosen.is_some() && spec.outcome_table(spec.build_model().as_ref()).is_some();
         let spec = JobSpec { chosen: if by_table { Some(auto::BY_TABLE) } else { spec.chosen }, ..spec };
         exp_family::resolve(spec, auto_noise)

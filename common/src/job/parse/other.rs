@@ -21,7 +21,7 @@ impl JobSpec {
         let mut spec = Self { algorithm, chosen: None, extends: None, release: ReleaseSpec::default(), ..self.clone() };
         spec.sampler.hmc = HmcSpec::default();
         sampler::forget_locate(&mut spec.sampler);
-        if !algorithm.proposes() || algorithm == Algorithm::Hmc {
+        if !algorithm.proposes() || algorithm.follows_gradients() {
             (spec.privacy.clip, spec.privacy.clip_watch_share) = (None, 0.0);
         }
         if self.algorithm != Algorithm::Penalty {

@@ -1,6 +1,7 @@
 //! `[privacy]` sets the budget, the noise and the clip of a job.
 
-use crate::accounting::Budget;
+use super::batch;
+use crate::accounting::{Budget, RESERVE_LOG2, SamplingProbability};
 use crate::job::error::JobError;
 use crate::job::raw::{AutoOr, RawClip, RawPrivacy};
 use crate::job::spec::{Algorithm, ClipRule, PrivacySpec, ProposalKind};
@@ -9,14 +10,22 @@ use crate::schema::ModelSpec;
 
 const DEFAULT_CLIP_WATCH_SHARE: f64 = 0.02;
 
-pub(super) fn privacy(raw: &RawPrivacy, proposal: ProposalKind, parties: usize) -> Result<PrivacySpec, JobError> {
+pub(super) fn privacy(
+    raw: &RawPrivacy,
+    (proposal, batch): (ProposalKind, SamplingProbability),
+    parties: usize,
+) -> Result<PrivacySpec, JobError> {
     if !(raw.epsilon.is_finite() && raw.epsilon > 0.0) {
         return Err(JobError::new("privacy.epsilon", format!("must be a positive number, not {}", raw.epsilon)));
     }
     if !(raw.delta > 0.0 && raw.delta < 1.0) {
         return Err(JobError::new("privacy.delta", format!("must lie strictly between 0 and 1, not {}", raw.delta)));
     }
-    let budget = Budget::new(raw.epsilon, raw.delta).map_err(|e| JobError::new("privacy", e.to_string()))?;
+    let blocks = batch::blocks(raw, batch)?;
+    let reserve_units = blocks.map_or(0, |blocks| blocks.reserve_units);
+    let gaussian = raw.delta - reserve_units as f64 / (1_u64 << RESERVE_LOG2) as f64;
+    let budget =
+        Budget::new(raw.epsilon, gaussian).map_err(|e| JobError::new("privacy", e.to_string()))?.reserving(reserve_units);
     let sd = match &raw.noise_sd {
         None => proposal.total_noise_sd() / (parties as f64).sqrt(),
         Some(AutoOr::Word(w)) if w == "auto" => proposal.total_noise_sd() / (parties as f64).sqrt(),
@@ -29,7 +38,7 @@ pub(super) fn privacy(raw: &RawPrivacy, proposal: ProposalKind, parties: usize) 
     let clip = clip(raw.clip.as_ref())?;
     let clip_watch_share = clip_watch_share(raw.clip_watch_share, clip.is_some())?;
     let noise_multiplier = noise_multiplier(raw.noise_multiplier)?;
-    Ok(PrivacySpec { budget, noise, clip, clip_watch_share, noise_multiplier })
+    Ok(PrivacySpec { budget, noise, clip, clip_watch_share, noise_multiplier, blocks })
 }
 
 /// Beyond, a release says nothing.

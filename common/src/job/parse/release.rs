@@ -27,15 +27,22 @@ pub(super) fn refuse_unused(algorithm: Algorithm, raw: &RawJob) -> Result<(), Jo
         Algorithm::NoisyStatistics => of_noisy_statistics(raw),
         Algorithm::Augmentation => of_augmentation(raw),
         Algorithm::Hmc => of_hmc(raw),
-        Algorithm::Penalty | Algorithm::PenaltyExpFamily => Vec::new(),
+        _ => Vec::new(),
     };
     let force = algorithm == Algorithm::PenaltyExpFamily && raw.sampler.force.is_some();
     let unforced = ("sampler.force", force, "no job by it is refused for want of an answer");
     let moves = "its chains are not driven by gradients";
-    let of_hmc = algorithm == Algorithm::Hmc;
+    let (of_hmc, of_gradients) = (algorithm == Algorithm::Hmc, algorithm.follows_gradients());
+    let heavy = matches!(algorithm, Algorithm::Hmc | Algorithm::Sghmc | Algorithm::Sgnht);
+    let still = if of_gradients { "its chains have no momentum" } else { moves };
     let unmoved = [
-        ("sampler.step", raw.sampler.step.is_some() && !of_hmc, moves),
-        ("sampler.friction", raw.sampler.friction.is_some() && !of_hmc, moves),
+        ("sampler.step", raw.sampler.step.is_some() && !of_gradients, moves),
+        ("sampler.friction", raw.sampler.friction.is_some() && !heavy, still),
+        ("sampler.test", raw.sampler.test.is_some() && !of_hmc, "which test ends a step is for hmc to be told"),
+        ("sampler.refresh", raw.sampler.refresh.is_some() && !of_hmc, "it is for hmc without friction"),
+        ("sampler.correction", raw.sampler.correction.is_some() && algorithm != Algorithm::Barker, "it is barker's"),
+        ("sampler.polish", raw.sampler.polish.is_some() && !algorithm.is_unadjusted(), "it is for chains without a test"),
+        ("sampler.candidates", raw.sampler.candidates.is_some() && algorithm != Algorithm::Ops, "it is for ops"),
     ];
     let ratios = matches!(algorithm, Algorithm::Penalty | Algorithm::PenaltyExpFamily) && raw.sampler.locate.is_none();
     let unmultiplied = (

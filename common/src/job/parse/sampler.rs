@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 
 use super::checks::known_parameters;
-use super::hmc;
 use super::parameters::Parameters;
 use super::release::MOST_PARAMETERS;
+use super::{batch, hmc};
 use crate::diagnostics::{RHAT, ess_wanted};
 use crate::job::error::JobError;
 use crate::job::limits::MAX_CHAINS;
 use crate::job::raw::{RawRadius, RawSampler, RawUntil, RawWarmup};
-use crate::job::spec::{Algorithm, JobSpec, Locate, ProposalKind, Radius, SamplerSpec, Until, Warmup};
+use crate::job::spec::{
+    Algorithm, BarkerSpec, JobSpec, Locate, OpsSpec, ProposalKind, Radius, SamplerSpec, StochasticSpec, Until, Warmup,
+};
 use crate::parameter::{Constraint, Interval, Transform};
 
 /// Where a job names none; of `hmc` the most there are, see [`JobSpec::plans_chains`](crate::job::JobSpec::plans_chains).
@@ -50,7 +52,7 @@ pub(super) fn sampler(raw: RawSampler, algorithm: Algorithm, parameters: &Parame
     }
     let given = start.is_some() || starts.is_some();
     // What hmc searches with is in its own settings.
-    let written = raw.locate_share.filter(|_| algorithm != Algorithm::Hmc);
+    let written = raw.locate_share.filter(|_| !algorithm.follows_gradients());
     let locate = locate(raw.locate.as_deref(), algorithm)?;
     let searching = match locate {
         Locate::Ratios => DEFAULT_LOCATE_SHARE,
@@ -77,7 +79,7 @@ pub(super) fn sampler(raw: RawSampler, algorithm: Algorithm, parameters: &Parame
     }
     let until = raw.until.map(|raw| until(&raw, chains)).transpose()?;
     let radius = radius(raw_proposal.radius, parameters)?;
-    if starts.is_some() && algorithm != Algorithm::Hmc && (locate_share > 0.0 || radius == Radius::Auto) {
+    if starts.is_some() && !algorithm.follows_gradients() && (locate_share > 0.0 || radius == Radius::Auto) {
         return Err(JobError::new(
             "sampler.starts",
             "chains that start at their own values start at once: leave locate_share out, and give proposal.radius in numbers",
@@ -113,6 +115,10 @@ pub(super) fn sampler(raw: RawSampler, algorithm: Algorithm, parameters: &Parame
         force: raw.force.unwrap_or(false),
         until,
         hmc,
+        barker: BarkerSpec::default(),
+        stochastic: StochasticSpec::default(),
+        ops: OpsSpec::default(),
+        batch: batch::batch(algorithm, raw.batch)?,
     })
 }
 

@@ -1,0 +1,73 @@
+//! `batch`: releases over hidden random samples of the units, in blocks that are charged ahead.
+
+use crate::accounting::{RESERVE_LOG2, SamplingProbability};
+use crate::job::error::JobError;
+use crate::job::raw::RawPrivacy;
+use crate::job::spec::{Algorithm, BlockSpec, JobSpec};
+
+/// Blocks that a job's planned releases are cut into, where it does not say.
+const DEFAULT_BLOCKS: i64 = 20;
+const MOST_BLOCKS: i64 = 10_000;
+/// The part of a job's delta that pays for blocks, where it does not say.
+const RESERVE_SHARE: f64 = 0.1;
+
+/// The probability with which a unit is in the sample of a release; 1 where the job does not say.
+pub(super) fn batch(algorithm: Algorithm, written: Option<f64>) -> Result<SamplingProbability, JobError> {
+    let Some(value) = written else { return Ok(SamplingProbability::ONE) };
+    let fault = |message: String| Err(JobError::new("sampler.batch", message));
+    let Ok(batch) = SamplingProbability::at_least(value) else {
+        return fault(format!("must be a probability from 2^-20 (about 1e-6) to 1, not {value}"));
+    };
+    if batch != SamplingProbability::ONE && !takes_batches(algorithm) {
+        return fault(format!(
+            "below 1 is for barker, sgld, sghmc, sgnht and sgfs: \"{}\" asks all records, as what a sample leaves out has a variance that its \
+             answers do not allow for",
+            algorithm.as_str()
+        ));
+    }
+    Ok(batch)
+}
+
+/// Whether the algorithm allows for the variance of samples.
+fn takes_batches(algorithm: Algorithm) -> bool {
+    algorithm == Algorithm::Barker || algorithm.is_unadjusted()
+}
+
+/// How blocks are cut and paid for; `None` of a job that asks all records.
+pub(super) fn blocks(raw: &RawPrivacy, batch: SamplingProbability) -> Result<Option<BlockSpec>, JobError> {
+    if batch == SamplingProbability::ONE {
+        for (key, written) in [("blocks", raw.blocks.is_some()), ("delta_reserve", raw.delta_reserve.is_some())] {
+            if written {
+                let message = "is for a job whose sampler.batch is below 1: leave it out";
+                return Err(JobError::new(format!("privacy.{key}"), message));
+            }
+        }
+        return Ok(None);
+    }
+    let blocks = raw.blocks.unwrap_or(DEFAULT_BLOCKS);
+    let blocks = u64::try_from(blocks)
+        .ok()
+        .filter(|_| (1..=MOST_BLOCKS).contains(&blocks))
+        .ok_or_else(|| JobError::new("privacy.blocks", format!("must be between 1 and {MOST_BLOCKS}, not {blocks}")))?;
+    let reserve = raw.delta_reserve.unwrap_or(RESERVE_SHARE * raw.delta);
+    if !(reserve > 0.0 && reserve < raw.delta) {
+        let message = format!("must be a part of delta, above 0 and below {}, not {reserve}", raw.delta);
+        return Err(JobError::new("privacy.delta_reserve", message));
+    }
+    let reserve_units = (reserve * (1_u64 << RESERVE_LOG2) as f64) as u64;
+    if reserve_units < blocks {
+        let message =
+            format!("{reserve} is too small a part of delta to be cut into {blocks} blocks: raise it, or ask for fewer blocks");
+        return Err(JobError::new("privacy.delta_reserve", message));
+    }
+    Ok(Some(BlockSpec { blocks, reserve_units }))
+}
+
+/// Checks what samples do not go together with.
+pub(super) fn check(spec: &JobSpec) -> Result<(), JobError> {
+    if spec.sampler.batch != SamplingProbability::ONE && spec.aggregation.is_secure() {
+        let message = "below 1 is for answers that are opened one by one: with [aggregation] mode = \"secure\" leave it out";
+        return Err(JobError::new("sampler.batch", message));
+    }
+    Ok(())
+}

@@ -1,0 +1,44 @@
+//! The blocks of a job whose releases are made over hidden random samples: both sides derive them from the job file.
+
+use super::spec::{JobSpec, Warmup};
+use crate::accounting::{BlockTerms, Honest, PrivacyUnit, SubsampledRelease};
+use crate::mechanism::{NoiseScale, QueryKind, Sensitivity};
+
+/// Steps of a warm-up by stochastic gradients, where a job names none.
+pub const STOCHASTIC_WARMUP: u64 = 100;
+
+impl JobSpec {
+    /// Releases that all chains plan to ask together, their warm-up included: what blocks are cut from.
+    #[must_use]
+    pub fn planned_releases(&self) -> u64 {
+        let warmup = match (self.algorithm.is_unadjusted(), self.sampler.warmup) {
+            (true, _) => self.sampler.stochastic.warmup.unwrap_or(STOCHASTIC_WARMUP),
+            (false, Warmup::Sweeps(sweeps) | Warmup::UntilRhat { max: sweeps, .. }) => {
+                sweeps.saturating_mul(self.dimension() as u64)
+            }
+        };
+        warmup.saturating_add(self.sampler.draws).saturating_mul(u64::from(self.sampler.chains))
+    }
+
+    /// The block that pays for a release of this kind at a party that protects `unit`: `sensitivity` is the most that one unit adds, in L2, of
+    /// any release in the block. `None` of a kind that is asked of all records, and of a job that asks no samples.
+    #[must_use]
+    pub fn block_terms(
+        &self,
+        kind: QueryKind,
+        unit: PrivacyUnit,
+        (sensitivity, noise): (Sensitivity, NoiseScale),
+    ) -> Option<BlockTerms> {
+        let blocks = self.privacy.blocks.filter(|_| kind.is_sampled())?;
+        let release = SubsampledRelease {
+            probability: self.sampler.batch,
+            sensitivity,
+            noise,
+            honest: Honest::ALONE,
+            components: kind.length() as u32,
+            adjacency: unit.adjacency,
+        };
+        let releases = self.planned_releases().div_ceil(blocks.blocks).max(1);
+        Some(BlockTerms { release, releases, reserve_units: blocks.reserve_units / blocks.blocks })
+    }
+}
