@@ -39,6 +39,7 @@ impl JobSpec {
             adjacency: unit.adjacency,
         };
         let releases = self.planned_releases().div_ceil(blocks.blocks).max(1);
-        Some(BlockTerms { release, releases, reserve_units: blocks.reserve_units / blocks.blocks })
+        let reserve_units = self.privacy.budget.grantable_reserve_units() / blocks.blocks;
+        Some(BlockTerms { release, releases, reserve_units })
     }
 }

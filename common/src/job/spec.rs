@@ -145,14 +145,22 @@ impl Algorithm {
     #[must_use]
     pub fn asks(self, kind: QueryKind) -> bool {
         match self {
-            Algorithm::Penalty | Algorithm::Barker => matches!(kind, QueryKind::Ratio | QueryKind::ClipCount),
+            Algorithm::Penalty => matches!(kind, QueryKind::Ratio | QueryKind::ClipCount),
+            Algorithm::Barker => matches!(kind, QueryKind::Ratio | QueryKind::SampledRatio | QueryKind::ClipCount),
             Algorithm::PenaltyExpFamily => matches!(kind, QueryKind::Statistic { .. }),
-            Algorithm::NoisyStatistics => !matches!(kind, QueryKind::Ratio | QueryKind::ClipCount | QueryKind::Remainder { .. }),
+            Algorithm::NoisyStatistics => matches!(
+                kind,
+                QueryKind::Statistic { .. }
+                    | QueryKind::Moments { .. }
+                    | QueryKind::Gradient { .. }
+                    | QueryKind::Curvature { .. }
+                    | QueryKind::Table { .. }
+            ),
             Algorithm::Hmc => {
                 matches!(kind, QueryKind::Gradient { .. } | QueryKind::Curvature { .. } | QueryKind::Remainder { .. })
             }
             Algorithm::Sgld | Algorithm::Sghmc | Algorithm::Sgnht | Algorithm::Sgfs => {
-                matches!(kind, QueryKind::Gradient { .. } | QueryKind::Curvature { .. })
+                matches!(kind, QueryKind::Gradient { .. } | QueryKind::SampledGradient { .. } | QueryKind::Curvature { .. })
             }
             Algorithm::Augmentation => matches!(kind, QueryKind::Statistic { .. } | QueryKind::Table { .. }),
             Algorithm::Ops => false,
@@ -528,7 +536,8 @@ impl JobSpec {
     #[must_use]
     pub fn asks(&self, kind: QueryKind) -> bool {
         let of_a_stage = matches!(kind, QueryKind::Gradient { .. } | QueryKind::Curvature { .. });
-        self.algorithm.asks(kind) || self.locates_by_gradients() && of_a_stage
+        let sampled = !kind.is_sampled() || self.privacy.blocks.is_some();
+        sampled && self.algorithm.asks(kind) || self.locates_by_gradients() && of_a_stage
     }
 
     /// The table of its model's outcome and predictors, where a job that releases once asks for it, and for nothing else. Stages are of
