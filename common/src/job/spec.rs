@@ -145,7 +145,8 @@ impl Algorithm {
     #[must_use]
     pub fn asks(self, kind: QueryKind) -> bool {
         match self {
-            Algorithm::Penalty | Algorithm::Barker => matches!(kind, QueryKind::Ratio | QueryKind::ClipCount),
+            Algorithm::Penalty => matches!(kind, QueryKind::Ratio | QueryKind::ClipCount),
+            Algorithm::Barker => matches!(kind, QueryKind::Ratio | QueryKind::SampledRatio | QueryKind::ClipCount),
             Algorithm::PenaltyExpFamily => matches!(kind, QueryKind::Statistic { .. }),
             Algorithm::NoisyStatistics => !matches!(kind, QueryKind::Ratio | QueryKind::ClipCount | QueryKind::Remainder { .. }),
             Algorithm::Hmc => {
@@ -323,6 +324,9 @@ impl ProposalKind {
             ProposalKind::TruncatedWalk => "truncated_walk",
         }
     }
+
+    /// The radius of a move of one coordinate where it is measured, in posterior sds of that coordinate given the others.
+    pub const ONE_COORDINATE: f64 = 0.44;
 
     /// Total noise standard deviation, over all parties, at which this proposal makes the most of a budget.
     pub fn total_noise_sd(self) -> f64 {
