@@ -332,6 +332,9 @@ impl ProposalKind {
         }
     }
 
+    /// The radius of a move of one coordinate where it is measured, in posterior sds of that coordinate given the others.
+    pub const ONE_COORDINATE: f64 = 0.44;
+
     /// Total noise standard deviation, over all parties, at which this proposal makes the most of a budget.
     pub fn total_noise_sd(self) -> f64 {
         match self {

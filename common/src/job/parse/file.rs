@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::checks::short;
 use super::parameters::{self, Parameters};
-use super::{aggregation, augmentation, auto, batch, columns, exp_family, hmc, model, plan, privacy, release, sampler};
+use super::{aggregation, augmentation, auto, barker, batch, columns, exp_family, hmc, model, plan, privacy, release, sampler};
 use crate::job::error::JobError;
 use crate::job::limits::{MAX_BYTES, MAX_CHAINS, MAX_NAME};
 use crate::job::raw::{AutoOr, KEYS, RawJob};
@@ -89,7 +89,7 @@ impl JobSpec {
         batch::check(&spec)?;
         let by_table = spec.chosen.is_some() && spec.outcome_table(spec.build_model().as_ref()).is_some();
         let spec = JobSpec { chosen: if by_table { Some(auto::BY_TABLE) } else { spec.chosen }, ..spec };
-        exp_family::resolve(spec, auto_noise)
+        barker::resolve(exp_family::resolve(spec, auto_noise)?, auto_noise)
     }
 }
 
@@ -109,8 +109,9 @@ fn algorithm(name: &str) -> Result<Algorithm, JobError> {
         "noisy-statistics" => Ok(Algorithm::NoisyStatistics),
         "augmentation" => Ok(Algorithm::Augmentation),
         "hmc" => Ok(Algorithm::Hmc),
+        "barker" => Ok(Algorithm::Barker),
         other => {
-            let known = "`auto`, `penalty`, `penalty-exp-family`, `noisy-statistics`, `augmentation` or `hmc`";
+            let known = "`auto`, `penalty`, `penalty-exp-family`, `noisy-statistics`, `augmentation`, `hmc` or `barker`";
             Err(JobError::new("algorithm", format!("unknown algorithm `{other}`; use {known}")))
         }
     }

@@ -44,7 +44,7 @@ pub(super) fn refuse_unused(algorithm: Algorithm, raw: &RawJob) -> Result<(), Jo
         ("sampler.polish", raw.sampler.polish.is_some() && !algorithm.is_unadjusted(), "it is for chains without a test"),
         ("sampler.candidates", raw.sampler.candidates.is_some() && algorithm != Algorithm::Ops, "it is for ops"),
     ];
-    let ratios = matches!(algorithm, Algorithm::Penalty | Algorithm::PenaltyExpFamily) && raw.sampler.locate.is_none();
+    let ratios = (algorithm.walks_on_ratios() || algorithm == Algorithm::PenaltyExpFamily) && raw.sampler.locate.is_none();
     let unmultiplied = (
         "privacy.noise_multiplier",
         raw.privacy.noise_multiplier.is_some() && ratios,

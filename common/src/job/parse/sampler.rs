@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use super::checks::known_parameters;
 use super::parameters::Parameters;
 use super::release::MOST_PARAMETERS;
-use super::{batch, hmc};
+use super::{barker, batch, hmc};
 use crate::diagnostics::{RHAT, ess_wanted};
 use crate::job::error::JobError;
 use crate::job::limits::MAX_CHAINS;
 use crate::job::raw::{RawRadius, RawSampler, RawUntil, RawWarmup};
 use crate::job::spec::{
-    Algorithm, BarkerSpec, JobSpec, Locate, OpsSpec, ProposalKind, Radius, SamplerSpec, StochasticSpec, Until, Warmup,
+    Algorithm, JobSpec, Locate, OpsSpec, ProposalKind, Radius, SamplerSpec, StochasticSpec, Until, Warmup,
 };
 use crate::parameter::{Constraint, Interval, Transform};
 
@@ -31,6 +31,7 @@ pub(super) fn sampler(raw: RawSampler, algorithm: Algorithm, parameters: &Parame
             .ok_or_else(|| JobError::new(format!("sampler.{key}"), format!("must be between 1 and {max}, not {value}")))
     };
     let hmc = hmc::settings(&raw, algorithm)?;
+    let barker = barker::settings(&raw, algorithm)?;
     let named = raw.chains.unwrap_or(DEFAULT_CHAINS);
     let chains = u32::try_from(count("chains", named, i64::from(MAX_CHAINS))?).unwrap_or(MAX_CHAINS);
     let draws = count("draws", raw.draws, 100_000_000)?;
@@ -115,7 +116,7 @@ pub(super) fn sampler(raw: RawSampler, algorithm: Algorithm, parameters: &Parame
         force: raw.force.unwrap_or(false),
         until,
         hmc,
-        barker: BarkerSpec::default(),
+        barker,
         stochastic: StochasticSpec::default(),
         ops: OpsSpec::default(),
         batch: batch::batch(algorithm, raw.batch)?,
