@@ -7,6 +7,7 @@ use super::hopeless::Forecast;
 use super::noisy_statistics::Inference;
 use super::quadratic_fit::FittedPosterior;
 use super::round::{Draw, Phase, Round};
+use super::stochastic_gradients::StochasticGradients;
 use super::totals::Totals;
 
 /// How a run goes on.
@@ -114,6 +115,11 @@ pub trait Sampler: Send {
 
     /// How the chains moved, for a run that gradients drive; `None` for any other, and before they do.
     fn gradient_diagnostics(&self) -> Option<GradientDiagnostics> {
+        None
+    }
+
+    /// How the chains moved and what is known of their bias, for a run that stochastic gradients drive; `None` for any other, and before they do.
+    fn stochastic_gradients(&self) -> Option<StochasticGradients> {
         None
     }
 

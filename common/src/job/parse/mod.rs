@@ -18,3 +18,4 @@ mod privacy;
 mod regression;
 mod release;
 mod sampler;
+mod stochastic;

@@ -1,8 +1,8 @@
 //! What a job asks, asked by another algorithm.
 
-use super::{augmentation, hmc, privacy, release, sampler};
+use super::{augmentation, batch, hmc, privacy, release, sampler, stochastic};
 use crate::job::error::JobError;
-use crate::job::spec::{Algorithm, HmcSpec, JobSpec, ReleaseSpec};
+use crate::job::spec::{Algorithm, HmcSpec, JobSpec, ReleaseSpec, StochasticSpec};
 use crate::mechanism::NoiseScale;
 
 impl JobSpec {
@@ -19,7 +19,8 @@ impl JobSpec {
             return Err(JobError::new("algorithm", "how noisy its sums are follows from a job of its own"));
         }
         let mut spec = Self { algorithm, chosen: None, extends: None, release: ReleaseSpec::default(), ..self.clone() };
-        spec.sampler.hmc = HmcSpec::default();
+        (spec.sampler.hmc, spec.sampler.stochastic) = (HmcSpec::default(), StochasticSpec::default());
+        batch::forget(&mut spec);
         sampler::forget_locate(&mut spec.sampler);
         if !algorithm.proposes() || algorithm.follows_gradients() {
             (spec.privacy.clip, spec.privacy.clip_watch_share) = (None, 0.0);
@@ -32,6 +33,7 @@ impl JobSpec {
         release::check(&spec)?;
         augmentation::check(&spec)?;
         hmc::check(&spec)?;
+        stochastic::check(&spec)?;
         Ok(spec)
     }
 }
