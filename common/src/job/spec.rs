@@ -451,12 +451,14 @@ impl JobSpec {
         Err(JobError::new("sampler.proposal.rotate", message))
     }
 
-    /// Whether the number of chains follows from what the parties' budgets hold, once that is public: a job by `hmc` that leaves it open.
-    /// Then `chains` is the most there can be; [`settled`](crate::sampler::settled) has the number.
+    /// Whether the number of chains follows from what the parties' budgets hold, once that is public: a job whose chains gradients of all
+    /// records drive, that leaves it open. Then `chains` is the most there can be; [`settled`](crate::sampler::settled) has the number.
     #[must_use]
     pub fn plans_chains(&self) -> bool {
-        let SamplerSpec { chains_named, starts, until, .. } = &self.sampler;
-        self.algorithm == Algorithm::Hmc && !chains_named && starts.is_none() && until.is_none()
+        let SamplerSpec { chains_named, starts, until, batch, .. } = &self.sampler;
+        let open = !chains_named && starts.is_none() && until.is_none();
+        // Blocks are cut from the releases of all chains.
+        open && self.algorithm.follows_gradients() && *batch == SamplingProbability::ONE
     }
 
     /// How many parties' noise protects each party in what is opened.

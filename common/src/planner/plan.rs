@@ -17,7 +17,7 @@ use crate::sampler::{self, Expected, PartyMetadata, acceptance};
 /// # Errors
 /// [`PlanError`]: a guess that does not fit, or a job whose queries can't be asked.
 pub fn plan(spec: &JobSpec, guess: &Guess) -> Result<Plan, PlanError> {
-    if spec.algorithm == Algorithm::Hmc {
+    if spec.algorithm.follows_gradients() {
         return driven(spec, guess);
     }
     if spec.algorithm == Algorithm::Augmentation {

@@ -1,6 +1,6 @@
 //! What the sampler refuses.
 
-use crate::accounting::AccountingError;
+use crate::accounting::{AccountingError, SubsampledError};
 use crate::mechanism::{MechanismError, QueryKind};
 use crate::query::QueryError;
 
@@ -91,6 +91,36 @@ pub enum SamplerError {
         /// The variance that there is room for.
         correction: f64,
     },
+    /// What samples add to a gradient's noise is more than a step takes.
+    #[error(
+        "samples of {batch} of the records add a variance of {variance:.1} to a gradient, in posterior sds, and a step of {step} takes less: raise \
+         sampler.batch, or lower sampler.step"
+    )]
+    SamplesTooSmall {
+        /// The probability with which a unit is in a sample.
+        batch: f64,
+        /// eta.
+        step: f64,
+        /// The mean variance of what samples add, in units of one over the posterior's.
+        variance: f64,
+    },
+    /// The budget does not hold the blocks of the releases that are planned.
+    #[error(
+        "the budget does not hold the blocks of {releases} releases over samples of {batch} of the records, at steps of {step} posterior sds: lower \
+         sampler.draws, sampler.warmup or sampler.chains, lower sampler.step if the job names one, raise epsilon, or leave sampler.batch out \
+         (releases of all records cost no more)"
+    )]
+    TooManyReleases {
+        /// Releases of all chains together.
+        releases: u64,
+        /// The probability with which a unit is in a sample.
+        batch: f64,
+        /// eta.
+        step: f64,
+    },
+    /// A block of releases over samples that can't be priced.
+    #[error(transparent)]
+    Subsampled(#[from] SubsampledError),
     /// Neither metadata nor a release tells how many records count.
     #[error(
         "without an intercept the number of records that count is not released, and sigma is unknown: give the model an intercept or its sd, or use algorithm = \"penalty\""

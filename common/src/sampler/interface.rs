@@ -8,6 +8,7 @@ use super::hopeless::Forecast;
 use super::noisy_statistics::Inference;
 use super::quadratic_fit::FittedPosterior;
 use super::round::{Draw, Phase, Round};
+use super::stochastic_gradients::StochasticGradients;
 use super::totals::Totals;
 
 /// How a run goes on.
@@ -120,6 +121,11 @@ pub trait Sampler: Send {
 
     /// How exactly proposals were decided, for a run by `barker`; `None` for any other.
     fn barker_diagnostics(&self) -> Option<BarkerDiagnostics> {
+        None
+    }
+
+    /// How the chains moved and what is known of their bias, for a run that stochastic gradients drive; `None` for any other, and before they do.
+    fn stochastic_gradients(&self) -> Option<StochasticGradients> {
         None
     }
 

@@ -36,6 +36,7 @@ mod rotation;
 mod round;
 mod space;
 mod statistic;
+mod stochastic_gradients;
 mod surrogate;
 mod target;
 mod totals;
@@ -44,7 +45,7 @@ mod warmup;
 pub use barker::BarkerDiagnostics;
 pub use clip_watch::{ClipWatch, STOP_SHARE, WARN_SHARE};
 pub use error::SamplerError;
-pub(crate) use hmc::{Foreseen, foresee};
+pub(crate) use hmc::Foreseen;
 pub use hmc::{GradientDiagnostics, Identity, RepeatedAnswers};
 pub use hopeless::Forecast;
 pub use interface::{Next, Sampler};
@@ -53,10 +54,11 @@ pub use noisy_statistics::{Check, Expected, Inference, RefitError, Refitted, Sta
 pub use party_metadata::PartyMetadata;
 pub use quadratic_fit::{FittedParameter, FittedPosterior};
 pub use refit::{StoredReleases, refittable};
-pub(crate) use registry::outlook;
 pub use registry::{build, settled};
+pub(crate) use registry::{foresee, outlook};
 pub use replay::ReplayError;
 pub use round::{Draw, Opened, Phase, Query, Round, message_digest};
+pub use stochastic_gradients::StochasticGradients;
 pub use totals::Totals;
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use super::party_metadata::PartyMetadata;
 use super::penalty::Penalty;
 use super::penalty_exp_family::PenaltyExpFamily;
 use super::ratio_walk::RatioWalk;
+use super::stochastic_gradients::{self, StochasticGradient};
 use crate::job::{Algorithm, JobSpec};
 
 /// The job with the number of its chains, where that follows from what is public of its parties; the job itself where it says how many.
@@ -24,7 +25,10 @@ pub fn settled<'a>(spec: &'a JobSpec, parties: &[PartyMetadata]) -> Cow<'a, JobS
         return Cow::Borrowed(spec);
     }
     let mut settled = spec.clone();
-    settled.sampler.chains = hmc::planned_chains(spec, parties).unwrap_or(spec.sampler.chains);
+    settled.sampler.draws = u64::MAX;
+    let outlook = outlook(&settled, parties).ok().flatten();
+    settled.sampler.draws = spec.sampler.draws;
+    settled.sampler.chains = outlook.map_or(spec.sampler.chains, |outlook| hmc::chains_worth(outlook, spec.sampler.chains));
     settled.sampler.chains_named = true;
     Cow::Owned(settled)
 }
@@ -50,8 +54,28 @@ pub fn build(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Box<dyn Sample
         Algorithm::NoisyStatistics => Box::new(NoisyStatistics::new(spec, parties)?),
         Algorithm::Hmc => Box::new(Hmc::new(spec, parties)?),
         Algorithm::Barker => Box::new(RatioWalk::new(spec, parties, Barker::new(spec)?)?),
+        Algorithm::Sgld | Algorithm::Sghmc | Algorithm::Sgnht | Algorithm::Sgfs => {
+            Box::new(StochasticGradient::new(spec, parties)?)
+        }
         other => return Err(SamplerError::NotBuilt(other)),
     })
+}
+
+/// What a settled job whose chains gradients drive comes to where the posterior has this mean and precision, in unconstrained values.
+///
+/// # Errors
+/// A model without gradients; a budget that holds no step.
+pub(crate) fn foresee(
+    spec: &JobSpec,
+    parties: &[PartyMetadata],
+    mean: &[f64],
+    precision: &[Vec<f64>],
+) -> Result<hmc::Foreseen, SamplerError> {
+    if spec.algorithm.is_unadjusted() {
+        stochastic_gradients::foresee(spec, parties, mean, precision)
+    } else {
+        hmc::foresee(spec, parties, mean, precision)
+    }
 }
 
 /// The error that a job can expect, in the best case and in a worse one: of one that releases once that of the noise, of chains that
@@ -64,6 +88,7 @@ pub(crate) fn outlook(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Optio
         Algorithm::NoisyStatistics => Some(noisy_statistics::outlook(spec, parties)?),
         Algorithm::Augmentation => Some(augmentation::outlook(spec, parties)?),
         Algorithm::Hmc => Some(hmc::outlook(spec, parties)?),
+        algorithm if algorithm.is_unadjusted() => Some(stochastic_gradients::outlook(spec, parties)?),
         _ => None,
     })
 }

@@ -63,6 +63,16 @@ pub(super) fn blocks(raw: &RawPrivacy, batch: SamplingProbability) -> Result<Opt
     Ok(Some(BlockSpec { blocks, reserve_units }))
 }
 
+/// Asks all records, where the algorithm does not allow for samples: what was set apart of delta for their blocks is the budget's again.
+pub(super) fn forget(spec: &mut JobSpec) {
+    if takes_batches(spec.algorithm) || spec.sampler.batch == SamplingProbability::ONE {
+        return;
+    }
+    (spec.sampler.batch, spec.privacy.blocks) = (SamplingProbability::ONE, None);
+    let budget = &mut spec.privacy.budget;
+    (budget.delta, budget.reserve_units) = (budget.promised_delta(), 0);
+}
+
 /// Checks what samples do not go together with.
 pub(super) fn check(spec: &JobSpec) -> Result<(), JobError> {
     if spec.sampler.batch != SamplingProbability::ONE && spec.aggregation.is_secure() {

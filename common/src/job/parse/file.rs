@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use super::checks::short;
 use super::parameters::{self, Parameters};
-use super::{aggregation, augmentation, auto, barker, batch, columns, exp_family, hmc, model, plan, privacy, release, sampler};
+use super::{
+    aggregation, augmentation, auto, barker, batch, columns, exp_family, hmc, model, plan, privacy, release, sampler, stochastic,
+};
 use crate::job::error::JobError;
 use crate::job::limits::{MAX_BYTES, MAX_CHAINS, MAX_NAME};
 use crate::job::raw::{AutoOr, KEYS, RawJob};
@@ -86,6 +88,7 @@ impl JobSpec {
         augmentation::check(&spec)?;
         sampler::check(&spec)?;
         hmc::check(&spec)?;
+        stochastic::check(&spec)?;
         batch::check(&spec)?;
         let by_table = spec.chosen.is_some() && spec.outcome_table(spec.build_model().as_ref()).is_some();
         let spec = JobSpec { chosen: if by_table { Some(auto::BY_TABLE) } else { spec.chosen }, ..spec };
@@ -110,8 +113,13 @@ fn algorithm(name: &str) -> Result<Algorithm, JobError> {
         "augmentation" => Ok(Algorithm::Augmentation),
         "hmc" => Ok(Algorithm::Hmc),
         "barker" => Ok(Algorithm::Barker),
+        "sgld" => Ok(Algorithm::Sgld),
+        "sghmc" => Ok(Algorithm::Sghmc),
+        "sgnht" => Ok(Algorithm::Sgnht),
+        "sgfs" => Ok(Algorithm::Sgfs),
         other => {
-            let known = "`auto`, `penalty`, `penalty-exp-family`, `noisy-statistics`, `augmentation`, `hmc` or `barker`";
+            let known = "`auto`, `penalty`, `penalty-exp-family`, `noisy-statistics`, `augmentation`, `hmc`, `barker`, `sgld`, `sghmc`, `sgnht` \
+                         or `sgfs`";
             Err(JobError::new("algorithm", format!("unknown algorithm `{other}`; use {known}")))
         }
     }

@@ -7,7 +7,7 @@ use crate::mechanism::QueryKind;
 
 /// Steps are below twice the posterior's sd: beyond, the momenta have no law.
 const MOST_STEP: f64 = 2.0;
-const MOST_FRICTION: f64 = 100.0;
+pub(super) const MOST_FRICTION: f64 = 100.0;
 const MOST_WARMUP: i64 = 100_000_000;
 /// Integers that a party's answer to one message holds.
 const MOST_INTEGERS: usize = 7168;
@@ -17,33 +17,42 @@ pub(super) fn settings(raw: &RawSampler, algorithm: Algorithm) -> Result<HmcSpec
     if algorithm != Algorithm::Hmc {
         return Ok(HmcSpec::default());
     }
-    let between = |key: &str, value: Option<f64>, most: f64| match value {
+    let warmup = warmup(raw)?;
+    Ok(HmcSpec {
+        step: below("step", raw.step, MOST_STEP)?,
+        friction: below("friction", raw.friction, MOST_FRICTION)?,
+        warmup,
+        locate_share: below("locate_share", raw.locate_share, 1.0)?,
+    })
+}
+
+/// A number above 0 and below `most`, where one is written.
+pub(super) fn below(key: &str, value: Option<f64>, most: f64) -> Result<Option<f64>, JobError> {
+    match value {
         Some(value) if !(value > 0.0 && value < most) => {
             Err(JobError::new(format!("sampler.{key}"), format!("must be above 0 and below {most}, not {value}")))
         }
         value => Ok(value),
-    };
-    let warmup = match raw.warmup {
-        None => None,
+    }
+}
+
+/// Steps of a warm-up, where a number of them is written.
+pub(super) fn warmup(raw: &RawSampler) -> Result<Option<u64>, JobError> {
+    match raw.warmup {
+        None => Ok(None),
         Some(RawWarmup::Sweeps(steps)) => match u64::try_from(steps).ok().filter(|_| steps <= MOST_WARMUP) {
             None => {
                 let message = format!("must be between 0 and {MOST_WARMUP} steps, not {steps}");
-                return Err(JobError::new("sampler.warmup", message));
+                Err(JobError::new("sampler.warmup", message))
             }
-            steps => steps,
+            steps => Ok(steps),
         },
         Some(RawWarmup::Until { .. }) => {
             let message =
                 "steps are planned before the chains start, those of the warm-up too: give a number of them, or nothing";
-            return Err(JobError::new("sampler.warmup", message));
+            Err(JobError::new("sampler.warmup", message))
         }
-    };
-    Ok(HmcSpec {
-        step: between("step", raw.step, MOST_STEP)?,
-        friction: between("friction", raw.friction, MOST_FRICTION)?,
-        warmup,
-        locate_share: between("locate_share", raw.locate_share, 1.0)?,
-    })
+    }
 }
 
 /// Checks that the model has gradients, and a public bound on what they leave of a step's log ratio.
@@ -66,9 +75,14 @@ pub(super) fn check(spec: &JobSpec) -> Result<(), JobError> {
              dispersion has none): use algorithm = \"noisy-statistics\" or \"penalty\""
         ));
     }
-    let order = scores.parameters();
+    sizes(spec, scores.parameters())
+}
+
+/// Checks that a message holds a vector of so many parameters of each chain.
+pub(super) fn sizes(spec: &JobSpec, order: usize) -> Result<(), JobError> {
     if order > QueryKind::MAX_ORDER as usize - 10 {
-        let message = format!("has {order} parameters; algorithm = \"hmc\" takes up to {}", QueryKind::MAX_ORDER - 10);
+        let (name, most) = (spec.algorithm.as_str(), QueryKind::MAX_ORDER - 10);
+        let message = format!("has {order} parameters; algorithm = \"{name}\" takes up to {most}");
         return Err(JobError::new("model.predictors", message));
     }
     if spec.sampler.chains as usize * order > MOST_INTEGERS {

@@ -19,3 +19,4 @@ mod privacy;
 mod regression;
 mod release;
 mod sampler;
+mod stochastic;

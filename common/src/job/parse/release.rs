@@ -26,7 +26,7 @@ pub(super) fn refuse_unused(algorithm: Algorithm, raw: &RawJob) -> Result<(), Jo
     let own = match algorithm {
         Algorithm::NoisyStatistics => of_noisy_statistics(raw),
         Algorithm::Augmentation => of_augmentation(raw),
-        Algorithm::Hmc => of_hmc(raw),
+        _ if algorithm.follows_gradients() => of_gradients_alone(raw),
         _ => Vec::new(),
     };
     let force = algorithm == Algorithm::PenaltyExpFamily && raw.sampler.force.is_some();
@@ -78,8 +78,8 @@ fn of_augmentation(raw: &RawJob) -> Vec<Unused> {
     own.into_iter().chain(of_releases(raw)).collect()
 }
 
-/// What `hmc` has no use for.
-fn of_hmc(raw: &RawJob) -> Vec<Unused> {
+/// What no job whose chains gradients drive has a use for.
+fn of_gradients_alone(raw: &RawJob) -> Vec<Unused> {
     let noise = "the noise of gradients is what moves its chains: `sampler.step` and `sampler.friction` say how much of it";
     vec![
         ("sampler.proposal", raw.sampler.proposal.is_some(), "gradients propose: `sampler.step` and `sampler.friction` say how"),

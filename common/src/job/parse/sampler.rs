@@ -5,14 +5,12 @@ use std::collections::BTreeMap;
 use super::checks::known_parameters;
 use super::parameters::Parameters;
 use super::release::MOST_PARAMETERS;
-use super::{barker, batch, hmc};
+use super::{barker, batch, hmc, stochastic};
 use crate::diagnostics::{RHAT, ess_wanted};
 use crate::job::error::JobError;
 use crate::job::limits::MAX_CHAINS;
 use crate::job::raw::{RawRadius, RawSampler, RawUntil, RawWarmup};
-use crate::job::spec::{
-    Algorithm, JobSpec, Locate, OpsSpec, ProposalKind, Radius, SamplerSpec, StochasticSpec, Until, Warmup,
-};
+use crate::job::spec::{Algorithm, JobSpec, Locate, OpsSpec, ProposalKind, Radius, SamplerSpec, Until, Warmup};
 use crate::parameter::{Constraint, Interval, Transform};
 
 /// Where a job names none; of `hmc` the most there are, see [`JobSpec::plans_chains`](crate::job::JobSpec::plans_chains).
@@ -32,6 +30,7 @@ pub(super) fn sampler(raw: RawSampler, algorithm: Algorithm, parameters: &Parame
     };
     let hmc = hmc::settings(&raw, algorithm)?;
     let barker = barker::settings(&raw, algorithm)?;
+    let stochastic = stochastic::settings(&raw, algorithm)?;
     let named = raw.chains.unwrap_or(DEFAULT_CHAINS);
     let chains = u32::try_from(count("chains", named, i64::from(MAX_CHAINS))?).unwrap_or(MAX_CHAINS);
     let draws = count("draws", raw.draws, 100_000_000)?;
@@ -52,7 +51,7 @@ pub(super) fn sampler(raw: RawSampler, algorithm: Algorithm, parameters: &Parame
         return Err(JobError::new("sampler.starts", "give start, for all chains, or starts, one table for each: not both"));
     }
     let given = start.is_some() || starts.is_some();
-    // What hmc searches with is in its own settings.
+    // What chains by gradients search with is in their own settings.
     let written = raw.locate_share.filter(|_| !algorithm.follows_gradients());
     let locate = locate(raw.locate.as_deref(), algorithm)?;
     let searching = match locate {
@@ -117,7 +116,7 @@ pub(super) fn sampler(raw: RawSampler, algorithm: Algorithm, parameters: &Parame
         until,
         hmc,
         barker,
-        stochastic: StochasticSpec::default(),
+        stochastic,
         ops: OpsSpec::default(),
         batch: batch::batch(algorithm, raw.batch)?,
     })

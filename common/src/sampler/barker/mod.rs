@@ -6,13 +6,13 @@
 //! where `Delta* + V_top + V_cor > 0`. No such correction is exact for any C; how far each is off stands at [`Correction`].
 
 mod correction;
+mod decision;
 mod diagnostics;
 mod sampling_variance;
-mod decision;
 
 pub(crate) use correction::Correction;
-pub use diagnostics::BarkerDiagnostics;
 pub(super) use decision::Barker;
+pub use diagnostics::BarkerDiagnostics;
 
 #[cfg(test)]
 mod tests;

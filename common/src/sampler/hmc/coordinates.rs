@@ -39,7 +39,7 @@ pub(crate) struct At {
 
 impl Coordinates {
     /// Of what a search found.
-    pub(super) fn new(target: &Target, scores: &dyn ScoreModel, found: Found) -> Self {
+    pub(in crate::sampler) fn new(target: &Target, scores: &dyn ScoreModel, found: Found) -> Self {
         let Found { coding, centred, mean, covariance, .. } = found;
         let theta = target.space.theta_inside(&target.spec, &coding.plain(&mean));
         let (shape, longest) = match coded_extremes(scores, &coding, &theta) {
@@ -136,7 +136,7 @@ impl Coordinates {
     /// The slope of the log prior, in coded coordinates: by differences, and 0 where there is none.
     ///
     /// A step is exact whatever is taken for it, as long as it is a function of the place.
-    pub(super) fn prior_slope(&self, target: &Target, plain: &[f64]) -> Vec<f64> {
+    pub(in crate::sampler) fn prior_slope(&self, target: &Target, plain: &[f64]) -> Vec<f64> {
         let Target { spec, space, .. } = target;
         let log_prior = |u: &[f64]| space.log_prior(spec, u, &space.theta(u));
         let sds = self.coding.plain_covariance(&self.matrix.times(&self.matrix.transposed())).diagonal_entries();

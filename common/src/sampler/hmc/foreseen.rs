@@ -15,7 +15,7 @@ use crate::sampler::party_metadata::PartyMetadata;
 use crate::sampler::target::Target;
 
 /// Messages that a search usually takes.
-const SEARCH: u64 = 8;
+pub(crate) const SEARCH: u64 = 8;
 
 /// A run as it will be, if the posterior is as guessed. Shares are of the budget.
 #[derive(Debug, Clone, PartialEq)]

@@ -48,12 +48,16 @@ mod walker;
 mod watch;
 
 pub(super) use algorithm::Hmc;
+pub(super) use coordinates::{At, Coordinates};
 pub use diagnostics::GradientDiagnostics;
+pub(super) use momenta::normals;
 pub use repeats::RepeatedAnswers;
+pub(super) use walker::Kicked;
 pub use watch::Identity;
+pub(super) use watch::Watch;
 
-pub(crate) use foreseen::{Foreseen, foresee};
-pub(super) use outlook::{outlook, planned_chains};
+pub(crate) use foreseen::{Foreseen, SEARCH, foresee};
+pub(super) use outlook::{chains_worth, outlook};
 
 #[cfg(test)]
 mod tests;

@@ -17,19 +17,13 @@ use crate::sampler::target::Target;
 /// draws of each R-hat says little.
 const CHAINS: [(f64, u32); 2] = [(200.0, 4), (40.0, 2)];
 
-/// The number of chains that the parties' budgets are worth: by public numbers alone, before anything is asked. On real data effective draws are
-/// nearer to the worse case than to the best one, and on even predictors at the best: the middle of the two errors is taken, by their logarithms.
-///
-/// # Errors
-/// As [`outlook`].
-pub(crate) fn planned_chains(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<u32, SamplerError> {
-    let most = spec.sampler.chains;
-    let mut unlimited = spec.clone();
-    unlimited.sampler.draws = u64::MAX;
-    let Outlook { best, worse } = outlook(&unlimited, parties)?;
+/// The number of chains that the parties' budgets are worth, at most so many, by what unlimited draws of a job could come to: by public numbers
+/// alone, before anything is asked. On real data effective draws are nearer to the worse case than to the best one, and on even predictors at the
+/// best: the middle of the two errors is taken, by their logarithms.
+pub(crate) fn chains_worth(Outlook { best, worse }: Outlook, most: u32) -> u32 {
     let ess = (best * worse).recip();
     let chains = CHAINS.into_iter().find(|(least, _)| ess >= *least).map_or(1, |(_, chains)| chains);
-    Ok(chains.min(most))
+    chains.min(most)
 }
 
 /// The Monte Carlo error of a posterior mean, in posterior sds, in the best case and in a worse one: one over the root of the effective draws.

@@ -56,7 +56,12 @@ impl Allotment {
         for (unit, _) in &self.parties {
             most = most.max(unit.charge_of_kind(kind, unit.sensitivity(per_record)?, (noise, self.honest))?);
         }
-        Ok(most as f64 / self.whole.max(1) as f64)
+        Ok(self.share_of_units(most))
+    }
+
+    /// The share of the least cap that so many units come to.
+    pub(crate) fn share_of_units(&self, units: u64) -> f64 {
+        units as f64 / self.whole.max(1) as f64
     }
 
     /// Whether a share of the least cap is no more than one vector may cost ([`crate::job::PrivacySpec::noise_multiplier`]).

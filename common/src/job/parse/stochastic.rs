@@ -1,0 +1,51 @@
+//! `algorithm = "sgld"`, `"sghmc"`, `"sgnht"` and `"sgfs"`: how their chains move, and which models they are for.
+
+use super::hmc::{MOST_FRICTION, below, sizes, warmup};
+use crate::job::error::JobError;
+use crate::job::raw::RawSampler;
+use crate::job::spec::{Algorithm, JobSpec, StochasticSpec};
+
+/// Beyond, a step of `sgld` or `sgfs` leaps past the posterior; one with momenta falls apart before.
+const MOST_STEP: f64 = 2.0;
+const MOST_HEAVY_STEP: f64 = 1.0;
+
+/// The settings as written; those of another algorithm are refused elsewhere.
+pub(super) fn settings(raw: &RawSampler, algorithm: Algorithm) -> Result<StochasticSpec, JobError> {
+    if !algorithm.is_unadjusted() {
+        return Ok(StochasticSpec::default());
+    }
+    let heavy = matches!(algorithm, Algorithm::Sghmc | Algorithm::Sgnht);
+    let spec = StochasticSpec {
+        step: below("step", raw.step, if heavy { MOST_HEAVY_STEP } else { MOST_STEP })?,
+        friction: below("friction", raw.friction, MOST_FRICTION)?,
+        warmup: warmup(raw)?,
+        locate_share: below("locate_share", raw.locate_share, 1.0)?,
+        polish: 0,
+    };
+    if raw.polish.is_some_and(|sweeps| sweeps != 0) {
+        return Err(JobError::new("sampler.polish", "this version ends no chain by penalty sweeps: leave it out"));
+    }
+    if let (Some(step), Some(friction)) = (spec.step, spec.friction)
+        && step * friction >= 1.0
+    {
+        let message = format!("{friction} times a step of {step} must stay below 1: a step keeps the rest of the momentum");
+        return Err(JobError::new("sampler.friction", message));
+    }
+    Ok(spec)
+}
+
+/// Checks that the model has gradients.
+///
+/// # Errors
+/// A model without; more parameters or chains than a message asks for.
+pub(super) fn check(spec: &JobSpec) -> Result<(), JobError> {
+    if !spec.algorithm.is_unadjusted() {
+        return Ok(());
+    }
+    let (model, kind) = (spec.build_model(), spec.model.kind());
+    let Some(scores) = model.scores() else {
+        let message = format!("the model `{kind}` has no gradient that could be released: use algorithm = \"penalty\"");
+        return Err(JobError::new("algorithm", message));
+    };
+    sizes(spec, scores.parameters())
+}

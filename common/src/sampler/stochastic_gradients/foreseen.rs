@@ -1,0 +1,50 @@
+//! What a run comes to about a guessed posterior: by the coordinates and the settings that the run itself will have.
+
+use super::algorithm::{LOCATE_SHARE, coordinates};
+use super::settings::{Means, Settings};
+use crate::job::JobSpec;
+use crate::sampler::error::SamplerError;
+use crate::sampler::hmc::{Foreseen, SEARCH};
+use crate::sampler::matrix::Matrix;
+use crate::sampler::noisy_statistics::Allotment;
+use crate::sampler::noisy_statistics::gaussian::factor;
+use crate::sampler::noisy_statistics::score_way::ScoreWay;
+use crate::sampler::party_metadata::PartyMetadata;
+use crate::sampler::target::Target;
+
+/// What a settled job comes to where the posterior has this mean and precision, in unconstrained values.
+///
+/// # Errors
+/// A model without gradients; a budget that holds no step.
+pub(crate) fn foresee(
+    spec: &JobSpec,
+    parties: &[PartyMetadata],
+    mean: &[f64],
+    precision: &[Vec<f64>],
+) -> Result<Foreseen, SamplerError> {
+    let target = Target::new(spec);
+    let scores = target.model.scores().ok_or(SamplerError::NoScores)?;
+    let mut budget = Allotment::new(spec, parties)?;
+    let search_share = spec.sampler.stochastic.locate_share.unwrap_or(LOCATE_SHARE);
+    let part = budget.split_off(search_share);
+    let covariance = factor(&Matrix::from_fn(mean.len(), |i, j| precision[i][j])).inverse();
+    let found = ScoreWay::new(&target, scores.as_ref(), parties, &part)?.guessed(&target, mean, &covariance);
+    let coordinates = coordinates(&target, scores.as_ref(), found);
+    let error = Matrix::zeros(mean.len());
+    let means =
+        Means { target: &target, scores: scores.as_ref(), coordinates: &coordinates, error: &error, parties, budget: &budget };
+    let settings = Settings::new(&means)?;
+    let draws = settings.steps - settings.warmup;
+    let kept = draws as f64 * f64::from(spec.sampler.chains);
+    let steps = settings.steps_of_a_draw();
+    let ess = |shares: Vec<f64>| kept / shares.iter().zip(&steps).map(|(share, v)| share * v).sum::<f64>();
+    Ok(Foreseen {
+        search: SEARCH,
+        search_share,
+        warmup: settings.warmup,
+        draws,
+        step_share: settings.step_share * f64::from(spec.sampler.chains),
+        ess: coordinates.shares().into_iter().map(ess).collect(),
+        acceptance: 1.0,
+    })
+}

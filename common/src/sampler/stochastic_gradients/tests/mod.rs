@@ -1,0 +1,4 @@
+#![allow(clippy::unwrap_used)]
+
+mod laws;
+mod runs;
