@@ -137,8 +137,13 @@ impl Rehearsal<'_> {
             let remainder = || {
                 (QueryKind::Remainder { parameters }, step(), frame.iter().copied().chain(along.clone()).collect::<Vec<f64>>())
             };
-            let remains = self.spec.algorithm == Algorithm::Hmc && pass / 2 % 2 == 0;
-            let all = (0..self.chains()).map(|_| if remains { remainder() } else { gradient() });
+            let ratio = || (QueryKind::Ratio, theta.to_vec(), theta.to_vec());
+            let test = || match self.spec.releases()[..] {
+                [.., "remainder"] => remainder(),
+                [.., "ratio"] => ratio(),
+                _ => gradient(),
+            };
+            let all = (0..self.chains()).map(|_| if pass / 2 % 2 == 1 { gradient() } else { test() });
             return all.enumerate().map(proposal).collect();
         }
         let moments = pass % 2 == 1 && !driven && scores.moments_outcome().is_some();

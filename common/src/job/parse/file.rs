@@ -59,6 +59,7 @@ impl JobSpec {
             &Parameters { names: &names, constraints: &constraints, priors: &priors, support: &support },
         )?;
         let privacy = privacy::privacy(&raw.privacy, (sampler.proposal, sampler.batch), parties.len())?;
+        let privacy = hmc::noise(privacy, &raw.privacy, parties.len(), sampler.hmc)?;
         privacy::bounded(&model, algorithm, &privacy)?;
         let plan = raw.plan.map(|plan| plan::plan(plan, &parties, &names)).transpose()?;
         let auto_noise = !matches!(raw.privacy.noise_sd, Some(AutoOr::Value(_)));

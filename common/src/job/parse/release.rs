@@ -83,7 +83,8 @@ fn of_gradients_alone(raw: &RawJob) -> Vec<Unused> {
     let noise = "the noise of gradients is what moves its chains: `sampler.step` and `sampler.friction` say how much of it";
     vec![
         ("sampler.proposal", raw.sampler.proposal.is_some(), "gradients propose: `sampler.step` and `sampler.friction` say how"),
-        ("privacy.noise_sd", raw.privacy.noise_sd.is_some(), noise),
+        // Without friction it is that of the test, which is on ratios.
+        ("privacy.noise_sd", raw.privacy.noise_sd.is_some() && raw.sampler.friction != Some(0.0), noise),
         ("privacy.clip", raw.privacy.clip.is_some(), "what a record adds is held to public lengths"),
     ]
 }
