@@ -89,6 +89,7 @@ impl Answerer {
         let entered = self.ledger.state().job(&request.job).is_some();
         if !entered {
             self.admit_left(&request.analyst, &spec)?;
+            self.ledger.admit_reserve(&spec.privacy.budget).map_err(|why| Fault::new(ErrorCode::Policy, why))?;
             // A job of before has the records that it was entered on: should bad rows have become inert ones since, the data have changed.
             admit_inert(&self.shard, &spec)?;
         }

@@ -2,16 +2,56 @@
 
 use std::fmt::Write;
 
+use clap::Args;
+
 use super::common::{Common, load, print, print_json};
 use crate::error::StartError;
-use crate::ledger::{Report, report_kept};
+use crate::ledger::{Ledger, LedgerError, LedgerSettings, Report, report_kept, reserve, reserve_units, written};
+use crate::owner::figure;
 
 const BAR: usize = 40;
 
-pub(super) fn budget(common: &Common) -> Result<(), StartError> {
+#[derive(Debug, Args)]
+pub(super) struct BudgetArgs {
+    #[command(flatten)]
+    common: Common,
+    /// Promise a larger delta from now on, by so much, for releases over hidden samples alone: an act that is entered with its reason and never
+    /// taken back. Of a ledger that was made with [budget] delta_reserve it makes that larger. Stop the party first
+    #[arg(long, value_name = "DELTA", requires = "reason")]
+    add_reserve: Option<f64>,
+    /// Why, in your words: entered in the ledger for good
+    #[arg(long, value_name = "TEXT", requires = "add_reserve")]
+    reason: Option<String>,
+}
+
+pub(super) fn budget(args: &BudgetArgs) -> Result<(), StartError> {
+    let common = &args.common;
     let config = load(common)?;
+    if let Some((added, reason)) = args.add_reserve.zip(args.reason.as_deref()) {
+        return add_reserve(&config.ledger_settings(), added, reason, common.json);
+    }
     let report = report_kept(&config.ledger_settings())?;
     if common.json { print_json(&report) } else { print(text(&report).trim_end()) }
+}
+
+/// The owner's word that the ledger promises more of delta.
+fn add_reserve(settings: &LedgerSettings, added: f64, reason: &str, json: bool) -> Result<(), StartError> {
+    if reason.trim().is_empty() {
+        return Err(LedgerError::NoReason.into());
+    }
+    let units = reserve_units(added).ok_or_else(|| {
+        StartError::Input(format!("--add-reserve is {added}: it is a part of delta, above 0 and well below 1, 1e-7 say"))
+    })?;
+    let after = Ledger::add_reserve(settings, units, reason)?;
+    let (epsilon, delta, aside) = (after.epsilon, written(after.promised_delta()), reserve(after.reserve_units));
+    if json {
+        return print_json(&serde_json::json!({ "epsilon": epsilon, "delta_promised": delta, "delta_reserve": aside }));
+    }
+    print(&format!(
+        "{}: the promise is epsilon = {epsilon}, delta = {delta} from now on, for all that has left and all that will; {aside} of delta is for \
+         releases over samples alone. Next: write delta = {delta} and delta_reserve = {aside} under [budget], and start the party",
+        settings.ledger.display()
+    ))
 }
 
 fn text(r: &Report) -> String {
@@ -44,6 +84,18 @@ fn text(r: &Report) -> String {
     // Writing to a String can't fail.
     if r.mu_squared_reserved > 0.0 {
         let _ = writeln!(text, "reserved  {:>12.6} of the mu^2 spent is written ahead for jobs that run", r.mu_squared_reserved);
+    }
+    if r.delta_reserve > 0.0 {
+        let _ = writeln!(
+            text,
+            "samples   {:>12} of delta spent by blocks of releases over samples, of {} set aside for them, {} left\n\
+             promise   epsilon = {} at delta = {}: that of mu^2, and beside it what is set aside",
+            figure(r.delta_reserve_spent),
+            figure(r.delta_reserve),
+            figure(r.delta_reserve_remaining),
+            r.epsilon_budget,
+            figure(r.delta_promised)
+        );
     }
     if let Some(collude) = &r.if_all_collude {
         let limit = collude.epsilon_limit.map_or_else(|| "with no limit".to_owned(), |limit| format!("of {limit} at most"));
@@ -88,6 +140,10 @@ mod tests {
             unit: "row, replace".into(),
             epsilon_budget: 8.0,
             delta: 1e-6,
+            delta_reserve: 0.0,
+            delta_reserve_spent: 0.0,
+            delta_reserve_remaining: 0.0,
+            delta_promised: 1e-6,
             epsilon_spent: 1.5,
             epsilon_new_job: 7.25,
             epsilon_zcdp: 1.6,
@@ -134,6 +190,13 @@ mod tests {
             mu_squared_limit: Some(4.0),
         });
         assert!(text(&report).contains("4.500000 epsilon is spent of 12 at most, if all other parties"), "{}", text(&report));
+        assert!(!shown.contains("samples") && !shown.contains("promise"), "{shown}");
+        (report.delta_reserve, report.delta_reserve_spent, report.delta_promised) = (1e-7, 2e-8, 1.1e-6);
+        let shown = text(&report);
+        assert!(
+            shown.contains("2e-8 of delta spent by blocks") && shown.contains("promise   epsilon = 8 at delta = 1.1e-6"),
+            "{shown}"
+        );
         report.share_spent = 1.0;
         assert!(text(&report).contains(&format!("[{}]", "#".repeat(BAR))));
     }

@@ -40,8 +40,8 @@ enum Command {
     /// Check all that the party depends on, from the name of the coordinator to the speed of the disk, and say how to mend it. Attaches
     /// nothing and spends nothing; may be used before the party runs and while it runs.
     Doctor(Common),
-    /// Show what the data has spent of its budget. May be used while the party runs.
-    Budget(Common),
+    /// Show what the data has spent of its budget, or promise a larger delta for releases over samples. May be used while the party runs.
+    Budget(budget::BudgetArgs),
     /// List every release: when, for whom, under which charge, and the number that left. May be used while the party runs.
     Ledger(ledger::LedgerArgs),
     /// Write the ledger as signed JSON lines, which `conclave verify-ledger` checks. May be used while the party runs.
@@ -92,7 +92,7 @@ pub fn cli_main<I: IntoIterator<Item = OsString>>(args: I) -> ExitCode {
         Command::Pin(args) => pin::pin(&args),
         Command::Run(args) => run::run(args),
         Command::Doctor(common) => doctor::doctor(&common),
-        Command::Budget(common) => budget::budget(&common),
+        Command::Budget(args) => budget::budget(&args),
         Command::Ledger(args) => ledger::ledger(&args),
         Command::Export(args) => ledger::export(&args),
         Command::Backup(args) => backup::backup(&args),

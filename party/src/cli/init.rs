@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use conclave_common::accounting::Budget;
 use conclave_proto::ca;
 use conclave_proto::error::Fault;
 
@@ -11,7 +10,7 @@ use super::common::{Common, agreed, load, print, print_json};
 use crate::config::PartyConfig;
 use crate::daemon::{init_identity, init_ledger};
 use crate::error::StartError;
-use crate::ledger::LedgerError;
+use crate::ledger::{self, LedgerError, reserve};
 
 #[derive(Debug, Args)]
 pub(super) struct InitArgs {
@@ -95,12 +94,15 @@ pub(super) fn init(args: &InitArgs) -> Result<(), StartError> {
             print(&format!("{}: not there yet; the records belong there", config.data.path.display()))?;
         }
     }
-    let budget = config.budget;
+    let aside = match config.budget.reserve_units {
+        0 => String::new(),
+        units => format!("; {} of delta is set aside for releases over samples", reserve(units)),
+    };
     print(&format!(
-        "{}: ledger made for epsilon = {}, delta = {}, for ever",
+        "{}: ledger made for epsilon = {}, delta = {}, for ever{aside}",
         config.ledger.display(),
-        budget.epsilon,
-        budget.delta
+        config.budget.epsilon,
+        ledger::written(config.budget.promised_delta())
     ))?;
     let folder = config.identity.display();
     match (request, fingerprint) {
@@ -122,10 +124,10 @@ pub(super) fn init(args: &InitArgs) -> Result<(), StartError> {
 /// Whether the budget that the ledger would be made for is the owner's own: named on the command line, or agreed to. A configuration that was
 /// copied holds somebody else's, and a ledger's budget is for ever.
 fn budget_agreed(args: &InitArgs, config: &PartyConfig, said: Option<(f64, f64)>) -> Result<bool, StartError> {
-    let Budget { epsilon, delta, .. } = config.budget;
+    let (epsilon, delta) = (config.budget.epsilon, ledger::written(config.budget.promised_delta()));
     let named = format!("{} names a budget of epsilon = {epsilon}, delta = {delta}", args.common.config.display());
     match said {
-        Some(said) if said == (epsilon, delta) => return Ok(true),
+        Some((said_epsilon, said_delta)) if (said_epsilon, ledger::written(said_delta)) == (epsilon, delta) => return Ok(true),
         Some((said_epsilon, said_delta)) => {
             let why =
                 format!("{named}, and the command line epsilon = {said_epsilon}, delta = {said_delta}: let both say the same");

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use super::behind::holds;
+use super::block_opened::BlockOpened;
 use super::entry::Entry;
 use super::error::LedgerError;
 use super::secret::Secret;
@@ -55,6 +56,16 @@ pub(crate) fn inspect(settings: &LedgerSettings, floor: f64) -> Result<Inspectio
                 recent.add(charge.charge as f64, at_floor);
             }
         }
+        if let Entry::Event(event) = entry
+            && event.kind == BlockOpened::KIND
+            && let Ok(block) = BlockOpened::parse(event.body)
+        {
+            // What its releases cost, and no release itself. Its noise is its own.
+            all.pay(block.units as f64);
+            if event.time_ms >= since {
+                recent.pay(block.units as f64);
+            }
+        }
         Ok(())
     })?;
     settings.check_genesis(path, state.genesis())?;
@@ -90,6 +101,11 @@ impl Prices {
         self.count += 1;
         self.units += units;
         self.at_floor += at_floor;
+    }
+
+    fn pay(&mut self, units: f64) {
+        self.units += units;
+        self.at_floor += units;
     }
 
     fn means(&self) -> (f64, f64) {

@@ -1,7 +1,8 @@
 //! The ledger's jobs are entered, opened and closed: who asked for what, under which cap.
 
-use conclave_common::accounting::{Budget, PrivacyFilter, RESERVE_LOG2, Spent};
+use conclave_common::accounting::{Budget, PrivacyFilter, Spent};
 
+use super::delta_reserve::reserve;
 use super::entry::{Entry, JobEntered};
 use super::error::LedgerError;
 use super::events::{JobReserve, Settle, exact};
@@ -88,7 +89,7 @@ impl Ledger {
         }
         match self.state.job(entry.job) {
             None => {
-                self.admit_reserve(entry)?;
+                self.admit_reserve(&entry.cap).map_err(LedgerError::Job)?;
                 self.enter(entry)?;
             }
             Some(job) => {
@@ -123,23 +124,24 @@ impl Ledger {
         Ok(())
     }
 
-    /// A job that asks over samples is entered where the owner has set as much of delta aside as its blocks take.
-    fn admit_reserve(&self, entry: &JobEntry<'_>) -> Result<(), LedgerError> {
-        let needed = entry.cap.grantable_reserve_units();
+    /// A job that asks over samples is entered where the owner has set aside as much of delta as its blocks take, and so much is left of it.
+    ///
+    /// # Errors
+    /// A sentence that names the key and the remedy.
+    pub fn admit_reserve(&self, cap: &Budget) -> Result<(), String> {
         let left = self.filter.limit().minus(self.filter.spent()).reserve_units;
-        if needed <= left {
+        if cap.grantable_reserve_units() <= left {
             return Ok(());
         }
-        let delta = |units: u64| units as f64 / (1_u64 << RESERVE_LOG2) as f64;
         let stands = match self.budget.reserve_units {
-            0 => "this party's owner has set none aside: that is [budget] delta_reserve in its configuration".to_owned(),
-            _ => format!("{:.3e} is left of what this party's owner has set aside ([budget] delta_reserve)", delta(left)),
+            0 => "has set none aside",
+            _ => "has less left of what was set aside",
         };
-        Err(LedgerError::Job(format!(
-            "the job asks over samples (sampler.batch is below 1), which takes {:.3e} of delta for itself, and {stands}; ask all records \
-             (batch = 1), or less (privacy.delta_reserve)",
-            delta(needed)
-        )))
+        Err(format!(
+            "the job asks over samples (sampler.batch is below 1), which takes {} of delta, and the owner {stands} for that ([budget] \
+             delta_reserve in the party's configuration): ask all records, with batch = 1, or for a smaller privacy.delta_reserve. Nothing was asked",
+            reserve(cap.reserve_units)
+        ))
     }
 
     fn enter(&mut self, entry: &JobEntry<'_>) -> Result<(), LedgerError> {

@@ -128,9 +128,8 @@ impl Ledger {
         let mut lock = LedgerLock::for_existing(&path)?;
         let connection = convert::connect(settings, &path, &mut lock)?;
         let place = Place::of(&path, &lock)?;
-        let (party, budget) = (settings.party.clone(), settings.budget);
         let (state, index) = verify::add_up(&connection, &path, layout)?;
-        settings.check_genesis(&path, state.genesis())?;
+        let (party, budget) = (settings.party.clone(), settings.agreed(&path, state.genesis())?);
         let secret = Secret::load(&settings.secret)?;
         settings.check(&path, &state, &secret)?;
         let (head_file, heads) = HeadFile::open(&settings.head_file, &secret, &party)?;

@@ -10,9 +10,11 @@ use conclave_common::accounting::{self, Budget, PrivacyFilter, Spent};
 use rusqlite::Connection;
 use serde::Serialize;
 
+use super::delta_reserve::{reserve, written};
 use super::error::LedgerError;
 use super::job_totals::{Row, rows};
 use super::report_masked::{IfAllCollude, MaskedJob, ended_by_unlocks, epsilon_of, if_all_collude, masked_jobs};
+use super::sampled;
 use super::schema::{self, genesis};
 use super::settings::LedgerSettings;
 use crate::clock::to_milliseconds;
@@ -26,7 +28,7 @@ pub(crate) struct Report {
     pub unit: String,
     /// The budget's epsilon.
     pub epsilon_budget: f64,
-    /// The budget's delta.
+    /// The delta of what is charged by mu²; the budget's, where nothing of it is set aside.
     pub delta: f64,
     /// Gaussian-DP epsilon of what is spent, at the budget's delta: a running total to watch, not a guarantee of its own.
     pub epsilon_spent: f64,
@@ -35,6 +37,14 @@ pub(crate) struct Report {
     pub epsilon_new_job: f64,
     /// The same spending by zCDP accounting, about 7% looser.
     pub epsilon_zcdp: f64,
+    /// What of the promise's delta is set aside for blocks of subsampled releases, beside `delta`; 0 where nothing is.
+    pub delta_reserve: f64,
+    /// What blocks have taken of it.
+    pub delta_reserve_spent: f64,
+    /// What blocks may still take of it.
+    pub delta_reserve_remaining: f64,
+    /// The delta of the whole promise: `delta` and the reserve.
+    pub delta_promised: f64,
     /// mu² that the budget admits, after the slack for discrete noise.
     pub mu_squared_budget: f64,
     /// mu² spent, blocks that are open included.
@@ -119,12 +129,12 @@ pub(crate) fn report(path: &Path, party: &str, budget: &Budget) -> Result<Report
 /// # Errors
 /// [`LedgerError::Missing`], [`LedgerError::Party`], [`LedgerError::Budget`], or a failure of the database.
 pub(crate) fn report_kept(settings: &LedgerSettings) -> Result<Report, LedgerError> {
-    let (path, budget) = (&settings.ledger, &settings.budget);
+    let path = &settings.ledger;
     let mut connection = schema::connect_read_only(path)?;
     // One moment's state, whatever the party writes meanwhile.
     let connection = connection.transaction()?;
     let (created, genesis) = genesis(&connection, path)?;
-    settings.check_genesis(path, Some(&genesis))?;
+    let budget = &settings.agreed(path, Some(&genesis))?;
     let rows = rows(&connection)?;
     let total = |field: fn(&Row) -> u64| rows.iter().map(field).fold(0, u64::saturating_add);
     let reserved = total(|row| row.reserved);
@@ -132,7 +142,7 @@ pub(crate) fn report_kept(settings: &LedgerSettings) -> Result<Report, LedgerErr
         units: total(|row| row.charge).saturating_add(reserved),
         slack_units: total(|row| row.slack),
         draws: total(|row| row.draws),
-        reserve_units: 0,
+        reserve_units: sampled::reserve_spent(&connection)?,
     };
     let filter = PrivacyFilter::resume(budget, spent)?;
     let remaining = filter.remaining_units();
@@ -146,6 +156,10 @@ pub(crate) fn report_kept(settings: &LedgerSettings) -> Result<Report, LedgerErr
         epsilon_spent: epsilon(spent.units, budget.delta),
         epsilon_new_job: epsilon(remaining, budget.delta),
         epsilon_zcdp: if spent.units == 0 { 0.0 } else { spent.epsilon_zcdp(budget.delta) },
+        delta_reserve: reserve(budget.reserve_units),
+        delta_reserve_spent: reserve(spent.reserve_units),
+        delta_reserve_remaining: reserve(filter.limit().minus(spent).reserve_units),
+        delta_promised: written(budget.promised_delta()),
         mu_squared_budget: accounting::mu_squared(filter.limit_units()),
         mu_squared_spent: spent.mu_squared(),
         mu_squared_reserved: accounting::mu_squared(reserved),
@@ -245,12 +259,14 @@ fn open_jobs(
 /// Units that one iteration of the job costs, the mean of its latest.
 fn price(connection: &Connection, row: &Row) -> Result<Option<f64>, LedgerError> {
     let mut select =
-        connection.prepare_cached("SELECT iteration, charge FROM charges WHERE seq BETWEEN ?1 AND ?2 AND job = ?3")?;
+        connection.prepare_cached("SELECT iteration, charge, block FROM charges WHERE seq BETWEEN ?1 AND ?2 AND job = ?3")?;
     let mut charges = select.query((row.last_charge.saturating_sub(LATEST), row.last_charge, row.seq))?;
+    // What takes a place of a block has been paid for with it.
+    let places = sampled::price_of_places(connection, row.seq)?;
     let (mut iterations, mut units) = (HashSet::new(), 0.0);
     while let Some(charge) = charges.next()? {
         iterations.insert(charge.get::<_, u64>(0)?);
-        units += charge.get::<_, u64>(1)? as f64;
+        units += charge.get::<_, u64>(1)? as f64 + places.get(&charge.get(2)?).copied().unwrap_or(0.0);
     }
     Ok((!iterations.is_empty()).then(|| units / iterations.len() as f64))
 }

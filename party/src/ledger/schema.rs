@@ -10,6 +10,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use super::components;
+use super::delta_reserve;
 use super::entry::{Entry, EventEntry};
 use super::error::LedgerError;
 use super::events::Genesis;
@@ -321,10 +322,11 @@ fn check_schema(connection: &Connection, path: &Path, tables: &[&str]) -> Result
     Ok(())
 }
 
-/// When a ledger was made, and its first entry.
+/// When a ledger was made, and its first entry, with what the owner has added to its reserve since.
 pub(super) fn genesis(connection: &Connection, path: &Path) -> Result<(i64, Genesis), LedgerError> {
     let (time, body): (i64, String) =
         connection.query_row("SELECT time_ms, body FROM events WHERE seq = 1", [], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let genesis = Genesis::parse(&body).map_err(|why| LedgerError::corrupt(path, format!("its first entry {why}")))?;
+    let mut genesis = Genesis::parse(&body).map_err(|why| LedgerError::corrupt(path, format!("its first entry {why}")))?;
+    delta_reserve::added(connection, &mut genesis)?;
     Ok((time, genesis))
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use conclave_common::accounting::Budget;
 
+use super::delta_reserve::{reserve, written};
 use super::error::LedgerError;
 use super::events::{Genesis, exact, hex, unhex};
 use super::format::FORMAT;
@@ -91,28 +92,59 @@ impl LedgerSettings {
     }
 
     pub(super) fn check_genesis(&self, path: &Path, genesis: Option<&Genesis>) -> Result<(), LedgerError> {
+        self.agreed(path, genesis).map(drop)
+    }
+
+    /// The ledger's budget, where it is that of these settings. Its own figures count: what is written under `[budget]` after a reserve was added
+    /// differs from them by how it is rounded.
+    pub(super) fn agreed(&self, path: &Path, genesis: Option<&Genesis>) -> Result<Budget, LedgerError> {
         let (expected, file) = (self.genesis(), path.to_owned());
         let found = genesis.ok_or_else(|| LedgerError::corrupt(path, "it has no first entry"))?;
         if found.party != expected.party {
             return Err(LedgerError::Party { file, found: found.party.clone(), expected: expected.party });
         }
-        if (&found.epsilon, &found.delta) != (&expected.epsilon, &expected.delta) {
-            let figures = |g: &Genesis| (g.epsilon.clone(), g.delta.clone());
-            return Err(LedgerError::Budget { file, found: figures(found), expected: figures(&expected) });
-        }
-        if found.reserve != expected.reserve {
-            let reason = format!(
-                "this ledger sets {} x 2^-60 of delta aside for releases over samples, and [budget] delta_reserve says {} x 2^-60; write the \
-                 ledger's reserve into [budget]",
-                found.reserve, expected.reserve
-            );
-            return Err(LedgerError::Reserve { file, reason });
+        let first = |why| LedgerError::corrupt(path, format!("its first entry {why}"));
+        let budget = found.budget().map_err(first)?;
+        if found.epsilon != expected.epsilon || !self.is_delta(&budget) {
+            let figures = |budget: &Budget| (exact(budget.epsilon), exact(written(budget.promised_delta())));
+            return Err(match (self.budget.reserve_units, budget.reserve_units) {
+                (0, 0) => LedgerError::Budget { file, found: figures(&budget), expected: figures(&self.budget) },
+                _ => LedgerError::Reserve { file, reason: self.other_reserve(&budget) },
+            });
         }
         if (&found.adjacency, found.records_per_person) != (&expected.adjacency, expected.records_per_person) {
-            let found = found.unit().map_err(|why| LedgerError::corrupt(path, format!("its first entry {why}")))?.to_string();
+            let found = found.unit().map_err(first)?.to_string();
             return Err(LedgerError::Unit { file, found, expected: self.budget.unit.to_string() });
         }
-        Ok(())
+        Ok(budget)
+    }
+
+    /// Whether both parts of a ledger's delta are those of the settings: to the bit without a reserve, else to a billionth.
+    fn is_delta(&self, found: &Budget) -> bool {
+        let near = |a: f64, b: f64| (a - b).abs() <= 1e-9 * a.max(b);
+        match (self.budget.reserve_units, found.reserve_units) {
+            (0, 0) => found.delta == self.budget.delta,
+            (ours, theirs) => near(ours as f64, theirs as f64) && near(self.budget.delta, found.delta),
+        }
+    }
+
+    fn other_reserve(&self, found: &Budget) -> String {
+        let of = |budget: &Budget| (budget.epsilon, written(budget.promised_delta()), reserve(budget.reserve_units));
+        let (epsilon, delta, set_aside) = of(found);
+        let (_, written_delta, written_reserve) = of(&self.budget);
+        if found.reserve_units > 0 {
+            return format!(
+                "this ledger promises epsilon = {epsilon}, delta = {delta}, of which {set_aside} is set aside for releases over samples; write \
+                 these into [budget], the last as delta_reserve"
+            );
+        }
+        format!(
+            "this ledger was made for epsilon = {epsilon}, delta = {delta} and sets nothing of it aside, and [budget] says delta = {written_delta}, \
+             delta_reserve = {written_reserve}; what a ledger was made for is not divided anew. Write delta = {delta} and no delta_reserve; then, \
+             if you mean to promise delta = {} from now on, run `conclave-party budget --add-reserve {written_reserve} --reason \"...\"`, which \
+             says what to write",
+            written(delta + written_reserve)
+        )
     }
 }
 

@@ -153,6 +153,9 @@ pub enum Wrong {
     /// A number is written so that it reads back to the same bits.
     #[error("has {0:?} for a number")]
     Number(String),
+    /// A reserve is a part of delta.
+    #[error("promises no delta below 1, or adds nothing to it")]
+    Reserve,
     /// The budget is none that can be accounted for.
     #[error(transparent)]
     Budget(#[from] AccountingError),

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use conclave_common::accounting::{Adjacency, Budget};
+use conclave_common::accounting::{Adjacency, Budget, RESERVE_LOG2};
 use conclave_common::schema::keys::Keys;
 use conclave_ops::{Settings, web};
 use conclave_proto::identity::valid_name;
@@ -18,7 +18,7 @@ use crate::config::ledger::{HEAD_FILE, KEY_FILE};
 use crate::config::party::PartyConfig;
 use crate::config::policy::ReplyDelay;
 use crate::data::Memory;
-use crate::ledger::{Durability, RESERVE_BLOCK};
+use crate::ledger::{Durability, RESERVE_BLOCK, reserve_units};
 
 /// Every key of `party.toml`.
 pub const KEYS: Keys = Keys::Table(&[
@@ -56,7 +56,7 @@ pub const KEYS: Keys = Keys::Table(&[
             ("precision", Keys::Any),
         ]),
     ),
-    ("budget", Keys::Table(&[("epsilon", Keys::Any), ("delta", Keys::Any)])),
+    ("budget", Keys::Table(&[("epsilon", Keys::Any), ("delta", Keys::Any), ("delta_reserve", Keys::Any)])),
     (
         "policy",
         Keys::Table(&[
@@ -122,6 +122,24 @@ pub(in crate::config) struct Config {
 struct RawBudget {
     epsilon: f64,
     delta: f64,
+    delta_reserve: Option<f64>,
+}
+
+impl RawBudget {
+    /// What is set aside for releases over samples is a part of the promise's delta.
+    fn check(&self) -> Result<Budget, String> {
+        let budget = Budget::new(self.epsilon, self.delta).map_err(|e| format!("[budget]: {e}"))?;
+        let Some(aside) = self.delta_reserve else { return Ok(budget) };
+        let Some(units) = reserve_units(aside).filter(|_| aside < self.delta) else {
+            return Err(format!(
+                "`budget.delta_reserve` is {aside}: it is the part of budget.delta that releases over samples may take, above 0 and below {}; \
+                 leave it out to admit no such job",
+                self.delta
+            ));
+        };
+        let rest = self.delta - units as f64 / (1_u64 << RESERVE_LOG2) as f64;
+        Ok(Budget::new(self.epsilon, rest).map_err(|e| format!("[budget]: {e}"))?.reserving(units))
+    }
 }
 
 impl Config {
@@ -169,7 +187,7 @@ impl Config {
         let (durability, proxy, threads) = (self.durability()?, self.proxy(folder)?, self.threads()?);
         let precision = self.data.precision()?;
         let ops = Settings::parse(self.log.as_deref(), self.log_level.as_deref(), self.metrics.as_deref(), self.otlp.as_deref())?;
-        let budget = Budget::new(self.budget.epsilon, self.budget.delta).map_err(|e| format!("[budget]: {e}"))?;
+        let budget = self.budget.check()?;
         let (data, policy, secure) = (self.data.check(folder)?, self.policy.check()?, self.secure.check(&budget)?);
         if data.unit.adjacency == Adjacency::AddRemove && policy.reply_delay == ReplyDelay::Auto {
             return Err("`policy.reply_delay_ms` must be a number with adjacency = \"add-remove\": \"auto\" is measured on as \

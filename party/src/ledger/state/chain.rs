@@ -11,6 +11,7 @@ use conclave_common::mechanism::{NoiseScale, QueryKind, Sensitivity};
 use super::job::{Block, JobState, Masks};
 use super::sampled_block::SampledBlock;
 use crate::ledger::block_opened::BlockOpened;
+use crate::ledger::delta_reserve::DeltaReserve;
 use crate::ledger::entry::{AnswerEntry, ChargeEntry, Entry, EventEntry, Hash, JobEntered, NO_HASH};
 use crate::ledger::events::{AllCollude, Data, Genesis, JobReserve, MaskKey, Reserve, RosterEntered, Settle, Unlock};
 use crate::ledger::ids::{Fences, Id, Ids, Inserted, Seqs};
@@ -81,7 +82,7 @@ impl LedgerState {
         if self.seq == 0 { NO_HASH } else { self.hash }
     }
 
-    /// The first entry, once it is there.
+    /// The first entry, once it is there; its reserve is with all that the owner has added since.
     pub fn genesis(&self) -> Option<&Genesis> {
         self.genesis.as_ref()
     }
@@ -372,6 +373,10 @@ impl LedgerState {
                 self.columns.clear();
                 return Ok(());
             }
+            DeltaReserve::KIND => {
+                let more = DeltaReserve::parse(e.body)?;
+                return self.genesis.as_mut().ok_or(Wrong::Beginning)?.add_reserve(&more);
+            }
             AllCollude::KIND => {
                 let limit = AllCollude::parse(e.body)?;
                 let units = PrivacyFilter::new(&limit.budget(self.unit)?)?.limit_units();
@@ -447,7 +452,7 @@ impl LedgerState {
         Ok(())
     }
 
-    /// The budget and unit of privacy that the first entry names.
+    /// The budget and unit of privacy that the first entry names, with what the owner has added to its reserve since.
     pub fn budget(&self) -> Option<Budget> {
         self.genesis.as_ref()?.budget().ok()
     }
