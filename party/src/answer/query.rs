@@ -329,7 +329,8 @@ fn check(
             }
             let (chain, kind, k_t, s) = (*chain, *kind, terms.sensitivity(), *noise);
             let content = QueryContent { job, spec_digest: &active.digest, iteration, chain, from, to, kind, k_t, s, masked };
-            Ok((content.key(attempt), terms))
+            let block = spec.block_terms(kind, unit, (k_t, s));
+            Ok((QueryKey { block, ..content.key(attempt) }, terms))
         })
         .collect()
 }
