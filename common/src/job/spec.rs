@@ -155,7 +155,7 @@ impl Algorithm {
                 matches!(kind, QueryKind::Gradient { .. } | QueryKind::Curvature { .. })
             }
             Algorithm::Augmentation => matches!(kind, QueryKind::Statistic { .. } | QueryKind::Table { .. }),
-            Algorithm::Ops => false,
+            Algorithm::Ops => matches!(kind, QueryKind::Ratio | QueryKind::Choice { .. }),
         }
     }
 }
@@ -496,10 +496,10 @@ impl JobSpec {
         Transform::new(&self.model.constraints())
     }
 
-    /// Whether it is a chain of ratios that finds the mode by gradients.
+    /// Whether it is a chain of ratios, or a choice, that finds the mode by gradients.
     #[must_use]
     pub fn locates_by_gradients(&self) -> bool {
-        self.algorithm == Algorithm::Penalty && self.sampler.locate == Locate::Gradients
+        matches!(self.algorithm, Algorithm::Penalty | Algorithm::Ops) && self.sampler.locate == Locate::Gradients
     }
 
     /// The kinds of release that the job asks its parties for, by the words of [`QueryKind::release`].
@@ -520,7 +520,9 @@ impl JobSpec {
             Algorithm::Hmc => vec!["score", "remainder"],
             Algorithm::Barker => vec!["ratio"],
             Algorithm::Sgld | Algorithm::Sghmc | Algorithm::Sgnht | Algorithm::Sgfs => vec!["score"],
-            Algorithm::Ops => Vec::new(),
+            Algorithm::Ops if self.locates_by_gradients() => vec!["score", "choice"],
+            Algorithm::Ops if self.sampler.locate_share > 0.0 => vec!["ratio", "choice"],
+            Algorithm::Ops => vec!["choice"],
         }
     }
 
@@ -544,7 +546,7 @@ impl JobSpec {
     #[must_use]
     pub fn most_rounds(&self) -> Option<u64> {
         match self.algorithm {
-            Algorithm::Augmentation | Algorithm::Ops => return Some(1),
+            Algorithm::Augmentation => return Some(1),
             Algorithm::NoisyStatistics => {}
             _ => return None,
         }

@@ -1,5 +1,6 @@
 //! The interface that every sampling algorithm has, whatever it asks and however it makes its draws.
 
+use super::choices::ChoiceDiagnostics;
 use super::clip_watch::ClipWatch;
 use super::error::SamplerError;
 use super::hmc::GradientDiagnostics;
@@ -114,6 +115,11 @@ pub trait Sampler: Send {
 
     /// How the chains moved, for a run that gradients drive; `None` for any other, and before they do.
     fn gradient_diagnostics(&self) -> Option<GradientDiagnostics> {
+        None
+    }
+
+    /// What the draws were chosen among and what each cost, for a run whose draws are choices; `None` for any other, and before the first.
+    fn choice_diagnostics(&self) -> Option<ChoiceDiagnostics> {
         None
     }
 

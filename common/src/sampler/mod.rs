@@ -9,6 +9,7 @@
 pub mod acceptance;
 mod augmentation;
 mod chain;
+mod choices;
 mod clip_watch;
 mod eigen;
 mod enough;
@@ -22,6 +23,7 @@ mod matrix;
 mod messages;
 mod mode_search;
 mod noisy_statistics;
+mod ops;
 mod party_metadata;
 mod penalty;
 mod penalty_exp_family;
@@ -39,6 +41,7 @@ mod target;
 mod totals;
 mod warmup;
 
+pub use choices::ChoiceDiagnostics;
 pub use clip_watch::{ClipWatch, STOP_SHARE, WARN_SHARE};
 pub use error::SamplerError;
 pub(crate) use hmc::{Foreseen, foresee};

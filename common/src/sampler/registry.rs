@@ -7,6 +7,7 @@ use super::error::SamplerError;
 use super::hmc::{self, Hmc};
 use super::interface::Sampler;
 use super::noisy_statistics::{self, NoisyStatistics, Outlook};
+use super::ops::Ops;
 use super::party_metadata::PartyMetadata;
 use super::penalty::Penalty;
 use super::penalty_exp_family::PenaltyExpFamily;
@@ -47,6 +48,7 @@ pub fn build(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Box<dyn Sample
         Algorithm::PenaltyExpFamily => Box::new(PenaltyExpFamily::new(spec, parties)?),
         Algorithm::NoisyStatistics => Box::new(NoisyStatistics::new(spec, parties)?),
         Algorithm::Hmc => Box::new(Hmc::new(spec, parties)?),
+        Algorithm::Ops => Box::new(Ops::new(spec, parties)?),
         other => return Err(SamplerError::NotBuilt(other)),
     })
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::checks::short;
 use super::parameters::{self, Parameters};
-use super::{aggregation, augmentation, auto, batch, columns, exp_family, hmc, model, plan, privacy, release, sampler};
+use super::{aggregation, augmentation, auto, batch, columns, exp_family, hmc, model, ops, plan, privacy, release, sampler};
 use crate::job::error::JobError;
 use crate::job::limits::{MAX_BYTES, MAX_CHAINS, MAX_NAME};
 use crate::job::raw::{AutoOr, KEYS, RawJob};
@@ -86,6 +86,7 @@ impl JobSpec {
         augmentation::check(&spec)?;
         sampler::check(&spec)?;
         hmc::check(&spec)?;
+        ops::check(&spec)?;
         batch::check(&spec)?;
         let by_table = spec.chosen.is_some() && spec.outcome_table(spec.build_model().as_ref()).is_some();
         let spec = JobSpec { chosen: if by_table { Some(auto::BY_TABLE) } else { spec.chosen }, ..spec };
@@ -109,8 +110,9 @@ fn algorithm(name: &str) -> Result<Algorithm, JobError> {
         "noisy-statistics" => Ok(Algorithm::NoisyStatistics),
         "augmentation" => Ok(Algorithm::Augmentation),
         "hmc" => Ok(Algorithm::Hmc),
+        "ops" => Ok(Algorithm::Ops),
         other => {
-            let known = "`auto`, `penalty`, `penalty-exp-family`, `noisy-statistics`, `augmentation` or `hmc`";
+            let known = "`auto`, `penalty`, `penalty-exp-family`, `noisy-statistics`, `augmentation`, `hmc` or `ops`";
             Err(JobError::new("algorithm", format!("unknown algorithm `{other}`; use {known}")))
         }
     }

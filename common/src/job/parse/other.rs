@@ -1,6 +1,6 @@
 //! What a job asks, asked by another algorithm.
 
-use super::{augmentation, hmc, privacy, release, sampler};
+use super::{augmentation, hmc, ops, privacy, release, sampler};
 use crate::job::error::JobError;
 use crate::job::spec::{Algorithm, HmcSpec, JobSpec, ReleaseSpec};
 use crate::mechanism::NoiseScale;
@@ -32,6 +32,7 @@ impl JobSpec {
         release::check(&spec)?;
         augmentation::check(&spec)?;
         hmc::check(&spec)?;
+        ops::check(&spec)?;
         Ok(spec)
     }
 }
