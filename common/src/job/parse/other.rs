@@ -21,6 +21,9 @@ impl JobSpec {
         let mut spec = Self { algorithm, chosen: None, extends: None, release: ReleaseSpec::default(), ..self.clone() };
         spec.sampler.hmc = HmcSpec::default();
         sampler::forget_locate(&mut spec.sampler);
+        if algorithm == Algorithm::Ops || self.algorithm == Algorithm::Ops {
+            sampler::usual_length(&mut spec.sampler, algorithm);
+        }
         if !algorithm.proposes() || algorithm.follows_gradients() {
             (spec.privacy.clip, spec.privacy.clip_watch_share) = (None, 0.0);
         }

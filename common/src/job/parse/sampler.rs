@@ -11,7 +11,7 @@ use crate::job::error::JobError;
 use crate::job::limits::MAX_CHAINS;
 use crate::job::raw::{RawRadius, RawSampler, RawUntil, RawWarmup};
 use crate::job::spec::{
-    Algorithm, BarkerSpec, JobSpec, Locate, ProposalKind, Radius, SamplerSpec, StochasticSpec, Until, Warmup,
+    Algorithm, BarkerSpec, JobSpec, Locate, OpsSpec, ProposalKind, Radius, SamplerSpec, StochasticSpec, Until, Warmup,
 };
 use crate::parameter::{Constraint, Interval, Transform};
 
@@ -168,6 +168,14 @@ pub(super) fn forget_locate(spec: &mut SamplerSpec) {
         spec.locate_share = DEFAULT_LOCATE_SHARE;
     }
     spec.locate = Locate::default();
+}
+
+/// The number of chains and draws where a job names none.
+pub(super) fn usual_length(spec: &mut SamplerSpec, algorithm: Algorithm) {
+    let of_choices = algorithm == Algorithm::Ops;
+    let (chains, draws) = if of_choices { (1, ops::DEFAULT_DRAWS) } else { (DEFAULT_CHAINS, DEFAULT_DRAWS) };
+    (spec.chains, spec.draws, spec.chains_named) = (chains as u32, draws.unsigned_abs(), false);
+    spec.ops = OpsSpec::default();
 }
 
 fn records_guess(value: i64) -> Result<u64, JobError> {
