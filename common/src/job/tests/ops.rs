@@ -1,3 +1,4 @@
+#![allow(clippy::unwrap_used)]
 use crate::job::{Algorithm, JobSpec, Locate};
 
 const JOB: &str = "name = \"o\"\nalgorithm = \"ops\"\nparties = [\"a\"]\n[model]\nkind = \"logistic\"\noutcome = \"y\"\n\

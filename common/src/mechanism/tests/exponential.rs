@@ -1,3 +1,4 @@
+#![allow(clippy::unwrap_used)]
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
