@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::str::FromStr;
 
 use clap::{ArgGroup, Args};
-use conclave_common::accounting::{Budget, advanced_composition, gaussian_dp, zcdp};
+use conclave_common::accounting::{Budget, advanced_composition, bounded_range, gaussian_dp, zcdp};
 use conclave_proto::error::Fault;
 use serde_json::json;
 
@@ -27,11 +27,12 @@ use subsampled_args::{SubsampledArgs, input};
 #[command(after_help = "Examples:\n  conclave account --queries 0.01x4195 --delta 1e-6\n  \
     conclave account --queries 0.05x100 --queries 0.1x50 --delta 1e-6 --json\n  \
     conclave account --epsilon 3 --delta 1e-6\n  \
+    conclave account --ops 0.18 --delta 1e-6\n  \
     conclave account --subsampled --batch 1000 --records 1e6 --noise-multiplier 31.6 \\\n      \
     --releases 5000 --delta 1e-6\n  \
     conclave account --subsampled --probability 0.01 --sensitivity 2 --noise 4 --releases 10000 \\\n      \
     --blocks 20 --adjacency add-remove --delta 1e-6 --reserve 1e-7 --json")]
-#[command(group = ArgGroup::new("what").required(true).args(["queries", "epsilon", "subsampled"]))]
+#[command(group = ArgGroup::new("what").required(true).args(["queries", "epsilon", "ops", "subsampled"]))]
 pub(crate) struct AccountArgs {
     /// COUNT releases that cost MU each, such as 0.01x4195; may be given several times
     #[arg(long, value_name = "MUxCOUNT")]
@@ -39,6 +40,10 @@ pub(crate) struct AccountArgs {
     /// A budget's epsilon: prints the mu that it buys
     #[arg(long, value_name = "E")]
     epsilon: Option<f64>,
+    /// A choice by the exponential mechanism whose log probabilities move by a range R between neighbours: prints the mu that one draw by
+    /// algorithm = "ops" costs
+    #[arg(long, value_name = "R")]
+    ops: Option<f64>,
     /// The budget's delta, such as 1e-6
     #[arg(long, value_name = "D")]
     delta: f64,
@@ -103,6 +108,9 @@ pub(crate) fn run(args: &AccountArgs) -> Result<ExitCode, Fault> {
         }
         return Ok(ExitCode::SUCCESS);
     }
+    if let Some(range) = args.ops {
+        return choice(range, args.delta, args.json);
+    }
     let cost = cost(&args.queries, args.delta);
     if args.json {
         say_json(&json!({
@@ -124,6 +132,22 @@ pub(crate) fn run(args: &AccountArgs) -> Result<ExitCode, Fault> {
                  too large)"
             ),
         }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What one choice costs, and what that comes to by itself; as pure differential privacy its range is its epsilon.
+fn choice(range: f64, delta: f64, json: bool) -> Result<ExitCode, Fault> {
+    if !(range.is_finite() && range > 0.0) {
+        return Err(input(format!("--ops is {range}: give the range of a choice's log probabilities, a number above 0")));
+    }
+    let mu = bounded_range::mu(range);
+    let epsilon = gaussian_dp::epsilon(mu, delta);
+    if json {
+        say_json(&json!({ "range": range, "mu": mu, "epsilon_gdp": epsilon, "epsilon_pure": range }));
+    } else {
+        say!("A choice whose log probabilities have a range of {range} between neighbours costs mu = {mu}.");
+        say!("By itself, at delta = {delta}: epsilon = {epsilon}; at delta = 0: epsilon = {range}.");
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -163,13 +187,21 @@ mod tests {
         for (delta, taken) in [(0.5, true), (0.500_001, false), (0.99, false), (1.0, false), (0.0, false), (f64::NAN, false)] {
             for epsilon in [None, Some(1.0)] {
                 let queries = if epsilon.is_some() { Vec::new() } else { vec!["0.01x40".parse().unwrap()] };
-                let done = run(&AccountArgs { queries, epsilon, delta, json: true, subsampled: Default::default() });
+                let done = run(&AccountArgs { queries, epsilon, ops: None, delta, json: true, subsampled: Default::default() });
                 assert_eq!(done.is_ok(), taken, "{delta} {epsilon:?}");
                 assert!(
                     done.err().is_none_or(|fault| fault.code == conclave_proto::error::ErrorCode::InvalidInput
                         && fault.message.contains("at most 0.5"))
                 );
             }
+        }
+    }
+
+    #[test]
+    fn a_range_is_a_number_above_0() {
+        for (range, taken) in [(0.18, true), (8.0, true), (0.0, false), (-1.0, false), (f64::NAN, false), (f64::INFINITY, false)]
+        {
+            assert_eq!(choice(range, 1e-6, true).is_ok(), taken, "{range}");
         }
     }
 

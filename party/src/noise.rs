@@ -139,6 +139,14 @@ impl Noise {
         sampling.sample(self.of_units.keyed())
     }
 
+    /// A generator of its own for one draw that is no sum's noise, keyed anew from this one's state and the operating system. To be called
+    /// before the records are read.
+    pub fn generator(&mut self) -> ChaCha20Rng {
+        let mut seed = Zeroizing::new([0; 32]);
+        self.generator.keyed().fill_bytes(seed.as_mut_slice());
+        ChaCha20Rng::from_seed(*seed)
+    }
+
     fn one(&mut self, s: NoiseScale) -> NoiseSample {
         let mut stocks = self.shared.lock();
         let sample = stocks.by_scale.get_mut(&s).and_then(|stock| {
@@ -321,6 +329,11 @@ mod tests {
         let first = open(noise.sample(s, 1));
         noise.generator.rng = ChaCha20Rng::from_seed([7; 32]);
         assert_ne!(open(noise.sample(s, 1)), first, "a draw on demand");
+        let generators = [(); 2].map(|()| {
+            noise.generator.rng = ChaCha20Rng::from_seed([7; 32]);
+            noise.generator().next_u64()
+        });
+        assert_ne!(generators[0], generators[1], "a generator for a choice");
         noise.keep([s]);
         assert!(filled(&noise, s));
         noise.renew();

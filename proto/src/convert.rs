@@ -7,6 +7,7 @@ use conclave_common::accounting::{Adjacency, PrivacyUnit};
 use conclave_common::mechanism::{NoiseScale, Points, QueryKind};
 use conclave_common::model::Remainder;
 use conclave_common::parameter::LEAST_MAGNITUDE;
+use conclave_common::query::MOST_CANDIDATE_NUMBERS;
 use conclave_common::sampler::{PartyMetadata, Query};
 
 use crate::error::{ErrorCode, Fault};
@@ -123,6 +124,10 @@ fn proposal_from_wire(wire: v1::Proposal) -> Result<Query, Fault> {
     let of_step = from / 3;
     let (fits, needs) = match kind.points() {
         Points::None => (from == 0 && to == 0, "none at all"),
+        _ if matches!(kind, QueryKind::Choice { .. }) => (
+            (1..=MAX_ORDER).contains(&from) && (1..=MOST_CANDIDATE_NUMBERS).contains(&to),
+            "a point, and its candidates' numbers",
+        ),
         Points::One => ((1..=MAX_ORDER).contains(&from) && (1..=MAX_FRAME).contains(&to), "a point, and what scales it"),
         Points::Three => (
             from % 3 == 0 && (1..=MAX_ORDER).contains(&of_step) && to == Remainder::length(of_step),
@@ -141,6 +146,13 @@ fn proposal_from_wire(wire: v1::Proposal) -> Result<Query, Fault> {
     }
     let noise =
         NoiseScale::from_units(wire.noise_scale).map_err(|e| invalid(format!("the noise scale of chain {chain}: {e}")))?;
+    if matches!(kind, QueryKind::Choice { .. }) && noise != NoiseScale::OF_A_CHOICE {
+        let stands = NoiseScale::OF_A_CHOICE.units();
+        return Err(invalid(format!(
+            "a choice has no noise, and the scale {stands} stands for none: chain {chain} has {}",
+            wire.noise_scale
+        )));
+    }
     Ok(Query { chain, kind, from: wire.from, to: wire.to, noise })
 }
 
@@ -309,6 +321,14 @@ mod tests {
         cases.push(wire(&[Query { kind: statistic, ..good.clone() }]));
         cases.push(wire(&[Query { kind: QueryKind::ClipCount, ..query(0, vec![], vec![]) }]));
         assert!(query_from_wire(wire(&[Query { kind: statistic, ..query(0, vec![], vec![]) }])).is_ok());
+        let choice = |numbers: usize, noise: u64| {
+            let mut wire =
+                wire(&[Query { kind: QueryKind::Choice { candidates: 2 }, ..query(0, vec![0.5], vec![0.0; numbers]) }]);
+            wire.proposals[0].noise_scale = noise;
+            wire
+        };
+        assert!(query_from_wire(choice(4, 1 << 50)).is_ok());
+        cases.extend([choice(4, 1 << 40), choice(0, 1 << 50), choice(MOST_CANDIDATE_NUMBERS + 1, 1 << 50)]);
         for units in [0, 1, (1 << 20) + 1, 1 << 19, (1 << 50) + (1 << 16), u64::MAX] {
             let mut off_grid = wire(std::slice::from_ref(&good));
             off_grid.proposals[0].noise_scale = units;

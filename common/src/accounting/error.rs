@@ -28,6 +28,12 @@ pub enum AccountingError {
         /// The budget's delta.
         delta: f64,
     },
+    /// A choice has no noise, and is opened by itself.
+    #[error("a choice is charged by its range, under the noise scale {scale} that stands for none and by its party alone")]
+    Choice {
+        /// The noise scale that stands for none, in lattice units.
+        scale: u64,
+    },
     /// One release alone costs more than the ledger's 64-bit fixed point holds.
     #[error(
         "a release of sensitivity {sensitivity} at noise scale {noise} costs more than a ledger can hold: raise the noise or narrow the step"

@@ -10,12 +10,15 @@
 //! it) because the discrete Gaussian is not exactly Gaussian. A release has a least price,
 //! [`LEAST_CHARGE_UNITS`], so that nobody can use up a ledger's noise draws without using up its budget.
 //!
+//! A choice by the exponential mechanism costs what the range of its log probabilities makes of it, see [`bounded_range`].
+//!
 //! [`SubsampledRelease`] prices blocks of releases of hidden random samples, by a numerical bound of their privacy losses, [`LossGrid`].
 
 mod adjacency;
 pub mod advanced_composition;
 mod block;
 mod block_costs;
+pub mod bounded_range;
 mod budget;
 mod charge;
 mod connect_the_dots;

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use super::adjacency::Adjacency;
-use super::charge::charge_of;
+use super::bounded_range;
+use super::charge::{LEAST_CHARGE_UNITS, charge_of};
 use super::error::AccountingError;
 use super::honest::Honest;
 use crate::mechanism::{MechanismError, NoiseScale, QueryKind, Sensitivity};
@@ -59,7 +60,8 @@ impl PrivacyUnit {
     /// What a release of any kind costs at noise of scale `s` of each party, where `honest` parties' noise protects what is opened; as
     /// [`PrivacyUnit::charge_units`].
     ///
-    /// Of a ratio `sensitivity` bounds one unit's part, which is counted twice where units are replaced. Of a clip count and of a
+    /// Of a ratio `sensitivity` bounds one unit's part, which is counted twice where units are replaced; of a choice its part in each candidate's
+    /// log weight, and the price is [`PrivacyUnit::range_of_choice`]'s. Of a clip count and of a
     /// statistic it is already the most that the sum moves between neighbours.
     ///
     /// # Errors
@@ -84,7 +86,30 @@ impl PrivacyUnit {
         sensitivity: Sensitivity,
         noise: (NoiseScale, Honest),
     ) -> Result<u64, AccountingError> {
+        if let QueryKind::Choice { .. } = kind {
+            return self.charge_of_choice(sensitivity, noise);
+        }
         charge_of(kind.moves(self.adjacency.factor()), components, sensitivity, noise)
+    }
+
+    /// The range of a choice's log probabilities between neighbours, in log-likelihood units, where `sensitivity` bounds one unit's part in each
+    /// candidate's log weight: the weights move by a part of either sign, and by one for each unit that is replaced.
+    #[must_use]
+    pub fn range_of_choice(self, sensitivity: Sensitivity) -> f64 {
+        2.0 * self.adjacency.factor() as f64 * sensitivity.log_units()
+    }
+
+    /// What a choice costs, see [`bounded_range`]; at least what a draw does.
+    ///
+    /// # Errors
+    /// [`AccountingError::Choice`] under a noise scale other than the one that stands for none, or where others' noise is counted on;
+    /// [`AccountingError::ChargeOverflow`] when it exceeds 64 bits.
+    fn charge_of_choice(self, sensitivity: Sensitivity, (s, honest): (NoiseScale, Honest)) -> Result<u64, AccountingError> {
+        if s != NoiseScale::OF_A_CHOICE || honest != Honest::ALONE {
+            return Err(AccountingError::Choice { scale: NoiseScale::OF_A_CHOICE.units() });
+        }
+        let overflow = AccountingError::ChargeOverflow { sensitivity: sensitivity.units(), noise: s.units() };
+        bounded_range::units(self.range_of_choice(sensitivity)).map(|units| units.max(LEAST_CHARGE_UNITS)).ok_or(overflow)
     }
 
     /// How many times one record's part the sum moves between neighbours.
@@ -174,6 +199,29 @@ mod tests {
             // Neither draws nor slack run out before the budget.
             prop_assert_eq!(single.units, unit.charge_units(k_t, s).unwrap());
             prop_assert_eq!(vector.units, single.units.max(u64::from(d) * least(s)));
+        }
+
+        /// A choice is priced by its range: 4 K g where units are replaced, 2 K g where they come and go.
+        #[test]
+        fn a_choice_costs_what_its_range_does(k in 1_u64..1 << 36, persons in 1_u32..40) {
+            let (k_t, kind) = (Sensitivity::from_units(k).unwrap(), QueryKind::Choice { candidates: 7 });
+            let noise = (NoiseScale::OF_A_CHOICE, Honest::ALONE);
+            for adjacency in [Adjacency::Replace, Adjacency::AddRemove] {
+                let unit = PrivacyUnit::person(adjacency, persons).unwrap();
+                let wide = unit.sensitivity(k_t).unwrap();
+                let range = 2.0 * adjacency.factor() as f64 * k_t.log_units() * f64::from(persons);
+                prop_assert_eq!(unit.range_of_choice(wide), range);
+                let cost = crate::accounting::Priced::new(kind, wide, noise.0, noise.1).cost(unit).unwrap();
+                let mu = bounded_range::mu(range);
+                let exact = mu * mu * (1_u64 << 48) as f64;
+                prop_assert!(cost.units as f64 >= exact * (1.0 - 1e-15) && cost.units >= LEAST_CHARGE_UNITS);
+                prop_assert!((cost.units as f64) < exact * (1.0 + 1e-10) + 1.0 || cost.units == LEAST_CHARGE_UNITS);
+                prop_assert_eq!((cost.slack_units, cost.draws), (1, 1));
+                // Under any other noise, and under others', it has no price.
+                let others = (NoiseScale::from_units(1 << 40).unwrap(), Honest::ALONE);
+                prop_assert!(unit.charge_of_kind(kind, wide, others).is_err());
+                prop_assert!(unit.charge_of_kind(kind, wide, (noise.0, Honest::new(2).unwrap())).is_err());
+            }
         }
 
         #[test]

@@ -222,7 +222,7 @@ pub(super) struct RawInterval {
 #[serde(default)]
 pub(super) struct RawSampler {
     pub chains: Option<i64>,
-    pub draws: i64,
+    pub draws: Option<i64>,
     pub warmup: Option<RawWarmup>,
     pub proposal: Option<RawProposal>,
     pub seed: u64,
@@ -247,7 +247,7 @@ impl Default for RawSampler {
     fn default() -> Self {
         Self {
             chains: None,
-            draws: 5000,
+            draws: None,
             warmup: None,
             proposal: None,
             seed: 1,

@@ -163,7 +163,7 @@ impl Algorithm {
                 matches!(kind, QueryKind::Gradient { .. } | QueryKind::SampledGradient { .. } | QueryKind::Curvature { .. })
             }
             Algorithm::Augmentation => matches!(kind, QueryKind::Statistic { .. } | QueryKind::Table { .. }),
-            Algorithm::Ops => false,
+            Algorithm::Ops => matches!(kind, QueryKind::Ratio | QueryKind::Choice { .. }),
         }
     }
 }
@@ -550,10 +550,10 @@ impl JobSpec {
         Transform::new(&self.model.constraints())
     }
 
-    /// Whether it is a chain of ratios that finds the mode by gradients.
+    /// Whether it is a chain of ratios, or a choice, that finds the mode by gradients.
     #[must_use]
     pub fn locates_by_gradients(&self) -> bool {
-        self.algorithm == Algorithm::Penalty && self.sampler.locate == Locate::Gradients
+        matches!(self.algorithm, Algorithm::Penalty | Algorithm::Ops) && self.sampler.locate == Locate::Gradients
     }
 
     /// Whether its chains are those of DP-HMC: gradients without friction, and a test on the whole log ratio.
@@ -584,7 +584,9 @@ impl JobSpec {
             },
             Algorithm::Barker => vec!["ratio"],
             Algorithm::Sgld | Algorithm::Sghmc | Algorithm::Sgnht | Algorithm::Sgfs => vec!["score"],
-            Algorithm::Ops => Vec::new(),
+            Algorithm::Ops if self.locates_by_gradients() => vec!["score", "choice"],
+            Algorithm::Ops if self.sampler.locate_share > 0.0 => vec!["ratio", "choice"],
+            Algorithm::Ops => vec!["choice"],
         }
     }
 
@@ -614,7 +616,7 @@ impl JobSpec {
     #[must_use]
     pub fn most_rounds(&self) -> Option<u64> {
         match self.algorithm {
-            Algorithm::Augmentation | Algorithm::Ops => return Some(1),
+            Algorithm::Augmentation => return Some(1),
             Algorithm::NoisyStatistics => {}
             _ => return None,
         }

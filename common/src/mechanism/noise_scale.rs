@@ -21,6 +21,10 @@ impl NoiseScale {
     /// The largest scale, in lattice units.
     pub const MAX_UNITS: u64 = 1 << 50;
 
+    /// What stands in the place of a choice's noise, which has none: the largest scale. A ledger books one unit of slack for it, the least that a
+    /// draw has; of the discrete Gaussian's departure from the Gaussian, which slack allows for, a choice has nothing.
+    pub const OF_A_CHOICE: Self = Self(Self::MAX_UNITS);
+
     /// The scale for a noise standard deviation `sigma` in log-likelihood units, rounded up to the grid of 2^-16.
     ///
     /// # Errors

@@ -4,7 +4,8 @@ use super::{Components, NoiseSample, QueryKind};
 
 /// The un-noised sum of a shard, in lattice units: an integer vector with one component for each that the query asks.
 ///
-/// It cannot be printed, compared, copied or serialised: the only way out is to add noise to it.
+/// It cannot be printed, compared, copied or serialised: the only ways out are to add noise to it and, of several sums together, a choice
+/// ([`super::LogWeights`]).
 ///
 /// ```compile_fail
 /// # use conclave_common::mechanism::LatticeSum;
@@ -107,6 +108,14 @@ impl LatticeSum {
     #[must_use]
     pub fn add_noise(self, noise: NoiseSample) -> Components {
         self.0.rounded().saturating_add(noise.units())
+    }
+
+    /// The one component of a sum, for the exponential mechanism, which is another way out; `None` where there are several.
+    pub(super) fn into_single(self) -> Option<i64> {
+        match self.0.rounded() {
+            Components::One(units) => Some(units),
+            Components::Several(_) => None,
+        }
     }
 
     /// The sum without noise, for tests on made-up records alone: no shipped crate enables `test-util`.

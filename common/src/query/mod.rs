@@ -1,10 +1,12 @@
 //! A query asks a party for a noised sum; its terms bound what one unit of privacy adds to the sum, and so price it.
 
+mod candidates;
 mod contribution;
 mod terms;
 #[cfg(test)]
 mod tests;
 pub(crate) mod vector;
 
+pub use candidates::{Candidates, MOST_CANDIDATE_NUMBERS, most_candidates};
 pub use contribution::{Contribution, centre, contribution, is_centred};
 pub use terms::{QueryError, QueryTerms};

@@ -1,5 +1,6 @@
 //! The terms of a query are the public constants that price it at one party and that its sum is made with.
 
+use super::candidates::Candidates;
 use super::contribution::{contribution, sampled_contribution};
 use super::vector;
 use crate::accounting::{Adjacency, PrivacyUnit};
@@ -43,6 +44,9 @@ pub enum QueryError {
         "the job's algorithm needs parties that protect rows against replacement, and this one protects a {0}: use algorithm = \"penalty\""
     )]
     Unit(PrivacyUnit),
+    /// A choice is among places where the prior is positive.
+    #[error("a candidate lies outside the job's parameter box")]
+    Outside,
     /// The job's clip is the public bound, which never bites.
     #[error("the job has no explicit clip whose cuts could be counted")]
     NoClip,
@@ -75,6 +79,11 @@ impl QueryTerms {
     ) -> Result<Self, QueryError> {
         if !spec.asks(kind) {
             return Err(QueryError::Kind(kind));
+        }
+        if let QueryKind::Choice { candidates } = kind {
+            let candidates = Candidates::new(candidates, from, to).ok_or(QueryError::Vector(kind))?;
+            let sensitivity = candidates.sensitivity(model, spec, unit)?;
+            return Ok(Self { kind, sensitivity, clamp: sensitivity, centre: 0.0, grid: None, greatest: None });
         }
         if kind.points() != Points::Two && !matches!(kind, QueryKind::Statistic { .. }) {
             // What its owner is told of a job that releases once is all that it asks for.
@@ -144,6 +153,10 @@ impl QueryTerms {
     pub fn greatest_sum(parties: impl IntoIterator<Item = (Self, Option<u64>)>, noise: NoiseScale) -> u64 {
         let (mut sum, mut count) = (0_u128, 0_u128);
         for (terms, units) in parties {
+            if let QueryKind::Choice { candidates } = terms.kind {
+                // A number of one of them.
+                return u64::from(candidates) - 1;
+            }
             (sum, count) = (sum + terms.greatest_part(units), count + 1);
         }
         // The noise of n parties has a scale of sqrt n times one party's, rounded up here. No sum of 2^64 parties overflows.
@@ -188,6 +201,8 @@ impl QueryTerms {
             (QueryKind::Statistic { component }, Some(grid)) if grid.sensitivity() == charged => {
                 Ok(Summand::Statistic { component: component as usize, grid })
             }
+            // A choice has a step for each of its candidates.
+            (QueryKind::Choice { .. }, _) => Err(QueryError::Charged),
             (kind, None) if self.sensitivity == charged => vector::summand(kind, from, to, charged).ok_or(QueryError::Charged),
             _ => Err(QueryError::Charged),
         }

@@ -129,6 +129,20 @@ pub enum SamplerError {
     /// Nowhere is the posterior positive.
     #[error("the posterior is nowhere positive within the parameter box: widen the box, or look at the priors")]
     NoPlace,
+    /// The budget holds no choice among candidates as far apart as the posterior is wide.
+    #[error(
+        "one draw costs mu = {mu:.3}, as neighbouring records move the log probabilities of the candidates by a range of {range:.3}, and {left:.3} is \
+         left for it: raise epsilon, give the likelihood a lower power under [model], ask for fewer candidates, lower \
+         privacy.noise_multiplier if the job names one, or use algorithm = \"hmc\""
+    )]
+    ChoiceTooDear {
+        /// The range, in log-likelihood units.
+        range: f64,
+        /// What a choice costs.
+        mu: f64,
+        /// What there is for it.
+        left: f64,
+    },
     /// The query does not belong to the job.
     #[error(transparent)]
     Query(#[from] QueryError),
@@ -143,9 +157,9 @@ pub enum SamplerError {
     /// Releases that do not fit the round that was asked.
     #[error("the releases do not fit the round: {0}")]
     Shape(&'static str),
-    /// An algorithm that no sampler is there for.
-    #[error("this version has no sampler for algorithm = \"{}\"", .0.as_str())]
-    NotBuilt(crate::job::Algorithm),
+    /// An algorithm that is not driven by stochastic gradients.
+    #[error("algorithm = \"{}\" is not driven by stochastic gradients", .0.as_str())]
+    NotDriven(crate::job::Algorithm),
     /// No round is being asked.
     #[error("no round is waiting for releases")]
     NoRound,

@@ -1,6 +1,7 @@
 //! The interface that every sampling algorithm has, whatever it asks and however it makes its draws.
 
 use super::barker::BarkerDiagnostics;
+use super::choices::ChoiceDiagnostics;
 use super::clip_watch::ClipWatch;
 use super::error::SamplerError;
 use super::hmc::GradientDiagnostics;
@@ -126,6 +127,11 @@ pub trait Sampler: Send {
 
     /// How the chains moved and what is known of their bias, for a run that stochastic gradients drive; `None` for any other, and before they do.
     fn stochastic_gradients(&self) -> Option<StochasticGradients> {
+        None
+    }
+
+    /// What the draws were chosen among and what each cost, for a run whose draws are choices; `None` for any other, and before the first.
+    fn choice_diagnostics(&self) -> Option<ChoiceDiagnostics> {
         None
     }
 

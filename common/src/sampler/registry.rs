@@ -8,6 +8,7 @@ use super::error::SamplerError;
 use super::hmc::{self, Hmc};
 use super::interface::Sampler;
 use super::noisy_statistics::{self, NoisyStatistics, Outlook};
+use super::ops::Ops;
 use super::party_metadata::PartyMetadata;
 use super::penalty::Penalty;
 use super::penalty_exp_family::PenaltyExpFamily;
@@ -57,7 +58,7 @@ pub fn build(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Box<dyn Sample
         Algorithm::Sgld | Algorithm::Sghmc | Algorithm::Sgnht | Algorithm::Sgfs => {
             Box::new(StochasticGradient::new(spec, parties)?)
         }
-        other => return Err(SamplerError::NotBuilt(other)),
+        Algorithm::Ops => Box::new(Ops::new(spec, parties)?),
     })
 }
 

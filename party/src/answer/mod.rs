@@ -9,6 +9,7 @@
 pub(crate) mod answer_timing;
 mod answerer;
 mod asked;
+mod choice;
 mod consent;
 mod consent_state;
 mod delay;

@@ -13,6 +13,7 @@ use conclave_proto::v1;
 
 use super::answer_timing::Part;
 use super::answerer::{ActiveJob, Answerer, LONGEST_WORD};
+use super::choice;
 use super::masking::RoundMasks;
 use super::open::MAX_JOB_ID;
 use super::sums::{NoSum, sampled_sums, sums};
@@ -103,7 +104,12 @@ impl Answerer {
         let (keys, terms) = check(active, self.budget.unit, &queries, &job, asked)?;
         once(active, &queries, &job, iteration)?;
         self.admit(&job, iteration, (&queries, &keys), active.trusted)?;
-        let grants = self.charge(&job, iteration, &keys)?;
+        let mut grants = self.charge(&job, iteration, &keys)?;
+        if let (Some(query), [terms]) = (choice::asked(&queries), &terms[..]) {
+            // It is asked by itself.
+            let grant = grants.pop().ok_or(AnswerStatus::Halted)?;
+            return self.answer_choice(&job, query, terms, grant);
+        }
         let (charged, answered_before) = self.noise_for(&job, &queries, &terms, grants)?;
         // The charges are on disk and their noise is made: now, and not before, the records may be read.
         let releases = self.release_sums(&job, charged, masks.as_ref())?;
@@ -245,7 +251,7 @@ impl Answerer {
     }
 
     /// Makes the releases durable.
-    fn record(&mut self, releases: Vec<Release>) -> Result<Vec<Recorded>, AnswerStatus> {
+    pub(super) fn record(&mut self, releases: Vec<Release>) -> Result<Vec<Recorded>, AnswerStatus> {
         if releases.is_empty() {
             return Ok(Vec::new());
         }
@@ -258,7 +264,7 @@ impl Answerer {
 
 /// What is charged and has no sum has no answer. Where records can't be read nothing is answered from here on, as where the ledger fails:
 /// an answer to the same question later could be told from one now.
-fn unsummed(ledger: &mut Ledger, why: &NoSum) -> AnswerStatus {
+pub(super) fn unsummed(ledger: &mut Ledger, why: &NoSum) -> AnswerStatus {
     match why {
         NoSum::Unread(unread) => ledger.halt(&unread.to_string()),
         NoSum::Kernel | NoSum::Sample => tracing::error!("{why}"),
@@ -293,6 +299,10 @@ fn check(
     let spec = &active.spec;
     // Rounds are counted from 0; the ledger's integers are signed.
     if iteration > i64::MAX as u64 {
+        return Err(AnswerStatus::Invalid);
+    }
+    if queries.len() > 1 && choice::asked(queries).is_some() {
+        tracing::warn!(%job, iteration, "a choice is asked by itself: its reply's delay is that of one");
         return Err(AnswerStatus::Invalid);
     }
     queries

@@ -10,7 +10,7 @@ use conclave_common::job::{Algorithm, ClipRule, JobSpec};
 use conclave_common::mechanism::{NoiseScale, QueryKind};
 use conclave_common::model::{Frame, Persons, Threads, assemble};
 use conclave_common::parameter::{Interval, LEAST_MAGNITUDE};
-use conclave_common::query::QueryTerms;
+use conclave_common::query::{Candidates, QueryTerms};
 use conclave_common::schema::ColumnSpec;
 use conclave_proto::v1;
 
@@ -20,6 +20,12 @@ use crate::config::Precision;
 
 /// Passes that are measured, at least and at most.
 pub(super) const PASSES: std::ops::RangeInclusive<u64> = 24..=200;
+/// Passes of which one is a choice: a rehearsal's budget holds few.
+const EVERY_CHOICE: u64 = 8;
+/// How far, in lattice units, all candidates but one are made to lie behind it.
+const BEHIND: f64 = 1_099_511_627_776.0;
+/// How often a choice's step is halved until the budget holds it.
+const HALVINGS: u32 = 64;
 /// The id that a rehearsed job goes by.
 pub(super) const JOB: &str = "rehearsal";
 /// The mu of a rehearsal's budget, about as much as can be accounted for: what a job itself may spend need not hold a rehearsal.
@@ -69,7 +75,9 @@ pub(super) struct Rehearsal<'a> {
 impl Rehearsal<'_> {
     /// As many proposals as the job's chains ask in a round: one each, or one for every component of the statistic.
     fn chains(&self) -> usize {
-        self.spec.sampler.chains as usize * self.components().max(1)
+        // A search for the mode by ratios asks two at a time.
+        let at_once = if self.spec.algorithm == Algorithm::Ops { 2 } else { self.spec.sampler.chains as usize };
+        at_once * self.components().max(1)
     }
 
     /// Components of the statistic that the job asks for; 0 where it asks for none.
@@ -87,7 +95,8 @@ impl Rehearsal<'_> {
     }
 
     fn asks_vectors(&self) -> bool {
-        !self.spec.algorithm.proposes() || self.spec.algorithm.follows_gradients()
+        let proposes = self.spec.algorithm.proposes() || self.spec.algorithm == Algorithm::Ops;
+        !proposes || self.spec.algorithm.follows_gradients()
     }
 
     /// Cells of the tables that the job asks for, where it does.
@@ -208,7 +217,8 @@ impl Rehearsal<'_> {
         let theta: Vec<f64> = self.spec.support.iter().map(|box_| ORDINARY.clamp(box_.min, box_.max)).collect();
         let still = (asks_steps && !(sloped && step.is_some())).then(|| noise(QueryKind::Ratio, (&theta, &theta))).transpose()?;
         let over_samples = self.spec.privacy.blocks.map(|_| self.noise_over_samples(&theta, most, asked)).transpose()?;
-        let questions = Questions { step, still, statistics, over_samples };
+        let choice = (self.spec.algorithm == Algorithm::Ops).then(|| self.choice(most)).transpose()?;
+        let questions = Questions { step, still, statistics, over_samples, choice };
         for vector in (0..16).flat_map(|pass| self.request(pass, &questions).proposals) {
             let kind = QueryKind::from_code(vector.kind).ok_or_else(|| format!("a made-up query of kind {}", vector.kind))?;
             let noise = NoiseScale::from_units(vector.noise_scale).map_err(|e| e.to_string())?;
@@ -241,8 +251,33 @@ impl Rehearsal<'_> {
         cheap(&terms, self.unit, (noise, Honest::ALONE), limit).ok_or_else(too_dear)
     }
 
-    /// In every second pass the step that takes longest, to and fro, over samples where the job's chains ask it so. In the others, every
-    /// parameter at an ordinary value, at the least one that may be asked, and at either end of its box, in a step of no length.
+    /// A choice among as many candidates as the job's, all of them at the step that takes longest of those that a rehearsal's budget holds, one
+    /// far above the others: the trials of a choice take longest where nearly all of them fail.
+    fn choice(&self, most: u64) -> Result<v1::Proposal, Unmeasured> {
+        let (count, model) = (self.spec.sampler.ops.candidates, self.spec.build_model());
+        let limit = most / 4 / (*PASSES.end() / EVERY_CHOICE + 1);
+        let kind = QueryKind::Choice { candidates: count };
+        let from: Vec<f64> = self.spec.support.iter().map(|box_| ORDINARY.clamp(box_.min, box_.max)).collect();
+        let mut far = WorstCaseStep::ends(self.spec).1;
+        for _ in 0..HALVINGS {
+            let places = vec![far.clone(); count as usize];
+            let public: Vec<f64> = (0..count).map(|m| if m == 0 { 0.0 } else { -BEHIND }).collect();
+            let to = Candidates::numbers(&places, &public);
+            let terms = QueryTerms::new(model.as_ref(), self.spec, self.unit, kind, (&from, &to));
+            let terms = terms.map_err(|why| Unmeasured::Job(why.to_string()))?;
+            let noise = NoiseScale::OF_A_CHOICE;
+            let cost = self.unit.charge_of_kind(kind, terms.sensitivity(), (noise, Honest::ALONE));
+            if cost.is_ok_and(|cost| cost <= limit) {
+                return Ok(v1::Proposal { chain: 0, from, to, noise_scale: noise.units(), kind: kind.code() });
+            }
+            far.iter_mut().zip(&from).for_each(|(to, from)| *to = 0.5 * (*to + from));
+        }
+        Err(too_dear())
+    }
+
+    /// In every eighth pass the choice, of a job that asks for one. In every second pass the step that takes longest, to and fro, over samples
+    /// where the job's chains ask it so. In the others, every parameter at an ordinary value, at the least one that may be asked, and at either
+    /// end of its box, in a step of no length.
     pub(super) fn request(&self, pass: u64, questions: &Questions) -> v1::Query {
         let theta = |box_: &Interval| match pass / 2 % 4 {
             0 => ORDINARY.clamp(box_.min, box_.max),
@@ -250,6 +285,9 @@ impl Rehearsal<'_> {
             2 => box_.max,
             _ => box_.min,
         };
+        if let Some(choice) = questions.choice.as_ref().filter(|_| pass % EVERY_CHOICE == EVERY_CHOICE - 1) {
+            return v1::Query { job: JOB.into(), iteration: pass, proposals: vec![choice.clone()], attempt: 0 };
+        }
         let theta: Vec<f64> = self.spec.support.iter().map(theta).collect();
         let vectors = self.vectors(pass, &theta, questions.over_samples);
         if !vectors.is_empty() {
@@ -293,6 +331,8 @@ pub(super) struct Questions {
     statistics: Vec<NoiseScale>,
     /// That of a release over a sample, where the job's chains ask those.
     over_samples: Option<NoiseScale>,
+    /// A job's choice.
+    choice: Option<v1::Proposal>,
 }
 
 #[cfg(test)]

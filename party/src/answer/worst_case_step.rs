@@ -24,12 +24,7 @@ impl WorstCaseStep {
     ///
     /// None where there is no such step: where the model gives no bound and the job no clip, or where the bound is beyond all noise.
     pub(super) fn new(model: &dyn Model, spec: &JobSpec, unit: PrivacyUnit, units: u64, limit: u64) -> Option<Self> {
-        let ends = spec.support.iter().map(|box_| {
-            let from = ORDINARY.clamp(box_.min, box_.max);
-            let (above, below) = (box_.max - from, from - box_.min);
-            (from, if above >= below { from + FAR.min(above) } else { from - FAR.min(below) })
-        });
-        let (from, to): (Vec<f64>, Vec<f64>) = ends.unzip();
+        let (from, to) = Self::ends(spec);
         if !(spec.in_support(&from) && spec.in_support(&to)) {
             return None;
         }
@@ -38,6 +33,16 @@ impl WorstCaseStep {
             return None;
         }
         Some(Self { from, to, noise: cheap(&terms, unit, spec.protected(spec.privacy.noise), limit)? })
+    }
+
+    /// Its two ends.
+    pub(super) fn ends(spec: &JobSpec) -> (Vec<f64>, Vec<f64>) {
+        let ends = spec.support.iter().map(|box_| {
+            let from = ORDINARY.clamp(box_.min, box_.max);
+            let (above, below) = (box_.max - from, from - box_.min);
+            (from, if above >= below { from + FAR.min(above) } else { from - FAR.min(below) })
+        });
+        ends.unzip()
     }
 
     /// The step, or the one back.

@@ -98,7 +98,7 @@ pub use jobs::JobEntry;
 pub(crate) use listing::{Listed, Listing, list};
 pub use query::{Digest, Masked, QueryContent, QueryKey};
 pub use receipt::{ChargeReceipt, Recorded};
-pub use release::{ChargedNoise, Release, sample_noise};
+pub use release::{ChargedChoice, ChargedNoise, Release, prepare_choice, sample_noise};
 pub(crate) use report::{Report, report, report_kept};
 pub(crate) use report_masked::{IfAllCollude, MaskedJob, MaskedMember, ended_by_unlocks};
 pub(crate) use secret::Pieces;

@@ -1,11 +1,12 @@
 //! The proof that a query has been charged, and the proof that its answer is on disk.
 
 use conclave_common::accounting::{Honest, Priced};
-use conclave_common::mechanism::{Components, NoiseScale, Sensitivity};
+use conclave_common::mechanism::{Components, NoiseScale, QueryKind, Sensitivity};
 
 /// One durable charge that has not been answered: the right to release one vector of integers, once.
 ///
-/// It can be had from [`super::Ledger::charge`] alone and is used up by [`super::sample_noise`]. It carries what was
+/// It can be had from [`super::Ledger::charge`] alone and is used up by [`super::sample_noise`] or
+/// [`super::prepare_choice`]. It carries what was
 /// paid for, so that a release can't use another noise than the charged one.
 #[derive(Debug)]
 #[must_use = "a charge that is never answered is spent for nothing"]
@@ -47,6 +48,14 @@ impl ChargeReceipt {
     /// Whether the noise of others protects what is opened: then no answer may leave but masked.
     pub fn is_masked(&self) -> bool {
         self.priced.honest() != Honest::ALONE
+    }
+
+    /// How many candidates were paid for to choose among; `None` of a charge for a noised sum.
+    pub fn candidates(&self) -> Option<u32> {
+        match self.priced.kind() {
+            QueryKind::Choice { candidates } => Some(candidates),
+            _ => None,
+        }
     }
 
     /// Row of the charge, and the opening of the ledger that it belongs to.

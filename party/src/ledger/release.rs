@@ -29,8 +29,9 @@
 //! }
 //! ```
 
-use conclave_common::mechanism::{Components, LatticeSum, NoiseSample};
+use conclave_common::mechanism::{Components, LatticeSum, LogWeights, NoiseSample};
 use conclave_common::secagg::cover;
+use rand_chacha::ChaCha20Rng;
 use zeroize::Zeroizing;
 
 use super::receipt::{ChargeReceipt, ChargeRow};
@@ -54,9 +55,10 @@ impl ChargedNoise {
     /// Adds the noise to a sum and uses the receipt up (Yıldırım, Algorithm 2, step of party i).
     ///
     /// # Panics
-    /// When the sum has another number of components than were charged, or the charge counts on the noise of others, so that nothing may leave
+    /// When the sum has another number of components than were charged, the charge is for a choice, or it counts on the noise of others, so that nothing may leave
     /// but under a mask: nothing is released then.
     pub fn release(self, sum: LatticeSum) -> Release {
+        assert!(self.receipt.candidates().is_none(), "what was charged for a choice is no sum's");
         assert!(!self.receipt.is_masked(), "what was charged for a sum of several parties leaves under a mask alone");
         Release { receipt: self.receipt, released: sum.add_noise(self.sample) }
     }
@@ -75,7 +77,58 @@ impl ChargedNoise {
     }
 }
 
-/// Noised integers that have been paid for and are not yet recorded.
+/// A receipt for a choice with the generator that it is made with.
+///
+/// ```compile_fail
+/// # use conclave_common::mechanism::LogWeights;
+/// # use conclave_party::{ledger::{Release, prepare_choice}, noise::Noise};
+/// // No receipt, no choice.
+/// fn uncharged(weights: LogWeights, noise: &mut Noise) -> Release {
+///     prepare_choice(noise).unwrap().release(weights)
+/// }
+/// ```
+/// ```compile_fail
+/// # use conclave_common::mechanism::LogWeights;
+/// # use conclave_party::{ledger::{ChargeReceipt, Release, prepare_choice}, noise::Noise};
+/// // One receipt, one choice.
+/// fn twice(receipt: ChargeReceipt, a: LogWeights, b: LogWeights, noise: &mut Noise) -> (Release, Release) {
+///     let charged = prepare_choice(receipt, noise).unwrap();
+///     (charged.release(a), charged.release(b))
+/// }
+/// ```
+/// ```
+/// # use conclave_common::mechanism::LogWeights;
+/// # use conclave_party::{ledger::{ChargeReceipt, Release, prepare_choice}, noise::Noise};
+/// fn once(receipt: ChargeReceipt, weights: LogWeights, noise: &mut Noise) -> Option<Release> {
+///     Some(prepare_choice(receipt, noise)?.release(weights))
+/// }
+/// ```
+#[must_use = "a charge that is never answered is spent for nothing"]
+pub struct ChargedChoice {
+    receipt: ChargeReceipt,
+    generator: ChaCha20Rng,
+}
+
+/// Keys the generator of a choice, before any record is read; `None` where the receipt is not for one.
+pub fn prepare_choice(receipt: ChargeReceipt, noise: &mut Noise) -> Option<ChargedChoice> {
+    receipt.candidates().is_some().then(|| ChargedChoice { generator: noise.generator(), receipt })
+}
+
+impl ChargedChoice {
+    /// Chooses, and uses the receipt up.
+    ///
+    /// # Panics
+    /// When there are not as many weights as candidates were charged, or the charge counts on the noise of others: nothing is released then.
+    pub fn release(mut self, weights: LogWeights) -> Release {
+        assert!(!self.receipt.is_masked(), "a choice is opened by itself");
+        let candidates = u32::try_from(weights.candidates()).ok();
+        assert_eq!(candidates, self.receipt.candidates(), "as many weights as candidates that were charged");
+        let number = weights.choose(&mut self.generator);
+        Release { receipt: self.receipt, released: Components::One(i64::from(number)) }
+    }
+}
+
+/// Noised integers, or a choice, that have been paid for and are not yet recorded.
 ///
 /// ```compile_fail
 /// # use conclave_common::mechanism::Components;

@@ -51,6 +51,21 @@ fn asked_for(spec: &JobSpec) -> String {
         if spec.algorithm == Algorithm::Hmc {
             return format!("{TO_BEGIN_WITH}; then, {}. {ANY_MODEL}", by_gradients(spec.sampler.hmc.test));
         }
+        if spec.algorithm == Algorithm::Ops {
+            let choice = format!(
+                "{} of the number of one of {} settings of the model that anybody may know, drawn in proportion to how well each explains the \
+                 records: one draw of the posterior, and nothing else",
+                if spec.sampler.draws == 1 { "one answer".to_owned() } else { format!("at most {} answers", spec.sampler.draws) },
+                spec.sampler.ops.candidates
+            );
+            return match spec.sampler.locate_share > 0.0 {
+                true if spec.locates_by_gradients() => format!("{TO_BEGIN_WITH}; then {choice}. {ANY_MODEL}"),
+                true => format!(
+                    "how much better one setting of the model explains the records than another, some dozens of numbers; then {choice}"
+                ),
+                false => choice,
+            };
+        }
         let what = match spec.algorithm {
             Algorithm::PenaltyExpFamily => "sums of the model's statistic",
             _ => "how much better one setting of the model explains the records than another",
@@ -151,6 +166,11 @@ pub(crate) fn describe(spec: &JobSpec) -> Vec<(&'static str, String)> {
                 "each step takes the same share of the job's budget, and as much noise as that needs".to_owned()
             },
             "what a record adds is held to public lengths".to_owned(),
+        ),
+        None if spec.algorithm == Algorithm::Ops => (
+            format!("at most {} independent draws, each one of {} candidates", spec.sampler.draws, spec.sampler.ops.candidates),
+            "a draw has none: it is random itself, and costs what the range of its log probabilities between neighbouring data comes to".to_owned(),
+            clip,
         ),
         None => (
             format!("{} chains of at most {} draws after {warmup}", spec.sampler.chains, spec.sampler.draws),

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use super::checks::short;
 use super::parameters::{self, Parameters};
 use super::{
-    aggregation, augmentation, auto, barker, batch, columns, exp_family, hmc, model, plan, privacy, release, sampler, stochastic,
+    aggregation, augmentation, auto, barker, batch, columns, exp_family, hmc, model, ops, plan, privacy, release, sampler,
+    stochastic,
 };
 use crate::job::error::JobError;
 use crate::job::limits::{MAX_BYTES, MAX_CHAINS, MAX_NAME};
@@ -90,6 +91,7 @@ impl JobSpec {
         sampler::check(&spec)?;
         hmc::check(&spec)?;
         stochastic::check(&spec)?;
+        ops::check(&spec)?;
         batch::check(&spec)?;
         let by_table = spec.chosen.is_some() && spec.outcome_table(spec.build_model().as_ref()).is_some();
         let spec = JobSpec { chosen: if by_table { Some(auto::BY_TABLE) } else { spec.chosen }, ..spec };
@@ -118,9 +120,10 @@ fn algorithm(name: &str) -> Result<Algorithm, JobError> {
         "sghmc" => Ok(Algorithm::Sghmc),
         "sgnht" => Ok(Algorithm::Sgnht),
         "sgfs" => Ok(Algorithm::Sgfs),
+        "ops" => Ok(Algorithm::Ops),
         other => {
-            let known = "`auto`, `penalty`, `penalty-exp-family`, `noisy-statistics`, `augmentation`, `hmc`, `barker`, `sgld`, `sghmc`, `sgnht` \
-                         or `sgfs`";
+            let known = "`auto`, `penalty`, `penalty-exp-family`, `noisy-statistics`, `augmentation`, `hmc`, `barker`, `sgld`, `sghmc`, `sgnht`, \
+                         `sgfs` or `ops`";
             Err(JobError::new("algorithm", format!("unknown algorithm `{other}`; use {known}")))
         }
     }

@@ -12,6 +12,7 @@ mod file;
 mod hmc;
 mod model;
 mod naive_bayes;
+mod ops;
 mod other;
 mod parameters;
 mod plan;

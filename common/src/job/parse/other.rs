@@ -1,6 +1,6 @@
 //! What a job asks, asked by another algorithm.
 
-use super::{augmentation, barker, batch, hmc, privacy, release, sampler, stochastic};
+use super::{augmentation, barker, batch, hmc, ops, privacy, release, sampler, stochastic};
 use crate::job::error::JobError;
 use crate::job::spec::{Algorithm, BarkerSpec, HmcSpec, JobSpec, ReleaseSpec, StochasticSpec};
 use crate::mechanism::NoiseScale;
@@ -23,6 +23,9 @@ impl JobSpec {
             (HmcSpec::default(), BarkerSpec::default(), StochasticSpec::default());
         batch::forget(&mut spec);
         sampler::forget_locate(&mut spec.sampler);
+        if algorithm == Algorithm::Ops || self.algorithm == Algorithm::Ops {
+            sampler::usual_length(&mut spec.sampler, algorithm);
+        }
         if !algorithm.proposes() || algorithm.follows_gradients() {
             (spec.privacy.clip, spec.privacy.clip_watch_share) = (None, 0.0);
         }
@@ -35,6 +38,7 @@ impl JobSpec {
         augmentation::check(&spec)?;
         hmc::check(&spec)?;
         stochastic::check(&spec)?;
+        ops::check(&spec)?;
         barker::resolve(spec, true)
     }
 }

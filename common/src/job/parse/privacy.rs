@@ -68,7 +68,8 @@ fn clip_watch_share(raw: Option<f64>, explicit: bool) -> Result<f64, JobError> {
 /// What a record can contribute is limited by the model's public bound or by an explicit clip.
 pub(super) fn bounded(model: &ModelSpec, algorithm: Algorithm, privacy: &PrivacySpec) -> Result<(), JobError> {
     // Statistics are released within their public ranges, and vectors within their public lengths.
-    if !algorithm.walks_on_ratios() || privacy.clip.is_some() || model.has_public_bound() {
+    let by_ratios = algorithm.walks_on_ratios() || algorithm == Algorithm::Ops;
+    if !by_ratios || privacy.clip.is_some() || model.has_public_bound() {
         return Ok(());
     }
     let message = format!(

@@ -1,6 +1,7 @@
 //! `[release]`, and what of the other tables does not apply to a job that releases once.
 
 use super::exp_family::counts_inert;
+use super::ops;
 use crate::job::error::JobError;
 use crate::job::raw::{AutoOr, RawJob, RawRelease, RawStages};
 use crate::job::spec::{Algorithm, Clamping, JobSpec, ReleaseSpec};
@@ -14,7 +15,7 @@ pub(super) const MOST_PARAMETERS: usize = 118;
 const SLIP: f64 = 1e-9;
 
 /// A key, whether it is written, and why the algorithm has no use for it.
-type Unused = (&'static str, bool, &'static str);
+pub(super) type Unused = (&'static str, bool, &'static str);
 
 /// Refuses keys that the algorithm has no use for, by name: one that is not read would leave its writer believing that it was.
 pub(super) fn refuse_unused(algorithm: Algorithm, raw: &RawJob) -> Result<(), JobError> {
@@ -27,6 +28,7 @@ pub(super) fn refuse_unused(algorithm: Algorithm, raw: &RawJob) -> Result<(), Jo
         Algorithm::NoisyStatistics => of_noisy_statistics(raw),
         Algorithm::Augmentation => of_augmentation(raw),
         _ if algorithm.follows_gradients() => of_gradients_alone(raw),
+        Algorithm::Ops => ops::unused(raw),
         _ => Vec::new(),
     };
     let force = algorithm == Algorithm::PenaltyExpFamily && raw.sampler.force.is_some();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::checks::known_parameters;
 use super::parameters::Parameters;
 use super::release::MOST_PARAMETERS;
-use super::{barker, batch, hmc, stochastic};
+use super::{barker, batch, hmc, ops, stochastic};
 use crate::diagnostics::{RHAT, ess_wanted};
 use crate::job::error::JobError;
 use crate::job::limits::MAX_CHAINS;
@@ -15,6 +15,7 @@ use crate::parameter::{Constraint, Interval, Transform};
 
 /// Where a job names none; of `hmc` the most there are, see [`JobSpec::plans_chains`](crate::job::JobSpec::plans_chains).
 const DEFAULT_CHAINS: i64 = 4;
+const DEFAULT_DRAWS: i64 = 5000;
 const DEFAULT_LOCATE_SHARE: f64 = 0.2;
 /// A few gradients tell more, for less.
 const DEFAULT_LOCATE_SHARE_BY_GRADIENTS: f64 = 0.05;
@@ -31,9 +32,11 @@ pub(super) fn sampler(raw: RawSampler, algorithm: Algorithm, parameters: &Parame
     let hmc = hmc::settings(&raw, algorithm)?;
     let barker = barker::settings(&raw, algorithm)?;
     let stochastic = stochastic::settings(&raw, algorithm)?;
-    let named = raw.chains.unwrap_or(DEFAULT_CHAINS);
+    let of_choices = algorithm == Algorithm::Ops;
+    let ops = ops::settings(&raw, algorithm)?;
+    let named = raw.chains.unwrap_or(if of_choices { 1 } else { DEFAULT_CHAINS });
     let chains = u32::try_from(count("chains", named, i64::from(MAX_CHAINS))?).unwrap_or(MAX_CHAINS);
-    let draws = count("draws", raw.draws, 100_000_000)?;
+    let draws = count("draws", raw.draws.unwrap_or(if of_choices { ops::DEFAULT_DRAWS } else { DEFAULT_DRAWS }), 100_000_000)?;
     let raw_proposal = raw.proposal.unwrap_or_default();
     let proposal = match raw_proposal.kind.as_str() {
         "guided" => ProposalKind::Guided,
@@ -58,11 +61,12 @@ pub(super) fn sampler(raw: RawSampler, algorithm: Algorithm, parameters: &Parame
         Locate::Ratios => DEFAULT_LOCATE_SHARE,
         Locate::Gradients => DEFAULT_LOCATE_SHARE_BY_GRADIENTS,
     };
-    let locate_share = written.unwrap_or(if given { 0.0 } else { searching });
+    let locate_share = written.unwrap_or(if given && !of_choices { 0.0 } else { searching });
     if !(0.0..1.0).contains(&locate_share) {
         return Err(JobError::new("sampler.locate_share", format!("must be at least 0 and below 1, not {locate_share}")));
     }
-    if locate_share == 0.0 && !given {
+    // Without a search a choice is among candidates as wide as the prior.
+    if locate_share == 0.0 && !given && !of_choices {
         return Err(JobError::new(
             "sampler.locate_share",
             "0 needs starting values: give [sampler] start = { … }, or leave locate_share out to have the mode found first",
@@ -117,7 +121,7 @@ pub(super) fn sampler(raw: RawSampler, algorithm: Algorithm, parameters: &Parame
         hmc,
         barker,
         stochastic,
-        ops: OpsSpec::default(),
+        ops,
         batch: batch::batch(algorithm, raw.batch)?,
     })
 }
@@ -126,8 +130,8 @@ fn locate(word: Option<&str>, algorithm: Algorithm) -> Result<Locate, JobError> 
     let fault = |message: String| Err(JobError::new("sampler.locate", message));
     match word {
         None => Ok(Locate::default()),
-        Some(_) if algorithm != Algorithm::Penalty => {
-            fault(format!("is for algorithm = \"penalty\": \"{}\" has its own way to the mode", algorithm.as_str()))
+        Some(_) if !matches!(algorithm, Algorithm::Penalty | Algorithm::Ops) => {
+            fault(format!("is for algorithm = \"penalty\" or \"ops\": \"{}\" has its own way to the mode", algorithm.as_str()))
         }
         Some("ratios") => Ok(Locate::Ratios),
         Some("gradients") => Ok(Locate::Gradients),
@@ -164,6 +168,14 @@ pub(super) fn forget_locate(spec: &mut SamplerSpec) {
         spec.locate_share = DEFAULT_LOCATE_SHARE;
     }
     spec.locate = Locate::default();
+}
+
+/// The number of chains and draws where a job names none.
+pub(super) fn usual_length(spec: &mut SamplerSpec, algorithm: Algorithm) {
+    let of_choices = algorithm == Algorithm::Ops;
+    let (chains, draws) = if of_choices { (1, ops::DEFAULT_DRAWS) } else { (DEFAULT_CHAINS, DEFAULT_DRAWS) };
+    (spec.chains, spec.draws, spec.chains_named) = (chains as u32, draws.unsigned_abs(), false);
+    spec.ops = OpsSpec::default();
 }
 
 fn records_guess(value: i64) -> Result<u64, JobError> {

@@ -26,6 +26,7 @@ mod variates;
 
 pub(super) use expected::outlook;
 pub(super) use state_machine::Augmentation;
+pub(super) use variates::normal;
 
 #[cfg(test)]
 mod tests;

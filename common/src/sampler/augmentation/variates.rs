@@ -14,7 +14,7 @@ pub(super) fn uniform(rng: &mut ChaCha20Rng) -> f64 {
 }
 
 /// Standard normal (Marsaglia's polar method).
-pub(super) fn normal(rng: &mut ChaCha20Rng) -> f64 {
+pub(in crate::sampler) fn normal(rng: &mut ChaCha20Rng) -> f64 {
     loop {
         let (x, y) = (2.0 * rng.random::<f64>() - 1.0, 2.0 * rng.random::<f64>() - 1.0);
         let square = x * x + y * y;

@@ -157,7 +157,7 @@ impl Means<'_> {
     /// The most noise that a step of this pace takes of the parties, and its price; `None` where what samples add is more than it takes.
     fn priced(&self, pace: Pace, unit: &[f64], samples: Option<&Matrix>) -> Result<Option<Priced>, SamplerError> {
         let spec = self.spec();
-        let Some(law) = law(spec.algorithm, pace) else { return Err(SamplerError::NotBuilt(spec.algorithm)) };
+        let Some(law) = law(spec.algorithm, pace) else { return Err(SamplerError::NotDriven(spec.algorithm)) };
         let most = samples.map_or(0.0, |samples| largest_eigenvalue(samples).max(0.0));
         let batch = spec.sampler.batch.get();
         let variance = match spec.algorithm {

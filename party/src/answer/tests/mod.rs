@@ -15,6 +15,7 @@ use crate::meters::Meters;
 use crate::noise::Noise;
 
 pub(crate) mod answers;
+mod choice;
 mod concurrency;
 mod consent;
 pub(crate) mod faults;

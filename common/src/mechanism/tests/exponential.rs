@@ -1,0 +1,182 @@
+#![allow(clippy::unwrap_used)]
+use rand::SeedableRng;
+use rand_chacha::ChaCha20Rng;
+
+use super::*;
+use crate::mechanism::QueryKind;
+
+const ONE: i64 = 1 << DIGITS;
+
+/// The law of a choice.
+fn law(weights: &[i64]) -> Vec<f64> {
+    let greatest = weights.iter().copied().max().unwrap();
+    let part: Vec<f64> = weights.iter().map(|w| (-(greatest.abs_diff(*w) as f64) / ONE as f64).exp()).collect();
+    let total: f64 = part.iter().sum();
+    part.into_iter().map(|p| p / total).collect()
+}
+
+/// Pearson's statistic of so many draws by `draw` against a law, in standard deviations above its mean.
+fn excess(law: &[f64], draws: usize, mut draw: impl FnMut() -> u32) -> f64 {
+    let mut counts = vec![0_u32; law.len()];
+    (0..draws).for_each(|_| counts[draw() as usize] += 1);
+    let expected = |p: &f64| p * draws as f64;
+    let statistic: f64 = counts.iter().zip(law).map(|(n, p)| (f64::from(*n) - expected(p)).powi(2) / expected(p)).sum();
+    let freedom = (law.len() - 1) as f64;
+    (statistic - freedom) / (2.0 * freedom).sqrt()
+}
+
+/// Weights of every size: equal ones, ones a little apart, ones of several whole units.
+fn spread() -> Vec<i64> {
+    (0..16_i64).map(|m| -(m * m * ONE / 40) + (m % 3) * 12_345_678 - 7).collect()
+}
+
+/// 100,000 choices by each of the mechanism's parts against their law on a fixed seed: Pearson's statistic stays within 5 sds of its mean, which a
+/// correct program passes but for a chance of about 1e-4; each of the planted faults is beyond 12.
+#[test]
+fn choices_follow_their_law_and_faults_are_seen() {
+    let weights = spread();
+    let law = law(&weights);
+    assert!(law.iter().all(|p| *p > 1e-4));
+    let mut rng = ChaCha20Rng::seed_from_u64(41);
+    // Few trials are enough: the law does not depend on them.
+    let sound = excess(&law, 100_000, || choose(&weights, 1, &mut rng));
+    assert!(sound.abs() < 5.0, "{sound}");
+    // The sign of what a candidate falls short by.
+    let greatest = *weights.iter().max().unwrap();
+    let turned: Vec<i64> = weights.iter().map(|w| greatest - w).collect();
+    assert!(excess(&law, 100_000, || choose(&turned, 1, &mut rng)) > 12.0);
+    // An exponent without its digits behind the point, as of a float that was cut.
+    let cut: Vec<i64> = weights.iter().map(|w| w / ONE * ONE).collect();
+    assert!(excess(&law, 100_000, || choose(&cut, 1, &mut rng)) > 12.0);
+    // Trials that end before one is accepted, with any fixed answer.
+    let ended = |rng: &mut ChaCha20Rng| {
+        let trial = |rng: &mut ChaCha20Rng| {
+            let m = below(weights.len() as u64, rng);
+            falls(greatest.abs_diff(weights[m as usize]), rng).then_some(m as u32)
+        };
+        (0..3).find_map(|_| trial(rng)).unwrap_or(0)
+    };
+    assert!(excess(&law, 100_000, || ended(&mut rng)) > 12.0);
+}
+
+/// The coin by itself: 200,000 throws, within 5 standard errors.
+#[test]
+fn coins_have_the_probability_of_their_exponent() {
+    let mut rng = ChaCha20Rng::seed_from_u64(3);
+    for x in [0, 1, ONE as u64 / 3, ONE as u64, 3 * ONE as u64 / 2, 5 * ONE as u64 + 17] {
+        let (throws, p) = (200_000, (-(x as f64) / ONE as f64).exp());
+        let share = (0..throws).filter(|_| falls(x, &mut rng)).count() as f64 / f64::from(throws);
+        assert!((share - p).abs() <= 5.0 * (p * (1.0 - p) / f64::from(throws)).sqrt(), "{x}: {share} {p}");
+    }
+    assert!(!falls(u64::MAX, &mut rng));
+}
+
+#[test]
+fn numbers_below_are_even() {
+    let mut rng = ChaCha20Rng::seed_from_u64(5);
+    for n in [1, 2, 3, 4096, (1 << 33) + 1] {
+        assert!((0..1_000).all(|_| below(n, &mut rng) < n));
+    }
+    let thirds = [1.0 / 3.0; 3];
+    assert!(excess(&thirds, 100_000, || below(3, &mut rng) as u32).abs() < 5.0);
+    // 2^64 mod n is most of n here: without the rejection the low numbers would come half as often again.
+    let n = 3 << 62;
+    let low = (0..100_000).filter(|_| below(n, &mut rng) < n / 3).count() as f64 / 1e5;
+    assert!((low - 1.0 / 3.0).abs() < 5.0 * (2.0 / 9.0 / 1e5_f64).sqrt(), "{low}");
+}
+
+/// What a ledger allows a draw to fail by, and what the number of trials leaves.
+#[test]
+fn trials_end_in_a_choice() {
+    for candidates in [2_u32, 256, QueryKind::MAX_CANDIDATES] {
+        let m = f64::from(candidates);
+        let ln_none = TRIALS_PER_CANDIDATE as f64 * m * (-1.0 / m).ln_1p();
+        assert!(ln_none < -108.0 * std::f64::consts::LN_2);
+    }
+    // One trial fewer in three would not do.
+    assert!(-(TRIALS_PER_CANDIDATE as f64) * 2.0 / 3.0 > -107.0 * std::f64::consts::LN_2);
+    // However unlikely the others are.
+    let mut weights = vec![i64::MIN / 2; 300];
+    weights[177] = 0;
+    assert_eq!(LogWeights(weights).choose(&mut ChaCha20Rng::seed_from_u64(1)), 177);
+}
+
+#[test]
+fn weights_are_sums_and_what_is_public() {
+    let sum = |units| LatticeSum::from_units_for_test(units);
+    let weights = LogWeights::new(vec![sum(5), sum(i64::MAX)], &[-7, 1]).unwrap();
+    assert_eq!((weights.candidates(), weights.0), (2, vec![-2, i64::MAX]));
+    assert!(LogWeights::new(vec![sum(5)], &[1, 2]).is_none());
+    assert!(LogWeights::new(Vec::new(), &[]).is_none());
+    assert!(LogWeights::new(vec![LatticeSum::of_several(&[1, 2])], &[0]).is_none());
+}
+
+/// Log probabilities of a choice for the shard `data` of a Bernoulli model on `thetas`, by lattice units clamped at `k`.
+fn of_bernoulli(ones: i64, records: i64, units: &[(i64, i64)], public: &[i64]) -> Vec<f64> {
+    let weights: Vec<i64> = units.iter().zip(public).map(|((one, none), p)| ones * one + (records - ones) * none + p).collect();
+    let greatest = weights.iter().copied().max().unwrap();
+    let logs: Vec<f64> = weights.iter().map(|w| -(greatest.abs_diff(*w) as f64) / ONE as f64).collect();
+    let total = logs.iter().map(|l| l.exp()).sum::<f64>().ln();
+    logs.into_iter().map(|l| l - total).collect()
+}
+
+/// Range of the log ratio of two laws, and the kink of their trade-off curve that is dearest, as a mu.
+fn between(p: &[f64], q: &[f64]) -> (f64, f64) {
+    let mut ratios: Vec<(f64, f64, f64)> = p.iter().zip(q).map(|(p, q)| (q - p, p.exp(), q.exp())).collect();
+    ratios.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let mut dearest = 0.0_f64;
+    for at in 1..ratios.len() {
+        let sums = |part: &[(f64, f64, f64)]| part.iter().fold((0.0, 0.0), |(a, b), (_, p, q)| (a + p, b + q));
+        let (below, above) = (sums(&ratios[..at]), sums(&ratios[at..]));
+        dearest = dearest.max(quantile(below.1, above.1) - quantile(below.0, above.0));
+    }
+    (ratios[0].0 - ratios[ratios.len() - 1].0, dearest)
+}
+
+/// The normal quantile of `p`, where `1 - p` is given beside it.
+fn quantile(p: f64, rest: f64) -> f64 {
+    if p > rest {
+        return -quantile(rest, p);
+    }
+    let (mut under, mut over) = (-40.0, 40.0);
+    for _ in 0..200 {
+        let middle: f64 = 0.5 * (under + over);
+        if 0.5 * libm::erfc(-middle * std::f64::consts::FRAC_1_SQRT_2) < p { under = middle } else { over = middle }
+    }
+    over
+}
+
+/// The whole law of 50 records and 256 candidates, enumerated for all neighbours: no log ratio has a wider range than 4 K g, and no kink is
+/// dearer than the mu that is charged. On two candidates, with records at either end and weights that balance, both are met.
+#[test]
+fn the_law_of_neighbours_stays_within_its_price() {
+    let thetas: Vec<f64> = (0..256).map(|m| 0.05 + 0.9 * f64::from(m) / 255.0).collect();
+    let lattice = |x: f64| (x * ONE as f64).round() as i64;
+    let from = 0.5_f64;
+    let units: Vec<(i64, i64)> =
+        thetas.iter().map(|theta| (lattice((theta / from).ln()), lattice(((1.0 - theta) / (1.0 - from)).ln()))).collect();
+    let k = units.iter().flat_map(|(one, none)| [one.abs(), none.abs()]).max().unwrap();
+    let (range, public) = (4.0 * k as f64 / ONE as f64, vec![0; units.len()]);
+    let mu = crate::accounting::bounded_range::mu(range);
+    let mut widest = (0.0_f64, 0.0_f64);
+    for ones in 0..50 {
+        let (wide, dear) = between(&of_bernoulli(ones, 50, &units, &public), &of_bernoulli(ones + 1, 50, &units, &public));
+        widest = (widest.0.max(wide), widest.1.max(dear));
+    }
+    assert!(widest.0 <= range && widest.1 <= mu, "{widest:?} {range} {mu}");
+    // As the second reading of the design found them: 5.89 of 9.21, .41 of 4.66.
+    assert!((widest.0 - 5.89).abs() < 0.05 && (range - 9.21).abs() < 0.03, "{widest:?} {range}");
+
+    let k = ONE / 2;
+    for records in [1_i64, 7] {
+        // A record adds K to one candidate and -K to the other, or the other way round.
+        let units = [(k, -k), (-k, k)];
+        let public = [-(records - 1) * k + (records - 1) * k, 0];
+        let ones = (records - 1) / 2;
+        let (wide, dear) =
+            between(&of_bernoulli(ones, records, &units, &public), &of_bernoulli(ones + 1, records, &units, &public));
+        let (range, mu) = (4.0 * 0.5, crate::accounting::bounded_range::mu(2.0));
+        assert!((wide - range).abs() < 1e-9, "{wide}");
+        assert!((dear - mu).abs() < 1e-8 && dear <= mu, "{dear} {mu}");
+    }
+}

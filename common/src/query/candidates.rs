@@ -1,0 +1,159 @@
+//! A choice's candidates: the places that it is among, and what is public of each one's log weight.
+
+use super::contribution::contribution;
+use super::terms::QueryError;
+use crate::accounting::PrivacyUnit;
+use crate::job::JobSpec;
+use crate::mechanism::{QueryKind, Sensitivity};
+use crate::model::{Model, Step};
+
+/// The candidates of a query, as its numbers have them: theta_m of every candidate one after the other, and then as many integers, what is
+/// public of each log weight in lattice units.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Candidates<'a> {
+    from: &'a [f64],
+    points: Vec<&'a [f64]>,
+    public: Vec<i64>,
+}
+
+impl<'a> Candidates<'a> {
+    /// The greatest magnitude of what is public of a log weight, lattice units: a float holds all integers up to it.
+    pub const MOST_PUBLIC: f64 = 9_007_199_254_740_992.0;
+
+    /// The candidates of a choice among so many, from theta_0; `None` for numbers that are not those of such a query.
+    #[must_use]
+    pub fn new(candidates: u32, from: &'a [f64], numbers: &'a [f64]) -> Option<Self> {
+        let (count, dimension) = (candidates as usize, from.len());
+        if dimension == 0 || count == 0 || numbers.len() != count.checked_mul(dimension + 1)? {
+            return None;
+        }
+        let (points, public) = numbers.split_at(count * dimension);
+        let whole = |x: &f64| (x.fract() == 0.0 && x.abs() <= Self::MOST_PUBLIC).then_some(*x as i64);
+        let public = public.iter().map(whole).collect::<Option<Vec<i64>>>()?;
+        Some(Self { from, points: points.chunks_exact(dimension).collect(), public })
+    }
+
+    /// The numbers of a query for these candidates; see [`Candidates::new`].
+    #[must_use]
+    pub fn numbers(points: &[Vec<f64>], public: &[f64]) -> Vec<f64> {
+        points.iter().flatten().chain(public).copied().collect()
+    }
+
+    /// What is public of each log weight, lattice units.
+    #[must_use]
+    pub fn public(&self) -> &[i64] {
+        &self.public
+    }
+
+    /// What a choice is charged by: the most that one unit of privacy contributes to any candidate's log weight.
+    ///
+    /// # Errors
+    /// [`QueryError::Outside`] for a candidate outside the parameter box; as [`contribution`].
+    pub(super) fn sensitivity(&self, model: &dyn Model, spec: &JobSpec, unit: PrivacyUnit) -> Result<Sensitivity, QueryError> {
+        let mut most = Sensitivity::from_units(1)?;
+        for to in &self.points {
+            if !spec.in_support(to) {
+                return Err(QueryError::Outside);
+            }
+            most = most.max(contribution(model, &spec.privacy, unit, self.from, to)?.sensitivity);
+        }
+        Ok(most)
+    }
+
+    /// The steps from theta_0 to each candidate, whose log ratios make the weights, at a party that protects `unit` and was charged by
+    /// `charged`: a unit's part is clamped at its own bound, and beyond what was charged in no case.
+    ///
+    /// # Errors
+    /// As [`contribution`].
+    pub fn steps(
+        &self,
+        model: &dyn Model,
+        spec: &JobSpec,
+        unit: PrivacyUnit,
+        charged: Sensitivity,
+    ) -> Result<Vec<Step<'a>>, QueryError> {
+        let step = |to: &&'a [f64]| {
+            let part = contribution(model, &spec.privacy, unit, self.from, to)?;
+            Ok(Step { centre: part.centre, ..Step::new(self.from, to, part.sensitivity.min(charged)) })
+        };
+        self.points.iter().map(step).collect()
+    }
+}
+
+/// Most numbers of a query's candidates: a message of them is 2 MiB.
+pub const MOST_CANDIDATE_NUMBERS: usize = 1 << 18;
+
+/// Most candidates in so many parameters that one message holds.
+#[must_use]
+pub fn most_candidates(dimension: usize) -> u32 {
+    let held = MOST_CANDIDATE_NUMBERS / (dimension + 1);
+    u32::try_from(held).unwrap_or(u32::MAX).min(QueryKind::MAX_CANDIDATES)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::accounting::Adjacency;
+    use crate::query::QueryTerms;
+
+    fn spec(more: &str) -> JobSpec {
+        JobSpec::parse(&format!(
+            "name = \"t\"\nparties = [\"a\"]\nalgorithm = \"ops\"\n[model]\nkind = \"logistic\"\noutcome = \"y\"\npredictors = [\"x\"]\n\
+             [columns]\ny = {{ binary = true }}\nx = {{ min = 0, max = 9 }}\n[privacy]\nepsilon = 1.0\ndelta = 1e-6\n{more}"
+        ))
+        .unwrap()
+    }
+
+    #[test]
+    fn numbers_are_places_and_whole_weights() {
+        let from = [0.1, 0.2];
+        let numbers = Candidates::numbers(&[vec![1.0, 2.0], vec![3.0, 4.0], vec![5.0, 6.0]], &[-1.0, 0.0, 9.0]);
+        let candidates = Candidates::new(3, &from, &numbers).unwrap();
+        assert_eq!((candidates.public(), candidates.points[1]), (&[-1, 0, 9][..], &[3.0, 4.0][..]));
+        assert!(Candidates::new(2, &from, &numbers).is_none() && Candidates::new(3, &from, &numbers[1..]).is_none());
+        for wrong in [0.5, f64::NAN, f64::INFINITY, 2.0 * Candidates::MOST_PUBLIC] {
+            let mut numbers = numbers.clone();
+            numbers[8] = wrong;
+            assert!(Candidates::new(3, &from, &numbers).is_none(), "{wrong}");
+        }
+        assert!(Candidates::new(0, &from, &[]).is_none() && Candidates::new(u32::MAX, &from, &numbers).is_none());
+        assert_eq!([1, 3, 10, 1 << 20].map(most_candidates), [65_536, 65_536, 23_831, 0]);
+    }
+
+    /// The dearest candidate prices them all, and none contributes more than it would alone.
+    #[test]
+    fn a_choice_is_charged_by_its_dearest_candidate() {
+        let (auto, clipped) = (spec(""), spec("clip = 0.05\n"));
+        let model = auto.build_model();
+        let from = [0.0, 0.0];
+        let points = [vec![0.1, 0.0], vec![0.0, -0.3], vec![0.0, 0.0]];
+        let numbers = Candidates::numbers(&points, &[0.0; 3]);
+        let kind = QueryKind::Choice { candidates: 3 };
+        for unit in [PrivacyUnit::default(), PrivacyUnit::person(Adjacency::AddRemove, 3).unwrap()] {
+            for spec in [&auto, &clipped] {
+                let price = |to: &[f64]| contribution(model.as_ref(), &spec.privacy, unit, &from, to).unwrap().sensitivity;
+                let each: Vec<Sensitivity> = points.iter().map(|to| price(to)).collect();
+                let terms = QueryTerms::new(model.as_ref(), spec, unit, kind, (&from, &numbers)).unwrap();
+                assert_eq!(terms.sensitivity(), *each.iter().max().unwrap());
+                assert_eq!((terms.length(), terms.greatest_release(None, crate::mechanism::NoiseScale::OF_A_CHOICE)), (1, 2));
+                let candidates = Candidates::new(3, &from, &numbers).unwrap();
+                let clamps = |charged| -> Vec<Sensitivity> {
+                    let steps = candidates.steps(model.as_ref(), spec, unit, charged).unwrap();
+                    steps.iter().map(|step| step.clamp).collect()
+                };
+                assert_eq!(clamps(terms.sensitivity()), each);
+                let less = Sensitivity::from_units(1000).unwrap();
+                assert!(clamps(less).iter().all(|clamp| *clamp <= less));
+            }
+        }
+        let outside = Candidates::numbers(&[vec![1e9, 0.0]], &[0.0]);
+        let one = QueryKind::Choice { candidates: 1 };
+        let unit = PrivacyUnit::default();
+        assert_eq!(QueryTerms::new(model.as_ref(), &auto, unit, one, (&from, &outside)), Err(QueryError::Outside));
+        let vector = QueryTerms::new(model.as_ref(), &auto, unit, kind, (&from, &numbers[1..]));
+        assert_eq!(vector, Err(QueryError::Vector(kind)));
+        let ratio = QueryTerms::new(model.as_ref(), &auto, unit, QueryKind::Ratio, (&from, &points[0]));
+        assert!(ratio.is_ok(), "a search goes first");
+    }
+}
