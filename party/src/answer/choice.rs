@@ -21,7 +21,7 @@ use crate::ledger::{Grant, prepare_choice};
 const PER_PASS: usize = 256;
 
 /// The one choice that a message asks for, where it asks for one.
-pub(super) fn asked<'q>(queries: &'q [Query]) -> Option<&'q Query> {
+pub(super) fn asked(queries: &[Query]) -> Option<&Query> {
     let is_choice = |query: &&Query| matches!(query.kind, QueryKind::Choice { .. });
     queries.iter().find(is_choice)
 }
