@@ -32,12 +32,14 @@ pub(crate) fn reserve_units(delta: f64) -> Option<u64> {
 
 /// A delta as it is written and read: without the last digits that adding its parts up leaves.
 pub(crate) fn written(delta: f64) -> f64 {
-    format!("{delta:.11e}").parse().unwrap_or(delta)
+    format!("{delta:.9e}").parse().unwrap_or(delta)
 }
 
 /// A reserve as it is written.
 pub(crate) fn reserve(units: u64) -> f64 {
-    written(units as f64 / (1_u64 << RESERVE_LOG2) as f64)
+    // Whole units: of 1e-7 there are eleven digits of them.
+    let delta = units as f64 / (1_u64 << RESERVE_LOG2) as f64;
+    format!("{delta:.8e}").parse().unwrap_or(delta)
 }
 
 impl Genesis {

@@ -7,6 +7,7 @@ use conclave_common::schema::ColumnSpec;
 
 use super::figure::figure;
 use super::masked;
+use crate::ledger::reserve;
 
 /// What a guarantee protects, as a sentence without its full stop.
 pub(crate) fn unit_of_privacy(unit: PrivacyUnit) -> String {
@@ -194,7 +195,19 @@ pub(crate) fn describe(spec: &JobSpec) -> Vec<(&'static str, String)> {
         ("clip", clip),
         ("at most", format!("epsilon {} at delta {}", figure(budget.epsilon), figure(budget.delta))),
     ];
-    lines.into_iter().chain(masked).chain(together).collect()
+    lines.into_iter().chain(samples(spec).map(|words| ("samples", words))).chain(masked).chain(together).collect()
+}
+
+/// How a job over samples is charged; nothing of one that asks all records.
+fn samples(spec: &JobSpec) -> Option<String> {
+    let blocks = spec.privacy.blocks?.blocks;
+    let (releases, budget) = (spec.planned_releases().div_ceil(blocks).max(1), spec.privacy.budget);
+    Some(format!(
+        "at most {blocks} blocks of {releases} releases each, every one over a hidden sample of {} of the records: a block is paid for when it \
+         is opened, and together they take {} of your delta_reserve beside the delta above. Not cheaper than asking all records",
+        figure(spec.sampler.batch.get()),
+        figure(reserve(budget.reserve_units))
+    ))
 }
 
 /// What the job comes to for a person who is at more than one of its owners: promises are made owner by owner, and their mu squared add; where

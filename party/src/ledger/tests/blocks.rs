@@ -7,6 +7,7 @@ use conclave_common::accounting::{
     BlockTerms, Budget, FilterRefusal, Honest, Priced, PrivacyUnit, SamplingProbability, Spent, SubsampledRelease,
 };
 use conclave_common::mechanism::{NoiseScale, QueryKind, Sensitivity};
+use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
 use crate::ledger::release::release;
@@ -63,7 +64,8 @@ impl World {
 
     fn reopen(&self) -> Ledger {
         let mut ledger = Ledger::open_kept(&self.settings()).unwrap();
-        ledger.open_job(&entry(JOB, reserving())).unwrap();
+        let digest: [u8; 32] = Sha256::digest(b"text").into();
+        ledger.open_job(&JobEntry { spec_digest: &digest, ..entry(JOB, reserving()) }).unwrap();
         ledger
     }
 
@@ -141,4 +143,197 @@ fn what_the_reserve_does_not_hold_is_refused_and_charges_nothing() {
     assert_eq!(refusal, Refusal::DataBudget(FilterRefusal::Reserve));
     assert_eq!((ledger.state().spent(), ledger.head().to_bytes()), before);
     world.answer(&mut ledger, 2, &[key(1, 2, 5)]);
+}
+
+/// All totals of a ledger, and what an export of it adds up to, which must be the same.
+fn checked(world: &World) -> Result<Spent, String> {
+    let mut out = Vec::new();
+    export::write(&world.settings(), &mut out).map_err(|e| e.to_string())?;
+    let seal = export::Seal { signature: String::new(), scheme: String::new(), certificate: String::new() };
+    export::write_line(&mut out, &seal).unwrap();
+    Ok(export::check(&*out).map_err(|e| e.to_string())?.state.spent())
+}
+
+fn sql(world: &World, statement: &str) {
+    rusqlite::Connection::open(world.path()).unwrap().execute_batch(statement).unwrap();
+}
+
+#[test]
+fn an_export_verifies_and_what_is_altered_in_a_block_is_found() {
+    let (mut world, mut ledger) = World::new(Durability::Strict);
+    let terms = terms(4, 1 << 30);
+    for round in 0..3 {
+        world.answer(&mut ledger, round.into(), &[sampled(0, round, &terms), key(1, round, 5)]);
+    }
+    let spent = ledger.state().spent();
+    ledger.close().unwrap();
+    assert_eq!(checked(&world), Ok(spent));
+    assert_eq!(report_kept(&world.settings()).unwrap().delta_reserve_spent, reserve(1 << 30));
+    let whole = std::fs::read(world.path()).unwrap();
+    for alter in [
+        "UPDATE events SET body = replace(body, '\"releases\":4', '\"releases\":5') WHERE kind = 'block'",
+        "UPDATE events SET body = replace(body, '\"probability\":', '\"probability\":1') WHERE kind = 'block'",
+        "UPDATE events SET body = replace(body, '\"reserve\":', '\"reserve\":1') WHERE kind = 'block'",
+        "UPDATE events SET body = replace(body, '\"reserve\":', '\"reserve\":1') WHERE kind = 'job-reserve'",
+        "UPDATE charges SET block = 0 WHERE charge = 0",
+        "UPDATE charges SET charge = 1 WHERE charge = 0",
+        "UPDATE charges SET block = block + 1 WHERE charge = 0",
+    ] {
+        sql(&world, alter);
+        assert!(Ledger::open_kept(&world.settings()).is_err() && checked(&world).is_err(), "{alter}");
+        std::fs::write(world.path(), &whole).unwrap();
+    }
+    assert_eq!(checked(&world), Ok(spent));
+}
+
+/// A party that lies about its ledger can write hashes that fit: then it is the sums and the rules that find it out.
+#[test]
+fn a_charge_in_a_full_block_and_a_block_that_is_not_due_do_not_follow() {
+    use crate::ledger::entry::{ChargeEntry, Entry, EventEntry};
+    let (mut world, mut ledger) = World::new(Durability::Strict);
+    let terms = terms(2, 1 << 30);
+    let charged = |ledger: &Ledger, block, chain, s: u64| {
+        let state = ledger.state();
+        let job = state.job(JOB).unwrap().seq;
+        let (theta, digest) = ([0; 16], [0; 32]);
+        let (k_t, kind) = (terms.release.sensitivity.units(), QueryKind::SampledRatio.code());
+        let (seq, running_total) = (state.seq() + 1, state.spent().units);
+        Entry::Charge(ChargeEntry {
+            seq,
+            time_ms: 0,
+            job,
+            iteration: 9,
+            chain,
+            attempt: 0,
+            block,
+            digest,
+            theta,
+            theta_next: theta,
+            kind,
+            k_t,
+            s,
+            charge: 0,
+            running_total,
+            slack: 0,
+            components: 1,
+            honest: 1,
+            alone: 0,
+        })
+    };
+    let s = terms.release.noise.units();
+    world.answer(&mut ledger, 0, &[sampled(0, 0, &terms)]);
+    let block = ledger.state().job(JOB).unwrap().sampled[0].seq;
+    let opened: String = rusqlite::Connection::open(world.path())
+        .unwrap()
+        .query_row("SELECT body FROM events WHERE kind = 'block'", [], |row| row.get(0))
+        .unwrap();
+    // One more place is there, for a charge under these very terms.
+    assert!(ledger.state().clone().append(&charged(&ledger, block, 7, s)).is_ok());
+    for (of, noise) in [(block + 1, s), (0, s), (block, 2 * s)] {
+        assert_eq!(ledger.state().clone().append(&charged(&ledger, of, 7, noise)), Err(wrong::Wrong::SampledPlace));
+    }
+    let event = |ledger: &Ledger, body: &str| {
+        let (seq, job) = (ledger.state().seq() + 1, ledger.state().job(JOB).unwrap().seq);
+        ledger.state().clone().append(&Entry::Event(EventEntry { seq, time_ms: 0, kind: "block", job, body })).map(drop)
+    };
+    assert_eq!(event(&ledger, &opened), Err(wrong::Wrong::EarlyBlock));
+    world.answer(&mut ledger, 1, &[sampled(0, 1, &terms)]);
+    assert_eq!(ledger.state().clone().append(&charged(&ledger, block, 7, s)), Err(wrong::Wrong::SampledPlace));
+    assert_eq!(event(&ledger, &opened), Ok(()));
+    let cheaper = opened.replacen("\"units\":", "\"units\":1", 1);
+    assert_eq!(event(&ledger, &cheaper), Err(wrong::Wrong::BlockCharge));
+}
+
+/// A crash loses no place and burns none: what was charged and not answered is answered under the place that it has.
+#[test]
+fn places_survive_a_crash_in_either_mode() {
+    for durability in [Durability::Strict, Durability::Reserve { block: 8 }] {
+        let (mut world, mut ledger) = World::new(durability);
+        let terms = terms(3, 1 << 30);
+        let keys = [sampled(0, 0, &terms), sampled(1, 0, &terms)];
+        let before = world.answer(&mut ledger, 5, &[sampled(0, 9, &terms)]);
+        drop(granted(ledger.charge(JOB, 6, &keys).unwrap()));
+        // In flight here; after a crash answered, once.
+        assert!(matches!(refused(ledger.charge(JOB, 6, &keys).unwrap()), Refusal::InFlight { .. }));
+        drop(ledger);
+        let mut ledger = world.reopen();
+        assert_eq!(taken(&ledger), [3]);
+        let values = world.answer(&mut ledger, 6, &keys);
+        assert_eq!(world.answer(&mut ledger, 6, &keys), values);
+        assert_eq!(world.answer(&mut ledger, 5, &[sampled(0, 9, &terms)]), before);
+        let other = refused(ledger.charge(JOB, 6, &[sampled(0, 1, &terms)]).unwrap());
+        assert_eq!(other, Refusal::Conflict { chain: 0 });
+        assert_eq!((taken(&ledger), ledger.state().spent()), (vec![3], terms.cost().unwrap()));
+    }
+}
+
+#[test]
+fn a_query_over_a_sample_needs_a_block_for_it_and_no_other_may_have_one() {
+    let (_world, mut ledger) = World::new(Durability::Strict);
+    let terms = terms(3, 1 << 30);
+    let good = sampled(0, 0, &terms);
+    let release = SubsampledRelease { noise: NoiseScale::from_sd(2.0).unwrap(), ..terms.release };
+    let wide =
+        Priced::new(QueryKind::SampledRatio, Sensitivity::from_units((1 << 31) + 1).unwrap(), terms.release.noise, Honest::ALONE);
+    let whole = SubsampledRelease { probability: SamplingProbability::ONE, ..terms.release };
+    let removed = SubsampledRelease { adjacency: conclave_common::accounting::Adjacency::AddRemove, ..terms.release };
+    for bad in [
+        QueryKey { block: None, ..good },
+        QueryKey { block: Some(terms), ..key(0, 0, 1) },
+        QueryKey { block: Some(BlockTerms { release, ..terms }), ..good },
+        QueryKey { block: Some(BlockTerms { release: whole, ..terms }), ..good },
+        QueryKey { block: Some(BlockTerms { release: removed, ..terms }), ..good },
+        QueryKey { block: Some(BlockTerms { reserve_units: 0, ..terms }), ..good },
+        QueryKey { block: Some(BlockTerms { releases: 0, ..terms }), ..good },
+        QueryKey { priced: wide, ..good },
+    ] {
+        assert_eq!(refused(ledger.charge(JOB, 0, &[bad]).unwrap()), Refusal::Block, "{bad:?}");
+    }
+    assert_eq!((ledger.state().spent(), ledger.halted()), (Spent::default(), None));
+}
+
+#[test]
+fn a_job_over_samples_is_not_entered_without_a_reserve() {
+    let (_world, mut ledger) = World::new(Durability::Strict);
+    let more = entry("more", budget().reserving(RESERVE + (RESERVE >> 10)));
+    let before = ledger.state().seq();
+    let error = ledger.open_job(&more).unwrap_err().to_string();
+    assert!(error.contains("has less left") && error.contains("delta_reserve") && error.contains("batch = 1"), "{error}");
+    assert_eq!(ledger.state().seq(), before);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger.sqlite");
+    Ledger::init(&path, "a", &budget()).unwrap();
+    let mut none = Ledger::open(&path, "a", &budget()).unwrap();
+    let error = none.open_job(&entry(JOB, reserving())).unwrap_err().to_string();
+    assert!(error.contains("has set none aside"), "{error}");
+    assert!(none.open_job(&entry(JOB, budget())).is_ok() && none.halted().is_none());
+}
+
+/// A ledger that sets nothing aside has the first entry that it always had; a reserve comes on top, by its owner's act alone.
+#[test]
+fn a_reserve_on_top_weakens_the_promise_by_an_act_and_leaves_what_mu_squared_may_come_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let old = LedgerSettings::beside(&folder.path().join("ledger.sqlite"), "a", &budget());
+    old.init().unwrap();
+    let body: String = rusqlite::Connection::open(&old.ledger)
+        .unwrap()
+        .query_row("SELECT body FROM events WHERE seq = 1", [], |row| row.get(0))
+        .unwrap();
+    assert!(!body.contains("reserve"), "{body}");
+    let limit = Ledger::open_kept(&old).unwrap().units().1;
+    // Named in the configuration alone it is refused, with what to do.
+    let named = LedgerSettings { budget: reserving(), ..old.clone() };
+    let error = Ledger::open_kept(&named).unwrap_err().to_string();
+    assert!(error.contains("--add-reserve 0.0000001") && error.contains("promise delta = 0.0000011"), "{error}");
+    let after = Ledger::add_reserve(&old, RESERVE, "jobs over samples").unwrap();
+    assert_eq!((after.delta, after.reserve_units), (1e-6, RESERVE));
+    let error = Ledger::open_kept(&old).unwrap_err().to_string();
+    assert!(error.contains("promises epsilon = 8, delta = 0.0000011, of which 0.0000001 is set aside"), "{error}");
+    // What is written then is read to within rounding; the ledger's own figures count.
+    let rounded = Budget::new(8.0, 1.1e-6 - 1e-7).unwrap().reserving(RESERVE + 1);
+    let mut ledger = Ledger::open_kept(&LedgerSettings { budget: rounded, ..old.clone() }).unwrap();
+    assert_eq!(ledger.units().1, limit);
+    ledger.open_job(&entry(JOB, reserving())).unwrap();
+    let report = report_kept(&named).unwrap();
+    assert_eq!((report.delta_promised, report.delta_reserve, report.delta), (1.1e-6, 1e-7, 1e-6));
 }
