@@ -183,6 +183,12 @@ impl Noise {
         sample
     }
 
+    /// Keys the generator of samples in another way, for tests that plant a fault.
+    #[cfg(test)]
+    pub(crate) fn key_samples_by(&mut self, keying: fn(&mut ChaCha20Rng)) {
+        self.of_units.keying = keying;
+    }
+
     /// Samples ready at scale `s`.
     #[cfg(test)]
     pub(crate) fn ready(&self, s: NoiseScale) -> usize {

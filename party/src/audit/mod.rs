@@ -10,13 +10,17 @@ mod others;
 mod plot;
 mod report;
 mod run;
+mod sampled;
 mod statistics;
 mod world;
 
 pub(crate) use plot::svg;
 pub(crate) use report::Report;
 pub(crate) use run::{Audit, LEAST};
+pub(crate) use sampled::SampledAudit;
 pub(crate) use world::Company;
 
+#[cfg(test)]
+mod sampled_tests;
 #[cfg(test)]
 mod tests;

@@ -133,10 +133,10 @@ impl Audit {
 }
 
 /// A folder for the ledgers, in memory where the system has a place for that; gone when the audit is done.
-struct Folder(PathBuf);
+pub(super) struct Folder(PathBuf);
 
 impl Folder {
-    fn new() -> Result<Self, String> {
+    pub(super) fn new() -> Result<Self, String> {
         let memory = Path::new("/dev/shm");
         let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
         static AUDITS: AtomicU64 = AtomicU64::new(0);
@@ -144,6 +144,12 @@ impl Folder {
         let path = parent.join(format!("conclave-audit-{}-{number}", std::process::id()));
         std::fs::create_dir(&path).map_err(|e| format!("{}: {e}", path.display()))?;
         Ok(Self(path))
+    }
+}
+
+impl Folder {
+    pub(super) fn path(&self) -> &Path {
+        &self.0
     }
 }
 

@@ -46,6 +46,8 @@ pub(crate) struct Bounds {
     pub(crate) mu_lower_verdict: f64,
     pub(crate) mu_estimate: f64,
     pub(crate) epsilon_lower: f64,
+    /// At the confidence of the verdict.
+    pub(crate) epsilon_lower_verdict: f64,
 }
 
 /// The least rate that is refuted by `count` errors in `of` trials: the upper end of the one-sided Clopper–Pearson (1934)
@@ -68,7 +70,7 @@ impl Samples {
     pub(crate) fn bounds(&self, delta: f64) -> Bounds {
         let (train, test) = self.halves();
         let errors = train.best(&test, 500, |e| -e.mean_rate());
-        let epsilon = |e: &Errors| e.epsilon_lower(delta);
+        let epsilon = |e: &Errors| e.epsilon_lower(delta, CONFIDENCE);
         let for_epsilon = train.best(&test, 50, epsilon);
         Bounds {
             errors,
@@ -76,6 +78,7 @@ impl Samples {
             mu_lower_verdict: errors.mu_lower(VERDICT),
             mu_estimate: mu_of(errors.mean_rate()),
             epsilon_lower: epsilon(&for_epsilon),
+            epsilon_lower_verdict: for_epsilon.epsilon_lower(delta, VERDICT),
         }
     }
 
@@ -132,8 +135,8 @@ impl Errors {
     }
 
     /// Each rate at half the error probability, so that both hold together.
-    fn epsilon_lower(&self, delta: f64) -> f64 {
-        let upper = |(count, of)| clopper_pearson_upper(count, of, 1.0 - (1.0 - CONFIDENCE) / 2.0);
+    fn epsilon_lower(&self, delta: f64, confidence: f64) -> f64 {
+        let upper = |(count, of)| clopper_pearson_upper(count, of, 1.0 - (1.0 - confidence) / 2.0);
         let (alpha, beta) = (upper(self.false_positives), upper(self.false_negatives));
         let one = |alpha: f64, beta: f64| ((1.0 - delta - beta) / alpha).ln();
         let epsilon = one(alpha, beta).max(one(beta, alpha));

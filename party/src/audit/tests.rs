@@ -47,7 +47,7 @@ fn faulty(mu: f64, replicates: u64, prepare: impl Fn(&mut Sandbox) + Sync) -> Re
 }
 
 /// Replaces the model of every job that is on.
-fn plant(sandbox: &mut Sandbox, model: impl Fn(Box<dyn Model>) -> Box<dyn Model>) {
+pub(super) fn plant(sandbox: &mut Sandbox, model: impl Fn(Box<dyn Model>) -> Box<dyn Model>) {
     for job in sandbox.answerer.open_jobs() {
         sandbox.answerer.plant_model(&job, |inner, _| model(inner));
     }

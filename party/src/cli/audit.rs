@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use conclave_common::accounting::{Budget, Honest, gaussian_dp};
+use conclave_common::accounting::{Budget, Honest, SamplingProbability, gaussian_dp};
 
 use super::common::{print, print_json};
-use crate::audit::{Audit, Company, LEAST, Report, svg};
+use crate::audit::{Audit, Company, LEAST, Report, SampledAudit, svg};
 use crate::config::PartyConfig;
 use crate::error::StartError;
 
@@ -38,6 +38,9 @@ pub(super) struct AuditArgs {
     /// that case.
     #[arg(long)]
     all_collude: bool,
+    /// Audit releases over hidden samples, in which each unit is with this probability: a block of --queries of them.
+    #[arg(long, value_name = "Q", conflicts_with_all = ["mu_b", "honest", "all_collude", "out"])]
+    subsampled: Option<f64>,
     /// Print one JSON object on standard output.
     #[arg(long)]
     json: bool,
@@ -55,6 +58,9 @@ pub(super) fn audit(args: &AuditArgs) -> Result<(), StartError> {
     }
     let config = args.config.as_deref().map(PartyConfig::load).transpose()?;
     let given = config.as_ref().map(|config| config.budget);
+    if let Some(probability) = args.subsampled {
+        return subsampled(args, probability, given);
+    }
     let noise_sd = config.as_ref().map_or(1.0, |config| config.policy.min_noise_sd.max(1.0));
     let honest = Honest::new(args.honest).unwrap_or_default();
     if args.all_collude && honest == Honest::ALONE {
@@ -78,6 +84,33 @@ pub(super) fn audit(args: &AuditArgs) -> Result<(), StartError> {
         print_json(&report)?
     } else {
         print(&text(&report))?
+    }
+    if report.holds { Ok(()) } else { Err(StartError::System("the audit speaks against the claim; see above".into())) }
+}
+
+fn subsampled(args: &AuditArgs, probability: f64, given: Option<Budget>) -> Result<(), StartError> {
+    let probability = SamplingProbability::at_least(probability).ok().filter(|q| *q < SamplingProbability::ONE);
+    let probability =
+        probability.ok_or_else(|| StartError::System("--subsampled: give a probability from 2^-20 to below 1".into()))?;
+    let unit = given.map(|budget| budget.unit).unwrap_or_default();
+    let audit = SampledAudit { unit, probability, releases: args.queries, replicates: args.replicates };
+    let report = audit.run(&|_| {}).map_err(StartError::System)?;
+    if args.json {
+        print_json(&report)?
+    } else {
+        let found = if report.holds { "Nothing speaks against the claim.".to_owned() } else { report.findings.join("\n- ") };
+        print(&format!(
+            "{} replicates a world of a block of {} releases over samples at probability {}.\nmu: claimed {:.4}, at least {:.4} (95%)\n\
+             epsilon at delta {:e}: claimed {:.4}, at least {:.4} (95%, from error rates alone)\n{found}",
+            report.replicates,
+            report.releases,
+            report.probability,
+            report.mu_claimed,
+            report.mu_lower,
+            report.delta,
+            report.epsilon_claimed,
+            report.epsilon_lower
+        ))?
     }
     if report.holds { Ok(()) } else { Err(StartError::System("the audit speaks against the claim; see above".into())) }
 }

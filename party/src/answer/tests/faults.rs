@@ -8,6 +8,7 @@ use conclave_common::model::{Block, ExponentialFamily, Model, ModelData, RatioRa
 use conclave_common::query::contribution;
 use conclave_proto::convert::{AnswerStatus, query_from_wire};
 use conclave_proto::v1;
+use rand_chacha::ChaCha20Rng;
 
 use crate::answer::answerer::Answerer;
 use crate::answer::query::Outcome;
@@ -85,6 +86,16 @@ impl Answerer {
             active.model.lattice_sums(active.records.held(), &[step]).remove(0).open_for_test()
         };
         queries.iter().map(|q| one(&q.from, &q.to)).collect()
+    }
+
+    /// Keys the generator of samples in another way.
+    pub(crate) fn key_samples_by(&mut self, keying: fn(&mut ChaCha20Rng)) {
+        self.noise.key_samples_by(keying);
+    }
+
+    /// Units of a job's records.
+    pub(crate) fn units_of(&self, job: &str) -> u64 {
+        self.jobs[job].records.blocks().units()
     }
 
     /// Ids of the open jobs.

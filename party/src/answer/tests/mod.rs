@@ -24,4 +24,5 @@ mod memory;
 mod moments;
 mod non_interference;
 mod random_operations;
+mod sampled;
 mod timing;
