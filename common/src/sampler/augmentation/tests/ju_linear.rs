@@ -115,3 +115,15 @@ fn table_at_epsilon_1() {
 fn table_at_epsilon_tenth() {
     table(0.1, 10_000, [0.99, 0.60, 0.99], 0.12);
 }
+
+#[test]
+#[ignore = "heavy: 100 chains"]
+fn table_at_epsilon_3() {
+    table(3.0, 10_000, [1.0, 0.84, 0.75], 0.12);
+}
+
+#[test]
+#[ignore = "heavy: 100 chains"]
+fn table_at_epsilon_3_tenths() {
+    table(0.3, 10_000, [1.0, 0.66, 0.94], 0.12);
+}

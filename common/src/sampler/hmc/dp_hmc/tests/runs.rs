@@ -88,7 +88,7 @@ fn other_units_of_privacy_are_served() {
 #[test]
 fn more_noise_is_met_by_shorter_steps_or_refused() {
     let step = |sampler: &str| {
-        let spec = job(&format!("chains = 1\ndraws = 3\nfriction = 0\n{sampler}"), "epsilon = 8.0\nnoise_multiplier = 60.0");
+        let spec = job(&format!("chains = 1\ndraws = 3\nfriction = 0\n{sampler}"), "epsilon = 8.0\nnoise_multiplier = 300.0");
         run(&spec, PrivacyUnit::default()).map(|ran| ran.sampler.gradient_diagnostics().unwrap().step)
     };
     assert!(step("").unwrap() < 0.149);

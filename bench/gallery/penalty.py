@@ -1,0 +1,81 @@
+"""Yıldırım, *On the use of penalty MCMC for differential privacy*: Algorithms 1, 2 and 3."""
+
+import pathlib
+import random
+import tempfile
+
+import posteriors
+import svg
+from runs import HEADINGS, LEGEND, Score, table, write
+
+RECORDS, EPSILONS, SEEDS, OWNERS = 40_000, [1, 3, 8], 4, 4
+JOB = """name = "share"
+algorithm = "{algorithm}"
+parties = [{parties}]
+[model]
+kind = "bernoulli"
+outcome = "y"
+[columns]
+y = {{ binary = true }}
+[sampler]
+chains = 4
+draws = 3000
+{sampler}
+[privacy]
+epsilon = {epsilon:?}
+delta = 1e-6
+"""
+ROWS = [
+    ("Algorithm 1: `penalty`, one owner", "penalty", 1, "warmup = 50"),
+    ("Algorithm 2: `penalty`, four owners", "penalty", OWNERS, "warmup = 50"),
+    ("Algorithm 3: `penalty-exp-family`, one owner", "penalty-exp-family", 1, "warmup = 50"),
+    ("`noisy-statistics`, one owner", "noisy-statistics", 1, ""),
+    ("`noisy-statistics`, four owners", "noisy-statistics", OWNERS, ""),
+]
+TEXT = """# The penalty algorithm
+
+Yıldırım, *On the use of penalty MCMC for differential privacy*. Algorithm 1 is `penalty` with one owner, Algorithm 2 `penalty` with several, Algorithm 3
+`penalty-exp-family`.
+
+**The paper's claim.** A chain that accepts by noisy log likelihood ratios less half of their noise's variance has the posterior itself as its law (Algorithms 1 and 2, any number
+of owners); for exponential families one noisy sufficient statistic a round does instead, with no access to the data at a price of its own (Algorithm 3). Theorem 1 bounds the rounds; the paper has
+no experiments. With noise of a fixed size acceptance does not fall as records grow: [examples/README.md](../../examples/README.md#fixed-noise-more-iterations).
+
+**Ours, at the same true epsilon.** A share (`bernoulli`), {records:,} made-up records in all, delta 1e-6, whose posterior is a beta distribution; {seeds} runs a cell. Every run spends what it says and no
+more, by Gaussian differential privacy with an exact composition; Theorem 1's own bound allows far fewer rounds.
+
+{table}
+{legend}
+![Error against epsilon](penalty.svg)
+
+**What it shows.** Both penalty rows are of the posterior itself: their error is that of too few effective draws, and goes with one over epsilon. Several owners divide the same budget's answers: each adds its own
+noise. Algorithm 3 asks a statistic at every round, and T answers of noise `s T^(1/2)` tell of it what one answer of noise `s` does: it is dominated.
+
+**The better algorithm beside it.** `noisy-statistics` releases the statistic once and infers the posterior given it, which says how wide the noise makes it. Take `penalty` where no release once is
+there for the model (mixtures, banana), and `hmc` where it has gradients: [which algorithm](README.md).
+"""
+
+
+def make(program, out, _data):
+    rng = random.Random("penalty")
+    outcomes = [int(rng.random() < 0.3) for _ in range(RECORDS)]
+    exact = {"p": posteriors.beta(sum(outcomes), RECORDS)}
+    with tempfile.TemporaryDirectory() as folder:
+        files = {n: [write(folder, f"{n}-{i}.csv", ["y"], [[y] for y in outcomes[i::n]]) for i in range(n)] for n in (1, OWNERS)}
+
+        def task(algorithm, owners, sampler, epsilon, seed):
+            parties = ", ".join(f'"owner-{i + 1}"' for i in range(owners))
+            text = JOB.replace("{epsilon:?}", "{epsilon}").format(algorithm=algorithm, parties=parties, sampler=sampler, epsilon=float(epsilon))
+            return text, files[owners], seed
+
+        keys = [(row, epsilon) for row in ROWS for epsilon in EPSILONS]
+        tasks = [task(*row[1:], epsilon, seed) for row, epsilon in keys for seed in range(SEEDS)]
+        results = program.all(tasks)
+    scores = {(key[0][0], key[1]): Score(results[SEEDS * i : SEEDS * (i + 1)], exact) for i, key in enumerate(keys)}
+    rows = [[f"{epsilon}", name, *scores[name, epsilon].cells()] for epsilon in EPSILONS for name, *_ in ROWS]
+    series = [
+        (name.replace("`", "").split(":")[0], [(e, scores[name, e].error) for e in EPSILONS if scores[name, e].runs], "line") for name, *_ in ROWS
+    ]
+    svg.plot(out / "penalty.svg", "Error of the posterior mean against epsilon", [svg.Panel("a share, 40,000 records", "epsilon", "error, posterior sds", series, (True, True))])
+    told = TEXT.format(records=RECORDS, seeds=SEEDS, table=table(["epsilon", "algorithm", *HEADINGS], rows), legend=LEGEND)
+    pathlib.Path(out / "penalty.md").write_text(told, encoding="utf-8")

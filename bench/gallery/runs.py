@@ -1,0 +1,118 @@
+"""Runs of `conclave rehearse` on data that is made here, and what is measured of them."""
+
+import concurrent.futures
+import csv
+import json
+import math
+import os
+import pathlib
+import statistics
+import subprocess
+import tempfile
+import time
+
+
+class Skipped(Exception):
+    """A page that can't be made: the program has not its algorithm, or its data is not there."""
+
+
+class Refused(Exception):
+    """A job that the program refuses, with its reason."""
+
+
+class Program:
+    """The program, with the seconds that its runs took."""
+
+    def __init__(self, path, workers):
+        self.path, self.workers, self.seconds = str(pathlib.Path(path).resolve()), workers, 0.0
+
+    def rehearse(self, job, files, seed):
+        """One run's object; `files` are CSV files, one a party."""
+        with tempfile.TemporaryDirectory() as folder:
+            text = pathlib.Path(folder) / "job.toml"
+            text.write_text(job)
+            command = [self.path, "rehearse", str(text), "--json", "--anyway", "--noise-seed", str(seed)]
+            for file in files:
+                command += ["--data", str(file)]
+            ran = subprocess.run(command, capture_output=True, text=True, check=False)
+        if ran.returncode != 0:
+            words = (ran.stderr.strip() or ran.stdout.strip()).splitlines()
+            reason = words[-1] if words else "no reason given"
+            if "unknown algorithm" in ran.stderr + ran.stdout or "does not run yet" in ran.stderr + ran.stdout:
+                raise Skipped(reason)
+            raise Refused(reason)
+        return json.loads(ran.stdout)
+
+    def all(self, tasks):
+        """Results of `(job, files, seed)`, each an object or the `Refused` that was raised."""
+        began = time.monotonic()
+
+        def one(task):
+            try:
+                return self.rehearse(*task)
+            except Refused as refused:
+                return refused
+
+        with concurrent.futures.ThreadPoolExecutor(self.workers) as pool:
+            found = list(pool.map(one, tasks))
+        self.seconds += time.monotonic() - began
+        return found
+
+
+def write(folder, name, header, rows):
+    """A CSV file."""
+    path = pathlib.Path(folder) / name
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(header)
+        writer.writerows(rows)
+    return path
+
+
+def rows_of(result, original=False):
+    return {row["name"]: row for row in result["posterior_original" if original else "posterior"]}
+
+
+class Score:
+    """What several runs of one job come to against the exact posterior, `{name: (mean, sd)}`."""
+
+    def __init__(self, results, exact, original=False):
+        self.refused = next((str(result) for result in results if isinstance(result, Refused)), None)
+        done = [result for result in results if not isinstance(result, Refused)]
+        self.runs = len(done)
+        if not done:
+            return
+        rows = [rows_of(result, original) for result in done]
+        squares = [((row[name]["mean"] - mean) / sd) ** 2 for row in rows for name, (mean, sd) in exact.items()]
+        self.error = math.sqrt(statistics.fmean(squares))
+        self.sd_ratio = statistics.median(row[name]["sd"] / sd for row in rows for name, (_, sd) in exact.items())
+        least = lambda key, row: min((row[name].get(key) or 0.0) for name in exact)
+        self.ess = statistics.median(least("ess_bulk", row) for row in rows)
+        self.rhat = max((row[name].get("rhat") or 0.0) for row in rows for name in exact)
+        self.rounds = statistics.median(result["iterations"] for result in done)
+        self.acceptance = statistics.median(result.get("acceptance_rate") or 0.0 for result in done)
+        self.spent = max(party["epsilon_spent"] for result in done for party in result["parties"])
+        self.seconds = statistics.median(result["seconds"] for result in done)
+
+    def cells(self):
+        if not self.runs:
+            return ["refused", "–", "–", "–", "–"]
+        rhat = f"{self.rhat:.2f}" if self.rhat else "–"
+        return [f"{self.error:.2f}", f"{self.sd_ratio:.2f}", f"{self.ess:,.0f}", rhat, f"{self.rounds:,.0f}"]
+
+
+HEADINGS = ["error", "sd ratio", "ESS", "R-hat", "rounds"]
+LEGEND = (
+    "*error*: root mean square over parameters and runs of the posterior mean less the exact one without privacy, in posterior sds. *sd ratio*: the median of sd over the\n"
+    "exact sd; of algorithms that release once it is above 1 by design, as the noise is in the posterior. *ESS*: the least bulk effective sample size of a parameter, all chains, median of the\n"
+    "runs. *R-hat*: the greatest split R-hat. *rounds*: messages to every owner.\n"
+)
+
+
+def table(headings, rows):
+    lines = ["| " + " | ".join(headings) + " |", "|" + "---|" * len(headings)]
+    return "\n".join(lines + ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]) + "\n"
+
+
+def workers():
+    return max(1, os.cpu_count() or 1)
