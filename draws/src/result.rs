@@ -5,7 +5,7 @@ use std::path::Path;
 use conclave_common::diagnostics::{self, Summary, Verdict};
 use conclave_common::job::{Continuation, JobSpec};
 use conclave_common::model;
-use conclave_common::sampler::{FittedPosterior, GradientDiagnostics, Inference, PartyMetadata, Stage};
+use conclave_common::sampler::{FittedPosterior, GradientDiagnostics, Inference, PartyMetadata, Stage, StochasticGradients};
 use serde::Serialize;
 
 pub use crate::ratios::Ratio;
@@ -75,6 +75,8 @@ pub struct Outcome {
     pub surrogate: Option<FittedPosterior>,
     /// How the chains moved, where gradients drive them.
     pub gradients: Option<GradientDiagnostics>,
+    /// How they moved and what is known of their bias, where no test ends their steps.
+    pub stochastic_gradients: Option<StochasticGradients>,
     /// Parties in the job's order.
     pub parties: Vec<PartyOutcome>,
 }
@@ -140,6 +142,9 @@ pub struct RunResult {
     /// How the chains moved, and what the gradients say of them and of the parties' noise; absent where none drive them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gradients: Option<GradientDiagnostics>,
+    /// How the chains moved that stochastic gradients drive, without a test, and what is known of their bias; absent of any other run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stochastic_gradients: Option<StochasticGradients>,
     /// Spending.
     pub parties: Vec<PartyRow>,
     /// What a job that continues this one begins with; parameters in the order of `posterior`.
@@ -309,6 +314,7 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
         posterior_original,
         surrogate: outcome.surrogate.clone(),
         gradients: outcome.gradients.clone(),
+        stochastic_gradients: outcome.stochastic_gradients.clone(),
         parties: parties.collect(),
         draws: path.map(|path| path.display().to_string()),
     }

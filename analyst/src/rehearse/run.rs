@@ -164,6 +164,7 @@ impl<'a> Run<'a> {
             inference: self.sampler.inference().cloned(),
             surrogate: self.sampler.fitted_posterior(),
             gradients: self.sampler.gradient_diagnostics(),
+            stochastic_gradients: self.sampler.stochastic_gradients(),
             parties: parties
                 .map(|((name, metadata), spent)| PartyOutcome { name: name.clone(), metadata: Some(metadata), spent })
                 .collect(),

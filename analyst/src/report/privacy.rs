@@ -118,11 +118,19 @@ fn noise_of_gradients() -> String {
         .to_owned()
 }
 
+fn noise_of_stochastic_gradients() -> String {
+    "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator, in every component of every gradient, as much of it as a step \
+     of the chains takes: it is what moves them (Wang, Fienberg & Smola, 2015). No test ends a step: the draws are approximately of the posterior that \
+     all records in one place would have given, and the run says what is known of the difference."
+        .to_owned()
+}
+
 fn noise(spec: &JobSpec) -> String {
     let unit = match spec.algorithm {
         Algorithm::Penalty | Algorithm::Barker | Algorithm::Ops => "log-likelihood units",
         Algorithm::PenaltyExpFamily => "widths of a component’s range",
-        Algorithm::Hmc | Algorithm::Sgld | Algorithm::Sghmc | Algorithm::Sgnht | Algorithm::Sgfs => return noise_of_gradients(),
+        Algorithm::Hmc => return noise_of_gradients(),
+        Algorithm::Sgld | Algorithm::Sghmc | Algorithm::Sgnht | Algorithm::Sgfs => return noise_of_stochastic_gradients(),
         Algorithm::NoisyStatistics | Algorithm::Augmentation => return noise_of_releases(),
     };
     format!(

@@ -8,12 +8,10 @@ use crate::accounting::{PrivacyFilter, advanced_composition, mu_squared};
 use crate::job::JobSpec;
 use crate::sampler::{self, Foreseen, PartyMetadata, acceptance};
 
-/// Messages of a step.
-const OF_A_STEP: u64 = 2;
 /// Effective draws below which it is worth a word.
 const FEW: f64 = 100.0;
 
-/// Plans a job by `hmc`.
+/// Plans a job by `hmc`, or by stochastic gradients.
 ///
 /// # Errors
 /// A guess that does not fit the job; a budget that holds no step.
@@ -26,10 +24,12 @@ pub(super) fn driven(spec: &JobSpec, guess: &Guess) -> Result<Plan, PlanError> {
     let Foreseen { search, search_share, warmup, draws, step_share, acceptance, .. } = seen;
     let budget = spec.privacy.budget;
     let limit = PrivacyFilter::new(&budget)?.limit_units();
-    let affordable = |share: f64| search + OF_A_STEP * ((share - search_share).max(0.0) / step_share) as u64;
+    // Without a test a step is one message.
+    let of_a_step = if spec.algorithm.is_unadjusted() { 1 } else { 2 };
+    let affordable = |share: f64| search + of_a_step * ((share - search_share).max(0.0) / step_share) as u64;
     let chains = u64::from(spec.sampler.chains).max(1);
-    // A gradient and a remainder, of which the one costs next to nothing, as two queries that cost the same.
-    let mean_price = step_share * limit as f64 / (OF_A_STEP * chains) as f64;
+    // A gradient and a remainder, of which the one costs next to nothing, as two queries that cost the same; a gradient alone as one.
+    let mean_price = step_share * limit as f64 / (of_a_step * chains) as f64;
     let mu0 = mu_squared(mean_price as u64).sqrt();
     let party = |(name, records): (&String, &u64)| PartyPlan {
         name: name.clone(),
@@ -46,7 +46,7 @@ pub(super) fn driven(spec: &JobSpec, guess: &Guess) -> Result<Plan, PlanError> {
         acceptance_rate: acceptance,
         acceptance_small_steps: acceptance::expected_acceptance(0.0, 0.0),
         ess: ess.collect(),
-        iterations: search + OF_A_STEP * (warmup + draws),
+        iterations: search + of_a_step * (warmup + draws),
         draws,
         stopped_by: if draws < spec.sampler.draws { "budget" } else { "draws" },
         budget_share: (search_share + (warmup + draws) as f64 * step_share).min(1.0),

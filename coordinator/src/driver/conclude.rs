@@ -158,6 +158,7 @@ impl Driver {
         let inference = chain.inference();
         let surrogate = chain.fitted_posterior();
         let gradients = chain.gradient_diagnostics();
+        let stochastic_gradients = chain.stochastic_gradients();
         let draws = chain.finish().await;
         let job = Arc::clone(&self.job);
         let mut draws = draws.map_err(|fault| tracing::error!(job = %job.id, %fault, "draws lost")).ok()?;
@@ -175,6 +176,7 @@ impl Driver {
             inference,
             surrogate,
             gradients,
+            stochastic_gradients,
             parties: status
                 .parties
                 .iter()

@@ -101,7 +101,7 @@ impl Rehearsal<'_> {
 
     /// The vectors that the job asks for in a message, each under noise by which it costs next to nothing: gradient and curvature at a
     /// point, and in every second pass the second moments, where it asks for them. Of a job that is driven by gradients in every second
-    /// pass as many gradients as it has chains, or as many remainders, of a step of no length. Of a chain of ratios that finds the mode by
+    /// pass as many gradients as it has chains, or as many remainders, of a step of no length, where it asks for them. Of a chain of ratios that finds the mode by
     /// gradients in every second eight passes, where it asks no step.
     fn vectors(&self, pass: u64, theta: &[f64]) -> Vec<v1::Proposal> {
         let proposal = |(chain, (kind, from, to)): (usize, (QueryKind, Vec<f64>, Vec<f64>))| v1::Proposal {
@@ -131,7 +131,8 @@ impl Rehearsal<'_> {
             let remainder = || {
                 (QueryKind::Remainder { parameters }, step(), frame.iter().copied().chain(along.clone()).collect::<Vec<f64>>())
             };
-            let all = (0..self.chains()).map(|_| if pass / 2 % 2 == 1 { gradient() } else { remainder() });
+            let alone = self.spec.algorithm.is_unadjusted();
+            let all = (0..self.chains()).map(|_| if alone || pass / 2 % 2 == 1 { gradient() } else { remainder() });
             return all.enumerate().map(proposal).collect();
         }
         let moments = pass % 2 == 1 && !driven && scores.moments_outcome().is_some();

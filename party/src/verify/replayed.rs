@@ -2,7 +2,7 @@
 //! comes to.
 
 use conclave_common::job::JobSpec;
-use conclave_common::sampler::{FittedPosterior, GradientDiagnostics};
+use conclave_common::sampler::{FittedPosterior, GradientDiagnostics, StochasticGradients};
 use conclave_proto::v1::LogHeader;
 use serde_json::Value;
 
@@ -51,6 +51,8 @@ pub(super) struct Replayed {
     pub(super) surrogate: Option<FittedPosterior>,
     /// How the chains moved, where gradients drive them.
     pub(super) gradients: Option<GradientDiagnostics>,
+    /// The same where no test ends their steps.
+    pub(super) stochastic_gradients: Option<StochasticGradients>,
     /// Whether the releases forecast a run of no use.
     pub(super) hopeless: bool,
     /// Whether it came to its own end by its budget.
