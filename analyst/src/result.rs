@@ -36,6 +36,9 @@ pub(crate) struct RunResult {
     /// How gradients drove the chains; null where none did.
     #[serde(default)]
     pub(crate) gradients: Value,
+    /// The same of chains without a test.
+    #[serde(default)]
+    pub(crate) stochastic_gradients: Value,
     /// How masked answers were opened; null where each was opened by itself.
     #[serde(default)]
     pub(crate) aggregation: Value,
@@ -167,7 +170,7 @@ impl RunResult {
 
     /// What a quadratic is fitted to.
     fn fitted(&self) -> &'static str {
-        if self.gradients.is_null() { "log ratios" } else { "components of gradients" }
+        if self.gradients.is_null() && self.stochastic_gradients.is_null() { "log ratios" } else { "components of gradients" }
     }
 
     /// The fitted quadratic's answer, beside the chains'; or why there is none.
@@ -286,7 +289,7 @@ impl RunResult {
         if let Some(surrogate) = &self.surrogate {
             text += &format!("{}\n", self.surrogate(surrogate, truth));
         }
-        let told = gradients::told(&json!({ "gradients": self.gradients }));
+        let told = gradients::told(&json!({ "gradients": self.gradients, "stochastic_gradients": self.stochastic_gradients }));
         if !told.is_empty() {
             let lines: String = told.iter().map(|(what, words)| format!("  {what}: {words}\n")).collect();
             text += &format!("How gradients drove the chains:\n{lines}\n");

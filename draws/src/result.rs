@@ -5,7 +5,9 @@ use std::path::Path;
 use conclave_common::diagnostics::{self, Summary, Verdict};
 use conclave_common::job::{Continuation, JobSpec};
 use conclave_common::model;
-use conclave_common::sampler::{ChoiceDiagnostics, FittedPosterior, GradientDiagnostics, Inference, PartyMetadata, Stage};
+use conclave_common::sampler::{
+    ChoiceDiagnostics, FittedPosterior, GradientDiagnostics, Inference, PartyMetadata, Stage, StochasticGradients,
+};
 use serde::Serialize;
 
 pub use crate::ratios::Ratio;
@@ -77,6 +79,8 @@ pub struct Outcome {
     pub gradients: Option<GradientDiagnostics>,
     /// What the draws were chosen among, where each is a choice.
     pub choices: Option<ChoiceDiagnostics>,
+    /// How they moved and what is known of their bias, where no test ends their steps.
+    pub stochastic_gradients: Option<StochasticGradients>,
     /// Parties in the job's order.
     pub parties: Vec<PartyOutcome>,
 }
@@ -145,6 +149,9 @@ pub struct RunResult {
     /// What each draw was chosen among, and its price; absent where draws are no choices.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ops: Option<ChoiceDiagnostics>,
+    /// How the chains moved that stochastic gradients drive, without a test, and what is known of their bias; absent of any other run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stochastic_gradients: Option<StochasticGradients>,
     /// Spending.
     pub parties: Vec<PartyRow>,
     /// What a job that continues this one begins with; parameters in the order of `posterior`.
@@ -315,6 +322,7 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
         surrogate: outcome.surrogate.clone(),
         gradients: outcome.gradients.clone(),
         ops: outcome.choices,
+        stochastic_gradients: outcome.stochastic_gradients.clone(),
         parties: parties.collect(),
         draws: path.map(|path| path.display().to_string()),
     }

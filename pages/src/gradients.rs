@@ -1,7 +1,8 @@
-//! How chains moved that gradients drive: the object `gradients` of a result, in words.
+//! How chains moved that gradients drive: the objects `gradients` and `stochastic_gradients` of a result, in words.
 
 use serde_json::Value;
 
+use crate::stochastic_gradients;
 use crate::text::{number, percent, plain};
 
 /// Longest name of a party that is shown.
@@ -12,7 +13,7 @@ const NAME: usize = 63;
 pub fn told(result: &Value) -> Vec<(&'static str, String)> {
     let of = &result["gradients"];
     if !of.is_object() {
-        return Vec::new();
+        return stochastic_gradients::told(result);
     }
     let show = |value: &Value| value.as_f64().map_or_else(|| "-".to_owned(), number);
     let share = |value: &Value| value.as_f64().map_or_else(|| "-".to_owned(), percent);
@@ -57,7 +58,8 @@ pub fn told(result: &Value) -> Vec<(&'static str, String)> {
     ]
 }
 
-fn identity(of: &Value) -> String {
+/// A figure that should be 0, with how sure it is.
+pub(crate) fn identity(of: &Value) -> String {
     let Some(error) = of["error"].as_f64() else { return "-".to_owned() };
     match of["standard_error"].as_f64() {
         Some(se) if se > 0.0 => format!("{} ({:.1} standard errors)", number(error), error.abs() / se),

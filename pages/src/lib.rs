@@ -24,5 +24,6 @@ pub mod page;
 pub mod plot;
 pub mod released;
 pub mod site;
+mod stochastic_gradients;
 pub mod table;
 pub mod text;

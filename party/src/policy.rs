@@ -285,7 +285,7 @@ mod tests {
             admit(&policy, &budget(), &shard, "alice", (spec, trusted)).map_err(|fault| fault.to_string())
         };
         let masked = "[aggregation]\nmode = \"secure\"\ncolluders = 1\n";
-        for algorithm in ["hmc", "noisy-statistics"] {
+        for algorithm in ["hmc", "sghmc", "noisy-statistics"] {
             let refused = admitted(&spec(algorithm, ""), 1).unwrap_err();
             assert!(
                 refused.contains("min_noise_multiplier of 4") && refused.contains("write noise_multiplier = 4 under"),

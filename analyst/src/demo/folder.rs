@@ -150,7 +150,7 @@ fn job_toml(args: &DemoArgs, parties: &[String]) -> String {
                 "noise_sd = {noise_sd:.4}                        # quieter than \"auto\": fewer rounds use the budget, and the demo is over sooner\n"
             ),
         ),
-        DemoAlgorithm::NoisyStatistics | DemoAlgorithm::Hmc | DemoAlgorithm::Auto => Default::default(),
+        _ => Default::default(),
     };
     let aggregation = args.colluders().map(|colluders| {
         format!(

@@ -79,6 +79,14 @@ pub(super) enum DemoAlgorithm {
     NoisyStatistics,
     /// Hamiltonian Monte Carlo driven by noised gradients
     Hmc,
+    /// Stochastic gradient Langevin dynamics on noised gradients, without a test
+    Sgld,
+    /// Stochastic gradient Hamiltonian Monte Carlo, likewise
+    Sghmc,
+    /// The stochastic gradient Nosé-Hoover thermostat, likewise
+    Sgnht,
+    /// Stochastic gradient Fisher scoring, likewise
+    Sgfs,
     /// What suits the model
     Auto,
 }
@@ -89,6 +97,10 @@ impl DemoAlgorithm {
             Self::Penalty => "penalty",
             Self::NoisyStatistics => "noisy-statistics",
             Self::Hmc => "hmc",
+            Self::Sgld => "sgld",
+            Self::Sghmc => "sghmc",
+            Self::Sgnht => "sgnht",
+            Self::Sgfs => "sgfs",
             Self::Auto => "auto",
         }
     }

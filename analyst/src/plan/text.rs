@@ -124,7 +124,7 @@ pub(super) fn chain(spec: &JobSpec, plan: &Plan) -> String {
         if plan.stopped_by == "budget" { "the budget" } else { "its last draw" },
         100.0 * plan.budget_share,
         100.0 * plan.warmup_share,
-        accepted(plan)
+        accepted(spec, plan)
     );
     let known = |x: f64, text: String| if x.is_finite() { text } else { "–".to_owned() };
     let row = |row: &ParameterPlan| {
@@ -138,7 +138,10 @@ pub(super) fn chain(spec: &JobSpec, plan: &Plan) -> String {
     text
 }
 
-fn accepted(plan: &Plan) -> String {
+fn accepted(spec: &JobSpec, plan: &Plan) -> String {
+    if spec.algorithm.is_unadjusted() {
+        return "No test ends a step: every one is taken, and draws have a bias that `conclave rehearse` tells as far as anything does.".to_owned();
+    }
     if plan.acceptance_rate.is_nan() {
         return "Acceptance and effective draws follow from the records' statistics: `conclave rehearse` tells them.".to_owned();
     }

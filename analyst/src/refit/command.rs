@@ -128,6 +128,7 @@ fn keep(args: &RefitArgs, spec: &JobSpec, job: &EndedJob, refitted: Refitted, be
         surrogate: None,
         gradients: None,
         choices: None,
+        stochastic_gradients: None,
         parties: parties
             .map(|(name, held)| PartyOutcome { name: name.clone(), metadata: Some(*held), spent: Spent::default() })
             .collect(),

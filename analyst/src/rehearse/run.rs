@@ -165,6 +165,7 @@ impl<'a> Run<'a> {
             surrogate: self.sampler.fitted_posterior(),
             gradients: self.sampler.gradient_diagnostics(),
             choices: self.sampler.choice_diagnostics(),
+            stochastic_gradients: self.sampler.stochastic_gradients(),
             parties: parties
                 .map(|((name, metadata), spent)| PartyOutcome { name: name.clone(), metadata: Some(metadata), spent })
                 .collect(),

@@ -118,6 +118,13 @@ fn noise_of_gradients() -> String {
         .to_owned()
 }
 
+fn noise_of_stochastic_gradients() -> String {
+    "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator, in every component of every gradient, as much of it as a step \
+     of the chains takes: it is what moves them (Wang, Fienberg & Smola, 2015). No test ends a step: the draws are approximately of the posterior that \
+     all records in one place would have given, and the run says what is known of the difference."
+        .to_owned()
+}
+
 fn noise(spec: &JobSpec) -> String {
     let unit = match spec.algorithm {
         Algorithm::Penalty | Algorithm::Barker | Algorithm::Ops => "log-likelihood units",
@@ -137,7 +144,8 @@ fn noise(spec: &JobSpec) -> String {
                     draws are approximately of the posterior that all records in one place would have given."
                 .to_owned();
         }
-        Algorithm::Hmc | Algorithm::Sgld | Algorithm::Sghmc | Algorithm::Sgnht | Algorithm::Sgfs => return noise_of_gradients(),
+        Algorithm::Hmc => return noise_of_gradients(),
+        Algorithm::Sgld | Algorithm::Sghmc | Algorithm::Sgnht | Algorithm::Sgfs => return noise_of_stochastic_gradients(),
         Algorithm::NoisyStatistics | Algorithm::Augmentation => return noise_of_releases(),
     };
     format!(

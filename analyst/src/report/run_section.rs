@@ -70,11 +70,9 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
         @if !material.status.error.is_empty() { " " (line(&material.status.error, 1000)) }
     };
     let warmup = match spec.sampler.warmup {
-        _ if spec.algorithm == Algorithm::Hmc => {
-            format!(
-                "{} steps, not among the draws",
-                result["gradients"]["warmup"].as_u64().map_or_else(|| "some".to_owned(), thousands)
-            )
+        _ if spec.algorithm.follows_gradients() => {
+            let told = if spec.algorithm.is_unadjusted() { "stochastic_gradients" } else { "gradients" };
+            format!("{} steps, not among the draws", result[told]["warmup"].as_u64().map_or_else(|| "some".to_owned(), thousands))
         }
         Warmup::Sweeps(sweeps) => format!("{} sweeps, not among the draws", thousands(sweeps)),
         Warmup::UntilRhat { rhat, max } => {
@@ -110,6 +108,9 @@ fn algorithm(spec: &JobSpec) -> String {
             ),
             HmcTest::None => "hmc without a test, whose chains released gradients drive: its draws are approximate".to_owned(),
         };
+    }
+    if spec.algorithm.is_unadjusted() {
+        return format!("{}, whose chains released gradients drive, without a test", spec.algorithm.as_str());
     }
     let moves = match spec.sampler.radius {
         Radius::Auto => "step lengths found in the search and the warm-up",

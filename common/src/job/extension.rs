@@ -8,7 +8,7 @@ use toml::{Table, Value};
 
 use super::edit::{read, table, whole, written};
 use super::error::JobError;
-use super::spec::{Algorithm, JobSpec, Radius};
+use super::spec::{JobSpec, Radius};
 
 /// Where a run ended. Parameters are in the model's order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -55,7 +55,7 @@ impl Extension<'_> {
                 "the run's last states do not fit its job: was another version at work?",
             ));
         }
-        let by_gradients = old.algorithm == Algorithm::Hmc;
+        let by_gradients = old.algorithm.follows_gradients();
         let radii = self.end.radii.as_ref().filter(|radii| radii.len() == names.len());
         if radii.is_none() && !by_gradients {
             let message = "the run turned its moves into axes that a job file can't name, so it can't be extended: submit the job \

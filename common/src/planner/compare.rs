@@ -13,6 +13,9 @@ const ALL: [Algorithm; 5] =
 /// What a chain's error is.
 const CHAIN: &str = "as without privacy, but for this Monte Carlo error";
 
+/// The same of chains without a test.
+const APPROXIMATE: &str = "no test: as without privacy, but for a bias and this Monte Carlo error";
+
 /// A figure in the best case and in a worse one; the same twice where it is known.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct Range {
@@ -80,14 +83,19 @@ pub fn compare(spec: &JobSpec, records: &[u64], plans: &[(Algorithm, Plan)]) -> 
         return Err(PlanError::Guess(format!("{} record counts for {} parties", records.len(), spec.parties.len())));
     }
     let mut rows = Vec::new();
-    for algorithm in ALL {
+    // Those that nobody would choose for what they cost or leave out have a row where the job names them.
+    let own = Some(spec.algorithm).filter(|own| !ALL.contains(own));
+    for algorithm in own.into_iter().chain(ALL) {
         let Ok(spec) = spec.by(algorithm) else { continue };
         let plan = plans.iter().find(|(of, _)| *of == algorithm).map(|(_, plan)| plan);
         rows.push(match algorithm {
             Algorithm::NoisyStatistics | Algorithm::Augmentation | Algorithm::Ops => released(&spec, records),
             Algorithm::Penalty | Algorithm::Barker => of_chain(&spec, records, plan),
-            Algorithm::Hmc | Algorithm::Sgld | Algorithm::Sghmc | Algorithm::Sgnht | Algorithm::Sgfs => {
-                driven(&spec, records, plan)
+            Algorithm::Hmc => driven(&spec, records, plan),
+            Algorithm::Sgld | Algorithm::Sghmc | Algorithm::Sgnht | Algorithm::Sgfs => {
+                let row = driven(&spec, records, plan);
+                let note = if row.refused { row.note } else { APPROXIMATE.to_owned() };
+                AlgorithmPlan { note, ..row }
             }
             Algorithm::PenaltyExpFamily => {
                 let note = "noisy sums anew for every draw: what they come to, `conclave rehearse` tells";

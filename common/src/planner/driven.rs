@@ -11,7 +11,7 @@ use crate::sampler::{self, Foreseen, PartyMetadata, acceptance};
 /// Effective draws below which it is worth a word.
 const FEW: f64 = 100.0;
 
-/// Plans a job by `hmc`.
+/// Plans a job by `hmc`, or by stochastic gradients.
 ///
 /// # Errors
 /// A guess that does not fit the job; a budget that holds no step.

@@ -9,7 +9,7 @@ use conclave_common::model::Model;
 use conclave_common::planner;
 use conclave_common::sampler::{
     self, ChoiceDiagnostics, ClipWatch, Draw, FittedPosterior, GradientDiagnostics, Inference, Next, PartyMetadata, Phase,
-    ReplayError, Round, Sampler, SamplerError, Totals,
+    ReplayError, Round, Sampler, SamplerError, StochasticGradients, Totals,
 };
 use conclave_draws::spent::Spent;
 use conclave_draws::zarr::DrawStore;
@@ -231,6 +231,11 @@ impl Chain {
     /// How the chains moved, where gradients drive them.
     pub(super) fn gradient_diagnostics(&self) -> Option<GradientDiagnostics> {
         self.sampler.gradient_diagnostics()
+    }
+
+    /// How the chains moved and what is known of their bias, where stochastic gradients drive them.
+    pub(super) fn stochastic_gradients(&self) -> Option<StochasticGradients> {
+        self.sampler.stochastic_gradients()
     }
 
     pub(super) fn phase(&self) -> Phase {

@@ -159,6 +159,7 @@ impl Driver {
         let surrogate = chain.fitted_posterior();
         let gradients = chain.gradient_diagnostics();
         let choices = chain.choice_diagnostics();
+        let stochastic_gradients = chain.stochastic_gradients();
         let draws = chain.finish().await;
         let job = Arc::clone(&self.job);
         let mut draws = draws.map_err(|fault| tracing::error!(job = %job.id, %fault, "draws lost")).ok()?;
@@ -177,6 +178,7 @@ impl Driver {
             surrogate,
             gradients,
             choices,
+            stochastic_gradients,
             parties: status
                 .parties
                 .iter()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use conclave_common::accounting::{Budget, Honest, PrivacyUnit};
-use conclave_common::job::JobSpec;
+use conclave_common::job::{Algorithm, JobSpec};
 use conclave_common::mechanism::SumCache;
 use conclave_common::model::{KeptWeights, Model, PoissonSampling, Threads};
 use conclave_proto::PROTOCOL;
@@ -92,7 +92,7 @@ impl ActiveJob {
         let model = spec.build_model();
         let fixed_sums = fixed_sums(model.as_ref(), &spec, unit, records.blocks(), threads)?;
         let most_rounds = spec.most_rounds();
-        let gradients = if spec.algorithm.follows_gradients() { spec.sampler.chains as usize } else { 0 };
+        let gradients = if spec.algorithm == Algorithm::Hmc { spec.sampler.chains as usize } else { 0 };
         let kept_weights = KeptWeights::new((records.blocks().records(), records.blocks().count()), gradients);
         let sampling = spec.privacy.blocks.map(|_| PoissonSampling::new(records.blocks().units(), spec.sampler.batch));
         let used = (Instant::now(), idle);

@@ -112,8 +112,8 @@ impl Rehearsal<'_> {
 
     /// The vectors that the job asks for in a message, each under noise by which it costs next to nothing: gradient and curvature at a
     /// point, and in every second pass the second moments, where it asks for them. Of a job that is driven by gradients in every second
-    /// pass as many gradients as it has chains, over samples where its chains ask them so, or as many remainders, of a step of no length. Of a
-    /// chain of ratios that finds the mode by gradients in every second eight passes, where it asks no step.
+    /// pass as many gradients as it has chains, over samples where its chains ask them so, or as many of what tests their steps, of a step of
+    /// no length. Of a chain of ratios that finds the mode by gradients in every second eight passes, where it asks no step.
     fn vectors(&self, pass: u64, theta: &[f64], over_samples: Option<NoiseScale>) -> Vec<v1::Proposal> {
         let proposal = |(chain, (kind, from, to)): (usize, (QueryKind, Vec<f64>, Vec<f64>))| v1::Proposal {
             chain: chain as u32,

@@ -67,6 +67,16 @@ fn asked_for(spec: &JobSpec) -> String {
                 false => choice,
             };
         }
+        if spec.algorithm.is_unadjusted() {
+            let sampled = match spec.privacy.blocks {
+                Some(_) => format!(
+                    ", each over a hidden random sample of {} of the records or persons",
+                    figure(spec.sampler.batch.get())
+                ),
+                None => String::new(),
+            };
+            return format!("{TO_BEGIN_WITH}; then, {GRADIENTS_ALONE}{sampled}. {ANY_MODEL}");
+        }
         let what = match spec.algorithm {
             Algorithm::PenaltyExpFamily => "sums of the model's statistic",
             _ => "how much better one setting of the model explains the records than another",
@@ -118,6 +128,9 @@ fn by_gradients(test: HmcTest) -> String {
     }
 }
 
+/// What chains without a test ask for after that, and how often.
+const GRADIENTS_ALONE: &str = "chain by chain and step after step, the gradient where the chain is, a number for each parameter";
+
 /// What a release of statistics means for its owner.
 pub(crate) const ANY_MODEL: &str = "Whoever holds the release may fit any model of these columns";
 
@@ -145,16 +158,16 @@ pub(crate) fn describe(spec: &JobSpec) -> Vec<(&'static str, String)> {
             "each release takes a share of the job's budget, and as much noise as that needs".to_owned(),
             "what a record adds is held to a public length".to_owned(),
         ),
-        None if spec.algorithm == Algorithm::Hmc => (
+        None if spec.algorithm.follows_gradients() => (
             format!(
                 "{}{} chains of at most {} draws, each of which takes {}",
                 if spec.plans_chains() { "at most " } else { "" },
                 spec.sampler.chains,
                 spec.sampler.draws,
-                match spec.sampler.hmc.test {
-                    HmcTest::Remainder => "two questions".to_owned(),
-                    HmcTest::Ratio { kicks } => format!("{} questions", kicks + 1),
-                    HmcTest::None => "one question".to_owned(),
+                match (spec.algorithm.is_unadjusted(), spec.sampler.hmc.test) {
+                    (true, _) | (_, HmcTest::None) => "one question".to_owned(),
+                    (_, HmcTest::Remainder) => "two questions".to_owned(),
+                    (_, HmcTest::Ratio { kicks }) => format!("{} questions", kicks + 1),
                 }
             ),
             if spec.runs_dp_hmc() {
@@ -275,6 +288,11 @@ mod tests {
             (spec(once, "logistic", "binary = true", "[release]\nstages = [0.5, 0.5]\n"), &["at most 4 times.", ANY_MODEL]),
             (spec(once, "linear", "min = 0, max = 9", ""), &["second moments", "scores", "at most 2 times.", ANY_MODEL]),
             (spec("hmc", "logistic", "binary = true", ""), &["gradient at the middle of the step", "step after step", ANY_MODEL]),
+            (spec("sgld", "logistic", "binary = true", ""), &["gradient where the chain is", "step after step", ANY_MODEL]),
+            (
+                spec("sgfs", "logistic", "binary = true", "[sampler]\nbatch = 0.25\n"),
+                &["each over a hidden random sample of 0.25 of", ANY_MODEL],
+            ),
             (spec("penalty", "logistic", "binary = true", ""), &["how much better one setting", "round after round"]),
             (
                 spec("penalty", "logistic", "binary = true", "[sampler]\nlocate = \"gradients\"\n"),

@@ -59,7 +59,7 @@ fn every_regression_is_rehearsed() {
         ("student_t", "{ min = 0, max = 20 }", "df = 4"),
     ]
     .into_iter()
-    .flat_map(|job| ["penalty", "noisy-statistics", "hmc"].map(|algorithm| (job, algorithm)))
+    .flat_map(|job| ["penalty", "noisy-statistics", "hmc", "sgld"].map(|algorithm| (job, algorithm)))
     {
         // Of a scale or dispersion that is a parameter no bound on a remainder is known.
         if algorithm == "hmc" && !(["logistic", "poisson"].contains(&kind) || more.starts_with("sd")) {

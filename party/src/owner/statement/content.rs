@@ -121,6 +121,9 @@ fn left(blocks: &mut Vec<Block>, config: &PartyConfig, job: &JobView, releases: 
              record than another",
             format!(" {ANY_MODEL}."),
         ),
+        Some(algorithm) if algorithm.is_unadjusted() => {
+            ("the slope of the log likelihood at a setting of the model", format!(" {ANY_MODEL}."))
+        }
         Some(Algorithm::PenaltyExpFamily) => ("one component of the model's statistic", String::new()),
         _ => ("how much better one setting of the model explains a record than another", String::new()),
     };
