@@ -67,7 +67,7 @@ fn each_runs_on_all_records_and_is_checked() {
 /// with the same chain.
 #[test]
 fn samples_take_places_of_blocks_that_were_charged_ahead() {
-    let cluster = parties(RESERVE);
+    let mut cluster = parties(RESERVE);
     let privacy = "epsilon = 60\ndelta = 1e-6\nblocks = 4\ndelta_reserve = 5e-8";
     for algorithm in ["sgld", "sghmc", "sgnht", "sgfs"] {
         let sampler = "chains = 2\ndraws = 30\nwarmup = 10\nseed = 6\nbatch = 0.25";
