@@ -23,7 +23,15 @@ fn main() {
     for (seed, name) in NAMES.iter().chain(&["mallory"]).enumerate() {
         let data = study::write(&cluster.path(&format!("{name}.csv")), &study::csv(&study::records(2000, seed as u64)));
         let (columns, policy_extra) = (&study::COLUMNS[..], "reply_delay_ms = 0");
-        let party = cluster.enrol(&PartySetup { name, data: &data, columns, epsilon: 990.0, data_extra: "", policy_extra });
+        let party = cluster.enrol(&PartySetup {
+            name,
+            data: &data,
+            columns,
+            epsilon: 990.0,
+            data_extra: "",
+            budget_extra: "",
+            policy_extra,
+        });
         if *name != "mallory" {
             cluster.start_party(party);
         }

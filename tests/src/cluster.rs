@@ -26,6 +26,8 @@ pub struct PartySetup<'a> {
     pub epsilon: f64,
     /// Lines added to `[data]`.
     pub data_extra: &'a str,
+    /// Lines added to `[budget]`.
+    pub budget_extra: &'a str,
     /// Lines added to `[policy]`.
     pub policy_extra: &'a str,
 }
@@ -147,11 +149,12 @@ impl Cluster {
         let columns: Vec<String> = setup.columns.iter().map(|c| format!("\"{c}\"")).collect();
         let text = format!(
             "name = \"{name}\"\ncoordinator = \"{}\"\nidentity = \"identity/\"\nledger = \"ledger.sqlite\"\n\
-             [data]\npath = {:?}\n{}\n[budget]\nepsilon = {:?}\ndelta = 1e-6\n[policy]\napprove = \"automatic\"\ncolumns = [{}]\n{}\n",
+             [data]\npath = {:?}\n{}\n[budget]\nepsilon = {:?}\ndelta = 1e-6\n{}[policy]\napprove = \"automatic\"\ncolumns = [{}]\n{}\n",
             self.url,
             setup.data,
             setup.data_extra,
             setup.epsilon,
+            setup.budget_extra,
             columns.join(", "),
             setup.policy_extra,
         );
@@ -178,7 +181,7 @@ impl Cluster {
     pub fn enrol_study(&mut self, name: &str, records: &[study::Record], epsilon: f64) -> usize {
         let data = study::write(&self.path(&format!("{name}.csv")), &study::csv(records));
         let (columns, policy_extra) = (&study::COLUMNS, "reply_delay_ms = 0");
-        self.enrol(&PartySetup { name, data: &data, columns, epsilon, data_extra: "", policy_extra })
+        self.enrol(&PartySetup { name, data: &data, columns, epsilon, data_extra: "", budget_extra: "", policy_extra })
     }
 
     /// Starts a party and waits until it is attached.

@@ -66,8 +66,15 @@ fn certificates_made_by_openssl_work() {
     cluster.start_coordinator();
     let data = study::write(&cluster.path("a.csv"), &study::csv(&study::records(100, 1)));
     let policy_extra = "reply_delay_ms = 0";
-    let setup =
-        PartySetup { name: "hospital-a", data: &data, columns: &study::COLUMNS, epsilon: 50.0, data_extra: "", policy_extra };
+    let setup = PartySetup {
+        name: "hospital-a",
+        data: &data,
+        columns: &study::COLUMNS,
+        epsilon: 50.0,
+        data_extra: "",
+        budget_extra: "",
+        policy_extra,
+    };
     let index = cluster.enrol(&setup);
     copy(&a, &cluster.path("hospital-a/identity"), &own);
     cluster.start_party(index);

@@ -95,8 +95,15 @@ fn adult_with_three_owners_matches_the_pooled_posterior() {
     for (name, file) in PARTIES.iter().zip(&files) {
         let data = file.canonicalize().expect("a path");
         let columns = &COLUMNS;
-        let setup =
-            PartySetup { name, data: &data, columns, epsilon: EPSILON, data_extra: "", policy_extra: "reply_delay_ms = 0" };
+        let setup = PartySetup {
+            name,
+            data: &data,
+            columns,
+            epsilon: EPSILON,
+            data_extra: "",
+            budget_extra: "",
+            policy_extra: "reply_delay_ms = 0",
+        };
         let party = cluster.enrol(&setup);
         cluster.start_party(party);
     }

@@ -139,7 +139,15 @@ fn a_policy_refuses_by_name() {
     ];
     for (name, policy, data) in &parties {
         let columns = &study::COLUMNS;
-        let index = cluster.enrol(&PartySetup { name, data, columns, epsilon: 200.0, data_extra: "", policy_extra: policy });
+        let index = cluster.enrol(&PartySetup {
+            name,
+            data,
+            columns,
+            epsilon: 200.0,
+            data_extra: "",
+            budget_extra: "",
+            policy_extra: policy,
+        });
         cluster.start_party(index);
     }
     for (name, key) in

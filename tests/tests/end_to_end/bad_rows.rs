@@ -32,7 +32,15 @@ fn inert_rows_are_the_owners_secret() {
 
     let data_extra = "bad_rows = \"drop\"";
     let columns = &study::COLUMNS;
-    let party = cluster.enrol(&PartySetup { name: "drops", data: &data, columns, epsilon: 100.0, data_extra, policy_extra: "" });
+    let party = cluster.enrol(&PartySetup {
+        name: "drops",
+        data: &data,
+        columns,
+        epsilon: 100.0,
+        data_extra,
+        budget_extra: "",
+        policy_extra: "",
+    });
     cluster.start_party(party);
     let text = study::job(&["drops"], "chains = 2\ndraws = 60\nwarmup = 5", "epsilon = 90.0\ndelta = 1e-6");
     // A job without room for such rows is refused with the remedy, whether there are any or not.

@@ -30,6 +30,7 @@ fn cluster(names: &[&str], manual: &[&str], data: &str) -> Cluster {
             columns: &study::COLUMNS,
             epsilon: 400.0,
             data_extra: data,
+            budget_extra: "",
             policy_extra: "reply_delay_ms = 0",
         };
         let party = cluster.enrol(&setup);

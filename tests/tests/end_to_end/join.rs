@@ -49,7 +49,8 @@ fn a_fourth_party_joins_in_five_commands_and_takes_part() {
         let data = cluster.path(&format!("{name}.csv"));
         fs::write(&data, records(300, seed as u32)).expect("records");
         let policy_extra = "reply_delay_ms = 0";
-        let setup = PartySetup { name, data: &data, columns: &columns, epsilon: 8.0, data_extra: "", policy_extra };
+        let setup =
+            PartySetup { name, data: &data, columns: &columns, epsilon: 8.0, data_extra: "", budget_extra: "", policy_extra };
         let party = cluster.enrol(&setup);
         cluster.start_party(party);
     }

@@ -19,6 +19,7 @@ mod masked_commands;
 mod masked_units;
 mod page_times;
 mod pages;
+mod papers;
 mod refit;
 mod released_once;
 mod screening;
@@ -36,7 +37,7 @@ const EXE: &str = env!("CARGO_BIN_EXE_conclave-e2e");
 fn setup<'a>(name: &'a str, data: &'a std::path::Path, epsilon: f64) -> PartySetup<'a> {
     let policy_extra =
         "reply_delay_ms = 0\nreleases = [\"ratio\", \"statistic\", \"score\", \"moments\", \"table\", \"remainder\"]";
-    PartySetup { name, data, columns: &study::COLUMNS, epsilon, data_extra: "", policy_extra }
+    PartySetup { name, data, columns: &study::COLUMNS, epsilon, data_extra: "", budget_extra: "", policy_extra }
 }
 
 /// Parties of these names, each with `rows` records of the study and this epsilon, attached.

@@ -29,7 +29,7 @@ fn consortium() -> Cluster {
             fs::write(&data, rows.lines().enumerate().map(|(at, row)| format!("{row},{}\n", of(at))).collect::<String>())
                 .expect("rows");
             let data_extra = &format!("person = \"who\"\nmax_records_per_person = {ROWS}");
-            cluster.enrol(&PartySetup { data_extra, ..setup(name, &data, 500.0) });
+            cluster.enrol(&PartySetup { data_extra, budget_extra: "", ..setup(name, &data, 500.0) });
         } else {
             fs::write(&data, rows).expect("rows");
             cluster.enrol(&setup(name, &data, 500.0));

@@ -109,7 +109,15 @@ fn a_job_that_is_cancelled_between_stages_answers_by_those_it_has() {
         let data = study::write(&cluster.path(&format!("{name}.csv")), &data);
         // Held for long enough that the party is gone before the last stage.
         let policy_extra = "reply_delay_ms = 2000\nreleases = [\"score\"]";
-        let setup = PartySetup { name, data: &data, columns: &study::COLUMNS, epsilon: 60.0, data_extra: "", policy_extra };
+        let setup = PartySetup {
+            name,
+            data: &data,
+            columns: &study::COLUMNS,
+            epsilon: 60.0,
+            data_extra: "",
+            budget_extra: "",
+            policy_extra,
+        };
         let party = cluster.enrol(&setup);
         cluster.start_party(party);
     }

@@ -20,7 +20,15 @@ fn mistakes_in_the_records_are_the_owners_to_know() {
     let data = study::write(&cluster.path("slips.csv"), &study::csv(&records));
     let columns = &study::COLUMNS;
     let policy_extra = "reply_delay_ms = 0";
-    let party = cluster.enrol(&PartySetup { name: "slips", data: &data, columns, epsilon: 100.0, data_extra: "", policy_extra });
+    let party = cluster.enrol(&PartySetup {
+        name: "slips",
+        data: &data,
+        columns,
+        epsilon: 100.0,
+        data_extra: "",
+        budget_extra: "",
+        policy_extra,
+    });
     let config = cluster.path("slips/party.toml");
     let text = fs::read_to_string(&config).expect("a configuration").replace("\"automatic\"", "\"manual\"");
     fs::write(&config, text).expect("a configuration");

@@ -64,7 +64,15 @@ fn every_unit_answers_at_the_default_delay_or_is_told_of_it_before_it_starts() {
             policy_extra += "\nreply_delay_ms = 25";
         }
         let (name, data_extra, policy_extra) = (way.name.as_str(), way.data_extra.as_str(), policy_extra.as_str());
-        let party = cluster.enrol(&PartySetup { name, data, columns: &study::COLUMNS, epsilon: 60.0, data_extra, policy_extra });
+        let party = cluster.enrol(&PartySetup {
+            name,
+            data,
+            columns: &study::COLUMNS,
+            epsilon: 60.0,
+            data_extra,
+            budget_extra: "",
+            policy_extra,
+        });
         cluster.start_party(party);
         for algorithm in ["penalty", "noisy-statistics"] {
             let chains = if algorithm == "penalty" {
@@ -115,7 +123,15 @@ fn every_unit_is_audited() {
     for way in ways().iter().filter(|way| way.data_extra.contains("memory = \"copies\"")) {
         let policy_extra = if way.automatic { RELEASES } else { "reply_delay_ms = 25" };
         let (name, data_extra) = (way.name.as_str(), way.data_extra.as_str());
-        cluster.enrol(&PartySetup { name, data: &csv, columns: &study::COLUMNS, epsilon: 2.0, data_extra, policy_extra });
+        cluster.enrol(&PartySetup {
+            name,
+            data: &csv,
+            columns: &study::COLUMNS,
+            epsilon: 2.0,
+            data_extra,
+            budget_extra: "",
+            policy_extra,
+        });
         let report: Value = conclave_tests::cluster::json(&cluster.must(&[
             "__party",
             "audit",

@@ -90,6 +90,7 @@ fn took(late: Duration, jobs: &[(&str, &str)]) {
             columns: &study::COLUMNS,
             epsilon: 30.0,
             data_extra: "",
+            budget_extra: "",
             policy_extra: "releases = [\"ratio\", \"score\", \"remainder\"]",
         };
         let party = cluster.enrol(&setup);

@@ -76,8 +76,15 @@ fn a_party_sends_spans_of_its_link_and_no_other() {
     cluster.start_coordinator();
     let data = study::write(&cluster.path("a.csv"), &study::csv(&study::records(200, 1)));
     let columns = &study::COLUMNS;
-    let setup =
-        PartySetup { name: "a", data: &data, columns, epsilon: 990.0, data_extra: "", policy_extra: "reply_delay_ms = 0" };
+    let setup = PartySetup {
+        name: "a",
+        data: &data,
+        columns,
+        epsilon: 990.0,
+        data_extra: "",
+        budget_extra: "",
+        policy_extra: "reply_delay_ms = 0",
+    };
     let party = cluster.enrol(&setup);
     cluster.configure_party(party, key);
     cluster.start_party(party);

@@ -1,0 +1,123 @@
+//! The papers' other samplers through real processes: asked, charged, released, replayed and checked; over all records and over hidden samples.
+
+use conclave_tests::cluster::{Cluster, PartySetup, json};
+use conclave_tests::study;
+use serde_json::Value;
+
+use crate::verify::all_hold;
+use crate::{cluster_of, setup, stderr};
+
+const PARTIES: [&str; 2] = ["a", "b"];
+/// What the samples' parties set aside of their delta.
+const RESERVE: &str = "delta_reserve = 2e-7\n";
+
+fn job(algorithm: &str, sampler: &str, privacy: &str) -> String {
+    study::job(&PARTIES, sampler, privacy).replace("\"penalty\"", &format!("\"{algorithm}\""))
+}
+
+/// Parties of 4,000 records each, whose budgets have these further lines.
+fn parties(budget_extra: &str) -> Cluster {
+    let mut cluster = cluster_of(&PARTIES, |cluster, name, seed| {
+        let data = study::write(&cluster.path(&format!("{name}.csv")), &study::csv(&study::records(4_000, seed)));
+        cluster.enrol(&PartySetup { budget_extra, ..setup(name, &data, 400.0) })
+    });
+    (0..PARTIES.len()).for_each(|party| cluster.start_party(party));
+    cluster
+}
+
+/// What a ledger says to a question about a whole number.
+fn counted(cluster: &Cluster, party: usize, sql: &str) -> u64 {
+    cluster.ledger(party).query_row(sql, [], |row| row.get(0)).expect("SQL")
+}
+
+/// A signed copy of a party's ledger stands by itself.
+fn exported(cluster: &Cluster, party: &str) {
+    let (config, out) = (format!("{party}/party.toml"), format!("{party}.jsonl"));
+    cluster.must(&["__party", "export", "--config", &config, "--out", &out]);
+    cluster.must(&["verify-ledger", &out, "--ca", "ca/ca.pem"]);
+}
+
+fn id(result: &Value) -> String {
+    result["job"].as_str().expect("an id").to_owned()
+}
+
+/// Over all records: each keeps its draws, spends no more than it may, and is found to be what it says by every party.
+#[test]
+fn each_runs_on_all_records_and_is_checked() {
+    let cluster = parties("");
+    let start = "start = { intercept = -0.4, treated = 0.8, age = 0.6 }\nproposal = { kind = \"guided\", radius = 0.05 }\n";
+    for (algorithm, more) in [("barker", start), ("sgld", ""), ("sghmc", ""), ("sgnht", ""), ("sgfs", "")] {
+        let sampler = format!("chains = 2\ndraws = 30\nwarmup = 4\nseed = 6\n{more}");
+        let result = cluster.submit(&job(algorithm, &sampler, "epsilon = 60\ndelta = 1e-6"));
+        assert_eq!(result["algorithm"], algorithm);
+        assert!(result["draws_per_chain"].as_u64().is_some_and(|kept| kept > 5), "{result:#}");
+        let spent = result["parties"][0]["epsilon_spent"].as_f64().expect("a number");
+        assert!(spent > 0.1 && spent <= 60.0, "{algorithm}: {spent}");
+        // What it leaves of exactness is said.
+        let warnings = result["warnings"].to_string();
+        assert!(warnings.contains("approximate") || algorithm == "barker", "{algorithm}: {warnings}");
+        all_hold(&cluster, &id(&result));
+    }
+    (0..PARTIES.len())
+        .for_each(|party| assert_eq!(counted(&cluster, party, "SELECT count(*) FROM events WHERE kind = 'block'"), 0));
+    exported(&cluster, "a");
+}
+
+/// Over samples: blocks are charged ahead, their releases take places at no further charge, and a coordinator and a party that were killed go on
+/// with the same chain.
+#[test]
+fn samples_take_places_of_blocks_that_were_charged_ahead() {
+    let mut cluster = parties(RESERVE);
+    let privacy = "epsilon = 60\ndelta = 1e-6\nblocks = 4\ndelta_reserve = 5e-8";
+    for algorithm in ["sgld", "sghmc", "sgnht", "sgfs"] {
+        let sampler = "chains = 2\ndraws = 30\nwarmup = 10\nseed = 6\nbatch = 0.25";
+        let before = counted(&cluster, 0, "SELECT count(*) FROM events WHERE kind = 'block'");
+        let result = cluster.submit(&job(algorithm, sampler, privacy));
+        assert_eq!(result["draws_per_chain"], 30, "{result:#}");
+        all_hold(&cluster, &id(&result));
+        let blocks = counted(&cluster, 0, "SELECT count(*) FROM events WHERE kind = 'block'") - before;
+        assert_eq!(blocks, 4, "{algorithm}");
+    }
+    let sampler = "chains = 2\ndraws = 40\nwarmup = 2\nseed = 6\nbatch = 0.5\nproposal = { kind = \"guided\", radius = 0.02 }\n\
+                   start = { intercept = -0.4, treated = 0.8, age = 0.6 }";
+    let result = cluster.submit(&job("barker", sampler, &format!("{privacy}\nnoise_sd = 0.4\nclip = 0.05")));
+    assert_eq!(result["draws_per_chain"], 40, "{result:#}");
+    all_hold(&cluster, &id(&result));
+    for party in 0..PARTIES.len() {
+        // 80 places a job by gradients, of which each chain takes one a step; barker's may fall outside the box.
+        let places = counted(&cluster, party, "SELECT count(*) FROM releases WHERE charge = 0");
+        assert!((4 * 80..=4 * 80 + 92).contains(&places), "{places}");
+    }
+    PARTIES.iter().for_each(|party| exported(&cluster, party));
+    cluster.kill_party(0);
+    cluster.start_party(0);
+    let told = cluster.must(&["__party", "budget", "--config", "a/party.toml", "--json"]);
+    assert!(json(&told).to_string().contains("reserve"), "{told}");
+}
+
+/// What can't be is refused before anything is spent, with what to do.
+#[test]
+fn what_an_owner_or_an_algorithm_does_not_allow_is_refused_unspent() {
+    let cluster = parties("");
+    let sampler = "chains = 2\ndraws = 30\nwarmup = 10\nbatch = 0.25";
+    let privacy = "epsilon = 60\ndelta = 1e-6";
+    let eleven = (0..10).map(|i| format!("\"x{i}\"")).collect::<Vec<_>>().join(", ");
+    let columns = (0..10).map(|i| format!("x{i} = {{ min = 0, max = 1 }}\n")).collect::<String>();
+    let one = |text: String| text.replace("[\"a\", \"b\"]", "[\"a\"]");
+    let many = one(job("ops", "", privacy))
+        .replace("[\"treated\", \"age\"]", &format!("[{eleven}]"))
+        .replace("[prior]", &format!("{columns}[prior]"));
+    for (text, code, said) in [
+        (job("sgld", sampler, privacy), 3, "delta_reserve"),
+        (job("hmc", sampler, privacy), 2, "sampler.batch"),
+        (job("sgld", sampler, "epsilon = 0.01\ndelta = 1e-6"), 3, ""),
+        (job("ops", "", privacy), 2, "one"),
+        (many, 2, "hmc"),
+    ] {
+        std::fs::write(cluster.path("refused.toml"), &text).expect("a file");
+        let output = cluster.run(&["submit", "refused.toml", "--wait"]);
+        assert_eq!(output.status.code(), Some(code), "{text}\n{}", stderr(&output));
+        assert!(stderr(&output).contains(said), "{said}: {}", stderr(&output));
+    }
+    (0..PARTIES.len()).for_each(|party| assert_eq!(counted(&cluster, party, "SELECT count(*) FROM charges"), 0));
+}
