@@ -1,10 +1,12 @@
-//! The noise of releases, sampled ahead of the request, from a cryptographic generator that the operating system seeds.
+//! The noise of releases, sampled ahead of the request, from a cryptographic generator that the operating system seeds; and the hidden samples
+//! of units, from another.
 //!
 //! There is no way to give it a seed: whoever knew it could subtract the noise. How long a sample takes depends on
 //! what it is, so a thread of its own keeps a bounded stock per noise scale that an open job names, and the answering thread only
 //! takes from it. A scale without a stock (the search for the mode has one per question) is sampled on demand. Either way a
 //! sample is had before the records are read, is used once, and its memory is overwritten. Samples are kept in memory alone:
-//! a party that starts again begins afresh.
+//! a party that starts again begins afresh. Which units a release adds up is drawn on demand, for one release and once its charge is on
+//! disk, and told to nobody: no log, ledger or reply has it.
 //!
 //! A virtual machine that is copied or set back while it runs has its generators copied too, and two copies would give the same noise
 //! to different questions: their difference is free of noise. So each generator is keyed anew, from its old state and 256 fresh bits of
@@ -17,6 +19,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use conclave_common::mechanism::{DiscreteGaussian, NoiseSample, NoiseScale, NoiseStock};
+use conclave_common::model::{HiddenSample, PoissonSampling};
 use rand::rngs::{SysError, SysRng};
 use rand::{Rng, SeedableRng, TryRng};
 use rand_chacha::ChaCha20Rng;
@@ -33,13 +36,35 @@ const BATCH: usize = 32;
 /// Gives out discrete Gaussian noise.
 pub struct Noise {
     /// For scales that have no stock, or an empty one.
-    generator: ChaCha20Rng,
+    generator: KeyedGenerator,
+    /// For samples of units.
+    of_units: KeyedGenerator,
     /// The sampler of the scale asked for last on demand.
     last: Option<(NoiseScale, DiscreteGaussian)>,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
-    /// How the generator for demand is keyed anew.
+}
+
+/// A generator that is keyed anew before whatever is asked of it.
+struct KeyedGenerator {
+    rng: ChaCha20Rng,
     keying: fn(&mut ChaCha20Rng),
+}
+
+impl KeyedGenerator {
+    fn from_os() -> Result<Self, SysError> {
+        Ok(Self { rng: ChaCha20Rng::try_from_rng(&mut SysRng)?, keying: rekey })
+    }
+
+    #[cfg(any(test, feature = "test-util"))]
+    fn seeded(seed: u64) -> Self {
+        Self { rng: ChaCha20Rng::seed_from_u64(seed), keying: |_| {} }
+    }
+
+    fn keyed(&mut self) -> &mut ChaCha20Rng {
+        (self.keying)(&mut self.rng);
+        &mut self.rng
+    }
 }
 
 struct Shared {
@@ -56,12 +81,12 @@ struct Stocks {
 }
 
 impl Noise {
-    /// Seeds two generators with 256 bits each from the operating system, one for the thread that samples ahead.
+    /// Seeds three generators with 256 bits each from the operating system, one for the thread that samples ahead.
     ///
     /// # Errors
     /// Where the operating system gives no entropy; a party doesn't start then.
     pub fn from_os() -> Result<Self, SysError> {
-        let generator = ChaCha20Rng::try_from_rng(&mut SysRng)?;
+        let (generator, of_units) = (KeyedGenerator::from_os()?, KeyedGenerator::from_os()?);
         let mut ahead = ChaCha20Rng::try_from_rng(&mut SysRng)?;
         let shared = Arc::new(Shared { stocks: Mutex::default(), wanted: Condvar::new() });
         let thread = {
@@ -69,20 +94,26 @@ impl Noise {
             // Without the thread everything is sampled on demand.
             std::thread::Builder::new().name("noise".into()).spawn(move || shared.keep_filled(&mut ahead)).ok()
         };
-        Ok(Self { generator, last: None, shared, thread, keying: rekey })
+        Ok(Self { generator, of_units, last: None, shared, thread })
     }
 
     /// Without thread and stock, and no secret to whoever knows the seed: for tests on made-up records alone.
     #[cfg(any(test, feature = "test-util"))]
     pub fn seeded(seed: u64) -> Self {
         let shared = Arc::new(Shared { stocks: Mutex::default(), wanted: Condvar::new() });
-        Self { generator: ChaCha20Rng::seed_from_u64(seed), last: None, shared, thread: None, keying: |_| {} }
+        Self {
+            generator: KeyedGenerator::seeded(seed),
+            of_units: KeyedGenerator::seeded(!seed),
+            last: None,
+            shared,
+            thread: None,
+        }
     }
 
     /// What follows from here on follows from another seed.
     #[cfg(feature = "test-util")]
     pub fn reseed(&mut self, seed: u64) {
-        self.generator = ChaCha20Rng::seed_from_u64(seed);
+        (self.generator, self.of_units) = (KeyedGenerator::seeded(seed), KeyedGenerator::seeded(!seed));
     }
 
     /// Keeps exactly these scales in stock; what was sampled for another is overwritten.
@@ -103,6 +134,11 @@ impl Noise {
         NoiseSample::gathered(components, || self.one(s))
     }
 
+    /// The units that one release adds up, drawn for it alone. To be called when its charge is on disk, and before the records are read.
+    pub fn sample_of_units(&mut self, sampling: &PoissonSampling) -> HiddenSample {
+        sampling.sample(self.of_units.keyed())
+    }
+
     fn one(&mut self, s: NoiseScale) -> NoiseSample {
         let mut stocks = self.shared.lock();
         let sample = stocks.by_scale.get_mut(&s).and_then(|stock| {
@@ -116,9 +152,10 @@ impl Noise {
         sample.unwrap_or_else(|| self.sample_on_demand(s))
     }
 
-    /// Throws away what is in stock and keys the generator anew: nothing that was sampled before is given out after.
+    /// Throws away what is in stock and keys the generators anew: nothing that was sampled before is given out after.
     pub fn renew(&mut self) {
-        (self.keying)(&mut self.generator);
+        self.generator.keyed();
+        self.of_units.keyed();
         let mut stocks = self.shared.lock();
         stocks.epoch += 1;
         for stock in stocks.by_scale.values_mut() {
@@ -129,12 +166,11 @@ impl Noise {
     }
 
     fn sample_on_demand(&mut self, s: NoiseScale) -> NoiseSample {
-        (self.keying)(&mut self.generator);
         let sampler = match self.last.take() {
             Some((scale, sampler)) if scale == s => sampler,
             _ => DiscreteGaussian::new(s),
         };
-        let sample = NoiseSample::new(&sampler, &mut self.generator);
+        let sample = NoiseSample::new(&sampler, self.generator.keyed());
         self.last = Some((s, sampler));
         sample
     }
@@ -281,9 +317,9 @@ mod tests {
         assert_ne!(open(NoiseSample::new(&sampler, &mut one)), open(NoiseSample::new(&sampler, &mut two)));
 
         let mut noise = Noise::from_os().unwrap();
-        noise.generator = ChaCha20Rng::from_seed([7; 32]);
+        noise.generator.rng = ChaCha20Rng::from_seed([7; 32]);
         let first = open(noise.sample(s, 1));
-        noise.generator = ChaCha20Rng::from_seed([7; 32]);
+        noise.generator.rng = ChaCha20Rng::from_seed([7; 32]);
         assert_ne!(open(noise.sample(s, 1)), first, "a draw on demand");
         noise.keep([s]);
         assert!(filled(&noise, s));

@@ -70,7 +70,8 @@ fn admit_noise(policy: &Policy, spec: &JobSpec, trusted: Honest) -> Result<(), F
     // Of what is opened as a sum alone, the noise of all who do not work together protects.
     let sd = spec.privacy.noise.sd() * f64::from(trusted.get()).sqrt();
     // Gradients have noise of their own, which the budget sets.
-    if sd < policy.min_noise_sd && spec.algorithm.proposes() && !spec.algorithm.follows_gradients() {
+    let ratios = spec.algorithm.proposes() && !spec.algorithm.follows_gradients() || spec.runs_dp_hmc();
+    if sd < policy.min_noise_sd && ratios {
         return refuse(format!("privacy.noise_sd comes to {sd}, below the owner's min_noise_sd of {}", policy.min_noise_sd));
     }
     // The job reckons with as many as its file says.

@@ -46,6 +46,7 @@ pub(crate) fn key(chain: u32, content: u8, k_t: u64) -> QueryKey {
             NoiseScale::from_sd(1.0).unwrap(),
             Honest::ALONE,
         ),
+        block: None,
     }
 }
 

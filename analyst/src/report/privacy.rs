@@ -1,6 +1,6 @@
 //! What was spent at each party, what that guarantees, and what it does not.
 
-use conclave_common::job::{Algorithm, JobSpec};
+use conclave_common::job::{Algorithm, HmcTest, JobSpec};
 use conclave_pages::aggregation;
 use conclave_pages::plot::{Budget, budget};
 use conclave_pages::table::{Cell, table};
@@ -129,6 +129,21 @@ fn noise(spec: &JobSpec) -> String {
     let unit = match spec.algorithm {
         Algorithm::Penalty | Algorithm::Barker | Algorithm::Ops => "log-likelihood units",
         Algorithm::PenaltyExpFamily => "widths of a component’s range",
+        Algorithm::Hmc if spec.runs_dp_hmc() => {
+            return format!(
+                "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator: in every component of every gradient as much as the \
+                 job’s budget asks for, and standard deviation {} log-likelihood units in the test of every trajectory. The heat that the gradients’ noise \
+                 brings in is rejected by the test, which corrects for its own noise (the penalty method of Ceperley & Dewing, 1999; Räisä, Koskela & \
+                 Honkela, 2021): the draws are of the posterior that all records in one place would have given.",
+                decimals(spec.privacy.noise.sd())
+            );
+        }
+        Algorithm::Hmc if spec.sampler.hmc.test == HmcTest::None => {
+            return "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator, in every component of every gradient, as much of \
+                    it as the job’s budget asks for. It drives the chains, whose friction takes it up, and no test corrects what their steps err by: the \
+                    draws are approximately of the posterior that all records in one place would have given."
+                .to_owned();
+        }
         Algorithm::Hmc => return noise_of_gradients(),
         Algorithm::Sgld | Algorithm::Sghmc | Algorithm::Sgnht | Algorithm::Sgfs => return noise_of_stochastic_gradients(),
         Algorithm::NoisyStatistics | Algorithm::Augmentation => return noise_of_releases(),

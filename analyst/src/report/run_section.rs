@@ -1,6 +1,6 @@
 //! How the run went: counts, acceptance, what ended it, what the clip did.
 
-use conclave_common::job::{Algorithm, ClipRule, JobSpec, Radius, Warmup};
+use conclave_common::job::{Algorithm, ClipRule, HmcTest, JobSpec, Radius, Warmup};
 use conclave_pages::gradients;
 use conclave_pages::table::facts;
 use conclave_pages::text::{duration, name, percent, plain as line, thousands};
@@ -101,7 +101,13 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
 
 fn algorithm(spec: &JobSpec) -> String {
     if spec.algorithm == Algorithm::Hmc {
-        return "hmc, whose chains released gradients drive".to_owned();
+        return match spec.sampler.hmc.test {
+            HmcTest::Remainder => "hmc, whose chains released gradients drive".to_owned(),
+            HmcTest::Ratio { kicks } => format!(
+                "hmc without friction, in trajectories of {kicks} kicks by released gradients (Räisä, Koskela & Honkela, 2021)"
+            ),
+            HmcTest::None => "hmc without a test, whose chains released gradients drive: its draws are approximate".to_owned(),
+        };
     }
     if spec.algorithm.is_unadjusted() {
         return format!("{}, whose chains released gradients drive, without a test", spec.algorithm.as_str());

@@ -2,6 +2,7 @@
 
 use super::error::AccountingError;
 use super::gaussian_dp;
+use super::limits::grantable_reserve_units;
 use super::privacy_unit::PrivacyUnit;
 use super::subsampled::RESERVE_LOG2;
 
@@ -41,6 +42,12 @@ impl Budget {
     #[must_use]
     pub fn reserving(self, reserve_units: u64) -> Self {
         Self { reserve_units, ..self }
+    }
+
+    /// What blocks may take of the reserve: all of it but a millionth, see [`grantable_reserve_units`].
+    #[must_use]
+    pub fn grantable_reserve_units(&self) -> u64 {
+        grantable_reserve_units(self.reserve_units)
     }
 
     /// The delta of the whole promise.

@@ -4,68 +4,11 @@ use super::budget::Budget;
 use super::error::AccountingError;
 use super::fixed_point::mu_squared;
 use super::honest::Honest;
-use super::limits::{self, Limits};
+use super::limits;
 use super::privacy_unit::PrivacyUnit;
-use super::{gaussian_dp, slack, zcdp};
+use super::slack;
+use super::spent::{FilterRefusal, Spent};
 use crate::mechanism::{NoiseScale, QueryKind, Sensitivity};
-
-/// What a ledger has granted. Add-only; the ledger stores it and [`PrivacyFilter::resume`] takes it back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Spent {
-    /// mu^2 in units of 2^-48.
-    pub units: u64,
-    /// The sum over noise draws of `6 / s^2`, in units of 2^-80.
-    pub slack_units: u64,
-    /// Noise draws.
-    pub draws: u64,
-}
-
-impl Spent {
-    /// The sum with another, field by field; `None` where it leaves 64 bits.
-    #[must_use]
-    pub fn plus(self, other: Self) -> Option<Self> {
-        Some(Self {
-            units: self.units.checked_add(other.units)?,
-            slack_units: self.slack_units.checked_add(other.slack_units)?,
-            draws: self.draws.checked_add(other.draws)?,
-        })
-    }
-
-    /// mu^2 as a float.
-    #[must_use]
-    pub fn mu_squared(&self) -> f64 {
-        mu_squared(self.units)
-    }
-
-    /// A running epsilon at `delta`, for the owner to watch. What is promised is the budget, not this.
-    #[must_use]
-    pub fn epsilon(&self, delta: f64) -> f64 {
-        gaussian_dp::epsilon(self.mu_squared().sqrt(), delta)
-    }
-
-    /// The same by zCDP (`rho = mu^2 / 2`).
-    #[must_use]
-    pub fn epsilon_zcdp(&self, delta: f64) -> f64 {
-        zcdp::epsilon(0.5 * self.mu_squared(), delta)
-    }
-}
-
-/// Why a filter refused. Nothing is charged by a refusal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum FilterRefusal {
-    /// The privacy budget does not hold the charge.
-    #[error("the privacy budget is spent")]
-    Budget,
-    /// The allowance for the discrete Gaussian's departure from the Gaussian is spent. Unreachable at the prices of this version.
-    #[error("the allowance for discrete noise is spent")]
-    Slack,
-    /// The number of noise draws that one ledger grants is reached. Unreachable at the prices of this version.
-    #[error("the number of releases that one ledger grants is reached")]
-    Draws,
-    /// The charge does not fit the ledger's integers.
-    #[error("the charge is too large for a ledger")]
-    Overflow,
-}
 
 /// One release as it is priced; a pair of sensitivity and noise is a ratio's that is opened by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,6 +93,7 @@ impl Priced {
             units: unit.charge_of_release(kind, components, sensitivity, (noise, honest))?,
             slack_units: slack::units_of_draw(noise, honest).checked_mul(u64::from(components)).ok_or(overflow)?,
             draws: u64::from(components),
+            reserve_units: 0,
         })
     }
 }
@@ -166,9 +110,7 @@ impl From<(Sensitivity, NoiseScale)> for Priced {
 /// charges, a restart or another machine give the same total.
 #[derive(Debug, Clone)]
 pub struct PrivacyFilter {
-    limit_units: u64,
-    limit_slack_units: u64,
-    limit_draws: u64,
+    limit: Spent,
     spent: Spent,
     unit: PrivacyUnit,
 }
@@ -187,8 +129,7 @@ impl PrivacyFilter {
     /// # Errors
     /// As [`PrivacyFilter::new`].
     pub fn resume(budget: &Budget, spent: Spent) -> Result<Self, AccountingError> {
-        let Limits { units, slack_units, draws } = limits::limits(budget)?;
-        Ok(Self { limit_units: units, limit_slack_units: slack_units, limit_draws: draws, spent, unit: budget.unit })
+        Ok(Self { limit: limits::limits(budget)?, spent, unit: budget.unit })
     }
 
     /// This filter's budget with another sum spent; [`PrivacyFilter::resume`] without computing the limits again.
@@ -206,25 +147,26 @@ impl PrivacyFilter {
     /// The budget's mu^2 in units of 2^-48, after the slack.
     #[must_use]
     pub fn limit_units(&self) -> u64 {
-        self.limit_units
+        self.limit.units
     }
 
     /// The ledger-exact mu of the budget, after the slack.
     #[must_use]
     pub fn limit_mu(&self) -> f64 {
-        mu_squared(self.limit_units).sqrt()
+        mu_squared(self.limit.units).sqrt()
     }
 
-    /// The most that a ledger of this budget grants: charges, slack and draws. Charges are priced so that they end first.
+    /// The most that a ledger of this budget grants: charges, slack, draws and the reserve. Charges are priced so that they end before slack
+    /// and draws do.
     #[must_use]
     pub fn limit(&self) -> Spent {
-        Spent { units: self.limit_units, slack_units: self.limit_slack_units, draws: self.limit_draws }
+        self.limit
     }
 
     /// What the budget still holds, in units of 2^-48.
     #[must_use]
     pub fn remaining_units(&self) -> u64 {
-        self.limit_units.saturating_sub(self.spent.units)
+        self.limit.units.saturating_sub(self.spent.units)
     }
 
     /// Charges all of `releases` or none, and returns each one's charge in units of 2^-48.
@@ -243,6 +185,15 @@ impl PrivacyFilter {
         self.price(releases).is_ok()
     }
 
+    /// Charges a cost that is known: a block's.
+    ///
+    /// # Errors
+    /// [`FilterRefusal`]; nothing is charged then.
+    pub fn try_spend(&mut self, cost: Spent) -> Result<(), FilterRefusal> {
+        self.spent = self.within(self.spent.plus(cost).ok_or(FilterRefusal::Overflow)?)?;
+        Ok(())
+    }
+
     fn price<R: Copy + Into<Priced>>(&self, releases: &[R]) -> Result<(Vec<u64>, Spent), FilterRefusal> {
         let mut after = self.spent;
         let mut charges = Vec::with_capacity(releases.len());
@@ -251,14 +202,22 @@ impl PrivacyFilter {
             after = after.plus(cost).ok_or(FilterRefusal::Overflow)?;
             charges.push(cost.units);
         }
-        if after.units > self.limit_units {
+        Ok((charges, self.within(after)?))
+    }
+
+    /// A sum, where it is within all limits.
+    fn within(&self, after: Spent) -> Result<Spent, FilterRefusal> {
+        let limit = self.limit;
+        if after.units > limit.units {
             Err(FilterRefusal::Budget)
-        } else if after.slack_units > self.limit_slack_units {
+        } else if after.slack_units > limit.slack_units {
             Err(FilterRefusal::Slack)
-        } else if after.draws > self.limit_draws {
+        } else if after.draws > limit.draws {
             Err(FilterRefusal::Draws)
+        } else if after.reserve_units > limit.reserve_units {
+            Err(FilterRefusal::Reserve)
         } else {
-            Ok((charges, after))
+            Ok(after)
         }
     }
 }

@@ -20,9 +20,13 @@ use super::error::AccountingError;
 use super::fixed_point::UNIT_LOG2;
 use super::gaussian_dp;
 use super::slack::PRICE_OF_SLACK;
+use super::spent::Spent;
 
 /// `H`: the total log difference allowed over all draws of a ledger, 2^-20.
-const TOTAL_LOG_DIFFERENCE: f64 = 1.0 / (1_u64 << 20) as f64;
+const TOTAL_LOG_DIFFERENCE: f64 = 1.0 / TOTAL_LOG_DIFFERENCES_IN_ONE as f64;
+
+/// `1 / H`.
+const TOTAL_LOG_DIFFERENCES_IN_ONE: u64 = 1 << 20;
 
 /// `T` for a budget of `mu_B^2 <= 1`: the most noise draws that one ledger grants. In proportion to the
 /// budget beyond.
@@ -48,18 +52,8 @@ const REACHES: [Reach; 3] = [
     Reach { tail_log2: 1667.0, slack_limit: TOTAL_SLACK_UNITS / 16 },
 ];
 
-/// The limits that a ledger enforces for a budget.
-pub(super) struct Limits {
-    /// `mu_B^2` in units of 2^-48, rounded down.
-    pub(super) units: u64,
-    /// The sum over draws of `6 / s^2`, in units of 2^-80.
-    pub(super) slack_units: u64,
-    /// Noise draws.
-    pub(super) draws: u64,
-}
-
-/// The limits for a budget.
-pub(super) fn limits(budget: &Budget) -> Result<Limits, AccountingError> {
+/// The limits that a ledger enforces for a budget: the most of each sum.
+pub(super) fn limits(budget: &Budget) -> Result<Spent, AccountingError> {
     let Budget { epsilon, delta, .. } = Budget::new(budget.epsilon, budget.delta)?;
     let too_small = AccountingError::TooSmall { epsilon, delta };
     let too_large = AccountingError::TooLarge { epsilon, delta };
@@ -87,12 +81,21 @@ pub(super) fn limits(budget: &Budget) -> Result<Limits, AccountingError> {
     if units < 1.0 {
         return Err(too_small);
     }
-    let limits = Limits { units: units as u64, slack_units: reach.slack_limit, draws };
+    let limits =
+        Spent { units: units as u64, slack_units: reach.slack_limit, draws, reserve_units: budget.grantable_reserve_units() };
     // The budget must end before slack and draws do; only epsilons near 1000 at a delta near 1 get here.
     if limits.units / PRICE_OF_SLACK > limits.slack_units || limits.units / LEAST_CHARGE_UNITS > limits.draws {
         return Err(too_large);
     }
     Ok(limits)
+}
+
+/// What a ledger grants of a reserve of delta, in units of 2^-60: all but a millionth, rounded down.
+///
+/// `delta'` of the derivation has the reserve in it beside the delta of mu^2, and `e^H` times both is promised. This is `1 - H` of it at most.
+#[must_use]
+pub fn grantable_reserve_units(reserve_units: u64) -> u64 {
+    reserve_units - reserve_units.div_ceil(TOTAL_LOG_DIFFERENCES_IN_ONE)
 }
 
 /// `(1 + e^epsilon) T q`, in log space: the two factors alone may overflow and underflow. `epsilon > 0`.

@@ -15,6 +15,7 @@
 mod adjacency;
 pub mod advanced_composition;
 mod block;
+mod block_costs;
 mod budget;
 mod charge;
 mod connect_the_dots;
@@ -32,6 +33,7 @@ mod privacy_unit;
 mod sampling_probability;
 mod search;
 mod slack;
+mod spent;
 mod subsampled;
 mod subsampled_error;
 #[cfg(test)]
@@ -40,17 +42,20 @@ pub mod zcdp;
 
 pub use adjacency::Adjacency;
 pub use block::BlockTerms;
+pub use block_costs::BlockCosts;
 pub use budget::Budget;
 pub use charge::{LEAST_CHARGE_UNITS, charge_units, units_under_noise};
 pub use error::AccountingError;
-pub use filter::{FilterRefusal, Priced, PrivacyFilter, Spent};
+pub use filter::{Priced, PrivacyFilter};
 pub use fixed_point::{UNIT_LOG2, mu_squared};
 pub use honest::Honest;
+pub use limits::grantable_reserve_units;
 pub use loss_grid::LossGrid;
 pub use privacy_unit::{MAX_RECORDS_PER_PERSON, PrivacyUnit};
 pub use sampling_probability::SamplingProbability;
 pub(crate) use search::largest_count;
 pub use slack::units_of_draw as slack_units_of_draw;
+pub use spent::{FilterRefusal, Spent};
 pub use subsampled::{
     BlockCharge, MOST_RELATIVE_SENSITIVITY, MOST_RELEASES, MOST_RESERVE_UNITS, PrivacyLosses, RESERVE_LOG2, SubsampledRelease,
 };

@@ -44,7 +44,7 @@ const MOST_DRAWS: u64 = DRAWS << 16;
 const TAIL: f64 = 1.0 / (1_u64 << 20) as f64;
 
 /// One release of a block. All of it is public.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SubsampledRelease {
     /// The probability with which a unit is in the sample.
     pub probability: SamplingProbability,
@@ -183,7 +183,7 @@ impl SubsampledRelease {
         draw.checked_mul(releases * u64::from(self.components)).ok_or_else(|| self.overflow())
     }
 
-    fn overflow(&self) -> AccountingError {
+    pub(super) fn overflow(&self) -> AccountingError {
         AccountingError::ChargeOverflow { sensitivity: self.sensitivity.units(), noise: self.noise.units() }
     }
 

@@ -14,7 +14,8 @@ const OF_RATIOS: [(&str, &str); 5] = [
     ("privacy", "clip_watch_share"),
 ];
 /// What is said of gradients.
-const OF_GRADIENTS: [(&str, &str); 2] = [("sampler", "step"), ("sampler", "friction")];
+const OF_GRADIENTS: [(&str, &str); 4] =
+    [("sampler", "step"), ("sampler", "friction"), ("sampler", "test"), ("sampler", "refresh")];
 
 impl JobSpec {
     /// The text of a job for `auto` with `hmc` written in its place, where its chains are to be driven by gradients: the model has them, and

@@ -28,6 +28,6 @@ pub use raw::KEYS;
 pub use refit::Refit;
 pub use samples::STOCHASTIC_WARMUP;
 pub use spec::{
-    Algorithm, BarkerSpec, BlockSpec, Clamping, ClipRule, HmcSpec, JobSpec, Locate, Moments, OpsSpec, PlanSpec, PrivacySpec,
-    ProposalKind, Radius, ReleaseSpec, SamplerSpec, StochasticSpec, Until, Warmup,
+    Algorithm, BarkerSpec, BlockSpec, Clamping, ClipRule, HmcSpec, HmcTest, JobSpec, Locate, Moments, OpsSpec, PlanSpec,
+    PrivacySpec, ProposalKind, Radius, ReleaseSpec, SamplerSpec, StochasticSpec, Until, Warmup,
 };

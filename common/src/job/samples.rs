@@ -20,6 +20,13 @@ impl JobSpec {
         warmup.saturating_add(self.sampler.draws).saturating_mul(u64::from(self.sampler.chains))
     }
 
+    /// The variance of the parties' noise in a chain's log likelihood ratio, as its receiver scales it up from a sample.
+    #[must_use]
+    pub fn ratio_variance(&self) -> f64 {
+        let batch = self.sampler.batch.get();
+        self.parties.len() as f64 * self.privacy.noise.variance() / (batch * batch)
+    }
+
     /// The block that pays for a release of this kind at a party that protects `unit`: `sensitivity` is the most that one unit adds, in L2, of
     /// any release in the block. `None` of a kind that is asked of all records, and of a job that asks no samples.
     #[must_use]
@@ -39,6 +46,7 @@ impl JobSpec {
             adjacency: unit.adjacency,
         };
         let releases = self.planned_releases().div_ceil(blocks.blocks).max(1);
-        Some(BlockTerms { release, releases, reserve_units: blocks.reserve_units / blocks.blocks })
+        let reserve_units = self.privacy.budget.grantable_reserve_units() / blocks.blocks;
+        Some(BlockTerms { release, releases, reserve_units })
     }
 }

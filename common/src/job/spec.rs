@@ -145,9 +145,17 @@ impl Algorithm {
     #[must_use]
     pub fn asks(self, kind: QueryKind) -> bool {
         match self {
-            Algorithm::Penalty | Algorithm::Barker => matches!(kind, QueryKind::Ratio | QueryKind::ClipCount),
+            Algorithm::Penalty => matches!(kind, QueryKind::Ratio | QueryKind::ClipCount),
+            Algorithm::Barker => matches!(kind, QueryKind::Ratio | QueryKind::SampledRatio | QueryKind::ClipCount),
             Algorithm::PenaltyExpFamily => matches!(kind, QueryKind::Statistic { .. }),
-            Algorithm::NoisyStatistics => !matches!(kind, QueryKind::Ratio | QueryKind::ClipCount | QueryKind::Remainder { .. }),
+            Algorithm::NoisyStatistics => matches!(
+                kind,
+                QueryKind::Statistic { .. }
+                    | QueryKind::Moments { .. }
+                    | QueryKind::Gradient { .. }
+                    | QueryKind::Curvature { .. }
+                    | QueryKind::Table { .. }
+            ),
             Algorithm::Hmc => {
                 matches!(kind, QueryKind::Gradient { .. } | QueryKind::Curvature { .. } | QueryKind::Remainder { .. })
             }
@@ -254,12 +262,53 @@ impl Default for OpsSpec {
 pub struct HmcSpec {
     /// Length of a step, in posterior standard deviations, above 0 and below 2.
     pub step: Option<f64>,
-    /// Friction in units of 1 over time, above 0: a step of length `h` keeps `e^(-friction h)` of the momentum on average.
+    /// Friction in units of 1 over time, above 0: a step of length `h` keeps `e^(-friction h)` of the momentum on average. None of DP-HMC.
     pub friction: Option<f64>,
-    /// Steps of each chain before its kept draws.
+    /// Steps of each chain before its kept draws, trajectories of DP-HMC.
     pub warmup: Option<u64>,
     /// Share of the job's budget (as mu²) for finding where the chains start and how they are to move, above 0 and below 1.
     pub locate_share: Option<f64>,
+    /// What ends a step.
+    pub test: HmcTest,
+}
+
+/// What ends a step of `hmc`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum HmcTest {
+    /// A penalty test on what the gradient leaves of the step's log ratio.
+    #[default]
+    Remainder,
+    /// A penalty test on the whole log ratio of a trajectory of so many kicks, without friction: DP-HMC of Räisä, Koskela & Honkela (2021).
+    Ratio {
+        /// Kicks of a trajectory, after which the momentum is drawn afresh.
+        kicks: u32,
+    },
+    /// None: the draws are of the posterior up to a bias, which a normal one has not.
+    None,
+}
+
+impl HmcTest {
+    /// Whether nothing takes up the noise's heat: the whole ratio of a trajectory is tested.
+    #[must_use]
+    pub fn kicks_freely(self) -> bool {
+        matches!(self, Self::Ratio { .. })
+    }
+
+    /// Gradients of a step.
+    #[must_use]
+    pub fn kicks(self) -> u32 {
+        if let Self::Ratio { kicks } = self { kicks } else { 1 }
+    }
+
+    /// The name in job files and results.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Remainder => "remainder",
+            Self::Ratio { .. } => "ratio",
+            Self::None => "none",
+        }
+    }
 }
 
 impl SamplerSpec {
@@ -323,6 +372,9 @@ impl ProposalKind {
             ProposalKind::TruncatedWalk => "truncated_walk",
         }
     }
+
+    /// The radius of a move of one coordinate where it is measured, in posterior sds of that coordinate given the others.
+    pub const ONE_COORDINATE: f64 = 0.44;
 
     /// Total noise standard deviation, over all parties, at which this proposal makes the most of a budget.
     pub fn total_noise_sd(self) -> f64 {
@@ -504,6 +556,12 @@ impl JobSpec {
         self.algorithm == Algorithm::Penalty && self.sampler.locate == Locate::Gradients
     }
 
+    /// Whether its chains are those of DP-HMC: gradients without friction, and a test on the whole log ratio.
+    #[must_use]
+    pub fn runs_dp_hmc(&self) -> bool {
+        self.algorithm == Algorithm::Hmc && matches!(self.sampler.hmc.test, HmcTest::Ratio { .. })
+    }
+
     /// The kinds of release that the job asks its parties for, by the words of [`QueryKind::release`].
     #[must_use]
     pub fn releases(&self) -> Vec<&'static str> {
@@ -519,7 +577,11 @@ impl JobSpec {
             },
             Algorithm::Augmentation if self.build_model().tables().is_some() => vec!["table"],
             Algorithm::Augmentation => vec!["statistic"],
-            Algorithm::Hmc => vec!["score", "remainder"],
+            Algorithm::Hmc => match self.sampler.hmc.test {
+                HmcTest::Remainder => vec!["score", "remainder"],
+                HmcTest::Ratio { .. } => vec!["score", "ratio"],
+                HmcTest::None => vec!["score"],
+            },
             Algorithm::Barker => vec!["ratio"],
             Algorithm::Sgld | Algorithm::Sghmc | Algorithm::Sgnht | Algorithm::Sgfs => vec!["score"],
             Algorithm::Ops => Vec::new(),
@@ -530,7 +592,13 @@ impl JobSpec {
     #[must_use]
     pub fn asks(&self, kind: QueryKind) -> bool {
         let of_a_stage = matches!(kind, QueryKind::Gradient { .. } | QueryKind::Curvature { .. });
-        self.algorithm.asks(kind) || self.locates_by_gradients() && of_a_stage
+        let of_a_step = match kind {
+            QueryKind::Ratio if self.runs_dp_hmc() => return true,
+            QueryKind::Remainder { .. } => self.sampler.hmc.test == HmcTest::Remainder,
+            _ => true,
+        };
+        let sampled = !kind.is_sampled() || self.privacy.blocks.is_some();
+        sampled && of_a_step && self.algorithm.asks(kind) || self.locates_by_gradients() && of_a_stage
     }
 
     /// The table of its model's outcome and predictors, where a job that releases once asks for it, and for nothing else. Stages are of

@@ -116,7 +116,7 @@ mod tests {
                 return Err(BlockError::new("planted"));
             }
             let outcome = (10 * at..self.0.min(10 * at + 10)).map(|i| i as f64).collect();
-            Ok(Block::owned(ModelData { outcome, ..ModelData::default() }))
+            Ok(Block::owned(ModelData { outcome, ..ModelData::default() }, 10 * at as u64))
         }
     }
 

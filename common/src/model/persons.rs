@@ -48,6 +48,16 @@ impl Persons {
         self.ends.last().copied().unwrap_or(0)
     }
 
+    /// Some of them, by their numbers, as if there were no others.
+    pub(super) fn gathered(&self, persons: &[usize]) -> Self {
+        let begin = |person: usize| person.checked_sub(1).map_or(0, |last| self.ends[last]);
+        let after = |end: &mut usize, person: &usize| {
+            *end += self.ends[*person] - begin(*person);
+            Some(*end)
+        };
+        Self { ends: persons.iter().scan(0, after).collect(), limit: self.limit }
+    }
+
     /// The most records that one person may have.
     #[must_use]
     pub fn limit(&self) -> u32 {

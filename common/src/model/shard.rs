@@ -58,6 +58,8 @@ pub struct Block<'a> {
     rows: Range<usize>,
     /// Units of `data`: persons, or the same as `rows`.
     units: Range<usize>,
+    /// The number of the first of them in the shard.
+    first: u64,
     /// What kernels run on.
     arch: Arch,
     /// Where a gradient's weights are kept, of all its records.
@@ -65,21 +67,21 @@ pub struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    /// All of these records.
+    /// All of these records, which are a shard.
     #[must_use]
     pub fn lent(data: &'a ModelData) -> Self {
-        Self::of(Cow::Borrowed(data))
+        Self::of(Cow::Borrowed(data), 0)
     }
 
-    /// These records, made or read for one pass.
+    /// These records, made or read for one pass; the first of their units has the number `first` in the shard.
     #[must_use]
-    pub fn owned(data: ModelData) -> Self {
-        Self::of(Cow::Owned(data))
+    pub fn owned(data: ModelData, first: u64) -> Self {
+        Self::of(Cow::Owned(data), first)
     }
 
-    fn of(data: Cow<'a, ModelData>) -> Self {
+    fn of(data: Cow<'a, ModelData>, first: u64) -> Self {
         let (rows, units) = (0..data.outcome.len(), 0..data.units() as usize);
-        Self { data: Storage::Double(data), rows, units, arch: Arch::new(), shelf: None }
+        Self { data: Storage::Double(data), rows, units, first, arch: Arch::new(), shelf: None }
     }
 
     /// Number of records.
@@ -97,12 +99,13 @@ impl<'a> Block<'a> {
     /// Units of this block, counted from its first, with their records.
     #[must_use]
     pub fn part(&self, units: Range<usize>) -> Block<'_> {
+        let first = self.first + units.start as u64;
         let units = self.units.start + units.start..self.units.start + units.end;
         let data = match &self.data {
             Storage::Double(data) => Storage::Double(Cow::Borrowed(data)),
             Storage::Single(data) => Storage::Single(data),
         };
-        Block { rows: records_of(self.owners(), &units), data, units, arch: self.arch, shelf: None }
+        Block { rows: records_of(self.owners(), &units), data, units, first, arch: self.arch, shelf: None }
     }
 
     /// The same records for kernels that run on `arch`, in the place of this processor's best: to compare them.
@@ -120,6 +123,17 @@ impl<'a> Block<'a> {
         self.shelf
     }
 
+    /// The numbers of its units in the shard.
+    #[must_use]
+    pub fn places(&self) -> Range<u64> {
+        self.first..self.first + self.units()
+    }
+
+    /// The columns that hold its records, and which of their units they are.
+    pub(super) fn held(&self) -> (&Storage<'a>, Range<usize>) {
+        (&self.data, self.units.clone())
+    }
+
     /// The instruction set that kernels run on: this processor's best.
     pub(super) fn arch(&self) -> Arch {
         self.arch
@@ -128,10 +142,11 @@ impl<'a> Block<'a> {
     /// The same columns without a record.
     #[must_use]
     pub fn emptied(&self) -> Block<'static> {
-        Block::owned(match &self.data {
+        let data = match &self.data {
             Storage::Double(data) => data.emptied(),
             Storage::Single(data) => data.emptied(),
-        })
+        };
+        Block::owned(data, self.first)
     }
 
     /// The outcomes of its records.
@@ -171,8 +186,13 @@ impl<'a> Block<'a> {
     }
 }
 
+/// Some units of a shard, with their records.
+fn lent(data: Storage<'_>, units: Range<usize>, rows: Range<usize>) -> Block<'_> {
+    Block { first: units.start as u64, data, rows, units, arch: Arch::new(), shelf: None }
+}
+
 /// The records of these units.
-fn records_of(persons: Option<&Persons>, units: &Range<usize>) -> Range<usize> {
+pub(super) fn records_of(persons: Option<&Persons>, units: &Range<usize>) -> Range<usize> {
     let Some(persons) = persons else { return units.clone() };
     let begin = |person: usize| person.checked_sub(1).map_or(0, |last| persons.ends()[last]);
     begin(units.start)..begin(units.end)
@@ -202,13 +222,13 @@ pub trait Number: Sized + Send + Sync {
 
 impl Number for f64 {
     fn lend(data: &ModelData, units: Range<usize>, rows: Range<usize>) -> Block<'_> {
-        Block { data: Storage::Double(Cow::Borrowed(data)), rows, units, arch: Arch::new(), shelf: None }
+        lent(Storage::Double(Cow::Borrowed(data)), units, rows)
     }
 }
 
 impl Number for f32 {
     fn lend(data: &ModelData<f32>, units: Range<usize>, rows: Range<usize>) -> Block<'_> {
-        Block { data: Storage::Single(data), rows, units, arch: Arch::new(), shelf: None }
+        lent(Storage::Single(data), units, rows)
     }
 }
 

@@ -22,13 +22,12 @@ pub(super) fn driven(spec: &JobSpec, guess: &Guess) -> Result<Plan, PlanError> {
     let (mean, precision) = stand_in.moments();
     let seen = sampler::foresee(spec, &parties, mean, precision)?;
     let Foreseen { search, search_share, warmup, draws, step_share, acceptance, .. } = seen;
+    let of_a_step = seen.messages_of_a_step;
     let budget = spec.privacy.budget;
     let limit = PrivacyFilter::new(&budget)?.limit_units();
-    // Without a test a step is one message.
-    let of_a_step = if spec.algorithm.is_unadjusted() { 1 } else { 2 };
     let affordable = |share: f64| search + of_a_step * ((share - search_share).max(0.0) / step_share) as u64;
     let chains = u64::from(spec.sampler.chains).max(1);
-    // A gradient and a remainder, of which the one costs next to nothing, as two queries that cost the same; a gradient alone as one.
+    // The queries of a step, a gradient and a remainder that costs next to nothing, as queries that cost the same.
     let mean_price = step_share * limit as f64 / (of_a_step * chains) as f64;
     let mu0 = mu_squared(mean_price as u64).sqrt();
     let party = |(name, records): (&String, &u64)| PartyPlan {

@@ -46,6 +46,25 @@ pub fn contribution(
     Ok(Contribution { sensitivity: unit.sensitivity(per_record)?, centre: 0.0 })
 }
 
+/// What one unit contributes at most to the sum of the step `from` to `to` over a sample of the units, and then what is charged for it:
+/// the same in all releases of a block, and so the clip alone, which no step's own bound lowers. `None` for a job without a clip per record.
+///
+/// No centre is taken off: how many of the units are in a sample is hidden, so nobody could add it back.
+///
+/// # Errors
+/// As [`sensitivity`] and [`PrivacyUnit::sensitivity`].
+pub(super) fn sampled_contribution(
+    model: &dyn Model,
+    privacy: &PrivacySpec,
+    unit: PrivacyUnit,
+    from: &[f64],
+    to: &[f64],
+) -> Result<Option<[Sensitivity; 2]>, MechanismError> {
+    let Some(ClipRule::PerRecord(clip)) = privacy.clip else { return Ok(None) };
+    let held = |bound| unit.sensitivity(sensitivity(bound, Some(clip))?);
+    Ok(Some([held(model.bound(from, to))?, held(f64::INFINITY)?]))
+}
+
 /// The centre that a party of public record count takes off each record's log ratio, and that its receiver adds
 /// back; 0 where the step has no price.
 #[must_use]

@@ -2,6 +2,8 @@
 
 mod contribution;
 mod terms;
+#[cfg(test)]
+mod tests;
 pub(crate) mod vector;
 
 pub use contribution::{Contribution, centre, contribution, is_centred};

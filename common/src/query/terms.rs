@@ -1,6 +1,6 @@
 //! The terms of a query are the public constants that price it at one party and that its sum is made with.
 
-use super::contribution::contribution;
+use super::contribution::{contribution, sampled_contribution};
 use super::vector;
 use crate::accounting::{Adjacency, PrivacyUnit};
 use crate::job::{Algorithm, JobSpec};
@@ -46,6 +46,9 @@ pub enum QueryError {
     /// The job's clip is the public bound, which never bites.
     #[error("the job has no explicit clip whose cuts could be counted")]
     NoClip,
+    /// All releases of a block are charged by one sensitivity, which no step's own bound can be.
+    #[error("a ratio over a sample is asked of a job that clips each record: give [privacy] clip = a number")]
+    NoSampleClip,
     /// A sum must not move further than what was charged for it.
     #[error("the query was charged by another sensitivity than its sum has")]
     Charged,
@@ -102,6 +105,11 @@ impl QueryTerms {
         }
         if from.is_empty() || to.is_empty() {
             return Err(QueryError::Points);
+        }
+        if kind == QueryKind::SampledRatio {
+            let part = sampled_contribution(model, &spec.privacy, unit, from, to)?;
+            let [clamp, sensitivity] = part.ok_or(QueryError::NoSampleClip)?;
+            return Ok(Self { kind, sensitivity, clamp, centre: 0.0, grid: None, greatest: None });
         }
         let part = contribution(model, &spec.privacy, unit, from, to)?;
         let sensitivity = match kind {
@@ -164,7 +172,7 @@ impl QueryTerms {
     /// the clamp is in it.
     ///
     /// What clamps is what was charged, so that no fault in these terms lets a unit contribute more than was paid for: a ratio's part is
-    /// clamped at `charged`. A statistic's lattice and a clip count have sensitivities of their own, which must be the charged one; the
+    /// clamped at `charged`, and over a sample at the step's own bound too. A statistic's lattice and a clip count have sensitivities of their own, which must be the charged one; the
     /// count is of the units that the ratio's clamp cuts.
     ///
     /// # Errors
@@ -173,6 +181,7 @@ impl QueryTerms {
         let step = |clamp| Step { centre: self.centre, ..Step::new(from, to, clamp) };
         match (self.kind, self.grid) {
             (QueryKind::Ratio, None) => Ok(Summand::Step(step(charged))),
+            (QueryKind::SampledRatio, None) => Ok(Summand::Step(step(self.clamp.min(charged)))),
             (QueryKind::ClipCount, None) if self.sensitivity == charged => {
                 Ok(Summand::Step(Step { count_clipped: true, ..step(self.clamp) }))
             }

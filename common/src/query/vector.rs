@@ -54,7 +54,9 @@ pub(super) fn price(
         Ok(Some((sensitivity, PRODUCT_UNITS * u64::from(records))))
     };
     match kind {
-        QueryKind::Gradient { parameters } if fits && u64::from(parameters) == order => {
+        QueryKind::Gradient { parameters } | QueryKind::SampledGradient { parameters }
+            if fits && u64::from(parameters) == order =>
+        {
             let sensitivity = unit.sensitivity(Sensitivity::from_units(GRADIENT_UNITS)?)?;
             Ok(Some((sensitivity, sensitivity.units())))
         }
@@ -75,7 +77,7 @@ pub(super) fn summand<'a>(kind: QueryKind, from: &'a [f64], to: &'a [f64], clamp
         QueryKind::Remainder { parameters } => {
             Remainder::new(from, to, parameters as usize).map(|step| Summand::Remainder { step, clamp })
         }
-        QueryKind::Gradient { parameters } if from.len() == parameters as usize => {
+        QueryKind::Gradient { parameters } | QueryKind::SampledGradient { parameters } if from.len() == parameters as usize => {
             Some(Summand::Gradient { at: from, frame: Frame::new(to, from.len())? })
         }
         QueryKind::Curvature { parameters } if from.len() == parameters as usize => {

@@ -114,6 +114,12 @@ impl Chain {
         1.0 - self.rng.random::<f64>()
     }
 
+    /// The chain's next standard normal number (Box & Muller 1958), by `libm`, so that it is the same on every machine.
+    pub(super) fn normal(&mut self) -> f64 {
+        let radius = libm::sqrt(-2.0 * libm::log(self.uniform()));
+        radius * libm::cos(std::f64::consts::TAU * self.uniform())
+    }
+
     /// Moves to the pending proposal or drops it, as decided on this log acceptance ratio.
     pub(super) fn settle(&mut self, accepted: bool, log_alpha: f64) {
         if let Some(to) = self.proposed.take().filter(|_| accepted) {

@@ -75,6 +75,22 @@ pub enum SamplerError {
         /// The length of the shortest step that was tried, in posterior sds.
         step: f64,
     },
+    /// A variance of normal noise that no correction is there for.
+    #[error("there is no correction of normal noise of variance {0}: sampler.correction must be 2, 1.5 or 1")]
+    NoCorrection(f64),
+    /// What is random in a ratio has a greater variance than Barker's test has room for.
+    #[error(
+        "the parties' noise and samples give a log ratio a variance of {noise:.3} and {sampling:.3}, and Barker's test with correction = {correction} \
+         has room for {correction} in all: raise sampler.batch, shorten the step (sampler.proposal.radius) or lower privacy.noise_sd"
+    )]
+    TooRandomARatio {
+        /// Variance of the parties' noise, as the receiver scales it.
+        noise: f64,
+        /// The greatest variance that samples are assumed to have.
+        sampling: f64,
+        /// The variance that there is room for.
+        correction: f64,
+    },
     /// What samples add to a gradient's noise is more than a step takes.
     #[error(
         "samples of {batch} of the records add a variance of {variance:.1} to a gradient, in posterior sds, and a step of {step} takes less: raise \

@@ -1,5 +1,6 @@
 //! The interface that every sampling algorithm has, whatever it asks and however it makes its draws.
 
+use super::barker::BarkerDiagnostics;
 use super::clip_watch::ClipWatch;
 use super::error::SamplerError;
 use super::hmc::GradientDiagnostics;
@@ -115,6 +116,11 @@ pub trait Sampler: Send {
 
     /// How the chains moved, for a run that gradients drive; `None` for any other, and before they do.
     fn gradient_diagnostics(&self) -> Option<GradientDiagnostics> {
+        None
+    }
+
+    /// How exactly proposals were decided, for a run by `barker`; `None` for any other.
+    fn barker_diagnostics(&self) -> Option<BarkerDiagnostics> {
         None
     }
 

@@ -8,6 +8,7 @@
 
 pub mod acceptance;
 mod augmentation;
+mod barker;
 mod chain;
 mod clip_watch;
 mod eigen;
@@ -27,6 +28,7 @@ mod penalty;
 mod penalty_exp_family;
 mod proposal;
 mod quadratic_fit;
+mod ratio_walk;
 mod refit;
 mod registry;
 mod replay;
@@ -40,6 +42,7 @@ mod target;
 mod totals;
 mod warmup;
 
+pub use barker::BarkerDiagnostics;
 pub use clip_watch::{ClipWatch, STOP_SHARE, WARN_SHARE};
 pub use error::SamplerError;
 pub(crate) use hmc::Foreseen;

@@ -10,9 +10,7 @@ use rand_distr::{Distribution, StandardNormal};
 use crate::job::ProposalKind;
 use crate::parameter::Interval;
 
-/// Radius in units of the posterior sd along a move, given the others.
-const ONE_COORDINATE: f64 = 0.44;
-/// The same for a joint Gaussian step, before division by √d.
+/// Radius in units of the posterior sd of a joint Gaussian step, before division by √d.
 const JOINT: f64 = 0.6;
 /// Where a truncated walk is cut off, in radii.
 const TRUNCATION: f64 = 2.0;
@@ -51,7 +49,7 @@ impl ProposalScale {
 
 fn factor(kind: ProposalKind, dimension: usize) -> f64 {
     match kind {
-        ProposalKind::Guided | ProposalKind::Componentwise => ONE_COORDINATE,
+        ProposalKind::Guided | ProposalKind::Componentwise => ProposalKind::ONE_COORDINATE,
         ProposalKind::RandomWalk | ProposalKind::TruncatedWalk => JOINT / (dimension as f64).sqrt(),
     }
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::augmentation::{self, Augmentation};
+use super::barker::Barker;
 use super::error::SamplerError;
 use super::hmc::{self, Hmc};
 use super::interface::Sampler;
@@ -10,6 +11,7 @@ use super::noisy_statistics::{self, NoisyStatistics, Outlook};
 use super::party_metadata::PartyMetadata;
 use super::penalty::Penalty;
 use super::penalty_exp_family::PenaltyExpFamily;
+use super::ratio_walk::RatioWalk;
 use super::stochastic_gradients::{self, StochasticGradient};
 use crate::job::{Algorithm, JobSpec};
 
@@ -46,11 +48,12 @@ pub fn build(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Box<dyn Sample
     }
     let spec = &*settled(spec, parties);
     Ok(match spec.algorithm {
-        Algorithm::Penalty => Box::new(Penalty::new(spec, parties)?),
+        Algorithm::Penalty => Box::new(RatioWalk::new(spec, parties, Penalty)?),
         Algorithm::Augmentation => Box::new(Augmentation::new(spec, parties)?),
         Algorithm::PenaltyExpFamily => Box::new(PenaltyExpFamily::new(spec, parties)?),
         Algorithm::NoisyStatistics => Box::new(NoisyStatistics::new(spec, parties)?),
         Algorithm::Hmc => Box::new(Hmc::new(spec, parties)?),
+        Algorithm::Barker => Box::new(RatioWalk::new(spec, parties, Barker::new(spec)?)?),
         Algorithm::Sgld | Algorithm::Sghmc | Algorithm::Sgnht | Algorithm::Sgfs => {
             Box::new(StochasticGradient::new(spec, parties)?)
         }

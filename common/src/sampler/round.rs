@@ -120,7 +120,8 @@ pub struct Draw {
     pub theta: Vec<f64>,
     /// Whether the proposal was accepted.
     pub accepted: bool,
-    /// Noisy log acceptance ratio, penalty and prior included; −∞ for a proposal outside the box.
+    /// Noisy log acceptance ratio, penalty and prior included; by `barker` what was compared with 0, correction included. −∞ for a proposal
+    /// outside the box.
     pub log_alpha: f64,
     /// The round's number.
     pub iteration: u64,

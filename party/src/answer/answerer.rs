@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use conclave_common::accounting::{Budget, Honest, PrivacyUnit};
 use conclave_common::job::{Algorithm, JobSpec};
 use conclave_common::mechanism::SumCache;
-use conclave_common::model::{KeptWeights, Model, Threads};
+use conclave_common::model::{KeptWeights, Model, PoissonSampling, Threads};
 use conclave_proto::PROTOCOL;
 
 use super::answer_timing::AnswerTiming;
@@ -66,6 +66,8 @@ pub(super) struct ActiveJob {
     pub(super) fixed_sums: SumCache,
     /// What the job's last gradients left for the remainders of the same steps.
     pub(super) kept_weights: KeptWeights,
+    /// The law of the samples that its releases add up; `None` where they add up all records.
+    pub(super) sampling: Option<PoissonSampling>,
     /// How long after its service began a reply leaves; `None` for at once.
     pub(super) delay: Option<JobDelay>,
     /// How its answers leave.
@@ -92,10 +94,11 @@ impl ActiveJob {
         let most_rounds = spec.most_rounds();
         let gradients = if spec.algorithm == Algorithm::Hmc { spec.sampler.chains as usize } else { 0 };
         let kept_weights = KeptWeights::new((records.blocks().records(), records.blocks().count()), gradients);
+        let sampling = spec.privacy.blocks.map(|_| PoissonSampling::new(records.blocks().units(), spec.sampler.batch));
         let used = (Instant::now(), idle);
         // Whom the owner trusts is for whoever opens the job to say.
         let trusted = Honest::ALONE;
-        Ok(Self { spec, digest, model, records, fixed_sums, kept_weights, delay, masking, trusted, used, most_rounds })
+        Ok(Self { spec, digest, model, records, fixed_sums, kept_weights, sampling, delay, masking, trusted, used, most_rounds })
     }
 
     /// How long it has answered nothing new.

@@ -138,7 +138,7 @@ impl Answerer {
                         ErrorCode::Unreachable,
                         "it can't read its data: its owner has to put them back and start it again",
                     ),
-                    NoSum::Kernel => {
+                    NoSum::Kernel | NoSum::Sample => {
                         Fault::new(ErrorCode::Internal, "the party can't sum over its data; its owner's log says why")
                     }
                 }

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use conclave_common::accounting::{Adjacency, Honest, PrivacyUnit, units_under_noise};
-use conclave_common::mechanism::{Points, QueryKind};
-use conclave_common::model::{Keeping, Summand};
+use conclave_common::mechanism::{LatticeSum, Points, QueryKind};
+use conclave_common::model::{HiddenSample, Keeping, Summand};
 use conclave_common::query::QueryTerms;
 use conclave_common::sampler::Query;
 use conclave_proto::convert::{Answer, AnswerStatus, answer_to_wire, query_from_wire, reply_length};
@@ -15,7 +15,7 @@ use super::answer_timing::Part;
 use super::answerer::{ActiveJob, Answerer, LONGEST_WORD};
 use super::masking::RoundMasks;
 use super::open::MAX_JOB_ID;
-use super::sums::{NoSum, sums};
+use super::sums::{NoSum, sampled_sums, sums};
 use crate::data::MAX_UNPUBLISHED_UNITS;
 use crate::ledger::{
     ChargeOutcome, ChargedNoise, Grant, Ledger, LedgerError, Masked, QueryContent, QueryKey, Recorded, Refusal, Release,
@@ -42,10 +42,11 @@ impl From<Vec<i64>> for Answered {
 /// An answer, or why there is none.
 pub(super) type Outcome = Result<Answered, AnswerStatus>;
 
-/// A charged query: what it sums, and the noise that it paid for.
+/// A charged query: what it sums, over which units if not all, and the noise that it paid for.
 struct ChargedQuery<'q> {
     kind: QueryKind,
     summand: Summand<'q>,
+    sample: Option<HiddenSample>,
     noise: ChargedNoise,
 }
 
@@ -103,7 +104,7 @@ impl Answerer {
         once(active, &queries, &job, iteration)?;
         self.admit(&job, iteration, (&queries, &keys), active.trusted)?;
         let grants = self.charge(&job, iteration, &keys)?;
-        let (charged, answered_before) = self.noise_for(&queries, &terms, grants)?;
+        let (charged, answered_before) = self.noise_for(&job, &queries, &terms, grants)?;
         // The charges are on disk and their noise is made: now, and not before, the records may be read.
         let releases = self.release_sums(&job, charged, masks.as_ref())?;
         let recorded_now = self.record(releases)?;
@@ -159,15 +160,17 @@ impl Answerer {
         }
     }
 
-    /// The charged queries with their noise, and per query its earlier answer, where it has one.
+    /// The charged queries with their noise and their samples, and per query its earlier answer, where it has one.
     #[allow(clippy::type_complexity)]
     fn noise_for<'q>(
         &mut self,
+        job: &str,
         queries: &'q [Query],
         terms: &[QueryTerms],
         grants: Vec<Grant>,
     ) -> Result<(Vec<ChargedQuery<'q>>, Vec<Option<Recorded>>), AnswerStatus> {
         let (mut charged, mut answered_before) = (Vec::new(), Vec::with_capacity(grants.len()));
+        let sampling = self.jobs.get(job).and_then(|active| active.sampling.as_ref());
         for ((query, terms), grant) in queries.iter().zip(terms).zip(grants) {
             match grant {
                 Grant::Answered(recorded) => answered_before.push(Some(recorded)),
@@ -181,8 +184,13 @@ impl Answerer {
                         tracing::error!("{why}");
                         AnswerStatus::Halted
                     })?;
+                    let sample = match query.kind.is_sampled() {
+                        // Of this release alone: neither its chain's last one nor another chain's has anything of it.
+                        true => Some(self.noise.sample_of_units(sampling.ok_or(AnswerStatus::Halted)?)),
+                        false => None,
+                    };
                     let noise = sample_noise(receipt, &mut self.noise);
-                    charged.push(ChargedQuery { kind: query.kind, summand, noise });
+                    charged.push(ChargedQuery { kind: query.kind, summand, sample, noise });
                     answered_before.push(None);
                 }
             }
@@ -201,11 +209,7 @@ impl Answerer {
         if charged.is_empty() {
             return Ok(Vec::new());
         }
-        let active = self.jobs.get(job).ok_or(AnswerStatus::UnknownJob)?;
-        let summands: Vec<(QueryKind, Summand<'_>)> = charged.iter().map(|query| (query.kind, query.summand)).collect();
-        let (model, blocks) = (active.model.as_ref(), Keeping::new(active.records.blocks(), &active.kept_weights));
-        let sums = sums(model, &blocks, &self.threads, &active.fixed_sums, &summands);
-        let sums = sums.map_err(|why| unsummed(&mut self.ledger, &why))?;
+        let sums = self.sums_of(job, &charged)?;
         let released = charged.into_iter().zip(sums);
         let Some(masks) = masks else {
             return Ok(released.map(|(query, sum)| query.noise.release(sum)).collect());
@@ -218,6 +222,26 @@ impl Answerer {
             query.noise.release_masked(sum, its)
         });
         Ok(masked.collect())
+    }
+
+    /// The sum of each charged query: over all units in one pass, over samples in another.
+    fn sums_of(&mut self, job: &str, charged: &[ChargedQuery<'_>]) -> Result<Vec<LatticeSum>, AnswerStatus> {
+        let active = self.jobs.get(job).ok_or(AnswerStatus::UnknownJob)?;
+        let (model, records) = (active.model.as_ref(), active.records.blocks());
+        let (mut whole, mut some) = (Vec::new(), Vec::new());
+        for ChargedQuery { kind, summand, sample, .. } in charged {
+            match sample {
+                None => whole.push((*kind, *summand)),
+                Some(sample) => some.push((*kind, *summand, sample)),
+            }
+        }
+        // Weights of a gradient are kept of all records: none of a sample's are.
+        let whole = sums(model, &Keeping::new(records, &active.kept_weights), &self.threads, &active.fixed_sums, &whole);
+        let both = whole.and_then(|whole| Ok((whole, sampled_sums(model, records, &self.threads, &some)?)));
+        let (whole, some) = both.map_err(|why| unsummed(&mut self.ledger, &why))?;
+        let (mut whole, mut some) = (whole.into_iter(), some.into_iter());
+        let sums = charged.iter().map(|query| if query.sample.is_some() { some.next() } else { whole.next() });
+        sums.collect::<Option<Vec<_>>>().ok_or(AnswerStatus::Halted)
     }
 
     /// Makes the releases durable.
@@ -237,7 +261,7 @@ impl Answerer {
 fn unsummed(ledger: &mut Ledger, why: &NoSum) -> AnswerStatus {
     match why {
         NoSum::Unread(unread) => ledger.halt(&unread.to_string()),
-        NoSum::Kernel => tracing::error!("{why}"),
+        NoSum::Kernel | NoSum::Sample => tracing::error!("{why}"),
     }
     AnswerStatus::Halted
 }
@@ -321,7 +345,7 @@ fn refused(job: &str, iteration: u64, refusal: Refusal) -> AnswerStatus {
         Refusal::DataBudget(_) | Refusal::AnalystBudget(_) | Refusal::JobBudget(_) | Refusal::CollusionBudget(_) => {
             AnswerStatus::Budget
         }
-        Refusal::Roster => AnswerStatus::Policy,
+        Refusal::Roster | Refusal::Block => AnswerStatus::Policy,
         Refusal::Attempt { .. } => AnswerStatus::Attempt,
         Refusal::Behind => AnswerStatus::Behind,
         Refusal::Conflict { .. } => AnswerStatus::Conflict,

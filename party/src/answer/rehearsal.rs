@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use conclave_common::accounting::{Budget, PrivacyFilter, PrivacyUnit, gaussian_dp};
+use conclave_common::accounting::{Budget, Honest, PrivacyFilter, PrivacyUnit, RESERVE_LOG2, gaussian_dp};
 use conclave_common::job::{Algorithm, ClipRule, JobSpec};
 use conclave_common::mechanism::{NoiseScale, QueryKind};
 use conclave_common::model::{Frame, Persons, Threads, assemble};
@@ -25,6 +25,8 @@ pub(super) const JOB: &str = "rehearsal";
 /// The mu of a rehearsal's budget, about as much as can be accounted for: what a job itself may spend need not hold a rehearsal.
 const MU: f64 = 30.0;
 const DELTA: f64 = 1e-6;
+/// What its blocks may take of delta beside that, half of it in all: more than any do.
+const RESERVE_UNITS: u64 = 1 << (RESERVE_LOG2 - 1);
 
 /// Why a job can't be rehearsed.
 #[derive(Debug, PartialEq, thiserror::Error)]
@@ -46,7 +48,7 @@ impl From<String> for Unmeasured {
 /// What a rehearsal may spend.
 pub(super) fn budget(unit: PrivacyUnit) -> Result<Budget, String> {
     let budget = Budget::new(gaussian_dp::epsilon(MU, DELTA), DELTA).map_err(|e| e.to_string())?;
-    Ok(budget.of(unit))
+    Ok(budget.of(unit).reserving(RESERVE_UNITS))
 }
 
 pub(super) fn too_dear() -> Unmeasured {
@@ -101,14 +103,14 @@ impl Rehearsal<'_> {
 
     /// The vectors that the job asks for in a message, each under noise by which it costs next to nothing: gradient and curvature at a
     /// point, and in every second pass the second moments, where it asks for them. Of a job that is driven by gradients in every second
-    /// pass as many gradients as it has chains, or as many remainders, of a step of no length, where it asks for them. Of a chain of ratios that finds the mode by
-    /// gradients in every second eight passes, where it asks no step.
-    fn vectors(&self, pass: u64, theta: &[f64]) -> Vec<v1::Proposal> {
+    /// pass as many gradients as it has chains, over samples where its chains ask them so, or as many remainders, of a step of no length. Of a
+    /// chain of ratios that finds the mode by gradients in every second eight passes, where it asks no step.
+    fn vectors(&self, pass: u64, theta: &[f64], over_samples: Option<NoiseScale>) -> Vec<v1::Proposal> {
         let proposal = |(chain, (kind, from, to)): (usize, (QueryKind, Vec<f64>, Vec<f64>))| v1::Proposal {
             chain: chain as u32,
             from,
             to,
-            noise_scale: NoiseScale::MAX_UNITS,
+            noise_scale: over_samples.filter(|_| kind.is_sampled()).map_or(NoiseScale::MAX_UNITS, NoiseScale::units),
             kind: kind.code(),
         };
         if let Some(cells) = self.cells() {
@@ -125,14 +127,23 @@ impl Rehearsal<'_> {
         let entry = |at: usize| if at / order == at % order { 0.2 } else { 0.01 };
         let frame: Vec<f64> = (0..numbers).map(|at| if at < order * order { entry(at) } else { 0.001 }).collect();
         if driven && pass % 2 == 1 {
-            let gradient = || (QueryKind::Gradient { parameters }, theta.to_vec(), frame.clone());
+            let kind = match over_samples {
+                Some(_) => QueryKind::SampledGradient { parameters },
+                None => QueryKind::Gradient { parameters },
+            };
+            let gradient = || (kind, theta.to_vec(), frame.clone());
             let along = std::iter::repeat_n(1e-9, order).chain([0.0]);
             let step = || [theta, theta, theta].concat();
             let remainder = || {
                 (QueryKind::Remainder { parameters }, step(), frame.iter().copied().chain(along.clone()).collect::<Vec<f64>>())
             };
-            let alone = self.spec.algorithm.is_unadjusted();
-            let all = (0..self.chains()).map(|_| if alone || pass / 2 % 2 == 1 { gradient() } else { remainder() });
+            let ratio = || (QueryKind::Ratio, theta.to_vec(), theta.to_vec());
+            let test = || match self.spec.releases()[..] {
+                [.., "remainder"] => remainder(),
+                [.., "ratio"] => ratio(),
+                _ => gradient(),
+            };
+            let all = (0..self.chains()).map(|_| if pass / 2 % 2 == 1 { gradient() } else { test() });
             return all.enumerate().map(proposal).collect();
         }
         let moments = pass % 2 == 1 && !driven && scores.moments_outcome().is_some();
@@ -196,7 +207,8 @@ impl Rehearsal<'_> {
         let sloped = matches!(self.spec.privacy.clip, Some(ClipRule::Slope(_)));
         let theta: Vec<f64> = self.spec.support.iter().map(|box_| ORDINARY.clamp(box_.min, box_.max)).collect();
         let still = (asks_steps && !(sloped && step.is_some())).then(|| noise(QueryKind::Ratio, (&theta, &theta))).transpose()?;
-        let questions = Questions { step, still, statistics };
+        let over_samples = self.spec.privacy.blocks.map(|_| self.noise_over_samples(&theta, most, asked)).transpose()?;
+        let questions = Questions { step, still, statistics, over_samples };
         for vector in (0..16).flat_map(|pass| self.request(pass, &questions).proposals) {
             let kind = QueryKind::from_code(vector.kind).ok_or_else(|| format!("a made-up query of kind {}", vector.kind))?;
             let noise = NoiseScale::from_units(vector.noise_scale).map_err(|e| e.to_string())?;
@@ -212,8 +224,25 @@ impl Rehearsal<'_> {
         Ok(questions)
     }
 
-    /// In every second pass the step that takes longest, to and fro. In the others, every parameter at an ordinary value, at the least
-    /// one that may be asked, and at either end of its box, in a step of no length.
+    /// Noise under which blocks that hold as many releases over samples as are asked, and one block at least, cost no more than half of
+    /// `most` units of mu².
+    fn noise_over_samples(&self, theta: &[f64], most: u64, asked: u64) -> Result<NoiseScale, Unmeasured> {
+        let model = self.spec.build_model();
+        let frame = vec![0.1; Frame::length(theta.len())];
+        let (kind, to) = match self.spec.algorithm.follows_gradients() {
+            true => (QueryKind::SampledGradient { parameters: theta.len() as u32 }, frame.as_slice()),
+            false => (QueryKind::SampledRatio, theta),
+        };
+        let terms = QueryTerms::new(model.as_ref(), self.spec, self.unit, kind, (theta, to));
+        let terms = terms.map_err(|why| Unmeasured::Job(why.to_string()))?;
+        let noise = self.spec.privacy.noise;
+        let block = self.spec.block_terms(kind, self.unit, (terms.sensitivity(), noise)).map_or(0, |block| block.releases);
+        let limit = most / asked.saturating_add(block) / 2;
+        cheap(&terms, self.unit, (noise, Honest::ALONE), limit).ok_or_else(too_dear)
+    }
+
+    /// In every second pass the step that takes longest, to and fro, over samples where the job's chains ask it so. In the others, every
+    /// parameter at an ordinary value, at the least one that may be asked, and at either end of its box, in a step of no length.
     pub(super) fn request(&self, pass: u64, questions: &Questions) -> v1::Query {
         let theta = |box_: &Interval| match pass / 2 % 4 {
             0 => ORDINARY.clamp(box_.min, box_.max),
@@ -222,7 +251,7 @@ impl Rehearsal<'_> {
             _ => box_.min,
         };
         let theta: Vec<f64> = self.spec.support.iter().map(theta).collect();
-        let vectors = self.vectors(pass, &theta);
+        let vectors = self.vectors(pass, &theta, questions.over_samples);
         if !vectors.is_empty() {
             return v1::Query { job: JOB.into(), iteration: pass, proposals: vectors, attempt: 0 };
         }
@@ -234,11 +263,15 @@ impl Rehearsal<'_> {
             }
             None => (theta.as_slice(), theta.as_slice(), questions.still.unwrap_or(self.spec.privacy.noise)),
         };
+        let (kind, noise) = match questions.over_samples.filter(|_| pass % 2 == 1) {
+            Some(noise) => (QueryKind::SampledRatio.code(), noise),
+            None => (QueryKind::Ratio.code(), noise),
+        };
         let proposals = (0..self.chains() as u32)
             .map(|chain| {
                 let component = chain % questions.statistics.len().max(1) as u32;
                 match questions.statistics.get(component as usize) {
-                    None => v1::Proposal { chain, from: from.to_vec(), to: to.to_vec(), noise_scale: noise.units(), kind: 0 },
+                    None => v1::Proposal { chain, from: from.to_vec(), to: to.to_vec(), noise_scale: noise.units(), kind },
                     Some(noise) => {
                         let kind = QueryKind::Statistic { component }.code();
                         v1::Proposal { chain, noise_scale: noise.units(), kind, ..v1::Proposal::default() }
@@ -258,6 +291,8 @@ pub(super) struct Questions {
     still: Option<NoiseScale>,
     /// That of each component of the statistic.
     statistics: Vec<NoiseScale>,
+    /// That of a release over a sample, where the job's chains ask those.
+    over_samples: Option<NoiseScale>,
 }
 
 #[cfg(test)]

@@ -143,6 +143,13 @@ impl Sandbox {
         Ok(Masking::Under(Box::new(masks)))
     }
 
+    /// Has the job's releases add up samples as large as they ever are.
+    pub(super) fn sample_at_largest(&mut self, job: &str) {
+        if let Some(active) = self.answerer.jobs.get_mut(job) {
+            active.sampling = active.sampling.take().map(|sampling| sampling.at_its_largest());
+        }
+    }
+
     /// Keeps the noise of this job's scale in stock.
     pub(crate) fn keep_noise(&mut self, spec: &JobSpec) {
         self.answerer.noise.keep([spec.privacy.noise]);

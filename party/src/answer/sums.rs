@@ -12,7 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use conclave_common::accounting::PrivacyUnit;
 use conclave_common::job::JobSpec;
 use conclave_common::mechanism::{LatticeSum, QueryKind, SumCache};
-use conclave_common::model::{Block, BlockError, Blocks, Model, Summand, Threads, block_sums};
+use conclave_common::model::{Block, BlockError, Blocks, HiddenSample, Model, Summand, Threads, block_sums};
 use conclave_common::query::QueryTerms;
 
 /// Why there is no sum. Neither has to do with what a record holds.
@@ -24,6 +24,9 @@ pub(super) enum NoSum {
     /// The kernel panics without a record, or gives sums of other lengths than are charged.
     #[error("the model's kernel fails on no records at all")]
     Kernel,
+    /// A sample is of another number of units than the records are.
+    #[error("a sample was drawn of another shard")]
+    Sample,
 }
 
 /// One sum per query, over all units of privacy but those on which the kernel panics: a kept one where there is one, and the others in
@@ -41,6 +44,29 @@ pub(super) fn sums(
     let mut made = summed(model, blocks, threads, &others)?.into_iter();
     // One sum per summand.
     kept.into_iter().map(|kept| kept.or_else(|| made.next()).ok_or(NoSum::Kernel)).collect()
+}
+
+/// One sum per query, each over its own sample's units, in one pass over the records. A unit on which the kernel panics contributes as it
+/// does to a sum over all.
+pub(super) fn sampled_sums(
+    model: &dyn Model,
+    blocks: &dyn Blocks,
+    threads: &Threads,
+    asked: &[(QueryKind, Summand<'_>, &HiddenSample)],
+) -> Result<Vec<LatticeSum>, NoSum> {
+    if asked.is_empty() {
+        return Ok(Vec::new());
+    }
+    if asked.iter().any(|(.., sample)| sample.units() != blocks.units()) {
+        return Err(NoSum::Sample);
+    }
+    let one = |block: &Block<'_>, (kind, summand, sample): &(QueryKind, Summand<'_>, &HiddenSample)| {
+        let failed = || vec![summand.nearest_zero(kind.length())];
+        halved(&block.sampled(sample), (&[kind.length()], &failed), &|block| block_sums(model, block, &[*summand]))?.pop()
+    };
+    threads.sum(blocks, asked.len(), |block| {
+        asked.iter().map(|asked| one(block, asked)).collect::<Option<Vec<_>>>().ok_or(NoSum::Kernel)
+    })
 }
 
 /// The sums that a job asks of no point, as Algorithm 3 does; none for another algorithm or where they would not be released. A unit of

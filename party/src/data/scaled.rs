@@ -24,10 +24,10 @@ impl Scaled {
         Self { shard, binding, units_per_block: (RECORDS / most).max(1) }
     }
 
-    fn rows(&self, rows: std::ops::Range<usize>, persons: Option<Persons>) -> Result<Block<'static>, BlockError> {
+    fn rows(&self, rows: std::ops::Range<usize>, persons: Option<Persons>, first: usize) -> Result<Block<'static>, BlockError> {
         let column = |name: &str| self.shard.column(name)?.values().get(rows.clone());
         let data = self.binding.records(column, persons).map_err(|e| BlockError::new(e.to_string()))?;
-        Ok(Block::owned(data))
+        Ok(Block::owned(data, first as u64))
     }
 }
 
@@ -48,12 +48,13 @@ impl Blocks for Scaled {
         let end = |unit: usize| unit.saturating_mul(self.units_per_block).min(self.units() as usize);
         let units = end(at)..end(at + 1);
         let Some(persons) = self.shard.persons() else {
-            return self.rows(units, None);
+            return self.rows(units.clone(), None, units.start);
         };
         let begin = |person: usize| person.checked_sub(1).map_or(0, |last| persons.ends()[last]);
         let rows = begin(units.start)..begin(units.end);
+        let first = units.start;
         let ends = persons.ends()[units].iter().map(|end| end - rows.start).collect();
         let theirs = Persons::new(ends, persons.limit());
-        self.rows(rows, theirs)
+        self.rows(rows, theirs, first)
     }
 }

@@ -33,6 +33,8 @@ struct Span {
     group: usize,
     /// Whether it is the first of its row group.
     first: bool,
+    /// Rows in the blocks before it.
+    begins: u64,
     rows: usize,
     /// Those that are inert, ascending.
     inert: Vec<u32>,
@@ -89,9 +91,10 @@ impl Stream {
 
     /// Enters the next rows as a block.
     pub(super) fn enter(&mut self, group: usize, first: bool, rows: usize, inert: &[usize]) {
-        self.records += rows as u64;
         // A block has far fewer rows than that.
-        self.blocks.push(Span { group, first, rows, inert: inert.iter().map(|row| *row as u32).collect() });
+        let inert = inert.iter().map(|row| *row as u32).collect();
+        self.blocks.push(Span { group, first, begins: self.records, rows, inert });
+        self.records += rows as u64;
     }
 
     /// Blocks that a pass reads.
@@ -101,6 +104,11 @@ impl Stream {
 
     pub(super) fn records(&self) -> u64 {
         self.records
+    }
+
+    /// Records in the blocks before this one.
+    pub(super) fn begins(&self, at: usize) -> u64 {
+        self.blocks.get(at).map_or(self.records, |span| span.begins)
     }
 
     /// Whether the file is the one that was opened, and as it was.

@@ -127,6 +127,7 @@ impl Blocks for Streamed {
     fn block(&self, at: usize) -> Result<Block<'_>, BlockError> {
         let values = self.values(at).map_err(BlockError::new)?;
         let column = |name: &str| values.get(self.names.iter().position(|n| n == name)?).map(Vec::as_slice);
-        self.binding.records(column, None).map(Block::owned).map_err(|e| BlockError::new(e.to_string()))
+        let first = self.stream.begins(at);
+        self.binding.records(column, None).map(|data| Block::owned(data, first)).map_err(|e| BlockError::new(e.to_string()))
     }
 }

@@ -15,7 +15,6 @@ use super::query::QueryKey;
 use super::receipt::{ChargeReceipt, ChargeRow, Recorded};
 use super::release::Release;
 use super::settings::Durability;
-use super::state::minus;
 use super::unwritten::Pending;
 use super::writer::EntryWriter;
 
@@ -75,6 +74,9 @@ pub enum Refusal {
     /// The job's answers leave masked, and its roster is not entered; or it has no roster, and they do not.
     #[error("the job's answers are not asked as its roster says")]
     Roster,
+    /// A query over a sample names no block that there can be for it, or another names one.
+    #[error("the job's releases over samples are not those of a block that can be opened")]
+    Block,
     /// No such job is open.
     #[error("the job is not open")]
     UnknownJob,
@@ -113,9 +115,27 @@ impl Filters {
             analyst.try_charge(releases).map_err(Refusal::AnalystBudget)?;
         }
         after.job.try_charge(releases).map_err(Refusal::JobBudget)?;
-        let cost = minus(after.data.spent(), self.data.spent());
+        let cost = after.data.spent().minus(self.data.spent());
         *self = after;
         Ok(cost)
+    }
+}
+
+impl Filters {
+    /// Charges what opens a block, in all of them or in none.
+    pub(super) fn try_spend(&mut self, cost: Spent) -> Result<(), Refusal> {
+        let mut after = self.clone();
+        after.data.try_spend(cost).map_err(Refusal::DataBudget)?;
+        if let Some(alone) = &mut after.alone {
+            // Each of its releases is opened by itself.
+            alone.try_spend(cost).map_err(Refusal::CollusionBudget)?;
+        }
+        if let Some(analyst) = &mut after.analyst {
+            analyst.try_spend(cost).map_err(Refusal::AnalystBudget)?;
+        }
+        after.job.try_spend(cost).map_err(Refusal::JobBudget)?;
+        *self = after;
+        Ok(())
     }
 }
 
@@ -143,6 +163,9 @@ impl Ledger {
         if i64::try_from(iteration).is_err() {
             return Ok(ChargeOutcome::Refused(Refusal::DataBudget(FilterRefusal::Overflow)));
         }
+        if let Err(refusal) = self.check_blocks(queries) {
+            return Ok(ChargeOutcome::Refused(refusal));
+        }
         let mut chains = HashSet::new();
         if let Some(twice) = queries.iter().find(|q| !chains.insert(q.chain)) {
             return Ok(ChargeOutcome::Refused(Refusal::Conflict { chain: twice.chain }));
@@ -163,7 +186,9 @@ impl Ledger {
             _ if fresh.is_empty() => Ok(Vec::new()),
             Durability::Strict => self.charge_now(job, iteration, &fresh)?,
             // A block's charges and answers are synced later than they leave, and a second answer under the same masks would tell of the noise.
-            Durability::Reserve { .. } if fresh.iter().any(|key| is_vector(key) || key.priced.honest() != Honest::ALONE) => {
+            Durability::Reserve { .. }
+                if fresh.iter().any(|key| is_vector(key) || key.block.is_some() || key.priced.honest() != Honest::ALONE) =>
+            {
                 self.charge_now(job, iteration, &fresh)?
             }
             Durability::Reserve { block } => self.charge_to_block(job, iteration, &fresh, block)?,
@@ -231,8 +256,13 @@ impl Ledger {
         let Some(mut filters) = self.filters_after_settling(job) else { return Ok(Err(Refusal::UnknownJob)) };
         let Some(seq) = self.jobs.get(job).map(|open| open.seq) else { return Ok(Err(Refusal::UnknownJob)) };
         let mut costs = Vec::with_capacity(fresh.len());
+        let mut places = self.places(job);
         for key in fresh {
-            match filters.try_charge(&[key.priced]) {
+            let cost = match key.block {
+                None => filters.try_charge(&[key.priced]),
+                Some(_) => self.charge_place(&mut filters, &mut places, key).map(|()| Spent::default()),
+            };
+            match cost {
                 Ok(cost) => costs.push(cost),
                 Err(refusal) => return Ok(Err(refusal)),
             }
@@ -245,7 +275,11 @@ impl Ledger {
                 writer.event(Settle::KIND, seq, &settle.body())?;
             }
             for (key, cost) in fresh.iter().zip(costs) {
-                let charged = Pending { time_ms, job: seq, block: 0, iteration, key: *key, cost };
+                let block = match &key.block {
+                    None => 0,
+                    Some(terms) => writer.block_of(seq, key.priced.kind(), terms)?,
+                };
+                let charged = Pending { time_ms, job: seq, block, iteration, key: *key, cost };
                 rows.push(ChargeRow::Written(write_charge(writer, &charged)?));
             }
             Ok(())

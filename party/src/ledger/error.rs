@@ -60,6 +60,14 @@ pub enum LedgerError {
         /// The configuration's.
         expected: (String, String),
     },
+    /// Another part of delta is set aside than the configuration says.
+    #[error("{}: {reason}", .file.display())]
+    Reserve {
+        /// The file.
+        file: PathBuf,
+        /// What the ledger and the configuration say, with the remedy.
+        reason: String,
+    },
     /// Made to protect something else.
     #[error(
         "{}: this ledger was made to protect one {found}, and [data] says one {expected}; charges of the one are no charges of \

@@ -39,6 +39,7 @@ pub fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
 
 macro_rules! event {
     ($name:ident, $kind:literal) => {
+        #[allow(unreachable_pub)]
         impl $name {
             /// The event's kind.
             pub const KIND: &'static str = $kind;
@@ -57,6 +58,8 @@ macro_rules! event {
     };
 }
 
+pub(super) use event;
+
 /// The first entry: whose ledger, for which budget, protecting what.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -67,8 +70,12 @@ pub struct Genesis {
     pub party: String,
     /// The budget's epsilon, as text that reads back to the same bits.
     pub epsilon: String,
-    /// The budget's delta, likewise.
+    /// The delta of what is charged by mu², likewise.
     pub delta: String,
+    /// What blocks of subsampled releases may take of delta beside that, units of 2^-60: the promise is at both together. Nothing of a ledger
+    /// that was made without.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub reserve: u64,
     /// `replace` or `add-remove`.
     pub adjacency: String,
     /// The most records of one person; 0 where rows are protected.
@@ -94,9 +101,22 @@ impl Genesis {
     /// The budget, with its unit.
     pub fn budget(&self) -> Result<Budget, Wrong> {
         let budget = Budget::new(number(&self.epsilon)?, number(&self.delta)?)?;
-        Ok(budget.of(self.unit()?))
+        Ok(budget.reserving(self.reserve).of(self.unit()?))
     }
 }
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// A job may take so much of the reserve of delta: right after the job's entry, of a job that asks over samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JobReserve {
+    /// Units of 2^-60.
+    pub reserve: u64,
+}
+event!(JobReserve, "job-reserve");
 
 /// A block of charge is written ahead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -137,7 +157,7 @@ impl Settle {
     pub(super) const FULL: &'static str = "full";
 
     pub(super) fn spent(&self) -> Spent {
-        Spent { units: self.units, slack_units: self.slack, draws: self.draws }
+        Spent { units: self.units, slack_units: self.slack, draws: self.draws, reserve_units: 0 }
     }
 }
 

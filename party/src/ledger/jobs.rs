@@ -1,12 +1,12 @@
 //! The ledger's jobs are entered, opened and closed: who asked for what, under which cap.
 
-use conclave_common::accounting::{Budget, PrivacyFilter, Spent};
+use conclave_common::accounting::{Budget, PrivacyFilter, RESERVE_LOG2, Spent};
 
 use super::entry::{Entry, JobEntered};
 use super::error::LedgerError;
-use super::events::{Settle, exact};
+use super::events::{JobReserve, Settle, exact};
 use super::handle::{DataStanding, Ledger};
-use super::state::{JobState, Masks, plus};
+use super::state::{JobState, Masks};
 use super::unwritten::OpenJob;
 
 /// A job as the ledger enters it. Job id and spec digest together name a job: no part of it may change later.
@@ -87,7 +87,10 @@ impl Ledger {
             return Err(LedgerError::Data(columns.clone()));
         }
         match self.state.job(entry.job) {
-            None => self.enter(entry)?,
+            None => {
+                self.admit_reserve(entry)?;
+                self.enter(entry)?;
+            }
             Some(job) => {
                 must_be(job, entry)?;
                 if job.era != self.state.era() {
@@ -120,6 +123,25 @@ impl Ledger {
         Ok(())
     }
 
+    /// A job that asks over samples is entered where the owner has set as much of delta aside as its blocks take.
+    fn admit_reserve(&self, entry: &JobEntry<'_>) -> Result<(), LedgerError> {
+        let needed = entry.cap.grantable_reserve_units();
+        let left = self.filter.limit().minus(self.filter.spent()).reserve_units;
+        if needed <= left {
+            return Ok(());
+        }
+        let delta = |units: u64| units as f64 / (1_u64 << RESERVE_LOG2) as f64;
+        let stands = match self.budget.reserve_units {
+            0 => "this party's owner has set none aside: that is [budget] delta_reserve in its configuration".to_owned(),
+            _ => format!("{:.3e} is left of what this party's owner has set aside ([budget] delta_reserve)", delta(left)),
+        };
+        Err(LedgerError::Job(format!(
+            "the job asks over samples (sampler.batch is below 1), which takes {:.3e} of delta for itself, and {stands}; ask all records \
+             (batch = 1), or less (privacy.delta_reserve)",
+            delta(needed)
+        )))
+    }
+
     fn enter(&mut self, entry: &JobEntry<'_>) -> Result<(), LedgerError> {
         let (epsilon, delta) = (exact(entry.cap.epsilon), exact(entry.cap.delta));
         let fingerprint = self.data_fingerprint();
@@ -135,7 +157,14 @@ impl Ledger {
                 cap_delta: &delta,
                 records: entry.records,
                 fingerprint: &fingerprint,
-            }))
+            }))?;
+            match entry.cap.reserve_units {
+                0 => Ok(()),
+                reserve => {
+                    let job = writer.state().seq();
+                    writer.event(JobReserve::KIND, job, &JobReserve { reserve }.body())
+                }
+            }
         })
     }
 
@@ -156,7 +185,7 @@ impl Ledger {
     /// What all jobs of an analyst have spent.
     pub fn spent_by(&self, analyst: &str) -> Spent {
         let theirs = self.state.jobs().iter().filter(|job| job.analyst == analyst);
-        theirs.map(JobState::committed).fold(Spent::default(), |a, b| plus(a, b).unwrap_or(a))
+        theirs.map(JobState::committed).fold(Spent::default(), |a, b| a.plus(b).unwrap_or(a))
     }
 
     /// The most that all jobs of an analyst may spend together, where the owner says so.
@@ -206,6 +235,9 @@ impl Ledger {
 fn must_be(job: &JobState, entry: &JobEntry<'_>) -> Result<(), LedgerError> {
     if job.spec_digest != *entry.spec_digest || job.analyst != entry.analyst {
         return Err(LedgerError::Job(format!("job id {} stands for another job in this ledger", entry.job)));
+    }
+    if job.reserve_cap != entry.cap.reserve_units {
+        return Err(LedgerError::Job(format!("job {} may take another part of the reserve of delta in this ledger", entry.job)));
     }
     if job.records != entry.records {
         return Err(LedgerError::Job(format!(

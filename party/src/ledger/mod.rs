@@ -42,6 +42,7 @@
 
 mod backup;
 mod behind;
+mod block_opened;
 mod charge;
 mod components;
 mod convert;
@@ -72,6 +73,7 @@ mod release;
 pub(crate) mod report;
 pub(crate) mod report_masked;
 mod reserve;
+mod sampled;
 mod schema;
 mod secret;
 mod settings;

@@ -16,7 +16,6 @@ use super::place::Place;
 use super::schema::{checkpoint, create, sync_folder};
 use super::secret::Secret;
 use super::settings::{KEY_CHECK, LedgerSettings};
-use super::state::plus;
 use super::{convert, verify};
 use crate::clock::now_ms;
 
@@ -139,16 +138,18 @@ impl Ledger {
         let entered = state.all_collude().map(|limit| limit.budget(budget.unit)).transpose();
         let entered = entered.map_err(|wrong| LedgerError::corrupt(&path, wrong.to_string()))?;
         let all_collude = settings.all_collude.or(entered);
-        let spent = plus(state.spent(), state.held()).unwrap_or(state.spent());
-        let alone = plus(state.alone(), state.held()).unwrap_or(state.alone());
+        let spent = state.spent().plus(state.held()).unwrap_or(state.spent());
+        let alone = state.alone().plus(state.held()).unwrap_or(state.alone());
         let mut ledger = Self {
             head: Head::new(&secret, &party, state.seq(), state.hash()),
             filter: PrivacyFilter::resume(&budget, spent)?,
             meter: PrivacyFilter::new(&budget)?,
-            alone: all_collude.map(|limit| PrivacyFilter::resume(&limit.of(budget.unit), alone)).transpose()?,
+            alone: all_collude
+                .map(|limit| PrivacyFilter::resume(&limit.of(budget.unit).reserving(budget.reserve_units), alone))
+                .transpose()?,
             all_collude,
             had_no_head: heads.is_empty(),
-            analyst_cap: settings.analyst_cap.map(|cap| cap.of(budget.unit)),
+            analyst_cap: settings.analyst_cap.map(|cap| cap.of(budget.unit).reserving(budget.reserve_units)),
             analysts: HashMap::new(),
             recoverable: state.unanswered().clone(),
             durability: settings.durability,
@@ -195,7 +196,7 @@ impl Ledger {
         let limit = self.changed_all_collude();
         self.write(true, |writer| {
             for (job, block) in &open {
-                let Spent { units, slack_units: slack, draws } = block.rest();
+                let Spent { units, slack_units: slack, draws, .. } = block.rest();
                 let settle = Settle { block: block.seq, units, slack, draws, why: Settle::CRASH.into() };
                 tracing::warn!("a crash has forfeited the charge of {draws} integers, written ahead");
                 writer.event(Settle::KIND, *job, &settle.body())?;

@@ -1,6 +1,6 @@
 //! A query as the ledger knows it again: by the SHA-256 over everything that determines the distribution of its answer.
 
-use conclave_common::accounting::{Honest, Priced};
+use conclave_common::accounting::{BlockTerms, Honest, Priced};
 use conclave_common::mechanism::{NoiseScale, QueryKind, STEP, Sensitivity};
 use sha2::{Digest as _, Sha256};
 
@@ -86,7 +86,7 @@ impl QueryContent<'_> {
         Digest(hash.finalize().into())
     }
 
-    /// What the ledger charges the query by, asked for the `attempt`-th time after the first.
+    /// What the ledger charges the query by, asked for the `attempt`-th time after the first. Of a query over a sample the block is to be added.
     pub fn key(&self, attempt: u32) -> QueryKey {
         QueryKey {
             chain: self.chain,
@@ -95,6 +95,7 @@ impl QueryContent<'_> {
             theta: point_digest(self.from),
             theta_next: point_digest(self.to),
             priced: Priced::new(self.kind, self.k_t, self.s, self.masked.map(|masked| masked.honest).unwrap_or_default()),
+            block: None,
         }
     }
 }
@@ -115,6 +116,8 @@ pub struct QueryKey {
     /// What it pays for. Public: its sensitivity is of a ratio the most that one unit contributes, of other kinds the most that the sum
     /// moves.
     pub priced: Priced,
+    /// The block of which it takes a place: of a kind that is asked over a sample ([`QueryKind::is_sampled`]), and of no other.
+    pub block: Option<BlockTerms>,
 }
 
 /// First half of the SHA-256 of a point's exact bits, little endian: enough to tell points apart in a table.

@@ -132,6 +132,7 @@ pub(crate) fn report_kept(settings: &LedgerSettings) -> Result<Report, LedgerErr
         units: total(|row| row.charge).saturating_add(reserved),
         slack_units: total(|row| row.slack),
         draws: total(|row| row.draws),
+        reserve_units: 0,
     };
     let filter = PrivacyFilter::resume(budget, spent)?;
     let remaining = filter.remaining_units();

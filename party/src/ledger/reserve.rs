@@ -21,7 +21,7 @@ use super::handle::Ledger;
 use super::query::QueryKey;
 use super::receipt::ChargeRow;
 use super::settings::Durability;
-use super::state::{Block, minus, plus};
+use super::state::Block;
 use super::unwritten::Ahead;
 
 impl Ledger {
@@ -37,7 +37,7 @@ impl Ledger {
             Ok(costs) => costs,
             Err(refusal) => return Ok(Err(refusal)),
         };
-        let Some(need) = costs.iter().try_fold(Spent::default(), |sum, cost| plus(sum, *cost)) else {
+        let Some(need) = costs.iter().try_fold(Spent::default(), |sum, cost| sum.plus(*cost)) else {
             return Ok(Err(Refusal::DataBudget(conclave_common::accounting::FilterRefusal::Overflow)));
         };
         let Some(seq) = self.jobs.get(job).map(|open| open.seq) else { return Ok(Err(Refusal::UnknownJob)) };
@@ -54,7 +54,7 @@ impl Ledger {
         }
         let Some(paying) = self.state.job(job).and_then(|job| job.block) else { return Ok(Err(Refusal::UnknownJob)) };
         if let Some(open) = self.jobs.get_mut(job) {
-            open.taken = plus(open.taken, need).unwrap_or(paying.held);
+            open.taken = open.taken.plus(need).unwrap_or(paying.held);
         }
         if !self.block_holds(job, iteration + 1, and_half(need)) {
             self.ahead = Some(Ahead { job: job.to_owned(), iteration, releases: fresh.iter().map(|key| key.priced).collect() });
@@ -90,7 +90,7 @@ impl Ledger {
         for key in fresh {
             let before = meter.spent();
             meter.try_charge(&[key.priced]).map_err(Refusal::DataBudget)?;
-            costs.push(minus(meter.spent(), before));
+            costs.push(meter.spent().minus(before));
         }
         Ok(costs)
     }
@@ -101,7 +101,7 @@ impl Ledger {
         let (Some(open), Some(state)) = (self.jobs.get(job), self.state.job(job)) else { return false };
         let Some(block) = state.block else { return false };
         let covered = iteration >= block.iteration && iteration - block.iteration < block.held.draws;
-        let left = minus(block.held, open.taken);
+        let left = block.held.minus(open.taken);
         covered && need.units <= left.units && need.slack_units <= left.slack_units && need.draws <= left.draws
     }
 
@@ -145,9 +145,9 @@ impl Ledger {
     pub(super) fn filters_after_settling(&self, job: &str) -> Option<Filters> {
         let (filters, open) = (self.filters(job)?, self.jobs.get(job)?);
         let Some(block) = self.state.job(job).and_then(|job| job.block) else { return Some(filters) };
-        let back = minus(block.held, open.taken);
+        let back = block.held.minus(open.taken);
         let less = |filter: PrivacyFilter| {
-            let spent = minus(filter.spent(), back);
+            let spent = filter.spent().minus(back);
             filter.with_spent(spent)
         };
         Some(Filters {
@@ -181,7 +181,7 @@ impl Ledger {
 /// What a message may cost that follows one of this cost: prices of proposals vary by about so much.
 fn and_half(need: Spent) -> Spent {
     let more = |n: u64| n.saturating_add(n.div_ceil(2));
-    Spent { units: more(need.units), slack_units: more(need.slack_units), draws: more(need.draws) }
+    Spent { units: more(need.units), slack_units: more(need.slack_units), draws: more(need.draws), ..need }
 }
 
 /// How many messages of this length make a block of so many queries.
@@ -190,6 +190,6 @@ fn times(queries: u32, message: usize) -> usize {
 }
 
 fn settled(block: &Block, taken: Spent, why: &str) -> Settle {
-    let Spent { units, slack_units: slack, draws } = minus(taken, block.used);
+    let Spent { units, slack_units: slack, draws, .. } = taken.minus(block.used);
     Settle { block: block.seq, units, slack, draws, why: why.to_owned() }
 }

@@ -70,6 +70,7 @@ impl LedgerSettings {
             party: self.party.clone(),
             epsilon: exact(self.budget.epsilon),
             delta: exact(self.budget.delta),
+            reserve: self.budget.reserve_units,
             adjacency: self.budget.unit.adjacency.as_str().to_owned(),
             records_per_person: self.budget.unit.records_per_person().unwrap_or(0),
             key_check: String::new(),
@@ -98,6 +99,14 @@ impl LedgerSettings {
         if (&found.epsilon, &found.delta) != (&expected.epsilon, &expected.delta) {
             let figures = |g: &Genesis| (g.epsilon.clone(), g.delta.clone());
             return Err(LedgerError::Budget { file, found: figures(found), expected: figures(&expected) });
+        }
+        if found.reserve != expected.reserve {
+            let reason = format!(
+                "this ledger sets {} x 2^-60 of delta aside for releases over samples, and [budget] delta_reserve says {} x 2^-60; write the \
+                 ledger's reserve into [budget]",
+                found.reserve, expected.reserve
+            );
+            return Err(LedgerError::Reserve { file, reason });
         }
         if (&found.adjacency, found.records_per_person) != (&expected.adjacency, expected.records_per_person) {
             let found = found.unit().map_err(|why| LedgerError::corrupt(path, format!("its first entry {why}")))?.to_string();

@@ -1,5 +1,6 @@
 //! A writer adds each entry to the ledger's state first, which refuses what does not follow, and stores it with its hash.
 
+use conclave_common::accounting::{BlockTerms, Spent, SubsampledError};
 use rusqlite::{Transaction, TransactionBehavior};
 
 use super::entry::{Entry, EventEntry};
@@ -32,6 +33,11 @@ impl EntryWriter<'_> {
 
     pub(super) fn state(&self) -> &LedgerState {
         self.state
+    }
+
+    /// What a block of these terms costs.
+    pub(super) fn block_cost(&mut self, terms: &BlockTerms) -> Result<Spent, SubsampledError> {
+        self.state.block_cost(terms)
     }
 
     pub(super) fn time_ms(&self) -> i64 {

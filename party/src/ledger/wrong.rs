@@ -63,6 +63,29 @@ pub enum Wrong {
     /// The slack follows from the noise.
     #[error("has a slack that its noise doesn't give")]
     Slack,
+    /// What is asked over a sample is paid for by a block that was opened for it.
+    #[error("is over a sample, and takes no free place of a block of its job that was opened for such releases")]
+    SampledPlace,
+    /// A block's terms are usable, and its job's answers leave one by one.
+    #[error("opens a block of releases that there can't be")]
+    BlockTerms,
+    /// What a block costs follows from its terms.
+    #[error("opens a block at another charge than its terms give")]
+    BlockCharge,
+    /// A block is opened when there is no free place in one of the same terms.
+    #[error("opens a block while another of the same terms has free places")]
+    EarlyBlock,
+    /// What a job may take of the reserve stands right after its entry.
+    #[error("sets aside a reserve of delta for job {0}, and does not follow its entry, or sets aside none")]
+    JobReserve(String),
+    /// Blocks take no more of delta than is set aside for them.
+    #[error("takes {units} units of the reserve of delta where {limit} may be taken")]
+    OverReserved {
+        /// Units taken with it.
+        units: u64,
+        /// The most.
+        limit: u64,
+    },
     /// 64 bits do not hold the sum.
     #[error("makes the total too large")]
     Overflow,

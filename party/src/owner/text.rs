@@ -1,7 +1,7 @@
 //! The owner's text says the same things in the same words wherever they are read.
 
 use conclave_common::accounting::{Adjacency, PrivacyUnit, gaussian_dp};
-use conclave_common::job::{Algorithm, ClipRule, JobSpec, Warmup};
+use conclave_common::job::{Algorithm, ClipRule, HmcTest, JobSpec, Warmup};
 use conclave_common::mechanism::QueryKind;
 use conclave_common::schema::ColumnSpec;
 
@@ -49,7 +49,7 @@ pub(crate) fn noise_unit(kind: QueryKind) -> &'static str {
 fn asked_for(spec: &JobSpec) -> String {
     let Some(most) = spec.most_rounds() else {
         if spec.algorithm == Algorithm::Hmc {
-            return format!("{TO_BEGIN_WITH}; then, {GRADIENTS}. {ANY_MODEL}");
+            return format!("{TO_BEGIN_WITH}; then, {}. {ANY_MODEL}", by_gradients(spec.sampler.hmc.test));
         }
         if spec.algorithm.is_unadjusted() {
             let sampled = match spec.privacy.blocks {
@@ -97,8 +97,20 @@ fn asked_for(spec: &JobSpec) -> String {
 const TO_BEGIN_WITH: &str = "a few scores (gradient and curvature of the log likelihood) to begin with";
 
 /// What `hmc` asks for after that, and how often.
-const GRADIENTS: &str = "chain by chain and step after step, the gradient at the middle of the step, a number for each parameter, and one number \
-     more: what is left of how much better the step's end explains the records than its start once the gradient is taken off";
+fn by_gradients(test: HmcTest) -> String {
+    let steps = "chain by chain and step after step, the gradient at the middle of the step, a number for each parameter";
+    match test {
+        HmcTest::Remainder => format!(
+            "{steps}, and one number more: what is left of how much better the step's end explains the records than its start once the gradient is \
+             taken off"
+        ),
+        HmcTest::Ratio { kicks } => format!(
+            "{steps}, and after every {kicks} of them one number more: how much better the place come to explains the records than the one \
+             started from"
+        ),
+        HmcTest::None => steps.to_owned(),
+    }
+}
 
 /// What chains without a test ask for after that, and how often.
 const GRADIENTS_ALONE: &str = "chain by chain and step after step, the gradient where the chain is, a number for each parameter";
@@ -136,9 +148,22 @@ pub(crate) fn describe(spec: &JobSpec) -> Vec<(&'static str, String)> {
                 if spec.plans_chains() { "at most " } else { "" },
                 spec.sampler.chains,
                 spec.sampler.draws,
-                if spec.algorithm.is_unadjusted() { "one question" } else { "two questions" }
+                match spec.sampler.hmc.test {
+                    _ if spec.algorithm.is_unadjusted() => "one question".to_owned(),
+                    HmcTest::Remainder => "two questions".to_owned(),
+                    HmcTest::Ratio { kicks } => format!("{} questions", kicks + 1),
+                    HmcTest::None => "one question".to_owned(),
+                }
             ),
-            "each step takes the same share of the job's budget, and as much noise as that needs".to_owned(),
+            if spec.runs_dp_hmc() {
+                format!(
+                    "each gradient takes the same share of the job's budget, and as much noise as that needs; standard deviation {} of every number \
+                     of the tests",
+                    figure(spec.privacy.noise.sd())
+                )
+            } else {
+                "each step takes the same share of the job's budget, and as much noise as that needs".to_owned()
+            },
             "what a record adds is held to public lengths".to_owned(),
         ),
         None => (

@@ -105,7 +105,7 @@ fn read(row: &Row<'_>, more: &HashMap<u64, u64>, ended: &HashMap<u64, i64>) -> r
         spec_toml: row.get(8)?,
         opened: utc(row.get(1)?),
         closed: closed.or_else(|| ended.get(&job).copied()).map(utc),
-        spent: Spent { units: row.get(3)?, slack_units: 0, draws },
+        spent: Spent { units: row.get(3)?, draws, ..Spent::default() },
     })
 }
 

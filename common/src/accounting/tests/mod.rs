@@ -111,7 +111,7 @@ fn every_limit_refuses_by_name() {
     let coarse = least(NoiseScale::from_sd(1.0).unwrap());
 
     // 6 / 2^40 a draw against 2^-20: 174,762 draws at the smallest scale.
-    let spent = Spent { units: 0, slack_units: 174_761 * (6 << 40), draws: 0 };
+    let spent = Spent { slack_units: 174_761 * (6 << 40), ..Spent::default() };
     let mut filter = PrivacyFilter::resume(&budget, spent).unwrap();
     assert!(filter.try_charge(&[fine]).is_ok());
     assert_eq!(filter.try_charge(&[fine]), Err(FilterRefusal::Slack));

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::checks::short;
 use super::parameters::{self, Parameters};
 use super::{
-    aggregation, augmentation, auto, batch, columns, exp_family, hmc, model, plan, privacy, release, sampler, stochastic,
+    aggregation, augmentation, auto, barker, batch, columns, exp_family, hmc, model, plan, privacy, release, sampler, stochastic,
 };
 use crate::job::error::JobError;
 use crate::job::limits::{MAX_BYTES, MAX_CHAINS, MAX_NAME};
@@ -59,6 +59,7 @@ impl JobSpec {
             &Parameters { names: &names, constraints: &constraints, priors: &priors, support: &support },
         )?;
         let privacy = privacy::privacy(&raw.privacy, (sampler.proposal, sampler.batch), parties.len())?;
+        let privacy = hmc::noise(privacy, &raw.privacy, parties.len(), sampler.hmc)?;
         privacy::bounded(&model, algorithm, &privacy)?;
         let plan = raw.plan.map(|plan| plan::plan(plan, &parties, &names)).transpose()?;
         let auto_noise = !matches!(raw.privacy.noise_sd, Some(AutoOr::Value(_)));
@@ -92,7 +93,7 @@ impl JobSpec {
         batch::check(&spec)?;
         let by_table = spec.chosen.is_some() && spec.outcome_table(spec.build_model().as_ref()).is_some();
         let spec = JobSpec { chosen: if by_table { Some(auto::BY_TABLE) } else { spec.chosen }, ..spec };
-        exp_family::resolve(spec, auto_noise)
+        barker::resolve(exp_family::resolve(spec, auto_noise)?, auto_noise)
     }
 }
 
@@ -112,12 +113,14 @@ fn algorithm(name: &str) -> Result<Algorithm, JobError> {
         "noisy-statistics" => Ok(Algorithm::NoisyStatistics),
         "augmentation" => Ok(Algorithm::Augmentation),
         "hmc" => Ok(Algorithm::Hmc),
+        "barker" => Ok(Algorithm::Barker),
         "sgld" => Ok(Algorithm::Sgld),
         "sghmc" => Ok(Algorithm::Sghmc),
         "sgnht" => Ok(Algorithm::Sgnht),
         "sgfs" => Ok(Algorithm::Sgfs),
         other => {
-            let known = "`auto`, `penalty`, `penalty-exp-family`, `noisy-statistics`, `augmentation`, `hmc`, `sgld`, `sghmc`, `sgnht` or `sgfs`";
+            let known = "`auto`, `penalty`, `penalty-exp-family`, `noisy-statistics`, `augmentation`, `hmc`, `barker`, `sgld`, `sghmc`, `sgnht` \
+                         or `sgfs`";
             Err(JobError::new("algorithm", format!("unknown algorithm `{other}`; use {known}")))
         }
     }

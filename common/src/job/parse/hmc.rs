@@ -1,14 +1,20 @@
 //! `algorithm = "hmc"`: how its chains move, and which models it is for.
 
 use crate::job::error::JobError;
-use crate::job::raw::{RawSampler, RawWarmup};
-use crate::job::spec::{Algorithm, HmcSpec, JobSpec};
-use crate::mechanism::QueryKind;
+use crate::job::raw::{AutoOr, RawPrivacy, RawSampler, RawWarmup};
+use crate::job::spec::{Algorithm, HmcSpec, HmcTest, JobSpec, PrivacySpec};
+use crate::mechanism::{NoiseScale, QueryKind};
 
 /// Steps are below twice the posterior's sd: beyond, the momenta have no law.
 const MOST_STEP: f64 = 2.0;
 pub(super) const MOST_FRICTION: f64 = 100.0;
 const MOST_WARMUP: i64 = 100_000_000;
+/// Kicks of a trajectory without friction, where a job names none, and the most of them.
+const REFRESH: i64 = 10;
+const MOST_REFRESH: i64 = 1000;
+/// The sd of the noise of a trajectory's test, over all parties, where a job names none: half of its price then goes into its gradients, about
+/// (`sampler/hmc/dp_hmc/law.rs`).
+const RATIO_SD: f64 = 1.25;
 /// Integers that a party's answer to one message holds.
 const MOST_INTEGERS: usize = 7168;
 
@@ -20,9 +26,10 @@ pub(super) fn settings(raw: &RawSampler, algorithm: Algorithm) -> Result<HmcSpec
     let warmup = warmup(raw)?;
     Ok(HmcSpec {
         step: below("step", raw.step, MOST_STEP)?,
-        friction: below("friction", raw.friction, MOST_FRICTION)?,
+        friction: below("friction", raw.friction.filter(|friction| *friction != 0.0), MOST_FRICTION)?,
         warmup,
         locate_share: below("locate_share", raw.locate_share, 1.0)?,
+        test: test(raw)?,
     })
 }
 
@@ -55,6 +62,49 @@ pub(super) fn warmup(raw: &RawSampler) -> Result<Option<u64>, JobError> {
     }
 }
 
+/// What ends a step: without friction it is a trajectory of `refresh` kicks, and its whole log ratio that is tested.
+fn test(raw: &RawSampler) -> Result<HmcTest, JobError> {
+    let fault = |key: &str, message: &str| Err(JobError::new(format!("sampler.{key}"), message));
+    let free = raw.friction == Some(0.0);
+    match (free, raw.test.as_deref()) {
+        (true, None | Some("ratio")) => {
+            let kicks = raw.refresh.unwrap_or(REFRESH);
+            match u32::try_from(kicks) {
+                Ok(kicks) if (1..=MOST_REFRESH).contains(&i64::from(kicks)) => Ok(HmcTest::Ratio { kicks }),
+                _ => fault("refresh", &format!("must be between 1 and {MOST_REFRESH} kicks, not {kicks}")),
+            }
+        }
+        (true, Some(other)) => fault(
+            "test",
+            &format!("must be \"ratio\" or left out where friction is 0, as nothing takes up the noise's heat, not {other:?}"),
+        ),
+        (false, _) if raw.refresh.is_some() => fault(
+            "refresh",
+            "is for chains without friction, whose momenta are drawn afresh after so many kicks: write friction = 0, or leave it out",
+        ),
+        (false, None | Some("remainder")) => Ok(HmcTest::Remainder),
+        (false, Some("none")) => Ok(HmcTest::None),
+        (false, Some("ratio")) => {
+            fault("test", "\"ratio\" is the test of chains without friction: write friction = 0, or test = \"remainder\"")
+        }
+        (false, Some(other)) => {
+            fault("test", &format!("must be \"remainder\" or \"none\", or with friction = 0 \"ratio\", not {other:?}"))
+        }
+    }
+}
+
+/// The noise of a trajectory's test, where the job leaves it open.
+///
+/// # Errors
+/// A job that gives a noise and has no ratio to put it on.
+pub(super) fn noise(mut privacy: PrivacySpec, raw: &RawPrivacy, parties: usize, hmc: HmcSpec) -> Result<PrivacySpec, JobError> {
+    if matches!(hmc.test, HmcTest::Ratio { .. }) && !matches!(raw.noise_sd, Some(AutoOr::Value(_))) {
+        let sd = RATIO_SD / (parties as f64).sqrt();
+        privacy.noise = NoiseScale::from_sd(sd).map_err(|e| JobError::new("privacy.noise_sd", e.to_string()))?;
+    }
+    Ok(privacy)
+}
+
 /// Checks that the model has gradients, and a public bound on what they leave of a step's log ratio.
 ///
 /// # Errors
@@ -73,6 +123,12 @@ pub(super) fn check(spec: &JobSpec) -> Result<(), JobError> {
         return wrong(format!(
             "of the model `{kind}` no public bound is known on what a gradient leaves of a step's log ratio (a parameter of its scale or \
              dispersion has none): use algorithm = \"noisy-statistics\" or \"penalty\""
+        ));
+    }
+    if spec.runs_dp_hmc() && !spec.model.has_public_bound() {
+        return wrong(format!(
+            "the model `{kind}` has no public bound on one record's log ratio, which the test of chains without friction releases: give friction, \
+             or use algorithm = \"penalty\" with a clip"
         ));
     }
     sizes(spec, scores.parameters())

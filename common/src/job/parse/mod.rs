@@ -3,6 +3,7 @@
 mod aggregation;
 mod augmentation;
 mod auto;
+mod barker;
 mod batch;
 mod checks;
 mod columns;

@@ -1,8 +1,8 @@
 //! What a job asks, asked by another algorithm.
 
-use super::{augmentation, batch, hmc, privacy, release, sampler, stochastic};
+use super::{augmentation, barker, batch, hmc, privacy, release, sampler, stochastic};
 use crate::job::error::JobError;
-use crate::job::spec::{Algorithm, HmcSpec, JobSpec, ReleaseSpec, StochasticSpec};
+use crate::job::spec::{Algorithm, BarkerSpec, HmcSpec, JobSpec, ReleaseSpec, StochasticSpec};
 use crate::mechanism::NoiseScale;
 
 impl JobSpec {
@@ -19,7 +19,8 @@ impl JobSpec {
             return Err(JobError::new("algorithm", "how noisy its sums are follows from a job of its own"));
         }
         let mut spec = Self { algorithm, chosen: None, extends: None, release: ReleaseSpec::default(), ..self.clone() };
-        (spec.sampler.hmc, spec.sampler.stochastic) = (HmcSpec::default(), StochasticSpec::default());
+        (spec.sampler.hmc, spec.sampler.barker, spec.sampler.stochastic) =
+            (HmcSpec::default(), BarkerSpec::default(), StochasticSpec::default());
         batch::forget(&mut spec);
         sampler::forget_locate(&mut spec.sampler);
         if !algorithm.proposes() || algorithm.follows_gradients() {
@@ -34,7 +35,7 @@ impl JobSpec {
         augmentation::check(&spec)?;
         hmc::check(&spec)?;
         stochastic::check(&spec)?;
-        Ok(spec)
+        barker::resolve(spec, true)
     }
 }
 

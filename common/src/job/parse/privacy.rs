@@ -68,7 +68,7 @@ fn clip_watch_share(raw: Option<f64>, explicit: bool) -> Result<f64, JobError> {
 /// What a record can contribute is limited by the model's public bound or by an explicit clip.
 pub(super) fn bounded(model: &ModelSpec, algorithm: Algorithm, privacy: &PrivacySpec) -> Result<(), JobError> {
     // Statistics are released within their public ranges, and vectors within their public lengths.
-    if algorithm != Algorithm::Penalty || privacy.clip.is_some() || model.has_public_bound() {
+    if !algorithm.walks_on_ratios() || privacy.clip.is_some() || model.has_public_bound() {
         return Ok(());
     }
     let message = format!(

@@ -44,7 +44,7 @@ pub(super) fn refuse_unused(algorithm: Algorithm, raw: &RawJob) -> Result<(), Jo
         ("sampler.polish", raw.sampler.polish.is_some() && !algorithm.is_unadjusted(), "it is for chains without a test"),
         ("sampler.candidates", raw.sampler.candidates.is_some() && algorithm != Algorithm::Ops, "it is for ops"),
     ];
-    let ratios = matches!(algorithm, Algorithm::Penalty | Algorithm::PenaltyExpFamily) && raw.sampler.locate.is_none();
+    let ratios = (algorithm.walks_on_ratios() || algorithm == Algorithm::PenaltyExpFamily) && raw.sampler.locate.is_none();
     let unmultiplied = (
         "privacy.noise_multiplier",
         raw.privacy.noise_multiplier.is_some() && ratios,
@@ -83,7 +83,8 @@ fn of_gradients_alone(raw: &RawJob) -> Vec<Unused> {
     let noise = "the noise of gradients is what moves its chains: `sampler.step` and `sampler.friction` say how much of it";
     vec![
         ("sampler.proposal", raw.sampler.proposal.is_some(), "gradients propose: `sampler.step` and `sampler.friction` say how"),
-        ("privacy.noise_sd", raw.privacy.noise_sd.is_some(), noise),
+        // Without friction it is that of the test, which is on ratios.
+        ("privacy.noise_sd", raw.privacy.noise_sd.is_some() && raw.sampler.friction != Some(0.0), noise),
         ("privacy.clip", raw.privacy.clip.is_some(), "what a record adds is held to public lengths"),
     ]
 }

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use super::checks::known_parameters;
 use super::parameters::Parameters;
 use super::release::MOST_PARAMETERS;
-use super::{batch, hmc, stochastic};
+use super::{barker, batch, hmc, stochastic};
 use crate::diagnostics::{RHAT, ess_wanted};
 use crate::job::error::JobError;
 use crate::job::limits::MAX_CHAINS;
 use crate::job::raw::{RawRadius, RawSampler, RawUntil, RawWarmup};
-use crate::job::spec::{Algorithm, BarkerSpec, JobSpec, Locate, OpsSpec, ProposalKind, Radius, SamplerSpec, Until, Warmup};
+use crate::job::spec::{Algorithm, JobSpec, Locate, OpsSpec, ProposalKind, Radius, SamplerSpec, Until, Warmup};
 use crate::parameter::{Constraint, Interval, Transform};
 
 /// Where a job names none; of `hmc` the most there are, see [`JobSpec::plans_chains`](crate::job::JobSpec::plans_chains).
@@ -29,6 +29,7 @@ pub(super) fn sampler(raw: RawSampler, algorithm: Algorithm, parameters: &Parame
             .ok_or_else(|| JobError::new(format!("sampler.{key}"), format!("must be between 1 and {max}, not {value}")))
     };
     let hmc = hmc::settings(&raw, algorithm)?;
+    let barker = barker::settings(&raw, algorithm)?;
     let stochastic = stochastic::settings(&raw, algorithm)?;
     let named = raw.chains.unwrap_or(DEFAULT_CHAINS);
     let chains = u32::try_from(count("chains", named, i64::from(MAX_CHAINS))?).unwrap_or(MAX_CHAINS);
@@ -114,7 +115,7 @@ pub(super) fn sampler(raw: RawSampler, algorithm: Algorithm, parameters: &Parame
         force: raw.force.unwrap_or(false),
         until,
         hmc,
-        barker: BarkerSpec::default(),
+        barker,
         stochastic,
         ops: OpsSpec::default(),
         batch: batch::batch(algorithm, raw.batch)?,

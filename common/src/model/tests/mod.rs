@@ -6,6 +6,7 @@
 
 mod banana;
 mod bernoulli;
+mod binomial_table;
 mod bounds;
 mod centres;
 mod exponential_family;
@@ -21,9 +22,11 @@ mod passes;
 mod persons;
 mod poisson;
 mod poisson_mean;
+mod poisson_sampling;
 mod privacy;
 mod ratios;
 mod remainders;
+mod sampled;
 mod scores;
 mod shard;
 mod speed;

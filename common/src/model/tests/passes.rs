@@ -31,12 +31,13 @@ impl Blocks for Pieces<'_> {
         let rows = begin(range.start)..begin(range.end);
         let cut = |column: &Vec<f64>| column[rows.clone()].to_vec();
         let ends = |persons: &Persons| persons.ends()[range.clone()].iter().map(|end| end - rows.start).collect();
-        Ok(Block::owned(ModelData {
+        let data = ModelData {
             outcome: cut(outcome),
             predictors: predictors.iter().map(cut).collect(),
             auxiliary: auxiliary.iter().map(cut).collect(),
             persons: persons.as_ref().and_then(|persons| Persons::new(ends(persons), persons.limit())),
-        }))
+        };
+        Ok(Block::owned(data, range.start as u64))
     }
 }
 

@@ -186,7 +186,7 @@ fn what_is_kept_has_a_bound() {
             self.0
         }
         fn block(&self, _at: usize) -> Result<Block<'_>, super::super::BlockError> {
-            Ok(Block::owned(ModelData::default()))
+            Ok(Block::owned(ModelData::default(), 0))
         }
     }
     for (records, questions, keeps) in

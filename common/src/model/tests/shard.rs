@@ -59,7 +59,7 @@ fn parts_keep_records_and_persons_together() {
     assert_eq!((outcome, predictor), (vec![3.0, 4.0, 5.0, 6.0], vec![3.5, 4.5, 5.5, 6.5]));
     assert_eq!(part.part(1..2).outcome().to_vec(), [4.0]);
     let all = data(7, Persons::new(vec![2, 3, 7], 4));
-    let whole = Block::owned(all);
+    let whole = Block::owned(all, 0);
     let part = whole.part(1..3);
     assert_eq!((part.outcome().to_vec(), part.units()), (vec![2.0, 3.0, 4.0, 5.0, 6.0], 2));
     assert_eq!(part.part(1..2).outcome().to_vec(), [3.0, 4.0, 5.0, 6.0]);

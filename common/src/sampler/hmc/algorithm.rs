@@ -2,12 +2,16 @@
 
 use super::coordinates::Coordinates;
 use super::diagnostics::GradientDiagnostics;
+use super::dp_hmc::Trajectory;
+use super::moves::{Moves, Question};
 use super::observations::Observations;
+use super::place::Field;
 use super::settings::Settings;
-use super::walker::{Field, Walker};
-use crate::job::JobSpec;
+use super::walker::Walker;
+use crate::job::{HmcTest, JobSpec};
 use crate::mechanism::{GRADIENT_UNITS, QueryKind, STEP, Sensitivity};
 use crate::model::ScoreModel;
+use crate::query::{centre, is_centred};
 use crate::sampler::enough::Enough;
 use crate::sampler::error::SamplerError;
 use crate::sampler::gradient_search::GradientSearch;
@@ -30,6 +34,8 @@ pub(crate) struct Hmc {
     target: Target,
     budget: Allotment,
     parties: usize,
+    /// Records of the parties that take the model's centre off each log ratio.
+    centred: u64,
     /// The search, until it is over.
     search: Option<Box<GradientSearch>>,
     walk: Option<Walk>,
@@ -42,17 +48,47 @@ pub(crate) struct Hmc {
 struct Walk {
     coordinates: Coordinates,
     settings: Settings,
-    walkers: Vec<Walker>,
+    walkers: Vec<Box<dyn Moves + Send>>,
     /// Steps that every chain has made.
     steps: u64,
-    /// Whether the gradients of the present step are in.
-    kicked: bool,
+    /// Gradients of the present step that are in.
+    kicks: u32,
+    /// Whether the budget holds no further step.
+    spent: bool,
     /// Steps taken and made in the present phase.
     accepted: (u64, u64),
     observations: Observations,
 }
 
 impl Walk {
+    /// Whether the gradients of the present step are in, and its test is due.
+    fn is_kicked(&self) -> bool {
+        self.kicks >= self.settings.test.kicks()
+    }
+
+    /// The queries of the present step's tests; none where the budget does not hold them.
+    fn tests(&mut self, target: &Target, budget: &mut Allotment, parties: usize) -> Result<Vec<Query>, SamplerError> {
+        let Self { settings, walkers, spent, .. } = self;
+        let (spec, model) = (&target.spec, target.model.as_ref());
+        let mut queries = Vec::with_capacity(walkers.len());
+        for (chain, walker) in (0..).zip(walkers) {
+            let Some(Question { kind, from, to }) = walker.test() else { continue };
+            let noise = if kind == QueryKind::Ratio {
+                if !budget.pay(spec, model, (kind, spec.privacy.noise), (&from, &to))? {
+                    *spent = true;
+                    return Ok(Vec::new());
+                }
+                spec.privacy.noise
+            } else {
+                // As quiet as the share buys: the noise follows the bound, which is the same for the way back.
+                budget.take(spec, model, kind, (&from, &to), settings.test_share)?
+            };
+            walker.tested_with(parties as f64 * noise.variance());
+            queries.push(Query { chain, kind, from, to, noise });
+        }
+        Ok(queries)
+    }
+
     fn phase(&self) -> Phase {
         if self.steps < self.settings.warmup { Phase::Warmup } else { Phase::Sampling }
     }
@@ -64,13 +100,13 @@ impl Walk {
             let draw = walker.draw(warmup, message);
             self.accepted = (self.accepted.0 + u64::from(draw.accepted), self.accepted.1 + 1);
             if !warmup {
-                self.observations.stepped(walker);
+                self.observations.stepped(walker.tested());
                 enough.push(&draw);
             }
             draws.push(draw);
         }
         self.steps += 1;
-        self.kicked = false;
+        self.kicks = 0;
         if warmup && self.phase() == Phase::Sampling {
             self.accepted = (0, 0);
         }
@@ -96,6 +132,7 @@ impl Hmc {
             enough: Enough::new(spec),
             draws: Vec::new(),
             parties: parties.len(),
+            centred: parties.iter().filter(|party| is_centred(party.unit())).filter_map(PartyMetadata::records).sum(),
             budget,
             target,
         })
@@ -110,38 +147,41 @@ impl Hmc {
         let settings = Settings::new(target, scores.as_ref(), &coordinates, budget, *parties)?;
         let error = coordinates.covariance(&error);
         let field = Field { target, scores: scores.as_ref(), coordinates: &coordinates, settings: &settings, parties: *parties };
-        let start = |id: u32| {
-            let given = target.spec.sampler.starts.as_ref().and_then(|starts| starts.get(id as usize));
-            Walker::new(&field, id, &error, given.map(Vec::as_slice))
+        let start = |id: u32| -> Box<dyn Moves + Send> {
+            let given = target.spec.sampler.starts.as_ref().and_then(|starts| starts.get(id as usize)).map(Vec::as_slice);
+            match settings.test {
+                HmcTest::Ratio { .. } => Box::new(Trajectory::new(&field, id, &error, given)),
+                _ => Box::new(Walker::new(&field, id, &error, given)),
+            }
         };
         let chains = target.spec.sampler.chains;
         let walkers = (0..chains).map(start).collect();
         let opened = target.spec.aggregation.opened(*parties);
         let observations = Observations::new(&coordinates, &settings, (chains, *parties, opened), sharp);
-        self.walk = Some(Walk { coordinates, settings, walkers, steps: 0, kicked: false, accepted: (0, 0), observations });
+        self.walk =
+            Some(Walk { coordinates, settings, walkers, steps: 0, kicks: 0, spent: false, accepted: (0, 0), observations });
         Ok(())
     }
 
-    /// The queries of the next message of the chains' present step; none where no chain has one.
+    /// The queries of the next message of the chains' present step; none where no chain has one, or the budget holds no further step.
     fn ask(&mut self) -> Result<Vec<Query>, SamplerError> {
         let Self { target, budget, parties, walk, .. } = self;
         let scores = scores(target)?;
-        let Some(Walk { coordinates, settings, walkers, kicked, .. }) = walk else { return Ok(Vec::new()) };
-        let mut queries = Vec::with_capacity(walkers.len());
-        if *kicked {
-            for (chain, walker) in (0..).zip(walkers) {
-                let Some((from, to)) = walker.test() else { continue };
-                let kind = QueryKind::Remainder { parameters: scores.parameters() as u32 };
-                // As quiet as the share buys: the noise follows the bound, which is the same for the way back.
-                let noise = budget.take(&target.spec, target.model.as_ref(), kind, (&from, &to), settings.test_share)?;
-                walker.tested_with(*parties as f64 * noise.variance());
-                queries.push(Query { chain, kind, from, to, noise });
-            }
-            return Ok(queries);
+        let Some(walk) = walk else { return Ok(Vec::new()) };
+        if walk.is_kicked() {
+            return walk.tests(target, budget, *parties);
+        }
+        let chains = target.spec.sampler.chains;
+        let Walk { coordinates, settings, walkers, kicks, .. } = walk;
+        // What a whole ratio costs is known once its ends are; of a remainder it is what was planned.
+        if settings.test.kicks_freely() && *kicks == 0 && budget.left() < f64::from(chains) * settings.step_share {
+            walk.spent = true;
+            return Ok(Vec::new());
         }
         let field = Field { target, scores: scores.as_ref(), coordinates, settings, parties: *parties };
+        let mut queries = Vec::with_capacity(walkers.len());
         for walker in walkers {
-            let Some(query) = walker.begin(&field) else { continue };
+            let Some(query) = walker.question(&field, *kicks == 0) else { continue };
             if !budget.charge(query.kind, Sensitivity::from_units(GRADIENT_UNITS)?, query.noise)? {
                 return Err(SamplerError::TooSmallABudget { kind: query.kind });
             }
@@ -152,11 +192,12 @@ impl Hmc {
 
     /// Takes the totals of the chains' present message.
     fn take(&mut self, round: &Round, totals: &Totals) -> Result<(), SamplerError> {
-        let Self { target, parties, walk, .. } = self;
+        let Self { target, parties, centred, walk, .. } = self;
         let scores = scores(target)?;
         let Some(walk) = walk else { return Err(SamplerError::NoRound) };
         let phase = walk.phase();
-        let Walk { coordinates, settings, walkers, kicked, observations, .. } = walk;
+        let testing = walk.is_kicked();
+        let Walk { coordinates, settings, walkers, observations, .. } = walk;
         let field = Field { target, scores: scores.as_ref(), coordinates, settings, parties: *parties };
         let mut end = 0;
         for (query, sums) in round.queries.iter().zip(totals.by_query()) {
@@ -164,14 +205,19 @@ impl Hmc {
             end += sums.len();
             let Some(walker) = walkers.get_mut(query.chain as usize) else { continue };
             match sums {
-                [total] if *kicked => walker.decide(settings.step, STEP * *total as f64),
-                sums if !*kicked => {
+                [total] if testing => {
+                    let asks_centre = *centred > 0 && query.kind == QueryKind::Ratio;
+                    let (model, privacy) = (target.model.as_ref(), &target.spec.privacy);
+                    let centre = if asks_centre { centre(model, privacy, &query.from, &query.to) } else { 0.0 };
+                    walker.decide(settings.step, STEP * *total as f64 + *centred as f64 * centre);
+                }
+                sums if !testing => {
                     let of = |number| totals.opened(number).get(begin..end).unwrap_or_default().to_vec();
                     let opened = target.spec.aggregation.opened(*parties);
                     let Some(told) = walker.kick(&field, sums, (0..opened).map(of).collect()) else { continue };
                     observations.kicked(query.chain, &told, settings, phase);
                 }
-                _ => return Err(SamplerError::Shape("a remainder is one number")),
+                _ => return Err(SamplerError::Shape("a test's answer is one number")),
             }
         }
         Ok(())
@@ -182,15 +228,15 @@ impl Hmc {
         let message = self.messages.last();
         let Self { walk, enough, draws, .. } = self;
         let Some(walk) = walk else { return };
-        if walk.kicked {
+        if walk.is_kicked() {
             walk.step_done(message, enough, draws);
         } else {
-            walk.kicked = true;
+            walk.kicks += 1;
         }
     }
 
     fn finished(&self) -> bool {
-        self.walk.as_ref().is_some_and(|walk| walk.steps >= walk.settings.steps) || self.enough.reached()
+        self.walk.as_ref().is_some_and(|walk| walk.spent || walk.steps >= walk.settings.steps) || self.enough.reached()
     }
 }
 
@@ -206,6 +252,9 @@ impl Sampler for Hmc {
                 return Ok(Next::Done);
             }
             let queries = self.ask()?;
+            if self.finished() {
+                return Ok(Next::Done);
+            }
             if queries.is_empty() {
                 self.go_on(); // every chain's step is over, or needs no test
             } else {
@@ -258,8 +307,8 @@ impl Sampler for Hmc {
     }
 
     fn ended_by_budget(&self) -> bool {
-        let planned = self.walk.as_ref().map(|walk| walk.settings.steps - walk.settings.warmup);
-        self.finished() && !self.enough.reached() && planned.is_some_and(|draws| draws < self.target.spec.sampler.draws)
+        let ended = |walk: &Walk| walk.spent || walk.settings.steps - walk.settings.warmup < self.target.spec.sampler.draws;
+        self.finished() && !self.enough.reached() && self.walk.as_ref().is_some_and(ended)
     }
 
     fn acceptance_rate(&self) -> Option<f64> {

@@ -6,6 +6,7 @@ use super::law;
 use super::repeats::{RepeatedAnswers, Repeats};
 use super::settings::Settings;
 use super::watch::{Identity, Watch};
+use crate::job::HmcTest;
 
 /// Planned effective draws below which a run says so: neither R-hat nor acceptance would.
 const WORTH_A_WORD: f64 = 100.0;
@@ -13,8 +14,11 @@ const WORTH_A_WORD: f64 = 100.0;
 const ERRORS: f64 = 4.0;
 /// A Stein identity's error that is of no consequence: posteriors that are not quite normal have it.
 const SLIGHT: f64 = 0.1;
-/// Mean probability of acceptance below which the frame does not suit the posterior.
+/// Mean probability of acceptance below which the frame does not suit the posterior, and what is usual.
 const LOW: f64 = 0.8;
+const USUAL: f64 = 0.95;
+/// The part of what is expected without friction below which it does not.
+const LOW_WITHOUT_FRICTION: f64 = 0.6;
 /// The share of steps rejected unasked that is worth a word.
 const MANY_UNASKED: f64 = 0.1;
 
@@ -23,8 +27,14 @@ const MANY_UNASKED: f64 = 0.1;
 pub struct GradientDiagnostics {
     /// Length of a step, in posterior standard deviations.
     pub step: f64,
-    /// The friction that was planned for: a step of length `h` keeps `e^(-friction h)` of the momentum on average.
+    /// The friction that was planned for: a step of length `h` keeps `e^(-friction h)` of the momentum on average; 0 without any.
     pub friction: f64,
+    /// What ended a step, where that was not the remainder's test.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub test: Option<&'static str>,
+    /// Gradients of a step, where it took more than one: the kicks of a trajectory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kicks: Option<u32>,
     /// Steps of each chain before its kept draws.
     pub warmup: u64,
     /// Effective draws that all chains together were to come to, from what was left after the search.
@@ -56,9 +66,12 @@ impl GradientDiagnostics {
     pub(crate) fn of(settings: &Settings, sharp: bool, (watch, repeats): (&Watch, &Repeats), parties: &[String]) -> Self {
         let worst = |identities: Vec<Identity>| identities.into_iter().max_by(|a, b| a.z().total_cmp(&b.z()));
         let ess = settings.planned_ess.max(1.0);
+        let free = settings.test.kicks_freely();
         Self {
             step: settings.step,
             friction: settings.friction,
+            test: Some(settings.test.as_str()).filter(|_| settings.test != HmcTest::Remainder),
+            kicks: Some(settings.test.kicks()).filter(|kicks| *kicks > 1),
             warmup: settings.warmup,
             planned_ess: settings.planned_ess,
             planned_error: ess.sqrt().recip(),
@@ -66,7 +79,8 @@ impl GradientDiagnostics {
             acceptance: watch.acceptance(),
             unasked: watch.unasked(),
             energy_error: watch.energy_error(),
-            kinetic: watch.kinetic(law::momentum_variance(settings.step)),
+            // Momenta that are drawn afresh before every look tell nothing.
+            kinetic: if free { None } else { watch.kinetic(law::momentum_variance(settings.step)) },
             stein: worst(watch.stein()),
             mean_gradient: worst(watch.slopes()),
             repeated_questions: repeats.pairs(),
@@ -81,7 +95,7 @@ impl GradientDiagnostics {
             words.push(format!(
                 "the budget holds {} steps of each chain, some {:.0} effective draws in all: means are uncertain by about {:.2} posterior sds, and \
                  sds and quantiles by more",
-                settings.steps, self.planned_ess, self.planned_error
+                settings.affordable, self.planned_ess, self.planned_error
             ));
         }
         if !self.shape_released {
@@ -107,12 +121,24 @@ impl GradientDiagnostics {
                 stein.z()
             ));
         }
-        if let Some(acceptance) = self.acceptance.filter(|acceptance| *acceptance < LOW) {
+        let (low, usual) = match settings.test {
+            HmcTest::Ratio { .. } => (LOW_WITHOUT_FRICTION * settings.acceptance(), settings.acceptance()),
+            _ => (LOW, USUAL),
+        };
+        if let Some(acceptance) = self.acceptance.filter(|acceptance| *acceptance < low) {
             words.push(format!(
-                "{:.0}% of the steps were taken on average, where some 95% are usual: the search's frame does not suit the posterior, and effective \
+                "{:.0}% of the steps were taken on average, where some {:.0}% are usual: the search's frame does not suit the posterior, and effective \
                  draws are fewer than planned",
-                100.0 * acceptance
+                100.0 * acceptance,
+                100.0 * usual
             ));
+        }
+        if settings.test == HmcTest::None {
+            words.push(
+                "the draws are approximate: no test ended a step (test = \"none\"). Of a normal posterior they are exact but for its frame; of \
+                 another one means may be off by some hundredths of a posterior sd and variances by a few percent, and nothing in the result tells by how much"
+                    .to_owned(),
+            );
         }
         if self.unasked > MANY_UNASKED {
             words.push(format!(

@@ -2,10 +2,8 @@
 
 use super::algorithm::LOCATE_SHARE;
 use super::coordinates::Coordinates;
-use super::law;
 use super::settings::Settings;
 use crate::job::JobSpec;
-use crate::sampler::acceptance::expected_acceptance;
 use crate::sampler::error::SamplerError;
 use crate::sampler::matrix::Matrix;
 use crate::sampler::noisy_statistics::Allotment;
@@ -32,6 +30,8 @@ pub(crate) struct Foreseen {
     pub(crate) step_share: f64,
     /// Effective draws of all chains, by coordinate.
     pub(crate) ess: Vec<f64>,
+    /// Messages of a step, its test included.
+    pub(crate) messages_of_a_step: u64,
     /// Expected share of steps taken.
     pub(crate) acceptance: f64,
 }
@@ -58,10 +58,9 @@ pub(crate) fn foresee(
     let settings = Settings::new(&target, scores.as_ref(), &coordinates, &budget, parties.len())?;
     let sd = settings.sd(parties.len());
     let variances = coordinates.at(scores.as_ref(), &theta).map(|at| coordinates.noise(at.width, sd)).unwrap_or_default();
-    let draws = settings.steps - settings.warmup;
+    let draws = settings.affordable - settings.warmup;
     let kept = draws as f64 * f64::from(spec.sampler.chains);
-    let acceptance = expected_acceptance(0.0, settings.test_sd);
-    let of_draw = |variance: &f64| law::steps_of_a_draw(settings.step, *variance, 1.0 - acceptance);
+    let of_draw = |variance: &f64| settings.steps_of_a_draw(*variance);
     let ess = |shares: Vec<f64>| kept / shares.iter().zip(&variances).map(|(share, v)| share * of_draw(v)).sum::<f64>();
     Ok(Foreseen {
         search: SEARCH,
@@ -70,6 +69,7 @@ pub(crate) fn foresee(
         draws,
         step_share: settings.step_share * f64::from(spec.sampler.chains),
         ess: coordinates.shares().into_iter().map(ess).collect(),
-        acceptance,
+        acceptance: settings.acceptance(),
+        messages_of_a_step: settings.messages_of_a_step(),
     })
 }

@@ -27,7 +27,10 @@
 //! | `outlook` | what can be expected before anything is asked |
 //! | `foreseen` | what a run comes to about a guessed posterior |
 //! | `settings` | step, noise and number of steps, from the budget and what was found |
+//! | `place` | where a chain is, and the middle of a step |
+//! | `moves` | what a chain is asked for and told |
 //! | `walker` | one chain |
+//! | `dp_hmc` | the same without friction, with a test on the whole ratio |
 //! | `observations` | what chains were told, for all that is told of a run |
 //! | `repeats` | gradients that are asked twice, and what they say of the parties' noise |
 //! | `watch` | identities that right draws keep |
@@ -37,11 +40,14 @@
 mod algorithm;
 mod coordinates;
 mod diagnostics;
+mod dp_hmc;
 mod foreseen;
 mod law;
 mod momenta;
+mod moves;
 mod observations;
 mod outlook;
+mod place;
 mod repeats;
 mod settings;
 mod walker;
@@ -51,8 +57,8 @@ pub(super) use algorithm::Hmc;
 pub(super) use coordinates::{At, Coordinates};
 pub use diagnostics::GradientDiagnostics;
 pub(super) use momenta::normals;
+pub(super) use moves::Kicked;
 pub use repeats::RepeatedAnswers;
-pub(super) use walker::Kicked;
 pub use watch::Identity;
 pub(super) use watch::Watch;
 

@@ -2,9 +2,9 @@
 
 use super::coordinates::Coordinates;
 use super::diagnostics::GradientDiagnostics;
+use super::moves::Kicked;
 use super::repeats::Repeats;
 use super::settings::Settings;
-use super::walker::{Kicked, Walker};
 use super::watch::Watch;
 use crate::sampler::hopeless::Forecast;
 use crate::sampler::quadratic_fit::{FittedPosterior, QuadraticFit, Slope};
@@ -13,7 +13,7 @@ use crate::sampler::target::Target;
 
 /// Kept steps of all chains after which it is looked whether they move at all.
 const LOOK: u64 = 50;
-/// The mean probability of acceptance of chains that do not.
+/// The mean probability of acceptance of chains that do not, over what is expected.
 const STUCK: f64 = 0.2;
 
 /// The record of a run.
@@ -25,6 +25,8 @@ pub(crate) struct Observations {
     /// The directions of a gradient's components, in the model's coordinates.
     axes: Vec<Vec<f64>>,
     fit: QuadraticFit,
+    /// The mean probability of acceptance of chains that do not move.
+    stuck_below: f64,
     /// Found once, and for good.
     stuck: Option<Forecast>,
 }
@@ -41,8 +43,10 @@ impl Observations {
         let mut fit = QuadraticFit::of("gradient component", coordinates.dimension());
         let sd = |i: usize| axes.iter().map(|axis| axis[i] * axis[i]).sum::<f64>().sqrt();
         fit.begin(coordinates.plain(&vec![0.0; axes.len()]), &(0..axes.len()).map(sd).collect::<Vec<_>>());
-        let (watch, repeats) = (Watch::new(chains as usize, settings.step), Repeats::new(parties, opened));
-        Self { watch, repeats, sharp, axes, fit, stuck: None }
+        let length = settings.step * f64::from(settings.test.kicks());
+        let (watch, repeats) = (Watch::new(chains as usize, length), Repeats::new(parties, opened));
+        let usual = if settings.test.kicks_freely() { settings.acceptance() } else { 1.0 };
+        Self { watch, repeats, sharp, axes, fit, stuck_below: STUCK * usual, stuck: None }
     }
 
     /// Takes what a chain was told at the middle of a step.
@@ -50,7 +54,7 @@ impl Observations {
         if let Some(pair) = &told.repeated {
             self.repeats.take(pair, settings.noise.units() as f64);
         }
-        if phase == Phase::Sampling {
+        if phase == Phase::Sampling && told.at_rest {
             self.watch.kicked(chain, told);
         }
         for (direction, (slope, variance)) in self.axes.iter().zip(told.score.iter().zip(&told.variances)) {
@@ -59,9 +63,9 @@ impl Observations {
     }
 
     /// Takes a chain's end of a kept step.
-    pub(crate) fn stepped(&mut self, walker: &Walker) {
-        self.watch.stepped(walker.tested());
-        let taken = self.watch.acceptance().filter(|taken| self.watch.steps() >= LOOK && *taken < STUCK);
+    pub(crate) fn stepped(&mut self, tested: Option<(f64, f64)>) {
+        self.watch.stepped(tested);
+        let taken = self.watch.acceptance().filter(|taken| self.watch.steps() >= LOOK && *taken < self.stuck_below);
         self.stuck = self.stuck.or(taken.map(Forecast::Stuck));
     }
 

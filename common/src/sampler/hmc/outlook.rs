@@ -4,8 +4,8 @@
 //! Monte Carlo error follows from that of a single score under the whole budget.
 
 use super::algorithm::LOCATE_SHARE;
-use super::law;
 use super::settings::{EFFICIENCY, STEPS};
+use super::{dp_hmc, law};
 use crate::job::JobSpec;
 use crate::sampler::error::SamplerError;
 use crate::sampler::noisy_statistics::expected::OVERHEAD;
@@ -36,10 +36,18 @@ pub(crate) fn outlook(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Outlo
     let scores = target.model.scores().ok_or(SamplerError::NoScores)?;
     let once = of_scores(&target, scores.as_ref(), parties, &budget)?;
     let hmc = spec.sampler.hmc;
+    let searched = (1.0 - OVERHEAD) / (1.0 - hmc.locate_share.unwrap_or(LOCATE_SHARE));
+    let chains = f64::from(spec.sampler.chains);
+    if spec.runs_dp_hmc() {
+        let (of_budget, of_draw) = dp_hmc::price_of_a_draw(spec, parties.len());
+        let asked = chains * spec.sampler.draws as f64 / of_draw;
+        let error = |once: f64| (once * once * searched * of_budget).max(asked.recip()).sqrt();
+        return Ok(Outlook { best: error(once.best), worse: error(once.worse) });
+    }
     let (step, gamma) = (hmc.step.unwrap_or(STEPS[0]), hmc.friction.unwrap_or(1.0));
     // Of no more draws than are asked for.
-    let asked = EFFICIENCY * f64::from(spec.sampler.chains) * spec.sampler.draws as f64 / law::variance_of(step, gamma);
-    let part = (1.0 - OVERHEAD) / (1.0 - hmc.locate_share.unwrap_or(LOCATE_SHARE)) / EFFICIENCY;
+    let asked = EFFICIENCY * chains * spec.sampler.draws as f64 / law::variance_of(step, gamma);
+    let part = searched / EFFICIENCY;
     let error = |once: f64| (once * once * part).max(asked.recip()).sqrt();
     Ok(Outlook { best: error(once.best), worse: error(once.worse) })
 }

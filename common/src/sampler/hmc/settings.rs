@@ -4,9 +4,10 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
 use super::coordinates::Coordinates;
+use super::dp_hmc;
 use super::law;
 use super::momenta::{momenta, normals};
-use crate::job::JobSpec;
+use crate::job::{HmcTest, JobSpec};
 use crate::mechanism::{GRADIENT_UNITS, NoiseScale, QueryKind, Sensitivity, sensitivity};
 use crate::model::{GRADIENT_SCALE, ScoreModel};
 use crate::sampler::acceptance::expected_acceptance;
@@ -42,8 +43,10 @@ const RESERVE: f64 = 1e-6;
 pub(crate) struct Settings {
     /// h.
     pub(crate) step: f64,
-    /// What is planned of the friction: gamma.
+    /// What is planned of the friction: gamma; 0 without any.
     pub(crate) friction: f64,
+    /// What ends a step.
+    pub(crate) test: HmcTest,
     /// The noise of each component of a gradient, at each party.
     pub(crate) noise: NoiseScale,
     /// The share of the budget of one test.
@@ -52,8 +55,10 @@ pub(crate) struct Settings {
     pub(crate) test_sd: f64,
     /// The share of the budget of one chain's step, its test included.
     pub(crate) step_share: f64,
-    /// Steps of each chain, the warm-up's included.
+    /// Steps of each chain, the warm-up's included, at most.
     pub(crate) steps: u64,
+    /// As many of them as the budget is expected to hold.
+    pub(crate) affordable: u64,
     /// The first of them.
     pub(crate) warmup: u64,
     /// Effective draws to expect of all chains together.
@@ -73,6 +78,9 @@ impl Settings {
         parties: usize,
     ) -> Result<Self, SamplerError> {
         let spec = &target.spec;
+        if spec.runs_dp_hmc() {
+            return dp_hmc::planned(target, scores, coordinates, budget, parties);
+        }
         let theta = target.space.theta_inside(spec, &coordinates.plain(&vec![0.0; coordinates.dimension()]));
         let kind = QueryKind::Gradient { parameters: theta.len() as u32 };
         let at = coordinates.at(scores, &theta).ok_or(SamplerError::TooSmallABudget { kind })?;
@@ -88,6 +96,9 @@ impl Settings {
                 // A shorter step wants more noise of its gradients.
                 if !budget.admits(priced.share) {
                     return Ok(None);
+                }
+                if given.test == HmcTest::None {
+                    return Ok(Some(Self::planned(target, budget, &priced, (0.0, 0.0), gamma)));
                 }
                 let typical = typical_remainder(target, scores, coordinates, (step, gamma));
                 let Some(test) = priced.test(typical, budget, parties)? else { return Ok(None) };
@@ -117,10 +128,45 @@ impl Settings {
         (parties as f64).sqrt() * self.noise.units() as f64 / GRADIENT_SCALE
     }
 
+    /// Messages of a step, its test included.
+    pub(crate) fn messages_of_a_step(&self) -> u64 {
+        u64::from(self.test.kicks()) + u64::from(self.test != HmcTest::None)
+    }
+
+    /// The expected share of steps taken.
+    pub(crate) fn acceptance(&self) -> f64 {
+        match self.test {
+            HmcTest::Ratio { .. } => dp_hmc::law::accepted(dp_hmc::law::HEAT, self.test_sd * self.test_sd),
+            _ => expected_acceptance(0.0, self.test_sd),
+        }
+    }
+
+    /// The steps that are one effective draw of a mean, where a gradient's noise has this variance in posterior sds.
+    pub(crate) fn steps_of_a_draw(&self, variance: f64) -> f64 {
+        match self.test {
+            HmcTest::Ratio { kicks } => dp_hmc::law::trajectories_of_a_draw(self.acceptance(), self.step * f64::from(kicks)),
+            _ => law::steps_of_a_draw(self.step, variance, 1.0 - self.acceptance()),
+        }
+    }
+
+    /// The settings with as many steps as a budget holds and the job asks for, of which a warm-up has no more than so many, nor more than
+    /// that part; `None` where none is left to keep. Without friction.
+    pub(super) fn lasting(mut self, spec: &JobSpec, budget: &Allotment, (warmup, part): (u64, u64)) -> Option<Self> {
+        let sampler = &spec.sampler;
+        self.affordable = held(budget, sampler.chains, self.step_share);
+        let usual = if sampler.starts.is_some() { 0 } else { warmup.min(self.affordable / part) };
+        self.warmup = sampler.hmc.warmup.unwrap_or(usual);
+        self.steps = self.warmup.saturating_add(sampler.draws);
+        self.affordable = self.affordable.min(self.steps);
+        let kept = self.affordable.checked_sub(self.warmup).filter(|kept| *kept > 0)?;
+        self.planned_ess = kept as f64 * f64::from(sampler.chains) / self.steps_of_a_draw(0.0);
+        Some(self)
+    }
+
     fn planned(target: &Target, budget: &Allotment, priced: &Priced, (test_share, test_sd): (f64, f64), friction: f64) -> Self {
         let sampler = &target.spec.sampler;
         let step_share = priced.share + test_share;
-        let affordable = (budget.left() * (1.0 - RESERVE) / (f64::from(sampler.chains) * step_share)) as u64;
+        let affordable = held(budget, sampler.chains, step_share);
         let warmup = sampler.hmc.warmup.unwrap_or_else(|| {
             let time = if sampler.starts.is_some() { 0.0 } else { WARMUP };
             ((time / priced.step).ceil() as u64).min(affordable / WARMUP_PART)
@@ -129,8 +175,15 @@ impl Settings {
         let kept = steps.saturating_sub(warmup) as f64 * f64::from(sampler.chains);
         let rejected = 1.0 - expected_acceptance(0.0, test_sd);
         let planned_ess = kept / law::steps_of_a_draw(priced.step, law::variance_of(priced.step, friction), rejected);
-        Self { step: priced.step, friction, noise: priced.noise, test_share, test_sd, step_share, steps, warmup, planned_ess }
+        let Priced { step, noise, .. } = *priced;
+        let (test, affordable) = (sampler.hmc.test, steps);
+        Self { step, friction, test, noise, test_share, test_sd, step_share, steps, affordable, warmup, planned_ess }
     }
+}
+
+/// Steps of each chain that a budget holds.
+fn held(budget: &Allotment, chains: u32, step_share: f64) -> u64 {
+    (budget.left() * (1.0 - RESERVE) / (f64::from(chains) * step_share)) as u64
 }
 
 /// The lengths of a step that are tried of a job that names none: beyond the usual ones shorter ones, where it asks for more noise than these want.
@@ -177,7 +230,7 @@ impl Priced {
 }
 
 /// The scale at each party whose noise, over all of them, has this sd in units of what a record contributes at most.
-fn noise_of(sd: f64, parties: usize) -> Result<NoiseScale, SamplerError> {
+pub(super) fn noise_of(sd: f64, parties: usize) -> Result<NoiseScale, SamplerError> {
     let units = sd * GRADIENT_SCALE / (parties as f64).sqrt();
     let multiples = (units / NoiseScale::MULTIPLE as f64).ceil();
     let least = NoiseScale::MIN_UNITS / NoiseScale::MULTIPLE;

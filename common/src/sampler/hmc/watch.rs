@@ -3,7 +3,7 @@
 //! Kept steps only, and from released numbers alone. Standard errors are those of means over stretches of a chain that are long against its
 //! memory.
 
-use super::walker::Kicked;
+use super::moves::Kicked;
 use crate::sampler::matrix::dot;
 
 /// Steps of a stretch, in units of one over a step's length.

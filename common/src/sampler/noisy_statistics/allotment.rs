@@ -89,6 +89,54 @@ impl Allotment {
         Ok(true)
     }
 
+    /// What a query at these points comes to at every party, in the party's units, under this noise.
+    fn prices(
+        &self,
+        (spec, model): (&JobSpec, &dyn Model),
+        (kind, noise): (QueryKind, NoiseScale),
+        points: (&[f64], &[f64]),
+    ) -> Result<Vec<u64>, SamplerError> {
+        let price = |(unit, _): &(PrivacyUnit, u64)| {
+            let terms = QueryTerms::new(model, spec, *unit, kind, points)?;
+            Ok(unit.charge_of_kind(kind, terms.sensitivity(), (noise, self.honest))?)
+        };
+        self.parties.iter().map(price).collect()
+    }
+
+    /// The share of the least cap that a query at these points comes to under this noise, at the party where it costs most.
+    ///
+    /// # Errors
+    /// A query without a price.
+    pub(crate) fn price(
+        &self,
+        spec: &JobSpec,
+        model: &dyn Model,
+        asked: (QueryKind, NoiseScale),
+        points: (&[f64], &[f64]),
+    ) -> Result<f64, SamplerError> {
+        let most = self.prices((spec, model), asked, points)?.into_iter().max().unwrap_or(0);
+        Ok(most as f64 / self.whole.max(1) as f64)
+    }
+
+    /// Takes the price of a query at these points off every party; false, and nothing taken, where one of them does not hold it.
+    ///
+    /// # Errors
+    /// A query without a price.
+    pub(crate) fn pay(
+        &mut self,
+        spec: &JobSpec,
+        model: &dyn Model,
+        asked: (QueryKind, NoiseScale),
+        points: (&[f64], &[f64]),
+    ) -> Result<bool, SamplerError> {
+        let prices = self.prices((spec, model), asked, points)?;
+        let left =
+            self.parties.iter().zip(prices).map(|((_, left), price)| left.checked_sub(price)).collect::<Option<Vec<u64>>>();
+        let Some(left) = left else { return Ok(false) };
+        self.parties.iter_mut().zip(left).for_each(|((_, before), left)| *before = left);
+        Ok(true)
+    }
+
     /// The sensitivity over one party's noise at which a query costs so much.
     fn mu(&self, units: u64) -> f64 {
         (mu_squared(units) * f64::from(self.honest.get())).sqrt()

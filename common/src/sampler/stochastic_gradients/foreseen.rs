@@ -40,6 +40,7 @@ pub(crate) fn foresee(
     let ess = |shares: Vec<f64>| kept / shares.iter().zip(&steps).map(|(share, v)| share * v).sum::<f64>();
     Ok(Foreseen {
         search: SEARCH,
+        messages_of_a_step: 1,
         search_share,
         warmup: settings.warmup,
         draws,

@@ -127,6 +127,7 @@ impl Walker {
                 None => known,
             },
             repeated: None,
+            at_rest: true,
         };
         self.made += 1;
         self.exceeded += u64::from(public.exceeded);

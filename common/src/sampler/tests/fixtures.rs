@@ -6,12 +6,12 @@ use crate::job::JobSpec;
 use crate::sampler::{Next, PartyMetadata, Round, Sampler, Totals, build};
 
 /// The sampler of a job over parties of so many rows.
-pub(super) fn sampler_of(spec: &JobSpec, records: &[u64]) -> Box<dyn Sampler> {
+pub(in crate::sampler) fn sampler_of(spec: &JobSpec, records: &[u64]) -> Box<dyn Sampler> {
     build(spec, &PartyMetadata::of_rows(records)).unwrap()
 }
 
 /// The round that a sampler asks; `None` when all draws are made. No clip stops these runs.
-pub(super) fn asked(sampler: &mut dyn Sampler) -> Option<Round> {
+pub(in crate::sampler) fn asked(sampler: &mut dyn Sampler) -> Option<Round> {
     match sampler.next_round().unwrap() {
         Next::Ask(round) => Some(round),
         Next::Done => None,
@@ -20,6 +20,6 @@ pub(super) fn asked(sampler: &mut dyn Sampler) -> Option<Round> {
 }
 
 /// Gives a sampler what the parties released for the round being asked.
-pub(super) fn give(sampler: &mut dyn Sampler, round: &Round, releases: &[Vec<i64>]) {
+pub(in crate::sampler) fn give(sampler: &mut dyn Sampler, round: &Round, releases: &[Vec<i64>]) {
     sampler.absorb(&Totals::of(round, releases).unwrap()).unwrap();
 }

@@ -1,6 +1,6 @@
 //! Tests of the samplers behind their interface.
 
-mod fixtures;
+pub(super) mod fixtures;
 mod gradient_search;
 mod masked;
 mod penalty;

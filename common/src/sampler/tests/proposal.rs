@@ -25,7 +25,7 @@ fn a_truncated_walk_keeps_within_two_radii() {
 fn a_turned_scale_moves_along_its_directions() {
     let mut rng = ChaCha20Rng::seed_from_u64(1);
     let scale = ProposalScale::along(ProposalKind::Guided, vec![vec![3.0, 4.0], vec![-4.0, 3.0]]);
-    assert!(scale.radii.iter().all(|r| (r - 5.0 * ONE_COORDINATE).abs() < 1e-12));
+    assert!(scale.radii.iter().all(|r| (r - 5.0 * ProposalKind::ONE_COORDINATE).abs() < 1e-12));
     let mut walk = Proposal::new(ProposalKind::Guided, 0.1, 2, &mut rng);
     let first = walk.propose(&[0.0, 0.0], &scale, &mut rng);
     assert!((first[0] * 4.0 - first[1] * 3.0).abs() < 1e-12 && first[0].hypot(first[1]) > 0.9 * scale.radii[0]);

@@ -2,12 +2,17 @@
 
 use std::collections::HashMap;
 
-use conclave_common::accounting::{self, AccountingError, Budget, Honest, Priced, PrivacyFilter, PrivacyUnit, Spent};
+use conclave_common::accounting::{
+    self, AccountingError, BlockCosts, BlockTerms, Budget, Honest, Priced, PrivacyFilter, PrivacyUnit, SamplingProbability,
+    Spent, SubsampledError,
+};
 use conclave_common::mechanism::{NoiseScale, QueryKind, Sensitivity};
 
-use super::job::{Block, JobState, Masks, plus};
+use super::job::{Block, JobState, Masks};
+use super::sampled_block::SampledBlock;
+use crate::ledger::block_opened::BlockOpened;
 use crate::ledger::entry::{AnswerEntry, ChargeEntry, Entry, EventEntry, Hash, JobEntered, NO_HASH};
-use crate::ledger::events::{AllCollude, Data, Genesis, MaskKey, Reserve, RosterEntered, Settle, Unlock};
+use crate::ledger::events::{AllCollude, Data, Genesis, JobReserve, MaskKey, Reserve, RosterEntered, Settle, Unlock};
 use crate::ledger::ids::{Fences, Id, Ids, Inserted, Seqs};
 use crate::ledger::wrong::Wrong;
 
@@ -49,6 +54,8 @@ pub struct LedgerState {
     era: u64,
     /// The largest sequence number of a head that an unlock has given up for lost.
     given_up: u64,
+    /// What blocks cost whose terms have been met.
+    block_costs: BlockCosts,
     /// The slack of the scale and the number of honest parties seen last.
     slack: ((u64, Honest), u64),
 }
@@ -99,10 +106,20 @@ impl LedgerState {
         priced.cost(self.unit)
     }
 
+    /// What a block of these terms costs.
+    pub(in crate::ledger) fn block_cost(&mut self, terms: &BlockTerms) -> Result<Spent, SubsampledError> {
+        self.block_costs.of(terms)
+    }
+
+    /// What blocks of subsampled releases may take of the reserve of delta, all jobs together.
+    fn reserve_limit(&self) -> u64 {
+        self.budget().map_or(0, |budget| budget.grantable_reserve_units())
+    }
+
     /// What blocks that are open hold beyond what their charges have used.
     pub fn held(&self) -> Spent {
         let rests = self.jobs.iter().filter_map(|job| job.block.as_ref().map(Block::rest));
-        rests.fold(Spent::default(), |a, b| plus(a, b).unwrap_or(a))
+        rests.fold(Spent::default(), |a, b| a.plus(b).unwrap_or(a))
     }
 
     /// Jobs in the order in which they were entered.
@@ -225,15 +242,11 @@ impl LedgerState {
             return Err(Wrong::Components { paid: e.components, length });
         }
         let honest = Honest::new(e.honest).filter(|honest| self.jobs[place].honest() == Some(*honest)).ok_or(Wrong::Honest)?;
-        let price = |honest| self.unit.charge_of_release(kind, e.components, k_t, (s, honest)).ok();
-        if price(honest) != Some(e.charge) || price(Honest::ALONE) != Some(e.alone) {
+        let cost = if kind.is_sampled() { Spent::default() } else { self.price(e, kind, k_t, (s, honest))? };
+        if (e.charge, e.slack) != (cost.units, cost.slack_units) || (kind.is_sampled() && e.alone != 0) {
             return Err(Wrong::Charge);
         }
-        if Some(e.slack) != self.slack_of(s, honest).checked_mul(u64::from(e.components)) {
-            return Err(Wrong::Slack);
-        }
-        let cost = Spent { units: e.charge, slack_units: e.slack, draws: u64::from(e.components) };
-        self.spent = plus(self.spent, cost).ok_or(Wrong::Overflow)?;
+        self.spent = self.spent.plus(cost).ok_or(Wrong::Overflow)?;
         self.charge_alone(e, (s, honest), cost)?;
         if e.running_total != self.spent.units {
             return Err(Wrong::RunningTotal);
@@ -242,9 +255,11 @@ impl LedgerState {
         if !job.open {
             return Err(Wrong::Closed(job.id.clone()));
         }
-        if e.block != 0 {
+        if kind.is_sampled() {
+            job.take_place(e.block, &Priced::new(kind, k_t, s, honest), self.unit)?;
+        } else if e.block != 0 {
             let block = job.block.as_mut().filter(|block| block.seq == e.block).ok_or(Wrong::NamedBlock)?;
-            block.used = plus(block.used, cost).ok_or(Wrong::Overflow)?;
+            block.used = block.used.plus(cost).ok_or(Wrong::Overflow)?;
             let (used, held) = (block.used, block.held);
             if used.units > held.units || used.slack_units > held.slack_units || used.draws > held.draws {
                 return Err(Wrong::BeyondBlock);
@@ -259,7 +274,7 @@ impl LedgerState {
         if twice {
             return Err(Wrong::ChargedTwice { chain: e.chain, iteration: e.iteration, job: job.id.clone() });
         }
-        job.spent = plus(job.spent, cost).ok_or(Wrong::Overflow)?;
+        job.spent = job.spent.plus(cost).ok_or(Wrong::Overflow)?;
         job.queries += 1;
         job.idle = 0;
         job.last_charge = e.seq;
@@ -270,17 +285,34 @@ impl LedgerState {
         Ok(())
     }
 
+    /// What a release that pays for itself costs.
+    fn price(
+        &mut self,
+        e: &ChargeEntry,
+        kind: QueryKind,
+        k_t: Sensitivity,
+        (s, honest): (NoiseScale, Honest),
+    ) -> Result<Spent, Wrong> {
+        let price = |honest| self.unit.charge_of_release(kind, e.components, k_t, (s, honest)).ok();
+        let Some(units) = price(honest).filter(|_| price(Honest::ALONE) == Some(e.alone)) else { return Err(Wrong::Charge) };
+        let slack_units = self.slack_of(s, honest).checked_mul(u64::from(e.components)).ok_or(Wrong::Slack)?;
+        if slack_units != e.slack {
+            return Err(Wrong::Slack);
+        }
+        Ok(Spent { units, slack_units, draws: u64::from(e.components), reserve_units: 0 })
+    }
+
     /// What leaves masked is held to what the owner allows if all others work together, too.
     fn charge_alone(&mut self, e: &ChargeEntry, (s, honest): (NoiseScale, Honest), cost: Spent) -> Result<(), Wrong> {
         if honest == Honest::ALONE {
-            self.alone = plus(self.alone, cost).ok_or(Wrong::Overflow)?;
+            self.alone = self.alone.plus(cost).ok_or(Wrong::Overflow)?;
             return Ok(());
         }
         let slack_units = accounting::slack_units_of_draw(s, Honest::ALONE).checked_mul(u64::from(e.components));
-        let alone = Spent { units: e.alone, slack_units: slack_units.ok_or(Wrong::Overflow)?, draws: cost.draws };
-        self.alone = plus(self.alone, alone).ok_or(Wrong::Overflow)?;
+        let alone = Spent { units: e.alone, slack_units: slack_units.ok_or(Wrong::Overflow)?, ..cost };
+        self.alone = self.alone.plus(alone).ok_or(Wrong::Overflow)?;
         let Some((_, limit)) = &self.all_collude else { return Ok(()) };
-        let all = plus(self.alone, self.held()).ok_or(Wrong::Overflow)?;
+        let all = self.alone.plus(self.held()).ok_or(Wrong::Overflow)?;
         if all.units > *limit {
             return Err(Wrong::AllCollude { units: all.units, limit: *limit });
         }
@@ -318,6 +350,8 @@ impl LedgerState {
             queries: 0,
             last_charge: 0,
             block: None,
+            reserve_cap: 0,
+            sampled: Vec::new(),
             masks: Masks::None,
             lost: Vec::new(),
             ids: if self.fenced { Ids::Fenced(Fences::default()) } else { Ids::default() },
@@ -361,17 +395,40 @@ impl LedgerState {
                 job.idle = job.idle.saturating_add(1);
             }
             "close" => job.open = false,
+            JobReserve::KIND => job.reserve_for_blocks(e.seq, JobReserve::parse(e.body)?)?,
             MaskKey::KIND => job.mask_key(&MaskKey::parse(e.body)?)?,
             RosterEntered::KIND => job.enter_roster(RosterEntered::parse(e.body)?)?,
             Reserve::KIND => job.reserve(e.seq, &Reserve::parse(e.body)?)?,
             Settle::KIND => {
                 let settle = Settle::parse(e.body)?;
                 job.settle(&settle)?;
-                self.spent = plus(self.spent, settle.spent()).ok_or(Wrong::Overflow)?;
-                self.alone = plus(self.alone, settle.spent()).ok_or(Wrong::Overflow)?;
+                self.spent = self.spent.plus(settle.spent()).ok_or(Wrong::Overflow)?;
+                self.alone = self.alone.plus(settle.spent()).ok_or(Wrong::Overflow)?;
             }
+            BlockOpened::KIND => return self.open_block(e.seq, place, &BlockOpened::parse(e.body)?),
             _ => {}
         }
+        Ok(())
+    }
+
+    /// A block of subsampled releases is charged by its terms, once and for all.
+    fn open_block(&mut self, seq: u64, place: usize, opened: &BlockOpened) -> Result<(), Wrong> {
+        let (kind, terms) = opened.terms(self.unit)?;
+        if terms.release.probability == SamplingProbability::ONE || opened.components as usize != (self.lengths.0)(kind) {
+            return Err(Wrong::BlockTerms);
+        }
+        let cost = self.block_cost(&terms).map_err(|_| Wrong::BlockTerms)?;
+        if opened.cost() != cost {
+            return Err(Wrong::BlockCharge);
+        }
+        let spent = self.spent.plus(cost).ok_or(Wrong::Overflow)?;
+        let limit = self.reserve_limit();
+        if spent.reserve_units > limit {
+            return Err(Wrong::OverReserved { units: spent.reserve_units, limit });
+        }
+        self.jobs[place].open_block(SampledBlock { seq, kind, terms, cost, taken: 0 })?;
+        self.spent = spent;
+        self.alone = self.alone.plus(cost).ok_or(Wrong::Overflow)?;
         Ok(())
     }
 
@@ -379,7 +436,7 @@ impl LedgerState {
     pub fn finish(&self) -> Result<(), Wrong> {
         let genesis = self.genesis.as_ref().ok_or(Wrong::Empty)?;
         let filter = PrivacyFilter::new(&genesis.budget()?)?;
-        let all = plus(self.spent, self.held()).ok_or(Wrong::Total)?;
+        let all = self.spent.plus(self.held()).ok_or(Wrong::Total)?;
         let limit = filter.limit();
         if all.units > limit.units {
             return Err(Wrong::Overspent { units: all.units, limit: limit.units });

@@ -1,9 +1,11 @@
 //! One job's part of a ledger's state: what it has spent, and the block that pays ahead for its answers.
 
-use conclave_common::accounting::{Honest, Spent};
+use conclave_common::accounting::{BlockTerms, Honest, Priced, PrivacyUnit, Spent, grantable_reserve_units};
+use conclave_common::mechanism::QueryKind;
 
+use super::sampled_block::SampledBlock;
 use crate::ledger::entry::Hash;
-use crate::ledger::events::{MaskKey, Reserve, RosterEntered, Settle};
+use crate::ledger::events::{JobReserve, MaskKey, Reserve, RosterEntered, Settle};
 use crate::ledger::ids::Ids;
 use crate::ledger::wrong::Wrong;
 
@@ -38,6 +40,10 @@ pub struct JobState {
     pub last_charge: u64,
     /// The block that pays for its answers, in reserve mode.
     pub block: Option<Block>,
+    /// Its cap's part of the reserve of delta, units of 2^-60.
+    pub reserve_cap: u64,
+    /// Its blocks of subsampled releases, in the order in which they were opened.
+    pub sampled: Vec<SampledBlock>,
     /// How its answers leave.
     pub masks: Masks,
     /// Rounds whose answers may have been lost with a crash in reserve mode: first, and the one after the last.
@@ -82,26 +88,8 @@ pub struct Block {
 impl Block {
     /// What no charge has used.
     pub fn rest(&self) -> Spent {
-        minus(self.held, self.used)
+        self.held.minus(self.used)
     }
-}
-
-/// Field by field, from zero up.
-pub(in crate::ledger) fn minus(a: Spent, b: Spent) -> Spent {
-    Spent {
-        units: a.units.saturating_sub(b.units),
-        slack_units: a.slack_units.saturating_sub(b.slack_units),
-        draws: a.draws.saturating_sub(b.draws),
-    }
-}
-
-/// Field by field; `None` where a sum leaves 64 bits.
-pub(in crate::ledger) fn plus(a: Spent, b: Spent) -> Option<Spent> {
-    Some(Spent {
-        units: a.units.checked_add(b.units)?,
-        slack_units: a.slack_units.checked_add(b.slack_units)?,
-        draws: a.draws.checked_add(b.draws)?,
-    })
 }
 
 impl JobState {
@@ -109,7 +97,7 @@ impl JobState {
         if self.block.is_some() {
             return Err(Wrong::SecondBlock(self.id.clone()));
         }
-        let held = Spent { units: reserve.units, slack_units: reserve.slack, draws: reserve.draws };
+        let held = Spent { units: reserve.units, slack_units: reserve.slack, draws: reserve.draws, reserve_units: 0 };
         self.block = Some(Block { seq, iteration: reserve.iteration, held, used: Spent::default() });
         Ok(())
     }
@@ -129,7 +117,7 @@ impl JobState {
             // A round has one query at least, and a query that a block pays for one integer.
             self.lost.push((block.iteration, block.iteration.saturating_add(block.held.draws)));
         }
-        self.spent = plus(self.spent, forfeit).ok_or(Wrong::Overflow)?;
+        self.spent = self.spent.plus(forfeit).ok_or(Wrong::Overflow)?;
         Ok(())
     }
 
@@ -139,8 +127,49 @@ impl JobState {
         self.lost.iter().filter(|(first, end)| (*first..*end).contains(&iteration)).count() as u32
     }
 
+    /// Its block with a free place for a release of this kind under these terms.
+    pub fn free_block(&self, kind: QueryKind, terms: &BlockTerms) -> Option<&SampledBlock> {
+        self.sampled.iter().rev().find(|block| block.has_place(kind, terms))
+    }
+
+    /// Takes a place of the block of that number.
+    pub(super) fn take_place(&mut self, block: u64, priced: &Priced, unit: PrivacyUnit) -> Result<(), Wrong> {
+        let at = self.sampled.binary_search_by_key(&block, |block| block.seq).map_err(|_| Wrong::SampledPlace)?;
+        self.sampled[at].take(priced, unit)
+    }
+
+    /// Takes in a block that has been opened.
+    pub(super) fn open_block(&mut self, block: SampledBlock) -> Result<(), Wrong> {
+        if !self.open {
+            return Err(Wrong::Closed(self.id.clone()));
+        }
+        if self.masks != Masks::None {
+            return Err(Wrong::BlockTerms);
+        }
+        if self.free_block(block.kind, &block.terms).is_some() {
+            return Err(Wrong::EarlyBlock);
+        }
+        let spent = self.spent.plus(block.cost).ok_or(Wrong::Overflow)?;
+        let limit = grantable_reserve_units(self.reserve_cap);
+        if spent.reserve_units > limit {
+            return Err(Wrong::OverReserved { units: spent.reserve_units, limit });
+        }
+        self.spent = spent;
+        self.sampled.push(block);
+        Ok(())
+    }
+
+    /// Takes in what its blocks may take of the reserve of delta: once, right after its entry, before anything else is known of it.
+    pub(super) fn reserve_for_blocks(&mut self, seq: u64, reserve: JobReserve) -> Result<(), Wrong> {
+        if seq != self.seq + 1 || reserve.reserve == 0 {
+            return Err(Wrong::JobReserve(self.id.clone()));
+        }
+        self.reserve_cap = reserve.reserve;
+        Ok(())
+    }
+
     pub(super) fn mask_key(&mut self, key: &MaskKey) -> Result<(), Wrong> {
-        if self.masks != Masks::None || self.queries > 0 || self.block.is_some() {
+        if self.masks != Masks::None || self.queries > 0 || self.block.is_some() || !self.sampled.is_empty() {
             return Err(Wrong::SecondMaskKey(self.id.clone()));
         }
         self.masks = Masks::Keyed(key.key()?);
@@ -171,6 +200,6 @@ impl JobState {
     /// Charges and forfeits, and what its open block holds beyond.
     pub fn committed(&self) -> Spent {
         let rest = self.block.as_ref().map(Block::rest).unwrap_or_default();
-        plus(self.spent, rest).unwrap_or(self.spent)
+        self.spent.plus(rest).unwrap_or(self.spent)
     }
 }

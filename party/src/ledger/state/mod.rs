@@ -5,8 +5,9 @@
 
 mod chain;
 mod job;
+mod sampled_block;
 
 pub(super) use chain::LedgerState;
 pub use job::Masks;
 pub(super) use job::{Block, JobState};
-pub(super) use job::{minus, plus};
+pub(super) use sampled_block::fits;

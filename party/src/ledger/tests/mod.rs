@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod against_model;
 #[cfg(test)]
+mod blocks;
+#[cfg(test)]
 mod chain;
 #[cfg(test)]
 mod charging;

@@ -312,8 +312,12 @@ impl Tables<'_> {
 }
 
 fn charge(row: &Row<'_>) -> rusqlite::Result<(ChargeEntry, Hash)> {
-    // The state refuses a scale that is none.
-    charge_with(row, slack(row.get(12)?, Honest::ALONE).unwrap_or_default())
+    // The state refuses a kind and a scale that is none. What takes a place of a block has its slack there.
+    let slack = match QueryKind::from_code(row.get(10)?) {
+        Some(kind) if kind.is_sampled() => 0,
+        _ => slack(row.get(12)?, Honest::ALONE).unwrap_or_default(),
+    };
+    charge_with(row, slack)
 }
 
 const MASKED_CHARGES: &str =

@@ -47,7 +47,7 @@ fn job(spec_toml: &str) -> JobView {
         opened: "2026-03-02".into(),
         closed: None,
         queries: 1234,
-        spent: Spent { units: 1 << 48, slack_units: 0, draws: 1234 },
+        spent: Spent { units: 1 << 48, draws: 1234, ..Spent::default() },
     };
     JobView { request, spec: JobSpec::parse(spec_toml).ok(), totals: Some(totals) }
 }

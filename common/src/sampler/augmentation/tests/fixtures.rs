@@ -61,3 +61,8 @@ pub(super) fn quantile(sorted: &[f64], share: f64) -> f64 {
     let (low, high) = (at.floor() as usize, at.ceil() as usize);
     sorted[low] + (at - at.floor()) * (sorted[high] - sorted[low])
 }
+
+/// Replicates of a table, where `CONCLAVE_JU_REPLICATES` does not say another number (`bench/ju_table.py`).
+pub(super) fn replicates(usual: u64) -> u64 {
+    std::env::var("CONCLAVE_JU_REPLICATES").ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
+}

@@ -11,7 +11,7 @@ use rand_chacha::ChaCha20Rng;
 use rayon::prelude::*;
 use serde_json::Value;
 
-use super::fixtures::{quantile, seeded};
+use super::fixtures::{quantile, replicates, seeded};
 use crate::job::JobSpec;
 use crate::sampler::augmentation::chain::{Chain, Start, Sweep};
 use crate::sampler::augmentation::law::RecordLaw;
@@ -157,10 +157,10 @@ fn acceptance_by_noise() {
     }
 }
 
-/// Coverage of 500 replicates against figures of another program, each within `tolerance`: two to three standard errors of the
+/// Coverage of 500 replicates, or as many as are asked for, against figures of another program, each within `tolerance`: two to three standard errors of the
 /// difference, of which the other's share is the greater.
 fn table(mechanism: Mechanism, expected: [f64; CLASSES], tolerance: f64, accepted: f64) {
-    let (coverage, acceptance) = experiment(mechanism, 500, 10_000, 3);
+    let (coverage, acceptance) = experiment(mechanism, replicates(500), 10_000, 3);
     for (found, expected) in coverage.iter().zip(expected) {
         assert!((found - expected).abs() < tolerance, "{coverage:?}");
     }

@@ -1,0 +1,149 @@
+//! Queries over samples: who may ask them, what is charged, and what holds a unit's part.
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use crate::accounting::{Adjacency, PrivacyUnit, SamplingProbability};
+use crate::job::{Algorithm, BlockSpec, JobSpec};
+use crate::mechanism::{GRADIENT_UNITS, NoiseScale, QueryKind};
+use crate::model::{Frame, ModelData, Persons, Summand, sums};
+
+const ALGORITHMS: [Algorithm; 10] = [
+    Algorithm::Penalty,
+    Algorithm::PenaltyExpFamily,
+    Algorithm::NoisyStatistics,
+    Algorithm::Hmc,
+    Algorithm::Barker,
+    Algorithm::Sgld,
+    Algorithm::Sghmc,
+    Algorithm::Sgnht,
+    Algorithm::Sgfs,
+    Algorithm::Ops,
+];
+
+/// A job over samples of a hundredth, in 20 blocks.
+fn sampled(algorithm: Algorithm, privacy: &str) -> JobSpec {
+    let text = format!(
+        "name = \"t\"\nparties = [\"a\"]\n[model]\nkind = \"logistic\"\noutcome = \"y\"\npredictors = [\"x\"]\n[columns]\n\
+         y = {{ binary = true }}\nx = {{ min = -1, max = 1 }}\n[privacy]\nepsilon = 1.0\ndelta = 1e-6\n{privacy}"
+    );
+    let mut spec = JobSpec::parse(&text).unwrap();
+    spec.algorithm = algorithm;
+    spec.sampler.batch = SamplingProbability::at_least(0.01).unwrap();
+    spec.privacy.blocks = Some(BlockSpec { blocks: 20, reserve_units: 1 << 36 });
+    spec
+}
+
+fn persons(adjacency: Adjacency) -> PrivacyUnit {
+    PrivacyUnit::person(adjacency, 3).unwrap()
+}
+
+fn terms(spec: &JobSpec, unit: PrivacyUnit, kind: QueryKind, points: (&[f64], &[f64])) -> Result<QueryTerms, QueryError> {
+    QueryTerms::new(spec.build_model().as_ref(), spec, unit, kind, points)
+}
+
+#[test]
+fn only_jobs_over_samples_ask_samples() {
+    let (ratio, gradient) = (QueryKind::SampledRatio, QueryKind::SampledGradient { parameters: 2 });
+    for algorithm in ALGORITHMS {
+        let spec = sampled(algorithm, "clip = 0.5");
+        let asked = [ratio, gradient].map(|kind| spec.asks(kind));
+        assert_eq!(asked, [algorithm == Algorithm::Barker, algorithm.is_unadjusted()], "{algorithm:?}");
+        let mut whole = spec;
+        whole.privacy.blocks = None;
+        whole.sampler.batch = SamplingProbability::ONE;
+        assert!(!whole.asks(ratio) && !whole.asks(gradient), "{algorithm:?}");
+        assert!(
+            whole
+                .block_terms(
+                    ratio,
+                    PrivacyUnit::default(),
+                    (crate::mechanism::Sensitivity::from_units(1).unwrap(), NoiseScale::from_sd(1.0).unwrap())
+                )
+                .is_none()
+        );
+    }
+    // The search before the chains asks all records.
+    assert!(sampled(Algorithm::Barker, "clip = 0.5").asks(QueryKind::Ratio));
+    assert!(sampled(Algorithm::Sgld, "").asks(QueryKind::Gradient { parameters: 2 }));
+}
+
+/// A block's releases have one sensitivity, the clip, whatever each step's own bound is; what holds a unit is the smaller of the two.
+#[test]
+fn a_ratio_over_a_sample_is_charged_by_the_clip_and_held_to_the_bound() {
+    let spec = sampled(Algorithm::Barker, "clip = 0.5");
+    let model = spec.build_model();
+    let (origin, near, far) = ([0.0, 0.0], [0.01, 0.0], [5.0, 3.0]);
+    for (unit, records) in [
+        (PrivacyUnit::row(Adjacency::Replace), 1),
+        (PrivacyUnit::row(Adjacency::AddRemove), 1),
+        (persons(Adjacency::Replace), 3),
+        (persons(Adjacency::AddRemove), 3),
+    ] {
+        let clip = records * (1 << 31);
+        for (to, is_clipped) in [(near, false), (far, true), (origin, false)] {
+            let terms = terms(&spec, unit, QueryKind::SampledRatio, (&origin, &to)).unwrap();
+            assert_eq!((terms.sensitivity().units(), terms.centre().to_bits()), (clip, 0));
+            let Ok(Summand::Step(step)) = terms.summand(&origin, &to, terms.sensitivity()) else { panic!("no step") };
+            let bound = (model.bound(&origin, &to) * (1_u64 << 32) as f64).ceil().max(1.0) as u64 * records;
+            assert_eq!(step.clamp.units(), bound.min(clip), "{unit} {to:?}");
+            assert_eq!((step.clamp.units() == clip, step.centre.to_bits(), step.count_clipped), (is_clipped, 0, false));
+            // A charge below the clip would hold, too.
+            let less = crate::mechanism::Sensitivity::from_units(7).unwrap();
+            assert!(matches!(terms.summand(&origin, &to, less), Ok(Summand::Step(step)) if step.clamp == step.clamp.min(less)));
+            let block = spec.block_terms(QueryKind::SampledRatio, unit, (terms.sensitivity(), spec.privacy.noise)).unwrap();
+            assert_eq!((block.release.sensitivity.units(), block.release.components), (clip, 1));
+        }
+    }
+}
+
+#[test]
+fn without_a_clip_per_record_a_ratio_over_a_sample_has_no_price() {
+    for privacy in ["", "clip = { slope = 0.5 }"] {
+        let spec = sampled(Algorithm::Barker, privacy);
+        let asked = terms(&spec, PrivacyUnit::default(), QueryKind::SampledRatio, (&[0.0, 0.0], &[0.1, 0.0]));
+        assert_eq!(asked, Err(QueryError::NoSampleClip), "{privacy:?}");
+    }
+}
+
+/// A gradient over a sample is one over all in everything that a unit's part depends on.
+#[test]
+fn a_gradient_over_a_sample_is_charged_and_held_as_any() {
+    let spec = sampled(Algorithm::Sgnht, "");
+    let frame: Vec<f64> = (0..Frame::length(2)).map(|at| if at < 4 { 0.2 } else { 0.001 }).collect();
+    let theta = [0.3, -0.2];
+    for unit in [PrivacyUnit::default(), PrivacyUnit::row(Adjacency::AddRemove), persons(Adjacency::Replace)] {
+        let ask = |kind| terms(&spec, unit, kind, (&theta, &frame)).unwrap();
+        let (some, all) = (ask(QueryKind::SampledGradient { parameters: 2 }), ask(QueryKind::Gradient { parameters: 2 }));
+        assert_eq!(some.sensitivity(), all.sensitivity());
+        assert_eq!(some.sensitivity().units(), GRADIENT_UNITS * u64::from(unit.records_per_person().unwrap_or(1)));
+        assert_eq!((some.length(), some.sum_fits(1 << 30), some.sum_fits(1 << 35)), (2, true, false));
+        assert!(matches!(some.summand(&theta, &frame, all.sensitivity()), Ok(Summand::Gradient { .. })));
+        let other = crate::mechanism::Sensitivity::from_units(1).unwrap();
+        assert!(matches!(some.summand(&theta, &frame, other), Err(QueryError::Charged)));
+    }
+    let wrong = terms(&spec, PrivacyUnit::default(), QueryKind::SampledGradient { parameters: 3 }, (&theta, &frame));
+    assert!(matches!(wrong, Err(QueryError::Vector(_))), "{wrong:?}");
+}
+
+/// Whatever one unit's records hold, it adds no more than the clip.
+#[test]
+fn no_unit_adds_more_than_its_clip() {
+    let spec = sampled(Algorithm::Barker, "clip = 0.25");
+    let model = spec.build_model();
+    for (from, to) in [([0.0, 0.0], [0.01, -0.01]), ([3.0, -3.0], [-9.0, 20.0])] {
+        for wild in [f64::NAN, f64::INFINITY, -1e300, 1.0] {
+            let data = ModelData { outcome: vec![1.0; 3], predictors: vec![vec![wild; 3]], ..ModelData::default() };
+            for unit in [PrivacyUnit::default(), persons(Adjacency::AddRemove)] {
+                let each = ModelData {
+                    persons: unit.records_per_person().and_then(|limit| Persons::new(vec![3], limit)),
+                    ..data.clone()
+                };
+                let terms = terms(&spec, unit, QueryKind::SampledRatio, (&from, &to)).unwrap();
+                let summand = terms.summand(&from, &to, terms.sensitivity()).unwrap();
+                let sum = sums(model.as_ref(), &each, &[summand]).remove(0).open_for_test();
+                let units = each.units();
+                assert!(sum.unsigned_abs() <= units * terms.sensitivity().units(), "{wild} {unit}: {sum}");
+            }
+        }
+    }
+}

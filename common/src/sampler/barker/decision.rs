@@ -1,0 +1,90 @@
+//! The test of Heikkilä et al. 2019, equation 9 and section 3.3: by the noisy ratio, what tops its noise up, and the correction.
+
+use super::correction::Correction;
+use super::diagnostics::BarkerDiagnostics;
+use super::sampling_variance::SamplingVariance;
+use crate::accounting::SamplingProbability;
+use crate::job::JobSpec;
+use crate::mechanism::QueryKind;
+use crate::sampler::chain::Chain;
+use crate::sampler::error::SamplerError;
+use crate::sampler::ratio_walk::Decision;
+use crate::sampler::round::Query;
+use crate::sampler::target::Target;
+
+/// What moves may exceed the room by: rounding of sums.
+const SLIP: f64 = 1e-9;
+
+/// Barker's way with a proposal.
+pub(in crate::sampler) struct Barker {
+    correction: Correction,
+    batch: SamplingProbability,
+    /// Variance of the parties' noise in a chain's ratio.
+    noise: f64,
+    /// What samples are taken to add; `None` where all records are asked, and before a search has measured anything.
+    sampling: Option<SamplingVariance>,
+    /// The greatest of it.
+    greatest: f64,
+}
+
+impl Barker {
+    /// The test of a job.
+    ///
+    /// # Errors
+    /// More noise than the test has room for.
+    pub(in crate::sampler) fn new(spec: &JobSpec) -> Result<Self, SamplerError> {
+        let variance = spec.sampler.barker.correction;
+        let correction = Correction::of(variance).ok_or(SamplerError::NoCorrection(variance))?;
+        let barker = Self { correction, batch: spec.sampler.batch, noise: spec.ratio_variance(), sampling: None, greatest: 0.0 };
+        barker.has_room()?;
+        Ok(barker)
+    }
+
+    fn samples(&self) -> bool {
+        self.batch != SamplingProbability::ONE
+    }
+
+    fn has_room(&self) -> Result<(), SamplerError> {
+        let correction = self.correction.variance();
+        if self.noise + self.greatest <= correction * (1.0 + SLIP) {
+            return Ok(());
+        }
+        Err(SamplerError::TooRandomARatio { noise: self.noise, sampling: self.greatest, correction })
+    }
+}
+
+impl Decision for Barker {
+    fn asks(&self) -> QueryKind {
+        if self.samples() { QueryKind::SampledRatio } else { QueryKind::Ratio }
+    }
+
+    fn measured(&mut self, target: &Target, sd: &[f64], radii: &[f64]) -> Result<(), SamplerError> {
+        if self.samples() {
+            let sampling = SamplingVariance::new(target, sd);
+            let longest: Vec<f64> = radii.iter().map(|radius| radius * (1.0 + target.spec.sampler.jitter)).collect();
+            self.greatest = sampling.greatest(&longest);
+            self.sampling = Some(sampling);
+        }
+        self.has_room()
+    }
+
+    fn variance(&self, target: &Target, query: &Query) -> f64 {
+        let of_move = |sampling: &SamplingVariance| {
+            sampling.of_move(&target.space.coordinates(&query.from), &target.space.coordinates(&query.to))
+        };
+        self.noise + self.sampling.as_ref().map_or(0.0, of_move)
+    }
+
+    fn decide(&mut self, chain: &mut Chain, target: &Target, log_ratio: f64, variance: f64) {
+        let Some(log_prior_ratio) = chain.log_prior_ratio(target) else { return };
+        let topped_up = (self.correction.variance() - variance).max(0.0);
+        let top = libm::sqrt(topped_up) * chain.normal();
+        let sum = log_ratio + log_prior_ratio + top + self.correction.draw(chain.uniform());
+        chain.settle(sum > 0.0, sum);
+    }
+
+    fn diagnostics(&self) -> Option<BarkerDiagnostics> {
+        let assumed = self.sampling.as_ref().map(|_| self.greatest);
+        Some(BarkerDiagnostics::of(&self.correction, self.batch, self.noise, assumed))
+    }
+}

@@ -1,0 +1,5 @@
+//! Barker's test with noise: its tables, what they make of a posterior, and whole chains over all records and over samples.
+
+mod enumeration;
+mod runs;
+mod tables;

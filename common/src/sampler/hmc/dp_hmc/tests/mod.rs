@@ -1,0 +1,5 @@
+//! Tests of DP-HMC.
+
+mod balance;
+mod enumeration;
+mod runs;
