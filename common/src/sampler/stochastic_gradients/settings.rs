@@ -94,6 +94,7 @@ impl Settings {
         loop {
             let pace = Pace { step, friction: given.friction.unwrap_or(1.0) };
             let priced = means.priced(pace, &unit, samples.as_ref())?;
+            let roomy = priced.is_some();
             let held = priced.as_ref().map_or(0.0, |priced| means.held(priced));
             if let Some(priced) = priced.filter(|_| held >= 1.0) {
                 return means.planned(priced, &unit, samples);
@@ -101,7 +102,7 @@ impl Settings {
             // The price of all releases goes about as the step.
             let shorter = step * held.clamp(SHORTEST_AT_ONCE, SHORTER);
             if given.step.is_some() || shorter < SHORTEST {
-                return Err(means.refused(pace, samples.as_ref()));
+                return Err(means.refused(step, samples.as_ref().filter(|_| !roomy)));
             }
             step = shorter;
         }
@@ -237,16 +238,14 @@ impl Means<'_> {
         Ok(settings)
     }
 
-    /// Why this step will not do, nor any shorter one that was tried.
-    fn refused(&self, pace: Pace, samples: Option<&Matrix>) -> SamplerError {
-        let (spec, step) = (self.spec(), pace.step);
+    /// Why this step will not do, nor any shorter one that was tried; `samples` where they are what it has no room for.
+    fn refused(&self, step: f64, samples: Option<&Matrix>) -> SamplerError {
+        let spec = self.spec();
         let batch = spec.sampler.batch.get();
         let multiplier = spec.privacy.noise_multiplier;
-        match samples.map(|samples| mean(&samples.diagonal_entries())) {
-            Some(variance) if variance * step * step > 2.0 * step * pace.friction.min(1.0) => {
-                SamplerError::SamplesTooSmall { batch, step, variance }
-            }
-            Some(_) => SamplerError::TooManyReleases { releases: spec.planned_releases(), batch, step },
+        match samples {
+            Some(samples) => SamplerError::SamplesTooSmall { batch, step, variance: mean(&samples.diagonal_entries()) },
+            None if self.kind().is_sampled() => SamplerError::TooManyReleases { releases: spec.planned_releases(), batch, step },
             None if multiplier > 0.0 => SamplerError::TooMuchNoise { multiplier, step },
             None => SamplerError::TooSmallABudget { kind: self.kind() },
         }

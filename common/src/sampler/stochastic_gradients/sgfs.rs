@@ -1,4 +1,4 @@
-//! `sgfs`: stochastic gradient Fisher scoring (Wang, Fienberg & Smola 2015, section 4.1; Ahn, Korattikara & Welling 2012).
+//! `sgfs`: stochastic gradient Fisher scoring (Wang, Fienberg & Smola 2015, section 4.2 and appendix; Ahn, Korattikara & Welling 2012).
 //!
 //! `u' = u + M G`, `M = 2 (H + V)^-1`, with `H` the posterior's precision as the search found it, frozen, and `V` the covariance of all noise of
 //! `G`: the parties', that of samples, and public noise. On a normal posterior the draws have covariance `H^-1` exactly, whatever `V` is: with
