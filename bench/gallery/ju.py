@@ -48,7 +48,7 @@ records and 100 replicates: some fall short of .9, as the prior then says more t
 
 Where the paper errs: the sensitivity of the linear statistic is 9.4 for two predictors and not 13, so that its noise is 39% larger than it need be (reproduced with 13); the bound `e^-epsilon` on the acceptance is
 `2/(1 + e^epsilon)` on average over releases, and all runs above lie beyond it; the authors' program for the log-linear model reads a wrong column where a record is replaced, and counts
-a cell twice where it stays: Table 1 cannot tell, the acceptance can (at epsilon 10, .145 against .213). Jobs have discrete Gaussian noise in the place of Laplace noise: of fifteen counts a record it takes less.
+a cell twice where it stays: Table 1 cannot tell, the acceptance can (at epsilon 10, .145 against .213). Jobs have discrete Gaussian noise in the place of Laplace noise.
 
 **The better algorithm beside it.** A linear regression of two predictors and known error, {records:,} made-up records of one owner, {seeds} runs a cell, against the posterior without privacy:
 

@@ -41,15 +41,15 @@ Yıldırım, *On the use of penalty MCMC for differential privacy*. Algorithm 1 
 of owners); for exponential families one noisy sufficient statistic a round does instead, with no access to the data at a price of its own (Algorithm 3). Theorem 1 bounds the rounds; the paper has
 no experiments. With noise of a fixed size acceptance does not fall as records grow: [examples/README.md](../../examples/README.md#fixed-noise-more-iterations).
 
-**Ours, at the same true epsilon.** A share (`bernoulli`), {records:,} made-up records in all, delta 1e-6, whose posterior is a beta distribution; {seeds} runs a cell. Every run spends what it says and no
-more, by Gaussian differential privacy with an exact composition; Theorem 1's own bound allows far fewer rounds.
+**Ours, at the same true epsilon.** A share (`bernoulli`), {records:,} made-up records in all, delta 1e-6, whose posterior is a beta distribution; {seeds} runs a cell. No run spends more than its
+epsilon, by Gaussian differential privacy with an exact composition; Theorem 1's own bound allows far fewer rounds.
 
 {table}
 {legend}
 ![Error against epsilon](penalty.svg)
 
-**What it shows.** Both penalty rows are of the posterior itself: their error is that of too few effective draws, and goes with one over epsilon. Several owners divide the same budget's answers: each adds its own
-noise. Algorithm 3 asks a statistic at every round, and T answers of noise `s T^(1/2)` tell of it what one answer of noise `s` does: it is dominated.
+**What it shows.** Both penalty rows are of the posterior itself: their error is that of too few effective draws. From epsilon 3 on they end with the 3,000 draws a chain that the job asks for, with budget left. Several owners get
+fewer effective draws of the same budget each, as each adds its own noise. Algorithm 3 asks a statistic at every round, and T answers of noise `s T^(1/2)` tell of it what one answer of noise `s` does: it is dominated.
 
 **The better algorithm beside it.** `noisy-statistics` releases the statistic once and infers the posterior given it, which says how wide the noise makes it. Take `penalty` where no release once is
 there for the model (mixtures, banana), and `hmc` where it has gradients: [which algorithm](README.md).
