@@ -321,7 +321,9 @@ impl Ledger {
             }
             let charge = match row {
                 ChargeRow::Written(seq) => Charge::Written(seq),
-                ChargeRow::Pending(number) => Charge::Unwritten(self.pending.remove(&number).ok_or(LedgerError::NotCharged)?),
+                ChargeRow::Pending(number) => {
+                    Charge::Unwritten(Box::new(self.pending.remove(&number).ok_or(LedgerError::NotCharged)?))
+                }
             };
             rows.push((charge, released));
         }
@@ -378,7 +380,7 @@ fn is_vector(key: &QueryKey) -> bool {
 /// The charge of an answer that is to be recorded.
 enum Charge {
     Written(u64),
-    Unwritten(Pending),
+    Unwritten(Box<Pending>),
 }
 
 type Content = ([u8; 32], u64, u64);

@@ -1,6 +1,6 @@
 //! `batch`: releases over hidden random samples of the units, in blocks that are charged ahead.
 
-use crate::accounting::{RESERVE_LOG2, SamplingProbability};
+use crate::accounting::{RESERVE_LOG2, SamplingProbability, grantable_reserve_units};
 use crate::job::error::JobError;
 use crate::job::raw::RawPrivacy;
 use crate::job::spec::{Algorithm, BlockSpec, JobSpec};
@@ -55,7 +55,8 @@ pub(super) fn blocks(raw: &RawPrivacy, batch: SamplingProbability) -> Result<Opt
         return Err(JobError::new("privacy.delta_reserve", message));
     }
     let reserve_units = (reserve * (1_u64 << RESERVE_LOG2) as f64) as u64;
-    if reserve_units < blocks {
+    // Each block takes two units at least, of what may be granted.
+    if grantable_reserve_units(reserve_units) < 2 * blocks {
         let message =
             format!("{reserve} is too small a part of delta to be cut into {blocks} blocks: raise it, or ask for fewer blocks");
         return Err(JobError::new("privacy.delta_reserve", message));
