@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use conclave_common::text::one_line;
-use conclave_pages::{aggregation, gradients};
+use conclave_pages::{aggregation, barker, gradients};
 use conclave_proto::error::{ErrorCode, Fault};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -36,6 +36,9 @@ pub(crate) struct RunResult {
     /// How gradients drove the chains; null where none did.
     #[serde(default)]
     pub(crate) gradients: Value,
+    /// How exactly Barker's test decided; null of another algorithm.
+    #[serde(default)]
+    pub(crate) barker: Value,
     /// How masked answers were opened; null where each was opened by itself.
     #[serde(default)]
     pub(crate) aggregation: Value,
@@ -290,6 +293,9 @@ impl RunResult {
         if !told.is_empty() {
             let lines: String = told.iter().map(|(what, words)| format!("  {what}: {words}\n")).collect();
             text += &format!("How gradients drove the chains:\n{lines}\n");
+        }
+        if let Some(words) = barker::told(&json!({ "barker": self.barker })) {
+            text += &format!("{words}\n");
         }
         text += &match &self.refit_of {
             Some(job) => format!("No party was asked and nothing was charged: all that was spent is what job {job} has spent.\n"),

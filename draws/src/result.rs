@@ -5,7 +5,7 @@ use std::path::Path;
 use conclave_common::diagnostics::{self, Summary, Verdict};
 use conclave_common::job::{Continuation, JobSpec};
 use conclave_common::model;
-use conclave_common::sampler::{FittedPosterior, GradientDiagnostics, Inference, PartyMetadata, Stage};
+use conclave_common::sampler::{BarkerDiagnostics, FittedPosterior, GradientDiagnostics, Inference, PartyMetadata, Stage};
 use serde::Serialize;
 
 pub use crate::ratios::Ratio;
@@ -75,6 +75,8 @@ pub struct Outcome {
     pub surrogate: Option<FittedPosterior>,
     /// How the chains moved, where gradients drive them.
     pub gradients: Option<GradientDiagnostics>,
+    /// How exactly proposals were decided, by `barker`.
+    pub barker: Option<BarkerDiagnostics>,
     /// Parties in the job's order.
     pub parties: Vec<PartyOutcome>,
 }
@@ -140,6 +142,9 @@ pub struct RunResult {
     /// How the chains moved, and what the gradients say of them and of the parties' noise; absent where none drive them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gradients: Option<GradientDiagnostics>,
+    /// How exactly proposals were decided; absent of another algorithm than `barker`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub barker: Option<BarkerDiagnostics>,
     /// Spending.
     pub parties: Vec<PartyRow>,
     /// What a job that continues this one begins with; parameters in the order of `posterior`.
@@ -309,6 +314,7 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
         posterior_original,
         surrogate: outcome.surrogate.clone(),
         gradients: outcome.gradients.clone(),
+        barker: outcome.barker.clone(),
         parties: parties.collect(),
         draws: path.map(|path| path.display().to_string()),
     }

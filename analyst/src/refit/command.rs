@@ -127,6 +127,7 @@ fn keep(args: &RefitArgs, spec: &JobSpec, job: &EndedJob, refitted: Refitted, be
         inference: Some(refitted.inference),
         surrogate: None,
         gradients: None,
+        barker: None,
         parties: parties
             .map(|(name, held)| PartyOutcome { name: name.clone(), metadata: Some(*held), spent: Spent::default() })
             .collect(),

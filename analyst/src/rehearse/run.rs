@@ -164,6 +164,7 @@ impl<'a> Run<'a> {
             inference: self.sampler.inference().cloned(),
             surrogate: self.sampler.fitted_posterior(),
             gradients: self.sampler.gradient_diagnostics(),
+            barker: self.sampler.barker_diagnostics(),
             parties: parties
                 .map(|((name, metadata), spent)| PartyOutcome { name: name.clone(), metadata: Some(metadata), spent })
                 .collect(),

@@ -80,7 +80,9 @@ pub fn compare(spec: &JobSpec, records: &[u64], plans: &[(Algorithm, Plan)]) -> 
         return Err(PlanError::Guess(format!("{} record counts for {} parties", records.len(), spec.parties.len())));
     }
     let mut rows = Vec::new();
-    for algorithm in ALL {
+    // What a job names is shown, and what is no better than these in any job is shown of a job that names it alone.
+    let own = Some(spec.algorithm).filter(|own| !ALL.contains(own));
+    for algorithm in ALL.into_iter().chain(own) {
         let Ok(spec) = spec.by(algorithm) else { continue };
         let plan = plans.iter().find(|(of, _)| *of == algorithm).map(|(_, plan)| plan);
         rows.push(match algorithm {

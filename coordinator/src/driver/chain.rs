@@ -8,8 +8,8 @@ use conclave_common::job::JobSpec;
 use conclave_common::model::Model;
 use conclave_common::planner;
 use conclave_common::sampler::{
-    self, ClipWatch, Draw, FittedPosterior, GradientDiagnostics, Inference, Next, PartyMetadata, Phase, ReplayError, Round,
-    Sampler, SamplerError, Totals,
+    self, BarkerDiagnostics, ClipWatch, Draw, FittedPosterior, GradientDiagnostics, Inference, Next, PartyMetadata, Phase,
+    ReplayError, Round, Sampler, SamplerError, Totals,
 };
 use conclave_draws::spent::Spent;
 use conclave_draws::zarr::DrawStore;
@@ -221,6 +221,11 @@ impl Chain {
     /// Whether the chains came to their own end by the budget.
     pub(super) fn ended_by_budget(&self) -> bool {
         self.sampler.ended_by_budget()
+    }
+
+    /// How exactly proposals were decided, by `barker`.
+    pub(super) fn barker_diagnostics(&self) -> Option<BarkerDiagnostics> {
+        self.sampler.barker_diagnostics()
     }
 
     /// How the chains moved, where gradients drive them.

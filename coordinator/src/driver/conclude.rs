@@ -157,7 +157,7 @@ impl Driver {
         let radii = chain.radii();
         let inference = chain.inference();
         let surrogate = chain.fitted_posterior();
-        let gradients = chain.gradient_diagnostics();
+        let (gradients, barker) = (chain.gradient_diagnostics(), chain.barker_diagnostics());
         let draws = chain.finish().await;
         let job = Arc::clone(&self.job);
         let mut draws = draws.map_err(|fault| tracing::error!(job = %job.id, %fault, "draws lost")).ok()?;
@@ -175,6 +175,7 @@ impl Driver {
             inference,
             surrogate,
             gradients,
+            barker,
             parties: status
                 .parties
                 .iter()

@@ -2,7 +2,7 @@
 //! comes to.
 
 use conclave_common::job::JobSpec;
-use conclave_common::sampler::{FittedPosterior, GradientDiagnostics};
+use conclave_common::sampler::{BarkerDiagnostics, FittedPosterior, GradientDiagnostics};
 use conclave_proto::v1::LogHeader;
 use serde_json::Value;
 
@@ -51,6 +51,8 @@ pub(super) struct Replayed {
     pub(super) surrogate: Option<FittedPosterior>,
     /// How the chains moved, where gradients drive them.
     pub(super) gradients: Option<GradientDiagnostics>,
+    /// How exactly proposals were decided, by `barker`.
+    pub(super) barker: Option<BarkerDiagnostics>,
     /// Whether the releases forecast a run of no use.
     pub(super) hopeless: bool,
     /// Whether it came to its own end by its budget.

@@ -129,6 +129,7 @@ impl Rounds {
             whole: self.broken.is_none(),
             surrogate: self.sampler.as_ref().and_then(|sampler| sampler.fitted_posterior()),
             gradients: self.sampler.as_ref().and_then(|sampler| sampler.gradient_diagnostics()),
+            barker: self.sampler.as_ref().and_then(|sampler| sampler.barker_diagnostics()),
             by_budget: self.sampler.as_ref().is_some_and(|sampler| sampler.ended_by_budget()),
             hopeless: self.sampler.as_ref().is_some_and(|sampler| sampler.hopeless().is_some()),
             spec: self.spec,

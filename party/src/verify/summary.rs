@@ -63,6 +63,7 @@ fn difference(replayed: &Replayed, result: &Value) -> Option<String> {
         })
         .or_else(|| beside("surrogate", &replayed.surrogate, &result["surrogate"]))
         .or_else(|| beside("gradients", &replayed.gradients, &result["gradients"]))
+        .or_else(|| beside("barker", &replayed.barker, &result["barker"]))
 }
 
 /// What a result says of how the answers were opened; nothing where each was opened by itself.

@@ -28,6 +28,19 @@ pub(super) fn batch(algorithm: Algorithm, written: Option<f64>) -> Result<Sampli
     Ok(batch)
 }
 
+/// Takes samples and their blocks away from a job by an algorithm that asks all records: what its reserve held is delta again.
+pub(super) fn forget(spec: &mut JobSpec) {
+    if takes_batches(spec.algorithm) {
+        return;
+    }
+    if let Some(blocks) = spec.privacy.blocks.take() {
+        let reserve = blocks.reserve_units as f64 / (1_u64 << RESERVE_LOG2) as f64;
+        spec.privacy.budget.delta += reserve;
+        spec.privacy.budget = spec.privacy.budget.reserving(0);
+    }
+    spec.sampler.batch = SamplingProbability::ONE;
+}
+
 /// Whether the algorithm allows for the variance of samples.
 fn takes_batches(algorithm: Algorithm) -> bool {
     algorithm == Algorithm::Barker || algorithm.is_unadjusted()

@@ -1,6 +1,6 @@
 //! What a job asks, asked by another algorithm.
 
-use super::{augmentation, barker, hmc, privacy, release, sampler};
+use super::{augmentation, barker, batch, hmc, privacy, release, sampler};
 use crate::job::error::JobError;
 use crate::job::spec::{Algorithm, BarkerSpec, HmcSpec, JobSpec, ReleaseSpec};
 use crate::mechanism::NoiseScale;
@@ -20,6 +20,7 @@ impl JobSpec {
         }
         let mut spec = Self { algorithm, chosen: None, extends: None, release: ReleaseSpec::default(), ..self.clone() };
         (spec.sampler.hmc, spec.sampler.barker) = (HmcSpec::default(), BarkerSpec::default());
+        batch::forget(&mut spec);
         sampler::forget_locate(&mut spec.sampler);
         if !algorithm.proposes() || algorithm.follows_gradients() {
             (spec.privacy.clip, spec.privacy.clip_watch_share) = (None, 0.0);

@@ -10,9 +10,7 @@ use crate::diagnostics::{RHAT, ess_wanted};
 use crate::job::error::JobError;
 use crate::job::limits::MAX_CHAINS;
 use crate::job::raw::{RawRadius, RawSampler, RawUntil, RawWarmup};
-use crate::job::spec::{
-    Algorithm, JobSpec, Locate, OpsSpec, ProposalKind, Radius, SamplerSpec, StochasticSpec, Until, Warmup,
-};
+use crate::job::spec::{Algorithm, JobSpec, Locate, OpsSpec, ProposalKind, Radius, SamplerSpec, StochasticSpec, Until, Warmup};
 use crate::parameter::{Constraint, Interval, Transform};
 
 /// Where a job names none; of `hmc` the most there are, see [`JobSpec::plans_chains`](crate::job::JobSpec::plans_chains).

@@ -35,8 +35,7 @@ impl Barker {
     pub(in crate::sampler) fn new(spec: &JobSpec) -> Result<Self, SamplerError> {
         let variance = spec.sampler.barker.correction;
         let correction = Correction::of(variance).ok_or(SamplerError::NoCorrection(variance))?;
-        let barker =
-            Self { correction, batch: spec.sampler.batch, noise: spec.ratio_variance(), sampling: None, greatest: 0.0 };
+        let barker = Self { correction, batch: spec.sampler.batch, noise: spec.ratio_variance(), sampling: None, greatest: 0.0 };
         barker.has_room()?;
         Ok(barker)
     }

@@ -3,16 +3,15 @@
 //!
 //! Barker's test accepts where `Delta + V_log > 0`, `V_log` standard logistic. Noise that is in the ratio anyway may stand in for a part of
 //! it: with `Delta* ~ N(Delta, V_dp)`, `V_top ~ N(0, C - V_dp)` and a correction `V_cor` that makes `N(0, C) + V_cor` logistic, one accepts
-//! where `Delta* + V_top + V_cor > 0`. No such correction is exact for any C; how far each is off stands at [`Correction`].
+//! where `Delta* + V_top + V_cor > 0`. No such correction is exact for any C; how far each is off stands at [`correction`].
 
 mod correction;
+mod decision;
 mod diagnostics;
 mod sampling_variance;
-mod decision;
 
-pub(crate) use correction::Correction;
-pub use diagnostics::BarkerDiagnostics;
 pub(super) use decision::Barker;
+pub use diagnostics::BarkerDiagnostics;
 
 #[cfg(test)]
 mod tests;

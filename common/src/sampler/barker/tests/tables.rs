@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use crate::sampler::barker::Correction;
+use crate::sampler::barker::correction::Correction;
 
 fn logistic(x: f64) -> f64 {
     (1.0 + (-x).exp()).recip()
@@ -32,9 +32,11 @@ fn tables_are_as_near_to_the_logistic_law_as_they_say() {
 
 #[test]
 fn acceptance_balances_as_nearly_as_is_stated() {
-    for (variance, stated) in
-        [(2.0, [0.0026, 0.0055, 0.0209, 0.159]), (1.5, [1.14e-4, 1.70e-4, 8.5e-4, 8.5e-3]), (1.0, [3.2e-7, 6.4e-7, 3.7e-6, 1.3e-5])]
-    {
+    for (variance, stated) in [
+        (2.0, [0.0026, 0.0055, 0.0209, 0.159]),
+        (1.5, [1.14e-4, 1.70e-4, 8.5e-4, 8.5e-3]),
+        (1.0, [3.2e-7, 6.4e-7, 3.7e-6, 1.3e-5]),
+    ] {
         let correction = Correction::of(variance).unwrap();
         for (most, stated) in [1.0, 2.0, 4.0, 6.0].into_iter().zip(stated) {
             let off = unbalanced(&correction, most);
@@ -69,7 +71,10 @@ fn draws_are_of_the_table() {
         // The variance of the whole law, by parts: E X^2 = int 2x (1 - P(|X| < x)) dx.
         let whole: f64 = (0..80_000).map(|i| (f64::from(i) + 0.5) * 5e-4).map(|x| 2.0 * x * (1.0 - laplace(x)) * 5e-4).sum();
         assert!((second + variance - whole).abs() < 2e-3, "{variance}: {second} {whole}");
-        assert_eq!((correction.draw(1.0), correction.draw(f64::MIN_POSITIVE)), (correction.draw(1.0 - 1e-12), -correction.draw(1.0)));
+        assert_eq!(
+            (correction.draw(1.0), correction.draw(f64::MIN_POSITIVE)),
+            (correction.draw(1.0 - 1e-12), -correction.draw(1.0))
+        );
         assert_eq!(correction.draw(0.5), 0.0);
     }
 }
