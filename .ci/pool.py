@@ -56,6 +56,7 @@ LONG = {
     "table_at_epsilon_3_tenths",
     "the_anchor_of_a_gaussian_mean",
     "the_anchor_of_gradients",
+    "the_mixture_of_the_paper_without_a_limit",
     "the_tables_of_linear_regression",
     "the_tables_of_score_stages",
     "thousands_of_random_lists_of_masked_jobs",

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use conclave_common::text::one_line;
-use conclave_pages::{aggregation, gradients};
+use conclave_pages::{aggregation, barker, gradients};
 use conclave_proto::error::{ErrorCode, Fault};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -39,6 +39,9 @@ pub(crate) struct RunResult {
     /// The same of chains without a test.
     #[serde(default)]
     pub(crate) stochastic_gradients: Value,
+    /// How exactly Barker's test decided; null of another algorithm.
+    #[serde(default)]
+    pub(crate) barker: Value,
     /// How masked answers were opened; null where each was opened by itself.
     #[serde(default)]
     pub(crate) aggregation: Value,
@@ -293,6 +296,9 @@ impl RunResult {
         if !told.is_empty() {
             let lines: String = told.iter().map(|(what, words)| format!("  {what}: {words}\n")).collect();
             text += &format!("How gradients drove the chains:\n{lines}\n");
+        }
+        if let Some(words) = barker::told(&json!({ "barker": self.barker })) {
+            text += &format!("{words}\n");
         }
         text += &match &self.refit_of {
             Some(job) => format!("No party was asked and nothing was charged: all that was spent is what job {job} has spent.\n"),

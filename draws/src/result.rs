@@ -6,7 +6,8 @@ use conclave_common::diagnostics::{self, Summary, Verdict};
 use conclave_common::job::{Continuation, JobSpec};
 use conclave_common::model;
 use conclave_common::sampler::{
-    ChoiceDiagnostics, FittedPosterior, GradientDiagnostics, Inference, PartyMetadata, Stage, StochasticGradients,
+    BarkerDiagnostics, ChoiceDiagnostics, FittedPosterior, GradientDiagnostics, Inference, PartyMetadata, Stage,
+    StochasticGradients,
 };
 use serde::Serialize;
 
@@ -81,6 +82,8 @@ pub struct Outcome {
     pub choices: Option<ChoiceDiagnostics>,
     /// How they moved and what is known of their bias, where no test ends their steps.
     pub stochastic_gradients: Option<StochasticGradients>,
+    /// How exactly proposals were decided, by `barker`.
+    pub barker: Option<BarkerDiagnostics>,
     /// Parties in the job's order.
     pub parties: Vec<PartyOutcome>,
 }
@@ -152,6 +155,9 @@ pub struct RunResult {
     /// How the chains moved that stochastic gradients drive, without a test, and what is known of their bias; absent of any other run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stochastic_gradients: Option<StochasticGradients>,
+    /// How exactly proposals were decided; absent of another algorithm than `barker`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub barker: Option<BarkerDiagnostics>,
     /// Spending.
     pub parties: Vec<PartyRow>,
     /// What a job that continues this one begins with; parameters in the order of `posterior`.
@@ -323,6 +329,7 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
         gradients: outcome.gradients.clone(),
         ops: outcome.choices,
         stochastic_gradients: outcome.stochastic_gradients.clone(),
+        barker: outcome.barker.clone(),
         parties: parties.collect(),
         draws: path.map(|path| path.display().to_string()),
     }

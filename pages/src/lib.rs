@@ -18,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 pub mod aggregation;
+pub mod barker;
 pub mod forecast;
 pub mod gradients;
 pub mod page;

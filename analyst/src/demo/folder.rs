@@ -150,6 +150,10 @@ fn job_toml(args: &DemoArgs, parties: &[String]) -> String {
                 "noise_sd = {noise_sd:.4}                        # quieter than \"auto\": fewer rounds use the budget, and the demo is over sooner\n"
             ),
         ),
+        // Its noise is what its test has room for.
+        DemoAlgorithm::Barker => {
+            (format!("warmup = {WARMUP_SWEEPS}\nproposal = {{ kind = \"guided\", radius = \"auto\" }}\n{until}"), String::new())
+        }
         _ => Default::default(),
     };
     let aggregation = args.colluders().map(|colluders| {

@@ -75,6 +75,8 @@ fn parties(text: &str) -> Result<usize, String> {
 pub(super) enum DemoAlgorithm {
     /// A Markov chain on noised log likelihood ratios
     Penalty,
+    /// The same, its steps taken by Barker's test
+    Barker,
     /// A few noised vectors, released once
     NoisyStatistics,
     /// Hamiltonian Monte Carlo driven by noised gradients
@@ -95,6 +97,7 @@ impl DemoAlgorithm {
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Penalty => "penalty",
+            Self::Barker => "barker",
             Self::NoisyStatistics => "noisy-statistics",
             Self::Hmc => "hmc",
             Self::Sgld => "sgld",

@@ -83,7 +83,7 @@ impl Found {
         let algorithms = planner::compare(spec, &known.records, &plans)?;
         let expected = if spec.algorithm.proposes() { None } else { planner::expect(spec, &known.records)? };
         let chain = plans.into_iter().find(|(of, _)| *of == spec.algorithm).map(|(_, plan)| plan);
-        let unguessed = (spec.algorithm == Algorithm::Penalty || spec.algorithm.follows_gradients()) && chain.is_none();
+        let unguessed = (spec.algorithm.walks_on_ratios() || spec.algorithm.follows_gradients()) && chain.is_none();
         let range = if unguessed { planner::range(spec, &known.records).ok() } else { None };
         Ok(Self { algorithms, chain, range, expected })
     }

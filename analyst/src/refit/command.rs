@@ -129,6 +129,7 @@ fn keep(args: &RefitArgs, spec: &JobSpec, job: &EndedJob, refitted: Refitted, be
         gradients: None,
         choices: None,
         stochastic_gradients: None,
+        barker: None,
         parties: parties
             .map(|(name, held)| PartyOutcome { name: name.clone(), metadata: Some(*held), spent: Spent::default() })
             .collect(),

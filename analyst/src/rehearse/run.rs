@@ -166,6 +166,7 @@ impl<'a> Run<'a> {
             gradients: self.sampler.gradient_diagnostics(),
             choices: self.sampler.choice_diagnostics(),
             stochastic_gradients: self.sampler.stochastic_gradients(),
+            barker: self.sampler.barker_diagnostics(),
             parties: parties
                 .map(|((name, metadata), spent)| PartyOutcome { name: name.clone(), metadata: Some(metadata), spent })
                 .collect(),

@@ -148,10 +148,16 @@ fn noise(spec: &JobSpec) -> String {
         Algorithm::Sgld | Algorithm::Sghmc | Algorithm::Sgnht | Algorithm::Sgfs => return noise_of_stochastic_gradients(),
         Algorithm::NoisyStatistics | Algorithm::Augmentation => return noise_of_releases(),
     };
+    let corrected = if spec.algorithm == Algorithm::Barker {
+        "The chain’s acceptance step takes it for a part of its own randomness and corrects for what is left (Barker’s test by Heikkilä, Jälkö, Dikmen & \
+         Honkela, 2019), nearly and not exactly: the draws are close to those of the posterior that all records in one place would have given."
+    } else {
+        "The chain’s acceptance step corrects for it (the penalty method of Ceperley & Dewing, 1999; Yıldırım): the draws are of the posterior that all \
+         records in one place would have given."
+    };
     format!(
         "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator, standard deviation {} {unit} for every answer of every owner \
-         while the chains run. The chain’s acceptance step corrects for it (the penalty method of Ceperley & Dewing, 1999; Yıldırım): the draws are of \
-         the posterior that all records in one place would have given.",
+         while the chains run. {corrected}",
         decimals(spec.privacy.noise.sd())
     )
 }

@@ -1,9 +1,9 @@
 //! How the run went: counts, acceptance, what ended it, what the clip did.
 
 use conclave_common::job::{Algorithm, ClipRule, HmcTest, JobSpec, Radius, Warmup};
-use conclave_pages::gradients;
 use conclave_pages::table::facts;
 use conclave_pages::text::{duration, name, percent, plain as line, thousands};
+use conclave_pages::{barker, gradients};
 use maud::{Markup, html};
 use serde_json::Value;
 
@@ -95,6 +95,7 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
             ("warm-up", html! { (warmup) }),
             ("clip", clip(material)),
         ]))
+        @if let Some(words) = barker::told(result) { h3 { "How steps were decided" } p { (words) } }
         @if !driven.is_empty() { h3 { "How gradients drove the chains" } (facts(&driven)) }
     }
 }

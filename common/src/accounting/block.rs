@@ -5,9 +5,6 @@ use super::spent::Spent;
 use super::subsampled::{BlockCharge, SubsampledRelease};
 use super::subsampled_error::SubsampledError;
 
-/// What of a block's reserve covers that its samples are not quite Poisson's.
-const SAMPLERS_UNITS: u64 = 1;
-
 /// A block: so many releases of one kind, charged at its opening. All of it is public, and both sides compute it with this code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct BlockTerms {
@@ -22,15 +19,13 @@ pub struct BlockTerms {
 impl BlockTerms {
     /// What it costs; see [`SubsampledRelease::block_charge`]. Takes up to about a second.
     ///
-    /// One unit of the reserve is kept from the cover, for samplers: samples whose law is within `2^-96` of Poisson sampling, in total variation
-    /// and each, are worth `(1 + e^epsilon) 2^-96` of delta a release, which is within `2^-60` for `2^24` releases at an epsilon of up to 8 and for
-    /// `2^14` at up to 15.
+    /// All of the reserve is for the cover: samples are Poisson's to the last digit ([`PoissonSampling`](crate::model::PoissonSampling)), and how
+    /// they are made takes nothing of any delta.
     ///
     /// # Errors
-    /// As [`SubsampledRelease::block_charge`]; [`SubsampledError::Reserve`] of a reserve below two units.
+    /// As [`SubsampledRelease::block_charge`].
     pub fn charge(&self) -> Result<BlockCharge, SubsampledError> {
-        let cover = self.reserve_units.checked_sub(SAMPLERS_UNITS).ok_or(SubsampledError::Reserve(self.reserve_units))?;
-        Ok(BlockCharge { reserve_units: self.reserve_units, ..self.release.block_charge(self.releases, cover)? })
+        self.release.block_charge(self.releases, self.reserve_units)
     }
 
     /// What opening it takes of each thing that a ledger counts: the slack and the draws of all its releases too, so that each of them takes

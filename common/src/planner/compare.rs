@@ -85,7 +85,7 @@ pub fn compare(spec: &JobSpec, records: &[u64], plans: &[(Algorithm, Plan)]) -> 
     let mut rows = Vec::new();
     // Those that nobody would choose for what they cost or leave out have a row where the job names them.
     let own = Some(spec.algorithm).filter(|own| !ALL.contains(own));
-    for algorithm in own.into_iter().chain(ALL) {
+    for algorithm in ALL.into_iter().chain(own) {
         let Ok(spec) = spec.by(algorithm) else { continue };
         let plan = plans.iter().find(|(of, _)| *of == algorithm).map(|(_, plan)| plan);
         rows.push(match algorithm {

@@ -8,7 +8,7 @@ use super::outcome::PlanError;
 use super::stand_in::{Guess, StandIn};
 use super::walk::Walk;
 use crate::accounting::PrivacyUnit;
-use crate::job::{Algorithm, JobSpec};
+use crate::job::JobSpec;
 use crate::mechanism::{QueryKind, STEP};
 use crate::model::Model;
 use crate::parameter::Transform;
@@ -182,7 +182,7 @@ fn walk(spec: &JobSpec, parties: &mut Parties<'_>, limit_units: u64) -> Result<W
         }
     }
     walk.acceptance = sampler.acceptance_rate().unwrap_or(f64::NAN);
-    if spec.algorithm != Algorithm::Penalty {
+    if !spec.algorithm.walks_on_ratios() {
         // Without statistics the chains go anywhere: what they cost is right, and nothing else.
         walk.forget_draws();
     }

@@ -30,7 +30,7 @@ fn at(spec: &JobSpec, place: &Beforehand, case: Case) -> Result<f64, PlanError> 
     let price = mean_price(spec, place)?;
     let dimension = place.sd.len() as f64;
     let queries = budget * kept_share(spec, price * dimension / budget, case) / price;
-    let variance = spec.parties.len() as f64 * spec.privacy.noise.variance();
+    let variance = spec.ratio_variance();
     let effective = kappa(spec.sampler.proposal) * MOVE * MOVE * queries / (dimension * variance);
     Ok(effective.sqrt().recip())
 }

@@ -50,7 +50,7 @@ pub fn plan(spec: &JobSpec, guess: &Guess) -> Result<Plan, PlanError> {
     let iterations = gdp.min(wanted);
     let draws = iterations.saturating_sub(before);
     let names = spec.model.parameter_names();
-    let sigma2 = spec.parties.len() as f64 * spec.privacy.noise.variance();
+    let sigma2 = spec.ratio_variance();
     let effective = costs.effective(spec.sampler.draws, filter.limit_units());
     let kappas = costs.kappas(&spec.transform(), sigma2);
     let ess =
@@ -60,7 +60,12 @@ pub fn plan(spec: &JobSpec, guess: &Guess) -> Result<Plan, PlanError> {
         parties,
         chains: spec.sampler.chains,
         acceptance_rate: costs.acceptance(),
-        acceptance_small_steps: if statistics { f64::NAN } else { acceptance::expected_acceptance(0.0, sigma2.sqrt()) },
+        acceptance_small_steps: match spec.algorithm {
+            // Barker's test takes every second step of no length, whatever its noise.
+            Algorithm::Barker => 0.5,
+            _ if statistics => f64::NAN,
+            _ => acceptance::expected_acceptance(0.0, sigma2.sqrt()),
+        },
         ess: ess.collect(),
         iterations,
         draws,

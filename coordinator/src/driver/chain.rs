@@ -8,8 +8,8 @@ use conclave_common::job::JobSpec;
 use conclave_common::model::Model;
 use conclave_common::planner;
 use conclave_common::sampler::{
-    self, ChoiceDiagnostics, ClipWatch, Draw, FittedPosterior, GradientDiagnostics, Inference, Next, PartyMetadata, Phase,
-    ReplayError, Round, Sampler, SamplerError, StochasticGradients, Totals,
+    self, BarkerDiagnostics, ChoiceDiagnostics, ClipWatch, Draw, FittedPosterior, GradientDiagnostics, Inference, Next,
+    PartyMetadata, Phase, ReplayError, Round, Sampler, SamplerError, StochasticGradients, Totals,
 };
 use conclave_draws::spent::Spent;
 use conclave_draws::zarr::DrawStore;
@@ -226,6 +226,11 @@ impl Chain {
     /// What the draws were chosen among, where each is a choice.
     pub(super) fn choice_diagnostics(&self) -> Option<ChoiceDiagnostics> {
         self.sampler.choice_diagnostics()
+    }
+
+    /// How exactly proposals were decided, by `barker`.
+    pub(super) fn barker_diagnostics(&self) -> Option<BarkerDiagnostics> {
+        self.sampler.barker_diagnostics()
     }
 
     /// How the chains moved, where gradients drive them.

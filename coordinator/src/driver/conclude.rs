@@ -157,7 +157,7 @@ impl Driver {
         let radii = chain.radii();
         let inference = chain.inference();
         let surrogate = chain.fitted_posterior();
-        let gradients = chain.gradient_diagnostics();
+        let (gradients, barker) = (chain.gradient_diagnostics(), chain.barker_diagnostics());
         let choices = chain.choice_diagnostics();
         let stochastic_gradients = chain.stochastic_gradients();
         let draws = chain.finish().await;
@@ -179,6 +179,7 @@ impl Driver {
             gradients,
             choices,
             stochastic_gradients,
+            barker,
             parties: status
                 .parties
                 .iter()

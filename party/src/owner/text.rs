@@ -81,7 +81,9 @@ fn asked_for(spec: &JobSpec) -> String {
             Algorithm::PenaltyExpFamily => "sums of the model's statistic",
             _ => "how much better one setting of the model explains the records than another",
         };
-        let ratios = format!("{what}, one number at a time, round after round");
+        let sampled = spec.privacy.blocks.is_some() && spec.algorithm == Algorithm::Barker;
+        let sampled = if sampled { "; while the chains run each number is of a fresh hidden sample of the records" } else { "" };
+        let ratios = format!("{what}, one number at a time, round after round{sampled}");
         if spec.locates_by_gradients() {
             return format!("{TO_BEGIN_WITH}; then {ratios}. {ANY_MODEL}");
         }

@@ -2,7 +2,7 @@
 //! comes to.
 
 use conclave_common::job::JobSpec;
-use conclave_common::sampler::{ChoiceDiagnostics, FittedPosterior, GradientDiagnostics, StochasticGradients};
+use conclave_common::sampler::{BarkerDiagnostics, ChoiceDiagnostics, FittedPosterior, GradientDiagnostics, StochasticGradients};
 use conclave_proto::v1::LogHeader;
 use serde_json::Value;
 
@@ -55,6 +55,8 @@ pub(super) struct Replayed {
     pub(super) choices: Option<ChoiceDiagnostics>,
     /// The same where no test ends their steps.
     pub(super) stochastic_gradients: Option<StochasticGradients>,
+    /// How exactly proposals were decided, by `barker`.
+    pub(super) barker: Option<BarkerDiagnostics>,
     /// Whether the releases forecast a run of no use.
     pub(super) hopeless: bool,
     /// Whether it came to its own end by its budget.

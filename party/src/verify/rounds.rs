@@ -131,6 +131,7 @@ impl Rounds {
             gradients: self.sampler.as_ref().and_then(|sampler| sampler.gradient_diagnostics()),
             choices: self.sampler.as_ref().and_then(|sampler| sampler.choice_diagnostics()),
             stochastic_gradients: self.sampler.as_ref().and_then(|sampler| sampler.stochastic_gradients()),
+            barker: self.sampler.as_ref().and_then(|sampler| sampler.barker_diagnostics()),
             by_budget: self.sampler.as_ref().is_some_and(|sampler| sampler.ended_by_budget()),
             hopeless: self.sampler.as_ref().is_some_and(|sampler| sampler.hopeless().is_some()),
             spec: self.spec,

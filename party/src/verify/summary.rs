@@ -65,6 +65,7 @@ fn difference(replayed: &Replayed, result: &Value) -> Option<String> {
         .or_else(|| beside("gradients", &replayed.gradients, &result["gradients"]))
         .or_else(|| beside("ops", &replayed.choices, &result["ops"]))
         .or_else(|| beside("stochastic_gradients", &replayed.stochastic_gradients, &result["stochastic_gradients"]))
+        .or_else(|| beside("barker", &replayed.barker, &result["barker"]))
 }
 
 /// What a result says of how the answers were opened; nothing where each was opened by itself.

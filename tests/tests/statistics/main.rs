@@ -1,6 +1,7 @@
 //! The sampler in one process, with real kernels, lattice and noise from fixed seeds: against exact posteriors, against what a plan
 //! foretells, and against the same runs of the builds before.
 
+mod barker;
 mod calibration;
 mod clip_watch;
 mod demo_design;

@@ -114,3 +114,7 @@ fn of_samples(spec: &JobSpec) -> Result<(), JobError> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+#[path = "../tests/barker.rs"]
+mod tests;

@@ -28,6 +28,19 @@ pub(super) fn batch(algorithm: Algorithm, written: Option<f64>) -> Result<Sampli
     Ok(batch)
 }
 
+/// Takes samples and their blocks away from a job by an algorithm that asks all records: what its reserve held is delta again.
+pub(super) fn forget(spec: &mut JobSpec) {
+    if takes_batches(spec.algorithm) {
+        return;
+    }
+    if let Some(blocks) = spec.privacy.blocks.take() {
+        let reserve = blocks.reserve_units as f64 / (1_u64 << RESERVE_LOG2) as f64;
+        spec.privacy.budget.delta += reserve;
+        spec.privacy.budget = spec.privacy.budget.reserving(0);
+    }
+    spec.sampler.batch = SamplingProbability::ONE;
+}
+
 /// Whether the algorithm allows for the variance of samples.
 fn takes_batches(algorithm: Algorithm) -> bool {
     algorithm == Algorithm::Barker || algorithm.is_unadjusted()
@@ -55,23 +68,13 @@ pub(super) fn blocks(raw: &RawPrivacy, batch: SamplingProbability) -> Result<Opt
         return Err(JobError::new("privacy.delta_reserve", message));
     }
     let reserve_units = (reserve * (1_u64 << RESERVE_LOG2) as f64) as u64;
-    // Each block takes two units at least, of what may be granted.
-    if grantable_reserve_units(reserve_units) < 2 * blocks {
+    // Each block takes a unit at least, of what may be granted.
+    if grantable_reserve_units(reserve_units) < blocks {
         let message =
             format!("{reserve} is too small a part of delta to be cut into {blocks} blocks: raise it, or ask for fewer blocks");
         return Err(JobError::new("privacy.delta_reserve", message));
     }
     Ok(Some(BlockSpec { blocks, reserve_units }))
-}
-
-/// Asks all records, where the algorithm does not allow for samples: what was set apart of delta for their blocks is the budget's again.
-pub(super) fn forget(spec: &mut JobSpec) {
-    if takes_batches(spec.algorithm) || spec.sampler.batch == SamplingProbability::ONE {
-        return;
-    }
-    (spec.sampler.batch, spec.privacy.blocks) = (SamplingProbability::ONE, None);
-    let budget = &mut spec.privacy.budget;
-    (budget.delta, budget.reserve_units) = (budget.promised_delta(), 0);
 }
 
 /// Checks what samples do not go together with.

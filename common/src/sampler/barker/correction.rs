@@ -64,7 +64,7 @@ const ONE: [Atom; 18] = [
 /// C = 2 is 0.60 % below a logistic one, so that such chains have the posterior at a power of 0.994, whose variance is 0.6 % greater, at
 /// exactly known noise.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Correction {
+pub(super) struct Correction {
     variance: f64,
     atoms: &'static [Atom],
     sup_error: f64,
@@ -72,19 +72,19 @@ pub(crate) struct Correction {
 
 impl Correction {
     /// The table for normal noise of this variance; `None` where there is none.
-    pub(crate) fn of(variance: f64) -> Option<Self> {
+    pub(super) fn of(variance: f64) -> Option<Self> {
         let tables: [(f64, &'static [Atom]); 3] = [(2.0, &TWO), (1.5, &ONE_AND_A_HALF), (1.0, &ONE)];
         let found = tables.into_iter().zip(SUP_ERRORS).find(|((of, _), _)| *of == variance);
         found.map(|((variance, atoms), sup_error)| Self { variance, atoms, sup_error })
     }
 
     /// C.
-    pub(crate) fn variance(&self) -> f64 {
+    pub(super) fn variance(&self) -> f64 {
         self.variance
     }
 
     /// The greatest distance between the distribution functions of `N(0, C) + V_cor` and the logistic law.
-    pub(crate) fn sup_error(&self) -> f64 {
+    pub(super) fn sup_error(&self) -> f64 {
         self.sup_error
     }
 
@@ -107,14 +107,14 @@ impl Correction {
     }
 
     /// The probability that a step of this log posterior ratio is accepted: the distribution function of `N(0, C) + V_cor`.
-    pub(crate) fn acceptance(&self, log_ratio: f64) -> f64 {
+    pub(super) fn acceptance(&self, log_ratio: f64) -> f64 {
         let normal = |x: f64| 0.5 * libm::erfc(-x * FRAC_1_SQRT_2 / self.variance.sqrt());
         let both = |(distance, weight): &Atom| 0.5 * weight * (normal(log_ratio - distance) + normal(log_ratio + distance));
         self.atoms.iter().map(both).sum::<f64>() / self.total()
     }
 
     /// The posterior variance that short steps lead to, over the right one: a logistic law's slope at 0 over this one's.
-    pub(crate) fn variance_by_short_steps(&self) -> f64 {
+    pub(super) fn variance_by_short_steps(&self) -> f64 {
         let sd = self.variance.sqrt();
         let density = |(distance, weight): &Atom| weight * libm::exp(-0.5 * (distance / sd) * (distance / sd));
         let slope = self.atoms.iter().map(density).sum::<f64>() / self.total() * 0.5 * FRAC_2_SQRT_PI * FRAC_1_SQRT_2 / sd;

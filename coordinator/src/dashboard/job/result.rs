@@ -3,6 +3,7 @@
 use conclave_common::job::JobSpec;
 use conclave_common::sampler::Stage;
 use conclave_pages::aggregation;
+use conclave_pages::barker;
 use conclave_pages::gradients;
 use conclave_pages::page::{Tone, notice};
 use conclave_pages::released;
@@ -36,6 +37,7 @@ pub(super) fn shown(id: &str, object: Option<&str>, spec: Option<&JobSpec>) -> M
         } @else { (released::inadequate(&parsed)) }
         (surrogate(&parsed))
         (moved(&parsed))
+        @if let Some(words) = barker::told(&parsed) { h3 { "How steps were decided" } p { (words) } }
         @if let Some(words) = aggregation::told(&parsed) { h3 { "Who is protected from whom" } p { (words) } }
         p.note { "The whole of it: " code { "conclave summary " (id) } ", or " code { "conclave report " (id) " -o report.html" } "." (released::noise_note(&parsed)) }
     }

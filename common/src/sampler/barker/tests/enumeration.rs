@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use crate::sampler::barker::Correction;
+use crate::sampler::barker::correction::Correction;
 
 /// The variance of the stationary law over that of the right one, for steps of this length in posterior sds.
 fn variance_ratio(step: f64, acceptance: &dyn Fn(f64) -> f64) -> f64 {

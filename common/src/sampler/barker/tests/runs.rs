@@ -8,6 +8,7 @@ use rand_distr::{Distribution, StandardNormal};
 
 use crate::job::JobSpec;
 use crate::mechanism::{DiscreteGaussian, QueryKind, STEP};
+use crate::model::Model;
 use crate::sampler::barker::{Barker, BarkerDiagnostics};
 use crate::sampler::chain::Chain;
 use crate::sampler::error::SamplerError;
@@ -18,7 +19,7 @@ use crate::sampler::tests::fixtures::{asked, give};
 use crate::sampler::{Next, PartyMetadata, Phase, Round, Sampler};
 
 /// Records of each of two parties.
-const RECORDS: usize = 200;
+const RECORDS: usize = 50;
 
 fn job(sampler: &str, privacy: &str) -> JobSpec {
     JobSpec::parse(&format!(
@@ -51,24 +52,24 @@ struct Ran {
 /// Both parties' records, and all that is random in their answers.
 struct Records {
     shards: [Vec<f64>; 2],
+    model: Box<dyn Model>,
     rng: ChaCha8Rng,
 }
 
 impl Records {
-    fn new() -> Self {
+    fn new(spec: &JobSpec) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(77);
-        Self { shards: shards(&mut rng), rng }
+        Self { shards: shards(&mut rng), model: spec.build_model(), rng }
     }
 
     /// What the parties release for a round.
     fn answer(&mut self, spec: &JobSpec, round: &Round) -> Vec<Vec<i64>> {
-        let model = spec.build_model();
         let mut releases = vec![Vec::new(); 2];
         for query in &round.queries {
             let noise = DiscreteGaussian::new(query.noise);
             let (from, to) = (query.from[0], query.to[0]);
             let centred = query.kind == QueryKind::Ratio && spec.privacy.clip.is_none();
-            let centre = if centred { model.centre(&query.from, &query.to) } else { 0.0 };
+            let centre = if centred { self.model.centre(&query.from, &query.to) } else { 0.0 };
             // The model's log ratio of a record on the scale of the bounds, whose sd is 0.1 there.
             let units = |y: f64| (((to - from) * (y - 0.5 * (from + to)) * 100.0 - centre) / STEP).round() as i64;
             let part = match query.kind {
@@ -87,14 +88,14 @@ impl Records {
 
 /// A run of the sampler over those records.
 fn run(spec: &JobSpec, sampler: &mut dyn Sampler) -> Ran {
-    let mut records = Records::new();
+    let mut records = Records::new(spec);
     let (mut kept, mut accepted, mut sampled) = (Vec::new(), 0.0, 0);
     while let Some(round) = asked(sampler) {
         sampled += round.queries.iter().filter(|query| query.kind == QueryKind::SampledRatio).count();
         give(sampler, &round, &records.answer(spec, &round));
         for draw in sampler.take_draws().into_iter().filter(|_| round.phase == Phase::Sampling) {
             accepted += f64::from(u8::from(draw.accepted));
-            // 400 records of mean 0.7 and sd 1, and a prior that hardly counts; ten units to the bounds.
+            // 100 records of mean 0.7 and sd 1, and a prior that hardly counts; ten units to the bounds.
             kept.push((10.0 * draw.theta[0] - 0.7) * (2.0 * RECORDS as f64).sqrt());
         }
     }
@@ -168,7 +169,7 @@ fn moves_without_room_are_refused_once_the_curvature_is_known() {
     // A radius of ten posterior sds, that only the search can tell.
     let spec = job("draws = 10\nwarmup = 1\nbatch = 0.5\nproposal = { radius = 0.05 }\nlocate_share = 0.2", "clip = 4.0");
     let mut sampler = RatioWalk::new(&spec, &parties(), Barker::new(&spec).unwrap()).unwrap();
-    let mut records = Records::new();
+    let mut records = Records::new(&spec);
     let word = loop {
         match sampler.next_round() {
             Ok(Next::Ask(round)) => give(&mut sampler, &round, &records.answer(&spec, &round)),

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use crate::sampler::barker::Correction;
+use crate::sampler::barker::correction::Correction;
 
 fn logistic(x: f64) -> f64 {
     (1.0 + (-x).exp()).recip()
