@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use conclave_common::job::{Algorithm, JobSpec};
+use conclave_common::job::{Algorithm, HmcTest, JobSpec};
 use conclave_common::text;
 
 use crate::error::{ErrorCode, Fault};
@@ -115,7 +115,8 @@ pub fn agree(coordinator: End<'_>, party: End<'_>) -> Result<u32, Fault> {
 /// a centred sum for the whole or the other way round.
 #[must_use]
 pub fn least_protocol(spec: &JobSpec) -> u32 {
-    if spec.algorithm == Algorithm::Barker || spec.algorithm.is_unadjusted() || spec.algorithm == Algorithm::Ops {
+    let of_other_steps = spec.algorithm == Algorithm::Hmc && spec.sampler.hmc.test != HmcTest::Remainder;
+    if matches!(spec.algorithm, Algorithm::Barker | Algorithm::Ops) || spec.algorithm.is_unadjusted() || of_other_steps {
         return 5;
     }
     if spec.aggregation.is_secure() || spec.algorithm == Algorithm::Hmc {
