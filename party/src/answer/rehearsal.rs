@@ -137,7 +137,7 @@ impl Rehearsal<'_> {
             let remainder = || {
                 (QueryKind::Remainder { parameters }, step(), frame.iter().copied().chain(along.clone()).collect::<Vec<f64>>())
             };
-            let remains = self.spec.algorithm == Algorithm::Hmc && pass / 2 % 2 == 0;
+            let remains = self.spec.algorithm == Algorithm::Hmc && (pass / 2).is_multiple_of(2);
             let all = (0..self.chains()).map(|_| if remains { remainder() } else { gradient() });
             return all.enumerate().map(proposal).collect();
         }
