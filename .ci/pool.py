@@ -46,6 +46,7 @@ LONG = {
     "kappa_of_a_logistic_regression_of_five",
     "masked_replicates_come_close_to_the_claim_and_never_above",
     "of_many_runs_none_that_would_reach_what_it_wants_is_given_up",
+    "sampled_replicates_never_tell_more_than_a_block_claims",
     "simulated_jobs_are_answered_or_refused",
     "simulation_based_calibration_sees_a_missing_penalty",
     "table_1_at_epsilon_10",

@@ -1,6 +1,7 @@
 //! Every job that a party can answer is rehearsed, and any other is refused for what it is.
 #![allow(clippy::unwrap_used)]
-use conclave_common::accounting::Adjacency;
+use conclave_common::accounting::{Adjacency, SamplingProbability};
+use conclave_common::job::BlockSpec;
 
 use super::*;
 use crate::answer::measure::measure;
@@ -81,5 +82,38 @@ fn every_regression_is_rehearsed() {
         assert!(columns().all(|column| column.iter().all(|x| x.is_finite())), "{kind}");
         assert!(made.predictors.iter().all(|column| column.iter().any(|x| *x != 0.0)), "{kind}: every level is made up");
         measure(&rehearsal, folder.path()).unwrap_or_else(|e| panic!("{kind}, {algorithm}: {e}"));
+    }
+}
+
+/// Ratios and gradients over samples are measured over the largest samples, in as many blocks as that takes: of one place each, or of more than are
+/// ever asked.
+#[test]
+fn jobs_over_samples_are_rehearsed() {
+    let (folder, threads) = (tempfile::tempdir().unwrap(), Arc::new(Threads::one()));
+    let regression =
+        ("kind = \"logistic\"\noutcome = \"y\"\npredictors = [\"x\"]", "y = { binary = true }\nx = { min = 0, max = 9 }");
+    for (algorithm, batch, blocks) in [
+        (Algorithm::Barker, 0.01, 1),
+        (Algorithm::Barker, 0.9, 10_000),
+        (Algorithm::Sgld, 0.01, 20),
+        (Algorithm::Sgnht, 1.0 / f64::from(1 << 20), 1),
+    ] {
+        let mut spec = job("penalty", regression.0, regression.1, &format!("{SMALL}clip = 0.5\n"));
+        let reserve_units = 1 << 36;
+        spec.algorithm = algorithm;
+        spec.sampler.batch = SamplingProbability::at_least(batch).unwrap();
+        spec.privacy.blocks = Some(BlockSpec { blocks, reserve_units });
+        spec.privacy.budget = spec.privacy.budget.reserving(reserve_units);
+        for unit in [PrivacyUnit::default(), PrivacyUnit::person(Adjacency::Replace, 3).unwrap()] {
+            let rehearsal = Rehearsal { spec: &spec, unit, units: 2500, threads: &threads, precision: Precision::Double };
+            let questions = rehearsal.questions().unwrap();
+            let kinds = |pass| -> Vec<_> {
+                let asked = rehearsal.request(pass, &questions).proposals;
+                asked.into_iter().map(|proposal| QueryKind::from_code(proposal.kind).unwrap().is_sampled()).collect()
+            };
+            assert_eq!((kinds(0).contains(&true), kinds(1)), (false, vec![true; spec.sampler.chains as usize]), "{algorithm:?}");
+            let measured = measure(&rehearsal, folder.path());
+            assert!(measured.is_ok(), "{algorithm:?} {batch} {unit}: {measured:?}");
+        }
     }
 }

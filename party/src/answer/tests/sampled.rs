@@ -162,7 +162,8 @@ fn a_block_that_the_budget_does_not_hold_is_refused_whole() {
     let party = Party::new(budget().reserving(RESERVE));
     let mut spec = spec(RESERVE);
     let one = {
-        let mut answerer = Party::new(budget().reserving(RESERVE)).start(&spec).unwrap();
+        let other = Party::new(budget().reserving(RESERVE));
+        let mut answerer = other.start(&spec).unwrap();
         answerer.answer(ask(0, 1, 1.0));
         spent(&answerer)
     };
