@@ -12,10 +12,9 @@ pub fn told(result: &Value) -> Option<String> {
     let (correction, error) = (figure("correction")?, figure("sup_error")?);
     let (wider, noise) = (figure("variance_small_steps")?, figure("noise_variance")?);
     let mut words = format!(
-        "A step is taken by a noisy Barker test with correction {}: nearly, not exactly. The probability of taking a step is within {error:.1e} of one that \
-         is exact, and by short steps posterior variances come out {} wider. Of the test’s noise variance of {0} the owners’ noise makes {}.",
-        number(correction),
-        percent(wider - 1.0),
+        "A step is taken by a noisy Barker test with correction {correction}: nearly, not exactly. The probability of taking a step is within {error:.1e} of one that \
+         is exact, and by short steps posterior variances come out {:.1}% wider. Of the test’s noise variance of {correction} the owners’ noise makes {}.",
+        100.0 * (wider - 1.0),
         number(noise)
     );
     if let Some(assumed) = figure("sampling_variance_assumed") {
