@@ -23,10 +23,10 @@ pub(super) fn job(algorithm: &str, sampler: &str, privacy: &str) -> JobSpec {
     .unwrap()
 }
 
-/// Predictors that are not centred, so that intercept and slope go together.
-pub(super) fn data(records: usize) -> ModelData {
+/// Predictors that are not centred, so that intercept and slope go together; residuals have `scatter` times the sd that the job names.
+pub(super) fn data(records: usize, scatter: f64) -> ModelData {
     let x = |i: usize| ((i * 7919) % 1009) as f64 / 1008.0;
-    let y = |i: usize| 0.3 * x(i) - 0.2 + 0.5 * (((i * 104_729) % 10_007) as f64 / 10_007.0 - 0.5);
+    let y = |i: usize| 0.3 * x(i) - 0.2 + scatter * SD * 12.0_f64.sqrt() * (((i * 104_729) % 10_007) as f64 / 10_007.0 - 0.5);
     ModelData { outcome: (0..records).map(y).collect(), predictors: vec![(0..records).map(x).collect()], ..ModelData::default() }
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Ran {
 }
 
 pub(super) fn run(spec: &JobSpec, records: usize) -> Ran {
-    let shards = spec.parties.iter().map(|_| (data(records), PrivacyUnit::default())).collect();
+    let shards = spec.parties.iter().map(|_| (data(records, 1.0), PrivacyUnit::default())).collect();
     let mut rehearsal = Rehearsal::new(spec, shards, ChaCha20Rng::seed_from_u64(5)).unwrap();
     let mut sampler = build(spec, &rehearsal.metadata()).unwrap();
     let mut replica = build(spec, &rehearsal.metadata()).unwrap();
@@ -59,8 +59,7 @@ pub(super) fn run(spec: &JobSpec, records: usize) -> Ran {
 }
 
 /// Mean and covariance of the exact posterior of intercept and slope over both parties' records, under the job's priors.
-pub(super) fn exact(spec: &JobSpec, records: usize) -> (Vec<f64>, Matrix) {
-    let data = data(records);
+pub(super) fn exact(spec: &JobSpec, data: &ModelData) -> (Vec<f64>, Matrix) {
     let mut precision = Matrix::zeros(2);
     let mut right = [0.0; 2];
     for (prior, i) in spec.priors.iter().zip(0..) {
@@ -102,7 +101,7 @@ fn draws_from_the_posterior(runs: [(&str, usize); 2]) {
         }
         let kept = ran.draws.iter().filter(|draw| !draw.warmup).count();
         assert_eq!(kept, 4 * draws, "{algorithm}");
-        let ((mean, covariance), (exact_mean, exact_covariance)) = (moments(&ran.draws), exact(&spec, records));
+        let ((mean, covariance), (exact_mean, exact_covariance)) = (moments(&ran.draws), exact(&spec, &data(records, 1.0)));
         println!("{algorithm}: {:?}", ran.told);
         for j in 0..2 {
             let sd = exact_covariance[(j, j)].sqrt();

@@ -44,11 +44,11 @@ struct Ran {
     queries: Vec<Query>,
 }
 
-fn run(spec: &JobSpec) -> Result<Ran, SamplerError> {
+fn run(spec: &JobSpec, scatter: f64) -> Result<Ran, SamplerError> {
     let parties = vec![PartyMetadata::rows(RECORDS as u64); spec.parties.len()];
     let mut sampler: Box<dyn Sampler> = build(spec, &parties)?;
     let mut rng = ChaCha20Rng::seed_from_u64(8);
-    let all = data(RECORDS);
+    let all = data(RECORDS, scatter);
     let (mut draws, mut queries) = (Vec::new(), Vec::new());
     while let Next::Ask(round) = sampler.next_round()? {
         let party = |rng: &mut ChaCha20Rng| round.queries.iter().flat_map(|query| released(spec, &all, query, rng)).collect();
@@ -81,9 +81,9 @@ fn what_samples_add_is_allowed_for() {
     for (algorithm, draws) in [("sghmc", 1_700), ("sgfs", 3_100)] {
         let sampler = format!("chains = 4\nseed = 3\nbatch = 0.25\ndraws = {draws}");
         let spec = job(algorithm, &sampler, "epsilon = 1000.0\ndelta = 1e-6");
-        let ran = run(&spec).unwrap();
+        let ran = run(&spec, 1.0).unwrap();
         within_the_budget(&spec, &ran);
-        let ((mean, covariance), (exact_mean, exact_covariance)) = (moments(&ran.draws), exact(&spec, RECORDS));
+        let ((mean, covariance), (exact_mean, exact_covariance)) = (moments(&ran.draws), exact(&spec, &data(RECORDS, 1.0)));
         println!("{algorithm}: {:?}", ran.told);
         assert!((2.5..3.001).contains(&ran.told.sampling_variance), "{:?}", ran.told);
         for j in 0..2 {
@@ -97,17 +97,29 @@ fn what_samples_add_is_allowed_for() {
     }
 }
 
+/// Residuals of a third of the sd that the job names: samples add a ninth of what the model lets expect, draws come out too narrow, and the run says so.
+#[test]
+fn a_model_that_does_not_fit_is_told() {
+    let spec = job("sghmc", "chains = 4\nseed = 3\nbatch = 0.25\ndraws = 1700", "epsilon = 1000.0\ndelta = 1e-6");
+    let ran = run(&spec, 0.33).unwrap();
+    let (covariance, exact_covariance) = (moments(&ran.draws).1, exact(&spec, &data(RECORDS, 0.33)).1);
+    let ratio = covariance[(0, 0)] / exact_covariance[(0, 0)];
+    assert!(ratio < 0.85, "{ratio}: there is nothing to see");
+    let told = |words: &str| ran.warnings.iter().any(|word| word.contains(words));
+    assert!(told("the momenta have 0.") && told("Stein's identity"), "{:?}", ran.warnings);
+}
+
 /// Where blocks do not fit, steps of a job that names none become shorter, whose noise is greater; one that names its own is refused by name, and so are samples that
 /// add more than a step takes.
 #[test]
 fn what_does_not_fit_is_met_or_refused_by_name() {
-    let shorter = job("sgld", "chains = 1\nseed = 3\nbatch = 0.25\ndraws = 400\nwarmup = 20", "epsilon = 30.0\ndelta = 1e-6");
-    let ran = run(&shorter).unwrap();
+    let shorter = job("sgld", "chains = 1\nseed = 3\nbatch = 0.25\ndraws = 400\nwarmup = 20", "epsilon = 3.0\ndelta = 1e-6");
+    let ran = run(&shorter, 1.0).unwrap();
     within_the_budget(&shorter, &ran);
     assert!(ran.told.step < 0.1, "{:?}", ran.told);
-    let told = |sampler: &str, privacy: &str| run(&job("sgld", sampler, privacy)).err().unwrap().to_string();
+    let told = |sampler: &str, privacy: &str| run(&job("sgld", sampler, privacy), 1.0).err().unwrap().to_string();
     let dear = told("chains = 1\nbatch = 0.25\ndraws = 400\nstep = 0.1", "epsilon = 3.0\ndelta = 1e-6");
     assert!(dear.contains("sampler.draws") && dear.contains("500 releases over samples of 0.25"), "{dear}");
     let small = told("chains = 1\nbatch = 0.02\ndraws = 40\nstep = 0.1", "epsilon = 1000.0\ndelta = 1e-6");
-    assert!(small.contains("raise sampler.batch") || small.contains("raise \nsampler.batch"), "{small}");
+    assert!(small.contains("raise sampler.batch"), "{small}");
 }
