@@ -9,7 +9,7 @@ use crate::{cluster_of, setup, stderr};
 
 const PARTIES: [&str; 2] = ["a", "b"];
 /// What the samples' parties set aside of their delta.
-const RESERVE: &str = "delta_reserve = 2e-7\n";
+const RESERVE: &str = "delta_reserve = 3e-7\n";
 
 fn job(algorithm: &str, sampler: &str, privacy: &str) -> String {
     study::job(&PARTIES, sampler, privacy).replace("\"penalty\"", &format!("\"{algorithm}\""))
@@ -78,15 +78,14 @@ fn samples_take_places_of_blocks_that_were_charged_ahead() {
         let blocks = counted(&cluster, 0, "SELECT count(*) FROM events WHERE kind = 'block'") - before;
         assert_eq!(blocks, 4, "{algorithm}");
     }
-    let sampler = "chains = 2\ndraws = 40\nwarmup = 2\nseed = 6\nbatch = 0.5\nproposal = { kind = \"guided\", radius = 0.02 }\n\
-                   start = { intercept = -0.4, treated = 0.8, age = 0.6 }";
+    let sampler = "chains = 2\ndraws = 40\nwarmup = 2\nseed = 6\nbatch = 0.5";
     let result = cluster.submit(&job("barker", sampler, &format!("{privacy}\nnoise_sd = 0.4\nclip = 0.05")));
     assert_eq!(result["draws_per_chain"], 40, "{result:#}");
     all_hold(&cluster, &id(&result));
     for party in 0..PARTIES.len() {
-        // 80 places a job by gradients, of which each chain takes one a step; barker's may fall outside the box.
+        // 80 places a job by gradients, of which each chain takes one a step; barker's 92 may be fewer by proposals outside the box.
         let places = counted(&cluster, party, "SELECT count(*) FROM releases WHERE charge = 0");
-        assert!((4 * 80..=4 * 80 + 92).contains(&places), "{places}");
+        assert!((4 * 80 + 80..=4 * 80 + 92).contains(&places), "{places}");
     }
     PARTIES.iter().for_each(|party| exported(&cluster, party));
     cluster.kill_party(0);
