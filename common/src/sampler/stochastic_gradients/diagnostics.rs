@@ -108,7 +108,7 @@ impl StochasticGradients {
         }
         if self.planned_ess < WORTH_A_WORD {
             words.push(format!(
-                "the budget holds {} steps of each chain, some {:.0} effective draws in all: means are uncertain by about {:.2} posterior sds, and \
+                "the run has {} steps of each chain, some {:.0} effective draws in all: means are uncertain by about {:.2} posterior sds, and \
                  sds and quantiles by more",
                 settings.steps, self.planned_ess, self.planned_error
             ));
