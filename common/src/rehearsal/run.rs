@@ -1,14 +1,13 @@
-//! All parties of a job in one process: the real kernels, lattice, noise and privacy filter, and no ledger.
-//!
-//! What a rehearsal spends is nobody's budget: it is for records that its user may see anyway, the analyst's own or made-up ones.
+//! The rounds of a rehearsal: charged at every party or at none, and answered.
 
 use rand::CryptoRng;
 
-use crate::accounting::{AccountingError, Budget, FilterRefusal, Priced, PrivacyFilter, PrivacyUnit};
+use super::party::Party;
+use crate::accounting::{AccountingError, Budget, FilterRefusal, PrivacyFilter, PrivacyUnit, SubsampledError};
 use crate::job::JobSpec;
-use crate::mechanism::{DiscreteGaussian, LatticeSum, NoiseSample, NoiseScale};
-use crate::model::{self, Model, ModelData};
-use crate::query::{QueryError, QueryTerms};
+use crate::mechanism::{DiscreteGaussian, LatticeSum, LogWeights, NoiseSample, NoiseScale, QueryKind};
+use crate::model::{self, Block, Model, ModelData, Summand};
+use crate::query::{Candidates, QueryError, QueryTerms};
 use crate::sampler::{PartyMetadata, Query, Round};
 
 /// Why a round can't be answered, the budget aside.
@@ -28,6 +27,9 @@ pub enum RehearsalError {
     /// The budget can't be kept.
     #[error(transparent)]
     Accounting(#[from] AccountingError),
+    /// A block of releases over samples that nobody may open.
+    #[error(transparent)]
+    Subsampled(#[from] SubsampledError),
     /// The sum of a shard does not fit the lattice.
     #[error(
         "{party}: the sum over its records does not fit 64 bits at this step: set privacy.clip, or narrow the parameters' box"
@@ -52,12 +54,8 @@ pub enum Answer {
     },
 }
 
-struct Party {
-    data: ModelData,
-    unit: PrivacyUnit,
-    filter: PrivacyFilter,
-    queries: u64,
-}
+/// Candidates of a choice whose weights one pass over the records sums.
+const CANDIDATES_IN_A_PASS: usize = 256;
 
 /// The parties of one job.
 pub struct Rehearsal<R> {
@@ -78,9 +76,9 @@ impl<R: CryptoRng> Rehearsal<R> {
             return Err(RehearsalError::Parties { expected: spec.parties.len(), got: shards.len() });
         }
         let budget: Budget = spec.privacy.budget;
-        let party = |(data, unit): (ModelData, PrivacyUnit)| {
-            let filter = PrivacyFilter::new(&budget.of(unit))?;
-            Ok::<_, AccountingError>(Party { data, unit, filter, queries: 0 })
+        let party = |shard: (ModelData, PrivacyUnit)| {
+            let filter = PrivacyFilter::new(&budget.of(shard.1))?;
+            Ok::<_, AccountingError>(Party::new(spec, shard, filter))
         };
         let parties = shards.into_iter().map(party).collect::<Result<_, _>>()?;
         Ok(Self { spec: spec.clone(), model: spec.build_model(), parties, rng, noise: None })
@@ -95,7 +93,7 @@ impl<R: CryptoRng> Rehearsal<R> {
     /// What each party has released and what it cost: number of releases, and units of 2^-48 of mu^2.
     #[must_use]
     pub fn spent(&self) -> Vec<(u64, u64)> {
-        self.parties.iter().map(|party| (party.queries, party.filter.spent().units)).collect()
+        self.parties.iter().map(|party| (party.queries, party.granted.filter.spent().units)).collect()
     }
 
     /// Charges a round at every party, or at none, and releases the answers.
@@ -103,24 +101,21 @@ impl<R: CryptoRng> Rehearsal<R> {
     /// # Errors
     /// A query out of range.
     pub fn answer(&mut self, round: &Round) -> Result<Answer, RehearsalError> {
-        let mut priced = Vec::new();
+        let mut charged = Vec::with_capacity(self.parties.len());
         for (index, party) in self.parties.iter().enumerate() {
-            let mut prices = Vec::with_capacity(round.queries.len());
-            for query in &round.queries {
-                let terms = query_terms(&self.spec, self.model.as_ref(), party.unit, query)?;
-                if !terms.sum_fits(party.data.units()) {
-                    return Err(RehearsalError::TooManyRecords { party: self.spec.parties[index].clone() });
-                }
-                prices.push(Priced::new(query.kind, terms.sensitivity(), query.noise, self.spec.honest()));
+            let terms = |query: &Query| query_terms(&self.spec, self.model.as_ref(), party.unit, query);
+            let terms = round.queries.iter().map(terms).collect::<Result<Vec<_>, _>>()?;
+            if terms.iter().any(|terms| !terms.sum_fits(party.data.units())) {
+                return Err(RehearsalError::TooManyRecords { party: self.spec.parties[index].clone() });
             }
-            let mut filter = party.filter.clone();
-            if let Err(refusal) = filter.try_charge(&prices) {
+            let mut granted = party.granted.clone();
+            if let Err(refusal) = granted.charge(&self.spec, party.unit, (&round.queries, &terms))? {
                 return Ok(Answer::Refused { party: index, refusal });
             }
-            priced.push(filter);
+            charged.push(granted);
         }
-        for (party, filter) in self.parties.iter_mut().zip(priced) {
-            party.filter = filter;
+        for (party, granted) in self.parties.iter_mut().zip(charged) {
+            party.granted = granted;
             party.queries += round.queries.len() as u64;
         }
         let releases = (0..self.parties.len()).map(|party| self.release(party, round)).collect::<Result<_, _>>()?;
@@ -128,6 +123,11 @@ impl<R: CryptoRng> Rehearsal<R> {
     }
 
     fn release(&mut self, party: usize, round: &Round) -> Result<Vec<i64>, RehearsalError> {
+        if let [query] = &round.queries[..]
+            && let QueryKind::Choice { candidates } = query.kind
+        {
+            return self.choose(party, query, candidates);
+        }
         let sums = self.sums(party, &round.queries)?;
         let mut out = Vec::with_capacity(sums.len());
         for (sum, query) in sums.into_iter().zip(&round.queries) {
@@ -140,15 +140,42 @@ impl<R: CryptoRng> Rehearsal<R> {
         Ok(out)
     }
 
-    /// The un-noised sums of one party, one per query; all steps in one pass over the records.
-    fn sums(&self, party: usize, queries: &[Query]) -> Result<Vec<LatticeSum>, RehearsalError> {
-        let Party { data, unit, .. } = &self.parties[party];
-        let mut summands = Vec::with_capacity(queries.len());
-        for query in queries {
-            let terms = query_terms(&self.spec, self.model.as_ref(), *unit, query)?;
-            summands.push(terms.summand(&query.from, &query.to, terms.sensitivity())?);
+    /// One candidate's number, by the exponential mechanism.
+    fn choose(&mut self, party: usize, query: &Query, count: u32) -> Result<Vec<i64>, RehearsalError> {
+        let (model, Party { data, unit, .. }) = (self.model.as_ref(), &self.parties[party]);
+        let terms = query_terms(&self.spec, model, *unit, query)?;
+        let none = || RehearsalError::from(QueryError::Vector(query.kind));
+        let candidates = Candidates::new(count, &query.from, &query.to).ok_or_else(none)?;
+        let steps = candidates.steps(model, &self.spec, *unit, terms.sensitivity())?;
+        let mut sums = Vec::with_capacity(steps.len());
+        for part in steps.chunks(CANDIDATES_IN_A_PASS) {
+            let summands: Vec<Summand<'_>> = part.iter().map(|step| Summand::Step(*step)).collect();
+            sums.extend(model::sums(model, data, &summands));
         }
-        Ok(model::sums(self.model.as_ref(), data, &summands))
+        let weights = LogWeights::new(sums, candidates.public()).ok_or_else(none)?;
+        Ok(vec![i64::from(weights.choose(&mut self.rng))])
+    }
+
+    /// The un-noised sums of one party, one per query; all steps over all records in one pass.
+    fn sums(&mut self, party: usize, queries: &[Query]) -> Result<Vec<LatticeSum>, RehearsalError> {
+        let (model, Party { data, unit, sampling, .. }) = (self.model.as_ref(), &self.parties[party]);
+        let (mut whole, mut over_samples) = (Vec::new(), Vec::new());
+        for query in queries {
+            let terms = query_terms(&self.spec, model, *unit, query)?;
+            let summand = terms.summand(&query.from, &query.to, terms.sensitivity())?;
+            match sampling.as_ref().filter(|_| query.kind.is_sampled()) {
+                Some(sampling) => {
+                    let sampled = Block::lent(data).sampled(&sampling.sample(&mut self.rng));
+                    over_samples.extend(model::block_sums(model, &sampled, &[summand]));
+                }
+                None => whole.push(summand),
+            }
+        }
+        let whole = if whole.is_empty() { Vec::new() } else { model::sums(model, data, &whole) };
+        let (mut whole, mut over_samples) = (whole.into_iter(), over_samples.into_iter());
+        let next = |query: &Query| if query.kind.is_sampled() { over_samples.next() } else { whole.next() };
+        let sums: Option<Vec<LatticeSum>> = queries.iter().map(next).collect();
+        sums.ok_or_else(|| RehearsalError::TooManyRecords { party: self.spec.parties[party].clone() })
     }
 }
 

@@ -1,0 +1,73 @@
+//! One party of a rehearsal: its records, what it has granted, and the places that it has left in blocks.
+
+use crate::accounting::{BlockCosts, BlockTerms, FilterRefusal, Honest, Priced, PrivacyFilter, PrivacyUnit, SubsampledError};
+use crate::job::JobSpec;
+use crate::mechanism::QueryKind;
+use crate::model::{ModelData, PoissonSampling};
+use crate::query::QueryTerms;
+use crate::sampler::Query;
+
+/// What is granted, and the free places of blocks that were charged ahead.
+#[derive(Debug, Clone)]
+pub(super) struct Granted {
+    pub(super) filter: PrivacyFilter,
+    places: Vec<(QueryKind, BlockTerms, u64)>,
+    costs: BlockCosts,
+}
+
+pub(super) struct Party {
+    pub(super) data: ModelData,
+    pub(super) unit: PrivacyUnit,
+    pub(super) granted: Granted,
+    pub(super) queries: u64,
+    /// The law of the samples that its releases add up; `None` where they add up all records.
+    pub(super) sampling: Option<PoissonSampling>,
+}
+
+impl Party {
+    pub(super) fn new(spec: &JobSpec, (data, unit): (ModelData, PrivacyUnit), filter: PrivacyFilter) -> Self {
+        let sampling = spec.privacy.blocks.map(|_| PoissonSampling::new(data.units(), spec.sampler.batch));
+        let granted = Granted { filter, places: Vec::new(), costs: BlockCosts::default() };
+        Self { data, unit, granted, queries: 0, sampling }
+    }
+}
+
+impl Granted {
+    /// Charges a message's queries, as a ledger does: a release over a sample takes a place, or opens a block and takes its first. All of them,
+    /// or none that counts: whoever is refused forgets this.
+    ///
+    /// # Errors
+    /// A block that nobody may open.
+    pub(super) fn charge(
+        &mut self,
+        spec: &JobSpec,
+        unit: PrivacyUnit,
+        (queries, terms): (&[Query], &[QueryTerms]),
+    ) -> Result<Result<(), FilterRefusal>, SubsampledError> {
+        for (query, terms) in queries.iter().zip(terms) {
+            let (sensitivity, noise) = (terms.sensitivity(), query.noise);
+            let paid = match spec.block_terms(query.kind, unit, (sensitivity, noise)) {
+                Some(block) => self.take(query.kind, block)?,
+                None => {
+                    // A choice is opened by itself, whatever else a job's answers are.
+                    let honest = if matches!(query.kind, QueryKind::Choice { .. }) { Honest::ALONE } else { spec.honest() };
+                    self.filter.try_charge(&[Priced::new(query.kind, sensitivity, noise, honest)]).map(|_| ())
+                }
+            };
+            if let Err(refusal) = paid {
+                return Ok(Err(refusal));
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    fn take(&mut self, kind: QueryKind, block: BlockTerms) -> Result<Result<(), FilterRefusal>, SubsampledError> {
+        if let Some((.., left)) = self.places.iter_mut().find(|(of, terms, left)| *left > 0 && (*of, *terms) == (kind, block)) {
+            *left -= 1;
+            return Ok(Ok(()));
+        }
+        let spent = self.filter.try_spend(self.costs.of(&block)?);
+        self.places.push((kind, block, block.releases - 1));
+        Ok(spent)
+    }
+}
