@@ -13,8 +13,8 @@ use conclave_proto::identity::{PeerIdentity, Role};
 use super::options::{DemoAlgorithm, DemoArgs, Durability};
 use super::shards;
 use super::truth::{
-    ANALYST, COORDINATOR, DATA_BUDGET_FACTOR, ENOUGH_ESS, ENOUGH_RHAT, MOST_DRAWS, OUTCOME, PREDICTORS, TOTAL_NOISE_SD,
-    WARMUP_SWEEPS, party_name,
+    ANALYST, COORDINATOR, DATA_BUDGET_FACTOR, ENOUGH_ESS, ENOUGH_RHAT, MOST_DRAWS, OPS_DRAWS, OUTCOME, PREDICTORS,
+    TOTAL_NOISE_SD, WARMUP_SWEEPS, party_name,
 };
 
 use crate::ca::{create_ca, create_identity};
@@ -189,8 +189,8 @@ fn job_toml(args: &DemoArgs, parties: &[String]) -> String {
         args.algorithm.as_str(),
         quoted(&mut parties.iter().map(String::as_str)),
         quoted(&mut PREDICTORS.iter().map(|p| p.name)),
-        args.chains,
-        args.draws.unwrap_or(MOST_DRAWS),
+        if args.algorithm == DemoAlgorithm::Ops { 1 } else { args.chains },
+        args.draws.unwrap_or(if args.algorithm == DemoAlgorithm::Ops { OPS_DRAWS } else { MOST_DRAWS }),
         args.seed,
         args.epsilon,
         args.delta
@@ -217,7 +217,7 @@ fn party_toml(party: &str, url: &str, args: &DemoArgs) -> String {
          approve = \"automatic\"\n\
          analysts = [\"{ANALYST}\"]\n\
          models = [\"logistic\"]\n\
-         releases = [\"ratio\", \"score\", \"remainder\"]\n\
+         releases = [\"ratio\", \"score\", \"remainder\", \"choice\"]\n\
          max_epsilon_per_job = {:?}\n\
          columns = [{}]\n\
          # Replies leave at once: this demo's parties share one machine and would wait for one another. How long an answer\n\

@@ -89,6 +89,8 @@ pub(super) enum DemoAlgorithm {
     Sgnht,
     /// Stochastic gradient Fisher scoring, likewise
     Sgfs,
+    /// One draw of the posterior among public candidates, with --parties 1
+    Ops,
     /// What suits the model
     Auto,
 }
@@ -104,6 +106,7 @@ impl DemoAlgorithm {
             Self::Sghmc => "sghmc",
             Self::Sgnht => "sgnht",
             Self::Sgfs => "sgfs",
+            Self::Ops => "ops",
             Self::Auto => "auto",
         }
     }
@@ -145,6 +148,9 @@ pub(super) fn check(args: &DemoArgs) -> Result<(), Fault> {
             return Err(input(format!("of {parties} parties at most {} others may collude: lower --colluders", parties - 2)));
         }
         _ => {}
+    }
+    if args.algorithm == DemoAlgorithm::Ops && args.parties != 1 {
+        return Err(input("--algorithm ops draws at one owner: give --parties 1".to_owned()));
     }
     for epsilon in [args.epsilon, DATA_BUDGET_FACTOR * args.epsilon] {
         let budget = Budget::new(epsilon, args.delta).map_err(|e| input(e.to_string()))?;

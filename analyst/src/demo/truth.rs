@@ -38,6 +38,8 @@ pub(super) const ENOUGH_ESS: u32 = 50;
 pub(super) const ENOUGH_RHAT: f64 = 1.1;
 /// Draws of a chain, at most, unless they are given.
 pub(super) const MOST_DRAWS: u64 = 5000;
+/// Draws of the demo by `ops`, each of them charged by itself.
+pub(super) const OPS_DRAWS: u64 = 20;
 
 /// Warm-up of the demo's job, in sweeps.
 pub(super) const WARMUP_SWEEPS: u64 = 25;

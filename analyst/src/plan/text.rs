@@ -1,6 +1,6 @@
 //! What a plan says to a person.
 
-use conclave_common::job::JobSpec;
+use conclave_common::job::{Algorithm, JobSpec};
 use conclave_common::planner::{AlgorithmPlan, ChainRange, ParameterPlan, Plan, Range};
 use conclave_common::sampler::Expected;
 use conclave_draws::result::AggregationRow;
@@ -58,6 +58,11 @@ pub(super) fn masked(spec: &JobSpec) -> Option<String> {
 
 /// What to expect of a job that releases once.
 pub(super) fn released_once(spec: &JobSpec, records: &[u64], expected: Option<&Expected>) -> String {
+    if spec.algorithm == Algorithm::Ops {
+        return "After a search, if the job makes one, each draw is one choice among public candidates, charged by how far one record can move its\n\
+                odds: `conclave account --ops R` tells the price of a range R, and `conclave rehearse` what the job comes to on records of yours."
+            .to_owned();
+    }
     let Some(e) = expected else {
         return "The whole budget is released in one round; how wide the posterior is follows from the records: `conclave rehearse` tells.".to_owned();
     };

@@ -125,9 +125,17 @@ fn noise_of_stochastic_gradients() -> String {
         .to_owned()
 }
 
+fn choice_among_candidates() -> String {
+    "Noise: none is added, as each draw is random itself: the owner draws one of the public candidates in proportion to its posterior weight (the \
+     exponential mechanism), exactly, from its operating system’s generator. It is charged by the range that one record can move the odds of two \
+     candidates by. The draws are of the posterior that the records would have given, but for the error of standing on so many candidates."
+        .to_owned()
+}
+
 fn noise(spec: &JobSpec) -> String {
     let unit = match spec.algorithm {
-        Algorithm::Penalty | Algorithm::Barker | Algorithm::Ops => "log-likelihood units",
+        Algorithm::Penalty | Algorithm::Barker => "log-likelihood units",
+        Algorithm::Ops => return choice_among_candidates(),
         Algorithm::PenaltyExpFamily => "widths of a component’s range",
         Algorithm::Hmc if spec.runs_dp_hmc() => {
             return format!(

@@ -3,6 +3,7 @@
 use super::outcome::{Plan, PlanError};
 use super::penalty_error::penalty_error;
 use super::prospect::prospect;
+use crate::accounting::PrivacyFilter;
 use crate::job::{Algorithm, JobSpec};
 use crate::sampler::{self, Case, PartyMetadata};
 
@@ -89,7 +90,8 @@ pub fn compare(spec: &JobSpec, records: &[u64], plans: &[(Algorithm, Plan)]) -> 
         let Ok(spec) = spec.by(algorithm) else { continue };
         let plan = plans.iter().find(|(of, _)| *of == algorithm).map(|(_, plan)| plan);
         rows.push(match algorithm {
-            Algorithm::NoisyStatistics | Algorithm::Augmentation | Algorithm::Ops => released(&spec, records),
+            Algorithm::NoisyStatistics | Algorithm::Augmentation => released(&spec, records),
+            Algorithm::Ops => chosen(&spec, records),
             Algorithm::Penalty | Algorithm::Barker => of_chain(&spec, records, plan),
             Algorithm::Hmc => driven(&spec, records, plan),
             Algorithm::Sgld | Algorithm::Sghmc | Algorithm::Sgnht | Algorithm::Sgfs => {
@@ -124,6 +126,27 @@ fn released(spec: &JobSpec, records: &[u64]) -> AlgorithmPlan {
     };
     let range = Range::of(outlook.best, outlook.worse);
     AlgorithmPlan { refused, ..AlgorithmPlan::new(algorithm, Some(range), spec.most_rounds(), note) }
+}
+
+/// By draws of candidates, each of which is an independent draw of the posterior: the error of a mean of so many.
+fn chosen(spec: &JobSpec, records: &[u64]) -> AlgorithmPlan {
+    let row = |error, note: &str| AlgorithmPlan::new(spec.algorithm, error, None, note);
+    let parties = PartyMetadata::of_rows(records);
+    if let Err(error) = sampler::build(spec, &parties) {
+        return AlgorithmPlan::refused(spec.algorithm, &error.to_string());
+    }
+    let price = parties.first().and_then(|party| sampler::foreseen_choice(spec, *party).ok().flatten());
+    let (Some(price), Ok(filter)) = (price, PrivacyFilter::new(&spec.privacy.budget)) else {
+        return row(None, "what a draw costs follows from what the search finds");
+    };
+    let left = (1.0 - spec.sampler.locate_share) * filter.limit_units() as f64;
+    let draws = spec.sampler.draws.min((left / price.units.max(1) as f64) as u64).max(1);
+    let error = (draws as f64).sqrt().recip();
+    let note = format!(
+        "{draws} of the posterior's draws, among {} candidates each, at mu {:.3} a draw or more: as wide as without privacy, but for this Monte Carlo error",
+        price.candidates, price.mu
+    );
+    row(Some(Range::of(error, error)), &note)
 }
 
 /// By chains that gradients drive.

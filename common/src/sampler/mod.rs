@@ -54,6 +54,7 @@ pub use hopeless::Forecast;
 pub use interface::{Next, Sampler};
 pub(crate) use noisy_statistics::{Beforehand, Case, Outlook, as_released, beforehand, expectation};
 pub use noisy_statistics::{Check, Expected, Inference, RefitError, Refitted, Stage};
+pub(crate) use ops::foreseen as foreseen_choice;
 pub use party_metadata::PartyMetadata;
 pub use quadratic_fit::{FittedParameter, FittedPosterior};
 pub use refit::{StoredReleases, refittable};

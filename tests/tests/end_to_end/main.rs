@@ -36,7 +36,7 @@ const EXE: &str = env!("CARGO_BIN_EXE_conclave-e2e");
 /// A set-up with the study's columns, without a reply delay: it costs time here, and has tests of its own.
 fn setup<'a>(name: &'a str, data: &'a std::path::Path, epsilon: f64) -> PartySetup<'a> {
     let policy_extra =
-        "reply_delay_ms = 0\nreleases = [\"ratio\", \"statistic\", \"score\", \"moments\", \"table\", \"remainder\"]";
+        "reply_delay_ms = 0\nreleases = [\"ratio\", \"statistic\", \"score\", \"moments\", \"table\", \"remainder\", \"choice\"]";
     PartySetup { name, data, columns: &study::COLUMNS, epsilon, data_extra: "", budget_extra: "", policy_extra }
 }
 

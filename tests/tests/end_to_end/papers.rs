@@ -94,6 +94,27 @@ fn samples_take_places_of_blocks_that_were_charged_ahead() {
     assert!(json(&told).to_string().contains("reserve"), "{told}");
 }
 
+/// One owner, some draws of the posterior: each a candidate's number, charged by its range, and checked by the owner.
+#[test]
+fn an_owner_draws_among_candidates() {
+    let cluster = parties("");
+    let text = study::job(&["a"], "draws = 6\ncandidates = 512\nseed = 6", "epsilon = 60\ndelta = 1e-6");
+    let result = cluster.submit(&text.replace("\"penalty\"", "\"ops\""));
+    assert_eq!((&result["algorithm"], &result["draws_per_chain"]), (&"ops".into(), &6.into()), "{result:#}");
+    let told = &result["ops"];
+    assert_eq!((&told["candidates"], &told["draws"]), (&512.into(), &6.into()), "{told}");
+    let (range, mu) = (told["range"].as_f64().expect("a number"), told["mu_per_draw"].as_f64().expect("a number"));
+    // Small ranges are charged by about 0.63 of themselves.
+    assert!(range > 0.0 && mu > 0.5 * range && mu < 0.7 * range, "{told}");
+    let choices = "kind = (1 << 27) + 512";
+    assert_eq!(counted(&cluster, 0, &format!("SELECT count(*) FROM charges WHERE {choices}")), 6);
+    let within = "SELECT count(*) FROM answers a JOIN charges c ON c.seq = a.charge WHERE a.released BETWEEN 0 AND 511 AND";
+    assert_eq!(counted(&cluster, 0, &format!("{within} {choices}")), 6);
+    let (code, report) = crate::verify::verify(&cluster, "a", &id(&result));
+    assert_eq!(code, 0, "{report:#}");
+    exported(&cluster, "a");
+}
+
 /// What can't be is refused before anything is spent, with what to do.
 #[test]
 fn what_an_owner_or_an_algorithm_does_not_allow_is_refused_unspent() {

@@ -12,6 +12,7 @@ mod price;
 mod search;
 
 pub(super) use algorithm::Ops;
+pub(crate) use price::foreseen;
 
 #[cfg(test)]
 mod tests;
