@@ -1,4 +1,4 @@
-//! `barker` on the mixture of Heikkilä et al. 2019, section 4: a million records of `theta = (0, 1)`, tempered to 100, at ten owners.
+//! `barker` on the mixture of Heikkilä et al. 2019, section 4: a million records of `theta = (0, 1)`, tempered to 100.
 //!
 //! The records are the law's own, in cells of a quarter: their count in each cell is what is expected of a million.
 
@@ -7,7 +7,6 @@ use conclave_tests::federation::{Federation, Run, Shard};
 
 use crate::posteriors::on_a_grid;
 
-const OWNERS: usize = 10;
 const RECORDS: f64 = 1e6;
 /// The declared bounds either way of the middle, which are the unit of the model's scale: beyond them there is one record in 20,000.
 const BOUND: f64 = 6.0;
@@ -15,8 +14,11 @@ const MIDDLE: f64 = 0.5;
 /// Cells to a unit of the data.
 const CELLS: i32 = 4;
 
-fn job(sampler: &str, epsilon: f64) -> JobSpec {
-    let owners: Vec<String> = (0..OWNERS).map(|i| format!("\"owner-{i}\"")).collect();
+/// A start at the middle, and moves of one and a half sds of a coordinate given the other.
+const MOVES: &str = "start = { theta_1 = 0.0, theta_2 = 0.0 }\nproposal = { radius = { theta_1 = 0.04, theta_2 = 0.08 } }";
+
+fn job(owners: usize, sampler: &str, epsilon: f64) -> JobSpec {
+    let owners: Vec<String> = (0..owners).map(|i| format!("\"owner-{i}\"")).collect();
     let (sd, wide, narrow) = (2f64.sqrt(), 10f64.sqrt() / BOUND, 1.0 / BOUND);
     let text = format!(
         "name = \"mixture\"\nalgorithm = \"barker\"\nparties = [{}]\n[model]\nkind = \"gaussian_mixture\"\noutcome = \"x\"\nsd = {sd}\npower = 1e-4\n\
@@ -31,7 +33,7 @@ fn job(sampler: &str, epsilon: f64) -> JobSpec {
     JobSpec::parse(&text).unwrap_or_else(|e| panic!("{e} in {text}"))
 }
 
-fn shards() -> Vec<Shard> {
+fn shards(owners: usize) -> Vec<Shard> {
     let density = |x: f64| {
         let normal = |mean: f64| (-0.25 * (x - mean) * (x - mean)).exp() / (4.0 * std::f64::consts::PI).sqrt();
         0.5 * (normal(0.0) + normal(1.0))
@@ -39,13 +41,13 @@ fn shards() -> Vec<Shard> {
     let cell = |i: i32| f64::from(i) / f64::from(CELLS);
     let most = BOUND as i32 * CELLS;
     let (lowest, highest) = ((MIDDLE * f64::from(CELLS)) as i32 - most, (MIDDLE * f64::from(CELLS)) as i32 + most);
-    let share = |x: f64| (RECORDS / OWNERS as f64 * density(x) / f64::from(CELLS)).round() as u64;
+    let share = |x: f64| (RECORDS / owners as f64 * density(x) / f64::from(CELLS)).round() as u64;
     let one = || {
         Shard::weighted(
             (lowest..=highest).map(cell).map(|x| ((x - MIDDLE) / BOUND, Vec::new(), share(x))).filter(|(.., n)| *n > 0),
         )
     };
-    (0..OWNERS).map(|_| one()).collect()
+    (0..owners).map(|_| one()).collect()
 }
 
 /// Where a parameter's scale has its 0, on the data's: a distance has none.
@@ -64,20 +66,23 @@ fn exact(federation: &Federation) -> [(f64, f64); 2] {
     [0, 1].map(|j| (ORIGINS[j] + BOUND * grid[j].0, (BOUND * grid[j].1).powi(2)))
 }
 
-/// A budget of epsilon 0.18. The two parameters are correlated by -0.95, so that moves of single coordinates leave about a hundred effective
-/// draws: the means err as those say, within four standard errors.
+/// A budget of epsilon 0.18 at each of ten owners, a start at the middle and radii that are given. At so small a bound each answer costs the
+/// least that a ledger charges, so that longer moves are nearly free, and some 230 draws are effective: the means err by 0.03 and 0.056
+/// (standard errors) of the 0.075 and 0.15 that are asked.
 #[test]
 #[ignore = "heavy: run by .ci/run"]
 fn the_mixture_of_the_paper_at_a_small_budget() {
-    let spec = job("chains = 4\ndraws = 100000\nwarmup = 20", 0.18);
-    let mut federation = Federation::new(spec, shards(), 1);
+    let owners = 10;
+    let spec = job(owners, &format!("chains = 4\ndraws = 200000\nwarmup = 20\n{MOVES}"), 0.18);
+    let mut federation = Federation::new(spec, shards(owners), 1);
     let exact = exact(&federation);
     // As by numerical integration over a sample of the authors' law, which moves the means by some thousandths.
     for ((mean, variance), (theirs, spread)) in exact.iter().zip([(0.4889, 0.2015), (0.0180, 0.7222)]) {
         assert!((mean - theirs).abs() < 0.02 && (variance / spread - 1.0).abs() < 0.02, "{exact:?}");
     }
     let run = federation.run();
-    for j in [0, 1] {
+    println!("rounds {:?}, acceptance {:.3}, ended by the budget: {}", run.rounds, run.acceptance, run.stopped_by_budget);
+    for (j, most) in [0.075, 0.15].into_iter().enumerate() {
         let (mean, variance) = moments(&run, j);
         let ess = run.summary(j).ess_bulk;
         println!(
@@ -86,21 +91,17 @@ fn the_mixture_of_the_paper_at_a_small_budget() {
             exact[j].0,
             exact[j].1
         );
-        assert!(ess >= 50.0 && (mean - exact[j].0).abs() <= 4.0 * (exact[j].1 / ess).sqrt(), "{mean} {:?}", exact[j]);
+        assert!(run.stopped_by_budget && (mean - exact[j].0).abs() <= most, "{mean} {:?}", exact[j]);
     }
-    println!("rounds {:?}, acceptance {:.3}, ended by the budget: {}", run.rounds, run.acceptance, run.stopped_by_budget);
 }
 
-/// Without a limit to the budget: 4e5 steps of each of eight chains, of about one sd of a coordinate given the other, make some 30,000 effective
-/// draws. Means are known to 0.006 sds then, and variances to 0.8 %.
+/// Without a limit to the budget, at one owner, as the noise of all is the same however many there are: 4e5 steps of each of eight chains make
+/// some 30,000 effective draws. Means are known to 0.006 sds then, and variances to 0.8 %.
 #[test]
 #[ignore = "long: listed in .ci/pool.py"]
 fn the_mixture_of_the_paper_without_a_limit() {
-    let spec = job(
-        "chains = 8\ndraws = 400000\nwarmup = 200\nstart = { theta_1 = 0.0, theta_2 = 0.0 }\nproposal = { radius = { theta_1 = 0.025, theta_2 = 0.05 } }",
-        30.0,
-    );
-    let mut federation = Federation::new(spec, shards(), 2);
+    let spec = job(1, &format!("chains = 8\ndraws = 400000\nwarmup = 200\n{MOVES}"), 30.0);
+    let mut federation = Federation::new(spec, shards(1), 2);
     federation.budget = f64::INFINITY;
     let exact = exact(&federation);
     let run = federation.run();
