@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::identity::identity;
 use crate::stochastic_gradients;
 use crate::text::{number, percent, plain};
 
@@ -56,15 +57,6 @@ pub fn told(result: &Value) -> Vec<(&'static str, String)> {
         ),
         ("noise", noise(of)),
     ]
-}
-
-/// A figure that should be 0, with how sure it is.
-pub(crate) fn identity(of: &Value) -> String {
-    let Some(error) = of["error"].as_f64() else { return "-".to_owned() };
-    match of["standard_error"].as_f64() {
-        Some(se) if se > 0.0 => format!("{} ({:.1} standard errors)", number(error), error.abs() / se),
-        _ => format!("{} (too few steps for a standard error)", number(error)),
-    }
 }
 
 /// What questions that came twice say of the parties' noise.

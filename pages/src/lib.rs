@@ -21,6 +21,7 @@ pub mod aggregation;
 pub mod barker;
 pub mod forecast;
 pub mod gradients;
+mod identity;
 pub mod page;
 pub mod plot;
 pub mod released;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::gradients::identity;
+use crate::identity::identity;
 use crate::text::{number, percent};
 
 /// What there is to say, each under a heading of one word; nothing of a result without.
@@ -11,7 +11,7 @@ pub(crate) fn told(result: &Value) -> Vec<(&'static str, String)> {
     if !of.is_object() {
         return Vec::new();
     }
-    let show = |value: &Value| value.as_f64().map_or_else(|| "-".to_owned(), number);
+    let show = |value: &Value| value.as_f64().map_or_else(|| "-".to_owned(), |x| trimmed(&number(x)));
     let share = |value: &Value| value.as_f64().map_or_else(|| "-".to_owned(), percent);
     let friction = if of["friction"].is_null() { String::new() } else { format!(" with friction {}", show(&of["friction"])) };
     let mut words = vec![
@@ -63,6 +63,12 @@ pub(crate) fn told(result: &Value) -> Vec<(&'static str, String)> {
         ));
     }
     words
+}
+
+/// A figure without the zeros at its end.
+fn trimmed(figure: &str) -> String {
+    let shorter = figure.trim_end_matches('0').trim_end_matches('.');
+    if figure.contains('.') && !figure.contains('e') { shorter.to_owned() } else { figure.to_owned() }
 }
 
 #[cfg(test)]

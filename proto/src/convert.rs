@@ -7,7 +7,6 @@ use conclave_common::accounting::{Adjacency, PrivacyUnit};
 use conclave_common::mechanism::{NoiseScale, Points, QueryKind};
 use conclave_common::model::Remainder;
 use conclave_common::parameter::LEAST_MAGNITUDE;
-use conclave_common::query::MOST_CANDIDATE_NUMBERS;
 use conclave_common::sampler::{PartyMetadata, Query};
 
 use crate::error::{ErrorCode, Fault};
@@ -125,7 +124,7 @@ fn proposal_from_wire(wire: v1::Proposal) -> Result<Query, Fault> {
     let (fits, needs) = match kind.points() {
         Points::None => (from == 0 && to == 0, "none at all"),
         _ if matches!(kind, QueryKind::Choice { .. }) => (
-            (1..=MAX_ORDER).contains(&from) && (1..=MOST_CANDIDATE_NUMBERS).contains(&to),
+            (1..=MAX_ORDER).contains(&from) && (1..=QueryKind::MOST_CANDIDATE_NUMBERS).contains(&to),
             "a point, and its candidates' numbers",
         ),
         Points::One => ((1..=MAX_ORDER).contains(&from) && (1..=MAX_FRAME).contains(&to), "a point, and what scales it"),
@@ -328,7 +327,7 @@ mod tests {
             wire
         };
         assert!(query_from_wire(choice(4, 1 << 50)).is_ok());
-        cases.extend([choice(4, 1 << 40), choice(0, 1 << 50), choice(MOST_CANDIDATE_NUMBERS + 1, 1 << 50)]);
+        cases.extend([choice(4, 1 << 40), choice(0, 1 << 50), choice(QueryKind::MOST_CANDIDATE_NUMBERS + 1, 1 << 50)]);
         for units in [0, 1, (1 << 20) + 1, 1 << 19, (1 << 50) + (1 << 16), u64::MAX] {
             let mut off_grid = wire(std::slice::from_ref(&good));
             off_grid.proposals[0].noise_scale = units;

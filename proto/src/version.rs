@@ -219,7 +219,7 @@ mod tests {
     fn the_previous_version_is_still_spoken() {
         assert_eq!(Spoken::HERE.common(Spoken::only(1)), Some(1));
         let hello = Spoken::HERE.hello("x 1");
-        assert_eq!((hello.oldest, hello.protocol), (1, 4));
+        assert_eq!((hello.oldest, hello.protocol), (1, 5));
     }
 
     /// Models whose public constants the version before reckons otherwise are refused to it, and no others.

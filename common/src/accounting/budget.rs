@@ -2,9 +2,8 @@
 
 use super::error::AccountingError;
 use super::gaussian_dp;
-use super::limits::grantable_reserve_units;
 use super::privacy_unit::PrivacyUnit;
-use super::subsampled::RESERVE_LOG2;
+use super::reserve::{RESERVE_LOG2, grantable_reserve_units};
 
 /// A privacy budget: `(epsilon, delta)` differential privacy of one unit.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]

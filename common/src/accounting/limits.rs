@@ -19,14 +19,12 @@ use super::charge::LEAST_CHARGE_UNITS;
 use super::error::AccountingError;
 use super::fixed_point::UNIT_LOG2;
 use super::gaussian_dp;
+use super::reserve::TOTAL_LOG_DIFFERENCES_IN_ONE;
 use super::slack::PRICE_OF_SLACK;
 use super::spent::Spent;
 
 /// `H`: the total log difference allowed over all draws of a ledger, 2^-20.
 const TOTAL_LOG_DIFFERENCE: f64 = 1.0 / TOTAL_LOG_DIFFERENCES_IN_ONE as f64;
-
-/// `1 / H`.
-const TOTAL_LOG_DIFFERENCES_IN_ONE: u64 = 1 << 20;
 
 /// `T` for a budget of `mu_B^2 <= 1`: the most noise draws that one ledger grants. In proportion to the
 /// budget beyond.
@@ -88,14 +86,6 @@ pub(super) fn limits(budget: &Budget) -> Result<Spent, AccountingError> {
         return Err(too_large);
     }
     Ok(limits)
-}
-
-/// What a ledger grants of a reserve of delta, in units of 2^-60: all but a millionth, rounded down.
-///
-/// `delta'` of the derivation has the reserve in it beside the delta of mu^2, and `e^H` times both is promised. This is `1 - H` of it at most.
-#[must_use]
-pub fn grantable_reserve_units(reserve_units: u64) -> u64 {
-    reserve_units - reserve_units.div_ceil(TOTAL_LOG_DIFFERENCES_IN_ONE)
 }
 
 /// `(1 + e^epsilon) T q`, in log space: the two factors alone may overflow and underflow. `epsilon > 0`.

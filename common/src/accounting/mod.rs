@@ -33,6 +33,7 @@ mod limits;
 mod loss_grid;
 mod normal;
 mod privacy_unit;
+mod reserve;
 mod sampling_probability;
 mod search;
 mod slack;
@@ -52,14 +53,14 @@ pub use error::AccountingError;
 pub use filter::{Priced, PrivacyFilter};
 pub use fixed_point::{UNIT_LOG2, mu_squared};
 pub use honest::Honest;
-pub use limits::grantable_reserve_units;
 pub use loss_grid::LossGrid;
 pub use privacy_unit::{MAX_RECORDS_PER_PERSON, PrivacyUnit};
+pub use reserve::{RESERVE_LOG2, grantable_reserve_units};
 pub use sampling_probability::SamplingProbability;
 pub(crate) use search::largest_count;
 pub use slack::units_of_draw as slack_units_of_draw;
 pub use spent::{FilterRefusal, Spent};
 pub use subsampled::{
-    BlockCharge, MOST_RELATIVE_SENSITIVITY, MOST_RELEASES, MOST_RESERVE_UNITS, PrivacyLosses, RESERVE_LOG2, SubsampledRelease,
+    BlockCharge, MOST_RELATIVE_SENSITIVITY, MOST_RELEASES, MOST_RESERVE_UNITS, PrivacyLosses, SubsampledRelease,
 };
 pub use subsampled_error::SubsampledError;

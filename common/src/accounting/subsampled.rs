@@ -17,13 +17,11 @@ use super::gaussian_cover::GaussianCover;
 use super::honest::Honest;
 use super::limits::DRAWS;
 use super::loss_grid::LossGrid;
+use super::reserve::RESERVE_LOG2;
 use super::sampling_probability::SamplingProbability;
 use super::slack;
 use super::subsampled_error::SubsampledError;
 use crate::mechanism::{NoiseScale, Sensitivity};
-
-/// One unit of a ledger's reserve is `2^-RESERVE_LOG2` of delta.
-pub const RESERVE_LOG2: u32 = 60;
 
 /// [`RESERVE_LOG2`] as a divisor.
 const RESERVE_UNIT: f64 = (1_u64 << RESERVE_LOG2) as f64;

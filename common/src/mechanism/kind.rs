@@ -77,6 +77,8 @@ impl QueryKind {
     pub const MAX_ORDER: u32 = 128;
     /// The most candidates of a choice.
     pub const MAX_CANDIDATES: u32 = 1 << 16;
+    /// The most numbers of a choice's candidates: a message of them is 2 MiB.
+    pub const MOST_CANDIDATE_NUMBERS: usize = 1 << 18;
     /// This stands for a ratio over a sample; plus the number of parameters, for such a gradient.
     const SAMPLED: u32 = 1 << 28;
     /// This, plus the number of candidates, stands for a choice.
@@ -153,6 +155,13 @@ impl QueryKind {
             Self::Gradient { parameters } | Self::SampledGradient { parameters } => parameters as usize,
             Self::Table { cells } => cells as usize,
         }
+    }
+
+    /// The most candidates in so many parameters that one message holds.
+    #[must_use]
+    pub fn most_candidates(dimension: usize) -> u32 {
+        let held = Self::MOST_CANDIDATE_NUMBERS / (dimension + 1);
+        u32::try_from(held).unwrap_or(u32::MAX).min(Self::MAX_CANDIDATES)
     }
 
     /// The points that a query of this kind names.

@@ -1,10 +1,10 @@
 //! A choice's candidates: the places that it is among, and what is public of each one's log weight.
 
 use super::contribution::contribution;
-use super::terms::QueryError;
+use super::error::QueryError;
 use crate::accounting::PrivacyUnit;
 use crate::job::JobSpec;
-use crate::mechanism::{QueryKind, Sensitivity};
+use crate::mechanism::Sensitivity;
 use crate::model::{Model, Step};
 
 /// The candidates of a query, as its numbers have them: theta_m of every candidate one after the other, and then as many integers, what is
@@ -80,21 +80,12 @@ impl<'a> Candidates<'a> {
     }
 }
 
-/// Most numbers of a query's candidates: a message of them is 2 MiB.
-pub const MOST_CANDIDATE_NUMBERS: usize = 1 << 18;
-
-/// Most candidates in so many parameters that one message holds.
-#[must_use]
-pub fn most_candidates(dimension: usize) -> u32 {
-    let held = MOST_CANDIDATE_NUMBERS / (dimension + 1);
-    u32::try_from(held).unwrap_or(u32::MAX).min(QueryKind::MAX_CANDIDATES)
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::accounting::Adjacency;
+    use crate::mechanism::QueryKind;
     use crate::query::QueryTerms;
 
     fn spec(more: &str) -> JobSpec {
@@ -118,7 +109,7 @@ mod tests {
             assert!(Candidates::new(3, &from, &numbers).is_none(), "{wrong}");
         }
         assert!(Candidates::new(0, &from, &[]).is_none() && Candidates::new(u32::MAX, &from, &numbers).is_none());
-        assert_eq!([1, 3, 10, 1 << 20].map(most_candidates), [65_536, 65_536, 23_831, 0]);
+        assert_eq!([1, 3, 10, 1 << 20].map(QueryKind::most_candidates), [65_536, 65_536, 23_831, 0]);
     }
 
     /// The dearest candidate prices them all, and none contributes more than it would alone.

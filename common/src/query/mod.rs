@@ -2,11 +2,13 @@
 
 mod candidates;
 mod contribution;
+mod error;
 mod terms;
 #[cfg(test)]
 mod tests;
 pub(crate) mod vector;
 
-pub use candidates::{Candidates, MOST_CANDIDATE_NUMBERS, most_candidates};
+pub use candidates::Candidates;
 pub use contribution::{Contribution, centre, contribution, is_centred};
-pub use terms::{QueryError, QueryTerms};
+pub use error::QueryError;
+pub use terms::QueryTerms;

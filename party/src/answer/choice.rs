@@ -20,12 +20,6 @@ use crate::ledger::{Grant, prepare_choice};
 /// Candidates whose weights one pass over the records sums.
 const PER_PASS: usize = 256;
 
-/// The one choice that a message asks for, where it asks for one.
-pub(super) fn asked(queries: &[Query]) -> Option<&Query> {
-    let is_choice = |query: &&Query| matches!(query.kind, QueryKind::Choice { .. });
-    queries.iter().find(is_choice)
-}
-
 impl Answerer {
     /// Answers a choice whose charge has been granted: the generator first, then the records, then the ledger.
     pub(super) fn answer_choice(&mut self, job: &str, query: &Query, terms: &QueryTerms, grant: Grant) -> Outcome {

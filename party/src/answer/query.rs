@@ -13,7 +13,6 @@ use conclave_proto::v1;
 
 use super::answer_timing::Part;
 use super::answerer::{ActiveJob, Answerer, LONGEST_WORD};
-use super::choice;
 use super::masking::RoundMasks;
 use super::open::MAX_JOB_ID;
 use super::sums::{NoSum, sampled_sums, sums};
@@ -105,7 +104,7 @@ impl Answerer {
         once(active, &queries, &job, iteration)?;
         self.admit(&job, iteration, (&queries, &keys), active.trusted)?;
         let mut grants = self.charge(&job, iteration, &keys)?;
-        if let (Some(query), [terms]) = (choice::asked(&queries), &terms[..]) {
+        if let (Some(query), [terms]) = (choice_asked(&queries), &terms[..]) {
             // It is asked by itself.
             let grant = grants.pop().ok_or(AnswerStatus::Halted)?;
             return self.answer_choice(&job, query, terms, grant);
@@ -262,6 +261,12 @@ impl Answerer {
     }
 }
 
+/// The one choice that a message asks for, where it asks for one.
+fn choice_asked(queries: &[Query]) -> Option<&Query> {
+    let is_choice = |query: &&Query| matches!(query.kind, QueryKind::Choice { .. });
+    queries.iter().find(is_choice)
+}
+
 /// What is charged and has no sum has no answer. Where records can't be read nothing is answered from here on, as where the ledger fails:
 /// an answer to the same question later could be told from one now.
 pub(super) fn unsummed(ledger: &mut Ledger, why: &NoSum) -> AnswerStatus {
@@ -301,7 +306,7 @@ fn check(
     if iteration > i64::MAX as u64 {
         return Err(AnswerStatus::Invalid);
     }
-    if queries.len() > 1 && choice::asked(queries).is_some() {
+    if queries.len() > 1 && choice_asked(queries).is_some() {
         tracing::warn!(%job, iteration, "a choice is asked by itself: its reply's delay is that of one");
         return Err(AnswerStatus::Invalid);
     }

@@ -101,7 +101,6 @@ fn sampled_replicates_never_tell_more_than_a_block_claims() {
         (0.25, PrivacyUnit::person(Adjacency::Replace, 3).unwrap()),
     ] {
         let report = SampledAudit { unit, ..audit(q, 30_000) }.run(&|_| {}).unwrap();
-        println!("{unit}: {report:?}");
         assert!(report.holds && report.mu_lower_999 < report.mu_claimed, "{report:?}");
         assert!(report.epsilon_lower < report.epsilon_claimed, "{report:?}");
     }

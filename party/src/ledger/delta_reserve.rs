@@ -3,14 +3,12 @@
 //! What a ledger was made for is never divided anew: charges were granted up to its `mu²`, which goes with its delta. So a reserve that comes later
 //! comes on top, and the promise is weaker by it from then on, for all that has left and all that will.
 
-use conclave_common::accounting::{Budget, RESERVE_LOG2};
+use conclave_common::accounting::RESERVE_LOG2;
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 
 use super::error::LedgerError;
 use super::events::{Genesis, event};
-use super::handle::Ledger;
-use super::settings::LedgerSettings;
 use super::wrong::Wrong;
 
 /// The owner promises a larger delta, for blocks of subsampled releases.
@@ -65,25 +63,4 @@ pub(super) fn added(connection: &Connection, genesis: &mut Genesis) -> Result<()
             .map_err(|why| LedgerError::Wrong(format!("a reserve of delta {why}")))?;
     }
     Ok(())
-}
-
-impl Ledger {
-    /// The owner's word that the ledger promises a larger delta from here on, all of it for blocks of subsampled releases. Gives the budget as it
-    /// is then.
-    ///
-    /// # Errors
-    /// As [`Ledger::open_kept`]; [`LedgerError::Wrong`] where there can be no such delta.
-    pub(crate) fn add_reserve(settings: &LedgerSettings, added: u64, reason: &str) -> Result<Budget, LedgerError> {
-        let mut ledger = Self::open_kept(settings)?;
-        if let Some(behind) = ledger.behind() {
-            return Err(behind);
-        }
-        let more = DeltaReserve { added, reason: reason.to_owned() };
-        let mut after =
-            ledger.state.genesis().cloned().ok_or_else(|| LedgerError::corrupt(&settings.ledger, "it has no first entry"))?;
-        after.add_reserve(&more).map_err(|why| LedgerError::Wrong(format!("this {why}")))?;
-        ledger.write(true, |writer| writer.event(DeltaReserve::KIND, 0, &more.body()))?;
-        ledger.close()?;
-        after.budget().map_err(|why| LedgerError::Wrong(why.to_string()))
-    }
 }

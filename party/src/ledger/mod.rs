@@ -74,6 +74,7 @@ mod release;
 pub(crate) mod report;
 pub(crate) mod report_masked;
 mod reserve;
+mod reserve_act;
 mod sampled;
 mod schema;
 mod secret;

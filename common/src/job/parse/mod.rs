@@ -21,3 +21,4 @@ mod regression;
 mod release;
 mod sampler;
 mod stochastic;
+mod unused;

@@ -1,10 +1,10 @@
 //! `algorithm = "ops"`: how many candidates there are, and which jobs it is for.
 
-use super::release::Unused;
+use super::unused::Unused;
 use crate::job::error::JobError;
 use crate::job::raw::{RawJob, RawSampler};
 use crate::job::spec::{Algorithm, JobSpec, OpsSpec};
-use crate::query::most_candidates;
+use crate::mechanism::QueryKind;
 
 /// The most parameters: beyond, no number of candidates that a message holds has one near enough to every draw of the posterior.
 const MOST_PARAMETERS: usize = 10;
@@ -14,7 +14,7 @@ pub(super) const DEFAULT_DRAWS: i64 = 1;
 /// The settings as written; those of another algorithm are refused elsewhere.
 pub(super) fn settings(raw: &RawSampler, algorithm: Algorithm) -> Result<OpsSpec, JobError> {
     let Some(candidates) = raw.candidates.filter(|_| algorithm == Algorithm::Ops) else { return Ok(OpsSpec::default()) };
-    let most = most_candidates(0);
+    let most = QueryKind::most_candidates(0);
     match u32::try_from(candidates).ok().filter(|count| (2..=most).contains(count)) {
         Some(candidates) => Ok(OpsSpec { candidates }),
         None => Err(JobError::new("sampler.candidates", format!("must be between 2 and {most}, not {candidates}"))),
@@ -62,7 +62,7 @@ pub(super) fn check(spec: &JobSpec) -> Result<(), JobError> {
         );
         return Err(JobError::new("algorithm", message));
     }
-    let (candidates, most) = (spec.sampler.ops.candidates, most_candidates(parameters));
+    let (candidates, most) = (spec.sampler.ops.candidates, QueryKind::most_candidates(parameters));
     if candidates > most {
         let message = format!("of {parameters} parameters each, a message holds {most} candidates, not {candidates}");
         return Err(JobError::new("sampler.candidates", message));

@@ -2,6 +2,7 @@
 
 use super::exp_family::counts_inert;
 use super::ops;
+use super::unused::Unused;
 use crate::job::error::JobError;
 use crate::job::raw::{AutoOr, RawJob, RawRelease, RawStages};
 use crate::job::spec::{Algorithm, Clamping, JobSpec, ReleaseSpec};
@@ -13,9 +14,6 @@ const MOST_STAGES: usize = 16;
 pub(super) const MOST_PARAMETERS: usize = 118;
 /// What the shares of stages may be off 1.
 const SLIP: f64 = 1e-9;
-
-/// A key, whether it is written, and why the algorithm has no use for it.
-pub(super) type Unused = (&'static str, bool, &'static str);
 
 /// Refuses keys that the algorithm has no use for, by name: one that is not read would leave its writer believing that it was.
 pub(super) fn refuse_unused(algorithm: Algorithm, raw: &RawJob) -> Result<(), JobError> {

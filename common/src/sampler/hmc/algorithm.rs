@@ -2,7 +2,7 @@
 
 use super::coordinates::Coordinates;
 use super::diagnostics::GradientDiagnostics;
-use super::dp_hmc::Trajectory;
+use super::dp_hmc::{self, Trajectory};
 use super::moves::{Moves, Question};
 use super::observations::Observations;
 use super::place::Field;
@@ -144,7 +144,10 @@ impl Hmc {
         let scores = scores(target)?;
         let (error, sharp) = (found.error.clone(), found.sharp);
         let coordinates = Coordinates::new(target, scores.as_ref(), found);
-        let settings = Settings::new(target, scores.as_ref(), &coordinates, budget, *parties)?;
+        let settings = match target.spec.runs_dp_hmc() {
+            true => dp_hmc::planned(target, scores.as_ref(), &coordinates, budget, *parties)?,
+            false => Settings::new(target, scores.as_ref(), &coordinates, budget, *parties)?,
+        };
         let error = coordinates.covariance(&error);
         let field = Field { target, scores: scores.as_ref(), coordinates: &coordinates, settings: &settings, parties: *parties };
         let start = |id: u32| -> Box<dyn Moves + Send> {

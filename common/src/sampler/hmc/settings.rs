@@ -4,7 +4,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
 use super::coordinates::Coordinates;
-use super::dp_hmc;
+use super::dp_hmc::law as dp_law;
 use super::law;
 use super::momenta::{momenta, normals};
 use crate::job::{HmcTest, JobSpec};
@@ -78,9 +78,6 @@ impl Settings {
         parties: usize,
     ) -> Result<Self, SamplerError> {
         let spec = &target.spec;
-        if spec.runs_dp_hmc() {
-            return dp_hmc::planned(target, scores, coordinates, budget, parties);
-        }
         let theta = target.space.theta_inside(spec, &coordinates.plain(&vec![0.0; coordinates.dimension()]));
         let kind = QueryKind::Gradient { parameters: theta.len() as u32 };
         let at = coordinates.at(scores, &theta).ok_or(SamplerError::TooSmallABudget { kind })?;
@@ -136,7 +133,7 @@ impl Settings {
     /// The expected share of steps taken.
     pub(crate) fn acceptance(&self) -> f64 {
         match self.test {
-            HmcTest::Ratio { .. } => dp_hmc::law::accepted(dp_hmc::law::HEAT, self.test_sd * self.test_sd),
+            HmcTest::Ratio { .. } => dp_law::accepted(dp_law::HEAT, self.test_sd * self.test_sd),
             _ => expected_acceptance(0.0, self.test_sd),
         }
     }
@@ -144,7 +141,7 @@ impl Settings {
     /// The steps that are one effective draw of a mean, where a gradient's noise has this variance in posterior sds.
     pub(crate) fn steps_of_a_draw(&self, variance: f64) -> f64 {
         match self.test {
-            HmcTest::Ratio { kicks } => dp_hmc::law::trajectories_of_a_draw(self.acceptance(), self.step * f64::from(kicks)),
+            HmcTest::Ratio { kicks } => dp_law::trajectories_of_a_draw(self.acceptance(), self.step * f64::from(kicks)),
             _ => law::steps_of_a_draw(self.step, variance, 1.0 - self.acceptance()),
         }
     }

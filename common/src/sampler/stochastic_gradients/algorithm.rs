@@ -207,7 +207,7 @@ impl Sampler for StochasticGradient {
     }
 
     fn stochastic_gradients(&self) -> Option<StochasticGradients> {
-        self.walk.as_ref().map(|walk| walk.observations.diagnostics(&self.target, &walk.settings, &walk.walkers))
+        self.walk.as_ref().map(|walk| StochasticGradients::of(&self.target, &walk.settings, &walk.observations, &walk.walkers))
     }
 
     fn ended_by_budget(&self) -> bool {

@@ -1,10 +1,5 @@
 //! What the four laws have in common: the noise that a gradient is to have, the step, and which place of it is a draw.
 
-use super::sgfs::Sgfs;
-use super::sghmc::Sghmc;
-use super::sgld::Sgld;
-use super::sgnht::Sgnht;
-use crate::job::Algorithm;
 use crate::sampler::matrix::Matrix;
 
 /// Where a chain is, in coordinates in which the posterior is about standard normal.
@@ -65,27 +60,6 @@ pub(crate) struct Pace {
     pub(crate) step: f64,
     /// a; of a law without momenta without meaning.
     pub(crate) friction: f64,
-}
-
-/// The law of an algorithm; `None` of one that is none of the four.
-pub(crate) fn law(algorithm: Algorithm, Pace { step, friction }: Pace) -> Option<Box<dyn Law>> {
-    Some(match algorithm {
-        Algorithm::Sgld => Box::new(Sgld { step }),
-        Algorithm::Sghmc => Box::new(Sghmc { step, friction }),
-        Algorithm::Sgnht => Box::new(Sgnht { step, friction }),
-        Algorithm::Sgfs => Box::new(Sgfs { step }),
-        _ => return None,
-    })
-}
-
-/// The step of a job that names none.
-pub(crate) fn usual_step(algorithm: Algorithm) -> f64 {
-    match algorithm {
-        Algorithm::Sghmc => super::sghmc::STEP,
-        Algorithm::Sgnht => super::sgnht::STEP,
-        Algorithm::Sgfs => super::sgfs::STEP,
-        _ => super::sgld::STEP,
-    }
 }
 
 /// Half way between two places.

@@ -24,6 +24,7 @@ mod algorithm;
 mod diagnostics;
 mod foreseen;
 mod law;
+mod laws;
 mod observations;
 mod outlook;
 mod price;

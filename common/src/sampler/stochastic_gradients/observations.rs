@@ -1,6 +1,5 @@
 //! What all chains of a run were told beside what moved them: for its diagnostics, and for the surrogate.
 
-use super::diagnostics::StochasticGradients;
 use super::settings::Settings;
 use super::walker::Walker;
 use crate::sampler::hmc::{Coordinates, Kicked, Watch};
@@ -47,11 +46,6 @@ impl Observations {
     pub(crate) fn thermostat(&self) -> Option<f64> {
         let (sum, steps) = self.thermostat;
         (steps > 0).then(|| sum / steps as f64)
-    }
-
-    /// How the chains have moved.
-    pub(super) fn diagnostics(&self, target: &Target, settings: &Settings, walkers: &[Walker]) -> StochasticGradients {
-        StochasticGradients::of(target, settings, self, walkers)
     }
 
     /// The posterior by the quadratic that all slopes make.

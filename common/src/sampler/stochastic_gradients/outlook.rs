@@ -1,7 +1,7 @@
 //! What can be expected of a job by stochastic gradients before anything is asked.
 
 use super::algorithm::LOCATE_SHARE;
-use super::law::usual_step;
+use super::laws::usual_step;
 use super::sgfs::Sgfs;
 use crate::job::{Algorithm, JobSpec};
 use crate::sampler::error::SamplerError;

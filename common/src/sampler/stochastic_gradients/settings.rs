@@ -3,7 +3,8 @@
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
-use super::law::{Law, Pace, law, usual_step};
+use super::law::{Law, Pace};
+use super::laws::{law, usual_step};
 use super::price;
 use super::sgfs::Sgfs;
 use super::{samples, sgnht};
