@@ -26,12 +26,19 @@ class Program:
     def __init__(self, path, workers):
         self.path, self.workers, self.seconds = str(pathlib.Path(path).resolve()), workers, 0.0
 
-    def rehearse(self, job, files, seed):
-        """One run's object; `files` are CSV files, one a party."""
+    def account(self, *words):
+        """What `conclave account` says of a price, as an object."""
+        ran = subprocess.run([self.path, "account", *map(str, words), "--json"], capture_output=True, text=True, check=True)
+        return json.loads(ran.stdout)
+
+    def rehearse(self, job, files, seed, anyway=True):
+        """One run's object; `files` are CSV files, one a party; `anyway` runs jobs of which no answer can be expected."""
         with tempfile.TemporaryDirectory() as folder:
             text = pathlib.Path(folder) / "job.toml"
             text.write_text(job)
-            command = [self.path, "rehearse", str(text), "--json", "--anyway", "--noise-seed", str(seed)]
+            command = [self.path, "rehearse", str(text), "--json", "--noise-seed", str(seed)]
+            if anyway:
+                command.append("--anyway")
             for file in files:
                 command += ["--data", str(file)]
             ran = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -44,7 +51,7 @@ class Program:
         return json.loads(ran.stdout)
 
     def all(self, tasks):
-        """Results of `(job, files, seed)`, each an object or the `Refused` that was raised."""
+        """Results of `(job, files, seed)` or `(job, files, seed, anyway)`, each an object or the `Refused` that was raised."""
         began = time.monotonic()
 
         def one(task):

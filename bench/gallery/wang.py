@@ -1,50 +1,214 @@
-"""Wang, Fienberg & Smola (2015): figure 1, on made-up records, Abalone and Adult."""
+"""Wang, Fienberg & Smola (2015): figure 1 on Abalone and Adult, and the price of their noise."""
 
 import csv
+import math
+import pathlib
+import random
+import re
+import statistics
 import tempfile
 
-from runs import Refused, Skipped, write
+import posteriors
+import svg
+from runs import Refused, Skipped, table, write
+from wang_text import TEXT
 
-PROBE = """name = "wang"
+EPSILONS, SEEDS, PRIOR_SD = [0.3, 1, 3, 8], 4, 2.5
+POWERS = [1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001]
+ADULT = {"age": (17, 90), "education_num": (1, 16), "hours_per_week": (1, 99), "male": None, "married": None}
+ABALONE = {
+    **{"male": None, "infant": None, "length": (0, 1), "diameter": (0, 1), "height": (0, 1.2)},
+    **{"whole_weight": (0, 3), "shucked_weight": (0, 1.5), "viscera_weight": (0, 1), "shell_weight": (0, 1.2)},
+}
+JOB = """name = "wang"
 algorithm = "{algorithm}"
-parties = ["owner"]
+parties = [{parties}]
 [model]
 kind = "logistic"
 outcome = "y"
-predictors = ["x"]
+predictors = [{predictors}]
+power = {power}
 [columns]
 y = {{ binary = true }}
-x = {{ min = -1, max = 1 }}
+{columns}
 [sampler]
-draws = 10
+{sampler}
 [privacy]
-epsilon = 8.0
+epsilon = {epsilon}
 delta = 1e-6
 """
+CHAIN = "chains = 1\ndraws = 2000\nlocate_share = 0.3"
+OPS = 'draws = 1\nlocate = "gradients"\nlocate_share = 0.3'
+ROWS = [
+    ("`ops`", "ops", OPS),
+    ("`sgld`", "sgld", CHAIN),
+    ("`sghmc`", "sghmc", CHAIN),
+    ("`sgnht`", "sgnht", CHAIN),
+    ("`sgfs`", "sgfs", CHAIN),
+    ("`hmc`", "hmc", CHAIN),
+    ("`noisy-statistics`", "auto", "draws = 2000"),
+]
+DRAWN = ["`ops`", "`sgld`", "`sghmc`", "`hmc`", "`noisy-statistics`"]
 
 
-def shards(data, names):
-    """Header and rows of each file; skips where the folder or one of them is missing."""
+def read(data, name):
+    """Rows of a file, as dictionaries of numbers; skips where the folder or the file is missing."""
     if data is None:
         raise Skipped("no --data: Abalone and Adult are read from a folder")
-    found = []
-    for name in names:
-        if not (data / name).exists():
-            raise Skipped(f"{name} is not in {data}")
-        with (data / name).open() as file:
-            rows = csv.reader(file)
-            found.append((next(rows), list(rows)))
-    return found
+    if not (data / name).exists():
+        raise Skipped(f"{name} is not in {data}")
+    with (data / name).open() as file:
+        return [{key: float(value) for key, value in row.items()} for row in csv.DictReader(file)]
 
 
-def make(program, _out, data):
-    """The figure is for whoever builds the samplers: until they run, the page is skipped."""
+class Task:
+    """A data set: its owners' training rows, and the fifth of all rows that no run sees."""
+
+    def __init__(self, folder, name, columns, shards):
+        self.name, self.columns = name, columns
+        rng = random.Random(name)
+        self.test, owners = [], []
+        for shard in shards:
+            rng.shuffle(shard)
+            fifth = len(shard) // 5
+            self.test += shard[:fifth]
+            owners.append(shard[fifth:])
+        self.train = [row for rows in owners for row in rows]
+        header = ["y", *columns]
+        cells = lambda rows: [[f"{row[key]:g}" for key in header] for row in rows]
+        self.files = [write(folder, f"{name}-{i}.csv", header, cells(rows)) for i, rows in enumerate(owners)]
+        self.pooled = [write(folder, f"{name}-all.csv", header, cells(self.train))]
+
+    def job(self, algorithm, sampler, epsilon, power=1.0):
+        """The job, and the files of its owners: `ops` has one."""
+        files = self.pooled if algorithm == "ops" else self.files
+        columns = [f"{key} = {{ binary = true }}" if ends is None else f"{key} = {{ min = {ends[0]}, max = {ends[1]} }}" for key, ends in self.columns.items()]
+        text = JOB.format(
+            algorithm=algorithm,
+            parties=", ".join(f'"owner-{i + 1}"' for i in range(len(files))),
+            predictors=", ".join(f'"{key}"' for key in self.columns),
+            columns="\n".join(columns),
+            sampler=sampler,
+            epsilon=float(epsilon),
+            power=power,
+        )
+        return text, files
+
+    def accuracy(self, means):
+        """Share of the held-out rows that the signs of the linear predictor at `means` get right."""
+        right = sum((means["intercept"] + sum(means[key] * row[key] for key in self.columns) > 0) == (row["y"] > 0) for row in self.test)
+        return right / len(self.test)
+
+    def majority(self):
+        share = statistics.fmean(row["y"] for row in self.test)
+        return max(share, 1 - share)
+
+    def plain(self):
+        """Accuracy of the posterior mode of all training rows, by Newton's method on columns scaled as the program scales them."""
+        middle = {key: (0.0, 1.0) if ends is None else ((ends[0] + ends[1]) / 2, (ends[1] - ends[0]) / 2) for key, ends in self.columns.items()}
+        scaled = lambda row: [1.0, *((row[key] - m) / h for key, (m, h) in middle.items())]
+        design = [(scaled(row), row["y"]) for row in self.train]
+        d = 1 + len(self.columns)
+        at = [0.0] * d
+        for _ in range(8):
+            slope = [-value / PRIOR_SD**2 for value in at]
+            precision = [[(i == j) / PRIOR_SD**2 for j in range(d)] for i in range(d)]
+            for x, y in design:
+                p = 1 / (1 + math.exp(-sum(a * b for a, b in zip(at, x))))
+                for i in range(d):
+                    slope[i] += (y - p) * x[i]
+                    for j in range(i + 1):
+                        precision[i][j] += p * (1 - p) * x[i] * x[j]
+            for i in range(d):
+                for j in range(i):
+                    precision[j][i] = precision[i][j]
+            covariance = posteriors.inverse(precision)
+            at = [a + sum(c * s for c, s in zip(row, slope)) for a, row in zip(at, covariance)]
+        right = sum((sum(a * b for a, b in zip(at, scaled(row))) > 0) == (row["y"] > 0) for row in self.test)
+        return right / len(self.test)
+
+
+class Cell:
+    """Runs of one algorithm at one epsilon."""
+
+    def __init__(self, task, results, asked, power):
+        done = [result for result in results if not isinstance(result, Refused)]
+        self.refused, self.power = len(results) - len(done), power
+        self.asked = not isinstance(asked, Refused)
+        self.doubted = sum(not (result.get("adequacy") or {}).get("adequate", True) for result in done)
+        self.found = [task.accuracy({row["name"]: row["mean"] for row in result["posterior_original"]}) for result in done]
+        self.ess = statistics.median(min(row.get("ess_bulk") or 0.0 for row in result["posterior"]) for result in done) if done else 0.0
+
+    def told(self):
+        if not self.found:
+            return "refused"
+        marks = ("" if self.asked else " ×") + (" °" if self.doubted else "")
+        power = f", power {self.power:g}" if self.power != 1.0 else ""
+        lost = f", {self.refused} refused" if self.refused else ""
+        return f"{statistics.fmean(self.found):.3f} ({min(self.found):.3f}){power}{lost}{marks}"
+
+
+def choice_power(program, task, sampler, epsilon):
+    """The greatest power at which the budget holds one draw by `ops`, and the range at power 1 as the refusal tells it."""
+    spread = None
+    for power in POWERS:
+        try:
+            program.rehearse(*task.job("ops", sampler, epsilon, power), 0)
+            return power, spread
+        except Refused as why:
+            found = re.search(r"range of ([0-9.]+)", str(why))
+            if power == 1.0 and found:
+                spread = float(found.group(1))
+    return POWERS[-1], spread
+
+
+def cells(program, task):
+    found, spreads = {}, {}
+    for epsilon in EPSILONS:
+        for name, algorithm, sampler in ROWS:
+            power = 1.0
+            if algorithm == "ops":
+                power, spreads[epsilon] = choice_power(program, task, sampler, epsilon)
+            text, files = task.job(algorithm, sampler, epsilon, power)
+            *results, asked = program.all([*((text, files, seed) for seed in range(SEEDS)), (text, files, 0, False)])
+            found[name, epsilon] = Cell(task, results, asked, power)
+    return found, spreads
+
+
+def paper_noise(program, records, claimed):
+    """The epsilon that the noise of Theorem 4 has in truth, samples of size and passes `N^(1/2)` as in the paper's experiments: `(multiplier, epsilon)`."""
+    size, delta = round(records**0.5), 1e-6
+    steps = records
+    sd = math.sqrt(128 * steps / claimed**2 * math.log(2.5 * steps / delta) * math.log(2 / delta))
+    multiplier = sd * size / records
+    told = program.account(
+        *("--subsampled", "--batch", size, "--records", records, "--noise-multiplier", multiplier, "--releases", steps, "--delta", delta)
+    )
+    return multiplier, told["epsilon_composed"]
+
+
+def make(program, out, data):
+    abalone = [{**row, "y": float(row["rings"] > 9)} for row in read(data, "abalone.csv")]
+    adult = [[{**row, "y": row["income_over_50k"]} for row in read(data, f"adult-{shard}.csv")] for shard in "abc"]
+    words, panels = {}, []
     with tempfile.TemporaryDirectory() as folder:
-        file = write(folder, "a.csv", ["y", "x"], [[i % 2, (i % 7) / 7] for i in range(200)])
-        for algorithm in ("sgld", "ops"):
-            try:
-                program.rehearse(PROBE.format(algorithm=algorithm), [file], 1)
-            except Refused as why:
-                raise Skipped(str(why)) from why
-    shards(data, ["abalone.csv", "adult-a.csv", "adult-b.csv", "adult-c.csv"])
-    raise Skipped("sgld and ops run: their page is not written yet")
+        for key, columns, shards in [("adult", ADULT, adult), ("abalone", ABALONE, [abalone])]:
+            task = Task(folder, key, columns, shards)
+            plain = task.plain()
+            found, spreads = cells(program, task)
+            rows = [[name, *(found[name, epsilon].told() for epsilon in EPSILONS), f"{found[name, 8].ess:,.0f}"] for name, *_ in ROWS]
+            words[key] = table(["algorithm", *(f"epsilon {epsilon}" for epsilon in EPSILONS), "ESS at 8"], rows)
+            words[f"{key}_plain"], words[f"{key}_majority"] = f"{plain:.3f}", f"{task.majority():.3f}"
+            words[f"{key}_train"], words[f"{key}_test"] = f"{len(task.train):,}", f"{len(task.test):,}"
+            priced = [(epsilon, spread, program.account("--ops", spread, "--delta", 1e-6)["epsilon_gdp"]) for epsilon, spread in spreads.items() if spread]
+            words[f"{key}_ranges"] = "; ".join(f"{spread:.1f} of a search at epsilon {epsilon}, so that the draw takes epsilon {price:.1f}" for epsilon, spread, price in priced)
+            series = [("non-private", [(epsilon, plain) for epsilon in EPSILONS], "dashed")]
+            series += [(name.strip("`"), [(e, statistics.fmean(found[name, e].found)) for e in EPSILONS if found[name, e].found], "line") for name in DRAWN]
+            panels.append(svg.Panel(key.capitalize(), "epsilon", "accuracy", [one for one in series if one[1]], (True, False), (None, None, 0.4, 1.0)))
+    svg.plot(out / "wang.svg", "Accuracy on held-out records against epsilon", panels)
+    noise = [(records, claimed, *paper_noise(program, records, claimed)) for records, claimed in [(32_561, 1.0), (32_561, 0.1), (4_177, 1.0)]]
+    words["noise"] = table(
+        ["records", "claimed epsilon", "noise, of a record's bound", "true epsilon"],
+        [[f"{records:,}", f"{claimed:g}", f"{multiplier:,.0f}", f"{true:.4f}"] for records, claimed, multiplier, true in noise],
+    )
+    pathlib.Path(out / "wang.md").write_text(TEXT.format(seeds=SEEDS, **words), encoding="utf-8")
