@@ -49,6 +49,7 @@ LONG = {
     "sampled_replicates_never_tell_more_than_a_block_claims",
     "simulated_jobs_are_answered_or_refused",
     "simulation_based_calibration_sees_a_missing_penalty",
+    "table_1_at_epsilon_1",
     "table_1_at_epsilon_10",
     "table_1_at_epsilon_3",
     "table_1_at_epsilon_3_tenths",
