@@ -78,8 +78,8 @@ fn samples_take_places_of_blocks_that_were_charged_ahead() {
         let blocks = counted(&cluster, 0, "SELECT count(*) FROM events WHERE kind = 'block'") - before;
         assert_eq!(blocks, 4, "{algorithm}");
     }
-    let sampler = "chains = 2\ndraws = 40\nwarmup = 2\nseed = 6\nbatch = 0.5";
-    let result = cluster.submit(&job("barker", sampler, &format!("{privacy}\nnoise_sd = 0.4\nclip = 0.05")));
+    let sampler = "chains = 2\ndraws = 40\nwarmup = 2\nseed = 6\nbatch = 0.5\nlocate_share = 0.2\nproposal = { kind = \"guided\", radius = 0.01 }";
+    let result = cluster.submit(&job("barker", sampler, &format!("{privacy}\nnoise_sd = 0.35\nclip = 0.05")));
     assert_eq!(result["draws_per_chain"], 40, "{result:#}");
     all_hold(&cluster, &id(&result));
     for party in 0..PARTIES.len() {
