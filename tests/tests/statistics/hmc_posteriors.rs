@@ -87,7 +87,7 @@ fn hmc_of_logistic_regressions_matches_a_grid() {
 fn dp_hmc_of_a_logistic_regression_matches_a_grid() {
     let draw =
         |x: f64, _: f64, rng: &mut ChaCha20Rng| f64::from(u8::from(rng.random::<f64>() < 1.0 / (1.0 + (1.0 - 1.5 * x).exp())));
-    check_moves("friction = 0\nrefresh = 4", ("kind = \"logistic\"", "y = { binary = true }", 26), (&WIDE, false), 500, draw);
+    check_moves("friction = 0\nrefresh = 4", ("kind = \"logistic\"", "y = { binary = true }", 26), (&WIDE, false), 14_000, draw);
 }
 
 #[test]
