@@ -196,7 +196,7 @@ def make(program, out, data):
             task = Task(folder, key, columns, shards)
             plain = task.plain()
             found, spreads = cells(program, task)
-            rows = [[name, *(found[name, epsilon].told() for epsilon in EPSILONS), f"{found[name, 8].ess:,.0f}"] for name, *_ in ROWS]
+            rows = [[name, *(found[name, epsilon].told() for epsilon in EPSILONS), "–" if name == "`ops`" else f"{found[name, 8].ess:,.0f}"] for name, *_ in ROWS]
             words[key] = table(["algorithm", *(f"epsilon {epsilon}" for epsilon in EPSILONS), "ESS at 8"], rows)
             words[f"{key}_plain"], words[f"{key}_majority"] = f"{plain:.3f}", f"{task.majority():.3f}"
             words[f"{key}_train"], words[f"{key}_test"] = f"{len(task.train):,}", f"{len(task.test):,}"
