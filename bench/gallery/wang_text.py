@@ -31,7 +31,7 @@ Abalone, more than 9 rings by all nine columns, {abalone_train} training records
 ![Accuracy against epsilon](wang.svg)
 
 **What it shows.** The claim for one draw holds, for a tempered one: `ops` classifies best or as well as any but for Abalone at .3, where the program refuses it, and at 3, where `sgld` and `sgfs` do
-better; at epsilon 1 and below it is well ahead. Without tempering the program refuses every one of these draws, as its price depends on how far apart the
+better; where it runs at epsilon 1 and below it is ahead of all others. Without tempering the program refuses every one of these draws, as its price depends on how far apart the
 candidates lie: on Adult a range of {adult_ranges}; on Abalone {abalone_ranges}.
 One draw is one draw: it says nothing of how sure it is, and a tempered one is spread more widely than the posterior.
 
@@ -40,7 +40,7 @@ most of these jobs. Even where accuracy is that of the non-private fit the chain
 less than their runs do, but `sgnht` and `hmc` are behind where the budget is small.
 
 `noisy-statistics` is as accurate on Adult from epsilon 3 on, and alone tells a posterior, with the noise in it. On Abalone, whose nine columns go together closely, its releases leave the least known direction undetermined; the posterior
-mean then classifies badly, worse than chance at times, and the result says at every epsilon that it is no adequate answer.
+mean then classifies badly, worse than chance at times, and at every epsilon there are results that say they are no adequate answer.
 
 **The better algorithm beside it.** For means, sds and intervals: `noisy-statistics` where its result calls itself adequate, else `hmc` with a larger budget. For nothing but one classifier of one owner's records: `ops`. The stochastic gradients are
 there to be compared with: [which algorithm](README.md).
