@@ -16,7 +16,7 @@ Samples are no gain: at the same noise of the estimate all records cost no more,
 of an idealised algorithm; here it is an exact draw among candidates. Its price, 4B as a pure epsilon, is about twice what it is as a charge.
 
 **Ours, at the same true epsilon.** Logistic regressions, delta 1e-6, one chain of 2,000 draws at most, {seeds} runs a cell. A random fifth of each owner's records is held out; a record counts as right where the sign of the linear
-predictor at the posterior mean is (for `ops`, at its one draw). A cell: mean accuracy, in brackets the least of the runs. Chains spend .3 of their budget on the search for where they start (the default, .05, is too little
+predictor at the posterior mean is (for `ops`, at its one draw). A cell: mean accuracy, in brackets the least of the runs. Chains spend .3 of their budget, a share chosen after trials scored on the same held-out records, on the search for where they start (the default, .05, is too little
 here at epsilon 1 and below). *power*: the likelihood was tempered, for the greatest of 1, .3, .1, .03, .01, .003 and .001 at which one rehearsal could pay for its draw; that choice was made on the records themselves, a job must make it
 beforehand. *×*: asked plainly, without `--anyway`, the program refuses the job, as too few effective draws can be expected. *°*: some of the results say of themselves that they are no adequate answer. *ESS at 8*: the least bulk effective
 sample size of a parameter at epsilon 8, median of the runs.
