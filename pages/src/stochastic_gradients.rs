@@ -62,6 +62,23 @@ pub(crate) fn told(result: &Value) -> Vec<(&'static str, String)> {
             format!("{} on average: friction, and half of eta times what noise it was not told of", show(&of["thermostat"])),
         ));
     }
+    let polish = &of["polish"];
+    if polish.is_object() {
+        // The draws are of the sweeps: what stands above is of the steps before them.
+        words[0].1 =
+            format!("eta {}{friction}; {} of each chain, none of them a draw", show(&of["step"]), show(&polish["steps"]));
+        words.push((
+            "sweeps",
+            format!(
+                "the draws are of {} penalty sweeps of each chain, which leave the posterior as it is: {} of their proposals accepted, some {} effective \
+                 draws in all, for {} of the budget",
+                show(&polish["sweeps"]),
+                share(&polish["acceptance_rate"]),
+                show(&polish["planned_ess"]),
+                share(&polish["budget_share"])
+            ),
+        ));
+    }
     words
 }
 
@@ -94,6 +111,18 @@ mod tests {
         ] {
             assert!(words.contains(part), "{part}: {words}");
         }
-        assert!(!words.contains("momenta"));
+        assert!(!words.contains("momenta") && !words.contains("sweeps"));
+        let mut polished = of;
+        polished["stochastic_gradients"]["polish"] =
+            json!({"sweeps": 40, "steps": 210, "budget_share": 0.02, "planned_ess": 5.2, "acceptance_rate": 0.37});
+        let words = told(&polished).into_iter().map(|(what, words)| format!("{what}: {words}\n")).collect::<String>();
+        for part in [
+            "210 of each chain, none of them a draw",
+            "sweeps: the draws are of 40 penalty sweeps",
+            "37% of their",
+            "5.2 effective",
+        ] {
+            assert!(words.contains(part), "{part}: {words}");
+        }
     }
 }

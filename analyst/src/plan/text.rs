@@ -144,6 +144,13 @@ pub(super) fn chain(spec: &JobSpec, plan: &Plan) -> String {
 }
 
 fn accepted(spec: &JobSpec, plan: &Plan) -> String {
+    if spec.is_polished() {
+        return format!(
+            "No test ends a step, and the draws are those of {} penalty sweeps after them: {:.0}% of the sweeps' proposals accepted.",
+            spec.sampler.stochastic.polish,
+            100.0 * plan.acceptance_rate
+        );
+    }
     if spec.algorithm.is_unadjusted() {
         return "No test ends a step: every one is taken, and draws have a bias that `conclave rehearse` tells as far as anything does.".to_owned();
     }

@@ -97,7 +97,7 @@ impl<'a> Run<'a> {
 
     /// Asks and absorbs round after round, and keeps the draws.
     fn rounds(&mut self, stop: &AtomicBool) -> Result<Stopped, Fault> {
-        let mut progress = Progress::new(self.spec.sampler.draws);
+        let mut progress = Progress::new(self.spec.draws_asked());
         let stopped = loop {
             if !self.free_draws(stop)? {
                 break (StoppedBy::Cancelled, None);

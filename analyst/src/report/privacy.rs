@@ -125,6 +125,16 @@ fn noise_of_stochastic_gradients() -> String {
         .to_owned()
 }
 
+fn noise_of_polished_chains(spec: &JobSpec) -> String {
+    format!(
+        "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator: in every component of every gradient as much as a step of the \
+         chains takes, and standard deviation {} log-likelihood units in every ratio of the sweeps that end them. No test ends a step; the sweeps correct \
+         for their noise (the penalty method of Ceperley & Dewing, 1999; Yıldırım): the draws are theirs, and of the posterior that all records in one \
+         place would have given once the sweeps have mixed.",
+        decimals(spec.privacy.noise.sd())
+    )
+}
+
 fn choice_among_candidates() -> String {
     "Noise: none is added, as each draw is random itself: the owner draws one of the public candidates in proportion to its posterior weight (the \
      exponential mechanism), exactly, from its operating system’s generator. It is charged by the range that one record can move the odds of two \
@@ -153,6 +163,7 @@ fn noise(spec: &JobSpec) -> String {
                 .to_owned();
         }
         Algorithm::Hmc => return noise_of_gradients(),
+        _ if spec.is_polished() => return noise_of_polished_chains(spec),
         Algorithm::Sgld | Algorithm::Sghmc | Algorithm::Sgnht | Algorithm::Sgfs => return noise_of_stochastic_gradients(),
         Algorithm::NoisyStatistics | Algorithm::Augmentation => return noise_of_releases(),
     };

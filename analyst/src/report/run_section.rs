@@ -70,6 +70,10 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
         @if !material.status.error.is_empty() { " " (line(&material.status.error, 1000)) }
     };
     let warmup = match spec.sampler.warmup {
+        _ if spec.is_polished() => format!(
+            "{} steps without a test, not among the draws",
+            result["stochastic_gradients"]["polish"]["steps"].as_u64().map_or_else(|| "some".to_owned(), thousands)
+        ),
         _ if spec.algorithm.follows_gradients() => {
             let told = if spec.algorithm.is_unadjusted() { "stochastic_gradients" } else { "gradients" };
             format!("{} steps, not among the draws", result[told]["warmup"].as_u64().map_or_else(|| "some".to_owned(), thousands))
@@ -87,7 +91,7 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
             ("rounds", html! { (inline(&result["iterations"], whole)) ", a message to every party each, all chains together" }),
             ("draws", html! {
                 (inline(&result["draws_per_chain"], whole)) " kept in each of " (inline(&result["chains"], whole)) " chains, of "
-                (thousands(spec.sampler.draws)) " asked for"
+                (thousands(spec.draws_asked())) " asked for"
             }),
             ("accepted", html! { (inline(&result["acceptance_rate"], |x| format!("{:.1}%", 100.0 * x))) " of the proposals of the kept draws" }),
             ("time", html! { (inline(&result["seconds"], duration)) " of sampling" }),
@@ -109,6 +113,12 @@ fn algorithm(spec: &JobSpec) -> String {
             ),
             HmcTest::None => "hmc without a test, whose chains released gradients drive: its draws are approximate".to_owned(),
         };
+    }
+    if spec.is_polished() {
+        let (name, sweeps) = (spec.algorithm.as_str(), thousands(spec.sampler.stochastic.polish));
+        return format!(
+            "{name}, whose chains released gradients drive, without a test; then {sweeps} penalty sweeps, which the draws are of"
+        );
     }
     if spec.algorithm.is_unadjusted() {
         return format!("{}, whose chains released gradients drive, without a test", spec.algorithm.as_str());

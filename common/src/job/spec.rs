@@ -240,7 +240,7 @@ pub struct StochasticSpec {
     pub warmup: Option<u64>,
     /// Share of the job's budget (as mu²) for finding where the chains start and how they are to move.
     pub locate_share: Option<f64>,
-    /// Sweeps of the penalty walk from each chain's last state.
+    /// m: sweeps of the guided penalty walk from each chain's last state, a proposal for each coordinate; where there are any, the draws are theirs.
     pub polish: u64,
 }
 
@@ -562,6 +562,19 @@ impl JobSpec {
         self.algorithm == Algorithm::Hmc && matches!(self.sampler.hmc.test, HmcTest::Ratio { .. })
     }
 
+    /// Whether chains without a test end in penalty sweeps, which the draws are of.
+    #[must_use]
+    pub fn is_polished(&self) -> bool {
+        self.algorithm.is_unadjusted() && self.sampler.stochastic.polish > 0
+    }
+
+    /// Draws of each chain that the job asks for: those of the sweeps, where sweeps end its chains.
+    #[must_use]
+    pub fn draws_asked(&self) -> u64 {
+        let sweeps = self.sampler.stochastic.polish;
+        if self.is_polished() { sweeps.saturating_mul(self.dimension() as u64) } else { self.sampler.draws }
+    }
+
     /// The kinds of release that the job asks its parties for, by the words of [`QueryKind::release`].
     #[must_use]
     pub fn releases(&self) -> Vec<&'static str> {
@@ -583,6 +596,9 @@ impl JobSpec {
                 HmcTest::None => vec!["score"],
             },
             Algorithm::Barker => vec!["ratio"],
+            Algorithm::Sgld | Algorithm::Sghmc | Algorithm::Sgnht | Algorithm::Sgfs if self.is_polished() => {
+                vec!["score", "ratio"]
+            }
             Algorithm::Sgld | Algorithm::Sghmc | Algorithm::Sgnht | Algorithm::Sgfs => vec!["score"],
             Algorithm::Ops if self.locates_by_gradients() => vec!["score", "choice"],
             Algorithm::Ops if self.sampler.locate_share > 0.0 => vec!["ratio", "choice"],
@@ -595,7 +611,7 @@ impl JobSpec {
     pub fn asks(&self, kind: QueryKind) -> bool {
         let of_a_stage = matches!(kind, QueryKind::Gradient { .. } | QueryKind::Curvature { .. });
         let of_a_step = match kind {
-            QueryKind::Ratio if self.runs_dp_hmc() => return true,
+            QueryKind::Ratio if self.runs_dp_hmc() || self.is_polished() => return true,
             QueryKind::Remainder { .. } => self.sampler.hmc.test == HmcTest::Remainder,
             _ => true,
         };

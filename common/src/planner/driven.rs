@@ -21,11 +21,16 @@ pub(super) fn driven(spec: &JobSpec, guess: &Guess) -> Result<Plan, PlanError> {
     let spec = &*sampler::settled(spec, &parties);
     let (mean, precision) = stand_in.moments();
     let seen = sampler::foresee(spec, &parties, mean, precision)?;
-    let Foreseen { search, search_share, warmup, draws, step_share, acceptance, .. } = seen;
+    let Foreseen { search, search_share, warmup, draws, step_share, acceptance, polish, .. } = seen;
+    // Steps that no draw is of are all paid for before the first that is.
+    let (sweep_draws, sweep_share) = polish.map_or((0, 0.0), |polish| (polish.draws, polish.share));
+    let kept_share = if polish.is_some() { sweep_share } else { draws as f64 * step_share };
+    let before = if polish.is_some() { warmup + draws } else { warmup };
     let of_a_step = seen.messages_of_a_step;
     let budget = spec.privacy.budget;
     let limit = PrivacyFilter::new(&budget)?.limit_units();
-    let affordable = |share: f64| search + of_a_step * ((share - search_share).max(0.0) / step_share) as u64;
+    let affordable =
+        |share: f64| search + of_a_step * ((share - search_share - sweep_share).max(0.0) / step_share) as u64 + sweep_draws;
     let chains = u64::from(spec.sampler.chains).max(1);
     // The queries of a step, a gradient and a remainder that costs next to nothing, as queries that cost the same.
     let mean_price = step_share * limit as f64 / (of_a_step * chains) as f64;
@@ -45,11 +50,11 @@ pub(super) fn driven(spec: &JobSpec, guess: &Guess) -> Result<Plan, PlanError> {
         acceptance_rate: acceptance,
         acceptance_small_steps: acceptance::expected_acceptance(0.0, 0.0),
         ess: ess.collect(),
-        iterations: search + of_a_step * (warmup + draws),
-        draws,
-        stopped_by: if draws < spec.sampler.draws { "budget" } else { "draws" },
-        budget_share: (search_share + (warmup + draws) as f64 * step_share).min(1.0),
-        warmup_share: (search_share + warmup as f64 * step_share).min(1.0),
+        iterations: search + of_a_step * (warmup + draws) + sweep_draws,
+        draws: if polish.is_some() { sweep_draws } else { draws },
+        stopped_by: if polish.is_none() && draws < spec.sampler.draws { "budget" } else { "draws" },
+        budget_share: (search_share + before as f64 * step_share + kept_share).min(1.0),
+        warmup_share: (search_share + before as f64 * step_share).min(1.0),
         advice: Vec::new(),
     };
     plan.advice = advice(&plan);

@@ -91,6 +91,17 @@ pub enum SamplerError {
         /// The variance that there is room for.
         correction: f64,
     },
+    /// The penalty sweeps that are to end the chains leave no budget for what comes before them.
+    #[error(
+        "sampler.polish = {sweeps} sweeps of each chain cost {budgets:.2} times the budget that the search left, and the steps before them are to be paid \
+         as well: ask for fewer sweeps or chains, raise epsilon, or use algorithm = \"penalty\" or \"hmc\""
+    )]
+    TooMuchPolish {
+        /// Sweeps of each chain.
+        sweeps: u64,
+        /// Their price, in what is left of the budget.
+        budgets: f64,
+    },
     /// What samples add to a gradient's noise is more than a step takes.
     #[error(
         "samples of {batch} of the records add a variance of {variance:.1} to a gradient, in posterior sds, and a step of {step} takes less: raise \

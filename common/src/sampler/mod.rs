@@ -62,7 +62,7 @@ pub use registry::{build, settled};
 pub(crate) use registry::{foresee, outlook};
 pub use replay::ReplayError;
 pub use round::{Draw, Opened, Phase, Query, Round, message_digest};
-pub use stochastic_gradients::StochasticGradients;
+pub use stochastic_gradients::{Polished, StochasticGradients};
 pub use totals::Totals;
 
 #[cfg(test)]

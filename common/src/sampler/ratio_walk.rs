@@ -117,6 +117,19 @@ impl<D: Decision> RatioWalk<D> {
         })
     }
 
+    /// The same as a part of a run that has asked these messages before.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub(super) fn going_on(
+        spec: &JobSpec,
+        parties: &[PartyMetadata],
+        decision: D,
+        messages: Messages,
+    ) -> Result<Self, SamplerError> {
+        Ok(Self { messages, ..Self::new(spec, parties, decision)? })
+    }
+
     /// The noisy log likelihood ratio of a step: the released integers, and what the parties took off each
     /// record's ratio before they summed. Both change sign with the step, bit for bit. Of a sample it is scaled up to all records.
     fn log_ratio(&self, query: &Query, total: i128) -> f64 {

@@ -120,7 +120,7 @@ pub(crate) fn queued(job: &Job) -> Status {
         iteration: 0,
         chains: spec.sampler.chains,
         draws: 0,
-        draws_asked: spec.sampler.draws,
+        draws_asked: spec.draws_asked(),
         acceptance_rate: 0.0,
         seconds: 0.0,
         waiting_for: Vec::new(),

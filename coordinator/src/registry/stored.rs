@@ -43,7 +43,7 @@ pub(super) fn restored(row: JobRow, spec: Option<&JobSpec>, ended: Option<State>
         iteration: row.run.iterations,
         chains: settled.or(spec.map(|s| s.sampler.chains)).unwrap_or_default(),
         draws: row.run.draws,
-        draws_asked: spec.map(|s| s.sampler.draws).unwrap_or_default(),
+        draws_asked: spec.map(|s| s.draws_asked()).unwrap_or_default(),
         acceptance_rate: row.run.acceptance_rate,
         seconds: row.run.seconds,
         waiting_for: Vec::new(),

@@ -75,7 +75,13 @@ fn asked_for(spec: &JobSpec) -> String {
                 ),
                 None => String::new(),
             };
-            return format!("{TO_BEGIN_WITH}; then, {GRADIENTS_ALONE}{sampled}. {ANY_MODEL}");
+            let sweeps = match spec.is_polished() {
+                true => {
+                    "; then, over all of them, how much better one setting of the model explains the records than another, one number at a time"
+                }
+                false => "",
+            };
+            return format!("{TO_BEGIN_WITH}; then, {GRADIENTS_ALONE}{sampled}{sweeps}. {ANY_MODEL}");
         }
         let what = match spec.algorithm {
             Algorithm::PenaltyExpFamily => "sums of the model's statistic",
@@ -159,6 +165,20 @@ pub(crate) fn describe(spec: &JobSpec) -> Vec<(&'static str, String)> {
             ),
             "each release takes a share of the job's budget, and as much noise as that needs".to_owned(),
             "what a record adds is held to a public length".to_owned(),
+        ),
+        None if spec.is_polished() => (
+            format!(
+                "{}{} chains of at most {} steps after a warm-up, and then of {} draws; a step takes one question, and so does a draw",
+                if spec.plans_chains() { "at most " } else { "" },
+                spec.sampler.chains,
+                spec.sampler.draws,
+                spec.draws_asked()
+            ),
+            format!(
+                "each step takes the same share of the job's budget, and as much noise as that needs; standard deviation {} of every number after them",
+                figure(spec.privacy.noise.sd())
+            ),
+            "what a record adds is held to public lengths, and then to the model's own public bound".to_owned(),
         ),
         None if spec.algorithm.follows_gradients() => (
             format!(
@@ -294,6 +314,10 @@ mod tests {
             (
                 spec("sgfs", "logistic", "binary = true", "[sampler]\nbatch = 0.25\n"),
                 &["each over a hidden random sample of 0.25 of", ANY_MODEL],
+            ),
+            (
+                spec("sghmc", "logistic", "binary = true", "[sampler]\nbatch = 0.25\npolish = 9\n"),
+                &["each over a hidden random sample of 0.25 of", "then, over all of them, how much better", ANY_MODEL],
             ),
             (spec("penalty", "logistic", "binary = true", ""), &["how much better one setting", "round after round"]),
             (

@@ -94,6 +94,27 @@ fn samples_take_places_of_blocks_that_were_charged_ahead() {
     assert!(json(&told).to_string().contains("reserve"), "{told}");
 }
 
+/// Chains over samples that end in penalty sweeps over all records: the draws are the sweeps', and both owners find each number to be what it says.
+#[test]
+fn sweeps_end_chains_without_a_test() {
+    let cluster = parties(RESERVE);
+    let sampler = "chains = 2\ndraws = 30\nwarmup = 10\nseed = 6\nbatch = 0.25\npolish = 12";
+    let result = cluster.submit(&job("sghmc", sampler, "epsilon = 60\ndelta = 1e-6\nblocks = 4\ndelta_reserve = 5e-8"));
+    // Three parameters: 36 draws of sweeps in the place of 30 of steps.
+    assert_eq!((&result["draws_per_chain"], &result["stopped_by"]), (&36.into(), &"draws".into()), "{result:#}");
+    let told = &result["stochastic_gradients"]["polish"];
+    assert_eq!((&told["sweeps"], &told["steps"]), (&12.into(), &40.into()), "{told}");
+    assert!(told["budget_share"].as_f64().is_some_and(|share| share > 0.0 && share < 0.5), "{told}");
+    let warnings = result["warnings"].to_string();
+    assert!(warnings.contains("12 penalty sweeps") && !warnings.contains("approximate"), "{warnings}");
+    all_hold(&cluster, &id(&result));
+    for party in 0..PARTIES.len() {
+        let ratios = counted(&cluster, party, "SELECT count(*) FROM charges WHERE kind = 0");
+        assert!((60..=72).contains(&ratios), "{ratios} ratios: two chains of 36, but for proposals outside the box");
+    }
+    exported(&cluster, "a");
+}
+
 /// One owner, some draws of the posterior: each a candidate's number, charged by its range, and checked by the owner.
 #[test]
 fn an_owner_draws_among_candidates() {

@@ -81,10 +81,11 @@ fn of_augmentation(raw: &RawJob) -> Vec<Unused> {
 /// What no job whose chains gradients drive has a use for.
 fn of_gradients_alone(raw: &RawJob) -> Vec<Unused> {
     let noise = "the noise of gradients is what moves its chains: `sampler.step` and `sampler.friction` say how much of it";
+    let asks_ratios = raw.sampler.friction == Some(0.0) || raw.sampler.polish.is_some_and(|sweeps| sweeps > 0);
     vec![
         ("sampler.proposal", raw.sampler.proposal.is_some(), "gradients propose: `sampler.step` and `sampler.friction` say how"),
-        // Without friction it is that of the test, which is on ratios.
-        ("privacy.noise_sd", raw.privacy.noise_sd.is_some() && raw.sampler.friction != Some(0.0), noise),
+        // Without friction it is that of the test, which is on ratios; of polished chains that of the sweeps.
+        ("privacy.noise_sd", raw.privacy.noise_sd.is_some() && !asks_ratios, noise),
         ("privacy.clip", raw.privacy.clip.is_some(), "what a record adds is held to public lengths"),
     ]
 }

@@ -8,6 +8,7 @@ use crate::job::spec::{Algorithm, JobSpec, StochasticSpec};
 /// Beyond, a step of `sgld` or `sgfs` leaps past the posterior; one with momenta falls apart before.
 const MOST_STEP: f64 = 2.0;
 const MOST_HEAVY_STEP: f64 = 1.0;
+const MOST_SWEEPS: u64 = 1_000_000;
 
 /// The settings as written; those of another algorithm are refused elsewhere.
 pub(super) fn settings(raw: &RawSampler, algorithm: Algorithm) -> Result<StochasticSpec, JobError> {
@@ -20,11 +21,8 @@ pub(super) fn settings(raw: &RawSampler, algorithm: Algorithm) -> Result<Stochas
         friction: below("friction", raw.friction, MOST_FRICTION)?,
         warmup: warmup(raw)?,
         locate_share: below("locate_share", raw.locate_share, 1.0)?,
-        polish: 0,
+        polish: polish(raw)?,
     };
-    if raw.polish.is_some_and(|sweeps| sweeps != 0) {
-        return Err(JobError::new("sampler.polish", "this version ends no chain by penalty sweeps: leave it out"));
-    }
     if let (Some(step), Some(friction)) = (spec.step, spec.friction)
         && step * friction >= 1.0
     {
@@ -32,6 +30,19 @@ pub(super) fn settings(raw: &RawSampler, algorithm: Algorithm) -> Result<Stochas
         return Err(JobError::new("sampler.friction", message));
     }
     Ok(spec)
+}
+
+/// How many penalty sweeps end each chain.
+fn polish(raw: &RawSampler) -> Result<u64, JobError> {
+    let Some(written) = raw.polish else { return Ok(0) };
+    let fault = |message: String| Err(JobError::new("sampler.polish", message));
+    let Some(sweeps) = u64::try_from(written).ok().filter(|sweeps| *sweeps <= MOST_SWEEPS) else {
+        return fault(format!("must be a number of sweeps from 0 to {MOST_SWEEPS}, not {written}"));
+    };
+    if sweeps > 0 && raw.until.is_some() {
+        return fault("says how many draws there are, those of its sweeps: leave sampler.until out, or polish".to_owned());
+    }
+    Ok(sweeps)
 }
 
 /// Checks that the model has gradients.
@@ -47,5 +58,14 @@ pub(super) fn check(spec: &JobSpec) -> Result<(), JobError> {
         let message = format!("the model `{kind}` has no gradient that could be released: use algorithm = \"penalty\"");
         return Err(JobError::new("algorithm", message));
     };
+    if spec.is_polished() && !spec.model.has_public_bound() {
+        let message =
+            format!("the model `{kind}` has no public bound on one record's log ratio, which sweeps release: leave it out");
+        return Err(JobError::new("sampler.polish", message));
+    }
     sizes(spec, scores.parameters())
 }
+
+#[cfg(test)]
+#[path = "../tests/stochastic.rs"]
+mod tests;

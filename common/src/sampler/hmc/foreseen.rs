@@ -34,6 +34,17 @@ pub(crate) struct Foreseen {
     pub(crate) messages_of_a_step: u64,
     /// Expected share of steps taken.
     pub(crate) acceptance: f64,
+    /// The sweeps that the draws are of; then `draws` are steps before them. `None` where the draws are of the steps.
+    pub(crate) polish: Option<ForeseenSweeps>,
+}
+
+/// Penalty sweeps at the end of chains.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct ForeseenSweeps {
+    /// Draws of each chain, a message each.
+    pub(crate) draws: u64,
+    /// The share of the budget that is set aside for them.
+    pub(crate) share: f64,
 }
 
 /// What a settled job comes to where the posterior has this mean and precision, in unconstrained values.
@@ -71,5 +82,6 @@ pub(crate) fn foresee(
         ess: coordinates.shares().into_iter().map(ess).collect(),
         acceptance: settings.acceptance(),
         messages_of_a_step: settings.messages_of_a_step(),
+        polish: None,
     })
 }

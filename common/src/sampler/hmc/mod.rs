@@ -62,7 +62,7 @@ pub use repeats::RepeatedAnswers;
 pub use watch::Identity;
 pub(super) use watch::Watch;
 
-pub(crate) use foreseen::{Foreseen, SEARCH, foresee};
+pub(crate) use foreseen::{Foreseen, ForeseenSweeps, SEARCH, foresee};
 pub(super) use outlook::{chains_worth, outlook};
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use super::diagnostics::StochasticGradients;
 use super::observations::Observations;
+use super::polish::{Polish, Sweeps};
 use super::settings::{Means, Settings};
 use super::walker::{Field, Walker};
 use crate::accounting::SamplingProbability;
@@ -10,14 +11,16 @@ use crate::mechanism::{GRADIENT_UNITS, Sensitivity};
 use crate::model::ScoreModel;
 use crate::sampler::enough::Enough;
 use crate::sampler::error::SamplerError;
-use crate::sampler::gradient_search::GradientSearch;
+use crate::sampler::gradient_search::{GradientSearch, Located};
 use crate::sampler::hmc::Coordinates;
 use crate::sampler::interface::{Next, Sampler};
 use crate::sampler::messages::Messages;
 use crate::sampler::noisy_statistics::Allotment;
 use crate::sampler::noisy_statistics::score_way::Found;
 use crate::sampler::party_metadata::PartyMetadata;
+use crate::sampler::penalty::Penalty;
 use crate::sampler::quadratic_fit::FittedPosterior;
+use crate::sampler::ratio_walk::RatioWalk;
 use crate::sampler::round::{Draw, Phase, Query, Round};
 use crate::sampler::target::Target;
 use crate::sampler::totals::Totals;
@@ -25,7 +28,7 @@ use crate::sampler::totals::Totals;
 /// The share of the budget that the search takes where the job names none.
 pub(crate) const LOCATE_SHARE: f64 = 0.05;
 
-/// The sampler: a search, and what walks after it.
+/// The sampler: a search, what walks after it, and the sweeps that may end the walk.
 pub(crate) struct StochasticGradient {
     target: Target,
     budget: Allotment,
@@ -33,6 +36,8 @@ pub(crate) struct StochasticGradient {
     /// The search, until it is over.
     search: Option<Box<GradientSearch>>,
     walk: Option<Walk>,
+    /// The sweeps that the draws are of, where the job asks for any.
+    polish: Option<Polish>,
     messages: Messages,
     enough: Enough,
     draws: Vec<Draw>,
@@ -53,12 +58,12 @@ impl Walk {
         if self.steps < self.settings.warmup { Phase::Warmup } else { Phase::Sampling }
     }
 
-    /// Ends the step that every chain has just made.
-    fn step_done(&mut self, message: u64, enough: &mut Enough, draws: &mut Vec<Draw>) {
+    /// Ends the step that every chain has just made; `polished` says that the job's draws are yet to come.
+    fn step_done(&mut self, message: u64, polished: bool, enough: &mut Enough, draws: &mut Vec<Draw>) {
         let warmup = self.phase() == Phase::Warmup;
         for walker in &self.walkers {
-            let draw = walker.draw(warmup, message);
-            if !warmup {
+            let draw = walker.draw(warmup || polished, message);
+            if !draw.warmup {
                 enough.push(&draw);
             }
             draws.push(draw);
@@ -82,6 +87,7 @@ impl StochasticGradient {
         Ok(Self {
             search: Some(GradientSearch::new(&target, parties, part)?.into()),
             walk: None,
+            polish: None,
             messages: Messages::new(spec),
             enough: Enough::new(spec),
             draws: Vec::new(),
@@ -96,6 +102,8 @@ impl StochasticGradient {
         let Self { target, budget, parties, .. } = self;
         let scores = scores(target)?;
         let (error, sharp) = (found.error.clone(), found.sharp);
+        // What ends the chains is set aside before they are given the rest.
+        self.polish = Sweeps::planned(target, &Located::of(&found), budget)?.map(Polish::new);
         let coordinates = coordinates(target, scores.as_ref(), found);
         let error = coordinates.covariance(&error);
         let means = Means { target, scores: scores.as_ref(), coordinates: &coordinates, error: &error, parties, budget };
@@ -149,6 +157,25 @@ impl StochasticGradient {
         Ok(())
     }
 
+    /// The sweeps, once the steps are over: they begin where the chains are.
+    fn sweeps(&mut self) -> Result<Option<&mut RatioWalk<Penalty>>, SamplerError> {
+        if !self.finished() {
+            return Ok(None);
+        }
+        let Self { target, parties, walk, polish, messages, .. } = self;
+        let Some(polish) = polish else { return Ok(None) };
+        if polish.walk().is_none() {
+            let starts = walk.iter().flat_map(|walk| &walk.walkers).map(|walker| walker.draw(true, 0).theta).collect();
+            let messages = std::mem::replace(messages, Messages::new(&target.spec));
+            polish.begin(target, parties, starts, messages)?;
+        }
+        Ok(polish.walk_mut())
+    }
+
+    fn polishing(&self) -> Option<&RatioWalk<Penalty>> {
+        self.polish.as_ref().and_then(Polish::walk)
+    }
+
     fn finished(&self) -> bool {
         self.walk.as_ref().is_some_and(|walk| walk.steps >= walk.settings.steps) || self.enough.reached()
     }
@@ -156,6 +183,9 @@ impl StochasticGradient {
 
 impl Sampler for StochasticGradient {
     fn next_round(&mut self) -> Result<Next, SamplerError> {
+        if let Some(sweeps) = self.sweeps()? {
+            return sweeps.next_round();
+        }
         if self.messages.pending().is_none() {
             if let Some(search) = &mut self.search {
                 let queries = search.queries(&self.target)?;
@@ -171,12 +201,15 @@ impl Sampler for StochasticGradient {
     }
 
     fn absorb(&mut self, totals: &Totals) -> Result<(), SamplerError> {
+        if let Some(sweeps) = self.sweeps()? {
+            return sweeps.absorb(totals);
+        }
         let round = self.messages.answer(totals)?;
         let Some(mut search) = self.search.take() else {
             self.take(&round, totals)?;
             let message = self.messages.last();
             if let Some(walk) = &mut self.walk {
-                walk.step_done(message, &mut self.enough, &mut self.draws);
+                walk.step_done(message, self.polish.is_some(), &mut self.enough, &mut self.draws);
             }
             return Ok(());
         };
@@ -190,11 +223,22 @@ impl Sampler for StochasticGradient {
     }
 
     fn take_draws(&mut self) -> Vec<Draw> {
-        std::mem::take(&mut self.draws)
+        let mut draws = std::mem::take(&mut self.draws);
+        draws.extend(self.polish.as_mut().and_then(Polish::walk_mut).map(Sampler::take_draws).unwrap_or_default());
+        draws
     }
 
     fn phase(&self) -> Phase {
-        self.walk.as_ref().map_or(Phase::Locate, Walk::phase)
+        match (&self.polish, self.polishing()) {
+            (_, Some(sweeps)) => sweeps.phase(),
+            // The draws are yet to come.
+            (Some(_), None) => Phase::Warmup,
+            (None, None) => self.walk.as_ref().map_or(Phase::Locate, Walk::phase),
+        }
+    }
+
+    fn acceptance_rate(&self) -> Option<f64> {
+        self.polishing().and_then(Sampler::acceptance_rate)
     }
 
     fn warnings(&self) -> Vec<String> {
@@ -207,10 +251,19 @@ impl Sampler for StochasticGradient {
     }
 
     fn stochastic_gradients(&self) -> Option<StochasticGradients> {
-        self.walk.as_ref().map(|walk| StochasticGradients::of(&self.target, &walk.settings, &walk.observations, &walk.walkers))
+        let polished = |walk: &Walk| self.polish.as_ref().map(|polish| polish.told(walk.steps));
+        let told = |walk: &Walk| {
+            let told = StochasticGradients::of(&self.target, &walk.settings, &walk.observations, &walk.walkers);
+            StochasticGradients { polish: polished(walk), ..told }
+        };
+        self.walk.as_ref().map(told)
     }
 
     fn ended_by_budget(&self) -> bool {
+        // The sweeps were set aside: a party that has nothing left for them says so itself.
+        if self.polish.is_some() {
+            return false;
+        }
         let planned = self.walk.as_ref().map(|walk| walk.settings.steps - walk.settings.warmup);
         self.finished() && !self.enough.reached() && planned.is_some_and(|draws| draws < self.target.spec.sampler.draws)
     }

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::observations::Observations;
+use super::polish::Polished;
 use super::settings::Settings;
 use super::walker::Walker;
 use crate::job::Algorithm;
@@ -58,6 +59,8 @@ pub struct StochasticGradients {
     pub stein: Option<Identity>,
     /// The worst component's mean gradient, in units of one over a posterior sd: 0.
     pub mean_gradient: Option<Identity>,
+    /// The penalty sweeps that the draws are of; `None` where they are of the steps themselves. All that stands above is of the steps.
+    pub polish: Option<Polished>,
 }
 
 impl StochasticGradients {
@@ -90,11 +93,15 @@ impl StochasticGradients {
             kinetic: settings.law.momentum_variance().and_then(|variance| seen.watch.kinetic(variance)),
             stein: worst(stein),
             mean_gradient: worst(seen.watch.slopes()),
+            polish: None,
         }
     }
 
     /// What there is to beware of, in sentences.
     pub(crate) fn words(&self, settings: &Settings) -> Vec<String> {
+        if let Some(polish) = &self.polish {
+            return self.words_of_sweeps(polish);
+        }
         let mut words = vec![self.bias()];
         if self.batch < 1.0 && settings.law.counts_samples() {
             words.push(format!(
@@ -146,6 +153,23 @@ impl StochasticGradients {
             words.push(format!(
                 "{:.0}% of the gradients had more noise than a step takes: draws come out too wide there; a shorter sampler.step takes more",
                 100.0 * self.exceeded
+            ));
+        }
+        words
+    }
+
+    /// What there is to beware of where the draws are of penalty sweeps.
+    fn words_of_sweeps(&self, polish: &Polished) -> Vec<String> {
+        let Polished { sweeps, steps, planned_ess, .. } = polish;
+        let mut words = vec![format!(
+            "the draws are of {sweeps} penalty sweeps of each chain after {steps} steps without a test, which are not among them: the sweeps leave the \
+             posterior as it is, and take the bias of where they began off only as far as they mix (split R-hat and effective draws tell)"
+        )];
+        if *planned_ess < WORTH_A_WORD {
+            words.push(format!(
+                "{sweeps} sweeps of each chain are some {planned_ess:.0} effective draws in all: means are uncertain by about {:.2} posterior sds, and \
+                 sds and quantiles by more",
+                planned_ess.max(1.0).sqrt().recip()
             ));
         }
         words

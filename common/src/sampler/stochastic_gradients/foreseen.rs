@@ -1,10 +1,12 @@
 //! What a run comes to about a guessed posterior: by the coordinates and the settings that the run itself will have.
 
 use super::algorithm::{LOCATE_SHARE, coordinates};
+use super::polish::{ACCEPTED, Sweeps};
 use super::settings::{Means, Settings};
 use crate::job::JobSpec;
 use crate::sampler::error::SamplerError;
-use crate::sampler::hmc::{Foreseen, SEARCH};
+use crate::sampler::gradient_search::Located;
+use crate::sampler::hmc::{Foreseen, ForeseenSweeps, SEARCH};
 use crate::sampler::matrix::Matrix;
 use crate::sampler::noisy_statistics::Allotment;
 use crate::sampler::noisy_statistics::gaussian::factor;
@@ -29,6 +31,7 @@ pub(crate) fn foresee(
     let part = budget.split_off(search_share);
     let covariance = factor(&Matrix::from_fn(mean.len(), |i, j| precision[i][j])).inverse();
     let found = ScoreWay::new(&target, scores.as_ref(), parties, &part)?.guessed(&target, mean, &covariance);
+    let sweeps = Sweeps::planned(&target, &Located::of(&found), &mut budget)?;
     let coordinates = coordinates(&target, scores.as_ref(), found);
     let error = Matrix::zeros(mean.len());
     let means =
@@ -38,6 +41,7 @@ pub(crate) fn foresee(
     let kept = draws as f64 * f64::from(spec.sampler.chains);
     let steps = settings.steps_of_a_draw();
     let ess = |shares: Vec<f64>| kept / shares.iter().zip(&steps).map(|(share, v)| share * v).sum::<f64>();
+    let ess_of_coordinate = |shares| sweeps.as_ref().map_or_else(|| ess(shares), Sweeps::ess);
     Ok(Foreseen {
         search: SEARCH,
         messages_of_a_step: 1,
@@ -45,7 +49,8 @@ pub(crate) fn foresee(
         warmup: settings.warmup,
         draws,
         step_share: settings.step_share * f64::from(spec.sampler.chains),
-        ess: coordinates.shares().into_iter().map(ess).collect(),
-        acceptance: 1.0,
+        ess: coordinates.shares().into_iter().map(ess_of_coordinate).collect(),
+        acceptance: sweeps.as_ref().map_or(1.0, |_| ACCEPTED),
+        polish: sweeps.as_ref().map(|sweeps| ForeseenSweeps { draws: spec.draws_asked(), share: sweeps.share }),
     })
 }

@@ -15,6 +15,7 @@
 //! | `settings` | step, noise and number of steps, from the budget and what was found |
 //! | `walker` | one chain |
 //! | `observations` | what chains were told, for all that is told of a run |
+//! | `polish` | penalty sweeps from where the chains ended |
 //! | `diagnostics` | what a run says of itself, and of its bias |
 //! | `outlook` | what can be expected before anything is asked |
 //! | `foreseen` | what a run comes to about a guessed posterior |
@@ -27,6 +28,7 @@ mod law;
 mod laws;
 mod observations;
 mod outlook;
+mod polish;
 mod price;
 mod samples;
 mod settings;
@@ -39,6 +41,7 @@ mod walker;
 
 pub(super) use algorithm::StochasticGradient;
 pub use diagnostics::StochasticGradients;
+pub use polish::Polished;
 
 pub(crate) use foreseen::foresee;
 pub(super) use outlook::outlook;

@@ -112,7 +112,7 @@ fn left(blocks: &mut Vec<Block>, config: &PartyConfig, job: &JobView, releases: 
              than another",
             format!(" {ANY_MODEL}."),
         ),
-        Some(Algorithm::Hmc) if job.spec.as_ref().is_some_and(JobSpec::runs_dp_hmc) => (
+        Some(_) if job.spec.as_ref().is_some_and(|spec| spec.runs_dp_hmc() || spec.is_polished()) => (
             "the slope of the log likelihood at a setting of the model, or of how much better one setting explains a record than another",
             format!(" {ANY_MODEL}."),
         ),

@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
 mod laws;
+mod polish;
 mod runs;
 mod sampled;
