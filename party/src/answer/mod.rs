@@ -14,6 +14,7 @@ mod consent;
 mod consent_state;
 mod delay;
 mod forgotten;
+mod known_noise;
 mod left;
 mod masking;
 mod measure;

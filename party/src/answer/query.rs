@@ -361,7 +361,7 @@ fn refused(job: &str, iteration: u64, refusal: Refusal) -> AnswerStatus {
         Refusal::DataBudget(_) | Refusal::AnalystBudget(_) | Refusal::JobBudget(_) | Refusal::CollusionBudget(_) => {
             AnswerStatus::Budget
         }
-        Refusal::Roster | Refusal::Block => AnswerStatus::Policy,
+        Refusal::Roster | Refusal::Block | Refusal::OtherBlock | Refusal::Priced => AnswerStatus::Policy,
         Refusal::Attempt { .. } => AnswerStatus::Attempt,
         Refusal::Behind => AnswerStatus::Behind,
         Refusal::Conflict { .. } => AnswerStatus::Conflict,

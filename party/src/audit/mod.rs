@@ -17,10 +17,8 @@ mod world;
 pub(crate) use plot::svg;
 pub(crate) use report::Report;
 pub(crate) use run::{Audit, LEAST};
-pub(crate) use sampled::SampledAudit;
+pub(crate) use sampled::{Asked, SampledAudit, SampledReport};
 pub(crate) use world::Company;
 
-#[cfg(test)]
-mod sampled_tests;
 #[cfg(test)]
 mod tests;

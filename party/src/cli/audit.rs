@@ -6,7 +6,7 @@ use clap::Args;
 use conclave_common::accounting::{Budget, Honest, SamplingProbability, gaussian_dp};
 
 use super::common::{print, print_json};
-use crate::audit::{Audit, Company, LEAST, Report, SampledAudit, svg};
+use crate::audit::{Asked, Audit, Company, LEAST, Report, SampledAudit, SampledReport, svg};
 use crate::config::PartyConfig;
 use crate::error::StartError;
 
@@ -41,6 +41,9 @@ pub(super) struct AuditArgs {
     /// Audit releases over hidden samples, in which each unit is with this probability: a block of --queries of them.
     #[arg(long, value_name = "Q", conflicts_with_all = ["mu_b", "honest", "all_collude", "out"])]
     subsampled: Option<f64>,
+    /// With --subsampled: audit gradients, a vector a release, and not log likelihood ratios.
+    #[arg(long, requires = "subsampled")]
+    gradients: bool,
     /// Print one JSON object on standard output.
     #[arg(long)]
     json: bool,
@@ -93,26 +96,37 @@ fn subsampled(args: &AuditArgs, probability: f64, given: Option<Budget>) -> Resu
     let probability =
         probability.ok_or_else(|| StartError::System("--subsampled: give a probability from 2^-20 to below 1".into()))?;
     let unit = given.map(|budget| budget.unit).unwrap_or_default();
-    let audit = SampledAudit { unit, probability, releases: args.queries, replicates: args.replicates };
+    let asked = if args.gradients { Asked::Gradients } else { Asked::Ratios };
+    let audit = SampledAudit { asked, unit, probability, releases: args.queries, replicates: args.replicates };
     let report = audit.run(&|_| {}).map_err(StartError::System)?;
     if args.json {
         print_json(&report)?
     } else {
-        let found = if report.holds { "Nothing speaks against the claim.".to_owned() } else { report.findings.join("\n- ") };
-        print(&format!(
-            "{} replicates a world of a block of {} releases over samples at probability {}.\nmu: claimed {:.4}, at least {:.4} (95%)\n\
-             epsilon at delta {:e}: claimed {:.4}, at least {:.4} (95%, from error rates alone)\n{found}",
-            report.replicates,
-            report.releases,
-            report.probability,
-            report.mu_claimed,
-            report.mu_lower,
-            report.delta,
-            report.epsilon_claimed,
-            report.epsilon_lower
-        ))?
+        print(&sampled_text(&report))?
     }
     if report.holds { Ok(()) } else { Err(StartError::System("the audit speaks against the claim; see above".into())) }
+}
+
+fn sampled_text(r: &SampledReport) -> String {
+    let found = if r.holds {
+        "Nothing speaks against the claim.".to_owned()
+    } else {
+        r.findings.iter().fold("FINDINGS:".to_owned(), |text, finding| format!("{text}\n- {finding}"))
+    };
+    format!(
+        "{} replicates a world of a block of {} releases, each a {} at probability {}, in {} messages.\nmu: claimed {:.4}, at least {:.4} (95%)\n\
+         epsilon at delta {:e}: claimed {:.4}, at least {:.4} (95%, from error rates alone)\n{found}",
+        r.replicates,
+        r.releases,
+        r.kind,
+        r.probability,
+        r.messages,
+        r.mu_claimed,
+        r.mu_lower,
+        r.delta,
+        r.epsilon_claimed,
+        r.epsilon_lower
+    )
 }
 
 fn budget(given: Option<Budget>, mu: Option<f64>) -> Result<Budget, StartError> {

@@ -76,8 +76,9 @@ const HEADINGS: &str = "    seq time                     job      analyst    ite
 fn line(r: &Listed) -> String {
     let short = |text: &str| text.chars().take(8).collect::<String>();
     let attempt = if r.attempt > 0 { format!("  attempt {}", r.attempt) } else { String::new() };
+    let place = r.block.zip(r.place).map(|(block, place)| format!("  block {block} place {place}")).unwrap_or_default();
     format!(
-        "{:>7} {} {:8} {:10} {:>9} {:>5} {:8} {:8} {:12} {:>8} {:>11} {:>9.5} {:>13.6e} {:>13.6e} {:>20}{attempt}",
+        "{:>7} {} {:8} {:10} {:>9} {:>5} {:8} {:8} {:12} {:>8} {:>11} {:>9.5} {:>13.6e} {:>13.6e} {:>20}{attempt}{place}",
         r.seq,
         r.time,
         short(&r.job),

@@ -14,6 +14,7 @@ use super::handle::Ledger;
 use super::query::QueryKey;
 use super::receipt::{ChargeReceipt, ChargeRow, Recorded};
 use super::release::Release;
+use super::sampled::MOST_PRICED;
 use super::settings::Durability;
 use super::unwritten::Pending;
 use super::writer::EntryWriter;
@@ -77,6 +78,12 @@ pub enum Refusal {
     /// A query over a sample names no block that there can be for it, or another names one.
     #[error("the job's releases over samples are not those of a block that can be opened")]
     Block,
+    /// The job has opened a block of another kind or under other noise.
+    #[error("all of a job's blocks are of the kind and under the noise of its first one")]
+    OtherBlock,
+    /// The job has had prices computed of too many blocks, and opened none.
+    #[error("the job asked under {MOST_PRICED} different terms and opened no block under any of them")]
+    Priced,
     /// No such job is open.
     #[error("the job is not open")]
     UnknownJob,
@@ -260,7 +267,7 @@ impl Ledger {
         for key in fresh {
             let cost = match key.block {
                 None => filters.try_charge(&[key.priced]),
-                Some(_) => self.charge_place(&mut filters, &mut places, key).map(|()| Spent::default()),
+                Some(_) => self.charge_place(job, &mut filters, &mut places, key).map(|()| Spent::default()),
             };
             match cost {
                 Ok(cost) => costs.push(cost),

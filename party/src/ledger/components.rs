@@ -8,6 +8,8 @@
 use conclave_common::mechanism::Components;
 use rusqlite::{CachedStatement, Connection};
 
+use super::releases_view;
+
 /// The tables.
 pub(super) const TABLES: &str = "
 CREATE TABLE IF NOT EXISTS charge_components (
@@ -99,8 +101,12 @@ pub(super) fn prepare_masked<'c>(connection: &'c Connection, sql: &str) -> rusql
         return Ok(prepared);
     }
     if !are_masked(connection)? {
+        let newer = releases_view::is_there(connection)?;
         for batch in [TABLES, MASKED, MASKED_VIEW] {
             connection.execute_batch(batch)?;
+        }
+        if newer {
+            releases_view::put(connection)?;
         }
     }
     connection.prepare_cached(sql)

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use conclave_common::accounting::{Budget, PrivacyFilter};
+use conclave_common::accounting::{BlockTerms, Budget, PrivacyFilter};
 use rusqlite::Connection;
 
 use super::error::LedgerError;
@@ -63,6 +63,8 @@ pub struct Ledger {
     pub(super) analyst_cap: Option<Budget>,
     pub(super) analysts: HashMap<String, PrivacyFilter>,
     pub(super) jobs: HashMap<String, OpenJob>,
+    /// Terms of blocks that were priced for jobs that have opened none; kept when a job is closed.
+    pub(super) priced: HashMap<String, Vec<BlockTerms>>,
     /// Charged rows that had no answer when this process opened the ledger: nothing of them had left, so they may be
     /// answered under their old charge. Every other unanswered row is in flight.
     pub(super) recoverable: Seqs,

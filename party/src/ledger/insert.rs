@@ -4,6 +4,7 @@ use rusqlite::Connection;
 
 use super::components;
 use super::entry::{AnswerEntry, ChargeEntry, Entry, EventEntry, Hash, JobEntered};
+use super::releases_view;
 use super::state::{JobState, LedgerState};
 
 /// What these jobs' entries add up to.
@@ -48,6 +49,7 @@ fn insert_charge(connection: &Connection, e: &ChargeEntry, hash: &Hash) -> rusql
     if e.components > 1 {
         components::insert_charge(connection, e.seq, e.components)?;
     }
+    releases_view::see_to(connection, e.kind)?;
     let charge = rusqlite::params![
         e.seq,
         e.time_ms,

@@ -1,5 +1,7 @@
 //! Every release, line by line: what `conclave-party ledger` shows.
 
+use std::collections::HashMap;
+
 use conclave_common::accounting;
 use conclave_common::mechanism::{Components, NoiseScale, QueryKind, STEP};
 use serde::Serialize;
@@ -49,6 +51,12 @@ pub(crate) struct Listed {
     pub k_t: u64,
     /// Noise standard deviation of each integer, in the kind's unit; see [`QueryKind::noise_sd`].
     pub sigma: f64,
+    /// Of a release over a sample the number of the entry that opened its block, which is what was charged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block: Option<u64>,
+    /// And its place in the block, from 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<u64>,
     /// The cost, in units of 2^-48 of mu².
     pub charge: u64,
     /// The same as mu².
@@ -94,7 +102,7 @@ pub(crate) fn list<E: From<LedgerError>>(
         .prepare(
             "SELECT * FROM (
                SELECT c.seq, c.time_ms, j.job, j.analyst, c.iteration, c.chain, c.attempt, c.theta, c.theta_next, c.k_t, c.s,
-                      c.charge, c.running_total, a.released, c.kind
+                      c.charge, c.running_total, a.released, c.kind, c.block
                FROM charges c JOIN jobs j ON j.seq = c.job LEFT JOIN answers a ON a.charge = c.seq
                WHERE substr(j.job, 1, length(?1)) = ?1 ORDER BY c.seq DESC LIMIT ?2
              ) ORDER BY seq",
@@ -102,10 +110,37 @@ pub(crate) fn list<E: From<LedgerError>>(
         .map_err(database)?;
     let last = listing.last.map_or(-1, |n| i64::try_from(n).unwrap_or(-1));
     let mut rows = select.query((listing.job.as_deref().unwrap_or(""), last)).map_err(database)?;
+    let mut places = Places { connection: &connection, taken: HashMap::new() };
     while let Some(row) = rows.next().map_err(database)? {
-        each(listed(row, vectors.then_some(&connection)).map_err(database)?)?;
+        let mut listed = listed(row, vectors.then_some(&connection)).map_err(database)?;
+        if let Some(block) = listed.block {
+            listed.place = Some(places.next(block, listed.seq).map_err(database)?);
+        }
+        each(listed)?;
     }
     Ok(())
+}
+
+/// The places that releases take in their blocks, in the order in which they are listed.
+struct Places<'c> {
+    connection: &'c rusqlite::Connection,
+    taken: HashMap<u64, u64>,
+}
+
+impl Places<'_> {
+    /// That of the release of this number, with which the ones before it are listed, or none are.
+    fn next(&mut self, block: u64, seq: u64) -> rusqlite::Result<u64> {
+        let place = match self.taken.get(&block) {
+            Some(taken) => *taken,
+            None => {
+                // A block's charges come after it.
+                let before = "SELECT count(*) FROM charges WHERE seq > ?1 AND seq < ?2 AND block = ?1";
+                self.connection.prepare_cached(before)?.query_row((block, seq), |row| row.get(0))?
+            }
+        };
+        self.taken.insert(block, place + 1);
+        Ok(place)
+    }
 }
 
 /// A row, with the further integers of its answer where the ledger has any.
@@ -131,6 +166,8 @@ fn listed(row: &rusqlite::Row<'_>, vectors: Option<&rusqlite::Connection>) -> ru
         integers: kind.map_or(1, QueryKind::length),
         k_t: row.get(9)?,
         sigma,
+        block: if kind.is_some_and(QueryKind::is_sampled) { row.get(15)? } else { None },
+        place: None,
         charge,
         mu_squared: accounting::mu_squared(charge),
         running_total: accounting::mu_squared(row.get(12)?),

@@ -71,6 +71,7 @@ mod place;
 mod query;
 mod receipt;
 mod release;
+mod releases_view;
 pub(crate) mod report;
 pub(crate) mod report_masked;
 mod reserve;

@@ -158,6 +158,7 @@ impl Ledger {
             data: DataStanding::Unknown,
             lost: None,
             jobs: HashMap::new(),
+            priced: HashMap::new(),
             ahead: None,
             pending: HashMap::new(),
             last_pending: 0,

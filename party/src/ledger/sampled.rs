@@ -14,6 +14,10 @@
 //!   one answer for ever: asked again the same bytes leave; only what a crash left unanswered, of which nothing had left, is answered afresh.
 //! * Nothing is refunded. Places that nobody takes stay paid for.
 //!
+//! A price takes up to a second to compute, and a job that opens no block pays for none. So a job has few of them computed: all of its blocks are of
+//! one kind and under one noise scale, which no honest chain changes, and before the first of them so many different terms are priced as
+//! [`MOST_PRICED`] says. The price is public, and so is every refusal: what is spared is the time of the thread that answers all jobs.
+//!
 //! Places are taken one by one in the synced way, in reserve mode too ([`super::Durability::Reserve`]): a place that was taken and not written down
 //! would be taken again after a crash, by a second answer with a sample of its own. So a crash loses no place either.
 
@@ -31,6 +35,9 @@ use super::handle::Ledger;
 use super::query::QueryKey;
 use super::state::fits;
 use super::writer::EntryWriter;
+
+/// Different terms that a job may ask under before its first block is opened; an honest one asks under one.
+pub(super) const MOST_PRICED: usize = 8;
 
 /// Free places of a job's blocks while a message is priced: of blocks that are open, and of those that the message would open.
 pub(super) struct Places {
@@ -53,10 +60,21 @@ impl Ledger {
     }
 
     /// Takes a place for a query over a sample, or charges the block that it opens.
-    pub(super) fn charge_place(&mut self, filters: &mut Filters, places: &mut Places, key: &QueryKey) -> Result<(), Refusal> {
+    pub(super) fn charge_place(
+        &mut self,
+        job: &str,
+        filters: &mut Filters,
+        places: &mut Places,
+        key: &QueryKey,
+    ) -> Result<(), Refusal> {
         let (Some(terms), kind) = (&key.block, key.priced.kind()) else { return Err(Refusal::Block) };
         if places.take(kind, terms) {
             return Ok(());
+        }
+        match places.free.first() {
+            Some((of, under, _)) if (*of, under) != (kind, terms) => return Err(Refusal::OtherBlock),
+            Some(_) => {}
+            None => self.admit_pricing(job, terms)?,
         }
         let cost = self.state.block_cost(terms).map_err(|why| {
             tracing::warn!("a block can't be opened: {why}");
@@ -64,6 +82,18 @@ impl Ledger {
         })?;
         filters.try_spend(cost)?;
         places.free.push((kind, *terms, terms.releases - 1));
+        Ok(())
+    }
+
+    /// Whether a job without a block may have another one's price computed.
+    fn admit_pricing(&mut self, job: &str, terms: &BlockTerms) -> Result<(), Refusal> {
+        let priced = self.priced.entry(job.to_owned()).or_default();
+        if !priced.contains(terms) {
+            if priced.len() >= MOST_PRICED {
+                return Err(Refusal::Priced);
+            }
+            priced.push(*terms);
+        }
         Ok(())
     }
 }

@@ -16,6 +16,7 @@ use super::error::LedgerError;
 use super::events::Genesis;
 use super::format::{APPLICATION, FORMAT, FORMER};
 use super::insert::{insert, write_tail};
+use super::releases_view;
 use super::state::LedgerState;
 use crate::clock::now_ms;
 use crate::private_files::{self, close_to_others, with_suffix};
@@ -315,6 +316,10 @@ fn check_schema(connection: &Connection, path: &Path, tables: &[&str]) -> Result
     if present && components::are_masked(connection)? {
         expected.execute_batch(components::MASKED)?;
         expected.execute_batch(components::MASKED_VIEW)?;
+    }
+    if present && releases_view::is_there(connection)? {
+        expected.execute_batch(components::TABLES)?;
+        releases_view::put(&expected)?;
     }
     if found != parts(&expected)? {
         return Err(LedgerError::corrupt(path, "its tables are not those of a ledger of this version"));

@@ -48,7 +48,9 @@ fn words(unit: PrivacyUnit, members: &[(String, String)], job: &JobView, worst: 
         format!("  {:<9} analyst {}, on {}", "asked by", one_line(&request.analyst), one_line(&request.asked)),
     ];
     // The parser takes no names that act on a terminal; an earlier version's may have, and the owner reads this before saying yes.
-    lines.extend(job.spec.iter().flat_map(describe).map(|(name, words)| format!("  {name:<9} {}", one_line(&words))));
+    lines.extend(
+        job.spec.iter().flat_map(|spec| describe(spec, unit)).map(|(name, words)| format!("  {name:<9} {}", one_line(&words))),
+    );
     lines.push(format!("  {:<9} SHA-256 {}", "digest", request.digest_hex()));
     let end = if worst.ended_early { ", where the data's budget or the analyst's cap ends it" } else { "" };
     lines.push(format!(

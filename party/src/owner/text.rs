@@ -7,7 +7,7 @@ use conclave_common::schema::ColumnSpec;
 
 use super::figure::figure;
 use super::masked;
-use crate::ledger::reserve;
+use super::samples::samples;
 
 /// What a guarantee protects, as a sentence without its full stop.
 pub(crate) fn unit_of_privacy(unit: PrivacyUnit) -> String {
@@ -147,8 +147,8 @@ const GRADIENTS_ALONE: &str = "chain by chain and step after step, the gradient 
 /// What a release of statistics means for its owner.
 pub(crate) const ANY_MODEL: &str = "Whoever holds the release may fit any model of these columns";
 
-/// What is asked, as lines of a name and its words.
-pub(crate) fn describe(spec: &JobSpec) -> Vec<(&'static str, String)> {
+/// What is asked of a party that protects `unit`, as lines of a name and its words.
+pub(crate) fn describe(spec: &JobSpec, unit: PrivacyUnit) -> Vec<(&'static str, String)> {
     let columns: Vec<String> = spec.model.columns().into_iter().map(|name| column(name, spec.columns.get(name))).collect();
     let warmup = match spec.sampler.warmup {
         Warmup::Sweeps(sweeps) => format!("{sweeps} sweeps of warm-up"),
@@ -235,19 +235,7 @@ pub(crate) fn describe(spec: &JobSpec) -> Vec<(&'static str, String)> {
         ("clip", clip),
         ("at most", format!("epsilon {} at delta {}", figure(budget.epsilon), figure(budget.delta))),
     ];
-    lines.into_iter().chain(samples(spec).map(|words| ("samples", words))).chain(masked).chain(together).collect()
-}
-
-/// How a job over samples is charged; nothing of one that asks all records.
-fn samples(spec: &JobSpec) -> Option<String> {
-    let blocks = spec.privacy.blocks?.blocks;
-    let (releases, budget) = (spec.planned_releases().div_ceil(blocks).max(1), spec.privacy.budget);
-    Some(format!(
-        "at most {blocks} blocks of {releases} releases each, every one over a hidden sample of {} of the records: a block is paid for when it \
-         is opened, and together they take {} of your delta_reserve beside the delta above. Not cheaper than asking all records",
-        figure(spec.sampler.batch.get()),
-        figure(reserve(budget.reserve_units))
-    ))
+    lines.into_iter().chain(samples(spec, unit).map(|words| ("samples", words))).chain(masked).chain(together).collect()
 }
 
 /// What the job comes to for a person who is at more than one of its owners: promises are made owner by owner, and their mu squared add; where
@@ -287,7 +275,7 @@ mod tests {
                 "name = \"i\"\nparties = [{parties}]\n[model]\nkind = \"bernoulli\"\noutcome = \"y\"\n[columns]\n\
                  y = {{ binary = true }}\n[privacy]\nepsilon = 1.0\ndelta = 1e-6\n"
             );
-            let lines = super::describe(&JobSpec::parse(&text).unwrap());
+            let lines = super::describe(&JobSpec::parse(&text).unwrap(), PrivacyUnit::default());
             lines.into_iter().find(|(name, _)| *name == "together").map(|(_, words)| words)
         };
         let doubled = figure(gaussian_dp::epsilon(2.0 * gaussian_dp::mu(1.0, 1e-6), 1e-6));
@@ -304,7 +292,8 @@ mod tests {
                  predictors = [\"age\"]\n[columns]\ny = {{ {outcome} }}\nage = {{ min = 20, max = 80 }}\n[privacy]\nepsilon = 1.0\n\
                  delta = 1e-6\n{more}"
             );
-            describe(&JobSpec::parse(&text).unwrap()).into_iter().find(|(name, _)| *name == "asks for").unwrap().1
+            let lines = describe(&JobSpec::parse(&text).unwrap(), PrivacyUnit::default());
+            lines.into_iter().find(|(name, _)| *name == "asks for").unwrap().1
         };
         let once = "noisy-statistics";
         for (words, there) in [

@@ -146,6 +146,9 @@ macro_rules! as_inner {
     };
 }
 
+mod float_clip;
+pub(crate) use float_clip::FloatClipped;
+
 impl Model for TooSmall {
     as_inner!();
     fn bound(&self, from: &[f64], to: &[f64]) -> f64 {

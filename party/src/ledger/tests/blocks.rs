@@ -337,3 +337,51 @@ fn a_reserve_on_top_weakens_the_promise_by_an_act_and_leaves_what_mu_squared_may
     let report = report_kept(&named).unwrap();
     assert_eq!((report.delta_promised, report.delta_reserve, report.delta), (1.1e-6, 1e-7, 1e-6));
 }
+
+fn under(terms: &BlockTerms, noise: f64) -> BlockTerms {
+    BlockTerms { release: SubsampledRelease { noise: NoiseScale::from_sd(noise).unwrap(), ..terms.release }, ..*terms }
+}
+
+/// A price takes up to a second, and nobody pays for one: a job that opens no block has eight computed, whether it is closed in between or not.
+#[test]
+fn a_job_that_opens_no_block_has_few_of_them_priced() {
+    let (mut world, mut ledger) = World::new(Durability::Strict);
+    let (free, dear) = (terms(2, 1 << 30), terms(2, 2 * RESERVE));
+    let reserve = Refusal::DataBudget(FilterRefusal::Reserve);
+    let ask = |ledger: &mut Ledger, terms: &BlockTerms| refused(ledger.charge(JOB, 0, &[sampled(0, 0, terms)]).unwrap());
+    for other in 0..8 {
+        assert_eq!(ask(&mut ledger, &under(&dear, 1.0 + f64::from(other))), reserve, "{other}");
+    }
+    assert_eq!(ask(&mut ledger, &under(&dear, 9.0)), Refusal::Priced);
+    ledger.close_job(JOB, "").unwrap();
+    let digest: [u8; 32] = Sha256::digest(b"text").into();
+    ledger.open_job(&JobEntry { spec_digest: &digest, ..entry(JOB, reserving()) }).unwrap();
+    assert_eq!(ask(&mut ledger, &free), Refusal::Priced, "whatever it costs");
+    // What was priced is asked for again at no expense.
+    assert_eq!(ask(&mut ledger, &under(&dear, 3.0)), reserve);
+    let other = JobEntry { spec_digest: &digest, ..entry("another", reserving()) };
+    ledger.open_job(&other).unwrap();
+    assert!(matches!(ledger.charge("another", 0, &[sampled(0, 0, &free)]).unwrap(), ChargeOutcome::Granted(_)));
+    world.answer(&mut ledger, 1, &[key(0, 1, 5)]);
+}
+
+/// The noise of its first block is that of all: no other is priced, in that message or after it or after a restart.
+#[test]
+fn all_blocks_of_a_job_are_under_one_noise() {
+    let (mut world, mut ledger) = World::new(Durability::Strict);
+    let (one, other) = (terms(2, 1 << 30), under(&terms(2, 1 << 30), 2.0));
+    let both = [sampled(0, 0, &one), sampled(1, 0, &other)];
+    assert_eq!(refused(ledger.charge(JOB, 0, &both).unwrap()), Refusal::OtherBlock);
+    assert_eq!(ledger.state().spent(), Spent::default(), "nothing is charged of a message that is refused");
+    world.answer(&mut ledger, 0, &[sampled(0, 0, &one)]);
+    let spent = ledger.state().spent();
+    for _ in 0..2 {
+        assert_eq!(refused(ledger.charge(JOB, 1, &[sampled(0, 1, &other)]).unwrap()), Refusal::OtherBlock);
+        drop(ledger);
+        ledger = world.reopen();
+    }
+    assert_eq!(ledger.state().spent(), spent);
+    // Its own places, and the next block of the same kind.
+    world.answer(&mut ledger, 1, &[sampled(0, 1, &one), sampled(1, 1, &one)]);
+    assert_eq!(taken(&ledger), [2, 1]);
+}

@@ -1,6 +1,6 @@
 //! The statement's content, section by section.
 
-use conclave_common::accounting::{Adjacency, gaussian_dp, zcdp};
+use conclave_common::accounting::{Adjacency, PrivacyUnit, gaussian_dp, zcdp};
 use conclave_common::job::{Algorithm, JobSpec};
 
 use super::block::Block;
@@ -36,7 +36,7 @@ pub(crate) fn statement(config: &PartyConfig, job: &JobView, facts: &Facts<'_>, 
             config.ledger.display()
         )),
     ];
-    asked(&mut blocks, job);
+    asked(&mut blocks, config.budget.unit, job);
     left(&mut blocks, config, job, releases);
     let masked = masked_facts(job, facts);
     guarantee(&mut blocks, (config, report), job, (worst, masked));
@@ -47,13 +47,13 @@ pub(crate) fn statement(config: &PartyConfig, job: &JobView, facts: &Facts<'_>, 
     blocks
 }
 
-fn asked(blocks: &mut Vec<Block>, job: &JobView) {
+fn asked(blocks: &mut Vec<Block>, unit: PrivacyUnit, job: &JobView) {
     let request = &job.request;
     let mut facts = vec![
         ("name".to_owned(), job.name().to_owned()),
         ("asked by".to_owned(), format!("analyst {} (by the coordinator's word), on {}", request.analyst, request.asked)),
     ];
-    facts.extend(job.spec.iter().flat_map(describe).map(|(name, words)| (name.to_owned(), words)));
+    facts.extend(job.spec.iter().flat_map(|spec| describe(spec, unit)).map(|(name, words)| (name.to_owned(), words)));
     if let Some(decided) = &request.decided {
         let by = if decided.decider == "owner" { "the data owner" } else { "the data owner's standing policy" };
         let why = if decided.reason.is_empty() { String::new() } else { format!(": {}", decided.reason) };

@@ -1,0 +1,89 @@
+//! What one unit adds, to the last lattice unit.
+//!
+//! Two neighbours are asked the same under one and the same noise: all that is left between their releases is the unit's, with what rounding makes
+//! of it. No experiment behind fresh noise would tell a length of `K` from one of `K + 1`, and only the first is charged.
+
+use std::path::Path;
+
+use conclave_common::mechanism::QueryKind;
+use conclave_common::sampler::Query;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::Prepare;
+use super::design::{CLIP, Design, PARAMETERS, Record};
+use super::law::wild;
+use crate::answer::sandbox::Sandbox;
+
+/// Questions that are asked, and units that are tried at each.
+const QUESTIONS: u64 = 8;
+const UNITS: u64 = 64;
+const JOB: &str = "exact";
+
+impl Design {
+    /// Whether any unit moves a release by more than is charged for.
+    pub(super) fn exact(&self, folder: &Path, prepare: &Prepare) -> Result<Vec<String>, String> {
+        let mut sandbox = self.sandbox(&folder.join(JOB), 1)?;
+        // Not on any axis, so that what is added to them is rounded.
+        let others = [self.at(1.0), Record { outcome: 0.0, predictors: [0.3, -0.7] }, self.at(-0.37)];
+        sandbox.put_on(JOB, &self.spec, self.data(&others))?;
+        prepare(&mut sandbox);
+        // Nobody's secret: made-up records under made-up questions.
+        let mut generator = ChaCha8Rng::seed_from_u64(1);
+        for number in 0..QUESTIONS {
+            let query = self.question(number, &mut generator);
+            let units = (0..UNITS).map(|_| self.any(&mut generator)).collect::<Vec<_>>().into_iter();
+            for unit in units.chain([self.at(1.0), self.at(-1.0)]).chain(wild(self)) {
+                if let Some(finding) = self.beyond(&mut sandbox, &query, (&others, unit))? {
+                    return Ok(vec![finding]);
+                }
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    /// How far a unit moves a release, where that is beyond its charge.
+    fn beyond(
+        &self,
+        sandbox: &mut Sandbox,
+        query: &Query,
+        (others, unit): (&[Record], Record),
+    ) -> Result<Option<String>, String> {
+        let with: Vec<Record> = others.iter().copied().chain([unit]).collect();
+        let mut released = |units: &[Record]| sandbox.released_under_known_noise(JOB, query, self.data(units));
+        let ((with, charged), (without, _)) = (released(&with)?, released(others)?);
+        let apart = with.iter().zip(&without).map(|(a, b)| u128::from(a.abs_diff(*b)));
+        let square = apart.fold(0_u128, |sum, x| sum.saturating_add(x.saturating_mul(x)));
+        let most = u128::from(charged.units());
+        Ok((square > most * most).then(|| {
+            let length = (square as f64).sqrt();
+            format!("a unit of {unit:?} moves a release by {length:.2} lattice units, and {most} are charged: beyond its clip")
+        }))
+    }
+
+    /// The block's own question first, and then others: a step or a frame, of any length and direction.
+    fn question(&self, number: u64, generator: &mut ChaCha8Rng) -> Query {
+        let (mut from, mut to) = self.points();
+        let mut even = |most: f64| most * (2.0 * generator.random::<f64>() - 1.0);
+        if number > 0 {
+            let scale = 2.0_f64.powi(number as i32 - 4);
+            match self.kind {
+                QueryKind::SampledRatio => from.iter_mut().chain(&mut to).for_each(|x| *x = even(CLIP * scale)),
+                _ => {
+                    from.iter_mut().for_each(|x| *x = even(1.0));
+                    to.iter_mut().for_each(|x| *x = even(scale));
+                }
+            }
+        }
+        Query { chain: 0, kind: self.kind, from, to, noise: self.noise }
+    }
+
+    /// A record somewhere within its bounds.
+    fn any(&self, generator: &mut ChaCha8Rng) -> Record {
+        let mut even = || 2.0 * generator.random::<f64>() - 1.0;
+        let predictors = [(); PARAMETERS].map(|()| even());
+        let outcome = even();
+        let outcome = if self.kind.length() > 1 { f64::from(u8::from(outcome > 0.0)) } else { outcome };
+        Record { outcome, predictors }
+    }
+}

@@ -1,0 +1,107 @@
+//! How a job over hidden samples is charged, in the words that its owner reads before saying yes.
+
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+use conclave_common::accounting::{BlockCosts, BlockTerms, PrivacyFilter, PrivacyUnit, mu_squared};
+use conclave_common::job::{Algorithm, JobSpec};
+use conclave_common::mechanism::QueryKind;
+use conclave_common::query::QueryTerms;
+
+use super::figure::figure;
+use crate::ledger::reserve;
+
+/// What blocks cost whose jobs have been shown: to compute one takes up to a second, and the owner's page shows a job again and again.
+static COSTS: LazyLock<Mutex<BlockCosts>> = LazyLock::new(Mutex::default);
+
+/// How a job over samples is charged by a party that protects `unit`; nothing of one that asks all records.
+pub(super) fn samples(spec: &JobSpec, unit: PrivacyUnit) -> Option<String> {
+    let blocks = spec.privacy.blocks?.blocks;
+    let (releases, budget) = (spec.planned_releases().div_ceil(blocks).max(1), spec.privacy.budget);
+    let limit = PrivacyFilter::new(&budget).map_or(0.0, |filter| mu_squared(filter.limit_units()));
+    let price = match terms(spec, unit).map(|terms| COSTS.lock().unwrap_or_else(PoisonError::into_inner).of(&terms)) {
+        Some(Ok(cost)) => format!("a mu squared of {} at the noise above", short(mu_squared(cost.units))),
+        Some(Err(why)) => format!("a mu squared that they have not at the noise above, where none can be opened ({why})"),
+        None => format!(
+            "a mu squared that their noise sets, which is chosen once the chains begin: {} at most, if all of them are to be opened",
+            short(limit / blocks as f64)
+        ),
+    };
+    Some(format!(
+        "at most {blocks} blocks of {releases} releases each, every one over a hidden sample of {} of the records. A block is paid for when it is \
+         opened, and its releases then cost nothing. All blocks cost the same: {} of your delta_reserve, together {}, beside the delta above, and \
+         {price}. Under whatever noise they are asked, all of them together take no more than a mu squared of {}, which is what epsilon and delta \
+         above come to. Not cheaper than asking all records",
+        figure(spec.sampler.batch.get()),
+        short(reserve(budget.grantable_reserve_units() / blocks)),
+        figure(reserve(budget.reserve_units)),
+        short(limit)
+    ))
+}
+
+/// Six digits, of small numbers too.
+fn short(x: f64) -> String {
+    figure(format!("{x:.5e}").parse().unwrap_or(x))
+}
+
+/// The terms of a block whose noise the job's text has: of ratios. Gradients have theirs from a search.
+fn terms(spec: &JobSpec, unit: PrivacyUnit) -> Option<BlockTerms> {
+    let kind = QueryKind::SampledRatio;
+    if spec.algorithm != Algorithm::Barker {
+        return None;
+    }
+    // All steps are held to one clip: any has its price.
+    let still: Vec<f64> = spec.support.iter().map(|interval| interval.min).collect();
+    let terms = QueryTerms::new(spec.build_model().as_ref(), spec, unit, kind, (&still, &still)).ok()?;
+    spec.block_terms(kind, unit, (terms.sensitivity(), spec.privacy.noise))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use conclave_common::accounting::Adjacency;
+
+    use super::*;
+
+    fn job(algorithm: &str, batch: &str, privacy: &str) -> JobSpec {
+        let text = format!(
+            "name = \"s\"\nparties = [\"a\"]\nalgorithm = \"{algorithm}\"\n[model]\nkind = \"logistic\"\noutcome = \"y\"\n\
+             predictors = [\"age\"]\n[columns]\ny = {{ binary = true }}\nage = {{ min = 20, max = 80 }}\n[sampler]\nbatch = {batch}\n\
+             [privacy]\nepsilon = 4.0\ndelta = 1e-6\n{privacy}"
+        );
+        JobSpec::parse(&text).unwrap()
+    }
+
+    /// What a ledger would charge for one block, by the accountant itself.
+    fn charged(spec: &JobSpec, sensitivity: f64, unit: PrivacyUnit) -> f64 {
+        let units = (sensitivity * 2.0_f64.powi(32)) as u64;
+        let sensitivity = conclave_common::mechanism::Sensitivity::from_units(units).unwrap();
+        let terms = spec.block_terms(QueryKind::SampledRatio, unit, (sensitivity, spec.privacy.noise)).unwrap();
+        mu_squared(terms.cost().unwrap().units)
+    }
+
+    #[test]
+    fn an_owner_reads_what_a_block_costs() {
+        let limit = |spec: &JobSpec| mu_squared(PrivacyFilter::new(&spec.privacy.budget).unwrap().limit_units());
+        // Of ratios the job's text has the noise: for a person of three rows a block costs what it does for that person.
+        let spec = job("barker", "0.5", "clip = 0.125\nblocks = 10\ndelta_reserve = 2e-7\n");
+        let person = PrivacyUnit::person(Adjacency::Replace, 3).unwrap();
+        let releases = spec.planned_releases() / 10;
+        for (unit, sensitivity) in [(PrivacyUnit::default(), 0.125), (person, 0.375)] {
+            let (words, price) = (samples(&spec, unit).unwrap(), short(charged(&spec, sensitivity, unit)));
+            for part in [
+                format!("at most 10 blocks of {releases} releases each, every one over a hidden sample of 0.5 of"),
+                "All blocks cost the same: 2e-8 of your delta_reserve, together 2e-7, beside".to_owned(),
+                format!("and a mu squared of {price} at the noise above."),
+                format!("no more than a mu squared of {}, which", short(limit(&spec))),
+            ] {
+                assert!(words.contains(&part), "{part} is not in {words}");
+            }
+        }
+        // Of gradients it has not: the share of the budget that all blocks of equal price have is told.
+        let spec = job("sgld", "0.25", "");
+        let words = samples(&spec, PrivacyUnit::default()).unwrap();
+        let share = format!("chosen once the chains begin: {} at most, if all of them", short(limit(&spec) / 20.0));
+        assert!(words.contains("at most 20 blocks of") && words.contains(&share) && !words.contains("noise above"), "{words}");
+        assert_eq!(samples(&job("sgld", "1.0", ""), PrivacyUnit::default()), None);
+    }
+}
