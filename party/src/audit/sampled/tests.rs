@@ -33,11 +33,17 @@ fn assert_found(findings: &[String], what: &str) {
     assert!(findings.iter().any(|finding| finding.contains(what)), "{what}: {findings:?}");
 }
 
+/// Of the mu that is claimed the best test comes to 0.97 where rows are replaced and to 0.81 where persons are added or removed: a Gaussian release
+/// covers a block at every epsilon, and its mean errors are where it covers most. At so many replicates a half is five standard errors below, and the
+/// bound at 99.9% passes the claim less than once in 5000 times.
 #[test]
 fn a_block_keeps_its_claim() {
-    let person = PrivacyUnit::person(Adjacency::AddRemove, 3).unwrap();
-    for (asked, unit) in [(Asked::Ratios, PrivacyUnit::default()), (Asked::Ratios, person), (Asked::Gradients, person)] {
-        let report = SampledAudit { unit, ..audit(asked, 0.25, 2000) }.run(&|_| {}).unwrap();
+    let removed = PrivacyUnit::person(Adjacency::AddRemove, 3).unwrap();
+    let replaced = PrivacyUnit::person(Adjacency::Replace, 3).unwrap();
+    for (asked, unit, replicates) in
+        [(Asked::Ratios, PrivacyUnit::default(), 2000), (Asked::Ratios, removed, 8000), (Asked::Gradients, replaced, 2000)]
+    {
+        let report = SampledAudit { unit, ..audit(asked, 0.25, replicates) }.run(&|_| {}).unwrap();
         assert_eq!(report.findings, [""; 0], "{asked:?}, {unit}");
         assert!(report.mu_lower > 0.5 * report.mu_claimed && report.mu_lower_999 < report.mu_claimed, "{report:?}");
         assert!(report.epsilon_lower < report.epsilon_claimed, "{report:?}");
@@ -76,13 +82,13 @@ fn the_same(generator: &mut ChaCha20Rng) {
 /// Every second release has the sample of the one before.
 fn again_for_the_next(generator: &mut ChaCha20Rng) {
     DRAWN.set(DRAWN.get() + 1);
-    *generator = seeded(SEED.get() << 32 | DRAWN.get() / 2);
+    *generator = seeded((SEED.get() << 32) | (DRAWN.get() / 2));
 }
 
 /// Each release of a message has a sample of its own, and those of the next message have the same ones.
 fn again_in_the_next_message(generator: &mut ChaCha20Rng) {
     DRAWN.set(DRAWN.get() + 1);
-    *generator = seeded(SEED.get() << 32 | DRAWN.get() % 4);
+    *generator = seeded((SEED.get() << 32) | (DRAWN.get() % 4));
 }
 
 /// Keys samples of the next job in another way than those of the last.

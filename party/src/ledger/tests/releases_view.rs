@@ -130,6 +130,43 @@ fn second_moments_are_named() {
     open(folder.path()).close().unwrap();
 }
 
+/// Every kind that there is, as [`QueryKind`] has it.
+#[test]
+fn the_view_has_every_kind_in_its_own_words_and_unit() {
+    let kinds = [
+        QueryKind::Ratio,
+        QueryKind::ClipCount,
+        QueryKind::Statistic { component: QueryKind::MAX_COMPONENTS - 1 },
+        QueryKind::Choice { candidates: 1 },
+        QueryKind::Choice { candidates: QueryKind::MAX_CANDIDATES },
+        QueryKind::SecondMoment,
+        QueryKind::SampledRatio,
+        QueryKind::SampledGradient { parameters: 1 },
+        QueryKind::SampledGradient { parameters: QueryKind::MAX_ORDER },
+        QueryKind::Remainder { parameters: 1 },
+        QueryKind::Remainder { parameters: QueryKind::MAX_ORDER },
+        QueryKind::Moments { order: 3 },
+        QueryKind::Gradient { parameters: 5 },
+        QueryKind::Curvature { parameters: 2 },
+        QueryKind::Table { cells: QueryKind::MAX_COMPONENTS },
+    ];
+    let connection = Connection::open_in_memory().unwrap();
+    schema::TABLES.iter().for_each(|tables| connection.execute_batch(tables).unwrap());
+    connection.execute("INSERT INTO jobs VALUES (2, 0, 'j', 'a', x'', '', '1', '1', 0, x'', x'')", []).unwrap();
+    let s = NoiseScale::from_units(1 << 40).unwrap();
+    for (seq, kind) in (3_u64..).zip(kinds) {
+        releases_view::see_to(&connection, kind.code()).unwrap();
+        let row = (seq, kind.code(), s.units());
+        connection
+            .execute("INSERT INTO charges VALUES (?1, 0, 2, 0, 0, 0, 0, x'', x'', x'', ?2, 5, ?3, 0, 0, x'')", row)
+            .unwrap();
+    }
+    let mut select = connection.prepare("SELECT kind, noise_sd FROM releases ORDER BY seq").unwrap();
+    let rows = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+    let viewed: Vec<(String, f64)> = rows.map(Result::unwrap).collect();
+    assert_eq!(viewed, kinds.map(|kind| (kind.to_string(), kind.noise_sd(s))));
+}
+
 /// One ratio of a job whose answers leave masked, priced by two parties' noise.
 fn answer_masked(ledger: &mut Ledger) {
     let masked = entry("masked", budget());
