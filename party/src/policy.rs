@@ -40,12 +40,12 @@ pub(crate) fn admit(
     }
     if let Some(limit) = policy.max_iterations_per_job
         && spec.algorithm.proposes()
-        && !spec.algorithm.follows_gradients()
-        && spec.sampler.draws > limit
+        && (!spec.algorithm.follows_gradients() || spec.is_polished())
+        && spec.draws_asked() > limit
     {
         return refuse(format!(
-            "sampler.draws is {}, and every draw takes a round: above the owner's max_iterations_per_job of {limit}",
-            spec.sampler.draws
+            "the job asks for {} draws of a chain, and every one takes a round: above the owner's max_iterations_per_job of {limit}",
+            spec.draws_asked()
         ));
     }
     for release in spec.releases() {
@@ -70,7 +70,7 @@ fn admit_noise(policy: &Policy, spec: &JobSpec, trusted: Honest) -> Result<(), F
     // Of what is opened as a sum alone, the noise of all who do not work together protects.
     let sd = spec.privacy.noise.sd() * f64::from(trusted.get()).sqrt();
     // Gradients have noise of their own, which the budget sets.
-    let ratios = spec.algorithm.proposes() && !spec.algorithm.follows_gradients() || spec.runs_dp_hmc();
+    let ratios = spec.algorithm.proposes() && !spec.algorithm.follows_gradients() || spec.runs_dp_hmc() || spec.is_polished();
     if sd < policy.min_noise_sd && ratios {
         return refuse(format!("privacy.noise_sd comes to {sd}, below the owner's min_noise_sd of {}", policy.min_noise_sd));
     }
@@ -252,6 +252,22 @@ mod tests {
             admit_with(Some(&["moments", "score"]), spec).unwrap();
         }
         admit_with(Some(&["score"]), &logistic).unwrap();
+        // Chains that end in penalty sweeps ask for ratios, a round each and under their own noise: said before anything is spent.
+        let polished = JobSpec::parse(
+            "name = \"i\"\nparties = [\"hospital-a\"]\nalgorithm = \"sgld\"\n[model]\nkind = \"logistic\"\noutcome = \"y\"\n\
+             predictors = [\"age\"]\n[columns]\ny = { binary = true }\nage = { min = 20, max = 80 }\n[sampler]\npolish = 30\n\
+             [privacy]\nepsilon = 1.0\ndelta = 1e-6\n",
+        )
+        .unwrap();
+        let limited = |policy: Policy| {
+            admit(&policy, &budget(), &shard, "alice", (&polished, Honest::ALONE)).map_err(|fault| fault.to_string())
+        };
+        limited(open_policy()).unwrap();
+        assert!(limited(Policy { min_noise_sd: 2.0, ..open_policy() }).unwrap_err().contains("min_noise_sd"));
+        let refused = limited(Policy { max_iterations_per_job: Some(59), ..open_policy() }).unwrap_err();
+        assert!(refused.contains("60 draws of a chain") && refused.contains("max_iterations_per_job of 59"), "{refused}");
+        let releases = Some(vec!["score".to_owned()]);
+        assert!(limited(Policy { releases, ..open_policy() }).unwrap_err().contains("\"ratio\""));
         // A chain of ratios that asks for gradients to begin with asks for both.
         let any_length = |releases: &[&str]| {
             let releases = Some(releases.iter().map(|name| (*name).to_owned()).collect());

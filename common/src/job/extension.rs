@@ -45,6 +45,11 @@ impl Extension<'_> {
     /// budget that no job may ask for.
     pub fn of(&self, text: &str) -> Result<String, JobError> {
         let old = JobSpec::parse(text)?;
+        if old.is_polished() {
+            let message = "a run that ends in penalty sweeps is not extended: submit the job anew with more of them, or one by \"penalty\" \
+                           whose chains start where this one ended (sampler.starts)";
+            return Err(JobError::new("sampler.polish", message));
+        }
         let names = old.model.parameter_names();
         let states = &self.end.states;
         let chains = old.sampler.chains as usize;
@@ -175,6 +180,16 @@ delta = 1e-6
         let end = end();
         let read: Continuation = serde_json::from_str(&serde_json::to_string(&end).unwrap()).unwrap();
         assert_eq!(bits(&read.states), bits(&end.states));
+    }
+
+    #[test]
+    fn a_run_that_ends_in_sweeps_is_not_extended() {
+        let job = JOB
+            .replace("name = \"falls\"", "name = \"falls\"\nalgorithm = \"sgld\"")
+            .replace("proposal = { kind = \"componentwise\", jitter = 0.2 }", "polish = 3");
+        let end = Continuation { radii: None, states: Vec::new() };
+        let error = Extension { job: ID, end: &end, draws: None, epsilon: None }.of(&job).unwrap_err();
+        assert!(error.key == "sampler.polish" && error.to_string().contains("sampler.starts"), "{error}");
     }
 
     #[test]

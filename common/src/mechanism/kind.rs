@@ -44,7 +44,7 @@ pub enum QueryKind {
         parameters: u32,
     },
     /// The sum over all units of the squares of their parts of a step's log likelihood ratio, each in units of 1 / [`QueryKind::SQUARE_UNITS`] of the
-    /// square of the most that one record contributes to the ratio.
+    /// square of the most that one unit contributes to the ratio.
     SecondMoment,
     /// One of the query's candidates, drawn by the exponential mechanism: its number.
     Choice {
@@ -74,8 +74,8 @@ pub enum Points {
 impl QueryKind {
     /// What one unit of privacy adds to a clip count, lattice units: as small as it may be with noise scales of at least 2^20.
     pub const COUNT_UNIT: u64 = 1 << 20;
-    /// What the square of one record's part is at most, lattice units.
-    pub const SQUARE_UNITS: u64 = 1 << 27;
+    /// What the square of one unit's part is at most, lattice units.
+    pub const SQUARE_UNITS: u64 = 1 << 30;
     /// The most components of a statistic, and the most cells of tables.
     pub const MAX_COMPONENTS: u32 = 1 << 16;
     /// The most parameters of a gradient or a curvature, and the most rows of moments.
@@ -199,7 +199,7 @@ impl QueryKind {
     }
 
     /// The standard deviation of noise of scale `s`: of a ratio and a remainder in log-likelihood units, of a statistic in widths of its range, of
-    /// counts in units of privacy, of second moments of ratios in squares of what one record contributes at most, of moments and curvature in units of a product of two numbers in [-1, 1], of a gradient in
+    /// counts in units of privacy, of second moments of ratios in squares of what one unit contributes at most, of moments and curvature in units of a product of two numbers in [-1, 1], of a gradient in
     /// what one unit contributes at most.
     #[must_use]
     pub fn noise_sd(self, s: NoiseScale) -> f64 {
@@ -218,10 +218,10 @@ impl QueryKind {
     }
 
     /// Whether an owner's least noise, which is in log-likelihood units, is a limit to this kind. A vector is asked at a part of the
-    /// budget each, and the remainder beside it moves far less than a ratio: the budget is what limits them.
+    /// budget each, and the remainder beside it moves far less than a ratio, as do second moments beside the ratios that they are of: the budget is what limits them.
     #[must_use]
     pub fn has_least_noise(self) -> bool {
-        matches!(self, Self::Ratio | Self::SampledRatio | Self::SecondMoment | Self::ClipCount | Self::Statistic { .. })
+        matches!(self, Self::Ratio | Self::SampledRatio | Self::ClipCount | Self::Statistic { .. })
     }
 
     /// Whether it is asked of a hidden random sample of the units, in a place of a block that was charged ahead.

@@ -107,7 +107,7 @@ impl<K: Kernel> Prepared<'_, K> {
     fn part(&self, sum: i64) -> i64 {
         match self.step.of {
             Summed::Ratios | Summed::Clipped => self.unit.sum(sum),
-            Summed::Squares { .. } => {
+            Summed::Squares => {
                 let (scale, clamp) = self.squared;
                 let root = self.unit.sum(sum) as f64 * scale;
                 clamp.units(root * root)
@@ -130,9 +130,9 @@ impl<'a, K: Kernel> Sums<'a, K> {
             // A person counts once, however many of the records are clamped; where none is, their sum is within its own clamp.
             let unit = Clamp::symmetric(if step.of == Summed::Clipped { 1 } else { units });
             let squared = match step.of {
-                Summed::Squares { over, most } => {
-                    assert!(sum_fits(block.units(), most), "a shard of this size does not fit a sum of squares");
-                    ((QueryKind::SQUARE_UNITS as f64).sqrt() / over.units() as f64, Clamp::new(0, most.units() as i64))
+                // No sum of 2^32 units overflows, and a block has fewer.
+                Summed::Squares => {
+                    ((QueryKind::SQUARE_UNITS as f64).sqrt() / units as f64, Clamp::new(0, QueryKind::SQUARE_UNITS as i64))
                 }
                 Summed::Ratios | Summed::Clipped => (0.0, Clamp::symmetric(0)),
             };

@@ -10,14 +10,8 @@ pub enum Summed {
     Ratios,
     /// The units at which the clamp bites, each as 2^20 lattice units ([`crate::mechanism::QueryKind::COUNT_UNIT`]).
     Clipped,
-    /// The squares of the units' clamped parts, in units of 1 / [`crate::mechanism::QueryKind::SQUARE_UNITS`] of the square of `over`, none above
-    /// `most` of them.
-    Squares {
-        /// The most that one record contributes to the ratio, lattice units.
-        over: Sensitivity,
-        /// The most that one unit adds to the sum, which is what is charged for.
-        most: Sensitivity,
-    },
+    /// The squares of the units' clamped parts, in units of 1 / [`crate::mechanism::QueryKind::SQUARE_UNITS`] of the square of the clamp.
+    Squares,
 }
 
 /// A step of one chain, and the public constants of what a unit of privacy contributes to its sum.

@@ -7,13 +7,13 @@ use rand_distr::{Distribution, StandardNormal};
 use super::outcome::PlanError;
 use super::stand_in::{Guess, StandIn};
 use super::walk::Walk;
-use crate::accounting::PrivacyUnit;
+use crate::accounting::{BlockCosts, PrivacyUnit};
 use crate::job::JobSpec;
 use crate::mechanism::{QueryKind, STEP};
 use crate::model::Model;
 use crate::parameter::Transform;
 use crate::rehearsal::query_terms;
-use crate::sampler::{self, Next, PartyMetadata, Phase, Query, Round, Totals};
+use crate::sampler::{self, Next, PartyMetadata, Phase, Query, Round, SamplerError, Totals};
 
 /// Queries of sampling that are walked at least, over all walks: effective sample sizes are then known to some 5% where chains mix well.
 const LEAST_QUERIES: u64 = 120_000;
@@ -54,7 +54,8 @@ impl CostModel {
             // Another run of the same job: the noise is another, and with it all that the chains do.
             one.sampler.seed = spec.sampler.seed.wrapping_add(number);
             let rng = ChaCha20Rng::seed_from_u64(SEED.wrapping_add(number));
-            let mut parties = Parties { spec, model: spec.build_model(), guess, stand_in: &stand_in, rng };
+            let mut parties =
+                Parties { spec, model: spec.build_model(), guess, stand_in: &stand_in, rng, blocks: BlockCosts::default() };
             let walk = walk(&one, &mut parties, limit_units)?;
             asked += walk.asked;
             efficiencies.push((0..walk.parameters()).map(|j| walk.efficiency(j)).collect());
@@ -196,15 +197,21 @@ struct Parties<'a> {
     guess: &'a Guess,
     stand_in: &'a StandIn<'a>,
     rng: ChaCha20Rng,
+    blocks: BlockCosts,
 }
 
 impl Parties<'_> {
     /// What one party is charged for a round.
-    fn price(&self, round: &Round) -> Result<u64, PlanError> {
+    fn price(&mut self, round: &Round) -> Result<u64, PlanError> {
         let unit = PrivacyUnit::default();
         round.queries.iter().try_fold(0_u64, |sum, query| {
             let terms = query_terms(self.spec, self.model.as_ref(), unit, query)?;
-            Ok(sum.saturating_add(unit.charge_of_kind(query.kind, terms.sensitivity(), self.spec.protected(query.noise))?))
+            let charge = match self.spec.block_terms(query.kind, unit, (terms.sensitivity(), query.noise)) {
+                // Its part of a block that is charged ahead.
+                Some(block) => self.blocks.of(&block).map_err(SamplerError::from)?.units.div_ceil(block.releases),
+                None => unit.charge_of_kind(query.kind, terms.sensitivity(), self.spec.protected(query.noise))?,
+            };
+            Ok(sum.saturating_add(charge))
         })
     }
 
@@ -219,6 +226,10 @@ impl Parties<'_> {
             let none = || vec![(0.0, 0.0); query.length()];
             let sums = match query.kind {
                 QueryKind::Ratio => vec![(self.stand_in.log_ratio(from, to) / STEP, -terms.centre() / STEP)],
+                // The mean over samples, whose own noise is not the stand-in's.
+                QueryKind::SampledRatio => {
+                    vec![(self.spec.sampler.batch.get() * self.stand_in.log_ratio(from, to) / STEP, 0.0)]
+                }
                 QueryKind::Gradient { .. } => self.stand_in.gradient(from, to),
                 QueryKind::Curvature { .. } => self.stand_in.information(self.model.as_ref(), to).unwrap_or_else(none),
                 _ => none(),

@@ -26,8 +26,6 @@ pub struct QueryTerms {
     grid: Option<StatisticGrid>,
     /// Of moments and curvature: the greatest magnitude of a component of one unit's part, lattice units.
     greatest: Option<u64>,
-    /// Of a second moment: the most that one record contributes to the ratio.
-    over: Option<Sensitivity>,
 }
 
 impl QueryTerms {
@@ -49,7 +47,7 @@ impl QueryTerms {
         if let QueryKind::Choice { candidates } = kind {
             let candidates = Candidates::new(candidates, from, to).ok_or(QueryError::Vector(kind))?;
             let sensitivity = candidates.sensitivity(model, spec, unit)?;
-            return Ok(Self { kind, sensitivity, clamp: sensitivity, centre: 0.0, grid: None, greatest: None, over: None });
+            return Ok(Self { kind, sensitivity, clamp: sensitivity, centre: 0.0, grid: None, greatest: None });
         }
         if kind.points() != Points::Two && !matches!(kind, QueryKind::Statistic { .. }) {
             // What its owner is told of a job that releases once is all that it asks for.
@@ -59,15 +57,7 @@ impl QueryTerms {
             }
             let price = vector::price(model, unit, kind, (from, to))?;
             let (sensitivity, greatest) = price.ok_or(QueryError::Vector(kind))?;
-            return Ok(Self {
-                kind,
-                sensitivity,
-                clamp: sensitivity,
-                centre: 0.0,
-                grid: None,
-                greatest: Some(greatest),
-                over: None,
-            });
+            return Ok(Self { kind, sensitivity, clamp: sensitivity, centre: 0.0, grid: None, greatest: Some(greatest) });
         }
         if let QueryKind::Statistic { component } = kind {
             // Where a job that releases once asks for scores, it asks for nothing else: what its owner is told is all of it.
@@ -84,7 +74,7 @@ impl QueryTerms {
             let range = family.ranges().get(component as usize).copied().ok_or(QueryError::Component(component))?;
             let grid = StatisticGrid::new(range)?;
             let sensitivity = grid.sensitivity();
-            return Ok(Self { kind, sensitivity, clamp: sensitivity, centre: 0.0, grid: Some(grid), greatest: None, over: None });
+            return Ok(Self { kind, sensitivity, clamp: sensitivity, centre: 0.0, grid: Some(grid), greatest: None });
         }
         if from.is_empty() || to.is_empty() {
             return Err(QueryError::Points);
@@ -92,22 +82,13 @@ impl QueryTerms {
         if kind == QueryKind::SampledRatio {
             let part = sampled_contribution(model, &spec.privacy, unit, from, to)?;
             let [clamp, sensitivity] = part.ok_or(QueryError::NoSampleClip)?;
-            return Ok(Self { kind, sensitivity, clamp, centre: 0.0, grid: None, greatest: None, over: None });
+            return Ok(Self { kind, sensitivity, clamp, centre: 0.0, grid: None, greatest: None });
         }
         if kind == QueryKind::SecondMoment {
-            let over = record_bound(model, &spec.privacy, from, to)?;
+            let clamp = unit.sensitivity(record_bound(model, &spec.privacy, from, to)?)?;
             // Squares lie between 0 and their greatest, which is as far as one unit moves their sum, between neighbours of either kind.
-            let records = u64::from(unit.records_per_person().unwrap_or(1));
-            let sensitivity = Sensitivity::from_units(QueryKind::SQUARE_UNITS.saturating_mul(records).saturating_mul(records))?;
-            return Ok(Self {
-                kind,
-                sensitivity,
-                clamp: unit.sensitivity(over)?,
-                centre: 0.0,
-                grid: None,
-                greatest: None,
-                over: Some(over),
-            });
+            let sensitivity = Sensitivity::from_units(QueryKind::SQUARE_UNITS)?;
+            return Ok(Self { kind, sensitivity, clamp, centre: 0.0, grid: None, greatest: None });
         }
         let part = contribution(model, &spec.privacy, unit, from, to)?;
         let sensitivity = match kind {
@@ -115,7 +96,7 @@ impl QueryTerms {
             QueryKind::ClipCount => Sensitivity::from_units(QueryKind::COUNT_UNIT)?,
             _ => part.sensitivity,
         };
-        Ok(Self { kind, sensitivity, clamp: part.sensitivity, centre: part.centre, grid: None, greatest: None, over: None })
+        Ok(Self { kind, sensitivity, clamp: part.sensitivity, centre: part.centre, grid: None, greatest: None })
     }
 
     /// Whether the sum over so many units of privacy stays within a lattice sum. Both are public.
@@ -188,8 +169,7 @@ impl QueryTerms {
                 Ok(Summand::Step(Step { of: Summed::Clipped, ..step(self.clamp) }))
             }
             (QueryKind::SecondMoment, None) if self.sensitivity == charged => {
-                let over = self.over.ok_or(QueryError::Charged)?;
-                Ok(Summand::Step(Step { of: Summed::Squares { over, most: charged }, ..step(self.clamp) }))
+                Ok(Summand::Step(Step { of: Summed::Squares, ..step(self.clamp) }))
             }
             (QueryKind::Statistic { component }, Some(grid)) if grid.sensitivity() == charged => {
                 Ok(Summand::Statistic { component: component as usize, grid })

@@ -162,7 +162,7 @@ fn squares_are_of_units_and_held_to_what_is_charged() {
         [(PrivacyUnit::default(), 1), (PrivacyUnit::row(Adjacency::AddRemove), 1), (persons(Adjacency::Replace), 3)]
     {
         let terms = terms(&spec, unit, kind, (&from, &to)).unwrap();
-        let most = QueryKind::SQUARE_UNITS * records * records;
+        let most = QueryKind::SQUARE_UNITS;
         assert_eq!((terms.sensitivity().units(), terms.centre().to_bits(), terms.length()), (most, 0, 1));
         // No factor of two: the sum of squares moves by one unit's greatest, whether a unit is replaced or added.
         let noise = NoiseScale::from_units(1 << 30).unwrap();
@@ -187,8 +187,11 @@ fn squares_are_of_units_and_held_to_what_is_charged() {
             })
             .collect();
         let expected: f64 = parts.chunks(records as usize).map(|part| part.iter().sum::<f64>().powi(2)).sum();
-        let found = sum as f64 / QueryKind::SQUARE_UNITS as f64;
-        assert!((found - expected).abs() < 30.0 / QueryKind::SQUARE_UNITS as f64, "{unit}: {found} {expected}");
+        let found = sum as f64 / QueryKind::SQUARE_UNITS as f64 * (records * records) as f64;
+        assert!(
+            (found - expected).abs() < (30 * records * records) as f64 / QueryKind::SQUARE_UNITS as f64,
+            "{unit}: {found} {expected}"
+        );
         assert!(parts.iter().any(|part| part.abs() == 1.0) && parts.iter().any(|part| part.abs() < 0.9), "some are clipped");
         for wild in [f64::NAN, f64::INFINITY, -1e300, 1e9] {
             let data = ModelData {

@@ -32,7 +32,7 @@ CREATE VIEW releases AS
          CASE WHEN c.kind = 1 OR (c.kind >= 1073741824 AND c.kind % 4 = 3) THEN c.s / 1048576.0
               WHEN c.kind >= 1073741824 AND c.kind % 4 = 1 THEN c.s / 268435456.0
               WHEN c.kind > 268435456 AND c.kind < 536870912 THEN c.s / 268435456.0
-              WHEN c.kind = 67108864 THEN c.s / 134217728.0
+              WHEN c.kind = 67108864 THEN c.s / 1073741824.0
               ELSE c.s / 4294967296.0 END AS noise_sd,
          ",
             $prices,

@@ -40,7 +40,7 @@ pub(crate) fn noise_unit(kind: QueryKind) -> &'static str {
             "in log-likelihood units"
         }
         QueryKind::Statistic { .. } => "in widths of the statistic's range",
-        QueryKind::SecondMoment => "in squares of what one record contributes at most",
+        QueryKind::SecondMoment => "in squares of what one record or person contributes at most",
         QueryKind::ClipCount | QueryKind::Table { .. } => "in records or persons counted",
         QueryKind::Moments { .. } | QueryKind::Curvature { .. } => "in products of two numbers between -1 and 1",
         QueryKind::Gradient { .. } | QueryKind::SampledGradient { .. } => "in what one record contributes at most",
@@ -215,7 +215,14 @@ pub(crate) fn describe(spec: &JobSpec, unit: PrivacyUnit) -> Vec<(&'static str, 
         ),
         None => (
             format!("{} chains of at most {} draws after {warmup}", spec.sampler.chains, spec.sampler.draws),
-            format!("standard deviation {} of every number while the chains run", figure(spec.privacy.noise.sd())),
+            match spec.asks(QueryKind::SecondMoment) {
+                false => format!("standard deviation {} of every number while the chains run", figure(spec.privacy.noise.sd())),
+                true => format!(
+                    "standard deviation {} of every number over a sample while the chains run; of the sums of squares so much that all of them together \
+                     take a twenty-fifth of the job's budget",
+                    figure(spec.privacy.noise.sd())
+                ),
+            },
             clip,
         ),
     };

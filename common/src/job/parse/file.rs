@@ -12,6 +12,7 @@ use crate::job::error::JobError;
 use crate::job::limits::{MAX_BYTES, MAX_CHAINS, MAX_NAME};
 use crate::job::raw::{AutoOr, KEYS, RawJob};
 use crate::job::spec::{Algorithm, JobSpec};
+use crate::mechanism::QueryKind;
 use crate::schema::keys;
 use crate::text::valid_name;
 
@@ -82,8 +83,10 @@ impl JobSpec {
             release,
             plan,
         };
-        if spec.privacy.clip.is_some() && spec.sampler.chains >= MAX_CHAINS {
-            let message = format!("at most {} with an explicit clip, whose watch asks beside them", MAX_CHAINS - 1);
+        // Beside the chains the clip's watch asks, and over samples what checks their variance.
+        let beside = u32::from(spec.privacy.clip.is_some()) + u32::from(spec.asks(QueryKind::SecondMoment));
+        if spec.sampler.chains > MAX_CHAINS - beside {
+            let message = format!("at most {} with an explicit clip, whose watch asks beside them", MAX_CHAINS - beside);
             return Err(JobError::new("sampler.chains", message));
         }
         release::check(&spec)?;

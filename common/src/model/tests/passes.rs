@@ -59,7 +59,7 @@ fn steps<'a>(case: &Case, pairs: &'a [(Vec<f64>, Vec<f64>)]) -> Vec<Step<'a>> {
         centre: case.model.centre(from, to),
         of: match i {
             2 => Summed::Clipped,
-            3 => Summed::Squares { over: clamp(1 << 33), most: clamp(9 << 27) },
+            3 => Summed::Squares,
             _ => Summed::Ratios,
         },
         ..Step::new(from, to, clamp(1 << (28 + 3 * i)))

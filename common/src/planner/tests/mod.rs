@@ -39,6 +39,26 @@ fn the_walk_obeys_the_law() {
     }
 }
 
+/// Over samples ratios are answered as samples' are, and paid for in blocks: half of the short steps are taken, and a larger budget buys the draws.
+#[test]
+fn barker_over_samples_is_planned_in_blocks() {
+    let spec = |epsilon: f64| {
+        let text = format!(
+            "name = \"m\"\nalgorithm = \"barker\"\nparties = [\"a\", \"b\"]\n[model]\nkind = \"gaussian_mean\"\noutcome = \"y\"\nsd = 1.0\n\
+             [columns]\ny = {{ min = -3, max = 5 }}\n[sampler]\ndraws = 1000\nchains = 2\nwarmup = 10\nbatch = 0.5\n\
+             [privacy]\nepsilon = {epsilon:?}\ndelta = 1e-6\nclip = 0.05\n"
+        );
+        JobSpec::parse(&text).unwrap()
+    };
+    let guess = Guess::independent(vec![20_000, 20_000], vec![0.1], &[0.005]);
+    let (small, large) = (plan(&spec(3.0), &guess).unwrap(), plan(&spec(40.0), &guess).unwrap());
+    println!("{small:?}\n{large:?}");
+    assert!((large.acceptance_rate - 0.49).abs() < 0.03, "{}", large.acceptance_rate);
+    assert_eq!((large.draws, large.stopped_by), (1000, "draws"));
+    assert!(large.ess[0].ess > 60.0 && large.ess[0].ess < 200.0, "{:?}", large.ess);
+    assert!(small.draws <= large.draws && small.budget_share > large.budget_share);
+}
+
 #[test]
 fn accountings_stand_in_their_order_and_a_budget_of_any_size_is_counted() {
     for epsilon in [0.5, 3.0, 30.0] {

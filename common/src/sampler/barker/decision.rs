@@ -42,7 +42,7 @@ impl Barker {
         let batch = spec.sampler.batch;
         let second_moment = match batch == SamplingProbability::ONE {
             true => None,
-            false => Some(SecondMoment::new(spec, parties, Target::new(spec).budget()?)?),
+            false => SecondMoment::new(spec, parties, Target::new(spec).budget()?)?,
         };
         let barker = Self { correction, batch, noise: spec.ratio_variance(), sampling: None, greatest: 0.0, second_moment };
         barker.has_room()?;

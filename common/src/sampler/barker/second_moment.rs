@@ -8,6 +8,7 @@
 use serde::Serialize;
 
 use super::sampling_variance::SamplingVariance;
+use crate::accounting::PrivacyUnit;
 use crate::job::JobSpec;
 use crate::mechanism::{NoiseScale, QueryKind, STEP};
 use crate::query::record_bound;
@@ -25,12 +26,16 @@ const MOST_LOOKS: u64 = 50;
 /// Looks at the second moment of a chain's own proposals.
 pub(super) struct SecondMoment {
     noise: NoiseScale,
+    /// What each party protects, but for what neighbours differ by.
+    unit: PrivacyUnit,
     /// The number that looks have in the place of a chain's: the one after the clip watch's.
     slot: u32,
     dimension: u64,
     /// Steps from one look to the next.
     apart: u64,
     parties: f64,
+    /// Looks that the noise is for, and those that were made.
+    planned: u64,
     looks: u64,
     /// Over all looks: the sum of squares as released, as assumed, and the variance of the noise in the former. Squares of log-likelihood units.
     released: f64,
@@ -50,39 +55,49 @@ pub struct CheckedVariance {
 }
 
 impl SecondMoment {
-    /// The looks of a job; `budget` is the job's, as mu².
+    /// The looks of a job; `budget` is the job's, as mu². `None` where parties protect persons of different numbers of records: their squares are
+    /// in different units, and only the sum over parties is looked at.
     ///
     /// # Errors
     /// A scale out of range.
-    pub(super) fn new(spec: &JobSpec, parties: &[PartyMetadata], budget: f64) -> Result<Self, SamplerError> {
+    pub(super) fn new(spec: &JobSpec, parties: &[PartyMetadata], budget: f64) -> Result<Option<Self>, SamplerError> {
         let looks = (spec.sampler.draws / LEAST_APART).clamp(1, MOST_LOOKS);
-        let records = parties.iter().filter_map(|party| party.unit().records_per_person()).max().unwrap_or(1);
-        let most = QueryKind::SQUARE_UNITS as f64 * f64::from(records) * f64::from(records);
+        let records = |party: &PartyMetadata| party.unit().records_per_person().unwrap_or(1);
+        let Some(unit) = parties.first().map(PartyMetadata::unit) else { return Ok(None) };
+        if parties.iter().any(|party| records(party) != records(&parties[0])) {
+            return Ok(None);
+        }
         let mu = (SHARE * budget / looks as f64).sqrt();
-        Ok(Self {
-            noise: NoiseScale::from_sd(STEP * most / mu)?,
+        Ok(Some(Self {
+            noise: NoiseScale::from_sd(STEP * QueryKind::SQUARE_UNITS as f64 / mu)?,
+            unit,
             slot: spec.sampler.chains.saturating_add(1),
             dimension: spec.dimension() as u64,
             apart: (spec.sampler.draws / looks).max(1),
             parties: parties.len() as f64,
+            planned: looks,
             looks: 0,
             released: 0.0,
             assumed: 0.0,
             noise_variance: 0.0,
-        })
+        }))
     }
 
     /// The look that goes with these proposals, if one is due: at one after the other of the directions.
     pub(super) fn ask(&self, phase: Phase, step: u64, proposals: &[Query]) -> Option<Query> {
-        let look = step / self.apart;
-        let due = phase == Phase::Sampling && step % self.apart == look % self.dimension.min(self.apart);
+        let (look, d) = (step / self.apart, self.dimension);
+        // Steps go along one direction after the other: of this look's own, the first at which it is the look's turn.
+        let until_its_turn = (look % d + d - (look * self.apart) % d) % d;
+        let due =
+            phase == Phase::Sampling && self.looks < self.planned && step % self.apart == until_its_turn.min(self.apart - 1);
         let watched = proposals.first().filter(|_| due)?;
         Some(Query { chain: self.slot, kind: QueryKind::SecondMoment, noise: self.noise, ..watched.clone() })
     }
 
     /// Takes the total of a look, where samples are assumed to add as much as `sampling` says.
     pub(super) fn absorb(&mut self, target: &Target, sampling: &SamplingVariance, query: &Query, total: i128) {
-        let Ok(bound) = record_bound(target.model.as_ref(), &target.spec.privacy, &query.from, &query.to) else { return };
+        let bound = record_bound(target.model.as_ref(), &target.spec.privacy, &query.from, &query.to);
+        let Ok(bound) = bound.and_then(|bound| self.unit.sensitivity(bound)) else { return };
         let unit = bound.log_units() * bound.log_units() / QueryKind::SQUARE_UNITS as f64;
         let probability = target.spec.sampler.batch.get();
         let of_move = sampling.of_move(&target.space.coordinates(&query.from), &target.space.coordinates(&query.to));
@@ -96,5 +111,57 @@ impl SecondMoment {
     pub(super) fn told(&self) -> Option<CheckedVariance> {
         let (ratio, standard_error) = (self.released / self.assumed, self.noise_variance.sqrt() / self.assumed);
         (self.assumed > 0.0).then_some(CheckedVariance { looks: self.looks, ratio, standard_error })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::accounting::Adjacency;
+
+    fn job(predictors: usize, draws: u64) -> JobSpec {
+        let names: Vec<String> = (0..predictors).map(|j| format!("x{j}")).collect();
+        let columns: String = names.iter().map(|name| format!("{name} = {{ min = 0, max = 1 }}\n")).collect();
+        JobSpec::parse(&format!(
+            "name = \"b\"\nalgorithm = \"barker\"\nparties = [\"a\", \"b\"]\n[model]\nkind = \"logistic\"\noutcome = \"y\"\npredictors = {names:?}\n\
+             [columns]\ny = {{ binary = true }}\n{columns}[sampler]\ndraws = {draws}\nbatch = 0.5\n[privacy]\nepsilon = 9.0\ndelta = 1e-6\nclip = 0.05\n"
+        ))
+        .unwrap()
+    }
+
+    /// Whatever the number of draws, looks go round all directions, are as many as were planned and ten steps apart or more on average.
+    #[test]
+    fn looks_go_round_the_directions() {
+        for (predictors, draws) in
+            [(2, 1_000), (2, 2_500), (2, 4_000), (5, 1_000), (6, 1_000), (8, 5_000), (2, 29), (2, 549), (11, 60), (3, 7)]
+        {
+            let spec = job(predictors, draws);
+            let mut looks = SecondMoment::new(&spec, &PartyMetadata::of_rows(&[9, 9]), 1.0).unwrap().unwrap();
+            let query = Query { chain: 0, kind: QueryKind::SampledRatio, from: vec![], to: vec![], noise: spec.privacy.noise };
+            let d = predictors as u64 + 1;
+            let mut of_direction = vec![0_u64; d as usize];
+            for step in 0..draws {
+                if let Some(look) = looks.ask(Phase::Sampling, step, std::slice::from_ref(&query)) {
+                    assert_eq!((look.chain, look.kind), (spec.sampler.chains + 1, QueryKind::SecondMoment));
+                    of_direction[(step % d) as usize] += 1;
+                    looks.looks += 1;
+                }
+            }
+            let (least, most) = (of_direction.iter().min().unwrap(), of_direction.iter().max().unwrap());
+            assert_eq!(looks.looks, looks.planned, "{predictors} {draws}");
+            // Where looks are closer than a round of directions each is at the end of its turn.
+            assert!(draws < 60 || looks.apart < d || most - least <= 1, "{predictors} {draws}: {of_direction:?}");
+        }
+    }
+
+    #[test]
+    fn squares_of_different_units_are_not_added() {
+        let of = |records: [u32; 2]| {
+            let parties =
+                records.map(|records| PartyMetadata::new(PrivacyUnit::person(Adjacency::Replace, records).unwrap(), 50));
+            SecondMoment::new(&job(1, 100), &parties, 1.0).unwrap().is_some()
+        };
+        assert_eq!((of([3, 3]), of([3, 4])), (true, false));
     }
 }
