@@ -234,7 +234,7 @@ pub struct PartyRow {
     pub queries: u64,
     /// Of this job, by Gaussian differential privacy.
     pub epsilon_spent: f64,
-    /// The job's delta.
+    /// The delta of what the job was promised, with what it set aside for blocks.
     pub delta: f64,
     /// The most that the job may spend.
     pub epsilon_budget: f64,
@@ -297,7 +297,7 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
         protects: party.metadata.map(|h| h.unit()).unwrap_or_default().to_string(),
         queries: party.spent.queries,
         epsilon_spent: party.spent.epsilon(budget),
-        delta: budget.delta,
+        delta: budget.promised_delta(),
         epsilon_budget: budget.epsilon,
         mu_squared_spent: party.spent.mu_squared(),
         epsilon_zcdp: party.spent.epsilon_zcdp(budget),

@@ -1,6 +1,6 @@
 //! What a job has spent at a party, computed from public values with the code that the party's ledger uses.
 
-use conclave_common::accounting::{self, Budget, PrivacyUnit, gaussian_dp, zcdp};
+use conclave_common::accounting::{self, Budget, OpenBlocks, PrivacyUnit, gaussian_dp, zcdp};
 use conclave_common::job::JobSpec;
 use conclave_common::model::Model;
 use conclave_common::query::QueryTerms;
@@ -16,16 +16,25 @@ pub struct Spent {
 }
 
 impl Spent {
-    /// The cost of one round at a party that protects `unit`.
+    /// The cost of one round at a party that protects `unit`, and has these blocks of the job open: a release over a sample takes a place of one.
     ///
     /// # Errors
     /// A sentence, where the model gives no bound and the job no clip, or a charge overflows.
-    pub fn of_round(round: &Round, model: &dyn Model, spec: &JobSpec, unit: PrivacyUnit) -> Result<Self, String> {
+    pub fn of_round(
+        round: &Round,
+        (model, spec): (&dyn Model, &JobSpec),
+        unit: PrivacyUnit,
+        blocks: &mut OpenBlocks,
+    ) -> Result<Self, String> {
         let mut spent = Self::default();
         for query in &round.queries {
             let terms = QueryTerms::new(model, spec, unit, query.kind, (&query.from, &query.to)).map_err(|e| e.to_string())?;
-            let units =
-                unit.charge_of_kind(query.kind, terms.sensitivity(), spec.protected(query.noise)).map_err(|e| e.to_string())?;
+            let units = match spec.block_terms(query.kind, unit, (terms.sensitivity(), query.noise)) {
+                Some(block) => blocks.take(query.kind, block).map_err(|e| e.to_string())?.units,
+                None => unit
+                    .charge_of_kind(query.kind, terms.sensitivity(), spec.protected(query.noise))
+                    .map_err(|e| e.to_string())?,
+            };
             spent = spent.plus(Self { queries: 1, units });
         }
         Ok(spent)

@@ -24,6 +24,11 @@ pub fn told(result: &Value) -> Option<String> {
             percent(figure("batch").unwrap_or(f64::NAN)),
             number(assumed)
         );
+        let checked = |key: &str| of["checked"][key].as_f64();
+        if let (Some(looks), Some(ratio), Some(error)) = (checked("looks"), checked("ratio"), checked("standard_error")) {
+            words +=
+                &format!(" By {looks} noisy sums of the records’ squares it is {ratio:.2} ± {error:.2} times what was assumed.");
+        }
     }
     Some(words)
 }
@@ -44,6 +49,11 @@ mod tests {
         };
         let whole = of(Value::Null);
         assert!(whole.contains("5.9e-4") && whole.contains("0.6%") && !whole.contains("sample"), "{whole}");
-        assert!(of(json!(0.5)).contains("assumed from the search’s curvature"));
+        assert!(of(json!(0.5)).contains("assumed from the search’s curvature") && !of(json!(0.5)).contains("noisy sums"));
+        let checked = told(
+            &json!({"barker": {"correction": 2.0, "sup_error": 5.874e-4, "variance_small_steps": 1.00604, "noise_variance": 1.9999,
+            "batch": 0.3, "sampling_variance_assumed": 0.5, "checked": {"looks": 50, "ratio": 1.904, "standard_error": 0.07}}}),
+        );
+        assert!(checked.unwrap().contains("By 50 noisy sums of the records’ squares it is 1.90 ± 0.07 times"));
     }
 }

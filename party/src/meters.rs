@@ -150,7 +150,11 @@ impl PartyPage {
         let help = "The same if all other parties of masked jobs work together";
         page.gauge("conclave_party_epsilon_spent_if_all_collude", help, alone)?;
         page.gauge("conclave_party_epsilon_budget", "Epsilon of the data's budget", self.budget.epsilon)?;
-        page.gauge("conclave_party_delta", "Delta of the data's budget", self.budget.delta)?;
+        page.gauge(
+            "conclave_party_delta",
+            "Delta of the data's budget, what is set aside for blocks included",
+            self.budget.promised_delta(),
+        )?;
         let share = if limit == 0 { 0.0 } else { spent as f64 / limit as f64 };
         page.gauge("conclave_party_budget_spent_ratio", "Share of the budget's mu squared that is spent, 0 to 1", share)?;
         let releases = notes.releases.load(Ordering::Relaxed);

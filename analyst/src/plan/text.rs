@@ -118,7 +118,7 @@ pub(super) fn chain(spec: &JobSpec, plan: &Plan) -> String {
         "Rounds of {} chains that (epsilon, delta) = ({}, {}) holds at each party, by each accounting (ledgers count the first):\n{}\n",
         plan.chains,
         budget.epsilon,
-        budget.delta,
+        budget.promised_delta(),
         table(&header, &rows)
     );
     text += &format!(

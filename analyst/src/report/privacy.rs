@@ -26,7 +26,7 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
         }
         p {
             "The figures of this job are running totals of what it used of those budgets. They are not guarantees of their own, and epsilons of several "
-            "jobs do not add up: their μ² do. The job was allowed epsilon " (plain(limit.epsilon)) " at delta " (plain(limit.delta)) " at each owner."
+            "jobs do not add up: their μ² do. The job was allowed epsilon " (plain(limit.epsilon)) " at delta " (plain(limit.promised_delta())) " at each owner."
         }
         @for (index, party) in parties.iter().enumerate() { (bar(index, party)) }
         (spending(parties))

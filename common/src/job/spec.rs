@@ -146,7 +146,9 @@ impl Algorithm {
     pub fn asks(self, kind: QueryKind) -> bool {
         match self {
             Algorithm::Penalty => matches!(kind, QueryKind::Ratio | QueryKind::ClipCount),
-            Algorithm::Barker => matches!(kind, QueryKind::Ratio | QueryKind::SampledRatio | QueryKind::ClipCount),
+            Algorithm::Barker => {
+                matches!(kind, QueryKind::Ratio | QueryKind::SampledRatio | QueryKind::SecondMoment | QueryKind::ClipCount)
+            }
             Algorithm::PenaltyExpFamily => matches!(kind, QueryKind::Statistic { .. }),
             Algorithm::NoisyStatistics => matches!(
                 kind,
@@ -615,7 +617,7 @@ impl JobSpec {
             QueryKind::Remainder { .. } => self.sampler.hmc.test == HmcTest::Remainder,
             _ => true,
         };
-        let sampled = !kind.is_sampled() || self.privacy.blocks.is_some();
+        let sampled = !(kind.is_sampled() || kind == QueryKind::SecondMoment) || self.privacy.blocks.is_some();
         sampled && of_a_step && self.algorithm.asks(kind) || self.locates_by_gradients() && of_a_stage
     }
 

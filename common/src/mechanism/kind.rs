@@ -43,6 +43,9 @@ pub enum QueryKind {
         /// Parameters, 1 to [`QueryKind::MAX_ORDER`].
         parameters: u32,
     },
+    /// The sum over all units of the squares of their parts of a step's log likelihood ratio, each in units of 1 / [`QueryKind::SQUARE_UNITS`] of the
+    /// square of the most that one record contributes to the ratio.
+    SecondMoment,
     /// One of the query's candidates, drawn by the exponential mechanism: its number.
     Choice {
         /// Candidates, 1 to [`QueryKind::MAX_CANDIDATES`].
@@ -71,6 +74,8 @@ pub enum Points {
 impl QueryKind {
     /// What one unit of privacy adds to a clip count, lattice units: as small as it may be with noise scales of at least 2^20.
     pub const COUNT_UNIT: u64 = 1 << 20;
+    /// What the square of one record's part is at most, lattice units.
+    pub const SQUARE_UNITS: u64 = 1 << 27;
     /// The most components of a statistic, and the most cells of tables.
     pub const MAX_COMPONENTS: u32 = 1 << 16;
     /// The most parameters of a gradient or a curvature, and the most rows of moments.
@@ -83,6 +88,8 @@ impl QueryKind {
     const SAMPLED: u32 = 1 << 28;
     /// This, plus the number of candidates, stands for a choice.
     const CHOICES: u32 = 1 << 27;
+    /// This stands for a second moment.
+    const SQUARES: u32 = 1 << 26;
     /// Numbers from here on stand for vectors: this, plus four times their order (rows, parameters or cells), plus 0 for
     /// moments, 1 for a gradient, 2 for a curvature, 3 for tables.
     const VECTORS: u32 = 1 << 30;
@@ -105,6 +112,7 @@ impl QueryKind {
             Self::Remainder { parameters } => Self::REMAINDERS + parameters.min(Self::MAX_COMPONENTS),
             Self::SampledRatio => Self::SAMPLED,
             Self::SampledGradient { parameters } => Self::SAMPLED + parameters.clamp(1, Self::MAX_COMPONENTS),
+            Self::SecondMoment => Self::SQUARES,
             Self::Choice { candidates } => Self::CHOICES + candidates.min(Self::MAX_CANDIDATES),
         }
     }
@@ -133,6 +141,7 @@ impl QueryKind {
             return Some(Self::Choice { candidates }).filter(|_| (1..=Self::MAX_CANDIDATES).contains(&candidates));
         }
         match code {
+            Self::SQUARES => Some(Self::SecondMoment),
             0 => Some(Self::Ratio),
             1 => Some(Self::ClipCount),
             _ => Some(Self::Statistic { component: code - 2 }).filter(|_| code - 2 < Self::MAX_COMPONENTS),
@@ -146,6 +155,7 @@ impl QueryKind {
         match self {
             Self::Ratio
             | Self::SampledRatio
+            | Self::SecondMoment
             | Self::ClipCount
             | Self::Statistic { .. }
             | Self::Remainder { .. }
@@ -168,7 +178,7 @@ impl QueryKind {
     #[must_use]
     pub fn points(self) -> Points {
         match self {
-            Self::Ratio | Self::SampledRatio | Self::ClipCount => Points::Two,
+            Self::Ratio | Self::SampledRatio | Self::SecondMoment | Self::ClipCount => Points::Two,
             Self::Gradient { .. } | Self::SampledGradient { .. } | Self::Curvature { .. } | Self::Choice { .. } => Points::One,
             Self::Remainder { .. } => Points::Three,
             Self::Statistic { .. } | Self::Moments { .. } | Self::Table { .. } => Points::None,
@@ -189,7 +199,7 @@ impl QueryKind {
     }
 
     /// The standard deviation of noise of scale `s`: of a ratio and a remainder in log-likelihood units, of a statistic in widths of its range, of
-    /// counts in units of privacy, of moments and curvature in units of a product of two numbers in [-1, 1], of a gradient in
+    /// counts in units of privacy, of second moments of ratios in squares of what one record contributes at most, of moments and curvature in units of a product of two numbers in [-1, 1], of a gradient in
     /// what one unit contributes at most.
     #[must_use]
     pub fn noise_sd(self, s: NoiseScale) -> f64 {
@@ -202,6 +212,7 @@ impl QueryKind {
             | Self::Curvature { .. }
             | Self::Choice { .. } => s.sd(),
             Self::ClipCount | Self::Table { .. } => s.units() as f64 / Self::COUNT_UNIT as f64,
+            Self::SecondMoment => s.units() as f64 / Self::SQUARE_UNITS as f64,
             Self::Gradient { .. } | Self::SampledGradient { .. } => s.units() as f64 / GRADIENT_UNITS as f64,
         }
     }
@@ -210,7 +221,7 @@ impl QueryKind {
     /// budget each, and the remainder beside it moves far less than a ratio: the budget is what limits them.
     #[must_use]
     pub fn has_least_noise(self) -> bool {
-        matches!(self, Self::Ratio | Self::SampledRatio | Self::ClipCount | Self::Statistic { .. })
+        matches!(self, Self::Ratio | Self::SampledRatio | Self::SecondMoment | Self::ClipCount | Self::Statistic { .. })
     }
 
     /// Whether it is asked of a hidden random sample of the units, in a place of a block that was charged ahead.
@@ -219,12 +230,12 @@ impl QueryKind {
         matches!(self, Self::SampledRatio | Self::SampledGradient { .. })
     }
 
-    /// The word by which an owner admits the kind: `ratio`, `statistic`, `moments`, `score`, `table`, `remainder` or `choice`. A clip count
-    /// goes with the ratios that it counts, a curvature with the score; over a sample a ratio and a score are what they are over all.
+    /// The word by which an owner admits the kind: `ratio`, `statistic`, `moments`, `score`, `table`, `remainder` or `choice`. A clip count and a second moment
+    /// go with the ratios that they are of, a curvature with the score; over a sample a ratio and a score are what they are over all.
     #[must_use]
     pub fn release(self) -> &'static str {
         match self {
-            Self::Ratio | Self::SampledRatio | Self::ClipCount => "ratio",
+            Self::Ratio | Self::SampledRatio | Self::SecondMoment | Self::ClipCount => "ratio",
             Self::Statistic { .. } => "statistic",
             Self::Moments { .. } => "moments",
             Self::Gradient { .. } | Self::SampledGradient { .. } | Self::Curvature { .. } => "score",
@@ -255,6 +266,7 @@ impl std::fmt::Display for QueryKind {
             Self::Table { cells } => write!(f, "table of {cells} cells"),
             Self::Remainder { parameters } => write!(f, "remainder of {parameters} parameters"),
             Self::SampledRatio => f.write_str("ratio over a sample"),
+            Self::SecondMoment => f.write_str("second moment of ratios"),
             Self::SampledGradient { parameters } => write!(f, "gradient of {parameters} parameters over a sample"),
             Self::Choice { candidates } => write!(f, "choice of {candidates} candidates"),
         }

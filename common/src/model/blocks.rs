@@ -11,7 +11,7 @@ use pulp::{Arch, Simd, WithSimd};
 
 use super::persons::{PersonSum, Persons};
 use super::shard::Block;
-use super::step::Step;
+use super::step::{Step, Summed};
 use super::tile::Tile;
 use crate::mechanism::{Clamp, LatticeSum, Quantiser, QueryKind, sum_fits};
 
@@ -72,7 +72,7 @@ pub(super) trait Kernel: Sync {
 pub(super) fn lattice_sums<K: Kernel>(kernel: &K, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum> {
     let totals = block.arch().dispatch(&Sums::new(kernel, block, steps));
     let scaled = |(total, step): (i64, &Step<'_>)| {
-        if step.count_clipped { total.saturating_mul(QueryKind::COUNT_UNIT as i64) } else { total }
+        if step.of == Summed::Clipped { total.saturating_mul(QueryKind::COUNT_UNIT as i64) } else { total }
     };
     totals.into_iter().zip(steps).map(scaled).map(LatticeSum::new).collect()
 }
@@ -89,6 +89,31 @@ struct Prepared<'a, K: Kernel> {
     step: &'a Step<'a>,
     constants: K::Constants,
     quantiser: Quantiser,
+    /// What holds one unit's sum of values.
+    unit: Clamp,
+    /// Of squares: what a unit's sum is multiplied by before it is squared, and what holds the square.
+    squared: (f64, Clamp),
+}
+
+impl<K: Kernel> Prepared<'_, K> {
+    /// What one record adds to its unit's sum.
+    #[inline(always)]
+    fn value(&self, ratio: f64) -> i64 {
+        if self.step.of == Summed::Clipped { i64::from(self.quantiser.cuts(ratio)) } else { self.quantiser.units(ratio) }
+    }
+
+    /// What a unit whose records add up to `sum` adds to the total.
+    #[inline(always)]
+    fn part(&self, sum: i64) -> i64 {
+        match self.step.of {
+            Summed::Ratios | Summed::Clipped => self.unit.sum(sum),
+            Summed::Squares { .. } => {
+                let (scale, clamp) = self.squared;
+                let root = self.unit.sum(sum) as f64 * scale;
+                clamp.units(root * root)
+            }
+        }
+    }
 }
 
 impl<'a, K: Kernel> Sums<'a, K> {
@@ -102,7 +127,16 @@ impl<'a, K: Kernel> Sums<'a, K> {
                 block.units()
             );
             let quantiser = Quantiser::new(step.power, step.centre, units / share);
-            Prepared { step, constants: kernel.constants(step.from, step.to), quantiser }
+            // A person counts once, however many of the records are clamped; where none is, their sum is within its own clamp.
+            let unit = Clamp::symmetric(if step.of == Summed::Clipped { 1 } else { units });
+            let squared = match step.of {
+                Summed::Squares { over, most } => {
+                    assert!(sum_fits(block.units(), most), "a shard of this size does not fit a sum of squares");
+                    ((QueryKind::SQUARE_UNITS as f64).sqrt() / over.units() as f64, Clamp::new(0, most.units() as i64))
+                }
+                Summed::Ratios | Summed::Clipped => (0.0, Clamp::symmetric(0)),
+            };
+            Prepared { step, constants: kernel.constants(step.from, step.to), quantiser, unit, squared }
         };
         Self { kernel, block, steps: steps.iter().map(prepare).collect() }
     }
@@ -124,11 +158,11 @@ impl<'a, K: Kernel> Sums<'a, K> {
             let rows = &rows;
             for (prepared, total) in self.steps.iter().zip(&mut totals) {
                 // No partial sum overflows: sum_fits.
-                if prepared.step.count_clipped {
+                if prepared.step.of != Summed::Ratios {
                     let mut ratios = Ratios::default();
                     self.kernel.log_ratios(rows, &prepared.constants, &mut scratch, &mut ratios);
-                    let count = ratios.of(rows).iter().map(|ratio| i64::from(prepared.quantiser.cuts(*ratio))).sum::<i64>();
-                    *total = total.wrapping_add(count);
+                    let sum = ratios.of(rows).iter().map(|ratio| prepared.part(prepared.value(*ratio))).sum::<i64>();
+                    *total = total.wrapping_add(sum);
                 } else {
                     let mut sum = Total { quantiser: prepared.quantiser, total: 0 };
                     self.kernel.log_ratios(rows, &prepared.constants, &mut scratch, &mut sum);
@@ -149,14 +183,11 @@ impl<'a, K: Kernel> Sums<'a, K> {
             let rows = &rows;
             for (prepared, sum) in self.steps.iter().zip(&mut sums) {
                 self.kernel.log_ratios(rows, &prepared.constants, &mut scratch, &mut ratios);
-                let (step, quantiser) = (prepared.step, prepared.quantiser);
                 let values = &mut values[..rows.len()];
                 for (value, ratio) in values.iter_mut().zip(ratios.of(rows)) {
-                    *value = if step.count_clipped { i64::from(quantiser.cuts(*ratio)) } else { quantiser.units(*ratio) };
+                    *value = prepared.value(*ratio);
                 }
-                // A person counts once, however many of the records are clamped; where none is, their sum is within its own clamp.
-                let clamp = Clamp::symmetric(if step.count_clipped { 1 } else { step.clamp.units() });
-                sum.add(persons, rows.range(), values, clamp);
+                sum.add(persons, rows.range(), values, |sum| prepared.part(sum));
             }
         }
         sums.iter().map(PersonSum::total).collect()

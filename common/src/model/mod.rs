@@ -90,6 +90,6 @@ pub use score::{Remainder, ScoreModel};
 pub use shard::{Block, BlockError, Blocks, Number};
 pub(crate) use softplus::softplus;
 pub use statistic_grid::StatisticGrid;
-pub use step::Step;
+pub use step::{Step, Summed};
 pub use summand::{Summand, block_sums, sums};
 pub use table::Tables;

@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use crate::accounting::{Adjacency, PrivacyUnit};
-use crate::mechanism::Clamp;
 
 /// Which records belong together: the records of one person stand side by side.
 #[derive(Clone, PartialEq, Eq)]
@@ -88,8 +87,9 @@ impl PersonSum {
         Self { total: 0, open: 0, person }
     }
 
-    /// Takes in the values of records `rows`; `clamp` bounds one person's sum.
-    pub(super) fn add(&mut self, persons: &Persons, rows: Range<usize>, values: &[i64], clamp: Clamp) {
+    /// Takes in the values of records `rows`; `part` bounds what one person adds, given their sum.
+    #[inline(always)]
+    pub(super) fn add(&mut self, persons: &Persons, rows: Range<usize>, values: &[i64], part: impl Fn(i64) -> i64) {
         let mut from = rows.start;
         while from < rows.end {
             let end = persons.ends[self.person];
@@ -98,7 +98,7 @@ impl PersonSum {
             let sum = values[from - rows.start..to - rows.start].iter().fold(self.open, |sum, value| sum.wrapping_add(*value));
             self.open = sum;
             if to == end {
-                self.total = self.total.wrapping_add(clamp.sum(sum));
+                self.total = self.total.wrapping_add(part(sum));
                 self.open = 0;
                 self.person += 1;
             }
@@ -115,6 +115,7 @@ impl PersonSum {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::mechanism::Clamp;
 
     #[test]
     fn groups_are_checked() {
@@ -135,7 +136,7 @@ mod tests {
             let mut sum = PersonSum::beginning(0);
             let mut from = 0;
             for to in breaks {
-                sum.add(&persons, from..*to, &values[from..*to], Clamp::symmetric(7));
+                sum.add(&persons, from..*to, &values[from..*to], |sum| Clamp::symmetric(7).sum(sum));
                 from = *to;
             }
             sum.total()

@@ -120,7 +120,7 @@ impl<L: Likelihood> Pass<'_, L> {
         let mut tiles = self.block.tiles(FEW);
         while let Some(rows) = tiles.next() {
             self.values(&rows, &mut room);
-            sum.add(persons, rows.range(), &room.values.0[..rows.len()], self.clamp);
+            sum.add(persons, rows.range(), &room.values.0[..rows.len()], |sum| self.clamp.sum(sum));
         }
         sum.total()
     }

@@ -31,10 +31,7 @@ pub fn contribution(
     from: &[f64],
     to: &[f64],
 ) -> Result<Contribution, MechanismError> {
-    let clip = privacy.clip.map(|clip| match clip {
-        ClipRule::PerRecord(log_units) => log_units,
-        ClipRule::Slope(slope) => slope * distance(from, to),
-    });
+    let clip = clip(privacy, from, to);
     if is_centred(unit) {
         let half_range = model.half_range(from, to);
         let clipped = sensitivity(half_range, clip)?;
@@ -42,8 +39,24 @@ pub fn contribution(
             return Ok(Contribution { sensitivity: unit.sensitivity(clipped)?, centre: model.centre(from, to) });
         }
     }
-    let per_record = sensitivity(model.bound(from, to), clip)?;
+    let per_record = record_bound(model, privacy, from, to)?;
     Ok(Contribution { sensitivity: unit.sensitivity(per_record)?, centre: 0.0 })
+}
+
+/// What one record contributes at most to the sum of the step `from` to `to`, where nothing is taken off its log ratio.
+///
+/// # Errors
+/// As [`sensitivity`].
+pub fn record_bound(model: &dyn Model, privacy: &PrivacySpec, from: &[f64], to: &[f64]) -> Result<Sensitivity, MechanismError> {
+    sensitivity(model.bound(from, to), clip(privacy, from, to))
+}
+
+/// The explicit clip of one record's log ratio, in log-likelihood units.
+fn clip(privacy: &PrivacySpec, from: &[f64], to: &[f64]) -> Option<f64> {
+    privacy.clip.map(|clip| match clip {
+        ClipRule::PerRecord(log_units) => log_units,
+        ClipRule::Slope(slope) => slope * distance(from, to),
+    })
 }
 
 /// What one unit contributes at most to the sum of the step `from` to `to` over a sample of the units, and then what is charged for it:

@@ -9,6 +9,6 @@ mod tests;
 pub(crate) mod vector;
 
 pub use candidates::Candidates;
-pub use contribution::{Contribution, centre, contribution, is_centred};
+pub use contribution::{Contribution, centre, contribution, is_centred, record_bound};
 pub use error::QueryError;
 pub use terms::QueryTerms;

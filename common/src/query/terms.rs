@@ -1,13 +1,13 @@
 //! The terms of a query are the public constants that price it at one party and that its sum is made with.
 
 use super::candidates::Candidates;
-use super::contribution::{contribution, sampled_contribution};
+use super::contribution::{contribution, record_bound, sampled_contribution};
 use super::error::QueryError;
 use super::vector;
 use crate::accounting::{Adjacency, PrivacyUnit};
 use crate::job::{Algorithm, JobSpec};
 use crate::mechanism::{NoiseScale, Points, QueryKind, Sensitivity, sum_fits};
-use crate::model::{Model, StatisticGrid, Step, Summand};
+use crate::model::{Model, StatisticGrid, Step, Summand, Summed};
 
 /// Beyond the sum itself a release lies no further than this many noise scales: a discrete Gaussian gets there less than once in
 /// e^2000 draws.
@@ -26,6 +26,8 @@ pub struct QueryTerms {
     grid: Option<StatisticGrid>,
     /// Of moments and curvature: the greatest magnitude of a component of one unit's part, lattice units.
     greatest: Option<u64>,
+    /// Of a second moment: the most that one record contributes to the ratio.
+    over: Option<Sensitivity>,
 }
 
 impl QueryTerms {
@@ -47,7 +49,7 @@ impl QueryTerms {
         if let QueryKind::Choice { candidates } = kind {
             let candidates = Candidates::new(candidates, from, to).ok_or(QueryError::Vector(kind))?;
             let sensitivity = candidates.sensitivity(model, spec, unit)?;
-            return Ok(Self { kind, sensitivity, clamp: sensitivity, centre: 0.0, grid: None, greatest: None });
+            return Ok(Self { kind, sensitivity, clamp: sensitivity, centre: 0.0, grid: None, greatest: None, over: None });
         }
         if kind.points() != Points::Two && !matches!(kind, QueryKind::Statistic { .. }) {
             // What its owner is told of a job that releases once is all that it asks for.
@@ -57,7 +59,15 @@ impl QueryTerms {
             }
             let price = vector::price(model, unit, kind, (from, to))?;
             let (sensitivity, greatest) = price.ok_or(QueryError::Vector(kind))?;
-            return Ok(Self { kind, sensitivity, clamp: sensitivity, centre: 0.0, grid: None, greatest: Some(greatest) });
+            return Ok(Self {
+                kind,
+                sensitivity,
+                clamp: sensitivity,
+                centre: 0.0,
+                grid: None,
+                greatest: Some(greatest),
+                over: None,
+            });
         }
         if let QueryKind::Statistic { component } = kind {
             // Where a job that releases once asks for scores, it asks for nothing else: what its owner is told is all of it.
@@ -74,7 +84,7 @@ impl QueryTerms {
             let range = family.ranges().get(component as usize).copied().ok_or(QueryError::Component(component))?;
             let grid = StatisticGrid::new(range)?;
             let sensitivity = grid.sensitivity();
-            return Ok(Self { kind, sensitivity, clamp: sensitivity, centre: 0.0, grid: Some(grid), greatest: None });
+            return Ok(Self { kind, sensitivity, clamp: sensitivity, centre: 0.0, grid: Some(grid), greatest: None, over: None });
         }
         if from.is_empty() || to.is_empty() {
             return Err(QueryError::Points);
@@ -82,7 +92,22 @@ impl QueryTerms {
         if kind == QueryKind::SampledRatio {
             let part = sampled_contribution(model, &spec.privacy, unit, from, to)?;
             let [clamp, sensitivity] = part.ok_or(QueryError::NoSampleClip)?;
-            return Ok(Self { kind, sensitivity, clamp, centre: 0.0, grid: None, greatest: None });
+            return Ok(Self { kind, sensitivity, clamp, centre: 0.0, grid: None, greatest: None, over: None });
+        }
+        if kind == QueryKind::SecondMoment {
+            let over = record_bound(model, &spec.privacy, from, to)?;
+            // Squares lie between 0 and their greatest, which is as far as one unit moves their sum, between neighbours of either kind.
+            let records = u64::from(unit.records_per_person().unwrap_or(1));
+            let sensitivity = Sensitivity::from_units(QueryKind::SQUARE_UNITS.saturating_mul(records).saturating_mul(records))?;
+            return Ok(Self {
+                kind,
+                sensitivity,
+                clamp: unit.sensitivity(over)?,
+                centre: 0.0,
+                grid: None,
+                greatest: None,
+                over: Some(over),
+            });
         }
         let part = contribution(model, &spec.privacy, unit, from, to)?;
         let sensitivity = match kind {
@@ -90,7 +115,7 @@ impl QueryTerms {
             QueryKind::ClipCount => Sensitivity::from_units(QueryKind::COUNT_UNIT)?,
             _ => part.sensitivity,
         };
-        Ok(Self { kind, sensitivity, clamp: part.sensitivity, centre: part.centre, grid: None, greatest: None })
+        Ok(Self { kind, sensitivity, clamp: part.sensitivity, centre: part.centre, grid: None, greatest: None, over: None })
     }
 
     /// Whether the sum over so many units of privacy stays within a lattice sum. Both are public.
@@ -133,7 +158,7 @@ impl QueryTerms {
         let per_unit = match (self.grid, self.greatest, self.kind) {
             (Some(grid), ..) => grid.limits.0.unsigned_abs().max(grid.limits.1.unsigned_abs()),
             (None, Some(greatest), _) => greatest,
-            (None, None, QueryKind::ClipCount) => self.sensitivity.units(),
+            (None, None, QueryKind::ClipCount | QueryKind::SecondMoment) => self.sensitivity.units(),
             (None, None, _) => self.clamp.units(),
         };
         units.map_or(SUMS_BELOW, |units| (u128::from(units) * u128::from(per_unit)).min(SUMS_BELOW))
@@ -160,7 +185,11 @@ impl QueryTerms {
             (QueryKind::Ratio, None) => Ok(Summand::Step(step(charged))),
             (QueryKind::SampledRatio, None) => Ok(Summand::Step(step(self.clamp.min(charged)))),
             (QueryKind::ClipCount, None) if self.sensitivity == charged => {
-                Ok(Summand::Step(Step { count_clipped: true, ..step(self.clamp) }))
+                Ok(Summand::Step(Step { of: Summed::Clipped, ..step(self.clamp) }))
+            }
+            (QueryKind::SecondMoment, None) if self.sensitivity == charged => {
+                let over = self.over.ok_or(QueryError::Charged)?;
+                Ok(Summand::Step(Step { of: Summed::Squares { over, most: charged }, ..step(self.clamp) }))
             }
             (QueryKind::Statistic { component }, Some(grid)) if grid.sensitivity() == charged => {
                 Ok(Summand::Statistic { component: component as usize, grid })
@@ -252,7 +281,7 @@ mod tests {
             let terms =
                 QueryTerms::new(model.as_ref(), &spec, PrivacyUnit::default(), QueryKind::ClipCount, (&from, &to)).unwrap();
             let Ok(Summand::Step(step)) = terms.summand(&from, &to, terms.sensitivity()) else { panic!("no step") };
-            assert_eq!((step.clamp, step.centre, step.count_clipped), (terms.clamp, terms.centre, true));
+            assert_eq!((step.clamp, step.centre, step.of), (terms.clamp, terms.centre, Summed::Clipped));
             model.lattice_sums(data, &[step]).remove(0).open_for_test()
         };
         let expected = |from: f64, to: f64| {

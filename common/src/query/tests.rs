@@ -5,7 +5,7 @@ use super::*;
 use crate::accounting::{Adjacency, PrivacyUnit, SamplingProbability};
 use crate::job::{Algorithm, BlockSpec, JobSpec};
 use crate::mechanism::{GRADIENT_UNITS, NoiseScale, QueryKind};
-use crate::model::{Frame, ModelData, Persons, Summand, sums};
+use crate::model::{Frame, ModelData, Persons, Summand, Summed, sums};
 
 const ALGORITHMS: [Algorithm; 10] = [
     Algorithm::Penalty,
@@ -86,7 +86,7 @@ fn a_ratio_over_a_sample_is_charged_by_the_clip_and_held_to_the_bound() {
             let Ok(Summand::Step(step)) = terms.summand(&origin, &to, terms.sensitivity()) else { panic!("no step") };
             let bound = (model.bound(&origin, &to) * (1_u64 << 32) as f64).ceil().max(1.0) as u64 * records;
             assert_eq!(step.clamp.units(), bound.min(clip), "{unit} {to:?}");
-            assert_eq!((step.clamp.units() == clip, step.centre.to_bits(), step.count_clipped), (is_clipped, 0, false));
+            assert_eq!((step.clamp.units() == clip, step.centre.to_bits(), step.of), (is_clipped, 0, Summed::Ratios));
             // A charge below the clip would hold, too.
             let less = crate::mechanism::Sensitivity::from_units(7).unwrap();
             assert!(matches!(terms.summand(&origin, &to, less), Ok(Summand::Step(step)) if step.clamp == step.clamp.min(less)));
@@ -146,4 +146,66 @@ fn no_unit_adds_more_than_its_clip() {
             }
         }
     }
+}
+
+/// A second moment is the sum of the units' squared parts, of persons the squares of their sums; whatever a unit holds, it adds no more than what
+/// is charged, and both neighbourhoods move the sum by no more than that.
+#[test]
+fn squares_are_of_units_and_held_to_what_is_charged() {
+    let spec = sampled(Algorithm::Barker, "clip = 0.05");
+    let model = spec.build_model();
+    let (from, to) = ([0.1, -0.3], [0.2, -0.1]);
+    let x: Vec<f64> = (0..30).map(|i| f64::from(i) / 15.0 - 1.0).collect();
+    let outcome: Vec<f64> = (0..30).map(|i| f64::from(i % 2)).collect();
+    let kind = QueryKind::SecondMoment;
+    for (unit, records) in
+        [(PrivacyUnit::default(), 1), (PrivacyUnit::row(Adjacency::AddRemove), 1), (persons(Adjacency::Replace), 3)]
+    {
+        let terms = terms(&spec, unit, kind, (&from, &to)).unwrap();
+        let most = QueryKind::SQUARE_UNITS * records * records;
+        assert_eq!((terms.sensitivity().units(), terms.centre().to_bits(), terms.length()), (most, 0, 1));
+        // No factor of two: the sum of squares moves by one unit's greatest, whether a unit is replaced or added.
+        let noise = NoiseScale::from_units(1 << 30).unwrap();
+        let charge = unit.charge_of_kind(kind, terms.sensitivity(), (noise, crate::accounting::Honest::ALONE)).unwrap();
+        let exact = (most as f64 / (1_u64 << 30) as f64).powi(2) * (1_u64 << 48) as f64;
+        assert!(charge as f64 >= exact && (charge as f64) < exact * 1.0001 + 64.0, "{charge} {exact}");
+        let over = record_bound(model.as_ref(), &spec.privacy, &from, &to).unwrap();
+        let group = |limit: u64| {
+            (limit > 1)
+                .then(|| Persons::new((1..=30 / limit as usize).map(|p| p * limit as usize).collect(), limit as u32).unwrap())
+        };
+        let data =
+            ModelData { outcome: outcome.clone(), predictors: vec![x.clone()], persons: group(records), ..ModelData::default() };
+        let summand = terms.summand(&from, &to, terms.sensitivity()).unwrap();
+        let sum = sums(model.as_ref(), &data, &[summand]).remove(0).open_for_test();
+        // Each record's ratio by itself.
+        let parts: Vec<f64> = (0..30)
+            .map(|i| {
+                let one = ModelData { outcome: vec![outcome[i]], predictors: vec![vec![x[i]]], ..ModelData::default() };
+                let step = crate::model::Step::new(&from, &to, over);
+                sums(model.as_ref(), &one, &[Summand::Step(step)]).remove(0).open_for_test() as f64 / over.units() as f64
+            })
+            .collect();
+        let expected: f64 = parts.chunks(records as usize).map(|part| part.iter().sum::<f64>().powi(2)).sum();
+        let found = sum as f64 / QueryKind::SQUARE_UNITS as f64;
+        assert!((found - expected).abs() < 30.0 / QueryKind::SQUARE_UNITS as f64, "{unit}: {found} {expected}");
+        assert!(parts.iter().any(|part| part.abs() == 1.0) && parts.iter().any(|part| part.abs() < 0.9), "some are clipped");
+        for wild in [f64::NAN, f64::INFINITY, -1e300, 1e9] {
+            let data = ModelData {
+                outcome: vec![1.0; 3],
+                predictors: vec![vec![wild; 3]],
+                persons: (records > 1).then(|| Persons::new(vec![3], 3).unwrap()),
+                ..ModelData::default()
+            };
+            let sum = sums(model.as_ref(), &data, &[summand]).remove(0).open_for_test();
+            assert!((0..=(data.units() * most) as i64).contains(&sum), "{wild} {unit}: {sum}");
+        }
+        for other in [1, most - 1, most + 1] {
+            let charged = crate::mechanism::Sensitivity::from_units(other).unwrap();
+            assert!(matches!(terms.summand(&from, &to, charged), Err(QueryError::Charged)));
+        }
+    }
+    assert!(!sampled(Algorithm::Sgld, "").asks(kind) && sampled(Algorithm::Barker, "clip = 0.5").asks(kind));
+    let whole = JobSpec { privacy: crate::job::PrivacySpec { blocks: None, ..spec.privacy.clone() }, ..spec };
+    assert!(!whole.asks(kind), "without samples there is nothing to check");
 }

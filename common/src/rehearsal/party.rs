@@ -1,6 +1,6 @@
 //! One party of a rehearsal: its records, what it has granted, and the places that it has left in blocks.
 
-use crate::accounting::{BlockCosts, BlockTerms, FilterRefusal, Honest, Priced, PrivacyFilter, PrivacyUnit, SubsampledError};
+use crate::accounting::{FilterRefusal, Honest, OpenBlocks, Priced, PrivacyFilter, PrivacyUnit, SubsampledError};
 use crate::job::JobSpec;
 use crate::mechanism::QueryKind;
 use crate::model::{ModelData, PoissonSampling};
@@ -11,8 +11,7 @@ use crate::sampler::Query;
 #[derive(Debug, Clone)]
 pub(super) struct Granted {
     pub(super) filter: PrivacyFilter,
-    places: Vec<(QueryKind, BlockTerms, u64)>,
-    costs: BlockCosts,
+    blocks: OpenBlocks,
 }
 
 pub(super) struct Party {
@@ -27,7 +26,7 @@ pub(super) struct Party {
 impl Party {
     pub(super) fn new(spec: &JobSpec, (data, unit): (ModelData, PrivacyUnit), filter: PrivacyFilter) -> Self {
         let sampling = spec.privacy.blocks.map(|_| PoissonSampling::new(data.units(), spec.sampler.batch));
-        let granted = Granted { filter, places: Vec::new(), costs: BlockCosts::default() };
+        let granted = Granted { filter, blocks: OpenBlocks::default() };
         Self { data, unit, granted, queries: 0, sampling }
     }
 }
@@ -47,7 +46,7 @@ impl Granted {
         for (query, terms) in queries.iter().zip(terms) {
             let (sensitivity, noise) = (terms.sensitivity(), query.noise);
             let paid = match spec.block_terms(query.kind, unit, (sensitivity, noise)) {
-                Some(block) => self.take(query.kind, block)?,
+                Some(block) => self.filter.try_spend(self.blocks.take(query.kind, block)?),
                 None => {
                     // A choice is opened by itself, whatever else a job's answers are.
                     let honest = if matches!(query.kind, QueryKind::Choice { .. }) { Honest::ALONE } else { spec.honest() };
@@ -59,15 +58,5 @@ impl Granted {
             }
         }
         Ok(Ok(()))
-    }
-
-    fn take(&mut self, kind: QueryKind, block: BlockTerms) -> Result<Result<(), FilterRefusal>, SubsampledError> {
-        if let Some((.., left)) = self.places.iter_mut().find(|(of, terms, left)| *left > 0 && (*of, *terms) == (kind, block)) {
-            *left -= 1;
-            return Ok(Ok(()));
-        }
-        let spent = self.filter.try_spend(self.costs.of(&block)?);
-        self.places.push((kind, block, block.releases - 1));
-        Ok(spent)
     }
 }

@@ -6,7 +6,7 @@
 
 use super::round::{Draw, Round};
 use super::target::Target;
-use crate::accounting::{PrivacyFilter, PrivacyUnit};
+use crate::accounting::{BlockCosts, PrivacyFilter, PrivacyUnit};
 use crate::diagnostics::{ess_bulk, split_rhat};
 use crate::job::JobSpec;
 use crate::query::QueryTerms;
@@ -79,6 +79,8 @@ pub(super) struct HopelessWatch {
     /// Every which draw is in it.
     stride: u64,
     units: Vec<PrivacyUnit>,
+    /// What blocks of releases over samples cost.
+    blocks: BlockCosts,
     limit: u64,
     spent: u64,
     /// What the rounds of kept draws have cost.
@@ -112,6 +114,7 @@ impl HopelessWatch {
             history: if watched { vec![vec![Vec::new(); spec.sampler.chains as usize]; spec.dimension()] } else { Vec::new() },
             stride: 1,
             units: of,
+            blocks: BlockCosts::default(),
             limit,
             spent: 0,
             sampling: 0,
@@ -128,16 +131,20 @@ impl HopelessWatch {
         if self.history.is_empty() {
             return;
         }
-        let at = |unit: &PrivacyUnit| {
+        let blocks = &mut self.blocks;
+        let mut at = |unit: &PrivacyUnit| {
             round.queries.iter().try_fold(0_u64, |sum, query| {
                 let terms =
                     QueryTerms::new(target.model.as_ref(), &target.spec, *unit, query.kind, (&query.from, &query.to)).ok()?;
-                Some(sum.saturating_add(
-                    unit.charge_of_kind(query.kind, terms.sensitivity(), target.spec.protected(query.noise)).ok()?,
-                ))
+                let charge = match target.spec.block_terms(query.kind, *unit, (terms.sensitivity(), query.noise)) {
+                    // Its part of a block that is charged ahead.
+                    Some(block) => blocks.of(&block).ok()?.units.div_ceil(block.releases),
+                    None => unit.charge_of_kind(query.kind, terms.sensitivity(), target.spec.protected(query.noise)).ok()?,
+                };
+                Some(sum.saturating_add(charge))
             })
         };
-        match self.units.iter().map(at).max().flatten() {
+        match self.units.iter().map(&mut at).max().flatten() {
             Some(units) => self.pays(units, sampling),
             // What has no price can't be forecast.
             None => self.history.clear(),

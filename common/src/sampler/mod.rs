@@ -44,7 +44,7 @@ mod target;
 mod totals;
 mod warmup;
 
-pub use barker::BarkerDiagnostics;
+pub use barker::{BarkerDiagnostics, CheckedVariance};
 pub use choices::ChoiceDiagnostics;
 pub use clip_watch::{ClipWatch, STOP_SHARE, WARN_SHARE};
 pub use error::SamplerError;

@@ -41,6 +41,14 @@ pub(super) trait Decision: Send {
     /// Accepts or rejects a chain's pending proposal on its noisy log likelihood ratio and that ratio's variance.
     fn decide(&mut self, chain: &mut Chain, target: &Target, log_ratio: f64, variance: f64);
 
+    /// What is asked beside the proposals of a step of this number, to check what the decision rests on.
+    fn asks_beside(&self, _phase: Phase, _step: u64, _proposals: &[Query]) -> Option<Query> {
+        None
+    }
+
+    /// Takes the total of that.
+    fn told(&mut self, _target: &Target, _query: &Query, _total: i128) {}
+
     /// What a run by this decision says of itself; `None` where its draws are of the posterior whatever it was told.
     fn diagnostics(&self) -> Option<BarkerDiagnostics> {
         None
@@ -145,9 +153,11 @@ impl<D: Decision> RatioWalk<D> {
     fn propose(&mut self) -> Vec<Query> {
         let mut queries = self.ensemble.propose(&self.target);
         queries.iter_mut().for_each(|query| query.kind = self.decision.asks());
+        let beside = self.decision.asks_beside(self.ensemble.phase(), self.ensemble.steps(), &queries);
         if let Some(watch) = &mut self.clip_watch {
             queries.extend(watch.ask(self.ensemble.phase(), self.ensemble.steps(), &queries));
         }
+        queries.extend(beside);
         queries
     }
 
@@ -162,6 +172,10 @@ impl<D: Decision> RatioWalk<D> {
         for (query, total) in single(round, totals) {
             if query.kind == QueryKind::ClipCount {
                 self.clip_watch.iter_mut().for_each(|watch| watch.absorb(total));
+                continue;
+            }
+            if query.kind == QueryKind::SecondMoment {
+                self.decision.told(&self.target, query, total);
                 continue;
             }
             let (ratio, variance) = (self.log_ratio(query, total), self.decision.variance(&self.target, query));

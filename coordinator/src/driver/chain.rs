@@ -158,8 +158,7 @@ impl Chain {
 
     /// What the round being asked costs a party that has answered it.
     pub(super) fn unfinished_cost(&self, party: usize) -> Spent {
-        let unit = self.spending.of(party).0;
-        let cost = |round| Spent::of_round(round, self.model.as_ref(), &self.job.spec, unit);
+        let cost = |round| self.spending.cost(party, round, self.model.as_ref(), &self.job.spec);
         self.next.as_round().map(cost).and_then(Result::ok).unwrap_or_default()
     }
 

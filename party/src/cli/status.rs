@@ -157,7 +157,7 @@ fn budget_line(r: &Report) -> String {
         "budget    epsilon {} of {} at delta {}; {:.2}% spent, {} numbers in {} jobs",
         figure(r.epsilon_spent),
         figure(r.epsilon_budget),
-        figure(r.delta),
+        figure(r.delta_promised),
         100.0 * r.share_spent,
         r.queries,
         r.jobs

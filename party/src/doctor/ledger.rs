@@ -119,7 +119,7 @@ fn budget(report: &Report) -> Finding {
         "epsilon {:.4} of {} at delta {} is spent, {:.2}% of the whole",
         report.epsilon_spent,
         report.epsilon_budget,
-        report.delta,
+        report.delta_promised,
         100.0 * report.share_spent
     );
     if report.share_spent >= NEARLY_SPENT {

@@ -1,6 +1,7 @@
 //! The view of releases with every kind in words, and with the places that releases over samples take.
 //!
-//! A ledger has it from the first release on of a kind that its tables did not begin with: remainders, choices, ratios and gradients over samples.
+//! A ledger has it from the first release on of a kind that its tables did not begin with: remainders, choices, second
+//! moments of ratios, ratios and gradients over samples.
 //! One without is read by software that knows of none of these.
 
 use conclave_common::mechanism::QueryKind;
@@ -17,6 +18,7 @@ CREATE VIEW releases AS
   SELECT c.seq, strftime('%Y-%m-%dT%H:%M:%fZ', c.time_ms / 1000.0, 'unixepoch') AS time, j.job, j.analyst, c.iteration,
          c.chain, c.attempt, hex(c.digest) AS digest, hex(c.theta) AS theta, hex(c.theta_next) AS theta_next,
          CASE WHEN c.kind = 0 THEN 'ratio' WHEN c.kind = 1 THEN 'clip count'
+              WHEN c.kind = 67108864 THEN 'second moment of ratios'
               WHEN c.kind < 134217728 THEN 'statistic ' || (c.kind - 2)
               WHEN c.kind < 268435456 THEN 'choice of ' || (c.kind - 134217728) || ' candidates'
               WHEN c.kind = 268435456 THEN 'ratio over a sample'
@@ -30,6 +32,7 @@ CREATE VIEW releases AS
          CASE WHEN c.kind = 1 OR (c.kind >= 1073741824 AND c.kind % 4 = 3) THEN c.s / 1048576.0
               WHEN c.kind >= 1073741824 AND c.kind % 4 = 1 THEN c.s / 268435456.0
               WHEN c.kind > 268435456 AND c.kind < 536870912 THEN c.s / 268435456.0
+              WHEN c.kind = 67108864 THEN c.s / 134217728.0
               ELSE c.s / 4294967296.0 END AS noise_sd,
          ",
             $prices,
@@ -66,7 +69,11 @@ pub(super) fn see_to(connection: &Connection, kind: u32) -> rusqlite::Result<()>
     let newer = matches!(
         QueryKind::from_code(kind),
         Some(
-            QueryKind::Remainder { .. } | QueryKind::Choice { .. } | QueryKind::SampledRatio | QueryKind::SampledGradient { .. }
+            QueryKind::Remainder { .. }
+                | QueryKind::Choice { .. }
+                | QueryKind::SecondMoment
+                | QueryKind::SampledRatio
+                | QueryKind::SampledGradient { .. }
         )
     );
     if !newer || is_there(connection)? {

@@ -40,6 +40,7 @@ pub(crate) fn noise_unit(kind: QueryKind) -> &'static str {
             "in log-likelihood units"
         }
         QueryKind::Statistic { .. } => "in widths of the statistic's range",
+        QueryKind::SecondMoment => "in squares of what one record contributes at most",
         QueryKind::ClipCount | QueryKind::Table { .. } => "in records or persons counted",
         QueryKind::Moments { .. } | QueryKind::Curvature { .. } => "in products of two numbers between -1 and 1",
         QueryKind::Gradient { .. } | QueryKind::SampledGradient { .. } => "in what one record contributes at most",
@@ -88,7 +89,11 @@ fn asked_for(spec: &JobSpec) -> String {
             _ => "how much better one setting of the model explains the records than another",
         };
         let sampled = spec.privacy.blocks.is_some() && spec.algorithm == Algorithm::Barker;
-        let sampled = if sampled { "; while the chains run each number is of a fresh hidden sample of the records" } else { "" };
+        let sampled = if sampled {
+            "; while the chains run each number is of a fresh hidden sample of the records, and now and then one is a sum of squares over all of them"
+        } else {
+            ""
+        };
         let ratios = format!("{what}, one number at a time, round after round{sampled}");
         if spec.locates_by_gradients() {
             return format!("{TO_BEGIN_WITH}; then {ratios}. {ANY_MODEL}");

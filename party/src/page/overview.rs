@@ -120,7 +120,7 @@ fn budget(ledger: &Ledger) -> Markup {
         (bar("gdp", "Epsilon, Gaussian DP", r.epsilon_spent))
         (bar("zcdp", "The same by zCDP", r.epsilon_zcdp))
         (facts(&[
-            ("delta", html! { (r.delta) }),
+            ("delta", html! { (r.delta_promised) }),
             ("share of the budget spent", html! { (format!("{:.2}%", 100.0 * r.share_spent)) " of mu² (" (number(r.mu_squared_spent)) " of " (number(r.mu_squared_budget)) "): mu² adds up over jobs, epsilons do not" }),
             ("a new job may ask for", html! { "epsilon " (figure(r.epsilon_new_job)) " at most" }),
             ("numbers released", html! { (thousands(r.queries)) " in " (thousands(r.jobs)) " jobs since " (r.created) }),

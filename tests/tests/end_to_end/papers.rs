@@ -63,6 +63,12 @@ fn each_runs_on_all_records_and_is_checked() {
     exported(&cluster, "a");
 }
 
+/// mu² that a party's ledger has charged.
+fn charged(cluster: &Cluster, party: &str) -> f64 {
+    let told = cluster.must(&["__party", "budget", "--config", &format!("{party}/party.toml"), "--json"]);
+    json(&told)["mu_squared_spent"].as_f64().expect("a number")
+}
+
 /// Over samples: blocks are charged ahead, their releases take places at no further charge, and a coordinator and a party that were killed go on
 /// with the same chain.
 #[test]
@@ -72,8 +78,14 @@ fn samples_take_places_of_blocks_that_were_charged_ahead() {
     for algorithm in ["sgld", "sghmc", "sgnht", "sgfs"] {
         let sampler = "chains = 2\ndraws = 30\nwarmup = 10\nseed = 6\nbatch = 0.25";
         let before = counted(&cluster, 0, "SELECT count(*) FROM events WHERE kind = 'block'");
+        let spent = charged(&cluster, "a");
         let result = cluster.submit(&job(algorithm, sampler, privacy));
         assert_eq!(result["draws_per_chain"], 30, "{result:#}");
+        // The coordinator reckons blocks as the ledger charges them, and tells the whole of the promise's delta.
+        let reckoned = result["parties"][0]["mu_squared_spent"].as_f64().expect("a number");
+        let spent = charged(&cluster, "a") - spent;
+        assert!((reckoned - spent).abs() < 1e-9 * spent, "{algorithm}: {reckoned} {spent}");
+        assert!((result["parties"][0]["delta"].as_f64().expect("a number") - 1e-6).abs() < 1e-15, "{result:#}");
         all_hold(&cluster, &id(&result));
         let blocks = counted(&cluster, 0, "SELECT count(*) FROM events WHERE kind = 'block'") - before;
         assert_eq!(blocks, 4, "{algorithm}");
@@ -81,6 +93,8 @@ fn samples_take_places_of_blocks_that_were_charged_ahead() {
     let sampler = "chains = 2\ndraws = 40\nwarmup = 2\nseed = 6\nbatch = 0.5\nlocate_share = 0.2\nproposal = { kind = \"guided\", radius = 0.01 }";
     let result = cluster.submit(&job("barker", sampler, &format!("{privacy}\nnoise_sd = 0.35\nclip = 0.05")));
     assert_eq!(result["draws_per_chain"], 40, "{result:#}");
+    let checked = &result["barker"]["checked"];
+    assert!(checked["looks"].as_u64().is_some_and(|looks| (1..=4).contains(&looks)) && checked["ratio"].is_number(), "{checked}");
     all_hold(&cluster, &id(&result));
     for party in 0..PARTIES.len() {
         // 80 places a job by gradients, of which each chain takes one a step; barker's 92 may be fewer by proposals outside the box.

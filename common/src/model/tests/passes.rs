@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use pulp::Arch;
 
 use super::*;
+use crate::model::Summed;
 
 /// Cut into blocks of so many units.
 struct Pieces<'a>(&'a ModelData, usize);
@@ -56,7 +57,11 @@ fn steps<'a>(case: &Case, pairs: &'a [(Vec<f64>, Vec<f64>)]) -> Vec<Step<'a>> {
     let clamp = |units| Sensitivity::from_units(units).unwrap();
     let one = |(i, (from, to)): (usize, &'a (Vec<f64>, Vec<f64>))| Step {
         centre: case.model.centre(from, to),
-        count_clipped: i == 2,
+        of: match i {
+            2 => Summed::Clipped,
+            3 => Summed::Squares { over: clamp(1 << 33), most: clamp(9 << 27) },
+            _ => Summed::Ratios,
+        },
         ..Step::new(from, to, clamp(1 << (28 + 3 * i)))
     };
     pairs.iter().enumerate().map(one).collect()

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::accounting::SamplingProbability;
+use crate::model::Summed;
 use crate::model::shard::{Block, Blocks, RECORDS};
 
 fn data(records: usize, persons: Option<Persons>) -> ModelData {
@@ -91,7 +92,7 @@ fn every_kernel_sums_a_sample_as_a_shard_of_its_own() {
         let rows: Vec<Record> = (0..900).map(|_| case.record(&mut rng)).collect();
         let (from, to) = case.step(&mut rng);
         let clamp = Sensitivity::from_units(1 << 33).unwrap();
-        let steps = [Step::new(&from, &to, clamp), Step { count_clipped: true, ..Step::new(&from, &to, clamp) }];
+        let steps = [Step::new(&from, &to, clamp), Step { of: Summed::Clipped, ..Step::new(&from, &to, clamp) }];
         let persons = || Persons::new((1..=300).map(|person| 3 * person).collect(), 3);
         for persons in [None, persons()] {
             let whole = ModelData { persons, ..shard(&rows) };

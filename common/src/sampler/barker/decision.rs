@@ -3,13 +3,15 @@
 use super::correction::Correction;
 use super::diagnostics::BarkerDiagnostics;
 use super::sampling_variance::SamplingVariance;
+use super::second_moment::SecondMoment;
 use crate::accounting::SamplingProbability;
 use crate::job::JobSpec;
 use crate::mechanism::QueryKind;
 use crate::sampler::chain::Chain;
 use crate::sampler::error::SamplerError;
+use crate::sampler::party_metadata::PartyMetadata;
 use crate::sampler::ratio_walk::Decision;
-use crate::sampler::round::Query;
+use crate::sampler::round::{Phase, Query};
 use crate::sampler::target::Target;
 
 /// What moves may exceed the room by: rounding of sums.
@@ -25,17 +27,24 @@ pub(in crate::sampler) struct Barker {
     sampling: Option<SamplingVariance>,
     /// The greatest of it.
     greatest: f64,
+    /// What checks it.
+    second_moment: Option<SecondMoment>,
 }
 
 impl Barker {
-    /// The test of a job.
+    /// The test of a job, whose parties have this of their data public.
     ///
     /// # Errors
-    /// More noise than the test has room for.
-    pub(in crate::sampler) fn new(spec: &JobSpec) -> Result<Self, SamplerError> {
+    /// More noise than the test has room for; a budget that is none.
+    pub(in crate::sampler) fn new(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Self, SamplerError> {
         let variance = spec.sampler.barker.correction;
         let correction = Correction::of(variance).ok_or(SamplerError::NoCorrection(variance))?;
-        let barker = Self { correction, batch: spec.sampler.batch, noise: spec.ratio_variance(), sampling: None, greatest: 0.0 };
+        let batch = spec.sampler.batch;
+        let second_moment = match batch == SamplingProbability::ONE {
+            true => None,
+            false => Some(SecondMoment::new(spec, parties, Target::new(spec).budget()?)?),
+        };
+        let barker = Self { correction, batch, noise: spec.ratio_variance(), sampling: None, greatest: 0.0, second_moment };
         barker.has_room()?;
         Ok(barker)
     }
@@ -83,8 +92,19 @@ impl Decision for Barker {
         chain.settle(sum > 0.0, sum);
     }
 
+    fn asks_beside(&self, phase: Phase, step: u64, proposals: &[Query]) -> Option<Query> {
+        self.second_moment.as_ref().and_then(|looks| looks.ask(phase, step, proposals))
+    }
+
+    fn told(&mut self, target: &Target, query: &Query, total: i128) {
+        if let (Some(looks), Some(sampling)) = (&mut self.second_moment, &self.sampling) {
+            looks.absorb(target, sampling, query, total);
+        }
+    }
+
     fn diagnostics(&self) -> Option<BarkerDiagnostics> {
         let assumed = self.sampling.as_ref().map(|_| self.greatest);
-        Some(BarkerDiagnostics::of(&self.correction, self.batch, self.noise, assumed))
+        let checked = self.second_moment.as_ref().and_then(SecondMoment::told);
+        Some(BarkerDiagnostics { checked, ..BarkerDiagnostics::of(&self.correction, self.batch, self.noise, assumed) })
     }
 }

@@ -3,7 +3,13 @@
 use serde::Serialize;
 
 use super::correction::Correction;
+use super::second_moment::CheckedVariance;
 use crate::accounting::SamplingProbability;
+
+/// A share by which the released variance may be off the assumed one before a run says so.
+const DISAGREEMENT: f64 = 0.25;
+/// Standard errors of a surely different one.
+const ERRORS: f64 = 3.0;
 
 /// How exactly proposals were decided: the correction's error is known, that of an assumed variance is not.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -23,6 +29,8 @@ pub struct BarkerDiagnostics {
     /// The greatest variance that samples were taken to add to a ratio, by the curvature that the search found: assumed, not known. `None`
     /// where all records are asked.
     pub sampling_variance_assumed: Option<f64>,
+    /// What noisy sums of the records' squares say of it; `None` where all records are asked, and before the first.
+    pub checked: Option<CheckedVariance>,
 }
 
 impl BarkerDiagnostics {
@@ -35,6 +43,7 @@ impl BarkerDiagnostics {
             noise_variance: noise,
             batch: batch.get(),
             sampling_variance_assumed: assumed,
+            checked: None,
         }
     }
 
@@ -42,10 +51,33 @@ impl BarkerDiagnostics {
     #[must_use]
     pub fn words(&self) -> Vec<String> {
         let Some(assumed) = self.sampling_variance_assumed else { return Vec::new() };
+        let known = match self.checked {
+            Some(CheckedVariance { looks, ratio, standard_error }) if ERRORS * standard_error <= DISAGREEMENT => format!(
+                "by {looks} noisy sums of the records' squares it is {ratio:.2} ± {standard_error:.2} times that on average{}",
+                if self.disagrees() {
+                    ": the records do not scatter as the model says, or the clip cuts what the search measures; take the draws with care"
+                } else {
+                    ""
+                }
+            ),
+            Some(CheckedVariance { looks, ratio, standard_error }) => format!(
+                "{looks} noisy sums of the records' squares make it {ratio:.1} ± {standard_error:.1} times that on average, too uncertain to tell \
+                 (a larger epsilon or a smaller clip would){}",
+                if self.disagrees() { ", but not as assumed" } else { "" }
+            ),
+            None => "nothing was released to check it".to_owned(),
+        };
         vec![format!(
-            "the variance that samples add to a log ratio is assumed, not known: {assumed:.2} at most, of {}, by the curvature that the search \
-             found. If the true one is greater by e, posterior precisions come out at about 1 - e/4 of theirs",
+            "the variance that samples add to a log ratio is assumed: {assumed:.2} at most, of {}, by the curvature that the search found; {known}. \
+             Where the true one is greater by e, posterior precisions come out at about 1 - e/4 of theirs",
             self.correction
         )]
+    }
+
+    /// Whether the records' squares are far from what is assumed of them, and surely so.
+    #[must_use]
+    pub fn disagrees(&self) -> bool {
+        let far = |told: &CheckedVariance| (told.ratio - 1.0).abs() > DISAGREEMENT.max(ERRORS * told.standard_error);
+        self.checked.as_ref().is_some_and(far)
     }
 }

@@ -9,9 +9,11 @@ mod correction;
 mod decision;
 mod diagnostics;
 mod sampling_variance;
+mod second_moment;
 
 pub(super) use decision::Barker;
 pub use diagnostics::BarkerDiagnostics;
+pub use second_moment::CheckedVariance;
 
 #[cfg(test)]
 mod tests;

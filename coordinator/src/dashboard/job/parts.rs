@@ -136,7 +136,7 @@ fn budgets(status: &Status, pace: &RunPace, spec: Option<&JobSpec>) -> Markup {
         }
         p.note {
             "Epsilon of this job alone, by Gaussian differential privacy"
-            @if let Some(spec) = spec { ", at delta = " (spec.privacy.budget.delta) }
+            @if let Some(spec) = spec { ", at delta = " (spec.privacy.budget.promised_delta()) }
             @if let Some(words) = spec.and_then(protection) { ". " (words) }
             ". What the data have spent over all jobs is the owner's to see. Expected at the end: if it goes on as it does now; \
              the budget ends a run that would spend more."

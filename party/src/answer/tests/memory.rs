@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use conclave_common::mechanism::{LatticeSum, QueryKind, Sensitivity};
-use conclave_common::model::{Step, Summand};
+use conclave_common::model::{Step, Summand, Summed};
 use conclave_proto::convert::AnswerStatus;
 use conclave_proto::v1::{self, party_frame::Body};
 use proptest::prelude::*;
@@ -66,7 +66,7 @@ fn sums(answerer: &Answerer) -> Vec<Vec<i64>> {
     let from = vec![0.0; job.spec.dimension()];
     let to: Vec<f64> = (0..job.spec.dimension()).map(|at| 0.01 + 0.02 * at as f64).collect();
     let clamp = Sensitivity::from_units(1 << 33).unwrap();
-    let counted = Step { count_clipped: true, ..Step::new(&to, &from, Sensitivity::from_units(1 << 20).unwrap()) };
+    let counted = Step { of: Summed::Clipped, ..Step::new(&to, &from, Sensitivity::from_units(1 << 20).unwrap()) };
     let steps = [Step::new(&from, &to, clamp), counted];
     let on = |threads: &Threads| step_sums(job, threads, &steps).unwrap().into_iter().map(LatticeSum::open_for_test).collect();
     vec![on(&Threads::one()), on(&Threads::new(NonZeroUsize::new(3).unwrap()).unwrap()), on(&Threads::one())]

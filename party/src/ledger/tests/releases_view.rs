@@ -116,6 +116,20 @@ fn a_release_over_a_sample_is_shown_with_its_block_and_its_place() {
     }
 }
 
+/// A second moment is named as the listing names it, and its noise is in squares of what one record contributes at most.
+#[test]
+fn second_moments_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    settings(folder.path()).init().unwrap();
+    let mut ledger = open(folder.path());
+    answer(&mut ledger, 0, &[asked(0, 1, QueryKind::SecondMoment)]);
+    ledger.close().unwrap();
+    let sd = QueryKind::SecondMoment.noise_sd(NoiseScale::from_units(1 << 33).unwrap());
+    assert_eq!(viewed(folder.path()), [("second moment of ratios".to_owned(), sd, None, None)]);
+    assert_eq!(listed(folder.path(), None), viewed(folder.path()));
+    open(folder.path()).close().unwrap();
+}
+
 /// Every kind that there is, as [`QueryKind`] has it.
 #[test]
 fn the_view_has_every_kind_in_its_own_words_and_unit() {
@@ -125,6 +139,7 @@ fn the_view_has_every_kind_in_its_own_words_and_unit() {
         QueryKind::Statistic { component: QueryKind::MAX_COMPONENTS - 1 },
         QueryKind::Choice { candidates: 1 },
         QueryKind::Choice { candidates: QueryKind::MAX_CANDIDATES },
+        QueryKind::SecondMoment,
         QueryKind::SampledRatio,
         QueryKind::SampledGradient { parameters: 1 },
         QueryKind::SampledGradient { parameters: QueryKind::MAX_ORDER },

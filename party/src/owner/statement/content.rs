@@ -198,15 +198,21 @@ fn guarantee(
     )));
     let spent = job.spent().mu_squared();
     let delta = job.spec.as_ref().map_or(report.delta, |spec| spec.privacy.budget.delta);
+    // What blocks take of delta is beside what mu² is charged for: the promise has both.
+    let promised = job.spec.as_ref().map_or(report.delta_promised, |spec| spec.privacy.budget.promised_delta());
     let mut facts = vec![("mu of this job".to_owned(), format!("{} (Gaussian differential privacy)", figure(spent.sqrt())))];
     if spent > 0.0 {
         facts.push((
             "epsilon of this job".into(),
-            format!("{} at delta {}", figure(gaussian_dp::epsilon(spent.sqrt(), delta)), figure(delta)),
+            format!("{} at delta {}", figure(gaussian_dp::epsilon(spent.sqrt(), delta)), figure(promised)),
         ));
         facts.push((
             "by zCDP".into(),
-            format!("epsilon {} at delta {}: looser, by another road", figure(zcdp::epsilon(spent / 2.0, delta)), figure(delta)),
+            format!(
+                "epsilon {} at delta {}: looser, by another road",
+                figure(zcdp::epsilon(spent / 2.0, delta)),
+                figure(promised)
+            ),
         ));
     }
     if let Some(worst) = worst.filter(|_| matches!(job.state(), State::Running | State::Approved | State::Awaiting)) {
@@ -227,7 +233,7 @@ fn guarantee(
         format!(
             "epsilon {} at delta {}, over all jobs and for ever; {:.2}% of it (as mu squared) is spent by all jobs together",
             figure(report.epsilon_budget),
-            figure(report.delta),
+            figure(report.delta_promised),
             100.0 * report.share_spent
         ),
     ));

@@ -2,4 +2,5 @@
 
 mod enumeration;
 mod runs;
+mod second_moment;
 mod tables;

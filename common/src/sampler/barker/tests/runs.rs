@@ -9,6 +9,7 @@ use rand_distr::{Distribution, StandardNormal};
 use crate::job::JobSpec;
 use crate::mechanism::{DiscreteGaussian, QueryKind, STEP};
 use crate::model::Model;
+use crate::query::record_bound;
 use crate::sampler::barker::{Barker, BarkerDiagnostics};
 use crate::sampler::chain::Chain;
 use crate::sampler::error::SamplerError;
@@ -77,6 +78,14 @@ impl Records {
                 QueryKind::Ratio => 1.0,
                 _ => 0.0,
             };
+            if query.kind == QueryKind::SecondMoment {
+                let over = record_bound(self.model.as_ref(), &spec.privacy, &query.from, &query.to).unwrap().units() as f64;
+                let square = |y: &f64| ((units(*y) as f64 / over).powi(2) * QueryKind::SQUARE_UNITS as f64).round() as i64;
+                for (records, released) in self.shards.iter().zip(&mut releases) {
+                    released.push(records.iter().map(square).sum::<i64>() + noise.sample(&mut self.rng));
+                }
+                continue;
+            }
             for (records, released) in self.shards.iter().zip(&mut releases) {
                 let sum: i64 = records.iter().filter(|_| self.rng.random::<f64>() < part).map(|y| units(*y)).sum();
                 released.push(sum + noise.sample(&mut self.rng));
@@ -116,7 +125,7 @@ fn chains_over_all_records_have_the_posterior() {
     let spec = job("draws = 60000\nwarmup = 50", "");
     // The parties' noise fills the room, but for its rounding down.
     assert!(spec.ratio_variance() <= 2.0 && spec.ratio_variance() > 1.9999, "{}", spec.ratio_variance());
-    let mut sampler = RatioWalk::new(&spec, &parties(), Barker::new(&spec).unwrap()).unwrap();
+    let mut sampler = RatioWalk::new(&spec, &parties(), Barker::new(&spec, &parties()).unwrap()).unwrap();
     let ran = run(&spec, &mut sampler);
     println!("mean {:+.4}, variance {:.4}, acceptance {:.4}", ran.mean, ran.variance, ran.acceptance);
     assert!(ran.mean.abs() < 0.05 && (ran.variance - 1.0).abs() < 0.08, "{} {}", ran.mean, ran.variance);
@@ -151,15 +160,20 @@ impl Decision for Forgetful {
 #[ignore = "heavy: run by .ci/run"]
 fn chains_over_samples_have_the_posterior_where_their_variance_is_allowed_for() {
     let spec = job("draws = 200000\nwarmup = 50\nbatch = 0.3", "clip = 4.0");
-    let mut right = RatioWalk::new(&spec, &parties(), Barker::new(&spec).unwrap()).unwrap();
-    let mut wrong = RatioWalk::new(&spec, &parties(), Forgetful(Barker::new(&spec).unwrap())).unwrap();
+    let mut right = RatioWalk::new(&spec, &parties(), Barker::new(&spec, &parties()).unwrap()).unwrap();
+    let mut wrong = RatioWalk::new(&spec, &parties(), Forgetful(Barker::new(&spec, &parties()).unwrap())).unwrap();
     let (right, wrong) = (run(&spec, &mut right), run(&spec, &mut wrong));
     println!("variance {:.4}, forgetful {:.4}, told {:?}", right.variance, wrong.variance, right.told);
     let told = right.told.unwrap();
     let assumed = told.sampling_variance_assumed.unwrap();
     let most = 0.7 / 0.3 * (0.44 * (1.0 + spec.sampler.jitter)).powi(2);
     assert!(assumed <= most * 1.000_001 && assumed > 0.97 * most, "{assumed} {most}");
-    assert!(told.words()[0].contains("assumed, not known") && right.sampled > 400_000);
+    assert!(told.words()[0].contains("is assumed") && right.sampled > 400_000);
+    // 50 looks at a hundred records, of which the noise tells to a quarter.
+    let checked = told.checked.unwrap();
+    println!("{checked:?}");
+    assert_eq!(checked.looks, 50);
+    assert!((checked.ratio - 1.0).abs() < 4.0 * checked.standard_error + 0.05 && !told.disagrees(), "{checked:?}");
     assert!(right.mean.abs() < 0.03 && (right.variance - 1.0).abs() < 0.045, "{} {}", right.mean, right.variance);
     assert!(wrong.variance - 1.0 > 0.08, "{}", wrong.variance);
 }
@@ -168,7 +182,7 @@ fn chains_over_samples_have_the_posterior_where_their_variance_is_allowed_for() 
 fn moves_without_room_are_refused_once_the_curvature_is_known() {
     // A radius of ten posterior sds, that only the search can tell.
     let spec = job("draws = 10\nwarmup = 1\nbatch = 0.5\nproposal = { radius = 0.05 }\nlocate_share = 0.2", "clip = 4.0");
-    let mut sampler = RatioWalk::new(&spec, &parties(), Barker::new(&spec).unwrap()).unwrap();
+    let mut sampler = RatioWalk::new(&spec, &parties(), Barker::new(&spec, &parties()).unwrap()).unwrap();
     let mut records = Records::new(&spec);
     let word = loop {
         match sampler.next_round() {
