@@ -14,10 +14,12 @@ use super::handle::Ledger;
 use super::query::QueryKey;
 use super::receipt::{ChargeReceipt, ChargeRow, Recorded};
 use super::release::Release;
-use super::sampled::MOST_PRICED;
 use super::settings::Durability;
 use super::unwritten::Pending;
 use super::writer::EntryWriter;
+
+/// Different terms of blocks that a job may ask under before its first one is opened; an honest one asks under one.
+pub(super) const MOST_PRICED: usize = 8;
 
 /// What the ledger says to a message.
 #[derive(Debug)]

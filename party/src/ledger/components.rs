@@ -6,9 +6,7 @@
 //! software that knows of none.
 
 use conclave_common::mechanism::Components;
-use rusqlite::{CachedStatement, Connection};
-
-use super::releases_view;
+use rusqlite::Connection;
 
 /// The tables.
 pub(super) const TABLES: &str = "
@@ -92,24 +90,6 @@ pub(crate) fn are_stored(connection: &Connection) -> rusqlite::Result<bool> {
 /// Whether the ledger has the columns of what leaves masked.
 pub(crate) fn are_masked(connection: &Connection) -> rusqlite::Result<bool> {
     connection.prepare_cached("SELECT 1 FROM pragma_table_info('charges') WHERE name = 'honest'")?.exists([])
-}
-
-/// Prepares a statement that writes the columns of what leaves masked; at the first such charge they are made.
-pub(super) fn prepare_masked<'c>(connection: &'c Connection, sql: &str) -> rusqlite::Result<CachedStatement<'c>> {
-    // Where it can be prepared they are there: to ask before every charge would take as long as the charge.
-    if let Ok(prepared) = connection.prepare_cached(sql) {
-        return Ok(prepared);
-    }
-    if !are_masked(connection)? {
-        let newer = releases_view::is_there(connection)?;
-        for batch in [TABLES, MASKED, MASKED_VIEW] {
-            connection.execute_batch(batch)?;
-        }
-        if newer {
-            releases_view::put(connection)?;
-        }
-    }
-    connection.prepare_cached(sql)
 }
 
 /// Stores the number of components of a charge that has several.

@@ -1,6 +1,6 @@
 //! Entries, totals and the tail are stored as rows of the tables.
 
-use rusqlite::Connection;
+use rusqlite::{CachedStatement, Connection};
 
 use super::components;
 use super::entry::{AnswerEntry, ChargeEntry, Entry, EventEntry, Hash, JobEntered};
@@ -73,8 +73,26 @@ fn insert_charge(connection: &Connection, e: &ChargeEntry, hash: &Hash) -> rusql
     if e.honest == 1 {
         connection.prepare_cached(CHARGE)?.execute(&charge[..16]).map(drop)
     } else {
-        components::prepare_masked(connection, MASKED_CHARGE)?.execute(charge).map(drop)
+        prepare_masked(connection, MASKED_CHARGE)?.execute(charge).map(drop)
     }
+}
+
+/// Prepares a statement that writes the columns of what leaves masked; at the first such charge they are made.
+fn prepare_masked<'c>(connection: &'c Connection, sql: &str) -> rusqlite::Result<CachedStatement<'c>> {
+    // Where it can be prepared they are there: to ask before every charge would take as long as the charge.
+    if let Ok(prepared) = connection.prepare_cached(sql) {
+        return Ok(prepared);
+    }
+    if !components::are_masked(connection)? {
+        let newer = releases_view::is_there(connection)?;
+        for batch in [components::TABLES, components::MASKED, components::MASKED_VIEW] {
+            connection.execute_batch(batch)?;
+        }
+        if newer {
+            releases_view::put(connection)?;
+        }
+    }
+    connection.prepare_cached(sql)
 }
 
 const CHARGE: &str = "

@@ -29,15 +29,12 @@ use conclave_common::mechanism::QueryKind;
 use rusqlite::Connection;
 
 use super::block_opened::BlockOpened;
-use super::charge::{Filters, Refusal};
+use super::charge::{Filters, MOST_PRICED, Refusal};
 use super::error::LedgerError;
 use super::handle::Ledger;
 use super::query::QueryKey;
 use super::state::fits;
 use super::writer::EntryWriter;
-
-/// Different terms that a job may ask under before its first block is opened; an honest one asks under one.
-pub(super) const MOST_PRICED: usize = 8;
 
 /// Free places of a job's blocks while a message is priced: of blocks that are open, and of those that the message would open.
 pub(super) struct Places {

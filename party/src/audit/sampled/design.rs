@@ -9,7 +9,7 @@ use conclave_common::model::{ModelData, Persons};
 use conclave_proto::convert::AnswerStatus;
 use conclave_proto::v1;
 
-use super::{Asked, Prepare, SampledAudit};
+use super::asked::{Asked, Prepare, SampledAudit};
 use crate::answer::sandbox::Sandbox;
 use crate::audit::world::World;
 

@@ -10,7 +10,7 @@ use conclave_common::sampler::Query;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::Prepare;
+use super::asked::Prepare;
 use super::design::{CLIP, Design, PARAMETERS, Record};
 use super::law::wild;
 use crate::answer::sandbox::Sandbox;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::Prepare;
+use super::asked::Prepare;
 use super::design::{Design, Job, OTHERS, RELATIVE, Record};
 
 /// Jobs over which the law of answers is tried.

@@ -8,8 +8,9 @@ use conclave_common::model::PoissonSampling;
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
+use super::asked::{Asked, Prepare, SampledAudit};
 use super::design::Design;
-use super::{Asked, Prepare, SampledAudit, checks};
+use super::run::checks;
 use crate::answer::Answerer;
 use crate::answer::sandbox::Sandbox;
 use crate::answer::tests::faults::{FloatClipped, NanNotClamped};
