@@ -20,6 +20,8 @@ mod open_job;
 mod place;
 mod previous_format;
 #[cfg(test)]
+mod random_blocks;
+#[cfg(test)]
 mod reserve;
 #[cfg(test)]
 mod reserved_vectors;
