@@ -1,6 +1,6 @@
 //! A party's answer path alone, over pipes: a process that costs milliseconds to start and to kill.
 //!
-//! `conclave-answerer FOLDER strict|BLOCK [unlock]` unlocks the ledger as its owner would, or reads frames from standard input and writes replies to standard output, each preceded
+//! `conclave-answerer FOLDER strict|BLOCK [unlock|reserve]` unlocks the ledger or adds to its reserve as its owner would, or reads frames from standard input and writes replies to standard output, each preceded
 //! by its length in 32 bits, little endian. Shard, ledger, noise and answers are the daemon's own; what the daemon has
 //! beside them (link, consent) is left out. The ledger is made where there is none.
 #![forbid(unsafe_code)]
@@ -19,17 +19,18 @@ use prost::Message;
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let (folder, mode, unlock) = match args.as_slice() {
-        [folder, mode] => (folder, mode, false),
-        [folder, mode, act] if act == "unlock" => (folder, mode, true),
+    let (folder, mode, act): (_, _, fn(Mode, &Path) -> Result<(), String>) = match args.as_slice() {
+        [folder, mode] => (folder, mode, |mode, folder| serve(folder, mode)),
+        [folder, mode, act] if act == "unlock" => (folder, mode, Mode::unlock),
+        [folder, mode, act] if act == "reserve" => (folder, mode, Mode::add_reserve),
         _ => {
-            eprintln!("conclave-answerer FOLDER strict|BLOCK [unlock]");
+            eprintln!("conclave-answerer FOLDER strict|BLOCK [unlock|reserve]");
             return ExitCode::from(2);
         }
     };
     tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false).init();
     let (folder, mode) = (Path::new(folder), Mode::parse(mode));
-    match if unlock { mode.unlock(folder) } else { serve(folder, mode) } {
+    match act(mode, folder) {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             eprintln!("conclave-answerer: {why}");

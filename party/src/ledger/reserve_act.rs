@@ -13,7 +13,7 @@ impl Ledger {
     ///
     /// # Errors
     /// As [`Ledger::open_kept`]; [`LedgerError::Wrong`] where there can be no such delta.
-    pub(crate) fn add_reserve(settings: &LedgerSettings, added: u64, reason: &str) -> Result<Budget, LedgerError> {
+    pub fn add_reserve(settings: &LedgerSettings, added: u64, reason: &str) -> Result<Budget, LedgerError> {
         let mut ledger = Self::open_kept(settings)?;
         if let Some(behind) = ledger.behind() {
             return Err(behind);

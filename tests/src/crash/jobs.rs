@@ -3,6 +3,10 @@
 use std::sync::LazyLock;
 use std::time::SystemTime;
 
+use conclave_common::accounting::{BlockTerms, Budget, PrivacyUnit, Spent};
+use conclave_common::job::JobSpec;
+use conclave_common::mechanism::{NoiseScale, QueryKind};
+use conclave_common::query::QueryTerms;
 use conclave_common::secagg::MaskSecret;
 use conclave_proto::ca::{self, Validity};
 use conclave_proto::identity::{PeerIdentity, Role};
@@ -10,10 +14,14 @@ use conclave_proto::tls::IdentityDir;
 use conclave_proto::{mask_key, roster, v1};
 
 use super::PARTY;
+use super::session::points;
 use crate::recorder::signed_job;
 
-/// Number of jobs: the first two are local, of the others answers leave masked.
-pub const JOBS: usize = 4;
+/// Number of jobs: the first two are local, of the next two answers leave masked, and the last one asks over samples.
+pub const JOBS: usize = 5;
+
+/// The job whose releases are made over samples, in places of blocks.
+pub const SAMPLED: usize = 4;
 
 /// The parties of masked jobs besides the one that is asked.
 pub const OTHERS: [&str; 2] = ["hospital-b", "hospital-c"];
@@ -73,7 +81,31 @@ pub fn files() -> &'static [(String, String)] {
 
 /// Whether a job's answers leave masked.
 pub fn is_masked(job: usize) -> bool {
-    job >= 2
+    matches!(job, 2 | 3)
+}
+
+/// What the sampled job may spend.
+pub fn cap() -> Budget {
+    JobSpec::parse(&spec(SAMPLED)).expect("a job").privacy.budget
+}
+
+/// What of it is of a reserve of delta; units of 2^-60.
+pub fn reserve() -> u64 {
+    cap().reserve_units
+}
+
+/// Its blocks: the terms, and what opening one costs.
+pub fn block() -> &'static (BlockTerms, Spent) {
+    static BLOCK: LazyLock<(BlockTerms, Spent)> = LazyLock::new(|| {
+        let spec = JobSpec::parse(&spec(SAMPLED)).expect("a job");
+        let (from, to) = points(0, 0);
+        let kind = QueryKind::SampledRatio;
+        let terms = QueryTerms::new(spec.build_model().as_ref(), &spec, PrivacyUnit::default(), kind, (&[from], &[to]));
+        let priced = (terms.expect("a bound").sensitivity(), NoiseScale::from_sd(1.0).expect("a scale"));
+        let terms = spec.block_terms(kind, PrivacyUnit::default(), priced).expect("a block");
+        (terms, terms.cost().expect("a cost"))
+    });
+    &BLOCK
 }
 
 /// How many parties' noise protects each in what is opened of a job.
@@ -105,6 +137,14 @@ pub fn number(id: &str) -> Option<usize> {
 
 /// One job's text.
 pub fn spec(job: usize) -> String {
+    if job == SAMPLED {
+        // 22 planned releases in eight blocks: three places each.
+        return spec(0)
+            .replace("mean 0", "mean 4")
+            .replace("\"penalty\"", "\"barker\"")
+            .replace("draws = 10", "draws = 10\nwarmup = 1\nbatch = 0.9")
+            .replace("delta = 1e-6", "delta = 1e-6\ndelta_reserve = 1e-7\nblocks = 8\nclip = 0.01");
+    }
     let masked = is_masked(job);
     let others = if masked { format!(", \"{}\"", OTHERS.join("\", \"")) } else { String::new() };
     let aggregation = if masked { "[aggregation]\nmode = \"secure\"\ncolluders = 1\n" } else { "" };

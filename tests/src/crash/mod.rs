@@ -3,6 +3,7 @@
 pub mod disk;
 pub mod jobs;
 pub mod outside;
+mod places;
 pub mod session;
 pub mod shim;
 
@@ -27,6 +28,18 @@ pub const PARTY: &str = "hospital-a";
 /// The data's budget.
 pub fn budget() -> Budget {
     Budget::new(8.0, 1e-6).expect("a budget")
+}
+
+/// The file of a party's folder that says what its owner's configuration sets aside of delta; none where it sets nothing aside. Units of 2^-60.
+pub const RESERVE_FILE: &str = "reserve";
+
+/// What its owner adds in a reserve act.
+pub const ADDED: u64 = 1 << 38;
+
+/// The data's budget as the configuration of a folder has it.
+fn configured(folder: &Path) -> Budget {
+    let reserve = std::fs::read_to_string(folder.join(RESERVE_FILE)).ok().map(|text| text.trim().parse().expect("units"));
+    budget().reserving(reserve.unwrap_or(0))
 }
 
 /// What is synced when.
@@ -77,8 +90,8 @@ impl Mode {
         ledger.present_data(&shard.fingerprints(ledger.secret()).map_err(|e| text(&e))?).map_err(|e| text(&e))?;
         let policy = Policy { approve: Approve::Automatic, reply_delay: ReplyDelay::Off, ..Policy::default() };
         let noise = Noise::from_os().map_err(|e| text(&e))?;
-        let answerer =
-            Answerer::new(PARTY.into(), policy, budget(), shard, ledger, noise).with_members(Members::of(&identity, None));
+        let answerer = Answerer::new(PARTY.into(), policy, configured(folder), shard, ledger, noise)
+            .with_members(Members::of(&identity, None));
         answerer.with_secrecy(secrecy(&identity, &keeping)?).map_err(|e| text(&e))
     }
 
@@ -92,8 +105,16 @@ impl Mode {
             durability,
             secret: folder.join(IDENTITY).join("ledger-secret.key"),
             head_file: folder.join(IDENTITY).join("ledger-head"),
-            ..LedgerSettings::beside(&folder.join("ledger.sqlite"), PARTY, &budget())
+            ..LedgerSettings::beside(&folder.join("ledger.sqlite"), PARTY, &configured(folder))
         }
+    }
+
+    /// Adds to the reserve, as the owner's command does. What the configuration says is the owner's to write after it.
+    ///
+    /// # Errors
+    /// A sentence, where it can't be done.
+    pub fn add_reserve(self, folder: &Path) -> Result<(), String> {
+        Ledger::add_reserve(&self.keeping(folder), ADDED, "samples").map(drop).map_err(|e| e.to_string())
     }
 
     /// Unlocks a ledger that is behind, as the owner's command does: the keys of masks go first.

@@ -15,6 +15,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::jobs::{self, spec};
+use super::places::{self, Blocks, Place};
 use super::session::points;
 use super::{IDENTITY, Mode};
 
@@ -35,8 +36,10 @@ pub struct Outside {
     asked: BTreeSet<(usize, u64)>,
     /// Attempt and number heard last.
     heard: BTreeMap<Id, (u32, i64)>,
-    /// Price of all different numbers heard, those under one id included.
-    pub cost: u64,
+    /// Price of all different numbers heard, those under one id included, but for those over samples: blocks pay for them.
+    cost: u64,
+    /// Where each number over a sample has its place: the block's number, and how many were taken before it.
+    places: BTreeMap<Id, Place>,
     /// Different numbers heard.
     pub numbers: u64,
     /// Numbers heard under an id that had another one before: reserve mode alone.
@@ -50,14 +53,22 @@ pub struct Outside {
     closed: BTreeMap<usize, bool>,
 }
 
+/// Whether a job's answers are on the disk before they leave, whatever the mode.
+fn is_always_strict(job: usize) -> bool {
+    jobs::is_masked(job) || job == jobs::SAMPLED
+}
+
 /// Names of the files of masked jobs' keys.
 pub fn keys(folder: &Path) -> BTreeSet<String> {
     let files = std::fs::read_dir(folder.join(IDENTITY).join("mask-keys")).into_iter().flatten();
     files.map(|file| file.expect("a file").file_name().into_string().expect("a name")).collect()
 }
 
-/// What one number costs.
+/// What one number costs; nothing over a sample, beside its block.
 pub fn price(id: Id) -> u64 {
+    if id.job == jobs::SAMPLED {
+        return 0;
+    }
     let spec = JobSpec::parse(&spec(id.job)).expect("a job");
     let (from, to) = points(id.iteration, id.chain);
     let model = spec.build_model();
@@ -142,6 +153,12 @@ impl Outside {
         job_events(&connection).iter().any(|(kind, ..)| kind == "unlock")
     }
 
+    /// What the ledger on a disk sets aside of delta, what was added included; units of 2^-60.
+    pub fn reserve(&self, folder: &Path) -> u64 {
+        let copy = copy(folder).expect("a ledger");
+        places::reserve(&Connection::open(copy.path().join("ledger.sqlite")).expect("a database"))
+    }
+
     /// Numbers that the ledger on a disk has charged.
     pub fn charges(&self, folder: &Path) -> usize {
         Ledger::read(folder).map_or(0, |ledger| ledger.rows.len())
@@ -179,7 +196,7 @@ impl Outside {
         match self.heard.get(&id) {
             Some((_, known)) if *known == value => return,
             Some((last, known)) => {
-                assert!(mode != Mode::Strict && !jobs::is_masked(id.job), "{id:?} has two answers, {known} and {value}");
+                assert!(mode != Mode::Strict && !is_always_strict(id.job), "{id:?} has two answers, {known} and {value}");
                 assert!(attempt > *last, "{id:?} was answered afresh without another attempt");
                 self.afresh += 1;
             }
@@ -190,19 +207,36 @@ impl Outside {
         self.numbers += 1;
     }
 
+    /// What all that was heard costs at least: of places as many blocks as they fill.
+    fn cost(&self) -> u64 {
+        let (terms, block) = jobs::block();
+        let places = self.heard.keys().filter(|id| id.job == jobs::SAMPLED).count() as u64;
+        self.cost + places.div_ceil(terms.releases) * block.units
+    }
+
+    /// Each number over a sample that has left has a place, the one that it always had, and nobody else's.
+    fn check_places(&mut self, ledger: &Ledger) {
+        for id in self.heard.keys().filter(|id| id.job == jobs::SAMPLED) {
+            let place = ledger.places.get(id).unwrap_or_else(|| panic!("{id:?} left without a place"));
+            assert_eq!(self.places.entry(*id).or_insert(*place), place, "{id:?} has another place than it had");
+        }
+        let taken: BTreeSet<Place> = self.places.values().copied().collect();
+        assert_eq!(taken.len(), self.places.len(), "a place is two numbers': {:?}", self.places);
+    }
+
     /// What must hold of a dead party's files, before it starts again: every number that has left is paid for. With `whole`,
     /// what was written is there too: every number's own charge and the number itself.
-    pub fn check_dead(&self, folder: &Path, mode: Mode, whole: bool) {
+    pub fn check_dead(&mut self, folder: &Path, mode: Mode, whole: bool) {
         let Some(ledger) = Ledger::read(folder) else {
             assert_eq!(self.numbers, 0, "numbers have left and there is no ledger");
             return;
         };
-        assert!(ledger.committed >= self.cost, "{} is charged and {} has left", ledger.committed, self.cost);
+        assert!(ledger.committed >= self.cost(), "{} is charged and {} has left", ledger.committed, self.cost());
         if mode == Mode::Strict || whole {
             self.assert_recorded(&ledger, |_| true);
         }
-        // Masked answers are strict whatever the mode.
-        self.assert_recorded(&ledger, |id| jobs::is_masked(id.job));
+        self.assert_recorded(&ledger, |id| is_always_strict(id.job));
+        self.check_places(&ledger);
     }
 
     fn assert_recorded(&self, ledger: &Ledger, of: impl Fn(&Id) -> bool) {
@@ -213,9 +247,10 @@ impl Outside {
     }
 
     /// What must hold once a party has started again, was asked everything again, and ended well.
-    pub fn check_ended(&self, folder: &Path, mode: Mode) {
+    pub fn check_ended(&mut self, folder: &Path, mode: Mode) {
         let ledger = Ledger::read(folder).expect("a ledger");
         self.assert_recorded(&ledger, |_| true);
+        self.check_places(&ledger);
         for (id, row) in &ledger.rows {
             assert!(self.asked.contains(&(id.job, id.iteration)), "{id:?} is charged and was never asked");
             assert_eq!(row.charge, price(*id), "{id:?}");
@@ -223,9 +258,12 @@ impl Outside {
         }
         assert_eq!(ledger.rows.len(), self.heard.len());
         assert_eq!(ledger.held, 0, "a block is open after a clean end");
-        assert!(ledger.committed >= self.cost);
+        assert!(ledger.committed >= self.cost());
+        // A place is never lost, in no mode: as many blocks are open as all places fill.
+        let (terms, _) = jobs::block();
+        assert_eq!(ledger.blocks, (ledger.places.len() as u64).div_ceil(terms.releases));
         if mode == Mode::Strict {
-            assert_eq!((ledger.committed, ledger.forfeited), (self.cost, 0));
+            assert_eq!((ledger.committed, ledger.forfeited), (self.cost(), 0));
         }
         // Of masked jobs that have ended no key is left, and of the others each its own.
         let open = self.keys.keys().filter(|job| !self.has_closed(**job)).map(|job| jobs::id(*job).to_owned());
@@ -255,8 +293,12 @@ struct Ledger {
     forfeited: u64,
     /// What open blocks hold beyond their charges.
     held: u64,
-    /// Charges, forfeits, and what open blocks hold beyond.
+    /// Charges, blocks of places, forfeits, and what open blocks hold beyond.
     committed: u64,
+    /// Places by whom they are taken.
+    places: BTreeMap<Id, Place>,
+    /// Blocks of places.
+    blocks: u64,
 }
 
 impl Ledger {
@@ -284,7 +326,10 @@ impl Ledger {
             let job = jobs::number(&job).expect("a job of the script");
             let id = Id { job, iteration: row.get(1).expect("a round"), chain: row.get(2).expect("a chain") };
             let charge: u64 = row.get(4).expect("a charge");
-            let price = |honest| price_of(row.get(6).expect("K_t"), row.get(7).expect("s"), honest);
+            let price = |honest| match job {
+                jobs::SAMPLED => 0,
+                _ => price_of(row.get(6).expect("K_t"), row.get(7).expect("s"), honest),
+            };
             let masked = masked.remove(&row.get(9).expect("a number"));
             assert_eq!(masked, jobs::is_masked(job).then(|| (jobs::honest(job), price(1))), "{id:?}");
             assert_eq!(charge, price(jobs::honest(job)), "{id:?}");
@@ -309,14 +354,22 @@ impl Ledger {
             }
         }
         let held: u64 = held.iter().map(|(seq, units)| units - by_block.get(seq).copied().unwrap_or(0)).sum();
+        let blocks = Blocks::read(connection);
+        assert_eq!(
+            blocks.places.len(),
+            rows.keys().filter(|id| id.job == jobs::SAMPLED).count(),
+            "whoever is charged has a place"
+        );
+        let sum = sum + blocks.units;
         let committed = sum + forfeited + held;
+        blocks.check_limits(connection, committed);
         let totals: (u64, u64) = connection
             .query_row("SELECT coalesce(sum(charge), 0), coalesce(sum(reserved), 0) FROM totals", [], |row| {
                 Ok((row.get(0)?, row.get(1)?))
             })
             .expect("totals");
         assert_eq!(totals, (sum + forfeited, held), "the table of totals");
-        Self { rows, forfeited, held, committed }
+        Self { rows, forfeited, held, committed, places: blocks.places, blocks: blocks.opened }
     }
 }
 
@@ -335,7 +388,7 @@ fn copy(folder: &Path) -> Option<TempDir> {
 }
 
 /// Events with the id of the job that each is about, if any.
-fn job_events(connection: &Connection) -> Vec<(String, Option<String>, Value)> {
+pub(super) fn job_events(connection: &Connection) -> Vec<(String, Option<String>, Value)> {
     let mut select = connection
         .prepare("SELECT e.kind, j.job, e.body FROM events e LEFT JOIN jobs j ON j.seq = e.job ORDER BY e.seq")
         .expect("SQL");
@@ -352,7 +405,7 @@ fn unhex(text: &Value) -> Vec<u8> {
     (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).expect("a byte")).collect()
 }
 
-fn events(connection: &Connection) -> Vec<(u64, String, Value)> {
+pub(super) fn events(connection: &Connection) -> Vec<(u64, String, Value)> {
     let mut select = connection.prepare("SELECT seq, kind, body FROM events ORDER BY seq").expect("SQL");
     let rows = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?))).expect("events");
     rows.map(|row| {

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 
-use conclave_common::mechanism::NoiseScale;
+use conclave_common::mechanism::{NoiseScale, QueryKind};
 use conclave_proto::convert::AnswerStatus;
 use conclave_proto::v1::{self, coordinator_frame::Body, party_frame};
 use prost::Message;
@@ -75,6 +75,30 @@ pub const MASKED: [Step; 20] = [
     Step::Ask(0, 2),
 ];
 
+/// The same of a job over samples, two chains a message and three places a block: blocks are opened before, between and within messages, in rounds
+/// that come out of order and are asked again. Beside it a local one, whose answers may leave before they are synced.
+pub const SAMPLES: [Step; 19] = [
+    Step::Open(4),
+    Step::Ask(4, 0),
+    Step::Open(0),
+    Step::Ask(0, 0),
+    Step::Ask(4, 1),
+    Step::Ask(4, 0),
+    Step::Altered(4, 1),
+    Step::Twice(4, 2),
+    Step::Ask(0, 1),
+    Step::Ask(4, 3),
+    Step::Ask(4, 2),
+    Step::Close(4),
+    Step::Open(4),
+    Step::Ask(4, 3),
+    Step::Ask(4, 4),
+    Step::Ask(0, 0),
+    Step::Ask(0, 2),
+    Step::Ask(4, 5),
+    Step::Ask(4, 1),
+];
+
 /// Where chain `chain` steps from and to in a round: so little that no budget ends in as many rounds as a quick machine has time for.
 pub fn points(iteration: u64, chain: u32) -> (f64, f64) {
     let size = [1e-5, -2e-5][chain as usize % 2];
@@ -118,6 +142,11 @@ impl Party {
     /// Has its owner unlock its ledger; says whether that went well.
     pub fn unlock(exe: &str, folder: &Path, mode: Mode, plan: Option<&Plan<'_>>) -> bool {
         Self::run(exe, folder, &[&mode.argument(), "unlock"], plan).end().success()
+    }
+
+    /// Has its owner add to its ledger's reserve; says whether that went well.
+    pub fn add_reserve(exe: &str, folder: &Path, mode: Mode, plan: Option<&Plan<'_>>) -> bool {
+        Self::run(exe, folder, &[&mode.argument(), "reserve"], plan).end().success()
     }
 
     fn run(exe: &str, folder: &Path, arguments: &[&str], plan: Option<&Plan<'_>>) -> Self {
@@ -250,13 +279,13 @@ impl Party {
         Some(true)
     }
 
-    /// Opens a job of a ledger that was set back, and says whether it is put off until the owner has done something.
-    pub fn waits_for_its_owner(&mut self, job: usize) -> bool {
+    /// Opens a job, and says whether it is put off until the owner has done something, for a reason with this word in it.
+    pub fn waits_for_its_owner(&mut self, job: usize, word: &str) -> bool {
         let mut said = self.send(Body::OpenJob(jobs::open_job(job))).and_then(|()| self.receive());
         if let Some(party_frame::Body::Hello(_)) = said {
             said = self.receive();
         }
-        matches!(said, Some(party_frame::Body::JobPending(pending)) if pending.reason.contains("unlock"))
+        matches!(said, Some(party_frame::Body::JobPending(pending)) if pending.reason.contains(word))
     }
 
     /// Asks a round, and says whether it was refused; `None` once the party is dead.
@@ -311,10 +340,11 @@ impl Party {
 /// Two chains of a round.
 pub fn query(job: usize, iteration: u64, attempt: u32) -> v1::Query {
     let noise_scale = NoiseScale::from_sd(1.0).expect("a scale").units();
+    let kind = if job == jobs::SAMPLED { QueryKind::SampledRatio } else { QueryKind::Ratio }.code();
     let proposals = (0..2)
         .map(|chain| {
             let (from, to) = points(iteration, chain);
-            v1::Proposal { chain, from: vec![from], to: vec![to], noise_scale, kind: 0 }
+            v1::Proposal { chain, from: vec![from], to: vec![to], noise_scale, kind }
         })
         .collect();
     v1::Query { job: jobs::id(job).into(), iteration, proposals, attempt }

@@ -3,6 +3,7 @@
 mod honest;
 mod subsampled;
 mod subsampled_limits;
+mod two_limits;
 
 use num_bigint::BigUint;
 use proptest::prelude::*;

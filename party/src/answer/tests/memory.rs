@@ -37,7 +37,7 @@ delta = 1e-6
 noise_sd = 1.0
 "#;
 
-const NEEDED: [&str; 3] = ["a", "ward", "n"];
+pub(super) const NEEDED: [&str; 3] = ["a", "ward", "n"];
 
 /// One sum per step.
 fn step_sums(job: &ActiveJob, threads: &Threads, steps: &[Step<'_>]) -> Result<Vec<LatticeSum>, NoSum> {
@@ -77,7 +77,7 @@ fn held(answerer: &Answerer) -> bool {
 }
 
 /// A file's config under each way to hold it that it can be held in.
-fn ways(file: PathBuf, limit: Option<usize>) -> Vec<DataConfig> {
+pub(super) fn ways(file: PathBuf, limit: Option<usize>) -> Vec<DataConfig> {
     let streams = limit.is_none() && file.extension().is_some_and(|kind| kind == "parquet");
     let ways = [Memory::Copies, Memory::Lean, Memory::Stream].into_iter().take(if streams { 3 } else { 2 });
     ways.map(|memory| DataConfig { memory, ..config(file.clone(), BadRows::Drop, limit) }).collect()

@@ -25,4 +25,5 @@ mod moments;
 mod non_interference;
 mod random_operations;
 mod sampled;
+mod sampled_records;
 mod timing;

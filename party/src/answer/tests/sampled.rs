@@ -1,12 +1,13 @@
 //! Answers over hidden samples, from the query to the ledger: places, blocks, refusals, restarts, and what is added up.
 #![allow(clippy::unwrap_used)]
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use conclave_common::accounting::{Adjacency, PrivacyUnit, SamplingProbability};
 use conclave_common::job::{Algorithm, BlockSpec};
 use conclave_common::mechanism::{NoiseScale, QueryKind};
-use conclave_common::model::{ModelData, Persons};
+use conclave_common::model::{Block, BlockError, Blocks, ModelData, Persons};
 use conclave_proto::convert::AnswerStatus;
 use conclave_proto::v1;
 use tempfile::TempDir;
@@ -16,6 +17,7 @@ use super::*;
 use crate::answer::masking::Masking;
 use crate::answer::records::Records;
 use crate::config::BadRows;
+use crate::ledger::{Durability, LedgerSettings};
 use crate::testing::{JOB, MEAN_TOML, budget, data, entry, open_policy, write};
 
 /// A clip of half a unit under noise of one: a relative sensitivity of a half.
@@ -68,17 +70,92 @@ impl Party {
 
     /// A party that starts, and opens the job over made-up records.
     fn start(&self, spec: &JobSpec) -> Result<Answerer, String> {
+        self.start_with(spec, Records::Held(records(self.budget.unit)), Durability::Strict)
+    }
+
+    /// The same over these records.
+    fn start_with(&self, spec: &JobSpec, held: Records, durability: Durability) -> Result<Answerer, String> {
         let shard = Shard::load(&data(self.folder.path().join("a.csv"), BadRows::Stop), None).unwrap();
-        let mut ledger = Ledger::open(&self.ledger(), "hospital-a", &self.budget).map_err(|e| e.to_string())?;
+        let settings = LedgerSettings { durability, ..LedgerSettings::beside(&self.ledger(), "hospital-a", &self.budget) };
+        let mut ledger = Ledger::open_kept(&settings).map_err(|e| e.to_string())?;
         ledger.open_job(&entry(JOB, spec.privacy.budget.of(self.budget.unit))).map_err(|e| e.to_string())?;
         let mut answerer =
             Answerer::new("hospital-a".into(), open_policy(), self.budget, shard, ledger, Noise::from_os().unwrap());
         let on = (self.budget.unit, &Threads::one());
-        let held = Records::Held(records(self.budget.unit));
         let opened = (None, Masking::Local, Duration::ZERO);
         let active = ActiveJob::new(spec.clone(), [1; 32], held, on, opened).map_err(|e| e.to_string())?;
         answerer.jobs.insert(JOB.into(), active);
         Ok(answerer)
+    }
+}
+
+/// Who has which place, by the table of charges alone: (round, chain) of each charge by its block, in the order in which they were written.
+fn places(party: &Party) -> BTreeMap<u64, Vec<(u64, u32)>> {
+    let connection = rusqlite::Connection::open(party.ledger()).unwrap();
+    let mut select = connection.prepare("SELECT block, iteration, chain FROM charges ORDER BY seq").unwrap();
+    let mut places: BTreeMap<u64, Vec<(u64, u32)>> = BTreeMap::new();
+    let rows = select.query_map([], |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?)))).unwrap();
+    rows.map(Result::unwrap).for_each(|(block, id): (u64, _)| places.entry(block).or_default().push(id));
+    places
+}
+
+/// Records that can't be read.
+struct Unreadable(ModelData);
+
+impl Blocks for Unreadable {
+    fn count(&self) -> usize {
+        self.0.count()
+    }
+
+    fn records(&self) -> u64 {
+        self.0.records()
+    }
+
+    fn units(&self) -> u64 {
+        Blocks::units(&self.0)
+    }
+
+    fn block(&self, _at: usize) -> Result<Block<'_>, BlockError> {
+        Err(BlockError::new("planted"))
+    }
+}
+
+/// The party ends between the charge and the answer, as its records can't be read. Asked again after its next start, the question has the place
+/// that it had, is answered, and charged no second time; another question has another place.
+#[test]
+fn a_place_that_was_charged_and_not_answered_is_answered_after_a_restart() {
+    for durability in [Durability::Strict, Durability::Reserve { block: 8 }] {
+        let (party, spec) = (Party::new(budget().reserving(RESERVE)), spec(RESERVE));
+        let unreadable = Records::Streamed(Box::new(Unreadable(records(party.budget.unit))));
+        let mut answerer = party.start_with(&spec, unreadable, durability).unwrap();
+        let silent = answerer.answer(ask(0, 2, 1.0));
+        assert_eq!((status(&silent), silent.releases), (AnswerStatus::Halted, vec![0; 2]));
+        let total = spent(&answerer);
+        drop(answerer);
+        let before = places(&party);
+        assert_eq!(before.values().collect::<Vec<_>>(), [&vec![(0, 0), (0, 1)]]);
+        let start = || party.start_with(&spec, Records::Held(records(party.budget.unit)), durability).unwrap();
+        let mut answerer = start();
+        // Another question first, under an id of its own and under theirs.
+        let other = answerer.answer(ask(7, 1, 1.0));
+        assert_eq!((status(&other), spent(&answerer)), (AnswerStatus::Released, total));
+        let mut altered = ask(0, 2, 1.0);
+        altered.proposals[1].to = vec![0.25];
+        assert_eq!(status(&answerer.answer(altered)), AnswerStatus::Conflict);
+        let answer = answerer.answer(ask(0, 2, 1.0));
+        assert_eq!((status(&answer), spent(&answerer)), (AnswerStatus::Released, total));
+        assert_eq!(answerer.answer(ask(0, 2, 1.0)).releases, answer.releases);
+        // The fourth place, and then a block of its own.
+        assert_eq!(status(&answerer.answer(ask(1, 1, 1.0))), AnswerStatus::Released);
+        assert_eq!(spent(&answerer), total);
+        assert_eq!(status(&answerer.answer(ask(2, 1, 1.0))), AnswerStatus::Released);
+        assert_eq!(spent(&answerer), 2 * total);
+        drop(answerer);
+        let after: Vec<_> = places(&party).into_iter().collect();
+        let first = *before.keys().next().unwrap();
+        assert_eq!(after[0], (first, vec![(0, 0), (0, 1), (7, 0), (1, 0)]), "{durability:?}");
+        assert_eq!(after[1].1, [(2, 0)]);
+        assert_eq!(start().answer(ask(0, 2, 1.0)).releases, answer.releases);
     }
 }
 

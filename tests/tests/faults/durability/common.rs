@@ -4,11 +4,11 @@ use std::ops::Range;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use conclave_tests::crash::Mode;
 use conclave_tests::crash::disk::{Call, Disk, calls};
 use conclave_tests::crash::outside::Outside;
-use conclave_tests::crash::session::{End, MASKED, Party, SCRIPT, Step, furnish};
+use conclave_tests::crash::session::{End, MASKED, Party, SAMPLES, SCRIPT, Step, furnish};
 use conclave_tests::crash::shim::{Deed, Plan};
+use conclave_tests::crash::{Mode, RESERVE_FILE, jobs};
 use tempfile::TempDir;
 
 pub(crate) const EXE: &str = env!("CARGO_BIN_EXE_conclave-answerer");
@@ -46,6 +46,11 @@ pub(crate) fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     files
 }
 
+/// What a folder's owner says in the configuration is set aside of delta; units of 2^-60.
+pub(crate) fn configure(folder: &Path, reserve: u64) {
+    std::fs::write(folder.join(RESERVE_FILE), reserve.to_string()).expect("a file");
+}
+
 /// Makes a folder of files, for nobody else.
 pub(crate) fn lay(files: &BTreeMap<PathBuf, Vec<u8>>, to: &Path) {
     for (name, bytes) in files {
@@ -73,8 +78,11 @@ pub(crate) struct Case {
 
 impl Case {
     fn new(mode: Mode, script: Vec<Step>, before: Option<(TempDir, Outside)>) -> Self {
-        let masked = script.contains(&MASKED[0]);
-        let whole: &[Step] = if masked { &MASKED } else { &SCRIPT };
+        let whole: &[Step] = match &script {
+            masked if masked.contains(&MASKED[0]) => &MASKED,
+            sampled if sampled.contains(&SAMPLES[0]) => &SAMPLES,
+            _ => &SCRIPT,
+        };
         let mut case = Self { mode, script, calls: Vec::new(), window: 0..0, folder: 0, disk: Disk::default(), whole, before };
         case.play_undisturbed();
         case.window = 0..case.calls.len();
@@ -115,6 +123,9 @@ impl Case {
         let Some((left, outside)) = &self.before else {
             // Like the identity, the records are the owner's, and on the disk for long.
             furnish(&folder);
+            if self.script.contains(&SAMPLES[0]) {
+                configure(&folder, jobs::reserve());
+            }
             return (folder, Outside::default());
         };
         lay(&files(&left.path().join("party")), &folder);
@@ -175,6 +186,18 @@ impl Case {
     pub(crate) fn masked_again() -> [Self; 2] {
         Self::masked()
             .map(|masked| masked.second(&[Step::Open(2), Step::Open(3), Step::Ask(2, 3), Step::Ask(2, 0), Step::Ask(3, 1)]))
+    }
+
+    /// The script of a job over samples: blocks are opened and places taken besides.
+    pub(crate) fn sampled() -> [Self; 2] {
+        MODES.map(|mode| Self::new(mode, SAMPLES.to_vec(), None))
+    }
+
+    /// A life after one that was killed in the middle of it.
+    pub(crate) fn sampled_again() -> [Self; 2] {
+        let asked = [6, 0, 2, 3, 7].map(|round| Step::Ask(4, round));
+        let script: Vec<Step> = [Step::Open(4)].into_iter().chain(asked).collect();
+        Self::sampled().map(|sampled| sampled.second(&script))
     }
 
     /// So many messages that the log is copied into the database while the party answers, and the calls around that.

@@ -33,6 +33,7 @@ fn at_calls(case: &Case, stride: usize) {
 fn killed_at_some_calls() {
     Case::short().iter().chain(&Case::again()).chain(&Case::converted()).for_each(|case| at_calls(case, 37));
     Case::masked().iter().chain(&Case::masked_again()).for_each(|case| at_calls(case, 37));
+    Case::sampled().iter().chain(&Case::sampled_again()).for_each(|case| at_calls(case, 37));
 }
 
 /// A ledger of the format before, converted when the party starts.
@@ -53,6 +54,13 @@ fn killed_at_every_call() {
 #[ignore = "heavy: run by .ci/run"]
 fn killed_at_every_call_of_masked_jobs() {
     Case::masked().iter().chain(&Case::masked_again()).for_each(|case| at_calls(case, 1));
+}
+
+/// Of a job over samples: no number leaves whose place and block are not written, and no place is taken twice or lost.
+#[test]
+#[ignore = "heavy: run by .ci/run"]
+fn killed_at_every_call_of_sampled_jobs() {
+    Case::sampled().iter().chain(&Case::sampled_again()).for_each(|case| at_calls(case, 1));
 }
 
 #[test]

@@ -98,6 +98,7 @@ fn assert_nothing_after(calls: &[Call], deed: Deed, what: &str) {
 #[test]
 fn some_calls_fail() {
     Case::short().iter().chain(&Case::again()).for_each(|case| fail_at_calls(case, 53));
+    Case::sampled().iter().chain(&Case::sampled_again()).for_each(|case| fail_at_calls(case, 53));
 }
 
 #[test]
@@ -110,6 +111,12 @@ fn every_call_of_a_conversion_fails() {
 #[ignore = "heavy: run by .ci/run"]
 fn every_call_fails() {
     Case::short().iter().for_each(|case| fail_at_calls(case, 1));
+}
+
+#[test]
+#[ignore = "heavy: run by .ci/run"]
+fn every_call_of_sampled_jobs_fails() {
+    Case::sampled().iter().chain(&Case::sampled_again()).for_each(|case| fail_at_calls(case, 1));
 }
 
 #[test]

@@ -146,7 +146,7 @@ impl SetBack {
         } else {
             let mut party = Party::start(EXE, folder, self.mode, None);
             for job in [2, 3] {
-                assert!(party.waits_for_its_owner(job), "{what}: job {job} is opened on a ledger that was set back");
+                assert!(party.waits_for_its_owner(job, "unlock"), "{what}: job {job} is opened on a ledger that was set back");
                 assert_eq!(party.refuses(job, 0), Some(true), "{what}");
             }
             party.end();

@@ -8,3 +8,4 @@ mod deaths;
 mod failures;
 mod lives;
 mod power;
+mod reserve_act;

@@ -133,6 +133,20 @@ fn the_power_fails_at_every_call_of_masked_jobs() {
     Case::masked_again().iter().for_each(|case| assert_eq!(cut(case, 1), 0));
 }
 
+/// Of a job over samples: in reserve mode, too, what left has its place on the disk. The local job beside it is what is given afresh.
+#[test]
+fn the_power_fails_at_some_calls_of_sampled_jobs() {
+    Case::sampled().iter().for_each(|case| cut_while_it_answers(case, 7));
+    Case::sampled_again().iter().for_each(|case| assert_eq!(cut(case, 13), 0));
+}
+
+#[test]
+#[ignore = "heavy: run by .ci/run"]
+fn the_power_fails_at_every_call_of_sampled_jobs() {
+    Case::sampled().iter().for_each(|case| cut_while_it_answers(case, 1));
+    Case::sampled_again().iter().for_each(|case| assert_eq!(cut(case, 1), 0));
+}
+
 #[test]
 #[ignore = "heavy: run by .ci/run"]
 fn the_power_fails_at_every_call() {
