@@ -19,6 +19,7 @@ mod open_job;
 #[cfg(all(test, unix))]
 mod place;
 mod previous_format;
+#[cfg(test)]
 mod random_blocks;
 #[cfg(test)]
 mod releases_view;
