@@ -3,7 +3,6 @@
 use serde::Serialize;
 
 use super::observations::Observations;
-use super::polish::Polished;
 use super::settings::Settings;
 use super::walker::Walker;
 use crate::job::Algorithm;
@@ -61,6 +60,21 @@ pub struct StochasticGradients {
     pub mean_gradient: Option<Identity>,
     /// The penalty sweeps that the draws are of; `None` where they are of the steps themselves. All that stands above is of the steps.
     pub polish: Option<Polished>,
+}
+
+/// What a result says of the sweeps that its draws are of. Shares are of the job's budget.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Polished {
+    /// Penalty sweeps of each chain, a proposal for each coordinate.
+    pub sweeps: u64,
+    /// Steps of each chain without a test before them, the warm-up's included: not among the draws.
+    pub steps: u64,
+    /// What was set aside for the sweeps.
+    pub budget_share: f64,
+    /// Effective draws of a mean that so many sweeps of all chains come to together.
+    pub planned_ess: f64,
+    /// Share of the sweeps' proposals accepted so far.
+    pub acceptance_rate: f64,
 }
 
 impl StochasticGradients {

@@ -40,8 +40,7 @@ mod top_up;
 mod walker;
 
 pub(super) use algorithm::StochasticGradient;
-pub use diagnostics::StochasticGradients;
-pub use polish::Polished;
+pub use diagnostics::{Polished, StochasticGradients};
 
 pub(crate) use foreseen::foresee;
 pub(super) use outlook::outlook;

@@ -4,8 +4,8 @@
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
-use serde::Serialize;
 
+use super::diagnostics::Polished;
 use crate::accounting::SamplingProbability;
 use crate::job::{Algorithm, JobSpec, Radius, Warmup};
 use crate::mechanism::QueryKind;
@@ -38,21 +38,6 @@ pub(crate) struct Sweeps {
     radii: Vec<f64>,
     /// What all of them come to, as a share of the job's budget.
     pub(super) share: f64,
-}
-
-/// What a result says of the sweeps that its draws are of. Shares are of the job's budget.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Polished {
-    /// Penalty sweeps of each chain, a proposal for each coordinate.
-    pub sweeps: u64,
-    /// Steps of each chain without a test before them, the warm-up's included: not among the draws.
-    pub steps: u64,
-    /// What was set aside for the sweeps.
-    pub budget_share: f64,
-    /// Effective draws of a mean that so many sweeps of all chains come to together.
-    pub planned_ess: f64,
-    /// Share of the sweeps' proposals accepted so far.
-    pub acceptance_rate: f64,
 }
 
 impl Sweeps {
