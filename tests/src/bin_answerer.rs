@@ -17,9 +17,12 @@ use conclave_proto::v1::{self, coordinator_frame, party_frame::Body};
 use conclave_tests::crash::Mode;
 use prost::Message;
 
+/// What is done to a party in a folder.
+type Act = fn(Mode, &Path) -> Result<(), String>;
+
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let (folder, mode, act): (_, _, fn(Mode, &Path) -> Result<(), String>) = match args.as_slice() {
+    let (folder, mode, act): (_, _, Act) = match args.as_slice() {
         [folder, mode] => (folder, mode, |mode, folder| serve(folder, mode)),
         [folder, mode, act] if act == "unlock" => (folder, mode, Mode::unlock),
         [folder, mode, act] if act == "reserve" => (folder, mode, Mode::add_reserve),

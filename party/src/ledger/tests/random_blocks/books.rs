@@ -168,6 +168,8 @@ impl Books {
             let price = self.prices[asked.what];
             match price.places {
                 None => after.spent = add(after.spent, price.units),
+                // A job's blocks are all for what its first one is for.
+                Some(_) if after.blocks.first().is_some_and(|first| first.what != asked.what) => return None,
                 Some(_) => after.place((job, iteration, asked.chain), asked.what, price),
             }
         }

@@ -64,7 +64,11 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
     let job = prop_oneof![3 => Just(0_usize), 3 => Just(1), 2 => Just(2), 1 => Just(3)];
     let ask = (job, 0..6_u64, chains, altered, prop_oneof![3 => Just(9_usize), 1 => 0..3_usize]);
     let ask = ask.prop_map(|(job, round, chains, altered, answered)| {
-        let usual = |chain: u32| (job + round as usize + 2 * chain as usize) % 6;
+        // A job has blocks of one kind: its questions over samples are mostly one.
+        let usual = |chain: u32| match job + round as usize + chain as usize {
+            even if even.is_multiple_of(2) => even / 2 % 3,
+            _ => 3 + job % 3,
+        };
         let one = |(chain, (altered, other)): (u32, (bool, Option<usize>))| Asked {
             chain,
             content: u8::from(altered),

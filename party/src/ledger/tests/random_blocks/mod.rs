@@ -228,6 +228,7 @@ fn named(refusal: Refusal) -> &'static str {
         Refusal::Conflict { .. } => "conflict",
         Refusal::InFlight { .. } => "in flight",
         Refusal::UnknownJob => "unknown job",
+        Refusal::OtherBlock => "another block",
         other => panic!("{other}"),
     }
 }
@@ -272,6 +273,7 @@ fn random_lists_with_blocks_agree_with_plain_integers() {
         "conflict",
         "in flight",
         "unknown job",
+        "another block",
     ] {
         assert!(tally.get(what).is_some_and(|times| *times >= 5), "{what}: {tally:?}");
     }
