@@ -31,4 +31,12 @@ impl BlockCosts {
         self.kept.insert(*terms, cost.clone());
         cost
     }
+
+    /// What one release comes to that takes its place in such a block, in units of 2^-48 of mu^2: its part of what is charged ahead, rounded up.
+    ///
+    /// # Errors
+    /// As [`BlockTerms::cost`].
+    pub(crate) fn part_of_a_release(&mut self, terms: &BlockTerms) -> Result<u64, SubsampledError> {
+        Ok(self.of(terms)?.units.div_ceil(terms.releases))
+    }
 }

@@ -137,8 +137,7 @@ impl HopelessWatch {
                 let terms =
                     QueryTerms::new(target.model.as_ref(), &target.spec, *unit, query.kind, (&query.from, &query.to)).ok()?;
                 let charge = match target.spec.block_terms(query.kind, *unit, (terms.sensitivity(), query.noise)) {
-                    // Its part of a block that is charged ahead.
-                    Some(block) => blocks.of(&block).ok()?.units.div_ceil(block.releases),
+                    Some(block) => blocks.part_of_a_release(&block).ok()?,
                     None => unit.charge_of_kind(query.kind, terms.sensitivity(), target.spec.protected(query.noise)).ok()?,
                 };
                 Some(sum.saturating_add(charge))
