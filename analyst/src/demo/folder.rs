@@ -129,7 +129,7 @@ impl DemoFolder {
 }
 
 /// The job that the demo runs.
-fn job_toml(args: &DemoArgs, parties: &[String]) -> String {
+pub(super) fn job_toml(args: &DemoArgs, parties: &[String]) -> String {
     let quoted = |names: &mut dyn Iterator<Item = &str>| names.map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ");
     let mut columns = format!("{OUTCOME} = {{ binary = true }}\n");
     for p in &PREDICTORS {
@@ -154,6 +154,7 @@ fn job_toml(args: &DemoArgs, parties: &[String]) -> String {
         DemoAlgorithm::Barker => {
             (format!("warmup = {WARMUP_SWEEPS}\nproposal = {{ kind = \"guided\", radius = \"auto\" }}\n{until}"), String::new())
         }
+        DemoAlgorithm::DpHmc => ("friction = 0\n".to_owned(), String::new()),
         _ => Default::default(),
     };
     let aggregation = args.colluders().map(|colluders| {

@@ -81,6 +81,8 @@ pub(super) enum DemoAlgorithm {
     NoisyStatistics,
     /// Hamiltonian Monte Carlo driven by noised gradients
     Hmc,
+    /// The same without friction, tested on whole log ratios: DP-HMC
+    DpHmc,
     /// Stochastic gradient Langevin dynamics on noised gradients, without a test
     Sgld,
     /// Stochastic gradient Hamiltonian Monte Carlo, likewise
@@ -96,12 +98,13 @@ pub(super) enum DemoAlgorithm {
 }
 
 impl DemoAlgorithm {
+    /// What the job's `algorithm` says.
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Penalty => "penalty",
             Self::Barker => "barker",
             Self::NoisyStatistics => "noisy-statistics",
-            Self::Hmc => "hmc",
+            Self::Hmc | Self::DpHmc => "hmc",
             Self::Sgld => "sgld",
             Self::Sghmc => "sghmc",
             Self::Sgnht => "sgnht",

@@ -3,7 +3,8 @@
 //! What `auto` means is a function of the job file alone and stays what it was, so that jobs of before replay as they ran: whoever submits a job
 //! writes the algorithm into it, before it is signed.
 
-use super::spec::{Algorithm, JobSpec};
+use super::algorithm::Algorithm;
+use super::spec::JobSpec;
 
 /// What is said of chains or of ratios that only ratios have a use for.
 const OF_RATIOS: [(&str, &str); 5] = [

@@ -8,7 +8,8 @@ use toml::{Table, Value};
 
 use super::edit::{read, table, whole, written};
 use super::error::JobError;
-use super::spec::{JobSpec, Radius};
+use super::sampler_spec::Radius;
+use super::spec::JobSpec;
 
 /// Where a run ended. Parameters are in the model's order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -4,6 +4,7 @@
 //! with this code, so they can't disagree about what a release means.
 
 mod aggregation;
+mod algorithm;
 mod chosen;
 mod edit;
 mod error;
@@ -11,23 +12,27 @@ mod extension;
 mod limits;
 mod parse;
 mod possible;
+mod privacy_spec;
 mod raw;
 mod refit;
+mod sampler_spec;
 mod samples;
 mod spec;
 #[cfg(test)]
 mod tests;
 
 pub use aggregation::{Aggregation, KeyFingerprint, NoFingerprint, Secure};
+pub use algorithm::Algorithm;
 pub use error::JobError;
 pub use extension::{Continuation, Extension};
 pub use limits::{
     CALIBRATE_SHARE, DEFAULT_BOX, LEAST_POSITIVE, MAX_BOUND, MAX_BOX, MAX_BYTES, MAX_CHAINS, MAX_COLUMNS, MAX_NAME,
 };
+pub use privacy_spec::{Clamping, ClipRule, PrivacySpec, ReleaseSpec};
 pub use raw::KEYS;
 pub use refit::Refit;
-pub use samples::STOCHASTIC_WARMUP;
-pub use spec::{
-    Algorithm, BarkerSpec, BlockSpec, Clamping, ClipRule, HmcSpec, HmcTest, JobSpec, Locate, Moments, OpsSpec, PlanSpec,
-    PrivacySpec, ProposalKind, Radius, ReleaseSpec, SamplerSpec, StochasticSpec, Until, Warmup,
+pub use sampler_spec::{
+    BarkerSpec, HmcSpec, HmcTest, Locate, OpsSpec, ProposalKind, Radius, SamplerSpec, StochasticSpec, Until, Warmup,
 };
+pub use samples::STOCHASTIC_WARMUP;
+pub use spec::{JobSpec, Moments, PlanSpec};

@@ -1,8 +1,11 @@
 //! The blocks of a job whose releases are made over hidden random samples: both sides derive them from the job file.
 
-use super::spec::{JobSpec, Warmup};
+use super::algorithm::Algorithm;
+use super::privacy_spec::ClipRule;
+use super::sampler_spec::Warmup;
+use super::spec::JobSpec;
 use crate::accounting::{BlockTerms, Honest, PrivacyUnit, SubsampledRelease};
-use crate::mechanism::{NoiseScale, QueryKind, Sensitivity};
+use crate::mechanism::{NoiseScale, QueryKind, Sensitivity, sensitivity};
 
 /// Steps of a warm-up by stochastic gradients, where a job names none.
 pub const STOCHASTIC_WARMUP: u64 = 100;
@@ -27,6 +30,18 @@ impl JobSpec {
         self.parties.len() as f64 * self.privacy.noise.variance() / (batch * batch)
     }
 
+    /// How far one unit at a party that protects `unit` moves a log ratio over a sample, in standard deviations of that party's noise: public of a
+    /// job that asks such ratios, and `None` of any other.
+    #[must_use]
+    pub fn relative_sensitivity_of_ratios(&self, unit: PrivacyUnit) -> Option<f64> {
+        let Some(ClipRule::PerRecord(clip)) = self.privacy.clip.filter(|_| self.algorithm == Algorithm::Barker) else {
+            return None;
+        };
+        let sensitivity = unit.sensitivity(sensitivity(f64::INFINITY, Some(clip)).ok()?).ok()?;
+        let terms = self.block_terms(QueryKind::SampledRatio, unit, (sensitivity, self.privacy.noise))?;
+        Some(terms.release.relative_sensitivity())
+    }
+
     /// The block that pays for a release of this kind at a party that protects `unit`: `sensitivity` is the most that one unit adds, in L2, of
     /// any release in the block. `None` of a kind that is asked of all records, and of a job that asks no samples.
     #[must_use]
@@ -45,8 +60,8 @@ impl JobSpec {
             components: kind.length() as u32,
             adjacency: unit.adjacency,
         };
-        let releases = self.planned_releases().div_ceil(blocks.blocks).max(1);
-        let reserve_units = self.privacy.budget.grantable_reserve_units() / blocks.blocks;
+        let releases = self.planned_releases().div_ceil(blocks).max(1);
+        let reserve_units = self.privacy.budget.grantable_reserve_units() / blocks;
         Some(BlockTerms { release, releases, reserve_units })
     }
 }

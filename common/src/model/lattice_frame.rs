@@ -165,6 +165,8 @@ pub(super) struct LatticeFrame {
     pub(super) room: f64,
     /// The same for a vector that is shortened, whose weights are cut to whole numbers after that.
     pub(super) room_if_cut: f64,
+    /// How far a vector moves by the rounding of its weights at most.
+    rounding: f64,
 }
 
 impl LatticeFrame {
@@ -197,9 +199,24 @@ impl LatticeFrame {
             of_own: [squares(&h) + slack, 2.0 * b.iter().zip(&h).map(|(b, h)| b * h).sum::<f64>()],
             slack: [slack + single, slack],
             room,
+            rounding: 0.5 * power(-WEIGHT_DIGITS) * longest,
             room_if_cut: (room - grown * (2.0 + grown)).max(0.0),
             whole,
         }
+    }
+
+    /// How much wider the frame is to be so that no vector of length 1 is shortened, its slopes no greater than these: by what is added to its
+    /// squared length, which is off by as much itself, and where a weight is held to the greatest.
+    pub(super) fn widened(&self, most: [f64; 2]) -> f64 {
+        let [w, o] = [0, 1].map(|j| most[j] * self.weights[j]);
+        // A family without a parameter of its own may have a slope in it all the same, whose weight counts for nothing.
+        let greatest = if self.whole.own.entries.is_empty() { w } else { w.max(o) };
+        // In a wider frame the weights' unit is up to twice as fine for the entries.
+        let held = if greatest > MOST_WEIGHT { 2.0 * greatest / MOST_WEIGHT } else { 1.0 };
+        let [w, o] = [w, o].map(|weight| weight.min(MOST_WEIGHT) * self.unit);
+        let slack = w * w * self.slack[0] + (o * o + 1.0) * self.slack[1];
+        let squares = (1.0 + self.rounding) * (1.0 + self.rounding) + 2.0 * slack;
+        held * squares.sqrt()
     }
 
     /// What sums over a record's predictors are taken with: first the rows of `R`, and then twice the product with the shift, and with the own

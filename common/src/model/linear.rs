@@ -238,6 +238,18 @@ impl Slopes for Linear {
         self.sd.map(|sd| Bends::of_predictor((sd * sd).recip(), 0.0))
     }
 
+    /// With the residual `r` the slopes lie on a parabola: within its ends and where neighbouring tangents meet, at the middle of two residuals and
+    /// their product.
+    fn slopes_within(&self, precision: &f64, low: f64, high: f64) -> Option<Vec<[f64; 2]>> {
+        /// Arcs between neighbouring tangents.
+        const ARCS: usize = 8;
+        let (least, greatest) = self.outcome;
+        let residual = |k: usize| (least - high) + (greatest - low - (least - high)) * (k as f64 / ARCS as f64);
+        let met = |a: f64, b: f64| [0.5 * (a + b) * precision, a * b * precision - 1.0];
+        let ends = [residual(0), residual(ARCS)].map(|r| met(r, r));
+        Some(ends.into_iter().chain((0..ARCS).map(|k| met(residual(k), residual(k + 1)))).collect())
+    }
+
     fn outcomes(&self) -> (f64, f64) {
         self.outcome
     }

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::reach::Edges;
 use super::softplus::positive_part;
 use super::tile::ColumnRef;
 use super::weighted::{CoefficientStep, Direction, WeightedSum};
@@ -185,6 +186,32 @@ impl LinearPredictor {
         const BETWEEN: [u32; 3] = [7, 3, 0];
         let all = BETWEEN.iter().map(|between| self.corners_and_between(most, *between));
         all.into_iter().find_map(|(corners, fits)| (fits || corners.is_none()).then_some(corners)).flatten()
+    }
+
+    /// Corners of what the declared columns allow, and the edges between them: those that differ in one feature. `None` where there are more than
+    /// `most` corners.
+    pub(super) fn edges(&self, most: usize) -> Option<Edges> {
+        let (corners, _) = self.corners_and_between(most, 0);
+        let corners = corners?;
+        let first = usize::from(self.intercept);
+        let alone = |row: &[f64], j: usize| {
+            let together = |f: &FeatureRange| f.exclusive && f.term == self.features[j].term;
+            self.features.iter().enumerate().all(|(k, f)| k == j || !together(f) || row[first + k] == 0.0)
+        };
+        let bits = |row: &[f64]| row.iter().map(|x| x.to_bits()).collect::<Vec<u64>>();
+        let numbers: BTreeMap<Vec<u64>, usize> = corners.iter().enumerate().map(|(number, row)| (bits(row), number)).collect();
+        let mut joined = Vec::new();
+        for (number, row) in corners.iter().enumerate() {
+            for (j, feature) in self.features.iter().enumerate().filter(|(_, feature)| !feature.indicator) {
+                let (low, high) = feature.range;
+                if row[first + j] == high && low < high && (!feature.exclusive || alone(row, j)) {
+                    let mut other = row.clone();
+                    other[first + j] = low;
+                    joined.push([number, *numbers.get(&bits(&other))?]);
+                }
+            }
+        }
+        Some(Edges { corners, joined })
     }
 
     /// Corners with so many points on each edge, and whether they are at most `most`; `None` where the corners alone are more.

@@ -117,6 +117,12 @@ impl Slopes for Logistic {
         Some(Bends::of_predictor(p * (1.0 - p), 0.0))
     }
 
+    /// The slope rises with the outcome and falls with `eta`.
+    fn slopes_within(&self, at: &(), low: f64, high: f64) -> Option<Vec<[f64; 2]>> {
+        let (least, greatest) = self.outcomes();
+        Some(vec![Self::slopes(at, least, high), Self::slopes(at, greatest, low)])
+    }
+
     fn outcomes(&self) -> (f64, f64) {
         self.outcome
     }

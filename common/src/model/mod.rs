@@ -43,6 +43,7 @@ mod poisson_mean;
 mod poisson_sampling;
 mod products;
 mod ratio_range;
+mod reach;
 mod registry;
 mod regression;
 mod regression_scores;

@@ -2,9 +2,11 @@
 
 use super::frame::Frame;
 use super::gradient::{RegressionSlopes, gradient_sum};
+use super::lattice_frame::LatticeFrame;
 use super::likelihood::{Ends, Likelihood};
 use super::linear_predictor::LinearPredictor;
 use super::products::{Vectors, Weight, offset_alone};
+use super::reach::Images;
 use super::remainder::{remainder_sum, second_order};
 use super::score::{Remainder, ScoreModel};
 use super::shard::Block;
@@ -17,6 +19,11 @@ const MOST_CORNERS: usize = 4096;
 fn logarithms_apart((a, b): (f64, f64)) -> f64 {
     let (of_a, of_b) = (libm::log(a), libm::log(b));
     if a == b { 0.0 } else { (of_a - of_b).abs() + 4.0 * f64::EPSILON * (1.0 + of_a.abs() + of_b.abs()) }
+}
+
+/// The greatest magnitude of either slope.
+fn greatest(slopes: &[[f64; 2]]) -> [f64; 2] {
+    [0, 1].map(|j| slopes.iter().fold(0.0, |most: f64, pair| most.max(pair[j].abs())))
 }
 
 /// What of a regression its scores are made of.
@@ -141,20 +148,36 @@ impl<L: Likelihood> ScoreModel for RegressionScores<'_, L> {
         Some(extremes)
     }
 
+    fn reach(&self, at: &[f64], image: &dyn Fn(&[f64]) -> Vec<f64>) -> Option<f64> {
+        let (coefficients, own) = self.split(at);
+        let slopes_at = self.likelihood.slopes_at(own);
+        // Whether there is a hull is the family's, not the place's.
+        self.likelihood.slopes_within(&slopes_at, 0.0, 0.0)?;
+        let none = || vec![[f64::NAN; 2]];
+        let hull = |low: f64, high: f64| self.likelihood.slopes_within(&slopes_at, low, high).unwrap_or_else(none);
+        let edges = self.predictor.edges(MOST_CORNERS)?;
+        Some(Images::new(image, coefficients.len(), self.own).reach(&edges, coefficients, self.offset_range(), &hull))
+    }
+
+    fn widened(&self, at: &[f64], frame: Frame<'_>) -> f64 {
+        let (coefficients, own) = self.split(at);
+        let (low, high) = self.predictors(coefficients);
+        let slopes = self.likelihood.slopes_within(&self.likelihood.slopes_at(own), low, high);
+        slopes.map_or(1.0, |slopes| LatticeFrame::new(frame, coefficients.len()).widened(greatest(&slopes)))
+    }
+
     fn gradient_bound(&self, at: &[f64]) -> [f64; 2] {
         /// Places at which slopes are looked at between the ends of the linear predictor's range.
         const PLACES: usize = 64;
         let (coefficients, own) = self.split(at);
         let slopes_at = self.likelihood.slopes_at(own);
         let (low, high) = self.predictors(coefficients);
-        let mut most = [0.0_f64; 2];
-        for place in 0..=PLACES {
-            let eta = low + (high - low) * (place as f64 / PLACES as f64);
-            for y in self.likelihood.extreme_outcomes(&slopes_at, eta) {
-                let slopes = L::slopes(&slopes_at, y, eta);
-                most.iter_mut().zip(slopes).for_each(|(most, slope)| *most = most.max(slope.abs()));
-            }
-        }
+        let slopes = self.likelihood.slopes_within(&slopes_at, low, high).unwrap_or_else(|| {
+            let place = |k: usize| low + (high - low) * (k as f64 / PLACES as f64);
+            let at = |eta: f64| self.likelihood.extreme_outcomes(&slopes_at, eta).into_iter().map(move |y| (y, eta));
+            (0..=PLACES).flat_map(|k| at(place(k))).map(|(y, eta)| L::slopes(&slopes_at, y, eta)).collect()
+        });
+        let most = greatest(&slopes);
         [most[0] * (self.most_squares() as f64).sqrt(), most[1]]
     }
 

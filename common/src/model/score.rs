@@ -144,6 +144,18 @@ pub trait ScoreModel: Send + Sync {
     /// where corners are too many to list.
     fn extreme_gradients(&self, at: &[f64]) -> Option<Vec<Vec<f64>>>;
 
+    /// The length of the longest image of one record's gradient at a point under an affine map, over everything the declared columns allow: public,
+    /// never below it, and about one per cent above at most. `None` of a model that gives no hull of its slopes, and where corners are too many.
+    fn reach(&self, _at: &[f64], _image: &dyn Fn(&[f64]) -> Vec<f64>) -> Option<f64> {
+        None
+    }
+
+    /// How much wider a frame is to be whose images are no longer than 1 at a point, so that the arithmetic of [`ScoreModel::gradient_sum`] shortens
+    /// none: 1, or a little more. 1 of a model that gives no hull of its slopes.
+    fn widened(&self, _at: &[f64], _frame: Frame<'_>) -> f64 {
+        1.0
+    }
+
     /// A public bound on the length of one record's gradient in the Euclidean norm of the coefficients' space
     /// and, apart, on its slope in the family's own parameter.
     fn gradient_bound(&self, at: &[f64]) -> [f64; 2];

@@ -55,6 +55,12 @@ pub(super) trait Slopes: Send + Sync {
         None
     }
 
+    /// Pairs of slopes whose convex hull has those of every declared outcome and every `eta` from `low` to `high`, public. `None` where none are
+    /// given.
+    fn slopes_within(&self, _at: &Self::At, _low: f64, _high: f64) -> Option<Vec<[f64; 2]>> {
+        None
+    }
+
     /// Least and greatest outcome on the model's scale.
     fn outcomes(&self) -> (f64, f64);
 

@@ -165,6 +165,26 @@ impl Slopes for StudentT {
         Some(Bends { predictor: [falling, falling / 8.0], mixed, own: [0.5 * more, 0.0] })
     }
 
+    /// With `tan(angle / 2)` the residual in roots of the spread, the slopes are `(nu + 1) / 2 (sin / root, 1 - cos) - (0, 1)`: an arc of an ellipse,
+    /// which lies within its ends and where neighbouring tangents meet.
+    fn slopes_within(&self, scale: &Scale, low: f64, high: f64) -> Option<Vec<[f64; 2]>> {
+        /// Arcs of the whole ellipse, where two tangents meet 0.9 % farther from its middle than the arc; and arcs of a small part of it, which looks
+        /// like a parabola.
+        const ARCS: f64 = 24.0;
+        const LEAST_ARCS: f64 = 8.0;
+        let (least, greatest) = self.outcome;
+        let (root, half) = (scale.spread.sqrt(), 0.5 * (scale.df + 1.0));
+        let angle = |residual: f64| 2.0 * libm::atan(residual / root);
+        let (from, to) = (angle(least - high), angle(greatest - low));
+        let arcs = (ARCS * (to - from) / std::f64::consts::TAU).ceil().max(LEAST_ARCS);
+        let by = (to - from) / arcs;
+        let point = |angle: f64, farther: f64| {
+            [half * libm::sin(angle) * farther / root, half * (1.0 - libm::cos(angle) * farther) - 1.0]
+        };
+        let met = (0..arcs as usize).map(|k| point(from + (k as f64 + 0.5) * by, libm::cos(0.5 * by).recip()));
+        Some([point(from, 1.0), point(to, 1.0)].into_iter().chain(met).collect())
+    }
+
     fn outcomes(&self) -> (f64, f64) {
         self.outcome
     }

@@ -184,6 +184,16 @@ impl ScoreModel for TemperedScores<'_> {
         Some(self.scores.extreme_gradients(at)?.into_iter().map(scaled).collect())
     }
 
+    fn reach(&self, at: &[f64], image: &dyn Fn(&[f64]) -> Vec<f64>) -> Option<f64> {
+        let scaled = |gradient: &[f64]| image(&gradient.iter().map(|part| self.power * part).collect::<Vec<f64>>());
+        self.scores.reach(at, &scaled)
+    }
+
+    fn widened(&self, at: &[f64], frame: Frame<'_>) -> f64 {
+        let numbers = self.scaled(frame);
+        self.scores.widened(at, Frame::new(&numbers, frame.parameters()).unwrap_or(frame))
+    }
+
     fn gradient_bound(&self, at: &[f64]) -> [f64; 2] {
         self.scores.gradient_bound(at).map(|bound| self.power * bound)
     }

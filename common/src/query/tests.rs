@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::accounting::{Adjacency, PrivacyUnit, SamplingProbability};
-use crate::job::{Algorithm, BlockSpec, JobSpec};
+use crate::job::{Algorithm, JobSpec};
 use crate::mechanism::{GRADIENT_UNITS, NoiseScale, QueryKind};
 use crate::model::{Frame, ModelData, Persons, Summand, Summed, sums};
 
@@ -29,7 +29,7 @@ fn sampled(algorithm: Algorithm, privacy: &str) -> JobSpec {
     let mut spec = JobSpec::parse(&text).unwrap();
     spec.algorithm = algorithm;
     spec.sampler.batch = SamplingProbability::at_least(0.01).unwrap();
-    spec.privacy.blocks = Some(BlockSpec { blocks: 20, reserve_units: 1 << 36 });
+    spec.privacy.blocks = Some(20);
     spec
 }
 

@@ -91,6 +91,19 @@ pub enum SamplerError {
         /// The variance that there is room for.
         correction: f64,
     },
+    /// Samples whose noise hides too little of what one party protects.
+    #[error(
+        "{party} protects a unit of \"{unit}\", which moves a log ratio over a sample by {relative:.2} times its noise, and a sample hides next to \
+         nothing beyond 1.5: lower privacy.clip by that, raise sampler.batch and leave privacy.noise_sd at \"auto\", or leave sampler.batch out"
+    )]
+    TooLittleNoise {
+        /// The party.
+        party: String,
+        /// What it protects.
+        unit: String,
+        /// What a unit moves the sum by, over its noise.
+        relative: f64,
+    },
     /// The penalty sweeps that are to end the chains leave no budget for what comes before them.
     #[error(
         "sampler.polish = {sweeps} sweeps of each chain cost {budgets:.2} times the budget that the search left, and the steps before them are to be paid \

@@ -54,7 +54,10 @@ pub fn build(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Box<dyn Sample
         Algorithm::PenaltyExpFamily => Box::new(PenaltyExpFamily::new(spec, parties)?),
         Algorithm::NoisyStatistics => Box::new(NoisyStatistics::new(spec, parties)?),
         Algorithm::Hmc => Box::new(Hmc::new(spec, parties)?),
-        Algorithm::Barker => Box::new(RatioWalk::new(spec, parties, Barker::new(spec, parties)?)?),
+        Algorithm::Barker => {
+            Barker::hides(spec, parties)?;
+            Box::new(RatioWalk::new(spec, parties, Barker::new(spec, parties)?)?)
+        }
         Algorithm::Sgld | Algorithm::Sghmc | Algorithm::Sgnht | Algorithm::Sgfs => {
             Box::new(StochasticGradient::new(spec, parties)?)
         }

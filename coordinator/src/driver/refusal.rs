@@ -33,7 +33,7 @@ fn words(status: AnswerStatus, name: &str, iteration: u64) -> (ErrorCode, String
         AnswerStatus::Policy => (
             ErrorCode::Policy,
             format!(
-                "the owner's policy at {name} does not admit the queries of round {iteration}: its owner has withdrawn the consent, or the noise lies below the owner's floor, or the job has made as many rounds as it may"
+                "the owner's policy at {name} does not admit the queries of round {iteration}: its owner has withdrawn the consent, or the noise lies below the owner's floor or hides too little of a unit in a sample, or the job has made as many rounds as it may"
             ),
         ),
         AnswerStatus::Budget | AnswerStatus::Attempt | AnswerStatus::Behind | AnswerStatus::Halted => {

@@ -15,7 +15,7 @@ static COSTS: LazyLock<Mutex<BlockCosts>> = LazyLock::new(Mutex::default);
 
 /// How a job over samples is charged by a party that protects `unit`; nothing of one that asks all records.
 pub(super) fn samples(spec: &JobSpec, unit: PrivacyUnit) -> Option<String> {
-    let blocks = spec.privacy.blocks?.blocks;
+    let blocks = spec.privacy.blocks?;
     let (releases, budget) = (spec.planned_releases().div_ceil(blocks).max(1), spec.privacy.budget);
     let limit = PrivacyFilter::new(&budget).map_or(0.0, |filter| mu_squared(filter.limit_units()));
     let price = match terms(spec, unit).map(|terms| COSTS.lock().unwrap_or_else(PoisonError::into_inner).of(&terms)) {

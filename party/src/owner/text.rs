@@ -320,6 +320,23 @@ mod tests {
                 spec("sghmc", "logistic", "binary = true", "[sampler]\nbatch = 0.25\npolish = 9\n"),
                 &["each over a hidden random sample of 0.25 of", "then, over all of them, how much better", ANY_MODEL],
             ),
+            (spec("sgnht", "logistic", "binary = true", ""), &["gradient where the chain is", "step after step", ANY_MODEL]),
+            (
+                spec("hmc", "logistic", "binary = true", "[sampler]\nfriction = 0\nrefresh = 7\n"),
+                &["gradient at the middle of the step", "after every 7 of them one number more", ANY_MODEL],
+            ),
+            (
+                spec("barker", "logistic", "binary = true", ""),
+                &["how much better one setting", "one number at a time, round after round"],
+            ),
+            (
+                spec("barker", "logistic", "binary = true", "clip = 0.05\n[sampler]\nbatch = 0.5\n"),
+                &["a fresh hidden sample of the records", "a sum of squares over all of them"],
+            ),
+            (
+                spec("ops", "logistic", "binary = true", "[sampler]\ndraws = 3\ncandidates = 512\n"),
+                &["some dozens of numbers", "at most 3 answers of the number of one of 512 settings", "and nothing else"],
+            ),
             (spec("penalty", "logistic", "binary = true", ""), &["how much better one setting", "round after round"]),
             (
                 spec("penalty", "logistic", "binary = true", "[sampler]\nlocate = \"gradients\"\n"),

@@ -1,5 +1,7 @@
 //! The papers' other samplers through real processes: asked, charged, released, replayed and checked; over all records and over hidden samples.
 
+use std::time::Duration;
+
 use conclave_tests::cluster::{Cluster, PartySetup, json};
 use conclave_tests::study;
 use serde_json::Value;
@@ -8,6 +10,7 @@ use crate::verify::all_hold;
 use crate::{cluster_of, setup, stderr};
 
 const PARTIES: [&str; 2] = ["a", "b"];
+const PATIENCE: Duration = Duration::from_secs(120);
 /// What the samples' parties set aside of their delta.
 const RESERVE: &str = "delta_reserve = 3e-7\n";
 
@@ -46,7 +49,9 @@ fn id(result: &Value) -> String {
 fn each_runs_on_all_records_and_is_checked() {
     let cluster = parties("");
     let start = "start = { intercept = -0.4, treated = 0.8, age = 0.6 }\nproposal = { kind = \"guided\", radius = 0.05 }\n";
-    for (algorithm, more) in [("barker", start), ("sgld", ""), ("sghmc", ""), ("sgnht", ""), ("sgfs", "")] {
+    for (algorithm, more) in
+        [("barker", start), ("sgld", ""), ("sghmc", ""), ("sgnht", ""), ("sgfs", ""), ("hmc", "friction = 0\nrefresh = 5\n")]
+    {
         let sampler = format!("chains = 2\ndraws = 30\nwarmup = 4\nseed = 6\n{more}");
         let result = cluster.submit(&job(algorithm, &sampler, "epsilon = 60\ndelta = 1e-6"));
         assert_eq!(result["algorithm"], algorithm);
@@ -55,7 +60,9 @@ fn each_runs_on_all_records_and_is_checked() {
         assert!(spent > 0.1 && spent <= 60.0, "{algorithm}: {spent}");
         // What it leaves of exactness is said.
         let warnings = result["warnings"].to_string();
-        assert!(warnings.contains("approximate") || algorithm == "barker", "{algorithm}: {warnings}");
+        assert!(warnings.contains("approximate") || ["barker", "hmc"].contains(&algorithm), "{algorithm}: {warnings}");
+        // Without friction: DP-HMC.
+        assert!(algorithm != "hmc" || result["gradients"]["test"] == "ratio", "{result:#}");
         all_hold(&cluster, &id(&result));
     }
     (0..PARTIES.len())
@@ -69,6 +76,18 @@ fn charged(cluster: &Cluster, party: &str) -> f64 {
     json(&told)["mu_squared_spent"].as_f64().expect("a number")
 }
 
+/// A job whose coordinator and first party are killed while its chains walk.
+fn outlives_deaths(cluster: &mut Cluster, text: &str) -> Value {
+    let id = cluster.submit_only(text);
+    cluster.wait_status(&id, PATIENCE, "some draws", |status| status["draws"].as_u64().is_some_and(|draws| draws > 4));
+    cluster.kill_coordinator();
+    cluster.kill_party(0);
+    cluster.start_party(0);
+    cluster.start_coordinator();
+    cluster.wait_status(&id, PATIENCE, "the end", |status| status["state"] == "finished");
+    json(&cluster.must(&["summary", &id, "--json"]))
+}
+
 /// Over samples: blocks are charged ahead, their releases take places at no further charge, and a coordinator and a party that were killed go on
 /// with the same chain.
 #[test]
@@ -79,7 +98,8 @@ fn samples_take_places_of_blocks_that_were_charged_ahead() {
         let sampler = "chains = 2\ndraws = 30\nwarmup = 10\nseed = 6\nbatch = 0.25";
         let before = counted(&cluster, 0, "SELECT count(*) FROM events WHERE kind = 'block'");
         let spent = charged(&cluster, "a");
-        let result = cluster.submit(&job(algorithm, sampler, privacy));
+        let text = job(algorithm, sampler, privacy);
+        let result = if algorithm == "sghmc" { outlives_deaths(&mut cluster, &text) } else { cluster.submit(&text) };
         assert_eq!(result["draws_per_chain"], 30, "{result:#}");
         // The coordinator reckons blocks as the ledger charges them, and tells the whole of the promise's delta.
         let reckoned = result["parties"][0]["mu_squared_spent"].as_f64().expect("a number");
@@ -167,6 +187,12 @@ fn what_an_owner_or_an_algorithm_does_not_allow_is_refused_unspent() {
         (job("hmc", sampler, privacy), 2, "sampler.batch"),
         (job("sgld", sampler, "epsilon = 0.01\ndelta = 1e-6"), 3, ""),
         (job("ops", "", privacy), 2, "one"),
+        (job("barker", "chains = 2\ndraws = 30\nbatch = 0.5", &format!("{privacy}\nclip = 0.05")), 3, "delta_reserve"),
+        (
+            job("barker", "chains = 2\ndraws = 30\nbatch = 0.5", &format!("{privacy}\nclip = 0.9")),
+            2,
+            "next to nothing beyond 1.5",
+        ),
         (many, 2, "hmc"),
     ] {
         std::fs::write(cluster.path("refused.toml"), &text).expect("a file");

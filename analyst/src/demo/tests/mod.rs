@@ -3,10 +3,13 @@
 
 use std::path::Path;
 
+use clap::ValueEnum;
+use conclave_common::job::JobSpec;
 use conclave_proto::error::ErrorCode;
 
+use super::folder::job_toml;
 use super::next_steps::{quoted, with_truth};
-use super::options::{DemoArgs, Durability, Opening, check};
+use super::options::{DemoAlgorithm, DemoArgs, Durability, Opening, check};
 
 pub(super) fn args(out: &std::path::Path) -> DemoArgs {
     DemoArgs {
@@ -42,6 +45,21 @@ fn bad_arguments_are_refused_before_anything_is_made() {
         DemoArgs { delta: 1.0, ..good.clone() },
     ] {
         assert_eq!(check(&bad).unwrap_err().code, ErrorCode::InvalidInput, "{bad:?}");
+    }
+}
+
+/// Every algorithm that the demo offers has a job that is one.
+#[test]
+fn a_job_of_every_algorithm() {
+    for algorithm in DemoAlgorithm::value_variants() {
+        let parties = if *algorithm == DemoAlgorithm::Ops { 1 } else { 3 };
+        let args = DemoArgs { algorithm: *algorithm, parties, draws: None, ..args(Path::new("x")) };
+        check(&args).unwrap();
+        let names: Vec<String> = (0..parties).map(|party| format!("hospital-{party}")).collect();
+        let spec = JobSpec::parse(&job_toml(&args, &names)).unwrap();
+        spec.check_new().unwrap();
+        assert_eq!(spec.runs_dp_hmc(), *algorithm == DemoAlgorithm::DpHmc);
+        assert!(*algorithm == DemoAlgorithm::Auto || spec.algorithm.as_str() == algorithm.as_str(), "{algorithm:?}");
     }
 }
 

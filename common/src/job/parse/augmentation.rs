@@ -1,9 +1,10 @@
 //! `algorithm = "augmentation"`: whole records of the model can be drawn, and have something to release.
 
 use super::exp_family::counts_inert;
+use crate::job::algorithm::Algorithm;
 use crate::job::error::JobError;
 use crate::job::limits::MAX_CHAINS;
-use crate::job::spec::{Algorithm, JobSpec};
+use crate::job::spec::JobSpec;
 use crate::schema::{ColumnSpec, Family, Feature, ModelSpec, Regression};
 
 /// Checks that whole records of the job's model can be drawn, and that one message asks for all that is released of them.

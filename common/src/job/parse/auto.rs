@@ -4,8 +4,8 @@
 //! made once beats a chain of ratios wherever a sufficient statistic or a local quadratic determines the posterior; whether
 //! it suffices for an answer is checked on what was released, and before that by what is public of the records.
 
+use crate::job::algorithm::Algorithm;
 use crate::job::raw::RawJob;
-use crate::job::spec::Algorithm;
 
 /// Why `noisy-statistics` suits a regression whose table of outcome and predictors is small.
 pub(super) const BY_TABLE: &str =

@@ -1,9 +1,12 @@
 //! `algorithm = "barker"`: its correction, and the noise and moves that its test has room for.
 
 use crate::accounting::SamplingProbability;
+use crate::job::algorithm::Algorithm;
 use crate::job::error::JobError;
+use crate::job::privacy_spec::ClipRule;
 use crate::job::raw::RawSampler;
-use crate::job::spec::{Algorithm, BarkerSpec, ClipRule, JobSpec, ProposalKind, Radius};
+use crate::job::sampler_spec::{BarkerSpec, ProposalKind, Radius};
+use crate::job::spec::JobSpec;
 use crate::mechanism::NoiseScale;
 
 /// The variances of normal noise that there is a correction for.

@@ -1,9 +1,10 @@
 //! `batch`: releases over hidden random samples of the units, in blocks that are charged ahead.
 
 use crate::accounting::{RESERVE_LOG2, SamplingProbability, grantable_reserve_units};
+use crate::job::algorithm::Algorithm;
 use crate::job::error::JobError;
 use crate::job::raw::RawPrivacy;
-use crate::job::spec::{Algorithm, BlockSpec, JobSpec};
+use crate::job::spec::JobSpec;
 
 /// Blocks that a job's planned releases are cut into, where it does not say.
 const DEFAULT_BLOCKS: i64 = 20;
@@ -33,9 +34,8 @@ pub(super) fn forget(spec: &mut JobSpec) {
     if takes_batches(spec.algorithm) {
         return;
     }
-    if let Some(blocks) = spec.privacy.blocks.take() {
-        let reserve = blocks.reserve_units as f64 / (1_u64 << RESERVE_LOG2) as f64;
-        spec.privacy.budget.delta += reserve;
+    if spec.privacy.blocks.take().is_some() {
+        spec.privacy.budget.delta = spec.privacy.budget.promised_delta();
         spec.privacy.budget = spec.privacy.budget.reserving(0);
     }
     spec.sampler.batch = SamplingProbability::ONE;
@@ -46,8 +46,8 @@ fn takes_batches(algorithm: Algorithm) -> bool {
     algorithm == Algorithm::Barker || algorithm.is_unadjusted()
 }
 
-/// How blocks are cut and paid for; `None` of a job that asks all records.
-pub(super) fn blocks(raw: &RawPrivacy, batch: SamplingProbability) -> Result<Option<BlockSpec>, JobError> {
+/// Into how many blocks releases are cut, and what all of these may take of delta, in units of 2^-60; `None` of a job that asks all records.
+pub(super) fn blocks(raw: &RawPrivacy, batch: SamplingProbability) -> Result<Option<(u64, u64)>, JobError> {
     if batch == SamplingProbability::ONE {
         for (key, written) in [("blocks", raw.blocks.is_some()), ("delta_reserve", raw.delta_reserve.is_some())] {
             if written {
@@ -74,7 +74,7 @@ pub(super) fn blocks(raw: &RawPrivacy, batch: SamplingProbability) -> Result<Opt
             format!("{reserve} is too small a part of delta to be cut into {blocks} blocks: raise it, or ask for fewer blocks");
         return Err(JobError::new("privacy.delta_reserve", message));
     }
-    Ok(Some(BlockSpec { blocks, reserve_units }))
+    Ok(Some((blocks, reserve_units)))
 }
 
 /// Checks what samples do not go together with.

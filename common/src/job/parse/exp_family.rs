@@ -1,9 +1,11 @@
 //! `algorithm = "penalty-exp-family"`: what follows from the model's statistic.
 
 use crate::accounting::{LEAST_CHARGE_UNITS, PrivacyFilter, mu_squared};
+use crate::job::algorithm::Algorithm;
 use crate::job::error::JobError;
 use crate::job::limits::{CALIBRATE_SHARE, MAX_CHAINS};
-use crate::job::spec::{Algorithm, JobSpec, Radius, Warmup};
+use crate::job::sampler_spec::{Radius, Warmup};
+use crate::job::spec::JobSpec;
 use crate::model::StatisticGrid;
 
 /// What the charges of many releases may sum to beyond their exact cost, as a share: each is rounded up.

@@ -8,10 +8,11 @@ use super::{
     aggregation, augmentation, auto, barker, batch, columns, exp_family, hmc, model, ops, plan, privacy, release, sampler,
     stochastic,
 };
+use crate::job::algorithm::Algorithm;
 use crate::job::error::JobError;
 use crate::job::limits::{MAX_BYTES, MAX_CHAINS, MAX_NAME};
 use crate::job::raw::{AutoOr, KEYS, RawJob};
-use crate::job::spec::{Algorithm, JobSpec};
+use crate::job::spec::JobSpec;
 use crate::mechanism::QueryKind;
 use crate::schema::keys;
 use crate::text::valid_name;

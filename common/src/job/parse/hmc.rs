@@ -1,8 +1,11 @@
 //! `algorithm = "hmc"`: how its chains move, and which models it is for.
 
+use crate::job::algorithm::Algorithm;
 use crate::job::error::JobError;
+use crate::job::privacy_spec::PrivacySpec;
 use crate::job::raw::{AutoOr, RawPrivacy, RawSampler, RawWarmup};
-use crate::job::spec::{Algorithm, HmcSpec, HmcTest, JobSpec, PrivacySpec};
+use crate::job::sampler_spec::{HmcSpec, HmcTest};
+use crate::job::spec::JobSpec;
 use crate::mechanism::{NoiseScale, QueryKind};
 
 /// Steps are below twice the posterior's sd: beyond, the momenta have no law.

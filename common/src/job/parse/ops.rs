@@ -1,9 +1,11 @@
 //! `algorithm = "ops"`: how many candidates there are, and which jobs it is for.
 
 use super::unused::Unused;
+use crate::job::algorithm::Algorithm;
 use crate::job::error::JobError;
 use crate::job::raw::{RawJob, RawSampler};
-use crate::job::spec::{Algorithm, JobSpec, OpsSpec};
+use crate::job::sampler_spec::OpsSpec;
+use crate::job::spec::JobSpec;
 use crate::mechanism::QueryKind;
 
 /// The most parameters: beyond, no number of candidates that a message holds has one near enough to every draw of the posterior.

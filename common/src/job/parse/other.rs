@@ -1,8 +1,11 @@
 //! What a job asks, asked by another algorithm.
 
 use super::{augmentation, barker, batch, hmc, ops, privacy, release, sampler, stochastic};
+use crate::job::algorithm::Algorithm;
 use crate::job::error::JobError;
-use crate::job::spec::{Algorithm, BarkerSpec, HmcSpec, JobSpec, ReleaseSpec, StochasticSpec};
+use crate::job::privacy_spec::ReleaseSpec;
+use crate::job::sampler_spec::{BarkerSpec, HmcSpec, StochasticSpec};
+use crate::job::spec::JobSpec;
 use crate::mechanism::NoiseScale;
 
 impl JobSpec {

@@ -2,9 +2,11 @@
 
 use super::batch;
 use crate::accounting::{Budget, RESERVE_LOG2, SamplingProbability};
+use crate::job::algorithm::Algorithm;
 use crate::job::error::JobError;
+use crate::job::privacy_spec::{ClipRule, PrivacySpec};
 use crate::job::raw::{AutoOr, RawClip, RawPrivacy};
-use crate::job::spec::{Algorithm, ClipRule, PrivacySpec, ProposalKind};
+use crate::job::sampler_spec::ProposalKind;
 use crate::mechanism::NoiseScale;
 use crate::schema::ModelSpec;
 
@@ -21,8 +23,8 @@ pub(super) fn privacy(
     if !(raw.delta > 0.0 && raw.delta < 1.0) {
         return Err(JobError::new("privacy.delta", format!("must lie strictly between 0 and 1, not {}", raw.delta)));
     }
-    let blocks = batch::blocks(raw, batch)?;
-    let reserve_units = blocks.map_or(0, |blocks| blocks.reserve_units);
+    let (blocks, reserve_units) = batch::blocks(raw, batch)?.unzip();
+    let reserve_units = reserve_units.unwrap_or(0);
     let gaussian = raw.delta - reserve_units as f64 / (1_u64 << RESERVE_LOG2) as f64;
     let budget =
         Budget::new(raw.epsilon, gaussian).map_err(|e| JobError::new("privacy", e.to_string()))?.reserving(reserve_units);

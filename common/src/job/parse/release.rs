@@ -3,9 +3,11 @@
 use super::exp_family::counts_inert;
 use super::ops;
 use super::unused::Unused;
+use crate::job::algorithm::Algorithm;
 use crate::job::error::JobError;
+use crate::job::privacy_spec::{Clamping, ReleaseSpec};
 use crate::job::raw::{AutoOr, RawJob, RawRelease, RawStages};
-use crate::job::spec::{Algorithm, Clamping, JobSpec, ReleaseSpec};
+use crate::job::spec::JobSpec;
 use crate::schema::ModelSpec;
 
 /// The most stages that a job may name.

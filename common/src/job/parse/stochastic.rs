@@ -1,9 +1,11 @@
 //! `algorithm = "sgld"`, `"sghmc"`, `"sgnht"` and `"sgfs"`: how their chains move, and which models they are for.
 
 use super::hmc::{MOST_FRICTION, below, sizes, warmup};
+use crate::job::algorithm::Algorithm;
 use crate::job::error::JobError;
 use crate::job::raw::RawSampler;
-use crate::job::spec::{Algorithm, JobSpec, StochasticSpec};
+use crate::job::sampler_spec::StochasticSpec;
+use crate::job::spec::JobSpec;
 
 /// Beyond, a step of `sgld` or `sgfs` leaps past the posterior; one with momenta falls apart before.
 const MOST_STEP: f64 = 2.0;

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+use crate::accounting::{Adjacency, MOST_RELATIVE_SENSITIVITY, PrivacyUnit};
 use crate::job::{Algorithm, JobError, JobSpec};
 
 fn parse(sampler: &str, privacy: &str) -> Result<JobSpec, JobError> {
@@ -53,4 +54,23 @@ fn what_is_asked_in_vain_is_refused_by_name() {
         let error = parse(sampler, privacy).unwrap_err();
         assert_eq!(error.key, key, "{error}");
     }
+}
+
+/// Samples whose noise no owner would open a block at are refused as they are submitted, and those of a job of before are read.
+#[test]
+fn samples_that_hide_next_to_nothing_are_refused_when_they_are_new() {
+    let of = |clip: f64| parse("batch = 0.25\ncorrection = 2.0", &format!("clip = {clip}")).unwrap();
+    let relative = |spec: &JobSpec, unit| spec.relative_sensitivity_of_ratios(unit).unwrap();
+    let row = PrivacyUnit::row(Adjacency::AddRemove);
+    let wide = of(0.4);
+    let most = 0.4 * MOST_RELATIVE_SENSITIVITY / relative(&wide, row);
+    let error = wide.check_new().unwrap_err();
+    let said = format!("clip = {:.4} or less", (most * 1e4 - 0.5).round() * 1e-4);
+    assert!(error.key == "privacy.clip" && error.to_string().contains(&said), "{error}, not {said}");
+    let narrow = of(most * 0.999);
+    narrow.check_new().unwrap();
+    // Persons of two rows move a sum twice as far.
+    let person = PrivacyUnit::person(Adjacency::AddRemove, 2).unwrap();
+    assert!((relative(&narrow, person) / relative(&narrow, row) - 2.0).abs() < 1e-4);
+    assert_eq!(parse("", "").unwrap().relative_sensitivity_of_ratios(row), None);
 }

@@ -25,6 +25,7 @@ mod poisson_mean;
 mod poisson_sampling;
 mod privacy;
 mod ratios;
+mod reach;
 mod remainders;
 mod sampled;
 mod scores;

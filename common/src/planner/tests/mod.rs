@@ -59,6 +59,46 @@ fn barker_over_samples_is_planned_in_blocks() {
     assert!(small.draws <= large.draws && small.budget_share > large.budget_share);
 }
 
+/// Whatever an algorithm is, a job by it has a row of its own, and its chains a plan: of as many draws as are asked where the budget is ample, and of
+/// fewer or none where it is not.
+#[test]
+fn every_algorithm_of_the_papers_is_planned() {
+    let spec = |algorithm: &str, more: &str, epsilon: f64| {
+        let text = format!(
+            "name = \"l\"\nalgorithm = \"{algorithm}\"\nparties = [\"a\"]\n[model]\nkind = \"logistic\"\noutcome = \"y\"\npredictors = [\"x\"]\n\
+             [columns]\ny = {{ binary = true }}\nx = {{ min = -1, max = 1 }}\n[sampler]\nchains = 1\ndraws = 150\n{more}\n\
+             [privacy]\nepsilon = {epsilon:?}\ndelta = 1e-6\n"
+        );
+        JobSpec::parse(&text).unwrap()
+    };
+    let guess = || Guess::independent(vec![50_000], vec![0.1, 0.2], &[0.009, 0.016]);
+    for (algorithm, more) in [
+        ("barker", ""),
+        ("sgld", ""),
+        ("sghmc", ""),
+        ("sgnht", ""),
+        ("sgfs", ""),
+        ("sgld", "batch = 0.5"),
+        ("hmc", "friction = 0\nrefresh = 5"),
+    ] {
+        let ample = spec(algorithm, more, 60.0);
+        let planned = plan(&ample, &guess()).unwrap();
+        assert_eq!((planned.draws, planned.stopped_by), (150, "draws"), "{algorithm} {more}: {planned:?}");
+        assert!(planned.budget_share > 0.0 && planned.budget_share <= 1.0, "{algorithm} {more}: {}", planned.budget_share);
+        let ess = planned.ess[0].ess;
+        let rows = compare(&ample, &[50_000], &[(ample.algorithm, planned)]).unwrap();
+        let row = rows.iter().find(|row| row.algorithm == algorithm).unwrap();
+        assert!(!row.refused && row.expected_error.is_some_and(|error| error.best > 0.0 && error.best < 1.0), "{row:?}");
+        // At a thousandth of that nothing of the kind is promised: none, fewer, or steps so short that they are worth less.
+        let scant = plan(&spec(algorithm, more, 0.06), &guess());
+        let less = |plan: Plan| plan.draws < 150 || plan.ess[0].ess < 0.5 * ess;
+        assert!(scant.map_or(true, less), "{algorithm} {more}");
+    }
+    let choice = spec("ops", "candidates = 512", 60.0);
+    let rows = compare(&choice, &[50_000], &[]).unwrap();
+    assert!(rows.iter().any(|row| row.algorithm == "ops" && !row.refused && row.note.contains("512 candidates")), "{rows:?}");
+}
+
 #[test]
 fn accountings_stand_in_their_order_and_a_budget_of_any_size_is_counted() {
     for epsilon in [0.5, 3.0, 30.0] {

@@ -4,7 +4,7 @@ use super::correction::Correction;
 use super::diagnostics::BarkerDiagnostics;
 use super::sampling_variance::SamplingVariance;
 use super::second_moment::SecondMoment;
-use crate::accounting::SamplingProbability;
+use crate::accounting::{MOST_RELATIVE_SENSITIVITY, SamplingProbability};
 use crate::job::JobSpec;
 use crate::mechanism::QueryKind;
 use crate::sampler::chain::Chain;
@@ -51,6 +51,20 @@ impl Barker {
 
     fn samples(&self) -> bool {
         self.batch != SamplingProbability::ONE
+    }
+
+    /// Checks that samples and noise hide a unit at every party, so that blocks can be opened there.
+    ///
+    /// # Errors
+    /// The first party where they don't.
+    pub(in crate::sampler) fn hides(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<(), SamplerError> {
+        for (party, name) in parties.iter().zip(&spec.parties) {
+            let relative = spec.relative_sensitivity_of_ratios(party.unit()).unwrap_or(0.0);
+            if relative > MOST_RELATIVE_SENSITIVITY {
+                return Err(SamplerError::TooLittleNoise { party: name.clone(), unit: party.unit().to_string(), relative });
+            }
+        }
+        Ok(())
     }
 
     fn has_room(&self) -> Result<(), SamplerError> {

@@ -1,17 +1,20 @@
 //! Coordinates in which the posterior is about standard normal, and what a gradient and its noise are in them.
 
-use crate::model::ScoreModel;
+use crate::model::{Frame, ScoreModel};
 use crate::sampler::matrix::Matrix;
 use crate::sampler::noisy_statistics::coding::Coding;
 use crate::sampler::noisy_statistics::frame::Frame as Shape;
 use crate::sampler::noisy_statistics::gaussian::factor;
 use crate::sampler::noisy_statistics::grouped::grouped;
 use crate::sampler::noisy_statistics::score_way::Found;
-use crate::sampler::noisy_statistics::scores::{FILLED, coded_extremes, longest};
+use crate::sampler::noisy_statistics::scores::{FILLED, coded_extremes, frame_numbers, longest};
 use crate::sampler::target::Target;
 
 /// Step of the differences that the prior's slope is found by, in posterior sds.
 const DIFFERENCE: f64 = 1e-3;
+
+/// What a bound on a record's image is raised by against the rounding of its own arithmetic, and of a record's numbers.
+const ROUNDING: f64 = 2e-6;
 
 /// `x = mean + A u` in coded coordinates.
 pub(crate) struct Coordinates {
@@ -113,19 +116,29 @@ impl Coordinates {
 
     /// The frame of a gradient at theta; `None` where no number says how long a record's is there.
     pub(crate) fn at(&self, scores: &dyn ScoreModel, theta: &[f64]) -> Option<At> {
-        let reach = match self.longest {
-            Some(here) => longest(scores, theta) / here,
+        let width = match self.longest {
+            Some(here) => longest(scores, theta) / here / FILLED,
             None => {
-                let length = |z: &[f64]| self.shape.transform(z).iter().map(|x| x * x).sum::<f64>();
-                let records = coded_extremes(scores, &self.coding, theta)?;
-                let all = records.iter().map(|z| length(z)).fold(0.0, f64::max);
                 // A record that is left out adds no gradient.
-                let none = if self.centred > 0.0 { length(&vec![0.0; self.dimension()]) } else { 0.0 };
-                all.max(none).sqrt()
+                let none = if self.centred > 0.0 { self.reached(&[vec![0.0; self.dimension()]]) } else { 0.0 };
+                let image = |gradient: &[f64]| self.shape.transform(&self.coding.gradient(gradient));
+                let all = match scores.reach(theta, &image) {
+                    Some(reach) => reach * (1.0 + ROUNDING),
+                    None => self.reached(&coded_extremes(scores, &self.coding, theta)?) / FILLED,
+                };
+                all.max(none * (1.0 + ROUNDING))
             }
         };
-        let width = reach / FILLED;
-        (width.is_finite() && width > 0.0).then(|| At { frame: self.shape.clone().shrunk(width), width })
+        let fits = |width: f64| width.is_finite() && width > 0.0;
+        let numbers = frame_numbers(&self.coding, &self.shape.clone().shrunk(Some(width).filter(|width| fits(*width))?));
+        let width = width * scores.widened(theta, Frame::new(&numbers, self.dimension())?);
+        fits(width).then(|| At { frame: self.shape.clone().shrunk(width), width })
+    }
+
+    /// The greatest length of these coded gradients in the shape alone.
+    fn reached(&self, gradients: &[Vec<f64>]) -> f64 {
+        let length = |z: &Vec<f64>| self.shape.transform(z).iter().map(|x| x * x).sum::<f64>();
+        gradients.iter().map(length).fold(0.0, f64::max).sqrt()
     }
 
     /// The variances of a gradient's noise where each component of its sums has noise of this sd in a frame of this width.

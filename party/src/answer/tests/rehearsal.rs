@@ -1,7 +1,6 @@
 //! Every job that a party can answer is rehearsed, and any other is refused for what it is.
 #![allow(clippy::unwrap_used)]
 use conclave_common::accounting::{Adjacency, SamplingProbability};
-use conclave_common::job::BlockSpec;
 
 use super::*;
 use crate::answer::measure::measure;
@@ -102,7 +101,7 @@ fn jobs_over_samples_are_rehearsed() {
         let reserve_units = 1 << 36;
         spec.algorithm = algorithm;
         spec.sampler.batch = SamplingProbability::at_least(batch).unwrap();
-        spec.privacy.blocks = Some(BlockSpec { blocks, reserve_units });
+        spec.privacy.blocks = Some(blocks);
         spec.privacy.budget = spec.privacy.budget.reserving(reserve_units);
         for unit in [PrivacyUnit::default(), PrivacyUnit::person(Adjacency::Replace, 3).unwrap()] {
             let rehearsal = Rehearsal { spec: &spec, unit, units: 2500, threads: &threads, precision: Precision::Double };

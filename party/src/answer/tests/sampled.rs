@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use conclave_common::accounting::{Adjacency, PrivacyUnit, SamplingProbability};
-use conclave_common::job::{Algorithm, BlockSpec};
+use conclave_common::job::Algorithm;
 use conclave_common::mechanism::{NoiseScale, QueryKind};
 use conclave_common::model::{Block, BlockError, Blocks, ModelData, Persons};
 use conclave_proto::convert::AnswerStatus;
@@ -31,7 +31,7 @@ fn spec(reserve: u64) -> JobSpec {
     spec.algorithm = Algorithm::Barker;
     spec.sampler.batch = SamplingProbability::at_least(0.25).unwrap();
     let blocks = spec.planned_releases() / 4;
-    spec.privacy.blocks = Some(BlockSpec { blocks, reserve_units: reserve });
+    spec.privacy.blocks = Some(blocks);
     spec.privacy.budget = budget().reserving(reserve);
     spec
 }

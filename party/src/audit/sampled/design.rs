@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use conclave_common::accounting::{Adjacency, Budget, gaussian_dp, mu_squared};
-use conclave_common::job::{Algorithm, BlockSpec, JobSpec};
+use conclave_common::job::{Algorithm, JobSpec};
 use conclave_common::mechanism::{GRADIENT_UNITS, NoiseScale, QueryKind, Sensitivity};
 use conclave_common::model::{ModelData, Persons};
 use conclave_proto::convert::AnswerStatus;
@@ -75,7 +75,7 @@ impl Design {
         // As many blocks as leave one the releases of a job.
         let blocks = (spec.planned_releases() / u64::from(audit.releases)).max(1);
         let reserve_units = RESERVE_UNITS * blocks;
-        spec.privacy.blocks = Some(BlockSpec { blocks, reserve_units });
+        spec.privacy.blocks = Some(blocks);
         spec.privacy.budget = spec.privacy.budget.reserving(reserve_units);
         let terms = spec.block_terms(kind, audit.unit, (charged, noise)).ok_or("a job without blocks")?;
         let charge = terms.charge().map_err(|e| text(&e))?;

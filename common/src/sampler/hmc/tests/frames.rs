@@ -8,6 +8,7 @@ use crate::model::{Block, Frame, GRADIENT_SCALE, ModelData};
 use crate::sampler::hmc::coordinates::Coordinates;
 use crate::sampler::matrix::Matrix;
 use crate::sampler::noisy_statistics::coding::Coding;
+use crate::sampler::noisy_statistics::frame::Frame as Shape;
 use crate::sampler::noisy_statistics::score_way::Found;
 use crate::sampler::noisy_statistics::scores::frame_numbers;
 use crate::sampler::target::Target;
@@ -39,8 +40,8 @@ fn outcome(kind: &str, u: f64) -> f64 {
     }
 }
 
-/// The farthest that a record's image lies from 0 in the frame of a point, where 1 is what is charged.
-fn farthest(spec: &JobSpec, at: &[f64], seed: f64, centred: f64, records: &[(Vec<f64>, f64)]) -> f64 {
+/// A frame at a point, of coordinates around a place near it.
+fn frame_at(spec: &JobSpec, at: &[f64], seed: f64, centred: f64) -> (Coding, Shape) {
     let target = Target::new(spec);
     let scores = target.model.scores().unwrap();
     let d = scores.parameters();
@@ -57,18 +58,76 @@ fn farthest(spec: &JobSpec, at: &[f64], seed: f64, centred: f64, records: &[(Vec
         covariance: covariance.clone(),
     };
     let coordinates = Coordinates::new(&target, scores.as_ref(), found);
-    let theta = target.space.theta(at);
-    // Twice as wide as it is asked: what is too long is seen whole.
-    let wide = coordinates.at(scores.as_ref(), &theta).unwrap().frame.shrunk(2.0);
-    let numbers = frame_numbers(&coding, &wide);
+    let frame = coordinates.at(scores.as_ref(), &target.space.theta(at)).unwrap().frame;
+    (coding, frame)
+}
+
+/// How far each record's image lies from 0 in a frame so many times as wide, where 1 is what is charged in the frame itself.
+fn lengths(spec: &JobSpec, at: &[f64], (coding, frame): &(Coding, Shape), wider: f64, records: &[(Vec<f64>, f64)]) -> Vec<f64> {
+    assert!(GRADIENT_SCALE < GRADIENT_UNITS as f64);
+    let target = Target::new(spec);
+    let scores = target.model.scores().unwrap();
+    let numbers = frame_numbers(coding, &frame.clone().shrunk(wider));
     let length = |(x, y): &(Vec<f64>, f64)| {
         let data = ModelData { outcome: vec![*y], predictors: x.iter().map(|x| vec![*x]).collect(), ..ModelData::default() };
-        let frame = Frame::new(&numbers, d).unwrap();
-        let sum = scores.gradient_sum(&Block::lent(&data), &theta, frame).open_components_for_test();
-        2.0 * sum.iter().map(|units| (*units as f64 / GRADIENT_SCALE).powi(2)).sum::<f64>().sqrt()
+        let frame = Frame::new(&numbers, scores.parameters()).unwrap();
+        let sum = scores.gradient_sum(&Block::lent(&data), &target.space.theta(at), frame).open_components_for_test();
+        wider * sum.iter().map(|units| (*units as f64 / GRADIENT_SCALE).powi(2)).sum::<f64>().sqrt()
     };
-    assert!(GRADIENT_SCALE < GRADIENT_UNITS as f64);
-    records.iter().map(length).fold(0.0, f64::max)
+    records.iter().map(length).collect()
+}
+
+/// Many levels beside a number, many binary columns, and rates far beyond the counts: what the arithmetic allows for lengths is widest there, and a
+/// vector that it shortens is shorter than in a frame so wide that none is.
+#[test]
+fn no_record_is_shortened_by_the_arithmetic() {
+    let levels: Vec<String> = (0..30).map(|j| format!("\"{j}\"")).collect();
+    let binaries: Vec<String> = (0..10).map(|j| format!("x{j}")).collect();
+    let text = |kind: &str, outcome: &str, predictors: &str, columns: &str| {
+        JobSpec::parse(&format!(
+            "name = \"f\"\nparties = [\"a\"]\nalgorithm = \"hmc\"\n[model]\nkind = \"{kind}\"\noutcome = \"y\"\npredictors = {predictors}\n\
+             [columns]\ny = {outcome}\n{columns}\n[privacy]\nepsilon = 1.0\ndelta = 1e-6\n"
+        ))
+        .unwrap()
+    };
+    let number = "{ min = -1, max = 1 }";
+    let of_levels = |level: usize, x: f64| (0..29).map(|k| f64::from(u8::from(k + 1 == level))).chain([x]).collect::<Vec<f64>>();
+    let columns: String = binaries.iter().map(|name| format!("{name} = {{ binary = true }}\n")).collect();
+    let both = |x: Vec<f64>| [(x.clone(), 0.0), (x, 1.0)];
+    let cases = [
+        (
+            text(
+                "logistic",
+                "{ binary = true }",
+                "[\"w\", \"x\"]",
+                &format!("w = {{ levels = [{}] }}\nx = {number}", levels.join(", ")),
+            ),
+            (0..60).flat_map(|k| both(of_levels(k / 2, f64::from(2 * (k as u8 % 2)) - 1.0))).collect::<Vec<_>>(),
+            0.3,
+        ),
+        (
+            text("logistic", "{ binary = true }", &format!("{binaries:?}"), &columns),
+            (0..1024_u32).flat_map(|k| both((0..10).map(|j| f64::from(k >> j & 1)).collect())).collect(),
+            0.4,
+        ),
+        (
+            text("poisson", "{ min = 0, max = 8 }", "[\"x\", \"z\"]", &format!("x = {number}\nz = {number}")),
+            (0..81)
+                .flat_map(|k| [-1.0, 1.0].map(|y| (vec![f64::from(k % 9) / 4.0 - 1.0, f64::from(k / 9) / 4.0 - 1.0], y)))
+                .collect(),
+            2.2,
+        ),
+    ];
+    for (spec, records, steep) in cases {
+        for (seed, centred) in [(0.4, 0.0), (1.7, 1e4), (2.9, 0.0)] {
+            let at: Vec<f64> = (0..spec.dimension()).map(|j| steep * (seed + 1.9 * j as f64).cos()).collect();
+            let frame = frame_at(&spec, &at, seed, centred);
+            let [here, wide] = [1.0, 16.0].map(|wider| lengths(&spec, &at, &frame, wider, &records));
+            for (here, wide) in here.iter().zip(&wide) {
+                assert!(*wide <= 1.0 && (here - wide).abs() < 1e-4, "{} at {seed}: {here}, not {wide}", spec.model.kind());
+            }
+        }
+    }
 }
 
 proptest! {
@@ -94,7 +153,9 @@ proptest! {
         let number = |u: &f64| (3.0 * (u - 0.5)).clamp(-1.0, 1.0);
         let records: Vec<(Vec<f64>, f64)> =
             u.iter().map(|u| (u[..predictors].iter().map(number).collect(), outcome(family.0, 0.5 + 0.5 * number(&u[9])))).collect();
-        let farthest = farthest(&spec, &at, seed, centred, &records);
+        let frame = frame_at(&spec, &at, seed, centred);
+        // Twice as wide as it is asked: what is too long is seen whole.
+        let farthest = lengths(&spec, &at, &frame, 2.0, &records).into_iter().fold(0.0, f64::max);
         prop_assert!(farthest <= 1.0, "{} of {predictors}: {farthest}", family.0);
         // Nor is it much wider than it has to be.
         if predictors == 1 && centred == 0.0 && family.0 != "student_t" {
