@@ -82,8 +82,8 @@ fn outlives_deaths(cluster: &mut Cluster, text: &str) -> Value {
     cluster.wait_status(&id, PATIENCE, "some draws", |status| status["draws"].as_u64().is_some_and(|draws| draws > 4));
     cluster.kill_coordinator();
     cluster.kill_party(0);
-    cluster.start_party(0);
     cluster.start_coordinator();
+    cluster.start_party(0);
     cluster.wait_status(&id, PATIENCE, "the end", |status| status["state"] == "finished");
     json(&cluster.must(&["summary", &id, "--json"]))
 }
