@@ -56,9 +56,16 @@ fn designed(spec: &JobSpec, data: ModelData) -> ModelData {
     ModelData { predictors: data.predictors.into_iter().chain(more).collect(), ..data }
 }
 
+/// Images of gradients.
+trait Images: Fn(&[f64]) -> Vec<f64> {}
+impl<F: Fn(&[f64]) -> Vec<f64>> Images for F {}
+/// A frame's numbers, times a factor.
+trait Numbers: Fn(f64) -> Vec<f64> {}
+impl<F: Fn(f64) -> Vec<f64>> Numbers for F {}
+
 /// Affine images of a gradient, and the frame's numbers that are these times `by`.
-fn image(d: usize, seed: f64, shift: f64) -> (impl Fn(&[f64]) -> Vec<f64>, impl Fn(f64) -> Vec<f64>) {
-    let entry = move |i: usize| (1.0 + i as f64 * (seed + 0.37)).sin() + if i % (d + 1) == 0 { 0.5 } else { 0.0 };
+fn image(d: usize, seed: f64, shift: f64) -> (impl Images, impl Numbers) {
+    let entry = move |i: usize| (1.0 + i as f64 * (seed + 0.37)).sin() + if i.is_multiple_of(d + 1) { 0.5 } else { 0.0 };
     let moved = move |k: usize| shift * (2.0 + k as f64 * seed).cos();
     let of = move |g: &[f64]| (0..d).map(|k| (0..d).map(|j| entry(k * d + j) * g[j]).sum::<f64>() + moved(k)).collect();
     let numbers = move |by: f64| (0..d * d).map(entry).chain((0..d).map(moved)).map(|x| by * x).collect();
