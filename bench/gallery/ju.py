@@ -40,7 +40,7 @@ Ju, Awan, Gong & Rao, *Data Augmentation MCMC for Bayesian Inference from Privat
 for any mechanism that is a sum over records; a record is accepted with probability at least `e^-epsilon`. Their tables are of the coverage of 90% intervals of the true parameters, 100
 records and 100 replicates: some fall short of .9, as the prior then says more than the release.
 
-**Ours, at the same true epsilon.** Their experiments, with their Laplace noise, on the sampler that jobs run (`bench/ju_table.py`); in brackets their own figure, then the difference in its standard errors.
+**Ours, at the same true epsilon.** Their experiments, with their Laplace noise, on the sampler that jobs run, 500 replicates a row (`bench/ju_table.py`); in brackets their own figure, then the difference in its standard errors.
 
 {coverage}
 {verdict}
