@@ -35,9 +35,16 @@ ALGORITHMS = [
     ("`noisy-statistics`", "noisy-statistics", "draws = 2000"),
 ]
 # As in the authors' experiments: theta = (0, 3).
-BEND, PRECISIONS, CURVED, CLIPS = 20.0, (0.0005, 0.0004), [4, 8, 15], [0.15, 0.5]
+BEND, PRECISIONS, CURVED = 20.0, (0.0005, 0.0004), [4, 8, 15]
+GUIDED = 'warmup = 20\nproposal = { kind = "guided", radius = { theta_1 = 0.06, theta_2 = 0.14 } }'
+BENT = [
+    ("DP-HMC: `hmc`, friction 0", "hmc", "friction = 0\nrefresh = 5", ""),
+    ("`hmc`", "hmc", "", ""),
+    ("`penalty`, clip 0.15", "penalty", GUIDED, "clip = { slope = 0.15 }"),
+    ("`penalty`", "penalty", GUIDED, ""),
+]
 BANANA = """name = "banana"
-algorithm = "penalty"
+algorithm = "{algorithm}"
 parties = ["owner"]
 [model]
 kind = "banana"
@@ -55,13 +62,12 @@ theta_2 = "normal(0, 31.6)"
 [sampler]
 chains = 4
 draws = 100000
-warmup = 20
 start = {{ theta_1 = 0.0, theta_2 = 3.0 }}
-proposal = {{ kind = "guided", radius = {{ theta_1 = 0.06, theta_2 = 0.14 }} }}
+{sampler}
 [privacy]
 epsilon = {epsilon}
 delta = 1e-6
-clip = {{ slope = {clip} }}
+{privacy}
 """
 TEXT = """# DP-HMC
 
@@ -115,11 +121,12 @@ def banana_rows(program):
     exact = posteriors.banana(first, second, BEND, PRECISIONS)
     with tempfile.TemporaryDirectory() as folder:
         file = write(folder, "banana.csv", ["x", "y"], ([f"{x:.4f}", f"{y:.4f}"] for x, y in zip(first, second)))
-        keys = [(e, clip) for e in CURVED for clip in CLIPS]
-        results = program.all([(BANANA.format(epsilon=float(e), clip=clip), [file], seed) for e, clip in keys for seed in range(SEEDS)])
+        keys = [(e, *row) for e in CURVED for row in BENT]
+        job = lambda e, algorithm, sampler, privacy: BANANA.format(epsilon=float(e), algorithm=algorithm, sampler=sampler, privacy=privacy)
+        results = program.all([(job(e, *row), [file], seed) for e, _, *row in keys for seed in range(SEEDS)])
     of = lambda i: results[SEEDS * i : SEEDS * (i + 1)]
     ends = lambda i: ", ".join(sorted({str(result) if isinstance(result, Refused) else result["stopped_by"] for result in of(i)}))
-    return [[f"{e}", f"{clip}", ends(i), *Score(of(i), exact).cells()] for i, (e, clip) in enumerate(keys)]
+    return [[f"{e}", name, ends(i), *Score(of(i), exact).cells()] for i, (e, name, *_) in enumerate(keys)]
 
 
 def make(program, out, _data):
@@ -132,6 +139,6 @@ def make(program, out, _data):
         seeds=SEEDS,
         table=table(["epsilon", "algorithm", *HEADINGS], rows),
         legend=LEGEND,
-        banana=table(["epsilon", "clip", "ended by", *HEADINGS], curved),
+        banana=table(["epsilon", "algorithm", "ended by", *HEADINGS], curved),
     )
     pathlib.Path(out / "dp-hmc.md").write_text(told, encoding="utf-8")

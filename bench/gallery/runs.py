@@ -1,5 +1,6 @@
 """Runs of `conclave rehearse` on data that is made here, and what is measured of them."""
 
+import array
 import concurrent.futures
 import csv
 import json
@@ -31,8 +32,9 @@ class Program:
         ran = subprocess.run([self.path, "account", *map(str, words), "--json"], capture_output=True, text=True, check=True)
         return json.loads(ran.stdout)
 
-    def rehearse(self, job, files, seed, anyway=True):
-        """One run's object; `files` are CSV files, one a party; `anyway` runs jobs of which no answer can be expected."""
+    def rehearse(self, job, files, seed, anyway=True, drawn=()):
+        """One run's object; `files` are CSV files, one a party; `anyway` runs jobs of which no answer can be expected. Of the parameters `drawn` the
+        object has their draws in the data's units, too, `draws[name][chain]`."""
         with tempfile.TemporaryDirectory() as folder:
             text = pathlib.Path(folder) / "job.toml"
             text.write_text(job)
@@ -41,17 +43,23 @@ class Program:
                 command.append("--anyway")
             for file in files:
                 command += ["--data", str(file)]
+            store = pathlib.Path(folder) / "draws.zarr"
+            if drawn:
+                command += ["--out", str(store)]
             ran = subprocess.run(command, capture_output=True, text=True, check=False)
-        if ran.returncode != 0:
-            words = (ran.stderr.strip() or ran.stdout.strip()).splitlines()
-            reason = words[-1] if words else "no reason given"
-            if "unknown algorithm" in ran.stderr + ran.stdout or "does not run yet" in ran.stderr + ran.stdout:
-                raise Skipped(reason)
-            raise Refused(reason)
-        return json.loads(ran.stdout)
+            if ran.returncode != 0:
+                words = (ran.stderr.strip() or ran.stdout.strip()).splitlines()
+                reason = words[-1] if words else "no reason given"
+                if "unknown algorithm" in ran.stderr + ran.stdout or "does not run yet" in ran.stderr + ran.stdout:
+                    raise Skipped(reason)
+                raise Refused(reason)
+            result = json.loads(ran.stdout)
+            if drawn:
+                result["draws"] = {name: draws(store / "posterior_original" / name) for name in drawn}
+        return result
 
     def all(self, tasks):
-        """Results of `(job, files, seed)` or `(job, files, seed, anyway)`, each an object or the `Refused` that was raised."""
+        """Results of `(job, files, seed)`, with `anyway` and `drawn` after them or not, each an object or the `Refused` that was raised."""
         began = time.monotonic()
 
         def one(task):
@@ -64,6 +72,23 @@ class Program:
             found = list(pool.map(one, tasks))
         self.seconds += time.monotonic() - began
         return found
+
+
+def draws(path):
+    """A Zarr array of a chain in each row, stored as bytes in chunks of a row's."""
+    told = json.loads((path / "zarr.json").read_text())
+    if [codec["name"] for codec in told["codecs"]] != ["bytes"] or told["chunk_grid"]["configuration"]["chunk_shape"][0] != 1:
+        raise ValueError(f"{path}: other chunks than this reads")
+    chains, length = told["shape"]
+    columns = told["chunk_grid"]["configuration"]["chunk_shape"][1]
+
+    def chain(row):
+        values = array.array("d")
+        for chunk in range(-(-length // columns)):
+            values.frombytes((path / "c" / str(row) / str(chunk)).read_bytes())
+        return list(values[:length])
+
+    return [chain(row) for row in range(chains)]
 
 
 def write(folder, name, header, rows):
@@ -103,14 +128,14 @@ class Score:
 
     def cells(self):
         if not self.runs:
-            return ["refused", "–", "–", "–", "–"]
+            return ["refused", "–", "–", "–", "–", "–"]
         rhat = f"{self.rhat:.2f}" if self.rhat else "–"
-        return [f"{self.error:.2f}", f"{self.sd_ratio:.2f}", f"{self.ess:,.0f}", rhat, f"{self.rounds:,.0f}"]
+        return [f"{self.spent:.2f}", f"{self.error:.2f}", f"{self.sd_ratio:.2f}", f"{self.ess:,.0f}", rhat, f"{self.rounds:,.0f}"]
 
 
-HEADINGS = ["error", "sd ratio", "ESS", "R-hat", "rounds"]
+HEADINGS = ["epsilon spent", "error", "sd ratio", "ESS", "R-hat", "rounds"]
 LEGEND = (
-    "*error*: root mean square over parameters and runs of the posterior mean less the exact one without privacy, in posterior sds. *sd ratio*: the median of sd over the\n"
+    "*epsilon spent*: by any owner, in any run. *error*: root mean square over parameters and runs of the posterior mean less the exact one without privacy, in posterior sds. *sd ratio*: the median of sd over the\n"
     "exact sd; of algorithms that release once it is above 1 by design, as the noise is in the posterior. *ESS*: the least bulk effective sample size of a parameter, all chains, median of the\n"
     "runs. *R-hat*: the greatest split R-hat. *rounds*: messages to every owner.\n"
 )

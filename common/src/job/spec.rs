@@ -127,7 +127,7 @@ impl JobSpec {
     /// The statistical model: its kernels and public bounds.
     #[must_use]
     pub fn build_model(&self) -> Box<dyn Model> {
-        model::build(&self.model, &self.columns, self.power, self.incomplete_rows)
+        model::build(&self.model, &self.columns, self.power, (self.incomplete_rows, self.privacy.clip.is_some()))
     }
 
     /// Whether a row that can't be used adds exactly nothing to whatever the job asks for: it says that rows may be incomplete, or a

@@ -9,14 +9,19 @@
 //! which adaptive samplers are tried since Haario, Saksman & Tamminen, *Adaptive proposal distribution
 //! for random walk Metropolis algorithm* (1999), here as a likelihood.
 //!
-//! The model gives no public bound: a job sets its clip, and what happens when a clip cuts many ratios
-//! is what the model is there to show.
+//! Log ratio: affine in both outcomes, so that its range over the declared bounds is that of their four corners. A job that sets
+//! a clip has that alone instead: what happens where a clip cuts many ratios is what such a job is there to show.
+//!
+//! Gradient, with `e = y_2 - theta_2 - a theta_1^2`: `(tau_1 (y_1 - theta_1) + 2 a theta_1 tau_2 e, tau_2 e)`, affine in both outcomes too;
+//! see [`super::banana_scores`].
 //!
 //! Information: `tau_2` about `theta_2`; about `theta_1` it is `tau_1 + 4 a^2 theta_1^2 tau_2`, which
 //! has no supremum, and `|theta_1| = 1` stands for all.
 
+use super::banana_scores::BananaScores;
 use super::blocks::{self, Kernel, KernelVisitor, Scratch};
 use super::ratio_range::RatioRange;
+use super::score::ScoreModel;
 use super::tile::Tile;
 use super::{Block, Model, ModelData, Step};
 use crate::mechanism::LatticeSum;
@@ -26,9 +31,11 @@ use crate::schema::ColumnSpec;
 pub(super) struct Banana {
     names: Vec<String>,
     /// Centre and half width of each outcome.
-    scales: [(f64, f64); 2],
-    bend: f64,
-    precision: [f64; 2],
+    pub(super) scales: [(f64, f64); 2],
+    pub(super) bend: f64,
+    pub(super) precision: [f64; 2],
+    /// Whether a job's clip stands in the place of a bound.
+    clipped: bool,
 }
 
 /// What of a step is public.
@@ -43,25 +50,29 @@ pub(super) struct Constants {
 
 impl Constants {
     #[inline(always)]
-    fn of_record(&self, [x, z]: [f64; 2]) -> f64 {
+    pub(super) fn of_record(&self, [x, z]: [f64; 2]) -> f64 {
         let Self { slopes, shifts, half_widths } = self;
         slopes[0] * (shifts[0] + half_widths[0] * x) + slopes[1] * (shifts[1] + half_widths[1] * z)
     }
 }
 
 impl Banana {
-    /// `bend` is `a`, `precision` the two `tau`.
-    pub(super) fn new(names: Vec<String>, outcomes: [&ColumnSpec; 2], bend: f64, precision: [f64; 2]) -> Self {
-        Self { names, scales: outcomes.map(|column| (column.centre(), column.half_width())), bend, precision }
+    /// `bend` is `a`, `precision` the two `tau`; `clipped` where the job's clip stands in the place of a bound.
+    pub(super) fn new(names: Vec<String>, outcomes: [&ColumnSpec; 2], (bend, precision): (f64, [f64; 2]), clipped: bool) -> Self {
+        Self { names, scales: outcomes.map(|column| (column.centre(), column.half_width())), bend, precision, clipped }
     }
 
-    fn mean(&self, theta: &[f64]) -> f64 {
+    /// Of the second outcome.
+    pub(super) fn mean(&self, theta: &[f64]) -> f64 {
         theta[1] + self.bend * theta[0] * theta[0]
     }
 }
 
+/// Both outcomes at the ends of their bounds.
+pub(super) const CORNERS: [[f64; 2]; 4] = [[-1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 1.0]];
+
 /// Panics when shapes differ, which are public.
-fn check((_, auxiliary): (usize, usize), dimensions: bool) {
+pub(super) fn check((_, auxiliary): (usize, usize), dimensions: bool) {
     assert_eq!(auxiliary, 1, "a record has two outcomes");
     assert!(dimensions, "one value per parameter");
 }
@@ -89,8 +100,12 @@ impl Model for Banana {
         &self.names
     }
 
-    fn ratios(&self, _from: &[f64], _to: &[f64]) -> RatioRange {
-        RatioRange::unbounded()
+    fn ratios(&self, from: &[f64], to: &[f64]) -> RatioRange {
+        if self.clipped {
+            return RatioRange::unbounded();
+        }
+        let constants = self.constants(from, to);
+        RatioRange::of(CORNERS.map(|record| constants.of_record(record)))
     }
 
     fn information_bound(&self) -> Vec<f64> {
@@ -101,6 +116,10 @@ impl Model for Banana {
     fn block_sums(&self, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum> {
         check(block.columns(), steps.iter().all(|step| step.from.len() == 2 && step.to.len() == 2));
         blocks::lattice_sums(self, block, steps)
+    }
+
+    fn scores(&self) -> Option<Box<dyn ScoreModel + '_>> {
+        Some(Box::new(BananaScores(self)))
     }
 
     /// Up to the constant of both normal densities.

@@ -2,8 +2,9 @@
 //! declared columns, and its coefficients in the data's own units. Written once for all regressions.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, OnceLock};
 
-use super::reach::Edges;
+use super::corners::Edges;
 use super::softplus::positive_part;
 use super::tile::ColumnRef;
 use super::weighted::{CoefficientStep, Direction, WeightedSum};
@@ -12,22 +13,24 @@ use crate::schema::{ColumnSpec, Design, Factor, Offset};
 /// A linear predictor on declared columns.
 #[derive(Clone)]
 pub(super) struct LinearPredictor {
-    intercept: bool,
-    features: Vec<FeatureRange>,
+    pub(super) intercept: bool,
+    pub(super) features: Vec<FeatureRange>,
     /// Range of the offset on the scale of `eta`, and what its value is multiplied by to get there.
     offset: Option<((f64, f64), f64)>,
     spares_inert: bool,
+    /// What the columns allow, worked out once.
+    pub(super) edges: OnceLock<Option<Arc<Edges>>>,
 }
 
 /// What is public about one number `x_j` of a record.
 #[derive(Clone)]
-struct FeatureRange {
-    range: (f64, f64),
+pub(super) struct FeatureRange {
+    pub(super) range: (f64, f64),
     /// 0 or 1 for every record.
-    indicator: bool,
-    term: usize,
+    pub(super) indicator: bool,
+    pub(super) term: usize,
     /// Whether its term has levels: then at most one of the term's features is not 0.
-    exclusive: bool,
+    pub(super) exclusive: bool,
     factors: Vec<ScaledFactor>,
 }
 
@@ -94,7 +97,7 @@ impl LinearPredictor {
             ((low / unit, high / unit), unit.recip())
         });
         let spares_inert = design.columns().any(|name| matches!(column(name), ColumnSpec::Levels(_)));
-        Self { intercept: design.intercept, features, offset, spares_inert }
+        Self { intercept: design.intercept, features, offset, spares_inert, edges: OnceLock::new() }
     }
 
     /// Number of coefficients, the intercept's included.
@@ -176,84 +179,6 @@ impl LinearPredictor {
             (at - group.len()..at).collect()
         });
         self.intercept.then(|| vec![0]).into_iter().chain(of_features).collect()
-    }
-
-    /// Records at the edge of what the declared columns allow: every choice of an end for each feature and of a level
-    /// for each term with levels, the intercept's 1 first. Where there are few features, points on the edges too.
-    /// `None` where there are more than `most`.
-    pub(super) fn corners(&self, most: usize) -> Option<Vec<Vec<f64>>> {
-        /// Points on an edge, more of them where there are fewer edges.
-        const BETWEEN: [u32; 3] = [7, 3, 0];
-        let all = BETWEEN.iter().map(|between| self.corners_and_between(most, *between));
-        all.into_iter().find_map(|(corners, fits)| (fits || corners.is_none()).then_some(corners)).flatten()
-    }
-
-    /// Corners of what the declared columns allow, and the edges between them: those that differ in one feature. `None` where there are more than
-    /// `most` corners.
-    pub(super) fn edges(&self, most: usize) -> Option<Edges> {
-        let (corners, _) = self.corners_and_between(most, 0);
-        let corners = corners?;
-        let first = usize::from(self.intercept);
-        let alone = |row: &[f64], j: usize| {
-            let together = |f: &FeatureRange| f.exclusive && f.term == self.features[j].term;
-            self.features.iter().enumerate().all(|(k, f)| k == j || !together(f) || row[first + k] == 0.0)
-        };
-        let bits = |row: &[f64]| row.iter().map(|x| x.to_bits()).collect::<Vec<u64>>();
-        let numbers: BTreeMap<Vec<u64>, usize> = corners.iter().enumerate().map(|(number, row)| (bits(row), number)).collect();
-        let mut joined = Vec::new();
-        for (number, row) in corners.iter().enumerate() {
-            for (j, feature) in self.features.iter().enumerate().filter(|(_, feature)| !feature.indicator) {
-                let (low, high) = feature.range;
-                if row[first + j] == high && low < high && (!feature.exclusive || alone(row, j)) {
-                    let mut other = row.clone();
-                    other[first + j] = low;
-                    joined.push([number, *numbers.get(&bits(&other))?]);
-                }
-            }
-        }
-        Some(Edges { corners, joined })
-    }
-
-    /// Corners with so many points on each edge, and whether they are at most `most`; `None` where the corners alone are more.
-    fn corners_and_between(&self, most: usize, points: u32) -> (Option<Vec<Vec<f64>>>, bool) {
-        let mut rows: Vec<Vec<f64>> = vec![self.intercept.then_some(1.0).into_iter().collect()];
-        let mut inner: Vec<Vec<f64>> = Vec::new();
-        let mut at = 0;
-        while at < self.features.len() {
-            let feature = &self.features[at];
-            let width = if feature.exclusive {
-                self.features[at..].iter().take_while(|f| f.exclusive && f.term == feature.term).count()
-            } else {
-                1
-            };
-            let mut choices: Vec<Vec<f64>> = Vec::new();
-            let mut between: Vec<Vec<f64>> = Vec::new();
-            if feature.exclusive {
-                choices.push(vec![0.0; width]);
-            }
-            for j in 0..width {
-                let (low, high) = self.features[at + j].range;
-                let one = |value: f64| (0..width).map(|k| if k == j { value } else { 0.0 }).collect::<Vec<f64>>();
-                choices.extend([low, high].into_iter().filter(|value| !(feature.exclusive && *value == 0.0)).map(one));
-                if !feature.indicator {
-                    let share = |point| f64::from(point) / f64::from(points + 1);
-                    between.extend((1..=points).map(|point| one(low + share(point) * (high - low))));
-                }
-            }
-            if rows.len().saturating_mul(choices.len()) > most {
-                return (None, false);
-            }
-            let extend = |rows: &[Vec<f64>], choices: &[Vec<f64>]| -> Vec<Vec<f64>> {
-                rows.iter().flat_map(|row| choices.iter().map(|choice| [row.as_slice(), choice].concat())).collect()
-            };
-            // A point on an edge is between the ends in one feature alone.
-            inner = [extend(&inner, &choices), extend(&rows, &between)].concat();
-            rows = extend(&rows, &choices);
-            at += width;
-        }
-        rows.extend(inner);
-        let fits = rows.len() <= most;
-        (Some(rows), fits)
     }
 
     /// Per column, the numbers of the predictors that are 1 at its levels but the first. `None` where a column is not categorical or

@@ -89,6 +89,8 @@ impl Likelihood for Logistic {
 impl Slopes for Logistic {
     type At = ();
 
+    const MONOTONE: bool = true;
+
     const BY_TABLE: bool = true;
 
     fn slopes_at(&self, _own: Option<f64>) {}
@@ -115,12 +117,6 @@ impl Slopes for Logistic {
         let nearest = if low > 0.0 { low } else { high.min(0.0) };
         let p = logistic(nearest);
         Some(Bends::of_predictor(p * (1.0 - p), 0.0))
-    }
-
-    /// The slope rises with the outcome and falls with `eta`.
-    fn slopes_within(&self, at: &(), low: f64, high: f64) -> Option<Vec<[f64; 2]>> {
-        let (least, greatest) = self.outcomes();
-        Some(vec![Self::slopes(at, least, high), Self::slopes(at, greatest, low)])
     }
 
     fn outcomes(&self) -> (f64, f64) {

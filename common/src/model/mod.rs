@@ -6,9 +6,11 @@
 
 mod assemble;
 mod banana;
+mod banana_scores;
 mod bernoulli;
 mod binomial_table;
 mod blocks;
+mod corners;
 mod data;
 mod elementary;
 mod envelope;

@@ -60,6 +60,8 @@ impl Likelihood for Poisson {
 impl Slopes for Poisson {
     type At = Counts;
 
+    const MONOTONE: bool = true;
+
     fn slopes_at(&self, _own: Option<f64>) -> Counts {
         self.counts
     }
@@ -80,12 +82,6 @@ impl Slopes for Poisson {
 
     fn bends(&self, (_, high): (f64, f64), _least: Option<f64>) -> Option<Bends> {
         Some(Bends::of_predictor(libm::exp(high), 0.0))
-    }
-
-    /// The slope rises with the outcome and falls with `eta`.
-    fn slopes_within(&self, at: &Counts, low: f64, high: f64) -> Option<Vec<[f64; 2]>> {
-        let (least, greatest) = self.outcomes();
-        Some(vec![Self::slopes(at, least, high), Self::slopes(at, greatest, low)])
     }
 
     fn outcomes(&self) -> (f64, f64) {

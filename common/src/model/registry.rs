@@ -30,9 +30,15 @@ use crate::schema::{self, ColumnSpec, Family, ModelSpec};
 const UNDECLARED: ColumnSpec = ColumnSpec::Numeric { min: -1.0, max: 1.0 };
 
 /// The model of this specification over the declared columns, its likelihood taken to `power`. With `incomplete_rows` a record
-/// of any column may be inert, and there is room for it in what a query is charged by; see [`Inert`].
+/// of any column may be inert, and there is room for it in what a query is charged by; see [`Inert`]. `clipped` where the job holds each
+/// record's log ratio to a clip of its own.
 #[must_use]
-pub fn build(spec: &ModelSpec, columns: &BTreeMap<String, ColumnSpec>, power: f64, incomplete_rows: bool) -> Box<dyn Model> {
+pub fn build(
+    spec: &ModelSpec,
+    columns: &BTreeMap<String, ColumnSpec>,
+    power: f64,
+    (incomplete_rows, clipped): (bool, bool),
+) -> Box<dyn Model> {
     let column = |name: &str| columns.get(name).cloned().unwrap_or(UNDECLARED);
     let names = spec.parameter_names();
     let model: Box<dyn Model> = match spec {
@@ -46,7 +52,7 @@ pub fn build(spec: &ModelSpec, columns: &BTreeMap<String, ColumnSpec>, power: f6
         }
         ModelSpec::Weibull { outcome, .. } => Box::new(Weibull::new(names, &column(outcome))),
         ModelSpec::Banana { outcome, second_outcome, bend, precision } => {
-            Box::new(Banana::new(names, [&column(outcome), &column(second_outcome)], *bend, *precision))
+            Box::new(Banana::new(names, [&column(outcome), &column(second_outcome)], (*bend, *precision), clipped))
         }
         ModelSpec::Bernoulli { .. } => Box::new(LineModel::new(names, Bernoulli)),
         ModelSpec::PoissonMean { outcome } => Box::new(LineModel::new(names, PoissonMean::new(&column(outcome)))),

@@ -7,13 +7,10 @@ use super::likelihood::{Ends, Likelihood};
 use super::linear_predictor::LinearPredictor;
 use super::products::{Vectors, Weight, offset_alone};
 use super::reach::Images;
-use super::remainder::{remainder_sum, second_order};
+use super::remainder::{self, second_order};
 use super::score::{Remainder, ScoreModel};
 use super::shard::Block;
 use crate::mechanism::{LatticeSum, Sensitivity};
-
-/// The most corners of the declared columns that are listed.
-const MOST_CORNERS: usize = 4096;
 
 /// How far the logarithms of two numbers are apart, rounded outward; the same bits when they are swapped.
 fn logarithms_apart((a, b): (f64, f64)) -> f64 {
@@ -87,7 +84,7 @@ impl<L: Likelihood> ScoreModel for RegressionScores<'_, L> {
         let [from, middle, to] = step.points.map(|theta| self.split(theta));
         let own = from.1.zip(to.1);
         let ends = Ends { from: from.0, to: to.0, own };
-        Some(remainder_sum((self.likelihood, self.predictor), block, (middle, ends), step, clamp))
+        Some(remainder::of_regression((self.likelihood, self.predictor), block, (middle, ends), step, clamp))
     }
 
     fn curvature_sum(&self, block: &Block<'_>, at: &[f64], scales: [f64; 2]) -> LatticeSum {
@@ -135,7 +132,7 @@ impl<L: Likelihood> ScoreModel for RegressionScores<'_, L> {
         let slopes_at = self.likelihood.slopes_at(own);
         let (low, high) = self.offset_range();
         let mut extremes = Vec::new();
-        for x in self.predictor.corners(MOST_CORNERS)? {
+        for x in self.predictor.corners()? {
             let without_offset: f64 = x.iter().zip(coefficients).map(|(x, b)| x * b).sum();
             for offset in [low, high].into_iter().take(1 + usize::from(low < high)) {
                 let eta = without_offset + offset;
@@ -155,8 +152,8 @@ impl<L: Likelihood> ScoreModel for RegressionScores<'_, L> {
         self.likelihood.slopes_within(&slopes_at, 0.0, 0.0)?;
         let none = || vec![[f64::NAN; 2]];
         let hull = |low: f64, high: f64| self.likelihood.slopes_within(&slopes_at, low, high).unwrap_or_else(none);
-        let edges = self.predictor.edges(MOST_CORNERS)?;
-        Some(Images::new(image, coefficients.len(), self.own).reach(&edges, coefficients, self.offset_range(), &hull))
+        let edges = self.predictor.edges()?;
+        Some(Images::new(image, coefficients.len(), self.own).reach(edges, coefficients, self.offset_range(), &hull))
     }
 
     fn widened(&self, at: &[f64], frame: Frame<'_>) -> f64 {

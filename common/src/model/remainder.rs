@@ -19,7 +19,7 @@ use pulp::{Simd, WithSimd};
 
 use super::blocks::{KernelVisitor, Lane, Scratch};
 use super::few::{FEW, Few};
-use super::gradient::{RegressionSlopes, asked, hold};
+use super::gradient::{RegressionSlopes, Sloped, asked, hold};
 use super::held_vectors::{HeldVectors, Room};
 use super::kept_weights::BlockWeights;
 use super::lattice_frame::{LatticeFrame, WholeFrame};
@@ -31,6 +31,7 @@ use super::score::Remainder;
 use super::shard::Block;
 use super::slopes::Bends;
 use super::tile::Tile;
+use super::weighted::TileStep;
 use crate::mechanism::{Clamp, LatticeSum, Quantiser, Sensitivity, sum_fits};
 
 /// How far half a step moves a record at most: its linear predictor, and the logarithm of the family's own parameter.
@@ -47,12 +48,57 @@ pub(super) fn second_order(first: Half, second: Half, bends: &Bends) -> f64 {
     0.5 * (falling(second) + rising(first)).max(falling(first) + rising(second))
 }
 
-/// A step, made ready for a block.
-struct Pass<'a, L: Likelihood> {
-    block: &'a Block<'a>,
-    weights: Weights<L>,
+/// What a model has to say of its records along a step.
+pub(super) trait Along {
+    /// What gives the slopes that the gradient's vectors were made of.
+    type Slopes: Sloped;
+    /// How the records of a tile move.
+    type Moved<'r>;
+
+    /// The slopes at the middle.
+    fn slopes(&self) -> Self::Slopes;
+
+    /// What a weight of each record's slope in the linear predictor comes to along the step, and how the record moves.
+    ///
+    /// Mark it `#[inline(always)]`, as [`Along::log_ratios`].
+    fn moved<'r>(&self, rows: &Tile<'r>, sums: &'r mut [Few<f64>; 3], scratch: &'r mut Scratch) -> (&'r [f64], Self::Moved<'r>);
+
+    /// The log ratio of each record.
+    fn log_ratios(&self, moved: &Self::Moved<'_>, visitor: &mut impl KernelVisitor);
+}
+
+/// A regression's step.
+struct RegressionAlong<'a, L: Likelihood> {
+    of: (&'a L, &'a LinearPredictor),
+    middle: (&'a [f64], Option<f64>),
     constants: L::Constants,
     moves: Moves,
+}
+
+impl<L: Likelihood> Along for RegressionAlong<'_, L> {
+    type Slopes = RegressionSlopes<L>;
+    type Moved<'r> = TileStep<'r>;
+
+    fn slopes(&self) -> RegressionSlopes<L> {
+        RegressionSlopes::new(self.of.0, self.of.1, self.middle)
+    }
+
+    #[inline(always)]
+    fn moved<'r>(&self, rows: &Tile<'r>, sums: &'r mut [Few<f64>; 3], scratch: &'r mut Scratch) -> (&'r [f64], TileStep<'r>) {
+        self.moves.of(rows, sums, scratch)
+    }
+
+    #[inline(always)]
+    fn log_ratios(&self, moved: &TileStep<'_>, visitor: &mut impl KernelVisitor) {
+        L::log_ratios(&self.constants, moved, visitor);
+    }
+}
+
+/// A step, made ready for a block.
+struct Pass<'a, A: Along> {
+    block: &'a Block<'a>,
+    weights: Weights<A::Slopes>,
+    along: A,
     /// What a weight of the slope in the family's own parameter comes to along the step.
     own: f64,
     constant: f64,
@@ -62,36 +108,53 @@ struct Pass<'a, L: Likelihood> {
 }
 
 /// The weights of the gradient's vectors.
-enum Weights<L: Likelihood> {
+enum Weights<S> {
     Kept(Arc<BlockWeights>),
     /// Made anew.
-    Made(RegressionSlopes<L>, Box<HeldVectors>),
+    Made(S, Box<HeldVectors>),
 }
 
-/// The sum over a block of each record's remainder; see [`super::ScoreModel::remainder_sum`]. `middle` is the point of the gradient.
-pub(super) fn remainder_sum<L: Likelihood>(
+/// The sum over a block of each record's remainder of a regression; see [`super::ScoreModel::remainder_sum`]. `middle` is the point of the
+/// gradient.
+pub(super) fn of_regression<L: Likelihood>(
     (likelihood, predictor): (&L, &LinearPredictor),
     block: &Block<'_>,
     (middle, ends): ((&[f64], Option<f64>), Ends<'_>),
     step: &Remainder<'_>,
     clamp: Sensitivity,
 ) -> LatticeSum {
+    remainder_sum(block, step, clamp, (predictor.len(), predictor.has_intercept()), |predictors| RegressionAlong {
+        of: (likelihood, predictor),
+        middle,
+        constants: likelihood.constants(predictor, &ends),
+        moves: Moves::new(predictor.weighted_without_offset(predictors), predictor.moves(ends.from, ends.to)),
+    })
+}
+
+/// The sum over a block of each record's remainder, of a gradient of so many coefficients, the first an intercept's or not. `along` is told what a
+/// weight of each predictor of 1 comes to along the step.
+pub(super) fn remainder_sum<A: Along>(
+    block: &Block<'_>,
+    step: &Remainder<'_>,
+    clamp: Sensitivity,
+    (coefficients, intercept): (usize, bool),
+    along: impl FnOnce(&[f64]) -> A,
+) -> LatticeSum {
     assert!(sum_fits(block.units(), clamp), "callers check that so many units fit the sum");
     let share = u64::from(block.persons().map_or(1, |(persons, _)| persons.limit()));
-    let along = WholeFrame::new(step.frame, predictor.len()).along(step.weights);
+    let weights = WholeFrame::new(step.frame, coefficients).along(step.weights);
+    let along = along(&weights.predictors);
     let made = || {
-        let frame = LatticeFrame::new(step.frame, predictor.len());
-        let slopes = RegressionSlopes::new(likelihood, predictor, middle);
-        Weights::Made(slopes, Box::new(HeldVectors::new(block.arch(), frame, predictor.has_intercept())))
+        let frame = LatticeFrame::new(step.frame, coefficients);
+        Weights::Made(along.slopes(), Box::new(HeldVectors::new(block.arch(), frame, intercept)))
     };
     let kept = block.shelf().and_then(|shelf| shelf.get(asked(step.points[1], step.frame)));
-    let pass = Pass::<L> {
+    let pass = Pass {
         block,
         weights: kept.map_or_else(made, Weights::Kept),
-        constants: likelihood.constants(predictor, &ends),
-        moves: Moves::new(predictor.weighted_without_offset(&along.predictors), predictor.moves(ends.from, ends.to)),
-        own: along.own,
-        constant: step.constant + along.shift,
+        along,
+        own: weights.own,
+        constant: step.constant + weights.shift,
         power: step.power,
         quantiser: Quantiser::new(1.0, 0.0, clamp.units() / share),
         clamp: Clamp::symmetric(clamp.units()),
@@ -99,7 +162,7 @@ pub(super) fn remainder_sum<L: Likelihood>(
     LatticeSum::new(block.arch().dispatch(&pass))
 }
 
-impl<L: Likelihood> Pass<'_, L> {
+impl<A: Along> Pass<'_, A> {
     #[inline(always)]
     fn total(&self) -> i64 {
         let mut room = self.room();
@@ -146,7 +209,7 @@ impl<L: Likelihood> Pass<'_, L> {
             }
             Weights::Made(slopes, vectors) => hold(slopes, vectors, rows, &mut room.vectors),
         }
-        let (predictors, step) = self.moves.of(rows, &mut room.sums, &mut room.scratch);
+        let (predictors, moved) = self.along.moved(rows, &mut room.sums, &mut room.scratch);
         let along = &mut room.along.0[..rows.len()];
         let [weights, own] = &room.vectors.slopes;
         let (weights, own, predictors) = (&weights.0[..along.len()], &own.0[..along.len()], &predictors[..along.len()]);
@@ -158,7 +221,7 @@ impl<L: Likelihood> Pass<'_, L> {
         let along = &*along;
         let values = &mut room.values.0[..rows.len()];
         let (power, constant, quantiser) = (self.power, self.constant, self.quantiser);
-        L::log_ratios(&self.constants, &step, &mut Left { along, values, power, constant, quantiser });
+        self.along.log_ratios(&moved, &mut Left { along, values, power, constant, quantiser });
     }
 }
 
@@ -209,7 +272,7 @@ struct Kept {
     seen: usize,
 }
 
-impl<L: Likelihood> WithSimd for &Pass<'_, L> {
+impl<A: Along> WithSimd for &Pass<'_, A> {
     type Output = i64;
 
     #[inline(always)]

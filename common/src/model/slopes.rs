@@ -30,6 +30,9 @@ pub(super) trait Slopes: Send + Sync {
     /// Whether the outcome is 0 or 1, so that a table of it and of categorical predictors determines the likelihood.
     const BY_TABLE: bool = false;
 
+    /// Whether the slope in the linear predictor falls with it and rises with the outcome, and there is no own parameter.
+    const MONOTONE: bool = false;
+
     /// The constants at a value of the family's own parameter, where it has one.
     fn slopes_at(&self, own: Option<f64>) -> Self::At;
 
@@ -57,8 +60,9 @@ pub(super) trait Slopes: Send + Sync {
 
     /// Pairs of slopes whose convex hull has those of every declared outcome and every `eta` from `low` to `high`, public. `None` where none are
     /// given.
-    fn slopes_within(&self, _at: &Self::At, _low: f64, _high: f64) -> Option<Vec<[f64; 2]>> {
-        None
+    fn slopes_within(&self, at: &Self::At, low: f64, high: f64) -> Option<Vec<[f64; 2]>> {
+        let (least, greatest) = self.outcomes();
+        Self::MONOTONE.then(|| vec![Self::slopes(at, least, high), Self::slopes(at, greatest, low)])
     }
 
     /// Least and greatest outcome on the model's scale.

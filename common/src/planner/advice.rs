@@ -2,6 +2,7 @@
 
 use super::cost_model::CostModel;
 use super::outcome::{Plan, kappa};
+use super::samples;
 use crate::accounting::{gaussian_dp, mu_squared};
 use crate::job::{Algorithm, JobSpec, ProposalKind};
 
@@ -90,6 +91,7 @@ pub(super) fn advice(spec: &JobSpec, plan: &Plan, known: &Known) -> Vec<String> 
             100.0 * plan.warmup_share
         ));
     }
+    out.extend(samples::advice(spec));
     out
 }
 

@@ -1,6 +1,7 @@
 //! The plan of a job whose chains gradients drive: by the settings that its sampler will have, about a guess of the posterior.
 
 use super::outcome::{ParameterPlan, PartyPlan, Plan, PlanError};
+use super::samples;
 use super::stand_in::{Guess, StandIn};
 use super::theorem_1::iterations as theorem_1;
 use super::zcdp_budget::zcdp_units;
@@ -57,7 +58,7 @@ pub(super) fn driven(spec: &JobSpec, guess: &Guess) -> Result<Plan, PlanError> {
         warmup_share: (search_share + before as f64 * step_share).min(1.0),
         advice: Vec::new(),
     };
-    plan.advice = advice(&plan);
+    plan.advice = advice(&plan).into_iter().chain(samples::advice(spec)).collect();
     Ok(plan)
 }
 

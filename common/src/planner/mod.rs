@@ -22,6 +22,7 @@ mod penalty_error;
 mod plan;
 mod prospect;
 mod range;
+mod samples;
 mod stand_in;
 #[cfg(test)]
 mod tests;

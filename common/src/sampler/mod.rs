@@ -62,6 +62,7 @@ pub use registry::{build, settled};
 pub(crate) use registry::{foresee, outlook};
 pub use replay::ReplayError;
 pub use round::{Draw, Opened, Phase, Query, Round, message_digest};
+pub(crate) use stochastic_gradients::noise as gradient_noise;
 pub use stochastic_gradients::{Polished, StochasticGradients};
 pub use totals::Totals;
 

@@ -236,11 +236,6 @@ impl ModelSpec {
         if matches!(self, ModelSpec::NaiveBayes { .. }) { 2.0 } else { 1.0 }
     }
 
-    /// Whether one record's log ratio has a public bound; where it has none, a job sets its clip.
-    pub fn has_public_bound(&self) -> bool {
-        !matches!(self, ModelSpec::Banana { .. })
-    }
-
     /// The model in a few words, for those who decide on it.
     pub fn describe(&self) -> String {
         match self {

@@ -6,6 +6,7 @@ mod figure;
 mod jobs;
 pub(crate) mod masked;
 pub(crate) mod pending_job;
+mod price;
 mod samples;
 mod statement;
 mod text;

@@ -2,12 +2,13 @@
 
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-use conclave_common::accounting::{BlockCosts, BlockTerms, PrivacyFilter, PrivacyUnit, mu_squared};
+use conclave_common::accounting::{BlockCosts, BlockTerms, PrivacyUnit, mu_squared};
 use conclave_common::job::{Algorithm, JobSpec};
 use conclave_common::mechanism::QueryKind;
 use conclave_common::query::QueryTerms;
 
 use super::figure::figure;
+use super::price::{limit, short};
 use crate::ledger::reserve;
 
 /// What blocks cost whose jobs have been shown: to compute one takes up to a second, and the owner's page shows a job again and again.
@@ -17,7 +18,7 @@ static COSTS: LazyLock<Mutex<BlockCosts>> = LazyLock::new(Mutex::default);
 pub(super) fn samples(spec: &JobSpec, unit: PrivacyUnit) -> Option<String> {
     let blocks = spec.privacy.blocks?;
     let (releases, budget) = (spec.planned_releases().div_ceil(blocks).max(1), spec.privacy.budget);
-    let limit = PrivacyFilter::new(&budget).map_or(0.0, |filter| mu_squared(filter.limit_units()));
+    let limit = limit(spec);
     let price = match terms(spec, unit).map(|terms| COSTS.lock().unwrap_or_else(PoisonError::into_inner).of(&terms)) {
         Some(Ok(cost)) => format!("a mu squared of {} at the noise above", short(mu_squared(cost.units))),
         Some(Err(why)) => format!("a mu squared that they have not at the noise above, where none can be opened ({why})"),
@@ -36,11 +37,6 @@ pub(super) fn samples(spec: &JobSpec, unit: PrivacyUnit) -> Option<String> {
         figure(reserve(budget.reserve_units)),
         short(limit)
     ))
-}
-
-/// Six digits, of small numbers too.
-fn short(x: f64) -> String {
-    figure(format!("{x:.5e}").parse().unwrap_or(x))
 }
 
 /// The terms of a block whose noise the job's text has: of ratios. Gradients have theirs from a search.
@@ -81,7 +77,6 @@ mod tests {
 
     #[test]
     fn an_owner_reads_what_a_block_costs() {
-        let limit = |spec: &JobSpec| mu_squared(PrivacyFilter::new(&spec.privacy.budget).unwrap().limit_units());
         // Of ratios the job's text has the noise: for a person of three rows a block costs what it does for that person.
         let spec = job("barker", "0.5", "clip = 0.125\nblocks = 10\ndelta_reserve = 2e-7\n");
         let person = PrivacyUnit::person(Adjacency::Replace, 3).unwrap();

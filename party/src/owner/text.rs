@@ -7,6 +7,7 @@ use conclave_common::schema::ColumnSpec;
 
 use super::figure::figure;
 use super::masked;
+use super::price::price;
 use super::samples::samples;
 
 /// What a guarantee protects, as a sentence without its full stop.
@@ -239,6 +240,7 @@ pub(crate) fn describe(spec: &JobSpec, unit: PrivacyUnit) -> Vec<(&'static str, 
         ("parties", spec.parties.join(", ")),
         ("chains", chains),
         ("noise", noise),
+        ("price", price(spec)),
         ("clip", clip),
         ("at most", format!("epsilon {} at delta {}", figure(budget.epsilon), figure(budget.delta))),
     ];

@@ -63,7 +63,6 @@ impl JobSpec {
         )?;
         let privacy = privacy::privacy(&raw.privacy, (sampler.proposal, sampler.batch), parties.len())?;
         let privacy = hmc::noise(privacy, &raw.privacy, parties.len(), sampler.hmc)?;
-        privacy::bounded(&model, algorithm, &privacy)?;
         let plan = raw.plan.map(|plan| plan::plan(plan, &parties, &names)).transpose()?;
         let auto_noise = !matches!(raw.privacy.noise_sd, Some(AutoOr::Value(_)));
         let spec = JobSpec {

@@ -128,12 +128,6 @@ pub(super) fn check(spec: &JobSpec) -> Result<(), JobError> {
              dispersion has none): use algorithm = \"noisy-statistics\" or \"penalty\""
         ));
     }
-    if spec.runs_dp_hmc() && !spec.model.has_public_bound() {
-        return wrong(format!(
-            "the model `{kind}` has no public bound on one record's log ratio, which the test of chains without friction releases: give friction, \
-             or use algorithm = \"penalty\" with a clip"
-        ));
-    }
     sizes(spec, scores.parameters())
 }
 

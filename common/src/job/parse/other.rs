@@ -1,6 +1,6 @@
 //! What a job asks, asked by another algorithm.
 
-use super::{augmentation, barker, batch, hmc, ops, privacy, release, sampler, stochastic};
+use super::{augmentation, barker, batch, hmc, ops, release, sampler, stochastic};
 use crate::job::algorithm::Algorithm;
 use crate::job::error::JobError;
 use crate::job::privacy_spec::ReleaseSpec;
@@ -36,7 +36,6 @@ impl JobSpec {
             let sd = spec.sampler.proposal.total_noise_sd() / (spec.parties.len() as f64).sqrt();
             spec.privacy.noise = NoiseScale::from_sd(sd).map_err(|e| JobError::new("privacy.noise_sd", e.to_string()))?;
         }
-        privacy::bounded(&spec.model, algorithm, &spec.privacy)?;
         release::check(&spec)?;
         augmentation::check(&spec)?;
         hmc::check(&spec)?;

@@ -2,13 +2,11 @@
 
 use super::batch;
 use crate::accounting::{Budget, RESERVE_LOG2, SamplingProbability};
-use crate::job::algorithm::Algorithm;
 use crate::job::error::JobError;
 use crate::job::privacy_spec::{ClipRule, PrivacySpec};
 use crate::job::raw::{AutoOr, RawClip, RawPrivacy};
 use crate::job::sampler_spec::ProposalKind;
 use crate::mechanism::NoiseScale;
-use crate::schema::ModelSpec;
 
 const DEFAULT_CLIP_WATCH_SHARE: f64 = 0.02;
 
@@ -65,21 +63,6 @@ fn clip_watch_share(raw: Option<f64>, explicit: bool) -> Result<f64, JobError> {
         Some(share) => wrong(format!("must be above 0 and at most 0.5, not {share}")),
         None => Ok(if explicit { DEFAULT_CLIP_WATCH_SHARE } else { 0.0 }),
     }
-}
-
-/// What a record can contribute is limited by the model's public bound or by an explicit clip.
-pub(super) fn bounded(model: &ModelSpec, algorithm: Algorithm, privacy: &PrivacySpec) -> Result<(), JobError> {
-    // Statistics are released within their public ranges, and vectors within their public lengths.
-    let by_ratios = algorithm.walks_on_ratios() || algorithm == Algorithm::Ops;
-    if !by_ratios || privacy.clip.is_some() || model.has_public_bound() {
-        return Ok(());
-    }
-    let message = format!(
-        "the model `{}` has no public bound on one record's log ratio, so \"auto\" has nothing to stand for: give clip = {{ slope = … }} \
-         (per unit of a step's length) or clip = … (per record)",
-        model.kind()
-    );
-    Err(JobError::new("privacy.clip", message))
 }
 
 fn clip(raw: Option<&RawClip>) -> Result<Option<ClipRule>, JobError> {

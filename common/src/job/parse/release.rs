@@ -154,6 +154,12 @@ pub(super) fn check(spec: &JobSpec) -> Result<(), JobError> {
     }
     let model = spec.build_model();
     let kind = spec.model.kind();
+    if matches!(spec.model, ModelSpec::Banana { .. }) {
+        let message = format!(
+            "the posterior of the model `{kind}` is bent, and a score released once tells of a normal one alone: use algorithm = \"penalty\" or \"hmc\""
+        );
+        return Err(JobError::new("algorithm", message));
+    }
     if let Some(scores) = model.scores() {
         let most = MOST_PARAMETERS;
         if scores.parameters() > most {

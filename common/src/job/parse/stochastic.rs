@@ -60,11 +60,6 @@ pub(super) fn check(spec: &JobSpec) -> Result<(), JobError> {
         let message = format!("the model `{kind}` has no gradient that could be released: use algorithm = \"penalty\"");
         return Err(JobError::new("algorithm", message));
     };
-    if spec.is_polished() && !spec.model.has_public_bound() {
-        let message =
-            format!("the model `{kind}` has no public bound on one record's log ratio, which sweeps release: leave it out");
-        return Err(JobError::new("sampler.polish", message));
-    }
     sizes(spec, scores.parameters())
 }
 

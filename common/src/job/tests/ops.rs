@@ -39,14 +39,6 @@ fn what_a_choice_is_not_for_is_refused_by_name() {
         (JOB.replace("name = \"o\"", "name = \"o\"\nextends = \"x\""), "extends", "another job"),
         (JOB.replace("seed = 3", "batch = 0.5"), "sampler.batch", "ops"),
         (JOB.replace("seed = 3", "[aggregation]\nmode = \"secure\""), "aggregation.mode", "parties"),
-        (
-            "name = \"b\"\nalgorithm = \"ops\"\nparties = [\"a\"]\ncolumns = { y = { min = -300, max = 200 }, z = { min = 0, max = 40 } }\n\
-             model = { kind = \"banana\", outcome = \"y\", second_outcome = \"z\", a = 1.0, tau1 = 1.0, tau2 = 1.0 }\n\
-             privacy = { epsilon = 1.0, delta = 1e-6 }\n"
-                .to_owned(),
-            "privacy.clip",
-            "no public bound",
-        ),
     ] {
         let error = JobSpec::parse(&job).unwrap_err();
         assert_eq!(error.key, key, "{error}");

@@ -43,6 +43,7 @@ pub(super) use algorithm::StochasticGradient;
 pub use diagnostics::{Polished, StochasticGradients};
 
 pub(crate) use foreseen::foresee;
+pub(crate) use outlook::noise;
 pub(super) use outlook::outlook;
 
 #[cfg(test)]

@@ -22,20 +22,25 @@ pub(crate) fn outlook(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Outlo
     let budget = Allotment::new(spec, parties)?;
     let scores = target.model.scores().ok_or(SamplerError::NoScores)?;
     let once = of_scores(&target, scores.as_ref(), parties, &budget)?;
+    let (all, theirs) = noise(spec);
+    let kappa = (theirs / all).clamp(1e-3, 1.0);
+    let asked = f64::from(spec.sampler.chains) * spec.sampler.draws as f64 / all;
+    let part = (1.0 - OVERHEAD) / (1.0 - spec.sampler.stochastic.locate_share.unwrap_or(LOCATE_SHARE)) / kappa;
+    let error = |once: f64| (once * once * part).max(asked.recip()).sqrt();
+    Ok(Outlook { best: error(once.best), worse: error(once.worse) })
+}
+
+/// The variance of a gradient's noise at which the job's chains walk, in posterior sds, and what of it the parties may add: samples add the
+/// rest.
+pub(crate) fn noise(spec: &JobSpec) -> (f64, f64) {
     let given = spec.sampler.stochastic;
     let (step, friction) = (given.step.unwrap_or(usual_step(spec.algorithm)), given.friction.unwrap_or(1.0));
     let q = spec.sampler.batch.get();
     let samples = spec.power * (1.0 - q) / q;
-    // What a gradient's noise comes to, and what of it the parties may add.
-    let (all, theirs) = match spec.algorithm {
+    match spec.algorithm {
         Algorithm::Sghmc => (2.0 * friction / step, 2.0 * friction / step - samples),
         Algorithm::Sgnht => (2.0 * friction / step + samples, 2.0 * friction / step),
         Algorithm::Sgfs => (Sgfs::mean_variance(step), Sgfs::mean_variance(step) - samples),
         _ => (4.0 / step, 4.0 / step - samples),
-    };
-    let kappa = (theirs / all).clamp(1e-3, 1.0);
-    let asked = f64::from(spec.sampler.chains) * spec.sampler.draws as f64 / all;
-    let part = (1.0 - OVERHEAD) / (1.0 - given.locate_share.unwrap_or(LOCATE_SHARE)) / kappa;
-    let error = |once: f64| (once * once * part).max(asked.recip()).sqrt();
-    Ok(Outlook { best: error(once.best), worse: error(once.worse) })
+    }
 }

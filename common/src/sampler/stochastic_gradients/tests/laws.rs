@@ -128,6 +128,50 @@ fn sgfs_has_the_posteriors_covariance() {
     }
 }
 
+/// `sgfs` with their mean in the place of the greatest that samples add in a direction.
+struct MeanOfSamples(Box<dyn Law>);
+
+impl Law for MeanOfSamples {
+    fn variance(&self, known: &[f64], samples: &Matrix) -> Vec<f64> {
+        let mean = samples.diagonal_entries().iter().sum::<f64>() / known.len() as f64;
+        known.iter().map(|known| known + mean).collect()
+    }
+    fn step(&self, from: &State, gradient: &[f64], variance: &[f64]) -> State {
+        self.0.step(from, gradient, variance)
+    }
+    fn warmup(&self) -> f64 {
+        self.0.warmup()
+    }
+}
+
+/// Where what samples add goes together in two directions, the public noise undoes that: all noise together has the law's variances and no
+/// correlation, and so each component of the draws its own variance at rest, the posterior's. With their mean in the place of the greatest eigenvalue there
+/// is no such noise.
+#[test]
+fn sgfs_has_it_where_samples_go_together() {
+    for (known, samples) in [([2.0, 7.0], [[3.0, 1.4], [1.4, 0.8]]), ([0.5, 40.0], [[9.0, -8.0], [-8.0, 10.0]])] {
+        let law = of(Algorithm::Sgfs, 0.3);
+        let samples = Matrix::from_fn(2, |i, j| samples[i][j]);
+        let variance = law.variance(&known, &samples);
+        let public = TopUp::new(law.as_ref(), &variance, &known, Some(&samples));
+        assert!(!public.exceeded);
+        let columns = [public.noise(&[1.0, 0.0]), public.noise(&[0.0, 1.0])];
+        let all = Matrix::from_fn(2, |i, j| {
+            let public: f64 = columns.iter().map(|column| column[i] * column[j]).sum();
+            public + samples.entries()[2 * i + j] + if i == j { known[i] } else { 0.0 }
+        });
+        for (k, entry) in all.entries().iter().enumerate() {
+            let wanted = if k == 0 || k == 3 { variance[k / 3] } else { 0.0 };
+            assert!((entry - wanted).abs() < 1e-9 * variance[1], "{all:?} for {variance:?}");
+        }
+        for variance in &variance {
+            assert!((at_rest(law.as_ref(), 1.0, *variance).1 - 1.0).abs() < 1e-9);
+        }
+        let wrong = MeanOfSamples(of(Algorithm::Sgfs, 0.3));
+        assert!(TopUp::new(&wrong, &wrong.variance(&known, &samples), &known, Some(&samples)).exceeded);
+    }
+}
+
 /// A chain on a standard normal posterior of independent components: a gradient has noise of the parties that is known, and of samples.
 struct Chain<'a> {
     law: &'a dyn Law,

@@ -1,0 +1,292 @@
+//! Gradients, information and remainders of the banana.
+//!
+//! With `e = y_2 - theta_2 - a theta_1^2` a record has the gradient `(tau_1 (y_1 - theta_1) + 2 a theta_1 tau_2 e, tau_2 e)`, affine in both
+//! outcomes: the images of what is declared under any affine map are no longer than those of its four corners.
+//!
+//! Observed information: `tau_1 E + tau_2 v v'`, `v = (2 a theta_1, 1)` and `E` the first coordinate's own, less `2 a tau_2 e` in the first
+//! coordinate, which is 0 on the whole at the maximum of the likelihood. The first two are taken: they are the expected information, never negative, and the
+//! same of every record.
+//!
+//! Remainder of a step from `theta` by `m` to `theta'`, with `d = theta' - theta`, `s = theta_1 + theta'_1`, `q = 2 m_1 - s` and `mu` the second outcome's mean:
+//!
+//! ```text
+//! tau_1 d_1 q / 2  +  tau_2 [ (d_2 + a d_1 s) (mu(m) - (mu(theta) + mu(theta')) / 2)  -  a d_1 q (y_2 - mu(m)) ]
+//! ```
+//!
+//! affine in the second outcome alone: its two ends have the greatest. Swapping the ends of the step negates it exactly.
+
+use pulp::{Simd, WithSimd};
+
+use super::banana::{Banana, CORNERS, Constants, check};
+use super::blocks::{Kernel, KernelVisitor, Scratch};
+use super::few::{FEW, Few};
+use super::frame::Frame;
+use super::gradient::{Sloped, gradient_sum};
+use super::lattice_frame::{LatticeFrame, WholeFrame};
+use super::products::{DIAGONAL, UNIT};
+use super::remainder::{Along, remainder_sum};
+use super::score::{Remainder, ScoreModel};
+use super::shard::Block;
+use super::tile::Tile;
+use crate::mechanism::{LatticeSum, Sensitivity};
+
+/// A gradient is of one coefficient, whose predictor is 1, and of one parameter more.
+const SHAPE: (usize, bool) = (1, true);
+/// The rounding of a record's vector lengthens it by less than this part.
+const ROUNDING: f64 = 1.0 / 4096.0;
+/// What rounding a remainder's bound is off by at most, of the magnitudes that it is made of.
+const ARITHMETIC: f64 = 16.0 * f64::EPSILON;
+
+/// The scores of a banana.
+pub(super) struct BananaScores<'a>(pub(super) &'a Banana);
+
+/// A point in the forms that a record's gradient needs.
+#[derive(Clone, Copy)]
+pub(super) struct At {
+    /// The middle of each outcome's scale less its mean.
+    shifts: [f64; 2],
+    half_widths: [f64; 2],
+    precision: [f64; 2],
+    /// `2 a theta_1`
+    lean: f64,
+}
+
+impl At {
+    fn new(model: &Banana, theta: &[f64]) -> Self {
+        assert_eq!(theta.len(), 2, "one value per parameter");
+        let [one, two] = model.scales;
+        Self {
+            shifts: [one.0 - theta[0], two.0 - model.mean(theta)],
+            half_widths: [one.1, two.1],
+            precision: model.precision,
+            lean: 2.0 * model.bend * theta[0],
+        }
+    }
+
+    #[inline(always)]
+    fn gradient(&self, [x, z]: [f64; 2]) -> [f64; 2] {
+        let of_first = self.precision[0] * (self.shifts[0] + self.half_widths[0] * x);
+        // Not a number of a record that is left out, whatever of it is none.
+        let of_second = self.precision[1] * (self.shifts[1] + self.half_widths[1] * z) + 0.0 * x;
+        [of_first + self.lean * of_second, of_second]
+    }
+
+    /// The gradients of the records at the four corners.
+    fn extremes(&self) -> [[f64; 2]; 4] {
+        CORNERS.map(|record| self.gradient(record))
+    }
+
+    /// The entries of a record's information, upper triangle.
+    fn information(&self) -> [f64; 3] {
+        let [first, second] = self.precision;
+        [first + second * self.lean * self.lean, second * self.lean, second]
+    }
+}
+
+impl Sloped for At {
+    #[inline(always)]
+    fn slopes(&self, rows: &Tile<'_>, [first, second]: &mut [Few<f64>; 2]) {
+        let records = rows.len();
+        let (x, z) = (&rows.outcome()[..records], &rows.auxiliary(0)[..records]);
+        let (first, second) = (&mut first.0[..records], &mut second.0[..records]);
+        for i in 0..records {
+            [first[i], second[i]] = self.gradient([x[i], z[i]]);
+        }
+    }
+}
+
+/// A step.
+struct BananaAlong {
+    middle: At,
+    constants: Constants,
+    /// What a weight of the slope in the first parameter comes to along the step.
+    first: f64,
+}
+
+impl Along for BananaAlong {
+    type Slopes = At;
+    /// Both outcomes.
+    type Moved<'r> = [&'r [f64]; 2];
+
+    fn slopes(&self) -> At {
+        self.middle
+    }
+
+    #[inline(always)]
+    fn moved<'r>(&self, rows: &Tile<'r>, sums: &'r mut [Few<f64>; 3], _scratch: &'r mut Scratch) -> (&'r [f64], [&'r [f64]; 2]) {
+        let along = &mut sums[0].0[..rows.len()];
+        along.fill(self.first);
+        (along, [rows.outcome(), rows.auxiliary(0)])
+    }
+
+    #[inline(always)]
+    fn log_ratios(&self, moved: &[&[f64]; 2], visitor: &mut impl KernelVisitor) {
+        visitor.over(*moved, &self.constants, Constants::of_record);
+    }
+}
+
+/// The number of a block's records that are not left out.
+struct Present<'a>(&'a Block<'a>);
+
+impl WithSimd for Present<'_> {
+    type Output = i64;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) -> i64 {
+        let mut tiles = self.0.tiles(FEW);
+        let mut present = 0;
+        while let Some(rows) = tiles.next() {
+            let records = rows.outcome().iter().zip(rows.auxiliary(0));
+            present += records.map(|(x, z)| i64::from(0.0 * x + 0.0 * z == 0.0)).sum::<i64>();
+        }
+        present
+    }
+}
+
+impl ScoreModel for BananaScores<'_> {
+    fn coefficients(&self) -> usize {
+        2
+    }
+
+    fn parameters(&self) -> usize {
+        2
+    }
+
+    /// In units of the scale.
+    fn most_squares(&self) -> u64 {
+        1
+    }
+
+    fn gradient_sum(&self, block: &Block<'_>, at: &[f64], frame: Frame<'_>) -> LatticeSum {
+        check(block.columns(), at.len() == 2);
+        gradient_sum(&At::new(self.0, at), block, (at, frame), SHAPE)
+    }
+
+    fn remainder_bound(&self, [from, middle, to]: [&[f64]; 3]) -> Option<f64> {
+        let Banana { scales: [_, (centre, half_width)], bend, precision, .. } = *self.0;
+        let by = [to[0] - from[0], to[1] - from[1]];
+        let (sum, off) = (from[0] + to[0], 2.0 * middle[0] - (from[0] + to[0]));
+        let (means, here) = (0.5 * (self.0.mean(from) + self.0.mean(to)), self.0.mean(middle));
+        let along = by[1] + bend * by[0] * sum;
+        let of_first = 0.5 * precision[0] * by[0] * off;
+        let bent = bend * by[0] * off;
+        let at = |end: f64| {
+            let away = centre + end * half_width - here;
+            (of_first + precision[1] * (along * (here - means) - bent * away)).abs()
+        };
+        // What is taken from what, in magnitudes: the two means, and the first parameters.
+        let rounded = precision[1] * along.abs() * (here.abs() + means.abs())
+            + (0.5 * precision[0] + precision[1] * bend.abs() * (centre.abs() + half_width + here.abs()))
+                * by[0].abs()
+                * (2.0 * middle[0].abs() + sum.abs());
+        Some(at(-1.0).max(at(1.0)) + ARITHMETIC * rounded)
+    }
+
+    fn vector_rounding(&self, step: &Remainder<'_>) -> f64 {
+        WholeFrame::new(step.frame, SHAPE.0).rounding(step.weights)
+    }
+
+    fn remainder_sum(&self, block: &Block<'_>, step: &Remainder<'_>, clamp: Sensitivity) -> Option<LatticeSum> {
+        let [from, middle, to] = step.points;
+        check(block.columns(), step.points.iter().all(|point| point.len() == 2));
+        let along = |weights: &[f64]| BananaAlong {
+            middle: At::new(self.0, middle),
+            constants: self.0.constants(from, to),
+            first: weights.iter().sum(),
+        };
+        Some(remainder_sum(block, step, clamp, SHAPE, along))
+    }
+
+    /// Every record's is the same.
+    fn curvature_sum(&self, block: &Block<'_>, at: &[f64], scales: [f64; 2]) -> LatticeSum {
+        check(block.columns(), at.len() == 2);
+        let At { precision, lean, .. } = At::new(self.0, at);
+        let whole = |x: f64| (x * UNIT as f64).trunc();
+        let root = (precision[1] / scales[0]).sqrt();
+        let [of_first, of_both, of_second] = [whole((precision[0] / scales[0]).sqrt()), whole(root * lean), whole(root)];
+        let square = of_first * of_first + of_both * of_both;
+        // Whole numbers, which an f64 holds exactly: what is longer than what is charged counts for nothing.
+        let fits = square + of_second * of_second <= (UNIT * UNIT) as f64;
+        let parts = [(square * DIAGONAL).floor(), of_both * of_second, (of_second * of_second * DIAGONAL).floor()];
+        let present = block.arch().dispatch(Present(block));
+        let total = |part: f64| if fits { present.wrapping_mul(part as i64) } else { 0 };
+        LatticeSum::of_several(&parts.map(total))
+    }
+
+    fn moments_sum(&self, _block: &Block<'_>) -> Option<LatticeSum> {
+        None
+    }
+
+    fn moments_outcome(&self) -> Option<(f64, f64)> {
+        None
+    }
+
+    fn coding(&self) -> Vec<bool> {
+        vec![false; 2]
+    }
+
+    /// How far a step moves the second outcome's mean, and the first's.
+    fn range(&self, at: &[f64], direction: &[f64]) -> (f64, f64) {
+        let second = At::new(self.0, at).lean * direction[0] + direction[1];
+        (second.min(direction[0]), second.max(direction[0]))
+    }
+
+    fn offset_range(&self) -> (f64, f64) {
+        (0.0, 0.0)
+    }
+
+    fn extreme_gradients(&self, at: &[f64]) -> Option<Vec<Vec<f64>>> {
+        Some(At::new(self.0, at).extremes().map(|gradient| gradient.to_vec()).to_vec())
+    }
+
+    fn reach(&self, at: &[f64], image: &dyn Fn(&[f64]) -> Vec<f64>) -> Option<f64> {
+        let length = |gradient: [f64; 2]| image(&gradient).iter().map(|x| x * x).sum::<f64>().sqrt();
+        let lengths = At::new(self.0, at).extremes().map(length);
+        // Not by `f64::max`, which leaves out what is not a number.
+        Some(lengths.into_iter().fold(0.0, |most, length| if length <= most { most } else { length }))
+    }
+
+    fn widened(&self, at: &[f64], frame: Frame<'_>) -> f64 {
+        let extremes = At::new(self.0, at).extremes();
+        let most = [0, 1].map(|j| extremes.iter().fold(0.0, |most: f64, gradient| most.max(gradient[j].abs())));
+        LatticeFrame::new(frame, SHAPE.0).widened(most)
+    }
+
+    fn gradient_bound(&self, at: &[f64]) -> [f64; 2] {
+        [At::new(self.0, at).extremes().iter().map(|g| g[0].hypot(g[1])).fold(0.0, f64::max), 0.0]
+    }
+
+    fn most_information(&self, at: &[f64]) -> [f64; 2] {
+        let [first, _, second] = At::new(self.0, at).information();
+        [(first + second) * (1.0 + ROUNDING), 1.0]
+    }
+
+    fn even_information(&self, at: &[f64]) -> Vec<f64> {
+        let [first, _, second] = At::new(self.0, at).information();
+        vec![first, second]
+    }
+
+    fn has_intercept(&self) -> bool {
+        false
+    }
+
+    fn is_indicator(&self, _j: usize) -> bool {
+        false
+    }
+
+    fn leaves_out(&self) -> bool {
+        false
+    }
+
+    fn groups(&self) -> Vec<Vec<usize>> {
+        vec![vec![0], vec![1]]
+    }
+
+    fn never_together(&self, _j: usize, _k: usize) -> bool {
+        false
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/banana_scores.rs"]
+mod tests;

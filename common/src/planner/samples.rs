@@ -1,0 +1,107 @@
+//! Samples of the records: what they take from the effective draws, and when they save reading.
+//!
+//! In posterior sds a sample of the part `q` of the records adds the variance `V_s = tau (1 - q)/q` to a gradient, `tau` the power that the likelihood
+//! is raised to. A chain walks at some noise `v` of its own, to which the parties may add what is left: `kappa = 1 - V_s/v` of the effective
+//! draws are left, too, and one takes `q v / kappa` readings of a record, against `v` of all records. So without tempering samples save nothing. Where
+//! the likelihood is tempered, the least `q` whose samples add a tenth of `v` at most is `tau / (tau + v/10)`.
+
+use crate::job::{Algorithm, JobSpec, ProposalKind};
+use crate::sampler::gradient_noise;
+
+/// The part of a chain's noise that samples may add.
+const ADDED: f64 = 0.1;
+/// The power of a likelihood below which samples are worth a word.
+const TEMPERED: f64 = 0.1;
+
+/// The variance of the noise that the job's chains walk at, per unit of a step in posterior sds; `None` of chains that take no samples.
+fn noise(spec: &JobSpec) -> Option<f64> {
+    match spec.algorithm {
+        Algorithm::Barker => Some(spec.sampler.barker.correction / ProposalKind::ONE_COORDINATE.powi(2)),
+        algorithm if algorithm.is_unadjusted() => Some(gradient_noise(spec).0),
+        _ => None,
+    }
+}
+
+/// The least part of the records whose samples add no more than a tenth of this noise.
+fn least(power: f64, noise: f64) -> f64 {
+    power / (power + ADDED * noise)
+}
+
+/// What is left of the effective draws over samples of this part of the records.
+fn kappa(power: f64, noise: f64, q: f64) -> f64 {
+    1.0 - power * (1.0 - q) / q / noise
+}
+
+/// What a job's samples save, or what samples would.
+pub(super) fn advice(spec: &JobSpec) -> Option<String> {
+    let (noise, power, q) = (noise(spec)?, spec.power, spec.sampler.batch.get());
+    let reads = |q: f64| q / kappa(power, noise, q);
+    if q < 1.0 {
+        let left = kappa(power, noise, q);
+        return (left > 0.0).then(|| {
+            let verdict = if reads(q) < 1.0 { "" } else { ": batch = 1 would read no more, and gives more draws" };
+            format!(
+                "samples of {q:.3e} of the records leave {left:.2} of the effective draws (kappa), and one reads {:.2} times the records that it would \
+                 without them{verdict}. They buy no privacy.",
+                reads(q)
+            )
+        });
+    }
+    (power < TEMPERED).then(|| {
+        let q = least(power, noise);
+        format!(
+            "at this power batch = {q:.1e} would leave {:.2} of the effective draws (kappa), and one would read {:.0} times fewer records: worth it where a \
+             pass over all of them takes long. It buys no privacy, and each owner has to set a delta_reserve aside.",
+            kappa(power, noise, q),
+            reads(q).recip()
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn job(algorithm: &str, more: &str) -> JobSpec {
+        JobSpec::parse(&format!(
+            "name = \"s\"\nparties = [\"a\"]\nalgorithm = \"{algorithm}\"\n[columns]\ny = {{ binary = true }}\nx = {{ min = 0, max = 1 }}\n\
+             [privacy]\nepsilon = 1.0\ndelta = 1e-6\n[model]\nkind = \"logistic\"\noutcome = \"y\"\npredictors = [\"x\"]\n{more}"
+        ))
+        .unwrap()
+    }
+
+    /// A power of 1e-4 at a noise of 3.9: samples of 2.6e-4 (GRADIENTS 5.3).
+    #[test]
+    fn the_least_samples_add_a_tenth() {
+        let q = least(1e-4, 3.9);
+        assert!((q / 2.564e-4 - 1.0).abs() < 1e-3, "{q}");
+        assert!((kappa(1e-4, 3.9, q) - 0.9).abs() < 1e-12);
+    }
+
+    #[test]
+    fn samples_are_advised_where_the_likelihood_is_tempered() {
+        for algorithm in ["sgld", "sghmc", "sgnht", "sgfs", "barker"] {
+            assert_eq!(advice(&job(algorithm, "")), None);
+            let words = advice(&job(algorithm, "power = 1e-3\n")).unwrap();
+            assert!(
+                words.contains("leave 0.90 of") && words.contains("times fewer records") && words.contains("no privacy"),
+                "{words}"
+            );
+        }
+        // The usual step of sgld is 0.1: a noise of 40.
+        assert!(advice(&job("sgld", "power = 1e-3\n")).unwrap().contains("batch = 2.5e-4 would"));
+        assert_eq!(advice(&job("penalty", "power = 1e-3\n")), None);
+    }
+
+    #[test]
+    fn what_samples_save_is_told() {
+        // 1 - (0.5/0.5)/40, and half of the records over that.
+        let words = advice(&job("sgld", "[sampler]\nbatch = 0.5\n")).unwrap();
+        assert!(words.contains("leave 0.97 of") && words.contains("reads 0.51 times"), "{words}");
+        // Of a noise of 40, samples of a fiftieth add 49.
+        assert_eq!(advice(&job("sgld", "[sampler]\nbatch = 0.02\n")), None);
+        let words = advice(&job("sgld", "[sampler]\nbatch = 0.0247\n")).unwrap();
+        assert!(words.contains("batch = 1 would read no more"), "{words}");
+    }
+}
