@@ -73,15 +73,15 @@ sample size of the two parameters, all chains, median of the runs; of the chain 
 
 ![Price, and errors against steps](heikkila.svg)
 
-Right: their figure 3, the root mean square over twenty runs of the mean of the first steps less the exact mean, `theta_1` and `theta_2` together in units of their sds, with and without privacy.
+Right, after their figure 3: the root mean square over twenty runs of the mean of the first steps less the exact mean, `theta_1` and `theta_2` together in units of their sds, with and without privacy (theirs has the mean error against a chain without privacy; all chains here start near the mean, so that what is left is how slowly they move).
 
 ![Draws without privacy and with it](heikkila-draws.svg)
 
-Their figure 2: every fiftieth draw of the twenty runs without privacy, of the twenty with it, and as many of the guided chains of `penalty`.
+After their figure 2: every fiftieth draw of the twenty runs without privacy, of the twenty with it, and about as many of the guided chains of `penalty`.
 
 **What it shows.** The claim that privacy does not show in the draws holds, and so does its reason: at this tempering the noise is that of Barker's test. Neither chain tells much in 5,000 steps of .1. The posterior is a long, flat and narrow ridge, for (theta_1, theta_2) and
-(theta_1 + theta_2, -theta_2) are one mixture, and a chain needs many steps from one end of it to the other: a single run of either tells neither mean nor variance well, and the twenty together little more than where they began. Guided steps of .24 and .48 have
-{ratio} times the effective draws, at a higher price. The radii were chosen after trials of three.
+(theta_1 + theta_2, -theta_2) are one mixture, and a chain needs many steps from one end of it to the other: a single run of either tells neither mean nor variance well. Guided steps of .24 and .48 have squared errors {ratio} times less, at {price} times the epsilon. The
+radii were chosen after trials of three.
 
 Samples of 1,000 records buy no privacy for the noise that they add: at the same epsilon the chain over samples has fewer steps, and each of them reads a thousandth of the records.
 
@@ -124,7 +124,7 @@ def exact(values):
 
 
 def walked(values):
-    """Their random walk without privacy: `[run][parameter][step]`, and the share of steps taken."""
+    """Their random walk by Barker's test without privacy: `[run][parameter][step]`, and the share of steps taken."""
     log_density = density(values, 5 * BIN)
     runs, taken = [], 0
     for seed in range(THEIRS):
@@ -134,7 +134,8 @@ def walked(values):
         for _ in range(STEPS):
             to = tuple(x + rng.gauss(0, WALK_SD) for x in at)
             there = log_density(*to)
-            if math.log(1.0 - rng.random()) < there - here:
+            # Barker's test: what private chains have, without the privacy.
+            if rng.random() < 1 / (1 + math.exp(min(700.0, here - there))):
                 at, here, taken = to, there, taken + 1
             for values_of, x in zip(run, at):
                 values_of.append(x)
@@ -149,16 +150,26 @@ def cells(results, mean, variance):
     rows = [rows_of(result, original=True) for result in done]
     errors = [math.sqrt(statistics.fmean((row[name]["mean"] - mean[k]) ** 2 for row in rows)) for k, name in enumerate(NAMES)]
     ratios = [statistics.fmean(row[name]["sd"] ** 2 for row in rows) / variance[k] for k, name in enumerate(NAMES)]
-    spent = max(party["epsilon_spent"] for result in done for party in result["parties"])
     return [
         f"{len(done)}",
-        f"{spent:.3f}",
+        f"{spent(done):.3f}",
         f"{statistics.median(result['iterations'] for result in done):,.0f}",
         f"{statistics.median(result['acceptance_rate'] for result in done):.2f}",
         *(f"{error:.2f}" for error in errors),
         *(f"{ratio:.2f}" for ratio in ratios),
         f"{effective(done):,.1f}",
     ]
+
+
+def spent(results):
+    """The most that any owner spent, in any run."""
+    return max(party["epsilon_spent"] for result in results if not isinstance(result, Refused) for party in result["parties"])
+
+
+def squared_error(results, mean, variance):
+    """Of posterior means, in units of their sds."""
+    rows = [rows_of(result, original=True) for result in results if not isinstance(result, Refused)]
+    return statistics.fmean((row[name]["mean"] - mean[k]) ** 2 / variance[k] for row in rows for k, name in enumerate(NAMES))
 
 
 def effective(results):
@@ -232,7 +243,7 @@ def figure(program, path, errors):
 
 
 def clouds(path, runs, mean):
-    """`runs`: `(title, [run][parameter][step])`; a few hundred draws of each."""
+    """`runs`: `(title, [run][parameter][step])`; about 2,000 draws of each."""
     limits = (mean[0] - 1.8, mean[0] + 1.8, mean[1] - 3.2, mean[1] + 3.2)
 
     def panel(title, these):
@@ -269,13 +280,14 @@ def make(program, out, _data):
         ["all records at every step, the same noise of the ratio, a record replaced", f"{whole(program, replace['mu_unsampled']):.5f}"],
     ]
     theirs = chains(results[THEIR_CHAIN])
-    errors = [(name, errors_against_steps(runs, mean, variance), "line") for name, runs in (("without privacy", without), ("barker, epsilon .07", theirs))]
+    errors = [(name, errors_against_steps(runs, mean, variance), "line") for name, runs in (("without privacy", without), (f"barker, epsilon {spent(results[THEIR_CHAIN]):.2f}", theirs))]
     figure(program, out / "heikkila.svg", errors)
     clouds(out / "heikkila-draws.svg", [("without privacy", without), ("barker, private", theirs), ("penalty, private", chains(results[ROWS[-1][0]]))], mean)
     headings = ["algorithm", "runs", "epsilon spent", "rounds", "acceptance", "error of mean 1", "error of mean 2", "variance ratio 1", "variance ratio 2", "ESS"]
     rows = [[WITHOUT, *cells_without(without, taken, mean, variance)], *([name, *cells(results[name], mean, variance)] for name, *_ in ROWS)]
     told = TEXT.format(
-        ratio=f"{effective(results[ROWS[1][0]]) / effective(results[THEIR_CHAIN]):,.0f}",
+        ratio=f"{squared_error(results[THEIR_CHAIN], mean, variance) / squared_error(results[ROWS[1][0]], mean, variance):,.0f}",
+        price=f"{spent(results[ROWS[1][0]]) / spent(results[THEIR_CHAIN]):.1f}",
         means=", ".join(f"{value:.4f}" for value in mean),
         variances=", ".join(f"{value:.4f}" for value in variance),
         prices=table(["5,000 steps, delta 1e-6", "epsilon"], prices),

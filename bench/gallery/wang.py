@@ -103,16 +103,15 @@ class Task:
         share = statistics.fmean(row["y"] for row in self.test)
         return max(share, 1 - share)
 
-    def plain(self):
-        """Accuracy of the posterior mode of all training rows, by Newton's method on columns scaled as the program scales them."""
-        middle = {key: (0.0, 1.0) if ends is None else ((ends[0] + ends[1]) / 2, (ends[1] - ends[0]) / 2) for key, ends in self.columns.items()}
-        scaled = lambda row: [1.0, *((row[key] - m) / h for key, (m, h) in middle.items())]
-        design = [(scaled(row), row["y"]) for row in self.train]
-        d = 1 + len(self.columns)
+    def fitted(self, ridge, tilt):
+        """Coefficients that minimise the negative log likelihood of all training rows, `ridge/2` times their squared length and `tilt` along them, by
+        Newton's method on columns scaled as the program scales them."""
+        design = [(self.scaled(row), row["y"]) for row in self.train]
+        d = len(tilt)
         at = [0.0] * d
-        for _ in range(8):
-            slope = [-value / PRIOR_SD**2 for value in at]
-            precision = [[(i == j) / PRIOR_SD**2 for j in range(d)] for i in range(d)]
+        for _ in range(12):
+            slope = [-ridge * value - b for value, b in zip(at, tilt)]
+            precision = [[(i == j) * ridge for j in range(d)] for i in range(d)]
             for x, y in design:
                 p = 1 / (1 + math.exp(-sum(a * b for a, b in zip(at, x))))
                 for i in range(d):
@@ -122,10 +121,30 @@ class Task:
             for i in range(d):
                 for j in range(i):
                     precision[j][i] = precision[i][j]
-            covariance = posteriors.inverse(precision)
-            at = [a + sum(c * s for c, s in zip(row, slope)) for a, row in zip(at, covariance)]
-        right = sum((sum(a * b for a, b in zip(at, scaled(row))) > 0) == (row["y"] > 0) for row in self.test)
+            by = [sum(c * s for c, s in zip(row, slope)) for row in posteriors.inverse(precision)]
+            at = [a + b for a, b in zip(at, by)]
+            if max(abs(b) for b in by) < 1e-9:
+                break
+        return at
+
+    def scaled(self, row):
+        middle = lambda ends: (0.0, 1.0) if ends is None else ((ends[0] + ends[1]) / 2, (ends[1] - ends[0]) / 2)
+        return [1.0, *((row[key] - m) / h for key, (m, h) in ((key, middle(ends)) for key, ends in self.columns.items()))]
+
+    def scaled_accuracy(self, at):
+        right = sum((sum(a * b for a, b in zip(at, self.scaled(row))) > 0) == (row["y"] > 0) for row in self.test)
         return right / len(self.test)
+
+    def plain(self):
+        """Accuracy of the posterior mode of all training rows."""
+        return self.scaled_accuracy(self.fitted(PRIOR_SD**-2, [0.0] * (1 + len(self.columns))))
+
+    def perturbed(self, epsilon, seed, delta=1e-6):
+        """Accuracy of objective perturbation, by Kifer, Smith & Thakurta (2012), Algorithm 1 with normal noise: a row's slope is no longer than the root
+        of its `d` columns of magnitude 1 at most, and its curvature a quarter of the square."""
+        rng, d = random.Random(f"{self.name} {epsilon} {seed}"), 1 + len(self.columns)
+        sd = math.sqrt(d * (8 * math.log(2 / delta) + 4 * epsilon)) / epsilon
+        return self.scaled_accuracy(self.fitted(2 * (d / 4) / epsilon, [rng.gauss(0, sd) for _ in range(d)]))
 
 
 class Cell:
@@ -196,7 +215,9 @@ def make(program, out, data):
             task = Task(folder, key, columns, shards)
             plain = task.plain()
             found, spreads = cells(program, task)
+            tilted = {epsilon: [task.perturbed(epsilon, seed) for seed in range(SEEDS)] for epsilon in EPSILONS}
             rows = [[name, *(found[name, epsilon].told() for epsilon in EPSILONS), "–" if name == "`ops`" else f"{found[name, 8].ess:,.0f}"] for name, *_ in ROWS]
+            rows.append(["objective perturbation", *(f"{statistics.fmean(tilted[e]):.3f} ({min(tilted[e]):.3f})" for e in EPSILONS), "–"])
             words[key] = table(["algorithm", *(f"epsilon {epsilon}" for epsilon in EPSILONS), "ESS at 8"], rows)
             words[f"{key}_plain"], words[f"{key}_majority"] = f"{plain:.3f}", f"{task.majority():.3f}"
             words[f"{key}_train"], words[f"{key}_test"] = f"{len(task.train):,}", f"{len(task.test):,}"
@@ -204,6 +225,7 @@ def make(program, out, data):
             words[f"{key}_ranges"] = "; ".join(f"{spread:.1f} of a search at epsilon {epsilon}, so that the draw takes epsilon {price:.1f}" for epsilon, spread, price in priced)
             series = [("non-private", [(epsilon, plain) for epsilon in EPSILONS], "dashed")]
             series += [(name.strip("`"), [(e, statistics.fmean(found[name, e].found)) for e in EPSILONS if found[name, e].found], "line") for name in DRAWN]
+            series.append(("objective perturbation", [(epsilon, statistics.fmean(tilted[epsilon])) for epsilon in EPSILONS], "dashed"))
             panels.append(svg.Panel(key.capitalize(), "epsilon", "accuracy", [one for one in series if one[1]], (True, False), (None, None, 0.4, 1.0)))
     svg.plot(out / "wang.svg", "Accuracy on held-out records against epsilon", panels)
     noise = [(records, claimed, *paper_noise(program, records, claimed)) for records, claimed in [(32_561, 1.0), (32_561, 0.1), (4_177, 1.0)]]

@@ -19,7 +19,8 @@ of an idealised algorithm; here it is an exact draw among candidates. Its price,
 predictor at the posterior mean is (for `ops`, at its one draw). A cell: mean accuracy, in brackets the least of the runs. Chains spend .3 of their budget, a share chosen after trials scored on the same held-out records, on the search for where they start (the default, .05, is too little
 here at epsilon 1 and below). *power*: the likelihood was tempered, for the greatest of 1, .3, .1, .03, .01, .003 and .001 at which one rehearsal could pay for its draw; that choice was made on the records themselves, a job must make it
 beforehand. *×*: asked plainly, without `--anyway`, the program refuses the job, as too few effective draws can be expected. *°*: some of the results say of themselves that they are no adequate answer. *ESS at 8*: the least bulk effective
-sample size of a parameter at epsilon 8, median of the runs.
+sample size of a parameter at epsilon 8, median of the runs. *objective perturbation*: the paper's baseline, Algorithm 1 of Kifer, Smith & Thakurta (2012) with normal noise at the same epsilon and delta, of one owner with all records; it is no part of this
+service, and releases a fit, no posterior.
 
 Adult, income over 50,000 by age, education, hours, sex and marriage (5 of the paper's 109 columns), {adult_train} training records of three owners (of `ops` one, with all of them), {adult_test} held out. Without privacy {adult_plain}; the
 more frequent class alone {adult_majority}.
