@@ -225,10 +225,15 @@ impl ScoreModel for BananaScores<'_> {
         vec![false; 2]
     }
 
-    /// How far a step moves the second outcome's mean, and the first's.
+    /// How far the information about the first parameter changes along the step, relative to itself, either way: by the lean of the second outcome's mean,
+    /// and by how far that mean moves, which is 0 on the whole where the search ends. Without a unit, as a move of a regression's linear predictor is.
     fn range(&self, at: &[f64], direction: &[f64]) -> (f64, f64) {
-        let second = At::new(self.0, at).lean * direction[0] + direction[1];
-        (second.min(direction[0]), second.max(direction[0]))
+        let here = At::new(self.0, at);
+        let ([information, ..], [_, second]) = (here.information(), self.0.precision);
+        let leaning = direction[0].abs() * (second / information).sqrt();
+        let moved = second * (here.lean * direction[0] + direction[1]).abs() / information;
+        let most = 2.0 * self.0.bend.abs() * leaning.max(moved);
+        (-most, most)
     }
 
     fn offset_range(&self) -> (f64, f64) {
@@ -243,7 +248,7 @@ impl ScoreModel for BananaScores<'_> {
         let length = |gradient: [f64; 2]| image(&gradient).iter().map(|x| x * x).sum::<f64>().sqrt();
         let lengths = At::new(self.0, at).extremes().map(length);
         // Not by `f64::max`, which leaves out what is not a number.
-        Some(lengths.into_iter().fold(0.0, |most, length| if length <= most { most } else { length }))
+        Some(lengths.into_iter().fold(0.0, |most: f64, length| if most.is_nan() || length <= most { most } else { length }))
     }
 
     fn widened(&self, at: &[f64], frame: Frame<'_>) -> f64 {

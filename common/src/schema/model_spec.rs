@@ -236,6 +236,11 @@ impl ModelSpec {
         if matches!(self, ModelSpec::NaiveBayes { .. }) { 2.0 } else { 1.0 }
     }
 
+    /// Whether its posterior is bent: then one local normal, by its mean and precision, says little of it.
+    pub fn is_bent(&self) -> bool {
+        matches!(self, ModelSpec::Banana { .. })
+    }
+
     /// The model in a few words, for those who decide on it.
     pub fn describe(&self) -> String {
         match self {

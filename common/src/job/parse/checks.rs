@@ -18,7 +18,7 @@ const MOST_COUNT: f64 = 1e9;
 /// of scaled values.
 const LEAST_TIME: f64 = 1e-9;
 /// Greatest magnitude of the banana's known constants, and reciprocal of its least precision.
-pub(super) const MOST_CONSTANT: f64 = 1e12;
+const MOST_CONSTANT: f64 = 1e12;
 
 /// Checks a name of the analyst's own choice: of a job, a column, a level. Owners read it before they consent, so that nothing in it may act
 /// on what shows it.
@@ -66,6 +66,16 @@ pub(super) fn within(key: &str, value: f64, least: f64, greatest: f64) -> Result
 
 pub(super) fn precision(key: &str, written: Option<f64>) -> Result<f64, JobError> {
     within(key, required(key, written)?, MOST_CONSTANT.recip(), MOST_CONSTANT)
+}
+
+/// The banana's bend: 0, or no smaller than that, so that arithmetic on it is never subnormal, which takes a time that tells of the record.
+pub(super) fn bend(key: &str, written: Option<f64>) -> Result<f64, JobError> {
+    let bend = within(key, required(key, written)?, -MOST_CONSTANT, MOST_CONSTANT)?;
+    let least = MOST_CONSTANT.recip();
+    if bend != 0.0 && bend.abs() < least {
+        return Err(JobError::new(key, format!("must be 0, or {least} in magnitude at least, not {bend}")));
+    }
+    Ok(bend)
 }
 
 /// Beyond these, the arithmetic on scaled values loses its digits.

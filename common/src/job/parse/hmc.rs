@@ -128,6 +128,12 @@ pub(super) fn check(spec: &JobSpec) -> Result<(), JobError> {
              dispersion has none): use algorithm = \"noisy-statistics\" or \"penalty\""
         ));
     }
+    if spec.model.is_bent() && spec.sampler.hmc.test == HmcTest::None {
+        let message = format!(
+            "the posterior of the model `{kind}` is bent, and without a test steps are those that a normal one wants: leave it out"
+        );
+        return Err(JobError::new("sampler.test", message));
+    }
     sizes(spec, scores.parameters())
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::checks::{MOST_CONSTANT, check_columns, check_sd, precision, required, within};
+use super::checks::{bend, check_columns, check_sd, precision, required, within};
 use super::{naive_bayes, regression};
 use crate::job::error::JobError;
 use crate::job::raw::RawModel;
@@ -51,7 +51,7 @@ pub(super) fn model(raw: RawModel, columns: &BTreeMap<String, ColumnSpec>) -> Re
         "banana" => ModelSpec::Banana {
             outcome,
             second_outcome: required("model.second_outcome", raw.second_outcome)?,
-            bend: within("model.a", required("model.a", raw.a)?, -MOST_CONSTANT, MOST_CONSTANT)?,
+            bend: bend("model.a", raw.a)?,
             precision: [precision("model.tau1", raw.tau1)?, precision("model.tau2", raw.tau2)?],
         },
         kind => return Err(unknown(kind)),

@@ -154,7 +154,7 @@ pub(super) fn check(spec: &JobSpec) -> Result<(), JobError> {
     }
     let model = spec.build_model();
     let kind = spec.model.kind();
-    if matches!(spec.model, ModelSpec::Banana { .. }) {
+    if spec.model.is_bent() {
         let message = format!(
             "the posterior of the model `{kind}` is bent, and a score released once tells of a normal one alone: use algorithm = \"penalty\" or \"hmc\""
         );

@@ -60,6 +60,12 @@ pub(super) fn check(spec: &JobSpec) -> Result<(), JobError> {
         let message = format!("the model `{kind}` has no gradient that could be released: use algorithm = \"penalty\"");
         return Err(JobError::new("algorithm", message));
     };
+    if spec.model.is_bent() {
+        let message = format!(
+            "the posterior of the model `{kind}` is bent, and chains without a test take steps that a normal one wants: use algorithm = \"hmc\" or \"penalty\""
+        );
+        return Err(JobError::new("algorithm", message));
+    }
     sizes(spec, scores.parameters())
 }
 

@@ -42,7 +42,29 @@ fn known_constants_are_checked() {
     assert_eq!(fault("tau1 = 0.0005", "tau1 = 0.0"), "model.tau1");
     assert_eq!(fault("tau2 = 0.0004", "tau2 = inf"), "model.tau2");
     assert_eq!(fault("a = 20.0\n", "a = nan\n"), "model.a");
+    assert_eq!(fault("a = 20.0\n", "a = 1e-300\n"), "model.a");
     assert_eq!(fault("a = 20.0\n", ""), "model.a");
     assert_eq!(fault("second_outcome = \"y2\"\n", ""), "model.second_outcome");
     assert_eq!(fault("second_outcome = \"y2\"\n", "second_outcome = \"y1\"\n"), "model.second_outcome");
+}
+
+/// What takes one local normal for the posterior is refused, by the key that says so.
+#[test]
+fn what_takes_it_for_a_normal_is_refused() {
+    let fault = |algorithm: &str, sampler: &str| {
+        let text = format!(
+            "name = \"b\"\nparties = [\"a\"]\nalgorithm = \"{algorithm}\"\n[model]\n{MODEL}\n[columns]\n{COLUMNS}\n[sampler]\n{sampler}\n[privacy]\n\
+             epsilon = 1.0\ndelta = 1e-6\n"
+        );
+        JobSpec::parse(&text).err().map(|error| error.key)
+    };
+    for algorithm in ["noisy-statistics", "sgld", "sghmc", "sgnht", "sgfs"] {
+        assert_eq!(fault(algorithm, "").as_deref(), Some("algorithm"), "{algorithm}");
+    }
+    assert_eq!(fault("hmc", "test = \"none\"").as_deref(), Some("sampler.test"));
+    for (algorithm, sampler) in
+        [("hmc", ""), ("hmc", "friction = 0"), ("penalty", ""), ("penalty", "locate = \"gradients\""), ("barker", "")]
+    {
+        assert_eq!(fault(algorithm, sampler), None, "{algorithm} {sampler}");
+    }
 }
