@@ -18,6 +18,7 @@
 //! Information: `tau_2` about `theta_2`; about `theta_1` it is `tau_1 + 4 a^2 theta_1^2 tau_2`, which
 //! has no supremum, and `|theta_1| = 1` stands for all.
 
+use super::banana_law::{BananaLaw, CORNERS, Constants, check};
 use super::banana_scores::BananaScores;
 use super::blocks::{self, Kernel, KernelVisitor, Scratch};
 use super::ratio_range::RatioRange;
@@ -25,68 +26,27 @@ use super::score::ScoreModel;
 use super::tile::Tile;
 use super::{Block, Model, ModelData, Step};
 use crate::mechanism::LatticeSum;
-use crate::schema::ColumnSpec;
 
 /// The banana on two declared numeric columns.
 pub(super) struct Banana {
     names: Vec<String>,
-    /// Centre and half width of each outcome.
-    pub(super) scales: [(f64, f64); 2],
-    pub(super) bend: f64,
-    pub(super) precision: [f64; 2],
+    law: BananaLaw,
     /// Whether a job's clip stands in the place of a bound.
     clipped: bool,
 }
 
-/// What of a step is public.
-#[derive(Clone, Copy)]
-pub(super) struct Constants {
-    /// What the ratio grows by per unit of each outcome.
-    slopes: [f64; 2],
-    /// How far the middle of each outcome's scale is from the mean of its means.
-    shifts: [f64; 2],
-    half_widths: [f64; 2],
-}
-
-impl Constants {
-    #[inline(always)]
-    pub(super) fn of_record(&self, [x, z]: [f64; 2]) -> f64 {
-        let Self { slopes, shifts, half_widths } = self;
-        slopes[0] * (shifts[0] + half_widths[0] * x) + slopes[1] * (shifts[1] + half_widths[1] * z)
-    }
-}
-
 impl Banana {
-    /// `bend` is `a`, `precision` the two `tau`; `clipped` where the job's clip stands in the place of a bound.
-    pub(super) fn new(names: Vec<String>, outcomes: [&ColumnSpec; 2], (bend, precision): (f64, [f64; 2]), clipped: bool) -> Self {
-        Self { names, scales: outcomes.map(|column| (column.centre(), column.half_width())), bend, precision, clipped }
+    /// `clipped` where the job's clip stands in the place of a bound.
+    pub(super) fn new(names: Vec<String>, law: BananaLaw, clipped: bool) -> Self {
+        Self { names, law, clipped }
     }
-
-    /// Of the second outcome.
-    pub(super) fn mean(&self, theta: &[f64]) -> f64 {
-        theta[1] + self.bend * theta[0] * theta[0]
-    }
-}
-
-/// Both outcomes at the ends of their bounds.
-pub(super) const CORNERS: [[f64; 2]; 4] = [[-1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 1.0]];
-
-/// Panics when shapes differ, which are public.
-pub(super) fn check((_, auxiliary): (usize, usize), dimensions: bool) {
-    assert_eq!(auxiliary, 1, "a record has two outcomes");
-    assert!(dimensions, "one value per parameter");
 }
 
 impl Kernel for Banana {
     type Constants = Constants;
 
     fn constants(&self, from: &[f64], to: &[f64]) -> Constants {
-        // Differences of means, odd in the step, and means of means, symmetric in it.
-        let first = self.precision[0] * (to[0] - from[0]);
-        let second = self.precision[1] * ((to[1] - from[1]) + self.bend * (to[0] - from[0]) * (to[0] + from[0]));
-        let middle = (0.5 * (from[0] + to[0]), 0.5 * (self.mean(from) + self.mean(to)));
-        let [one, two] = self.scales;
-        Constants { slopes: [first, second], shifts: [one.0 - middle.0, two.0 - middle.1], half_widths: [one.1, two.1] }
+        self.law.constants(from, to)
     }
 
     #[inline(always)]
@@ -104,13 +64,13 @@ impl Model for Banana {
         if self.clipped {
             return RatioRange::unbounded();
         }
-        let constants = self.constants(from, to);
+        let constants = self.law.constants(from, to);
         RatioRange::of(CORNERS.map(|record| constants.of_record(record)))
     }
 
     fn information_bound(&self) -> Vec<f64> {
-        let [first, second] = self.precision;
-        vec![first + 4.0 * self.bend * self.bend * second, second]
+        let BananaLaw { bend, precision: [first, second], .. } = self.law;
+        vec![first + 4.0 * bend * bend * second, second]
     }
 
     fn block_sums(&self, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum> {
@@ -119,16 +79,17 @@ impl Model for Banana {
     }
 
     fn scores(&self) -> Option<Box<dyn ScoreModel + '_>> {
-        Some(Box::new(BananaScores(self)))
+        Some(Box::new(BananaScores(&self.law)))
     }
 
     /// Up to the constant of both normal densities.
     fn log_likelihood(&self, data: &ModelData, theta: &[f64]) -> f64 {
         check((0, data.auxiliary.len()), theta.len() == 2);
-        let means = [theta[0], self.mean(theta)];
+        let BananaLaw { scales, precision, .. } = &self.law;
+        let means = [theta[0], self.law.mean(theta)];
         let one = |j: usize, x: f64| {
-            let away = self.scales[j].0 + self.scales[j].1 * x - means[j];
-            -0.5 * self.precision[j] * away * away
+            let away = scales[j].0 + scales[j].1 * x - means[j];
+            -0.5 * precision[j] * away * away
         };
         data.outcome.iter().zip(&data.auxiliary[0]).map(|(x, z)| one(0, *x) + one(1, *z)).sum()
     }

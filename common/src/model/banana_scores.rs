@@ -17,8 +17,8 @@
 
 use pulp::{Simd, WithSimd};
 
-use super::banana::{Banana, CORNERS, Constants, check};
-use super::blocks::{Kernel, KernelVisitor, Scratch};
+use super::banana_law::{BananaLaw, CORNERS, Constants, check};
+use super::blocks::{KernelVisitor, Scratch};
 use super::few::{FEW, Few};
 use super::frame::Frame;
 use super::gradient::{Sloped, gradient_sum};
@@ -38,7 +38,7 @@ const ROUNDING: f64 = 1.0 / 4096.0;
 const ARITHMETIC: f64 = 16.0 * f64::EPSILON;
 
 /// The scores of a banana.
-pub(super) struct BananaScores<'a>(pub(super) &'a Banana);
+pub(super) struct BananaScores<'a>(pub(super) &'a BananaLaw);
 
 /// A point in the forms that a record's gradient needs.
 #[derive(Clone, Copy)]
@@ -52,14 +52,14 @@ pub(super) struct At {
 }
 
 impl At {
-    fn new(model: &Banana, theta: &[f64]) -> Self {
+    fn new(law: &BananaLaw, theta: &[f64]) -> Self {
         assert_eq!(theta.len(), 2, "one value per parameter");
-        let [one, two] = model.scales;
+        let [one, two] = law.scales;
         Self {
-            shifts: [one.0 - theta[0], two.0 - model.mean(theta)],
+            shifts: [one.0 - theta[0], two.0 - law.mean(theta)],
             half_widths: [one.1, two.1],
-            precision: model.precision,
-            lean: 2.0 * model.bend * theta[0],
+            precision: law.precision,
+            lean: 2.0 * law.bend * theta[0],
         }
     }
 
@@ -163,7 +163,7 @@ impl ScoreModel for BananaScores<'_> {
     }
 
     fn remainder_bound(&self, [from, middle, to]: [&[f64]; 3]) -> Option<f64> {
-        let Banana { scales: [_, (centre, half_width)], bend, precision, .. } = *self.0;
+        let BananaLaw { scales: [_, (centre, half_width)], bend, precision } = *self.0;
         let by = [to[0] - from[0], to[1] - from[1]];
         let (sum, off) = (from[0] + to[0], 2.0 * middle[0] - (from[0] + to[0]));
         let (means, here) = (0.5 * (self.0.mean(from) + self.0.mean(to)), self.0.mean(middle));

@@ -4,15 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::linear_predictor::{FeatureRange, LinearPredictor};
+use super::reach::Edges;
 
 /// The most corners of the declared columns that are listed.
 const MOST_CORNERS: usize = 4096;
-
-/// What the declared columns allow: its corners, and which of them an edge joins.
-pub(super) struct Edges {
-    pub(super) corners: Vec<Vec<f64>>,
-    pub(super) joined: Vec<[usize; 2]>,
-}
 
 impl LinearPredictor {
     /// Records at the edge of what the declared columns allow: every choice of an end for each feature and of a level

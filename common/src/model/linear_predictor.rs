@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
-use super::corners::Edges;
+use super::reach::Edges;
 use super::softplus::positive_part;
 use super::tile::ColumnRef;
 use super::weighted::{CoefficientStep, Direction, WeightedSum};

@@ -6,6 +6,7 @@
 
 mod assemble;
 mod banana;
+mod banana_law;
 mod banana_scores;
 mod bernoulli;
 mod binomial_table;

@@ -6,8 +6,6 @@
 //! declared. On a piece of an edge it is at most the greatest of the piece's two ends with the slopes of every `eta` between them. Pieces whose
 //! bound is well above what is reached somewhere are halved.
 
-use super::corners::Edges;
-
 /// A bound is at most this much above what is reached, but for a body of slopes that is wider than the slopes are.
 const CLOSE: f64 = 1.005;
 /// A piece is halved so often at most, and so many are made of all edges; after that a piece's bound stands.
@@ -17,6 +15,12 @@ const MOST_PIECES: usize = 200_000;
 /// Slopes in the linear predictor and in the own parameter, whose convex hull has those of every declared outcome and every linear predictor
 /// from the first to the second.
 pub(super) type Hull<'a> = dyn Fn(f64, f64) -> Vec<[f64; 2]> + 'a;
+
+/// What the declared columns allow: its corners, and which of them an edge joins.
+pub(super) struct Edges {
+    pub(super) corners: Vec<Vec<f64>>,
+    pub(super) joined: Vec<[usize; 2]>,
+}
 
 /// An affine map of gradients whose first parts are of the coefficients, and the last of the own parameter where there is one.
 pub(super) struct Images {

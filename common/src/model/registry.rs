@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::banana::Banana;
+use super::banana_law::BananaLaw;
 use super::bernoulli::Bernoulli;
 use super::gaussian_mean::GaussianMean;
 use super::gaussian_mixture::GaussianMixture;
@@ -52,7 +53,7 @@ pub fn build(
         }
         ModelSpec::Weibull { outcome, .. } => Box::new(Weibull::new(names, &column(outcome))),
         ModelSpec::Banana { outcome, second_outcome, bend, precision } => {
-            Box::new(Banana::new(names, [&column(outcome), &column(second_outcome)], (*bend, *precision), clipped))
+            Box::new(Banana::new(names, BananaLaw::new([&column(outcome), &column(second_outcome)], *bend, *precision), clipped))
         }
         ModelSpec::Bernoulli { .. } => Box::new(LineModel::new(names, Bernoulli)),
         ModelSpec::PoissonMean { outcome } => Box::new(LineModel::new(names, PoissonMean::new(&column(outcome)))),

@@ -63,7 +63,7 @@ fn job(seed: u64) -> JobSpec {
 #[test]
 #[ignore = "heavy: run by .ci/run"]
 fn many_seeds_of_the_demo() {
-    let seeds: u64 = std::env::var("SEEDS").ok().and_then(|s| s.parse().ok()).unwrap_or(12);
+    let seeds: u64 = std::env::var("SEEDS").ok().and_then(|s| s.parse().ok()).unwrap_or(8);
     let (mut squares, mut worst, mut worst_sd, mut worst_rhat, mut ess) = (0.0, 0.0f64, 0.0f64, 0.0f64, 0.0);
     let mut sd2 = 0.0;
     for seed in 0..seeds {
