@@ -97,7 +97,6 @@ mod tests {
         let mu = conclave_common::accounting::gaussian_dp::mu(1.0, 1e-6);
         let limit_of_one = limit(&job("penalty", ""));
         assert!(limit_of_one <= mu * mu && limit_of_one > 0.999 * mu * mu, "{limit_of_one} of {}", mu * mu);
-        let all = format!("a mu squared of {} in all", short(limit(&job("penalty", ""))));
         let share =
             |steps: f64| format!("takes at most {} of it where all {steps} are made", short(limit(&job("penalty", "")) / steps));
         for (spec, part) in [
@@ -120,7 +119,7 @@ mod tests {
                 "of the sweeps after them costs the square".to_owned(),
             ),
         ] {
-            let words = price(&spec);
+            let (words, all) = (price(&spec), format!("a mu squared of {} in all", short(limit(&spec))));
             assert!(words.starts_with(&all) && words.contains(&part), "{part} is not in {words}");
         }
     }

@@ -136,7 +136,7 @@ fn check_banana(moves: &str, draws: u64) {
     let text = format!(
         "name = \"banana\"\nalgorithm = \"hmc\"\nparties = [\"a\", \"b\"]\n[model]\nkind = \"banana\"\noutcome = \"y\"\nsecond_outcome = \"z\"\n\
          a = {bend:?}\ntau1 = 4.0\ntau2 = 16.0\n[columns]\ny = {{ min = -3, max = 3 }}\nz = {{ min = -2, max = 2 }}\n[prior]\ndefault = \"normal(0, 10)\"\n\
-         [sampler]\nseed = 3\nchains = 4\ndraws = {draws}\n{moves}\n[privacy]\nepsilon = 3000.0\ndelta = 1e-6\n"
+         [sampler]\nseed = 3\nchains = 4\ndraws = {draws}\n{moves}\n[privacy]\nepsilon = 1000.0\ndelta = 1e-6\n"
     );
     let spec = JobSpec::parse(&text).unwrap_or_else(|e| panic!("{e} in {text}"));
     let mut federation = Federation::new(spec, shards.into_iter().collect(), 27);

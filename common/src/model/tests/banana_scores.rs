@@ -279,7 +279,7 @@ proptest! {
         shift in prop::array::uniform2(-0.5..0.5_f64),
         inside in prop::array::uniform2(-1.0..1.0_f64),
     ) {
-        prop_assume!((rows[0] * rows[3] - rows[1] * rows[2]).abs() > 1e-3);
+        prop_assume!((rows[0] * rows[3] - rows[1] * rows[2]).abs() > 0.2);
         for spec in jobs() {
             let model = spec.build_model();
             let scores = model.scores().unwrap();
@@ -297,8 +297,7 @@ proptest! {
                 }
                 longest = longest.max(whole[0].hypot(whole[1]));
             }
-            // Twice as wide where columns of the frame undo one another, so that a weight is held to the greatest.
-            prop_assert!((0.45..=1.0).contains(&longest), "{longest}");
+            prop_assert!((0.9..=1.0).contains(&longest), "{longest}");
         }
     }
 }
