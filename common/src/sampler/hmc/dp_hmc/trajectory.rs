@@ -11,6 +11,10 @@ use crate::sampler::hmc::place::{Field, Middle, Place, Slopes, drifted};
 use crate::sampler::matrix::Matrix;
 use crate::sampler::round::{Draw, Query};
 
+/// A ratio that one record may move by more than this, in log-likelihood units, is no answer: noise that hides it hides everything. Such a trajectory is
+/// rejected unasked, as one that left where its steps are stable. The bound is that of the way back, too.
+const MOST_RATIO: f64 = 8.0;
+
 /// The end of a trajectory, of which the ratio is asked.
 struct End {
     place: Place,
@@ -97,7 +101,8 @@ impl Moves for Trajectory {
             self.stage = Stage::At(to, kicks);
             return Some(kicked);
         }
-        match Place::of(field, to) {
+        let bounded = |place: &Place| field.target.model.bound(&self.at.theta, &place.theta) <= MOST_RATIO;
+        match Place::of(field, to).filter(bounded) {
             Some(place) => self.stage = Stage::End(Box::new(End { place, variance: 0.0 })),
             None => self.reject(f64::NEG_INFINITY), // the box is part of the prior
         }
