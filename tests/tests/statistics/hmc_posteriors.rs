@@ -127,7 +127,7 @@ fn check_banana(moves: &str, draws: u64) {
     let mut rng = ChaCha20Rng::seed_from_u64(27);
     let mut shard = |width: [f64; 2]| {
         let draw = |j: usize, rng: &mut ChaCha20Rng| -> Vec<f64> {
-            let law = Normal::new(0.1, precision[j].sqrt().recip()).expect("a law");
+            let law = Normal::new([0.0, 0.1][j], precision[j].sqrt().recip()).expect("a law");
             (0..RECORDS / 2).map(|_| (law.sample(rng) / width[j]).clamp(-1.0, 1.0)).collect()
         };
         ModelData { outcome: draw(0, &mut rng), auxiliary: vec![draw(1, &mut rng)], ..ModelData::default() }
@@ -140,7 +140,7 @@ fn check_banana(moves: &str, draws: u64) {
     );
     let spec = JobSpec::parse(&text).unwrap_or_else(|e| panic!("{e} in {text}"));
     let mut federation = Federation::new(spec, shards.into_iter().collect(), 27);
-    let reference = on_a_grid(&federation, &[(0.0, 0.2), (-2.0, 1.0)]);
+    let reference = on_a_grid(&federation, &[(-0.05, 0.05), (-0.5, 0.5)]);
     crate::posteriors::check(moves, &mut federation, &reference);
 }
 
