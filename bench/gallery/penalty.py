@@ -52,7 +52,7 @@ epsilon, by Gaussian differential privacy with an exact composition; Theorem 1's
 fewer effective draws of the same budget each, as each adds its own noise. Algorithm 3 asks a statistic at every round, and T answers of noise `s T^(1/2)` tell of it what one answer of noise `s` does: it is dominated.
 
 **The better algorithm beside it.** `noisy-statistics` releases the statistic once and infers the posterior given it, which says how wide the noise makes it. Take `penalty` where no release once is
-there for the model (mixtures, banana), and `hmc` where it has gradients: [which algorithm](README.md).
+there for the model (mixtures, banana), and `hmc` where it has gradients and a posterior that is about normal: [which algorithm](README.md).
 """
 
 
