@@ -97,8 +97,7 @@ mod tests {
         let mu = conclave_common::accounting::gaussian_dp::mu(1.0, 1e-6);
         let limit_of_one = limit(&job("penalty", ""));
         assert!(limit_of_one <= mu * mu && limit_of_one > 0.999 * mu * mu, "{limit_of_one} of {}", mu * mu);
-        let share =
-            |steps: f64| format!("takes at most {} of it where all {steps} are made", short(limit(&job("penalty", "")) / steps));
+        let share = |steps: f64| format!("{} where all {steps} are made", short(limit(&job("penalty", "")) / steps));
         for (spec, part) in [
             (job("penalty", ""), "each release costs the square of a quotient".to_owned()),
             (job("barker", ""), "(how far follows from the step)".to_owned()),
