@@ -40,7 +40,6 @@ LONG = {
     "chains_of_ratios_have_h_times_the_effective_draws",
     "correlated_predictors_are_met_as_near_as_was_found",
     "counts_are_met_as_near_as_was_found",
-    "dp_hmc_of_a_logistic_regression_matches_a_grid",
     "every_call_of_sampled_jobs_fails",
     "every_example_runs_as_planned",
     "few_correlated_records_are_met_as_near_as_was_found",

@@ -149,9 +149,3 @@ fn check_banana(moves: &str, draws: u64) {
 fn hmc_of_a_banana_matches_a_grid() {
     check_banana("friction = 1.0", 20_000);
 }
-
-#[test]
-#[ignore = "heavy: run by .ci/run"]
-fn dp_hmc_of_a_banana_matches_a_grid() {
-    check_banana("step = 0.1\nfriction = 0\nrefresh = 10", 20_000);
-}
