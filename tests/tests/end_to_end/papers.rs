@@ -149,6 +149,49 @@ fn sweeps_end_chains_without_a_test() {
     exported(&cluster, "a");
 }
 
+/// One owner's data have less left than the job's blocks take, which is begun all the same. The block that its ledger refuses ends the run with the
+/// draws that were made; nothing is charged by the refusal, at that owner or at the other, who has paid one block more at most.
+#[test]
+fn a_block_that_a_ledger_refuses_in_mid_run_ends_it_with_its_draws() {
+    for (algorithm, scarce, sampler, more) in [
+        ("sgld", 9.8, "warmup = 4\nbatch = 0.25\nstart = { intercept = -0.4, treated = 0.8, age = 0.6 }", ""),
+        (
+            "barker",
+            35.0,
+            "warmup = 2\nbatch = 0.5\nlocate_share = 0.05\nproposal = { kind = \"guided\", radius = 0.01 }",
+            "\nnoise_sd = 0.35\nclip = 0.05",
+        ),
+    ] {
+        let mut cluster = cluster_of(&PARTIES, |cluster, name, seed| {
+            let data = study::write(&cluster.path(&format!("{name}.csv")), &study::csv(&study::records(4_000, seed)));
+            let epsilon = if name == "b" { scarce } else { 400.0 };
+            cluster.enrol(&PartySetup { budget_extra: RESERVE, ..setup(name, &data, epsilon) })
+        });
+        (0..PARTIES.len()).for_each(|party| cluster.start_party(party));
+        let sampler = format!("chains = 2\ndraws = 2000\nseed = 6\nforce = true\n{sampler}");
+        let privacy = format!("epsilon = 60\ndelta = 1e-6\nblocks = 8\ndelta_reserve = 5e-8{more}");
+        let result = cluster.submit(&job(algorithm, &sampler, &privacy));
+        let blocks = [0, 1].map(|party| counted(&cluster, party, "SELECT count(*) FROM events WHERE kind = 'block'"));
+        println!(
+            "{algorithm}: {} draws, {blocks:?} blocks, mu² {:?}",
+            result["draws_per_chain"],
+            PARTIES.map(|party| charged(&cluster, party))
+        );
+        assert_eq!((&result["stopped_by"], &result["budget_party"]), (&"budget".into(), &"b".into()), "{result:#}");
+        assert!(result["draws_per_chain"].as_u64().is_some_and(|kept| (1..2000).contains(&kept)), "{result:#}");
+        assert!((1..8).contains(&blocks[1]) && (blocks[1]..=blocks[1] + 1).contains(&blocks[0]), "{blocks:?}");
+        for (party, name) in PARTIES.iter().enumerate() {
+            let told = result["parties"][party]["mu_squared_spent"].as_f64().expect("a number");
+            let spent = charged(&cluster, name);
+            assert!((told - spent).abs() < 1e-9 * spent, "{name}: {told} {spent}");
+            exported(&cluster, name);
+        }
+        let log = cluster.log("b");
+        assert!(log.contains("budget"), "the owner's log tells of the refusal: {log}");
+        all_hold(&cluster, &id(&result));
+    }
+}
+
 /// One owner, some draws of the posterior: each a candidate's number, charged by its range, and checked by the owner.
 #[test]
 fn an_owner_draws_among_candidates() {
