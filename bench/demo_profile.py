@@ -21,8 +21,8 @@ SYNC_THREADS = re.compile(r"^(kworker|jbd2|loop|ksoftirqd|nvme|virtio)")
 OURS = re.compile(r"^(conclave|coordinator|tokio|answers|noise|store|kernel|rayon|party)")
 # By function; the first that fits.
 FUNCTIONS = [
+    ("noise", re.compile(r"conclave_common::mechanism::(coins|discrete_gaussian|noise_sample)|conclave_party::(noise|release)|chacha")),
     ("kernels", re.compile(r"conclave_common::model|conclave_common::mechanism::(clamp|quantiser|sum)|pulp::|conclave_party::answer::sums")),
-    ("noise", re.compile(r"prio::|num_bigint|num_rational|num_integer|conclave_party::noise|conclave_party::release|chacha")),
     ("sampler", re.compile(r"conclave_common::(sampler|prior|transform|surrogate)|conclave_coordinator::(driver|spending|zarr)")),
     ("wire", re.compile(r"h2::|hyper|tonic|prost::|rustls|ring_|ring::|tokio|http::|bytes::|conclave_proto|mio::|aes_|gcm_|hpack|tower")),
     ("ledger", re.compile(r"sqlite|rusqlite|wal[A-Z]|pcache|btree|Btree|pager|Pager|unix[A-Z]|sha2::|conclave_party::ledger|accounting")),

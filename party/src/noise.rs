@@ -18,7 +18,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use conclave_common::mechanism::{DiscreteGaussian, NoiseSample, NoiseScale, NoiseStock};
+use conclave_common::mechanism::{NoiseSample, NoiseScale, NoiseStock};
 use conclave_common::model::{HiddenSample, PoissonSampling};
 use rand::rngs::{SysError, SysRng};
 use rand::{Rng, SeedableRng, TryRng};
@@ -26,7 +26,7 @@ use rand_chacha::ChaCha20Rng;
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
-/// Samples kept per scale: two messages of the largest size, and at 30 µs a sample 15 ms of work.
+/// Samples kept per scale: two messages of the largest size, and not a millisecond of work.
 const STOCK: usize = 512;
 /// Scales that are kept in stock; jobs beyond are sampled for on demand.
 const SCALES: usize = 16;
@@ -39,8 +39,6 @@ pub struct Noise {
     generator: KeyedGenerator,
     /// For samples of units.
     of_units: KeyedGenerator,
-    /// The sampler of the scale asked for last on demand.
-    last: Option<(NoiseScale, DiscreteGaussian)>,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
@@ -94,20 +92,14 @@ impl Noise {
             // Without the thread everything is sampled on demand.
             std::thread::Builder::new().name("noise".into()).spawn(move || shared.keep_filled(&mut ahead)).ok()
         };
-        Ok(Self { generator, of_units, last: None, shared, thread })
+        Ok(Self { generator, of_units, shared, thread })
     }
 
     /// Without thread and stock, and no secret to whoever knows the seed: for tests on made-up records alone.
     #[cfg(any(test, feature = "test-util"))]
     pub fn seeded(seed: u64) -> Self {
         let shared = Arc::new(Shared { stocks: Mutex::default(), wanted: Condvar::new() });
-        Self {
-            generator: KeyedGenerator::seeded(seed),
-            of_units: KeyedGenerator::seeded(!seed),
-            last: None,
-            shared,
-            thread: None,
-        }
+        Self { generator: KeyedGenerator::seeded(seed), of_units: KeyedGenerator::seeded(!seed), shared, thread: None }
     }
 
     /// What follows from here on follows from another seed.
@@ -174,13 +166,7 @@ impl Noise {
     }
 
     fn sample_on_demand(&mut self, s: NoiseScale) -> NoiseSample {
-        let sampler = match self.last.take() {
-            Some((scale, sampler)) if scale == s => sampler,
-            _ => DiscreteGaussian::new(s),
-        };
-        let sample = NoiseSample::new(&sampler, self.generator.keyed());
-        self.last = Some((s, sampler));
-        sample
+        NoiseSample::of_scale(s, self.generator.keyed())
     }
 
     /// Keys the generator of samples in another way, for tests that plant a fault.
@@ -217,7 +203,6 @@ impl Shared {
     }
 
     fn keep_filled(&self, generator: &mut ChaCha20Rng) {
-        let mut samplers: HashMap<NoiseScale, DiscreteGaussian> = HashMap::new();
         let mut stocks = self.lock();
         while !stocks.stop {
             let short = stocks.by_scale.iter().find(|(_, stock)| stock.room() > 0).map(|(scale, _)| *scale);
@@ -225,15 +210,13 @@ impl Shared {
                 stocks = self.wanted.wait(stocks).unwrap_or_else(PoisonError::into_inner);
                 continue;
             };
-            samplers.retain(|scale, _| stocks.by_scale.contains_key(scale));
             let epoch = stocks.epoch;
             drop(stocks);
             rekey(generator);
-            let sampler = samplers.entry(scale).or_insert_with(|| DiscreteGaussian::new(scale));
             // Sampled outside the lock, so that the answering thread never waits for a sample in the making.
             let mut batch = NoiseStock::new(BATCH);
             while batch.room() > 0 {
-                batch.put(NoiseSample::new(sampler, generator));
+                batch.put(NoiseSample::of_scale(scale, generator));
             }
             stocks = self.lock();
             if stocks.epoch == epoch
@@ -325,10 +308,9 @@ mod tests {
         let s = NoiseScale::from_units(1 << 50).unwrap();
         let mut one = ChaCha20Rng::from_seed([7; 32]);
         let mut two = one.clone();
-        let sampler = DiscreteGaussian::new(s);
         rekey(&mut one);
         rekey(&mut two);
-        assert_ne!(open(NoiseSample::new(&sampler, &mut one)), open(NoiseSample::new(&sampler, &mut two)));
+        assert_ne!(open(NoiseSample::of_scale(s, &mut one)), open(NoiseSample::of_scale(s, &mut two)));
 
         let mut noise = Noise::from_os().unwrap();
         noise.generator.rng = ChaCha20Rng::from_seed([7; 32]);

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use conclave_common::accounting::{self, PrivacyUnit};
 use conclave_common::diagnostics::{self, Summary};
 use conclave_common::job::JobSpec;
-use conclave_common::mechanism::{DiscreteGaussian, NoiseScale, QueryKind, STEP};
+use conclave_common::mechanism::{DiscreteGaussian, QueryKind, STEP};
 use conclave_common::model::{self, Model, ModelData};
 use conclave_common::query::QueryTerms;
 use conclave_common::sampler::{
@@ -96,7 +96,6 @@ pub struct Federation {
     model: Box<dyn Model>,
     shards: Vec<Shard>,
     rng: ChaCha20Rng,
-    sampler_cache: Option<(NoiseScale, DiscreteGaussian)>,
     fault: Noise,
     /// Under what the answers leave.
     masks: Option<Masks>,
@@ -147,7 +146,6 @@ impl Federation {
             spec,
             shards,
             rng: ChaCha20Rng::seed_from_u64(seed),
-            sampler_cache: None,
             fault: Noise::Exact,
             statistics: HashMap::new(),
             passes: 0,
@@ -219,10 +217,7 @@ impl Federation {
 
     fn release(&mut self, party: usize, query: &Query) -> Vec<i64> {
         let sum = self.sum(party, query);
-        if self.sampler_cache.as_ref().is_none_or(|(scale, _)| *scale != query.noise) {
-            self.sampler_cache = Some((query.noise, DiscreteGaussian::new(query.noise)));
-        }
-        let (_, gaussian) = self.sampler_cache.as_ref().expect("just set");
+        let gaussian = DiscreteGaussian::new(query.noise);
         sum.into_iter().map(|sum| self.fault.released(query, sum, gaussian.sample(&mut self.rng))).collect()
     }
 

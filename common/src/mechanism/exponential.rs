@@ -2,11 +2,12 @@
 //! "one posterior sample", where the candidates are draws of a public law and the log weights make one of them a draw of the posterior.
 //!
 //! A candidate is drawn in proportion to the exponential of its log weight, exactly: weights are integers, so that the acceptance probability
-//! of rejection sampling has a dyadic rational in its exponent, and the coin of that probability is thrown by comparing integers alone
-//! (Canonne, Kamath & Steinke, *The Discrete Gaussian for Differential Privacy*, 2020, Algorithm 1). No float is in it.
+//! of rejection sampling has a dyadic rational in its exponent, and the coin of that probability is thrown by comparing integers alone. No float is in
+//! it.
 
 use rand::Rng;
 
+use super::coins;
 use super::sum::LatticeSum;
 
 /// Binary digits of a log weight behind the point: weights are in lattice units, [`super::STEP`].
@@ -91,8 +92,8 @@ fn choose<R: Rng>(weights: &[i64], trials: u64, rng: &mut R) -> u32 {
     let mut accepted = None;
     let mut left = trials * candidates;
     while left > 0 || accepted.is_none() {
-        let candidate = below(candidates, rng);
-        let short = weights.get(candidate as usize).map_or(u64::MAX, |weight| greatest.abs_diff(*weight));
+        let candidate = coins::below(candidates.into(), rng) as usize;
+        let short = weights.get(candidate).map_or(u64::MAX, |weight| greatest.abs_diff(*weight));
         if falls(short, rng) && accepted.is_none() {
             accepted = Some(candidate);
         }
@@ -102,34 +103,10 @@ fn choose<R: Rng>(weights: &[i64], trials: u64, rng: &mut R) -> u32 {
     accepted.unwrap_or(0) as u32
 }
 
-/// True with probability `exp(-x)`, `x` in units of 2^-32: Canonne, Kamath & Steinke (2020), Algorithm 1.
+/// True with probability `exp(-x)`, `x` in units of 2^-32.
 fn falls<R: Rng>(x: u64, rng: &mut R) -> bool {
     const ONE: u64 = 1 << DIGITS;
-    let (whole, rest) = (x >> DIGITS, x & (ONE - 1));
-    (0..whole).all(|_| falls_within_one(ONE, rng)) && falls_within_one(rest, rng)
-}
-
-/// The same for `x` of at most 1.
-fn falls_within_one<R: Rng>(x: u64, rng: &mut R) -> bool {
-    // The number of coins of probability x / k, k = 1, 2, 3, ..., until the first that fails is odd with probability exp(-x). They come to
-    // 2^31 in no run: the chance of k is below 1/k!.
-    let mut k = 1_u64;
-    while below(k << DIGITS, rng) < x {
-        k += 1;
-    }
-    k % 2 == 1
-}
-
-/// A number below `n`, each with the same probability: Lemire, *Fast Random Integer Generation in an Interval* (2019). `n` is at least 1.
-fn below<R: Rng>(n: u64, rng: &mut R) -> u64 {
-    loop {
-        let wide = u128::from(rng.next_u64()) * u128::from(n);
-        let low = wide as u64;
-        // 2^64 mod n numbers at the low end are one too many.
-        if low >= n || low >= n.wrapping_neg() % n {
-            return (wide >> 64) as u64;
-        }
-    }
+    coins::falls((x >> DIGITS).into(), ((x & (ONE - 1)).into(), ONE.into()), rng)
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@
 //! units of 2^-32.
 
 mod clamp;
+mod coins;
 mod components;
 mod discrete_gaussian;
 mod error;

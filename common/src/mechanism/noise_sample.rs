@@ -24,14 +24,9 @@ pub struct NoiseSample {
 }
 
 impl NoiseSample {
-    /// Samples one integer from `sampler`, in lattice units; see [`DiscreteGaussian::sample`] for the generator.
-    pub fn new<R: CryptoRng + ?Sized>(sampler: &DiscreteGaussian, rng: &mut R) -> Self {
-        Self { units: Components::One(sampler.sample(rng)) }
-    }
-
-    /// Samples one integer at scale `s`.
+    /// Samples one integer at scale `s`, in lattice units; see [`DiscreteGaussian::sample`] for the generator.
     pub fn of_scale<R: CryptoRng + ?Sized>(s: NoiseScale, rng: &mut R) -> Self {
-        Self::new(&DiscreteGaussian::new(s), rng)
+        Self { units: Components::One(DiscreteGaussian::new(s).sample(rng)) }
     }
 
     /// Samples of one component each, put together into one of `components`, at least 1.

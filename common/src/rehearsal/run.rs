@@ -5,7 +5,7 @@ use rand::CryptoRng;
 use super::party::Party;
 use crate::accounting::{AccountingError, Budget, FilterRefusal, PrivacyFilter, PrivacyUnit, SubsampledError};
 use crate::job::JobSpec;
-use crate::mechanism::{DiscreteGaussian, LatticeSum, LogWeights, NoiseSample, NoiseScale, QueryKind};
+use crate::mechanism::{LatticeSum, LogWeights, NoiseSample, QueryKind};
 use crate::model::{self, Block, Model, ModelData, Summand};
 use crate::query::{Candidates, QueryError, QueryTerms};
 use crate::sampler::{PartyMetadata, Query, Round};
@@ -63,7 +63,6 @@ pub struct Rehearsal<R> {
     model: Box<dyn Model>,
     parties: Vec<Party>,
     rng: R,
-    noise: Option<(NoiseScale, DiscreteGaussian)>,
 }
 
 impl<R: CryptoRng> Rehearsal<R> {
@@ -81,7 +80,7 @@ impl<R: CryptoRng> Rehearsal<R> {
             Ok::<_, AccountingError>(Party::new(spec, shard, filter))
         };
         let parties = shards.into_iter().map(party).collect::<Result<_, _>>()?;
-        Ok(Self { spec: spec.clone(), model: spec.build_model(), parties, rng, noise: None })
+        Ok(Self { spec: spec.clone(), model: spec.build_model(), parties, rng })
     }
 
     /// What is public about each party.
@@ -131,11 +130,8 @@ impl<R: CryptoRng> Rehearsal<R> {
         let sums = self.sums(party, &round.queries)?;
         let mut out = Vec::with_capacity(sums.len());
         for (sum, query) in sums.into_iter().zip(&round.queries) {
-            let known = self.noise.take().filter(|(scale, _)| *scale == query.noise);
-            let (scale, sampler) = known.unwrap_or_else(|| (query.noise, DiscreteGaussian::new(query.noise)));
-            let sample = NoiseSample::gathered(query.kind.length(), || NoiseSample::new(&sampler, &mut self.rng));
+            let sample = NoiseSample::gathered(query.kind.length(), || NoiseSample::of_scale(query.noise, &mut self.rng));
             out.extend_from_slice(sum.add_noise(sample).as_slice());
-            self.noise = Some((scale, sampler));
         }
         Ok(out)
     }

@@ -51,7 +51,7 @@ fn choices_follow_their_law_and_faults_are_seen() {
     // Trials that end before one is accepted, with any fixed answer.
     let ended = |rng: &mut ChaCha20Rng| {
         let trial = |rng: &mut ChaCha20Rng| {
-            let m = below(weights.len() as u64, rng);
+            let m = coins::below(weights.len() as u128, rng);
             falls(greatest.abs_diff(weights[m as usize]), rng).then_some(m as u32)
         };
         (0..3).find_map(|_| trial(rng)).unwrap_or(0)
@@ -59,9 +59,9 @@ fn choices_follow_their_law_and_faults_are_seen() {
     assert!(excess(&law, 100_000, || ended(&mut rng)) > 12.0);
 }
 
-/// The coin by itself: 200,000 throws, within 5 standard errors.
+/// The coin of a weight by itself: 200,000 throws, within 5 standard errors.
 #[test]
-fn coins_have_the_probability_of_their_exponent() {
+fn a_weight_falls_with_the_probability_of_its_exponent() {
     let mut rng = ChaCha20Rng::seed_from_u64(3);
     for x in [0, 1, ONE as u64 / 3, ONE as u64, 3 * ONE as u64 / 2, 5 * ONE as u64 + 17] {
         let (throws, p) = (200_000, (-(x as f64) / ONE as f64).exp());
@@ -69,20 +69,6 @@ fn coins_have_the_probability_of_their_exponent() {
         assert!((share - p).abs() <= 5.0 * (p * (1.0 - p) / f64::from(throws)).sqrt(), "{x}: {share} {p}");
     }
     assert!(!falls(u64::MAX, &mut rng));
-}
-
-#[test]
-fn numbers_below_are_even() {
-    let mut rng = ChaCha20Rng::seed_from_u64(5);
-    for n in [1, 2, 3, 4096, (1 << 33) + 1] {
-        assert!((0..1_000).all(|_| below(n, &mut rng) < n));
-    }
-    let thirds = [1.0 / 3.0; 3];
-    assert!(excess(&thirds, 100_000, || below(3, &mut rng) as u32).abs() < 5.0);
-    // 2^64 mod n is most of n here: without the rejection the low numbers would come half as often again.
-    let n = 3 << 62;
-    let low = (0..100_000).filter(|_| below(n, &mut rng) < n / 3).count() as f64 / 1e5;
-    assert!((low - 1.0 / 3.0).abs() < 5.0 * (2.0 / 9.0 / 1e5_f64).sqrt(), "{low}");
 }
 
 /// What a ledger allows a draw to fail by, and what the number of trials leaves.

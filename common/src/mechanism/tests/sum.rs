@@ -19,9 +19,9 @@ fn releases_saturate() {
 #[test]
 fn every_component_has_noise_of_its_own() {
     assert_eq!(released(&[1, 2, 3], &[10, -20, 30]), [11, -18, 33]);
-    let sampler = DiscreteGaussian::new(NoiseScale::from_units(1 << 50).unwrap());
+    let scale = NoiseScale::from_units(1 << 50).unwrap();
     let mut rng = ChaCha8Rng::seed_from_u64(1);
-    let mut one = || NoiseSample::new(&sampler, &mut rng);
+    let mut one = || NoiseSample::of_scale(scale, &mut rng);
     let sample = NoiseSample::gathered(100, &mut one);
     let distinct: std::collections::HashSet<i64> = sample.units().iter().copied().collect();
     assert_eq!((sample.units().len(), distinct.len()), (100, 100));

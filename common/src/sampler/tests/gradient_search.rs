@@ -102,7 +102,8 @@ fn mode(shards: &[(ModelData, PrivacyUnit)]) -> ([f64; 3], [f64; 3]) {
 }
 
 /// Of 64 chains that start around what was found the mean is off by the search's own error, the greatest of which is a sd here and seldom two,
-/// and by the spread of starts over 64, .2 sds. A search by ratios has ended five and more away in one of the seeds.
+/// and by the spread of starts over 64, .2 sds: over 64 seeds the root mean square is .97. A search by ratios has ended more than two
+/// away in 12 of them and nine in one, and its is 3.2.
 #[test]
 fn correlated_predictors_are_found_in_a_few_rounds() {
     let shards = rows(40_000);
@@ -113,15 +114,15 @@ fn correlated_predictors_are_found_in_a_few_rounds() {
         (0..3).map(|j| ((mean(j) - mode[j]) / sd[j]).abs()).fold(0.0, f64::max)
     };
     let (mut squares, mut by_ratios) = (0.0, 0.0);
-    for seed in 0..8 {
+    for seed in 0..64 {
         let found = search(&spec, shards.clone(), seed);
         assert!(found.rounds.len() <= 12 && found.share <= 0.05, "{} rounds, {}", found.rounds.len(), found.share);
         let of_a_stage =
             |kind: QueryKind| matches!(kind, QueryKind::Gradient { parameters: 3 } | QueryKind::Curvature { parameters: 3 });
         assert!(found.rounds.iter().flat_map(|round| &round.queries).all(|query| of_a_stage(query.kind)));
-        squares += off(&found).powi(2) / 8.0;
+        squares += off(&found).powi(2) / 64.0;
         let ratios = search(&job(64, ""), shards.clone(), seed);
-        by_ratios += off(&ratios).powi(2) / 8.0;
+        by_ratios += off(&ratios).powi(2) / 64.0;
         println!(
             "gradients: {} rounds, {:.3} of the budget, {:.2} sds off; ratios: {} rounds, {:.3}, {:.2}",
             found.rounds.len(),
