@@ -83,7 +83,8 @@ After their figure 2: every fiftieth draw of the twenty runs without privacy, of
 (theta_1 + theta_2, -theta_2) are one mixture, and a chain needs many steps from one end of it to the other: a single run of either tells neither mean nor variance well. Guided steps of .24 and .48 have squared errors {ratio} times less, at {price} times the epsilon. The
 radii were chosen after trials of three.
 
-Samples buy no privacy. A job here pays for them ahead, in blocks whose releases all have one bound and no public centre: with samples of 1,000 none of the budgets above holds a block, and with a tenth of all records
+Samples buy no privacy. A job here pays for them ahead, in blocks whose releases all have one bound and no public centre: with samples of 1,000 none of the budgets above holds a block (the noise of
+so small a sum lies so near the lattice of what is released that each draw has a least price, and the program says so before it asks anything), and with a tenth of all records
 a chain of 2,000 steps of measured radii, .44 sds given the other parameter, pays more than four chains that read all of them and has the greatest error.
 
 **The better algorithm beside it.** `penalty`, on the same questions to the owners at the same price: its law is the posterior itself, where that of `barker` at C = 2 has a variance .6% too great for short steps. Take `barker` to reproduce the paper, or over samples where

@@ -12,7 +12,7 @@ import svg
 from runs import HEADINGS, LEGEND, Score, Skipped, table, write
 
 COVERAGE = "ju-table.md"
-RECORDS, EPSILONS, SEEDS = 2_000, [1, 3, 10], 4
+RECORDS, EPSILONS, SEEDS = 2_000, [1, 3, 10], 12
 JOB = """name = "line"
 algorithm = "{algorithm}"
 parties = ["a"]

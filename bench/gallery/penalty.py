@@ -8,7 +8,7 @@ import posteriors
 import svg
 from runs import HEADINGS, LEGEND, Score, table, write
 
-RECORDS, EPSILONS, SEEDS, OWNERS = 40_000, [1, 3, 8], 4, 4
+RECORDS, EPSILONS, SEEDS, OWNERS = 40_000, [1, 3, 8], 16, 4
 JOB = """name = "share"
 algorithm = "{algorithm}"
 parties = [{parties}]

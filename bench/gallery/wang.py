@@ -13,7 +13,7 @@ import svg
 from runs import Refused, Skipped, table, write
 from wang_text import TEXT
 
-EPSILONS, SEEDS, PRIOR_SD = [0.3, 1, 3, 8], 4, 2.5
+EPSILONS, SEEDS, PRIOR_SD = [0.3, 1, 3, 8], 12, 2.5
 POWERS = [1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001]
 ADULT = {"age": (17, 90), "education_num": (1, 16), "hours_per_week": (1, 99), "male": None, "married": None}
 ABALONE = {

@@ -1,9 +1,13 @@
-//! What the coordinator's sampler takes for a round, asking the proposals and absorbing the answers; and a summary of its draws.
+//! What the coordinator's sampler takes for a round, asking the proposals and absorbing the answers; a summary of its draws; and a draw of noise.
 
 use conclave_common::diagnostics::summarise;
 use conclave_common::job::JobSpec;
+use conclave_common::mechanism::{DiscreteGaussian, NoiseScale};
 use conclave_common::sampler::{self, PartyMetadata, Totals};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use rand::SeedableRng;
+use rand::distr::Distribution;
+use rand_chacha::ChaCha20Rng;
 
 const WIDTH: usize = 10;
 
@@ -52,5 +56,19 @@ fn summary(c: &mut Criterion) {
     c.bench_function("summary of 4 chains of 20,000 draws that do not mix", |b| b.iter(|| summarise(&slices)));
 }
 
-criterion_group!(benches, rounds, summary);
+/// A draw of noise at three scales of releases, ours and libprio's in rational numbers.
+fn noise(c: &mut Criterion) {
+    let mut group = c.benchmark_group("noise");
+    let mut rng = ChaCha20Rng::seed_from_u64(1);
+    for power in [20, 32, 50] {
+        let ours = DiscreteGaussian::new(NoiseScale::from_units(1 << power).expect("a scale"));
+        group.bench_function(BenchmarkId::new("ours", power), |b| b.iter(|| ours.sample(&mut rng)));
+        let scale = prio::dp::Rational::from_unsigned(1_u128 << power, 1).expect("a scale");
+        let libprio = prio::dp::distributions::DiscreteGaussian::new(scale).expect("a law");
+        group.bench_function(BenchmarkId::new("libprio", power), |b| b.iter(|| libprio.sample(&mut rng)));
+    }
+    group.finish();
+}
+
+criterion_group!(benches, rounds, summary, noise);
 criterion_main!(benches);

@@ -30,16 +30,21 @@ impl JobSpec {
         self.parties.len() as f64 * self.privacy.noise.variance() / (batch * batch)
     }
 
-    /// How far one unit at a party that protects `unit` moves a log ratio over a sample, in standard deviations of that party's noise: public of a
-    /// job that asks such ratios, and `None` of any other.
+    /// The block that pays for log ratios over samples at a party that protects `unit`: public, and `None` of a job that asks none.
     #[must_use]
-    pub fn relative_sensitivity_of_ratios(&self, unit: PrivacyUnit) -> Option<f64> {
+    pub fn block_of_ratios(&self, unit: PrivacyUnit) -> Option<BlockTerms> {
         let Some(ClipRule::PerRecord(clip)) = self.privacy.clip.filter(|_| self.algorithm == Algorithm::Barker) else {
             return None;
         };
         let sensitivity = unit.sensitivity(sensitivity(f64::INFINITY, Some(clip)).ok()?).ok()?;
-        let terms = self.block_terms(QueryKind::SampledRatio, unit, (sensitivity, self.privacy.noise))?;
-        Some(terms.release.relative_sensitivity())
+        self.block_terms(QueryKind::SampledRatio, unit, (sensitivity, self.privacy.noise))
+    }
+
+    /// How far one unit at a party that protects `unit` moves a log ratio over a sample, in standard deviations of that party's noise: public of a
+    /// job that asks such ratios, and `None` of any other.
+    #[must_use]
+    pub fn relative_sensitivity_of_ratios(&self, unit: PrivacyUnit) -> Option<f64> {
+        Some(self.block_of_ratios(unit)?.release.relative_sensitivity())
     }
 
     /// The block that pays for a release of this kind at a party that protects `unit`: `sensitivity` is the most that one unit adds, in L2, of

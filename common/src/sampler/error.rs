@@ -104,6 +104,20 @@ pub enum SamplerError {
         /// What a unit moves the sum by, over its noise.
         relative: f64,
     },
+    /// A block of ratios over samples that the budget does not hold beside the search.
+    #[error(
+        "a block of {releases} releases over samples costs {budgets:.3} times what is left for it at {party} beside the search, and is paid ahead: {remedy}"
+    )]
+    BlockBeyondBudget {
+        /// The party.
+        party: String,
+        /// Releases of a block.
+        releases: u64,
+        /// Its price, in what is left of the budget.
+        budgets: f64,
+        /// What to do.
+        remedy: &'static str,
+    },
     /// The penalty sweeps that are to end the chains leave no budget for what comes before them.
     #[error(
         "sampler.polish = {sweeps} sweeps of each chain cost {budgets:.2} times the budget that the search left, and the steps before them are to be paid \

@@ -56,6 +56,7 @@ pub fn build(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Box<dyn Sample
         Algorithm::Hmc => Box::new(Hmc::new(spec, parties)?),
         Algorithm::Barker => {
             Barker::hides(spec, parties)?;
+            Barker::affords(spec, parties)?;
             Box::new(RatioWalk::new(spec, parties, Barker::new(spec, parties)?)?)
         }
         Algorithm::Sgld | Algorithm::Sghmc | Algorithm::Sgnht | Algorithm::Sgfs => {

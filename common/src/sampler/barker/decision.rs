@@ -4,7 +4,7 @@ use super::correction::Correction;
 use super::diagnostics::BarkerDiagnostics;
 use super::sampling_variance::SamplingVariance;
 use super::second_moment::SecondMoment;
-use crate::accounting::{MOST_RELATIVE_SENSITIVITY, SamplingProbability};
+use crate::accounting::{MOST_RELATIVE_SENSITIVITY, PrivacyFilter, PrivacyUnit, SamplingProbability};
 use crate::job::JobSpec;
 use crate::mechanism::QueryKind;
 use crate::sampler::chain::Chain;
@@ -16,6 +16,12 @@ use crate::sampler::target::Target;
 
 /// What moves may exceed the room by: rounding of sums.
 const SLIP: f64 = 1e-9;
+
+/// Where the least price of its draws is what makes a block dear, and not what it tells.
+const OF_COARSE_NOISE: &str = "samples so small have noise so near the lattice that each draw of it has a least price: raise sampler.batch, with which \
+                               the noise grows, lower sampler.draws, or leave sampler.batch out";
+const OF_A_DEAR_BLOCK: &str =
+    "raise privacy.blocks or epsilon, lower privacy.clip, sampler.draws or sampler.chains, or leave sampler.batch out";
 
 /// Barker's way with a proposal.
 pub(in crate::sampler) struct Barker {
@@ -63,6 +69,30 @@ impl Barker {
             if relative > MOST_RELATIVE_SENSITIVITY {
                 return Err(SamplerError::TooLittleNoise { party: name.clone(), unit: party.unit().to_string(), relative });
             }
+        }
+        Ok(())
+    }
+
+    /// Checks that the budget holds a block at every party beside the search, before anything is paid.
+    ///
+    /// # Errors
+    /// The first party where it doesn't; blocks that nobody may open.
+    pub(in crate::sampler) fn affords(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<(), SamplerError> {
+        let limit = PrivacyFilter::new(&spec.privacy.budget).map_or(0, |filter| filter.limit_units());
+        let left = (1.0 - spec.sampler.locate_share) * limit as f64;
+        let mut priced: Vec<PrivacyUnit> = Vec::new();
+        for (party, name) in parties.iter().zip(&spec.parties) {
+            let Some(block) = spec.block_of_ratios(party.unit()).filter(|_| !priced.contains(&party.unit())) else { continue };
+            let charge = block.charge()?;
+            if charge.units as f64 > left {
+                return Err(SamplerError::BlockBeyondBudget {
+                    party: name.clone(),
+                    releases: block.releases,
+                    budgets: charge.units as f64 / left,
+                    remedy: if charge.units > charge.covering_units { OF_COARSE_NOISE } else { OF_A_DEAR_BLOCK },
+                });
+            }
+            priced.push(party.unit());
         }
         Ok(())
     }

@@ -221,7 +221,7 @@ fn moves_without_room_are_refused_once_the_curvature_is_known() {
 /// A clip that hides a row and not a person of three, at the one owner who protects persons: said before anything is asked.
 #[test]
 fn samples_that_hide_no_person_are_refused_by_the_owners_name() {
-    let spec = job("batch = 0.5\n", "clip = 0.4\n");
+    let spec = job("draws = 1000\nbatch = 0.5\n", "clip = 0.4\n");
     let person = PrivacyUnit::person(Adjacency::Replace, 3).unwrap();
     let parties: Vec<PartyMetadata> =
         spec.parties.iter().map(|_| PartyMetadata::new(PrivacyUnit::default(), RECORDS as u64)).collect();
@@ -231,4 +231,24 @@ fn samples_that_hide_no_person_are_refused_by_the_owners_name() {
         Some(SamplerError::TooLittleNoise { party, relative, .. }) => assert!(party == spec.parties[1] && relative > 1.5),
         other => panic!("{other:?}"),
     }
+}
+
+/// A block that costs more than the budget is refused before the search is paid for: for what it tells, and for noise near the lattice, where no smaller
+/// clip would do.
+#[test]
+fn a_block_beyond_the_budget_is_refused_before_anything_is_asked() {
+    let parties: Vec<PartyMetadata> = (0..2).map(|_| PartyMetadata::new(PrivacyUnit::default(), RECORDS as u64)).collect();
+    let refused = |batch: f64, draws: u64, clip: f64, epsilon: f64| {
+        let text = job_toml(&format!("draws = {draws}\nwarmup = 0\nbatch = {batch}"), &format!("clip = {clip}\nblocks = 2"));
+        let text =
+            text.replace("sd = 1.0", "sd = 1.0\npower = 0.001").replace("epsilon = 1000.0", &format!("epsilon = {epsilon:?}"));
+        crate::sampler::build(&JobSpec::parse(&text).unwrap(), &parties).err().map(|error| error.to_string())
+    };
+    assert_eq!(refused(0.3, 1_000, 0.01, 3.0), None);
+    let dear = refused(0.3, 1_000, 0.4, 3.0).unwrap();
+    assert!(dear.contains("raise privacy.blocks") && dear.contains("1000 releases") && dear.contains(" at a "), "{dear}");
+    // A tenth of the clip, and a sample of a thousandth: the price is that of the draws.
+    let coarse = refused(0.001, 1_000, 1e-6, 3.0).unwrap();
+    assert!(coarse.contains("so near the lattice") && coarse.contains("raise sampler.batch"), "{coarse}");
+    assert_eq!(refused(0.05, 1_000, 1e-6, 3.0), None);
 }
