@@ -39,6 +39,9 @@ pub(crate) struct RunResult {
     /// The same of chains without a test.
     #[serde(default)]
     pub(crate) stochastic_gradients: Value,
+    /// What choices among candidates were made; null of another algorithm.
+    #[serde(default)]
+    pub(crate) ops: Value,
     /// How exactly Barker's test decided; null of another algorithm.
     #[serde(default)]
     pub(crate) barker: Value,
@@ -237,13 +240,15 @@ impl RunResult {
             Some("draws") => "all draws made",
             Some("until") => "enough draws made, the rest of the budget not spent",
             Some("hopeless") => "stopped as hopeless, the rest of the budget not spent",
+            Some("released") if !self.ops.is_null() => "all draws made, each an owner's own choice",
             Some("released") => "all of the budget released, and all draws made of that",
             Some("policy") => "ended by a data owner",
             Some("clip") => "stopped, since the clip cuts too much: the draws are of another posterior",
             Some(other) => other,
             None => "ended early",
         };
-        let proposes = self.adequacy.is_none();
+        // Chains without a test take every step, and a choice is no proposal.
+        let proposes = self.adequacy.is_none() && self.stochastic_gradients.is_null() && self.ops.is_null();
         let accepted = self
             .acceptance_rate
             .filter(|_| proposes)

@@ -8,7 +8,7 @@ import posteriors
 import svg
 from runs import HEADINGS, LEGEND, Refused, Score, table, write
 
-RECORDS, SD, EPSILONS, SEEDS = 100_000, 0.3, [2, 4, 8, 15], 6
+RECORDS, SD, EPSILONS, SEEDS = 100_000, 0.3, [2, 4, 8, 15], 2
 TRUTH = [0.05, 0.03, -0.04, 0.02, 0.06, -0.05, 0.01, 0.03, -0.02, 0.04]
 NAMES = list("abcdefghi")
 GAUSS = """name = "a Gaussian of ten"
@@ -35,7 +35,7 @@ ALGORITHMS = [
     ("`noisy-statistics`", "noisy-statistics", "draws = 2000"),
 ]
 # As in the authors' experiments: theta = (0, 3).
-BEND, PRECISIONS, CURVED, BENT_SEEDS = 20.0, (0.0005, 0.0004), [4, 8, 15], 12
+BEND, PRECISIONS, CURVED, BENT_SEEDS = 20.0, (0.0005, 0.0004), [4, 8, 15], 4
 GUIDED = 'warmup = 20\nproposal = { kind = "guided", radius = { theta_1 = 0.03, theta_2 = 0.2 } }'
 BENT = [
     ("DP-HMC: `hmc`, friction 0", "hmc", "friction = 0\nrefresh = 5\nstep = 0.1", ""),

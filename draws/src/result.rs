@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use conclave_common::diagnostics::{self, Summary, Verdict};
-use conclave_common::job::{Continuation, JobSpec};
+use conclave_common::job::{Algorithm, Continuation, JobSpec};
 use conclave_common::model;
 use conclave_common::sampler::{
     BarkerDiagnostics, ChoiceDiagnostics, FittedPosterior, GradientDiagnostics, Inference, PartyMetadata, Stage,
@@ -280,6 +280,10 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
         spec.sampler.wanted(),
         matches!(outcome.stopped_by, StoppedBy::Budget | StoppedBy::Hopeless),
     );
+    if spec.algorithm == Algorithm::Ops {
+        // Independent, each as good as the next: there is nothing to mix.
+        verdict.warnings.retain(|word| !word.contains("R-hat"));
+    }
     // A clip that bites makes good diagnostics worthless, so it is said first.
     verdict.warnings.splice(0..0, outcome.warnings.iter().cloned());
     if let Some(inference) = &outcome.inference {

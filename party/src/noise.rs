@@ -265,11 +265,16 @@ mod tests {
     }
 
     fn filled(noise: &Noise, s: NoiseScale) -> bool {
+        holds(noise, s, STOCK)
+    }
+
+    /// Whether there are soon so many in stock.
+    fn holds(noise: &Noise, s: NoiseScale, least: usize) -> bool {
         let start = Instant::now();
-        while noise.ready(s) < STOCK && start.elapsed() < Duration::from_secs(20) {
+        while noise.ready(s) < least && start.elapsed() < Duration::from_secs(20) {
             std::thread::sleep(Duration::from_millis(1));
         }
-        noise.ready(s) == STOCK
+        (least..=STOCK).contains(&noise.ready(s))
     }
 
     #[test]
@@ -296,10 +301,11 @@ mod tests {
         let mut noise = Noise::from_os().unwrap();
         noise.keep([s]);
         assert!(filled(&noise, s));
-        // Faster than the thread can draw: what the stock lacks is drawn on demand.
+        // However fast the thread is: what the stock lacks is drawn on demand.
         let draws: HashSet<i64> = (0..3 * STOCK).map(|_| open(noise.sample(s, 1))).collect();
         assert_eq!(draws.len(), 3 * STOCK);
-        assert!(filled(&noise, s));
+        // It is filled again once half of it is gone.
+        assert!(holds(&noise, s, STOCK / 2 + 1));
     }
 
     /// A machine that is copied: two generators in one state, as after a fork, and a stock that both would hold.

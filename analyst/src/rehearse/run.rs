@@ -10,7 +10,7 @@ use conclave_common::job::JobSpec;
 use conclave_common::model::ModelData;
 use conclave_common::planner::{self, Guess};
 use conclave_common::rehearsal::{Answer, Rehearsal};
-use conclave_common::sampler::{self, ClipWatch, Next, Sampler, Totals};
+use conclave_common::sampler::{self, ClipWatch, Next, Sampler, SamplerError, Totals};
 use conclave_draws::attributes;
 use conclave_draws::result::{self, Outcome, PartyOutcome, RunResult, StoppedBy};
 use conclave_draws::spent::Spent;
@@ -81,7 +81,7 @@ impl<'a> Run<'a> {
         let parties = Rehearsal::new(spec, shards, rng).map_err(|e| input(e.to_string()))?;
         let metadata = parties.metadata();
         let spec = sampler::settled(spec, &metadata);
-        let sampler = sampler::build(&spec, &metadata).map_err(|e| input(e.to_string()))?;
+        let sampler = sampler::build(&spec, &metadata).map_err(unfit)?;
         if let Some(hopeless) = planner::prospect(&spec, &metadata) {
             return Err(Fault::new(ErrorCode::Budget, hopeless.to_string()));
         }
@@ -110,7 +110,7 @@ impl<'a> Run<'a> {
                 }
                 // As in a real run: the draws are kept and marked.
                 Ok(Next::Stopped(_)) => break (StoppedBy::Clip, None),
-                Err(other) => return Err(input(other.to_string())),
+                Err(other) => return Err(unfit(other)),
             };
             if stop.load(Ordering::Relaxed) {
                 break (StoppedBy::Cancelled, None);
@@ -118,7 +118,7 @@ impl<'a> Run<'a> {
             match self.parties.answer(&round).map_err(|e| input(e.to_string()))? {
                 Answer::Released(releases) => {
                     let totals = Totals::of(&round, &releases);
-                    totals.and_then(|totals| self.sampler.absorb(&totals)).map_err(|e| input(e.to_string()))?;
+                    totals.and_then(|totals| self.sampler.absorb(&totals)).map_err(unfit)?;
                 }
                 Answer::Refused { party, .. } => break (StoppedBy::Budget, Some(self.spec.parties[party].clone())),
             }
@@ -137,7 +137,7 @@ impl<'a> Run<'a> {
 
     /// Makes the draws that ask nothing, slice by slice; whether `stop` was not raised meanwhile.
     fn free_draws(&mut self, stop: &AtomicBool) -> Result<bool, Fault> {
-        while self.sampler.work().map_err(|e| input(e.to_string()))? {
+        while self.sampler.work().map_err(unfit)? {
             self.keep_draws();
             if stop.load(Ordering::Relaxed) {
                 return Ok(false);
@@ -175,7 +175,7 @@ impl<'a> Run<'a> {
 
     /// Whether there is nothing more to ask.
     fn ended(&mut self) -> Result<bool, Fault> {
-        Ok(self.sampler.next_round().map_err(|e| input(e.to_string()))?.as_round().is_none())
+        Ok(self.sampler.next_round().map_err(unfit)?.as_round().is_none())
     }
 
     fn warnings(&self, stopped_by: StoppedBy) -> Vec<String> {
@@ -211,6 +211,12 @@ fn moments(draws: &DrawStore, parameters: usize, records: Vec<u64>) -> Guess {
 
 fn written(path: &Path, error: &std::io::Error) -> Fault {
     Fault::of_file(path, "be written", error)
+}
+
+/// What the sampler refuses: for want of budget, or as a fault of the user's input.
+fn unfit(error: SamplerError) -> Fault {
+    let code = if error.is_of_budget() { ErrorCode::Budget } else { ErrorCode::InvalidInput };
+    Fault::new(code, error.to_string())
 }
 
 /// A fault of the user's input.

@@ -62,8 +62,7 @@ pub struct Verdict {
 /// it before its last draw.
 #[must_use]
 pub fn verdict(rows: &[(&str, Summary)], chains: u32, wanted: Wanted, by_budget: bool) -> Verdict {
-    let remedy =
-        if by_budget { "a larger epsilon, fewer parameters or a tighter clip" } else { "more draws, or a longer warm-up" };
+    let remedy = if by_budget { "a larger epsilon, more records or fewer parameters" } else { "more draws, or a longer warm-up" };
     let mut warnings = Vec::new();
     warnings.extend(mixing(rows, chains, wanted.rhat, remedy));
     warnings.extend(sample_size(rows, wanted.ess, remedy));

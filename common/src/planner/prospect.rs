@@ -53,19 +53,25 @@ pub enum Hopeless {
     },
     /// A chain would have no draw.
     #[error(
-        "at this budget the chains would not keep one draw, even in the best case. Epsilon {epsilon:.1} would give the first ones, and \
+        "at this budget the chains would not keep one draw, even in the best case. Epsilon {epsilon:.1} is the least at which there could be one, and \
          algorithm = \"auto\" may ask for less. Nothing was asked; to ask all the same, write force = true under [sampler]"
     )]
     NoDraw {
         /// The least epsilon that would give any, at the job's delta.
         epsilon: f64,
     },
+    /// What is paid ahead is beyond the budget: nothing comes of that, forced or not.
+    #[error("{0}. Nothing was asked")]
+    PaidAhead(SamplerError),
 }
 
 /// Why nothing can be expected of a job of these parties; `None` where something can, where a number of records is not public, and where
-/// the job is forced. A job that can't be run for another reason is for the sampler to refuse.
+/// the job is forced but for what is paid ahead. A job that can't be run for another reason is for the sampler to refuse.
 #[must_use]
 pub fn prospect(spec: &JobSpec, parties: &[PartyMetadata]) -> Option<Hopeless> {
+    if let Err(error @ SamplerError::BlockBeyondBudget { .. }) = sampler::affords(spec, parties) {
+        return Some(Hopeless::PaidAhead(error));
+    }
     if spec.sampler.force {
         return None;
     }

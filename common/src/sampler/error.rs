@@ -106,7 +106,7 @@ pub enum SamplerError {
     },
     /// A block of ratios over samples that the budget does not hold beside the search.
     #[error(
-        "a block of {releases} releases over samples costs {budgets:.3} times what is left for it at {party} beside the search, and is paid ahead: {remedy}"
+        "{party} charges a block of {releases} releases over samples ahead, and it costs {budgets:.3} times what the search leaves of the budget: {remedy}"
     )]
     BlockBeyondBudget {
         /// The party.
@@ -207,4 +207,18 @@ pub enum SamplerError {
     /// The budget is not a budget.
     #[error(transparent)]
     Accounting(#[from] AccountingError),
+}
+
+impl SamplerError {
+    /// Whether it is the budget that does not do, and not what the job or the parties' data are.
+    #[must_use]
+    pub fn is_of_budget(&self) -> bool {
+        matches!(
+            self,
+            Self::BlockBeyondBudget { .. }
+                | Self::TooMuchPolish { .. }
+                | Self::TooManyReleases { .. }
+                | Self::ChoiceTooDear { .. }
+        )
+    }
 }

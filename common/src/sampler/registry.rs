@@ -56,7 +56,6 @@ pub fn build(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Box<dyn Sample
         Algorithm::Hmc => Box::new(Hmc::new(spec, parties)?),
         Algorithm::Barker => {
             Barker::hides(spec, parties)?;
-            Barker::affords(spec, parties)?;
             Box::new(RatioWalk::new(spec, parties, Barker::new(spec, parties)?)?)
         }
         Algorithm::Sgld | Algorithm::Sghmc | Algorithm::Sgnht | Algorithm::Sgfs => {
@@ -64,6 +63,14 @@ pub fn build(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Box<dyn Sample
         }
         Algorithm::Ops => Box::new(Ops::new(spec, parties)?),
     })
+}
+
+/// Checks that a job's budget holds what it has to pay ahead: a block of ratios over samples, which a search is asked for first.
+///
+/// # Errors
+/// [`SamplerError::BlockBeyondBudget`], with the first party where it doesn't; blocks that nobody may open.
+pub(crate) fn affords(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<(), SamplerError> {
+    if spec.algorithm == Algorithm::Barker { Barker::affords(spec, parties) } else { Ok(()) }
 }
 
 /// What a settled job whose chains gradients drive comes to where the posterior has this mean and precision, in unconstrained values.

@@ -326,7 +326,8 @@ impl Replayed {
 
 /// A job that can't run, or go on, on what the parties hold: asking again would end the same way.
 fn unfit(error: SamplerError) -> StopReason {
-    let fault = Fault::new(ErrorCode::InvalidInput, error.to_string());
+    let code = if error.is_of_budget() { ErrorCode::Budget } else { ErrorCode::InvalidInput };
+    let fault = Fault::new(code, error.to_string());
     StopReason::Failed(match error {
         SamplerError::UnknownCount { party } => fault.at_party(party),
         _ => fault,

@@ -87,7 +87,8 @@ fn room(spec: &JobSpec) -> Result<f64, JobError> {
         "{batch:.4} is too small a sample: what it leaves out would have a variance of {:.2} in a log ratio, of {correction} in all; {:.3} would do, \
          or algorithm = \"sgld\"",
         correction - room,
-        (1.0 + most).recip()
+        // Rounded up: what is named does.
+        (1e3 * (1.0 + most).recip()).ceil() / 1e3
     );
     Err(JobError::new("sampler.batch", message))
 }

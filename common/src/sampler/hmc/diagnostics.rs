@@ -91,7 +91,8 @@ impl GradientDiagnostics {
     /// What there is to beware of, in sentences.
     pub(crate) fn words(&self, settings: &Settings) -> Vec<String> {
         let mut words: Vec<String> = self.repeated_answers.iter().filter_map(RepeatedAnswers::word).collect();
-        if self.planned_ess < WORTH_A_WORD {
+        // Planned for the shape that a search found: of another the figure says nothing.
+        if self.planned_ess < WORTH_A_WORD && self.shape_released {
             words.push(format!(
                 "the budget holds {} steps of each chain, some {:.0} effective draws in all: means are uncertain by about {:.2} posterior sds, and \
                  sds and quantiles by more",
@@ -100,8 +101,8 @@ impl GradientDiagnostics {
         }
         if !self.shape_released {
             words.push(
-                "the search's share of the budget did not tell how wide the posterior is in each direction: correlated predictors get far fewer effective \
-                 draws than planned; a larger epsilon or locate_share tells"
+                "the search's share of the budget did not tell how wide the posterior is in each direction: how uncertain means are is not known, and correlated \
+                 predictors get far fewer effective draws than planned; a larger epsilon or locate_share tells"
                     .to_owned(),
             );
         }

@@ -211,7 +211,7 @@ impl Way for MomentsWay {
         if least < limit {
             inference.warnings.push(format!(
                 "statistics_too_noisy: the least eigenvalue of the predictors' moments is {least:.3e}, and below {limit:.3e} the posterior is \
-                 not near a Gaussian"
+                 not near a Gaussian: ask for a larger epsilon, more records, or fewer predictors that go together"
             ));
         }
         if self.without_residual {

@@ -127,7 +127,8 @@ impl StochasticGradients {
                 100.0 * DOUBT * self.sampling_share
             ));
         }
-        if self.planned_ess < WORTH_A_WORD {
+        // Planned for the shape that a search found: of another the figure says nothing.
+        if self.planned_ess < WORTH_A_WORD && self.shape_released {
             words.push(format!(
                 "the run has {} steps of each chain, some {:.0} effective draws in all: means are uncertain by about {:.2} posterior sds, and \
                  sds and quantiles by more",
@@ -136,8 +137,9 @@ impl StochasticGradients {
         }
         if !self.shape_released {
             words.push(
-                "the search's share of the budget did not tell how wide the posterior is in each direction, and public bounds stand in for it: draws of \
-                 correlated predictors may be too wide or too narrow; a larger epsilon or locate_share tells"
+                "the search's share of the budget did not tell how wide the posterior is in each direction, and public bounds stand in for it: how \
+                 uncertain means are is not known, chains may not have come from where the search left them, and draws of correlated predictors may be too wide \
+                 or too narrow; a larger epsilon or locate_share tells"
                     .to_owned(),
             );
         }

@@ -242,11 +242,11 @@ fn a_block_beyond_the_budget_is_refused_before_anything_is_asked() {
         let text = job_toml(&format!("draws = {draws}\nwarmup = 0\nbatch = {batch}"), &format!("clip = {clip}\nblocks = 2"));
         let text =
             text.replace("sd = 1.0", "sd = 1.0\npower = 0.001").replace("epsilon = 1000.0", &format!("epsilon = {epsilon:?}"));
-        crate::sampler::build(&JobSpec::parse(&text).unwrap(), &parties).err().map(|error| error.to_string())
+        crate::planner::prospect(&JobSpec::parse(&text).unwrap(), &parties).map(|why| why.to_string())
     };
     assert_eq!(refused(0.3, 1_000, 0.01, 3.0), None);
     let dear = refused(0.3, 1_000, 0.4, 3.0).unwrap();
-    assert!(dear.contains("raise privacy.blocks") && dear.contains("1000 releases") && dear.contains(" at a "), "{dear}");
+    assert!(dear.contains("raise privacy.blocks") && dear.contains("1000 releases") && dear.starts_with("a charges"), "{dear}");
     // A tenth of the clip, and a sample of a thousandth: the price is that of the draws.
     let coarse = refused(0.001, 1_000, 1e-6, 3.0).unwrap();
     assert!(coarse.contains("so near the lattice") && coarse.contains("raise sampler.batch"), "{coarse}");
