@@ -69,7 +69,7 @@ pub enum Hopeless {
 /// the job is forced but for what is paid ahead. A job that can't be run for another reason is for the sampler to refuse.
 #[must_use]
 pub fn prospect(spec: &JobSpec, parties: &[PartyMetadata]) -> Option<Hopeless> {
-    if let Err(error @ SamplerError::BlockBeyondBudget { .. }) = sampler::affords(spec, parties) {
+    if let Err(error) = sampler::affords(spec, parties) {
         return Some(Hopeless::PaidAhead(error));
     }
     if spec.sampler.force {

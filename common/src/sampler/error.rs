@@ -106,7 +106,7 @@ pub enum SamplerError {
     },
     /// A block of ratios over samples that the budget does not hold beside the search.
     #[error(
-        "{party} charges a block of {releases} releases over samples ahead, and it costs {budgets:.3} times what the search leaves of the budget: {remedy}"
+        "{party} charges a block of {releases} releases over samples ahead, and it costs {budgets:.3} times what is left for it of the budget: {remedy}"
     )]
     BlockBeyondBudget {
         /// The party.
@@ -218,6 +218,7 @@ impl SamplerError {
             Self::BlockBeyondBudget { .. }
                 | Self::TooMuchPolish { .. }
                 | Self::TooManyReleases { .. }
+                | Self::TooSmallABudget { .. }
                 | Self::ChoiceTooDear { .. }
         )
     }

@@ -122,7 +122,7 @@ impl Chain {
         let totals = Totals::of(round, releases);
         let sampler = &mut self.sampler;
         let take = || {
-            totals.and_then(|totals| sampler.absorb(&totals)).map_err(|e| stopped(e.to_string()))?;
+            totals.and_then(|totals| sampler.absorb(&totals)).map_err(refused)?;
             sampler.next_round().map_err(unfit)
         };
         // All draws of what is released once are made here, which may take a while: other jobs' tasks move to other threads.
@@ -302,6 +302,8 @@ impl Replayed {
     fn step(&mut self, job: &Job, logged: &LoggedRound) -> Result<(), StopReason> {
         let round = self.sampler.replay(logged.iteration, &logged.releases).map_err(|error| match error {
             ReplayError::Asking(error) => unfit(error),
+            // As it was when the round was absorbed.
+            ReplayError::Releases(error) if error.is_of_budget() => unfit(error),
             odd => stopped(format!(
                 "the iteration log of job {} does not fit the job ({odd}): was it written by another version?",
                 job.id
@@ -322,6 +324,11 @@ impl Replayed {
         self.kept += count_kept(&draws);
         draws.into_iter().for_each(|draw| self.draws.push(&draw.into()));
     }
+}
+
+/// A round that the sampler does not take: where the budget does not do for what follows from it the job ends by name; else it is the log's fault.
+fn refused(error: SamplerError) -> StopReason {
+    if error.is_of_budget() { unfit(error) } else { stopped(error.to_string()) }
 }
 
 /// A job that can't run, or go on, on what the parties hold: asking again would end the same way.

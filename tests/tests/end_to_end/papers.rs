@@ -187,9 +187,27 @@ fn a_block_that_a_ledger_refuses_in_mid_run_ends_it_with_its_draws() {
             exported(&cluster, name);
         }
         let log = cluster.log("b");
-        assert!(log.contains("budget"), "the owner's log tells of the refusal: {log}");
+        assert!(log.contains("the privacy budget is spent"), "the owner's log tells of the refusal: {log}");
         all_hold(&cluster, &id(&result));
     }
+}
+
+/// Steps whose blocks the budget does not hold are found once the search has measured the posterior: the job ends by name, as one that the budget
+/// refuses, and stays ended after the coordinator is killed.
+#[test]
+fn blocks_that_the_budget_does_not_hold_end_a_job_by_name() {
+    let mut cluster = parties(RESERVE);
+    let sampler = "chains = 1\ndraws = 4000\nwarmup = 10\nbatch = 0.25\nstep = 0.1\nforce = true";
+    let text = job("sgld", sampler, "epsilon = 2\ndelta = 1e-6\nblocks = 4\ndelta_reserve = 5e-8");
+    let path = cluster.write_job(&text);
+    let output = cluster.run(&["submit", &path, "--wait"]);
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert!(stderr(&output).contains("lower sampler.draws"), "{}", stderr(&output));
+    assert!((0..PARTIES.len()).all(|party| counted(&cluster, party, "SELECT count(*) FROM events WHERE kind = 'block'") == 0));
+    cluster.kill_coordinator();
+    cluster.start_coordinator();
+    let jobs = json(&cluster.must(&["jobs", "--json"]));
+    assert_eq!(jobs["jobs"][0]["state"], "failed", "{jobs:#}");
 }
 
 /// One owner, some draws of the posterior: each a candidate's number, charged by its range, and checked by the owner.

@@ -18,8 +18,10 @@ use crate::sampler::target::Target;
 const SLIP: f64 = 1e-9;
 
 /// Where the least price of its draws is what makes a block dear, and not what it tells.
-const OF_COARSE_NOISE: &str = "samples so small have noise so near the lattice that each draw of it has a least price: raise sampler.batch, with which \
-                               the noise grows, lower sampler.draws, or leave sampler.batch out";
+const OF_COARSE_NOISE: &str = "samples so small have noise so near the lattice that each draw of it has a least price: raise sampler.batch, and \
+                               with it privacy.noise_sd if the job names one, lower sampler.draws, or leave sampler.batch out";
+/// The sd of noise at which 48 / (2^16 sd)², the price of a draw's slack, is 2^-24.
+const COARSE_SD: f64 = 0.433;
 const OF_A_DEAR_BLOCK: &str =
     "raise privacy.blocks or epsilon, lower privacy.clip, sampler.draws or sampler.chains, or leave sampler.batch out";
 
@@ -79,17 +81,21 @@ impl Barker {
     /// The first party where it doesn't; blocks that nobody may open.
     pub(in crate::sampler) fn affords(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<(), SamplerError> {
         let limit = PrivacyFilter::new(&spec.privacy.budget).map_or(0, |filter| filter.limit_units());
-        let left = (1.0 - spec.sampler.locate_share) * limit as f64;
+        // A search that takes less than its share is its analyst's to hope for.
+        let search = if spec.sampler.force { 0.0 } else { spec.sampler.locate_share };
+        let left = (1.0 - search) * limit as f64;
         let mut priced: Vec<PrivacyUnit> = Vec::new();
         for (party, name) in parties.iter().zip(&spec.parties) {
             let Some(block) = spec.block_of_ratios(party.unit()).filter(|_| !priced.contains(&party.unit())) else { continue };
             let charge = block.charge()?;
+            // The least charge of any release, 2^-24, shows beyond this sd.
+            let coarse = charge.units > charge.covering_units && block.release.noise.sd() < COARSE_SD;
             if charge.units as f64 > left {
                 return Err(SamplerError::BlockBeyondBudget {
                     party: name.clone(),
                     releases: block.releases,
                     budgets: charge.units as f64 / left,
-                    remedy: if charge.units > charge.covering_units { OF_COARSE_NOISE } else { OF_A_DEAR_BLOCK },
+                    remedy: if coarse { OF_COARSE_NOISE } else { OF_A_DEAR_BLOCK },
                 });
             }
             priced.push(party.unit());

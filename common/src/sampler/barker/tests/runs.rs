@@ -247,7 +247,7 @@ fn a_block_beyond_the_budget_is_refused_before_anything_is_asked() {
     assert_eq!(refused(0.3, 1_000, 0.01, 3.0), None);
     let dear = refused(0.3, 1_000, 0.4, 3.0).unwrap();
     assert!(dear.contains("raise privacy.blocks") && dear.contains("1000 releases") && dear.starts_with("a charges"), "{dear}");
-    // A tenth of the clip, and a sample of a thousandth: the price is that of the draws.
+    // A clip of next to nothing, and a sample of a thousandth: the price is that of the draws.
     let coarse = refused(0.001, 1_000, 1e-6, 3.0).unwrap();
     assert!(coarse.contains("so near the lattice") && coarse.contains("raise sampler.batch"), "{coarse}");
     assert_eq!(refused(0.05, 1_000, 1e-6, 3.0), None);
