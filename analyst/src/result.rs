@@ -248,8 +248,8 @@ impl RunResult {
             None => "ended early",
         };
         // Chains without a test take every step, but for the sweeps that may end them; a choice is no proposal.
-        let tests = self.stochastic_gradients.is_null() || !self.stochastic_gradients["polish"].is_null();
-        let proposes = self.adequacy.is_none() && tests && self.ops.is_null();
+        let tested = self.stochastic_gradients.is_null() || !self.stochastic_gradients["polish"].is_null();
+        let proposes = self.adequacy.is_none() && tested && self.ops.is_null();
         let accepted = self
             .acceptance_rate
             .filter(|_| proposes)
