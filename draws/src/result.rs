@@ -282,7 +282,7 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
     );
     if spec.algorithm == Algorithm::Ops {
         // Independent, each as good as the next: there is nothing to mix.
-        verdict.warnings.retain(|word| !word.starts_with("one chain can't be compared"));
+        verdict.warnings.retain(|word| word != diagnostics::ONE_CHAIN);
     }
     // A clip that bites makes good diagnostics worthless, so it is said first.
     verdict.warnings.splice(0..0, outcome.warnings.iter().cloned());

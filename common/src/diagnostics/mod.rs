@@ -25,5 +25,5 @@ pub use ess::{ess, ess_bulk, ess_tail};
 pub use moments::quantile;
 pub use rhat::split_rhat;
 pub use summary::{Summary, summarise};
-pub use verdict::{RHAT, Verdict, Wanted, ess_wanted, verdict};
+pub use verdict::{ONE_CHAIN, RHAT, Verdict, Wanted, ess_wanted, verdict};
 pub use worst_mixing::worst_mixing;

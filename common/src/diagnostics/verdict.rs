@@ -77,6 +77,9 @@ pub fn verdict(rows: &[(&str, Summary)], chains: u32, wanted: Wanted, by_budget:
     Verdict { warnings, mcse_to_sd: worst.map_or(f64::NAN, |w| w.1), budget_error: budget_error(worst, by_budget) }
 }
 
+/// What is said of a single chain: of draws that are independent whatever their number there is nothing to compare.
+pub const ONE_CHAIN: &str = "one chain can't be compared with another, so R-hat says nothing: run four.";
+
 fn mixing(rows: &[(&str, Summary)], chains: u32, most: f64, remedy: &str) -> Vec<String> {
     let mut out = Vec::new();
     let worst = rows.iter().filter(|(_, s)| s.rhat > most).max_by(|a, b| a.1.rhat.total_cmp(&b.1.rhat));
@@ -88,7 +91,7 @@ fn mixing(rows: &[(&str, Summary)], chains: u32, most: f64, remedy: &str) -> Vec
         ));
     }
     if chains < 2 {
-        out.push("one chain can't be compared with another, so R-hat says nothing: run four.".to_owned());
+        out.push(ONE_CHAIN.to_owned());
     } else if let Some((name, _)) = rows.iter().find(|(_, s)| s.rhat.is_nan()) {
         out.push(format!(
             "split R-hat of {name} can't be computed: there are too few draws, or a chain never moved. Nothing here can be relied \

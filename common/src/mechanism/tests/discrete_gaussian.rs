@@ -182,10 +182,12 @@ fn samples_follow_the_discrete_gaussian() {
 /// The same test of another's exact sampler; and of either at a scale 1% too large, which is 7 and 14 standard errors of a variance.
 #[test]
 fn a_planted_variance_error_is_seen() {
-    let sound = fit(&libprio(2, 1, 100_000, 22), 2.0);
-    assert!(passes(&sound), "p {}, off by {}", sound.p_value, sound.variance_error);
-    let wrong = fit(&libprio(101, 50, 300_000, 22), 2.0);
-    assert!(!passes(&wrong) && wrong.variance_error > 0.01, "{}", wrong.variance_error);
+    for scale in [1, 2, 5] {
+        let sound = fit(&libprio(scale, 1, 100_000, 22), scale as f64);
+        assert!(passes(&sound), "s {scale}: p {}, off by {}", sound.p_value, sound.variance_error);
+        let wrong = fit(&libprio(scale * 101, 100, 300_000, 22), scale as f64);
+        assert!(!passes(&wrong) && wrong.variance_error > 0.007, "s {scale}: {}", wrong.variance_error);
+    }
     let wrong = fit(&draws(101, 1_000_000, 22), 100.0);
     assert!(!passes(&wrong) && wrong.variance_error > 0.007, "{}", wrong.variance_error);
 }
